@@ -1,0 +1,61 @@
+# Makefile: the commands that people type. The build itself is CMake's; see CMakePresets.json.
+JOBS ?= 2
+PREFIX ?= /usr/local
+BENCH ?=
+export JOBS
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo check bench stress tsan asan install clean
+
+help:
+	@echo 'make demo       forecast atmospheric CO2 on all cores; numbers, and pictures in build/demo'
+	@echo 'make check      build, and run every test'
+	@echo 'make build      build; the command is then build/release/bin/tandem'
+	@echo 'make setup      install the packages that are missing (make demo and make check do it too)'
+	@echo 'make bench      measure Tandem beside its peers; BENCH="..." passes arguments to benchmarks/run'
+	@echo 'make stress     the long random tests, over and over'
+	@echo 'make tsan       all tests under the thread sanitizer'
+	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
+	@echo 'make install    install to PREFIX ($(PREFIX)): command, libraries, headers, CMake package'
+	@echo 'make clean      remove everything that was built'
+	@echo 'JOBS=N          compile and test with N processes ($(JOBS))'
+
+setup:
+	@scripts/setup
+
+build:
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+
+demo: setup
+	$(MAKE) --no-print-directory build
+	build/release/bin/co2_forecast --data data/co2_weekly.csv --out build/demo
+
+check: setup
+	$(MAKE) --no-print-directory build
+	@scripts/check build/release
+
+bench:
+	@scripts/setup --peers
+	$(MAKE) --no-print-directory build
+	benchmarks/run $(BENCH)
+
+stress: setup
+	$(MAKE) --no-print-directory build
+	@scripts/check build/release -L stress --repeat until-fail:10
+
+tsan asan: setup
+tsan: sanitized-tsan
+asan: sanitized-asan-ubsan
+
+sanitized-%:
+	cmake --preset $*
+	cmake --build --preset $* -j $(JOBS)
+	@scripts/check build/$*
+
+install:
+	$(MAKE) --no-print-directory build
+	cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build

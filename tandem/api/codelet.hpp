@@ -1,0 +1,199 @@
+// tandem/api/codelet.hpp: kernels with a name, and the typed call of a task.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "tandem/api/data.hpp"
+#include "tandem/runtime/exec/kernel_call.hpp"
+#include "tandem/runtime/task/codelet_core.hpp"
+
+namespace tandem {
+
+/// What a kernel may ask for as its first parameter: where it runs.
+struct Context {
+  unsigned worker = 0;
+  unsigned memory_node = 0;
+};
+
+namespace internal {
+
+template <class... Kernels>
+class TypedCore final : public runtime::CodeletCore {
+ public:
+  TypedCore(std::string codelet_name, std::tuple<Kernels...> implementations)
+      : CodeletCore(std::move(codelet_name)), kernels(std::move(implementations)) {}
+  const std::tuple<Kernels...> kernels;
+};
+
+template <class Argument>
+struct IsAccess : std::false_type {};
+template <AccessMode mode, class Kind>
+struct IsAccess<Access<mode, Kind>> : std::true_type {};
+template <class Argument>
+inline constexpr bool is_access = IsAccess<std::remove_cvref_t<Argument>>::value;
+
+template <class Argument, bool access = is_access<Argument>>
+struct KernelParameter {
+  using type = const std::decay_t<Argument>&;
+};
+template <class Argument>
+struct KernelParameter<Argument, true> {
+  using type = typename std::remove_cvref_t<Argument>::View;
+};
+
+/// For argument i of a submit: its index among the accesses, or among the values.
+template <class... Arguments>
+constexpr std::array<unsigned, sizeof...(Arguments) + 1> positions() {
+  std::array<unsigned, sizeof...(Arguments) + 1> result{};
+  const std::array<bool, sizeof...(Arguments) + 1> access{is_access<Arguments>..., false};
+  unsigned accesses = 0;
+  unsigned values = 0;
+  for (std::size_t i = 0; i < sizeof...(Arguments); ++i) result[i] = access[i] ? accesses++ : values++;
+  return result;
+}
+
+template <class... Arguments>
+using ValuesOf = decltype(std::tuple_cat(
+    std::conditional_t<is_access<Arguments>, std::tuple<>, std::tuple<std::decay_t<Arguments>>>{std::declval<
+        std::conditional_t<is_access<Arguments>, std::tuple<>, std::tuple<std::decay_t<Arguments>>>>()}...));
+
+/// The code that the runtime calls for tasks of one codelet type with one list of argument types.
+template <class Core, class... Arguments>
+struct TaskCode;
+
+template <class... Kernels, class... Arguments>
+struct TaskCode<TypedCore<Kernels...>, Arguments...> {
+  using Core = TypedCore<Kernels...>;
+  using Values = ValuesOf<Arguments...>;
+  static constexpr auto kPositions = positions<Arguments...>();
+  static constexpr unsigned kAccesses = (0U + ... + static_cast<unsigned>(is_access<Arguments>));
+  static constexpr bool kHasValues = std::tuple_size_v<Values> != 0;
+  static constexpr std::size_t kValueOffset = runtime::Task::value_offset(kAccesses, alignof(Values));
+  static_assert(kAccesses <= 255, "a task accesses at most 255 pieces of data");
+  static_assert(alignof(Values) <= 64, "values of a task are aligned to a cache line at most");
+  static_assert(kValueOffset + sizeof(Values) <= runtime::TaskPool::kMaxTaskBytes,
+                "the values of a task are too large to be copied into it: put them into data, or pass a pointer");
+
+  static Values& values(runtime::Task& task) noexcept {
+    return *reinterpret_cast<Values*>(reinterpret_cast<char*>(&task) + kValueOffset);
+  }
+
+  template <std::size_t i>
+  static decltype(auto) argument(runtime::KernelCall& call) {
+    using Argument = std::tuple_element_t<i, std::tuple<std::remove_cvref_t<Arguments>...>>;
+    if constexpr (is_access<Argument>) {
+      return static_cast<typename Argument::View>(
+          DataTraits<typename Argument::Kind>::view(call.memory(kPositions[i]), call.shape(kPositions[i])));
+    } else {
+      return std::as_const(std::get<kPositions[i]>(values(call.task)));
+    }
+  }
+
+  template <class Kernel, std::size_t... i>
+  static void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::index_sequence<i...>) {
+    if constexpr (std::is_invocable_v<const Kernel&, typename KernelParameter<Arguments>::type...>) {
+      static_cast<void>(kernel(argument<i>(call)...));
+    } else {
+      static_assert(std::is_invocable_v<const Kernel&, const Context&, typename KernelParameter<Arguments>::type...>,
+                    "the kernel's parameters do not fit what is submitted: a value passes as const T&, read(vector) as std::span<const T>, "
+                    "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and "
+                    "MatrixView<T>, scalars as const T& and T&");
+      static_cast<void>(kernel(Context{call.worker, call.node}, argument<i>(call)...));
+    }
+  }
+
+  static void invoke(runtime::KernelCall& call) {
+    const auto& core = static_cast<const Core&>(*call.task.codelet);
+    constexpr auto arguments = std::index_sequence_for<Arguments...>();
+    if constexpr (sizeof...(Kernels) == 1) {
+      call_kernel(std::get<0>(core.kernels), call, arguments);
+    } else {
+      [&]<std::size_t... k>(std::index_sequence<k...>) {
+        static_cast<void>(((k == call.implementation ? (call_kernel(std::get<k>(core.kernels), call, arguments), true) : false) || ...));
+      }(std::index_sequence_for<Kernels...>());
+    }
+  }
+
+  static void destroy(runtime::Task& task) noexcept { values(task).~Values(); }
+
+  static void copy(runtime::Task& from, runtime::Task& to, bool construct) {
+    if constexpr (std::is_copy_constructible_v<Values>) {
+      if (!construct) destroy(to);
+      new (static_cast<void*>(&values(to))) Values(values(from));
+    }
+  }
+
+  static constexpr runtime::TaskOps make_ops() {
+    runtime::TaskOps ops;
+    ops.invoke = &invoke;
+    if constexpr (kHasValues) {
+      if constexpr (!std::is_trivially_destructible_v<Values>) ops.destroy_values = &destroy;
+      if constexpr (std::is_copy_constructible_v<Values>) ops.copy_values = &copy;
+      ops.value_types = &typeid(Values);
+      ops.value_bytes = static_cast<std::uint32_t>(sizeof(Values));
+      ops.value_alignment = static_cast<std::uint32_t>(alignof(Values));
+    }
+    return ops;
+  }
+  static inline const runtime::TaskOps ops = make_ops();
+};
+
+}  // namespace internal
+
+/// A kernel with a name, or several for different devices. Tasks share it; it may go before they run. A value: copies are the same
+/// codelet. Building it allocates; submitting it does not.
+///
+///   Codelet scale("scale", [](double a, std::span<double> x) { for (double& v : x) v *= a; });
+template <class... Kernels>
+class Codelet {
+ public:
+  /// With one implementation, for CPU cores.
+  template <class Kernel>
+  Codelet(std::string name, Kernel kernel)
+      : core_(std::make_shared<internal::TypedCore<Kernels...>>(std::move(name), std::tuple<Kernel>(std::move(kernel)))) {
+    core_->devices.push_back(DeviceKind::cpu);
+  }
+  explicit Codelet(std::shared_ptr<internal::TypedCore<Kernels...>> core) : core_(std::move(core)) {}
+
+  /// The same codelet with a further implementation, for workers of kind `device`. The kernel gets the same parameters.
+  template <class Kernel>
+  [[nodiscard]] Codelet<Kernels..., Kernel> also(DeviceKind device, Kernel kernel) const {
+    auto core = std::make_shared<internal::TypedCore<Kernels..., Kernel>>(
+        core_->name, std::tuple_cat(core_->kernels, std::tuple<Kernel>(std::move(kernel))));
+    core->devices = core_->devices;
+    core->devices.push_back(device);
+    core->can_run = core_->can_run;
+    core->plain = false;
+    return Codelet<Kernels..., Kernel>(std::move(core));
+  }
+
+  /// The same codelet, for those workers only for which `predicate` answers true, always the same for one worker.
+  [[nodiscard]] Codelet can_run(std::function<bool(const WorkerDescription&)> predicate) const {
+    auto core = std::make_shared<internal::TypedCore<Kernels...>>(core_->name, core_->kernels);
+    core->devices = core_->devices;
+    core->can_run = std::move(predicate);
+    core->plain = false;
+    return Codelet(std::move(core));
+  }
+
+  const std::string& name() const noexcept { return core_->name; }
+  const std::shared_ptr<runtime::CodeletCore>& core() const noexcept { return base_; }
+
+ private:
+  std::shared_ptr<internal::TypedCore<Kernels...>> core_;
+  std::shared_ptr<runtime::CodeletCore> base_ = core_;
+};
+
+template <class Kernel>
+Codelet(std::string, Kernel) -> Codelet<Kernel>;
+template <class Kernel>
+Codelet(const char*, Kernel) -> Codelet<Kernel>;
+
+}  // namespace tandem

@@ -1,0 +1,145 @@
+// tandem/api/data.hpp: typed pieces of data, and how tasks name their use of them.
+#pragma once
+
+#include <cstddef>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "tandem/runtime/data/access.hpp"
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/data/views.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem {
+
+/// What data of a vector holds: kernels get `std::span<const T>` or `std::span<T>`.
+template <class T>
+struct Vector {};
+/// What data of a column-major matrix holds: kernels get `MatrixView<const T>` or `MatrixView<T>`.
+template <class T>
+struct Matrix {};
+
+/// How kernels see data of kind `Kind`. This one is for scalars and the user's own types: kernels get `const T&` or `T&`.
+template <class Kind>
+struct DataTraits {
+  static_assert(std::is_trivially_copyable_v<Kind>, "data of a user's type is moved as bytes, so the type must be trivially copyable");
+  using ReadView = const Kind&;
+  using WriteView = Kind&;
+  static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept { return *static_cast<Kind*>(replica.pointer); }
+};
+
+template <class T>
+struct DataTraits<Vector<T>> {
+  using ReadView = std::span<const T>;
+  using WriteView = std::span<T>;
+  static WriteView view(const runtime::Replica& replica, const runtime::Shape& shape) noexcept {
+    return {static_cast<T*>(replica.pointer), shape.rows};
+  }
+};
+
+template <class T>
+struct DataTraits<Matrix<T>> {
+  using ReadView = MatrixView<const T>;
+  using WriteView = MatrixView<T>;
+  static WriteView view(const runtime::Replica& replica, const runtime::Shape& shape) noexcept {
+    return {static_cast<T*>(replica.pointer), shape.rows, shape.cols, replica.ld};
+  }
+};
+
+/// A piece of data, as kind `Kind` (a type, `Vector<T>` or `Matrix<T>`). Copies name the same data. When the last copy goes, data over
+/// the user's memory is unregistered, which waits for the tasks that use it and brings the value home; data that Tandem allocated is
+/// freed once its last task has ended. Copies may go on any thread; all else belongs to the submitting thread.
+template <class Kind>
+class Data {
+ public:
+  Data() = default;
+  /// Takes over one reference.
+  explicit Data(runtime::Handle* handle) noexcept : handle_(handle) {}
+  Data(const Data& other) noexcept : handle_(other.handle_) {
+    if (handle_ != nullptr) handle_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  Data(Data&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Data& operator=(Data other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Data() {
+    if (handle_ != nullptr) runtime::RuntimeCore::drop_reference(handle_);
+  }
+
+  const std::string& name() const noexcept { return handle_->name; }
+  const runtime::Shape& shape() const noexcept { return handle_->shape; }
+  std::size_t rows() const noexcept { return handle_->shape.rows; }
+  std::size_t cols() const noexcept { return handle_->shape.cols; }
+  runtime::Handle* handle() const noexcept { return handle_; }
+
+  /// Waits for the tasks that use the data, brings its value home to the user's memory, and forgets it: later uses are errors.
+  void unregister() { runtime_of("unregister").unregister(*handle_); }
+
+  /// How `reduce(*this)` accesses start and are added up: `init(view)` makes a neutral element, `combine(into, from)` adds.
+  template <class Init, class Combine>
+  Data& reduction(Init init, Combine combine) {
+    using Traits = DataTraits<Kind>;
+    handle_->reduction.init = [init](void* memory, std::size_t ld, const runtime::Shape& shape) {
+      init(Traits::view(runtime::Replica{memory, ld, false, false, nullptr}, shape));
+    };
+    handle_->reduction.combine = [combine](void* into, std::size_t into_ld, const void* from, std::size_t from_ld,
+                                           const runtime::Shape& shape) {
+      const runtime::Replica source{const_cast<void*>(from), from_ld, false, false, nullptr};
+      const typename Traits::ReadView read = Traits::view(source, shape);
+      combine(Traits::view(runtime::Replica{into, into_ld, false, false, nullptr}, shape), read);
+    };
+    return *this;
+  }
+
+ private:
+  runtime::RuntimeCore& runtime_of(const char* action) const {
+    if (handle_ == nullptr || handle_->runtime == nullptr)
+      throw UsageError(std::string("cannot ") + action + (handle_ == nullptr ? " an empty Data object" : " " + handle_->described() + ": it was unregistered before"));
+    return *handle_->runtime;
+  }
+
+  runtime::Handle* handle_ = nullptr;
+};
+
+/// A use of data by a task: made by `read`, `write`, ... in the call of `submit`, and living no longer than that call.
+template <AccessMode mode_, class Kind_>
+struct Access {
+  static constexpr AccessMode mode = mode_;
+  using Kind = Kind_;
+  using View = std::conditional_t<mode_ == AccessMode::read, typename DataTraits<Kind_>::ReadView, typename DataTraits<Kind_>::WriteView>;
+  runtime::Handle* handle;
+  SourceLine where;
+};
+
+template <class Kind>
+Access<AccessMode::read, Kind> read(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  return {data.handle(), where};
+}
+template <class Kind>
+Access<AccessMode::write, Kind> write(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  return {data.handle(), where};
+}
+template <class Kind>
+Access<AccessMode::read_write, Kind> read_write(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  return {data.handle(), where};
+}
+/// As read_write, but in any order among neighbouring commuting tasks, one at a time.
+template <class Kind>
+Access<AccessMode::commute, Kind> commute(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  return {data.handle(), where};
+}
+/// Adds to the data through a private copy: see `Data::reduction`.
+template <class Kind>
+Access<AccessMode::reduce, Kind> reduce(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  return {data.handle(), where};
+}
+/// Memory of the data's shape for the time of the kernel; orders nothing and leaves the data alone.
+template <class Kind>
+Access<AccessMode::scratch, Kind> scratch(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  return {data.handle(), where};
+}
+
+}  // namespace tandem

@@ -1,0 +1,52 @@
+// tandem/api/options.cpp: the registry of a runtime's options.
+#include "tandem/api/options.hpp"
+
+namespace tandem {
+
+void register_options(base::Registry& registry) {
+  using base::OptionType;
+  registry.add({.name = "workers", .type = OptionType::integer, .default_value = "0",
+                .help = "CPU workers, the calling thread included; 0: one for each core that this process may use", .minimum = 0,
+                .maximum = runtime::ReadyQueues::kMaxWorkers});
+  registry.add({.name = "sched", .type = OptionType::text, .default_value = "lws",
+                .help = "scheduling policy: lws, prio, eager, random, or one that the program registered"});
+  registry.add({.name = "caller", .type = OptionType::boolean, .default_value = "true",
+                .help = "the calling thread is worker 0 and runs tasks while it waits; false: all workers are threads of their own"});
+  registry.add({.name = "bind", .type = OptionType::boolean, .default_value = "true",
+                .help = "bind each worker's thread to a core; the calling thread is never bound"});
+  registry.add({.name = "window", .type = OptionType::integer, .default_value = "32768",
+                .help = "most tasks that are submitted and have not ended; submit works or waits beyond", .minimum = 1});
+  registry.add({.name = "poll_max", .type = OptionType::duration, .default_value = "1us",
+                .help = "longest pause between two polls of an idle worker (exponential back-off)", .minimum = 0});
+  registry.add({.name = "poll_for", .type = OptionType::duration, .default_value = "20us",
+                .help = "an idle worker that has polled for so long sleeps", .minimum = 0});
+  registry.add({.name = "watchdog", .type = OptionType::duration, .default_value = "30s",
+                .help = "when no task ends for so long, say who waits for what; 0: never", .minimum = 0});
+  registry.add({.name = "watchdog_throws", .type = OptionType::boolean, .default_value = "false",
+                .help = "then throw StuckError from wait instead of waiting on"});
+  registry.add({.name = "stats", .type = OptionType::boolean, .default_value = "false",
+                .help = "measure each task, and print a table at the end"});
+  registry.add({.name = "timeline", .type = OptionType::boolean, .default_value = "false",
+                .help = "keep the dates of each task, for Runtime::timeline()"});
+  registry.add({.name = "graphviz", .type = OptionType::text, .default_value = "",
+                .help = "file to write the graph of the flow to, in the DOT language; empty: none"});
+  registry.add({.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "of everything that is drawn at random"});
+  registry.add({.name = "log", .type = OptionType::choice, .default_value = "warn", .help = "least grave messages to print",
+                .choices = {"error", "warn", "info", "debug"}});
+}
+
+runtime::CoreOptions core_options(const base::Config& config) {
+  runtime::CoreOptions options;
+  options.window = static_cast<std::uint64_t>(config.get_int("window"));
+  options.watchdog_ns = config.get_duration_ns("watchdog");
+  options.watchdog_throws = config.get_bool("watchdog_throws");
+  options.statistics = config.get_bool("stats");
+  options.timeline = config.get_bool("timeline");
+  options.graphviz = config.get_string("graphviz");
+  options.poll_max_ns = config.get_duration_ns("poll_max");
+  options.poll_for_ns = config.get_duration_ns("poll_for");
+  options.seed = static_cast<std::uint64_t>(config.get_int("seed"));
+  return options;
+}
+
+}  // namespace tandem

@@ -1,0 +1,107 @@
+// tandem/api/runtime.cpp: the facade: configuration, world, recording.
+#include "tandem/api/runtime.hpp"
+
+#include <algorithm>
+
+#include "tandem/runtime/record/recorder.hpp"
+
+namespace tandem {
+
+namespace {
+
+base::Config load_config(int* argc, char** argv, const Options& options) {
+  base::Registry registry;
+  register_options(registry);
+  auto loaded = base::Config::load(registry, base::ConfigSources::of_process(argc != nullptr ? *argc : 0, argv));
+  if (!loaded.ok()) throw UsageError(loaded.error().message);
+  base::Config config = std::move(loaded).value();
+  if (argc != nullptr) *argc = base::remove_arguments(*argc, argv, config.consumed_arguments());
+  const auto set = [&](const std::string& name, const std::string& value) {
+    const auto done = config.set(name, value);
+    if (!done.ok()) throw UsageError(done.error().message);
+  };
+  if (options.workers) set("workers", std::to_string(*options.workers));
+  if (options.sched) set("sched", *options.sched);
+  for (const auto& [name, value] : options.more) set(name, value);
+  return config;
+}
+
+std::unique_ptr<Ground> make_ground(const base::Config& config) {
+  auto ground = std::make_unique<Ground>();
+  const std::string& level = config.get_string("log");
+  ground->log = std::make_unique<base::Log>(level == "error"  ? base::LogLevel::error
+                                            : level == "info"  ? base::LogLevel::info
+                                            : level == "debug" ? base::LogLevel::debug
+                                                               : base::LogLevel::warn);
+  return ground;
+}
+
+}  // namespace
+
+Runtime::Runtime(const Options& options)
+    : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))), ground_(make_ground(*config_)) {
+  core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
+}
+
+Runtime::Runtime(int& argc, char** argv, const Options& options)
+    : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))), ground_(make_ground(*config_)) {
+  core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
+}
+
+Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options)
+    : ground_(std::move(ground)) {
+  base::Registry registry;
+  register_options(registry);
+  config_ = std::make_unique<base::Config>(registry);
+  core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
+}
+
+Runtime::~Runtime() = default;
+
+Graph Runtime::record(const std::function<void()>& flow) {
+  Graph graph;
+  graph.graph_ = std::make_unique<runtime::RecordedGraph>(*core_);
+  runtime::Recorder recorder(*graph.graph_);
+  core_->start_recording(&recorder);
+  try {
+    flow();
+  } catch (...) {
+    core_->stop_recording();
+    throw;
+  }
+  core_->stop_recording();
+  recorder.finish();
+  return graph;
+}
+
+std::size_t Runtime::grain_of(std::size_t count, const RangeOptions& options) const noexcept {
+  if (options.grain != 0) return options.grain;
+  return std::max<std::size_t>(1, count / (std::size_t{8} * worker_count()));
+}
+
+std::size_t Runtime::chunk_count(std::size_t begin, std::size_t end, const RangeOptions& options) const noexcept {
+  if (begin >= end) return 0;
+  const std::size_t grain = grain_of(end - begin, options);
+  return (end - begin) / grain + ((end - begin) % grain != 0 ? 1 : 0);
+}
+
+void Runtime::wait_for(const std::vector<TaskRef>& tasks) {
+  std::exception_ptr failure;
+  for (const TaskRef& task : tasks) {
+    try {
+      core_->wait(task);
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void Runtime::set_start(runtime::Task& task, std::function<void()> start) {
+  task.extra->callback = std::move(start);
+  task.extra->on_ready = [](runtime::Task& ready, void*) {
+    if (ready.extra->callback) ready.extra->callback();
+  };
+}
+
+}  // namespace tandem

@@ -1,0 +1,121 @@
+// tandem/api/world.cpp: assembles the real and the test world.
+#include "tandem/api/world.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "tandem/base/thread_driver.hpp"
+
+namespace tandem {
+
+namespace {
+
+std::unique_ptr<runtime::Policy> make_policy(const std::string& name, const runtime::PolicyRegistry& policies) {
+  if (auto policy = policies.make(name)) return policy;
+  std::string known;
+  for (const std::string& other : policies.names()) known += (known.empty() ? "" : ", ") + other;
+  throw UsageError(fmt::format("there is no scheduling policy '{}'; known are: {}", name, known));
+}
+
+/// The event loop's time, as a clock.
+class LoopClock final : public clock::Clock {
+ public:
+  explicit LoopClock(base::EventLoop& loop) : loop_(loop) {}
+  std::int64_t now_ns() const noexcept override { return loop_.now_ns(); }
+
+ private:
+  base::EventLoop& loop_;
+};
+
+/// A memory that only copies reach: in fact main memory, at addresses that nobody else knows.
+class DistantMemory final : public runtime::MemoryNode {
+ public:
+  explicit DistantMemory(unsigned index) : index_(index) {}
+  std::string name() const override { return fmt::format("test memory {}", index_); }
+  void* allocate(std::size_t bytes) override { return std::malloc(bytes == 0 ? 1 : bytes); }
+  void release(void* memory, std::size_t) noexcept override { std::free(memory); }
+
+ private:
+  unsigned index_;
+};
+
+/// Copies at a later date of the loop.
+class LateCopier final : public runtime::Copier {
+ public:
+  LateCopier(base::EventLoop& loop, std::int64_t most_ns) : loop_(loop), most_ns_(most_ns) {}
+  runtime::CopyState start(const runtime::CopyRequest& request, std::function<void()> arrived) override {
+    const auto delay_ns = static_cast<std::int64_t>(loop_.random() % (static_cast<std::uint64_t>(most_ns_) + 1));
+    if (delay_ns == 0) {
+      runtime::copy_matrix(request);
+      return runtime::CopyState::done;
+    }
+    loop_.at(loop_.now_ns() + delay_ns, [request, arrived] {
+      runtime::copy_matrix(request);
+      arrived();
+    });
+    return runtime::CopyState::posted;
+  }
+
+ private:
+  base::EventLoop& loop_;
+  std::int64_t most_ns_;
+};
+
+}  // namespace
+
+runtime::World make_real_world(const base::Config& config, Ground& ground) {
+  if (ground.clock == nullptr) ground.clock = clock::best_clock();
+  auto topology = base::Topology::discover();
+  if (!topology.ok()) throw UsageError(topology.error().message);
+  ground.topology = std::make_unique<base::Topology>(std::move(topology).value());
+  const std::size_t core_count = ground.topology->cores().size();
+  auto worker_count = static_cast<std::size_t>(config.get_int("workers"));
+  if (worker_count == 0) worker_count = core_count;
+  if (worker_count > core_count)
+    ground.log->info("{} workers share {} cores", worker_count, core_count);
+
+  runtime::World world;
+  world.policy = make_policy(config.get_string("sched"), ground.policies);
+  world.clock = ground.clock.get();
+  world.log = ground.log.get();
+  world.caller_works = config.get_bool("caller");
+  base::ThreadDriver::Binder bind;
+  // With more workers than cores the kernel spreads them better than we can.
+  if (config.get_bool("bind") && worker_count <= core_count) {
+    bind = [&ground](int core) {
+      const auto bound = ground.topology->bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)));
+      if (!bound.ok()) ground.log->warn("a worker runs unbound: {}", bound.error().message);
+    };
+  }
+  world.driver = std::make_unique<base::ThreadDriver>([&ground] { return ground.clock->now_ns(); }, std::move(bind));
+  for (std::size_t i = 0; i < worker_count; ++i)
+    world.workers.push_back({DeviceKind::cpu, 0, static_cast<int>(i % core_count)});
+  world.distance.resize(worker_count);
+  for (std::size_t a = 0; a < worker_count; ++a)
+    for (std::size_t b = 0; b < worker_count; ++b)
+      world.distance[a].push_back(ground.topology->distance(base::CoreId(static_cast<std::uint32_t>(a % core_count)),
+                                                            base::CoreId(static_cast<std::uint32_t>(b % core_count))));
+  return world;
+}
+
+runtime::World make_test_world(const TestWorldOptions& options, Ground& ground) {
+  auto loop = std::make_unique<base::EventLoop>(options.seed);
+  ground.loop = loop.get();
+  ground.clock = std::make_unique<LoopClock>(*loop);
+  if (ground.log == nullptr) ground.log = std::make_unique<base::Log>(base::LogLevel::error);
+  runtime::World world;
+  world.policy = make_policy(options.sched, ground.policies);
+  world.clock = ground.clock.get();
+  world.log = ground.log.get();
+  for (unsigned i = 0; i < options.workers; ++i) world.workers.push_back({DeviceKind::cpu, 0, -1});
+  for (unsigned i = 0; i < options.devices; ++i) {
+    world.workers.push_back({DeviceKind::user, i + 1, -1});
+    world.nodes.emplace_back(std::make_unique<DistantMemory>(i + 1), std::make_unique<LateCopier>(*loop, options.copy_ns));
+  }
+  world.distance.assign(options.workers, std::vector<unsigned>(options.workers, 1));
+  world.driver = std::move(loop);
+  return world;
+}
+
+}  // namespace tandem

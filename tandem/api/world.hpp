@@ -1,0 +1,40 @@
+// tandem/api/world.hpp: the worlds in which a runtime can live: real threads, or one event loop for tests.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tandem/base/config.hpp"
+#include "tandem/base/event_loop.hpp"
+#include "tandem/base/topology.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem {
+
+/// What a world stands on. Outlives the runtime made from it.
+struct Ground {
+  std::unique_ptr<base::Log> log;
+  std::unique_ptr<clock::Clock> clock;
+  std::unique_ptr<base::Topology> topology;  ///< real world only
+  base::EventLoop* loop = nullptr;           ///< test world only; owned by the world's driver
+  runtime::PolicyRegistry policies;
+};
+
+/// Threads bound to the cores that this process may use, real clocks. Throws UsageError for an unknown policy.
+runtime::World make_real_world(const base::Config& config, Ground& ground);
+
+struct TestWorldOptions {
+  std::uint64_t seed = 1;
+  unsigned workers = 2;
+  std::string sched = "lws";
+  /// Further workers of kind DeviceKind::user, each with a memory node of its own that is reached only by copies; a copy takes up
+  /// to `copy_ns` of the loop's time, drawn from the seed.
+  unsigned devices = 0;
+  std::int64_t copy_ns = 1'000;
+};
+
+/// One thread, manual time, everything in an order drawn from the seed.
+runtime::World make_test_world(const TestWorldOptions& options, Ground& ground);
+
+}  // namespace tandem

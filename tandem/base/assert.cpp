@@ -1,0 +1,17 @@
+// tandem/base/assert.cpp: what happens when an assertion fails.
+#include "tandem/base/assert.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace tandem::base {
+
+void assertion_failed(const char* file, int line, const char* what) noexcept {
+  // stdio, because the heap and everything of ours may be broken by now.
+  std::fprintf(stderr, "tandem: assertion failed at %s:%d: %s\ntandem: this is a bug in Tandem; please report it\n", file, line,
+               what);
+  std::fflush(stderr);
+  std::abort();
+}
+
+}  // namespace tandem::base

@@ -1,0 +1,55 @@
+// tandem/base/driver.hpp: things that step, and what drives them: threads, or one event loop.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace tandem::base {
+
+/// The answer of a `step` that wants to be woken, not stepped again by itself.
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+/// Something that advances in steps and never blocks: a worker, a progress engine, a flusher.
+class Steppable {
+ public:
+  virtual ~Steppable() = default;
+  /// Does some work. Returns when it wants the next step: a time not after `now_ns` means at once, `kNever` means when woken.
+  /// A step that returns `kNever` has already arranged that whoever brings work will wake it.
+  virtual std::int64_t step(std::int64_t now_ns) = 0;
+};
+
+/// How others wake a steppable. `wake` may be called from any thread, at any time; wake-ups that come early are not lost.
+class Waker {
+ public:
+  virtual ~Waker() = default;
+  virtual void wake() noexcept = 0;
+};
+
+/// Why `run_until` came back.
+enum class RunEnd {
+  done,       ///< the condition holds
+  timed_out,  ///< the deadline came first
+  stuck,      ///< event loop only: everybody sleeps, so the condition can never hold
+};
+
+/// Drives steppables. The one added by `add_caller` is stepped inside `run_until` only, on the thread that calls it; those added by
+/// `add` are stepped by the driver. One thread owns a driver and calls everything but wakers.
+class Driver {
+ public:
+  struct Placement {
+    int core = -1;     ///< index of the core to be bound to; -1: anywhere
+    std::string name;  ///< of the thread
+  };
+
+  virtual ~Driver() = default;
+  virtual Waker& add(Steppable& steppable, const Placement& placement) = 0;
+  virtual Waker& add_caller(Steppable& steppable) = 0;
+  /// Stops stepping everything, and returns when no step runs any more.
+  virtual void stop() = 0;
+  /// Steps the caller's steppable until `done(context)`, which whoever makes it true must follow by waking the caller.
+  virtual RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) = 0;
+  virtual std::int64_t now_ns() = 0;
+};
+
+}  // namespace tandem::base

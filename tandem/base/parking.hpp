@@ -1,0 +1,50 @@
+// tandem/base/parking.hpp: where one thread sleeps until another wakes it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tandem::base {
+
+/// One thread's bed. It holds at most one permit.
+///
+/// Protocol. The owner alone calls `park`; anybody calls `unpark`. `unpark` leaves a permit and wakes the owner if it sleeps; `park`
+/// takes the permit and returns, at once if it is there already. So a wake-up that comes before the sleep is not lost, and several
+/// wake-ups count as one. The state word goes empty -> parked by the owner, anything -> permit by a waker; the owner sleeps in the
+/// kernel only while the word says parked (futex), and a waker makes a system call only if it saw parked.
+///
+/// Orders. `unpark` releases and `park` acquires: what the waker wrote before is seen after. Cost: one exchange; a system call when
+/// somebody really sleeps.
+class Parker {
+ public:
+  static constexpr std::int64_t kForever = INT64_MAX;
+
+  /// Sleeps until there is a permit or `timeout_ns` has passed; true when it took a permit. May return early without one.
+  bool park(std::int64_t timeout_ns = kForever) noexcept;
+
+  /// Leaves a permit. Any thread. Returns true when the owner slept and was woken by a system call.
+  bool unpark() noexcept;
+
+  /// Takes the permit if there is one, without sleeping. By the owner.
+  bool try_take() noexcept {
+    return state_.load(std::memory_order_relaxed) == kPermit && state_.exchange(kEmpty, std::memory_order_acquire) == kPermit;
+  }
+
+ private:
+  static constexpr std::uint32_t kEmpty = 0;
+  static constexpr std::uint32_t kParked = 1;
+  static constexpr std::uint32_t kPermit = 2;
+
+  alignas(64) std::atomic<std::uint32_t> state_{kEmpty};
+};
+
+/// Tells the processor that this is a waiting loop.
+inline void pause_cpu() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+}  // namespace tandem::base

@@ -1,0 +1,34 @@
+// tandem/base/spin_lock.hpp: a lock for sections of some tens of nanoseconds, that yields its core when the holder was preempted.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+
+#include "tandem/base/parking.hpp"
+
+namespace tandem::base {
+
+/// Meets the standard's Lockable, for std::lock_guard. Spins a little, then yields: with more threads than cores the holder may
+/// have been preempted, and only giving up the core lets it go on.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    for (int spins = 0; locked_.exchange(true, std::memory_order_acquire);) {  // pairs with the release of unlock
+      while (locked_.load(std::memory_order_relaxed)) {
+        if (++spins < kSpinsBeforeYield) pause_cpu();
+        else sched_yield();
+      }
+    }
+  }
+  bool try_lock() noexcept {
+    return !locked_.load(std::memory_order_relaxed) && !locked_.exchange(true, std::memory_order_acquire);
+  }
+  void unlock() noexcept { locked_.store(false, std::memory_order_release); }
+
+ private:
+  static constexpr int kSpinsBeforeYield = 64;
+  std::atomic<bool> locked_{false};
+};
+
+}  // namespace tandem::base

@@ -1,0 +1,67 @@
+// tandem/base/thread_driver.cpp: the driver of the real world.
+#include "tandem/base/thread_driver.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "tandem/base/assert.hpp"
+
+namespace tandem::base {
+
+ThreadDriver::ThreadDriver(std::function<std::int64_t()> now_ns, Binder bind)
+    : now_ns_(std::move(now_ns)), bind_(std::move(bind)) {}
+
+ThreadDriver::~ThreadDriver() { stop(); }
+
+Waker& ThreadDriver::add(Steppable& steppable, const Placement& placement) {
+  auto& seat = *seats_.emplace_back(std::make_unique<Seat>());
+  seat.steppable = &steppable;
+  seat.thread = std::thread([this, &seat, placement] {
+    if (!placement.name.empty()) pthread_setname_np(pthread_self(), placement.name.substr(0, 15).c_str());
+    if (bind_ && placement.core >= 0) bind_(placement.core);
+    seat.parker.park();  // the first wake-up says that the owner has finished building
+    while (!stopping_.load(std::memory_order_acquire)) {
+      const std::int64_t now = now_ns_();
+      const std::int64_t next = seat.steppable->step(now);
+      if (next > now) rest(seat.parker, now, next);
+    }
+  });
+  return seat;
+}
+
+Waker& ThreadDriver::add_caller(Steppable& steppable) {
+  TANDEM_ASSERT(caller_ == nullptr);
+  caller_ = std::make_unique<Seat>();
+  caller_->steppable = &steppable;
+  return *caller_;
+}
+
+void ThreadDriver::stop() {
+  stopping_.store(true, std::memory_order_release);
+  for (auto& seat : seats_) seat->parker.unpark();
+  for (auto& seat : seats_)
+    if (seat->thread.joinable()) seat->thread.join();
+}
+
+RunEnd ThreadDriver::run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) {
+  while (!done(context)) {
+    const std::int64_t now = now_ns_();
+    if (now >= deadline_ns) return RunEnd::timed_out;
+    const std::int64_t next = caller_->steppable->step(now);
+    if (next > now && !done(context)) rest(caller_->parker, now, std::min(next, deadline_ns));
+  }
+  return RunEnd::done;
+}
+
+void ThreadDriver::rest(Parker& parker, std::int64_t now, std::int64_t until_ns) {
+  if (until_ns == kNever) {
+    parker.park();
+  } else if (until_ns - now >= spin_below_ns) {
+    parker.park(until_ns - now);
+  } else {
+    while (now_ns_() < until_ns && !parker.try_take()) pause_cpu();
+  }
+}
+
+}  // namespace tandem::base

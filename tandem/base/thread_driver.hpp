@@ -1,0 +1,50 @@
+// tandem/base/thread_driver.hpp: the driver of the real world: one thread for each steppable.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "tandem/base/driver.hpp"
+#include "tandem/base/parking.hpp"
+
+namespace tandem::base {
+
+/// Each steppable has a thread that steps it and sleeps in its own `Parker` when the step says so. Waits shorter than
+/// `spin_below_ns` are spent polling the parker's own cache line, longer ones in the kernel.
+class ThreadDriver final : public Driver {
+ public:
+  using Binder = std::function<void(int core)>;  ///< binds the calling thread to a core
+
+  /// `now_ns` reads the clock; `bind` may be empty.
+  ThreadDriver(std::function<std::int64_t()> now_ns, Binder bind);
+  ~ThreadDriver() override;
+
+  Waker& add(Steppable& steppable, const Placement& placement) override;
+  Waker& add_caller(Steppable& steppable) override;
+  void stop() override;
+  RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) override;
+  std::int64_t now_ns() override { return now_ns_(); }
+
+  static constexpr std::int64_t spin_below_ns = 5'000;
+
+ private:
+  struct Seat final : Waker {
+    Steppable* steppable = nullptr;
+    Parker parker;
+    std::thread thread;
+    void wake() noexcept override { parker.unpark(); }
+  };
+
+  void rest(Parker& parker, std::int64_t now, std::int64_t until_ns);
+
+  std::function<std::int64_t()> now_ns_;
+  Binder bind_;
+  std::atomic<bool> stopping_{false};
+  std::vector<std::unique_ptr<Seat>> seats_;
+  std::unique_ptr<Seat> caller_;
+};
+
+}  // namespace tandem::base

@@ -1,0 +1,27 @@
+// tandem/base/toml_file.hpp: a TOML file as a flat list of names and values.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+
+namespace tandem::base {
+
+/// One key: the names of its tables and its own joined by '.', its value as a person would write it on a command line.
+struct TomlValue {
+  std::string name;
+  std::string text;
+  unsigned line = 0;
+};
+
+/// Reads a whole file. Values are strings, numbers and booleans, in tables; an array or a date is an error, since no option
+/// takes one. Errors: io, malformed (with file and line).
+Result<std::vector<TomlValue>> read_toml(const std::filesystem::path& path);
+
+/// The same from memory; `name` stands for the file in messages.
+Result<std::vector<TomlValue>> parse_toml(std::string_view document, std::string_view name);
+
+}  // namespace tandem::base

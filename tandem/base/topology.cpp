@@ -1,0 +1,212 @@
+// tandem/base/topology.cpp: reading the machine with hwloc, which is included nowhere else.
+#include "tandem/base/topology.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/core.h>
+#include <hwloc.h>
+
+namespace tandem::base {
+namespace {
+
+struct DestroyTopology {
+  void operator()(hwloc_topology_t topology) const noexcept { hwloc_topology_destroy(topology); }
+};
+using HwlocTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+
+struct FreeBitmap {
+  void operator()(hwloc_bitmap_t bitmap) const noexcept { hwloc_bitmap_free(bitmap); }
+};
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
+
+std::vector<unsigned> members(hwloc_const_bitmap_t bitmap) {
+  std::vector<unsigned> result;
+  if (hwloc_bitmap_weight(bitmap) < 0) return result;  // infinitely many: not a set of real hardware threads
+  for (int i = hwloc_bitmap_first(bitmap); i >= 0; i = hwloc_bitmap_next(bitmap, i)) result.push_back(static_cast<unsigned>(i));
+  return result;
+}
+
+}  // namespace
+
+struct Topology::State {
+  HwlocTopology hwloc;
+  bool synthetic = false;
+  std::vector<hwloc_obj_t> core_objects;  ///< owned by hwloc; the same order as cores
+  std::vector<Core> cores;
+  std::vector<NumaNode> numa_nodes;
+  std::vector<Cache> caches;
+  std::size_t package_count = 1;
+  std::string cpu_model;
+
+  std::vector<CoreId> cores_within(hwloc_const_cpuset_t set) const {
+    std::vector<CoreId> result;
+    for (std::size_t i = 0; i < cores.size(); ++i)
+      if (hwloc_bitmap_intersects(core_objects[i]->cpuset, set)) result.push_back(cores[i].id);
+    return result;
+  }
+
+  void restrict_to_process_binding();
+  void read_cores();
+  void read_numa_nodes();
+  void read_caches();
+  void read_names();
+  void read() {
+    read_cores();
+    read_numa_nodes();
+    read_caches();
+    read_names();
+  }
+};
+
+/// A launcher (mpirun, srun, taskset) says by the affinity mask which cores are ours. The union over the threads of the process
+/// is taken, not the mask of the calling thread, because an earlier runtime may have bound that one to its first core.
+void Topology::State::restrict_to_process_binding() {
+  const Bitmap mask(hwloc_bitmap_alloc());
+  if (hwloc_get_cpubind(hwloc.get(), mask.get(), HWLOC_CPUBIND_PROCESS) != 0) return;  // no mask known: no limit
+  if (hwloc_bitmap_iszero(mask.get())) return;
+  // On failure (a mask with no known hardware thread in it) hwloc leaves the topology as it is.
+  hwloc_topology_restrict(hwloc.get(), mask.get(), 0);
+}
+
+void Topology::State::read_cores() {
+  // Some containers and virtual machines show hardware threads but no cores.
+  const bool has_cores = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_CORE) > 0;
+  const hwloc_obj_type_t type = has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+  for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(hwloc.get(), type, object)) != nullptr;) {
+    Core core;
+    core.id = CoreId(static_cast<std::uint32_t>(cores.size()));
+    core.pus = members(object->cpuset);
+    if (core.pus.empty()) continue;
+    if (const auto package = hwloc_get_ancestor_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, object))
+      core.package = package->os_index;
+    const int node = hwloc_bitmap_first(object->nodeset);
+    if (node >= 0) core.numa_node = static_cast<unsigned>(node);
+    cores.push_back(std::move(core));
+    core_objects.push_back(object);
+  }
+  const int packages = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE);
+  package_count = packages > 0 ? static_cast<std::size_t>(packages) : 1;
+}
+
+void Topology::State::read_numa_nodes() {
+  for (hwloc_obj_t object = nullptr;
+       (object = hwloc_get_next_obj_by_type(hwloc.get(), HWLOC_OBJ_NUMANODE, object)) != nullptr;) {
+    numa_nodes.push_back({object->os_index, object->attr->numanode.local_memory, cores_within(object->cpuset)});
+  }
+}
+
+void Topology::State::read_caches() {
+  for (const auto type : {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE}) {
+    for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(hwloc.get(), type, object)) != nullptr;) {
+      const auto& cache = object->attr->cache;
+      caches.push_back({cache.depth, cache.size, cache.linesize, cores_within(object->cpuset)});
+    }
+  }
+}
+
+void Topology::State::read_names() {
+  // hwloc puts the model on the packages, or on the machine when there is no package.
+  for (hwloc_obj_t object : {hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, 0), hwloc_get_root_obj(hwloc.get())}) {
+    if (object == nullptr) continue;
+    if (const char* model = hwloc_obj_get_info_by_name(object, "CPUModel")) {
+      cpu_model = model;
+      return;
+    }
+  }
+}
+
+Result<Topology> Topology::discover() {
+  auto state = std::make_unique<State>();
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return Error{ErrorCode::exhausted, "hwloc cannot start: out of memory"};
+  state->hwloc.reset(raw);
+  if (hwloc_topology_load(raw) != 0) {
+    return Error{ErrorCode::unsupported, fmt::format("hwloc cannot read this machine: {}; see whether `lstopo` can",
+                                                     std::strerror(errno))};
+  }
+  state->restrict_to_process_binding();
+  state->read();
+  if (state->cores.empty()) return Error{ErrorCode::unsupported, "hwloc finds no core that this process may use"};
+  return Topology(std::move(state));
+}
+
+Result<Topology> Topology::synthetic(const std::string& description) {
+  auto state = std::make_unique<State>();
+  state->synthetic = true;
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return Error{ErrorCode::exhausted, "hwloc cannot start: out of memory"};
+  state->hwloc.reset(raw);
+  if (hwloc_topology_set_synthetic(raw, description.c_str()) != 0 || hwloc_topology_load(raw) != 0) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("'{}' is not a hwloc synthetic topology; an example is 'numa:2 l3:1 core:4 pu:1'", description)};
+  }
+  state->read();
+  if (state->cores.empty()) return Error{ErrorCode::invalid_argument, fmt::format("'{}' has no core", description)};
+  return Topology(std::move(state));
+}
+
+Topology::Topology(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Topology::Topology(Topology&&) noexcept = default;
+Topology& Topology::operator=(Topology&&) noexcept = default;
+Topology::~Topology() = default;
+
+std::span<const Core> Topology::cores() const noexcept { return state_->cores; }
+std::span<const NumaNode> Topology::numa_nodes() const noexcept { return state_->numa_nodes; }
+std::span<const Cache> Topology::caches() const noexcept { return state_->caches; }
+std::size_t Topology::package_count() const noexcept { return state_->package_count; }
+const std::string& Topology::cpu_model() const noexcept { return state_->cpu_model; }
+bool Topology::is_synthetic() const noexcept { return state_->synthetic; }
+
+std::size_t Topology::pu_count() const noexcept {
+  std::size_t count = 0;
+  for (const Core& core : state_->cores) count += core.pus.size();
+  return count;
+}
+
+unsigned Topology::distance(CoreId a, CoreId b) const {
+  TANDEM_ASSERT(a.index() < state_->cores.size() && b.index() < state_->cores.size());
+  if (a == b) return 0;
+  const hwloc_obj_t from = state_->core_objects[a.index()];
+  const hwloc_obj_t shared = hwloc_get_common_ancestor_obj(state_->hwloc.get(), from, state_->core_objects[b.index()]);
+  return static_cast<unsigned>(from->depth - shared->depth);
+}
+
+std::vector<CoreId> Topology::nearest_first(CoreId from) const {
+  const std::size_t count = state_->cores.size();
+  std::vector<CoreId> others;
+  for (std::size_t step = 1; step < count; ++step) others.push_back(state_->cores[(from.index() + step) % count].id);
+  std::stable_sort(others.begin(), others.end(),
+                   [&](CoreId a, CoreId b) { return distance(from, a) < distance(from, b); });
+  return others;
+}
+
+Result<void> Topology::bind_this_thread(CoreId core) const {
+  TANDEM_ASSERT(core.index() < state_->cores.size());
+  if (state_->synthetic) return {};
+  if (hwloc_set_cpubind(state_->hwloc.get(), state_->core_objects[core.index()]->cpuset, HWLOC_CPUBIND_THREAD) == 0) return {};
+  const auto code = errno == ENOSYS ? ErrorCode::unsupported : ErrorCode::io;
+  return Error{code, fmt::format("cannot bind a thread to core {}: {}", core.value(), std::strerror(errno))};
+}
+
+std::vector<unsigned> Topology::binding_of_this_thread() const {
+  if (state_->synthetic) return {};
+  const Bitmap mask(hwloc_bitmap_alloc());
+  if (hwloc_get_cpubind(state_->hwloc.get(), mask.get(), HWLOC_CPUBIND_THREAD) != 0) return {};
+  return members(mask.get());
+}
+
+ScopedBinding::ScopedBinding(const Topology& topology, CoreId core)
+    : topology_(topology), former_(topology.binding_of_this_thread()), result_(topology.bind_this_thread(core)) {}
+
+ScopedBinding::~ScopedBinding() {
+  if (former_.empty() || !result_.ok()) return;
+  const Bitmap mask(hwloc_bitmap_alloc());
+  for (const unsigned pu : former_) hwloc_bitmap_set(mask.get(), pu);
+  // A refusal leaves the thread bound to a core it was allowed to use: slower at worst, and no reason to end a program.
+  (void)hwloc_set_cpubind(topology_.state_->hwloc.get(), mask.get(), HWLOC_CPUBIND_THREAD);
+}
+
+}  // namespace tandem::base

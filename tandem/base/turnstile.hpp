@@ -1,0 +1,85 @@
+// tandem/base/turnstile.hpp: lets one task at a time through; the others queue without a lock, and nobody blocks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "tandem/base/assert.hpp"
+
+namespace tandem::base {
+
+/// A mutual exclusion that is asked for, not waited for: `enter` says whether the visitor got in, and a visitor that did not is
+/// handed the turnstile later by the `leave` of the one inside. Intrusive: `Visitor` has `Visitor* next`.
+///
+/// Protocol. The state is: free; taken; or taken with a stack of visitors that came since. Whoever is inside owns `queue_`, the
+/// visitors that came earlier, in order of arrival, and alone touches it. `leave` gives the turnstile to the visitor that `better`
+/// prefers (the earliest among equals), or frees it.
+///
+/// Orders. Each change of state is acquire-release, so that what one holder did is seen by the next.
+///
+/// Deadlock. A visitor that needs several turnstiles enters them in one global order (of their addresses), so no cycle can form.
+template <class Visitor, template <class> class Atomic = std::atomic>
+class Turnstile {
+ public:
+  /// True: `visitor` is inside. False: it waits, and a later `leave` returns it.
+  bool enter(Visitor* visitor) noexcept {
+    std::uintptr_t state = state_.load(std::memory_order_relaxed);
+    for (;;) {
+      if (state == kFree) {
+        if (state_.compare_exchange_weak(state, kTaken, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+      } else {
+        visitor->next = state == kTaken ? nullptr : reinterpret_cast<Visitor*>(state);
+        if (state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(visitor), std::memory_order_acq_rel,
+                                         std::memory_order_relaxed))
+          return false;
+      }
+    }
+  }
+
+  /// The one inside leaves. Returns the visitor who is inside now, or null when the turnstile is free. `better(a, b)`: a goes before b.
+  template <class Better>
+  Visitor* leave(Better better) noexcept {
+    collect();
+    if (queue_ == nullptr) {
+      std::uintptr_t expected = kTaken;
+      if (state_.compare_exchange_strong(expected, kFree, std::memory_order_acq_rel, std::memory_order_relaxed)) return nullptr;
+      collect();  // somebody came in between
+    }
+    TANDEM_DEBUG_ASSERT(queue_ != nullptr);
+    Visitor** best = &queue_;
+    for (Visitor** at = &queue_; *at != nullptr; at = &(*at)->next)
+      if (better(**at, **best)) best = at;
+    Visitor* chosen = *best;
+    *best = chosen->next;
+    chosen->next = nullptr;
+    return chosen;
+  }
+
+  bool free() const noexcept { return state_.load(std::memory_order_acquire) == kFree; }
+
+ private:
+  static constexpr std::uintptr_t kFree = 0;
+  static constexpr std::uintptr_t kTaken = 1;
+
+  /// Moves those who came since to the end of the queue, in order of arrival. By the one inside only.
+  void collect() noexcept {
+    std::uintptr_t state = state_.load(std::memory_order_relaxed);
+    if (state == kTaken) return;
+    state = state_.exchange(kTaken, std::memory_order_acq_rel);
+    Visitor* in_order = nullptr;
+    for (auto* visitor = reinterpret_cast<Visitor*>(state); visitor != nullptr;) {
+      Visitor* next = visitor->next;
+      visitor->next = in_order;
+      in_order = visitor;
+      visitor = next;
+    }
+    Visitor** end = &queue_;
+    while (*end != nullptr) end = &(*end)->next;
+    *end = in_order;
+  }
+
+  Atomic<std::uintptr_t> state_{kFree};
+  Visitor* queue_ = nullptr;
+};
+
+}  // namespace tandem::base

@@ -1,0 +1,75 @@
+// tandem/linalg/blas_threads.cpp: finds the BLAS's switch among the program's symbols; watches threads in /proc/self/task.
+#include "tandem/linalg/blas_threads.hpp"
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tandem/linalg/kernels/gemm.hpp"
+
+namespace tandem::linalg {
+namespace {
+
+/// In order of preference; all take one int or long, which the calling conventions of our machines pass alike.
+constexpr const char* switches[] = {"openblas_set_num_threads", "MKL_Set_Num_Threads", "bli_thread_set_num_threads",
+                                    "flexiblas_set_num_threads", "omp_set_num_threads"};
+
+const char* apply_switch() noexcept {
+  for (const char* name : switches) {
+    if (void* const symbol = dlsym(RTLD_DEFAULT, name)) {
+      reinterpret_cast<void (*)(long)>(symbol)(1);
+      return name;
+    }
+  }
+  return nullptr;
+}
+
+/// Time on a core of each thread of this process, in nanoseconds: the first number of schedstat.
+std::map<std::string, std::uint64_t> times_on_core_ns() {
+  std::map<std::string, std::uint64_t> times;
+  std::error_code failure;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", failure)) {
+    std::uint64_t time_ns = 0;
+    if (std::ifstream(task.path() / "schedstat") >> time_ns) times[task.path().filename().string()] = time_ns;
+  }
+  return times;
+}
+
+}  // namespace
+
+const char* BlasThreads::restrict_to_one() noexcept {
+  static const char* const found = apply_switch();
+  return found;
+}
+
+int BlasThreads::observed_threads() {
+  constexpr std::size_t n = 768;
+  std::vector<double> storage(3 * n * n, 0.5);
+  const auto matrix = [&](std::size_t at) { return MatrixView<double>{storage.data() + at * n * n, n, n, n}; };
+  const auto before = times_on_core_ns();
+  kernels::gemm(Op::no_trans, Op::no_trans, 1.0, matrix(0), matrix(1), 0.0, matrix(2));
+  const auto after = times_on_core_ns();
+
+  const std::string self = std::to_string(syscall(SYS_gettid));
+  const auto spent_ns = [&](const std::string& thread, std::uint64_t now_ns) {
+    const auto then = before.find(thread);
+    return now_ns - (then == before.end() ? 0 : then->second);
+  };
+  const auto own = after.find(self);
+  if (own == after.end()) return 1;
+  // A thread that shared the work has spent a like time; one that merely woke up has not.
+  const std::uint64_t own_ns = spent_ns(self, own->second);
+  int working = 1;
+  for (const auto& [thread, now_ns] : after) working += thread != self && spent_ns(thread, now_ns) > own_ns / 4;
+  return working;
+}
+
+}  // namespace tandem::linalg

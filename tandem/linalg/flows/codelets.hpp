@@ -1,0 +1,81 @@
+// tandem/linalg/flows/codelets.hpp: the tile kernels as codelets. Private to the flows.
+#pragma once
+
+#include "tandem/api/codelet.hpp"
+#include "tandem/linalg/flows/info.hpp"
+#include "tandem/linalg/kernels/gemm.hpp"
+#include "tandem/linalg/kernels/hemm.hpp"
+#include "tandem/linalg/kernels/herk.hpp"
+#include "tandem/linalg/kernels/lacpy.hpp"
+#include "tandem/linalg/kernels/potrf.hpp"
+#include "tandem/linalg/kernels/trsm.hpp"
+#include "tandem/linalg/types.hpp"
+
+namespace tandem::linalg::internal {
+
+// Codelets are immutable and shared by all runtimes; each is built at its first use. An `info` that has failed makes a task do nothing.
+
+/// For flows that stand alone.
+inline constexpr const Info* no_info = nullptr;
+
+inline bool skipped(const Info* info) noexcept { return info != nullptr && info->failed(); }
+
+template <Scalar T>
+const auto& gemm_codelet() {
+  static const Codelet codelet("gemm", [](Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
+                                          MatrixView<T> c, const Info* info) {
+    if (!skipped(info)) kernels::gemm(op_a, op_b, alpha, a, b, beta, c);
+  });
+  return codelet;
+}
+
+template <Scalar T>
+const auto& trsm_codelet() {
+  static const Codelet codelet("trsm", [](Side side, Uplo uplo, Op op, Diag diag, T alpha, MatrixView<const T> a, MatrixView<T> b,
+                                          const Info* info) {
+    if (!skipped(info)) kernels::trsm(side, uplo, op, diag, alpha, a, b);
+  });
+  return codelet;
+}
+
+template <Scalar T>
+const auto& herk_codelet() {
+  static const Codelet codelet("herk", [](Uplo uplo, Op op, Real<T> alpha, MatrixView<const T> a, Real<T> beta, MatrixView<T> c,
+                                          const Info* info) {
+    if (!skipped(info)) kernels::herk(uplo, op, alpha, a, beta, c);
+  });
+  return codelet;
+}
+
+template <Scalar T>
+const auto& syrk_codelet() {
+  static const Codelet codelet(
+      "syrk", [](Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) { kernels::syrk(uplo, op, alpha, a, beta, c); });
+  return codelet;
+}
+
+template <Scalar T>
+const auto& hemm_codelet() {
+  static const Codelet codelet("hemm", [](Uplo uplo, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) {
+    kernels::hemm(uplo, alpha, a, b, beta, c);
+  });
+  return codelet;
+}
+
+/// Factorises the diagonal tile whose first row is row `first` of the matrix.
+template <Scalar T>
+const auto& potrf_codelet() {
+  static const Codelet codelet("potrf", [](Uplo uplo, std::size_t first, MatrixView<T> a, Info* info) {
+    if (skipped(info)) return;
+    if (const std::size_t order = kernels::potrf(uplo, a); order != 0) info->fail(first + order);
+  });
+  return codelet;
+}
+
+template <Scalar T>
+const auto& lacpy_codelet() {
+  static const Codelet codelet("lacpy", [](Uplo uplo, MatrixView<const T> a, MatrixView<T> b) { kernels::lacpy(uplo, a, b); });
+  return codelet;
+}
+
+}  // namespace tandem::linalg::internal

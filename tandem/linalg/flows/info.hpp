@@ -1,0 +1,31 @@
+// tandem/linalg/flows/info.hpp: LAPACK's info of a factorisation that runs as tasks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace tandem::linalg {
+
+/// Whether a Cholesky factorisation succeeded: 0, or the order of the first leading minor that is not positive definite. A numerical
+/// outcome and no error: once it is set, the kernels of the flows that were given it return at once, and the flow ends soon.
+///
+/// Lives until those flows have been waited for; read it then. Tasks write it: those that may (the factorisations of
+/// diagonal tiles) are ordered by the flow, so the first failure stands and it is the same in every schedule. Other tasks
+/// that do not depend on the failed one may still look at it while it is written and need not see it: they compute what nobody uses.
+class Info {
+ public:
+  /// 0 or the failed order. After the flow's end.
+  std::size_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
+  bool failed() const noexcept { return value() != 0; }
+
+  /// For kernels: the minor of this order is not positive definite. Relaxed: what must see it depends on the caller's task.
+  void fail(std::size_t order) noexcept { value_.store(order, std::memory_order_relaxed); }
+
+  /// Makes the object ready for another factorisation.
+  void reset() noexcept { value_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::size_t> value_{0};
+};
+
+}  // namespace tandem::linalg

@@ -1,0 +1,118 @@
+// tandem/linalg/generators.hpp: test matrices as functions of (i, j), so that any tile can be made anywhere and in any order.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include "tandem/linalg/types.hpp"
+#include "tandem/runtime/data/views.hpp"
+
+namespace tandem::linalg {
+
+namespace internal {
+
+/// The output function of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
+constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t i, std::uint64_t j, std::uint64_t part) noexcept {
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
+  return mix64(mix64(mix64(seed + golden) + (i + 1) * golden) + (2 * j + part + 1) * golden);
+}
+
+/// Uniform in [-1, 1), from as many leading bits as R holds, so that the same element in two precisions is the same to rounding.
+template <class R>
+constexpr R random_unit(std::uint64_t bits) noexcept {
+  constexpr int digits = std::numeric_limits<R>::digits;
+  return static_cast<R>(bits >> (64 - digits)) / static_cast<R>(std::uint64_t(1) << (digits - 1)) - R(1);
+}
+
+}  // namespace internal
+
+/// Independent elements, uniform in [-1, 1); in complex types both parts are. Also good for right-hand sides.
+struct RandomGeneral {
+  std::uint64_t seed = 0;
+
+  template <Scalar T>
+  T element(std::size_t i, std::size_t j) const noexcept {
+    const auto part = [&](std::uint64_t which) { return internal::random_unit<Real<T>>(internal::random_bits(seed, i, j, which)); };
+    if constexpr (is_complex<T>) {
+      return T(part(0), part(1));
+    } else {
+      return part(0);
+    }
+  }
+};
+
+/// Hermitian (symmetric in real types): elements below the diagonal of modulus at most 1 at random, and `dominance * order` on the
+/// diagonal. Strictly diagonally dominant, so positive definite, when dominance is 1 or more; then its condition is near 1.
+/// Smaller values come near the edge 2 / sqrt(3 order) where it ceases to be positive definite.
+struct RandomPositiveDefinite {
+  std::uint64_t seed = 0;
+  std::size_t order = 0;
+  double dominance = 1;
+
+  template <Scalar T>
+  T element(std::size_t i, std::size_t j) const noexcept {
+    if (i == j) return T(static_cast<Real<T>>(dominance * static_cast<double>(order)));
+    const T below = RandomGeneral{seed}.element<T>(std::max(i, j), std::min(i, j));
+    // Both parts of a complex element reach 1 and its modulus the square root of 2.
+    const T scaled = is_complex<T> ? below * static_cast<Real<T>>(0.70710678118654752) : below;
+    return i > j ? scaled : conj(scaled);
+  }
+};
+
+/// Kac, Murdock and Szego: a_ij = rho^|i - j|. Positive definite for |rho| < 1 with condition below ((1 + rho) / (1 - rho))^2, and
+/// its Cholesky factor is known: l_ij = rho^(i-j), times sqrt(1 - rho^2) for j > 0.
+struct Kms {
+  double rho = 0.5;
+
+  template <Scalar T>
+  T element(std::size_t i, std::size_t j) const noexcept {
+    return T(static_cast<Real<T>>(std::pow(rho, static_cast<double>(i > j ? i - j : j - i))));
+  }
+};
+
+/// Hilbert's matrix a_ij = 1 / (i + j + 1): positive definite, with a condition that grows like 33^n.
+struct Hilbert {
+  template <Scalar T>
+  T element(std::size_t i, std::size_t j) const noexcept {
+    return T(Real<T>(1) / static_cast<Real<T>>(i + j + 1));
+  }
+};
+
+/// a_ij = min(i, j) + 1, whose Cholesky factor has ones everywhere, and which elimination factorises without rounding.
+struct MinIj {
+  template <Scalar T>
+  T element(std::size_t i, std::size_t j) const noexcept {
+    return T(static_cast<Real<T>>(std::min(i, j) + 1));
+  }
+};
+
+/// What gives elements of a matrix by position, and the same ones each time and from any thread.
+template <class G, class T>
+concept Generator = Scalar<T> && requires(const G& generator, std::size_t i, std::size_t j) {
+  { generator.template element<T>(i, j) } -> std::same_as<T>;
+};
+
+/// Where a tile stands in its matrix: the position of its first element.
+struct TilePosition {
+  std::size_t row = 0;
+  std::size_t col = 0;
+};
+
+/// Fills a tile with the generator's elements from `at` on. Sequential.
+template <class G, Scalar T>
+  requires Generator<G, T>
+void generate_tile(const G& generator, TilePosition at, MatrixView<T> tile) noexcept {
+  for (std::size_t j = 0; j < tile.cols; ++j)
+    for (std::size_t i = 0; i < tile.rows; ++i) tile(i, j) = generator.template element<T>(at.row + i, at.col + j);
+}
+
+}  // namespace tandem::linalg

@@ -1,0 +1,122 @@
+// tandem/linalg/kernels/kernels_bench.cpp: rates of the tile kernels beside the library's own, on one core.
+//
+// `linalg_kernels_bench --benchmark_filter=double` prints GFlop/s as counters; "library" is the BLAS or LAPACK routine.
+#include <benchmark/benchmark.h>
+
+#include <complex>
+
+#define lapack_complex_float std::complex<float>
+#define lapack_complex_double std::complex<double>
+#include <lapacke.h>
+
+#include "tandem/linalg/blas_threads.hpp"
+#include "tandem/linalg/generators.hpp"
+#include "tandem/linalg/kernels/blas.hpp"
+#include "tandem/linalg/kernels/gemm.hpp"
+#include "tandem/linalg/kernels/herk.hpp"
+#include "tandem/linalg/kernels/lacpy.hpp"
+#include "tandem/linalg/kernels/potrf.hpp"
+#include "tandem/linalg/kernels/trsm.hpp"
+#include "tandem/linalg/tile_matrix.hpp"
+
+namespace {
+
+using namespace tandem;
+using namespace tandem::linalg;
+
+/// Three n x n tiles in the memory that tiled matrices have: a positive definite one, a general one and a result, in double.
+struct Tiles {
+  explicit Tiles(std::size_t order) : n(order), memory({.rows = order, .cols = 3 * order, .tile = order}) {
+    BlasThreads::restrict_to_one();
+    generate_tile(RandomPositiveDefinite{.seed = 1, .order = n}, {}, spd);
+    generate_tile(RandomGeneral{.seed = 2}, {}, general);
+    generate_tile(RandomGeneral{.seed = 3}, {}, result);
+  }
+  std::size_t n;
+  TileMatrix<double> memory;
+  MatrixView<double> spd = memory.tile(0, 0), general = memory.tile(0, 1), result = memory.tile(0, 2);
+};
+
+void report(benchmark::State& state, double flops) {
+  state.counters["GFlop/s"] = benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+double cube(const Tiles& t) { return double(t.n) * double(t.n) * double(t.n); }
+
+void gemm_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  for (auto _ : state)
+    kernels::gemm(Op::no_trans, Op::conj_trans, -1e-9, t.spd, t.general, 1.0, t.result);
+  report(state, 2 * cube(t));
+}
+
+void gemm_library_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  const int n = int(t.n);
+  for (auto _ : state)
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, n, -1e-9, t.spd.data, n, t.general.data, n, 1.0,
+                t.result.data, n);
+  report(state, 2 * cube(t));
+}
+
+// Each solve starts from a fresh copy: solving again and again would run into denormal or infinite numbers.
+void trsm_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  for (auto _ : state) {
+    kernels::lacpy(Uplo::general, t.general, t.result);
+    kernels::trsm(Side::right, Uplo::lower, Op::conj_trans, Diag::non_unit, 1.0, t.spd, t.result);
+  }
+  report(state, cube(t));
+}
+void trsm_library_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  const int n = int(t.n);
+  for (auto _ : state) {
+    kernels::lacpy(Uplo::general, t.general, t.result);
+    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, n, 1.0, t.spd.data, n, t.result.data, n);
+  }
+  report(state, cube(t));
+}
+
+void herk_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  for (auto _ : state) kernels::herk(Uplo::lower, Op::no_trans, -1e-9, t.general, 1.0, t.result);
+  report(state, cube(t));
+}
+void herk_library_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  const int n = int(t.n);
+  for (auto _ : state)
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, n, n, -1e-9, t.general.data, n, 1.0, t.result.data, n);
+  report(state, cube(t));
+}
+
+void potrf_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  for (auto _ : state) {
+    kernels::lacpy(Uplo::lower, t.spd, t.result);
+    benchmark::DoNotOptimize(kernels::potrf(Uplo::lower, t.result));
+  }
+  report(state, cube(t) / 3);
+}
+void potrf_library_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  const int n = int(t.n);
+  for (auto _ : state) {
+    kernels::lacpy(Uplo::lower, t.spd, t.result);
+    benchmark::DoNotOptimize(LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, t.result.data, n));
+  }
+  report(state, cube(t) / 3);
+}
+
+#define TILE_SIZES Arg(128)->Arg(256)->Arg(320)->Arg(512)
+BENCHMARK(gemm_double)->TILE_SIZES;
+BENCHMARK(gemm_library_double)->TILE_SIZES;
+BENCHMARK(trsm_double)->TILE_SIZES;
+BENCHMARK(trsm_library_double)->TILE_SIZES;
+BENCHMARK(herk_double)->TILE_SIZES;
+BENCHMARK(herk_library_double)->TILE_SIZES;
+BENCHMARK(potrf_double)->TILE_SIZES;
+BENCHMARK(potrf_library_double)->TILE_SIZES;
+
+}  // namespace

@@ -1,0 +1,78 @@
+// tandem/linalg/tile_matrix.cpp: memory of tiles, and conversion from and to LAPACK's layout.
+#include "tandem/linalg/tile_matrix.hpp"
+
+#include <sys/mman.h>
+
+#include <new>
+
+#include "tandem/linalg/kernels/lacpy.hpp"
+
+namespace tandem::linalg {
+
+namespace internal {
+
+std::shared_ptr<std::byte> allocate_tiles(std::size_t bytes) {
+  constexpr std::size_t huge_page = std::size_t(2) << 20;
+  const bool large = bytes >= huge_page;
+  const std::size_t alignment = large ? huge_page : 64;
+  const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
+  if (size == 0) return nullptr;
+  if (size < bytes) throw std::bad_alloc();
+  void* const memory = std::aligned_alloc(alignment, size);
+  if (memory == nullptr) throw std::bad_alloc();
+  // Advice only: small pages are as correct.
+  if (large) (void)madvise(memory, size, MADV_HUGEPAGE);
+  return {static_cast<std::byte*>(memory), [](std::byte* address) { std::free(address); }};
+}
+
+}  // namespace internal
+
+template <Scalar T>
+TileMatrix<T>::TileMatrix(TileShape shape) : shape_(shape) {
+  TANDEM_ASSERT(shape.tile > 0);
+  TANDEM_ASSERT(shape.uplo == Uplo::general || shape.rows == shape.cols);
+  constexpr std::size_t alignment = 64;
+  offsets_.assign(row_tiles() * col_tiles(), 0);
+  for (std::size_t j = 0; j < col_tiles(); ++j) {
+    for (std::size_t i = 0; i < row_tiles(); ++i) {
+      if (!stores(i, j)) continue;
+      offsets_[i + j * row_tiles()] = bytes_;
+      const std::size_t tile_bytes = tile_rows(i) * tile_cols(j) * sizeof(T);
+      bytes_ += (tile_bytes + alignment - 1) / alignment * alignment;
+    }
+  }
+  memory_ = internal::allocate_tiles(bytes_);
+}
+
+template <Scalar T>
+TileMatrix<T> TileMatrix<T>::from_lapack(MatrixView<const T> a, Tiling tiling) {
+  TileMatrix tiled({.rows = a.rows, .cols = a.cols, .tile = tiling.tile, .uplo = tiling.uplo});
+  for (std::size_t j = 0; j < tiled.col_tiles(); ++j) {
+    for (std::size_t i = 0; i < tiled.row_tiles(); ++i) {
+      if (!tiled.stores(i, j)) continue;
+      const MatrixView<T> tile = tiled.tile(i, j);
+      kernels::lacpy(Uplo::general, a.block(i * tiling.tile, j * tiling.tile, tile.rows, tile.cols), tile);
+    }
+  }
+  return tiled;
+}
+
+template <Scalar T>
+void TileMatrix<T>::to_lapack(MatrixView<T> a) const {
+  TANDEM_ASSERT(a.rows == rows() && a.cols == cols());
+  for (std::size_t j = 0; j < col_tiles(); ++j) {
+    for (std::size_t i = 0; i < row_tiles(); ++i) {
+      if (!stores(i, j)) continue;
+      const MatrixView<const T> from = tile(i, j);
+      const MatrixView<T> to = a.block(i * tile_size(), j * tile_size(), from.rows, from.cols);
+      kernels::lacpy(i == j ? uplo() : Uplo::general, from, to);
+    }
+  }
+}
+
+template class TileMatrix<float>;
+template class TileMatrix<double>;
+template class TileMatrix<std::complex<float>>;
+template class TileMatrix<std::complex<double>>;
+
+}  // namespace tandem::linalg

@@ -1,0 +1,106 @@
+// tandem/linalg/tile_matrix.hpp: a matrix in square tiles, each contiguous in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "tandem/base/assert.hpp"
+#include "tandem/linalg/types.hpp"
+#include "tandem/runtime/data/views.hpp"
+
+namespace tandem::linalg {
+
+/// Dimensions of a tiled matrix. `uplo` lower or upper stores only the tiles that have elements in that triangle.
+struct TileShape {
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  std::size_t tile = 256;  ///< nb: rows and columns of a tile; the last ones of the matrix may have fewer
+  Uplo uplo = Uplo::general;
+};
+
+namespace internal {
+
+/// Uninitialised memory, aligned for vectors and, when it is large, for huge pages, which it asks the kernel for: a column of a
+/// tile is often one small page, and a kernel walks along hundreds of columns. Pages are touched by whoever writes them first.
+/// Throws std::bad_alloc.
+std::shared_ptr<std::byte> allocate_tiles(std::size_t bytes);
+
+}  // namespace internal
+
+/// An m x n matrix of `row_tiles()` x `col_tiles()` tiles. Tile (i, j) is column-major with ld = its rows, at an address that is a
+/// multiple of 64 bytes; elements are uninitialised until written. Moving is cheap, copying is not offered (use lacpy).
+/// Not synchronised: tasks that work on different tiles may run at once. Tiles stay where they are while the matrix lives,
+/// and moving the matrix does not move them.
+template <Scalar T>
+class TileMatrix {
+ public:
+  TileMatrix() : TileMatrix(TileShape{}) {}
+
+  /// Asserts tile > 0, and a square matrix unless uplo is general. Throws std::bad_alloc.
+  explicit TileMatrix(TileShape shape);
+
+  TileMatrix(TileMatrix&&) noexcept = default;
+  TileMatrix& operator=(TileMatrix&&) noexcept = default;
+
+  /// A tiled copy of a LAPACK matrix; with lower or upper, of its tiles in that triangle (whole diagonal tiles).
+  struct Tiling {
+    std::size_t tile = 256;
+    Uplo uplo = Uplo::general;
+  };
+  static TileMatrix from_lapack(MatrixView<const T> a, Tiling tiling);
+
+  /// Copies the stored tiles to a LAPACK matrix of the same dimensions; diagonal tiles of a triangle only in the triangle.
+  void to_lapack(MatrixView<T> a) const;
+
+  const TileShape& shape() const noexcept { return shape_; }
+  std::size_t rows() const noexcept { return shape_.rows; }
+  std::size_t cols() const noexcept { return shape_.cols; }
+  std::size_t tile_size() const noexcept { return shape_.tile; }
+  Uplo uplo() const noexcept { return shape_.uplo; }
+  std::size_t row_tiles() const noexcept { return (shape_.rows + shape_.tile - 1) / shape_.tile; }
+  std::size_t col_tiles() const noexcept { return (shape_.cols + shape_.tile - 1) / shape_.tile; }
+
+  /// Rows of the tiles of tile row i, columns of the tiles of tile column j.
+  std::size_t tile_rows(std::size_t i) const noexcept { return extent(shape_.rows, i); }
+  std::size_t tile_cols(std::size_t j) const noexcept { return extent(shape_.cols, j); }
+
+  bool stores(std::size_t i, std::size_t j) const noexcept {
+    return i < row_tiles() && j < col_tiles() &&
+           (shape_.uplo == Uplo::general || (shape_.uplo == Uplo::lower ? i >= j : i <= j));
+  }
+
+  /// Tile (i, j), which must be stored.
+  MatrixView<T> tile(std::size_t i, std::size_t j) noexcept { return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)}; }
+  MatrixView<const T> tile(std::size_t i, std::size_t j) const noexcept {
+    return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)};
+  }
+
+  /// Memory of the stored tiles.
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::size_t extent(std::size_t size, std::size_t index) const noexcept {
+    const std::size_t first = index * shape_.tile;
+    TANDEM_DEBUG_ASSERT(first < size);
+    return size - first < shape_.tile ? size - first : shape_.tile;
+  }
+
+  T* data(std::size_t i, std::size_t j) const noexcept {
+    TANDEM_DEBUG_ASSERT(stores(i, j));
+    return reinterpret_cast<T*>(memory_.get() + offsets_[i + j * row_tiles()]);
+  }
+
+  TileShape shape_;
+  std::vector<std::size_t> offsets_;  ///< of tile (i, j) in bytes, at i + j * row_tiles()
+  std::size_t bytes_ = 0;
+  std::shared_ptr<std::byte> memory_;
+};
+
+extern template class TileMatrix<float>;
+extern template class TileMatrix<double>;
+extern template class TileMatrix<std::complex<float>>;
+extern template class TileMatrix<std::complex<double>>;
+
+}  // namespace tandem::linalg

@@ -1,0 +1,24 @@
+// tandem/linalg/tiled_data.cpp: registers the tiles.
+#include "tandem/linalg/tiled_data.hpp"
+
+#include <fmt/format.h>
+
+#include "tandem/linalg/blas_threads.hpp"
+
+namespace tandem::linalg {
+
+template <Scalar T>
+TiledData<T>::TiledData(Runtime& rt, const std::string& name, TileMatrix<T>& matrix)
+    : matrix_(&matrix), tiles_(matrix.row_tiles() * matrix.col_tiles()) {
+  BlasThreads::restrict_to_one();
+  for (std::size_t j = 0; j < col_tiles(); ++j)
+    for (std::size_t i = 0; i < row_tiles(); ++i)
+      if (stores(i, j)) tiles_[i + j * row_tiles()] = rt.data(fmt::format("{}({},{})", name, i, j), matrix.tile(i, j));
+}
+
+template class TiledData<float>;
+template class TiledData<double>;
+template class TiledData<std::complex<float>>;
+template class TiledData<std::complex<double>>;
+
+}  // namespace tandem::linalg

@@ -1,0 +1,44 @@
+// tandem/linalg/tiled_data.hpp: a tile matrix that a runtime knows, tile by tile.
+#pragma once
+
+#include <complex>
+#include <string>
+#include <vector>
+
+#include "tandem/api/data.hpp"
+#include "tandem/api/runtime.hpp"
+#include "tandem/linalg/tile_matrix.hpp"
+
+namespace tandem::linalg {
+
+/// The data of all stored tiles of a matrix, registered under names such as `A(3,1)`. Flows take it by reference. Tiles are in
+/// column-major order of registration. Belongs to the submitting thread; the matrix and the runtime outlive it, and when it goes it
+/// waits for the tasks that use its tiles. Building the first one tells the BLAS to keep to one thread per call.
+template <Scalar T>
+class TiledData {
+ public:
+  TiledData(Runtime& rt, const std::string& name, TileMatrix<T>& matrix);
+
+  const TileMatrix<T>& matrix() const noexcept { return *matrix_; }
+  TileMatrix<T>& matrix() noexcept { return *matrix_; }
+  std::size_t row_tiles() const noexcept { return matrix_->row_tiles(); }
+  std::size_t col_tiles() const noexcept { return matrix_->col_tiles(); }
+  bool stores(std::size_t i, std::size_t j) const noexcept { return matrix_->stores(i, j); }
+
+  /// The data of tile (i, j), which must be stored.
+  const Data<Matrix<T>>& operator()(std::size_t i, std::size_t j) const noexcept {
+    TANDEM_DEBUG_ASSERT(stores(i, j));
+    return tiles_[i + j * row_tiles()];
+  }
+
+ private:
+  TileMatrix<T>* matrix_;
+  std::vector<Data<Matrix<T>>> tiles_;  ///< of tile (i, j) at i + j * row_tiles(); empty where none is stored
+};
+
+extern template class TiledData<float>;
+extern template class TiledData<double>;
+extern template class TiledData<std::complex<float>>;
+extern template class TiledData<std::complex<double>>;
+
+}  // namespace tandem::linalg

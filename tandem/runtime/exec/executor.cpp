@@ -1,0 +1,185 @@
+// tandem/runtime/exec/executor.cpp: ready tasks, ended tasks, and their counts.
+#include "tandem/runtime/exec/executor.hpp"
+
+#include <algorithm>
+
+namespace tandem::runtime {
+
+Executor::Executor(TaskPool& pool, const std::vector<WorkerSpec>& workers) : pool_(pool), workers_(workers) {}
+
+void Executor::make_ready(Task& task, Origin& origin) {
+  switch (task.kind) {
+    case TaskKind::kernel:
+      if (__builtin_expect(task.special, 0) && !enter_turnstiles(task)) return;
+      enqueue(task, origin);
+      return;
+    case TaskKind::join:
+      task.next = origin.joins;
+      origin.joins = &task;
+      return;
+    case TaskKind::event:
+    case TaskKind::application: {
+      bool staged = true;
+      try {
+        staged = task.poisoned.load(std::memory_order_relaxed) || cancelled_by(task) != nullptr ||
+                 memory_->acquire(task, 0) == Memory::Staging::ready;
+      } catch (...) {
+        poison_outputs(task, failures_.add(task.id, std::current_exception(), "no memory for the data of an event"));
+      }
+      if (staged && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
+      return;
+    }
+  }
+}
+
+void Executor::enqueue(Task& task, Origin& origin) {
+  if (__builtin_expect(task.restricted, 0)) return enqueue_restricted(task);
+  switch (origin.kind) {
+    case Origin::Kind::submitter: queues_->push_submitted(&task); return;
+    case Origin::Kind::foreign: queues_->push_foreign(&task); return;
+    case Origin::Kind::worker: break;
+  }
+  // Successors come newest first: among equals the oldest stays to run next, and the others stand in order behind it.
+  Task* queued = &task;
+  if (origin.keep == nullptr) {
+    origin.keep = &task;
+    return;
+  }
+  if (task.priority >= origin.keep->priority) std::swap(queued, origin.keep);
+  queues_->push_released(origin.worker, queued);
+}
+
+void Executor::enqueue_restricted(Task& task) {
+  const auto count = static_cast<unsigned>(workers_.size());
+  const auto start = static_cast<unsigned>(task.id % count);
+  for (unsigned step = 0; step < count; ++step) {
+    const unsigned worker = (start + step) % count;
+    if (can_run(*task.codelet, worker)) return queues_->push_pinned(worker, &task);
+  }
+  TANDEM_ASSERT(!"a predicate that agreed at submission refuses now");
+}
+
+bool Executor::can_run(const CodeletCore& codelet, unsigned worker) const {
+  const DeviceKind device = workers_[worker].device;
+  if (codelet.implementation_for(device) < 0) return false;
+  return !codelet.can_run || codelet.can_run({worker, device});
+}
+
+bool Executor::any_can_run(const CodeletCore& codelet) const {
+  for (unsigned worker = 0; worker < workers_.size(); ++worker)
+    if (can_run(codelet, worker)) return true;
+  return false;
+}
+
+void Executor::end_one(Task& task, Origin& origin) {
+  if (__builtin_expect(task.special, 0)) leave_turnstiles(task, origin);
+  const bool failed = task.poisoned.load(std::memory_order_relaxed);
+  const bool recorded = task.recorded;
+  // Sealed before any successor is released: once the last one is, a recorded task may already be in its next replay.
+  Link* link = !recorded || task.recording->boundary ? task.successors.seal() : nullptr;
+  if (recorded) {
+    const RecordedPart& part = *task.recording;
+    // The counts of a recorded graph are put back here, while the line is in the cache.
+    task.waits.store(part.predecessor_count, std::memory_order_relaxed);
+    task.progress = 0;
+    if (__builtin_expect(failed, 0)) task.poisoned.store(false, std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < part.successor_count; ++i) {
+      if (__builtin_expect(failed, 0) && i >= part.explicit_from)
+        part.successors[i]->poisoned.store(true, std::memory_order_relaxed);
+      release(*part.successors[i], origin);
+    }
+  }
+  while (link != nullptr) {
+    Link* next = link->next;  // the successor may run, end and be reused as soon as it is counted down
+    Task& successor = *link->task();
+    if (__builtin_expect(failed, 0) && link->explicitly()) successor.poisoned.store(true, std::memory_order_relaxed);
+    release(successor, origin);
+    link = next;
+  }
+  retire(task, recorded, origin);
+}
+
+void Executor::retire(Task& task, bool recorded, Origin& origin) {
+  ++origin.unreported;
+  if (!recorded) {
+    task.next = origin.finished;
+    if (origin.finished == nullptr) origin.finished_last = &task;
+    origin.finished = &task;
+  }
+  if (origin.unreported >= batch_) flush(origin);
+}
+
+void Executor::flush(Origin& origin) {
+  if (origin.unreported == 0) return;
+  if (origin.finished != nullptr) pool_.give_back(origin.finished, origin.finished_last);
+  origin.finished = nullptr;
+  const std::uint32_t count = origin.unreported;
+  origin.unreported = 0;
+  const std::uint64_t finished = finished_.fetch_add(count, std::memory_order_seq_cst) + count;
+  if (finished >= wake_at_.load(std::memory_order_seq_cst)) caller_->wake();
+}
+
+void Executor::complete(Task& task) {
+  Origin origin;
+  end(task, origin);
+  flush(origin);
+}
+
+void Executor::staged(Task& task) {
+  if (task.kind == TaskKind::kernel) {
+    queues_->push_pinned(task.progress, &task);
+  } else if (task.extra->on_ready != nullptr) {
+    task.extra->on_ready(task, task.extra->context);
+  }
+}
+
+bool Executor::enter_turnstiles(Task& task) {
+  // In the order of addresses, so that no cycle of holders and visitors can form. `progress` counts the turnstiles entered.
+  for (;;) {
+    Handle* wanted = nullptr;
+    unsigned smaller_than_wanted = 0;
+    for (unsigned i = 0; i < task.access_count; ++i) {
+      const AccessSlot& slot = task.accesses()[i];
+      if (slot.mode() != AccessMode::commute) continue;
+      unsigned smaller = 0;
+      for (unsigned j = 0; j < task.access_count; ++j)
+        if (task.accesses()[j].mode() == AccessMode::commute && task.accesses()[j].handle() < slot.handle()) ++smaller;
+      if (smaller == task.progress) {
+        wanted = slot.handle();
+        smaller_than_wanted = smaller;
+      }
+    }
+    if (wanted == nullptr) return true;
+    task.progress = static_cast<std::uint16_t>(smaller_than_wanted + 1);  // it will be inside when it goes on, now or later
+    if (!wanted->turnstile.enter(&task)) return false;
+  }
+}
+
+void Executor::leave_turnstiles(Task& task, Origin& origin) {
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    AccessSlot& slot = task.accesses()[i];
+    if (slot.mode() != AccessMode::commute) continue;
+    Task* next = slot.handle()->turnstile.leave([](const Task& a, const Task& b) { return a.priority > b.priority; });
+    if (next != nullptr && enter_turnstiles(*next)) enqueue(*next, origin);
+  }
+}
+
+void Executor::poison_outputs(Task& task, FlowFailure* failure) noexcept {
+  task.poisoned.store(true, std::memory_order_relaxed);
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    AccessSlot& slot = task.accesses()[i];
+    if (makes_value(slot.mode()) || slot.mode() == AccessMode::reduce)
+      slot.handle()->poison.store(failure, std::memory_order_release);
+  }
+}
+
+FlowFailure* Executor::cancelled_by(Task& task) {
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    AccessSlot& slot = task.accesses()[i];
+    if (!sees_value(slot.mode()) && slot.mode() != AccessMode::reduce) continue;
+    if (FlowFailure* failure = slot.handle()->poison.load(std::memory_order_acquire)) return failure;
+  }
+  return nullptr;
+}
+
+}  // namespace tandem::runtime

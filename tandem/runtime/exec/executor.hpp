@@ -1,0 +1,116 @@
+// tandem/runtime/exec/executor.hpp: what happens when a task becomes ready and when it ends.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "tandem/runtime/exec/failure.hpp"
+#include "tandem/runtime/memory/memory.hpp"
+#include "tandem/runtime/sched/ready_queues.hpp"
+#include "tandem/runtime/task/codelet_core.hpp"
+#include "tandem/runtime/task/pool.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+/// What a worker is: its device and the memory it works in.
+struct WorkerSpec {
+  DeviceKind device = DeviceKind::cpu;
+  NodeIndex node = 0;
+  int core = -1;
+};
+
+/// On whose behalf something becomes ready or ends. A short-lived object on the stack of that thread, or a worker's own.
+struct Origin {
+  enum class Kind : std::uint8_t { submitter, worker, foreign };
+  Kind kind = Kind::foreign;
+  unsigned worker = 0;
+  Task* keep = nullptr;       ///< the most urgent task that a worker has released, to run next if the policy agrees
+  Task* joins = nullptr;      ///< tasks with nothing to do, to be ended in turn instead of recursively
+  Task* finished = nullptr;   ///< ended tasks that were not yet handed back
+  Task* finished_last = nullptr;
+  std::uint32_t unreported = 0;  ///< ended tasks that were not yet counted
+};
+
+/// The part of the runtime that runs on every thread: dispatches ready tasks, ends tasks and releases their successors, counts.
+///
+/// Threads. All functions may be called from any thread, each with an `Origin` of that thread's own. Counting: an origin gathers
+/// ended tasks and reports them in batches (`flush`); a worker flushes before it rests. `finished()` reaches the number of submitted
+/// tasks once all have ended and all origins have flushed. The submitting thread may ask to be woken at a count (`wake_at`).
+class Executor final : public StagingListener {
+ public:
+  Executor(TaskPool& pool, const std::vector<WorkerSpec>& workers);
+
+  void connect(ReadyQueues* queues, Memory* memory, base::Waker* caller) {
+    queues_ = queues;
+    memory_ = memory;
+    caller_ = caller;
+  }
+
+  /// All predecessors of `task` have ended.
+  void make_ready(Task& task, Origin& origin);
+
+  /// `task` has ended: its successors learn it, and so do the joins that follow.
+  void end(Task& task, Origin& origin) {
+    end_one(task, origin);
+    while (__builtin_expect(origin.joins != nullptr, 0)) {
+      Task* join = origin.joins;
+      origin.joins = join->next;
+      end_one(*join, origin);
+    }
+  }
+
+  /// Hands back and counts what `origin` has gathered.
+  void flush(Origin& origin);
+
+  /// Ends `task` (an event or an application's access) from any thread that is not a worker in a kernel.
+  void complete(Task& task);
+
+  void staged(Task& task) override;
+
+  std::uint64_t finished() const noexcept { return finished_.load(std::memory_order_seq_cst); }
+  /// The caller is woken once `finished()` is at least `count`. Set before the caller looks at `finished()` and rests.
+  void wake_at(std::uint64_t count) noexcept { wake_at_.store(count, std::memory_order_seq_cst); }
+  void set_batch(std::uint32_t batch) noexcept { batch_ = batch; }
+
+  FailureLog& failures() noexcept { return failures_; }
+  Memory& memory() noexcept { return *memory_; }
+  ReadyQueues& queues() noexcept { return *queues_; }
+  base::Waker& caller() noexcept { return *caller_; }
+  const std::vector<WorkerSpec>& workers() const noexcept { return workers_; }
+
+  /// True when `worker` has an implementation of the codelet and its predicate agrees.
+  bool can_run(const CodeletCore& codelet, unsigned worker) const;
+  bool any_can_run(const CodeletCore& codelet) const;
+
+  /// Marks what `task` should have written as not existing, because of `failure`.
+  static void poison_outputs(Task& task, FlowFailure* failure) noexcept;
+  /// Why `task` must not run, or null.
+  FlowFailure* cancelled_by(Task& task);
+
+ private:
+  void end_one(Task& task, Origin& origin);
+  void release(Task& successor, Origin& origin) {
+    // The last one to arrive needs no read-modify-write: nobody else will touch the count.
+    if (successor.waits.load(std::memory_order_acquire) == 1 || successor.waits.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      make_ready(successor, origin);
+  }
+  void retire(Task& task, bool recorded, Origin& origin);
+  void enqueue(Task& task, Origin& origin);
+  void enqueue_restricted(Task& task);
+  bool enter_turnstiles(Task& task);
+  void leave_turnstiles(Task& task, Origin& origin);
+
+  TaskPool& pool_;
+  std::vector<WorkerSpec> workers_;
+  ReadyQueues* queues_ = nullptr;
+  Memory* memory_ = nullptr;
+  base::Waker* caller_ = nullptr;
+  std::uint32_t batch_ = 32;
+  FailureLog failures_;
+  alignas(64) std::atomic<std::uint64_t> finished_{0};
+  alignas(64) std::atomic<std::uint64_t> wake_at_{UINT64_MAX};
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,138 @@
+// tandem/runtime/memory/memory.cpp: coherence of replicas, and transfers.
+#include "tandem/runtime/memory/memory.hpp"
+
+#include <bit>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace tandem::runtime {
+
+Memory::Memory(StagingListener& listener) : listener_(listener) { nodes_.push_back({make_main_memory(), nullptr}); }
+
+NodeIndex Memory::add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Copier> copier) {
+  TANDEM_ASSERT(nodes_.size() < kMaxNodes);
+  nodes_.push_back({std::move(node), std::move(copier)});
+  return static_cast<NodeIndex>(nodes_.size() - 1);
+}
+
+Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
+  // One guard beside the transfers, so that none of them ends the staging before all have been started.
+  task.waits.store(1, std::memory_order_relaxed);
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    AccessSlot& slot = task.accesses()[i];
+    if (slot.mode() == AccessMode::reduce || slot.mode() == AccessMode::scratch) continue;
+    ensure_allocated(*slot.handle(), node);
+    if (sees_value(slot.mode())) fetch(task, slot, node);
+  }
+  return task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1 ? Staging::ready : Staging::pending;
+}
+
+void Memory::ensure_allocated(Handle& handle, NodeIndex node) {
+  std::lock_guard guard(handle.lock);
+  Replica& replica = handle.replica(node);
+  if (replica.pointer != nullptr) return;
+  replica.pointer = nodes_[node].node->allocate(handle.shape.bytes());
+  if (replica.pointer == nullptr) throw std::bad_alloc();
+  replica.ld = handle.shape.rows;
+  replica.owned = true;
+}
+
+bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
+  Handle& handle = *slot.handle();
+  CopyRequest request;
+  {
+    std::lock_guard guard(handle.lock);
+    if (handle.valid_on(node)) return false;
+    Replica& target = handle.replica(node);
+    task.waits.fetch_add(1, std::memory_order_relaxed);
+    slot.link.lead_to(&task);
+    slot.link.next = target.waiting;
+    target.waiting = &slot.link;
+    if (target.fetching) return true;
+    target.fetching = true;
+    const auto source = static_cast<NodeIndex>(std::countr_zero(handle.valid.load(std::memory_order_relaxed)));
+    TANDEM_ASSERT(source < node_count());  // reading what nobody wrote is refused at submission
+    const Replica& from = handle.replica(source);
+    request = {source, node, from.pointer, target.pointer, from.ld, target.ld, handle.shape};
+  }
+  Copier& copier = *(node != 0 ? nodes_[node].copier : nodes_[request.from_node].copier);
+  if (copier.start(request, [this, &handle, node] { fetched(handle, node); }) == CopyState::done) fetched(handle, node);
+  return true;
+}
+
+void Memory::fetched(Handle& handle, NodeIndex node) {
+  Link* waiting;
+  {
+    std::lock_guard guard(handle.lock);
+    Replica& replica = handle.replica(node);
+    replica.fetching = false;
+    waiting = replica.waiting;
+    replica.waiting = nullptr;
+    handle.valid.fetch_or(1U << node, std::memory_order_release);
+  }
+  while (waiting != nullptr) {
+    Link* next = waiting->next;
+    Task& task = *waiting->task();
+    if (task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1) listener_.staged(task);
+    waiting = next;
+  }
+}
+
+void* Memory::take_partial(Handle& handle) {
+  void* memory = nullptr;
+  {
+    std::lock_guard guard(handle.lock);
+    Handle::Partial* taken = nullptr;
+    for (Handle::Partial& partial : handle.partials)
+      if (!partial.in_use && (taken == nullptr || partial.filled)) taken = &partial;
+    if (taken == nullptr) {
+      taken = &handle.partials.emplace_back();
+      taken->pointer = nodes_[0].node->allocate(handle.shape.bytes());
+      if (taken->pointer == nullptr) {
+        handle.partials.pop_back();
+        throw std::bad_alloc();
+      }
+    }
+    taken->in_use = true;
+    memory = taken->pointer;
+    if (std::exchange(taken->filled, true)) return memory;
+  }
+  try {
+    handle.reduction.init(memory, handle.shape.rows, handle.shape);
+  } catch (...) {
+    give_back_partial(handle, memory, false);
+    throw;
+  }
+  return memory;
+}
+
+void Memory::give_back_partial(Handle& handle, void* partial, bool filled) noexcept {
+  std::lock_guard guard(handle.lock);
+  for (Handle::Partial& known : handle.partials) {
+    if (known.pointer != partial) continue;
+    known.in_use = false;
+    known.filled = filled;
+  }
+}
+
+void Memory::combine_partials(Handle& handle, void* into, std::size_t into_ld) {
+  for (Handle::Partial& partial : handle.partials) {
+    TANDEM_ASSERT(!partial.in_use);
+    if (!std::exchange(partial.filled, false)) continue;
+    handle.reduction.combine(into, into_ld, partial.pointer, handle.shape.rows, handle.shape);
+  }
+}
+
+void Memory::free_replicas(Handle& handle) noexcept {
+  for (NodeIndex node = 0; node < node_count(); ++node) {
+    Replica& replica = handle.replica(node);
+    if (replica.owned) nodes_[node].node->release(replica.pointer, handle.shape.bytes());
+    replica = Replica{};
+  }
+  for (Handle::Partial& partial : handle.partials)
+    if (partial.pointer != nullptr) nodes_[0].node->release(partial.pointer, handle.shape.bytes());
+  handle.partials.clear();
+}
+
+}  // namespace tandem::runtime

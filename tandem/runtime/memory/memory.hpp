@@ -1,0 +1,71 @@
+// tandem/runtime/memory/memory.hpp: makes the data of a task present and valid on the node where it will run.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/memory/memory_node.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+/// Who is told that a task's transfers have ended.
+class StagingListener {
+ public:
+  virtual ~StagingListener() = default;
+  /// All data of `task` is valid on its node now. Called from whichever thread ended the last transfer.
+  virtual void staged(Task& task) = 0;
+};
+
+/// The memory nodes of a runtime and the transfers between them.
+///
+/// `acquire` and `release_written` implement the coherence that `Handle` describes. Transfers towards one replica are done once,
+/// however many tasks want it; the tasks queue at the replica. Nothing here waits.
+class Memory {
+ public:
+  explicit Memory(StagingListener& listener);
+
+  /// A further node, reached from and to all others by `copier`. Before any handle exists. Returns its index.
+  NodeIndex add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Copier> copier);
+
+  unsigned node_count() const noexcept { return static_cast<unsigned>(nodes_.size()); }
+  MemoryNode& node(NodeIndex index) noexcept { return *nodes_[index].node; }
+
+  enum class Staging { ready, pending };
+
+  /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `pending`: transfers are under way and
+  /// the listener will be told. Throws std::bad_alloc when a node has no memory left. By the worker that will run the task.
+  Staging acquire(Task& task, NodeIndex node);
+
+  /// The kernel has written through `slot` on `node`: other replicas are out of date.
+  static void note_written(Handle& handle, NodeIndex node) noexcept {
+    const std::uint32_t only = 1U << node;
+    if (handle.valid.load(std::memory_order_relaxed) != only) handle.valid.store(only, std::memory_order_release);
+  }
+
+  /// A private copy for a `reduce` access, initialised if it is new to this group. Thread-safe. Throws std::bad_alloc.
+  void* take_partial(Handle& handle);
+  /// `filled` false: the kernel threw, so the copy counts for nothing.
+  static void give_back_partial(Handle& handle, void* partial, bool filled) noexcept;
+  /// Adds all filled private copies to the value at `into`. By the combining task, alone.
+  static void combine_partials(Handle& handle, void* into, std::size_t into_ld);
+
+  /// Gives back what Tandem has allocated for `handle`. Nobody uses it any more.
+  void free_replicas(Handle& handle) noexcept;
+
+ private:
+  struct Node {
+    std::unique_ptr<MemoryNode> node;
+    std::unique_ptr<Copier> copier;  ///< of transfers from or to this node; null for main memory
+  };
+
+  void ensure_allocated(Handle& handle, NodeIndex node);
+  bool fetch(Task& task, AccessSlot& slot, NodeIndex node);
+  void fetched(Handle& handle, NodeIndex node);
+
+  StagingListener& listener_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace tandem::runtime

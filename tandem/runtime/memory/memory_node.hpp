@@ -1,0 +1,51 @@
+// tandem/runtime/memory/memory_node.hpp: a place where replicas can be, and how bytes get from one place to another.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tandem/runtime/data/handle.hpp"
+
+namespace tandem::runtime {
+
+/// A memory: main memory, a NUMA node, a device's. Any worker may allocate and release at any time.
+class MemoryNode {
+ public:
+  virtual ~MemoryNode() = default;
+  virtual std::string name() const = 0;
+  /// Memory for `bytes`, aligned to a cache line; null when the node has none left.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* memory, std::size_t bytes) noexcept = 0;
+};
+
+/// Where a transfer reads and writes. Leading dimensions are in elements.
+struct CopyRequest {
+  NodeIndex from_node = 0;
+  NodeIndex to_node = 0;
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::size_t from_ld = 0;
+  std::size_t to_ld = 0;
+  Shape shape;
+};
+
+enum class CopyState { done, posted };
+
+/// Moves bytes between nodes. `start` either copies at once, or posts the copy and calls `arrived` later, once, from any thread,
+/// with no lock held. Called by workers, several at a time.
+class Copier {
+ public:
+  virtual ~Copier() = default;
+  virtual CopyState start(const CopyRequest& request, std::function<void()> arrived) = 0;
+};
+
+std::unique_ptr<MemoryNode> make_main_memory();
+/// Copies with the processor, at once: for nodes whose memory it can address.
+std::unique_ptr<Copier> make_processor_copier();
+
+/// Copies a matrix column by column, or at once where both sides are packed.
+void copy_matrix(const CopyRequest& request) noexcept;
+
+}  // namespace tandem::runtime

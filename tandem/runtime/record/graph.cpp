@@ -1,0 +1,202 @@
+// tandem/runtime/record/graph.cpp: replays of a recorded flow.
+#include "tandem/runtime/record/graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/task/describe.hpp"
+
+namespace tandem::runtime {
+
+RecordedGraph::~RecordedGraph() {
+  const auto destroy = [](Task& task) {
+    if (task.ops->destroy_values != nullptr) task.ops->destroy_values(task);
+    task.~Task();
+  };
+  for (auto& instance : instances_) {
+    if (!has_ended(instance->end)) runtime_.wait_quietly(instance->end);
+    runtime_.forget_tasks(instance->memory.get(), instance->memory.get() + instance->bytes);
+    instance->tasks.pop_back();  // the end belongs to the runtime, since users may hold references to it
+    for (Task* task : instance->tasks) destroy(*task);
+  }
+  for (Task* task : templates_) {
+    destroy(*task);
+    std::free(task);
+  }
+}
+
+TaskRef RecordedGraph::replay() {
+  runtime_.check_thread("replay a graph");
+  if (templates_.size() <= 1) return {};
+  for (const RecordedUse& use : uses_)
+    if (use.handle->runtime != &runtime_)
+      throw UsageError(fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", use.handle->described()));
+  Instance& instance = idle_instance();
+  update(instance);
+  instance.base = runtime_.reserve_ids(templates_.size());
+  for (const RecordIndex index : boundary_) {
+    Task& task = *instance.tasks[index];
+    task.successors.reset();
+    task.id = instance.base + index;
+  }
+  for (const RecordIndex index : guarded_) runtime_.pool().release_links(*instance.tasks[index]);
+  instance.end = {instance.tasks.back(), instance.tasks.back()->id};
+  runtime_.count_submitted(templates_.size());
+  enter_data(instance);
+  leave_data(instance);
+  start(instance);
+  return instance.end;
+}
+
+void RecordedGraph::enter_data(Instance& instance) {
+  Flow& flow = runtime_.flow();
+  for (const RecordedUse& use : uses_) {
+    flow.close_open_group(*use.handle);
+    if (use.writer_after_readers != kNoTask) flow.follow_members(*instance.tasks[use.writer_after_readers], *use.handle);
+    for (const RecordedAccess& entry : use.entries) {
+      Task& task = *instance.tasks[entry.task];
+      flow.enter_recorded(task, task.accesses()[entry.slot]);
+    }
+  }
+}
+
+void RecordedGraph::leave_data(Instance& instance) {
+  const auto ref = [&](RecordIndex index) { return TaskRef{instance.tasks[index], instance.tasks[index]->id}; };
+  for (const RecordedUse& use : uses_) {
+    FlowState& flow = use.handle->flow;
+    if (use.exit_writer == kNoTask) {
+      // Only read: `enter_data` has added each reader to the live ones. Many are replaced by the end that follows them all.
+      if (!use.exit_at_end) continue;
+      flow.members.resize(flow.members.size() - std::min(flow.members.size(), use.entries.size()));
+    } else {
+      flow.members.clear();
+      flow.kind = GroupKind::readers;
+      flow.writer = ref(use.exit_writer);
+      flow.has_value = true;
+    }
+    for (const RecordIndex reader : use.exit_readers)
+      if (use.exit_writer != kNoTask || use.exit_at_end) flow.members.push_back(ref(reader));
+  }
+}
+
+void RecordedGraph::start(Instance& instance) {
+  Origin& origin = runtime_.submitter_origin();
+  Executor& executor = runtime_.executor();
+  for (const RecordIndex index : roots_) executor.make_ready(*instance.tasks[index], origin);
+  for (const RecordIndex index : guarded_) {
+    Task& task = *instance.tasks[index];
+    if (task.waits.fetch_sub(Flow::kGuard, std::memory_order_acq_rel) == Flow::kGuard) executor.make_ready(task, origin);
+  }
+  runtime_.settle_submission();
+  runtime_.throttle_if_needed();
+}
+
+Instance& RecordedGraph::idle_instance() {
+  for (auto& instance : instances_)
+    if (has_ended(instance->end)) return *instance;
+  return *instances_.emplace_back(build_instance());
+}
+
+std::unique_ptr<Instance> RecordedGraph::build_instance() {
+  auto instance = std::make_unique<Instance>();
+  std::size_t total = 0;
+  for (const std::size_t bytes : bytes_) total += bytes;
+  instance->bytes = total;
+  instance->memory.reset(static_cast<std::byte*>(std::aligned_alloc(64, total)));
+  if (instance->memory == nullptr) throw std::bad_alloc();
+  instance->parts.resize(templates_.size());
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < templates_.size(); ++i) {
+    Task& model = *templates_[i];
+    const bool is_end = i + 1 == templates_.size();
+    auto* task = new (is_end ? runtime_.keep_block(bytes_[i]) : instance->memory.get() + offset) Task;
+    offset += bytes_[i];
+    task->ops = model.ops;
+    task->codelet = model.codelet;
+    task->priority = model.priority;
+    task->kind = model.kind;
+    task->access_count = model.access_count;
+    task->special = model.special;
+    task->restricted = model.restricted;
+    task->recorded = true;
+    task->where = model.where;
+    if (model.extra != nullptr) {
+      TaskExtra& extra = runtime_.pool().extra_of(*task);
+      extra.name = model.extra->name;
+      extra.callback = model.extra->callback;
+    }
+    for (unsigned slot = 0; slot < model.access_count; ++slot)
+      new (task->accesses() + slot) AccessSlot(model.accesses()[slot]);
+    if (model.ops->copy_values != nullptr) model.ops->copy_values(model, *task, true);
+    task->recording = &instance->parts[i];
+    instance->tasks.push_back(task);
+  }
+  instance->successors.reserve(successors_.size());
+  for (const RecordIndex successor : successors_) instance->successors.push_back(instance->tasks[successor]);
+  std::vector<bool> guarded(templates_.size(), false);
+  for (const RecordIndex index : guarded_) guarded[index] = true;
+  for (const RecordIndex index : boundary_) instance->parts[index].boundary = true;
+  for (std::size_t i = 0; i < templates_.size(); ++i) {
+    RecordedPart& part = instance->parts[i];
+    part.successors = instance->successors.data() + first_successor_[i];
+    part.successor_count = first_successor_[i + 1] - first_successor_[i];
+    part.explicit_from = explicit_from_[i];
+    part.predecessor_count = predecessors_[i] + (guarded[i] ? Flow::kGuard : 0);
+    part.index = static_cast<std::uint32_t>(i);
+    part.base = &instance->base;
+    instance->tasks[i]->waits.store(part.predecessor_count, std::memory_order_relaxed);
+  }
+  instance->version = version_;
+  return instance;
+}
+
+Task& RecordedGraph::change(const TaskRef& task) {
+  if (task.task == nullptr || task.id == 0 || task.id > templates_.size() || templates_[task.id - 1] != task.task)
+    throw UsageError("a change to a recorded graph names a task that is not of its recording; keep what submit returned while it was "
+                     "recorded");
+  changes_.emplace_back(++version_, static_cast<RecordIndex>(task.id - 1));
+  return *task.task;
+}
+
+void RecordedGraph::rebind(Handle& from, Handle& to) {
+  const auto at = std::find_if(uses_.begin(), uses_.end(), [&](const RecordedUse& use) { return use.handle == &from; });
+  if (at == uses_.end()) throw UsageError(fmt::format("cannot rebind {}: the recorded graph does not use it", from.described()));
+  if (std::any_of(uses_.begin(), uses_.end(), [&](const RecordedUse& use) { return use.handle == &to; }))
+    throw UsageError(fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
+  if (!(from.shape == to.shape) || *from.type != *to.type)
+    throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
+  at->handle = &to;
+  ++version_;
+  for (RecordIndex index = 0; index < templates_.size(); ++index) {
+    Task& task = *templates_[index];
+    bool changed = false;
+    for (unsigned slot = 0; slot < task.access_count; ++slot) {
+      if (task.accesses()[slot].handle() != &from) continue;
+      task.accesses()[slot].rebind(&to);
+      changed = true;
+    }
+    if (changed) changes_.emplace_back(version_, index);
+  }
+}
+
+void RecordedGraph::update(Instance& instance) {
+  if (instance.version == version_) return;
+  for (const auto& [version, index] : changes_) {
+    if (version <= instance.version) continue;
+    Task& model = *templates_[index];
+    Task& task = *instance.tasks[index];
+    task.priority = model.priority;
+    for (unsigned slot = 0; slot < model.access_count; ++slot) task.accesses()[slot].rebind(model.accesses()[slot].handle());
+    if (model.ops->copy_values != nullptr) model.ops->copy_values(model, task, false);
+  }
+  instance.version = version_;
+  std::uint64_t oldest = version_;
+  for (const auto& known : instances_) oldest = std::min(oldest, known->version);
+  std::erase_if(changes_, [&](const auto& change) { return change.first <= oldest; });
+}
+
+}  // namespace tandem::runtime

@@ -1,0 +1,106 @@
+// tandem/runtime/record/graph.hpp: a flow captured once, to be replayed.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/task/codelet_core.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+class RuntimeCore;
+
+/// Index of a task in a recording.
+using RecordIndex = std::uint32_t;
+inline constexpr RecordIndex kNoTask = ~RecordIndex{0};
+
+/// One access of one recorded task.
+struct RecordedAccess {
+  RecordIndex task = kNoTask;
+  std::uint8_t slot = 0;
+};
+
+/// How a recording uses one piece of data, seen from outside.
+struct RecordedUse {
+  Handle* handle = nullptr;
+  std::vector<RecordedAccess> entries;   ///< accesses that follow what was submitted live before the replay
+  RecordIndex writer_after_readers = kNoTask;  ///< the first writer, when readers of the recording come before it
+  RecordIndex exit_writer = kNoTask;     ///< the last writer
+  std::vector<RecordIndex> exit_readers; ///< those that read what it wrote, or the end of the replay for many
+  bool exit_at_end = false;
+};
+
+struct FreeBlock {
+  void operator()(std::byte* memory) const noexcept { std::free(memory); }
+};
+
+/// A set of tasks ready to be replayed, one replay at a time.
+struct Instance {
+  std::unique_ptr<std::byte[], FreeBlock> memory;
+  std::size_t bytes = 0;
+  std::vector<Task*> tasks;
+  std::vector<RecordedPart> parts;
+  std::vector<Task*> successors;
+  TaskId base = 0;
+  TaskRef end;                 ///< of the last replay
+  std::uint64_t version = 0;   ///< of the graph's changes that it has
+};
+
+/// A recorded flow: the graph of its tasks, with static edges, and what joins it to live submissions. Belongs to the submitting
+/// thread. Several replays may be under way at a time: each uses an instance of its own, and an instance whose replay has ended is
+/// used again, so the steady state allocates nothing.
+///
+/// Order. A replay stands in the flow where `replay` was called. Its first accesses to a piece of data follow the live tasks before
+/// (or the replay before), its last ones precede those after, as if all its tasks had been submitted there; only data that more
+/// than `kExactReaders` tasks read last is held until the whole replay has ended.
+class RecordedGraph {
+ public:
+  static constexpr std::size_t kExactReaders = 8;
+
+  explicit RecordedGraph(RuntimeCore& runtime) : runtime_(runtime) {}
+  ~RecordedGraph();
+  RecordedGraph(const RecordedGraph&) = delete;
+  RecordedGraph& operator=(const RecordedGraph&) = delete;
+
+  /// Enters one replay into the flow. Returns its last node, which can be waited for.
+  TaskRef replay();
+
+  std::size_t task_count() const noexcept { return templates_.size(); }
+  std::size_t instance_count() const noexcept { return instances_.size(); }
+
+  /// Changes for the replays to come. Throw UsageError when `task` is not of this recording or types differ.
+  Task& change(const TaskRef& task);  ///< its values or priority are about to change
+  void rebind(Handle& from, Handle& to);
+
+ private:
+  friend class Recorder;
+
+  Instance& idle_instance();
+  std::unique_ptr<Instance> build_instance();
+  void update(Instance& instance);
+  void enter_data(Instance& instance);
+  void leave_data(Instance& instance);
+  void start(Instance& instance);
+
+  RuntimeCore& runtime_;
+  std::vector<Task*> templates_;             ///< the last one is the join at the end
+  std::vector<std::size_t> bytes_;           ///< of each template
+  std::vector<std::int32_t> predecessors_;
+  std::vector<std::uint32_t> first_successor_;  ///< offsets into successors_, one more than tasks
+  std::vector<std::uint32_t> explicit_from_;
+  std::vector<RecordIndex> successors_;
+  std::vector<RecordedUse> uses_;
+  std::vector<RecordIndex> guarded_;         ///< tasks with entries: their counts hold a guard until the replay has entered
+  std::vector<RecordIndex> roots_;           ///< tasks without predecessors and entries
+  std::vector<RecordIndex> boundary_;
+  std::vector<std::unique_ptr<Instance>> instances_;
+  std::vector<std::pair<std::uint64_t, RecordIndex>> changes_;
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,182 @@
+// tandem/runtime/record/recorder.cpp: dependency inference inside a recording.
+#include "tandem/runtime/record/recorder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/task/describe.hpp"
+
+namespace tandem::runtime {
+
+namespace {
+constexpr TaskOps kNoValues{};
+}
+
+Task& Recorder::take(const TaskOps& ops, unsigned access_count) {
+  const std::size_t bytes = (Task::value_offset(access_count, ops.value_alignment) + ops.value_bytes + 63) / 64 * 64;
+  void* memory = std::aligned_alloc(64, bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  auto* task = new (memory) Task;
+  for (unsigned i = 0; i < access_count; ++i) new (task->accesses() + i) AccessSlot;
+  task->ops = &ops;
+  task->access_count = static_cast<std::uint8_t>(access_count);
+  task->id = graph_.templates_.size() + 1;
+  task->recorded = true;
+  task->successors.seal();  // never runs: to live tasks it has ended
+  return *task;
+}
+
+void Recorder::abandon(Task& task) noexcept { std::free(&task); }
+
+RecordIndex Recorder::add(Task& task, std::size_t bytes) {
+  const auto index = static_cast<RecordIndex>(graph_.templates_.size());
+  task.id = index + 1;
+  graph_.templates_.push_back(&task);
+  graph_.bytes_.push_back(bytes);
+  graph_.predecessors_.push_back(0);
+  successors_.emplace_back();
+  explicit_successors_.emplace_back();
+  has_entry_.push_back(false);
+  return index;
+}
+
+TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t count) {
+  if (task.ops->value_bytes != 0 && task.ops->copy_values == nullptr) {
+    const std::string who = describe(task);
+    abandon(task);
+    throw UsageError(who + " has values that cannot be copied, so it cannot be recorded; pass copyable values");
+  }
+  const std::size_t bytes = (Task::value_offset(task.access_count, task.ops->value_alignment) + task.ops->value_bytes + 63) / 64 * 64;
+  const RecordIndex index = add(task, bytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    const TaskRef& before = predecessors[i];
+    if (before.task == nullptr || before.id > graph_.templates_.size() || graph_.templates_[before.id - 1] != before.task)
+      throw UsageError(describe(task) + " is recorded after a task that is not of the same recording");
+    edge(static_cast<RecordIndex>(before.id - 1), index, true);
+  }
+  for (unsigned i = 0; i < task.access_count; ++i)
+    if (!task.accesses()[i].alias()) infer(index, static_cast<std::uint8_t>(i));
+  return {&task, task.id};
+}
+
+Recorder::DataState& Recorder::state_of(Handle* handle) {
+  auto [at, is_new] = data_.try_emplace(handle);
+  if (is_new) {
+    at->second.use = graph_.uses_.size();
+    graph_.uses_.push_back({});
+    graph_.uses_.back().handle = handle;
+  }
+  return at->second;
+}
+
+void Recorder::infer(RecordIndex task, std::uint8_t slot) {
+  const AccessSlot& access = graph_.templates_[task]->accesses()[slot];
+  if (access.mode() == AccessMode::scratch) return;
+  DataState& state = state_of(access.handle());
+  if (access.mode() == AccessMode::write || access.mode() == AccessMode::read_write) {
+    if (state.kind == GroupKind::reducers) close_group(state);
+    if (state.members.empty()) {
+      follow(task, slot, state);
+    } else {
+      for (const RecordIndex member : state.members) edge(member, task);
+      if (state.writer == kNoTask && state.kind == GroupKind::readers) {
+        graph_.uses_[state.use].writer_after_readers = task;
+        has_entry_[task] = true;
+      }
+    }
+    state.members.clear();
+    state.kind = GroupKind::readers;
+    state.writer = task;
+    return;
+  }
+  const GroupKind kind = access.mode() == AccessMode::read     ? GroupKind::readers
+                         : access.mode() == AccessMode::commute ? GroupKind::commuters
+                                                                : GroupKind::reducers;
+  if (state.kind != kind) {
+    if (!state.members.empty()) close_group(state);
+    state.kind = kind;
+  }
+  follow(task, slot, state);
+  state.members.push_back(task);
+}
+
+void Recorder::follow(RecordIndex task, std::uint8_t slot, const DataState& state) {
+  if (state.writer != kNoTask) return edge(state.writer, task);
+  graph_.uses_[state.use].entries.push_back({task, slot});
+  has_entry_[task] = true;
+}
+
+void Recorder::close_group(DataState& state) {
+  Handle* handle = graph_.uses_[state.use].handle;
+  const RecordIndex closing =
+      state.kind == GroupKind::reducers ? add_internal(TaskKind::kernel, handle) : add_internal(TaskKind::join, nullptr);
+  for (const RecordIndex member : state.members) edge(member, closing);
+  if (state.writer == kNoTask && state.kind == GroupKind::readers) {
+    graph_.uses_[state.use].writer_after_readers = closing;
+    has_entry_[closing] = true;
+  }
+  state.members.clear();
+  state.kind = GroupKind::readers;
+  state.writer = closing;
+}
+
+RecordIndex Recorder::add_internal(TaskKind kind, Handle* combined) {
+  Task* task = nullptr;
+  if (combined != nullptr) {
+    task = &take(RuntimeCore::combine_ops(), 1);
+    task->codelet = graph_.runtime_.combine_codelet().get();
+    task->accesses()[0].set(combined, AccessMode::read_write);
+  } else {
+    task = &take(kNoValues, 0);
+  }
+  task->kind = kind;
+  return add(*task, combined != nullptr ? 128 : (sizeof(Task) + 63) / 64 * 64);
+}
+
+void Recorder::edge(RecordIndex from, RecordIndex to, bool explicitly) {
+  // One access after the other of a task is inferred, so a double edge stands at the end.
+  auto& list = explicitly ? explicit_successors_[from] : successors_[from];
+  if (!list.empty() && list.back() == to) return;
+  list.push_back(to);
+  ++graph_.predecessors_[to];
+}
+
+void Recorder::finish() {
+  for (auto& [handle, state] : data_)
+    if (state.kind != GroupKind::readers && !state.members.empty()) close_group(state);
+
+  const auto count = static_cast<RecordIndex>(graph_.templates_.size());
+  const RecordIndex end = add_internal(TaskKind::join, nullptr);
+  for (RecordIndex task = 0; task < count; ++task)
+    if (successors_[task].empty() && explicit_successors_[task].empty()) edge(task, end);
+
+  std::vector<bool> boundary(graph_.templates_.size(), false);
+  boundary[end] = true;
+  for (const auto& [handle, state] : data_) {
+    RecordedUse& use = graph_.uses_[state.use];
+    use.exit_writer = state.writer;
+    if (state.writer != kNoTask) boundary[state.writer] = true;
+    use.exit_at_end = state.members.size() > RecordedGraph::kExactReaders;
+    use.exit_readers = use.exit_at_end ? std::vector<RecordIndex>{end} : state.members;
+    for (const RecordIndex reader : use.exit_readers) boundary[reader] = true;
+    // Readers first in a recording are members of the live group when they are entered, before the exits replace it.
+    for (const RecordedAccess& entry : use.entries) boundary[entry.task] = true;
+  }
+
+  for (RecordIndex task = 0; task <= count; ++task) {
+    graph_.first_successor_.push_back(static_cast<std::uint32_t>(graph_.successors_.size()));
+    graph_.successors_.insert(graph_.successors_.end(), successors_[task].begin(), successors_[task].end());
+    graph_.explicit_from_.push_back(static_cast<std::uint32_t>(successors_[task].size()));
+    graph_.successors_.insert(graph_.successors_.end(), explicit_successors_[task].begin(), explicit_successors_[task].end());
+    if (has_entry_[task]) graph_.guarded_.push_back(task);
+    else if (graph_.predecessors_[task] == 0) graph_.roots_.push_back(task);
+    if (boundary[task]) graph_.boundary_.push_back(task);
+  }
+  graph_.first_successor_.push_back(static_cast<std::uint32_t>(graph_.successors_.size()));
+}
+
+}  // namespace tandem::runtime

@@ -1,0 +1,46 @@
+// tandem/runtime/record/recorder.hpp: captures a flow instead of running it.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/runtime/record/graph.hpp"
+
+namespace tandem::runtime {
+
+/// Receives what is submitted between `RuntimeCore::start_recording` and `stop_recording`, infers its dependencies by the rules of
+/// `Flow`, and fills a `RecordedGraph`. What has no predecessor inside the recording becomes an entry of the graph.
+class Recorder {
+ public:
+  explicit Recorder(RecordedGraph& graph) : graph_(graph) {}
+
+  Task& take(const TaskOps& ops, unsigned access_count);
+  void abandon(Task& task) noexcept;
+  TaskRef enter(Task& task, const TaskRef* predecessors = nullptr, std::size_t count = 0);
+  /// No more tasks: computes the static graph.
+  void finish();
+
+ private:
+  struct DataState {
+    RecordIndex writer = kNoTask;
+    std::vector<RecordIndex> members;
+    GroupKind kind = GroupKind::readers;
+    std::size_t use = 0;  ///< index into the graph's uses
+  };
+
+  RecordIndex add(Task& task, std::size_t bytes);
+  RecordIndex add_internal(TaskKind kind, Handle* combined);
+  DataState& state_of(Handle* handle);
+  void infer(RecordIndex task, std::uint8_t slot);
+  void follow(RecordIndex task, std::uint8_t slot, const DataState& state);
+  void close_group(DataState& state);
+  void edge(RecordIndex from, RecordIndex to, bool explicitly = false);
+
+  RecordedGraph& graph_;
+  std::unordered_map<Handle*, DataState> data_;
+  std::vector<std::vector<RecordIndex>> successors_;
+  std::vector<std::vector<RecordIndex>> explicit_successors_;
+  std::vector<bool> has_entry_;
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,424 @@
+// tandem/runtime/runtime_core.cpp: construction, data, submission.
+#include "tandem/runtime/runtime_core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <new>
+
+#include "tandem/runtime/record/recorder.hpp"
+#include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/flow_chart.hpp"
+
+namespace tandem::runtime {
+
+constinit thread_local const char RuntimeCore::thread_token_ = 0;
+
+namespace {
+
+constexpr TaskOps kNoValues{};
+
+/// Combines the partial results of a group of `reduce` accesses into the data.
+void invoke_combine(KernelCall& call) {
+  const Replica replica = call.memory(0);
+  Memory::combine_partials(*call.task.accesses()[0].handle(), replica.pointer, replica.ld);
+}
+constexpr TaskOps kCombine{&invoke_combine, nullptr, nullptr, nullptr, 0, 1};
+
+}  // namespace
+
+const TaskOps& RuntimeCore::combine_ops() noexcept { return kCombine; }
+
+const std::shared_ptr<CodeletCore>& RuntimeCore::combine_codelet() {
+  if (combine_ == nullptr) {
+    combine_ = std::make_shared<CodeletCore>("combine");
+    combine_->devices.push_back(DeviceKind::cpu);
+  }
+  return combine_;
+}
+
+RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
+    : world_(std::move(world)), options_(options), flow_(pool_, *this), executor_(pool_, world_.workers), memory_(executor_) {
+  const auto sharing = static_cast<unsigned>(
+      std::count_if(world_.workers.begin(), world_.workers.end(), [](const WorkerSpec& w) { return w.device == DeviceKind::cpu; }));
+  TANDEM_ASSERT(sharing >= 1 && world_.distance.size() == sharing);
+  for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
+  queues_ = std::make_unique<ReadyQueues>(*world_.policy, world_.distance, static_cast<unsigned>(world_.workers.size()) - sharing,
+                                          options_.seed);
+  const WorkerOptions worker_options{options_.poll_max_ns, options_.poll_for_ns, options_.tasks_per_step,
+                                     options_.statistics || options_.timeline, options_.timeline};
+  base::Waker* caller = world_.caller_works ? nullptr : &world_.driver->add_caller(idler_);
+  for (unsigned i = 0; i < world_.workers.size(); ++i) {
+    const WorkerSpec& spec = world_.workers[i];
+    auto& worker = *workers_.emplace_back(
+        std::make_unique<Worker>(i, spec, worker_options, executor_, *world_.clock, *world_.log));
+    const bool is_caller = i == 0 && world_.caller_works;
+    base::Waker& waker = is_caller ? world_.driver->add_caller(worker)
+                                   : world_.driver->add(worker, {spec.core, fmt::format("tandem-w{}", i)});
+    queues_->set_waker(i, &waker);
+    if (is_caller) caller = &waker;
+  }
+  executor_.connect(queues_.get(), &memory_, caller);
+  const std::uint64_t share = options_.window / (4 * world_.workers.size());
+  executor_.set_batch(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, 32)));
+  if (!options_.graphviz.empty()) {
+    chart_ = std::make_unique<FlowChart>();
+    flow_.set_observer(chart_.get());
+  }
+  owner_ = submitter_ = &thread_token_;
+  for (unsigned i = world_.caller_works ? 1 : 0; i < workers_.size(); ++i) queues_->start(i);
+}
+
+RuntimeCore::~RuntimeCore() {
+  try {
+    wait_all();
+  } catch (const std::exception& error) {
+    log().error("at the end of the runtime: {}", error.what());
+  } catch (...) {
+    log().error("at the end of the runtime: a kernel threw something that is no std::exception");
+  }
+  free_orphans(true);
+  while (!handles_.empty()) unregister(**handles_.begin());
+  world_.driver->stop();
+  if (options_.statistics) log_statistics();
+  if (chart_ != nullptr) {
+    const auto written = chart_->write(options_.graphviz);
+    if (!written.ok()) log().error("{}", written.error().message);
+  }
+}
+
+// --- data
+
+Handle* RuntimeCore::add_data(std::string name, const Shape& shape, void* memory, std::size_t ld, const std::type_info& type,
+                              const SourceLine& where) {
+  check_thread("register data");
+  if (shape.rows > 1 && shape.cols > 1 && ld < shape.rows && memory != nullptr)
+    throw UsageError(fmt::format("data '{}' (at {}): its leading dimension {} is less than its {} rows", name, describe(where), ld,
+                                 shape.rows));
+  if (memory == nullptr && ld == SIZE_MAX)
+    throw UsageError(fmt::format("data '{}' (at {}): a null pointer was given as its memory", name, describe(where)));
+  auto handle = std::make_unique<Handle>();
+  handle->name = std::move(name);
+  handle->shape = shape;
+  handle->type = &type;
+  handle->runtime = this;
+  handle->registered_at = where;
+  handle->serial = ++data_count_;
+  if (memory_.node_count() > 1) handle->elsewhere = std::make_unique<Replica[]>(memory_.node_count() - 1);
+  if (memory != nullptr) {
+    handle->home = Replica{memory, ld, false, false, nullptr};
+    handle->user_memory = true;
+    handle->valid.store(1, std::memory_order_relaxed);
+    handle->flow.has_value = true;
+  }
+  handle->references.store(1, std::memory_order_relaxed);
+  if (orphans_.size() > 64) free_orphans(false);
+  handles_.insert(handle.get());
+  return handle.release();
+}
+
+void RuntimeCore::unregister(Handle& handle) {
+  check_thread("unregister data");
+  if (handle.runtime != this) throw UsageError(fmt::format("{} was unregistered before", handle.described()));
+  // The value must be at home when the user's memory is all that remains of it; a poisoned or unwritten one has none.
+  const bool wanted = handle.user_memory && handle.flow.has_value;
+  ApplicationAccess access;
+  begin_access(access, &handle, wanted ? AccessMode::read_write : AccessMode::write, handle.registered_at, nullptr);
+  wait_granted(access);
+  release(access);
+  // The release has ended the task; nothing refers to the handle but the flow's own references, which go with it.
+  let_go(&handle);
+}
+
+void RuntimeCore::let_go(Handle* handle) noexcept {
+  memory_.free_replicas(*handle);
+  handles_.erase(handle);
+  std::erase(open_reductions_, handle);
+  handle->runtime = nullptr;
+  handle->flow = FlowState{};
+  if (handle->references.load(std::memory_order_acquire) == 0) delete handle;
+}
+
+void RuntimeCore::drop_reference(Handle* handle) noexcept {
+  // Kept alive by one more reference until it is decided who deletes it.
+  if (handle->references.load(std::memory_order_acquire) > 1 && handle->references.fetch_sub(1, std::memory_order_acq_rel) > 1)
+    return;
+  RuntimeCore* runtime = handle->runtime;
+  if (runtime == nullptr) {
+    delete handle;
+    return;
+  }
+  if (runtime->submitter_ != &thread_token_) {
+    std::lock_guard guard(runtime->foreign_mutex_);
+    handle->references.store(0, std::memory_order_release);
+    runtime->foreign_orphans_.push_back(handle);
+    return;
+  }
+  handle->references.store(0, std::memory_order_release);
+  if (!handle->user_memory) {
+    runtime->orphans_.push_back(handle);
+    return;
+  }
+  try {
+    runtime->unregister(*handle);
+  } catch (const std::exception& error) {
+    runtime->log().error("while {} was let go: {}", handle->described(), error.what());
+  }
+}
+
+void RuntimeCore::free_orphans(bool all) {
+  {
+    std::lock_guard guard(foreign_mutex_);
+    orphans_.insert(orphans_.end(), foreign_orphans_.begin(), foreign_orphans_.end());
+    foreign_orphans_.clear();
+  }
+  // `unregister` may come back here through a wait: work on a list of our own.
+  std::vector<Handle*> orphans = std::exchange(orphans_, {});
+  std::erase_if(orphans, [&](Handle* handle) {
+    if (handle->user_memory) {
+      unregister(*handle);
+      return true;
+    }
+    const FlowState& flow = handle->flow;
+    const bool idle = flow.kind != GroupKind::reducers && has_ended(flow.writer) &&
+                      std::all_of(flow.members.begin(), flow.members.end(), [](const TaskRef& member) { return has_ended(member); });
+    if (!idle && !all) return false;
+    let_go(handle);
+    return true;
+  });
+  orphans_.insert(orphans_.end(), orphans.begin(), orphans.end());
+}
+
+// --- checks of what the user submits
+
+void RuntimeCore::refuse_thread(const char* action) {
+  if (submitter_ == nullptr && owner_ == &thread_token_)
+    throw UsageError(fmt::format("cannot {} from inside a kernel: a flow is submitted by the thread that made the runtime, outside "
+                                 "kernels; submit the following tasks after this one instead",
+                                 action));
+  throw UsageError(fmt::format("cannot {} from this thread: a flow is sequential, and belongs to the thread that made the runtime",
+                               action));
+}
+
+void RuntimeCore::check_slowly(Task& task, unsigned access) {
+  const AccessSlot& slot = task.accesses()[access];
+  Handle& handle = *slot.handle();
+  std::string mistake;
+  if (handle.runtime == nullptr)
+    mistake = fmt::format("uses {} after it was unregistered; register it again, or unregister it later", handle.described());
+  else if (handle.runtime != this)
+    mistake = fmt::format("uses {}, which belongs to another runtime", handle.described());
+  else if (sees_value(slot.mode()) && !handle.flow.has_value)
+    mistake = fmt::format("sees {} with mode {}, but nobody has written it before; write it first, or use mode write", handle.described(),
+                          name_of(slot.mode()));
+  else if (slot.mode() == AccessMode::reduce && !handle.reduction.combine)
+    mistake = fmt::format("reduces into {}, which has no reduction; give it one with .reduction(init, combine)", handle.described());
+  else if (slot.mode() == AccessMode::reduce && !handle.flow.has_value)
+    mistake = fmt::format("reduces into {}, but it has no value to add to; write it first", handle.described());
+  if (mistake.empty()) {
+    if (slot.mode() == AccessMode::reduce && handle.flow.kind != GroupKind::reducers && recorder_ == nullptr)
+      open_reductions_.push_back(&handle);
+    return;
+  }
+  const std::string who = describe(task);
+  abandon(task);
+  throw UsageError(who + " " + mistake);
+}
+
+void RuntimeCore::merge_accesses(Task& task, unsigned first, unsigned second) {
+  AccessSlot& a = task.accesses()[first];
+  AccessSlot& b = task.accesses()[second];
+  const auto simple = [](AccessMode mode) {
+    return mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write;
+  };
+  if (!simple(a.mode()) || !simple(b.mode())) {
+    const std::string who = describe(task);
+    const std::string what = a.handle()->described();
+    abandon(task);
+    throw UsageError(fmt::format("{} names {} twice, once with a mode other than read, write and read_write; name it once", who, what));
+  }
+  if (b.alias()) return;
+  const bool reads = a.mode() == AccessMode::read && b.mode() == AccessMode::read;
+  if (!reads) {
+    const bool sees = sees_value(a.mode()) || sees_value(b.mode());
+    a.set(a.handle(), sees ? AccessMode::read_write : AccessMode::write);
+  }
+  b.mark_alias();
+}
+
+void RuntimeCore::check_runnable(const Task& task) {
+  if (task.codelet == nullptr || executor_.any_can_run(*task.codelet)) return;
+  const std::string who = describe(task);
+  abandon(const_cast<Task&>(task));
+  throw UsageError(fmt::format("{} can run on no worker: none has a device of its implementations, or its can_run refuses all of them; "
+                               "add an implementation for the CPU, or relax can_run",
+                               who));
+}
+
+void RuntimeCore::adopt_slowly(const std::shared_ptr<CodeletCore>& codelet, std::size_t slot) {
+  adopted_[slot] = codelet.get();
+  for (const auto& known : codelets_)
+    if (known == codelet) return;
+  codelets_.push_back(codelet);
+}
+
+// --- tasks
+
+void RuntimeCore::abandon(Task& task) noexcept {
+  if (task.ops->destroy_values != nullptr) task.ops->destroy_values(task);
+  if (task.recorded) return recorder_->abandon(task);
+  pool_.recycle(&task);
+}
+
+void RuntimeCore::start_recording(Recorder* recorder) {
+  check_thread("record a graph");
+  if (recorder_ != nullptr) throw UsageError("cannot record a graph while another is recorded");
+  close_reductions();
+  recorder_ = recorder;
+}
+
+Task& RuntimeCore::take_recorded(const TaskOps& ops, unsigned access_count) { return recorder_->take(ops, access_count); }
+
+TaskRef RuntimeCore::record_task(Task& task) { return recorder_->enter(task); }
+
+TaskRef RuntimeCore::submit_after(Task& task, const TaskRef* predecessors, std::size_t count) {
+  check(task);
+  if (recorder_ != nullptr) return recorder_->enter(task, predecessors, count);
+  enter(task);
+  for (std::size_t i = 0; i < count; ++i) flow_.depend(task, nullptr, predecessors[i], nullptr, true);
+  flow_.enter_accesses(task);
+  const TaskRef ref{&task, task.id};
+  leave(task);
+  return ref;
+}
+
+void RuntimeCore::settle_submission() {
+  while (Task* join = submitter_origin_.joins) {
+    submitter_origin_.joins = join->next;
+    executor_.end(*join, submitter_origin_);
+  }
+  executor_.flush(submitter_origin_);
+}
+
+Task* RuntimeCore::make_join() {
+  Task& task = take(kNoValues, 0);
+  task.kind = TaskKind::join;
+  task.successors.reset();
+  ++submitted_;
+  return &task;
+}
+
+Task* RuntimeCore::make_combine(Handle& handle) {
+  std::erase(open_reductions_, &handle);
+  Task& task = take(kCombine, 1);
+  task.kind = TaskKind::kernel;
+  task.codelet = combine_codelet().get();
+  task.accesses()[0].set(&handle, AccessMode::read_write);
+  task.successors.reset();
+  ++submitted_;
+  return &task;
+}
+
+void RuntimeCore::entered_ready(Task& task) { executor_.make_ready(task, submitter_origin_); }
+
+Task& RuntimeCore::begin_event(std::string name, unsigned access_count) {
+  check_thread("submit an event");
+  if (recorder_ != nullptr) throw UsageError(fmt::format("event '{}': events cannot be recorded; submit it live", name));
+  Task& task = take(kNoValues, access_count);
+  task.kind = TaskKind::event;
+  TaskExtra& extra = pool_.extra_of(task);
+  extra.name = std::move(name);
+  return task;
+}
+
+RuntimeCore::EventTasks RuntimeCore::submit_event(Task& task, bool with_release) {
+  check(task);
+  enter(task);
+  flow_.enter_accesses(task);
+  EventTasks event{{&task, task.id}, {}};
+  if (with_release) {
+    // The released half stands among the readers of the new version: the next writer waits for it, readers do not.
+    Task& released = take(kNoValues, 0);
+    released.kind = TaskKind::event;
+    pool_.extra_of(released).name = task.extra->name + " (released)";
+    released.successors.reset();
+    released.waits.store(1, std::memory_order_relaxed);  // by `complete`
+    ++submitted_;
+    event.released = {&released, released.id};
+    for (unsigned i = 0; i < task.access_count; ++i)
+      if (makes_value(task.accesses()[i].mode())) task.accesses()[i].handle()->flow.members.push_back(event.released);
+  }
+  leave(task);
+  return event;
+}
+
+void RuntimeCore::complete(const TaskRef& event, std::exception_ptr failure) {
+  Task& task = *event.task;
+  if (failure != nullptr) {
+    std::string what = "failed";
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      what = error.what();
+    } catch (...) {
+    }
+    Executor::poison_outputs(task, executor_.failures().add(task.id, failure, describe(task) + ": " + what));
+  } else if (FlowFailure* cancelled = task.access_count != 0 ? executor_.cancelled_by(task) : nullptr) {
+    Executor::poison_outputs(task, cancelled);
+  } else {
+    for (unsigned i = 0; i < task.access_count; ++i) {
+      Handle& handle = *task.accesses()[i].handle();
+      if (!makes_value(task.accesses()[i].mode())) continue;
+      Memory::note_written(handle, 0);
+      handle.poison.store(nullptr, std::memory_order_release);
+    }
+  }
+  executor_.complete(task);
+}
+
+void* RuntimeCore::keep_block(std::size_t bytes) {
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+  if (memory == nullptr) throw std::bad_alloc();
+  kept_.emplace_back(memory);
+  return memory;
+}
+
+void RuntimeCore::forget_tasks(const void* first, const void* last) noexcept {
+  const auto inside = [&](const TaskRef& ref) {
+    return !std::less<>()(static_cast<const void*>(ref.task), first) && std::less<>()(static_cast<const void*>(ref.task), last);
+  };
+  for (Handle* handle : handles_) {
+    if (inside(handle->flow.writer)) handle->flow.writer = {};
+    std::erase_if(handle->flow.members, inside);
+  }
+}
+
+StatisticsReport RuntimeCore::statistics() {
+  StatisticsReport report;
+  const std::int64_t now_ns = world_.clock->now_ns();
+  for (const auto& worker : workers_) {
+    report.workers.push_back(worker->report(now_ns));
+    for (const auto& [codelet, durations] : worker->durations()) {
+      auto at = std::find_if(report.codelets.begin(), report.codelets.end(),
+                             [&](const CodeletReport& known) { return known.name == codelet->name; });
+      if (at == report.codelets.end()) at = report.codelets.insert(at, {codelet->name, {}});
+      at->durations.merge(durations);
+    }
+  }
+  std::sort(report.codelets.begin(), report.codelets.end(),
+            [](const CodeletReport& a, const CodeletReport& b) { return a.durations.total_ns() > b.durations.total_ns(); });
+  return report;
+}
+
+std::vector<TimelineEvent> RuntimeCore::timeline() const {
+  std::vector<TimelineEvent> events;
+  for (const auto& worker : workers_) events.insert(events.end(), worker->timeline().begin(), worker->timeline().end());
+  std::sort(events.begin(), events.end(), [](const TimelineEvent& a, const TimelineEvent& b) { return a.start_ns < b.start_ns; });
+  return events;
+}
+
+void RuntimeCore::log_statistics() { fmt::print(stderr, "{}", statistics().table()); }
+
+}  // namespace tandem::runtime

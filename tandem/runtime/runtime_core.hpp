@@ -1,0 +1,287 @@
+// tandem/runtime/runtime_core.hpp: the runtime of one process: owns the parts, submits, waits. Without the types of the front end.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "tandem/base/driver.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/clock/clock.hpp"
+#include "tandem/runtime/exec/executor.hpp"
+#include "tandem/runtime/memory/memory.hpp"
+#include "tandem/runtime/sched/policy.hpp"
+#include "tandem/runtime/sched/ready_queues.hpp"
+#include "tandem/runtime/task/flow.hpp"
+#include "tandem/runtime/task/pool.hpp"
+#include "tandem/runtime/usage_error.hpp"
+#include "tandem/runtime/worker/worker.hpp"
+
+namespace tandem::runtime {
+
+class Recorder;
+class FlowChart;
+
+struct CoreOptions {
+  std::uint64_t window = 32'768;          ///< tasks submitted and not ended, at most
+  std::int64_t watchdog_ns = 30'000'000'000;  ///< without progress for so long: say why; 0: never
+  bool watchdog_throws = false;           ///< then wait() throws StuckError instead of waiting on
+  bool statistics = false;
+  bool timeline = false;
+  std::string graphviz;                   ///< file for the graph of the flow; empty: none
+  std::int64_t poll_max_ns = 1'000;
+  std::int64_t poll_for_ns = 20'000;
+  unsigned tasks_per_step = 256;
+  std::uint64_t seed = 1;
+};
+
+/// What a runtime is made of in a world: real, test or virtual.
+struct World {
+  std::unique_ptr<base::Driver> driver;
+  std::unique_ptr<Policy> policy;
+  const clock::Clock* clock = nullptr;                ///< outlives the runtime
+  base::Log* log = nullptr;                           ///< likewise
+  std::vector<WorkerSpec> workers;                    ///< those of kind cpu first; worker 0 is the caller if `caller_works`
+  std::vector<std::vector<unsigned>> distance;        ///< between CPU workers
+  std::vector<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> nodes;  ///< beyond main memory
+  bool caller_works = true;
+};
+
+/// An access of the application, while it lasts.
+struct ApplicationAccess {
+  RuntimeCore* runtime = nullptr;
+  Task* task = nullptr;
+  Handle* handle = nullptr;
+  std::atomic<bool> granted{false};
+};
+
+/// Runtime of one process.
+///
+/// Threads. The thread that constructs it is the submitting thread: it alone calls the members below, but for those that say
+/// otherwise, and it works as worker 0 while it waits. From another thread or from inside a kernel they throw `UsageError`.
+class RuntimeCore final : private FlowHost {
+ public:
+  RuntimeCore(World world, const CoreOptions& options);
+  ~RuntimeCore() override;
+  RuntimeCore(const RuntimeCore&) = delete;
+  RuntimeCore& operator=(const RuntimeCore&) = delete;
+
+  // --- data
+  /// `memory` null: Tandem allocates. `ld` in elements.
+  Handle* add_data(std::string name, const Shape& shape, void* memory, std::size_t ld, const std::type_info& type,
+                   const SourceLine& where);
+  /// Waits for the tasks that use it, brings the value home, and forgets the data. Never throws for failed kernels.
+  void unregister(Handle& handle);
+  /// A `Data` object has gone: the last one lets the data go. Any thread.
+  static void drop_reference(Handle* handle) noexcept;
+
+  // --- tasks
+  /// A task to be filled: accesses set, values constructed; then `submit` or `abandon`.
+  Task& begin(const std::shared_ptr<CodeletCore>& codelet, const TaskOps& ops, unsigned access_count) {
+    if (__builtin_expect(submitter_ != &thread_token_, 0)) refuse_thread("submit");
+    adopt(codelet);
+    Task& task = recorder_ == nullptr ? take(ops, access_count) : take_recorded(ops, access_count);
+    task.codelet = codelet.get();
+    task.kind = TaskKind::kernel;
+    task.restricted = !codelet->plain;
+    return task;
+  }
+  TaskRef submit(Task& task) {
+    check(task);
+    if (__builtin_expect(recorder_ != nullptr, 0)) return record_task(task);
+    enter(task);
+    flow_.enter_accesses(task);
+    const TaskRef ref{&task, task.id};
+    leave(task);
+    return ref;
+  }
+  /// As `submit`, after `predecessors` too.
+  TaskRef submit_after(Task& task, const TaskRef* predecessors, std::size_t count);
+  void abandon(Task& task) noexcept;
+  TaskExtra& extra_of(Task& task) { return pool_.extra_of(task); }
+
+  /// A node of the graph that somebody else completes. `on_ready` runs, on any thread, when its predecessors have ended, and must
+  /// not block. Then `complete` once, from any thread. With `released`, a second node is returned that the next writers of the
+  /// written data wait for beside it, to be completed too: the event's *released*, where the first is its *readable*.
+  Task& begin_event(std::string name, unsigned access_count);
+  struct EventTasks {
+    TaskRef readable;
+    TaskRef released;
+  };
+  EventTasks submit_event(Task& task, bool with_release);
+  void complete(const TaskRef& event, std::exception_ptr failure = nullptr);  ///< any thread
+
+  // --- waiting
+  void wait_all();
+  void wait(const TaskRef& task);
+  void wait(Handle& handle);
+  std::unique_ptr<ApplicationAccess> acquire(Handle& handle, AccessMode mode, const SourceLine& where);
+  void release(ApplicationAccess& access) noexcept;
+
+  // --- recorded graphs
+  void start_recording(Recorder* recorder);
+  void stop_recording() noexcept { recorder_ = nullptr; }
+
+  // --- what is known
+  Executor& executor() noexcept { return executor_; }
+  Memory& memory() noexcept { return memory_; }
+  Flow& flow() noexcept { return flow_; }
+  TaskPool& pool() noexcept { return pool_; }
+  base::Log& log() noexcept { return *world_.log; }
+  const World& world() const noexcept { return world_; }
+  base::Driver& driver() noexcept { return *world_.driver; }
+  const CoreOptions& options() const noexcept { return options_; }
+  std::uint64_t submitted() const noexcept { return submitted_; }
+  StatisticsReport statistics();
+  std::vector<TimelineEvent> timeline() const;
+  /// Why nothing goes on: each waiting task and what it waits for. While everybody rests.
+  std::string explain_stuck();
+
+  // --- for recorded graphs
+  TaskId reserve_ids(std::uint64_t count) noexcept {
+    const TaskId first = last_id_ + 1;
+    last_id_ += count;
+    return first;
+  }
+  /// Memory that lives as long as the runtime, for a task to which references may outlive its graph.
+  void* keep_block(std::size_t bytes);
+  /// No data refers any more to the tasks between two addresses, all of which have ended.
+  void forget_tasks(const void* first, const void* last) noexcept;
+  /// As `wait`, for destructors.
+  void wait_quietly(const TaskRef& task) noexcept;
+  static const TaskOps& combine_ops() noexcept;
+  const std::shared_ptr<CodeletCore>& combine_codelet();
+  void count_submitted(std::uint64_t count) { submitted_ += count; }
+  void throttle_if_needed() {
+    if (__builtin_expect(submitted_ - finished_seen_ >= options_.window + held_, 0)) throttle();
+  }
+  Origin& submitter_origin() noexcept { return submitter_origin_; }
+  /// Ends joins that became ready while something was entered, and counts.
+  void settle_submission();
+  void adopt(const std::shared_ptr<CodeletCore>& codelet) {
+    const auto slot = (reinterpret_cast<std::uintptr_t>(codelet.get()) >> 4) % adopted_.size();
+    if (__builtin_expect(adopted_[slot] != codelet.get(), 0)) adopt_slowly(codelet, slot);
+  }
+  void note_open_reduction(Handle& handle) { open_reductions_.push_back(&handle); }
+  void check_thread(const char* action) {
+    if (__builtin_expect(submitter_ != &thread_token_, 0)) refuse_thread(action);
+  }
+  base::RunEnd run_until(bool (*done)(void*), void* context);
+  void check(Task& task) {
+    for (unsigned i = 0; i < task.access_count; ++i) {
+      const AccessSlot& slot = task.accesses()[i];
+      const Handle& handle = *slot.handle();
+      if (__builtin_expect(handle.runtime != this || (sees_value(slot.mode()) && !handle.flow.has_value) ||
+                               slot.mode() == AccessMode::reduce,
+                           0))
+        check_slowly(task, i);
+      for (unsigned j = 0; j < i; ++j)
+        if (__builtin_expect(task.accesses()[j].handle() == &handle, 0)) merge_accesses(task, j, i);
+    }
+    for (unsigned i = 0; i < task.access_count; ++i)
+      if (task.accesses()[i].mode() != AccessMode::read) note_mode(task, task.accesses()[i]);
+    if (__builtin_expect(task.restricted, 0)) check_runnable(task);
+  }
+
+ private:
+  friend class Watchdog;
+
+  /// Rests for ever: stands for a caller that does not work.
+  class Idler final : public base::Steppable {
+   public:
+    std::int64_t step(std::int64_t) override { return base::kNever; }
+  };
+
+  // FlowHost
+  Task* make_join() override;
+  Task* make_combine(Handle& handle) override;
+  void entered_ready(Task& task) override;
+
+  Task& take(const TaskOps& ops, unsigned access_count) {
+    Task* task = pool_.take(Task::value_offset(access_count, ops.value_alignment) + ops.value_bytes);
+    task->id = ++last_id_;
+    task->ops = &ops;
+    task->access_count = static_cast<std::uint8_t>(access_count);
+    task->priority = 0;
+    task->special = false;
+    task->restricted = false;
+    task->recorded = false;
+    task->poisoned.store(false, std::memory_order_relaxed);
+    task->progress = 0;
+    task->where = {};
+    task->codelet = nullptr;
+    return *task;
+  }
+  Task& take_recorded(const TaskOps& ops, unsigned access_count);
+  TaskRef record_task(Task& task);
+  void enter(Task& task) {
+    task.successors.reset();
+    ++submitted_;
+    flow_.begin_entering(task);
+  }
+  void leave(Task& task) {
+    if (flow_.finish_entering(task)) executor_.make_ready(task, submitter_origin_);
+    if (__builtin_expect(submitter_origin_.joins != nullptr, 0)) settle_submission();
+    // What the application or something outside ends must not be waited for here: it may end only after this call.
+    if (task.kind == TaskKind::kernel) throttle_if_needed();
+  }
+  static void note_mode(Task& task, const AccessSlot& slot) noexcept {
+    if (makes_value(slot.mode())) slot.handle()->flow.has_value = true;
+    if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce || slot.mode() == AccessMode::scratch)
+      task.special = true;
+  }
+  void check_slowly(Task& task, unsigned access);
+  void merge_accesses(Task& task, unsigned first, unsigned second);
+  void check_runnable(const Task& task);
+  [[noreturn]] void refuse_thread(const char* action);
+  void adopt_slowly(const std::shared_ptr<CodeletCore>& codelet, std::size_t slot);
+  void throttle();
+  void wait_granted(ApplicationAccess& access);
+  ApplicationAccess& begin_access(ApplicationAccess& access, Handle* handle, AccessMode mode, const SourceLine& where,
+                                  const TaskRef* after);
+  void close_reductions();
+  void report_failures();
+  void free_orphans(bool all);
+  void let_go(Handle* handle) noexcept;
+  void log_statistics();
+
+  World world_;
+  CoreOptions options_;
+  TaskPool pool_;
+  Flow flow_;
+  Executor executor_;
+  Memory memory_;
+  std::unique_ptr<ReadyQueues> queues_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Idler idler_;
+  Recorder* recorder_ = nullptr;
+  std::unique_ptr<FlowChart> chart_;
+
+  Origin submitter_origin_;
+  const char* submitter_ = nullptr;  ///< token of the submitting thread; null while it runs kernels
+  const char* owner_ = nullptr;
+  TaskId last_id_ = 0;
+  std::uint64_t submitted_ = 0;
+  std::uint64_t finished_seen_ = 0;
+  std::uint64_t held_ = 0;  ///< accesses that the application has acquired: the window does not count them
+  std::uint64_t data_count_ = 0;
+  std::array<const CodeletCore*, 64> adopted_{};
+  std::vector<std::shared_ptr<CodeletCore>> codelets_;
+  std::unordered_set<Handle*> handles_;
+  std::vector<Handle*> open_reductions_;
+  std::vector<Handle*> orphans_;
+  std::mutex foreign_mutex_;
+  std::vector<Handle*> foreign_orphans_;  ///< let go by other threads; under the mutex
+  std::shared_ptr<CodeletCore> combine_;
+  std::vector<std::unique_ptr<std::byte[], TaskPool::FreeAligned>> kept_;
+
+  static constinit thread_local const char thread_token_;
+};
+
+}  // namespace tandem::runtime

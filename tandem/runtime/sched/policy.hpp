@@ -1,0 +1,74 @@
+// tandem/runtime/sched/policy.hpp: what decides where ready tasks go and in which order they run. Pure: no threads, no clocks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::runtime {
+
+/// What a policy may know of a task that has become ready.
+struct ReadyTask {
+  std::int32_t priority = 0;
+  const std::string* codelet = nullptr;
+};
+
+/// What a policy may know of the moment.
+struct Situation {
+  static constexpr unsigned kNoWorker = ~0U;
+  unsigned from = kNoWorker;   ///< the worker that made the task ready, or kNoWorker: it was ready when it was submitted
+  unsigned worker_count = 1;
+  std::uint64_t sequence = 0;  ///< counts the tasks placed from there
+  std::uint64_t random = 0;    ///< drawn anew for each call
+};
+
+/// A scheduling policy. Its functions are pure and may be called from several threads at a time. The queues around it
+/// (`ReadyQueues`) do what it says, and bring the concurrency.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  virtual std::string_view name() const noexcept = 0;
+  virtual std::string_view help() const noexcept = 0;
+
+  /// One queue per worker, or one for all.
+  virtual bool queue_per_worker() const noexcept = 0;
+  /// Higher priority first within a queue; otherwise first come, first served.
+  virtual bool by_priority() const noexcept = 0;
+  /// A task that a worker has made ready goes before older ones of the same priority, because its data is in the cache; and the
+  /// worker may run it at once if nothing in its queue is more urgent.
+  virtual bool keeps_released() const noexcept = 0;
+  /// The worker into whose queue the task goes. Not asked when there is one queue.
+  virtual unsigned place(const ReadyTask& task, const Situation& now) const noexcept = 0;
+  /// In which order `thief` looks into the queues of others. `distance[w]`: how far worker w's core is from the thief's.
+  virtual std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const = 0;
+};
+
+/// The policies that can be chosen by name. A user adds their own before the runtime is made.
+class PolicyRegistry {
+ public:
+  using Make = std::function<std::unique_ptr<Policy>()>;
+
+  /// With the built-in ones: eager, prio, lws, random.
+  PolicyRegistry();
+  void add(std::string name, Make make);
+  /// Null when there is none of that name.
+  std::unique_ptr<Policy> make(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+ private:
+  std::vector<std::pair<std::string, Make>> makers_;
+};
+
+std::unique_ptr<Policy> make_eager();
+std::unique_ptr<Policy> make_prio();
+std::unique_ptr<Policy> make_lws();
+std::unique_ptr<Policy> make_random();
+
+/// Workers other than `thief`, the nearest first, and from the thief's own index upwards among equals.
+std::vector<unsigned> nearest_first(unsigned thief, std::span<const unsigned> distance);
+
+}  // namespace tandem::runtime

@@ -1,0 +1,231 @@
+// tandem/runtime/sched/ready_queues.cpp: the concurrent queues that execute a policy.
+#include "tandem/runtime/sched/ready_queues.hpp"
+
+#include <mutex>
+
+#include "tandem/runtime/task/codelet_core.hpp"
+
+namespace tandem::runtime {
+
+namespace {
+
+/// SplitMix64.
+std::uint64_t next_random(std::uint64_t& state) noexcept {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+/// A thief takes a quarter of what it finds, so that flows of tiny tasks need few thefts, and one task of a short queue.
+constexpr std::size_t kMostStolen = 32;
+std::size_t share_to_steal(std::size_t size) noexcept {
+  const std::size_t share = size / 4;
+  return share < 1 ? 1 : share > kMostStolen ? kMostStolen : share;
+}
+
+const std::string kNoName;
+
+}  // namespace
+
+ReadyQueues::ReadyQueues(const Policy& policy, const std::vector<std::vector<unsigned>>& distance, unsigned pinned_only,
+                         std::uint64_t seed)
+    : policy_(policy),
+      per_worker_(policy.queue_per_worker()),
+      sharing_(static_cast<unsigned>(distance.size())),
+      keeps_released_(policy.keeps_released()),
+      submitted_random_(seed),
+      idle_(std::make_unique<std::atomic<bool>[]>(distance.size() + pinned_only)) {
+  TANDEM_ASSERT(sharing_ >= 1 && sharing_ + pinned_only <= kMaxWorkers);
+  for (unsigned i = 0; i < (per_worker_ ? sharing_ : 1); ++i) queues_.push_back(std::make_unique<Queue>(policy.by_priority()));
+  for (unsigned worker = 0; worker < sharing_ + pinned_only; ++worker) {
+    auto& lane = *lanes_.emplace_back(std::make_unique<Lane>());
+    lane.random = seed + worker + 1;
+    if (worker >= sharing_) continue;
+    lane.home = queues_[per_worker_ ? worker : 0].get();
+    if (per_worker_) lane.victims = policy.victims(worker, distance[worker]);
+  }
+}
+
+ReadyQueues::Queue& ReadyQueues::place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept {
+  if (!per_worker_) return *queues_[0];
+  const ReadyTask ready{task.priority, task.codelet != nullptr ? &task.codelet->name : &kNoName};
+  const Situation now{from, worker_count(), sequence++, next_random(random)};
+  return *queues_[policy_.place(ready, now) % queues_.size()];
+}
+
+void ReadyQueues::push_submitted(Task* task) {
+  place(*task, Situation::kNoWorker, submitted_sequence_, submitted_random_).inbox.put(task);
+  wake_one();
+}
+
+void ReadyQueues::push_foreign(Task* task) {
+  std::uint64_t sequence = task->id;
+  std::uint64_t random = task->id;
+  place(*task, Situation::kNoWorker, sequence, random).inbox.put(task);
+  wake_one();
+}
+
+void ReadyQueues::push_released(unsigned worker, Task* task) {
+  Lane& lane = *lanes_[worker];
+  const unsigned from = lane.home != nullptr ? worker : Situation::kNoWorker;
+  Queue& queue = place(*task, from, lane.sequence, lane.random);
+  if (&queue != lane.home) {
+    queue.inbox.put(task);
+  } else {
+    std::lock_guard guard(queue.lock);
+    if (keeps_released_) queue.tasks.push_front(task);
+    else queue.tasks.push_back(task);
+    note_size(queue);
+  }
+  wake_one();
+}
+
+void ReadyQueues::push_pinned(unsigned worker, Task* task) {
+  lanes_[worker]->pinned.put(task);
+  wake(worker);
+}
+
+void ReadyQueues::note_size(Queue& queue) noexcept {
+  queue.top_priority.store(queue.tasks.top_priority(), std::memory_order_relaxed);
+  queue.size.store(static_cast<std::uint32_t>(queue.tasks.size()), std::memory_order_seq_cst);
+}
+
+void ReadyQueues::drain_inbox(Queue& queue) {
+  for (Task* task = queue.inbox.take_all_in_order(); task != nullptr;) {
+    Task* next = task->next;
+    queue.tasks.push_back(task);
+    task = next;
+  }
+}
+
+Task* ReadyQueues::pop_from(Queue& queue) {
+  if (queue.inbox.looks_empty() && queue.size.load(std::memory_order_relaxed) == 0) return nullptr;
+  std::lock_guard guard(queue.lock);
+  drain_inbox(queue);
+  Task* task = queue.tasks.pop();
+  queue.top_priority.store(queue.tasks.top_priority(), std::memory_order_relaxed);
+  // A pop may be seen late: it only makes a sleeper look once more. So a plain store does.
+  queue.size.store(static_cast<std::uint32_t>(queue.tasks.size()), std::memory_order_release);
+  return task;
+}
+
+Task* ReadyQueues::take_pinned(Lane& lane) {
+  if (lane.pinned_in_order == nullptr) {
+    if (lane.pinned.looks_empty()) return nullptr;
+    lane.pinned_in_order = lane.pinned.take_all_in_order();
+  }
+  Task* task = lane.pinned_in_order;
+  lane.pinned_in_order = task->next;
+  return task;
+}
+
+Task* ReadyQueues::pop(unsigned worker) {
+  Lane& lane = *lanes_[worker];
+  if (Task* task = take_pinned(lane)) return task;
+  if (lane.home == nullptr) return nullptr;
+  if (Task* task = pop_from(*lane.home)) return task;
+  return steal(lane);
+}
+
+Task* ReadyQueues::steal(Lane& lane) {
+  for (const unsigned victim : lane.victims)
+    if (Task* task = steal_from(*queues_[victim], lane)) return task;
+  return nullptr;
+}
+
+Task* ReadyQueues::steal_from(Queue& victim, Lane& lane) {
+  if (victim.inbox.looks_empty() && victim.size.load(std::memory_order_relaxed) == 0) return nullptr;
+  Task* first = nullptr;
+  Task* more = nullptr;
+  {
+    if (!victim.lock.try_lock()) return nullptr;  // somebody is there; the next look finds what is left
+    std::lock_guard guard(victim.lock, std::adopt_lock);
+    drain_inbox(victim);
+    const std::size_t share = share_to_steal(victim.tasks.size());
+    first = victim.tasks.pop();
+    Task** end = &more;
+    for (std::size_t i = 1; i < share; ++i) {
+      *end = victim.tasks.pop();
+      end = &(*end)->next;
+    }
+    *end = nullptr;
+    note_size(victim);
+  }
+  if (first == nullptr) return nullptr;
+  ++lane.steals;
+  if (more != nullptr) {
+    std::lock_guard guard(lane.home->lock);
+    while (more != nullptr) {
+      Task* next = more->next;
+      lane.home->tasks.push_back(more);
+      more = next;
+    }
+    note_size(*lane.home);
+  }
+  return first;
+}
+
+bool ReadyQueues::may_run_at_once(unsigned worker, const Task& task) const noexcept {
+  const Lane& lane = *lanes_[worker];
+  if (!keeps_released_ || lane.home == nullptr) return false;
+  return task.priority >= lane.home->top_priority.load(std::memory_order_relaxed) && lane.home->inbox.looks_empty() &&
+         lane.pinned.looks_empty() && lane.pinned_in_order == nullptr;
+}
+
+void ReadyQueues::announce_idle(unsigned worker) noexcept {
+  idle_[worker].store(true, std::memory_order_seq_cst);
+  if (worker < sharing_) idle_count_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+bool ReadyQueues::looks_empty(unsigned worker) const noexcept {
+  const Lane& lane = *lanes_[worker];
+  if (!lane.pinned.empty() || lane.pinned_in_order != nullptr) return false;
+  const auto filled = [](const Queue& queue) { return !queue.inbox.empty() || queue.size.load(std::memory_order_seq_cst) != 0; };
+  if (lane.home == nullptr) return true;
+  if (filled(*lane.home)) return false;
+  for (const unsigned victim : lane.victims)
+    if (filled(*queues_[victim])) return false;
+  return true;
+}
+
+bool ReadyQueues::withdraw_idle(unsigned worker) noexcept {
+  if (idle_[worker].exchange(false, std::memory_order_seq_cst)) {
+    if (worker < sharing_) idle_count_.fetch_sub(1, std::memory_order_seq_cst);
+    return false;
+  }
+  waking_.store(false, std::memory_order_seq_cst);
+  return true;
+}
+
+bool ReadyQueues::wake(unsigned worker) noexcept {
+  if (!idle_[worker].exchange(false, std::memory_order_seq_cst)) return false;
+  if (worker < sharing_) idle_count_.fetch_sub(1, std::memory_order_seq_cst);
+  lanes_[worker]->waker->wake();
+  return true;
+}
+
+void ReadyQueues::wake_one() noexcept {
+  if (idle_count_.load(std::memory_order_seq_cst) == 0) return;
+  if (waking_.exchange(true, std::memory_order_seq_cst)) return;
+  for (unsigned worker = worker_count(); worker-- > 0;)
+    if (idle_[worker].load(std::memory_order_relaxed) && wake(worker)) return;
+  waking_.store(false, std::memory_order_seq_cst);
+}
+
+void ReadyQueues::wake_next_if_work(unsigned worker) noexcept {
+  if (idle_count_.load(std::memory_order_seq_cst) != 0 && !looks_empty(worker)) wake_one();
+}
+
+void ReadyQueues::pass_on_wake() noexcept {
+  if (size() != 0) wake_one();
+}
+
+std::size_t ReadyQueues::size() const noexcept {
+  std::size_t size = 0;
+  for (const auto& queue : queues_)
+    size += queue->size.load(std::memory_order_seq_cst) + (queue->inbox.empty() ? 0 : 1);
+  return size;
+}
+
+}  // namespace tandem::runtime

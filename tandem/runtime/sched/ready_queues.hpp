@@ -1,0 +1,116 @@
+// tandem/runtime/sched/ready_queues.hpp: the concurrent queues that execute a policy, and who sleeps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tandem/base/driver.hpp"
+#include "tandem/base/inbox.hpp"
+#include "tandem/base/spin_lock.hpp"
+#include "tandem/runtime/sched/policy.hpp"
+#include "tandem/runtime/sched/priority_queue.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+/// Ready tasks, between whoever makes them ready and the workers.
+///
+/// Each queue has an inbox (lock-free: the submitting thread, foreign threads and other workers put there) and a priority queue
+/// under a spin lock that workers alone take: its own at each pop, a neighbour's when they steal. The submitting thread takes no lock.
+///
+/// Sleeping. A worker that found nothing several times announces itself (`announce_idle`, a bit in a shared mask) and then looks once
+/// more (`looks_empty`); whoever puts a task afterwards looks at the mask. Both sides use sequentially consistent operations on inbox
+/// or queue size and on the mask, so at least one sees the other and no wake-up is lost.
+///
+/// Waking. One sleeper is woken at a time: `waking_` says that one is on its way. It looks at all queues after it has cleared that
+/// mark, so tasks pushed meanwhile are found, and when it takes work and sees more it wakes the next one.
+class ReadyQueues {
+ public:
+  static constexpr unsigned kMaxWorkers = 1024;
+
+  /// `distance[a][b]`: between the cores of workers a and b, which share all tasks. `pinned_only` further workers follow them in
+  /// number: devices, which run only what is pushed to them.
+  ReadyQueues(const Policy& policy, const std::vector<std::vector<unsigned>>& distance, unsigned pinned_only, std::uint64_t seed);
+
+  void set_waker(unsigned worker, base::Waker* waker) { lanes_[worker]->waker = waker; }
+
+  /// Lets `worker` begin: its driver holds it until its first wake-up.
+  void start(unsigned worker) noexcept { lanes_[worker]->waker->wake(); }
+
+  /// A task that was ready when submitted. By the submitting thread.
+  void push_submitted(Task* task);
+  /// A task that `worker` has made ready; by that worker.
+  void push_released(unsigned worker, Task* task);
+  /// A task that a foreign thread has made ready.
+  void push_foreign(Task* task);
+  /// A task that `worker` must run and no other. Any thread.
+  void push_pinned(unsigned worker, Task* task);
+
+  /// The next task for `worker`, or null. By that worker.
+  Task* pop(unsigned worker);
+
+  /// True when `worker` may run `task`, which it has just released, without queueing it.
+  bool may_run_at_once(unsigned worker, const Task& task) const noexcept;
+
+  /// `worker` will sleep unless `looks_empty` says no. Pairs with `wake_one` in every push.
+  void announce_idle(unsigned worker) noexcept;
+  bool looks_empty(unsigned worker) const noexcept;
+  /// Back from `announce_idle`. Returns true when somebody had chosen this worker to wake up.
+  bool withdraw_idle(unsigned worker) noexcept;
+  /// A worker that was woken leaves without looking for work (the caller's, when its wait is over): wake another if there is work.
+  void pass_on_wake() noexcept;
+  /// After a pop by a worker that had been woken.
+  void wake_next_if_work(unsigned worker) noexcept;
+
+  /// Tasks that wait in queues; approximate while others run.
+  std::size_t size() const noexcept;
+  unsigned worker_count() const noexcept { return sharing_; }
+  std::uint64_t steals(unsigned worker) const noexcept { return lanes_[worker]->steals; }
+
+ private:
+  struct alignas(64) Queue {
+    base::Inbox<Task> inbox;
+    alignas(64) base::SpinLock lock;
+    PriorityQueue tasks;
+    std::atomic<std::int32_t> top_priority{PriorityQueue::kNoPriority};  ///< written under the lock
+    std::atomic<std::uint32_t> size{0};                                 ///< written under the lock; seq_cst, see "Sleeping"
+    explicit Queue(bool by_priority) : tasks(by_priority) {}
+  };
+  struct alignas(64) Lane {  ///< of one worker
+    base::Inbox<Task> pinned;
+    base::Waker* waker = nullptr;
+    Queue* home = nullptr;  ///< null: runs pinned tasks only
+    std::vector<unsigned> victims;
+    std::uint64_t sequence = 0;
+    std::uint64_t random = 0;
+    std::uint64_t steals = 0;
+    Task* pinned_in_order = nullptr;  ///< taken from `pinned`, not yet run
+  };
+
+  static void drain_inbox(Queue& queue);
+  static void note_size(Queue& queue) noexcept;
+  static Task* pop_from(Queue& queue);
+  Task* take_pinned(Lane& lane);
+  Task* steal(Lane& lane);
+  Task* steal_from(Queue& victim, Lane& lane);
+  Queue& place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept;
+  void wake_one() noexcept;
+  bool wake(unsigned worker) noexcept;
+
+  const Policy& policy_;
+  bool per_worker_;
+  unsigned sharing_;  ///< workers that share all tasks: the first ones
+  bool keeps_released_;
+  std::vector<std::unique_ptr<Queue>> queues_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::uint64_t submitted_sequence_ = 0;
+  std::uint64_t submitted_random_ = 0;
+
+  alignas(64) std::atomic<bool> waking_{false};
+  std::atomic<std::uint32_t> idle_count_{0};
+  std::unique_ptr<std::atomic<bool>[]> idle_;  ///< per worker; the flag decides who wakes it, the count is a hint
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,45 @@
+// tandem/runtime/task/codelet_core.hpp: what the runtime knows of a codelet, without the types of its kernels.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem {
+
+/// Kinds of processing units that can run a kernel. Values from `user` on are for devices that a user or a test registers.
+enum class DeviceKind : std::uint8_t { cpu = 0, cuda = 1, opencl = 2, user = 8 };
+
+/// What a `can_run` predicate may look at.
+struct WorkerDescription {
+  unsigned worker = 0;
+  DeviceKind device = DeviceKind::cpu;
+};
+
+}  // namespace tandem
+
+namespace tandem::runtime {
+
+/// A codelet without its types. Immutable once a task uses it; shared by the user's `Codelet` objects and by each runtime that has
+/// seen it, so several runtimes, on several threads, may use one.
+class CodeletCore {
+ public:
+  explicit CodeletCore(std::string codelet_name) : name(std::move(codelet_name)) {}
+  virtual ~CodeletCore() = default;
+
+  /// Index of the implementation for `kind`, or -1.
+  int implementation_for(DeviceKind kind) const noexcept {
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      if (devices[i] == kind) return static_cast<int>(i);
+    return -1;
+  }
+
+  std::string name;
+  std::vector<DeviceKind> devices;  ///< of the implementations, in order
+  std::function<bool(const WorkerDescription&)> can_run;
+  bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without asking
+};
+
+}  // namespace tandem::runtime

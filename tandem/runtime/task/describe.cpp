@@ -1,0 +1,42 @@
+// tandem/runtime/task/describe.cpp: names of tasks and data in messages for people.
+#include "tandem/runtime/task/describe.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/task/codelet_core.hpp"
+
+namespace tandem::runtime {
+
+std::string describe(const SourceLine& where) {
+  if (!where) return "an unknown line";
+  std::string_view file = where.file;
+  if (const auto slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  return fmt::format("{}:{}", file, where.line);
+}
+
+std::string name_of(const Task& task) {
+  if (task.extra != nullptr && !task.extra->name.empty()) return task.extra->name;
+  if (task.codelet != nullptr) return task.codelet->name;
+  switch (task.kind) {
+    case TaskKind::kernel: return "kernel";
+    case TaskKind::join: return "join";
+    case TaskKind::event: return "event";
+    case TaskKind::application: return "application access";
+  }
+  return "?";
+}
+
+std::string describe(const Task& task) {
+  if (!task.where) return fmt::format("task {} '{}'", task.id, name_of(task));
+  return fmt::format("task {} '{}' (submitted at {})", task.id, name_of(task), describe(task.where));
+}
+
+std::string Handle::described() const {
+  if (!registered_at) return fmt::format("data '{}'", name);
+  return fmt::format("data '{}' (registered at {})", name, describe(registered_at));
+}
+
+}  // namespace tandem::runtime

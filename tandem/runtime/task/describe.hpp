@@ -1,0 +1,17 @@
+// tandem/runtime/task/describe.hpp: names of tasks and data in messages for people.
+#pragma once
+
+#include <string>
+
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+/// "task 12 'potrf' (submitted at cholesky.cpp:31)".
+std::string describe(const Task& task);
+/// Its own name, or its codelet's.
+std::string name_of(const Task& task);
+/// "file.cpp:31", without folders; "an unknown line" when not known.
+std::string describe(const SourceLine& where);
+
+}  // namespace tandem::runtime

@@ -1,0 +1,94 @@
+// tandem/runtime/task/pool.cpp: slabs of tasks and of links.
+#include "tandem/runtime/task/pool.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace tandem::runtime {
+
+namespace {
+constexpr std::size_t kSlabBytes = 256 * 1024;
+constexpr std::size_t kLinkChunksPerSlab = 256;
+}  // namespace
+
+void TaskPool::FreeAligned::operator()(std::byte* memory) const noexcept { std::free(memory); }
+
+TaskPool::~TaskPool() = default;
+
+void TaskPool::refill(std::size_t size_class) {
+  collect();
+  if (free_[size_class] != nullptr) return;
+  const std::size_t task_bytes = size_class * kClassBytes;
+  const std::size_t count = std::max<std::size_t>(1, kSlabBytes / task_bytes);
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(64, task_bytes * count));
+  if (memory == nullptr) throw std::bad_alloc();
+  slabs_.push_back({std::unique_ptr<std::byte[], FreeAligned>(memory), task_bytes, count});
+  bytes_ += task_bytes * count;
+  for (std::size_t i = count; i-- > 0;) {
+    auto* task = new (memory + i * task_bytes) Task;
+    task->size_class = static_cast<std::uint8_t>(size_class);
+    task->successors.seal();
+    task->next = free_[size_class];
+    free_[size_class] = task;
+  }
+}
+
+void TaskPool::recycle(Task* task) {
+  if (task->extra != nullptr) {
+    TaskExtra& extra = *task->extra;
+    free_links(extra);
+    extra.name.clear();
+    extra.on_ready = nullptr;
+    extra.context = nullptr;
+    extra.callback = nullptr;
+  }
+  task->next = free_[task->size_class];
+  free_[task->size_class] = task;
+}
+
+std::size_t TaskPool::collect() {
+  std::size_t count = 0;
+  for (Task* task = returned_.take_all(); task != nullptr; ++count) {
+    Task* next = task->next;
+    recycle(task);
+    task = next;
+  }
+  return count;
+}
+
+TaskExtra& TaskPool::extra_of(Task& task) {
+  if (task.extra == nullptr) task.extra = extras_.emplace_back(std::make_unique<TaskExtra>()).get();
+  return *task.extra;
+}
+
+Link* TaskPool::extra_link(Task& task) {
+  TaskExtra& extra = extra_of(task);
+  if (extra.links == nullptr || extra.links->used == LinkChunk::kLinks) {
+    if (free_links_ == nullptr) {
+      auto& slab = link_slabs_.emplace_back(std::make_unique<LinkChunk[]>(kLinkChunksPerSlab));
+      bytes_ += kLinkChunksPerSlab * sizeof(LinkChunk);
+      for (std::size_t i = 0; i < kLinkChunksPerSlab; ++i) {
+        slab[i].next = free_links_;
+        free_links_ = &slab[i];
+      }
+    }
+    LinkChunk* chunk = free_links_;
+    free_links_ = chunk->next;
+    chunk->used = 0;
+    chunk->next = extra.links;
+    extra.links = chunk;
+  }
+  return &extra.links->links[extra.links->used++];
+}
+
+void TaskPool::free_links(TaskExtra& extra) noexcept {
+  while (extra.links != nullptr) {
+    LinkChunk* next = extra.links->next;
+    extra.links->next = free_links_;
+    free_links_ = extra.links;
+    extra.links = next;
+  }
+}
+
+}  // namespace tandem::runtime

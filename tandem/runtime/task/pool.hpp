@@ -1,0 +1,97 @@
+// tandem/runtime/task/pool.hpp: where tasks and extra links come from and return to.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "tandem/base/inbox.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+/// Edges beyond one per access, in blocks.
+struct LinkChunk {
+  static constexpr unsigned kLinks = 15;
+  LinkChunk* next = nullptr;
+  unsigned used = 0;
+  Link links[kLinks];
+};
+
+/// The memory of tasks. Belongs to the submitting thread, which alone takes and recycles; any thread may hand finished tasks back
+/// (`give_back`), lock-free. Memory of a task stays a task's memory until the pool dies, so that a stale `TaskRef` may be looked at.
+///
+/// Cost: `take` is a pop from a list of the submitter's own; the steady state allocates nothing.
+class TaskPool {
+ public:
+  static constexpr std::size_t kClassBytes = 64;
+  static constexpr std::size_t kClasses = 65;  ///< up to 4 KiB
+  static constexpr std::size_t kMaxTaskBytes = kClassBytes * (kClasses - 1);
+
+  TaskPool() = default;
+  ~TaskPool();
+  TaskPool(const TaskPool&) = delete;
+  TaskPool& operator=(const TaskPool&) = delete;
+
+  /// A task with room for `bytes` in all, at most `kMaxTaskBytes`. Its id is that of its former life, its list of successors sealed.
+  Task* take(std::size_t bytes) {
+    const std::size_t size_class = (bytes + kClassBytes - 1) / kClassBytes;
+    Task*& free = free_[size_class];
+    if (__builtin_expect(free == nullptr, 0)) refill(size_class);
+    Task* task = free;
+    free = task->next;
+    return task;
+  }
+
+  /// Recycles a finished task at once. By the submitting thread.
+  void recycle(Task* task);
+
+  /// Hands over a chain of finished tasks, linked by `next`. Any thread.
+  void give_back(Task* first, Task* last) noexcept { returned_.put(first, last); }
+
+  /// Recycles what was handed back. By the submitting thread. Returns how many there were.
+  std::size_t collect();
+
+  /// An extra link for `task`.
+  Link* extra_link(Task& task);
+  TaskExtra& extra_of(Task& task);
+  /// Takes the extra links of a task back: of a recorded one, which is never recycled. Its predecessors have ended.
+  void release_links(Task& task) noexcept {
+    if (task.extra != nullptr) free_links(*task.extra);
+  }
+
+  /// Calls `visit(Task&)` for each task that the pool has ever made, in use or not. By the submitting thread.
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (auto& slab : slabs_)
+      for (std::size_t i = 0; i < slab.count; ++i)
+        visit(*reinterpret_cast<Task*>(slab.memory.get() + i * slab.task_bytes));
+  }
+
+  std::size_t bytes() const noexcept { return bytes_; }
+
+  struct FreeAligned {
+    void operator()(std::byte* memory) const noexcept;
+  };
+
+ private:
+  struct Slab {
+    std::unique_ptr<std::byte[], FreeAligned> memory;
+    std::size_t task_bytes;
+    std::size_t count;
+  };
+
+  void refill(std::size_t size_class);
+  void free_links(TaskExtra& extra) noexcept;
+
+  std::array<Task*, kClasses> free_{};
+  LinkChunk* free_links_ = nullptr;
+  std::vector<std::unique_ptr<LinkChunk[]>> link_slabs_;
+  std::vector<Slab> slabs_;
+  std::vector<std::unique_ptr<TaskExtra>> extras_;
+  std::size_t bytes_ = 0;
+  alignas(64) base::Inbox<Task> returned_;
+};
+
+}  // namespace tandem::runtime

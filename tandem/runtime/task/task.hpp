@@ -1,0 +1,169 @@
+// tandem/runtime/task/task.hpp: a task as the runtime keeps it: one cache line of state, then its accesses, then its values.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <typeinfo>
+
+#include "tandem/base/sealed_list.hpp"
+#include "tandem/runtime/data/access.hpp"
+
+namespace tandem::runtime {
+
+class Handle;
+class CodeletCore;
+struct Task;
+struct KernelCall;
+
+/// Position in the sequential flow, from 1; never used twice. It is also the generation of a pooled task.
+using TaskId = std::uint64_t;
+
+/// An edge of the graph, as an entry in the predecessor's list of successors. It lives in the successor (in an access slot, or in an
+/// extra link), and is read by the predecessor's end only before that end counts the successor down.
+struct Link {
+  Link* next = nullptr;
+
+  void lead_to(Task* task, bool explicitly = false) noexcept {
+    bits_ = reinterpret_cast<std::uintptr_t>(task) | static_cast<std::uintptr_t>(explicitly);
+  }
+  Task* task() const noexcept { return reinterpret_cast<Task*>(bits_ & ~std::uintptr_t{1}); }
+  /// The user asked for this order: the successor is cancelled when the predecessor fails, whatever data they use.
+  bool explicitly() const noexcept { return (bits_ & 1) != 0; }
+
+ private:
+  std::uintptr_t bits_ = 0;
+};
+
+/// One access of a task: the handle, with the mode in its low bits (handles are aligned to 64 bytes), and the link of the edge that
+/// this access most often needs. While the task fetches data the link queues it at the replica.
+class AccessSlot {
+ public:
+  void set(Handle* handle, AccessMode mode) noexcept {
+    bits_ = reinterpret_cast<std::uintptr_t>(handle) | static_cast<std::uintptr_t>(mode);
+  }
+  Handle* handle() const noexcept { return reinterpret_cast<Handle*>(bits_ & ~kModeMask); }
+  AccessMode mode() const noexcept { return static_cast<AccessMode>(bits_ & 7); }
+  /// A second access of one task to one handle: it gets the data, and the first access carries the dependency of both.
+  void mark_alias() noexcept { bits_ |= kAlias; }
+  /// Other data, same mode.
+  void rebind(Handle* handle) noexcept {
+    bits_ = reinterpret_cast<std::uintptr_t>(handle) | (bits_ & kModeMask);
+  }
+  bool alias() const noexcept { return (bits_ & kAlias) != 0; }
+
+  Link link;
+
+ private:
+  static constexpr std::uintptr_t kAlias = 8;
+  static constexpr std::uintptr_t kModeMask = 63;
+  std::uintptr_t bits_ = 0;
+};
+static_assert(sizeof(AccessSlot) == 24);
+
+enum class TaskKind : std::uint8_t {
+  kernel,       ///< a codelet that a worker runs
+  join,         ///< nothing to do: stands for a group of predecessors
+  event,        ///< starts something when ready; somebody completes it later
+  application,  ///< the application's own access: granted when ready, until it is released
+};
+
+/// What the front end generates for each combination of codelet and arguments.
+struct TaskOps {
+  /// Runs implementation `call.implementation` of the codelet on the task's values and data. May throw what the kernel throws.
+  void (*invoke)(KernelCall& call) = nullptr;
+  /// Destroys the values; null when there is nothing to destroy.
+  void (*destroy_values)(Task& task) noexcept = nullptr;
+  /// Gives `to` the values of `from`: constructs them, or replaces those that are there. Null: they cannot be copied.
+  void (*copy_values)(Task& from, Task& to, bool construct) = nullptr;
+  const std::type_info* value_types = nullptr;  ///< of the tuple of values
+  std::uint32_t value_bytes = 0;
+  std::uint32_t value_alignment = 1;
+};
+
+/// What few tasks have; kept apart so that the others stay small. Owned by the task, reused with it.
+struct TaskExtra {
+  std::string name;                               ///< instead of the codelet's
+  void (*on_ready)(Task&, void*) = nullptr;       ///< event and application tasks: called when every predecessor has ended
+  void* context = nullptr;
+  std::function<void()> callback;                 ///< called after a kernel's successful end, before successors start
+  struct LinkChunk* links = nullptr;              ///< edges beyond one per access
+};
+
+/// The part of a task that belongs to a recorded graph: its successors never change.
+struct RecordedPart {
+  Task** successors = nullptr;
+  std::uint32_t successor_count = 0;
+  std::uint32_t explicit_from = 0;     ///< successors from this index on were asked for by `after`
+  std::int32_t predecessor_count = 0;  ///< `waits` at the start of each replay, with the guard of tasks that live ones precede
+  std::uint32_t index = 0;             ///< in the recording
+  const TaskId* base = nullptr;        ///< of the present replay: the task's position in the flow is base + index
+  bool boundary = false;               ///< handles refer to it, so live tasks may depend on it through `successors`
+};
+
+/// A node of the task graph.
+///
+/// Ownership and threads. The submitting thread takes it from the pool, fills it and enters it into the graph (`Flow`). From the
+/// moment when `waits` falls to zero it belongs to whoever made it fall, then to the scheduler, then to the worker that runs it,
+/// who ends it: seals `successors`, counts the successors down, and hands the task back to the submitting thread. Only that thread
+/// reuses it. Therefore a `TaskRef` (pointer and id) that the submitting thread keeps is checked by comparing ids, without any
+/// atomic operation: a different id means that the task ended, and that its end was seen.
+///
+/// `waits`: unfinished predecessors, plus a guard while the task is being entered. Whoever brings it to zero (acquire-release, so
+/// that all predecessors' effects are seen) makes the task ready.
+struct Task {
+  base::SealedList<Link> successors;
+  Task* next = nullptr;  ///< in a queue, an inbox, or the pool
+  TaskId id = 0;
+  const TaskOps* ops = nullptr;
+  CodeletCore* codelet = nullptr;
+  TaskExtra* extra = nullptr;
+  std::atomic<std::int32_t> waits{0};
+  std::int32_t priority = 0;
+  TaskKind kind = TaskKind::kernel;
+  std::uint8_t access_count = 0;
+  std::uint8_t size_class = 0;
+  bool special : 1 = false;     ///< has commute or reduce accesses: the short path does not do
+  bool restricted : 1 = false;  ///< not every worker can run it
+  bool recorded : 1 = false;    ///< belongs to a recorded graph; `recording` follows the values
+  std::atomic<bool> poisoned{false};  ///< it failed or is cancelled; predecessors write it before they count `waits` down
+  std::uint16_t progress = 0;         ///< turnstiles entered so far
+  // --- second line
+  SourceLine where;
+  RecordedPart* recording = nullptr;
+  // followed by AccessSlot[access_count], then the values
+
+  AccessSlot* accesses() noexcept { return reinterpret_cast<AccessSlot*>(this + 1); }
+  const AccessSlot* accesses() const noexcept { return reinterpret_cast<const AccessSlot*>(this + 1); }
+
+  /// Bytes from the start of the task to its values.
+  static constexpr std::size_t value_offset(std::size_t access_count, std::size_t alignment) noexcept {
+    const std::size_t end = sizeof(Task) + access_count * sizeof(AccessSlot);
+    return (end + alignment - 1) / alignment * alignment;
+  }
+  void* values() noexcept {
+    return reinterpret_cast<char*>(this) + value_offset(access_count, ops != nullptr ? ops->value_alignment : 1);
+  }
+};
+static_assert(offsetof(Task, where) == 64, "what every task touches fits one cache line");
+static_assert(sizeof(Task) == 88);
+
+/// Position of a task in the flow, that of the present replay for a recorded one.
+inline TaskId flow_position(const Task& task) noexcept {
+  return task.recorded && task.recording != nullptr ? *task.recording->base + task.recording->index : task.id;
+}
+
+/// A task named from outside: by the submitting thread, for as long as it likes.
+struct TaskRef {
+  Task* task = nullptr;
+  TaskId id = 0;
+};
+
+/// True when the referenced task has ended. By the submitting thread only.
+inline bool has_ended(const TaskRef& ref) noexcept {
+  return ref.task == nullptr || ref.task->id != ref.id || ref.task->successors.sealed();
+}
+
+}  // namespace tandem::runtime

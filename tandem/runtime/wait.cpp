@@ -1,0 +1,201 @@
+// tandem/runtime/wait.cpp: how the submitting thread waits, works meanwhile, and learns of failures.
+#include <fmt/format.h>
+
+#include "tandem/runtime/record/recorder.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/flow_chart.hpp"
+
+namespace tandem::runtime {
+
+namespace {
+
+constexpr TaskOps kNoValues{};
+
+struct CountReached {
+  const Executor* executor;
+  std::uint64_t count;
+};
+bool count_reached(void* context) {
+  const auto& reached = *static_cast<CountReached*>(context);
+  return reached.executor->finished() >= reached.count;
+}
+bool access_granted(void* context) { return static_cast<ApplicationAccess*>(context)->granted.load(std::memory_order_acquire); }
+
+}  // namespace
+
+base::RunEnd RuntimeCore::run_until(bool (*done)(void*), void* context) {
+  if (done(context)) return base::RunEnd::done;
+  // Kernels run on this thread from here on: what they submit is refused.
+  struct Working {
+    RuntimeCore& core;
+    explicit Working(RuntimeCore& c) : core(c) { core.submitter_ = nullptr; }
+    ~Working() {
+      if (core.world_.caller_works) core.workers_[0]->leave(core.world_.driver->now_ns());
+      core.submitter_ = core.owner_;
+    }
+  } working(*this);
+
+  base::Driver& driver = *world_.driver;
+  std::uint64_t seen = executor_.finished();
+  bool told = false;
+  for (;;) {
+    const std::int64_t deadline_ns =
+        options_.watchdog_ns > 0 ? driver.now_ns() + options_.watchdog_ns : base::kNever;
+    const base::RunEnd end = driver.run_until(done, context, deadline_ns);
+    if (end == base::RunEnd::done) return end;
+    if (end == base::RunEnd::stuck) throw StuckError(explain_stuck());
+    const std::uint64_t now_finished = executor_.finished();
+    if (now_finished != seen) {
+      seen = now_finished;
+      told = false;
+      continue;
+    }
+    if (told) continue;
+    told = true;
+    const std::string why = explain_stuck();
+    log().error("no task has ended for {:.1f} s\n{}", static_cast<double>(options_.watchdog_ns) * 1e-9, why);
+    if (options_.watchdog_throws) throw StuckError(why);
+  }
+}
+
+void RuntimeCore::throttle() {
+  finished_seen_ = executor_.finished();
+  if (submitted_ - finished_seen_ < options_.window + held_) return;
+  // Down to three quarters of the window, so that submission goes on in runs.
+  CountReached reached{&executor_, submitted_ - held_ - options_.window + (options_.window + 3) / 4};
+  executor_.flush(submitter_origin_);
+  executor_.wake_at(reached.count);
+  try {
+    run_until(&count_reached, &reached);
+  } catch (...) {
+    executor_.wake_at(UINT64_MAX);
+    throw;
+  }
+  executor_.wake_at(UINT64_MAX);
+  finished_seen_ = executor_.finished();
+}
+
+void RuntimeCore::wait_all() {
+  check_thread("wait");
+  if (recorder_ != nullptr) throw UsageError("cannot wait while a graph is recorded: nothing runs; wait after its replay");
+  close_reductions();
+  executor_.flush(submitter_origin_);
+  CountReached reached{&executor_, submitted_};
+  executor_.wake_at(submitted_);
+  try {
+    run_until(&count_reached, &reached);
+  } catch (...) {
+    executor_.wake_at(UINT64_MAX);
+    throw;
+  }
+  executor_.wake_at(UINT64_MAX);
+  finished_seen_ = submitted_;
+  pool_.collect();
+  free_orphans(false);
+  report_failures();
+}
+
+void RuntimeCore::close_reductions() {
+  while (!open_reductions_.empty()) {
+    Handle* handle = open_reductions_.back();
+    open_reductions_.pop_back();
+    flow_.close_reduction(*handle);
+  }
+  settle_submission();
+}
+
+void RuntimeCore::report_failures() {
+  if (!executor_.failures().any()) return;
+  const FailureLog::Report report = executor_.failures().take_report();
+  log().error("{}; {} tasks failed in all, {} that depend on them were cancelled", report.failure->description, report.failed,
+              report.cancelled);
+  std::rethrow_exception(report.failure->exception);
+}
+
+ApplicationAccess& RuntimeCore::begin_access(ApplicationAccess& access, Handle* handle, AccessMode mode, const SourceLine& where,
+                                             const TaskRef* after) {
+  Task& task = take(kNoValues, handle != nullptr ? 1 : 0);
+  task.kind = TaskKind::application;
+  task.where = where;
+  ++held_;
+  TaskExtra& extra = pool_.extra_of(task);
+  extra.context = &access;
+  extra.on_ready = [](Task& ready, void* context) {
+    auto& granted = *static_cast<ApplicationAccess*>(context);
+    static_cast<void>(ready);
+    RuntimeCore& runtime = *granted.runtime;  // once granted, the access may be gone
+    granted.granted.store(true, std::memory_order_release);
+    runtime.executor_.caller().wake();
+  };
+  access.runtime = this;
+  access.task = &task;
+  access.handle = handle;
+  if (handle != nullptr) {
+    flow_.close_reduction(*handle);
+    task.accesses()[0].set(handle, mode);
+  }
+  if (after != nullptr) submit_after(task, after, 1);
+  else submit(task);
+  return access;
+}
+
+void RuntimeCore::wait_granted(ApplicationAccess& access) { run_until(&access_granted, &access); }
+
+std::unique_ptr<ApplicationAccess> RuntimeCore::acquire(Handle& handle, AccessMode mode, const SourceLine& where) {
+  check_thread("acquire data");
+  if (recorder_ != nullptr) throw UsageError(fmt::format("cannot acquire {} while a graph is recorded", handle.described()));
+  auto access = std::make_unique<ApplicationAccess>();
+  begin_access(*access, &handle, mode, where, nullptr);
+  wait_granted(*access);
+  FlowFailure* failure = sees_value(mode) ? handle.poison.load(std::memory_order_acquire) : nullptr;
+  if (failure != nullptr) {
+    release(*access);
+    std::rethrow_exception(failure->exception);
+  }
+  return access;
+}
+
+void RuntimeCore::release(ApplicationAccess& access) noexcept {
+  Task& task = *access.task;
+  if (access.handle != nullptr && makes_value(task.accesses()[0].mode())) {
+    const bool sees = sees_value(task.accesses()[0].mode());
+    if (!sees || access.handle->poison.load(std::memory_order_relaxed) == nullptr) {
+      Memory::note_written(*access.handle, 0);
+      access.handle->poison.store(nullptr, std::memory_order_release);
+    }
+  }
+  access.task = nullptr;
+  --held_;
+  executor_.complete(task);
+}
+
+void RuntimeCore::wait(Handle& handle) {
+  if (handle.runtime != this) throw UsageError(fmt::format("cannot wait for {}: it was unregistered", handle.described()));
+  const AccessMode mode = handle.flow.has_value ? AccessMode::read_write : AccessMode::write;
+  auto access = acquire(handle, mode, SourceLine{});
+  // Nothing was written: only the tasks before were waited for.
+  release(*access);
+}
+
+void RuntimeCore::wait(const TaskRef& task) {
+  check_thread("wait");
+  if (task.task == nullptr) return;
+  ApplicationAccess access;
+  begin_access(access, nullptr, AccessMode::read, SourceLine{}, &task);
+  wait_granted(access);
+  const bool failed = access.task->poisoned.load(std::memory_order_relaxed);
+  release(access);
+  if (!failed) return;
+  if (FlowFailure* failure = executor_.failures().earliest()) std::rethrow_exception(failure->exception);
+}
+
+void RuntimeCore::wait_quietly(const TaskRef& task) noexcept {
+  try {
+    wait(task);
+  } catch (const std::exception& error) {
+    log().error("while a recorded graph was let go: {}", error.what());
+  }
+}
+
+}  // namespace tandem::runtime

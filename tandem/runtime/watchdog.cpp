@@ -1,0 +1,127 @@
+// tandem/runtime/watchdog.cpp: says why nothing goes on: who waits for whom, and what at the end of the chain never came.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/task/describe.hpp"
+
+namespace tandem::runtime {
+
+namespace {
+
+constexpr std::size_t kMostListed = 12;
+
+/// The unfinished tasks and their edges, read from the lists of successors. The submitting thread owns the pool, so tasks stay tasks
+/// while it looks; with everybody at rest the lists stand still.
+struct WaitGraph {
+  std::vector<Task*> live;
+  std::unordered_map<const Task*, std::vector<Task*>> predecessors;
+
+  explicit WaitGraph(TaskPool& pool) {
+    pool.for_each([&](Task& task) {
+      if (task.successors.sealed()) return;
+      live.push_back(&task);
+      for (Link* link = task.successors.peek(); link != nullptr; link = link->next) predecessors[link->task()].push_back(&task);
+    });
+    std::sort(live.begin(), live.end(), [](const Task* a, const Task* b) { return a->id < b->id; });
+  }
+
+  /// A cycle of tasks that wait for each other, or nothing.
+  std::vector<Task*> cycle() const {
+    enum class Mark { fresh, open, closed };
+    std::unordered_map<const Task*, Mark> marks;
+    std::vector<Task*> path;
+    for (Task* start : live) {
+      // Depth first with a path of its own: graphs may be deeper than the stack.
+      if (marks[start] != Mark::fresh) continue;
+      std::vector<std::pair<Task*, std::size_t>> stack{{start, 0}};
+      marks[start] = Mark::open;
+      path = {start};
+      while (!stack.empty()) {
+        auto& [task, next] = stack.back();
+        const auto at = predecessors.find(task);
+        if (at == predecessors.end() || next >= at->second.size()) {
+          marks[task] = Mark::closed;
+          stack.pop_back();
+          path.pop_back();
+          continue;
+        }
+        Task* before = at->second[next++];
+        if (marks[before] == Mark::open) {
+          path.erase(path.begin(), std::find(path.begin(), path.end(), before));
+          return path;
+        }
+        if (marks[before] == Mark::closed) continue;
+        marks[before] = Mark::open;
+        stack.push_back({before, 0});
+        path.push_back(before);
+      }
+    }
+    return {};
+  }
+};
+
+std::string why_root_stays(const Task& task, bool running, bool at_turnstile) {
+  if (running) return "its kernel is running";
+  if (at_turnstile) return "it waits for its turn with data that another commuting task or access holds";
+  switch (task.kind) {
+    case TaskKind::kernel: return "it is ready, and no worker has taken it";
+    case TaskKind::join: return "it is ready and was not ended: please report this";
+    case TaskKind::event: return "nobody has completed it (the missing release)";
+    case TaskKind::application: return "the application has acquired this data and not released it (the missing release)";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string RuntimeCore::explain_stuck() {
+  const WaitGraph graph(pool_);
+  const std::uint64_t unfinished = submitted_ - executor_.finished();
+  std::string out = fmt::format("{} tasks have not ended, {} of them outside recorded graphs", unfinished, graph.live.size());
+  auto end = std::back_inserter(out);
+
+  const auto runs = [&](const Task* task) {
+    return std::any_of(workers_.begin(), workers_.end(), [&](const auto& worker) { return worker->running() == task; });
+  };
+  for (unsigned i = 0; i < workers_.size(); ++i)
+    if (workers_[i]->running() != nullptr) fmt::format_to(end, "\n  worker {} is in a kernel", i);
+
+  std::size_t listed = 0;
+  for (const Task* task : graph.live) {
+    const auto before = graph.predecessors.find(task);
+    const bool waits = before != graph.predecessors.end();
+    if (listed == kMostListed) {
+      fmt::format_to(end, "\n  ... and {} more", graph.live.size() - listed);
+      break;
+    }
+    ++listed;
+    if (!waits) {
+      bool at_turnstile = false;
+      if (task->special && !runs(task))
+        for (unsigned i = 0; i < task->access_count; ++i)
+          at_turnstile = at_turnstile || (task->accesses()[i].mode() == AccessMode::commute && !task->accesses()[i].handle()->turnstile.free());
+      fmt::format_to(end, "\n  {}: {}", describe(*task), why_root_stays(*task, runs(task), at_turnstile));
+      for (unsigned i = 0; i < task->access_count; ++i)
+        fmt::format_to(end, "{}{} ({})", i == 0 ? "; data: " : ", ", task->accesses()[i].handle()->name,
+                       tandem::name_of(task->accesses()[i].mode()));
+      continue;
+    }
+    fmt::format_to(end, "\n  {} waits for", describe(*task));
+    for (std::size_t i = 0; i < before->second.size() && i < 4; ++i)
+      fmt::format_to(end, "{} {}", i == 0 ? "" : ",", describe(*before->second[i]));
+    if (before->second.size() > 4) fmt::format_to(end, ", and {} more", before->second.size() - 4);
+  }
+
+  const std::vector<Task*> cycle = graph.cycle();
+  for (std::size_t i = 0; i < cycle.size(); ++i)
+    fmt::format_to(end, "{}{}", i == 0 ? "\n  a cycle: " : " waits for ", describe(*cycle[i]));
+  if (!cycle.empty()) fmt::format_to(end, " waits for the first");
+  return out;
+}
+
+}  // namespace tandem::runtime

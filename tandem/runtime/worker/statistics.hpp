@@ -1,0 +1,66 @@
+// tandem/runtime/worker/statistics.hpp: what workers measure: times per codelet, and where each worker's time went.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::runtime {
+
+/// Count, mean and variance of durations, updated in one pass (Welford 1962), merged pairwise (Chan, Golub, LeVeque 1979).
+struct DurationStatistics {
+  std::uint64_t count = 0;
+  double mean_ns = 0;
+  double squares = 0;  ///< sum of squared differences from the mean, ns^2
+
+  void add(double duration_ns) noexcept {
+    ++count;
+    const double delta = duration_ns - mean_ns;
+    mean_ns += delta / static_cast<double>(count);
+    squares += delta * (duration_ns - mean_ns);
+  }
+  void merge(const DurationStatistics& other) noexcept {
+    if (other.count == 0) return;
+    const double total = static_cast<double>(count + other.count);
+    const double delta = other.mean_ns - mean_ns;
+    squares += other.squares + delta * delta * static_cast<double>(count) * static_cast<double>(other.count) / total;
+    mean_ns += delta * static_cast<double>(other.count) / total;
+    count += other.count;
+  }
+  double deviation_ns() const noexcept { return count < 2 ? 0 : std::sqrt(squares / static_cast<double>(count - 1)); }
+  double total_ns() const noexcept { return mean_ns * static_cast<double>(count); }
+};
+
+struct CodeletReport {
+  std::string name;
+  DurationStatistics durations;
+};
+
+/// Where a worker's time went since the runtime started, in ns. `busy`: in kernels; `idle`: resting or asleep; the rest is overhead.
+/// The caller's worker exists only inside waits, so its total is shorter than the others'.
+struct WorkerReport {
+  std::uint64_t tasks = 0;
+  std::uint64_t steals = 0;
+  double busy_ns = 0;
+  double idle_ns = 0;
+  double total_ns = 0;
+  double overhead_ns() const noexcept { return total_ns - busy_ns - idle_ns; }
+};
+
+struct StatisticsReport {
+  std::vector<CodeletReport> codelets;
+  std::vector<WorkerReport> workers;
+  std::string table() const;  ///< for people
+};
+
+/// One run of a kernel.
+struct TimelineEvent {
+  const std::string* codelet = nullptr;
+  std::uint64_t task = 0;
+  unsigned worker = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+}  // namespace tandem::runtime

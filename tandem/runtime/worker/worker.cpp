@@ -1,0 +1,222 @@
+// tandem/runtime/worker/worker.cpp: the steps of a worker.
+#include "tandem/runtime/worker/worker.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "tandem/runtime/task/describe.hpp"
+
+namespace tandem::runtime {
+
+namespace {
+constexpr std::int64_t kFirstPauseNs = 60;
+}
+
+Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock,
+               base::Log& log)
+    : index_(index), spec_(spec), options_(options), executor_(executor), clock_(clock), log_(log) {
+  origin_.kind = Origin::Kind::worker;
+  origin_.worker = index;
+}
+
+std::int64_t Worker::step(std::int64_t now_ns) {
+  if (present_since_ns_ < 0) present_since_ns_ = now_ns;
+  ReadyQueues& queues = executor_.queues();
+  if (announced_) {
+    announced_ = false;
+    woken_ = queues.withdraw_idle(index_);
+    pause_ns_ = 0;
+  }
+  for (unsigned count = 0; count < options_.tasks_per_step; ++count) {
+    Task* task = origin_.keep;
+    origin_.keep = nullptr;
+    if (task != nullptr && !queues.may_run_at_once(index_, *task)) {
+      queues.push_released(index_, task);
+      task = nullptr;
+    }
+    if (task == nullptr) task = queues.pop(index_);
+    if (task == nullptr) return rest(now_ns);
+    if (idle_since_ns_ >= 0 || woken_) back_to_work(now_ns);
+    run(*task);
+  }
+  // The driver may look elsewhere now: what this worker keeps must be where others find it.
+  if (Task* task = std::exchange(origin_.keep, nullptr)) queues.push_released(index_, task);
+  return now_ns;
+}
+
+void Worker::back_to_work(std::int64_t now_ns) {
+  if (idle_since_ns_ >= 0) report_.idle_ns += static_cast<double>(now_ns - idle_since_ns_);
+  idle_since_ns_ = -1;
+  pause_ns_ = 0;
+  if (std::exchange(woken_, false)) executor_.queues().wake_next_if_work(index_);
+}
+
+std::int64_t Worker::rest(std::int64_t now_ns) {
+  executor_.flush(origin_);
+  woken_ = false;
+  if (idle_since_ns_ < 0) {
+    idle_since_ns_ = now_ns;
+    pause_ns_ = kFirstPauseNs;
+  }
+  if (now_ns - idle_since_ns_ < options_.poll_for_ns) {
+    pause_ns_ = std::min(pause_ns_ * 2, std::max(options_.poll_max_ns, kFirstPauseNs));
+    return now_ns + pause_ns_;
+  }
+  ReadyQueues& queues = executor_.queues();
+  queues.announce_idle(index_);
+  announced_ = true;
+  return queues.looks_empty(index_) ? base::kNever : now_ns;
+}
+
+void Worker::leave(std::int64_t now_ns) {
+  if (Task* task = std::exchange(origin_.keep, nullptr)) executor_.queues().push_released(index_, task);
+  executor_.flush(origin_);
+  bool chosen = std::exchange(woken_, false);
+  if (std::exchange(announced_, false)) chosen = executor_.queues().withdraw_idle(index_) || chosen;
+  if (chosen) executor_.queues().pass_on_wake();
+  if (idle_since_ns_ >= 0) report_.idle_ns += static_cast<double>(now_ns - idle_since_ns_);
+  idle_since_ns_ = -1;
+  if (present_since_ns_ >= 0) report_.total_ns += static_cast<double>(now_ns - present_since_ns_);
+  present_since_ns_ = -1;
+}
+
+bool Worker::present(const Task& task) const noexcept {
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    Handle& handle = *slot.handle();
+    if (slot.mode() == AccessMode::scratch) continue;
+    if (handle.poison.load(std::memory_order_acquire) != nullptr) return false;
+    if (slot.mode() == AccessMode::reduce) continue;
+    if (sees_value(slot.mode()) ? !handle.valid_on(spec_.node) : handle.replica(spec_.node).pointer == nullptr) return false;
+  }
+  return true;
+}
+
+/// False: the task does not run now; it was cancelled, or it waits for transfers.
+bool Worker::prepare(Task& task) {
+  if (FlowFailure* failure = executor_.cancelled_by(task)) {
+    Executor::poison_outputs(task, failure);
+    cancel(task);
+    return false;
+  }
+  try {
+    task.progress = static_cast<std::uint16_t>(index_);
+    return executor_.memory().acquire(task, spec_.node) == Memory::Staging::ready;
+  } catch (...) {
+    fail(task);
+    cancel(task);
+    return false;
+  }
+}
+
+void Worker::cancel(Task& task) {
+  executor_.failures().count_cancelled();
+  if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
+  executor_.end(task, origin_);
+}
+
+void Worker::run(Task& task) {
+  if (__builtin_expect(task.poisoned.load(std::memory_order_relaxed), 0)) {
+    Executor::poison_outputs(task, executor_.failures().earliest());
+    return cancel(task);
+  }
+  if (!present(task) && !prepare(task)) return;
+  running_.store(&task, std::memory_order_release);
+  if (options_.timed) {
+    const std::int64_t start_ns = clock_.now_ns();
+    running_since_ns_.store(start_ns, std::memory_order_relaxed);
+    invoke(task);
+    measure(task, start_ns, clock_.now_ns());
+  } else {
+    invoke(task);
+  }
+  running_.store(nullptr, std::memory_order_relaxed);
+  if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
+  executor_.end(task, origin_);
+}
+
+void Worker::invoke(Task& task) {
+  KernelCall call{task, index_, spec_.node, 0, nullptr};
+  try {
+    if (__builtin_expect(task.restricted, 0))
+      call.implementation = static_cast<unsigned>(task.codelet->implementation_for(spec_.device));
+    if (__builtin_expect(task.special, 0)) invoke_special(task, call);
+    else task.ops->invoke(call);
+    if (task.extra != nullptr && task.extra->callback) task.extra->callback();
+    note_results(task);
+  } catch (...) {
+    fail(task);
+  }
+}
+
+void Worker::note_results(Task& task) noexcept {
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    if (!makes_value(slot.mode())) continue;
+    Memory::note_written(*slot.handle(), spec_.node);
+    if (slot.handle()->poison.load(std::memory_order_relaxed) != nullptr)
+      slot.handle()->poison.store(nullptr, std::memory_order_release);
+  }
+}
+
+void Worker::fail(Task& task) {
+  const std::exception_ptr exception = std::current_exception();
+  std::string what = "an exception that is no std::exception";
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  FlowFailure* failure = executor_.failures().add(flow_position(task), exception, describe(task) + ": " + what);
+  Executor::poison_outputs(task, failure);
+}
+
+void Worker::invoke_special(Task& task, KernelCall& call) {
+  private_memory_.assign(task.access_count, nullptr);
+  scratch_.resize(std::max<std::size_t>(scratch_.size(), task.access_count));
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    if (slot.mode() != AccessMode::scratch) continue;
+    const Handle& handle = *slot.handle();
+    scratch_[i].resize(std::max<std::size_t>(handle.shape.bytes() + 64, scratch_[i].size()));
+    void* start = scratch_[i].data();
+    std::size_t room = scratch_[i].size();
+    private_memory_[i] = std::align(64, handle.shape.bytes(), start, room);
+  }
+  call.private_memory = private_memory_.data();
+  try {
+    for (unsigned i = 0; i < task.access_count; ++i)
+      if (task.accesses()[i].mode() == AccessMode::reduce)
+        private_memory_[i] = executor_.memory().take_partial(*task.accesses()[i].handle());
+    task.ops->invoke(call);
+  } catch (...) {
+    give_back_private(task, false);
+    throw;
+  }
+  give_back_private(task, true);
+}
+
+void Worker::give_back_private(Task& task, bool filled) {
+  for (unsigned i = 0; i < task.access_count; ++i)
+    if (task.accesses()[i].mode() == AccessMode::reduce && private_memory_[i] != nullptr)
+      Memory::give_back_partial(*task.accesses()[i].handle(), private_memory_[i], filled);
+}
+
+void Worker::measure(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
+  durations_[task.codelet].add(static_cast<double>(end_ns - start_ns));
+  report_.busy_ns += static_cast<double>(end_ns - start_ns);
+  ++report_.tasks;
+  if (options_.timeline) timeline_.push_back({&task.codelet->name, flow_position(task), index_, start_ns, end_ns});
+}
+
+WorkerReport Worker::report(std::int64_t now_ns) const {
+  WorkerReport report = report_;
+  report.steals = executor_.queues().steals(index_);
+  if (present_since_ns_ >= 0) report.total_ns += static_cast<double>(now_ns - present_since_ns_);
+  if (idle_since_ns_ >= 0) report.idle_ns += static_cast<double>(now_ns - idle_since_ns_);
+  return report;
+}
+
+}  // namespace tandem::runtime

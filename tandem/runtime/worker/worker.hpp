@@ -1,0 +1,90 @@
+// tandem/runtime/worker/worker.hpp: runs tasks, one after the other, in steps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/base/driver.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/clock/clock.hpp"
+#include "tandem/runtime/exec/executor.hpp"
+#include "tandem/runtime/exec/kernel_call.hpp"
+#include "tandem/runtime/worker/statistics.hpp"
+
+namespace tandem::runtime {
+
+struct WorkerOptions {
+  std::int64_t poll_max_ns = 1'000;    ///< longest pause between two polls of an idle worker
+  std::int64_t poll_for_ns = 20'000;   ///< after polling in vain for so long it sleeps
+  unsigned tasks_per_step = 256;
+  bool timed = false;                  ///< measure each kernel
+  bool timeline = false;               ///< keep each kernel's dates
+};
+
+/// A worker. Stepped by one driver, on one thread at a time; only `running` may be read by others.
+///
+/// A step runs up to `tasks_per_step` tasks. With nothing to do it asks to be stepped again after a pause that doubles each time up
+/// to `poll_max_ns` (thesis 5.4.3: exponential back-off, so that polling workers do not load the memory bus); when it has polled for
+/// `poll_for_ns` it announces itself idle, looks once more, and returns `kNever`.
+///
+/// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one read-modify-write per
+/// successor; no lock when it runs its own successor next.
+class Worker final : public base::Steppable {
+ public:
+  Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock,
+         base::Log& log);
+
+  std::int64_t step(std::int64_t now_ns) override;
+
+  /// The caller's wait is over: nobody shall count on this worker. By its thread.
+  void leave(std::int64_t now_ns);
+
+  /// The task whose kernel it runs, or null. For diagnosis, by any thread; the task may have ended meanwhile.
+  const Task* running() const noexcept { return running_.load(std::memory_order_acquire); }
+  std::int64_t running_since_ns() const noexcept { return running_since_ns_.load(std::memory_order_relaxed); }
+
+  // Statistics: read while the worker rests.
+  const std::unordered_map<const CodeletCore*, DurationStatistics>& durations() const noexcept { return durations_; }
+  const std::vector<TimelineEvent>& timeline() const noexcept { return timeline_; }
+  WorkerReport report(std::int64_t now_ns) const;
+
+ private:
+  void run(Task& task);
+  bool prepare(Task& task);
+  bool present(const Task& task) const noexcept;
+  void invoke(Task& task);
+  void invoke_special(Task& task, KernelCall& call);
+  void give_back_private(Task& task, bool filled);
+  void note_results(Task& task) noexcept;
+  void fail(Task& task);
+  void cancel(Task& task);
+  void measure(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
+  std::int64_t rest(std::int64_t now_ns);
+  void back_to_work(std::int64_t now_ns);
+
+  const unsigned index_;
+  const WorkerSpec spec_;
+  const WorkerOptions options_;
+  Executor& executor_;
+  const clock::Clock& clock_;
+  base::Log& log_;
+  Origin origin_;
+  bool announced_ = false;
+  bool woken_ = false;
+  std::int64_t pause_ns_ = 0;
+  std::int64_t idle_since_ns_ = -1;
+  std::vector<void*> private_memory_;
+  std::vector<std::vector<std::byte>> scratch_;
+
+  alignas(64) std::atomic<const Task*> running_{nullptr};
+  std::atomic<std::int64_t> running_since_ns_{0};
+  std::unordered_map<const CodeletCore*, DurationStatistics> durations_;
+  std::vector<TimelineEvent> timeline_;
+  WorkerReport report_;
+  std::int64_t present_since_ns_ = -1;
+};
+
+}  // namespace tandem::runtime

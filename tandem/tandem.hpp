@@ -1,0 +1,6 @@
+// tandem/tandem.hpp: the runtime, for its users.
+#pragma once
+
+#include "tandem/api/codelet.hpp"
+#include "tandem/api/data.hpp"
+#include "tandem/api/runtime.hpp"

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# tests/install/install_test.sh: installs a build to a new prefix, then builds and runs a consumer that finds it there.
+# Usage: install_test.sh CMAKE BUILD_FOLDER CXX_COMPILER BINDIR
+set -euo pipefail
+
+cmake=$1 build=$2 compiler=$3 bindir=$4
+here=$(cd "$(dirname "$0")" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+"$cmake" --install "$build" --prefix "$folder/prefix" > "$folder/install.log" || { cat "$folder/install.log"; exit 1; }
+
+# Nothing that was installed may point back into the tree that built it: the prefix has to work without it.
+if grep -rnF "$build" "$folder/prefix/" --include='*.cmake' --include='*.hpp'; then
+  echo "FAILED: an installed file names the build folder" >&2
+  exit 1
+fi
+
+"$cmake" -S "$here/consumer" -B "$folder/consumer" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_BUILD_TYPE=Release
+"$cmake" --build "$folder/consumer"
+"$folder/consumer/consumer" --tandem.workers=1
+"$folder/prefix/$bindir/tandem" --version
+echo "the installed package works"

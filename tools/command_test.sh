@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# tools/command_test.sh: the command as people and programs use it: exit codes, what goes to which stream, JSON that parses.
+# Usage: command_test.sh PATH_OF_TANDEM
+set -uo pipefail
+
+tandem=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1  # where no tandem.toml lies
+failures=0
+
+# expect WHAT STATUS PATTERN COMMAND...: the exit code and a pattern in both streams together.
+expect() {
+  local what=$1 status=$2 pattern=$3
+  shift 3
+  local output
+  output=$("$@" 2>&1)
+  local actual=$?
+  if ((actual != status)) || ! grep -qE -- "$pattern" <<< "$output"; then
+    echo "FAILED: $what: exit $actual (expected $status), pattern '$pattern', output:" >&2
+    echo "$output" >&2
+    failures=$((failures + 1))
+  fi
+}
+
+# expect_json WHAT EXPRESSION COMMAND...: standard output is one JSON object of which the Python expression holds.
+expect_json() {
+  local what=$1 expression=$2
+  shift 2
+  if ! "$@" 2> /dev/null | python3 -c "import json, sys; o = json.load(sys.stdin); sys.exit(not ($expression))"; then
+    echo "FAILED: $what: not ($expression)" >&2
+    failures=$((failures + 1))
+  fi
+}
+
+expect "help" 0 "machine" "$tandem" --help
+expect "help of a subcommand" 0 "--json" "$tandem" machine --help
+expect "version" 0 "^tandem [0-9]+\.[0-9]+\.[0-9]+ " "$tandem" --version
+expect "no subcommand" 2 "subcommand" "$tandem"
+expect "an unknown subcommand" 2 "." "$tandem" machines
+expect "machine" 0 "worker +core" "$tandem" machine
+expect_json "machine as JSON" "o['machine']['core_count'] == len(o['machine']['cores']) == len(o['machine']['workers']) > 0" \
+  "$tandem" machine --json
+expect "config" 0 "^sched " "$tandem" config
+expect_json "config as JSON" "all(p['origin'] == 'default' for p in o['options'])" "$tandem" config --json
+expect "an unknown option" 2 "did you mean --tandem.sched\?" "$tandem" --tandem.shed=lws config
+expect "an unknown variable" 2 "did you mean TANDEM_SCHED\?" env TANDEM_SHED=lws "$tandem" config
+expect "a malformed value" 2 "TANDEM_WORKERS.*accepted" env TANDEM_WORKERS=some "$tandem" config
+expect_json "an option of the command line" \
+  "[(p['value'], p['origin']) for p in o['options'] if p['name'] == 'workers'] == [(1, 'command line')]" \
+  env TANDEM_WORKERS=2 "$tandem" config --tandem.workers=1 --json
+echo 'workers = 1' > tandem.toml
+expect "an option of the file" 0 "^workers +1 +\(file: tandem.toml:1\)" "$tandem" config
+echo 'workers = [1' > tandem.toml
+expect "a malformed file" 2 "tandem.toml:1" "$tandem" config
+
+((failures == 0)) || exit 1

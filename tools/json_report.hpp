@@ -1,0 +1,44 @@
+// tools/json_report.hpp: the one JSON object that every --json prints, so that programs can read them all alike.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tandem/base/topology.hpp"
+
+namespace tandem::tools {
+
+using Json = nlohmann::ordered_json;
+
+/// One measured quantity. `samples` are the values of the runs, not empty; `peers` holds what others reached in the same run, in
+/// the same unit.
+struct Measurement {
+  std::string name;                           ///< "wavefront"
+  Json params = Json::object();               ///< what it depends on: {"n": 4096, "nb": 256}
+  std::string unit;                           ///< "ns per task", "GFlop/s"
+  std::vector<double> samples;
+  std::map<std::string, double> peers = {};   ///< name of the peer, its median
+};
+
+/// Of a list that is not empty: the middle, or the mean of the two middles. O(n).
+double median(std::vector<double> samples);
+
+/// The machine as JSON: processor, cores, hardware threads, NUMA nodes and caches that this process may use.
+Json machine_json(const base::Topology& topology);
+
+/// {"tandem": version, "commit": ..., "machine": {...}, "benchmark": name, "results": []}.
+Json report(const std::string& benchmark, const base::Topology& topology);
+
+/// {"name", "params", "value", "unit", "min", "max", "n", "peers"}, the value being the median of the samples.
+Json result_json(const Measurement& measurement);
+
+/// report() with results.
+Json report(const std::string& benchmark, const base::Topology& topology, const std::vector<Measurement>& measurements);
+
+/// Writes it to standard output, indented, with a line end.
+void print(const Json& json);
+
+}  // namespace tandem::tools

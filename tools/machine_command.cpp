@@ -1,0 +1,103 @@
+// tools/machine_command.cpp: `tandem machine`: what was found on this machine, and how workers would be bound to it.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "tandem/base/cpu_quota.hpp"
+#include "tandem/base/topology.hpp"
+#include "tandem/base/units.hpp"
+#include "tools/json_report.hpp"
+#include "tools/subcommands.hpp"
+#include "tools/version.hpp"
+
+namespace tandem::tools {
+namespace {
+
+constexpr const char* not_probed[] = {"GPUs", "networks"};
+
+std::string readable_bytes(std::uint64_t bytes) {
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  if (bytes == 0) return "unknown size";
+  const auto exact = base::format_bytes(static_cast<std::int64_t>(bytes));
+  return static_cast<double>(bytes) < gib ? exact : fmt::format("{:.1f} GiB", static_cast<double>(bytes) / gib);
+}
+
+std::string core_list(const std::vector<base::CoreId>& cores) {
+  std::vector<unsigned> numbers;
+  for (const base::CoreId core : cores) numbers.push_back(core.value());
+  return fmt::format("{} {}", numbers.size() == 1 ? "core" : "cores", fmt::join(numbers, " "));
+}
+
+/// "2 of 1MiB for 1 core each". Caches of one level are alike on most machines; where they are not, each size has its line.
+void print_caches(const base::Topology& topology) {
+  struct Kind {
+    base::Cache example;
+    std::size_t count;
+  };
+  std::vector<Kind> kinds;
+  for (const base::Cache& cache : topology.caches()) {
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) {
+      return kind.example.level == cache.level && kind.example.bytes == cache.bytes &&
+             kind.example.cores.size() == cache.cores.size();
+    });
+    if (same != kinds.end()) ++same->count;
+    else kinds.push_back({cache, 1});
+  }
+  for (const Kind& kind : kinds) {
+    const std::size_t sharers = kind.example.cores.size();
+    fmt::print("L{} caches    {} of {}, each for {} {}\n", kind.example.level, kind.count, readable_bytes(kind.example.bytes),
+               sharers, sharers == 1 ? "core" : "cores");
+  }
+}
+
+void print_table(const base::Topology& topology, std::optional<double> quota) {
+  fmt::print("processor    {}\n", topology.cpu_model().empty() ? "unknown" : topology.cpu_model());
+  fmt::print("packages     {}\n", topology.package_count());
+  fmt::print("cores        {} that this process may use, with {} hardware threads\n", topology.cores().size(),
+             topology.pu_count());
+  if (quota) fmt::print("CPU quota    {:.2f} processors' worth of time, by the cgroup\n", *quota);
+  for (const base::NumaNode& node : topology.numa_nodes())
+    fmt::print("NUMA node {}  {}, {}\n", node.os_index, readable_bytes(node.bytes), core_list(node.cores));
+  print_caches(topology);
+  fmt::print("not probed   {}: this version runs on processors only\n", fmt::join(not_probed, ", "));
+  fmt::print("\nworker  core  package  NUMA node  hardware threads\n");
+  for (const base::Core& core : topology.cores())
+    fmt::print("{:>6}  {:>4}  {:>7}  {:>9}  {}{}\n", core.id.value(), core.id.value(), core.package, core.numa_node,
+               fmt::join(core.pus, " "), core.id.value() == 0 ? "  (the calling thread)" : "");
+}
+
+void print_json(const base::Topology& topology, std::optional<double> quota) {
+  Json machine = machine_json(topology);
+  machine["cpu_quota"] = quota ? Json(*quota) : Json(nullptr);
+  machine["not_probed"] = not_probed;
+  Json workers = Json::array();
+  for (const base::Core& core : topology.cores())
+    workers.push_back({{"worker", core.id.value()}, {"core", core.id.value()}, {"pus", core.pus},
+                       {"calling_thread", core.id.value() == 0}});
+  machine["workers"] = workers;
+  print({{"tandem", version}, {"commit", commit}, {"machine", machine}});
+}
+
+}  // namespace
+
+void add_machine(CLI::App& app, ToolContext& context) {
+  CLI::App* command = app.add_subcommand("machine", "What was found on this machine, and how workers would be bound");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print a JSON object");
+  command->callback([json, &context] {
+    const auto topology = base::Topology::discover();
+    if (!topology) {
+      context.log.error("{}", topology.error().message);
+      context.exit_status = 1;
+      return;
+    }
+    const auto quota = base::cpu_quota();
+    *json ? print_json(topology.value(), quota) : print_table(topology.value(), quota);
+  });
+}
+
+}  // namespace tandem::tools

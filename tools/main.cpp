@@ -1,0 +1,52 @@
+// tools/main.cpp: the `tandem` command: reads the configuration, then hands over to a subcommand.
+#include <cstdio>
+#include <exception>
+
+#include <fmt/core.h>
+
+#include "tandem/api/options.hpp"
+#include "tools/subcommands.hpp"
+#include "tools/version.hpp"
+
+namespace {
+
+constexpr int wrong_use = 2;
+
+int run(int argc, char** argv) {
+  tandem::base::Log log;
+  tandem::base::Registry registry;
+  tandem::register_options(registry);
+  const std::vector<std::string> arguments(argv, argv + argc);
+  const auto config = tandem::base::Config::load(registry, tandem::base::ConfigSources::of_process(argc, argv));
+  if (!config) {
+    log.error("{}", config.error().message);
+    return wrong_use;
+  }
+  argc = tandem::base::remove_arguments(argc, argv, config.value().consumed_arguments());
+
+  CLI::App app("Tandem: a distributed task-based runtime system and communication library.", "tandem");
+  app.set_version_flag("--version", fmt::format("tandem {} ({})", tandem::tools::version, tandem::tools::commit));
+  app.footer("Every option of the runtime can be given to every subcommand as --tandem.NAME=VALUE; `tandem config` lists them.");
+  app.require_subcommand(1);
+  tandem::tools::ToolContext context{config.value(), arguments, log};
+  tandem::tools::add_config(app, context);
+  tandem::tools::add_machine(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version come this way too, with exit code 0.
+    return app.exit(error) == 0 ? 0 : wrong_use;
+  }
+  return context.exit_status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tandem: error: %s\n", error.what());
+    return 1;
+  }
+}
