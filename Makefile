@@ -44,11 +44,10 @@ stress: setup
 	$(MAKE) --no-print-directory build
 	@scripts/check build/release -L stress --repeat until-fail:10
 
-tsan asan: setup
 tsan: sanitized-tsan
 asan: sanitized-asan-ubsan
 
-sanitized-%:
+sanitized-%: setup
 	cmake --preset $*
 	cmake --build --preset $* -j $(JOBS)
 	@scripts/check build/$*

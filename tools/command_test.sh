@@ -38,9 +38,12 @@ expect "help of a subcommand" 0 "--json" "$tandem" machine --help
 expect "version" 0 "^tandem [0-9]+\.[0-9]+\.[0-9]+ " "$tandem" --version
 expect "no subcommand" 2 "subcommand" "$tandem"
 expect "an unknown subcommand" 2 "." "$tandem" machines
-expect "machine" 0 "worker +core" "$tandem" machine
+expect "machine" 0 "worker +runs on" "$tandem" machine
 expect_json "machine as JSON" "o['machine']['core_count'] == len(o['machine']['cores']) == len(o['machine']['workers']) > 0" \
   "$tandem" machine --json
+expect "machine with options" 0 "^ +0  core 0" "$tandem" machine --tandem.workers=1 --tandem.caller=false
+expect_json "machine with more workers than cores" "[w['core'] for w in o['machine']['workers']] == [None] * 1000" \
+  "$tandem" machine --json --tandem.workers=1000
 expect "config" 0 "^sched " "$tandem" config
 expect_json "config as JSON" "all(p['origin'] == 'default' for p in o['options'])" "$tandem" config --json
 expect "an unknown option" 2 "did you mean --tandem.sched\?" "$tandem" --tandem.shed=lws config

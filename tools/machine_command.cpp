@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "tandem/base/cpu_quota.hpp"
+#include "tandem/api/world.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/base/units.hpp"
 #include "tools/json_report.hpp"
@@ -54,7 +55,7 @@ void print_caches(const base::Topology& topology) {
   }
 }
 
-void print_table(const base::Topology& topology, std::optional<double> quota) {
+void print_table(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& workers) {
   fmt::print("processor    {}\n", topology.cpu_model().empty() ? "unknown" : topology.cpu_model());
   fmt::print("packages     {}\n", topology.package_count());
   fmt::print("cores        {} that this process may use, with {} hardware threads\n", topology.cores().size(),
@@ -64,20 +65,25 @@ void print_table(const base::Topology& topology, std::optional<double> quota) {
     fmt::print("NUMA node {}  {}, {}\n", node.os_index, readable_bytes(node.bytes), core_list(node.cores));
   print_caches(topology);
   fmt::print("not probed   {}: this version runs on processors only\n", fmt::join(not_probed, ", "));
-  fmt::print("\nworker  core  package  NUMA node  hardware threads\n");
+  fmt::print("\ncore  package  NUMA node  hardware threads\n");
   for (const base::Core& core : topology.cores())
-    fmt::print("{:>6}  {:>4}  {:>7}  {:>9}  {}{}\n", core.id.value(), core.id.value(), core.package, core.numa_node,
-               fmt::join(core.pus, " "), core.id.value() == 0 ? "  (the calling thread)" : "");
+    fmt::print("{:>4}  {:>7}  {:>9}  {}\n", core.id.value(), core.package, core.numa_node, fmt::join(core.pus, " "));
+  fmt::print("\nworker  runs on\n");
+  for (const WorkerPlacement& placement : workers) {
+    const std::string place = placement.core ? fmt::format("core {}", placement.core->value()) : "any core";
+    fmt::print("{:>6}  {}\n", placement.worker, placement.is_caller ? "the calling thread, not bound" : place);
+  }
 }
 
-void print_json(const base::Topology& topology, std::optional<double> quota) {
+void print_json(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& placed) {
   Json machine = machine_json(topology);
   machine["cpu_quota"] = quota ? Json(*quota) : Json(nullptr);
   machine["not_probed"] = not_probed;
   Json workers = Json::array();
-  for (const base::Core& core : topology.cores())
-    workers.push_back({{"worker", core.id.value()}, {"core", core.id.value()}, {"pus", core.pus},
-                       {"calling_thread", core.id.value() == 0}});
+  for (const WorkerPlacement& placement : placed)
+    workers.push_back({{"worker", placement.worker},
+                       {"core", placement.core ? Json(placement.core->value()) : Json(nullptr)},
+                       {"calling_thread", placement.is_caller}});
   machine["workers"] = workers;
   print({{"tandem", version}, {"commit", commit}, {"machine", machine}});
 }
@@ -96,7 +102,8 @@ void add_machine(CLI::App& app, ToolContext& context) {
       return;
     }
     const auto quota = base::cpu_quota();
-    *json ? print_json(topology.value(), quota) : print_table(topology.value(), quota);
+    const auto workers = plan_workers(topology.value(), quota, context.config);
+    *json ? print_json(topology.value(), quota, workers) : print_table(topology.value(), quota, workers);
   });
 }
 

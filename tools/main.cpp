@@ -12,6 +12,13 @@ namespace {
 
 constexpr int wrong_use = 2;
 
+tandem::base::LogLevel log_level(const tandem::base::Config& config) {
+  using tandem::base::LogLevel;
+  for (const LogLevel level : {LogLevel::error, LogLevel::info, LogLevel::debug})
+    if (config.get_string("log") == name_of(level)) return level;
+  return LogLevel::warn;
+}
+
 int run(int argc, char** argv) {
   tandem::base::Log log;
   tandem::base::Registry registry;
@@ -22,6 +29,7 @@ int run(int argc, char** argv) {
     log.error("{}", config.error().message);
     return wrong_use;
   }
+  log.set_level(log_level(config.value()));
   argc = tandem::base::remove_arguments(argc, argv, config.value().consumed_arguments());
 
   CLI::App app("Tandem: a distributed task-based runtime system and communication library.", "tandem");
@@ -30,6 +38,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   tandem::tools::ToolContext context{config.value(), arguments, log};
   tandem::tools::add_config(app, context);
+  tandem::tools::add_linalg(app, context);
   tandem::tools::add_machine(app, context);
   try {
     app.parse(argc, argv);

@@ -16,7 +16,7 @@ class TandemAdapter {
   static constexpr const char* name = "tandem";
   static constexpr std::size_t memory_tasks = 30'000;  // below the default window, so that submission is never held back
 
-  explicit TandemAdapter(unsigned workers) : runtime_(tandem::Options{.workers = workers, .sched = {}, .more = {}}) {}
+  explicit TandemAdapter(unsigned workers) : runtime_(tandem::Options{.workers = workers}) {}
 
   std::string version() const { return "0.1.0"; }
 

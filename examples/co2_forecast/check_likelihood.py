@@ -57,7 +57,8 @@ def likelihood_of_sklearn(times, values, theta):
     kernel = (theta["trend_amplitude"] ** 2 * RBF(theta["trend_length"])
               + theta["season_amplitude"] ** 2 * RBF(theta["season_decay"])
               * ExpSineSquared(length_scale=theta["season_smoothness"], periodicity=1.0)
-              + theta["medium_amplitude"] ** 2 * RationalQuadratic(length_scale=theta["medium_length"], alpha=theta["medium_shape"])
+              + theta["medium_amplitude"] ** 2
+              * RationalQuadratic(length_scale=theta["medium_length"], alpha=theta["medium_shape"])
               + theta["correlated_noise"] ** 2 * RBF(theta["correlated_noise_length"])
               + WhiteKernel(theta["white_noise"] ** 2))
     regressor = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None)

@@ -1,4 +1,4 @@
-// examples/co2_forecast/covariance_test.cpp: the block loops against the formula written out, and derivatives against differences.
+// examples/co2_forecast/covariance_test.cpp: the block loops against the written formula, derivatives against differences.
 #include "covariance.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,10 @@ double covariance_as_written(const Hyperparameters& h, double t, double u) {
 /// Weekly times over some forty years, with a gap.
 std::vector<double> some_times(std::size_t count, double first) {
   std::vector<double> times;
-  for (std::size_t i = 0; i < count; ++i) times.push_back(first + static_cast<double>(7 * i + (i > count / 2 ? 900 : 0)) / 365.25);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t gap_days = i > count / 2 ? 900 : 0;
+    times.push_back(first + static_cast<double>(7 * i + gap_days) / 365.25);
+  }
   return times;
 }
 

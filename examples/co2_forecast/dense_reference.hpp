@@ -1,4 +1,4 @@
-// examples/co2_forecast/dense_reference.hpp: the same regression by LAPACK on whole matrices and one thread, for tests to compare.
+// examples/co2_forecast/dense_reference.hpp: the same regression by LAPACK on whole matrices, for tests to compare.
 #pragma once
 
 #include <lapacke.h>

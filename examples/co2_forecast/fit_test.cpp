@@ -72,8 +72,10 @@ TEST(Fit, ALikelihoodThatExistsNowhereIsAnError) {
 }
 
 TEST(Fit, WhatTheLikelihoodThrowsComesOut) {
-  EXPECT_THROW((void)fit({}, [](const Hyperparameters&) -> std::optional<Likelihood> { throw std::domain_error("a kernel failed"); }),
-               std::domain_error);
+  const LikelihoodFunction failing = [](const Hyperparameters&) -> std::optional<Likelihood> {
+    throw std::domain_error("a kernel failed");
+  };
+  EXPECT_THROW((void)fit({}, failing), std::domain_error);
 }
 
 }  // namespace

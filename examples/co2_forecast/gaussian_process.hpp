@@ -27,10 +27,10 @@ struct Regression {
 
 /// Regression on one training set, under hyperparameters that may change from call to call.
 ///
-/// The forecast is of *measurements*. Both noise parts are in it: a measurement to come has its own white noise, and its correlated
-/// noise, which lasts for weeks, has in part begun in the last weeks of training. So the covariance between a training week and a
-/// forecast week has all parts but the white one, and the variance of a forecast week has all of them. The held-out measurements
-/// then lie inside the 95 % band as often as the model promises; a band for the noiseless curve would be narrower.
+/// The forecast is of *measurements*. Both noise parts are in it: a measurement to come has its own white noise, and its
+/// correlated noise, which lasts for weeks, has in part begun in the last weeks of training. So the covariance between a training
+/// week and a forecast week has all parts but the white one, and the variance of a forecast week has all of them. Held-out
+/// measurements should then lie inside the 95 % band 95 times in 100; a band for the noiseless curve would be too narrow.
 ///
 /// Owner: the program. Calls go on the thread that constructed the runtime, and return when their tasks have ended; they throw
 /// what a kernel threw. The training set and the runtime outlive the object.
@@ -44,7 +44,7 @@ class GaussianProcess {
   /// matrix is numerically not positive definite.
   std::optional<Regression> regress(const Hyperparameters& theta, const TimeAxis& times);
 
-  /// The likelihood with its gradient, by equation 5.9 there; seven times the flops of the likelihood alone.
+  /// The likelihood with its gradient, by equation 5.9 there; three times the flops of the likelihood alone.
   std::optional<Likelihood> likelihood(const Hyperparameters& theta);
 
  private:

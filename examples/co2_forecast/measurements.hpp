@@ -33,8 +33,8 @@ double years_of(std::chrono::year_month_day date);
 std::string to_string(std::chrono::year_month_day date);
 
 /// Reads lines `YYYY-MM-DD,value` below the header `date,co2_ppm`. An empty value is a week without a measurement. Lines that
-/// start with '#' and empty lines are skipped. Errors (`not_found`, `io`, `malformed`) say `path:line`, what stands there and what
-/// should.
+/// start with '#' and empty lines are skipped. Errors (`not_found`, `io`, `malformed`) say `path:line`, what stands there and
+/// what should.
 tandem::base::Result<Measurements> read_measurements(const std::filesystem::path& path);
 
 /// The same from a stream; `name` stands for the path in messages.

@@ -65,7 +65,8 @@ TEST(Measurements, ARowWithoutTwoFieldsIsNamedByItsLine) {
 }
 
 TEST(Measurements, ADateThatIsNoneIsNamedByItsLine) {
-  for (const std::string date : {"1958-02-30", "1958-13-01", "58-04-05", "1958/04/05", "1958-4-5", "", "tomorrow", "1958-+1-05"}) {
+  for (const std::string date :
+       {"1958-02-30", "1958-13-01", "58-04-05", "1958/04/05", "1958-4-5", "", "tomorrow", "1958-+1-05"}) {
     EXPECT_EQ(complaint_about(date + ",317.3"),
               "weeks.csv:3: found \"" + date + "\", expected a day of the calendar as YYYY-MM-DD");
   }
@@ -96,7 +97,8 @@ TEST(Measurements, AFileThatIsNotThereIsNotFound) {
   const auto result = read_measurements("/no/such/weeks.csv");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::not_found);
-  EXPECT_EQ(result.error().message, "/no/such/weeks.csv: cannot be read (No such file or directory); name the CSV file with --data");
+  EXPECT_EQ(result.error().message,
+            "/no/such/weeks.csv: cannot be read (No such file or directory); name the CSV file with --data");
   EXPECT_FALSE(read_measurements("/"));
 }
 

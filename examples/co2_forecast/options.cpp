@@ -23,7 +23,7 @@ using tandem::base::Result;
 
 std::string help_of_hyperparameters() {
   const Hyperparameters defaults;
-  std::string text = "Hyperparameters for --hyper NAME=VALUE, of Rasmussen and Williams (2006), section 5.4.3, and their defaults:\n";
+  std::string text = "Hyperparameters for --hyper NAME=VALUE and their defaults, Rasmussen and Williams (2006), section 5.4.3:\n";
   for (const auto& field : hyperparameter_fields) {
     text += fmt::format("  {:<24} {:.6g} {}\n", field.name, defaults.*field.member, field.unit);
   }
@@ -72,12 +72,13 @@ std::variant<Options, ExitStatus> parse_options(int argc, const char* const* arg
   app.add_flag("--fit", options.fit, "first maximise the likelihood over the hyperparameters");
   app.add_option("--fit-evaluations", options.fit_limits.evaluations_limit, "stop --fit after so many evaluations")
       ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--fit-seconds", options.fit_limits.seconds_limit, "stop --fit after so many seconds")->check(CLI::PositiveNumber);
+  app.add_option("--fit-seconds", options.fit_limits.seconds_limit, "stop --fit after so many seconds")
+      ->check(CLI::PositiveNumber);
   app.add_option("--fit-tolerance", options.fit_limits.tolerance_nats, "stop --fit when a step gains less, in nats")
       ->check(CLI::PositiveNumber);
   app.add_flag("--json", options.json, "print one JSON object instead of a table");
   app.add_flag("--likelihood-only", options.likelihood_only, "no forecast, no files");
-  app.add_flag("--pictures,!--no-pictures", options.pictures, "draw forecast.png and gantt.png")->capture_default_str();
+  app.add_flag("--pictures,!--no-pictures", options.pictures, "draw forecast.png and gantt.png");
   app.footer(help_of_hyperparameters());
 
   try {

@@ -39,9 +39,9 @@ std::string forecast_csv(const Report& report) {
     const ForecastWeek& week = report.experiment.weeks[i];
     const double mean = report.experiment.training_mean_ppm + report.regression.mean_ppm[i];
     const double half_width = deviations_of_95_percent * report.regression.deviation_ppm[i];
-    text += fmt::format("{},{:.6f},{},{},{:.4f},{:.4f},{:.4f}\n", to_string(week.date), week.time_years,
-                        week.measured_ppm ? "held-out" : "forecast", week.measured_ppm ? fmt::format("{}", *week.measured_ppm) : "",
-                        mean, mean - half_width, mean + half_width);
+    const std::string role_and_measured = week.measured_ppm ? fmt::format("held-out,{}", *week.measured_ppm) : "forecast,";
+    text += fmt::format("{},{:.6f},{},{:.4f},{:.4f},{:.4f}\n", to_string(week.date), week.time_years, role_and_measured, mean,
+                        mean - half_width, mean + half_width);
   }
   return text;
 }
@@ -66,8 +66,9 @@ std::string text_of(const Report& report) {
   add("data", fmt::format("{} ({} weeks without a measurement)", options.data.string(), report.missing_count));
   add("training", fmt::format("{} weeks, {}", n, dates_of(experiment.training.front().date, experiment.training.back().date)));
   if (!options.likelihood_only && !experiment.weeks.empty()) {
-    add("forecast", fmt::format("{} weeks, {}; {} of them measured", experiment.weeks.size(),
-                                dates_of(experiment.weeks.front().date, experiment.weeks.back().date), experiment.held_out_count));
+    const auto &first = experiment.weeks.front(), &last = experiment.weeks.back();
+    add("forecast", fmt::format("{} weeks, {}; {} of them measured", experiment.weeks.size(), dates_of(first.date, last.date),
+                                experiment.held_out_count));
   }
   add("covariance matrix", fmt::format("{} x {}, {} x {} tiles of {} x {}", n, n, tiles, tiles, options.tile, options.tile));
   add("log marginal likelihood", fmt::format("{:.6f} nats", report.regression.log_marginal_likelihood));
@@ -79,7 +80,8 @@ std::string text_of(const Report& report) {
   }
   const Cost& cost = report.cost;
   add("time", fmt::format("{:.1f} ms on {} workers", 1e3 * cost.seconds, cost.worker_count));
-  add("linear algebra", fmt::format("{:.2f} GFlop, {:.1f} GFlop/s", 1e-9 * cost.flop_count, 1e-9 * cost.flop_count / cost.seconds));
+  const double gflop = 1e-9 * cost.flop_count;
+  add("linear algebra", fmt::format("{:.2f} GFlop, {:.1f} GFlop/s", gflop, gflop / cost.seconds));
   add("tasks", fmt::format("{}, {:.0f} per second", cost.task_count, static_cast<double>(cost.task_count) / cost.seconds));
   return text;
 }
@@ -88,7 +90,8 @@ std::string text_of_fit(const FitOutcome& outcome) {
   const Hyperparameters defaults;
   std::string text = fmt::format("{:<26}{:>12}{:>12}\n", "hyperparameter", "book", "fitted");
   for (const auto& field : hyperparameter_fields) {
-    text += fmt::format("{:<26}{:>12.5g}{:>12.5g} {}\n", field.name, defaults.*field.member, outcome.theta.*field.member, field.unit);
+    text += fmt::format("{:<26}{:>12.5g}{:>12.5g} {}\n", field.name, defaults.*field.member, outcome.theta.*field.member,
+                        field.unit);
   }
   return text + fmt::format("log marginal likelihood {:.6f} nats after {} evaluations in {:.1f} s; ended: {}\n\n",
                             outcome.log_marginal_likelihood, outcome.evaluation_count, outcome.seconds, outcome.stopped_because);
@@ -128,8 +131,9 @@ Result<void> write_files(const Report& report, const std::vector<TimelineRow>& t
   std::error_code code;
   std::filesystem::create_directories(folder, code);
   if (code) return Error{ErrorCode::io, fmt::format("{}: cannot be made ({})", folder.string(), code.message())};
-  for (const auto& [name, text] : {std::pair{"forecast.csv", forecast_csv(report)}, std::pair{"timeline.csv", timeline_csv(timeline)},
-                                   std::pair{"result.json", json_of(report)}}) {
+  for (const auto& [name, text] :
+       {std::pair{"forecast.csv", forecast_csv(report)}, std::pair{"timeline.csv", timeline_csv(timeline)},
+        std::pair{"result.json", json_of(report)}}) {
     if (auto written = write_file(folder / name, text); !written) return written;
   }
   return {};

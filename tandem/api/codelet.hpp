@@ -39,6 +39,12 @@ struct IsAccess<Access<mode, Kind>> : std::true_type {};
 template <class Argument>
 inline constexpr bool is_access = IsAccess<std::remove_cvref_t<Argument>>::value;
 
+template <class Argument>
+inline constexpr bool is_event_access = false;
+template <AccessMode mode, class Kind>
+inline constexpr bool is_event_access<Access<mode, Kind>> =
+    mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write;
+
 template <class Argument, bool access = is_access<Argument>>
 struct KernelParameter {
   using type = const std::decay_t<Argument>&;

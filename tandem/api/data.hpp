@@ -55,10 +55,10 @@ template <class Kind>
 class Data {
  public:
   Data() = default;
-  /// Takes over one reference.
+  /// Its first owner.
   explicit Data(runtime::Handle* handle) noexcept : handle_(handle) {}
   Data(const Data& other) noexcept : handle_(other.handle_) {
-    if (handle_ != nullptr) handle_->references.fetch_add(1, std::memory_order_relaxed);
+    if (handle_ != nullptr) handle_->owners.fetch_add(1, std::memory_order_relaxed);
   }
   Data(Data&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Data& operator=(Data other) noexcept {
@@ -66,7 +66,7 @@ class Data {
     return *this;
   }
   ~Data() {
-    if (handle_ != nullptr) runtime::RuntimeCore::drop_reference(handle_);
+    if (handle_ != nullptr) runtime::RuntimeCore::drop_owner(handle_);
   }
 
   const std::string& name() const noexcept { return handle_->name; }
@@ -82,14 +82,16 @@ class Data {
   template <class Init, class Combine>
   Data& reduction(Init init, Combine combine) {
     using Traits = DataTraits<Kind>;
-    handle_->reduction.init = [init](void* memory, std::size_t ld, const runtime::Shape& shape) {
-      init(Traits::view(runtime::Replica{memory, ld, false, false, nullptr}, shape));
+    static_cast<void>(runtime_of("give a reduction to"));
+    handle_->reduction = std::make_unique<runtime::Reduction>();
+    handle_->reduction->init = [init](void* memory, std::size_t ld, const runtime::Shape& shape) {
+      init(Traits::view(runtime::Replica{memory, ld, false}, shape));
     };
-    handle_->reduction.combine = [combine](void* into, std::size_t into_ld, const void* from, std::size_t from_ld,
+    handle_->reduction->combine = [combine](void* into, std::size_t into_ld, const void* from, std::size_t from_ld,
                                            const runtime::Shape& shape) {
-      const runtime::Replica source{const_cast<void*>(from), from_ld, false, false, nullptr};
+      const runtime::Replica source{const_cast<void*>(from), from_ld, false};
       const typename Traits::ReadView read = Traits::view(source, shape);
-      combine(Traits::view(runtime::Replica{into, into_ld, false, false, nullptr}, shape), read);
+      combine(Traits::view(runtime::Replica{into, into_ld, false}, shape), read);
     };
     return *this;
   }

@@ -16,9 +16,11 @@ void register_options(base::Registry& registry);
 
 /// What a program sets itself. Such a value goes before the command line, the environment and tandem.toml.
 struct Options {
-  std::optional<unsigned> workers;                        ///< the calling thread is one of them
-  std::optional<std::string> sched;                       ///< name of a scheduling policy
-  std::vector<std::pair<std::string, std::string>> more;  ///< any other option: name without "tandem.", value as text
+  std::optional<unsigned> workers = {};                        ///< the calling thread is one of them
+  std::optional<std::string> sched = {};                       ///< name of a scheduling policy
+  std::vector<std::pair<std::string, std::string>> more = {};  ///< any other option: name without "tandem.", value as text
+  /// Scheduling policies of the program's own, by name, to be chosen like the built-in ones.
+  std::vector<std::pair<std::string, runtime::PolicyRegistry::Make>> policies = {};
 };
 
 /// What the runtime proper needs of a configuration.

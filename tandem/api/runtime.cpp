@@ -2,6 +2,7 @@
 #include "tandem/api/runtime.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "tandem/runtime/record/recorder.hpp"
 
@@ -26,8 +27,9 @@ base::Config load_config(int* argc, char** argv, const Options& options) {
   return config;
 }
 
-std::unique_ptr<Ground> make_ground(const base::Config& config) {
+std::unique_ptr<Ground> make_ground(const base::Config& config, const Options& options) {
   auto ground = std::make_unique<Ground>();
+  for (const auto& [name, make] : options.policies) ground->policies.add(name, make);
   const std::string& level = config.get_string("log");
   ground->log = std::make_unique<base::Log>(level == "error"  ? base::LogLevel::error
                                             : level == "info"  ? base::LogLevel::info
@@ -39,12 +41,12 @@ std::unique_ptr<Ground> make_ground(const base::Config& config) {
 }  // namespace
 
 Runtime::Runtime(const Options& options)
-    : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))), ground_(make_ground(*config_)) {
+    : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))), ground_(make_ground(*config_, options)) {
   core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
 }
 
 Runtime::Runtime(int& argc, char** argv, const Options& options)
-    : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))), ground_(make_ground(*config_)) {
+    : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))), ground_(make_ground(*config_, options)) {
   core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
 }
 
@@ -97,11 +99,21 @@ void Runtime::wait_for(const std::vector<TaskRef>& tasks) {
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-void Runtime::set_start(runtime::Task& task, std::function<void()> start) {
-  task.extra->callback = std::move(start);
+void Runtime::set_start(runtime::Task& task, std::function<void(runtime::Task&)> start) {
+  task.extra->callback = [&task, start = std::move(start)] { start(task); };
   task.extra->on_ready = [](runtime::Task& ready, void*) {
-    if (ready.extra->callback) ready.extra->callback();
+    // Moved out: once the event is completed the task may be used again.
+    const std::function<void()> begin = std::exchange(ready.extra->callback, nullptr);
+    begin();
   };
+}
+
+void Runtime::start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready) {
+  const bool cancelled = event.core_->is_cancelled(ready);
+  if (!cancelled && start) return start(event);
+  if (!cancelled) return;
+  if (event.tasks_.released.task != nullptr) event.released();
+  event.readable();
 }
 
 }  // namespace tandem

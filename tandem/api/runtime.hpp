@@ -88,6 +88,7 @@ class Graph {
   /// `to` takes the place of `from`, of the same type and shape, in the replays to come.
   template <class Kind>
   void rebind(const Data<Kind>& from, const Data<Kind>& to) {
+    if (from.handle() == nullptr || to.handle() == nullptr) throw UsageError("rebind: an empty Data object");
     graph_->rebind(*from.handle(), *to.handle());
   }
 
@@ -175,7 +176,7 @@ class Runtime {
   /// Waits for the tasks that use the data. Throws if its value could not be made.
   template <class Kind>
   void wait(const Data<Kind>& data) {
-    core_->wait(*data.handle());
+    core_->wait(named(data.handle(), "wait for"));
   }
 
   /// Waits until the data may be used so, and lends it to the application. With `read`, `write` or `read_write`.
@@ -183,23 +184,24 @@ class Runtime {
   Acquired<typename Access<mode, Kind>::View> acquire(const Access<mode, Kind>& access) {
     static_assert(mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write,
                   "the application acquires data with read, write or read_write");
-    auto granted = core_->acquire(*access.handle, mode, access.where);
+    auto granted = core_->acquire(named(access.handle, "acquire"), mode, access.where);
     return {std::move(granted), DataTraits<Kind>::view(access.handle->home, access.handle->shape)};
   }
 
-  /// An event that uses data: `start` runs when the data is ready for it, on any thread, and must not block; whoever it set going
-  /// calls `readable` (and `released`) on the event. Readers of what it writes wait for the former, writers for both.
+  /// An event that uses data: `start(event)` runs when the data is ready for it, maybe before this returns, on any thread, and must
+  /// not block; whoever it set going calls `readable` (and `released`) on the event. Readers of what it writes wait for the former,
+  /// writers for both. When what it reads does not exist, because a kernel threw, it does not start and completes by itself.
   template <class... Accesses>
-  Event event(std::string name, Release release, std::function<void()> start, const Accesses&... accesses) {
-    static_assert((internal::is_access<Accesses> && ...), "an event takes accesses: read(data), write(data), read_write(data)");
+  Event event(std::string name, Release release, std::function<void(Event)> start, const Accesses&... accesses) {
+    static_assert((internal::is_event_access<Accesses> && ...), "an event takes accesses: read(data), write(data), read_write(data)");
     runtime::Task& task = core_->begin_event(std::move(name), sizeof...(Accesses));
-    unsigned index = 0;
+    [[maybe_unused]] unsigned index = 0;
     (set_access(task, index++, accesses), ...);
-    set_start(task, std::move(start));
-    Event event;
-    event.core_ = core_.get();
-    event.tasks_ = core_->submit_event(task, release == Release::separate);
-    return event;
+    auto event = std::make_shared<Event>();
+    event->core_ = core_.get();
+    set_start(task, [event, start = std::move(start)](runtime::Task& ready) { Runtime::start_event(*event, start, ready); });
+    core_->submit_event(task, release == Release::separate, event->tasks_);
+    return *event;
   }
 
   // --- conveniences
@@ -262,6 +264,11 @@ class Runtime {
     return Data<Kind>(core_->add_data(std::move(name), shape, nullptr, shape.rows, typeid(Kind), where));
   }
 
+  static runtime::Handle& named(runtime::Handle* handle, const char* action) {
+    if (handle == nullptr) throw UsageError(std::string("cannot ") + action + " an empty Data object; give it data that was registered");
+    return *handle;
+  }
+
   template <AccessMode mode, class Kind>
   static void set_access(runtime::Task& task, unsigned index, const Access<mode, Kind>& access) noexcept {
     task.accesses()[index].set(access.handle, mode);
@@ -299,7 +306,8 @@ class Runtime {
       submit_chunk(first, first + std::min(grain, end - first));
   }
   void wait_for(const std::vector<TaskRef>& tasks);
-  static void set_start(runtime::Task& task, std::function<void()> start);
+  static void set_start(runtime::Task& task, std::function<void(runtime::Task&)> start);
+  static void start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready);
 
   std::unique_ptr<base::Config> config_;
   std::unique_ptr<Ground> ground_;

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
+#include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/thread_driver.hpp"
 
 namespace tandem {
@@ -64,38 +67,47 @@ class LateCopier final : public runtime::Copier {
 
 }  // namespace
 
+std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota, const base::Config& config) {
+  const std::size_t core_count = topology.cores().size();
+  auto count = static_cast<std::size_t>(config.get_int("workers"));
+  if (count == 0) count = cpu_quota ? std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(*cpu_quota)), 1, core_count) : core_count;
+  const bool bound = config.get_bool("bind") && count <= core_count;
+  std::vector<WorkerPlacement> plan;
+  for (std::size_t worker = 0; worker < count; ++worker) {
+    const bool is_caller = worker == 0 && config.get_bool("caller");
+    plan.push_back({worker, {}, is_caller});
+    if (bound && !is_caller) plan.back().core = base::CoreId(static_cast<std::uint32_t>(worker));
+  }
+  return plan;
+}
+
 runtime::World make_real_world(const base::Config& config, Ground& ground) {
   if (ground.clock == nullptr) ground.clock = clock::best_clock();
   auto topology = base::Topology::discover();
   if (!topology.ok()) throw UsageError(topology.error().message);
   ground.topology = std::make_unique<base::Topology>(std::move(topology).value());
-  const std::size_t core_count = ground.topology->cores().size();
-  auto worker_count = static_cast<std::size_t>(config.get_int("workers"));
-  if (worker_count == 0) worker_count = core_count;
-  if (worker_count > core_count)
-    ground.log->info("{} workers share {} cores", worker_count, core_count);
+  const std::vector<WorkerPlacement> plan = plan_workers(*ground.topology, base::cpu_quota(), config);
+  if (plan.size() > ground.topology->cores().size())
+    ground.log->info("{} workers share {} cores", plan.size(), ground.topology->cores().size());
 
   runtime::World world;
   world.policy = make_policy(config.get_string("sched"), ground.policies);
   world.clock = ground.clock.get();
   world.log = ground.log.get();
   world.caller_works = config.get_bool("caller");
-  base::ThreadDriver::Binder bind;
-  // With more workers than cores the kernel spreads them better than we can.
-  if (config.get_bool("bind") && worker_count <= core_count) {
-    bind = [&ground](int core) {
-      const auto bound = ground.topology->bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)));
-      if (!bound.ok()) ground.log->warn("a worker runs unbound: {}", bound.error().message);
-    };
+  const auto bind = [&ground](int core) {
+    const auto bound = ground.topology->bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)));
+    if (!bound.ok()) ground.log->warn("a worker runs unbound: {}", bound.error().message);
+  };
+  world.driver = std::make_unique<base::ThreadDriver>([&ground] { return ground.clock->now_ns(); }, bind);
+  const auto core_of = [&](std::size_t worker) {
+    return base::CoreId(static_cast<std::uint32_t>(worker % ground.topology->cores().size()));
+  };
+  world.distance.resize(plan.size());
+  for (std::size_t a = 0; a < plan.size(); ++a) {
+    world.workers.push_back({DeviceKind::cpu, 0, plan[a].core ? static_cast<int>(plan[a].core->value()) : -1});
+    for (std::size_t b = 0; b < plan.size(); ++b) world.distance[a].push_back(ground.topology->distance(core_of(a), core_of(b)));
   }
-  world.driver = std::make_unique<base::ThreadDriver>([&ground] { return ground.clock->now_ns(); }, std::move(bind));
-  for (std::size_t i = 0; i < worker_count; ++i)
-    world.workers.push_back({DeviceKind::cpu, 0, static_cast<int>(i % core_count)});
-  world.distance.resize(worker_count);
-  for (std::size_t a = 0; a < worker_count; ++a)
-    for (std::size_t b = 0; b < worker_count; ++b)
-      world.distance[a].push_back(ground.topology->distance(base::CoreId(static_cast<std::uint32_t>(a % core_count)),
-                                                            base::CoreId(static_cast<std::uint32_t>(b % core_count))));
   return world;
 }
 

@@ -33,7 +33,7 @@ void EventLoop::at(std::int64_t when_ns, std::function<void()> action) {
 }
 
 void EventLoop::step(Seat& seat) {
-  seat.woken.store(false, std::memory_order_relaxed);
+  seat.woken.exchange(false, std::memory_order_acquire);  // the step sees what was done before any wake-up that this takes
   seat.next_ns = seat.steppable->step(now_ns_);
 }
 
@@ -69,7 +69,7 @@ bool EventLoop::step_one(bool with_caller) {
 bool EventLoop::advance(std::int64_t deadline_ns, bool with_caller) {
   std::int64_t earliest = kNever;
   for (auto& seat : seats_)
-    if (with_caller || seat.get() != caller_) earliest = std::min(earliest, seat->next_ns);
+    if (with_caller || seat.get() != caller_) earliest = std::min(earliest, due(*seat) ? now_ns_ : seat->next_ns);
   for (auto& action : actions_) earliest = std::min(earliest, action.when_ns);
   if (earliest == kNever) return false;
   now_ns_ = std::max(now_ns_, std::min(earliest, deadline_ns));

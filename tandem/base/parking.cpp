@@ -1,4 +1,4 @@
-// tandem/base/parking.cpp: the parking primitive over Linux futexes.
+// tandem/base/parking.cpp: the system calls of the parking primitive.
 #include "tandem/base/parking.hpp"
 
 #include <linux/futex.h>
@@ -9,12 +9,16 @@
 
 namespace tandem::base {
 
-bool Parker::park(std::int64_t timeout_ns) noexcept {
-  if (try_take()) return true;
-  std::uint32_t expected = kEmpty;
-  if (!state_.compare_exchange_strong(expected, kParked, std::memory_order_acquire, std::memory_order_acquire)) {
-    return try_take();
-  }
+namespace {
+
+std::uint32_t* address_of(std::atomic<std::uint32_t>& word) noexcept {
+  static_assert(sizeof(word) == sizeof(std::uint32_t) && std::atomic<std::uint32_t>::is_always_lock_free);
+  return reinterpret_cast<std::uint32_t*>(&word);
+}
+
+}  // namespace
+
+void SystemFutex::wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
   timespec timeout{};
   timespec* timeout_pointer = nullptr;
   if (timeout_ns != kForever) {
@@ -23,14 +27,11 @@ bool Parker::park(std::int64_t timeout_ns) noexcept {
     timeout.tv_nsec = static_cast<long>(timeout_ns % 1'000'000'000);
     timeout_pointer = &timeout;
   }
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&state_), FUTEX_WAIT_PRIVATE, kParked, timeout_pointer, nullptr, 0);
-  return state_.exchange(kEmpty, std::memory_order_acquire) == kPermit;
+  syscall(SYS_futex, address_of(word), FUTEX_WAIT_PRIVATE, expected, timeout_pointer, nullptr, 0);
 }
 
-bool Parker::unpark() noexcept {
-  if (state_.exchange(kPermit, std::memory_order_seq_cst) != kParked) return false;
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&state_), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  return true;
+void SystemFutex::wake_one(std::atomic<std::uint32_t>& word) noexcept {
+  syscall(SYS_futex, address_of(word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 }  // namespace tandem::base

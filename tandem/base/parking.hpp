@@ -6,6 +6,15 @@
 
 namespace tandem::base {
 
+/// The kernel's futex on a word of this process. `wait` sleeps while `word` holds `expected`, until a `wake_one` or for `timeout_ns`
+/// (kForever: without a limit), and may return early; `wake_one` wakes one sleeper if there is one.
+struct SystemFutex {
+  static constexpr std::int64_t kForever = INT64_MAX;
+
+  static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept;
+  static void wake_one(std::atomic<std::uint32_t>& word) noexcept;
+};
+
 /// One thread's bed. It holds at most one permit.
 ///
 /// Protocol. The owner alone calls `park`; anybody calls `unpark`. `unpark` leaves a permit and wakes the owner if it sleeps; `park`
@@ -15,15 +24,30 @@ namespace tandem::base {
 ///
 /// Orders. `unpark` releases and `park` acquires: what the waker wrote before is seen after. Cost: one exchange; a system call when
 /// somebody really sleeps.
-class Parker {
+///
+/// `Atomic` and `Futex` are replaced by models where every order of steps is tried (tests/interleave).
+template <template <class> class Atomic, class Futex>
+class BasicParker {
  public:
-  static constexpr std::int64_t kForever = INT64_MAX;
+  static constexpr std::int64_t kForever = SystemFutex::kForever;
 
   /// Sleeps until there is a permit or `timeout_ns` has passed; true when it took a permit. May return early without one.
-  bool park(std::int64_t timeout_ns = kForever) noexcept;
+  bool park(std::int64_t timeout_ns = kForever) noexcept {
+    if (try_take()) return true;
+    std::uint32_t expected = kEmpty;
+    if (!state_.compare_exchange_strong(expected, kParked, std::memory_order_acquire, std::memory_order_acquire)) {
+      return try_take();
+    }
+    Futex::wait(state_, kParked, timeout_ns);
+    return state_.exchange(kEmpty, std::memory_order_acquire) == kPermit;
+  }
 
   /// Leaves a permit. Any thread. Returns true when the owner slept and was woken by a system call.
-  bool unpark() noexcept;
+  bool unpark() noexcept {
+    if (state_.exchange(kPermit, std::memory_order_seq_cst) != kParked) return false;
+    Futex::wake_one(state_);
+    return true;
+  }
 
   /// Takes the permit if there is one, without sleeping. By the owner.
   bool try_take() noexcept {
@@ -35,8 +59,10 @@ class Parker {
   static constexpr std::uint32_t kParked = 1;
   static constexpr std::uint32_t kPermit = 2;
 
-  alignas(64) std::atomic<std::uint32_t> state_{kEmpty};
+  alignas(64) Atomic<std::uint32_t> state_{kEmpty};
 };
+
+using Parker = BasicParker<std::atomic, SystemFutex>;
 
 /// Tells the processor that this is a waiting loop.
 inline void pause_cpu() noexcept {

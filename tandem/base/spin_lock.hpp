@@ -15,19 +15,25 @@ class SpinLock {
  public:
   void lock() noexcept {
     for (int spins = 0; locked_.exchange(true, std::memory_order_acquire);) {  // pairs with the release of unlock
-      while (locked_.load(std::memory_order_relaxed)) {
-        if (++spins < kSpinsBeforeYield) pause_cpu();
-        else sched_yield();
-      }
+      while (locked_.load(std::memory_order_relaxed)) spin(spins);
     }
   }
   bool try_lock() noexcept {
     return !locked_.load(std::memory_order_relaxed) && !locked_.exchange(true, std::memory_order_acquire);
   }
+  /// Waits until whoever holds it now has let go, and acquires what was done under it until then. Does not keep others out.
+  void wait_for_holder() const noexcept {
+    for (int spins = 0; locked_.load(std::memory_order_acquire);) spin(spins);  // pairs with the release of unlock
+  }
   void unlock() noexcept { locked_.store(false, std::memory_order_release); }
 
  private:
   static constexpr int kSpinsBeforeYield = 64;
+  static void spin(int& spins) noexcept {
+    if (++spins < kSpinsBeforeYield) pause_cpu();
+    else sched_yield();
+  }
+
   std::atomic<bool> locked_{false};
 };
 

@@ -20,7 +20,9 @@ Waker& ThreadDriver::add(Steppable& steppable, const Placement& placement) {
   seat.thread = std::thread([this, &seat, placement] {
     if (!placement.name.empty()) pthread_setname_np(pthread_self(), placement.name.substr(0, 15).c_str());
     if (bind_ && placement.core >= 0) bind_(placement.core);
-    seat.parker.park();  // the first wake-up says that the owner has finished building
+    while (!seat.parker.park()) {
+      // The first wake-up says that the owner has finished building; a sleep that ended early does not.
+    }
     while (!stopping_.load(std::memory_order_acquire)) {
       const std::int64_t now = now_ns_();
       const std::int64_t next = seat.steppable->step(now);

@@ -25,7 +25,8 @@ void invoke_combine(KernelCall& call) {
   const Replica replica = call.memory(0);
   Memory::combine_partials(*call.task.accesses()[0].handle(), replica.pointer, replica.ld);
 }
-constexpr TaskOps kCombine{&invoke_combine, nullptr, nullptr, nullptr, 0, 1};
+void skip_combine(Task& task) noexcept { Memory::discard_partials(*task.accesses()[0].handle()); }
+constexpr TaskOps kCombine{.invoke = &invoke_combine, .skip = &skip_combine};
 
 }  // namespace
 
@@ -67,21 +68,38 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
     chart_ = std::make_unique<FlowChart>();
     flow_.set_observer(chart_.get());
   }
-  owner_ = submitter_ = &thread_token_;
+  owner_ = &thread_token_;
+  submitter_.store(owner_, std::memory_order_relaxed);
   for (unsigned i = world_.caller_works ? 1 : 0; i < workers_.size(); ++i) queues_->start(i);
 }
 
 RuntimeCore::~RuntimeCore() {
-  try {
-    wait_all();
-  } catch (const std::exception& error) {
-    log().error("at the end of the runtime: {}", error.what());
-  } catch (...) {
-    log().error("at the end of the runtime: a kernel threw something that is no std::exception");
+  const auto quietly = [&](auto action) {
+    try {
+      action();
+      return true;
+    } catch (const StuckError& error) {
+      log().error("at the end of the runtime: {}", error.what());
+      return false;
+    } catch (const UsageError& error) {
+      log().error("at the end of the runtime: {}", error.what());
+      return false;
+    } catch (const std::exception& error) {
+      log().error("at the end of the runtime: {}", error.what());
+    } catch (...) {
+      log().error("at the end of the runtime: a kernel threw something that is no std::exception");
+    }
+    return true;
+  };
+  if (quietly([&] { wait_all(); })) {
+    quietly([&] {
+      while (!handles_.empty()) unregister(**handles_.begin());
+    });
   }
-  free_orphans(true);
-  while (!handles_.empty()) unregister(**handles_.begin());
   world_.driver->stop();
+  // When the end of tasks could not be waited for, data is let go as it is: nothing runs any more.
+  free_orphans(true);
+  while (!handles_.empty()) let_go(*handles_.begin());
   if (options_.statistics) log_statistics();
   if (chart_ != nullptr) {
     const auto written = chart_->write(options_.graphviz);
@@ -105,23 +123,28 @@ Handle* RuntimeCore::add_data(std::string name, const Shape& shape, void* memory
   handle->type = &type;
   handle->runtime = this;
   handle->registered_at = where;
-  handle->serial = ++data_count_;
-  if (memory_.node_count() > 1) handle->elsewhere = std::make_unique<Replica[]>(memory_.node_count() - 1);
+  if (memory_.node_count() > 1) handle->elsewhere = std::make_unique<Handle::Place[]>(memory_.node_count() - 1);
   if (memory != nullptr) {
-    handle->home = Replica{memory, ld, false, false, nullptr};
+    handle->home = Replica{memory, ld, false};
     handle->user_memory = true;
     handle->valid.store(1, std::memory_order_relaxed);
     handle->flow.has_value = true;
   }
-  handle->references.store(1, std::memory_order_relaxed);
-  if (orphans_.size() > 64) free_orphans(false);
+  if (orphans_.size() > 64 && recorder_ == nullptr) free_orphans(false);
   handles_.insert(handle.get());
+  if (recorder_ != nullptr && memory == nullptr) unwritten_.insert(handle.get());
   return handle.release();
 }
 
 void RuntimeCore::unregister(Handle& handle) {
   check_thread("unregister data");
-  if (handle.runtime != this) throw UsageError(fmt::format("{} was unregistered before", handle.described()));
+  if (handle.runtime != this) refuse_data("unregister", handle, SourceLine{});
+  // It concerns what was submitted before, whatever is recorded now.
+  struct Unrecorded {
+    RuntimeCore& core;
+    Recorder* recorder;
+    ~Unrecorded() { core.recorder_ = recorder; }
+  } unrecorded{*this, std::exchange(recorder_, nullptr)};
   // The value must be at home when the user's memory is all that remains of it; a poisoned or unwritten one has none.
   const bool wanted = handle.user_memory && handle.flow.has_value;
   ApplicationAccess access;
@@ -135,28 +158,29 @@ void RuntimeCore::unregister(Handle& handle) {
 void RuntimeCore::let_go(Handle* handle) noexcept {
   memory_.free_replicas(*handle);
   handles_.erase(handle);
+  unwritten_.erase(handle);
   std::erase(open_reductions_, handle);
-  handle->runtime = nullptr;
-  handle->flow = FlowState{};
-  if (handle->references.load(std::memory_order_acquire) == 0) delete handle;
+  handle->flow.forget();
+  {
+    std::lock_guard guard(foreign_mutex_);
+    handle->runtime = nullptr;
+  }
+  handle->drop_reference();
 }
 
-void RuntimeCore::drop_reference(Handle* handle) noexcept {
-  // Kept alive by one more reference until it is decided who deletes it.
-  if (handle->references.load(std::memory_order_acquire) > 1 && handle->references.fetch_sub(1, std::memory_order_acq_rel) > 1)
-    return;
+void RuntimeCore::drop_owner(Handle* handle) noexcept {
+  std::uint32_t owners = handle->owners.load(std::memory_order_acquire);
+  while (owners > 1)
+    if (handle->owners.compare_exchange_weak(owners, owners - 1, std::memory_order_acq_rel, std::memory_order_acquire)) return;
+  // The last one: nobody can make further ones from it any more, but a recorded graph that takes it over.
   RuntimeCore* runtime = handle->runtime;
-  if (runtime == nullptr) {
-    delete handle;
-    return;
-  }
-  if (runtime->submitter_ != &thread_token_) {
+  if (runtime == nullptr) return handle->drop_reference();
+  if (!runtime->may_submit()) {
     std::lock_guard guard(runtime->foreign_mutex_);
-    handle->references.store(0, std::memory_order_release);
+    if (handle->runtime == nullptr) return handle->drop_reference();
     runtime->foreign_orphans_.push_back(handle);
     return;
   }
-  handle->references.store(0, std::memory_order_release);
   if (!handle->user_memory) {
     runtime->orphans_.push_back(handle);
     return;
@@ -166,6 +190,7 @@ void RuntimeCore::drop_reference(Handle* handle) noexcept {
   } catch (const std::exception& error) {
     runtime->log().error("while {} was let go: {}", handle->described(), error.what());
   }
+  handle->drop_reference();
 }
 
 void RuntimeCore::free_orphans(bool all) {
@@ -176,25 +201,37 @@ void RuntimeCore::free_orphans(bool all) {
   }
   // `unregister` may come back here through a wait: work on a list of our own.
   std::vector<Handle*> orphans = std::exchange(orphans_, {});
+  const bool at_rest = executor_.finished() == submitted_;
   std::erase_if(orphans, [&](Handle* handle) {
-    if (handle->user_memory) {
+    if (handle->runtime != this) {
+      handle->drop_reference();
+      return true;
+    }
+    if (handle->user_memory && !all) {
       unregister(*handle);
+      handle->drop_reference();
       return true;
     }
     const FlowState& flow = handle->flow;
-    const bool idle = flow.kind != GroupKind::reducers && has_ended(flow.writer) &&
+    const bool idle = flow.kind != GroupKind::reducers && (!flow.as_scratch || at_rest) && has_ended(flow.writer) &&
                       std::all_of(flow.members.begin(), flow.members.end(), [](const TaskRef& member) { return has_ended(member); });
     if (!idle && !all) return false;
     let_go(handle);
+    handle->drop_reference();
     return true;
   });
   orphans_.insert(orphans_.end(), orphans.begin(), orphans.end());
 }
 
+void RuntimeCore::refuse_data(const char* action, const Handle& handle, const SourceLine& where) {
+  throw UsageError(fmt::format("cannot {} {}{}: {}", action, handle.described(), where ? fmt::format(" (at {})", describe(where)) : "",
+                               handle.runtime == nullptr ? "it was unregistered before" : "it belongs to another runtime"));
+}
+
 // --- checks of what the user submits
 
 void RuntimeCore::refuse_thread(const char* action) {
-  if (submitter_ == nullptr && owner_ == &thread_token_)
+  if (owner_ == &thread_token_)
     throw UsageError(fmt::format("cannot {} from inside a kernel: a flow is submitted by the thread that made the runtime, outside "
                                  "kernels; submit the following tasks after this one instead",
                                  action));
@@ -204,6 +241,12 @@ void RuntimeCore::refuse_thread(const char* action) {
 
 void RuntimeCore::check_slowly(Task& task, unsigned access) {
   const AccessSlot& slot = task.accesses()[access];
+  if (slot.handle() == nullptr) {
+    const std::string who = describe(task);
+    abandon(task);
+    throw UsageError(fmt::format("{} names an empty Data object as its access {} ({}); give it data that was registered", who, access + 1,
+                                 name_of(slot.mode())));
+  }
   Handle& handle = *slot.handle();
   std::string mistake;
   if (handle.runtime == nullptr)
@@ -213,7 +256,7 @@ void RuntimeCore::check_slowly(Task& task, unsigned access) {
   else if (sees_value(slot.mode()) && !handle.flow.has_value)
     mistake = fmt::format("sees {} with mode {}, but nobody has written it before; write it first, or use mode write", handle.described(),
                           name_of(slot.mode()));
-  else if (slot.mode() == AccessMode::reduce && !handle.reduction.combine)
+  else if (slot.mode() == AccessMode::reduce && handle.reduction == nullptr)
     mistake = fmt::format("reduces into {}, which has no reduction; give it one with .reduction(init, combine)", handle.described());
   else if (slot.mode() == AccessMode::reduce && !handle.flow.has_value)
     mistake = fmt::format("reduces into {}, but it has no value to add to; write it first", handle.described());
@@ -277,6 +320,15 @@ void RuntimeCore::start_recording(Recorder* recorder) {
   if (recorder_ != nullptr) throw UsageError("cannot record a graph while another is recorded");
   close_reductions();
   recorder_ = recorder;
+  for (Handle* handle : handles_)
+    if (!handle->flow.has_value) unwritten_.insert(handle);
+}
+
+void RuntimeCore::stop_recording() noexcept {
+  // What was recorded has not written anything yet.
+  recorder_ = nullptr;
+  for (Handle* handle : unwritten_) handle->flow.has_value = false;
+  unwritten_.clear();
 }
 
 Task& RuntimeCore::take_recorded(const TaskOps& ops, unsigned access_count) { return recorder_->take(ops, access_count); }
@@ -287,7 +339,14 @@ TaskRef RuntimeCore::submit_after(Task& task, const TaskRef* predecessors, std::
   check(task);
   if (recorder_ != nullptr) return recorder_->enter(task, predecessors, count);
   enter(task);
-  for (std::size_t i = 0; i < count; ++i) flow_.depend(task, nullptr, predecessors[i], nullptr, true);
+  for (std::size_t i = 0; i < count; ++i) {
+    flow_.depend(task, nullptr, predecessors[i], nullptr, true);
+    // One that has ended tells nobody any more that it failed. Looked up after the edge was tried, so none is missed.
+    FlowFailure* cause = executor_.failures().any() ? executor_.failures().cause_of(predecessors[i].id) : nullptr;
+    if (cause == nullptr) continue;
+    executor_.failures().note_cause(task.id, *cause);
+    task.poisoned.store(true, std::memory_order_relaxed);
+  }
   flow_.enter_accesses(task);
   const TaskRef ref{&task, task.id};
   leave(task);
@@ -333,13 +392,14 @@ Task& RuntimeCore::begin_event(std::string name, unsigned access_count) {
   return task;
 }
 
-RuntimeCore::EventTasks RuntimeCore::submit_event(Task& task, bool with_release) {
+void RuntimeCore::submit_event(Task& task, bool with_release, EventTasks& event) {
   check(task);
   enter(task);
   flow_.enter_accesses(task);
-  EventTasks event{{&task, task.id}, {}};
+  event = {{&task, task.id}, {}};
   if (with_release) {
-    // The released half stands among the readers of the new version: the next writer waits for it, readers do not.
+    // The released half stands among the readers of the new version: the next writer waits for it, readers do not. The event itself
+    // stands there too, since its two completions may come in any order.
     Task& released = take(kNoValues, 0);
     released.kind = TaskKind::event;
     pool_.extra_of(released).name = task.extra->name + " (released)";
@@ -348,10 +408,14 @@ RuntimeCore::EventTasks RuntimeCore::submit_event(Task& task, bool with_release)
     ++submitted_;
     event.released = {&released, released.id};
     for (unsigned i = 0; i < task.access_count; ++i)
-      if (makes_value(task.accesses()[i].mode())) task.accesses()[i].handle()->flow.members.push_back(event.released);
+      if (makes_value(task.accesses()[i].mode()) && !task.accesses()[i].alias()) {
+        FlowState& flow = task.accesses()[i].handle()->flow;
+        flow.kind = GroupKind::readers;
+        flow.members.push_back(event.readable);
+        flow.members.push_back(event.released);
+      }
   }
   leave(task);
-  return event;
 }
 
 void RuntimeCore::complete(const TaskRef& event, std::exception_ptr failure) {
@@ -364,15 +428,15 @@ void RuntimeCore::complete(const TaskRef& event, std::exception_ptr failure) {
       what = error.what();
     } catch (...) {
     }
-    Executor::poison_outputs(task, executor_.failures().add(task.id, failure, describe(task) + ": " + what));
-  } else if (FlowFailure* cancelled = task.access_count != 0 ? executor_.cancelled_by(task) : nullptr) {
-    Executor::poison_outputs(task, cancelled);
+    executor_.poison(task, *executor_.failures().add(task.id, failure, describe(task) + ": " + what));
+  } else if (FlowFailure* cause = executor_.why_cancelled(task)) {
+    executor_.cancel(task, *cause);
   } else {
     for (unsigned i = 0; i < task.access_count; ++i) {
       Handle& handle = *task.accesses()[i].handle();
       if (!makes_value(task.accesses()[i].mode())) continue;
       Memory::note_written(handle, 0);
-      handle.poison.store(nullptr, std::memory_order_release);
+      handle.poison.clear();
     }
   }
   executor_.complete(task);
@@ -391,7 +455,7 @@ void RuntimeCore::forget_tasks(const void* first, const void* last) noexcept {
   };
   for (Handle* handle : handles_) {
     if (inside(handle->flow.writer)) handle->flow.writer = {};
-    std::erase_if(handle->flow.members, inside);
+    handle->flow.members.erase_if(inside);
   }
 }
 

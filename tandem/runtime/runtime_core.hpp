@@ -78,13 +78,13 @@ class RuntimeCore final : private FlowHost {
                    const SourceLine& where);
   /// Waits for the tasks that use it, brings the value home, and forgets the data. Never throws for failed kernels.
   void unregister(Handle& handle);
-  /// A `Data` object has gone: the last one lets the data go. Any thread.
-  static void drop_reference(Handle* handle) noexcept;
+  /// An owner has gone: the last one lets the data go. Any thread, while the runtime lives or once it is gone.
+  static void drop_owner(Handle* handle) noexcept;
 
   // --- tasks
   /// A task to be filled: accesses set, values constructed; then `submit` or `abandon`.
   Task& begin(const std::shared_ptr<CodeletCore>& codelet, const TaskOps& ops, unsigned access_count) {
-    if (__builtin_expect(submitter_ != &thread_token_, 0)) refuse_thread("submit");
+    if (__builtin_expect(!may_submit(), 0)) refuse_thread("submit");
     adopt(codelet);
     Task& task = recorder_ == nullptr ? take(ops, access_count) : take_recorded(ops, access_count);
     task.codelet = codelet.get();
@@ -114,8 +114,11 @@ class RuntimeCore final : private FlowHost {
     TaskRef readable;
     TaskRef released;
   };
-  EventTasks submit_event(Task& task, bool with_release);
+  /// `event` is filled before the event can start, since it may start before this returns.
+  void submit_event(Task& task, bool with_release, EventTasks& event);
   void complete(const TaskRef& event, std::exception_ptr failure = nullptr);  ///< any thread
+  /// For `on_ready` of an event: its data do not exist, so there is nothing to start; it is to be completed at once.
+  bool is_cancelled(Task& event) { return executor_.why_cancelled(event) != nullptr; }
 
   // --- waiting
   void wait_all();
@@ -126,7 +129,7 @@ class RuntimeCore final : private FlowHost {
 
   // --- recorded graphs
   void start_recording(Recorder* recorder);
-  void stop_recording() noexcept { recorder_ = nullptr; }
+  void stop_recording() noexcept;
 
   // --- what is known
   Executor& executor() noexcept { return executor_; }
@@ -170,23 +173,24 @@ class RuntimeCore final : private FlowHost {
   }
   void note_open_reduction(Handle& handle) { open_reductions_.push_back(&handle); }
   void check_thread(const char* action) {
-    if (__builtin_expect(submitter_ != &thread_token_, 0)) refuse_thread(action);
+    if (__builtin_expect(!may_submit(), 0)) refuse_thread(action);
   }
   base::RunEnd run_until(bool (*done)(void*), void* context);
   void check(Task& task) {
     for (unsigned i = 0; i < task.access_count; ++i) {
       const AccessSlot& slot = task.accesses()[i];
+      if (__builtin_expect(slot.handle() == nullptr, 0)) check_slowly(task, i);
       const Handle& handle = *slot.handle();
-      if (__builtin_expect(handle.runtime != this || (sees_value(slot.mode()) && !handle.flow.has_value) ||
+      if (__builtin_expect(handle.runtime.load(std::memory_order_relaxed) != this || (sees_value(slot.mode()) && !handle.flow.has_value) ||
                                slot.mode() == AccessMode::reduce,
                            0))
         check_slowly(task, i);
       for (unsigned j = 0; j < i; ++j)
         if (__builtin_expect(task.accesses()[j].handle() == &handle, 0)) merge_accesses(task, j, i);
     }
+    if (__builtin_expect(task.restricted, 0)) check_runnable(task);
     for (unsigned i = 0; i < task.access_count; ++i)
       if (task.accesses()[i].mode() != AccessMode::read) note_mode(task, task.accesses()[i]);
-    if (__builtin_expect(task.restricted, 0)) check_runnable(task);
   }
 
  private:
@@ -235,11 +239,14 @@ class RuntimeCore final : private FlowHost {
     if (makes_value(slot.mode())) slot.handle()->flow.has_value = true;
     if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce || slot.mode() == AccessMode::scratch)
       task.special = true;
+    if (slot.mode() == AccessMode::scratch) slot.handle()->flow.as_scratch = true;
   }
   void check_slowly(Task& task, unsigned access);
   void merge_accesses(Task& task, unsigned first, unsigned second);
   void check_runnable(const Task& task);
   [[noreturn]] void refuse_thread(const char* action);
+  [[noreturn]] void refuse_data(const char* action, const Handle& handle, const SourceLine& where);
+  bool may_submit() const noexcept { return submitter_.load(std::memory_order_relaxed) == &thread_token_; }
   void adopt_slowly(const std::shared_ptr<CodeletCore>& codelet, std::size_t slot);
   void throttle();
   void wait_granted(ApplicationAccess& access);
@@ -264,20 +271,21 @@ class RuntimeCore final : private FlowHost {
   std::unique_ptr<FlowChart> chart_;
 
   Origin submitter_origin_;
-  const char* submitter_ = nullptr;  ///< token of the submitting thread; null while it runs kernels
+  /// Token of the submitting thread; null while it runs kernels. Relaxed: others only learn that it is not theirs.
+  std::atomic<const char*> submitter_{nullptr};
   const char* owner_ = nullptr;
   TaskId last_id_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t finished_seen_ = 0;
   std::uint64_t held_ = 0;  ///< accesses that the application has acquired: the window does not count them
-  std::uint64_t data_count_ = 0;
   std::array<const CodeletCore*, 64> adopted_{};
   std::vector<std::shared_ptr<CodeletCore>> codelets_;
   std::unordered_set<Handle*> handles_;
   std::vector<Handle*> open_reductions_;
-  std::vector<Handle*> orphans_;
+  std::vector<Handle*> orphans_;     ///< without owners, to be let go when idle
+  std::unordered_set<Handle*> unwritten_;  ///< that had no value when the present recording began
   std::mutex foreign_mutex_;
-  std::vector<Handle*> foreign_orphans_;  ///< let go by other threads; under the mutex
+  std::vector<Handle*> foreign_orphans_;  ///< whose last owner went on another thread; under the mutex
   std::shared_ptr<CodeletCore> combine_;
   std::vector<std::unique_ptr<std::byte[], TaskPool::FreeAligned>> kept_;
 

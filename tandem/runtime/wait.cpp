@@ -29,10 +29,10 @@ base::RunEnd RuntimeCore::run_until(bool (*done)(void*), void* context) {
   // Kernels run on this thread from here on: what they submit is refused.
   struct Working {
     RuntimeCore& core;
-    explicit Working(RuntimeCore& c) : core(c) { core.submitter_ = nullptr; }
+    explicit Working(RuntimeCore& c) : core(c) { core.submitter_.store(nullptr, std::memory_order_relaxed); }
     ~Working() {
       if (core.world_.caller_works) core.workers_[0]->leave(core.world_.driver->now_ns());
-      core.submitter_ = core.owner_;
+      core.submitter_.store(core.owner_, std::memory_order_relaxed);
     }
   } working(*this);
 
@@ -107,7 +107,8 @@ void RuntimeCore::close_reductions() {
 
 void RuntimeCore::report_failures() {
   if (!executor_.failures().any()) return;
-  const FailureLog::Report report = executor_.failures().take_report();
+  const FailureLog::Report report = executor_.failures().take_report(last_id_);
+  if (report.failure == nullptr) return;
   log().error("{}; {} tasks failed in all, {} that depend on them were cancelled", report.failure->description, report.failed,
               report.cancelled);
   std::rethrow_exception(report.failure->exception);
@@ -118,7 +119,6 @@ ApplicationAccess& RuntimeCore::begin_access(ApplicationAccess& access, Handle* 
   Task& task = take(kNoValues, handle != nullptr ? 1 : 0);
   task.kind = TaskKind::application;
   task.where = where;
-  ++held_;
   TaskExtra& extra = pool_.extra_of(task);
   extra.context = &access;
   extra.on_ready = [](Task& ready, void* context) {
@@ -137,6 +137,7 @@ ApplicationAccess& RuntimeCore::begin_access(ApplicationAccess& access, Handle* 
   }
   if (after != nullptr) submit_after(task, after, 1);
   else submit(task);
+  ++held_;
   return access;
 }
 
@@ -144,13 +145,15 @@ void RuntimeCore::wait_granted(ApplicationAccess& access) { run_until(&access_gr
 
 std::unique_ptr<ApplicationAccess> RuntimeCore::acquire(Handle& handle, AccessMode mode, const SourceLine& where) {
   check_thread("acquire data");
+  if (handle.runtime != this) refuse_data("acquire", handle, where);
   if (recorder_ != nullptr) throw UsageError(fmt::format("cannot acquire {} while a graph is recorded", handle.described()));
   auto access = std::make_unique<ApplicationAccess>();
   begin_access(*access, &handle, mode, where, nullptr);
   wait_granted(*access);
-  FlowFailure* failure = sees_value(mode) ? handle.poison.load(std::memory_order_acquire) : nullptr;
+  FlowFailure* failure = sees_value(mode) ? handle.poison.settle() : nullptr;
   if (failure != nullptr) {
     release(*access);
+    executor_.failures().tell(*failure, last_id_);
     std::rethrow_exception(failure->exception);
   }
   return access;
@@ -160,9 +163,9 @@ void RuntimeCore::release(ApplicationAccess& access) noexcept {
   Task& task = *access.task;
   if (access.handle != nullptr && makes_value(task.accesses()[0].mode())) {
     const bool sees = sees_value(task.accesses()[0].mode());
-    if (!sees || access.handle->poison.load(std::memory_order_relaxed) == nullptr) {
+    if (!sees || !access.handle->poison.any()) {
       Memory::note_written(*access.handle, 0);
-      access.handle->poison.store(nullptr, std::memory_order_release);
+      access.handle->poison.clear();
     }
   }
   access.task = nullptr;
@@ -171,10 +174,12 @@ void RuntimeCore::release(ApplicationAccess& access) noexcept {
 }
 
 void RuntimeCore::wait(Handle& handle) {
-  if (handle.runtime != this) throw UsageError(fmt::format("cannot wait for {}: it was unregistered", handle.described()));
-  const AccessMode mode = handle.flow.has_value ? AccessMode::read_write : AccessMode::write;
-  auto access = acquire(handle, mode, SourceLine{});
+  if (handle.runtime != this) refuse_data("wait for", handle, SourceLine{});
+  const bool has_value = handle.flow.has_value;
+  auto access = acquire(handle, has_value ? AccessMode::read_write : AccessMode::write, SourceLine{});
   // Nothing was written: only the tasks before were waited for.
+  access->handle = nullptr;
+  handle.flow.has_value = has_value;
   release(*access);
 }
 
@@ -184,10 +189,11 @@ void RuntimeCore::wait(const TaskRef& task) {
   ApplicationAccess access;
   begin_access(access, nullptr, AccessMode::read, SourceLine{}, &task);
   wait_granted(access);
-  const bool failed = access.task->poisoned.load(std::memory_order_relaxed);
+  FlowFailure* failure = executor_.why_cancelled(*access.task);
   release(access);
-  if (!failed) return;
-  if (FlowFailure* failure = executor_.failures().earliest()) std::rethrow_exception(failure->exception);
+  if (failure == nullptr) return;
+  executor_.failures().tell(*failure, last_id_);
+  std::rethrow_exception(failure->exception);
 }
 
 void RuntimeCore::wait_quietly(const TaskRef& task) noexcept {

@@ -1,4 +1,4 @@
-// tandem/linalg/flows/norms.cpp: sums of each column, tile by tile in the order of the flow, then their maximum.
+// tandem/linalg/flows/norms.cpp: tile by tile; sums of columns are added in the order of the flow.
 #include "tandem/linalg/flows/norms.hpp"
 
 #include <cmath>
@@ -83,7 +83,22 @@ Real<T> norm_one_hermitian(Runtime& rt, Uplo uplo, const TiledData<T>& a) {
   return sums.largest(rt);
 }
 
+template <Scalar T>
+Real<T> norm_max(Runtime& rt, const TiledData<T>& a) {
+  using R = Real<T>;
+  static const Codelet largest("lange", [](MatrixView<const T> tile, R* result) { *result = kernels::lange(Norm::max, tile); });
+  std::vector<R> results(a.row_tiles() * a.col_tiles(), R(0));
+  for (std::size_t j = 0; j < a.col_tiles(); ++j)
+    for (std::size_t i = 0; i < a.row_tiles(); ++i)
+      if (a.stores(i, j)) rt.submit(largest, read(a(i, j)), &results[i + j * a.row_tiles()]);
+  rt.wait();
+  R maximum = 0;
+  for (const R result : results) maximum = maximum > result || std::isnan(maximum) ? maximum : result;
+  return maximum;
+}
+
 #define INSTANTIATE(T)                                                      \
+  template Real<T> norm_max<T>(Runtime&, const TiledData<T>&);              \
   template Real<T> norm_one<T>(Runtime&, const TiledData<T>&);              \
   template Real<T> norm_one_hermitian<T>(Runtime&, Uplo, const TiledData<T>&);
 TANDEM_LINALG_FOR_EACH_SCALAR(INSTANTIATE)

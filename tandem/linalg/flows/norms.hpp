@@ -1,4 +1,4 @@
-// tandem/linalg/flows/norms.hpp: the one-norm of tiled matrices, on which residuals stand.
+// tandem/linalg/flows/norms.hpp: norms of tiled matrices, on which residuals stand.
 #pragma once
 
 #include "tandem/linalg/tiled_data.hpp"
@@ -12,5 +12,9 @@ Real<T> norm_one(Runtime& rt, const TiledData<T>& a);
 /// ||A||_1 of a Hermitian (in real types symmetric) matrix of which the `uplo` triangle is read. Submits and waits.
 template <Scalar T>
 Real<T> norm_one_hermitian(Runtime& rt, Uplo uplo, const TiledData<T>& a);
+
+/// The largest modulus of an element of the stored tiles. Submits and waits.
+template <Scalar T>
+Real<T> norm_max(Runtime& rt, const TiledData<T>& a);
 
 }  // namespace tandem::linalg

@@ -12,12 +12,13 @@
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/base/turnstile.hpp"
 #include "tandem/runtime/data/access.hpp"
+#include "tandem/runtime/data/member_list.hpp"
+#include "tandem/runtime/data/poison.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
 
 class RuntimeCore;
-struct FlowFailure;
 
 /// Index of a memory node: 0 is main memory, where the application's pointers live.
 using NodeIndex = unsigned;
@@ -37,9 +38,13 @@ struct Shape {
 struct Replica {
   void* pointer = nullptr;
   std::size_t ld = 0;
-  bool owned = false;      ///< allocated by Tandem
-  bool fetching = false;   ///< a transfer towards it is under way
-  Link* waiting = nullptr; ///< tasks that wait for that transfer
+  bool owned = false;  ///< allocated by Tandem
+};
+
+/// A transfer towards a replica.
+struct Transfer {
+  bool under_way = false;
+  Link* waiting = nullptr;  ///< tasks that wait for it
 };
 
 /// How partial results of `reduce` accesses start, and how one is added to another.
@@ -57,17 +62,29 @@ enum class GroupKind : std::uint8_t { readers, commuters, reducers };
 /// References carry the task's id, so that a recycled task counts as ended.
 struct FlowState {
   TaskRef writer;
-  std::vector<TaskRef> members;
+  [[no_unique_address]] MemberList members;  // lends the bytes at its end to what follows
   GroupKind kind = GroupKind::readers;
   bool has_value = false;  ///< somebody has written it by this point of the flow
-  std::uint32_t recorder_slot = 0;  ///< index in the recorder that saw it last
-  std::uint64_t recorder_serial = 0;
+  bool as_scratch = false;  ///< tasks that the lists above do not name have used its shape
+
+  void forget() noexcept {
+    writer = {};
+    members.clear();
+    kind = GroupKind::readers;
+    has_value = false;
+    as_scratch = false;
+  }
 };
 
 /// A piece of data.
 ///
-/// Two halves on separate cache lines: the flow's, which the submitting thread changes at each submission, and the replicas', which
-/// workers read at each task. Lives until its last reference is gone (`Data` objects of the user count; so does each registration).
+/// Three parts on separate cache lines: the flow's, which the submitting thread changes at each submission; the replicas', which
+/// workers read at each task; and what is rarely looked at.
+///
+/// Life. `owners` counts `Data` objects (and recorded graphs, for memory of Tandem's); when the last one goes, the data is let go by
+/// its runtime. `references` keeps this object itself: one for all owners together, one for the registration, one for each recorded
+/// graph that uses it. Any thread may give back either; `runtime` turns null under the runtime's mutex, so that the last owner and
+/// the runtime agree on who lets go.
 ///
 /// Coherence (modified, shared, invalid): bit n of `valid` says that node n holds the present value. One bit alone: that node may be
 /// modified; several: shared; none: nobody has written yet. The graph's order makes a writer exclusive, so it stores its own bit
@@ -75,39 +92,51 @@ struct FlowState {
 /// submitting thread ever takes while tasks use the data.
 class alignas(64) Handle {
  public:
-  // --- the flow's half
+  // --- the flow's line
   FlowState flow;
-  RuntimeCore* runtime = nullptr;  ///< null once unregistered
-  std::string name;
-  SourceLine registered_at;
-  const std::type_info* type = nullptr;
-  std::uint64_t serial = 0;       ///< order of registration
-  Reduction reduction;
-  bool user_memory = false;
-  std::atomic<std::uint32_t> references{0};
+  std::atomic<RuntimeCore*> runtime{nullptr};  ///< null once unregistered
 
-  // --- the replicas' half
-  alignas(64) std::atomic<std::uint32_t> valid{0};
-  std::atomic<FlowFailure*> poison{nullptr};  ///< why the present version does not exist
+  // --- the replicas' line
+  alignas(64) Poison poison;  ///< why the present version does not exist
+  Replica home;               ///< on node 0
   Shape shape;
-  Replica home;                         ///< on node 0
-  std::unique_ptr<Replica[]> elsewhere;  ///< on the nodes from 1 on; null where there is main memory only
-  base::SpinLock lock;
-  base::Turnstile<Task> turnstile;  ///< for commuting tasks
+  std::atomic<std::uint32_t> valid{0};
 
+  // --- the rest
+  alignas(64) base::SpinLock lock;
+  bool user_memory = false;
+  Transfer to_home;
+  struct Place {
+    Replica replica;
+    Transfer transfer;
+  };
+  std::unique_ptr<Place[]> elsewhere;    ///< the nodes from 1 on; null where there is main memory only
+  base::Turnstile<Task> turnstile;       ///< for commuting tasks
   struct Partial {
     void* pointer = nullptr;
     bool in_use = false;
     bool filled = false;
   };
   std::vector<Partial> partials;  ///< private copies of `reduce` accesses, in main memory; under `lock`
+  std::atomic<std::uint32_t> owners{1};
+  std::atomic<std::uint32_t> references{2};
+  std::string name;
+  SourceLine registered_at;
+  const std::type_info* type = nullptr;
+  std::unique_ptr<Reduction> reduction;  ///< how `reduce` accesses add up; null: they are errors
 
   bool valid_on(NodeIndex node) const noexcept { return (valid.load(std::memory_order_acquire) >> node & 1U) != 0; }
 
-  Replica& replica(NodeIndex node) noexcept { return node == 0 ? home : elsewhere[node - 1]; }
+  Replica& replica(NodeIndex node) noexcept { return node == 0 ? home : elsewhere[node - 1].replica; }
+  Transfer& transfer_to(NodeIndex node) noexcept { return node == 0 ? to_home : elsewhere[node - 1].transfer; }
+
+  void drop_reference() noexcept {
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
 
   /// What to call it in a message.
   std::string described() const;
 };
+static_assert(offsetof(Handle, poison) == 64 && offsetof(Handle, lock) == 128, "the flow and the replicas have one cache line each");
 
 }  // namespace tandem::runtime

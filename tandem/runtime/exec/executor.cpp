@@ -21,10 +21,9 @@ void Executor::make_ready(Task& task, Origin& origin) {
     case TaskKind::application: {
       bool staged = true;
       try {
-        staged = task.poisoned.load(std::memory_order_relaxed) || cancelled_by(task) != nullptr ||
-                 memory_->acquire(task, 0) == Memory::Staging::ready;
+        staged = why_cancelled(task) != nullptr || memory_->acquire(task, 0) == Memory::Staging::ready;
       } catch (...) {
-        poison_outputs(task, failures_.add(task.id, std::current_exception(), "no memory for the data of an event"));
+        poison(task, *failures_.add(task.id, std::current_exception(), "no memory for the data of an event"));
       }
       if (staged && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
       return;
@@ -75,24 +74,29 @@ void Executor::end_one(Task& task, Origin& origin) {
   if (__builtin_expect(task.special, 0)) leave_turnstiles(task, origin);
   const bool failed = task.poisoned.load(std::memory_order_relaxed);
   const bool recorded = task.recorded;
-  // Sealed before any successor is released: once the last one is, a recorded task may already be in its next replay.
-  Link* link = !recorded || task.recording->boundary ? task.successors.seal() : nullptr;
+  FlowFailure* cause = __builtin_expect(failed, 0) ? failures_.cause_of(flow_position(task)) : nullptr;
+  Link* link = nullptr;
   if (recorded) {
-    const RecordedPart& part = *task.recording;
+    // Copied, since once the end of a replay is sealed, or the last successor of another task is released, the recording may be
+    // replayed again or be gone.
+    const RecordedPart part = *task.recording;
+    if (__builtin_expect(failed, 0) && part.replay->end != &task) poison_successor(*part.replay->end, cause);
     // The counts of a recorded graph are put back here, while the line is in the cache.
     task.waits.store(part.predecessor_count, std::memory_order_relaxed);
     task.progress = 0;
     if (__builtin_expect(failed, 0)) task.poisoned.store(false, std::memory_order_relaxed);
+    if (part.boundary) link = task.successors.seal();
     for (std::uint32_t i = 0; i < part.successor_count; ++i) {
-      if (__builtin_expect(failed, 0) && i >= part.explicit_from)
-        part.successors[i]->poisoned.store(true, std::memory_order_relaxed);
+      if (__builtin_expect(failed, 0) && i >= part.explicit_from) poison_successor(*part.successors[i], cause);
       release(*part.successors[i], origin);
     }
+  } else {
+    link = task.successors.seal();
   }
   while (link != nullptr) {
     Link* next = link->next;  // the successor may run, end and be reused as soon as it is counted down
     Task& successor = *link->task();
-    if (__builtin_expect(failed, 0) && link->explicitly()) successor.poisoned.store(true, std::memory_order_relaxed);
+    if (__builtin_expect(failed, 0) && link->explicitly()) poison_successor(successor, cause);
     release(successor, origin);
     link = next;
   }
@@ -164,22 +168,38 @@ void Executor::leave_turnstiles(Task& task, Origin& origin) {
   }
 }
 
-void Executor::poison_outputs(Task& task, FlowFailure* failure) noexcept {
+void Executor::poison_successor(Task& successor, FlowFailure* cause) {
+  failures_.note_cause(flow_position(successor), *cause);
+  successor.poisoned.store(true, std::memory_order_relaxed);
+}
+
+void Executor::poison(Task& task, FlowFailure& failure) {
+  failures_.note_cause(flow_position(task), failure);
   task.poisoned.store(true, std::memory_order_relaxed);
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
-    if (makes_value(slot.mode()) || slot.mode() == AccessMode::reduce)
-      slot.handle()->poison.store(failure, std::memory_order_release);
+    if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce) slot.handle()->poison.add(&failure);
+    else if (makes_value(slot.mode())) slot.handle()->poison.set(&failure);
   }
 }
 
-FlowFailure* Executor::cancelled_by(Task& task) {
+void Executor::cancel(Task& task, FlowFailure& cause) {
+  poison(task, cause);
+  failures_.cancelled(flow_position(task), cause);
+}
+
+FlowFailure* Executor::why_cancelled(Task& task) {
+  FlowFailure* earliest = nullptr;
+  const auto consider = [&](FlowFailure* failure) {
+    if (failure != nullptr && (earliest == nullptr || failure->id < earliest->id)) earliest = failure;
+  };
+  if (task.poisoned.load(std::memory_order_relaxed)) consider(failures_.cause_of(flow_position(task)));
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
-    if (!sees_value(slot.mode()) && slot.mode() != AccessMode::reduce) continue;
-    if (FlowFailure* failure = slot.handle()->poison.load(std::memory_order_acquire)) return failure;
+    if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce) consider(slot.handle()->poison.seen_in_group());
+    else if (sees_value(slot.mode())) consider(slot.handle()->poison.settle());
   }
-  return nullptr;
+  return earliest;
 }
 
 }  // namespace tandem::runtime

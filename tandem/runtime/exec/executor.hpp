@@ -84,13 +84,16 @@ class Executor final : public StagingListener {
   bool can_run(const CodeletCore& codelet, unsigned worker) const;
   bool any_can_run(const CodeletCore& codelet) const;
 
-  /// Marks what `task` should have written as not existing, because of `failure`.
-  static void poison_outputs(Task& task, FlowFailure* failure) noexcept;
-  /// Why `task` must not run, or null.
-  FlowFailure* cancelled_by(Task& task);
+  /// Marks `task`, and what it should have written, as failed because of `failure`. By whoever would have run it, before its end.
+  void poison(Task& task, FlowFailure& failure);
+  /// Why `task`, which is ready, must not run, or null: the earliest failure among its inputs and the tasks it comes `after`.
+  FlowFailure* why_cancelled(Task& task);
+  /// `task` will not run, because of `cause`: poisons what it should have written, and counts. It is to be ended next.
+  void cancel(Task& task, FlowFailure& cause);
 
  private:
   void end_one(Task& task, Origin& origin);
+  void poison_successor(Task& successor, FlowFailure* cause);
   void release(Task& successor, Origin& origin) {
     // The last one to arrive needs no read-modify-write: nobody else will touch the count.
     if (successor.waits.load(std::memory_order_acquire) == 1 || successor.waits.fetch_sub(1, std::memory_order_acq_rel) == 1)

@@ -15,21 +15,43 @@ FlowFailure* FailureLog::add(TaskId id, std::exception_ptr exception, std::strin
   return failure.get();
 }
 
-FlowFailure* FailureLog::earliest() {
+void FailureLog::cancelled(TaskId task, FlowFailure& cause) {
   std::lock_guard guard(mutex_);
-  FlowFailure* earliest = nullptr;
-  for (std::size_t i = reported_; i < failures_.size(); ++i)
-    if (earliest == nullptr || failures_[i]->id < earliest->id) earliest = failures_[i].get();
-  return earliest;
+  ++cancelled_;
+  cause.last_cancelled = std::max(cause.last_cancelled, task);
+  any_.store(true, std::memory_order_release);
 }
 
-FailureLog::Report FailureLog::take_report() {
-  Report report;
-  report.failure = earliest();
+void FailureLog::note_cause(TaskId task, FlowFailure& cause) {
   std::lock_guard guard(mutex_);
+  FlowFailure*& known = causes_[task];
+  if (known == nullptr || cause.id < known->id) known = &cause;
+}
+
+FlowFailure* FailureLog::cause_of(TaskId task) {
+  std::lock_guard guard(mutex_);
+  const auto at = causes_.find(task);
+  return at == causes_.end() ? nullptr : at->second;
+}
+
+void FailureLog::tell(FlowFailure& failure, TaskId until) {
+  std::lock_guard guard(mutex_);
+  failure.told_until = until;
+}
+
+FailureLog::Report FailureLog::take_report(TaskId until) {
+  std::lock_guard guard(mutex_);
+  Report report;
   report.failed = failures_.size() - reported_;
-  report.cancelled = cancelled_.exchange(0, std::memory_order_relaxed);
+  report.cancelled = cancelled_;
   reported_ = failures_.size();
+  cancelled_ = 0;
+  causes_.clear();
+  for (const auto& failure : failures_) {
+    const bool untold = failure->told_until == 0 || failure->last_cancelled > failure->told_until;
+    if (untold && (report.failure == nullptr || failure->id < report.failure->id)) report.failure = failure.get();
+    failure->told_until = until;
+  }
   any_.store(false, std::memory_order_release);
   return report;
 }

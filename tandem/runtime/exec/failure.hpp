@@ -1,46 +1,52 @@
-// tandem/runtime/exec/failure.hpp: kernels that threw, and what wait() will say of them.
+// tandem/runtime/exec/failure.hpp: kernels that threw, what was cancelled because of them, and what wait() will say of it.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "tandem/runtime/task/task.hpp"
+#include "tandem/runtime/data/poison.hpp"
 
 namespace tandem::runtime {
 
-/// A kernel that threw. Handles whose version it owed point to it, so it lives as long as the runtime.
-struct FlowFailure {
-  TaskId id = 0;                 ///< position in the flow
-  std::exception_ptr exception;
-  std::string description;       ///< the task, its line, and what() of the exception
-};
-
 /// The failures of a runtime. Thread-safe; the mutex is taken on failures only.
+///
+/// A failure is told (thrown) once, by the first wait that meets it, and again only if it cancels tasks submitted after that wait.
+/// Both are decided by positions in the flow, never by dates, so every schedule tells the same.
 class FailureLog {
  public:
   FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description);
-  void count_cancelled() noexcept { cancelled_.fetch_add(1, std::memory_order_relaxed); }
+  /// The task at position `task` did not run because of `cause`.
+  void cancelled(TaskId task, FlowFailure& cause);
 
+  /// What made the task at position `task` fail or be cancelled; of several the earliest. Known until the next report, to tasks that
+  /// come after it by the user's wish and to those who wait for it.
+  void note_cause(TaskId task, FlowFailure& cause);
+  FlowFailure* cause_of(TaskId task);
+
+  /// False: nothing has failed or was cancelled since the last report.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
-  /// The earliest in the flow of those that were not yet reported, or null.
-  FlowFailure* earliest();
-  /// The earliest, and the number of tasks cancelled; all of them count as reported from now on.
+  /// A wait after position `until` throws `failure`.
+  void tell(FlowFailure& failure, TaskId until);
+  /// At position `until`, with nothing under way: the earliest failure that is to be told, or null, and all count as told.
   struct Report {
     FlowFailure* failure = nullptr;
     std::size_t failed = 0;
     std::size_t cancelled = 0;
   };
-  Report take_report();
+  Report take_report(TaskId until);
 
  private:
   std::mutex mutex_;
   std::vector<std::unique_ptr<FlowFailure>> failures_;
+  std::unordered_map<TaskId, FlowFailure*> causes_;
   std::size_t reported_ = 0;
-  std::atomic<std::size_t> cancelled_{0};
+  std::size_t cancelled_ = 0;
   std::atomic<bool> any_{false};
 };
 

@@ -19,10 +19,13 @@ NodeIndex Memory::add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Cop
 Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   // One guard beside the transfers, so that none of them ends the staging before all have been started.
   task.waits.store(1, std::memory_order_relaxed);
+  // Memory first: when there is none left, no transfer knows the task.
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
-    if (slot.mode() == AccessMode::reduce || slot.mode() == AccessMode::scratch) continue;
-    ensure_allocated(*slot.handle(), node);
+    if (slot.mode() != AccessMode::reduce && slot.mode() != AccessMode::scratch) ensure_allocated(*slot.handle(), node);
+  }
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    AccessSlot& slot = task.accesses()[i];
     if (sees_value(slot.mode())) fetch(task, slot, node);
   }
   return task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1 ? Staging::ready : Staging::pending;
@@ -47,10 +50,11 @@ bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
     Replica& target = handle.replica(node);
     task.waits.fetch_add(1, std::memory_order_relaxed);
     slot.link.lead_to(&task);
-    slot.link.next = target.waiting;
-    target.waiting = &slot.link;
-    if (target.fetching) return true;
-    target.fetching = true;
+    Transfer& transfer = handle.transfer_to(node);
+    slot.link.next = transfer.waiting;
+    transfer.waiting = &slot.link;
+    if (transfer.under_way) return true;
+    transfer.under_way = true;
     const auto source = static_cast<NodeIndex>(std::countr_zero(handle.valid.load(std::memory_order_relaxed)));
     TANDEM_ASSERT(source < node_count());  // reading what nobody wrote is refused at submission
     const Replica& from = handle.replica(source);
@@ -65,10 +69,7 @@ void Memory::fetched(Handle& handle, NodeIndex node) {
   Link* waiting;
   {
     std::lock_guard guard(handle.lock);
-    Replica& replica = handle.replica(node);
-    replica.fetching = false;
-    waiting = replica.waiting;
-    replica.waiting = nullptr;
+    waiting = std::exchange(handle.transfer_to(node), Transfer{}).waiting;
     handle.valid.fetch_or(1U << node, std::memory_order_release);
   }
   while (waiting != nullptr) {
@@ -99,7 +100,7 @@ void* Memory::take_partial(Handle& handle) {
     if (std::exchange(taken->filled, true)) return memory;
   }
   try {
-    handle.reduction.init(memory, handle.shape.rows, handle.shape);
+    handle.reduction->init(memory, handle.shape.rows, handle.shape);
   } catch (...) {
     give_back_partial(handle, memory, false);
     throw;
@@ -117,11 +118,20 @@ void Memory::give_back_partial(Handle& handle, void* partial, bool filled) noexc
 }
 
 void Memory::combine_partials(Handle& handle, void* into, std::size_t into_ld) {
-  for (Handle::Partial& partial : handle.partials) {
-    TANDEM_ASSERT(!partial.in_use);
-    if (!std::exchange(partial.filled, false)) continue;
-    handle.reduction.combine(into, into_ld, partial.pointer, handle.shape.rows, handle.shape);
+  try {
+    for (Handle::Partial& partial : handle.partials) {
+      TANDEM_ASSERT(!partial.in_use);
+      if (!std::exchange(partial.filled, false)) continue;
+      handle.reduction->combine(into, into_ld, partial.pointer, handle.shape.rows, handle.shape);
+    }
+  } catch (...) {
+    discard_partials(handle);
+    throw;
   }
+}
+
+void Memory::discard_partials(Handle& handle) noexcept {
+  for (Handle::Partial& partial : handle.partials) partial.filled = false;
 }
 
 void Memory::free_replicas(Handle& handle) noexcept {

@@ -51,6 +51,9 @@ class Memory {
   /// Adds all filled private copies to the value at `into`. By the combining task, alone.
   static void combine_partials(Handle& handle, void* into, std::size_t into_ld);
 
+  /// Forgets what the private copies hold.
+  static void discard_partials(Handle& handle) noexcept;
+
   /// Gives back what Tandem has allocated for `handle`. Nobody uses it any more.
   void free_replicas(Handle& handle) noexcept;
 

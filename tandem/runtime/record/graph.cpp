@@ -27,21 +27,37 @@ RecordedGraph::~RecordedGraph() {
     destroy(*task);
     std::free(task);
   }
+  while (!kept_.empty()) drop(**kept_.begin());
+}
+
+void RecordedGraph::keep(Handle& handle) {
+  if (!kept_.insert(&handle).second) return;
+  handle.references.fetch_add(1, std::memory_order_relaxed);
+  if (!handle.user_memory) handle.owners.fetch_add(1, std::memory_order_relaxed);
+}
+
+void RecordedGraph::drop(Handle& handle) noexcept {
+  kept_.erase(&handle);
+  if (!handle.user_memory) RuntimeCore::drop_owner(&handle);
+  handle.drop_reference();
 }
 
 TaskRef RecordedGraph::replay() {
   runtime_.check_thread("replay a graph");
   if (templates_.size() <= 1) return {};
+  for (const Handle* handle : kept_)
+    if (handle->runtime != &runtime_)
+      throw UsageError(fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", handle->described()));
   for (const RecordedUse& use : uses_)
-    if (use.handle->runtime != &runtime_)
-      throw UsageError(fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", use.handle->described()));
+    if (use.needs_value && !use.handle->flow.has_value)
+      throw UsageError(fmt::format("a recorded graph sees {}, but nobody has written it before; write it first", use.handle->described()));
   Instance& instance = idle_instance();
   update(instance);
-  instance.base = runtime_.reserve_ids(templates_.size());
+  instance.state.base = runtime_.reserve_ids(templates_.size());
   for (const RecordIndex index : boundary_) {
     Task& task = *instance.tasks[index];
     task.successors.reset();
-    task.id = instance.base + index;
+    task.id = instance.state.base + index;
   }
   for (const RecordIndex index : guarded_) runtime_.pool().release_links(*instance.tasks[index]);
   instance.end = {instance.tasks.back(), instance.tasks.back()->id};
@@ -71,7 +87,7 @@ void RecordedGraph::leave_data(Instance& instance) {
     if (use.exit_writer == kNoTask) {
       // Only read: `enter_data` has added each reader to the live ones. Many are replaced by the end that follows them all.
       if (!use.exit_at_end) continue;
-      flow.members.resize(flow.members.size() - std::min(flow.members.size(), use.entries.size()));
+      flow.members.shrink_to(flow.members.size() - std::min(flow.members.size(), static_cast<std::uint32_t>(use.entries.size())));
     } else {
       flow.members.clear();
       flow.kind = GroupKind::readers;
@@ -147,9 +163,10 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
     part.explicit_from = explicit_from_[i];
     part.predecessor_count = predecessors_[i] + (guarded[i] ? Flow::kGuard : 0);
     part.index = static_cast<std::uint32_t>(i);
-    part.base = &instance->base;
+    part.replay = &instance->state;
     instance->tasks[i]->waits.store(part.predecessor_count, std::memory_order_relaxed);
   }
+  instance->state.end = instance->tasks.back();
   instance->version = version_;
   return instance;
 }
@@ -169,7 +186,9 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
     throw UsageError(fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
     throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
+  if (to.runtime != &runtime_) throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   at->handle = &to;
+  keep(to);
   ++version_;
   for (RecordIndex index = 0; index < templates_.size(); ++index) {
     Task& task = *templates_[index];
@@ -177,10 +196,12 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
     for (unsigned slot = 0; slot < task.access_count; ++slot) {
       if (task.accesses()[slot].handle() != &from) continue;
       task.accesses()[slot].rebind(&to);
+      if (task.accesses()[slot].mode() == AccessMode::scratch) to.flow.as_scratch = true;
       changed = true;
     }
     if (changed) changes_.emplace_back(version_, index);
   }
+  drop(from);
 }
 
 void RecordedGraph::update(Instance& instance) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "tandem/runtime/data/handle.hpp"
@@ -33,6 +33,7 @@ struct RecordedUse {
   RecordIndex exit_writer = kNoTask;     ///< the last writer
   std::vector<RecordIndex> exit_readers; ///< those that read what it wrote, or the end of the replay for many
   bool exit_at_end = false;
+  bool needs_value = false;              ///< the first access sees what was there before
 };
 
 struct FreeBlock {
@@ -46,14 +47,15 @@ struct Instance {
   std::vector<Task*> tasks;
   std::vector<RecordedPart> parts;
   std::vector<Task*> successors;
-  TaskId base = 0;
+  ReplayState state;
   TaskRef end;                 ///< of the last replay
   std::uint64_t version = 0;   ///< of the graph's changes that it has
 };
 
 /// A recorded flow: the graph of its tasks, with static edges, and what joins it to live submissions. Belongs to the submitting
 /// thread. Several replays may be under way at a time: each uses an instance of its own, and an instance whose replay has ended is
-/// used again, so the steady state allocates nothing.
+/// used again, so the steady state allocates nothing. Data that Tandem allocated lives as long as a graph uses it; data over the
+/// user's memory may be unregistered, and is then to be replaced by `rebind` before the next replay.
 ///
 /// Order. A replay stands in the flow where `replay` was called. Its first accesses to a piece of data follow the live tasks before
 /// (or the replay before), its last ones precede those after, as if all its tasks had been submitted there; only data that more
@@ -80,6 +82,8 @@ class RecordedGraph {
  private:
   friend class Recorder;
 
+  void keep(Handle& handle);
+  void drop(Handle& handle) noexcept;
   Instance& idle_instance();
   std::unique_ptr<Instance> build_instance();
   void update(Instance& instance);
@@ -95,6 +99,7 @@ class RecordedGraph {
   std::vector<std::uint32_t> explicit_from_;
   std::vector<RecordIndex> successors_;
   std::vector<RecordedUse> uses_;
+  std::unordered_set<Handle*> kept_;         ///< all data of its tasks, which stay known while it lives
   std::vector<RecordIndex> guarded_;         ///< tasks with entries: their counts hold a guard until the replay has entered
   std::vector<RecordIndex> roots_;           ///< tasks without predecessors and entries
   std::vector<RecordIndex> boundary_;

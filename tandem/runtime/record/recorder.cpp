@@ -47,17 +47,22 @@ RecordIndex Recorder::add(Task& task, std::size_t bytes) {
 TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t count) {
   if (task.ops->value_bytes != 0 && task.ops->copy_values == nullptr) {
     const std::string who = describe(task);
-    abandon(task);
+    graph_.runtime_.abandon(task);
     throw UsageError(who + " has values that cannot be copied, so it cannot be recorded; pass copyable values");
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const TaskRef& before = predecessors[i];
+    if (before.task != nullptr && before.id != 0 && before.id <= graph_.templates_.size() &&
+        graph_.templates_[before.id - 1] == before.task)
+      continue;
+    const std::string who = describe(task);
+    graph_.runtime_.abandon(task);
+    throw UsageError(who + " is recorded after a task that is not of the same recording");
   }
   const std::size_t bytes = (Task::value_offset(task.access_count, task.ops->value_alignment) + task.ops->value_bytes + 63) / 64 * 64;
   const RecordIndex index = add(task, bytes);
-  for (std::size_t i = 0; i < count; ++i) {
-    const TaskRef& before = predecessors[i];
-    if (before.task == nullptr || before.id > graph_.templates_.size() || graph_.templates_[before.id - 1] != before.task)
-      throw UsageError(describe(task) + " is recorded after a task that is not of the same recording");
-    edge(static_cast<RecordIndex>(before.id - 1), index, true);
-  }
+  for (unsigned i = 0; i < task.access_count; ++i) graph_.keep(*task.accesses()[i].handle());
+  for (std::size_t i = 0; i < count; ++i) edge(static_cast<RecordIndex>(predecessors[i].id - 1), index, true);
   for (unsigned i = 0; i < task.access_count; ++i)
     if (!task.accesses()[i].alias()) infer(index, static_cast<std::uint8_t>(i));
   return {&task, task.id};
@@ -106,6 +111,8 @@ void Recorder::infer(RecordIndex task, std::uint8_t slot) {
 
 void Recorder::follow(RecordIndex task, std::uint8_t slot, const DataState& state) {
   if (state.writer != kNoTask) return edge(state.writer, task);
+  const AccessMode mode = graph_.templates_[task]->accesses()[slot].mode();
+  if (sees_value(mode) || mode == AccessMode::reduce) graph_.uses_[state.use].needs_value = true;
   graph_.uses_[state.use].entries.push_back({task, slot});
   has_entry_[task] = true;
 }

@@ -1,6 +1,7 @@
 // tandem/runtime/sched/ready_queues.cpp: the concurrent queues that execute a policy.
 #include "tandem/runtime/sched/ready_queues.hpp"
 
+#include <algorithm>
 #include <mutex>
 
 #include "tandem/runtime/task/codelet_core.hpp"
@@ -35,7 +36,7 @@ ReadyQueues::ReadyQueues(const Policy& policy, const std::vector<std::vector<uns
       sharing_(static_cast<unsigned>(distance.size())),
       keeps_released_(policy.keeps_released()),
       submitted_random_(seed),
-      idle_(std::make_unique<std::atomic<bool>[]>(distance.size() + pinned_only)) {
+      idle_(sharing_, pinned_only) {
   TANDEM_ASSERT(sharing_ >= 1 && sharing_ + pinned_only <= kMaxWorkers);
   for (unsigned i = 0; i < (per_worker_ ? sharing_ : 1); ++i) queues_.push_back(std::make_unique<Queue>(policy.by_priority()));
   for (unsigned worker = 0; worker < sharing_ + pinned_only; ++worker) {
@@ -56,14 +57,14 @@ ReadyQueues::Queue& ReadyQueues::place(const Task& task, unsigned from, std::uin
 
 void ReadyQueues::push_submitted(Task* task) {
   place(*task, Situation::kNoWorker, submitted_sequence_, submitted_random_).inbox.put(task);
-  wake_one();
+  idle_.wake_one();
 }
 
 void ReadyQueues::push_foreign(Task* task) {
   std::uint64_t sequence = task->id;
   std::uint64_t random = task->id;
   place(*task, Situation::kNoWorker, sequence, random).inbox.put(task);
-  wake_one();
+  idle_.wake_one();
 }
 
 void ReadyQueues::push_released(unsigned worker, Task* task) {
@@ -78,12 +79,12 @@ void ReadyQueues::push_released(unsigned worker, Task* task) {
     else queue.tasks.push_back(task);
     note_size(queue);
   }
-  wake_one();
+  idle_.wake_one();
 }
 
 void ReadyQueues::push_pinned(unsigned worker, Task* task) {
   lanes_[worker]->pinned.put(task);
-  wake(worker);
+  idle_.wake(worker);
 }
 
 void ReadyQueues::note_size(Queue& queue) noexcept {
@@ -155,13 +156,15 @@ Task* ReadyQueues::steal_from(Queue& victim, Lane& lane) {
   if (first == nullptr) return nullptr;
   ++lane.steals;
   if (more != nullptr) {
-    std::lock_guard guard(lane.home->lock);
+    std::unique_lock guard(lane.home->lock);
     while (more != nullptr) {
       Task* next = more->next;
       lane.home->tasks.push_back(more);
       more = next;
     }
     note_size(*lane.home);
+    guard.unlock();
+    idle_.wake_one();  // who looked while they were in no queue may sleep now
   }
   return first;
 }
@@ -173,15 +176,15 @@ bool ReadyQueues::may_run_at_once(unsigned worker, const Task& task) const noexc
          lane.pinned.looks_empty() && lane.pinned_in_order == nullptr;
 }
 
-void ReadyQueues::announce_idle(unsigned worker) noexcept {
-  idle_[worker].store(true, std::memory_order_seq_cst);
-  if (worker < sharing_) idle_count_.fetch_add(1, std::memory_order_seq_cst);
+bool ReadyQueues::filled(const Queue& queue) noexcept {
+  if (!queue.inbox.empty()) return true;
+  queue.lock.wait_for_holder();  // who has just emptied the inbox writes the size before it lets go
+  return queue.size.load(std::memory_order_seq_cst) != 0;
 }
 
 bool ReadyQueues::looks_empty(unsigned worker) const noexcept {
   const Lane& lane = *lanes_[worker];
   if (!lane.pinned.empty() || lane.pinned_in_order != nullptr) return false;
-  const auto filled = [](const Queue& queue) { return !queue.inbox.empty() || queue.size.load(std::memory_order_seq_cst) != 0; };
   if (lane.home == nullptr) return true;
   if (filled(*lane.home)) return false;
   for (const unsigned victim : lane.victims)
@@ -189,36 +192,12 @@ bool ReadyQueues::looks_empty(unsigned worker) const noexcept {
   return true;
 }
 
-bool ReadyQueues::withdraw_idle(unsigned worker) noexcept {
-  if (idle_[worker].exchange(false, std::memory_order_seq_cst)) {
-    if (worker < sharing_) idle_count_.fetch_sub(1, std::memory_order_seq_cst);
-    return false;
-  }
-  waking_.store(false, std::memory_order_seq_cst);
-  return true;
-}
-
-bool ReadyQueues::wake(unsigned worker) noexcept {
-  if (!idle_[worker].exchange(false, std::memory_order_seq_cst)) return false;
-  if (worker < sharing_) idle_count_.fetch_sub(1, std::memory_order_seq_cst);
-  lanes_[worker]->waker->wake();
-  return true;
-}
-
-void ReadyQueues::wake_one() noexcept {
-  if (idle_count_.load(std::memory_order_seq_cst) == 0) return;
-  if (waking_.exchange(true, std::memory_order_seq_cst)) return;
-  for (unsigned worker = worker_count(); worker-- > 0;)
-    if (idle_[worker].load(std::memory_order_relaxed) && wake(worker)) return;
-  waking_.store(false, std::memory_order_seq_cst);
-}
-
 void ReadyQueues::wake_next_if_work(unsigned worker) noexcept {
-  if (idle_count_.load(std::memory_order_seq_cst) != 0 && !looks_empty(worker)) wake_one();
+  if (idle_.any() && !looks_empty(worker)) idle_.wake_one();
 }
 
 void ReadyQueues::pass_on_wake() noexcept {
-  if (size() != 0) wake_one();
+  if (std::any_of(queues_.begin(), queues_.end(), [](const auto& queue) { return filled(*queue); })) idle_.wake_one();
 }
 
 std::size_t ReadyQueues::size() const noexcept {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "tandem/base/driver.hpp"
 #include "tandem/base/inbox.hpp"
 #include "tandem/base/spin_lock.hpp"
+#include "tandem/runtime/sched/idle_set.hpp"
 #include "tandem/runtime/sched/policy.hpp"
 #include "tandem/runtime/sched/priority_queue.hpp"
 #include "tandem/runtime/task/task.hpp"
@@ -20,12 +20,11 @@ namespace tandem::runtime {
 /// Each queue has an inbox (lock-free: the submitting thread, foreign threads and other workers put there) and a priority queue
 /// under a spin lock that workers alone take: its own at each pop, a neighbour's when they steal. The submitting thread takes no lock.
 ///
-/// Sleeping. A worker that found nothing several times announces itself (`announce_idle`, a bit in a shared mask) and then looks once
-/// more (`looks_empty`); whoever puts a task afterwards looks at the mask. Both sides use sequentially consistent operations on inbox
-/// or queue size and on the mask, so at least one sees the other and no wake-up is lost.
-///
-/// Waking. One sleeper is woken at a time: `waking_` says that one is on its way. It looks at all queues after it has cleared that
-/// mark, so tasks pushed meanwhile are found, and when it takes work and sees more it wakes the next one.
+/// Sleeping and waking: the protocol stands at `IdleSet`. Its reads and writes of queues are these. A push puts into an inbox, or
+/// writes a queue's size, and then calls `wake_one`; both are sequentially consistent, as are the reads of `looks_empty`. A worker
+/// that moves tasks from an inbox to the priority queue beside it holds the queue's lock until the size tells of them, so whoever
+/// finds the inbox empty reads the size when that worker has let go; a thief, which has tasks in no queue for a moment, calls
+/// `wake_one` when they are in one.
 class ReadyQueues {
  public:
   static constexpr unsigned kMaxWorkers = 1024;
@@ -34,10 +33,10 @@ class ReadyQueues {
   /// number: devices, which run only what is pushed to them.
   ReadyQueues(const Policy& policy, const std::vector<std::vector<unsigned>>& distance, unsigned pinned_only, std::uint64_t seed);
 
-  void set_waker(unsigned worker, base::Waker* waker) { lanes_[worker]->waker = waker; }
+  void set_waker(unsigned worker, base::Waker* waker) noexcept { idle_.set_waker(worker, waker); }
 
   /// Lets `worker` begin: its driver holds it until its first wake-up.
-  void start(unsigned worker) noexcept { lanes_[worker]->waker->wake(); }
+  void start(unsigned worker) noexcept { idle_.waker(worker).wake(); }
 
   /// A task that was ready when submitted. By the submitting thread.
   void push_submitted(Task* task);
@@ -54,11 +53,11 @@ class ReadyQueues {
   /// True when `worker` may run `task`, which it has just released, without queueing it.
   bool may_run_at_once(unsigned worker, const Task& task) const noexcept;
 
-  /// `worker` will sleep unless `looks_empty` says no. Pairs with `wake_one` in every push.
-  void announce_idle(unsigned worker) noexcept;
+  /// `worker` will sleep unless `looks_empty` says no.
+  void announce_idle(unsigned worker) noexcept { idle_.announce(worker); }
   bool looks_empty(unsigned worker) const noexcept;
   /// Back from `announce_idle`. Returns true when somebody had chosen this worker to wake up.
-  bool withdraw_idle(unsigned worker) noexcept;
+  bool withdraw_idle(unsigned worker) noexcept { return idle_.withdraw(worker); }
   /// A worker that was woken leaves without looking for work (the caller's, when its wait is over): wake another if there is work.
   void pass_on_wake() noexcept;
   /// After a pop by a worker that had been woken.
@@ -80,7 +79,6 @@ class ReadyQueues {
   };
   struct alignas(64) Lane {  ///< of one worker
     base::Inbox<Task> pinned;
-    base::Waker* waker = nullptr;
     Queue* home = nullptr;  ///< null: runs pinned tasks only
     std::vector<unsigned> victims;
     std::uint64_t sequence = 0;
@@ -91,13 +89,12 @@ class ReadyQueues {
 
   static void drain_inbox(Queue& queue);
   static void note_size(Queue& queue) noexcept;
+  static bool filled(const Queue& queue) noexcept;
   static Task* pop_from(Queue& queue);
   Task* take_pinned(Lane& lane);
   Task* steal(Lane& lane);
   Task* steal_from(Queue& victim, Lane& lane);
   Queue& place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept;
-  void wake_one() noexcept;
-  bool wake(unsigned worker) noexcept;
 
   const Policy& policy_;
   bool per_worker_;
@@ -108,9 +105,7 @@ class ReadyQueues {
   std::uint64_t submitted_sequence_ = 0;
   std::uint64_t submitted_random_ = 0;
 
-  alignas(64) std::atomic<bool> waking_{false};
-  std::atomic<std::uint32_t> idle_count_{0};
-  std::unique_ptr<std::atomic<bool>[]> idle_;  ///< per worker; the flag decides who wakes it, the count is a hint
+  IdleSet<> idle_;
 };
 
 }  // namespace tandem::runtime

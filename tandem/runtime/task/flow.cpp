@@ -1,16 +1,7 @@
 // tandem/runtime/task/flow.cpp: the rare paths of dependency inference.
 #include "tandem/runtime/task/flow.hpp"
 
-#include <algorithm>
-
 namespace tandem::runtime {
-
-void Flow::make_room(FlowState& flow) {
-  auto& members = flow.members;
-  std::erase_if(members, [](const TaskRef& member) { return has_ended(member); });
-  if (members.size() * 2 > members.capacity() || members.capacity() == 0)
-    members.reserve(std::max<std::size_t>(4, members.capacity() * 2));
-}
 
 void Flow::close_group(Handle& handle) {
   FlowState& flow = handle.flow;

@@ -136,15 +136,11 @@ class Flow {
       flow.kind = kind;
     }
     depend(task, &slot.link, flow.writer, &handle);
-    if (flow.members.size() == flow.members.capacity()) make_room(flow);
     flow.members.push_back({&task, task.id});
   }
 
   /// Replaces the members of a group by one task that follows them all, so that the next group needs one edge per member.
   void close_group(Handle& handle);
-  /// Drops members that have ended; grows the list when that does not free half of it.
-  static void make_room(FlowState& flow);
-
   TaskPool& pool_;
   FlowHost& host_;
   GraphObserver* observer_ = nullptr;

@@ -78,6 +78,8 @@ struct TaskOps {
   void (*destroy_values)(Task& task) noexcept = nullptr;
   /// Gives `to` the values of `from`: constructs them, or replaces those that are there. Null: they cannot be copied.
   void (*copy_values)(Task& from, Task& to, bool construct) = nullptr;
+  /// Called instead of `invoke` when the task does not run after all; null: there is nothing to do.
+  void (*skip)(Task& task) noexcept = nullptr;
   const std::type_info* value_types = nullptr;  ///< of the tuple of values
   std::uint32_t value_bytes = 0;
   std::uint32_t value_alignment = 1;
@@ -92,6 +94,12 @@ struct TaskExtra {
   struct LinkChunk* links = nullptr;              ///< edges beyond one per access
 };
 
+/// What the tasks of one replay have in common.
+struct ReplayState {
+  TaskId base = 0;      ///< position in the flow of the first task
+  Task* end = nullptr;  ///< the node that follows all others
+};
+
 /// The part of a task that belongs to a recorded graph: its successors never change.
 struct RecordedPart {
   Task** successors = nullptr;
@@ -99,7 +107,7 @@ struct RecordedPart {
   std::uint32_t explicit_from = 0;     ///< successors from this index on were asked for by `after`
   std::int32_t predecessor_count = 0;  ///< `waits` at the start of each replay, with the guard of tasks that live ones precede
   std::uint32_t index = 0;             ///< in the recording
-  const TaskId* base = nullptr;        ///< of the present replay: the task's position in the flow is base + index
+  const ReplayState* replay = nullptr;
   bool boundary = false;               ///< handles refer to it, so live tasks may depend on it through `successors`
 };
 
@@ -152,7 +160,7 @@ static_assert(sizeof(Task) == 88);
 
 /// Position of a task in the flow, that of the present replay for a recorded one.
 inline TaskId flow_position(const Task& task) noexcept {
-  return task.recorded && task.recording != nullptr ? *task.recording->base + task.recording->index : task.id;
+  return task.recorded && task.recording != nullptr ? task.recording->replay->base + task.recording->index : task.id;
 }
 
 /// A task named from outside: by the submitting thread, for as long as it likes.

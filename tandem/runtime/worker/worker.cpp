@@ -86,7 +86,7 @@ bool Worker::present(const Task& task) const noexcept {
     const AccessSlot& slot = task.accesses()[i];
     Handle& handle = *slot.handle();
     if (slot.mode() == AccessMode::scratch) continue;
-    if (handle.poison.load(std::memory_order_acquire) != nullptr) return false;
+    if (handle.poison.any()) return false;
     if (slot.mode() == AccessMode::reduce) continue;
     if (sees_value(slot.mode()) ? !handle.valid_on(spec_.node) : handle.replica(spec_.node).pointer == nullptr) return false;
   }
@@ -95,9 +95,9 @@ bool Worker::present(const Task& task) const noexcept {
 
 /// False: the task does not run now; it was cancelled, or it waits for transfers.
 bool Worker::prepare(Task& task) {
-  if (FlowFailure* failure = executor_.cancelled_by(task)) {
-    Executor::poison_outputs(task, failure);
-    cancel(task);
+  if (FlowFailure* cause = executor_.why_cancelled(task)) {
+    executor_.cancel(task, *cause);
+    skip(task);
     return false;
   }
   try {
@@ -105,23 +105,19 @@ bool Worker::prepare(Task& task) {
     return executor_.memory().acquire(task, spec_.node) == Memory::Staging::ready;
   } catch (...) {
     fail(task);
-    cancel(task);
+    skip(task);
     return false;
   }
 }
 
-void Worker::cancel(Task& task) {
-  executor_.failures().count_cancelled();
+void Worker::skip(Task& task) {
+  if (task.ops->skip != nullptr) task.ops->skip(task);
   if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
   executor_.end(task, origin_);
 }
 
 void Worker::run(Task& task) {
-  if (__builtin_expect(task.poisoned.load(std::memory_order_relaxed), 0)) {
-    Executor::poison_outputs(task, executor_.failures().earliest());
-    return cancel(task);
-  }
-  if (!present(task) && !prepare(task)) return;
+  if ((__builtin_expect(task.poisoned.load(std::memory_order_relaxed), 0) || !present(task)) && !prepare(task)) return;
   running_.store(&task, std::memory_order_release);
   if (options_.timed) {
     const std::int64_t start_ns = clock_.now_ns();
@@ -155,8 +151,8 @@ void Worker::note_results(Task& task) noexcept {
     const AccessSlot& slot = task.accesses()[i];
     if (!makes_value(slot.mode())) continue;
     Memory::note_written(*slot.handle(), spec_.node);
-    if (slot.handle()->poison.load(std::memory_order_relaxed) != nullptr)
-      slot.handle()->poison.store(nullptr, std::memory_order_release);
+    // A commuting task leaves the mark of a neighbour that failed.
+    if (__builtin_expect(slot.handle()->poison.any(), 0) && slot.mode() != AccessMode::commute) slot.handle()->poison.clear();
   }
 }
 
@@ -169,8 +165,7 @@ void Worker::fail(Task& task) {
     what = error.what();
   } catch (...) {
   }
-  FlowFailure* failure = executor_.failures().add(flow_position(task), exception, describe(task) + ": " + what);
-  Executor::poison_outputs(task, failure);
+  executor_.poison(task, *executor_.failures().add(flow_position(task), exception, describe(task) + ": " + what));
 }
 
 void Worker::invoke_special(Task& task, KernelCall& call) {

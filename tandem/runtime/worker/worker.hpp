@@ -60,7 +60,7 @@ class Worker final : public base::Steppable {
   void give_back_private(Task& task, bool filled);
   void note_results(Task& task) noexcept;
   void fail(Task& task);
-  void cancel(Task& task);
+  void skip(Task& task);
   void measure(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
   std::int64_t rest(std::int64_t now_ns);
   void back_to_work(std::int64_t now_ns);

@@ -1,0 +1,134 @@
+// tandem/linalg/flows/residuals.cpp: residuals by flows of their own.
+#include "tandem/linalg/flows/residuals.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/linalg/flows/check_shapes.hpp"
+#include "tandem/linalg/flows/codelets.hpp"
+#include "tandem/linalg/flows/gemm.hpp"
+#include "tandem/linalg/flows/generate.hpp"
+#include "tandem/linalg/flows/hemm.hpp"
+#include "tandem/linalg/flows/norms.hpp"
+#include "tandem/linalg/kernels/blas.hpp"
+#include "tandem/linalg/kernels/laset.hpp"
+
+namespace tandem::linalg {
+namespace {
+
+using namespace internal;
+
+/// A matrix of zeros or random numbers, and its data.
+template <Scalar T>
+struct Work {
+  Work(Runtime& rt, const char* name, std::size_t rows, std::size_t cols, std::size_t tile)
+      : matrix({.rows = rows, .cols = cols, .tile = tile}), data(rt, name, matrix) {}
+  TileMatrix<T> matrix;
+  TiledData<T> data;
+};
+
+constexpr std::size_t probe_columns = 8;
+
+}  // namespace
+
+template <Scalar T>
+Real<T> potrf_residual(Runtime& rt, Uplo uplo, TiledData<T>& a, const TiledData<T>& factor) {
+  require(has_triangle(a, uplo) && has_triangle(factor, uplo), "potrf_residual: the matrices have to store the triangle");
+  const std::size_t n = a.matrix().rows(), nt = a.row_tiles();
+  const Real<T> size = norm_one_hermitian(rt, uplo, a);
+  const bool lower = uplo == Uplo::lower;
+  // A diagonal tile of the factor, with zeros in its other triangle.
+  static const Codelet triangle("triangle", [](Uplo part, MatrixView<const T> from, MatrixView<T> to) {
+    kernels::laset(opposite(part), T(0), T(0), to);
+    kernels::lacpy(part, from, to);
+  });
+  const Op op = lower ? Op::no_trans : Op::conj_trans, other = lower ? Op::conj_trans : Op::no_trans;
+  for (std::size_t k = 0; k < nt; ++k) {
+    const std::size_t order = a.matrix().tile_rows(k);
+    const auto diagonal = rt.matrix<T>("factor's diagonal tile", order, order);
+    rt.submit(triangle, uplo, read(factor(k, k)), write(diagonal));
+    const auto factor_tile = [&](std::size_t m) -> const Data<Matrix<T>>& {
+      return m == k ? diagonal : lower ? factor(m, k) : factor(k, m);
+    };
+    for (std::size_t n_tile = k; n_tile < nt; ++n_tile) {
+      // A(n,n) := A(n,n) - L(n,k) L(n,k)^H
+      rt.submit(herk_codelet<T>(), uplo, op, Real<T>(-1), read(factor_tile(n_tile)), Real<T>(1), read_write(a(n_tile, n_tile)), no_info);
+      for (std::size_t m = n_tile + 1; m < nt; ++m) {
+        // A(m,n) := A(m,n) - L(m,k) L(n,k)^H, or the transpose of this
+        const std::size_t row = lower ? m : n_tile, col = lower ? n_tile : m;
+        rt.submit(gemm_codelet<T>(), op, other, T(-1), read(factor_tile(row)), read(factor_tile(col)), T(1), read_write(a(row, col)),
+                  no_info);
+      }
+    }
+  }
+  return scaled_residual(norm_one_hermitian(rt, uplo, a), size, n, epsilon<T>);
+}
+
+template <Scalar T>
+Real<T> posv_residual(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b) {
+  const Real<T> size = norm_one_hermitian(rt, uplo, a) * norm_one(rt, x);
+  submit_hemm(rt, uplo, T(-1), a, x, T(1), b);  // B := B - A X
+  return scaled_residual(norm_one(rt, b), size, a.matrix().rows(), epsilon<T>);
+}
+
+template <Scalar T>
+Real<T> trsm_residual(Runtime& rt, Op op, std::type_identity_t<T> alpha, const TiledData<T>& triangle, const TiledData<T>& x,
+                      TiledData<T>& b) {
+  const Real<T> size = norm_one(rt, triangle) * norm_one(rt, x);
+  submit_gemm(rt, op, Op::no_trans, T(-1), triangle, x, alpha, b);  // B := alpha B - op(A) X
+  return scaled_residual(norm_one(rt, b), size, triangle.matrix().rows(), epsilon<T>);
+}
+
+template <Scalar T>
+Real<T> gemm_residual(Runtime& rt, const Product<T>& p, const TiledData<T>& before, const TiledData<T>& c) {
+  const TileMatrix<T>& mc = c.matrix();
+  const std::size_t nb = mc.tile_size(), columns = std::min(probe_columns, nb);
+  const std::size_t k = op_cols(p.op_a, p.a.matrix().rows(), p.a.matrix().cols());
+  Work<T> w(rt, "probe", mc.cols(), columns, nb), bw(rt, "op(B) W", k, columns, nb), difference(rt, "difference", mc.rows(), columns, nb);
+  submit_generate(rt, RandomGeneral{.seed = 0x9e37}, w.data);
+  submit_gemm(rt, p.op_b, Op::no_trans, T(1), p.b, w.data, T(0), bw.data);
+  submit_gemm(rt, p.op_a, Op::no_trans, p.alpha, p.a, bw.data, T(0), difference.data);
+  submit_gemm(rt, Op::no_trans, Op::no_trans, p.beta, before, w.data, T(1), difference.data);
+  submit_gemm(rt, Op::no_trans, Op::no_trans, T(-1), c, w.data, T(1), difference.data);
+  const Real<T> terms = static_cast<Real<T>>(k) * std::abs(p.alpha) * norm_max(rt, p.a) * norm_max(rt, p.b);
+  const Real<T> size = terms + std::abs(p.beta) * norm_max(rt, before);
+  return scaled_residual(norm_max(rt, difference.data), size, mc.cols(), epsilon<T>);
+}
+
+template <Scalar T>
+void submit_expand(Runtime& rt, Uplo uplo, Mirror mirror, const TiledData<T>& a, TiledData<T>& b) {
+  require(has_triangle(a, uplo) && is_general(b), "expand: A has to store its triangle and B all its tiles");
+  require(a.matrix().rows() == b.matrix().rows() && a.matrix().cols() == b.matrix().cols() &&
+              a.matrix().tile_size() == b.matrix().tile_size(),
+          "expand: the shapes of A and B differ");
+  static const Codelet transpose("transpose", [](Mirror kind, MatrixView<const T> from, MatrixView<T> to) {
+    for (std::size_t j = 0; j < to.cols; ++j)
+      for (std::size_t i = 0; i < to.rows; ++i) to(i, j) = kind == Mirror::hermitian ? conj(from(j, i)) : from(j, i);
+  });
+  static const Codelet fill("fill", [](Uplo part, Mirror kind, MatrixView<T> tile) {
+    for (std::size_t j = 0; j < tile.cols; ++j)
+      for (std::size_t i = j + 1; i < tile.rows; ++i) {
+        const T& from = part == Uplo::lower ? tile(i, j) : tile(j, i);
+        (part == Uplo::lower ? tile(j, i) : tile(i, j)) = kind == Mirror::hermitian ? conj(from) : from;
+      }
+  });
+  for (std::size_t j = 0; j < b.col_tiles(); ++j) {
+    for (std::size_t i = 0; i < b.row_tiles(); ++i) {
+      const bool stored = i == j || (i > j) == (uplo == Uplo::lower);
+      if (stored) rt.submit(lacpy_codelet<T>(), Uplo::general, read(a(i, j)), write(b(i, j)));
+      else rt.submit(transpose, mirror, read(a(j, i)), write(b(i, j)));
+      if (i == j) rt.submit(fill, uplo, mirror, read_write(b(i, i)));
+    }
+  }
+}
+
+#define INSTANTIATE(T)                                                                                                              \
+  template Real<T> potrf_residual<T>(Runtime&, Uplo, TiledData<T>&, const TiledData<T>&);                                           \
+  template Real<T> posv_residual<T>(Runtime&, Uplo, const TiledData<T>&, const TiledData<T>&, TiledData<T>&);                       \
+  template Real<T> trsm_residual<T>(Runtime&, Op, T, const TiledData<T>&, const TiledData<T>&, TiledData<T>&);                      \
+  template Real<T> gemm_residual<T>(Runtime&, const Product<T>&, const TiledData<T>&, const TiledData<T>&);                         \
+  template void submit_expand<T>(Runtime&, Uplo, Mirror, const TiledData<T>&, TiledData<T>&);
+TANDEM_LINALG_FOR_EACH_SCALAR(INSTANTIATE)
+#undef INSTANTIATE
+
+}  // namespace tandem::linalg

@@ -1,0 +1,64 @@
+// tandem/linalg/flows/residuals.hpp: how well results satisfy their equations, in the units of LAPACK's test programs.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "tandem/linalg/tiled_data.hpp"
+
+namespace tandem::linalg {
+
+/// A backward stable algorithm reaches about 1; LAPACK's testers accept up to this.
+inline constexpr double residual_limit = 30;
+
+/// difference / (size * n * eps), where size is a norm, or a product of norms, of what was given. 0 when the difference is 0; 1 / eps
+/// when it is not although the size is 0.
+template <class R>
+R scaled_residual(R difference, R size, std::size_t n, R eps) noexcept {
+  if (difference == 0) return 0;
+  if (size == 0 || n == 0) return 1 / eps;
+  return difference / (size * static_cast<R>(n) * eps);
+}
+
+// Each function submits and waits, and uses the matrix that it takes by non-const reference as work space.
+
+/// || A - L L^H ||_1 / (n ||A||_1 eps), or with U^H U (LAPACK's dpot01). `a` holds A's triangle and is overwritten.
+template <Scalar T>
+Real<T> potrf_residual(Runtime& rt, Uplo uplo, TiledData<T>& a, const TiledData<T>& factor);
+
+/// || B - A X ||_1 / (n ||A||_1 ||X||_1 eps) for Hermitian A (LAPACK's dpot02). `b` is overwritten.
+template <Scalar T>
+Real<T> posv_residual(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b);
+
+/// || alpha B - op(A) X ||_1 / (n ||A||_1 ||X||_1 eps) for a triangular A in `triangle`, a general matrix with zeros in the other
+/// triangle (and ones on the diagonal of a unit one). `b` is overwritten.
+template <Scalar T>
+Real<T> trsm_residual(Runtime& rt, Op op, std::type_identity_t<T> alpha, const TiledData<T>& triangle, const TiledData<T>& x,
+                      TiledData<T>& b);
+
+/// What a product should have given, but for C_0.
+template <Scalar T>
+struct Product {
+  Op op_a = Op::no_trans;
+  Op op_b = Op::no_trans;
+  T alpha = T(1);
+  const TiledData<T>& a;
+  const TiledData<T>& b;
+  T beta = T(0);
+};
+
+/// max |(alpha op(A) (op(B) W) + beta C_0 W) - C W| / (n (k |alpha| max|A| max|B| + |beta| max|C_0|) eps), with a random W of at most
+/// eight columns and n rows of elements up to 1: all of C is checked at a small part of the product's cost (Freivalds,
+/// Probabilistic machines can use less running time, IFIP 1977). All general; k terms per element; `before` is C_0.
+template <Scalar T>
+Real<T> gemm_residual(Runtime& rt, const Product<T>& product, const TiledData<T>& before, const TiledData<T>& c);
+
+/// Whether the triangle that is not stored mirrors the stored one as it is (A^T = A) or conjugated (A^H = A).
+enum class Mirror { symmetric, hermitian };
+
+/// Submits B := all of A, of which the `uplo` triangle is stored; B is general and of A's dimensions. So gemm_residual can check
+/// rank-k updates.
+template <Scalar T>
+void submit_expand(Runtime& rt, Uplo uplo, Mirror mirror, const TiledData<T>& a, TiledData<T>& b);
+
+}  // namespace tandem::linalg

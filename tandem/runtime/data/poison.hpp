@@ -1,0 +1,68 @@
+// tandem/runtime/data/poison.hpp: a kernel that threw, and the mark that the version it owed does not exist.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+/// A kernel that threw. Data whose version it owed points to it, so it lives as long as the runtime.
+struct FlowFailure {
+  TaskId id = 0;                 ///< position in the flow
+  std::exception_ptr exception;
+  std::string description;       ///< the task, its line, and what() of the exception
+  TaskId last_cancelled = 0;     ///< position of the last task cancelled because of it; the log's
+  TaskId told_until = 0;         ///< position of the last wait that threw it; the log's
+};
+
+/// Says of the present version of some data that it does not exist, and why.
+///
+/// A failed task of a commuting or reducing group does not stop its neighbours in the group: which of them come after it depends on
+/// the schedule, and what is cancelled must not. So the mark made by a member of a group is told apart (`add`), neighbours do not
+/// see it (`seen_in_group`), and the first task after the group settles it (`settle`). Of several members' failures the earliest in
+/// the flow stays.
+///
+/// Threads: the graph's order separates writers from all others; members of one group and readers of one version may call at a time.
+class Poison {
+ public:
+  bool any() const noexcept { return bits_.load(std::memory_order_acquire) != 0; }
+
+  /// For a member of a group: the failure before the group, or null.
+  FlowFailure* seen_in_group() const noexcept {
+    const std::uintptr_t bits = bits_.load(std::memory_order_acquire);
+    return (bits & kInGroup) != 0 ? nullptr : reinterpret_cast<FlowFailure*>(bits);
+  }
+
+  /// For a task that sees the version: why it does not exist, or null.
+  FlowFailure* settle() noexcept {
+    std::uintptr_t bits = bits_.load(std::memory_order_acquire);
+    // Several readers may do it at a time: all store the same.
+    if ((bits & kInGroup) != 0) bits_.store(bits & ~kInGroup, std::memory_order_release);
+    return reinterpret_cast<FlowFailure*>(bits & ~kInGroup);
+  }
+
+  /// By a task that should have written a version of its own.
+  void set(FlowFailure* failure) noexcept { bits_.store(reinterpret_cast<std::uintptr_t>(failure), std::memory_order_release); }
+
+  /// By a member of a group.
+  void add(FlowFailure* failure) noexcept {
+    std::uintptr_t bits = bits_.load(std::memory_order_acquire);
+    do {
+      if (bits != 0 && (bits & kInGroup) == 0) return;
+      if (bits != 0 && reinterpret_cast<FlowFailure*>(bits & ~kInGroup)->id <= failure->id) return;
+    } while (!bits_.compare_exchange_weak(bits, reinterpret_cast<std::uintptr_t>(failure) | kInGroup, std::memory_order_acq_rel,
+                                          std::memory_order_acquire));
+  }
+
+  void clear() noexcept { bits_.store(0, std::memory_order_release); }
+
+ private:
+  static constexpr std::uintptr_t kInGroup = 1;
+  std::atomic<std::uintptr_t> bits_{0};
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,95 @@
+// tandem/runtime/sched/idle_set.hpp: which workers sleep, and whom a push wakes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tandem/base/driver.hpp"
+
+namespace tandem::runtime {
+
+/// The workers that have announced that they will sleep. `sharing` workers take tasks from each other's queues; `pinned_only` further
+/// ones run only what is meant for them, so only `wake` calls them and `wake_one` does not.
+///
+/// Sleeping. A worker that found nothing announces itself (`announce`) and then looks once more wherever tasks may be. Whoever puts a
+/// task somewhere calls `wake_one` or `wake` afterwards. Both sides write, then read, and all four steps are sequentially
+/// consistent: at least one sees the other, so a task and a sleeper do not miss each other. The flag of a worker says that it sleeps,
+/// and the exchange that lowers it decides who wakes it; the count of flags is a hint that spares the pushes a scan. It may lag:
+/// an announcer raises its flag first and the count second, and looks after both.
+///
+/// Waking. One sleeper is woken at a time: `waking_` says that one is on its way, or is being looked for. The chosen one lowers it in
+/// `withdraw`, which tells it so, and then looks at all queues, so it finds what was pushed meanwhile by those who saw the mark; when
+/// it takes a task and sees more it calls `wake_one` again, and when it leaves instead it does the same. Who looked for a sleeper
+/// and found none lowers the mark and then looks once more: a worker may have announced itself after it was passed by, and another
+/// push have relied on the mark.
+///
+/// Cost: a push while nobody sleeps is one load.
+template <template <class> class Atomic = std::atomic>
+class IdleSet {
+ public:
+  IdleSet(unsigned sharing, unsigned pinned_only)
+      : sharing_(sharing),
+        wakers_(sharing + pinned_only, nullptr),
+        idle_(std::make_unique<Atomic<bool>[]>(sharing + pinned_only)) {}
+
+  /// Before anybody announces itself.
+  void set_waker(unsigned worker, base::Waker* waker) noexcept { wakers_[worker] = waker; }
+  base::Waker& waker(unsigned worker) const noexcept { return *wakers_[worker]; }
+
+  /// By `worker`, which will sleep unless it finds something when it looks after this.
+  void announce(unsigned worker) noexcept {
+    idle_[worker].store(true, std::memory_order_seq_cst);
+    if (worker < sharing_) idle_count_.fetch_add(1, std::memory_order_seq_cst);
+  }
+
+  /// By `worker`, back from its sleep or from its last look. True: somebody had chosen it, and it must look for work, or pass it on.
+  bool withdraw(unsigned worker) noexcept {
+    if (lower(worker)) return false;
+    waking_.store(false, std::memory_order_seq_cst);
+    return true;
+  }
+
+  /// Wakes `worker` if it sleeps. Any thread, after it has put something where only `worker` looks.
+  bool wake(unsigned worker) noexcept {
+    if (!lower(worker)) return false;
+    wakers_[worker]->wake();
+    return true;
+  }
+
+  /// Wakes a worker that shares tasks, unless none sleeps or one is on its way. Any thread, after it has put a task.
+  void wake_one() noexcept {
+    do {
+      if (idle_count_.load(std::memory_order_seq_cst) == 0) return;
+      if (waking_.exchange(true, std::memory_order_seq_cst)) return;
+      for (unsigned worker = sharing_; worker-- > 0;)
+        if (idle_[worker].load(std::memory_order_relaxed) && wake(worker)) return;  // a stale "no" is found below
+      waking_.store(false, std::memory_order_seq_cst);
+    } while (any_flag());
+  }
+
+  /// Does anybody who shares tasks sleep? A hint.
+  bool any() const noexcept { return idle_count_.load(std::memory_order_seq_cst) != 0; }
+
+ private:
+  bool lower(unsigned worker) noexcept {
+    if (!idle_[worker].exchange(false, std::memory_order_seq_cst)) return false;
+    if (worker < sharing_) idle_count_.fetch_sub(1, std::memory_order_seq_cst);
+    return true;
+  }
+
+  bool any_flag() const noexcept {
+    for (unsigned worker = sharing_; worker-- > 0;)
+      if (idle_[worker].load(std::memory_order_seq_cst)) return true;
+    return false;
+  }
+
+  const unsigned sharing_;
+  std::vector<base::Waker*> wakers_;
+  alignas(64) Atomic<bool> waking_{false};
+  Atomic<std::uint32_t> idle_count_{0};
+  std::unique_ptr<Atomic<bool>[]> idle_;  ///< per worker
+};
+
+}  // namespace tandem::runtime

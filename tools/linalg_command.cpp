@@ -1,0 +1,195 @@
+// tools/linalg_command.cpp: `tandem linalg OP`: runs one operation of linear algebra and prints time, rate and residual.
+#include <algorithm>
+#include <climits>
+#include <complex>
+#include <map>
+#include <memory>
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "tandem/base/topology.hpp"
+#include "tandem/linalg/blas_threads.hpp"
+#include "tandem/linalg/flows/residuals.hpp"
+#include "tools/json_report.hpp"
+#include "tools/linalg_job.hpp"
+#include "tools/subcommands.hpp"
+
+namespace tandem::tools {
+namespace {
+
+constexpr int failure = 1, wrong_use = 2;
+
+/// The command line as it stands.
+struct LinalgArguments {
+  LinalgJob job;
+  std::string op;
+  std::vector<std::string> precisions{"d"};
+  std::string uplo = "lower";
+  std::size_t nrhs = 0;      ///< 0: not given
+  unsigned repetitions = 0;  ///< 0: not given
+  unsigned workers = 0;      ///< 0: as configured
+  bool json = false;
+};
+
+const std::map<std::string, LinalgOp> ops{{"potrf", LinalgOp::potrf}, {"potrs", LinalgOp::potrs}, {"posv", LinalgOp::posv},
+                                          {"gemm", LinalgOp::gemm},   {"trsm", LinalgOp::trsm},   {"syrk", LinalgOp::syrk},
+                                          {"herk", LinalgOp::herk},   {"lacpy", LinalgOp::lacpy}};
+
+base::Result<LinalgOutcome> run_in_precision(Runtime& rt, const LinalgJob& job, char precision) {
+  switch (precision) {
+    case 's': return run_linalg<float>(rt, job);
+    case 'c': return run_linalg<std::complex<float>>(rt, job);
+    case 'z': return run_linalg<std::complex<double>>(rt, job);
+    default: return run_linalg<double>(rt, job);
+  }
+}
+
+/// What does not fit together, or an empty text.
+std::string contradiction(const LinalgArguments& arguments) {
+  const LinalgOp op = arguments.job.op;
+  const bool factors = op == LinalgOp::potrf || op == LinalgOp::potrs || op == LinalgOp::posv;
+  const bool solves = op == LinalgOp::potrs || op == LinalgOp::posv;
+  const LinalgJob& job = arguments.job;
+  if (!job.matrix_file.empty() && !factors) return "--matrix is for potrf, potrs and posv";
+  if (!job.rhs_file.empty() && !solves) return "--rhs is for potrs and posv";
+  if (!job.out_file.empty() && !factors) return "--out is for potrf, potrs and posv";
+  if (arguments.nrhs > 0 && !solves && op != LinalgOp::trsm) return "--nrhs is for potrs, posv and trsm";
+  if (arguments.nrhs > 0 && !job.rhs_file.empty()) return "--nrhs and --rhs exclude each other: the file has its columns";
+  if (job.n > 0 && !job.matrix_file.empty()) return "-n and --matrix exclude each other: the file has its size";
+  if (job.n == 0 && job.matrix_file.empty()) return "say how large the matrix is with -n, or give one with --matrix";
+  if (!job.out_file.empty() && arguments.precisions.size() > 1) return "--out takes one precision";
+  return "";
+}
+
+Measurement measurement_of(const LinalgArguments& arguments, char precision, const LinalgOutcome& outcome, Runtime& rt) {
+  Measurement measurement;
+  measurement.name = arguments.op;
+  measurement.unit = arguments.job.op == LinalgOp::lacpy ? "GB/s" : "GFlop/s";
+  for (const double seconds : outcome.seconds) measurement.samples.push_back(outcome.work / seconds * 1e-9);
+  measurement.params = {{"n", outcome.n},
+                        {"nb", arguments.job.tile},
+                        {"precision", std::string(1, precision)},
+                        {"uplo", arguments.uplo},
+                        {"workers", rt.worker_count()},
+                        {"sched", rt.config().get_string("sched")},
+                        {"info", outcome.info}};
+  if (outcome.nrhs > 0) measurement.params["nrhs"] = outcome.nrhs;
+  if (!arguments.job.matrix_file.empty()) measurement.params["matrix"] = arguments.job.matrix_file;
+  measurement.params["seconds"] = median(outcome.seconds);
+  if (outcome.residual) measurement.params["residual"] = *outcome.residual;
+  return measurement;
+}
+
+void print_heading() {
+  fmt::print("{:<6} {:>9} {:>8} {:>6} {:>6} {:>8} {:>11} {:>9} {:>9} {:>9} {:<8} {:>9}\n", "op", "precision", "n", "nb", "nrhs",
+             "workers", "seconds", "median", "min", "max", "unit", "residual");
+}
+
+void print_row(const Measurement& measurement) {
+  const Json& params = measurement.params;
+  const auto [least, most] = std::minmax_element(measurement.samples.begin(), measurement.samples.end());
+  fmt::print("{:<6} {:>9} {:>8} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n", measurement.name,
+             params["precision"].get<std::string>(), params["n"].get<std::size_t>(), params["nb"].get<std::size_t>(),
+             params.contains("nrhs") ? fmt::format("{}", params["nrhs"].get<std::size_t>()) : "-", params["workers"].get<unsigned>(),
+             params["seconds"].get<double>(), median(measurement.samples), *least, *most, measurement.unit,
+             params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
+}
+
+/// Whether the outcome is one to be proud of; if not, says why.
+bool accepted(const LinalgOutcome& outcome, base::Log& log) {
+  if (outcome.info != 0) {
+    log.error("the matrix is not positive definite: its leading minor of order {} is not (info = {})", outcome.info, outcome.info);
+    return false;
+  }
+  // A NaN fails too.
+  if (outcome.residual && !(*outcome.residual <= linalg::residual_limit)) {
+    log.error("the scaled residual {:.3g} is above {}", *outcome.residual, linalg::residual_limit);
+    return false;
+  }
+  return true;
+}
+
+void run(const LinalgArguments& arguments, ToolContext& context) {
+  const auto topology = base::Topology::discover();
+  if (!topology) {
+    context.log.error("{}", topology.error().message);
+    context.exit_status = failure;
+    return;
+  }
+  linalg::BlasThreads::restrict_to_one();
+  if (const int threads = linalg::BlasThreads::observed_threads(); threads > 1)
+    context.log.warn("the BLAS library uses {} threads for one call although it was told to use one: they compete with the workers",
+                     threads);
+
+  // The runtime reads the same --tandem.* arguments that main() has taken out.
+  std::vector<std::string> words = context.arguments;
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(words.size());
+  Options options;
+  if (arguments.workers > 0) options.workers = arguments.workers;
+  Runtime rt(argc, argv.data(), options);
+
+  std::vector<Measurement> measurements;
+  for (const std::string& precision : arguments.precisions) {
+    const auto outcome = run_in_precision(rt, arguments.job, precision[0]);
+    if (!outcome) {
+      context.log.error("{}", outcome.error().message);
+      context.exit_status = outcome.error().code == base::ErrorCode::invalid_argument ? wrong_use : failure;
+      return;
+    }
+    if (!accepted(outcome.value(), context.log)) context.exit_status = failure;
+    if (outcome.value().seconds.empty()) continue;  // potrs, whose matrix could not be factorised
+    measurements.push_back(measurement_of(arguments, precision[0], outcome.value(), rt));
+    if (arguments.json) continue;
+    if (measurements.size() == 1) print_heading();
+    print_row(measurements.back());
+  }
+  if (arguments.json) print(report("linalg " + arguments.op, topology.value(), measurements));
+}
+
+}  // namespace
+
+void add_linalg(CLI::App& app, ToolContext& context) {
+  CLI::App* command = app.add_subcommand("linalg", "Runs one operation of linear algebra; prints time, GFlop/s and residual");
+  auto arguments = std::make_shared<LinalgArguments>();
+  LinalgJob& job = arguments->job;
+  // CLI11's own PositiveNumber explains itself with the largest double.
+  const CLI::Range positive(std::size_t(1), std::size_t(INT_MAX), "POSITIVE");
+  std::vector<std::string> names;
+  for (const auto& [name, op] : ops) names.push_back(name);
+  command->add_option("OP", arguments->op, "gemm, herk, lacpy, posv, potrf, potrs, syrk or trsm")->required()->check(CLI::IsMember(names));
+  command->add_option("-n", job.n, "Order of the matrices")->check(positive);
+  command->add_option("--nb", job.tile, "Order of a tile")->check(positive)->capture_default_str();
+  command->add_option("--precision", arguments->precisions, "Any of s, d, c, z, by commas")
+      ->delimiter(',')->check(CLI::IsMember({"s", "d", "c", "z"}))->capture_default_str();
+  command->add_option("--uplo", arguments->uplo, "Triangle of A that is used")->check(CLI::IsMember({"lower", "upper"}))->capture_default_str();
+  command->add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs and posv, n for trsm unless given")->check(positive);
+  command->add_option("--repetitions", arguments->repetitions,
+                      "Runs that are counted; 5, after one more, for a generated matrix, and 1 for --matrix, unless given")
+      ->check(positive);
+  command->add_option("--workers", arguments->workers, "As --tandem.workers")->check(positive);
+  command->add_option("--seed", job.seed, "Of generated matrices")->capture_default_str();
+  command->add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (up to 30 is right)");
+  command->add_option("--matrix", job.matrix_file, "potrf, potrs, posv: Matrix Market file of A");
+  command->add_option("--rhs", job.rhs_file, "potrs, posv: Matrix Market file of B; random unless given");
+  command->add_option("--out", job.out_file, "Matrix Market file to write: the solution of potrs and posv, the factor of potrf");
+  command->add_flag("--json", arguments->json, "Print a JSON object");
+  command->callback([arguments, &context] {
+    arguments->job.op = ops.at(arguments->op);
+    arguments->job.uplo = arguments->uplo == "lower" ? linalg::Uplo::lower : linalg::Uplo::upper;
+    if (arguments->nrhs > 0) arguments->job.nrhs = arguments->nrhs;
+    const unsigned usual = arguments->job.matrix_file.empty() ? 5 : 1;
+    arguments->job.repetitions = arguments->repetitions > 0 ? arguments->repetitions : usual;
+    if (const std::string what = contradiction(*arguments); !what.empty()) {
+      context.log.error("linalg {}: {}", arguments->op, what);
+      context.exit_status = wrong_use;
+      return;
+    }
+    run(*arguments, context);
+  });
+}
+
+}  // namespace tandem::tools

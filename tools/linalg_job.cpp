@@ -1,0 +1,295 @@
+// tools/linalg_job.cpp: the operations of `tandem linalg`: generate or read, run, check.
+#include "tools/linalg_job.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <complex>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "tandem/linalg.hpp"
+
+namespace tandem::tools {
+namespace {
+
+using namespace linalg;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+/// A tiled matrix and its data.
+template <Scalar T>
+struct Tiled {
+  Tiled(Runtime& rt, const char* name, TileShape shape) : matrix(shape), data(rt, name, matrix) {}
+  TileMatrix<T> matrix;
+  TiledData<T> data;
+};
+
+/// A matrix in LAPACK's layout, read element by element as generators are. Outlives the tasks.
+template <Scalar T>
+struct Elements {
+  const DenseMatrix<T>* dense;
+
+  template <Scalar U>
+    requires std::same_as<T, U>
+  U element(std::size_t i, std::size_t j) const noexcept {
+    return dense->view()(i, j);
+  }
+};
+
+/// Real operations of multiplying and adding in T, in units of those of a real type.
+template <Scalar T>
+constexpr double complex_factor = is_complex<T> ? 4 : 1;
+
+/// A has to be Hermitian to what is left by writing it down with some digits.
+template <Scalar T>
+Result<void> require_hermitian(const DenseMatrix<T>& dense, const std::string& name) {
+  if (dense.rows != dense.cols)
+    return Error{ErrorCode::invalid_argument, fmt::format("{}: the matrix is {} x {}, not square", name, dense.rows, dense.cols)};
+  const auto a = dense.view();
+  Real<T> largest = 0;
+  for (const T& value : dense.values) largest = std::max<Real<T>>(largest, std::abs(value));
+  for (std::size_t j = 0; j < dense.cols; ++j)
+    for (std::size_t i = j; i < dense.rows; ++i)
+      if (std::abs(a(i, j) - conj(a(j, i))) > Real<T>(1e-5) * largest)
+        return Error{ErrorCode::invalid_argument,
+                     fmt::format("{}: the matrix is not {}: elements ({}, {}) and ({}, {}) differ", name,
+                                 is_complex<T> ? "Hermitian" : "symmetric", i + 1, j + 1, j + 1, i + 1)};
+  return {};
+}
+
+template <Scalar T>
+Result<DenseMatrix<T>> read_dense(const std::string& path) {
+  const auto file = read_matrix_market(path);
+  if (!file) return file.error();
+  return to_dense<T>(file.value());
+}
+
+template <Scalar T>
+class Runner {
+ public:
+  Runner(Runtime& rt, const LinalgJob& job) : rt_(rt), job_(job) {}
+
+  Result<LinalgOutcome> run() {
+    if (Result<void> read = read_files(); !read) return read.error();
+    outcome_.n = job_.n;
+    switch (job_.op) {
+      case LinalgOp::potrf: return run_potrf();
+      case LinalgOp::potrs:
+      case LinalgOp::posv: return run_solve();
+      case LinalgOp::gemm: return run_gemm();
+      case LinalgOp::trsm: return run_trsm();
+      case LinalgOp::syrk:
+      case LinalgOp::herk: return run_rank_update();
+      case LinalgOp::lacpy: return run_lacpy();
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  using R = Real<T>;
+
+  // --- inputs
+
+  Result<void> read_files() {
+    if (!job_.matrix_file.empty()) {
+      auto matrix = read_dense<T>(job_.matrix_file);
+      if (!matrix) return matrix.error();
+      a_file_ = std::move(matrix).value();
+      if (Result<void> hermitian = require_hermitian(*a_file_, job_.matrix_file); !hermitian) return hermitian;
+      job_.n = a_file_->rows;
+    }
+    if (!job_.rhs_file.empty()) {
+      auto rhs = read_dense<T>(job_.rhs_file);
+      if (!rhs) return rhs.error();
+      b_file_ = std::move(rhs).value();
+      if (b_file_->rows != job_.n)
+        return Error{ErrorCode::invalid_argument,
+                     fmt::format("{}: the right-hand side has {} rows, the matrix {}", job_.rhs_file, b_file_->rows, job_.n)};
+      job_.nrhs = b_file_->cols;
+    }
+    return {};
+  }
+
+  TileShape square(Uplo uplo = Uplo::general) const { return {.rows = job_.n, .cols = job_.n, .tile = job_.tile, .uplo = uplo}; }
+  TileShape tall() const { return {.rows = job_.n, .cols = job_.right_hand_sides(), .tile = job_.tile}; }
+
+  void fill_positive_definite(TiledData<T>& a) {
+    if (a_file_) generate(rt_, Elements<T>{&*a_file_}, a);
+    else generate(rt_, RandomPositiveDefinite{.seed = job_.seed, .order = job_.n}, a);
+  }
+  void fill_rhs(TiledData<T>& b) {
+    if (b_file_) generate(rt_, Elements<T>{&*b_file_}, b);
+    else fill_random(b, 1);
+  }
+  /// `which` tells the matrices of one operation apart.
+  void fill_random(TiledData<T>& a, std::uint64_t which) { generate(rt_, RandomGeneral{.seed = job_.seed + which}, a); }
+
+  // --- repetitions
+
+  /// Calls `prepare`, then `timed` under the clock, for each repetition.
+  void repeat(double work, const std::function<void()>& prepare, const std::function<void()>& timed) {
+    outcome_.work = work;
+    const unsigned warm_ups = a_file_ ? 0 : 1;
+    for (unsigned i = 0; i < warm_ups + job_.repetitions; ++i) {
+      prepare();
+      const auto begin = std::chrono::steady_clock::now();
+      timed();
+      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+      if (i >= warm_ups) outcome_.seconds.push_back(elapsed.count());
+    }
+  }
+
+  double order() const { return static_cast<double>(job_.n); }
+
+  /// What is not stored, the other half of a factor, is written as zeros.
+  Result<LinalgOutcome> write_result(const TileMatrix<T>& x) {
+    if (job_.out_file.empty() || outcome_.info != 0) return std::move(outcome_);
+    DenseMatrix<T> dense{x.rows(), x.cols(), std::vector<T>(x.rows() * x.cols())};
+    x.to_lapack(dense.view());
+    const Result<void> written = write_matrix_market<T>(job_.out_file, dense.view());
+    if (!written) return written.error();
+    return std::move(outcome_);
+  }
+
+  // --- operations
+
+  Result<LinalgOutcome> run_potrf() {
+    Tiled<T> factor(rt_, "A", square(job_.uplo));
+    repeat(order() * order() * order() / 3 * complex_factor<T>, [&] { fill_positive_definite(factor.data); },
+           [&] { outcome_.info = potrf(rt_, job_.uplo, factor.data); });
+    if (job_.check && outcome_.info == 0) {
+      Tiled<T> a(rt_, "A again", square(job_.uplo));
+      fill_positive_definite(a.data);
+      outcome_.residual = static_cast<double>(potrf_residual(rt_, job_.uplo, a.data, factor.data));
+    }
+    return write_result(factor.matrix);
+  }
+
+  Result<LinalgOutcome> run_solve() {
+    const bool factorise = job_.op == LinalgOp::posv;
+    const double rhs = static_cast<double>(outcome_.nrhs = job_.right_hand_sides());
+    const double work = (factorise ? order() * order() * order() / 3 : 0) + 2 * order() * order() * rhs;
+    Tiled<T> factor(rt_, "A", square(job_.uplo)), x(rt_, "B", tall());
+    if (!factorise) {
+      fill_positive_definite(factor.data);
+      outcome_.info = potrf(rt_, job_.uplo, factor.data);
+    }
+    if (outcome_.info == 0) {
+      repeat(work * complex_factor<T>,
+             [&] {
+               if (factorise) fill_positive_definite(factor.data);
+               fill_rhs(x.data);
+             },
+             [&] {
+               if (factorise) outcome_.info = posv(rt_, job_.uplo, factor.data, x.data);
+               else potrs(rt_, job_.uplo, factor.data, x.data);
+             });
+    }
+    if (job_.check && outcome_.info == 0) {
+      Tiled<T> a(rt_, "A again", square(job_.uplo)), b(rt_, "B again", tall());
+      fill_positive_definite(a.data);
+      fill_rhs(b.data);
+      outcome_.residual = static_cast<double>(posv_residual(rt_, job_.uplo, a.data, x.data, b.data));
+    }
+    return write_result(x.matrix);
+  }
+
+  Result<LinalgOutcome> run_gemm() {
+    Tiled<T> a(rt_, "A", square()), b(rt_, "B", square()), c(rt_, "C", square());
+    fill_random(a.data, 0);
+    fill_random(b.data, 1);
+    const Product<T> product{.alpha = T(R(1.5)), .a = a.data, .b = b.data, .beta = T(R(-0.5))};
+    repeat(2 * order() * order() * order() * complex_factor<T>, [&] { fill_random(c.data, 2); },
+           [&] { gemm(rt_, product.op_a, product.op_b, product.alpha, a.data, b.data, product.beta, c.data); });
+    if (job_.check) {
+      Tiled<T> before(rt_, "C again", square());
+      fill_random(before.data, 2);
+      outcome_.residual = static_cast<double>(gemm_residual(rt_, product, before.data, c.data));
+    }
+    return std::move(outcome_);
+  }
+
+  Result<LinalgOutcome> run_trsm() {
+    const double rhs = static_cast<double>(outcome_.nrhs = job_.right_hand_sides());
+    const T alpha = T(R(0.5));
+    Tiled<T> a(rt_, "A", square(job_.uplo)), x(rt_, "B", tall());
+    fill_positive_definite(a.data);
+    repeat(order() * order() * rhs * complex_factor<T>, [&] { fill_random(x.data, 1); },
+           [&] { trsm(rt_, Side::left, job_.uplo, Op::no_trans, Diag::non_unit, alpha, a.data, x.data); });
+    if (job_.check) {
+      Tiled<T> triangle(rt_, "triangle of A", square()), b(rt_, "B again", tall());
+      submit_zero(triangle.data);
+      submit_lacpy(rt_, job_.uplo, a.data, triangle.data);
+      fill_random(b.data, 1);
+      outcome_.residual = static_cast<double>(trsm_residual(rt_, Op::no_trans, alpha, triangle.data, x.data, b.data));
+    }
+    return std::move(outcome_);
+  }
+
+  Result<LinalgOutcome> run_rank_update() {
+    const bool hermitian = job_.op == LinalgOp::herk;
+    const Op transposed = hermitian ? Op::conj_trans : Op::trans;
+    const R alpha = R(1.5), beta = R(-0.5);
+    Tiled<T> a(rt_, "A", square()), c(rt_, "C", square(job_.uplo));
+    fill_random(a.data, 0);
+    const auto fill_symmetric = [&](TiledData<T>& data) { generate(rt_, Kms{.rho = 0.5}, data); };
+    repeat(order() * order() * order() * complex_factor<T>, [&] { fill_symmetric(c.data); },
+           [&] {
+             if (hermitian) herk(rt_, job_.uplo, Op::no_trans, alpha, a.data, beta, c.data);
+             else syrk(rt_, job_.uplo, Op::no_trans, T(alpha), a.data, T(beta), c.data);
+           });
+    if (job_.check) {
+      Tiled<T> before(rt_, "C again", square()), after(rt_, "all of C", square());
+      fill_symmetric(before.data);
+      submit_expand(rt_, job_.uplo, hermitian ? Mirror::hermitian : Mirror::symmetric, c.data, after.data);
+      const Product<T> product{.op_b = transposed, .alpha = T(alpha), .a = a.data, .b = a.data, .beta = T(beta)};
+      outcome_.residual = static_cast<double>(gemm_residual(rt_, product, before.data, after.data));
+    }
+    return std::move(outcome_);
+  }
+
+  Result<LinalgOutcome> run_lacpy() {
+    Tiled<T> a(rt_, "A", square()), b(rt_, "B", square());
+    fill_random(a.data, 0);
+    repeat(2 * order() * order() * sizeof(T), [] {}, [&] { lacpy(rt_, Uplo::general, a.data, b.data); });
+    if (job_.check) outcome_.residual = differs(a, b) ? 1 / static_cast<double>(epsilon<T>) : 0;
+    return std::move(outcome_);
+  }
+
+  void submit_zero(TiledData<T>& a) {
+    static const Codelet zero("zero", [](MatrixView<T> tile) { kernels::laset(Uplo::general, T(0), T(0), tile); });
+    for (std::size_t j = 0; j < a.col_tiles(); ++j)
+      for (std::size_t i = 0; i < a.row_tiles(); ++i) rt_.submit(zero, write(a(i, j)));
+  }
+
+  static bool differs(const Tiled<T>& a, const Tiled<T>& b) {
+    for (std::size_t j = 0; j < a.matrix.col_tiles(); ++j)
+      for (std::size_t i = 0; i < a.matrix.row_tiles(); ++i) {
+        const auto ta = a.matrix.tile(i, j), tb = b.matrix.tile(i, j);
+        if (!std::equal(ta.data, ta.data + ta.rows * ta.cols, tb.data)) return true;
+      }
+    return false;
+  }
+
+  Runtime& rt_;
+  LinalgJob job_;
+  LinalgOutcome outcome_;
+  std::optional<DenseMatrix<T>> a_file_, b_file_;
+};
+
+}  // namespace
+
+template <Scalar T>
+Result<LinalgOutcome> run_linalg(Runtime& rt, const LinalgJob& job) {
+  return Runner<T>(rt, job).run();
+}
+
+template Result<LinalgOutcome> run_linalg<float>(Runtime&, const LinalgJob&);
+template Result<LinalgOutcome> run_linalg<double>(Runtime&, const LinalgJob&);
+template Result<LinalgOutcome> run_linalg<std::complex<float>>(Runtime&, const LinalgJob&);
+template Result<LinalgOutcome> run_linalg<std::complex<double>>(Runtime&, const LinalgJob&);
+
+}  // namespace tandem::tools
