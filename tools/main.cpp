@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
   app.footer("Every option of the runtime can be given to every subcommand as --tandem.NAME=VALUE; `tandem config` lists them.");
   app.require_subcommand(1);
   tandem::tools::ToolContext context{config.value(), arguments, log};
+  tandem::tools::add_bench(app, context);
   tandem::tools::add_config(app, context);
   tandem::tools::add_linalg(app, context);
   tandem::tools::add_machine(app, context);

@@ -22,6 +22,7 @@ struct ToolContext {
 
 // To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in main.cpp. Each adds a CLI11
 // subcommand to `app` whose callback runs it.
+void add_bench(CLI::App& app, ToolContext& context);
 void add_config(CLI::App& app, ToolContext& context);
 void add_linalg(CLI::App& app, ToolContext& context);
 void add_machine(CLI::App& app, ToolContext& context);

@@ -1,10 +1,14 @@
 // examples/co2_forecast/main.cpp: reads the measurements, fits if asked to, forecasts the held-out years, and tells how well.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "gaussian_process.hpp"
 #include "measurements.hpp"
@@ -59,12 +63,6 @@ Result<FitOutcome> fit_with_progress(GaussianProcess& process, const Options& op
   return fit(options.theta, [&](const Hyperparameters& theta) { return process.likelihood(theta); }, fit_options);
 }
 
-std::size_t tasks_run(tandem::Runtime& runtime) {
-  std::size_t count = 0;
-  for (const auto& worker : runtime.statistics().workers) count += worker.tasks;
-  return count;
-}
-
 /// Fits if asked to, then runs the regression that the report is about, and times it.
 Result<void> compute(tandem::Runtime& runtime, Report& report) {
   const TrainingSet training = training_set(report.experiment);
@@ -78,7 +76,7 @@ Result<void> compute(tandem::Runtime& runtime, Report& report) {
   }
 
   const TimeAxis times = forecast_times(report);
-  const std::size_t tasks_before = tasks_run(runtime);
+  const std::size_t tasks_before = runtime.timeline().size();
   const auto begin = std::chrono::steady_clock::now();
   auto regression = process.regress(report.theta, times);
   report.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -87,7 +85,7 @@ Result<void> compute(tandem::Runtime& runtime, Report& report) {
                  "the covariance matrix is not positive definite at these hyperparameters; raise --hyper white_noise=..."};
   }
   report.regression = std::move(*regression);
-  report.cost.task_count = tasks_run(runtime) - tasks_before;
+  report.cost.task_count = runtime.timeline().size() - tasks_before;
   report.cost.flop_count = report.regression.flop_count;
   report.cost.worker_count = runtime.worker_count();
   report.error = error_of(report.experiment, report.regression);

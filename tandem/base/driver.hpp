@@ -33,8 +33,9 @@ enum class RunEnd {
   stuck,      ///< event loop only: everybody sleeps, so the condition can never hold
 };
 
-/// Drives steppables. The one added by `add_caller` is stepped inside `run_until` only, on the thread that calls it; those added by
-/// `add` are stepped by the driver. One thread owns a driver and calls everything but wakers.
+/// Drives steppables. The one added by `add_caller` is stepped inside `run_until` only, on the thread that calls it; those added
+/// by `add` are stepped by the driver. One thread owns a driver and calls everything but wakers, which live as long as the
+/// driver.
 class Driver {
  public:
   struct Placement {

@@ -69,7 +69,7 @@ bool EventLoop::step_one(bool with_caller) {
 bool EventLoop::advance(std::int64_t deadline_ns, bool with_caller) {
   std::int64_t earliest = kNever;
   for (auto& seat : seats_)
-    if (with_caller || seat.get() != caller_) earliest = std::min(earliest, due(*seat) ? now_ns_ : seat->next_ns);
+    if (!stopped_ && (with_caller || seat.get() != caller_)) earliest = std::min(earliest, due(*seat) ? now_ns_ : seat->next_ns);
   for (auto& action : actions_) earliest = std::min(earliest, action.when_ns);
   if (earliest == kNever) return false;
   now_ns_ = std::max(now_ns_, std::min(earliest, deadline_ns));

@@ -1,4 +1,4 @@
-// tandem/base/event_loop.hpp: the driver of the test and virtual worlds: one thread steps everything, in an order drawn from a seed.
+// tandem/base/event_loop.hpp: the driver of the test and virtual worlds: one thread steps all, in an order drawn from a seed.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace tandem::base {
 
-/// Steps all steppables on the calling thread, the next one drawn from a seed, in manual time: when everybody rests, time jumps to
-/// the earliest date that anyone asked for. The same seed and the same program give the same order, exactly.
+/// Steps all steppables on the calling thread, the next one drawn from a seed, in manual time: when everybody rests, time jumps
+/// to the earliest date that anyone asked for. The same seed and the same program give the same order, exactly.
 ///
 /// Not thread-safe, but for wakers: a wake-up from a foreign thread is allowed and ends the determinism, not the correctness.
 class EventLoop final : public Driver {
@@ -20,7 +20,7 @@ class EventLoop final : public Driver {
 
   Waker& add(Steppable& steppable, const Placement& placement) override;
   Waker& add_caller(Steppable& steppable) override;
-  void stop() override { seats_.clear(); }
+  void stop() override { stopped_ = true; }
   RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) override;
   std::int64_t now_ns() override { return now_ns_; }
 
@@ -48,7 +48,9 @@ class EventLoop final : public Driver {
     std::function<void()> run;
   };
 
-  bool due(const Seat& seat) const noexcept { return seat.woken.load(std::memory_order_acquire) || seat.next_ns <= now_ns_; }
+  bool due(const Seat& seat) const noexcept {
+    return !stopped_ && (seat.woken.load(std::memory_order_acquire) || seat.next_ns <= now_ns_);
+  }
   bool step_one(bool with_caller);
   bool advance(std::int64_t deadline_ns, bool with_caller);
   void step(Seat& seat);
@@ -59,6 +61,7 @@ class EventLoop final : public Driver {
   std::vector<std::unique_ptr<Seat>> seats_;
   Seat* caller_ = nullptr;
   std::vector<Action> actions_;
+  bool stopped_ = false;  ///< seats stay, so that wakers may still be called
 };
 
 }  // namespace tandem::base

@@ -6,8 +6,8 @@
 
 namespace tandem::base {
 
-/// The kernel's futex on a word of this process. `wait` sleeps while `word` holds `expected`, until a `wake_one` or for `timeout_ns`
-/// (kForever: without a limit), and may return early; `wake_one` wakes one sleeper if there is one.
+/// The kernel's futex on a word of this process. `wait` sleeps while `word` holds `expected`, until a `wake_one` or for
+/// `timeout_ns` (kForever: without a limit), and may return early; `wake_one` wakes one sleeper if there is one.
 struct SystemFutex {
   static constexpr std::int64_t kForever = INT64_MAX;
 
@@ -17,13 +17,13 @@ struct SystemFutex {
 
 /// One thread's bed. It holds at most one permit.
 ///
-/// Protocol. The owner alone calls `park`; anybody calls `unpark`. `unpark` leaves a permit and wakes the owner if it sleeps; `park`
-/// takes the permit and returns, at once if it is there already. So a wake-up that comes before the sleep is not lost, and several
-/// wake-ups count as one. The state word goes empty -> parked by the owner, anything -> permit by a waker; the owner sleeps in the
-/// kernel only while the word says parked (futex), and a waker makes a system call only if it saw parked.
+/// Protocol. The owner alone calls `park`; anybody calls `unpark`. `unpark` leaves a permit and wakes the owner if it sleeps;
+/// `park` takes the permit and returns, at once if it is there already. So a wake-up that comes before the sleep is not lost, and
+/// several wake-ups count as one. The state word goes empty -> parked by the owner, anything -> permit by a waker; the owner
+/// sleeps in the kernel only while the word says parked (futex), and a waker makes a system call only if it saw parked.
 ///
-/// Orders. `unpark` releases and `park` acquires: what the waker wrote before is seen after. Cost: one exchange; a system call when
-/// somebody really sleeps.
+/// Orders. `unpark` releases and `park` acquires: what the waker wrote before is seen after. Cost: one exchange; a system call
+/// when somebody really sleeps.
 ///
 /// `Atomic` and `Futex` are replaced by models where every order of steps is tried (tests/interleave).
 template <template <class> class Atomic, class Futex>

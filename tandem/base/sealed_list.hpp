@@ -12,10 +12,10 @@ namespace tandem::base {
 ///
 /// Protocol. One thread at a time (the producer) calls `add`; one thread, once (the consumer), calls `seal`, which takes all
 /// entries and lets no further one in. Both may happen at the same time: then either `seal` returns the new entry, or `add`
-/// returns false and the producer knows that the consumer's work came first. `reset` and `reopen` need exclusive access.
+/// returns false and the producer knows that the consumer's work came first. `reset` needs exclusive access.
 ///
-/// Orders. `seal` is acquire-release: it pairs with the release of `add` (the consumer sees what `next` and the node say), and with
-/// the acquire of a failed `add` or of `sealed` (the producer sees everything that the consumer did before it sealed).
+/// Orders. `seal` is acquire-release: it pairs with the release of `add` (the consumer sees what `next` and the node say), and
+/// with the acquire of a failed `add` or of `sealed` (the producer sees everything that the consumer did before it sealed).
 ///
 /// Cost: `add` is one load and one compare-exchange, `seal` one exchange. No memory of its own.
 template <class Node, template <class> class Atomic = std::atomic>
@@ -23,6 +23,7 @@ class SealedList {
  public:
   /// Enters `node`, unless the list is sealed: then returns false and `node` is untouched but for `next`.
   bool add(Node* node) noexcept {
+    static_assert(alignof(Node) > kSealed, "no node's address may read as the seal");
     std::uintptr_t head = head_.load(std::memory_order_acquire);
     do {
       if (head == kSealed) return false;

@@ -47,6 +47,7 @@ void ThreadDriver::stop() {
 }
 
 RunEnd ThreadDriver::run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) {
+  TANDEM_ASSERT(caller_ != nullptr);
   while (!done(context)) {
     const std::int64_t now = now_ns_();
     if (now >= deadline_ns) return RunEnd::timed_out;

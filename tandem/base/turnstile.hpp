@@ -12,8 +12,8 @@ namespace tandem::base {
 /// handed the turnstile later by the `leave` of the one inside. Intrusive: `Visitor` has `Visitor* next`.
 ///
 /// Protocol. The state is: free; taken; or taken with a stack of visitors that came since. Whoever is inside owns `queue_`, the
-/// visitors that came earlier, in order of arrival, and alone touches it. `leave` gives the turnstile to the visitor that `better`
-/// prefers (the earliest among equals), or frees it.
+/// visitors that came earlier, in order of arrival, and alone touches it. `leave` gives the turnstile to the visitor that
+/// `better` prefers (the earliest among equals), or frees it.
 ///
 /// Orders. Each change of state is acquire-release, so that what one holder did is seen by the next.
 ///
@@ -23,6 +23,7 @@ class Turnstile {
  public:
   /// True: `visitor` is inside. False: it waits, and a later `leave` returns it.
   bool enter(Visitor* visitor) noexcept {
+    static_assert(alignof(Visitor) > kTaken, "no visitor's address may read as the mark of a taken turnstile");
     std::uintptr_t state = state_.load(std::memory_order_relaxed);
     for (;;) {
       if (state == kFree) {
@@ -36,7 +37,8 @@ class Turnstile {
     }
   }
 
-  /// The one inside leaves. Returns the visitor who is inside now, or null when the turnstile is free. `better(a, b)`: a goes before b.
+  /// The one inside leaves. Returns the visitor who is inside now, or null when the turnstile is free. `better(a, b)`: a goes
+  /// before b.
   template <class Better>
   Visitor* leave(Better better) noexcept {
     collect();

@@ -1,10 +1,9 @@
 // tandem/linalg/tile_matrix.cpp: memory of tiles, and conversion from and to LAPACK's layout.
 #include "tandem/linalg/tile_matrix.hpp"
 
-#include <sys/mman.h>
-
 #include <new>
 
+#include "tandem/base/large_memory.hpp"
 #include "tandem/linalg/kernels/lacpy.hpp"
 
 namespace tandem::linalg {
@@ -12,17 +11,10 @@ namespace tandem::linalg {
 namespace internal {
 
 std::shared_ptr<std::byte> allocate_tiles(std::size_t bytes) {
-  constexpr std::size_t huge_page = std::size_t(2) << 20;
-  const bool large = bytes >= huge_page;
-  const std::size_t alignment = large ? huge_page : 64;
-  const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
-  if (size == 0) return nullptr;
-  if (size < bytes) throw std::bad_alloc();
-  void* const memory = std::aligned_alloc(alignment, size);
+  if (bytes == 0) return nullptr;
+  auto memory = base::allocate_large(bytes);
   if (memory == nullptr) throw std::bad_alloc();
-  // Advice only: small pages are as correct.
-  if (large) (void)madvise(memory, size, MADV_HUGEPAGE);
-  return {static_cast<std::byte*>(memory), [](std::byte* address) { std::free(address); }};
+  return memory;
 }
 
 }  // namespace internal

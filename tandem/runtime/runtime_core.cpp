@@ -443,10 +443,9 @@ void RuntimeCore::complete(const TaskRef& event, std::exception_ptr failure) {
 }
 
 void* RuntimeCore::keep_block(std::size_t bytes) {
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
-  if (memory == nullptr) throw std::bad_alloc();
-  kept_.emplace_back(memory);
-  return memory;
+  auto& block = kept_.emplace_back(base::allocate_large(bytes));
+  if (block == nullptr) throw std::bad_alloc();
+  return block.get();
 }
 
 void RuntimeCore::forget_tasks(const void* first, const void* last) noexcept {

@@ -287,7 +287,7 @@ class RuntimeCore final : private FlowHost {
   std::mutex foreign_mutex_;
   std::vector<Handle*> foreign_orphans_;  ///< whose last owner went on another thread; under the mutex
   std::shared_ptr<CodeletCore> combine_;
-  std::vector<std::unique_ptr<std::byte[], TaskPool::FreeAligned>> kept_;
+  std::vector<std::unique_ptr<std::byte, base::FreeLarge>> kept_;
 
   static constinit thread_local const char thread_token_;
 };

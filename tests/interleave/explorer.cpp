@@ -322,7 +322,8 @@ Outcome Explorer::explore() {
   return outcome;
 }
 
-// --- schedules as text: a digit is a thread that takes its step, with ! its second outcome, with ~ its oldest store reaches memory
+// --- schedules as text: a digit is a thread that takes its step, with ! its second outcome, with ~ its oldest store reaches
+// memory
 
 std::string Explorer::schedule() const {
   std::string text;

@@ -41,7 +41,8 @@ struct Operation {
   Access access = Access::none;
   bool may_fail = false;  ///< has a second outcome at any time: a weak exchange fails for no reason, a sleep ends early
   bool drains = false;    ///< waits until the thread's store buffer is empty
-  bool (*ready)(const Location&, unsigned thread) = nullptr;  ///< not before this holds, which changes by writes to `location` only
+  /// Not before this holds. Only writes to `location` may change it.
+  bool (*ready)(const Location&, unsigned thread) = nullptr;
 };
 
 struct Options {
@@ -61,8 +62,8 @@ struct Outcome {
   std::uint64_t schedules = 0;  ///< run in all, those cut short as equivalent to an earlier one included
 };
 
-/// A program of a few threads. Made anew for each schedule, always at the same address. Bodies are deterministic, allocate nothing
-/// (a schedule may be cut short in their middle), and share only model types and what these protect.
+/// A program of a few threads. Made anew for each schedule, always at the same address. Bodies are deterministic, allocate
+/// nothing (a schedule may be cut short in their middle), and share only model types and what these protect.
 class Program {
  public:
   virtual ~Program() = default;
@@ -79,8 +80,8 @@ class Program {
 ///
 /// What is explored. Each operation on an atomic acts on one memory, so values are sequentially consistent; with
 /// `Options::store_buffers` they are those of total store order. The orders given to the operations decide what a thread knows
-/// (vector clocks): a plain field whose accesses no acquire and release orders is a race, on every machine, and fails. Values that
-/// only a weaker machine could return are not explored: they are the business of ThreadSanitizer and of the comments.
+/// (vector clocks): a plain field whose accesses no acquire and release orders is a race, on every machine, and fails. Values
+/// that only a weaker machine could return are not explored: they are the business of ThreadSanitizer and of the comments.
 ///
 /// Reduction. Without a bound on preemptions, of the schedules that differ only in the order of independent operations one is run
 /// (sleep sets: Godefroid, Partial-Order Methods for the Verification of Concurrent Systems, 1996, chapter 5). With a bound this

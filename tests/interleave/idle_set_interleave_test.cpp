@@ -1,6 +1,8 @@
 // tests/interleave/idle_set_interleave_test.cpp: pushes and workers that fall asleep, under every order of their steps.
 #include "tandem/runtime/sched/idle_set.hpp"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "tests/interleave/expect.hpp"
@@ -36,15 +38,15 @@ struct Flow : Program {
     queue.fetch_add(1, std::memory_order_seq_cst);
     idle.wake_one();
   }
+  /// May find nothing for no reason, as a worker that meets a thief at a queue.
   bool pop() {
     int seen = queue.load(std::memory_order_relaxed);
-    while (seen > 0)
-      if (queue.compare_exchange_strong(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
-    return false;
+    return seen > 0 && queue.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_relaxed);
   }
   bool looks_empty() const { return queue.load(std::memory_order_seq_cst) == 0; }
 
-  template <class Run>
+  /// `RemembersWake`: a worker that was woken, pops in vain and finds more at its last look owes a wake-up still.
+  template <bool RemembersWake = true, class Run>
   void work(unsigned worker, int most_tasks, Run run) {
     bool woken = false;
     while (most_tasks > 0) {
@@ -55,8 +57,11 @@ struct Flow : Program {
         continue;
       }
       idle.announce(worker);
-      if (looks_empty()) beds[worker].sleep();
-      woken = idle.withdraw(worker);
+      if (looks_empty()) {
+        woken = false;
+        beds[worker].sleep();
+      }
+      woken = idle.withdraw(worker) || (RemembersWake && woken);
     }
   }
   bool may_end_asleep() const override { return true; }
@@ -82,13 +87,13 @@ TEST(IdleSetUnderEveryOrder, APushAndASleeperDoNotMissEachOther) {
 }
 
 TEST(IdleSetUnderEveryOrder, PushesAndSleepersDoNotMissEachOther) {
-  expect_holds<NothingIsLeft<IdleSet<ModelAtomic>, 1, 2>>({.most_preemptions = 4});
+  expect_holds<NothingIsLeft<IdleSet<ModelAtomic>, 1, 2>>();
   expect_holds<NothingIsLeft<IdleSet<ModelAtomic>, 2, 2>>({.most_preemptions = 3});
   expect_holds<NothingIsLeft<IdleSet<ModelAtomic>, 1, 2, 2>>({.most_preemptions = 3});
 }
 
 /// Two tasks that wait for each other to run: both workers must be woken, however the two pushes and the wake-ups meet.
-template <unsigned Pushers>
+template <unsigned Pushers, bool RemembersWake = true>
 struct TwoTasksRunAtOnce : Flow<IdleSet<ModelAtomic>, 2> {
   ModelAtomic<int> started{0};
   static constexpr bool both(int count) noexcept { return count == 2; }
@@ -99,7 +104,7 @@ struct TwoTasksRunAtOnce : Flow<IdleSet<ModelAtomic>, 2> {
       if (Pushers == 1) push();
       return;
     }
-    work(thread, 1, [this] {
+    work<RemembersWake>(thread, 1, [this] {
       started.fetch_add(1, std::memory_order_relaxed);
       started.await<both>();
       ++done;
@@ -112,6 +117,7 @@ struct TwoTasksRunAtOnce : Flow<IdleSet<ModelAtomic>, 2> {
 TEST(IdleSetUnderEveryOrder, WakeUpsCascadeUntilAllTasksRun) {
   expect_holds<TwoTasksRunAtOnce<1>>({.most_preemptions = 4});
   expect_holds<TwoTasksRunAtOnce<2>>({.most_preemptions = 3});
+  expect_found<TwoTasksRunAtOnce<1, false>>("deadlock", {.most_preemptions = 4});
 }
 
 /// The last worker is the caller's: when it is woken it leaves, its wait being over, and passes the wake-up on or does not.
@@ -228,7 +234,7 @@ TEST(IdleSetUnderEveryOrder, MistakesAreFound) {
   expect_holds<NothingIsLeft<WrongIdleSet<Mistake::none>, 1, 1>>({.store_buffers = true});
   expect_found<NothingIsLeft<WrongIdleSet<Mistake::keeps_the_mark>, 1, 1, 2>>("a task is left");
   expect_found<NothingIsLeft<WrongIdleSet<Mistake::announces_weakly>, 1, 1>>("a task is left", {.store_buffers = true});
-  expect_found<NothingIsLeft<WrongIdleSet<Mistake::looks_once>, 2, 1>>("a task is left", {.most_preemptions = 3});
+  expect_found<NothingIsLeft<WrongIdleSet<Mistake::looks_once>, 2, 1>>("a task is left");
 }
 
 }  // namespace

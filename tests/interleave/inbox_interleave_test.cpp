@@ -67,7 +67,8 @@ TEST(InboxUnderEveryOrder, TakesInTheOrderOfPuts) {
   expect_holds<PutAndTake<1, false>>({.most_failures = 2});
 }
 
-/// One puts and then looks for a sleeper; the other says that it sleeps and then looks into the inbox. At least one sees the other.
+/// One puts and then looks for a sleeper; the other says that it sleeps and then looks into the inbox. At least one sees the
+/// other.
 struct PutOrSleep : Program {
   base::Inbox<Node, ModelAtomic> inbox;
   ModelAtomic<bool> sleeps{false};

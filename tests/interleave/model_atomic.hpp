@@ -19,8 +19,8 @@ constexpr bool releases(std::memory_order order) noexcept {
 
 /// Stands in for std::atomic<T>: the same names, but each operation is one step of the explorer.
 ///
-/// What orders mean here. A release leaves the thread's clock with the value, and an acquire that reads the value joins it. A plain
-/// store ends the release sequence, a read-modify-write of any order continues it (C++20 [intro.races]).
+/// What orders mean here. A release leaves the thread's clock with the value, and an acquire that reads the value joins it. A
+/// plain store ends the release sequence, a read-modify-write of any order continues it (C++20 [intro.races]).
 template <class T>
 class ModelAtomic {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
@@ -199,7 +199,8 @@ struct ModelFutex {
     Explorer& explorer = *Explorer::active();
     Location& at = word.location();
     const std::uint32_t me = 1U << explorer.thread();
-    if (explorer.point({.name = "futex wait", .location = &at, .access = Access::write, .may_fail = true, .drains = true})) return;
+    if (explorer.point({.name = "futex wait", .location = &at, .access = Access::write, .may_fail = true, .drains = true}))
+      return;
     if (word.peek() != expected) return;
     at.sleepers |= me;
     explorer.point({.name = "futex sleep",

@@ -96,7 +96,8 @@ TEST(SealedListUnderEveryOrder, EachMemoryOrderIsNeeded) {
 
 /// Sealed with a load and a store: a node that comes in between is lost.
 template <class N, template <class> class Atomic>
-struct SealedInTwoSteps : Weaker<std::memory_order_release, std::memory_order_acquire, std::memory_order_acq_rel>::List<N, Atomic> {
+struct SealedInTwoSteps
+    : Weaker<std::memory_order_release, std::memory_order_acquire, std::memory_order_acq_rel>::List<N, Atomic> {
   N* seal() noexcept {
     const std::uintptr_t head = this->head_.load(std::memory_order_acquire);
     this->head_.store(1, std::memory_order_release);

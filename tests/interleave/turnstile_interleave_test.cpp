@@ -18,8 +18,8 @@ struct Visitor {
   bool passed = false;
 };
 
-/// Each thread brings a visitor. Visitor v needs the turnstiles that `Needs` has as bits at 4 v, in order. A visitor that is handed a
-/// turnstile goes on in the thread that left it, as a task goes on in the worker that made it ready.
+/// Each thread brings a visitor. Visitor v needs the turnstiles that `Needs` has as bits at 4 v, in order. A visitor that is
+/// handed a turnstile goes on in the thread that left it, as a task goes on in the worker that made it ready.
 template <unsigned Visitors, unsigned Needs>
 struct Visit : Program {
   static constexpr unsigned kTurnstiles = 2;
@@ -27,7 +27,6 @@ struct Visit : Program {
   std::array<ModelPlain<int>, kTurnstiles> guarded;  ///< touched by who is inside
   std::array<Visitor, Visitors> visitors;
   std::array<const Visitor*, kTurnstiles> inside{};
-  std::array<std::array<const Visitor*, Visitors>, kTurnstiles> queued{};  ///< whose `enter` said no, in this order, not yet inside
 
   unsigned threads() const override { return Visitors; }
   void run(unsigned thread) override {

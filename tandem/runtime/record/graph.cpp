@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdlib>
 #include <new>
 
 #include "tandem/runtime/runtime_core.hpp"
@@ -122,7 +122,7 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
   std::size_t total = 0;
   for (const std::size_t bytes : bytes_) total += bytes;
   instance->bytes = total;
-  instance->memory.reset(static_cast<std::byte*>(std::aligned_alloc(64, total)));
+  instance->memory = base::allocate_large(total);
   if (instance->memory == nullptr) throw std::bad_alloc();
   instance->parts.resize(templates_.size());
   std::size_t offset = 0;

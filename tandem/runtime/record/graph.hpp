@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <unordered_set>
 #include <vector>
 
+#include "tandem/base/large_memory.hpp"
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/task.hpp"
@@ -36,13 +36,9 @@ struct RecordedUse {
   bool needs_value = false;              ///< the first access sees what was there before
 };
 
-struct FreeBlock {
-  void operator()(std::byte* memory) const noexcept { std::free(memory); }
-};
-
 /// A set of tasks ready to be replayed, one replay at a time.
 struct Instance {
-  std::unique_ptr<std::byte[], FreeBlock> memory;
+  std::unique_ptr<std::byte, base::FreeLarge> memory;
   std::size_t bytes = 0;
   std::vector<Task*> tasks;
   std::vector<RecordedPart> parts;

@@ -10,20 +10,21 @@
 
 namespace tandem::runtime {
 
-/// The workers that have announced that they will sleep. `sharing` workers take tasks from each other's queues; `pinned_only` further
-/// ones run only what is meant for them, so only `wake` calls them and `wake_one` does not.
+/// The workers that have announced that they will sleep. `sharing` workers take tasks from each other's queues; `pinned_only`
+/// further ones run only what is meant for them, so only `wake` calls them and `wake_one` does not.
 ///
-/// Sleeping. A worker that found nothing announces itself (`announce`) and then looks once more wherever tasks may be. Whoever puts a
-/// task somewhere calls `wake_one` or `wake` afterwards. Both sides write, then read, and all four steps are sequentially
-/// consistent: at least one sees the other, so a task and a sleeper do not miss each other. The flag of a worker says that it sleeps,
-/// and the exchange that lowers it decides who wakes it; the count of flags is a hint that spares the pushes a scan. It may lag:
-/// an announcer raises its flag first and the count second, and looks after both.
+/// Sleeping. A worker that found nothing announces itself (`announce`) and then looks once more wherever tasks may be. Whoever
+/// puts a task somewhere calls `wake_one` or `wake` afterwards. Both sides write, then read, and all four steps are sequentially
+/// consistent: at least one sees the other, so a task and a sleeper do not miss each other. The flag of a worker says that it
+/// sleeps, and the exchange that lowers it decides who wakes it; the count of flags is a hint that spares the pushes a scan. It
+/// may lag: an announcer raises its flag first and the count second, and looks after both.
 ///
-/// Waking. One sleeper is woken at a time: `waking_` says that one is on its way, or is being looked for. The chosen one lowers it in
-/// `withdraw`, which tells it so, and then looks at all queues, so it finds what was pushed meanwhile by those who saw the mark; when
-/// it takes a task and sees more it calls `wake_one` again, and when it leaves instead it does the same. Who looked for a sleeper
-/// and found none lowers the mark and then looks once more: a worker may have announced itself after it was passed by, and another
-/// push have relied on the mark.
+/// Waking. One sleeper is woken at a time: `waking_` says that one is on its way, or is being looked for. The chosen one lowers
+/// it in `withdraw`, which tells it so, and then looks at all queues, so it finds what was pushed meanwhile by those who saw the
+/// mark. It owes a wake-up until it has looked after an `announce` and found nothing at all: when it takes a task and sees more it
+/// calls `wake_one`, and when it leaves instead it does the same. Who looked for a sleeper and found none lowers the mark and then
+/// looks once more: a worker may have announced itself after it was passed by, and another push have relied on the mark. A worker
+/// that `wake` called lowers the mark too, though it may be meant for another: then at worst one more is woken.
 ///
 /// Cost: a push while nobody sleeps is one load.
 template <template <class> class Atomic = std::atomic>
@@ -44,7 +45,8 @@ class IdleSet {
     if (worker < sharing_) idle_count_.fetch_add(1, std::memory_order_seq_cst);
   }
 
-  /// By `worker`, back from its sleep or from its last look. True: somebody had chosen it, and it must look for work, or pass it on.
+  /// By `worker`, back from its sleep or from its last look. True: somebody had chosen it, and it must look for work, or pass it
+  /// on.
   bool withdraw(unsigned worker) noexcept {
     if (lower(worker)) return false;
     waking_.store(false, std::memory_order_seq_cst);

@@ -70,7 +70,8 @@ void ReadyQueues::push_foreign(Task* task) {
 void ReadyQueues::push_released(unsigned worker, Task* task) {
   Lane& lane = *lanes_[worker];
   const unsigned from = lane.home != nullptr ? worker : Situation::kNoWorker;
-  Queue& queue = place(*task, from, lane.sequence, lane.random);
+  const bool stays = keeps_released_ && lane.home != nullptr;
+  Queue& queue = stays ? *lane.home : place(*task, from, lane.sequence, lane.random);
   if (&queue != lane.home) {
     queue.inbox.put(task);
   } else {

@@ -18,13 +18,14 @@ namespace tandem::runtime {
 /// Ready tasks, between whoever makes them ready and the workers.
 ///
 /// Each queue has an inbox (lock-free: the submitting thread, foreign threads and other workers put there) and a priority queue
-/// under a spin lock that workers alone take: its own at each pop, a neighbour's when they steal. The submitting thread takes no lock.
+/// under a spin lock that workers alone take: its own at each pop, a neighbour's when they steal. The submitting thread takes no
+/// lock.
 ///
 /// Sleeping and waking: the protocol stands at `IdleSet`. Its reads and writes of queues are these. A push puts into an inbox, or
-/// writes a queue's size, and then calls `wake_one`; both are sequentially consistent, as are the reads of `looks_empty`. A worker
-/// that moves tasks from an inbox to the priority queue beside it holds the queue's lock until the size tells of them, so whoever
-/// finds the inbox empty reads the size when that worker has let go; a thief, which has tasks in no queue for a moment, calls
-/// `wake_one` when they are in one.
+/// writes a queue's size, and then calls `wake_one`; both are sequentially consistent, as are the reads of `looks_empty`. A
+/// worker that moves tasks from an inbox to the priority queue beside it holds the queue's lock until the size tells of them, so
+/// whoever finds the inbox empty reads the size when that worker has let go; a thief, which has tasks in no queue for a moment,
+/// calls `wake_one` when they are in one.
 class ReadyQueues {
  public:
   static constexpr unsigned kMaxWorkers = 1024;
@@ -58,7 +59,8 @@ class ReadyQueues {
   bool looks_empty(unsigned worker) const noexcept;
   /// Back from `announce_idle`. Returns true when somebody had chosen this worker to wake up.
   bool withdraw_idle(unsigned worker) noexcept { return idle_.withdraw(worker); }
-  /// A worker that was woken leaves without looking for work (the caller's, when its wait is over): wake another if there is work.
+  /// A worker that was woken leaves without looking for work (the caller's, when its wait is over): wake another if there is
+  /// work.
   void pass_on_wake() noexcept;
   /// After a pop by a worker that had been woken.
   void wake_next_if_work(unsigned worker) noexcept;

@@ -8,11 +8,11 @@
 namespace tandem::runtime {
 
 namespace {
-constexpr std::size_t kSlabBytes = 256 * 1024;
+/// Slabs start small, and grow until each fills a huge page.
+constexpr std::size_t kFirstSlabBytes = 64 * 1024;
+constexpr std::size_t kLargestSlabBytes = 2 * 1024 * 1024;
 constexpr std::size_t kLinkChunksPerSlab = 256;
 }  // namespace
-
-void TaskPool::FreeAligned::operator()(std::byte* memory) const noexcept { std::free(memory); }
 
 TaskPool::~TaskPool() = default;
 
@@ -20,11 +20,13 @@ void TaskPool::refill(std::size_t size_class) {
   collect();
   if (free_[size_class] != nullptr) return;
   const std::size_t task_bytes = size_class * kClassBytes;
-  const std::size_t count = std::max<std::size_t>(1, kSlabBytes / task_bytes);
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(64, task_bytes * count));
-  if (memory == nullptr) throw std::bad_alloc();
-  slabs_.push_back({std::unique_ptr<std::byte[], FreeAligned>(memory), task_bytes, count});
-  bytes_ += task_bytes * count;
+  const std::size_t slab_bytes = std::clamp(bytes_, kFirstSlabBytes, kLargestSlabBytes);
+  const std::size_t count = std::max<std::size_t>(1, slab_bytes / task_bytes);
+  auto block = base::allocate_large(slab_bytes);
+  if (block == nullptr) throw std::bad_alloc();
+  std::byte* const memory = block.get();
+  slabs_.push_back({std::move(block), task_bytes, count});
+  bytes_ += slab_bytes;
   for (std::size_t i = count; i-- > 0;) {
     auto* task = new (memory + i * task_bytes) Task;
     task->size_class = static_cast<std::uint8_t>(size_class);

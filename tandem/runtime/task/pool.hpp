@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/base/inbox.hpp"
+#include "tandem/base/large_memory.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
@@ -71,13 +72,9 @@ class TaskPool {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  struct FreeAligned {
-    void operator()(std::byte* memory) const noexcept;
-  };
-
  private:
   struct Slab {
-    std::unique_ptr<std::byte[], FreeAligned> memory;
+    std::unique_ptr<std::byte, base::FreeLarge> memory;
     std::size_t task_bytes;
     std::size_t count;
   };

@@ -21,11 +21,11 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
 }
 
 std::int64_t Worker::step(std::int64_t now_ns) {
-  if (present_since_ns_ < 0) present_since_ns_ = now_ns;
+  if (present_since_ns_.get() < 0) present_since_ns_.set(now_ns);
   ReadyQueues& queues = executor_.queues();
   if (announced_) {
     announced_ = false;
-    woken_ = queues.withdraw_idle(index_);
+    woken_ = queues.withdraw_idle(index_) || woken_;
     pause_ns_ = 0;
   }
   for (unsigned count = 0; count < options_.tasks_per_step; ++count) {
@@ -37,7 +37,7 @@ std::int64_t Worker::step(std::int64_t now_ns) {
     }
     if (task == nullptr) task = queues.pop(index_);
     if (task == nullptr) return rest(now_ns);
-    if (idle_since_ns_ >= 0 || woken_) back_to_work(now_ns);
+    if (idle_since_ns_.get() >= 0 || woken_) back_to_work(now_ns);
     run(*task);
   }
   // The driver may look elsewhere now: what this worker keeps must be where others find it.
@@ -46,27 +46,32 @@ std::int64_t Worker::step(std::int64_t now_ns) {
 }
 
 void Worker::back_to_work(std::int64_t now_ns) {
-  if (idle_since_ns_ >= 0) report_.idle_ns += static_cast<double>(now_ns - idle_since_ns_);
-  idle_since_ns_ = -1;
+  note_idle_until(now_ns);
   pause_ns_ = 0;
   if (std::exchange(woken_, false)) executor_.queues().wake_next_if_work(index_);
 }
 
+void Worker::note_idle_until(std::int64_t now_ns) {
+  if (idle_since_ns_.get() >= 0) idle_ns_.add(static_cast<double>(now_ns - idle_since_ns_.get()));
+  idle_since_ns_.set(-1);
+}
+
 std::int64_t Worker::rest(std::int64_t now_ns) {
   executor_.flush(origin_);
-  woken_ = false;
-  if (idle_since_ns_ < 0) {
-    idle_since_ns_ = now_ns;
+  if (idle_since_ns_.get() < 0) {
+    idle_since_ns_.set(now_ns);
     pause_ns_ = kFirstPauseNs;
   }
-  if (now_ns - idle_since_ns_ < options_.poll_for_ns) {
+  if (now_ns - idle_since_ns_.get() < options_.poll_for_ns) {
     pause_ns_ = std::min(pause_ns_ * 2, std::max(options_.poll_max_ns, kFirstPauseNs));
     return now_ns + pause_ns_;
   }
   ReadyQueues& queues = executor_.queues();
   queues.announce_idle(index_);
   announced_ = true;
-  return queues.looks_empty(index_) ? base::kNever : now_ns;
+  if (!queues.looks_empty(index_)) return now_ns;
+  woken_ = false;  // nothing anywhere, and who pushes from now on sees that this worker sleeps
+  return base::kNever;
 }
 
 void Worker::leave(std::int64_t now_ns) {
@@ -75,10 +80,9 @@ void Worker::leave(std::int64_t now_ns) {
   bool chosen = std::exchange(woken_, false);
   if (std::exchange(announced_, false)) chosen = executor_.queues().withdraw_idle(index_) || chosen;
   if (chosen) executor_.queues().pass_on_wake();
-  if (idle_since_ns_ >= 0) report_.idle_ns += static_cast<double>(now_ns - idle_since_ns_);
-  idle_since_ns_ = -1;
-  if (present_since_ns_ >= 0) report_.total_ns += static_cast<double>(now_ns - present_since_ns_);
-  present_since_ns_ = -1;
+  note_idle_until(now_ns);
+  if (present_since_ns_.get() >= 0) total_ns_.add(static_cast<double>(now_ns - present_since_ns_.get()));
+  present_since_ns_.set(-1);
 }
 
 bool Worker::present(const Task& task) const noexcept {
@@ -116,9 +120,23 @@ void Worker::skip(Task& task) {
   executor_.end(task, origin_);
 }
 
+/// What ending the task will write to is on its way while the kernel runs: the lines of its successors, which another worker or the
+/// submitting thread wrote last. A link stands in its successor, behind the line that holds the count.
+static void prefetch_successors(const Task& task) noexcept {
+  if (task.recorded) {
+    const RecordedPart& part = *task.recording;
+    const std::uint32_t count = std::min(part.successor_count, 8U);
+    for (std::uint32_t i = 0; i < count; ++i) __builtin_prefetch(part.successors[i], 1);
+  } else if (const Link* link = task.successors.peek()) {
+    __builtin_prefetch(link, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(link) - 64, 1);
+  }
+}
+
 void Worker::run(Task& task) {
   if ((__builtin_expect(task.poisoned.load(std::memory_order_relaxed), 0) || !present(task)) && !prepare(task)) return;
   running_.store(&task, std::memory_order_release);
+  prefetch_successors(task);
   if (options_.timed) {
     const std::int64_t start_ns = clock_.now_ns();
     running_since_ns_.store(start_ns, std::memory_order_relaxed);
@@ -201,16 +219,20 @@ void Worker::give_back_private(Task& task, bool filled) {
 
 void Worker::measure(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
   durations_[task.codelet].add(static_cast<double>(end_ns - start_ns));
-  report_.busy_ns += static_cast<double>(end_ns - start_ns);
-  ++report_.tasks;
+  busy_ns_.add(static_cast<double>(end_ns - start_ns));
+  tasks_.add(1);
   if (options_.timeline) timeline_.push_back({&task.codelet->name, flow_position(task), index_, start_ns, end_ns});
 }
 
 WorkerReport Worker::report(std::int64_t now_ns) const {
-  WorkerReport report = report_;
+  WorkerReport report;
+  report.tasks = tasks_.get();
+  report.busy_ns = busy_ns_.get();
+  report.idle_ns = idle_ns_.get();
+  report.total_ns = total_ns_.get();
   report.steals = executor_.queues().steals(index_);
-  if (present_since_ns_ >= 0) report.total_ns += static_cast<double>(now_ns - present_since_ns_);
-  if (idle_since_ns_ >= 0) report.idle_ns += static_cast<double>(now_ns - idle_since_ns_);
+  if (const auto since_ns = present_since_ns_.get(); since_ns >= 0) report.total_ns += static_cast<double>(now_ns - since_ns);
+  if (const auto since_ns = idle_since_ns_.get(); since_ns >= 0) report.idle_ns += static_cast<double>(now_ns - since_ns);
   return report;
 }
 

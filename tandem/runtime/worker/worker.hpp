@@ -9,6 +9,7 @@
 
 #include "tandem/base/driver.hpp"
 #include "tandem/base/log.hpp"
+#include "tandem/base/published.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/exec/kernel_call.hpp"
@@ -46,7 +47,7 @@ class Worker final : public base::Steppable {
   const Task* running() const noexcept { return running_.load(std::memory_order_acquire); }
   std::int64_t running_since_ns() const noexcept { return running_since_ns_.load(std::memory_order_relaxed); }
 
-  // Statistics: read while the worker rests.
+  // Statistics: once the tasks of interest have ended.
   const std::unordered_map<const CodeletCore*, DurationStatistics>& durations() const noexcept { return durations_; }
   const std::vector<TimelineEvent>& timeline() const noexcept { return timeline_; }
   WorkerReport report(std::int64_t now_ns) const;
@@ -64,6 +65,7 @@ class Worker final : public base::Steppable {
   void measure(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
   std::int64_t rest(std::int64_t now_ns);
   void back_to_work(std::int64_t now_ns);
+  void note_idle_until(std::int64_t now_ns);
 
   const unsigned index_;
   const WorkerSpec spec_;
@@ -75,7 +77,7 @@ class Worker final : public base::Steppable {
   bool announced_ = false;
   bool woken_ = false;
   std::int64_t pause_ns_ = 0;
-  std::int64_t idle_since_ns_ = -1;
+  base::Published<std::int64_t> idle_since_ns_{-1};  ///< -1: at work
   std::vector<void*> private_memory_;
   std::vector<std::vector<std::byte>> scratch_;
 
@@ -83,8 +85,11 @@ class Worker final : public base::Steppable {
   std::atomic<std::int64_t> running_since_ns_{0};
   std::unordered_map<const CodeletCore*, DurationStatistics> durations_;
   std::vector<TimelineEvent> timeline_;
-  WorkerReport report_;
-  std::int64_t present_since_ns_ = -1;
+  base::Published<std::int64_t> present_since_ns_{-1};  ///< -1: the caller's worker, outside of waits
+  base::Published<std::uint64_t> tasks_;
+  base::Published<double> busy_ns_;
+  base::Published<double> idle_ns_;
+  base::Published<double> total_ns_;
 };
 
 }  // namespace tandem::runtime

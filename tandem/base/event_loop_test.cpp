@@ -1,0 +1,153 @@
+// tandem/base/event_loop_test.cpp: the order comes from the seed, the time from the dates that are asked for.
+#include "tandem/base/event_loop.hpp"
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace tandem::base {
+namespace {
+
+constexpr auto kNotYet = [](void*) { return false; };
+constexpr auto kFlagSet = [](void* flag) { return *static_cast<bool*>(flag); };
+
+/// Calls a function at each step.
+template <class Function>
+struct Stepping final : Steppable {
+  explicit Stepping(Function f) : function(std::move(f)) {}
+  std::int64_t step(std::int64_t now_ns) override { return function(now_ns); }
+  Function function;
+};
+
+/// What a loop with this seed does with three steppables that tick, and some actions.
+std::string story(std::uint64_t seed) {
+  std::string told;
+  EventLoop loop(seed);
+  const auto tick = [&told](char name, std::int64_t every_ns) {
+    return [&told, name, every_ns](std::int64_t now_ns) {
+      told += name;
+      return now_ns + every_ns;
+    };
+  };
+  Stepping a(tick('a', 2));
+  Stepping b(tick('b', 2));
+  Stepping c(tick('c', 3));
+  loop.add(a, {});
+  loop.add(b, {});
+  loop.add(c, {});
+  for (int i = 0; i < 5; ++i) loop.at(i * 2, [&told] { told += '!'; });
+  loop.run_until(kNotYet, nullptr, 100);
+  return told;
+}
+
+TEST(EventLoop, TheSameSeedGivesTheSameOrder) {
+  EXPECT_EQ(story(7), story(7));
+  int differ = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) differ += story(seed) != story(seed + 1);
+  EXPECT_GE(differ, 19);
+}
+
+TEST(EventLoop, TimeJumpsToTheEarliestDateAndStopsAtTheDeadline) {
+  EventLoop loop(1);
+  std::vector<std::int64_t> dates;
+  Stepping ticking([&](std::int64_t now_ns) {
+    dates.push_back(now_ns);
+    return now_ns + 1000;
+  });
+  loop.add(ticking, {});
+  EXPECT_EQ(loop.run_until(kNotYet, nullptr, 2500), RunEnd::timed_out);
+  EXPECT_EQ(dates, (std::vector<std::int64_t>{0, 1000, 2000}));
+  EXPECT_EQ(loop.now_ns(), 2500);
+}
+
+TEST(EventLoop, ActionsRunInTimeOrderAndNotBeforeNow) {
+  EventLoop loop(3);
+  std::string told;
+  loop.at(30, [&] { told += 'c'; });
+  loop.at(10, [&] {
+    told += 'a';
+    loop.at(5, [&] { told += 'b'; });  // in the past: now
+  });
+  loop.at(40, [&] { told += 'd'; });
+  bool done = false;
+  loop.at(50, [&] { done = true; });
+  EXPECT_EQ(loop.run_until(kFlagSet, &done, kNever), RunEnd::done);
+  EXPECT_EQ(told, "abcd");
+  EXPECT_EQ(loop.now_ns(), 50);
+}
+
+TEST(EventLoop, SaysThatItIsStuckWhenEverybodySleeps) {
+  EventLoop loop(1);
+  int steps = 0;
+  Stepping sleeper([&](std::int64_t) { return ++steps, kNever; });
+  Waker& waker = loop.add(sleeper, {});
+  EXPECT_EQ(loop.run_until(kNotYet, nullptr, kNever), RunEnd::stuck);
+  EXPECT_EQ(steps, 1);
+  EXPECT_FALSE(loop.step_one());
+  waker.wake();
+  EXPECT_TRUE(loop.step_one());
+  EXPECT_EQ(steps, 2);
+}
+
+TEST(EventLoop, TheCallerStepsInsideRunUntilOnly) {
+  EventLoop loop(1);
+  int caller_steps = 0;
+  Stepping caller([&](std::int64_t) { return ++caller_steps, kNever; });
+  loop.add_caller(caller);
+  loop.step_some(20);
+  EXPECT_FALSE(loop.step_one());
+  EXPECT_EQ(caller_steps, 0);
+  EXPECT_EQ(loop.run_until(kNotYet, nullptr, kNever), RunEnd::stuck);
+  EXPECT_EQ(caller_steps, 1);
+}
+
+TEST(EventLoop, AWakeUpDuringAStepGivesAnotherStep) {
+  EventLoop loop(1);
+  Waker* waker = nullptr;
+  int steps = 0;
+  Stepping self([&](std::int64_t) {
+    if (++steps < 3) waker->wake();
+    return kNever;
+  });
+  waker = &loop.add(self, {});
+  EXPECT_EQ(loop.run_until(kNotYet, nullptr, kNever), RunEnd::stuck);
+  EXPECT_EQ(steps, 3);
+}
+
+TEST(EventLoop, AForeignThreadMayWake) {
+  EventLoop loop(1);
+  bool done = false;
+  int written = 0;
+  std::atomic<bool> woken{false};
+  Stepping sleeper([&](std::int64_t) {
+    done = woken.load(std::memory_order_relaxed) && written == 42;  // ordered by the waker
+    return kNever;
+  });
+  Waker& waker = loop.add(sleeper, {});
+  EXPECT_TRUE(loop.step_one());
+  std::thread foreign([&] {
+    written = 42;
+    woken.store(true, std::memory_order_relaxed);
+    waker.wake();
+  });
+  while (!done)
+    if (!loop.step_one()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  foreign.join();
+}
+
+TEST(EventLoop, StepsNothingAfterStopAndWakersStayValid) {
+  EventLoop loop(1);
+  int steps = 0;
+  Stepping counter([&](std::int64_t now_ns) { return ++steps, now_ns; });
+  Waker& waker = loop.add(counter, {});
+  loop.stop();
+  waker.wake();
+  EXPECT_FALSE(loop.step_one());
+  EXPECT_EQ(loop.run_until(kNotYet, nullptr, kNever), RunEnd::stuck);
+  EXPECT_EQ(steps, 0);
+}
+
+}  // namespace
+}  // namespace tandem::base

@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# tools/bench_command_test.sh: `tandem bench` over programs that are shell scripts: what it calls, prints and survives.
+# Usage: bench_command_test.sh PATH_OF_TANDEM LIBEXECDIR_SEEN_FROM_BINDIR
+set -uo pipefail
+
+tandem=$1
+from_bin=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1  # where no tandem.toml lies
+failures=0
+
+fail() {
+  echo "FAILED: $1" >&2
+  failures=$((failures + 1))
+}
+
+# program PATH BODY: a shell script.
+program() {
+  mkdir -p "$(dirname "$1")"
+  printf '#!/bin/sh\n%s\n' "$2" > "$1"
+  chmod +x "$1"
+}
+
+# reports NAME=MEDIAN...: the body of a script that prints a report with these results.
+reports() {
+  local results="" pair
+  for pair in "$@"; do
+    results+=", {\"name\": \"${pair%%=*}\", \"unit\": \"ns/task\", \"median\": ${pair#*=}, \"min\": 1, \"max\": 9, \"n\": 1}"
+  done
+  echo "echo '{\"peer\": \"x\", \"version\": \"1.2\", \"workers\": 2, \"results\": [${results#, }]}'"
+}
+
+# counting FILE VALUE...: a script body that prints `chain` with the next of the values at every call.
+counting() {
+  local file=$1
+  shift
+  echo "set -- $*; n=\$(cat $file 2> /dev/null || echo 0); echo \$((n + 1)) > $file; shift \$n
+echo '{\"results\": [{\"name\": \"chain\", \"unit\": \"ns/task\", \"median\": '\$1'}]}'"
+}
+
+# run STATUS ARGUMENTS...: leaves the streams in the files out and err.
+run() {
+  local status=$1
+  shift
+  "$tandem" bench "$@" > out 2> err < /dev/null
+  local actual=$?
+  ((actual == status)) || { fail "tandem bench $*: exit $actual instead of $status"; cat out err >&2; }
+}
+
+holds() {
+  grep -qE -- "$2" "$1" || { fail "no line of $1 is like '$2':"; cat "$1" >&2; }
+}
+
+json_holds() {
+  python3 -c "import json, sys; o = json.load(open('out')); r = {p['name']: p for p in o['results']}; sys.exit(not ($1))" ||
+    { fail "not ($1) of:"; cat out err >&2; }
+}
+
+# The table: medians, extremes, ratios within a round. The first value of each is that of the round that does not count.
+program all/bench_tasks_tandem "$(counting ours 999 10 20 60)"
+program all/peer_tasks_starpu "$(counting theirs 999 100 400 200)"
+program all/peer_tasks_tbb "$(reports chain=40)"
+run 0 tasks --bin all --rounds 3
+holds out '^chain +tandem +20 +10 +60 ns/task +-$'
+holds out '^ +starpu +200 +100 +400 ns/task +0\.100$'
+holds out '^ +tbb +40 +40 +40 ns/task +0\.500$'
+holds err 'openmp is missing: there is no program all/peer_tasks_openmp'
+grep -q . <<< "$(tr -cd '\r' < err)" && fail "progress goes to what is no terminal"
+
+# JSON: one object on standard output, with what DESIGN names.
+program json/bench_tasks_tandem "$(reports bytes_per_task=200 independent=10 chain=20 cholesky_replay=5)"
+program json/peer_tasks_starpu "$(reports independent=100 chain=50)"
+program json/peer_tasks_openmp "$(reports chain=40 elsewhere=3)"
+run 0 tasks --bin json --rounds 2 --workers 2 --json
+json_holds "o['benchmark'] == 'tasks' and o['machine']['core_count'] > 0 and o['tandem'] and o['commit']"
+json_holds "list(r) == ['bytes_per_task', 'independent', 'chain', 'cholesky_replay', 'elsewhere']"
+json_holds "r['chain']['value'] == 20 and r['chain']['n'] == 2 and r['chain']['unit'] == 'ns/task'"
+json_holds "r['chain']['peers'] == {'openmp': 40, 'starpu': 50}"
+json_holds "r['chain']['ours_over_peer'] == {'openmp': 0.5, 'starpu': 0.4}"
+json_holds "r['independent']['peers'] == {'starpu': 100} and r['bytes_per_task']['peers'] == {}"
+json_holds "r['elsewhere']['params'] == {'workers': 2, 'program': 'openmp'} and r['chain']['params'] == {'workers': 2}"
+json_holds "o['versions']['starpu'] == '1.2' and 'taskflow' in o['missing'] and 'starpu' not in o['missing']"
+
+# Peers that fail are named with the reason, once, and the rest goes on.
+program bad/bench_tasks_tandem "$(reports chain=20)"
+program bad/peer_tasks_starpu 'kill -SEGV $$'
+program bad/peer_tasks_openmp 'echo "no such device" >&2; exit 3'
+program bad/peer_tasks_libomp 'exec 2>&- 1>&-; exec sleep 60'
+program bad/peer_tasks_tbb 'sleep 60 & echo $! > orphan; echo "{\"results\": [{\"name\": \"chain\""'
+program bad/peer_tasks_taskflow 'echo "{\"results\": [{\"name\": \"chain\", \"unit\": \"ns/task\"}]}"'
+SECONDS=0
+run 0 tasks --bin bad --rounds 2 --timeout 2
+((SECONDS < 20)) || fail "a program that hangs holds up the rest for $SECONDS s"
+holds out '^chain +tandem +20 '
+holds err 'starpu is missing: killed by signal 11 '
+holds err 'openmp is missing: exit code 3: no such device$'
+holds err 'libomp is missing: still running after 2 s, killed$'
+holds err 'tbb is missing: its output is no JSON$'
+holds err 'taskflow is missing: its result chain has no median$'
+(($(grep -c 'is missing' err) == 5)) || fail "a peer that fails is named more than once, or never"
+sleep 0.2
+# A zombie that nobody has reaped yet is no running process.
+state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$(cat orphan)/status" 2> /dev/null)
+[[ -z $state || $state == [ZX] ]] || fail "what a program left running is still there"
+rm bad/peer_tasks_libomp  # so that the others can have all the time they need
+for body in 'true' 'echo 7' 'echo "[]"' 'echo "{\"results\": 3}"' 'echo "{\"results\": [3]}"' 'head -c 100000 /dev/urandom' \
+  'echo "{\"results\": [{\"name\": \"chain\", \"median\": \"many\"}]}"' 'yes | head -c 20000000'; do
+  program bad/peer_tasks_starpu "$body"
+  run 0 tasks --bin bad --rounds 1 --json
+  json_holds "r['chain']['value'] == 20 and 'its ' in o['missing']['starpu']"
+done
+program bad/peer_tasks_starpu 'echo x'
+chmod -x bad/peer_tasks_starpu
+run 0 tasks --bin bad --rounds 1
+holds err 'starpu is missing: exit code 127: cannot be executed: Permission denied$'
+
+# A program that fails in a later round keeps the rounds before.
+program late/bench_tasks_tandem "$(reports chain=20)"
+program late/peer_tasks_tbb "$(counting late_calls 30 30)"
+run 0 tasks --bin late --rounds 3
+holds out '^ +tbb +30 .* 0\.667$'
+holds err 'tbb is missing: .*\(in round 2\)$'
+
+# Without our own program there is nothing to compare.
+run 1 tasks --bin /
+holds err "error: .*Tandem's own program failed: there is no program /bench_tasks_tandem"
+program none/bench_tasks_tandem 'exit 1'
+program none/peer_tasks_tbb "$(reports chain=20)"
+run 1 tasks --bin none --rounds 1 --json
+json_holds "r['chain']['params']['program'] == 'tbb' and o['missing']['tandem'] == 'exit code 1'"
+
+# What the programs are told: options, and the configuration of the command line, which peers do not get.
+program told/bench_wake_tandem 'echo "$* $TANDEM_SCHED" > told_ours; '"$(reports idle_cpu=0.5)"
+program told/peer_wake_tbb 'echo "$* $TANDEM_SCHED" > told_tbb; '"$(reports idle_cpu=0.25)"
+run 0 wake --bin told --rounds 1 --workers 3 --trials 7 --tandem.sched=lws
+holds told_ours '^--workers 3 --repetitions 1 --trials 7 lws$'
+holds told_tbb '^--workers 3 --repetitions 1 --trials 7 $'
+holds out '^ +tbb .* 2\.000$'
+
+# Cholesky: several sizes, the bound held against potrf, StarPU under two schedulers.
+program cholesky/tandem 'echo "$*" >> told_cholesky
+echo "{\"tandem\": \"0.1\", \"results\": [{\"name\": \"potrf\", \"unit\": \"GFlop/s\", \"value\": 90}]}"'
+program cholesky/peer_cholesky_kernels "$(reports bound=100 tile_gemm=120)"
+program cholesky/peer_cholesky_starpu '[ "$STARPU_SCHED" = lws ] && v=45 || v=60
+echo "{\"results\": [{\"name\": \"potrf\", \"unit\": \"GFlop/s\", \"median\": $v}]}"'
+run 0 cholesky --bin cholesky --rounds 1 --workers 2 -n 64,32 --nb 8,4 --precision s --json
+holds told_cholesky '^linalg potrf -n 64 --json --nb 8 --workers 2 --precision s --repetitions 1$'
+holds told_cholesky '^linalg potrf -n 32 --json --nb 4 '
+json_holds "[(p['name'], p['params']['n'], p['params']['nb']) for p in o['results']] == \
+[('potrf', 64, 8), ('tile_gemm', 64, 8), ('potrf', 32, 4), ('tile_gemm', 32, 4)]"
+json_holds "r['potrf']['ours_over_peer'] == {'kernels': 0.9, 'starpu': 2, 'starpu_prio': 1.5}"
+json_holds "r['potrf']['peers'] == {'kernels': 100, 'starpu': 45, 'starpu_prio': 60} and o['versions']['tandem'] == '0.1'"
+
+# Wrong uses.
+run 2
+run 2 tasks --flow unheard_of
+run 2 tasks --rounds 0
+run 2 tasks --timeout 0
+run 2 tasks --bin nowhere
+run 2 cholesky --bin cholesky -n 64,32 --nb 8
+holds err '1 tiles for the 2 orders'
+
+# Without --bin: beside the command, or where they are installed as seen from there.
+mkdir -p prefix/bin
+cp "$tandem" prefix/bin/tandem
+tandem=$folder/prefix/bin/tandem
+program prefix/bin/bench_tasks_tandem "$(reports chain=20)"
+program "prefix/bin/$from_bin/peer_tasks_tbb" "$(reports chain=40)"
+run 0 tasks --rounds 1
+holds out '^chain +tandem +20 '
+holds out '^ +tbb +40 .* 0\.500$'
+
+((failures == 0)) || exit 1

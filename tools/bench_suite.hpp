@@ -1,0 +1,88 @@
+// tools/bench_suite.hpp: programs that measure the same things, run in turns, and the comparison of what they say.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+#include "tools/json_report.hpp"
+#include "tools/subprocess.hpp"
+
+namespace tandem::tools {
+
+/// A program of a suite. One run of it prints one JSON object to standard output: "results", a list of objects with "name",
+/// "unit" and "median" (or "value"), and, if it likes, "version" (or "tandem").
+struct BenchProgram {
+  std::string peer;  ///< "starpu"
+  Command command;
+  bool exists = true;  ///< false: not found, and so not run
+};
+
+struct BenchSuite {
+  std::string title;                   ///< for people
+  std::vector<BenchProgram> programs;  ///< the first is ours, and is what the others are held against
+  bool higher_is_better = false;
+  Json params = Json::object();        ///< what all its results depend on
+};
+
+/// A number that one run of a program told.
+struct BenchValue {
+  double value = 0;
+  std::string unit;
+};
+
+/// What one run told.
+struct BenchRun {
+  std::string version;
+  std::vector<std::pair<std::string, BenchValue>> values;  ///< name of the result, in the program's order
+};
+
+/// Reads a program's JSON. Errors: malformed, with what is wrong with it.
+base::Result<BenchRun> parse_bench_run(std::string_view text);
+
+/// What one program told of one result, over all rounds.
+struct BenchRow {
+  std::string name, peer, unit;
+  std::vector<double> samples;           ///< not empty
+  std::optional<double> ours_over_peer;  ///< median of the ratios within one round; none for ours, and where one is missing
+};
+
+/// All that came out. Rows are ordered by result, in the order of their first appearance, then by program.
+struct BenchOutcome {
+  std::vector<BenchRow> rows;
+  std::vector<std::pair<std::string, std::string>> failures;  ///< peer, and why it is missing from some round on, or from all
+  std::map<std::string, std::string> versions;                ///< by peer
+};
+
+/// What our result is called that a peer's result of this name is held against: the bound of a factorisation bounds `potrf`.
+std::string_view counterpart(std::string_view name);
+
+/// What the programs told in one round, by peer.
+using BenchRound = std::map<std::string, BenchRun>;
+
+/// Compares rounds. `peers` in the order of the suite, ours first.
+std::vector<BenchRow> summarise(const std::vector<std::string>& peers, const std::vector<BenchRound>& rounds);
+
+struct BenchLimits {
+  unsigned rounds = 5;                         ///< that count; one more comes first, to warm up
+  std::chrono::milliseconds timeout{600'000};  ///< of one run
+};
+
+/// Is told what comes next.
+using BenchProgress = std::function<void(const std::string&)>;
+
+/// Runs every program once per round, in turn, so that what disturbs the machine disturbs all alike. A program that fails is left
+/// out from then on.
+BenchOutcome run_suite(const BenchSuite& suite, const BenchLimits& limits, const BenchProgress& progress);
+
+/// The results as the envelope wants them: ours with its peers' medians in "peers" and the paired ratios in "ours_over_peer". What
+/// only a peer measures is a result too, with that peer as "program" among its params.
+Json results_json(const BenchSuite& suite, const BenchOutcome& outcome);
+
+}  // namespace tandem::tools

@@ -1,0 +1,176 @@
+// tools/subprocess.cpp: one child, two pipes, and a descriptor that tells of its end: one poll waits for all.
+#include "tools/subprocess.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include <fmt/core.h>
+
+namespace tandem::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kept_bytes = std::size_t(16) << 20;
+constexpr int cannot_execute = 127;
+
+/// Owns a file descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  int number() const noexcept { return number_; }
+  void close() noexcept {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+
+ private:
+  int number_;
+};
+
+struct Pipe {
+  Descriptor read_end, write_end;
+
+  bool open() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    read_end = Descriptor(ends[0]);
+    write_end = Descriptor(ends[1]);
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+  }
+};
+
+base::Error system_error(const std::string& what) {
+  return {base::ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno))};
+}
+
+/// The environment of the child as exec() takes it. Made before the fork: the child must not allocate.
+std::vector<std::string> environment_of(const Command& command) {
+  std::map<std::string, std::string> values;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const auto equals = text.find('=');
+    if (equals != std::string::npos) values[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : command.environment) values[name] = value;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : values) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// In the child, between fork and exec: calls that are safe after a fork, and no others.
+[[noreturn]] void become(const char* file, char* const* argv, char* const* envp, int output, int errors, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(cannot_execute);  // it died before the line above
+  const int nothing = open("/dev/null", O_RDONLY);
+  if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
+    _exit(cannot_execute);
+  execve(file, argv, envp);
+  dprintf(STDERR_FILENO, "cannot be executed: %s\n", strerror(errno));
+  _exit(cannot_execute);
+}
+
+/// Takes what the pipe holds now. False when nothing more will come.
+bool drain(const Descriptor& pipe, std::string& text) {
+  char buffer[65536];
+  for (;;) {
+    const ssize_t count = read(pipe.number(), buffer, sizeof buffer);
+    if (count > 0) text.append(buffer, std::min(static_cast<std::size_t>(count), kept_bytes - text.size()));
+    else if (count == 0) return false;
+    else if (errno != EINTR) return errno == EAGAIN;
+  }
+}
+
+/// Reads both streams until the child ends; false at the deadline. It may end while others still hold its pipes, and it may close
+/// them and go on: only its own end counts.
+bool read_until_end(const Descriptor& child, Pipe& output, Pipe& errors, ProgramOutput& written, Clock::time_point deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return false;
+    // poll() ignores the negative number of a closed descriptor.
+    pollfd waited[] = {{output.read_end.number(), POLLIN, 0}, {errors.read_end.number(), POLLIN, 0}, {child.number(), POLLIN, 0}};
+    if (poll(waited, 3, static_cast<int>(std::min<long long>(left, 1'000'000))) < 0 && errno != EINTR) return false;
+    if (waited[0].revents != 0 && !drain(output.read_end, written.output)) output.read_end.close();
+    if (waited[1].revents != 0 && !drain(errors.read_end, written.errors)) errors.read_end.close();
+    if (waited[2].revents == 0) continue;
+    if (output.read_end.number() >= 0) drain(output.read_end, written.output);
+    if (errors.read_end.number() >= 0) drain(errors.read_end, written.errors);
+    return true;
+  }
+}
+
+std::string last_line(const std::string& text) {
+  const auto end = text.find_last_not_of(" \n\r\t");
+  if (end == std::string::npos) return "";
+  const auto line_end = text.find_last_of('\n', end);
+  const std::size_t begin = line_end == std::string::npos ? 0 : line_end + 1;
+  return text.substr(begin, end + 1 - begin);
+}
+
+/// Why it failed, as wait() tells; empty when it did not.
+std::string failure_of(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+base::Result<ProgramOutput> run_program(const Command& command, std::chrono::milliseconds limit) {
+  Pipe output, errors;
+  if (!output.open() || !errors.open()) return system_error("no pipe");
+  std::vector<std::string> words{command.file.string()};
+  words.insert(words.end(), command.arguments.begin(), command.arguments.end());
+  std::vector<std::string> entries = environment_of(command);
+  const std::vector<char*> argv = pointers_to(words), envp = pointers_to(entries);
+
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return system_error("no process");
+  if (pid == 0) become(argv[0], argv.data(), envp.data(), output.write_end.number(), errors.write_end.number(), parent);
+  setpgid(pid, pid);  // the child does it too; whoever comes first
+  output.write_end.close();
+  errors.write_end.close();
+
+  ProgramOutput written;
+  const Descriptor child(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const bool watched = child.number() >= 0;
+  const base::Error unwatched = system_error("its end cannot be waited for");
+  const bool ended = watched && read_until_end(child, output, errors, written, Clock::now() + limit);
+  kill(-pid, SIGKILL);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!watched) return unwatched;
+  const double limit_s = std::chrono::duration<double>(limit).count();
+  std::string failure = ended ? failure_of(status) : fmt::format("still running after {:g} s, killed", limit_s);
+  if (failure.empty()) return written;
+  if (const std::string line = last_line(written.errors); !line.empty()) failure += ": " + line;
+  return base::Error{base::ErrorCode::io, failure};
+}
+
+}  // namespace tandem::tools
