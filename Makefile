@@ -12,7 +12,7 @@ help:
 	@echo 'make check      build, and run every test'
 	@echo 'make build      build; the command is then build/release/bin/tandem'
 	@echo 'make setup      install the packages that are missing (make demo and make check do it too)'
-	@echo 'make bench      measure Tandem beside its peers; BENCH="..." passes arguments to benchmarks/run'
+	@echo 'make bench      measure Tandem beside its peers; BENCH="--rounds 9" goes to each tandem bench'
 	@echo 'make stress     the long random tests, over and over'
 	@echo 'make tsan       all tests under the thread sanitizer'
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
@@ -38,7 +38,9 @@ check: setup
 bench:
 	@scripts/setup --peers
 	$(MAKE) --no-print-directory build
-	benchmarks/run $(BENCH)
+	build/release/bin/tandem bench tasks $(BENCH)
+	build/release/bin/tandem bench cholesky $(BENCH)
+	build/release/bin/tandem bench wake $(BENCH)
 
 stress: setup
 	$(MAKE) --no-print-directory build

@@ -81,8 +81,8 @@ using BenchProgress = std::function<void(const std::string&)>;
 /// out from then on.
 BenchOutcome run_suite(const BenchSuite& suite, const BenchLimits& limits, const BenchProgress& progress);
 
-/// The results as the envelope wants them: ours with its peers' medians in "peers" and the paired ratios in "ours_over_peer". What
-/// only a peer measures is a result too, with that peer as "program" among its params.
+/// The results as the envelope wants them: ours with its peers' medians in "peers" and the paired ratios in "ours_over_peer".
+/// What only a peer measures is a result too, with that peer as "program" among its params.
 Json results_json(const BenchSuite& suite, const BenchOutcome& outcome);
 
 }  // namespace tandem::tools

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tandem/base/topology.hpp"
+#include "tandem/base/blas_threads.hpp"
 #include "tandem/linalg/blas_threads.hpp"
 #include "tandem/linalg/flows/residuals.hpp"
 #include "tools/json_report.hpp"
@@ -117,8 +118,8 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
     context.exit_status = failure;
     return;
   }
-  linalg::BlasThreads::restrict_to_one();
-  if (const int threads = linalg::BlasThreads::observed_threads(); threads > 1)
+  base::restrict_blas_threads();
+  if (const int threads = linalg::observed_blas_threads(); threads > 1)
     context.log.warn("the BLAS library uses {} threads for one call although it was told to use one: they compete with the workers",
                      threads);
 

@@ -24,9 +24,9 @@ struct ProgramOutput {
 };
 
 /// Runs it with an empty standard input, in a process group of its own, and sleeps until it ends. Whatever of the group is left
-/// then is killed, so that nothing disturbs what comes next; if the calling thread dies, so does the program. Errors: it cannot be
-/// started; it ends with another exit code than 0; a signal ends it; it outlasts `limit`. They quote its last line of standard
-/// error.
+/// then is killed, so that nothing disturbs what comes next; if the calling thread dies, so does the program. Errors: it cannot
+/// be started; it ends with another exit code than 0; a signal ends it; it outlasts `limit`. They quote the last line that it
+/// wrote to standard error.
 /// Not thread-safe while another thread changes the environment.
 base::Result<ProgramOutput> run_program(const Command& command, std::chrono::milliseconds limit);
 

@@ -19,7 +19,7 @@ class OpenmpAdapter {
   static constexpr const char* name = "openmp";
 #endif
 
-  std::string version() const { return std::to_string(_OPENMP); }
+  std::string version() const { return std::string(__VERSION__) + ", OpenMP " + std::to_string(_OPENMP); }
   bool workers_beside_caller() const { return omp_get_num_threads() > 1; }
   void submit(Probe& probe) {
     Probe* const target = &probe;

@@ -42,12 +42,12 @@ std::unique_ptr<Ground> make_ground(const base::Config& config, const Options& o
 
 Runtime::Runtime(const Options& options)
     : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))), ground_(make_ground(*config_, options)) {
-  core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
+  start();
 }
 
 Runtime::Runtime(int& argc, char** argv, const Options& options)
     : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))), ground_(make_ground(*config_, options)) {
-  core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
+  start();
 }
 
 Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options)
@@ -59,6 +59,22 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
 }
 
 Runtime::~Runtime() = default;
+
+void Runtime::start() {
+  core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
+  if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(ground_->clock->now_ns());
+}
+
+void Runtime::wait() {
+  core_->wait_all();
+  if (company_ == nullptr) return;
+  constexpr std::int64_t look_every_ns = 200'000'000;
+  const int strangers = company_->busy_strangers(ground_->clock->now_ns(), look_every_ns);
+  if (strangers == 0) return;
+  ground_->log->warn("{} threads that are not Tandem's compute beside its workers; if they are the BLAS's, start the program with "
+                     "OMP_NUM_THREADS=1, or tell the library to use one thread per call", strangers);
+  company_.reset();
+}
 
 Graph Runtime::record(const std::function<void()>& flow) {
   Graph graph;

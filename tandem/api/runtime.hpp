@@ -15,6 +15,7 @@
 #include "tandem/api/data.hpp"
 #include "tandem/api/options.hpp"
 #include "tandem/api/world.hpp"
+#include "tandem/base/blas_threads.hpp"
 #include "tandem/runtime/record/graph.hpp"
 
 namespace tandem {
@@ -170,7 +171,7 @@ class Runtime {
   }
 
   /// Waits for all tasks. Throws what the kernel threw that is earliest in the flow.
-  void wait() { core_->wait_all(); }
+  void wait();
   /// Waits for one task, or for the end of a replay. Throws if it failed or was cancelled.
   void wait(const TaskRef& task) { core_->wait(task); }
   /// Waits for the tasks that use the data. Throws if its value could not be made.
@@ -306,12 +307,14 @@ class Runtime {
       submit_chunk(first, first + std::min(grain, end - first));
   }
   void wait_for(const std::vector<TaskRef>& tasks);
+  void start();
   static void set_start(runtime::Task& task, std::function<void(runtime::Task&)> start);
   static void start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready);
 
   std::unique_ptr<base::Config> config_;
   std::unique_ptr<Ground> ground_;
   std::unique_ptr<runtime::RuntimeCore> core_;
+  std::unique_ptr<base::CompanyWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
 };
 
 }  // namespace tandem

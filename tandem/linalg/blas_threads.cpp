@@ -1,59 +1,30 @@
-// tandem/linalg/blas_threads.cpp: finds the BLAS's switch among the program's symbols; watches threads in /proc/self/task.
+// tandem/linalg/blas_threads.cpp: watches threads while a gemm runs.
 #include "tandem/linalg/blas_threads.hpp"
 
-#include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tandem/base/blas_threads.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {
 namespace {
-
-/// In order of preference; all take one int or long, which the calling conventions of our machines pass alike.
-constexpr const char* switches[] = {"openblas_set_num_threads", "MKL_Set_Num_Threads", "bli_thread_set_num_threads",
-                                    "flexiblas_set_num_threads", "omp_set_num_threads"};
-
-const char* apply_switch() noexcept {
-  for (const char* name : switches) {
-    if (void* const symbol = dlsym(RTLD_DEFAULT, name)) {
-      reinterpret_cast<void (*)(long)>(symbol)(1);
-      return name;
-    }
-  }
-  return nullptr;
-}
-
-/// Time on a core of each thread of this process, in nanoseconds: the first number of schedstat.
-std::map<std::string, std::uint64_t> times_on_core_ns() {
-  std::map<std::string, std::uint64_t> times;
-  std::error_code failure;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", failure)) {
-    std::uint64_t time_ns = 0;
-    if (std::ifstream(task.path() / "schedstat") >> time_ns) times[task.path().filename().string()] = time_ns;
-  }
-  return times;
-}
 
 /// Threads that shared the work of one gemm of order n, the caller included. The library's own gemm, whole: our blocks are too small
 /// for any library to share.
 int threads_of_one_gemm(std::size_t order, std::vector<double>& storage) {
   const int n = internal::blas_int(order);
   const auto matrix = [&](std::size_t at) { return storage.data() + at * order * order; };
-  const auto before = times_on_core_ns();
+  const auto before = base::thread_times_ns();
   internal::blas_gemm(CblasNoTrans, CblasNoTrans, n, n, n, 1.0, matrix(0), n, matrix(1), n, 0.0, matrix(2), n);
-  const auto after = times_on_core_ns();
+  const auto after = base::thread_times_ns();
 
   const std::string self = std::to_string(syscall(SYS_gettid));
   const auto spent_ns = [&](const std::string& thread, std::uint64_t now_ns) {
@@ -71,12 +42,7 @@ int threads_of_one_gemm(std::size_t order, std::vector<double>& storage) {
 
 }  // namespace
 
-const char* BlasThreads::restrict_to_one() noexcept {
-  static const char* const found = apply_switch();
-  return found;
-}
-
-int BlasThreads::observed_threads() {
+int observed_blas_threads() {
   constexpr std::size_t n = 768;
   std::vector<double> storage(3 * n * n, 0.5);
   // The library's threads may spin for some tenths of a second after their start, without any work from us: so what looks like

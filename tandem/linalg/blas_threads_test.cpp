@@ -3,15 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/base/blas_threads.hpp"
+
 namespace tandem::linalg {
 namespace {
 
 TEST(BlasThreads, OnlyTheCallerWorksAfterTheRestriction) {
-  BlasThreads::restrict_to_one();
-  EXPECT_EQ(BlasThreads::observed_threads(), 1);
+  base::restrict_blas_threads();
+  EXPECT_EQ(observed_blas_threads(), 1);
 }
-
-TEST(BlasThreads, TheSwitchIsFoundOnce) { EXPECT_EQ(BlasThreads::restrict_to_one(), BlasThreads::restrict_to_one()); }
 
 }  // namespace
 }  // namespace tandem::linalg

@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include "tandem/linalg/blas_threads.hpp"
+#include "tandem/base/blas_threads.hpp"
 
 namespace tandem::linalg {
 
 template <Scalar T>
 TiledData<T>::TiledData(Runtime& rt, const std::string& name, TileMatrix<T>& matrix)
     : matrix_(&matrix), tiles_(matrix.row_tiles() * matrix.col_tiles()) {
-  BlasThreads::restrict_to_one();
+  base::restrict_blas_threads();
   for (std::size_t j = 0; j < col_tiles(); ++j)
     for (std::size_t i = 0; i < row_tiles(); ++i)
       if (stores(i, j)) tiles_[i + j * row_tiles()] = rt.data(fmt::format("{}({},{})", name, i, j), matrix.tile(i, j));

@@ -9,7 +9,7 @@
 #define lapack_complex_double std::complex<double>
 #include <lapacke.h>
 
-#include "tandem/linalg/blas_threads.hpp"
+#include "tandem/base/blas_threads.hpp"
 #include "tandem/linalg/generators.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 #include "tandem/linalg/kernels/gemm.hpp"
@@ -27,7 +27,7 @@ using namespace tandem::linalg;
 /// Three n x n tiles in the memory that tiled matrices have: a positive definite one, a general one and a result, in double.
 struct Tiles {
   explicit Tiles(std::size_t order) : n(order), memory({.rows = order, .cols = 3 * order, .tile = order}) {
-    BlasThreads::restrict_to_one();
+    base::restrict_blas_threads();
     generate_tile(RandomPositiveDefinite{.seed = 1, .order = n}, {}, spd);
     generate_tile(RandomGeneral{.seed = 2}, {}, general);
     generate_tile(RandomGeneral{.seed = 3}, {}, result);

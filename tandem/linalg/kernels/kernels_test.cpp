@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "tandem/linalg/blas_threads.hpp"
+#include "tandem/base/blas_threads.hpp"
 #include "tandem/linalg/generators.hpp"
 #include "tandem/linalg/kernels/gemm.hpp"
 #include "tandem/linalg/kernels/herk.hpp"
@@ -54,7 +54,7 @@ T at(Op op, MatrixView<T> a, std::size_t i, std::size_t j) {
 template <class T>
 class KernelsTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { BlasThreads::restrict_to_one(); }
+  static void SetUpTestSuite() { base::restrict_blas_threads(); }
   static Real<T> tolerance(std::size_t n) { return Real<T>(n + 1) * 8 * epsilon<T>; }
 };
 
