@@ -147,11 +147,13 @@ void RuntimeCore::unregister(Handle& handle) {
   } unrecorded{*this, std::exchange(recorder_, nullptr)};
   // The value must be at home when the user's memory is all that remains of it; a poisoned or unwritten one has none.
   const bool wanted = handle.user_memory && handle.flow.has_value;
-  ApplicationAccess access;
-  begin_access(access, &handle, wanted ? AccessMode::read_write : AccessMode::write, handle.registered_at, nullptr);
-  wait_granted(access);
-  release(access);
-  // The release has ended the task; nothing refers to the handle but the flow's own references, which go with it.
+  if (!nobody_uses(handle) || (wanted && !handle.valid_on(0))) {
+    ApplicationAccess access;
+    begin_access(access, &handle, wanted ? AccessMode::read_write : AccessMode::write, handle.registered_at, nullptr);
+    wait_granted(access);
+    release(access);
+  }
+  // Nothing refers to the handle but the flow's own references, which go with it.
   let_go(&handle);
 }
 
@@ -193,6 +195,12 @@ void RuntimeCore::drop_owner(Handle* handle) noexcept {
   handle->drop_reference();
 }
 
+bool RuntimeCore::nobody_uses(const Handle& handle) const noexcept {
+  const FlowState& flow = handle.flow;
+  return flow.kind != GroupKind::reducers && (!flow.as_scratch || executor_.finished() == submitted_) && has_ended(flow.writer) &&
+         std::all_of(flow.members.begin(), flow.members.end(), [](const TaskRef& member) { return has_ended(member); });
+}
+
 void RuntimeCore::free_orphans(bool all) {
   {
     std::lock_guard guard(foreign_mutex_);
@@ -201,7 +209,6 @@ void RuntimeCore::free_orphans(bool all) {
   }
   // `unregister` may come back here through a wait: work on a list of our own.
   std::vector<Handle*> orphans = std::exchange(orphans_, {});
-  const bool at_rest = executor_.finished() == submitted_;
   std::erase_if(orphans, [&](Handle* handle) {
     if (handle->runtime != this) {
       handle->drop_reference();
@@ -212,10 +219,7 @@ void RuntimeCore::free_orphans(bool all) {
       handle->drop_reference();
       return true;
     }
-    const FlowState& flow = handle->flow;
-    const bool idle = flow.kind != GroupKind::reducers && (!flow.as_scratch || at_rest) && has_ended(flow.writer) &&
-                      std::all_of(flow.members.begin(), flow.members.end(), [](const TaskRef& member) { return has_ended(member); });
-    if (!idle && !all) return false;
+    if (!all && !nobody_uses(*handle)) return false;
     let_go(handle);
     handle->drop_reference();
     return true;

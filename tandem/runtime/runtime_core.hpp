@@ -19,6 +19,7 @@
 #include "tandem/runtime/sched/policy.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
 #include "tandem/runtime/task/flow.hpp"
+#include "tandem/runtime/task/foreign_calls.hpp"
 #include "tandem/runtime/task/pool.hpp"
 #include "tandem/runtime/usage_error.hpp"
 #include "tandem/runtime/worker/worker.hpp"
@@ -239,7 +240,8 @@ class RuntimeCore final : private FlowHost {
     if (makes_value(slot.mode())) slot.handle()->flow.has_value = true;
     if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce || slot.mode() == AccessMode::scratch)
       task.special = true;
-    if (slot.mode() == AccessMode::scratch) slot.handle()->flow.as_scratch = true;
+    // Given back by the task's end; a recorded graph has a reference of its own.
+    if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->references.fetch_add(1, std::memory_order_relaxed);
   }
   void check_slowly(Task& task, unsigned access);
   void merge_accesses(Task& task, unsigned first, unsigned second);
@@ -254,6 +256,7 @@ class RuntimeCore final : private FlowHost {
                                   const TaskRef* after);
   void close_reductions();
   void report_failures();
+  bool nobody_uses(const Handle& handle) const noexcept;
   void free_orphans(bool all);
   void let_go(Handle* handle) noexcept;
   void log_statistics();
@@ -284,6 +287,7 @@ class RuntimeCore final : private FlowHost {
   std::vector<Handle*> open_reductions_;
   std::vector<Handle*> orphans_;     ///< without owners, to be let go when idle
   std::unordered_set<Handle*> unwritten_;  ///< that had no value when the present recording began
+  ForeignCalls completions_;
   std::mutex foreign_mutex_;
   std::vector<Handle*> foreign_orphans_;  ///< whose last owner went on another thread; under the mutex
   std::shared_ptr<CodeletCore> combine_;

@@ -65,14 +65,12 @@ struct FlowState {
   [[no_unique_address]] MemberList members;  // lends the bytes at its end to what follows
   GroupKind kind = GroupKind::readers;
   bool has_value = false;  ///< somebody has written it by this point of the flow
-  bool as_scratch = false;  ///< tasks that the lists above do not name have used its shape
 
   void forget() noexcept {
     writer = {};
     members.clear();
     kind = GroupKind::readers;
     has_value = false;
-    as_scratch = false;
   }
 };
 
@@ -83,7 +81,7 @@ struct FlowState {
 ///
 /// Life. `owners` counts `Data` objects (and recorded graphs, for memory of Tandem's); when the last one goes, the data is let go by
 /// its runtime. `references` keeps this object itself: one for all owners together, one for the registration, one for each recorded
-/// graph that uses it. Any thread may give back either; `runtime` turns null under the runtime's mutex, so that the last owner and
+/// graph and for each live task with a `scratch` access that uses it, since no dependency makes others wait for such tasks. Any thread may give back either; `runtime` turns null under the runtime's mutex, so that the last owner and
 /// the runtime agree on who lets go.
 ///
 /// Coherence (modified, shared, invalid): bit n of `valid` says that node n holds the present value. One bit alone: that node may be

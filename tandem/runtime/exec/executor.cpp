@@ -71,7 +71,7 @@ bool Executor::any_can_run(const CodeletCore& codelet) const {
 }
 
 void Executor::end_one(Task& task, Origin& origin) {
-  if (__builtin_expect(task.special, 0)) leave_turnstiles(task, origin);
+  if (__builtin_expect(task.special, 0)) give_back_special(task, origin);
   const bool failed = task.poisoned.load(std::memory_order_relaxed);
   const bool recorded = task.recorded;
   FlowFailure* cause = __builtin_expect(failed, 0) ? failures_.cause_of(flow_position(task)) : nullptr;
@@ -159,9 +159,10 @@ bool Executor::enter_turnstiles(Task& task) {
   }
 }
 
-void Executor::leave_turnstiles(Task& task, Origin& origin) {
+void Executor::give_back_special(Task& task, Origin& origin) {
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
+    if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->drop_reference();
     if (slot.mode() != AccessMode::commute) continue;
     Task* next = slot.handle()->turnstile.leave([](const Task& a, const Task& b) { return a.priority > b.priority; });
     if (next != nullptr && enter_turnstiles(*next)) enqueue(*next, origin);

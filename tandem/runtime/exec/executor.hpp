@@ -103,7 +103,8 @@ class Executor final : public StagingListener {
   void enqueue(Task& task, Origin& origin);
   void enqueue_restricted(Task& task);
   bool enter_turnstiles(Task& task);
-  void leave_turnstiles(Task& task, Origin& origin);
+  /// What only tasks with commute or scratch accesses hold.
+  void give_back_special(Task& task, Origin& origin);
 
   TaskPool& pool_;
   std::vector<WorkerSpec> workers_;

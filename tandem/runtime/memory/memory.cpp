@@ -61,7 +61,11 @@ bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
     request = {source, node, from.pointer, target.pointer, from.ld, target.ld, handle.shape};
   }
   Copier& copier = *(node != 0 ? nodes_[node].copier : nodes_[request.from_node].copier);
-  if (copier.start(request, [this, &handle, node] { fetched(handle, node); }) == CopyState::done) fetched(handle, node);
+  const auto arrived = [this, &handle, node] {
+    const ForeignCalls::Guard guard(foreign_calls_);
+    fetched(handle, node);
+  };
+  if (copier.start(request, arrived) == CopyState::done) fetched(handle, node);
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
+#include "tandem/runtime/task/foreign_calls.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
@@ -54,6 +55,9 @@ class Memory {
   /// Forgets what the private copies hold.
   static void discard_partials(Handle& handle) noexcept;
 
+  /// No more transfers will end: waits for the threads that are telling it.
+  void drain() const noexcept { foreign_calls_.drain(); }
+
   /// Gives back what Tandem has allocated for `handle`. Nobody uses it any more.
   void free_replicas(Handle& handle) noexcept;
 
@@ -68,6 +72,7 @@ class Memory {
   void fetched(Handle& handle, NodeIndex node);
 
   StagingListener& listener_;
+  ForeignCalls foreign_calls_;
   std::vector<Node> nodes_;
 };
 

@@ -196,7 +196,6 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
     for (unsigned slot = 0; slot < task.access_count; ++slot) {
       if (task.accesses()[slot].handle() != &from) continue;
       task.accesses()[slot].rebind(&to);
-      if (task.accesses()[slot].mode() == AccessMode::scratch) to.flow.as_scratch = true;
       changed = true;
     }
     if (changed) changes_.emplace_back(version_, index);

@@ -1,0 +1,143 @@
+// tests/random_flow/model.cpp: the sequential interpreter.
+#include "model.hpp"
+
+#include <algorithm>
+
+namespace tandem::random_flow {
+
+namespace {
+bool in_group(AccessMode mode) { return mode == AccessMode::commute || mode == AccessMode::reduce; }
+}  // namespace
+
+unsigned Model::add(std::size_t rows, std::size_t cols, bool has_value) {
+  Datum& datum = data_.emplace_back();
+  datum.rows = rows;
+  datum.cols = cols;
+  datum.cells.assign(rows * cols, 0);
+  datum.has_value = has_value;
+  return static_cast<unsigned>(data_.size() - 1);
+}
+
+Failure* Model::look(const Use& use) {
+  Datum& datum = data_[use.datum];
+  if (in_group(use.mode)) return datum.in_group ? nullptr : datum.poison;
+  if (!sees_value(use.mode)) return nullptr;
+  datum.in_group = false;
+  return datum.poison;
+}
+
+void Model::spoil(const std::vector<Use>& uses, Failure* failure) {
+  for (const Use& use : uses) {
+    Datum& datum = data_[use.datum];
+    if (in_group(use.mode)) {
+      if (datum.poison != nullptr && !datum.in_group) continue;
+      datum.poison = earliest(datum.poison, failure);
+      datum.in_group = true;
+    } else if (makes_value(use.mode)) {
+      datum.poison = failure;
+      datum.in_group = false;
+    }
+  }
+}
+
+Failure* Model::run(TaskSpec& spec, const std::vector<Use>& uses, std::uint64_t factor, Fault fault, Failure* after) {
+  ++now_;
+  for (const Use& use : uses)
+    if (use.mode != AccessMode::reduce && use.mode != AccessMode::scratch) close(use.datum);
+  // A task that names a datum twice, once to read and once to write, sees it.
+  std::vector<Use> merged = uses;
+  for (Use& a : merged)
+    for (const Use& b : uses)
+      if (a.datum == b.datum && a.mode == AccessMode::write && sees_value(b.mode)) a.mode = AccessMode::read_write;
+
+  Failure* cause = after;
+  for (const Use& use : merged) cause = earliest(cause, look(use));
+  for (const Use& use : merged) {
+    Datum& datum = data_[use.datum];
+    if (makes_value(use.mode)) datum.has_value = true;
+    if (use.mode == AccessMode::reduce) datum.reducing = true;
+  }
+  if (cause != nullptr) {
+    cause->last_cancelled = now_;
+    spoil(merged, cause);
+    return cause;
+  }
+  ++spec.expected_runs;
+  if (fault == Fault::none || fault == Fault::callback) {
+    std::vector<Cells> cells;
+    std::deque<std::vector<std::uint64_t>> scratch;
+    for (const Use& use : uses) {
+      Cells view = data_[use.datum].view();
+      if (use.mode == AccessMode::scratch) view.data = scratch.emplace_back(view.size()).data();
+      cells.push_back(view);
+    }
+    compute(uses, factor, Fault::none, spec.label, cells);
+    if (spec.with_callback) ++spec.expected_callbacks;
+  }
+  if (fault != Fault::none) {
+    Failure& failure = failures_.emplace_back();
+    failure.label = spec.label;
+    failure.position = now_;
+    spoil(merged, &failure);
+    return &failure;
+  }
+  for (const Use& use : merged) {
+    if (!makes_value(use.mode) || use.mode == AccessMode::commute) continue;
+    data_[use.datum].poison = nullptr;
+    data_[use.datum].in_group = false;
+  }
+  return nullptr;
+}
+
+Failure* Model::close(unsigned number) {
+  Datum& datum = data_[number];
+  if (!datum.reducing) return nullptr;
+  datum.reducing = false;
+  datum.in_group = false;
+  if (datum.poison != nullptr) datum.poison->last_cancelled = now_;
+  return datum.poison;
+}
+
+void Model::close_all() {
+  for (unsigned number = 0; number < data_.size(); ++number) close(number);
+}
+
+Failure* Model::wait_all() {
+  ++now_;
+  close_all();
+  ends_.clear();
+  Failure* told = nullptr;
+  for (Failure& failure : failures_) {
+    if (failure.told_until == 0 || failure.last_cancelled > failure.told_until) told = earliest(told, &failure);
+    failure.told_until = now_;
+  }
+  return told;
+}
+
+Failure* Model::tell(Failure* failure) {
+  ++now_;
+  if (failure != nullptr) failure->told_until = now_;
+  return failure;
+}
+
+Failure* Model::see(unsigned number) {
+  ++now_;
+  close(number);
+  data_[number].in_group = false;
+  return tell(data_[number].poison);
+}
+
+void Model::overwrite(unsigned number) {
+  ++now_;
+  close(number);
+  data_[number].poison = nullptr;
+  data_[number].in_group = false;
+  data_[number].has_value = true;
+}
+
+Failure* Model::end_of(unsigned key) const {
+  const auto at = ends_.find(key);
+  return at == ends_.end() ? nullptr : at->second;
+}
+
+}  // namespace tandem::random_flow
