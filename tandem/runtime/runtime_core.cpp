@@ -96,6 +96,8 @@ RuntimeCore::~RuntimeCore() {
       while (!handles_.empty()) unregister(**handles_.begin());
     });
   }
+  completions_.drain();
+  memory_.drain();
   world_.driver->stop();
   // When the end of tasks could not be waited for, data is let go as it is: nothing runs any more.
   free_orphans(true);
@@ -197,7 +199,7 @@ void RuntimeCore::drop_owner(Handle* handle) noexcept {
 
 bool RuntimeCore::nobody_uses(const Handle& handle) const noexcept {
   const FlowState& flow = handle.flow;
-  return flow.kind != GroupKind::reducers && (!flow.as_scratch || executor_.finished() == submitted_) && has_ended(flow.writer) &&
+  return flow.kind != GroupKind::reducers && has_ended(flow.writer) &&
          std::all_of(flow.members.begin(), flow.members.end(), [](const TaskRef& member) { return has_ended(member); });
 }
 
@@ -423,6 +425,7 @@ void RuntimeCore::submit_event(Task& task, bool with_release, EventTasks& event)
 }
 
 void RuntimeCore::complete(const TaskRef& event, std::exception_ptr failure) {
+  const ForeignCalls::Guard guard(completions_);
   Task& task = *event.task;
   if (failure != nullptr) {
     std::string what = "failed";
