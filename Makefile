@@ -33,7 +33,7 @@ demo: setup
 
 check: setup
 	$(MAKE) --no-print-directory build
-	@scripts/check build/release
+	@scripts/check build/release -LE stress
 
 bench:
 	@scripts/setup --peers
@@ -52,7 +52,7 @@ asan: sanitized-asan-ubsan
 sanitized-%: setup
 	cmake --preset $*
 	cmake --build --preset $* -j $(JOBS)
-	@scripts/check build/$*
+	@scripts/check build/$* -LE stress
 
 install:
 	$(MAKE) --no-print-directory build

@@ -189,12 +189,14 @@ class Runtime {
     return {std::move(granted), DataTraits<Kind>::view(access.handle->home, access.handle->shape)};
   }
 
-  /// An event that uses data: `start(event)` runs when the data is ready for it, maybe before this returns, on any thread, and must
-  /// not block; whoever it set going calls `readable` (and `released`) on the event. Readers of what it writes wait for the former,
-  /// writers for both. When what it reads does not exist, because a kernel threw, it does not start and completes by itself.
+  /// An event that uses data: `start(event)` runs when the data is ready for it, maybe before this returns, on any thread, and
+  /// must not block; whoever it set going calls `readable` (and `released`) on the event, in any order. Readers of what it writes
+  /// wait for the former, writers for both. When what it reads does not exist, because a kernel threw, it does not start and
+  /// completes by itself.
   template <class... Accesses>
   Event event(std::string name, Release release, std::function<void(Event)> start, const Accesses&... accesses) {
-    static_assert((internal::is_event_access<Accesses> && ...), "an event takes accesses: read(data), write(data), read_write(data)");
+    static_assert((internal::is_event_access<Accesses> && ...),
+                  "an event takes accesses: read(data), write(data), read_write(data)");
     runtime::Task& task = core_->begin_event(std::move(name), sizeof...(Accesses));
     [[maybe_unused]] unsigned index = 0;
     (set_access(task, index++, accesses), ...);
@@ -266,7 +268,8 @@ class Runtime {
   }
 
   static runtime::Handle& named(runtime::Handle* handle, const char* action) {
-    if (handle == nullptr) throw UsageError(std::string("cannot ") + action + " an empty Data object; give it data that was registered");
+    if (handle == nullptr)
+      throw UsageError(std::string("cannot ") + action + " an empty Data object; give it data that was registered");
     return *handle;
   }
 
@@ -278,7 +281,7 @@ class Runtime {
 
   template <class... Kernels, class... Arguments>
   runtime::Task& fill(const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
-    using Code = internal::TaskCode<internal::TypedCore<Kernels...>, std::remove_cvref_t<Arguments>...>;
+    using Code = internal::TaskCode<internal::TypedCore<Kernels...>, std::decay_t<Arguments>...>;
     runtime::Task& task = core_->begin(codelet.core(), Code::ops, Code::kAccesses);
     if constexpr (Code::kHasValues) {
       new (static_cast<void*>(&Code::values(task)))

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_map>
 #include <vector>
 
+#include "tandem/runtime/find_cycle.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
 
@@ -19,7 +19,7 @@ constexpr std::size_t kMostListed = 12;
 /// while it looks; with everybody at rest the lists stand still.
 struct WaitGraph {
   std::vector<Task*> live;
-  std::unordered_map<const Task*, std::vector<Task*>> predecessors;
+  WaitsFor<Task*> predecessors;
 
   explicit WaitGraph(TaskPool& pool) {
     pool.for_each([&](Task& task) {
@@ -28,40 +28,6 @@ struct WaitGraph {
       for (Link* link = task.successors.peek(); link != nullptr; link = link->next) predecessors[link->task()].push_back(&task);
     });
     std::sort(live.begin(), live.end(), [](const Task* a, const Task* b) { return a->id < b->id; });
-  }
-
-  /// A cycle of tasks that wait for each other, or nothing.
-  std::vector<Task*> cycle() const {
-    enum class Mark { fresh, open, closed };
-    std::unordered_map<const Task*, Mark> marks;
-    std::vector<Task*> path;
-    for (Task* start : live) {
-      // Depth first with a path of its own: graphs may be deeper than the stack.
-      if (marks[start] != Mark::fresh) continue;
-      std::vector<std::pair<Task*, std::size_t>> stack{{start, 0}};
-      marks[start] = Mark::open;
-      path = {start};
-      while (!stack.empty()) {
-        auto& [task, next] = stack.back();
-        const auto at = predecessors.find(task);
-        if (at == predecessors.end() || next >= at->second.size()) {
-          marks[task] = Mark::closed;
-          stack.pop_back();
-          path.pop_back();
-          continue;
-        }
-        Task* before = at->second[next++];
-        if (marks[before] == Mark::open) {
-          path.erase(path.begin(), std::find(path.begin(), path.end(), before));
-          return path;
-        }
-        if (marks[before] == Mark::closed) continue;
-        marks[before] = Mark::open;
-        stack.push_back({before, 0});
-        path.push_back(before);
-      }
-    }
-    return {};
   }
 };
 
@@ -92,7 +58,7 @@ std::string RuntimeCore::explain_stuck() {
     if (workers_[i]->running() != nullptr) fmt::format_to(end, "\n  worker {} is in a kernel", i);
 
   std::size_t listed = 0;
-  for (const Task* task : graph.live) {
+  for (Task* task : graph.live) {
     const auto before = graph.predecessors.find(task);
     const bool waits = before != graph.predecessors.end();
     if (listed == kMostListed) {
@@ -117,7 +83,7 @@ std::string RuntimeCore::explain_stuck() {
     if (before->second.size() > 4) fmt::format_to(end, ", and {} more", before->second.size() - 4);
   }
 
-  const std::vector<Task*> cycle = graph.cycle();
+  const std::vector<Task*> cycle = find_cycle(graph.live, graph.predecessors);
   for (std::size_t i = 0; i < cycle.size(); ++i)
     fmt::format_to(end, "{}{}", i == 0 ? "\n  a cycle: " : " waits for ", describe(*cycle[i]));
   if (!cycle.empty()) fmt::format_to(end, " waits for the first");

@@ -26,7 +26,8 @@ void apply(const Use& use, const Cells& cells, std::uint64_t seen, std::size_t c
 
 }  // namespace
 
-void compute(const std::vector<Use>& uses, std::uint64_t factor, Fault fault, const std::string& label, std::span<const Cells> cells) {
+void compute(const std::vector<Use>& uses, std::uint64_t factor, Fault fault, const std::string& label,
+             std::span<const Cells> cells) {
   if (fault == Fault::before) throw Thrown(label);
   std::uint64_t seen = factor;
   for (std::size_t u = 0; u < uses.size(); ++u) {

@@ -1,4 +1,4 @@
-// tests/random_flow/arithmetic.hpp: what tasks of a random flow compute, for the runtime and for the sequential interpreter alike.
+// tests/random_flow/arithmetic.hpp: what tasks of a random flow compute, for the runtime and for the interpreter alike.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,8 @@ struct Use {
   unsigned datum = 0;
 };
 
-/// What is submitted once, or recorded once and replayed. Counts are of this world (`runs`) and of the interpreter (`expected_runs`).
+/// What is submitted once, or recorded once and replayed. Counts are of the runtime (`runs`) and of the interpreter
+/// (`expected_runs`).
 struct TaskSpec {
   std::string label;
   std::vector<Use> uses;
@@ -53,8 +54,9 @@ struct Thrown : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Does the work of a task on `cells`, one for each use. Private memory of `scratch` is checked to be the task's own; that of `reduce`
-/// is added to. Throws `Thrown(label)` as `fault` says.
-void compute(const std::vector<Use>& uses, std::uint64_t factor, Fault fault, const std::string& label, std::span<const Cells> cells);
+/// Does the work of a task on `cells`, one for each use. Private memory of `scratch` is checked to be the task's own; that of
+/// `reduce` is added to. Throws `Thrown(label)` as `fault` says.
+void compute(const std::vector<Use>& uses, std::uint64_t factor, Fault fault, const std::string& label,
+             std::span<const Cells> cells);
 
 }  // namespace tandem::random_flow

@@ -44,8 +44,8 @@ class Model {
   Datum& datum(unsigned number) { return data_[number]; }
   const Datum& datum(unsigned number) const { return data_[number]; }
 
-  /// One task, at the next position. `after`: the failure among the tasks that it explicitly follows, or null. Returns why it failed
-  /// or was cancelled, or null.
+  /// One task, at the next position. `after`: the failure among the tasks that it explicitly follows, or null. Returns why it
+  /// failed or was cancelled, or null.
   Failure* run(TaskSpec& spec, const std::vector<Use>& uses, std::uint64_t factor, Fault fault, Failure* after);
 
   /// Ends an open group of reductions. Returns why the result does not exist, or null.

@@ -57,7 +57,8 @@ void invoke(runtime::KernelCall& call) {
     cells.push_back(Player::cells_of(call.memory(i), call.shape(i)));
     numbers.push_back(Player::number_of(*call.task.accesses()[i].handle()));
   }
-  if (values.tag != "tag of " + values.spec->label) throw std::logic_error("the values of " + values.spec->label + " are damaged");
+  if (values.tag != "tag of " + values.spec->label)
+    throw std::logic_error("the values of " + values.spec->label + " are damaged");
   const Guarded guarded(player.guards(), values.spec->uses, numbers);
   player.note_run(*values.spec);
   compute(values.spec->uses, values.factor, values.fault, values.spec->label, cells);
@@ -119,7 +120,8 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
       world.nodes.emplace_back(runtime::make_main_memory(), std::make_unique<NetworkCopier>(*network_));
     }
   } else {
-    world = make_test_world({.seed = setup.seed, .workers = setup.workers, .sched = setup.sched, .devices = setup.devices}, *ground);
+    world = make_test_world({.seed = setup.seed, .workers = setup.workers, .sched = setup.sched, .devices = setup.devices},
+                            *ground);
     world.caller_works = setup.caller_works;
     network_ = std::make_unique<LoopNetwork>(*ground->loop);
   }
@@ -195,7 +197,8 @@ std::shared_ptr<runtime::CodeletCore> Player::codelet_for(Where where, unsigned)
   return codelets_[static_cast<std::size_t>(where)];
 }
 
-TaskRef Player::submit(TaskSpec& spec, const std::vector<runtime::Handle*>& handles, Where where, const std::vector<TaskRef>& after) {
+TaskRef Player::submit(TaskSpec& spec, const std::vector<runtime::Handle*>& handles, Where where,
+                       const std::vector<TaskRef>& after) {
   runtime::RuntimeCore& core = runtime_->core();
   runtime::Task& task = core.begin(codelet_for(where, spec.number), kOps, static_cast<unsigned>(handles.size()));
   new (task.values()) ValueTuple(Values{&spec, spec.factor, spec.fault, "tag of " + spec.label});
@@ -213,7 +216,8 @@ TaskRef Player::submit(TaskSpec& spec, const std::vector<runtime::Handle*>& hand
 
 bool Player::can_be_typed(const std::vector<Use>& uses) {
   if (uses.size() == 1) return true;
-  return uses.size() == 2 && uses[0].mode == AccessMode::read && uses[1].mode != AccessMode::read && uses[1].mode != AccessMode::scratch;
+  return uses.size() == 2 && uses[0].mode == AccessMode::read && uses[1].mode != AccessMode::read &&
+         uses[1].mode != AccessMode::scratch;
 }
 
 template <class... Accesses>

@@ -295,8 +295,9 @@ void RandomFlow::acquire(bool hold) {
           for (std::size_t i = 0; i < cells.size(); ++i) model.view()[i] = fresh + i;
           if (!hold) return;
           hold_left_ = 2 + draw(4);
-          if constexpr (std::is_same_v<std::decay_t<decltype(data)>, Data<Word>>) held_scalar_.emplace(std::move(access));
-          else if constexpr (std::is_same_v<std::decay_t<decltype(data)>, Data<Vector<Word>>>) held_vector_.emplace(std::move(access));
+          using Held = std::decay_t<decltype(data)>;
+          if constexpr (std::is_same_v<Held, Data<Word>>) held_scalar_.emplace(std::move(access));
+          else if constexpr (std::is_same_v<Held, Data<Vector<Word>>>) held_vector_.emplace(std::move(access));
         },
         datum.data);
     return;
@@ -492,7 +493,8 @@ void RandomFlow::compare(unsigned number, const Cells& cells, const char* when) 
   const Cells expected = model_.datum(number).view();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (cells[i] == expected[i]) continue;
-    throw mistake(fmt::format("datum {} {}: element {} of {} is {} instead of {}", number, when, i, expected.size(), cells[i], expected[i]));
+    throw mistake(fmt::format("datum {} {}: element {} of {} is {} instead of {}", number, when, i, expected.size(), cells[i],
+                              expected[i]));
   }
 }
 
@@ -501,7 +503,8 @@ void RandomFlow::compare_counts() {
     if (spec.runs.load() != spec.expected_runs)
       throw mistake(fmt::format("{} ran {} times instead of {}", spec.label, spec.runs.load(), spec.expected_runs));
     if (spec.callbacks.load() != spec.expected_callbacks)
-      throw mistake(fmt::format("the callback of {} ran {} times instead of {}", spec.label, spec.callbacks.load(), spec.expected_callbacks));
+      throw mistake(fmt::format("the callback of {} ran {} times instead of {}", spec.label, spec.callbacks.load(),
+                                spec.expected_callbacks));
   }
 }
 

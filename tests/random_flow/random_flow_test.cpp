@@ -1,11 +1,14 @@
-// tests/random_flow/random_flow_test.cpp: random flows give what their sequential execution gives, in every world and on every schedule.
+// tests/random_flow/random_flow_test.cpp: random flows give what their sequential execution gives, on every schedule.
 //
-// RANDOM_FLOW_SEED=n plays the flow of that seed alone. RANDOM_FLOW_COUNT=n plays n flows per test, for stress.
+// RANDOM_FLOW_SEED=n plays the flow of that seed alone. RANDOM_FLOW_COUNT=n plays n flows per test, and RANDOM_FLOW_FRESH=1 those
+// of seeds that were never played before, for stress. RANDOM_FLOW_VERBOSE=1 says what a flow does.
 #include "random_flow.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <string>
 
 namespace tandem::random_flow {
@@ -29,6 +32,10 @@ Outcome play(const FlowSetup& setup) { return RandomFlow(setup).play(20 + static
 void play_chunk(std::uint64_t chunk, std::uint64_t count, bool threads) {
   count = from_environment("RANDOM_FLOW_COUNT", count);
   std::uint64_t first = chunk * count + 1;
+  if (from_environment("RANDOM_FLOW_FRESH", 0) != 0) {
+    first = (std::uint64_t{std::random_device()()} << 20) + chunk * count;
+    std::printf("seeds from %llu on\n", static_cast<unsigned long long>(first));
+  }
   const std::uint64_t only = from_environment("RANDOM_FLOW_SEED", kNoSeed);
   if (only != kNoSeed) {
     first = only;

@@ -30,8 +30,9 @@ const char* ask_library(const char* function) noexcept {
 template <Scalar T>
 GemmBlocking choose_gemm_blocking(const char* core, const char* config, Op op_a, Op op_b) noexcept {
   if (is_complex<T> || !has_small_kernels(core, config)) return {};
-  // A's columns are contiguous: 32 x 96 sums, and 320 terms of each, are the fastest of the shapes below 10^6.
-  if (op_a == Op::no_trans) return {32, 96, 320};
+  // A's columns are contiguous: 32 x 48 sums of at most 320 terms are the fastest of the shapes below 10^6,
+  // and few enough lines of C that they can be on their way at once (see gemm.cpp).
+  if (op_a == Op::no_trans) return {32, 48, 320};
   // A^T B takes dot products; long ones in small blocks. A^T B^T gains nothing.
   if (op_b == Op::no_trans) return {24, 48, 512};
   return {};

@@ -79,10 +79,11 @@ struct FlowState {
 /// Three parts on separate cache lines: the flow's, which the submitting thread changes at each submission; the replicas', which
 /// workers read at each task; and what is rarely looked at.
 ///
-/// Life. `owners` counts `Data` objects (and recorded graphs, for memory of Tandem's); when the last one goes, the data is let go by
-/// its runtime. `references` keeps this object itself: one for all owners together, one for the registration, one for each recorded
-/// graph and for each live task with a `scratch` access that uses it, since no dependency makes others wait for such tasks. Any thread may give back either; `runtime` turns null under the runtime's mutex, so that the last owner and
-/// the runtime agree on who lets go.
+/// Life. `owners` counts `Data` objects (and recorded graphs, for memory of Tandem's); when the last one goes, the data is let go
+/// by its runtime. `references` keeps this object itself: one for all owners together, one for the registration, one for each
+/// recorded graph that uses it, and one for each live task with a `scratch` access, for which no dependency makes others wait. Any
+/// thread may give back either; `runtime` turns null under the runtime's mutex, so that the last owner and the runtime agree on
+/// who lets go.
 ///
 /// Coherence (modified, shared, invalid): bit n of `valid` says that node n holds the present value. One bit alone: that node may be
 /// modified; several: shared; none: nobody has written yet. The graph's order makes a writer exclusive, so it stores its own bit

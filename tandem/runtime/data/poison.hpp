@@ -21,12 +21,13 @@ struct FlowFailure {
 
 /// Says of the present version of some data that it does not exist, and why.
 ///
-/// A failed task of a commuting or reducing group does not stop its neighbours in the group: which of them come after it depends on
-/// the schedule, and what is cancelled must not. So the mark made by a member of a group is told apart (`add`), neighbours do not
-/// see it (`seen_in_group`), and the first task after the group settles it (`settle`). Of several members' failures the earliest in
-/// the flow stays.
+/// A failed task of a commuting or reducing group does not stop its neighbours in the group: which of them come after it depends
+/// on the schedule, and what is cancelled must not. So the mark made by a member of a group is told apart (`add`), neighbours do
+/// not see it (`seen_in_group`), and the first task after the group settles it (`settle`). Of several members' failures the
+/// earliest in the flow stays.
 ///
-/// Threads: the graph's order separates writers from all others; members of one group and readers of one version may call at a time.
+/// Threads: the graph's order separates writers from all others; members of one group, and readers of one version, may call at a
+/// time.
 class Poison {
  public:
   bool any() const noexcept { return bits_.load(std::memory_order_acquire) != 0; }

@@ -16,16 +16,16 @@ namespace tandem::runtime {
 
 /// The failures of a runtime. Thread-safe; the mutex is taken on failures only.
 ///
-/// A failure is told (thrown) once, by the first wait that meets it, and again only if it cancels tasks submitted after that wait.
-/// Both are decided by positions in the flow, never by dates, so every schedule tells the same.
+/// A failure is told (thrown) once, by the first wait that meets it, and again only if it cancels tasks submitted after that
+/// wait. Both are decided by positions in the flow, never by dates, so every schedule tells the same.
 class FailureLog {
  public:
   FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description);
   /// The task at position `task` did not run because of `cause`.
   void cancelled(TaskId task, FlowFailure& cause);
 
-  /// What made the task at position `task` fail or be cancelled; of several the earliest. Known until the next report, to tasks that
-  /// come after it by the user's wish and to those who wait for it.
+  /// What made the task at position `task` fail or be cancelled; of several the earliest. Known until the next report, to tasks
+  /// that come after it by the user's wish and to those who wait for it.
   void note_cause(TaskId task, FlowFailure& cause);
   FlowFailure* cause_of(TaskId task);
 

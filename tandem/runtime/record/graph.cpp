@@ -47,10 +47,12 @@ TaskRef RecordedGraph::replay() {
   if (templates_.size() <= 1) return {};
   for (const Handle* handle : kept_)
     if (handle->runtime != &runtime_)
-      throw UsageError(fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", handle->described()));
+      throw UsageError(
+          fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", handle->described()));
   for (const RecordedUse& use : uses_)
     if (use.needs_value && !use.handle->flow.has_value)
-      throw UsageError(fmt::format("a recorded graph sees {}, but nobody has written it before; write it first", use.handle->described()));
+      throw UsageError(
+          fmt::format("a recorded graph sees {}, but nobody has written it before; write it first", use.handle->described()));
   Instance& instance = idle_instance();
   update(instance);
   instance.state.base = runtime_.reserve_ids(templates_.size());
@@ -186,7 +188,8 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
     throw UsageError(fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
     throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
-  if (to.runtime != &runtime_) throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
+  if (to.runtime != &runtime_)
+    throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   at->handle = &to;
   keep(to);
   ++version_;

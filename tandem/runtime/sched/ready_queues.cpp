@@ -76,8 +76,12 @@ void ReadyQueues::push_released(unsigned worker, Task* task) {
     queue.inbox.put(task);
   } else {
     std::lock_guard guard(queue.lock);
-    if (keeps_released_) queue.tasks.push_front(task);
-    else queue.tasks.push_back(task);
+    if (keeps_released_) {
+      queue.tasks.push_front(task);
+    } else {
+      drain_inbox(queue);  // those came first
+      queue.tasks.push_back(task);
+    }
     note_size(queue);
   }
   idle_.wake_one();

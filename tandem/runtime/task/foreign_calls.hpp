@@ -7,12 +7,12 @@
 
 namespace tandem::runtime {
 
-/// Threads that are not the runtime's own (a network's, a copy engine's) end tasks. What they end may be what the application waits
-/// for before it destroys the runtime, while the call is still waking somebody. So each call holds a `ForeignCalls::Guard`, and the
-/// destructor waits for them with `drain`.
+/// Threads that are not the runtime's own (a network's, a copy engine's) end tasks. What they end may be what the application
+/// waits for before it destroys the runtime, while the call is still waking somebody. So each call holds a `ForeignCalls::Guard`,
+/// and the destructor waits for them with `drain`.
 ///
-/// Orders. The release of the guard's end pairs with the acquire in `drain`; a call is counted before it ends a task, so one whose
-/// effect was seen has been counted.
+/// Orders. The release of the guard's end pairs with the acquire in `drain`; a call is counted before it ends a task, so one
+/// whose effect was seen has been counted.
 class ForeignCalls {
  public:
   class Guard {

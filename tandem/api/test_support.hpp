@@ -1,0 +1,76 @@
+// tandem/api/test_support.hpp: runtimes for tests, and what they say.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/tandem.hpp"
+
+namespace tandem::test {
+
+/// Log lines of a runtime. Outlives it.
+struct LogLines {
+  std::mutex mutex;
+  std::string text;
+  /// To these lines, or nowhere.
+  static std::unique_ptr<base::Log> log_to(LogLines* lines) {
+    if (lines != nullptr) return lines->make_log();
+    return std::make_unique<base::Log>(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
+  }
+  std::unique_ptr<base::Log> make_log(base::LogLevel level = base::LogLevel::warn) {
+    return std::make_unique<base::Log>(level, [this](base::LogLevel, std::string_view line) {
+      std::lock_guard guard(mutex);
+      text += std::string(line) + "\n";
+    });
+  }
+  std::string all() {
+    std::lock_guard guard(mutex);
+    return text;
+  }
+};
+
+/// A runtime on one event loop, which says nothing.
+inline std::unique_ptr<Runtime> loop_runtime(const TestWorldOptions& world_options = {}, const runtime::CoreOptions& options = {},
+                                             LogLines* lines = nullptr) {
+  auto ground = std::make_unique<Ground>();
+  ground->log = LogLines::log_to(lines);
+  auto world = make_test_world(world_options, *ground);
+  return std::make_unique<Runtime>(std::move(ground), std::move(world), options);
+}
+
+/// A runtime on threads, which says nothing, or what it says to `lines`.
+inline std::unique_ptr<Runtime> thread_runtime(const Options& options = {}, LogLines* lines = nullptr) {
+  auto ground = std::make_unique<Ground>();
+  ground->log = LogLines::log_to(lines);
+  base::Registry registry;
+  register_options(registry);
+  base::Config config(registry);
+  const auto set = [&](const std::string& name, const std::string& value) {
+    if (const auto done = config.set(name, value); !done.ok()) throw UsageError(done.error().message);
+  };
+  set("workers", std::to_string(options.workers.value_or(2)));
+  if (options.sched) set("sched", *options.sched);
+  for (const auto& [name, value] : options.more) set(name, value);
+  auto world = make_real_world(config, *ground);
+  return std::make_unique<Runtime>(std::move(ground), std::move(world), core_options(config));
+}
+
+/// What `action` throws as `Error`, or "nothing was thrown".
+template <class Error>
+std::string thrown_by(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+/// "usage_error_test.cpp:LINE" of the line where it stands, as messages have it.
+#define TANDEM_HERE (std::string(__FILE__).substr(std::string(__FILE__).rfind('/') + 1) + ":" + std::to_string(__LINE__))
+
+}  // namespace tandem::test

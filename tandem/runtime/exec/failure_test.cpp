@@ -1,0 +1,82 @@
+// tandem/runtime/exec/failure_test.cpp: which failure a wait tells, whatever the order in which failures came.
+#include "tandem/runtime/exec/failure.hpp"
+
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace tandem::runtime {
+namespace {
+
+FlowFailure& fail(FailureLog& log, TaskId id) {
+  return *log.add(id, std::make_exception_ptr(std::runtime_error("x")), "task " + std::to_string(id));
+}
+
+TEST(FailureLog, TellsTheEarliestInTheFlowOnce) {
+  FailureLog log;
+  EXPECT_FALSE(log.any());
+  fail(log, 9);
+  FlowFailure& earliest = fail(log, 4);
+  fail(log, 6);
+  EXPECT_TRUE(log.any());
+  const FailureLog::Report report = log.take_report(20);
+  EXPECT_EQ(report.failure, &earliest);
+  EXPECT_EQ(report.failed, 3U);
+  EXPECT_FALSE(log.any());
+  EXPECT_EQ(log.take_report(21).failure, nullptr);
+}
+
+TEST(FailureLog, AFailureIsToldAgainOnlyWhenItCancelsSomethingLater) {
+  FailureLog log;
+  FlowFailure& failure = fail(log, 4);
+  log.cancelled(7, failure);
+  log.tell(failure, 10);
+  log.cancelled(8, failure);  // submitted before that wait, and cancelled after it: already said
+  EXPECT_EQ(log.take_report(11).failure, nullptr);
+  log.cancelled(12, failure);
+  const FailureLog::Report report = log.take_report(13);
+  EXPECT_EQ(report.failure, &failure);
+  EXPECT_EQ(report.failed, 0U);
+  EXPECT_EQ(report.cancelled, 1U);
+}
+
+TEST(FailureLog, OfSeveralCausesTheEarliestIsKeptUntilTheReport) {
+  FailureLog log;
+  FlowFailure& late = fail(log, 5);
+  FlowFailure& early = fail(log, 2);
+  log.note_cause(8, late);
+  log.note_cause(8, early);
+  log.note_cause(8, late);
+  EXPECT_EQ(log.cause_of(8), &early);
+  EXPECT_EQ(log.cause_of(9), nullptr);
+  log.take_report(10);
+  EXPECT_EQ(log.cause_of(8), nullptr);
+}
+
+TEST(Poison, NeighboursInAGroupDoNotSeeEachOthersFailures) {
+  FlowFailure late{.id = 5, .exception = {}, .description = {}};
+  FlowFailure early{.id = 3, .exception = {}, .description = {}};
+  Poison poison;
+  EXPECT_FALSE(poison.any());
+  poison.add(&late);
+  EXPECT_TRUE(poison.any());
+  EXPECT_EQ(poison.seen_in_group(), nullptr);
+  poison.add(&early);
+  poison.add(&late);
+  EXPECT_EQ(poison.settle(), &early) << "the earliest in the flow, in whatever order they came";
+  EXPECT_EQ(poison.seen_in_group(), &early) << "the next group comes after it";
+}
+
+TEST(Poison, WhatAGroupFoundItLeaves) {
+  FlowFailure before{.id = 5, .exception = {}, .description = {}};
+  FlowFailure inside{.id = 3, .exception = {}, .description = {}};
+  Poison poison;
+  poison.set(&before);
+  poison.add(&inside);
+  EXPECT_EQ(poison.settle(), &before);
+  poison.clear();
+  EXPECT_EQ(poison.settle(), nullptr);
+}
+
+}  // namespace
+}  // namespace tandem::runtime

@@ -1,0 +1,256 @@
+// tandem/runtime/memory/memory_test.cpp: replicas: who has the value, and which copies are made.
+#include "tandem/runtime/memory/memory.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "tandem/runtime/task/pool.hpp"
+
+namespace tandem::runtime {
+namespace {
+
+struct LimitedMemory final : MemoryNode {
+  int left = 100;
+  int alive = 0;
+  std::string name() const override { return "limited"; }
+  void* allocate(std::size_t bytes) override {
+    if (left == 0) return nullptr;
+    --left;
+    ++alive;
+    return std::malloc(bytes + 1);
+  }
+  void release(void* memory, std::size_t) noexcept override {
+    --alive;
+    std::free(memory);
+  }
+};
+
+struct SlowCopier final : Copier {
+  std::deque<std::function<void()>> under_way;
+  std::vector<std::pair<NodeIndex, NodeIndex>> copies;
+  CopyState start(const CopyRequest& request, std::function<void()> arrived) override {
+    copies.emplace_back(request.from_node, request.to_node);
+    under_way.push_back([request, arrived] {
+      copy_matrix(request);
+      arrived();
+    });
+    return CopyState::posted;
+  }
+  void deliver() {
+    while (!under_way.empty()) {
+      auto action = std::move(under_way.front());
+      under_way.pop_front();
+      action();
+    }
+  }
+};
+
+struct Fixture final : StagingListener {
+  Memory memory{*this};
+  LimitedMemory* limited = nullptr;
+  SlowCopier* copier = nullptr;
+  TaskPool pool;
+  std::vector<Task*> staged_tasks;
+  std::deque<Handle> handles;
+
+  Fixture() {
+    auto node = std::make_unique<LimitedMemory>();
+    auto slow = std::make_unique<SlowCopier>();
+    limited = node.get();
+    copier = slow.get();
+    memory.add_node(std::move(node), std::move(slow));
+  }
+  ~Fixture() override {
+    for (Handle& handle : handles) memory.free_replicas(handle);
+    EXPECT_EQ(limited->alive, 0) << "every replica is given back";
+  }
+  void staged(Task& task) override { staged_tasks.push_back(&task); }
+
+  Handle& over(std::vector<double>& values) {
+    Handle& handle = handles.emplace_back();
+    handle.shape = {values.size(), 1, sizeof(double)};
+    handle.home = {values.data(), values.size(), false};
+    handle.valid.store(1);
+    handle.elsewhere = std::make_unique<Handle::Place[]>(1);
+    return handle;
+  }
+  Handle& owned(std::size_t rows, std::size_t cols = 1) {
+    Handle& handle = handles.emplace_back();
+    handle.shape = {rows, cols, sizeof(double)};
+    handle.elsewhere = std::make_unique<Handle::Place[]>(1);
+    return handle;
+  }
+  Task& task(std::initializer_list<std::pair<Handle*, AccessMode>> uses) {
+    Task& result = *pool.take(Task::value_offset(uses.size(), 1));
+    result.access_count = static_cast<std::uint8_t>(uses.size());
+    unsigned i = 0;
+    for (const auto& [handle, mode] : uses) result.accesses()[i++].set(handle, mode);
+    return result;
+  }
+};
+
+TEST(Memory, AReaderElsewhereGetsACopyAndBothShareTheValue) {
+  Fixture f;
+  std::vector<double> values{1, 2, 3};
+  Handle& x = f.over(values);
+  Task& reader = f.task({{&x, AccessMode::read}});
+  EXPECT_EQ(f.memory.acquire(reader, 1), Memory::Staging::pending);
+  EXPECT_TRUE(f.staged_tasks.empty());
+  EXPECT_FALSE(x.valid_on(1));
+  f.copier->deliver();
+  EXPECT_EQ(f.staged_tasks, (std::vector<Task*>{&reader}));
+  EXPECT_EQ(x.valid.load(), 3U) << "shared";
+  EXPECT_EQ(std::memcmp(x.replica(1).pointer, values.data(), sizeof(double) * 3), 0);
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read}}), 1), Memory::Staging::ready) << "it is there now";
+}
+
+TEST(Memory, ManyReadersCostOneTransfer) {
+  Fixture f;
+  std::vector<double> values{1};
+  Handle& x = f.over(values);
+  std::vector<Task*> readers;
+  for (int i = 0; i < 5; ++i) {
+    readers.push_back(&f.task({{&x, AccessMode::read}}));
+    EXPECT_EQ(f.memory.acquire(*readers.back(), 1), Memory::Staging::pending);
+  }
+  EXPECT_EQ(f.copier->copies.size(), 1U);
+  f.copier->deliver();
+  EXPECT_EQ(f.staged_tasks.size(), 5U);
+}
+
+TEST(Memory, AWriterMakesTheOthersInvalidAndFetchesNothing) {
+  Fixture f;
+  std::vector<double> values{1};
+  Handle& x = f.over(values);
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::write}}), 1), Memory::Staging::ready);
+  EXPECT_TRUE(f.copier->copies.empty());
+  *static_cast<double*>(x.replica(1).pointer) = 9;
+  Memory::note_written(x, 1);
+  EXPECT_EQ(x.valid.load(), 2U) << "modified there, invalid at home";
+  Task& reader = f.task({{&x, AccessMode::read}});
+  EXPECT_EQ(f.memory.acquire(reader, 0), Memory::Staging::pending);
+  f.copier->deliver();
+  EXPECT_EQ(f.copier->copies, (std::vector<std::pair<NodeIndex, NodeIndex>>{{1, 0}}));
+  EXPECT_EQ(values[0], 9) << "into the user's own memory";
+}
+
+TEST(Memory, ATaskWaitsForAllItsTransfers) {
+  Fixture f;
+  std::vector<double> a{1};
+  std::vector<double> b{2};
+  Handle& x = f.over(a);
+  Handle& y = f.over(b);
+  Task& task = f.task({{&x, AccessMode::read}, {&y, AccessMode::read_write}, {&f.owned(4), AccessMode::write}});
+  EXPECT_EQ(f.memory.acquire(task, 1), Memory::Staging::pending);
+  auto first = std::move(f.copier->under_way.front());
+  f.copier->under_way.pop_front();
+  first();
+  EXPECT_TRUE(f.staged_tasks.empty());
+  f.copier->deliver();
+  EXPECT_EQ(f.staged_tasks.size(), 1U);
+}
+
+TEST(Memory, WhenANodeIsFullNoTransferKnowsTheTask) {
+  Fixture f;
+  std::vector<double> a{1};
+  std::vector<double> b{2};
+  Handle& x = f.over(a);
+  Handle& y = f.over(b);
+  f.limited->left = 1;
+  Task& task = f.task({{&x, AccessMode::read}, {&y, AccessMode::read}});
+  EXPECT_THROW(static_cast<void>(f.memory.acquire(task, 1)), std::bad_alloc);
+  EXPECT_TRUE(f.copier->copies.empty());
+  f.copier->deliver();
+  EXPECT_TRUE(f.staged_tasks.empty());
+}
+
+TEST(Memory, AMatrixKeepsItsColumnsApart) {
+  double source[12];
+  double target[20];
+  for (int i = 0; i < 12; ++i) source[i] = i;
+  for (double& value : target) value = -1;
+  copy_matrix({0, 1, source, target, 4, 5, {3, 3, sizeof(double)}});
+  for (std::size_t j = 0; j < 4; ++j)
+    for (std::size_t i = 0; i < 5; ++i)
+      EXPECT_EQ(target[i + 5 * j], i < 3 && j < 3 ? source[i + 4 * j] : -1.0) << i << "," << j;
+  copy_matrix({0, 1, nullptr, nullptr, 0, 0, {0, 3, sizeof(double)}});  // nothing to copy
+}
+
+TEST(Memory, PartialResultsAreStartedOnceAndCombinedOnce) {
+  Fixture f;
+  std::vector<double> values{10};
+  Handle& x = f.over(values);
+  unsigned started = 0;
+  x.reduction = std::make_unique<Reduction>();
+  x.reduction->init = [&](void* memory, std::size_t, const Shape&) {
+    ++started;
+    *static_cast<double*>(memory) = 0;
+  };
+  x.reduction->combine = [](void* into, std::size_t, const void* from, std::size_t, const Shape&) {
+    *static_cast<double*>(into) += *static_cast<const double*>(from);
+  };
+  auto* a = static_cast<double*>(f.memory.take_partial(x));
+  auto* b = static_cast<double*>(f.memory.take_partial(x));
+  EXPECT_NE(a, b) << "two tasks at a time";
+  *a += 1;
+  *b += 2;
+  Memory::give_back_partial(x, a, true);
+  Memory::give_back_partial(x, b, true);
+  auto* again = static_cast<double*>(f.memory.take_partial(x));
+  EXPECT_EQ(started, 2U) << "a third task adds to what is there";
+  *again += 4;
+  Memory::give_back_partial(x, again, true);
+  Memory::combine_partials(x, values.data(), 1);
+  EXPECT_EQ(values[0], 17);
+  Memory::combine_partials(x, values.data(), 1);
+  EXPECT_EQ(values[0], 17);
+}
+
+TEST(Memory, DiscardedPartialResultsDoNotReachTheNextGroup) {
+  Fixture f;
+  std::vector<double> values{10};
+  Handle& x = f.over(values);
+  x.reduction = std::make_unique<Reduction>();
+  x.reduction->init = [](void* memory, std::size_t, const Shape&) { *static_cast<double*>(memory) = 0; };
+  x.reduction->combine = [](void* into, std::size_t, const void* from, std::size_t, const Shape&) {
+    *static_cast<double*>(into) += *static_cast<const double*>(from);
+  };
+  auto* partial = static_cast<double*>(f.memory.take_partial(x));
+  *partial = 1'000;
+  Memory::give_back_partial(x, partial, true);
+  Memory::discard_partials(x);
+  partial = static_cast<double*>(f.memory.take_partial(x));
+  *partial += 1;
+  Memory::give_back_partial(x, partial, true);
+  Memory::combine_partials(x, values.data(), 1);
+  EXPECT_EQ(values[0], 11);
+}
+
+TEST(Memory, ACombinationThatThrowsLeavesNothingBehind) {
+  Fixture f;
+  std::vector<double> values{10};
+  Handle& x = f.over(values);
+  bool throws = true;
+  x.reduction = std::make_unique<Reduction>();
+  x.reduction->init = [](void* memory, std::size_t, const Shape&) { *static_cast<double*>(memory) = 5; };
+  x.reduction->combine = [&](void* into, std::size_t, const void* from, std::size_t, const Shape&) {
+    if (throws) throw std::runtime_error("no");
+    *static_cast<double*>(into) += *static_cast<const double*>(from);
+  };
+  void* a = f.memory.take_partial(x);
+  void* b = f.memory.take_partial(x);
+  Memory::give_back_partial(x, a, true);
+  Memory::give_back_partial(x, b, true);
+  EXPECT_THROW(Memory::combine_partials(x, values.data(), 1), std::runtime_error);
+  throws = false;
+  Memory::combine_partials(x, values.data(), 1);
+  EXPECT_EQ(values[0], 10);
+}
+
+}  // namespace
+}  // namespace tandem::runtime

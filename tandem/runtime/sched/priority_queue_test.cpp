@@ -1,0 +1,106 @@
+// tandem/runtime/sched/priority_queue_test.cpp: the most urgent first, in the order of arrival among equals.
+#include "tandem/runtime/sched/priority_queue.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace tandem::runtime {
+namespace {
+
+struct Tasks {
+  std::deque<Task> tasks;
+  Task* make(TaskId id, std::int32_t priority) {
+    Task& task = tasks.emplace_back();
+    task.id = id;
+    task.priority = priority;
+    return &task;
+  }
+};
+
+std::vector<TaskId> drain(PriorityQueue& queue) {
+  std::vector<TaskId> ids;
+  while (Task* task = queue.pop()) ids.push_back(task->id);
+  return ids;
+}
+
+TEST(PriorityQueue, AnEmptyOneGivesNothing) {
+  PriorityQueue queue;
+  EXPECT_TRUE(queue.empty());
+  EXPECT_EQ(queue.pop(), nullptr);
+  EXPECT_EQ(queue.top_priority(), PriorityQueue::kNoPriority);
+}
+
+TEST(PriorityQueue, HigherPriorityFirstThenFirstComeFirstServed) {
+  Tasks tasks;
+  PriorityQueue queue;
+  queue.push_back(tasks.make(1, 0));
+  queue.push_back(tasks.make(2, 5));
+  queue.push_back(tasks.make(3, -2));
+  queue.push_back(tasks.make(4, 5));
+  queue.push_back(tasks.make(5, 0));
+  EXPECT_EQ(queue.size(), 5U);
+  EXPECT_EQ(queue.top_priority(), 5);
+  EXPECT_EQ(drain(queue), (std::vector<TaskId>{2, 4, 1, 5, 3}));
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(PriorityQueue, PushFrontGoesBeforeEqualsOnly) {
+  Tasks tasks;
+  PriorityQueue queue;
+  queue.push_back(tasks.make(1, 0));
+  queue.push_back(tasks.make(2, 1));
+  queue.push_front(tasks.make(3, 0));
+  queue.push_front(tasks.make(4, -1));
+  EXPECT_EQ(drain(queue), (std::vector<TaskId>{2, 3, 1, 4}));
+}
+
+TEST(PriorityQueue, WithoutPrioritiesItIsAPlainQueue) {
+  Tasks tasks;
+  PriorityQueue queue(false);
+  queue.push_back(tasks.make(1, 0));
+  queue.push_back(tasks.make(2, 9));
+  queue.push_front(tasks.make(3, -9));
+  EXPECT_EQ(drain(queue), (std::vector<TaskId>{3, 1, 2}));
+}
+
+TEST(PriorityQueue, ExtremePrioritiesAreOrdinary) {
+  Tasks tasks;
+  PriorityQueue queue;
+  constexpr auto kLeast = std::numeric_limits<std::int32_t>::min();
+  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
+  queue.push_back(tasks.make(1, kLeast));
+  queue.push_back(tasks.make(2, kMost));
+  EXPECT_EQ(drain(queue), (std::vector<TaskId>{2, 1}));
+}
+
+TEST(PriorityQueue, DoesWhatASortedListDoes) {
+  std::mt19937 random(1);
+  Tasks tasks;
+  PriorityQueue queue;
+  std::vector<Task*> reference;
+  for (TaskId id = 1; id <= 5'000; ++id) {
+    if (random() % 5 < 3) {
+      Task* task = tasks.make(id, static_cast<std::int32_t>(random() % 9) - 4);
+      const bool front = random() % 3 == 0;
+      if (front) queue.push_front(task);
+      else queue.push_back(task);
+      const auto at = std::find_if(reference.begin(), reference.end(), [&](const Task* other) {
+        return front ? other->priority <= task->priority : other->priority < task->priority;
+      });
+      reference.insert(at, task);
+    } else {
+      Task* expected = reference.empty() ? nullptr : reference.front();
+      if (expected != nullptr) reference.erase(reference.begin());
+      ASSERT_EQ(queue.pop(), expected);
+    }
+    ASSERT_EQ(queue.size(), reference.size());
+    ASSERT_EQ(queue.top_priority(), reference.empty() ? PriorityQueue::kNoPriority : reference.front()->priority);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::runtime

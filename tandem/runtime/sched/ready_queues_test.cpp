@@ -1,0 +1,168 @@
+// tandem/runtime/sched/ready_queues_test.cpp: queues do what the policy says, and no task waits while a worker sleeps.
+#include "tandem/runtime/sched/ready_queues.hpp"
+
+#include <deque>
+
+#include <gtest/gtest.h>
+
+namespace tandem::runtime {
+namespace {
+
+struct CountingWaker final : base::Waker {
+  unsigned woken = 0;
+  void wake() noexcept override { ++woken; }
+};
+
+struct Fixture {
+  std::unique_ptr<Policy> policy;
+  std::deque<CountingWaker> wakers;
+  ReadyQueues queues;
+  std::deque<Task> tasks;
+
+  Fixture(std::unique_ptr<Policy> the_policy, unsigned sharing, unsigned pinned_only = 0)
+      : policy(std::move(the_policy)),
+        wakers(sharing + pinned_only),
+        queues(*policy, std::vector<std::vector<unsigned>>(sharing, std::vector<unsigned>(sharing, 1)), pinned_only, 1) {
+    for (unsigned i = 0; i < wakers.size(); ++i) queues.set_waker(i, &wakers[i]);
+  }
+  Task* make(TaskId id, std::int32_t priority = 0) {
+    Task& task = tasks.emplace_back();
+    task.id = id;
+    task.priority = priority;
+    return &task;
+  }
+  TaskId pop(unsigned worker) {
+    Task* task = queues.pop(worker);
+    return task != nullptr ? task->id : 0;
+  }
+  /// Announces `worker` and looks, as a worker does before it sleeps. True: it sleeps.
+  bool sleep(unsigned worker) {
+    queues.announce_idle(worker);
+    return queues.looks_empty(worker);
+  }
+};
+
+TEST(ReadyQueues, EagerServesInTheOrderOfArrivalWhateverThePriority) {
+  Fixture f(make_eager(), 2);
+  f.queues.push_submitted(f.make(1, 0));
+  f.queues.push_submitted(f.make(2, 9));
+  f.queues.push_released(1, f.make(3, 5));
+  EXPECT_EQ(f.pop(0), 1U);
+  EXPECT_EQ(f.pop(1), 2U);
+  EXPECT_EQ(f.pop(0), 3U);
+  EXPECT_EQ(f.pop(0), 0U);
+}
+
+TEST(ReadyQueues, PrioServesTheMostUrgentToWhoeverAsks) {
+  Fixture f(make_prio(), 2);
+  f.queues.push_submitted(f.make(1, 0));
+  f.queues.push_foreign(f.make(2, 9));
+  f.queues.push_released(0, f.make(3, 5));
+  EXPECT_EQ(f.pop(1), 2U);
+  EXPECT_EQ(f.pop(1), 3U);
+  EXPECT_EQ(f.pop(0), 1U);
+}
+
+TEST(ReadyQueues, LwsRunsWhatItReleasedLastFirstAndStealsTheRest) {
+  Fixture f(make_lws(), 2);
+  f.queues.push_released(0, f.make(1));
+  f.queues.push_released(0, f.make(2));
+  f.queues.push_released(0, f.make(3, 4));
+  EXPECT_EQ(f.queues.size(), 3U);
+  EXPECT_EQ(f.pop(0), 3U);
+  EXPECT_EQ(f.pop(1), 2U);
+  EXPECT_EQ(f.queues.steals(1), 1U);
+  EXPECT_EQ(f.pop(0), 1U);
+  EXPECT_EQ(f.queues.steals(0), 0U);
+}
+
+TEST(ReadyQueues, AThiefTakesAShareOfALongQueueAndLosesNone) {
+  Fixture f(make_lws(), 2);
+  for (TaskId id = 1; id <= 40; ++id) f.queues.push_released(0, f.make(id));
+  std::vector<bool> seen(41, false);
+  for (int i = 0; i < 40; ++i) {
+    const TaskId id = f.pop(1);
+    ASSERT_NE(id, 0U);
+    ASSERT_FALSE(seen[id]);
+    seen[id] = true;
+  }
+  EXPECT_EQ(f.pop(0), 0U);
+  EXPECT_LT(f.queues.steals(1), 40U);
+}
+
+TEST(ReadyQueues, PinnedTasksAreForOneWorkerOnlyAndComeFirst) {
+  Fixture f(make_prio(), 2, 1);
+  f.queues.push_submitted(f.make(1, 100));
+  f.queues.push_pinned(0, f.make(2));
+  f.queues.push_pinned(2, f.make(3));
+  EXPECT_EQ(f.pop(2), 3U);
+  EXPECT_EQ(f.pop(2), 0U) << "a device takes nothing that was not meant for it";
+  EXPECT_EQ(f.pop(1), 1U);
+  EXPECT_EQ(f.pop(1), 0U);
+  EXPECT_EQ(f.pop(0), 2U);
+}
+
+TEST(ReadyQueues, ATaskMayRunAtOnceUnlessSomethingWaitsThatIsMoreUrgent) {
+  Fixture f(make_lws(), 1);
+  EXPECT_TRUE(f.queues.may_run_at_once(0, *f.make(1)));
+  f.queues.push_released(0, f.make(2, 3));
+  EXPECT_FALSE(f.queues.may_run_at_once(0, *f.make(3, 2)));
+  EXPECT_TRUE(f.queues.may_run_at_once(0, *f.make(4, 3)));
+  f.queues.push_pinned(0, f.make(5));
+  EXPECT_FALSE(f.queues.may_run_at_once(0, *f.make(6, 3)));
+  Fixture eager(make_eager(), 1);
+  EXPECT_FALSE(eager.queues.may_run_at_once(0, *eager.make(1)));
+}
+
+TEST(ReadyQueues, APushWakesOneSleeperAndOnlyOneAtATime) {
+  Fixture f(make_prio(), 3);
+  ASSERT_TRUE(f.sleep(1));
+  ASSERT_TRUE(f.sleep(2));
+  f.queues.push_submitted(f.make(1));
+  f.queues.push_submitted(f.make(2));
+  EXPECT_EQ(f.wakers[1].woken + f.wakers[2].woken, 1U);
+  const unsigned first = f.wakers[1].woken != 0 ? 1 : 2;
+  const unsigned second = 3 - first;
+  EXPECT_TRUE(f.queues.withdraw_idle(first)) << "it was chosen";
+  ASSERT_NE(f.pop(first), 0U);
+  f.queues.wake_next_if_work(first);
+  EXPECT_EQ(f.wakers[second].woken, 1U);
+}
+
+TEST(ReadyQueues, NobodyIsWokenWhenNobodySleeps) {
+  Fixture f(make_lws(), 2);
+  f.queues.push_submitted(f.make(1));
+  EXPECT_EQ(f.wakers[0].woken + f.wakers[1].woken, 0U);
+}
+
+TEST(ReadyQueues, AWorkerThatAnnouncesItselfSeesWhatWasPushedBefore) {
+  Fixture f(make_lws(), 2);
+  f.queues.push_released(0, f.make(1));
+  EXPECT_FALSE(f.sleep(1)) << "a neighbour has work";
+  EXPECT_FALSE(f.queues.withdraw_idle(1));
+}
+
+TEST(ReadyQueues, APinnedTaskWakesItsWorkerWhoeverElseSleeps) {
+  Fixture f(make_prio(), 2, 1);
+  ASSERT_TRUE(f.sleep(0));
+  ASSERT_TRUE(f.sleep(2));
+  f.queues.push_pinned(2, f.make(1));
+  EXPECT_EQ(f.wakers[2].woken, 1U);
+  EXPECT_EQ(f.wakers[0].woken, 0U);
+  f.queues.push_submitted(f.make(2));
+  EXPECT_EQ(f.wakers[0].woken, 1U);
+}
+
+TEST(ReadyQueues, OneThatLeavesPassesItsWakeUpOn) {
+  Fixture f(make_prio(), 2);
+  ASSERT_TRUE(f.sleep(0));
+  f.queues.push_submitted(f.make(1));
+  ASSERT_EQ(f.wakers[0].woken, 1U);
+  ASSERT_TRUE(f.queues.withdraw_idle(0));
+  f.queues.announce_idle(1);
+  f.queues.pass_on_wake();
+  EXPECT_EQ(f.wakers[1].woken, 1U);
+}
+
+}  // namespace
+}  // namespace tandem::runtime

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# tools/linalg_command_test.sh: `tandem linalg` in all operations and precisions, a user's own system, and what it refuses.
+# Usage: linalg_command_test.sh PATH_OF_TANDEM
+set -uo pipefail
+
+tandem=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1  # where no tandem.toml lies
+failures=0
+
+fail() {
+  echo "FAILED: $1" >&2
+  failures=$((failures + 1))
+}
+
+# refused STATUS MESSAGE ARGUMENTS...: the command ends with that status and says MESSAGE on standard error.
+refused() {
+  local wanted=$1 message=$2
+  shift 2
+  "$tandem" linalg "$@" > out 2> err
+  local status=$?
+  [ $status -eq "$wanted" ] || fail "linalg $*: exit status $status instead of $wanted"
+  grep -qF -- "$message" err || fail "linalg $*: no \"$message\" in: $(cat err)"
+}
+
+for op in potrf potrs posv gemm trsm syrk herk lacpy; do
+  for uplo in lower upper; do
+    "$tandem" linalg $op -n 150 --nb 64 --precision s,d,c,z --uplo $uplo --check --repetitions 1 --workers 2 > out ||
+      fail "linalg $op --uplo $uplo --check"
+    [ "$(grep -c "^$op " out)" -eq 4 ] || fail "linalg $op: four rows expected: $(cat out)"
+  done
+done
+
+# The system whose solution is all ones.
+cat > a.mtx << 'END'
+%%MatrixMarket matrix coordinate real symmetric
+3 3 5
+1 1 2
+2 2 2
+3 3 2
+2 1 -1
+3 2 -1
+END
+printf '%%%%MatrixMarket matrix array real general\n3 1\n1\n0\n1\n' > b.mtx
+"$tandem" linalg posv --matrix a.mtx --rhs b.mtx --out x.mtx --check > out || fail "posv of a user's system"
+awk 'NR > 2 && ($1 - 1 > 1e-12 || 1 - $1 > 1e-12) { exit 1 }' x.mtx || fail "the solution is not all ones: $(cat x.mtx)"
+
+"$tandem" linalg posv --matrix a.mtx --json > out || fail "posv --json"
+python3 -c 'import json; r = json.load(open("out")); assert r["results"][0]["name"] == "posv" and r["results"][0]["params"]["n"] == 3' ||
+  fail "--json is not the object that was promised: $(cat out)"
+
+sed 's/3 3 2/3 3 -2/' a.mtx > indefinite.mtx
+refused 1 "info = 3" posv --matrix indefinite.mtx
+sed 's/symmetric/general/' a.mtx > unsymmetric.mtx
+refused 2 "not symmetric: elements (2, 1) and (1, 2) differ" posv --matrix unsymmetric.mtx
+sed 's/2 1 -1/2 4 -1/' a.mtx > outside.mtx
+refused 1 "outside.mtx, line 6: \"4\" is not a column from 1 to 3" posv --matrix outside.mtx
+refused 1 "nowhere.mtx: cannot be opened" posv --matrix nowhere.mtx
+refused 2 "say how large" potrf
+refused 2 "--rhs is for potrs and posv" gemm -n 10 --rhs b.mtx
+refused 2 "exclude each other" posv -n 3 --matrix a.mtx
+refused 2 "qr not in" qr -n 10
+refused 2 "Value 0 not in range" potrf -n 10 --nb 0
+
+[ $failures -eq 0 ]
