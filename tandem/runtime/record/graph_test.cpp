@@ -31,6 +31,7 @@ struct Fixture {
   std::vector<int> order;
   std::shared_ptr<CodeletCore> codelet;
   std::unique_ptr<RuntimeCore> core;
+  std::vector<std::unique_ptr<Handle, void (*)(Handle*) noexcept>> owned;  // before their runtime, as users do
 
   struct NotingCore final : CodeletCore {
     explicit NotingCore(std::vector<int>& where) : CodeletCore("note"), order(where) {}
@@ -63,8 +64,12 @@ struct Fixture {
     return result;
   }
   Handle& data(const char* name, double& value) {
-    return *core->add_data(name, {1, 1, sizeof(double)}, &value, 1, typeid(double), {});
+    return keep(core->add_data(name, {1, 1, sizeof(double)}, &value, 1, typeid(double), {}));
   }
+  Handle& unwritten(const char* name) {
+    return keep(core->add_data(name, {1, 1, sizeof(double)}, nullptr, 1, typeid(double), {}));
+  }
+  Handle& keep(Handle* handle) { return *owned.emplace_back(handle, &RuntimeCore::drop_owner); }
   TaskRef submit(int number, std::initializer_list<std::pair<Handle*, AccessMode>> uses, int priority = 0) {
     Task& task = core->begin(codelet, ops(), static_cast<unsigned>(uses.size()));
     new (task.values()) Number(number);
@@ -202,7 +207,7 @@ TEST(RecordedGraph, OtherDataTakesThePlaceOfTheRecorded) {
 
 TEST(RecordedGraph, WhatWasOnlyRecordedHasWrittenNothing) {
   Fixture f;
-  Handle& x = *f.core->add_data("x", {1, 1, sizeof(double)}, nullptr, 1, typeid(double), {});
+  Handle& x = f.unwritten("x");
   const auto graph = f.record([&] {
     f.submit(1, {{&x, AccessMode::write}});
     f.submit(2, {{&x, AccessMode::read}});
@@ -218,7 +223,7 @@ TEST(RecordedGraph, AReplayThatWouldSeeWhatNobodyWroteIsRefused) {
   Fixture f;
   double value = 0;
   Handle& x = f.data("x", value);
-  Handle& y = *f.core->add_data("y", {1, 1, sizeof(double)}, nullptr, 1, typeid(double), {});
+  Handle& y = f.unwritten("y");
   const auto graph = f.record([&] { f.submit(1, {{&x, AccessMode::read}}); });
   graph->rebind(x, y);
   try {
