@@ -92,15 +92,16 @@ void print_row(const Measurement& measurement) {
   const auto [least, most] = std::minmax_element(measurement.samples.begin(), measurement.samples.end());
   fmt::print("{:<6} {:>9} {:>8} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n", measurement.name,
              params["precision"].get<std::string>(), params["n"].get<std::size_t>(), params["nb"].get<std::size_t>(),
-             params.contains("nrhs") ? fmt::format("{}", params["nrhs"].get<std::size_t>()) : "-", params["workers"].get<unsigned>(),
-             params["seconds"].get<double>(), median(measurement.samples), *least, *most, measurement.unit,
-             params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
+             params.contains("nrhs") ? fmt::format("{}", params["nrhs"].get<std::size_t>()) : "-",
+             params["workers"].get<unsigned>(), params["seconds"].get<double>(), median(measurement.samples), *least, *most,
+             measurement.unit, params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
 }
 
 /// Whether the outcome is one to be proud of; if not, says why.
 bool accepted(const LinalgOutcome& outcome, base::Log& log) {
   if (outcome.info != 0) {
-    log.error("the matrix is not positive definite: its leading minor of order {} is not (info = {})", outcome.info, outcome.info);
+    log.error("the matrix is not positive definite: its leading minor of order {} is not (info = {})", outcome.info,
+              outcome.info);
     return false;
   }
   // A NaN fails too.
@@ -120,8 +121,8 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
   }
   base::restrict_blas_threads();
   if (const int threads = linalg::observed_blas_threads(); threads > 1)
-    context.log.warn("the BLAS library uses {} threads for one call although it was told to use one: they compete with the workers",
-                     threads);
+    context.log.warn(
+        "the BLAS library uses {} threads for one call although it was told to use one: they compete with the workers", threads);
 
   // The runtime reads the same --tandem.* arguments that main() has taken out.
   std::vector<std::string> words = context.arguments;
@@ -161,13 +162,18 @@ void add_linalg(CLI::App& app, ToolContext& context) {
   const CLI::Range positive(std::size_t(1), std::size_t(INT_MAX), "POSITIVE");
   std::vector<std::string> names;
   for (const auto& [name, op] : ops) names.push_back(name);
-  command->add_option("OP", arguments->op, "gemm, herk, lacpy, posv, potrf, potrs, syrk or trsm")->required()->check(CLI::IsMember(names));
+  command->add_option("OP", arguments->op, "gemm, herk, lacpy, posv, potrf, potrs, syrk or trsm")
+      ->required()
+      ->check(CLI::IsMember(names));
   command->add_option("-n", job.n, "Order of the matrices")->check(positive);
   command->add_option("--nb", job.tile, "Order of a tile")->check(positive)->capture_default_str();
   command->add_option("--precision", arguments->precisions, "Any of s, d, c, z, by commas")
       ->delimiter(',')->check(CLI::IsMember({"s", "d", "c", "z"}))->capture_default_str();
-  command->add_option("--uplo", arguments->uplo, "Triangle of A that is used")->check(CLI::IsMember({"lower", "upper"}))->capture_default_str();
-  command->add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs and posv, n for trsm unless given")->check(positive);
+  command->add_option("--uplo", arguments->uplo, "Triangle of A that is used")
+      ->check(CLI::IsMember({"lower", "upper"}))
+      ->capture_default_str();
+  command->add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs and posv, n for trsm unless given")
+      ->check(positive);
   command->add_option("--repetitions", arguments->repetitions,
                       "Runs that are counted; 5, after one more, for a generated matrix, and 1 for --matrix, unless given")
       ->check(positive);

@@ -42,8 +42,8 @@ struct LinalgOutcome {
   std::optional<double> residual;     ///< scaled as LAPACK's testers do; with `check`, if info is 0
 };
 
-/// Runs a job in element type T. A generated matrix is run once before the repetitions, uncounted; a user's own is not. Errors: files,
-/// a matrix that is not square or not Hermitian, right-hand sides of another length.
+/// Runs a job in element type T. A generated matrix is run once before the repetitions, uncounted; a user's own is not. Errors:
+/// files, a matrix that is not square or not Hermitian, right-hand sides of another length.
 template <linalg::Scalar T>
 base::Result<LinalgOutcome> run_linalg(Runtime& rt, const LinalgJob& job);
 

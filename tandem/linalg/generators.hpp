@@ -41,7 +41,9 @@ struct RandomGeneral {
 
   template <Scalar T>
   T element(std::size_t i, std::size_t j) const noexcept {
-    const auto part = [&](std::uint64_t which) { return internal::random_unit<Real<T>>(internal::random_bits(seed, i, j, which)); };
+    const auto part = [&](std::uint64_t which) {
+      return internal::random_unit<Real<T>>(internal::random_bits(seed, i, j, which));
+    };
     if constexpr (is_complex<T>) {
       return T(part(0), part(1));
     } else {
@@ -50,8 +52,8 @@ struct RandomGeneral {
   }
 };
 
-/// Hermitian (symmetric in real types): elements below the diagonal of modulus at most 1 at random, and `dominance * order` on the
-/// diagonal. Strictly diagonally dominant, so positive definite, when dominance is 1 or more; then its condition is near 1.
+/// Hermitian (symmetric in real types): elements below the diagonal of modulus at most 1 at random, and `dominance * order` on
+/// the diagonal. Strictly diagonally dominant, so positive definite, when dominance is 1 or more; then its condition is near 1.
 /// Smaller values come near the edge 2 / sqrt(3 order) where it ceases to be positive definite.
 struct RandomPositiveDefinite {
   std::uint64_t seed = 0;
@@ -68,8 +70,8 @@ struct RandomPositiveDefinite {
   }
 };
 
-/// Kac, Murdock and Szego: a_ij = rho^|i - j|. Positive definite for |rho| < 1 with condition below ((1 + rho) / (1 - rho))^2, and
-/// its Cholesky factor is known: l_ij = rho^(i-j), times sqrt(1 - rho^2) for j > 0.
+/// Kac, Murdock and Szego: a_ij = rho^|i - j|. Positive definite for |rho| < 1 with condition below ((1 + rho) / (1 - rho))^2,
+/// and its Cholesky factor is known: l_ij = rho^(i-j), times sqrt(1 - rho^2) for j > 0.
 struct Kms {
   double rho = 0.5;
 

@@ -122,7 +122,8 @@ class Reader {
     else if (symmetry == "symmetric") header_.symmetry = Symmetry::symmetric;
     else if (symmetry == "skew-symmetric") header_.symmetry = Symmetry::skew_symmetric;
     else if (symmetry == "hermitian") header_.symmetry = Symmetry::hermitian;
-    else return error(fmt::format("unknown symmetry \"{}\": expected general, symmetric, skew-symmetric or hermitian", words_[4]));
+    else
+      return error(fmt::format("unknown symmetry \"{}\": expected general, symmetric, skew-symmetric or hermitian", words_[4]));
 
     if (header_.field == Field::pattern && !header_.coordinate) return error("an array cannot be a pattern");
     if (header_.field == Field::pattern && header_.symmetry == Symmetry::skew_symmetric)
@@ -135,7 +136,8 @@ class Reader {
   }
 
   Result<void> read_sizes() {
-    const char* const expected = header_.coordinate ? "expected the sizes: rows, columns, entries" : "expected the sizes: rows, columns";
+    const char* const expected =
+        header_.coordinate ? "expected the sizes: rows, columns, entries" : "expected the sizes: rows, columns";
     if (!next_line() || words_.size() != (header_.coordinate ? 3u : 2u)) return error(expected);
     std::size_t sizes[3] = {};
     for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -282,8 +284,8 @@ Result<DenseMatrix<T>> to_dense(const MatrixMarketFile& file) {
     // Both factors are below 2^31, so the product cannot overflow.
     dense.values.assign(file.rows * file.cols, T(0));
   } catch (const std::exception&) {
-    return Error{ErrorCode::exhausted,
-                 fmt::format("{}: {} x {} elements of {} bytes do not fit in memory", file.name, file.rows, file.cols, sizeof(T))};
+    return Error{ErrorCode::exhausted, fmt::format("{}: {} x {} elements of {} bytes do not fit in memory", file.name, file.rows,
+                                                   file.cols, sizeof(T))};
   }
   const MatrixView<T> a = dense.view();
   for (const auto& entry : file.entries) {

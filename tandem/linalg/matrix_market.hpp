@@ -33,8 +33,8 @@ struct MatrixMarketFile {
   std::vector<Entry> entries;  ///< a coordinate file may name an element twice: they add up, as finite elements are assembled
 };
 
-/// Reads a file: `coordinate` or `array`; `real`, `double`, `integer`, `complex` or `pattern` (ones); any symmetry. Errors name the file,
-/// the line and what was expected there: a bad banner, numbers that are not numbers or not finite, indices outside the
+/// Reads a file: `coordinate` or `array`; `real`, `double`, `integer`, `complex` or `pattern` (ones); any symmetry. Errors name
+/// the file, the line and what was expected there: a bad banner, numbers that are not numbers or not finite, indices outside the
 /// matrix, elements above the diagonal of a symmetric file, too few or too many of them. Fortran's `1.0D+00` is understood.
 /// Format: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996.
 base::Result<MatrixMarketFile> read_matrix_market(const std::string& path);

@@ -36,9 +36,11 @@ std::string error(const std::string& text) {
 using Z = std::complex<double>;
 
 TEST(MatrixMarket, ReadsCoordinates) {
-  EXPECT_EQ(dense<double>("%%MatrixMarket matrix coordinate real general\n% a comment\n\n2 3 3\n1 1 1.5\n2 3 -2e1\n1 2 +1.0D+00\n"),
-            (std::vector<double>{1.5, 0, 1, 0, 0, -20}));
-  EXPECT_EQ(dense<float>("%%MatrixMarket MATRIX Coordinate Pattern Symmetric\n2 2 2\n1 1\n2 1\n"), (std::vector<float>{1, 1, 1, 0}));
+  EXPECT_EQ(
+      dense<double>("%%MatrixMarket matrix coordinate real general\n% a comment\n\n2 3 3\n1 1 1.5\n2 3 -2e1\n1 2 +1.0D+00\n"),
+      (std::vector<double>{1.5, 0, 1, 0, 0, -20}));
+  EXPECT_EQ(dense<float>("%%MatrixMarket MATRIX Coordinate Pattern Symmetric\n2 2 2\n1 1\n2 1\n"),
+            (std::vector<float>{1, 1, 1, 0}));
   EXPECT_EQ(dense<double>("%%MatrixMarket matrix coordinate integer general\n1 1 2\n1 1 3\n1 1 4\n"), (std::vector<double>{7}));
   EXPECT_EQ(dense<Z>("%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 1 0\n2 1 2 3\n"),
             (std::vector<Z>{{1, 0}, {2, 3}, {2, -3}, {0, 0}}));

@@ -29,10 +29,10 @@ std::shared_ptr<std::byte> allocate_tiles(std::size_t bytes);
 
 }  // namespace internal
 
-/// An m x n matrix of `row_tiles()` x `col_tiles()` tiles. Tile (i, j) is column-major with ld = its rows, at an address that is a
-/// multiple of 64 bytes; elements are uninitialised until written. Moving is cheap, copying is not offered (use lacpy).
-/// Not synchronised: tasks that work on different tiles may run at once. Tiles stay where they are while the matrix lives,
-/// and moving the matrix does not move them.
+/// An m x n matrix of `row_tiles()` x `col_tiles()` tiles. Tile (i, j) is column-major with ld = its rows, at an address that is
+/// a multiple of 64 bytes; elements are uninitialised until written. Moving is cheap, copying is not offered (use lacpy). Not
+/// synchronised: tasks that work on different tiles may run at once. Tiles stay where they are while the matrix lives, and moving
+/// the matrix does not move them.
 template <Scalar T>
 class TileMatrix {
  public:

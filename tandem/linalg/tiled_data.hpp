@@ -12,8 +12,8 @@
 namespace tandem::linalg {
 
 /// The data of all stored tiles of a matrix, registered under names such as `A(3,1)`. Flows take it by reference. Tiles are in
-/// column-major order of registration. Belongs to the submitting thread; the matrix and the runtime outlive it, and when it goes it
-/// waits for the tasks that use its tiles. Building the first one tells the BLAS to keep to one thread per call.
+/// column-major order of registration. Belongs to the submitting thread; the matrix and the runtime outlive it, and when it goes
+/// it waits for the tasks that use its tiles. Building the first one tells the BLAS to keep to one thread per call.
 template <Scalar T>
 class TiledData {
  public:

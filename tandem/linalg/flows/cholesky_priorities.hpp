@@ -6,8 +6,8 @@
 
 namespace tandem::linalg {
 
-/// Bottom levels in the graph of the tiled Cholesky factorisation of nt x nt tiles, in units of nb^3 / 3 operations, of which potrf
-/// takes 1, trsm and herk 3, gemm 6. A task's level is its own time and the largest level of a task that needs its result:
+/// Bottom levels in the graph of the tiled Cholesky factorisation of nt x nt tiles, in units of nb^3 / 3 operations, of which
+/// potrf takes 1, trsm and herk 3, gemm 6. A task's level is its own time and the largest level of a task that needs its result:
 ///
 ///   potrf(k)     = 1 + max_m trsm(k, m)                                         m > k
 ///   trsm(k, m)   = 3 + max( herk(k, m), max_n gemm(k, m, n), max_i gemm(k, i, m) )   k < n < m < i

@@ -13,7 +13,8 @@
 
 namespace tandem::linalg::internal {
 
-// Codelets are immutable and shared by all runtimes; each is built at its first use. An `info` that has failed makes a task do nothing.
+// Codelets are immutable and shared by all runtimes; each is built at its first use. An `info` that has failed makes a task do
+// nothing.
 
 /// For flows that stand alone.
 inline constexpr const Info* no_info = nullptr;
@@ -49,16 +50,16 @@ const auto& herk_codelet() {
 
 template <Scalar T>
 const auto& syrk_codelet() {
-  static const Codelet codelet(
-      "syrk", [](Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) { kernels::syrk(uplo, op, alpha, a, beta, c); });
+  static const Codelet codelet("syrk", [](Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
+    kernels::syrk(uplo, op, alpha, a, beta, c);
+  });
   return codelet;
 }
 
 template <Scalar T>
 const auto& hemm_codelet() {
-  static const Codelet codelet("hemm", [](Uplo uplo, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) {
-    kernels::hemm(uplo, alpha, a, b, beta, c);
-  });
+  static const Codelet codelet("hemm", [](Uplo uplo, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
+                                          MatrixView<T> c) { kernels::hemm(uplo, alpha, a, b, beta, c); });
   return codelet;
 }
 

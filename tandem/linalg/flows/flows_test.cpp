@@ -26,7 +26,9 @@ using test::Tiled;
 template <class T>
 class Flows : public testing::Test {
  protected:
-  static MatrixView<T> whole(std::vector<T>& values, std::size_t rows, std::size_t cols) { return {values.data(), rows, cols, rows}; }
+  static MatrixView<T> whole(std::vector<T>& values, std::size_t rows, std::size_t cols) {
+    return {values.data(), rows, cols, rows};
+  }
 
   static void expect_close(const std::vector<T>& a, const std::vector<T>& b, const std::string& what) {
     Real<T> worst = 0;
@@ -113,7 +115,8 @@ TYPED_TEST(Flows, HemmReadsOneTriangle) {
   Runtime rt(test::options({2, "lws"}));
   for (Uplo uplo : {Uplo::lower, Uplo::upper}) {
     Tiled<T> a(rt, {.rows = n, .cols = n, .tile = nb, .uplo = uplo}, RandomPositiveDefinite{.seed = 2, .order = n});
-    Tiled<T> b(rt, {.rows = n, .cols = rhs, .tile = nb}, RandomGeneral{1}), c(rt, {.rows = n, .cols = rhs, .tile = nb}, RandomGeneral{3});
+    Tiled<T> b(rt, {.rows = n, .cols = rhs, .tile = nb}, RandomGeneral{1}),
+        c(rt, {.rows = n, .cols = rhs, .tile = nb}, RandomGeneral{3});
     auto da = a.dense(), db = b.dense(), dc = c.dense();
     submit_hemm(rt, uplo, T(2), a.data, b.data, T(-1), c.data);
     rt.wait();
@@ -130,7 +133,8 @@ TYPED_TEST(Flows, LacpyCopiesItsPart) {
   const std::size_t n = 13;
   Runtime rt(test::options({2, "lws"}));
   for (Uplo uplo : {Uplo::general, Uplo::lower, Uplo::upper}) {
-    Tiled<T> a(rt, {.rows = n, .cols = n, .tile = 5}, RandomGeneral{1}), b(rt, {.rows = n, .cols = n, .tile = 5}, RandomGeneral{2});
+    Tiled<T> a(rt, {.rows = n, .cols = n, .tile = 5}, RandomGeneral{1}),
+        b(rt, {.rows = n, .cols = n, .tile = 5}, RandomGeneral{2});
     const auto da = a.dense(), before = b.dense();
     lacpy(rt, uplo, a.data, b.data);
     const auto after = b.dense();
@@ -144,7 +148,8 @@ TYPED_TEST(Flows, LacpyCopiesItsPart) {
 
 TEST(Flows, RefuseShapesThatDoNotFit) {
   Runtime rt(test::options({1, "lws"}));
-  Tiled<double> a(rt, {.rows = 8, .cols = 8, .tile = 4}), b(rt, {.rows = 7, .cols = 8, .tile = 4}), c(rt, {.rows = 8, .cols = 8, .tile = 8});
+  Tiled<double> a(rt, {.rows = 8, .cols = 8, .tile = 4}), b(rt, {.rows = 7, .cols = 8, .tile = 4}),
+      c(rt, {.rows = 8, .cols = 8, .tile = 8});
   EXPECT_THROW(gemm(rt, Op::no_trans, Op::no_trans, 1.0, a.data, b.data, 0.0, a.data), UsageError);
   EXPECT_THROW(gemm(rt, Op::no_trans, Op::no_trans, 1.0, a.data, a.data, 0.0, c.data), UsageError);
   EXPECT_THROW(lacpy(rt, Uplo::general, a.data, b.data), UsageError);

@@ -7,8 +7,8 @@
 
 namespace tandem::linalg {
 
-/// Submits a_ij := generator.element(i, j) for all elements of stored tiles. The generator is copied into the tasks; any type with
-/// `element<T>(i, j)` will do, and it is called from several threads. Tiles are touched first by the workers that fill them.
+/// Submits a_ij := generator.element(i, j) for all elements of stored tiles. The generator is copied into the tasks; any type
+/// with `element<T>(i, j)` will do, and it is called from several threads. Tiles are touched first by the workers that fill them.
 template <Scalar T, class G>
   requires Generator<G, T>
 void submit_generate(Runtime& rt, const G& generator, TiledData<T>& a) {

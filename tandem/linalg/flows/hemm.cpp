@@ -16,7 +16,8 @@ void submit_hemm(Runtime& rt, Uplo uplo, std::type_identity_t<T> alpha, const Ti
   require(has_triangle(a, uplo), "hemm: A has to be square and store its triangle");
   require(is_general(b) && is_general(c), "hemm: B and C have to store all their tiles");
   require(ma.tile_size() == mc.tile_size() && mb.tile_size() == mc.tile_size(), "hemm: the tile sizes differ");
-  require(ma.rows() == mc.rows() && mb.rows() == mc.rows() && mb.cols() == mc.cols(), "hemm: the dimensions of A, B and C do not fit");
+  require(ma.rows() == mc.rows() && mb.rows() == mc.rows() && mb.cols() == mc.cols(),
+          "hemm: the dimensions of A, B and C do not fit");
   for (std::size_t j = 0; j < c.col_tiles(); ++j) {
     for (std::size_t i = 0; i < c.row_tiles(); ++i) {
       for (std::size_t k = 0; k < a.row_tiles(); ++k) {
@@ -26,8 +27,8 @@ void submit_hemm(Runtime& rt, Uplo uplo, std::type_identity_t<T> alpha, const Ti
         } else {
           // A(i,k) is stored, or A(k,i) and A(i,k) = A(k,i)^H.
           const bool stored = (i > k) == (uplo == Uplo::lower);
-          rt.submit(gemm_codelet<T>(), stored ? Op::no_trans : Op::conj_trans, Op::no_trans, T(alpha), read(stored ? a(i, k) : a(k, i)),
-                    read(b(k, j)), once, read_write(c(i, j)), no_info);
+          rt.submit(gemm_codelet<T>(), stored ? Op::no_trans : Op::conj_trans, Op::no_trans, T(alpha),
+                    read(stored ? a(i, k) : a(k, i)), read(b(k, j)), once, read_write(c(i, j)), no_info);
         }
       }
     }

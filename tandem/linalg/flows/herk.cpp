@@ -11,8 +11,8 @@ namespace {
 
 using namespace internal;
 
-/// The loops that both updates share. `update_diagonal(a_ik, beta, c_ii)` submits a diagonal task; `op` is op(A)'s and `other` that of
-/// the second factor.
+/// The loops that both updates share. `update_diagonal(a_ik, beta, c_ii)` submits a diagonal task; `op` is op(A)'s and `other`
+/// that of the second factor.
 template <Scalar T, class UpdateDiagonal>
 void submit_rank_update(Runtime& rt, Uplo uplo, Op op, Op other, T alpha, const TiledData<T>& a, T beta, TiledData<T>& c,
                         UpdateDiagonal update_diagonal) {
@@ -23,7 +23,9 @@ void submit_rank_update(Runtime& rt, Uplo uplo, Op op, Op other, T alpha, const 
   require(op_rows(op, ma.rows(), ma.cols()) == mc.rows(), "herk or syrk: the dimensions of op(A) and C do not fit");
   const std::size_t kt = op_cols(op, a.row_tiles(), a.col_tiles());
   if (kt == 0) return submit_scale(rt, uplo, beta, c);
-  const auto a_tile = [&](std::size_t i, std::size_t k) -> const Data<Matrix<T>>& { return op == Op::no_trans ? a(i, k) : a(k, i); };
+  const auto a_tile = [&](std::size_t i, std::size_t k) -> const Data<Matrix<T>>& {
+    return op == Op::no_trans ? a(i, k) : a(k, i);
+  };
   for (std::size_t j = 0; j < c.col_tiles(); ++j) {
     for (std::size_t k = 0; k < kt; ++k) update_diagonal(a_tile(j, k), k == 0 ? beta : T(1), c(j, j));
     const std::size_t first = uplo == Uplo::lower ? j + 1 : 0;
@@ -51,8 +53,8 @@ void submit_herk(Runtime& rt, Uplo uplo, Op op, Real<T> alpha, const TiledData<T
 }
 
 template <Scalar T>
-void submit_syrk(Runtime& rt, Uplo uplo, Op op, std::type_identity_t<T> alpha, const TiledData<T>& a, std::type_identity_t<T> beta,
-                 TiledData<T>& c) {
+void submit_syrk(Runtime& rt, Uplo uplo, Op op, std::type_identity_t<T> alpha, const TiledData<T>& a,
+                 std::type_identity_t<T> beta, TiledData<T>& c) {
   require(!is_complex<T> || op != Op::conj_trans, "syrk: op is no_trans or trans for complex matrices; herk conjugates");
   const Op other = op == Op::no_trans ? Op::trans : Op::no_trans;
   submit_rank_update(rt, uplo, op, other, T(alpha), a, T(beta), c,

@@ -6,12 +6,14 @@
 
 namespace tandem::linalg {
 
-/// Whether a Cholesky factorisation succeeded: 0, or the order of the first leading minor that is not positive definite. A numerical
-/// outcome and no error: once it is set, the kernels of the flows that were given it return at once, and the flow ends soon.
+/// Whether a Cholesky factorisation succeeded: 0, or the order of the first leading minor that is not positive definite. A
+/// numerical outcome and no error: once it is set, the kernels of the flows that were given it return at once, and the flow ends
+/// soon.
 ///
 /// Lives until those flows have been waited for; read it then. Tasks write it: those that may (the factorisations of
 /// diagonal tiles) are ordered by the flow, so the first failure stands and it is the same in every schedule. Other tasks
-/// that do not depend on the failed one may still look at it while it is written and need not see it: they compute what nobody uses.
+/// that do not depend on the failed one may still look at it while it is written and need not see it: they compute what nobody
+/// uses.
 class Info {
  public:
   /// 0 or the failed order. After the flow's end.

@@ -46,7 +46,8 @@ class ColumnSums {
 
 template <Scalar T>
 const auto& column_sums_codelet() {
-  static const Codelet codelet("lange", [](MatrixView<const T> a, std::span<Real<T>> sums) { kernels::add_column_sums<T>(a, sums); });
+  static const Codelet codelet("lange",
+                               [](MatrixView<const T> a, std::span<Real<T>> sums) { kernels::add_column_sums<T>(a, sums); });
   return codelet;
 }
 

@@ -5,7 +5,8 @@
 
 namespace tandem::linalg {
 
-/// ||A||_1 of a general matrix: the largest sum of moduli of a column. Submits and waits. The result is the same in every schedule.
+/// ||A||_1 of a general matrix: the largest sum of moduli of a column. Submits and waits. The result is the same in every
+/// schedule.
 template <Scalar T>
 Real<T> norm_one(Runtime& rt, const TiledData<T>& a);
 

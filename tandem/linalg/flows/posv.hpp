@@ -8,8 +8,8 @@
 
 namespace tandem::linalg {
 
-/// Submits A X = B for the factor of A that potrf left in the `uplo` triangle; X replaces B, which is general and has A's tile size.
-/// With an `after` that has failed nothing is done. UsageError: shapes that do not fit.
+/// Submits A X = B for the factor of A that potrf left in the `uplo` triangle; X replaces B, which is general and has A's tile
+/// size. With an `after` that has failed nothing is done. UsageError: shapes that do not fit.
 template <Scalar T>
 void submit_potrs(Runtime& rt, Uplo uplo, const TiledData<T>& factor, TiledData<T>& b, const Info* after = nullptr) {
   if (uplo == Uplo::lower) {

@@ -1,5 +1,5 @@
-// tandem/linalg/flows/potrf.cpp: the right-looking tiled Cholesky (Buttari, Langou, Kurzak, Dongarra: A class of parallel tiled linear
-// algebra algorithms for multicore architectures, Parallel Computing 35, 2009, section 2.1).
+// tandem/linalg/flows/potrf.cpp: the right-looking tiled Cholesky (Buttari, Langou, Kurzak, Dongarra: A class of parallel tiled
+// linear algebra algorithms for multicore architectures, Parallel Computing 35, 2009, section 2.1).
 #include "tandem/linalg/flows/potrf.hpp"
 
 #include "tandem/linalg/flows/check_shapes.hpp"

@@ -29,7 +29,8 @@ TYPED_TEST(PotrfFlow, FactorsEverySizeInEverySchedule) {
         const TileShape shape{.rows = n, .cols = n, .tile = nb, .uplo = uplo};
         Tiled<T> a(rt, shape, generator), factor(rt, shape, generator);
         ASSERT_EQ(potrf(rt, uplo, factor.data), 0u);
-        EXPECT_LE(potrf_residual(rt, uplo, a.data, factor.data), residual_limit) << "n=" << n << " nb=" << nb << " " << char(uplo);
+        EXPECT_LE(potrf_residual(rt, uplo, a.data, factor.data), residual_limit)
+            << "n=" << n << " nb=" << nb << " " << char(uplo);
       }
     }
   }
@@ -109,7 +110,8 @@ TEST(PotrfFlow, IllConditionedSystemsHaveSmallBackwardErrors) {
   const Kms generator{.rho = 0.9995};
   const TileShape shape{.rows = 300, .cols = 300, .tile = 64, .uplo = Uplo::lower};
   Tiled<double> a(rt, shape, generator), factor(rt, shape, generator);
-  Tiled<double> b(rt, {.rows = 300, .cols = 2, .tile = 64}, RandomGeneral{1}), x(rt, {.rows = 300, .cols = 2, .tile = 64}, RandomGeneral{1});
+  Tiled<double> b(rt, {.rows = 300, .cols = 2, .tile = 64}, RandomGeneral{1}),
+      x(rt, {.rows = 300, .cols = 2, .tile = 64}, RandomGeneral{1});
   ASSERT_EQ(posv(rt, Uplo::lower, factor.data, x.data), 0u);
   EXPECT_LE(posv_residual(rt, Uplo::lower, a.data, x.data, b.data), residual_limit);
   EXPECT_LE(potrf_residual(rt, Uplo::lower, a.data, factor.data), residual_limit);

@@ -52,12 +52,13 @@ Real<T> potrf_residual(Runtime& rt, Uplo uplo, TiledData<T>& a, const TiledData<
     };
     for (std::size_t n_tile = k; n_tile < nt; ++n_tile) {
       // A(n,n) := A(n,n) - L(n,k) L(n,k)^H
-      rt.submit(herk_codelet<T>(), uplo, op, Real<T>(-1), read(factor_tile(n_tile)), Real<T>(1), read_write(a(n_tile, n_tile)), no_info);
+      rt.submit(herk_codelet<T>(), uplo, op, Real<T>(-1), read(factor_tile(n_tile)), Real<T>(1), read_write(a(n_tile, n_tile)),
+                no_info);
       for (std::size_t m = n_tile + 1; m < nt; ++m) {
         // A(m,n) := A(m,n) - L(m,k) L(n,k)^H, or the transpose of this
         const std::size_t row = lower ? m : n_tile, col = lower ? n_tile : m;
-        rt.submit(gemm_codelet<T>(), op, other, T(-1), read(factor_tile(row)), read(factor_tile(col)), T(1), read_write(a(row, col)),
-                  no_info);
+        rt.submit(gemm_codelet<T>(), op, other, T(-1), read(factor_tile(row)), read(factor_tile(col)), T(1),
+                  read_write(a(row, col)), no_info);
       }
     }
   }
@@ -84,7 +85,8 @@ Real<T> gemm_residual(Runtime& rt, const Product<T>& p, const TiledData<T>& befo
   const TileMatrix<T>& mc = c.matrix();
   const std::size_t nb = mc.tile_size(), columns = std::min(probe_columns, nb);
   const std::size_t k = op_cols(p.op_a, p.a.matrix().rows(), p.a.matrix().cols());
-  Work<T> w(rt, "probe", mc.cols(), columns, nb), bw(rt, "op(B) W", k, columns, nb), difference(rt, "difference", mc.rows(), columns, nb);
+  Work<T> w(rt, "probe", mc.cols(), columns, nb), bw(rt, "op(B) W", k, columns, nb),
+      difference(rt, "difference", mc.rows(), columns, nb);
   submit_generate(rt, RandomGeneral{.seed = 0x9e37}, w.data);
   submit_gemm(rt, p.op_b, Op::no_trans, T(1), p.b, w.data, T(0), bw.data);
   submit_gemm(rt, p.op_a, Op::no_trans, p.alpha, p.a, bw.data, T(0), difference.data);
@@ -122,11 +124,11 @@ void submit_expand(Runtime& rt, Uplo uplo, Mirror mirror, const TiledData<T>& a,
   }
 }
 
-#define INSTANTIATE(T)                                                                                                              \
-  template Real<T> potrf_residual<T>(Runtime&, Uplo, TiledData<T>&, const TiledData<T>&);                                           \
-  template Real<T> posv_residual<T>(Runtime&, Uplo, const TiledData<T>&, const TiledData<T>&, TiledData<T>&);                       \
-  template Real<T> trsm_residual<T>(Runtime&, Op, T, const TiledData<T>&, const TiledData<T>&, TiledData<T>&);                      \
-  template Real<T> gemm_residual<T>(Runtime&, const Product<T>&, const TiledData<T>&, const TiledData<T>&);                         \
+#define INSTANTIATE(T)                                                                                         \
+  template Real<T> potrf_residual<T>(Runtime&, Uplo, TiledData<T>&, const TiledData<T>&);                      \
+  template Real<T> posv_residual<T>(Runtime&, Uplo, const TiledData<T>&, const TiledData<T>&, TiledData<T>&);  \
+  template Real<T> trsm_residual<T>(Runtime&, Op, T, const TiledData<T>&, const TiledData<T>&, TiledData<T>&); \
+  template Real<T> gemm_residual<T>(Runtime&, const Product<T>&, const TiledData<T>&, const TiledData<T>&);    \
   template void submit_expand<T>(Runtime&, Uplo, Mirror, const TiledData<T>&, TiledData<T>&);
 TANDEM_LINALG_FOR_EACH_SCALAR(INSTANTIATE)
 #undef INSTANTIATE

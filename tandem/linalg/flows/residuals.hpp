@@ -11,8 +11,8 @@ namespace tandem::linalg {
 /// A backward stable algorithm reaches about 1; LAPACK's testers accept up to this.
 inline constexpr double residual_limit = 30;
 
-/// difference / (size * n * eps), where size is a norm, or a product of norms, of what was given. 0 when the difference is 0; 1 / eps
-/// when it is not although the size is 0.
+/// difference / (size * n * eps), where size is a norm, or a product of norms, of what was given. 0 when the difference is 0; 1 /
+/// eps when it is not although the size is 0.
 template <class R>
 R scaled_residual(R difference, R size, std::size_t n, R eps) noexcept {
   if (difference == 0) return 0;
@@ -47,8 +47,8 @@ struct Product {
   T beta = T(0);
 };
 
-/// max |(alpha op(A) (op(B) W) + beta C_0 W) - C W| / (n (k |alpha| max|A| max|B| + |beta| max|C_0|) eps), with a random W of at most
-/// eight columns and n rows of elements up to 1: all of C is checked at a small part of the product's cost (Freivalds,
+/// max |(alpha op(A) (op(B) W) + beta C_0 W) - C W| / (n (k |alpha| max|A| max|B| + |beta| max|C_0|) eps), with a random W of at
+/// most eight columns and n rows of elements up to 1: all of C is checked at a small part of the product's cost (Freivalds,
 /// Probabilistic machines can use less running time, IFIP 1977). All general; k terms per element; `before` is C_0.
 template <Scalar T>
 Real<T> gemm_residual(Runtime& rt, const Product<T>& product, const TiledData<T>& before, const TiledData<T>& c);

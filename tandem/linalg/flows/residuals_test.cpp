@@ -47,7 +47,8 @@ TYPED_TEST(Residuals, OfProductsSeeOneWrongElement) {
   const std::size_t n = 30, nb = 8;
   const TileShape shape{.rows = n, .cols = n, .tile = nb};
   Runtime rt(test::options({2, "lws"}));
-  Tiled<T> a(rt, shape, RandomGeneral{1}), b(rt, shape, RandomGeneral{2}), before(rt, shape, RandomGeneral{3}), c(rt, shape, RandomGeneral{3});
+  Tiled<T> a(rt, shape, RandomGeneral{1}), b(rt, shape, RandomGeneral{2}), before(rt, shape, RandomGeneral{3}),
+      c(rt, shape, RandomGeneral{3});
   const Product<T> product{.op_a = Op::conj_trans, .op_b = Op::no_trans, .alpha = T(2), .a = a.data, .b = b.data, .beta = T(-1)};
   gemm(rt, product.op_a, product.op_b, product.alpha, a.data, b.data, product.beta, c.data);
   EXPECT_LE(gemm_residual(rt, product, before.data, c.data), 3);

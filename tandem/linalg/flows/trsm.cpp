@@ -1,4 +1,5 @@
-// tandem/linalg/flows/trsm.cpp: substitution by tiles: solve one tile row (or column) of B, then subtract it from those that wait.
+// tandem/linalg/flows/trsm.cpp: substitution by tiles: solve one tile row (or column) of B, then subtract it from those that
+// wait.
 #include "tandem/linalg/flows/trsm.hpp"
 
 #include "tandem/linalg/flows/check_shapes.hpp"
@@ -89,7 +90,8 @@ void submit_trsm(Runtime& rt, Side side, Uplo uplo, Op op, Diag diag, std::type_
   require(has_triangle(a, uplo), "trsm: A has to be square and store its triangle");
   require(is_general(b), "trsm: B has to store all its tiles");
   require(a.matrix().tile_size() == b.matrix().tile_size(), "trsm: the tile sizes differ");
-  require(a.matrix().rows() == (side == Side::left ? b.matrix().rows() : b.matrix().cols()), "trsm: the dimensions of A and B do not fit");
+  require(a.matrix().rows() == (side == Side::left ? b.matrix().rows() : b.matrix().cols()),
+          "trsm: the dimensions of A and B do not fit");
   const Solve<T> solve{side, uplo, op, diag, a, b, after};
   if (side == Side::left) {
     submit_left(rt, solve, alpha);

@@ -8,8 +8,8 @@
 
 namespace tandem::linalg {
 
-/// Submits op(A) X = alpha B (left) or X op(A) = alpha B (right); X replaces B, which is general. A is triangular, stores its `uplo`
-/// triangle and has B's tile size. With an `after` that has failed (a factorisation's), nothing is done; it lives until
+/// Submits op(A) X = alpha B (left) or X op(A) = alpha B (right); X replaces B, which is general. A is triangular, stores its
+/// `uplo` triangle and has B's tile size. With an `after` that has failed (a factorisation's), nothing is done; it lives until
 /// the flow has been waited for. UsageError: shapes that do not fit.
 template <Scalar T>
 void submit_trsm(Runtime& rt, Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha, const TiledData<T>& a,
@@ -17,7 +17,8 @@ void submit_trsm(Runtime& rt, Side side, Uplo uplo, Op op, Diag diag, std::type_
 
 /// Solves and waits.
 template <Scalar T>
-void trsm(Runtime& rt, Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha, const TiledData<T>& a, TiledData<T>& b) {
+void trsm(Runtime& rt, Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha, const TiledData<T>& a,
+          TiledData<T>& b) {
   submit_trsm(rt, side, uplo, op, diag, alpha, a, b);
   rt.wait();
 }

@@ -24,8 +24,8 @@ std::size_t even_part(std::size_t size, std::size_t limit) noexcept {
   return std::min(limit, ((size + parts - 1) / parts + 7) / 8 * 8);
 }
 
-/// Asks for a block's cache lines, to be written. The BLAS touches C last and in short columns, which no hardware foresees: a block
-/// that comes from main memory would be waited for.
+/// Asks for a block's cache lines, to be written. The BLAS touches C last and in short columns, which no hardware foresees: a
+/// block that comes from main memory would be waited for.
 template <Scalar T>
 void prefetch(MatrixView<T> block) noexcept {
   constexpr std::size_t line = 64 / sizeof(T);
@@ -33,8 +33,8 @@ void prefetch(MatrixView<T> block) noexcept {
     for (std::size_t i = 0; i < block.rows; i += line) __builtin_prefetch(&block(i, j), 1, 2);
 }
 
-/// C_IJ := alpha sum_K A_IK B_KJ + beta C_IJ. A block of B stays in the near caches while blocks of A pass by, and the next block of C
-/// is fetched during the present one. With cold tiles of C that gives 2 to 5 % more.
+/// C_IJ := alpha sum_K A_IK B_KJ + beta C_IJ. A block of B stays in the near caches while blocks of A pass by, and the next block
+/// of C is fetched during the present one. With cold tiles of C that gives 2 to 5 % more.
 template <Scalar T>
 void multiply_blocks(GemmBlocking limit, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
                      MatrixView<T> c) {
@@ -49,7 +49,8 @@ void multiply_blocks(GemmBlocking limit, Op op_a, Op op_b, T alpha, MatrixView<c
         const std::size_t m = std::min(limit.m, c.rows - i);
         const bool last_of_column = i + m == c.rows;
         const std::size_t next_i = last_of_column ? 0 : i + m, next_j = last_of_column ? j + n : j;
-        if (next_j < c.cols) prefetch(c.block(next_i, next_j, std::min(limit.m, c.rows - next_i), std::min(limit.n, c.cols - next_j)));
+        if (next_j < c.cols)
+          prefetch(c.block(next_i, next_j, std::min(limit.m, c.rows - next_i), std::min(limit.n, c.cols - next_j)));
         multiply_whole<T>(op_a, op_b, alpha, op_block(op_a, a, i, l, m, k), b_block, l == 0 ? beta : T(1), c.block(i, j, m, n));
       }
     }

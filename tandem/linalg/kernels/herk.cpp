@@ -72,8 +72,9 @@ void herk(Uplo uplo, Op op, Real<T> alpha, std::type_identity_t<MatrixView<const
   if (c.empty()) return;
   const bool plain = op == Op::no_trans;
   const Op transposed = is_complex<T> ? Op::conj_trans : Op::trans;
-  update(RankUpdate<T>{uplo, plain ? Op::no_trans : transposed, plain ? transposed : Op::no_trans, T(alpha), T(beta), is_complex<T>},
-         a, c);
+  update(
+      RankUpdate<T>{uplo, plain ? Op::no_trans : transposed, plain ? transposed : Op::no_trans, T(alpha), T(beta), is_complex<T>},
+      a, c);
 }
 
 template <Scalar T>

@@ -181,7 +181,8 @@ TYPED_TEST(KernelsTest, RankUpdateWithBetaZeroDoesNotReadC) {
   using T = TypeParam;
   auto a = random<T>(1, 40, 5);
   Padded<T> c(40, 40);
-  kernels::laset(Uplo::general, T(std::numeric_limits<Real<T>>::quiet_NaN()), T(std::numeric_limits<Real<T>>::quiet_NaN()), c.view());
+  kernels::laset(Uplo::general, T(std::numeric_limits<Real<T>>::quiet_NaN()), T(std::numeric_limits<Real<T>>::quiet_NaN()),
+                 c.view());
   kernels::herk(Uplo::lower, Op::no_trans, Real<T>(1), a.view(), Real<T>(0), c.view());
   for (std::size_t j = 0; j < 40; ++j)
     for (std::size_t i = j; i < 40; ++i) ASSERT_FALSE(std::isnan(std::abs(c.view()(i, j))));
@@ -204,7 +205,8 @@ TYPED_TEST(KernelsTest, PotrfFactorsBothTriangles) {
           }
           T sum{};  // (L L^H)_ij or (U^H U)_ij
           for (std::size_t k = 0; k <= std::min(i, j); ++k)
-            sum += uplo == Uplo::lower ? factor.view()(i, k) * conj(factor.view()(j, k)) : conj(factor.view()(k, i)) * factor.view()(k, j);
+            sum += uplo == Uplo::lower ? factor.view()(i, k) * conj(factor.view()(j, k))
+                                       : conj(factor.view()(k, i)) * factor.view()(k, j);
           ASSERT_LE(std::abs(sum - a.view()(i, j)), this->tolerance(n) * Real<T>(n)) << n << char(uplo);
         }
       ASSERT_TRUE(factor.guards_intact());
