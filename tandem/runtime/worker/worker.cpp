@@ -59,6 +59,7 @@ void Worker::note_idle_until(std::int64_t now_ns) {
 std::int64_t Worker::rest(std::int64_t now_ns) {
   executor_.flush(origin_);
   if (idle_since_ns_.get() < 0) {
+    now_ns = clock_.now_ns();  // the step may have run tasks for long since it began
     idle_since_ns_.set(now_ns);
     pause_ns_ = kFirstPauseNs;
   }
