@@ -41,6 +41,9 @@ bench:
 	build/release/bin/tandem bench tasks $(BENCH)
 	build/release/bin/tandem bench cholesky $(BENCH)
 	build/release/bin/tandem bench wake $(BENCH)
+	build/release/bin/tandem bench pingpong $(BENCH)
+	build/release/bin/tandem bench clock $(BENCH)
+	build/release/bin/tandem bench bcast $(BENCH)
 
 stress: setup
 	$(MAKE) --no-print-directory build

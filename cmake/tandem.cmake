@@ -10,6 +10,16 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
+# Modules that programs load at run time (tandem/comm/transport/module.cmake). The loader looks for them in the run path of the
+# program: here that of our own, in tandem/comm/CMakeLists.txt that of programs that use the installed package.
+cmake_path(APPEND CMAKE_INSTALL_LIBDIR tandem OUTPUT_VARIABLE TANDEM_MODULE_FOLDER)
+set(TANDEM_MODULE_BUILD_FOLDER "${PROJECT_BINARY_DIR}/modules")
+list(APPEND CMAKE_BUILD_RPATH "${TANDEM_MODULE_BUILD_FOLDER}")
+foreach(programs "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBEXECDIR}/tandem")
+  file(RELATIVE_PATH modules_from_programs "${programs}" "${CMAKE_INSTALL_FULL_LIBDIR}/tandem")
+  list(APPEND CMAKE_INSTALL_RPATH "$ORIGIN/${modules_from_programs}")
+endforeach()
+
 find_program(TANDEM_CCACHE ccache)
 if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER "${TANDEM_CCACHE}")

@@ -9,6 +9,10 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/tandem" DESTINATION "${CMAKE_INSTALL_IN
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 install(EXPORT tandem NAMESPACE tandem:: FILE tandem-targets.cmake DESTINATION "${package_folder}")
+set(TANDEM_COMM_USES_PMIX FALSE)
+if(pmix_FOUND)  # by tandem/comm/bootstrap
+  set(TANDEM_COMM_USES_PMIX TRUE)
+endif()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/packaging/cmake/tandem-config.cmake.in"
                               "${PROJECT_BINARY_DIR}/packaging/tandem-config.cmake" INSTALL_DESTINATION "${package_folder}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/packaging/tandem-config-version.cmake" COMPATIBILITY SameMinorVersion)

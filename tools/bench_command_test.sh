@@ -152,8 +152,41 @@ json_holds "[(p['name'], p['params']['n'], p['params']['nb']) for p in o['result
 json_holds "r['potrf']['ours_over_peer'] == {'kernels': 0.9, 'starpu': 2, 'starpu_prio': 1.5}"
 json_holds "r['potrf']['peers'] == {'kernels': 100, 'starpu': 45, 'starpu_prio': 60} and o['versions']['tandem'] == '0.1'"
 
+# Ping-pong: a suite of polling and one of sleeping processes per transport; the size is a parameter.
+program pingpong/bench_pingpong_tandem 'echo "$*" >> told_pingpong; '"$(reports half_4=2 half_1024=3)"
+program pingpong/peer_pingpong_bare "$(reports half_4=1)"
+run 0 pingpong --bin pingpong --rounds 1 --transport tcp --json
+holds told_pingpong '^--transport tcp --repetitions 1$'
+holds told_pingpong '^--transport tcp --repetitions 1 --sleep$'
+json_holds "[p['params'] for p in o['results'][:2]] == [{'transport': 'tcp', 'bytes': 4}, {'transport': 'tcp', 'bytes': 1024}]"
+json_holds "o['results'][0]['ours_over_peer'] == {'bare': 2} and o['missing']['ucx']"
+
+# Broadcasts: programs are started by others, in namespaces when a rate is given; trees are a parameter; details are kept.
+program bcast/bench_bcast_tandem 'echo "$*" >> told_bcast
+echo "{\"results\": [{\"name\": \"automatic\", \"unit\": \"ms\", \"median\": 20, \"details\": {\"arrived_ms\": [1, 2]}}]}"'
+program bcast/peer_bcast_bare 'echo "$*" >> told_bare; '"$(reports automatic=10 chain=16)"
+program bcast/peer_bcast_mpi "$(reports automatic=40)"
+program bcast/tandem_ranks 'echo "ranks $2" >> told_bcast; shift 2; exec "$@"'
+program bcast/mpi_ranks 'shift; [ "$1" = --pipeline ] && shift 2; exec "$@"'
+program bcast/netns 'echo "$1 $2 $3 $4 $5" >> told_netns; shift 5; exec "$@"'
+run 0 bcast --bin bcast --rounds 1 --recipients 7 --rate 200mbit --trees automatic,flat --json
+holds told_netns '^run 8 --rate 200mbit --$'
+holds told_bcast '^ranks 8$'
+holds told_bcast '^--bytes 439296 --repetitions 3 --pause-ms 30 --trees automatic,flat$'
+holds told_bare '--ranks 8$'
+json_holds "r['automatic']['value'] == 20 and r['automatic']['peers'] == {'bare': 10, 'openmpi': 40, 'openmpi_pipeline': 40}"
+json_holds "r['automatic']['params'] == \
+{'bytes': 439296, 'recipients': 7, 'namespaces': True, 'rate': '200mbit', 'tree': 'automatic'}"
+json_holds "r['automatic']['details'] == {'arrived_ms': [1, 2]} and r['chain']['params']['program'] == 'bare'"
+json_holds "'peer_bcast_starpu' in o['missing']['starpu']"
+rm told_netns
+run 0 bcast --bin bcast --rounds 1 --recipients 3,7 --bytes 100 --without-starpu
+[[ ! -e told_netns ]] || fail "namespaces without a rate"
+holds out 'broadcast of 100 bytes to 7 recipients, one host'
+
 # Wrong uses.
 run 2
+run 2 pingpong --transport carrier_pigeon
 run 2 tasks --flow unheard_of
 run 2 tasks --rounds 0
 run 2 tasks --timeout 0

@@ -2,6 +2,8 @@
 #include "tools/bench_suite.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 
 #include <fmt/core.h>
 
@@ -36,6 +38,14 @@ std::optional<double> paired_ratio(const std::vector<BenchRound>& rounds, const 
   return ratios.empty() ? std::nullopt : std::optional(median(ratios));
 }
 
+/// The number at the end of `half_4`, if there is one.
+void add_bytes(std::string_view name, Json& params) {
+  const std::string_view digits = name.substr(name.find_last_of('_') + 1);
+  std::uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
+  if (error == std::errc{} && end == digits.data() + digits.size()) params["bytes"] = bytes;
+}
+
 }  // namespace
 
 base::Result<BenchRun> parse_bench_run(std::string_view text) {
@@ -51,7 +61,9 @@ base::Result<BenchRun> parse_bench_run(std::string_view text) {
     if (name.empty()) return malformed("its JSON has a result without a name");
     const auto value = result.contains("median") ? result.find("median") : result.find("value");
     if (value == result.end() || !value->is_number()) return malformed(fmt::format("its result {} has no median", name));
-    run.values.push_back({name, {value->get<double>(), text_of(result, "unit", "unit")}});
+    const auto details = result.find("details");
+    const bool has_details = details != result.end() && details->is_object();
+    run.values.push_back({name, {value->get<double>(), text_of(result, "unit", "unit"), has_details ? *details : Json()}});
   }
   return run;
 }
@@ -69,11 +81,12 @@ std::vector<BenchRow> summarise(const std::vector<std::string>& peers, const std
   std::vector<BenchRow> rows;
   for (const std::string& name : names) {
     for (const std::string& peer : peers) {
-      BenchRow row{name, peer, "", {}, {}};
+      BenchRow row{name, peer, "", {}};
       for (const auto& round : rounds) {
         if (const BenchValue* value = find(round, peer, name)) {
           row.samples.push_back(value->value);
           row.unit = value->unit;
+          if (!value->details.is_null()) row.details = value->details;
         }
       }
       if (row.samples.empty()) continue;
@@ -128,6 +141,8 @@ Json results_json(const BenchSuite& suite, const BenchOutcome& outcome) {
   for (const BenchRow& row : outcome.rows) {
     if (row.peer != ours && has_ours(counterpart(row.name))) continue;
     Measurement measurement{row.name, suite.params, row.unit, row.samples, {}};
+    if (!suite.name_as_param.empty()) measurement.params[suite.name_as_param] = row.name;
+    if (suite.name_ends_in_bytes) add_bytes(row.name, measurement.params);
     Json ratios = Json::object();
     if (row.peer == ours) {
       for (const BenchRow& other : outcome.rows) {
@@ -140,6 +155,7 @@ Json results_json(const BenchSuite& suite, const BenchOutcome& outcome) {
     }
     Json result = result_json(measurement);
     result["ours_over_peer"] = ratios;
+    if (!row.details.is_null()) result["details"] = row.details;
     results.push_back(std::move(result));
   }
   return results;

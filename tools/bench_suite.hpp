@@ -17,7 +17,7 @@
 namespace tandem::tools {
 
 /// A program of a suite. One run of it prints one JSON object to standard output: "results", a list of objects with "name",
-/// "unit" and "median" (or "value"), and, if it likes, "version" (or "tandem").
+/// "unit" and "median" (or "value") and perhaps an object "details"; and, if it likes, "version" (or "tandem").
 struct BenchProgram {
   std::string peer;  ///< "starpu"
   Command command;
@@ -29,12 +29,15 @@ struct BenchSuite {
   std::vector<BenchProgram> programs;  ///< the first is ours, and is what the others are held against
   bool higher_is_better = false;
   Json params = Json::object();        ///< what all its results depend on
+  std::string name_as_param = {};      ///< if not empty: the parameter that the results' names are values of: "tree"
+  bool name_ends_in_bytes = false;     ///< `half_4`: the number is told as a parameter `bytes` too
 };
 
 /// A number that one run of a program told.
 struct BenchValue {
   double value = 0;
   std::string unit;
+  Json details = {};  ///< an object that goes to the report as it is, or null
 };
 
 /// What one run told.
@@ -50,7 +53,8 @@ base::Result<BenchRun> parse_bench_run(std::string_view text);
 struct BenchRow {
   std::string name, peer, unit;
   std::vector<double> samples;           ///< not empty
-  std::optional<double> ours_over_peer;  ///< median of the ratios within one round; none for ours, and where one is missing
+  Json details = {};                     ///< of the last round that has some
+  std::optional<double> ours_over_peer = {};  ///< median of the ratios within one round; none for ours, and where one is missing
 };
 
 /// All that came out. Rows are ordered by result, in the order of their first appearance, then by program.

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "tandem/api/options.hpp"
+#include "tandem/comm/bootstrap/variables.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/version.hpp"
 
@@ -24,7 +25,9 @@ int run(int argc, char** argv) {
   tandem::base::Registry registry;
   tandem::register_options(registry);
   const std::vector<std::string> arguments(argv, argv + argc);
-  const auto config = tandem::base::Config::load(registry, tandem::base::ConfigSources::of_process(argc, argv));
+  auto sources = tandem::base::ConfigSources::of_process(argc, argv);
+  sources.reserved_variables = tandem::comm::job_variables();  // this may be a rank of `tandem run`
+  const auto config = tandem::base::Config::load(registry, sources);
   if (!config) {
     log.error("{}", config.error().message);
     return wrong_use;
@@ -41,6 +44,7 @@ int run(int argc, char** argv) {
   tandem::tools::add_config(app, context);
   tandem::tools::add_linalg(app, context);
   tandem::tools::add_machine(app, context);
+  tandem::tools::add_run(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -13,7 +13,10 @@ namespace {
 base::Config load_config(int* argc, char** argv, const Options& options) {
   base::Registry registry;
   register_options(registry);
-  auto loaded = base::Config::load(registry, base::ConfigSources::of_process(argc != nullptr ? *argc : 0, argv));
+  auto sources = base::ConfigSources::of_process(argc != nullptr ? *argc : 0, argv);
+  // A rank of `tandem run` finds in its environment what the launcher tells the communication library.
+  sources.reserved_variables = {"TANDEM_JOB_*", "TANDEM_MASTER_PORT", "TANDEM_RUN_SSH"};
+  auto loaded = base::Config::load(registry, sources);
   if (!loaded.ok()) throw UsageError(loaded.error().message);
   base::Config config = std::move(loaded).value();
   if (argc != nullptr) *argc = base::remove_arguments(*argc, argv, config.consumed_arguments());

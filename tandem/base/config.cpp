@@ -83,7 +83,11 @@ Result<void> Config::read_environment(const ConfigSources& sources) {
   const auto& reserved = sources.reserved_variables;
   for (const auto& [variable, text] : sources.environment) {
     if (!std::string_view(variable).starts_with(variable_prefix)) continue;
-    if (std::find(reserved.begin(), reserved.end(), variable) != reserved.end()) continue;
+    const bool others = std::any_of(reserved.begin(), reserved.end(), [&](const std::string& name) {
+      return name.ends_with('*') ? std::string_view(variable).starts_with(std::string_view(name).substr(0, name.size() - 1))
+                                 : name == variable;
+    });
+    if (others) continue;
     const auto found = std::find_if(entries_.begin(), entries_.end(),
                                     [&](const ConfigEntry& entry) { return entry.option.environment_name() == variable; });
     if (found == entries_.end()) {

@@ -34,7 +34,8 @@ struct ConfigSources {
   Environment environment = {};                      ///< only names that begin with TANDEM_ are looked at
   std::optional<std::filesystem::path> toml = {};    ///< a file to read
   bool toml_must_exist = false;                      ///< false: no file there means no values from it
-  std::vector<std::string> reserved_variables = {};  ///< TANDEM_ names that others own: neither read nor refused
+  /// TANDEM_ names that others own: neither read nor refused. One that ends with * stands for all that begin so.
+  std::vector<std::string> reserved_variables = {};
 
   /// The process's own: argv, its environment, and tandem.toml in the current folder if it is there.
   static ConfigSources of_process(int argc, const char* const* argv);

@@ -20,6 +20,14 @@ Waker& EventLoop::add_caller(Steppable& steppable) {
   return waker;
 }
 
+void EventLoop::remove(Steppable& steppable) {
+  for (auto& seat : seats_) {
+    if (seat->steppable != &steppable) continue;
+    seat->steppable = nullptr;
+    seat->next_ns = kNever;
+  }
+}
+
 std::uint64_t EventLoop::random() noexcept {
   // SplitMix64 (Steele, Lea, Flood 2014): each call advances a Weyl sequence and mixes it.
   std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);

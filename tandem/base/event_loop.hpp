@@ -21,6 +21,8 @@ class EventLoop final : public Driver {
   Waker& add(Steppable& steppable, const Placement& placement) override;
   Waker& add_caller(Steppable& steppable) override;
   void stop() override { stopped_ = true; }
+  /// Steps it no more, so that it may be destroyed. Its waker stays, and does nothing. Not from inside its own step.
+  void remove(Steppable& steppable);
   RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) override;
   std::int64_t now_ns() override { return now_ns_; }
 
@@ -49,7 +51,7 @@ class EventLoop final : public Driver {
   };
 
   bool due(const Seat& seat) const noexcept {
-    return !stopped_ && (seat.woken.load(std::memory_order_acquire) || seat.next_ns <= now_ns_);
+    return !stopped_ && seat.steppable != nullptr && (seat.woken.load(std::memory_order_acquire) || seat.next_ns <= now_ns_);
   }
   bool step_one(bool with_caller);
   bool advance(std::int64_t deadline_ns, bool with_caller);

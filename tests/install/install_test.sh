@@ -21,4 +21,24 @@ fi
 "$cmake" --build "$folder/consumer"
 "$folder/consumer/consumer" --tandem.workers=1
 "$folder/prefix/$bindir/tandem" --version
+
+# The runtime alone loads nothing of the communication library's, and that loads UCX or MPI only when asked to.
+if ldd "$folder/consumer/consumer" | grep -E 'sodium|pmix|libuc|libmpi'; then
+  echo "FAILED: a program of the runtime alone loads these" >&2
+  exit 1
+fi
+if ldd "$folder/consumer/comm_consumer" | grep -E 'libuc|libmpi'; then
+  echo "FAILED: a program of the communication library loads these before it asks for them" >&2
+  exit 1
+fi
+"$folder/consumer/comm_consumer" tcp
+find "$folder/prefix" -name 'libtandem_comm_*.so' > "$folder/modules"
+while read -r module; do
+  if readelf -d "$module" | grep -E 'R(UN)?PATH' | grep -F "$build"; then
+    echo "FAILED: $module looks for libraries in the build folder" >&2
+    exit 1
+  fi
+  # Found in the folder that the package was installed to, wherever that is.
+  [[ $module != *_ucx.so ]] || UCX_NET_DEVICES=lo "$folder/consumer/comm_consumer" ucx
+done < "$folder/modules"
 echo "the installed package works"

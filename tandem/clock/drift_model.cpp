@@ -1,0 +1,164 @@
+// tandem/clock/drift_model.cpp: the polygon of all (offset, rate) that agree with the points.
+#include "tandem/clock/drift_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/assert.hpp"
+
+namespace tandem::clock {
+namespace {
+
+/// How much alpha is raised at once before a contradiction is taken for a clock that was set.
+constexpr double kMostRaise = 16;
+/// The least alpha under which the points agree leaves hardly any line: the truth may well need more.
+constexpr double kRaiseMargin = 4;
+
+/// A corner in the plane of (1): offset in ns relative to a base, rate in ns per ns.
+struct Corner {
+  double offset, rate;
+};
+using Polygon = std::vector<Corner>;
+
+/// The strip of a point as seen from t: |x + r distance - middle| <= width.
+struct Strip {
+  double distance, middle, width;
+  double value(const Corner& corner) const noexcept { return corner.offset + corner.rate * distance - middle; }
+};
+
+/// The part of a convex polygon where sign * value <= width (Sutherland and Hodgman, one half-plane).
+Polygon clipped(const Polygon& polygon, const Strip& strip, double sign) {
+  Polygon kept;
+  for (std::size_t i = 0; i < polygon.size(); ++i) {
+    const Corner &from = polygon[i], &to = polygon[(i + 1) % polygon.size()];
+    const double from_excess = sign * strip.value(from) - strip.width, to_excess = sign * strip.value(to) - strip.width;
+    if (from_excess <= 0) kept.push_back(from);
+    if ((from_excess < 0 && to_excess > 0) || (from_excess > 0 && to_excess < 0)) {
+      const double share = from_excess / (from_excess - to_excess);
+      kept.push_back({from.offset + share * (to.offset - from.offset), from.rate + share * (to.rate - from.rate)});
+    }
+  }
+  return kept;
+}
+
+Polygon clipped(const Polygon& polygon, const Strip& strip) { return clipped(clipped(polygon, strip, 1), strip, -1); }
+
+/// One strip, cut off at the limits of the rate.
+Polygon parallelogram(const Strip& strip, double rate_limit) {
+  const auto corner = [&](double side, double rate) {
+    return Corner{strip.middle + side * strip.width - rate * strip.distance, rate};
+  };
+  return {corner(-1, -rate_limit), corner(1, -rate_limit), corner(1, rate_limit), corner(-1, rate_limit)};
+}
+
+struct Extent {
+  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
+  void take(double value) noexcept { low = std::min(low, value), high = std::max(high, value); }
+  double middle() const noexcept { return low + (high - low) / 2; }
+  double half() const noexcept { return (high - low) / 2; }
+};
+
+/// The points as seen from one instant. Offsets are relative to `base_ns`, so that doubles have digits to spare.
+class View {
+ public:
+  View(const DriftLimits& limits, std::int64_t local_ns, std::int64_t base_ns)
+      : limits_(limits), local_ns_(local_ns), base_ns_(base_ns) {}
+
+  /// Adds what a point says. False when that leaves nothing: the polygon is then as before.
+  bool add(const OffsetPoint& point) {
+    Polygon next = polygon_.empty() ? parallelogram(strip(point), limits_.rate) : clipped(polygon_, strip(point));
+    if (next.empty()) return false;
+    polygon_ = std::move(next);
+    return true;
+  }
+  Extent offsets() const noexcept {
+    Extent extent;
+    for (const Corner& corner : polygon_) extent.take(corner.offset);
+    return extent;
+  }
+  Extent rates() const noexcept {
+    Extent extent;
+    for (const Corner& corner : polygon_) extent.take(corner.rate);
+    return extent;
+  }
+
+ private:
+  Strip strip(const OffsetPoint& point) const noexcept {
+    const auto distance_ns = static_cast<double>(point.local_ns - local_ns_);
+    const double bend_ns = limits_.rate_change_per_s * 1e-9 * distance_ns * distance_ns / 2;
+    return {distance_ns, static_cast<double>(point.offset_ns - base_ns_), static_cast<double>(point.error_ns) + bend_ns};
+  }
+
+  const DriftLimits& limits_;
+  std::int64_t local_ns_, base_ns_;
+  Polygon polygon_;
+};
+
+}  // namespace
+
+DriftModel::DriftModel(const DriftLimits& limits, std::size_t most_points) : limits_(limits), most_points_(most_points) {
+  TANDEM_ASSERT(most_points > 0 && limits.rate > 0 && limits.rate < 0.5 && limits.rate_change_per_s >= 0);
+}
+
+bool DriftModel::add(const OffsetPoint& point) {
+  TANDEM_ASSERT(points_.empty() || point.local_ns > points_.back().local_ns);
+  points_.push_back(point);
+  if (points_.size() > most_points_) points_.pop_front();
+  if (agrees_with(limits_)) return true;
+  for (double factor = 2; factor <= kMostRaise; factor *= 2) {
+    if (agrees_with({limits_.rate, limits_.rate_change_per_s * factor})) {
+      limits_.rate_change_per_s *= factor * kRaiseMargin;
+      return false;
+    }
+  }
+  points_.erase(points_.begin(), points_.end() - 1);
+  return false;
+}
+
+bool DriftModel::agrees_with(const DriftLimits& limits) const {
+  View view(limits, points_.back().local_ns, points_.back().offset_ns);
+  return std::all_of(points_.rbegin(), points_.rend(), [&](const OffsetPoint& point) { return view.add(point); });
+}
+
+OffsetPoint DriftModel::at(std::int64_t local_ns) const {
+  TANDEM_ASSERT(!points_.empty());
+  // The point nearest in time comes first: it matters most should rounding make the last ones disagree.
+  const auto later = std::lower_bound(points_.begin(), points_.end(), local_ns,
+                                      [](const OffsetPoint& point, std::int64_t ns) { return point.local_ns < ns; });
+  auto right = later, left = later;
+  const std::int64_t base_ns = later == points_.end() ? points_.back().offset_ns : later->offset_ns;
+  View view(limits_, local_ns, base_ns);
+  while (left != points_.begin() || right != points_.end()) {
+    const bool take_left = right == points_.end() ||
+                           (left != points_.begin() && local_ns - std::prev(left)->local_ns < right->local_ns - local_ns);
+    view.add(take_left ? *--left : *right++);
+  }
+  const Extent offsets = view.offsets();
+  return {local_ns, base_ns + std::llround(offsets.middle()), static_cast<std::int64_t>(std::ceil(offsets.half() + 0.5))};
+}
+
+GlobalClock DriftModel::line() const {
+  TANDEM_ASSERT(!points_.empty());
+  const OffsetPoint& last = points_.back();
+  View view(limits_, last.local_ns, last.offset_ns);
+  for (auto point = points_.rbegin(); point != points_.rend(); ++point) view.add(*point);
+  const Extent offsets = view.offsets(), rates = view.rates();
+  const double middle_ns = offsets.middle();
+  const std::int64_t whole_ns = std::llround(middle_ns);
+  return GlobalClock({.origin_ns = last.local_ns,
+                      .offset_ns = last.offset_ns + whole_ns,
+                      .rate = rates.middle(),
+                      .error_ns = offsets.half() + std::abs(middle_ns - static_cast<double>(whole_ns)),
+                      .error_rate = rates.half(),
+                      .error_bend = limits_.rate_change_per_s * 1e-9});
+}
+
+GlobalTime DriftModel::to_global(std::int64_t local_ns) const {
+  const OffsetPoint point = at(local_ns);
+  return {local_ns + point.offset_ns, point.error_ns};
+}
+
+}  // namespace tandem::clock

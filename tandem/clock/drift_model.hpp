@@ -1,0 +1,80 @@
+// tandem/clock/drift_model.hpp: the offset between two clocks over time, from points with error bounds and a limit on the change
+// of rate.
+//
+// Mathematics. Let theta(t) be the other clock's time minus ours when ours shows t, and let its rate change by at most alpha per
+// second: |theta''| <= alpha. Around any instant t, with x = theta(t), r = theta'(t), Taylor gives for every point (t_i, o_i,
+// w_i)
+//
+//     |x + r (t_i - t) - o_i|  <=  w_i + alpha (t_i - t)^2 / 2,      |r| <= rho.                                            (1)
+//
+// Each point is a strip in the plane of (x, r), and what is known is the convex polygon that they have in common (the method of
+// convex hulls of Duda et al., turned into its dual, where alpha only widens strips). The offset at t is the middle of the
+// polygon's extent in x, its error half that extent: between points, outside of them, near them alike, for the polygon is made
+// for that t.
+//
+// For extrapolation from the last point t_n on: with x0, r0 the middles and e, e' half the extents of the polygon for t_n,
+//
+//     |theta(t_n + s) - x0 - r0 s|  <=  e + e' |s| + alpha s^2 / 2,                                                         (2)
+//
+// which is a `GlobalClock`. When the polygon is empty the limits do not hold across the points. If a larger alpha, at most 16
+// times, makes them agree, it was too small and is raised for good, with a margin; otherwise a clock was set, and all points
+// before that are dropped.
+//
+// Example: points (0 s, 0, 100 ns) and (1 s, 0, 100 ns) with alpha = 0: r is in [-200, 200] ns/s at t = 1 s; one second later the
+// error is 100 + 200 = 300 ns. With alpha = 0.2 ppm/s the first strip is wider by 100 ns, and the error 100 + 300 + 100 = 500 ns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+
+#include "tandem/clock/global_clock.hpp"
+#include "tandem/clock/offset.hpp"
+
+namespace tandem::clock {
+
+/// What is assumed of a pair of clocks. Crystals keep within 100 ppm of their name and change by some 0.01 ppm per second at most
+/// when the temperature does.
+struct DriftLimits {
+  double rate = 500e-6;               ///< rho: most difference of rates
+  double rate_change_per_s = 0.2e-6;  ///< alpha: most change of that difference in a second
+};
+
+/// Points of one pair of clocks in order of time, and what follows from them. Not thread-safe; a value.
+class DriftModel {
+ public:
+  static constexpr std::size_t usual_points = 32;
+
+  /// Keeps the last `most_points`: what estimates cost is linear in it.
+  explicit DriftModel(const DriftLimits& limits = {}, std::size_t most_points = usual_points);
+
+  /// Takes a point later than the ones before (assertion). False: it contradicts them within the limits, so that alpha was raised
+  /// or they were dropped; until then the bounds may have been wrong, and the next point is worth having soon.
+  bool add(const OffsetPoint& point);
+  void clear() noexcept { points_.clear(); }
+
+  bool empty() const noexcept { return points_.empty(); }
+  const OffsetPoint& last() const { return points_.back(); }
+  std::size_t point_count() const noexcept { return points_.size(); }
+  const std::deque<OffsetPoint>& points() const noexcept { return points_; }
+  /// As given, or as experience has raised them.
+  const DriftLimits& limits() const noexcept { return limits_; }
+
+  /// The offset when our clock shows `local_ns`, and its error: the tightest that (1) allows. There is a point.
+  OffsetPoint at(std::int64_t local_ns) const;
+  /// The line (2) from the last point on. There is a point.
+  GlobalClock line() const;
+
+  /// Takes the time of our clock to that of the other: `at`, applied.
+  GlobalTime to_global(std::int64_t local_ns) const;
+
+ private:
+  bool agrees_with(const DriftLimits& limits) const;
+
+  DriftLimits limits_;
+  std::size_t most_points_;
+  std::deque<OffsetPoint> points_;
+};
+
+}  // namespace tandem::clock

@@ -1,0 +1,48 @@
+// tandem/comm/bootstrap/card_directory.hpp: the Directory that every way of starting shares, above what carries its bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "tandem/comm/bootstrap/job.hpp"
+
+namespace tandem::comm::internal {
+
+/// What carries cards as bytes: the rendezvous of `tandem run`, PMIx, the memory of one process. Thread-safe.
+class CardStore {
+ public:
+  virtual ~CardStore() = default;
+  virtual base::Result<void> put(const std::string& card) = 0;  ///< this rank's own, once
+  virtual base::Result<std::string> get(Rank peer) = 0;         ///< waits for it; errors as `Directory::lookup`
+};
+
+/// Reads and writes cards, refuses those of builds with another wire format, and remembers the others: a peer is asked for once.
+///
+/// Thread-safe. `mutex_` guards the fields below it and is not held while the store waits, so that one late peer does not hold up
+/// the look-up of another.
+class CardDirectory final : public Directory {
+ public:
+  CardDirectory(std::unique_ptr<CardStore> store, Rank self, std::uint32_t size)
+      : store_(std::move(store)), self_(self), size_(size) {}
+
+  /// A second card is an error (invalid_argument): peers may have read the first.
+  base::Result<void> publish(const PeerCard& card) override;
+  /// Errors, beside those of Directory: invalid_argument (no such rank, or called before publish), unsupported (other wire
+  /// format), malformed.
+  base::Result<PeerCard> lookup(Rank peer) override;
+
+ private:
+  base::Result<PeerCard> read(Rank peer, const std::string& bytes, const PeerCard& own) const;
+
+  const std::unique_ptr<CardStore> store_;
+  const Rank self_;
+  const std::uint32_t size_;
+  std::mutex mutex_;
+  std::unique_ptr<PeerCard> own_;  ///< null before publish()
+  std::map<Rank, PeerCard> known_;
+};
+
+}  // namespace tandem::comm::internal

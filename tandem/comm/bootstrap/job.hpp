@@ -1,0 +1,51 @@
+// tandem/comm/bootstrap/job.hpp: who we are in a job of several ranks, and how to learn where the others are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/ids.hpp"
+#include "tandem/base/result.hpp"
+
+namespace tandem::comm {
+
+using base::Rank;
+
+/// Known to all ranks of a job and to nobody else. Never sent and never in argv; connections prove it by challenge.
+using JobSecret = std::array<std::byte, 32>;
+
+/// How a rank can be reached: what each publishes once, before anybody looks it up.
+struct PeerCard {
+  std::uint32_t wire_version = 0;  ///< of `wire.hpp`; different ones refuse each other
+  std::string version;             ///< of Tandem, for that refusal's message
+  std::string host;                ///< equal for ranks that run on one host: boot id; shown names are `host_name`
+  std::string host_name;
+  std::vector<std::pair<std::string, std::string>> transports;  ///< name and card of each
+};
+
+/// Where cards are exchanged. Thread-safe. `publish` and `lookup` may block for as long as start-up takes (bounded by the
+/// bootstrap's timeout), so that only start-up and first contact with a peer call them.
+class Directory {
+ public:
+  virtual ~Directory() = default;
+  virtual base::Result<void> publish(const PeerCard& card) = 0;
+  /// Waits until the peer has published. Errors: exhausted (time), io (the launcher is gone).
+  virtual base::Result<PeerCard> lookup(Rank peer) = 0;
+};
+
+/// One rank's membership of a job. `directory` is null only when `size` is 1.
+struct Job {
+  Rank rank{0};
+  std::uint32_t size = 1;
+  JobSecret secret{};
+  std::string id = "alone";  ///< names files and segments of this job on a host; no secret
+  std::string source;        ///< "tandem run", "pmix", "environment", "alone", "threads": for messages
+  std::shared_ptr<Directory> directory;
+};
+
+}  // namespace tandem::comm

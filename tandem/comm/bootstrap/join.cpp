@@ -1,0 +1,99 @@
+// tandem/comm/bootstrap/join.cpp: which launcher started this process.
+#include "tandem/comm/bootstrap/join.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "tandem/comm/bootstrap/master_job.hpp"
+#include "tandem/comm/bootstrap/pmix_job.hpp"
+#include "tandem/comm/bootstrap/rendezvous_client.hpp"
+#include "tandem/comm/bootstrap/secret.hpp"
+#include "tandem/comm/bootstrap/secret_descriptor.hpp"
+#include "tandem/comm/bootstrap/variables.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using internal::Variables;
+
+Job alone() {
+  Job job;
+  job.id = "alone-" + internal::random_name(4);
+  job.source = "alone";
+  std::memcpy(job.secret.data(), internal::random_bytes(job.secret.size()).data(), job.secret.size());
+  return job;
+}
+
+Result<JobSecret> launcher_secret(const Variables& variables) {
+  if (const std::string* text = variables.find("TANDEM_JOB_SECRET")) return internal::secret_of_text(*text, "TANDEM_JOB_SECRET");
+  const auto descriptor = variables.number("TANDEM_JOB_SECRET_FD");
+  if (!descriptor) return descriptor.error();
+  const auto text = internal::read_secret_descriptor(static_cast<int>(descriptor.value()));
+  if (!text) return text.error();
+  return internal::secret_of_text(text.value(), "TANDEM_JOB_SECRET_FD");
+}
+
+Result<Job> join_launcher(const Variables& variables, const BootstrapOptions& options) {
+  const auto place = variables.place("TANDEM_JOB_RANK", "TANDEM_JOB_SIZE");
+  if (!place) return place.error();
+  const auto server = variables.text("TANDEM_JOB_SERVER");
+  if (!server) return server.error();
+  const auto address = internal::parse_host_port(server.value(), "TANDEM_JOB_SERVER");
+  if (!address) return address.error();
+  const auto secret = launcher_secret(variables);
+  if (!secret) return secret.error();
+  const auto [rank, size] = place.value();
+  auto client = internal::RendezvousClient::join({address.value(), secret.value(), rank, size, options.timeout_ns});
+  if (!client) return client.error();
+  return internal::job_of(std::move(client).value(), secret.value(), Rank(rank), size, "tandem run");
+}
+
+/// Several tasks, says this variable.
+bool says_several(const Variables& variables, std::string_view name) {
+  const auto count = variables.number(name);
+  return count.ok() && count.value() > 1;
+}
+
+/// A launcher that started several of us without telling any what Tandem needs: as many programs that each believe to be alone
+/// would compute the same thing in silence. What it says; empty when there is none.
+std::string silent_launcher(const Variables& variables) {
+  const char* tasks = variables.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+  if (variables.has("SLURM_PROCID") && says_several(variables, tasks)) {
+    return fmt::format("this is task {} of {} that Slurm started ({}), but without PMIx, so that the tasks cannot find each "
+                       "other: start them with `srun --mpi=pmix`, or start `tandem run` once inside the allocation (`tandem run "
+                       "-n 1` for a program that is meant to be alone)",
+                       *variables.find("SLURM_PROCID"), *variables.find(tasks), tasks);
+  }
+  for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (says_several(variables, size)) {
+      return fmt::format("a launcher started {} processes ({}), but does not speak PMIx, so that they cannot find each other: "
+                         "use the mpirun of Open MPI 4 or later, `prterun`, `srun --mpi=pmix` or `tandem run`",
+                         *variables.find(size), size);
+    }
+  return {};
+}
+
+}  // namespace
+
+Result<Job> join_job(const BootstrapOptions& options) {
+  const Variables variables(options.environment);
+  if (variables.has("TANDEM_JOB_RANK") || variables.has("TANDEM_JOB_SERVER")) {
+    auto job = join_launcher(variables, options);
+    if (job || job.error().code != ErrorCode::not_found) return job;
+    return Error{ErrorCode::not_found, fmt::format("`tandem run` started this process, but {}: does a wrapper program remove it "
+                                                   "from the environment?", job.error().message)};
+  }
+  if (internal::started_by_pmix(variables)) return internal::join_pmix(variables, options);
+  if (internal::started_by_master(variables)) return internal::join_master(variables, options);
+  if (const std::string why = silent_launcher(variables); !why.empty()) return Error{ErrorCode::unsupported, why};
+  return alone();
+}
+
+}  // namespace tandem::comm

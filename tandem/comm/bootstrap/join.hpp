@@ -1,0 +1,35 @@
+// tandem/comm/bootstrap/join.hpp: how a program finds out that it is a rank of a job, whatever started it.
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/base/result.hpp"
+#include "tandem/comm/bootstrap/job.hpp"
+
+namespace tandem::comm {
+
+struct BootstrapOptions {
+  base::Environment environment;  ///< `base::process_environment()`, or a test's own
+  base::Log& log;                 ///< outlives the job's directory
+  /// How long joining, and each look-up of a peer, may wait for others to start.
+  std::int64_t timeout_ns = 60'000'000'000;
+};
+
+/// Looks at the environment for, in this order:
+///
+/// 1. `tandem run`: TANDEM_JOB_RANK, TANDEM_JOB_SIZE, TANDEM_JOB_SERVER, and the secret that it hands over.
+/// 2. PMIx (mpirun, prterun, srun --mpi=pmix): PMIX_RANK, PMIX_NAMESPACE.
+/// 3. RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT: rank 0 serves the rendezvous at MASTER_PORT. The secret is TANDEM_JOB_SECRET,
+/// or
+///    the content of the file TANDEM_JOB_SECRET_FILE, or else of ~/.tandem/secret, which is made when it is missing.
+/// 4. several tasks of a launcher that says nothing of this kind: an error that explains, rather than as many jobs of one rank.
+/// 5. nothing: this process is alone, a job of one rank.
+///
+/// `Job::source` says which. The job's directory keeps the connection to the others: it is to live until the rank leaves the
+/// job. Errors: not_found or invalid_argument (a variable is missing or malformed, named), unsupported (started by a launcher
+/// that this build cannot speak to; another version), exhausted (the others do not come in time), io.
+base::Result<Job> join_job(const BootstrapOptions& options);
+
+}  // namespace tandem::comm

@@ -1,0 +1,156 @@
+// tandem/comm/bootstrap/pmix_job.cpp: with PMIx: put, commit, get.
+#include "tandem/comm/bootstrap/pmix_job.hpp"
+
+#include <pmix.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "tandem/comm/bootstrap/card_directory.hpp"
+#include "tandem/comm/bootstrap/secret.hpp"
+
+namespace tandem::comm::internal {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr const char* card_key = "tandem.card";
+constexpr const char* job_key = "tandem.job";  ///< of rank 0: the secret, then the id
+constexpr milliseconds first_pause(2), longest_pause(100);
+
+Error pmix_error(std::string_view what, pmix_status_t status) {
+  return {ErrorCode::io, fmt::format("PMIx: {}: {}", what, PMIx_Error_string(status))};
+}
+
+/// A process's membership of a PMIx namespace; PMIx counts the initialisations of a process, so that MPI may use it beside us.
+/// Thread-safe, as PMIx is.
+class PmixSession {
+ public:
+  explicit PmixSession(const pmix_proc_t& self) : self_(self) {}
+  PmixSession(const PmixSession&) = delete;
+  PmixSession& operator=(const PmixSession&) = delete;
+  ~PmixSession() { PMIx_Finalize(nullptr, 0); }
+
+  std::uint32_t rank() const noexcept { return self_.rank; }
+
+  Result<std::uint32_t> size() const {
+    pmix_proc_t job = self_;
+    job.rank = PMIX_RANK_WILDCARD;
+    pmix_value_t* value = nullptr;
+    const pmix_status_t status = PMIx_Get(&job, PMIX_JOB_SIZE, nullptr, 0, &value);
+    if (status != PMIX_SUCCESS) return pmix_error("the size of the job", status);
+    const std::uint32_t size = value->data.uint32;
+    PMIX_VALUE_RELEASE(value);
+    return size;
+  }
+
+  Result<void> put(const char* key, const std::string& bytes) const {
+    pmix_value_t value;
+    value.type = PMIX_BYTE_OBJECT;
+    value.data.bo.bytes = const_cast<char*>(bytes.data());  // PMIx copies it
+    value.data.bo.size = bytes.size();
+    pmix_status_t status = PMIx_Put(PMIX_GLOBAL, key, &value);
+    if (status == PMIX_SUCCESS) status = PMIx_Commit();
+    if (status != PMIX_SUCCESS) return pmix_error(fmt::format("{} cannot be published", key), status);
+    return {};
+  }
+
+  /// Asks until the rank has put that key: PMIx may answer that it is not there once the rank has committed another one.
+  Result<std::string> get(std::uint32_t rank, const char* key, std::int64_t timeout_ns) const {
+    const auto deadline = steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
+    pmix_proc_t peer = self_;
+    peer.rank = rank;
+    for (milliseconds pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
+      int left_s = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(deadline - steady_clock::now()).count());
+      bool refresh = true;
+      left_s = std::max(left_s, 1);
+      pmix_info_t limits[2];
+      PMIX_INFO_LOAD(&limits[0], PMIX_TIMEOUT, &left_s, PMIX_INT);
+      PMIX_INFO_LOAD(&limits[1], PMIX_GET_REFRESH_CACHE, &refresh, PMIX_BOOL);
+      pmix_value_t* value = nullptr;
+      const pmix_status_t status = PMIx_Get(&peer, key, limits, 2, &value);
+      if (status == PMIX_SUCCESS) return taken(value, rank);
+      const bool not_yet = status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT || status == PMIX_ERR_NOT_AVAILABLE;
+      if (!not_yet) return pmix_error(fmt::format("what rank {} published cannot be had", rank), status);
+      if (steady_clock::now() + pause >= deadline) {
+        return Error{ErrorCode::exhausted,
+                     fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run?",
+                                 self_.rank, timeout_ns / 1'000'000'000, rank)};
+      }
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+ private:
+  static Result<std::string> taken(pmix_value_t* value, std::uint32_t rank) {
+    std::string bytes;
+    const bool fits = value->type == PMIX_BYTE_OBJECT;
+    if (fits) bytes.assign(value->data.bo.bytes, value->data.bo.size);
+    PMIX_VALUE_RELEASE(value);
+    if (fits) return bytes;
+    return Error{ErrorCode::malformed, fmt::format("PMIx: what rank {} published is of another type", rank)};
+  }
+
+  const pmix_proc_t self_;
+};
+
+class PmixStore final : public CardStore {
+ public:
+  PmixStore(std::unique_ptr<PmixSession> session, std::int64_t timeout_ns)
+      : session_(std::move(session)), timeout_ns_(timeout_ns) {}
+  Result<void> put(const std::string& card) override { return session_->put(card_key, card); }
+  Result<std::string> get(Rank peer) override { return session_->get(peer.value(), card_key, timeout_ns_); }
+
+ private:
+  const std::unique_ptr<PmixSession> session_;
+  const std::int64_t timeout_ns_;
+};
+
+/// The secret and the id of the job, drawn by rank 0.
+Result<std::string> agree(const PmixSession& session, std::int64_t timeout_ns) {
+  if (session.rank() != 0) return session.get(0, job_key, timeout_ns);
+  std::string drawn = random_bytes(std::tuple_size_v<JobSecret>) + random_name(6);
+  if (auto done = session.put(job_key, drawn); !done) return done.error();
+  return drawn;
+}
+
+}  // namespace
+
+bool started_by_pmix(const Variables& variables) { return variables.has("PMIX_RANK") && variables.has("PMIX_NAMESPACE"); }
+
+Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
+  pmix_proc_t self;
+  const pmix_status_t status = PMIx_Init(&self, nullptr, 0);
+  if (status != PMIX_SUCCESS) {
+    return Error{ErrorCode::io, fmt::format("the launcher's PMIx server, which PMIX_NAMESPACE and PMIX_RANK speak of, cannot be "
+                                            "joined: {}; does the launcher still run, and does its PMIx fit the one that this "
+                                            "program was linked with ({})?",
+                                            PMIx_Error_string(status), PMIx_Get_version())};
+  }
+  auto session = std::make_unique<PmixSession>(self);
+  const auto size = session->size();
+  if (!size) return size.error();
+  const auto agreed = agree(*session, options.timeout_ns);
+  if (!agreed) return agreed.error();
+  Job job;
+  if (agreed.value().size() <= job.secret.size())
+    return Error{ErrorCode::malformed, "what rank 0 published for the job is too short: does it run another version of Tandem?"};
+  std::memcpy(job.secret.data(), agreed.value().data(), job.secret.size());
+  job.id = agreed.value().substr(job.secret.size());
+  job.rank = Rank(session->rank());
+  job.size = size.value();
+  job.source = "pmix";
+  job.directory =
+      std::make_shared<CardDirectory>(std::make_unique<PmixStore>(std::move(session), options.timeout_ns), job.rank, job.size);
+  return job;
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,18 @@
+// tandem/comm/bootstrap/pmix_job.hpp: joining by PMIx, as mpirun, prterun and srun --mpi=pmix offer it.
+#pragma once
+
+#include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/bootstrap/join.hpp"
+#include "tandem/comm/bootstrap/variables.hpp"
+
+namespace tandem::comm::internal {
+
+/// A PMIx server is there for this process.
+bool started_by_pmix(const Variables& variables);
+
+/// Cards are put and committed once, and fetched when they are asked for: no collective operation. The job's secret is drawn by
+/// rank 0 and handed to the others by PMIx, whose channel is the launcher's own; who can read that can also replace the ranks.
+/// In a build without PMIx (pmix_job_absent.cpp): an error that says which package is missing. Errors: as join_job.
+base::Result<Job> join_pmix(const Variables& variables, const BootstrapOptions& options);
+
+}  // namespace tandem::comm::internal

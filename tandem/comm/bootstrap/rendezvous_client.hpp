@@ -1,0 +1,70 @@
+// tandem/comm/bootstrap/rendezvous_client.hpp: a rank's side of the rendezvous.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "tandem/comm/bootstrap/bytes.hpp"
+#include "tandem/comm/bootstrap/card_directory.hpp"
+#include "tandem/comm/bootstrap/rendezvous_wire.hpp"
+#include "tandem/comm/bootstrap/socket.hpp"
+
+namespace tandem::comm::internal {
+
+struct RendezvousAccess {
+  HostPort server;
+  JobSecret secret{};
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::int64_t timeout_ns = 0;  ///< of joining, and of each call later
+};
+
+/// A connection to a rendezvous server that has proved itself and been believed. The connection stays open for the life of the
+/// object: its end tells the server that this rank's program has left.
+///
+/// Thread-safe. `mutex_` guards the fields below it. Of the threads that wait for cards one reads the socket, without the mutex
+/// (`reading_` says that somebody does); what it reads it stores for all and wakes them, and when it leaves another one takes
+/// over.
+class RendezvousClient final : public CardStore {
+ public:
+  /// Connects, and tries again while nobody listens yet. Errors: exhausted (time), unsupported (the versions differ; both are
+  /// named), invalid_argument (refused), malformed (something else answers there), io (the connection broke off).
+  static base::Result<std::unique_ptr<RendezvousClient>> join(const RendezvousAccess& access);
+
+  const rendezvous::Membership& membership() const noexcept { return membership_; }
+
+  base::Result<void> put(const std::string& card) override;
+  base::Result<std::string> get(Rank peer) override;
+
+ private:
+  using Kind = rendezvous::Kind;
+
+  RendezvousClient(const RendezvousAccess& access, TimedSocket socket)
+      : access_(access), socket_(std::move(socket)), input_(rendezvous::most_proved_bytes) {}
+  base::Result<void> prove_each_other(Deadline deadline);
+  base::Result<Frame> expect(Kind kind, Deadline deadline);
+  base::Result<bool> read_more(Deadline deadline);
+  void store_frames();
+  void ask(Rank peer, Deadline deadline);
+  Deadline deadline() const;
+
+  const RendezvousAccess access_;
+  TimedSocket socket_;
+  rendezvous::Membership membership_;
+
+  std::mutex mutex_;
+  std::condition_variable told_;
+  bool reading_ = false;
+  bool over_ = false;                          ///< the server is gone, and nothing more can be read
+  FrameBuffer input_;                          ///< the reader's while `reading_`, but changed under the mutex only
+  std::map<std::uint32_t, std::string> cards_;
+  std::map<std::uint32_t, std::string> absent_;  ///< why a rank will never have a card
+  std::set<std::uint32_t> asked_;
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,341 @@
+// tandem/comm/bootstrap/rendezvous_server.cpp: one epoll set, one small state machine per connection.
+#include "tandem/comm/bootstrap/rendezvous_server.hpp"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <limits>
+
+#include <fmt/core.h>
+
+#include "tandem/base/assert.hpp"
+#include "tandem/comm/bootstrap/card.hpp"
+#include "tandem/comm/bootstrap/secret.hpp"
+
+namespace tandem::comm {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using internal::ByteReader;
+using internal::ByteWriter;
+using internal::Descriptor;
+using internal::Frame;
+namespace rendezvous = internal::rendezvous;
+
+namespace {
+
+constexpr unsigned most_complaints = 100;              // a stranger must not fill the log
+constexpr std::size_t strangers_beyond_size = 64;
+constexpr std::size_t most_output_bytes = 64u << 20;   // to a member that asks and never reads
+
+}  // namespace
+
+Result<std::unique_ptr<RendezvousServer>> RendezvousServer::listen(RendezvousOptions options, base::Log& log) {
+  std::unique_ptr<RendezvousServer> server(new RendezvousServer(std::move(options), log));
+  if (auto opened = server->open(); !opened) return opened.error();
+  return server;
+}
+
+RendezvousServer::~RendezvousServer() = default;
+
+Result<void> RendezvousServer::open() {
+  auto listener = internal::listen_at({options_.host, options_.port});
+  if (!listener) {
+    const std::string origin = options_.port_origin.empty() ? "" : fmt::format(" ({} chose the port)", options_.port_origin);
+    return Error{listener.error().code, listener.error().message + origin};
+  }
+  listener_ = std::move(listener).value();
+  epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = listener_.socket.number();
+  if (!epoll_ || epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, event.data.fd, &event) != 0)
+    return Error{ErrorCode::io, fmt::format("the rendezvous server has no epoll set: {}", std::strerror(errno))};
+  return {};
+}
+
+std::int64_t RendezvousServer::serve(std::int64_t now_ns) {
+  epoll_event events[64];
+  const int count = epoll_wait(epoll_.number(), events, 64, 0);
+  for (int i = 0; i < count; ++i) {
+    const int socket = events[i].data.fd;
+    if (socket == listener_.socket.number()) {
+      accept_all(now_ns);
+      continue;
+    }
+    // An earlier event of this round may have dropped it.
+    if ((events[i].events & EPOLLOUT) != 0)
+      if (const auto found = connections_.find(socket); found != connections_.end()) write_to(*found->second);
+    if ((events[i].events & ~std::uint32_t(EPOLLOUT)) != 0) read_from(socket);
+  }
+  std::int64_t next_ns = std::numeric_limits<std::int64_t>::max();
+  std::vector<int> late;
+  for (const auto& [socket, connection] : connections_) {
+    if (connection->state == State::member) continue;
+    if (connection->prove_until_ns <= now_ns) late.push_back(socket);
+    else next_ns = std::min(next_ns, connection->prove_until_ns);
+  }
+  for (const int socket : late) {
+    complain(*connections_.at(socket), "it did not prove the job's secret in time");
+    drop(socket);
+  }
+  return count == 64 ? now_ns : next_ns;
+}
+
+void RendezvousServer::accept_all(std::int64_t now_ns) {
+  for (;;) {
+    Descriptor socket(accept4(listener_.socket.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      // Without descriptors the listener would stay readable: the oldest stranger makes room, and the next round accepts.
+      if (errno == EMFILE || errno == ENFILE) make_room();
+      return;
+    }
+    if (connections_.size() - members_.size() >= options_.size + strangers_beyond_size) make_room();
+    const int number = socket.number();
+    auto connection = std::make_unique<Connection>(std::move(socket));
+    connection->name = internal::peer_name(number);
+    connection->prove_until_ns = now_ns + options_.proof_timeout_ns;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = number;
+    if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, number, &event) == 0) connections_[number] = std::move(connection);
+  }
+}
+
+/// Drops the connection that has been unproved for longest.
+void RendezvousServer::make_room() {
+  int oldest = -1;
+  for (const auto& [socket, connection] : connections_)
+    if (connection->state != State::member &&
+        (oldest < 0 || connection->prove_until_ns < connections_.at(oldest)->prove_until_ns))
+      oldest = socket;
+  if (oldest < 0) return;
+  complain(*connections_.at(oldest), "too many connections have not proved the job's secret");
+  drop(oldest);
+}
+
+void RendezvousServer::read_from(int socket) {
+  const auto found = connections_.find(socket);
+  if (found == connections_.end()) return;
+  Connection& connection = *found->second;
+  char buffer[16384];
+  const ssize_t count = recv(socket, buffer, sizeof buffer, 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) {
+    if (connection.state != State::member && !connection.closing)
+      complain(connection, "it closed without proving the job's secret");
+    return drop(socket);
+  }
+  if (connection.closing) return;  // refused: what it says is no longer of interest
+  connection.input.add({buffer, static_cast<std::size_t>(count)});
+  Frame frame;
+  while (!connection.closing && connection.input.next(frame))
+    if (const std::string objection = handle(connection, frame); !objection.empty()) {
+      complain(connection, objection);
+      refuse(connection, objection);
+    }
+  if (connection.input.malformed() && !connection.closing) {
+    complain(connection, "what it sent does not follow the format");
+    connection.closing = true;
+  }
+  if (connection.output.size() > most_output_bytes || (connection.closing && connection.output.empty())) return drop(socket);
+  write_to(connection);
+}
+
+/// Why the connection has to end; empty when all is well.
+std::string RendezvousServer::handle(Connection& connection, const Frame& frame) {
+  const auto kind = static_cast<Kind>(frame.kind);
+  if (connection.state == State::greeting && kind == Kind::hello) return greet(connection, frame.body);
+  if (connection.state == State::proving && kind == Kind::proof) return welcome(connection, frame.body);
+  if (connection.state == State::member && kind == Kind::publish) return publish(connection, frame.body);
+  if (connection.state == State::member && kind == Kind::lookup) return look_up(connection, frame.body);
+  return fmt::format("a message of kind {} is out of place", frame.kind);
+}
+
+std::string RendezvousServer::greet(Connection& connection, const std::string& body) {
+  const auto hello = rendezvous::Hello::decode(body);
+  if (!hello) return hello.error().message;
+  if (hello.value().rendezvous_version != rendezvous::version) {
+    return fmt::format("a rank of {} cannot join a job that was started by {}: start one build everywhere",
+                       rendezvous::describe(hello.value().tandem_version, hello.value().rendezvous_version),
+                       rendezvous::describe(rendezvous::own_version(), rendezvous::version));
+  }
+  if (hello.value().size != options_.size || hello.value().rank >= options_.size) {
+    return fmt::format("rank {} of {} does not belong to a job of {} ranks", hello.value().rank, hello.value().size,
+                       options_.size);
+  }
+  connection.rank = hello.value().rank;
+  connection.hello = body;
+  connection.challenge = ByteWriter().u32(rendezvous::version).text(rendezvous::own_version())
+                             .raw(internal::random_bytes(internal::nonce_bytes)).take();
+  connection.state = State::proving;
+  send(connection, Kind::challenge, connection.challenge);
+  return {};
+}
+
+std::string RendezvousServer::welcome(Connection& connection, const std::string& proof) {
+  if (!internal::proves(options_.secret, rendezvous::rank_statement(connection.hello, connection.challenge), proof))
+    return "its proof of the job's secret is wrong: it does not belong to this job";
+  if (is_taken(connection.rank)) {
+    return fmt::format("rank {} has joined already: two processes say that they are this rank (a program started by a rank must "
+                       "not join the job while that rank is a member)",
+                       connection.rank);
+  }
+  connection.generation = joined_[connection.rank]++;
+  connection.state = State::member;
+  connection.input.set_limit(rendezvous::most_proved_bytes);
+  members_[connection.rank] = connection.socket.number();
+  forget_old_generations();
+  const std::string membership = rendezvous::Membership{options_.job_id, connection.generation}.encode();
+  const auto answer =
+      internal::prove(options_.secret, rendezvous::server_statement(connection.hello, connection.challenge, membership));
+  send(connection, Kind::welcome, ByteWriter().raw(internal::bytes_of(answer)).raw(membership).take());
+  return {};
+}
+
+/// Whether the rank is a member still. Its former program may have closed the connection without our having noticed yet.
+bool RendezvousServer::is_taken(std::uint32_t rank) {
+  const auto member = members_.find(rank);
+  if (member == members_.end()) return false;
+  char byte;
+  const ssize_t count = recv(member->second, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR))) return true;
+  drop(member->second);
+  return false;
+}
+
+std::string RendezvousServer::publish(Connection& connection, const std::string& card) {
+  Generation& generation = generations_[connection.generation];
+  if (card.size() > internal::most_card_bytes || !generation.cards.emplace(connection.rank, card).second)
+    return fmt::format("rank {} published a second card, or one of {} bytes", connection.rank, card.size());
+  const auto waiting = generation.waiting.extract(connection.rank);
+  if (waiting.empty()) return {};
+  for (const int socket : waiting.mapped())
+    if (const auto found = connections_.find(socket); found != connections_.end() && &*found->second != &connection) {
+      send_card(*found->second, connection.rank, card);
+      write_to(*found->second);
+    }
+  return {};
+}
+
+std::string RendezvousServer::look_up(Connection& connection, const std::string& body) {
+  ByteReader reader(body);
+  const std::uint32_t rank = reader.u32();
+  if (!reader.finished() || rank >= options_.size) return "it asked for a rank that does not exist";
+  Generation& generation = generations_[connection.generation];
+  if (const auto card = generation.cards.find(rank); card != generation.cards.end()) {
+    send_card(connection, rank, card->second);
+  } else if (const auto ended = ended_.find(rank); ended != ended_.end()) {
+    send(connection, Kind::absent, ByteWriter().u32(rank).text(ended->second).take());
+  } else {
+    generation.waiting[rank].insert(connection.socket.number());
+  }
+  return {};
+}
+
+void RendezvousServer::rank_ended(Rank rank, const std::string& reason) {
+  const std::string shown = reason.substr(0, rendezvous::most_reason_bytes);
+  ended_[rank.value()] = shown;
+  for (auto& [number, generation] : generations_) {
+    const auto waiting = generation.waiting.extract(rank.value());
+    if (waiting.empty()) continue;
+    for (const int socket : waiting.mapped())
+      if (const auto found = connections_.find(socket); found != connections_.end()) {
+        send(*found->second, Kind::absent, ByteWriter().u32(rank.value()).text(shown).take());
+        write_to(*found->second);
+      }
+  }
+}
+
+void RendezvousServer::hand_over() {
+  for (auto& [socket, connection] : connections_) {
+    if (connection->state != State::member) continue;
+    for (const auto& [rank, card] : generations_[connection->generation].cards)
+      if (!connection->told.contains(rank) && rank != connection->rank) send_card(*connection, rank, card);
+    write_to(*connection);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  for (;;) {
+    std::vector<pollfd> unsent;
+    for (auto& [socket, connection] : connections_)
+      if (connection->state == State::member && !connection->output.empty()) unsent.push_back({socket, POLLOUT, 0});
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    if (unsent.empty() || left <= 0) return;
+    if (poll(unsent.data(), unsent.size(), static_cast<int>(left)) <= 0) continue;
+    for (const pollfd& ready : unsent)
+      if (ready.revents != 0) write_to(*connections_.at(ready.fd));
+  }
+}
+
+void RendezvousServer::refuse(Connection& connection, const std::string& reason) {
+  connection.closing = true;
+  send(connection, Kind::refusal, ByteWriter().text(reason.substr(0, rendezvous::most_reason_bytes)).take());
+}
+
+void RendezvousServer::send(Connection& connection, Kind kind, std::string_view body) {
+  connection.output += internal::frame_bytes(static_cast<std::uint8_t>(kind), body);
+}
+
+void RendezvousServer::send_card(Connection& connection, std::uint32_t rank, const std::string& card) {
+  connection.told.insert(rank);
+  send(connection, Kind::card, ByteWriter().u32(rank).raw(card).take());
+}
+
+/// Sends what the socket takes and asks to be told when it takes more. Never removes the connection, which callers iterate
+/// over: one that is done for is shut down, and the next round reads its end.
+void RendezvousServer::write_to(Connection& connection) {
+  const int socket = connection.socket.number();
+  while (!connection.output.empty()) {
+    const ssize_t count = ::send(socket, connection.output.data(), connection.output.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno != EAGAIN) {
+      connection.output.clear();
+      connection.closing = true;
+    }
+    if (count < 0) break;
+    connection.output.erase(0, static_cast<std::size_t>(count));
+  }
+  if (connection.closing && connection.output.empty()) shutdown(socket, SHUT_RDWR);
+  const bool waits = !connection.output.empty();
+  if (waits == connection.waits_to_write) return;
+  connection.waits_to_write = waits;
+  epoll_event event{};
+  event.events = EPOLLIN | (waits ? std::uint32_t(EPOLLOUT) : 0u);
+  event.data.fd = socket;
+  epoll_ctl(epoll_.number(), EPOLL_CTL_MOD, socket, &event);
+}
+
+void RendezvousServer::drop(int socket) {
+  const auto found = connections_.find(socket);
+  if (found == connections_.end()) return;
+  const Connection& connection = *found->second;
+  if (connection.state == State::member) {
+    if (const auto member = members_.find(connection.rank); member != members_.end() && member->second == socket)
+      members_.erase(member);
+    for (auto& [rank, sockets] : generations_[connection.generation].waiting) sockets.erase(socket);
+  }
+  connections_.erase(found);
+}
+
+void RendezvousServer::complain(const Connection& connection, std::string_view reason) {
+  if (++complaints_ > most_complaints) return;
+  log_.warn("the connection from {} to the job's rendezvous is dropped: {}{}", connection.name, reason,
+            complaints_ == most_complaints ? " (further ones are not reported)" : "");
+}
+
+/// A generation that every rank has left behind is asked for by nobody.
+void RendezvousServer::forget_old_generations() {
+  if (joined_.size() < options_.size) return;
+  std::uint32_t oldest = std::numeric_limits<std::uint32_t>::max();
+  for (const auto& [rank, times] : joined_) oldest = std::min(oldest, times - 1);
+  generations_.erase(generations_.begin(), generations_.lower_bound(oldest));
+}
+
+}  // namespace tandem::comm

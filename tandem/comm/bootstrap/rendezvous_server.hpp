@@ -1,0 +1,113 @@
+// tandem/comm/bootstrap/rendezvous_server.hpp: where the ranks of a job leave their cards and ask for those of others.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tandem/base/log.hpp"
+#include "tandem/base/result.hpp"
+#include "tandem/comm/bootstrap/bytes.hpp"
+#include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/bootstrap/rendezvous_wire.hpp"
+#include "tandem/comm/bootstrap/socket.hpp"
+
+namespace tandem::comm {
+
+struct RendezvousOptions {
+  std::uint32_t size = 1;
+  JobSecret secret{};
+  std::string job_id;
+  std::string host = {};          ///< listens there; empty: at all addresses of this machine
+  std::uint16_t port = 0;         ///< 0: any
+  std::string port_origin = {};   ///< what chose the port, for messages: "MASTER_PORT"
+  std::int64_t proof_timeout_ns = 30'000'000'000;  ///< a connection that has not proved the secret by then is dropped
+};
+
+/// The rendezvous of one job. Whoever owns it waits until `descriptor()` is readable or the date that `serve` returned has come,
+/// and calls `serve`. Never blocks, but for `hand_over`.
+///
+/// A rank may leave and another program of the same rank come later (a script that starts two programs one after the other): the
+/// second belongs to the next *generation*, and sees only cards of that one.
+///
+/// Not thread-safe. What it reads from a connection can end that connection and nothing else; a connection that cannot prove the
+/// secret is dropped and logged, and of those at most `size` + 64 are kept at a time. Invariants: each rank has at most one
+/// connection; a look-up is answered once.
+class RendezvousServer {
+ public:
+  /// Errors: io, not_found (no such host).
+  static base::Result<std::unique_ptr<RendezvousServer>> listen(RendezvousOptions options, base::Log& log);
+  ~RendezvousServer();
+
+  std::uint16_t port() const noexcept { return listener_.port; }
+  /// Readable when `serve` has something to do.
+  int descriptor() const noexcept { return epoll_.number(); }
+  /// Does what can be done now. `now_ns` is monotonic. Returns when it wants to be called at the latest.
+  std::int64_t serve(std::int64_t now_ns);
+
+  /// That rank's process is gone: those who wait for its card, or will ask for it, are told at once.
+  void rank_ended(Rank rank, const std::string& reason);
+
+  /// Before the server leaves while ranks go on: sends each rank all cards of its generation, so that it needs to ask no more.
+  /// Waits until they are sent, at most 2 s.
+  void hand_over();
+
+ private:
+  enum class State { greeting, proving, member };
+  struct Connection {
+    explicit Connection(internal::Descriptor taken)
+        : socket(std::move(taken)), input(internal::rendezvous::most_unproved_bytes) {}
+    internal::Descriptor socket;
+    std::string name;
+    State state = State::greeting;
+    internal::FrameBuffer input;
+    std::string output;
+    bool waits_to_write = false;
+    bool closing = false;          ///< to be closed once the output is sent
+    std::int64_t prove_until_ns = 0;
+    std::string hello, challenge;  ///< bodies, for the statements
+    std::uint32_t rank = 0;
+    std::uint32_t generation = 0;
+    std::set<std::uint32_t> told;  ///< ranks whose card was sent
+  };
+  struct Generation {
+    std::map<std::uint32_t, std::string> cards;
+    std::map<std::uint32_t, std::set<int>> waiting;  ///< sockets that asked, per rank that is missing
+  };
+  using Kind = internal::rendezvous::Kind;
+
+  RendezvousServer(RendezvousOptions options, base::Log& log) : options_(std::move(options)), log_(log) {}
+  base::Result<void> open();
+  void accept_all(std::int64_t now_ns);
+  void make_room();
+  void read_from(int socket);
+  std::string handle(Connection& connection, const internal::Frame& frame);
+  std::string greet(Connection& connection, const std::string& body);
+  std::string welcome(Connection& connection, const std::string& proof);
+  std::string publish(Connection& connection, const std::string& card);
+  std::string look_up(Connection& connection, const std::string& body);
+  bool is_taken(std::uint32_t rank);
+  void refuse(Connection& connection, const std::string& reason);
+  void send(Connection& connection, Kind kind, std::string_view body);
+  void send_card(Connection& connection, std::uint32_t rank, const std::string& card);
+  void write_to(Connection& connection);
+  void drop(int socket);
+  void complain(const Connection& connection, std::string_view reason);
+  void forget_old_generations();
+
+  const RendezvousOptions options_;
+  base::Log& log_;
+  internal::Descriptor epoll_;
+  internal::Listener listener_;
+  std::map<int, std::unique_ptr<Connection>> connections_;  ///< by socket
+  std::map<std::uint32_t, int> members_;                    ///< sockets by rank
+  std::map<std::uint32_t, std::uint32_t> joined_;           ///< how often each rank has joined
+  std::map<std::uint32_t, Generation> generations_;
+  std::map<std::uint32_t, std::string> ended_;              ///< why those ranks will publish no more
+  unsigned complaints_ = 0;
+};
+
+}  // namespace tandem::comm

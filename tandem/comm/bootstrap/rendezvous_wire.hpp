@@ -1,0 +1,69 @@
+// tandem/comm/bootstrap/rendezvous_wire.hpp: what a rank and the rendezvous server say to each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tandem/base/result.hpp"
+#include "tandem/comm/bootstrap/job.hpp"
+
+namespace tandem::comm::internal::rendezvous {
+
+// The dialogue over one TCP connection, in frames (bytes.hpp):
+//
+//   rank    hello(version, rank, size, nonce)
+//   server  challenge(version, nonce)
+//   rank    proof(HMAC("rank", hello, challenge))              now the server believes the rank
+//   server  welcome(job, HMAC("server", hello, challenge, job)) and the rank the server
+//   rank    publish(card) once, lookup(rank) ...
+//   server  card(rank, bytes) or absent(rank, reason), as soon as it is known; unasked before the server leaves
+//
+// Instead of challenge or welcome the server may send refusal(reason) and close. The secret is never sent, and each HMAC covers
+// both nonces and the role, so that it can neither be used again nor be turned around.
+
+enum class Kind : std::uint8_t { hello = 1, challenge, proof, welcome, refusal, publish, lookup, card, absent };
+
+inline constexpr std::uint32_t magic = 0x4d444e54;  ///< "TNDM"
+inline constexpr std::uint32_t version = 1;         ///< of this file
+inline constexpr std::size_t most_unproved_bytes = 512;
+inline constexpr std::size_t most_proved_bytes = 16384;
+inline constexpr std::size_t most_reason_bytes = 500;
+
+/// Reads with builds of any version up to `size`, so that they can name each other.
+struct Hello {
+  std::uint32_t rendezvous_version = version;
+  std::string tandem_version;
+  std::uint32_t rank = 0;
+  std::uint32_t size = 0;
+  std::string nonce;
+
+  std::string encode() const;
+  /// Of another version: only the versions. Errors: malformed.
+  static base::Result<Hello> decode(std::string_view body);
+};
+
+/// What a rank is told when it is believed.
+struct Membership {
+  std::string job_id;
+  std::uint32_t generation = 0;  ///< how many programs of this rank were members before
+
+  std::string encode() const;
+  static base::Result<Membership> decode(std::string_view body);
+  /// The secret of this generation's ranks among themselves.
+  JobSecret secret(const JobSecret& rendezvous_secret) const;
+  /// "id" or "id.2": names files of this generation.
+  std::string name() const;
+};
+
+std::string rank_statement(std::string_view hello, std::string_view challenge);
+std::string server_statement(std::string_view hello, std::string_view challenge, std::string_view membership);
+
+/// "Tandem 0.1.0 (rendezvous format 1)".
+std::string describe(std::string_view tandem_version, std::uint32_t rendezvous_version);
+
+/// The version of this build, for messages.
+std::string_view own_version();
+
+}  // namespace tandem::comm::internal::rendezvous

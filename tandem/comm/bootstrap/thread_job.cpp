@@ -1,0 +1,72 @@
+// tandem/comm/bootstrap/thread_job.cpp: a table and a condition variable.
+#include "tandem/comm/bootstrap/thread_job.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "tandem/comm/bootstrap/card_directory.hpp"
+#include "tandem/comm/bootstrap/secret.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+/// The cards of all ranks. Thread-safe: `mutex` guards them.
+struct Table {
+  explicit Table(std::uint32_t size) : cards(size) {}
+  std::mutex mutex;
+  std::condition_variable published;
+  std::vector<std::optional<std::string>> cards;
+};
+
+class TableStore final : public internal::CardStore {
+ public:
+  TableStore(std::shared_ptr<Table> table, Rank self, std::int64_t timeout_ns)
+      : table_(std::move(table)), self_(self), timeout_ns_(timeout_ns) {}
+
+  Result<void> put(const std::string& card) override {
+    const std::scoped_lock lock(table_->mutex);
+    table_->cards[self_.index()] = card;
+    table_->published.notify_all();
+    return {};
+  }
+
+  Result<std::string> get(Rank peer) override {
+    std::unique_lock lock(table_->mutex);
+    const auto& card = table_->cards[peer.index()];
+    if (table_->published.wait_for(lock, std::chrono::nanoseconds(timeout_ns_), [&] { return card.has_value(); })) return *card;
+    return Error{ErrorCode::exhausted, fmt::format("rank {} waited {} ms for rank {}, which has not published", self_.value(),
+                                                   timeout_ns_ / 1'000'000, peer.value())};
+  }
+
+ private:
+  const std::shared_ptr<Table> table_;
+  const Rank self_;
+  const std::int64_t timeout_ns_;
+};
+
+}  // namespace
+
+std::vector<Job> make_thread_job(std::uint32_t size, std::int64_t timeout_ns) {
+  JobSecret secret;
+  std::memcpy(secret.data(), internal::random_bytes(secret.size()).data(), secret.size());
+  const std::string id = "threads-" + internal::random_name(4);
+  const auto table = std::make_shared<Table>(size);
+  std::vector<Job> jobs;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const Rank rank(i);
+    auto store = std::make_unique<TableStore>(table, rank, timeout_ns);
+    jobs.push_back({rank, size, secret, id, "threads", std::make_shared<internal::CardDirectory>(std::move(store), rank, size)});
+  }
+  return jobs;
+}
+
+}  // namespace tandem::comm

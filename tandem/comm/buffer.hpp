@@ -1,0 +1,94 @@
+// tandem/comm/buffer.hpp: what a message's bytes are in memory: one piece, a strided block, or a list of pieces.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace tandem::comm {
+
+/// Blocks of equal size at equal distance, as the columns of a submatrix are. All in bytes; `stride_bytes` >= `block_bytes`.
+template <class Pointer>
+struct BasicStrided {
+  Pointer first = nullptr;
+  std::size_t block_bytes = 0;
+  std::size_t stride_bytes = 0;
+  std::size_t count = 0;
+};
+using Strided = BasicStrided<const void*>;
+using MutableStrided = BasicStrided<void*>;
+
+/// Where the bytes of one message lie. A value that does not own them; they must stay until the request is released. Moves
+/// cheaply; one piece needs no allocation.
+class Pieces {
+ public:
+  Pieces() noexcept = default;
+  Pieces(void* data, std::size_t bytes) noexcept : one_{data, bytes}, bytes_(bytes) {}
+  explicit Pieces(std::span<const iovec> pieces);
+  explicit Pieces(const MutableStrided& strided);
+
+  std::size_t bytes() const noexcept { return bytes_; }
+  bool contiguous() const noexcept { return many_ == nullptr; }
+  std::byte* data() const noexcept { return static_cast<std::byte*>(one_.iov_base); }  ///< when contiguous
+  std::span<const iovec> list() const noexcept {
+    return many_ ? std::span<const iovec>(*many_) : std::span<const iovec>(&one_, bytes_ > 0 ? 1 : 0);
+  }
+
+  /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside.
+  void slice(std::size_t offset, std::size_t bytes, std::vector<iovec>& out) const;
+  /// Copies into, or out of, the bytes from `offset` on.
+  void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept;
+  void copy_out(std::size_t offset, std::span<std::byte> to) const noexcept;
+
+ private:
+  iovec one_{nullptr, 0};
+  std::size_t bytes_ = 0;
+  std::unique_ptr<std::vector<iovec>> many_;
+};
+
+/// What a send reads: a span of trivially copyable values, a strided block, or a list of pieces.
+class SendBuffer {
+ public:
+  SendBuffer() noexcept = default;  ///< zero bytes
+  SendBuffer(const void* data, std::size_t bytes) noexcept : pieces_(const_cast<void*>(data), bytes) {}
+  template <class T, std::size_t N>
+    requires std::is_trivially_copyable_v<T>
+  SendBuffer(std::span<T, N> values) noexcept : SendBuffer(values.data(), values.size_bytes()) {}
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  SendBuffer(const std::vector<T>& values) noexcept : SendBuffer(values.data(), values.size() * sizeof(T)) {}
+  SendBuffer(const Strided& s) : pieces_(MutableStrided{const_cast<void*>(s.first), s.block_bytes, s.stride_bytes, s.count}) {}
+  explicit SendBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
+
+  Pieces take() && noexcept { return std::move(pieces_); }
+  const Pieces& pieces() const noexcept { return pieces_; }
+
+ private:
+  Pieces pieces_;
+};
+
+/// What a receive writes. Longer than the message is fine; shorter fails that receive with `truncated`.
+class ReceiveBuffer {
+ public:
+  ReceiveBuffer() noexcept = default;  ///< zero bytes
+  ReceiveBuffer(void* data, std::size_t bytes) noexcept : pieces_(data, bytes) {}
+  template <class T, std::size_t N>
+    requires(std::is_trivially_copyable_v<T> && !std::is_const_v<T>)
+  ReceiveBuffer(std::span<T, N> values) noexcept : ReceiveBuffer(values.data(), values.size_bytes()) {}
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  ReceiveBuffer(std::vector<T>& values) noexcept : ReceiveBuffer(values.data(), values.size() * sizeof(T)) {}
+  ReceiveBuffer(const MutableStrided& strided) : pieces_(strided) {}
+  explicit ReceiveBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
+
+  Pieces take() && noexcept { return std::move(pieces_); }
+
+ private:
+  Pieces pieces_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,274 @@
+// tandem/comm/endpoint.cpp: the facade: takes the lock, asks the engine, and waits through the progress engine.
+#include "tandem/comm/endpoint.hpp"
+
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "tandem/base/topology.hpp"
+#include "tandem/clock/clock.hpp"
+#include "tandem/comm/engine/engine.hpp"
+#include "tandem/comm/progress.hpp"
+#include "tandem/comm/schedule/strategy.hpp"
+#include "tandem/comm/transport/loop/loop.hpp"
+#include "tandem/comm/transports.hpp"
+#include "tandem/comm/wire.hpp"
+
+namespace tandem::comm {
+namespace {
+
+constexpr std::int64_t kGoodbyePatienceNs = 2'000'000'000;
+
+/// FNV-1a: equal everywhere, and never 0, which is the default channel.
+std::uint32_t hash_of(std::string_view name) noexcept {
+  std::uint32_t hash = 2166136261u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace
+
+/// Members are destroyed from below: first nobody steps any more, then the engine goes with its transports.
+struct Endpoint::Parts {
+  Job job;
+  EndpointOptions options;
+  base::Log* log = nullptr;
+  std::shared_ptr<clock::Clock> clock;
+  base::EventLoop* loop = nullptr;
+  std::mutex channels_mutex;
+  std::unordered_map<std::uint32_t, std::string> channels;
+  bool closed = false;
+  std::unique_ptr<internal::Engine> engine;
+  std::unique_ptr<internal::Progress> progress;
+
+  std::int64_t now() const { return loop != nullptr ? loop->now_ns() : clock->now_ns(); }
+
+  base::Result<void> make_engine();
+
+  /// Runs `act` on the engine, and sees to it that what it posted goes on.
+  template <class Act>
+  auto post(Act act) {
+    progress->lock().lock();
+    auto answer = act(*engine);
+    progress->posted_and_unlock();
+    return answer;
+  }
+};
+
+base::Result<void> Endpoint::Parts::make_engine() {
+  auto strategy = make_strategy(options.strategy);
+  if (!strategy) return strategy.error();
+  internal::Engine::Ground ground{
+      .rank = job.rank,
+      .size = job.size,
+      .options = options,
+      .log = log,
+      .directory = job.directory,
+      .now_ns = [this] { return now(); },
+      .with_lock =
+          [this](const std::function<void()>& act) {
+            progress->lock().lock();
+            act();
+            progress->posted_and_unlock();
+          },
+      .cores = static_cast<double>(std::max(1u, std::thread::hardware_concurrency()))};
+  engine = std::make_unique<internal::Engine>(std::move(ground), std::move(strategy).value());
+  progress = std::make_unique<internal::Progress>(*engine, options, [this] { return now(); }, loop);
+  return {};
+}
+
+base::Result<std::unique_ptr<Endpoint>> Endpoint::open(Job job, const EndpointOptions& options, base::Log& log) {
+  auto parts = std::make_unique<Parts>();
+  parts->job = std::move(job);
+  parts->options = options;
+  parts->log = &log;
+  parts->clock = clock::best_clock();
+  if (auto made = parts->make_engine(); !made) return made.error();
+  auto transports = internal::make_transports(options, parts->job, *parts->engine, log);
+  if (!transports) return transports.error();
+  PeerCard card{.wire_version = wire::version,
+                .version = internal::kVersion,
+                .host = internal::host_identity(),
+                .host_name = internal::host_name(),
+                .transports = {}};
+  for (auto& transport : transports.value()) {
+    card.transports.emplace_back(transport->name(), transport->card());
+    parts->engine->add_transport(std::move(transport));
+  }
+  if (parts->job.directory != nullptr) {
+    if (auto published = parts->job.directory->publish(card); !published) return published.error();
+  }
+  if (auto started = parts->progress->start(); !started) return started.error();
+  return std::unique_ptr<Endpoint>(new Endpoint(std::move(parts)));
+}
+
+namespace {
+
+/// What every rank of a loop network knows without asking.
+class LoopDirectory final : public Directory {
+ public:
+  explicit LoopDirectory(const LoopNetwork& network) : network_(network) {}
+  base::Result<void> publish(const PeerCard&) override { return {}; }
+  base::Result<PeerCard> lookup(Rank peer) override {
+    return PeerCard{.wire_version = wire::version,
+                    .version = internal::kVersion,
+                    .host = std::to_string(peer.value() / network_.options().ranks_per_host),
+                    .host_name = "loop",
+                    .transports = {{"loop", "loop"}}};
+  }
+
+ private:
+  const LoopNetwork& network_;
+};
+
+}  // namespace
+
+std::unique_ptr<Endpoint> Endpoint::open_loop(LoopNetwork& network, Rank rank, const EndpointOptions& options, base::Log& log,
+                                              base::EventLoop* loop) {
+  auto parts = std::make_unique<Parts>();
+  parts->job = Job{.rank = rank, .size = network.options().ranks, .source = "threads", .directory = std::make_shared<LoopDirectory>(network)};
+  parts->options = options;
+  parts->log = &log;
+  parts->loop = loop;
+  if (loop == nullptr) parts->clock = std::make_shared<clock::RawMonotonicClock>();
+  const auto made = parts->make_engine();
+  TANDEM_ASSERT(made.ok());
+  internal::Progress& progress = *parts->progress;
+  parts->engine->add_transport(network.attach(rank, *parts->engine, [&progress] { progress.kick(); }));
+  const auto started = progress.start();
+  TANDEM_ASSERT(started.ok());
+  return std::unique_ptr<Endpoint>(new Endpoint(std::move(parts)));
+}
+
+Endpoint::Endpoint(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Endpoint::~Endpoint() {
+  close();
+  parts_->progress->stop();
+  parts_->engine.reset();
+}
+
+Rank Endpoint::rank() const noexcept { return parts_->job.rank; }
+std::uint32_t Endpoint::size() const noexcept { return parts_->job.size; }
+
+Channel Endpoint::channel(std::string_view name) {
+  const std::uint32_t id = hash_of(name);
+  const std::lock_guard guard(parts_->channels_mutex);
+  const auto [it, fresh] = parts_->channels.emplace(id, name);
+  TANDEM_ASSERT(fresh || it->second == name);  // two names with one hash: choose another name
+  return Channel{id};
+}
+
+Request Endpoint::isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options) {
+  return Request(parts_->post([&](internal::Engine& engine) { return engine.send(to, tag, std::move(buffer), options); }));
+}
+
+Request Endpoint::irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options) {
+  return Request(parts_->post(
+      [&](internal::Engine& engine) { return engine.receive(from, tag, std::move(buffer).take(), false, options); }));
+}
+
+Request Endpoint::irecv_owned(Source from, TagPattern tag, const ReceiveOptions& options) {
+  return Request(parts_->post([&](internal::Engine& engine) { return engine.receive(from, tag, Pieces(), true, options); }));
+}
+
+Request Endpoint::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {
+  return Request(parts_->post([&](internal::Engine& engine) { return engine.mcast(recipients, tag, std::move(buffer), options); }));
+}
+
+bool Endpoint::append(const Request& mcast, Recipient recipient) {
+  if (!mcast.valid()) return false;
+  return parts_->post([&](internal::Engine& engine) { return engine.append(*mcast.core_, recipient); });
+}
+
+void Endpoint::register_rpc(Channel channel, RpcHandler handler) {
+  parts_->post([&](internal::Engine& engine) { return engine.register_rpc(channel, std::move(handler)), true; });
+}
+
+Request Endpoint::rpc(Rank to, Channel channel, Tag tag, std::span<const std::byte> header, SendBuffer buffer, int priority) {
+  return isend(to, tag, std::move(buffer), {.channel = channel, .priority = priority, .header = header});
+}
+
+std::optional<Peeked> Endpoint::probe(Source from, TagPattern tag, Channel channel) {
+  const std::lock_guard guard(parts_->progress->lock());
+  return parts_->engine->probe(from, tag, channel);
+}
+
+bool Endpoint::cancel(const Request& request) {
+  if (!request.valid() || request.released()) return false;
+  return parts_->post([&](internal::Engine& engine) { return engine.cancel(*request.core_); });
+}
+
+Status Endpoint::wait(const Request& request) {
+  parts_->progress->until([&] { return !request.valid() || request.released(); });
+  return request.status();
+}
+
+Status Endpoint::wait_arrived(const Request& request) {
+  parts_->progress->until([&] { return !request.valid() || request.arrived(); });
+  return request.status();
+}
+
+void Endpoint::wait_all(std::span<const Request> requests) {
+  // In order: each is looked at until it has ended, and never again.
+  std::size_t next = 0;
+  parts_->progress->until([&] {
+    while (next < requests.size() && (!requests[next].valid() || requests[next].released())) ++next;
+    return next == requests.size();
+  });
+}
+
+bool Endpoint::progress() { return parts_->progress->once(); }
+
+void Endpoint::on_peer_death(std::function<void(Rank, std::string_view)> tell) {
+  const std::lock_guard guard(parts_->progress->lock());
+  parts_->engine->tell_death = std::move(tell);
+}
+
+void Endpoint::on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> tell) {
+  const std::lock_guard guard(parts_->progress->lock());
+  parts_->engine->tell_incoming = std::move(tell);
+}
+
+bool Endpoint::same_host(Rank a, Rank b) {
+  const std::lock_guard guard(parts_->progress->lock());
+  return parts_->engine->same_host(a, b);
+}
+
+EndpointStatistics Endpoint::statistics() const {
+  const std::lock_guard guard(parts_->progress->lock());
+  return parts_->engine->statistics();
+}
+
+std::string Endpoint::describe() const {
+  const std::lock_guard guard(parts_->progress->lock());
+  return parts_->engine->describe();
+}
+
+std::string_view Endpoint::transport_to(Rank peer) {
+  const std::lock_guard guard(parts_->progress->lock());
+  const Transport* transport = parts_->engine->transport_to(peer);
+  return transport != nullptr ? transport->name() : peer == parts_->job.rank ? "self" : "none";
+}
+
+void Endpoint::close() {
+  if (std::exchange(parts_->closed, true)) return;
+  internal::Engine& engine = *parts_->engine;
+  internal::Progress& progress = *parts_->progress;
+  const auto locked = [&](auto look) {
+    return [&progress, look] {
+      const std::lock_guard guard(progress.lock());
+      return look();
+    };
+  };
+  progress.until(locked([&] { return !engine.owes(); }));
+  parts_->post([&](internal::Engine& mine) { return mine.say_goodbye(), true; });
+  // A peer that is stopped cannot answer; it will find our goodbye when it goes on.
+  const std::int64_t deadline = parts_->now() + kGoodbyePatienceNs;
+  progress.until(locked([&] { return engine.all_heard_goodbye() && !engine.owes(); }), deadline);
+  progress.stop();
+  const std::lock_guard guard(progress.lock());
+  engine.cancel_everything();
+}
+
+}  // namespace tandem::comm

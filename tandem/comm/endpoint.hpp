@@ -1,0 +1,202 @@
+// tandem/comm/endpoint.hpp: the communication library as its users see it: one rank's place in a job.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/base/event_loop.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/base/option.hpp"
+#include "tandem/base/config.hpp"
+#include "tandem/base/result.hpp"
+#include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/buffer.hpp"
+#include "tandem/comm/mcast/tree.hpp"
+#include "tandem/comm/request.hpp"
+
+namespace tandem::comm {
+
+class LoopNetwork;  // transport/loop/loop.hpp: ranks of one process
+
+struct SendOptions {
+  Channel channel{0};
+  int priority = 0;                        ///< higher first
+  std::span<const std::byte> header = {};  ///< at most `Endpoint::max_header_bytes`; travels with the first packet; copied
+  Callbacks callbacks = {};
+  CompletionQueue* queue = nullptr;  ///< told of each event as well
+  std::uint64_t user = 0;            ///< given back by the queue
+};
+
+struct ReceiveOptions {
+  Channel channel{0};
+  Callbacks callbacks = {};
+  CompletionQueue* queue = nullptr;
+  std::uint64_t user = 0;
+};
+
+struct Recipient {
+  Rank rank{0};
+  int priority = 0;  ///< higher ones have the data earlier; saturates at 16 bits
+};
+
+struct McastOptions {
+  Channel channel{0};
+  TreeKind tree = TreeKind::automatic;
+  unsigned arity = 0;              ///< of k-ary and k-nomial trees; 0: the tree's default
+  std::size_t segment_bytes = 0;   ///< 0: chosen
+  std::int64_t hold_ns = 0;        ///< how long to wait for late recipients before the first packet
+  std::span<const std::byte> header = {};
+  Callbacks callbacks = {};
+  CompletionQueue* queue = nullptr;
+  std::uint64_t user = 0;
+};
+
+/// A message that was announced or has arrived, and that no receive has taken.
+struct Peeked {
+  Rank source{0};
+  Tag tag{0};
+  std::uint64_t bytes = 0;
+  std::vector<std::byte> header;
+};
+
+/// What a handler of active messages sees first.
+struct RpcArrival {
+  Rank source{0};
+  Tag tag{0};
+  std::uint64_t bytes = 0;
+  std::span<const std::byte> header;  ///< valid during the call
+};
+
+/// Where the payload of an active message goes.
+struct RpcAnswer {
+  bool wanted = true;          ///< false: the payload is dropped, and `done` is not called
+  ReceiveBuffer buffer = {};   ///< left empty with `wanted`: the library's own memory, in `Status::owned` during `done`
+};
+
+/// Called with the header, then again when the payload is there. Both run as callbacks do; with an executor, `done` runs there.
+struct RpcHandler {
+  std::function<RpcAnswer(const RpcArrival&)> arrived = {};
+  std::function<void(const Status&)> done = {};
+  std::function<void(std::function<void()>)> executor = {};  ///< empty: on the progress thread
+};
+
+/// How an endpoint works. Every field is an option `comm.NAME` of the registry too (see `add_comm_options`).
+struct EndpointOptions {
+  std::vector<std::string> transports = {};   ///< in order of preference; empty: shm, then tcp
+  std::string strategy = "split";             ///< fifo, aggregate, priority, split
+  std::string progress = "thread";            ///< thread, inline
+  int progress_core = -1;                     ///< the core that the progress thread is bound to; -1: none
+  std::int64_t spin_ns = 20'000;              ///< polling without traffic before sleeping
+  std::size_t eager_bytes = 0;                ///< messages up to this size go unasked; 0: as the transport says
+  std::size_t credit_bytes = 1 << 20;         ///< unexpected bytes that one peer may leave with us
+  std::uint32_t credit_messages = 4096;       ///< unexpected eager messages of one peer
+  std::size_t forward_bytes = 64 << 20;       ///< memory for broadcasts that are forwarded before their receive is posted
+  std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
+  std::string ports = {};                          ///< "first-last" of tcp; empty: any
+  unsigned rails = 1;                         ///< tcp connections per peer
+  bool cross_memory = true;                   ///< shm may read the peer's memory directly
+  std::string modules = {};                   ///< folder of the modules of ucx and mpi; empty: where the dynamic loader looks
+  const void* mpi_communicator = nullptr;     ///< the program's `MPI_Comm*`, for the transport mpi; null: MPI_COMM_WORLD
+};
+
+/// Registers the options `comm.*`, and reads them back.
+void add_comm_options(base::Registry& registry);
+EndpointOptions comm_options(const base::Config& config);
+
+/// Counters since the start; a snapshot.
+struct EndpointStatistics {
+  std::uint64_t packets_sent = 0, packets_received = 0;
+  std::uint64_t messages_sent = 0, messages_received = 0;
+  std::uint64_t unexpected_messages = 0, unexpected_bytes = 0;  ///< held now
+  std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
+  std::uint64_t peers = 0;
+};
+
+/// One rank's place in a job: posts messages, receives, broadcasts and active messages. All members are thread-safe but the
+/// constructor, `close` and the destructor. Posting never blocks, except that the first contact with a peer may ask the directory.
+///
+/// Order: messages of one source with the same channel and tag are matched in the order in which they were posted there, be they
+/// sends or broadcasts.
+class Endpoint {
+ public:
+  static constexpr std::size_t max_header_bytes = 1024;
+
+  /// The real world: transports that reach the job's ranks, and a progress thread unless options say inline. `log` outlives it.
+  static base::Result<std::unique_ptr<Endpoint>> open(Job job, const EndpointOptions& options, base::Log& log);
+
+  /// Ranks of one process over a loop network (transport/loop): stepped by `loop` in the test world, or with a progress thread
+  /// each when `loop` is null.
+  static std::unique_ptr<Endpoint> open_loop(LoopNetwork& network, Rank rank, const EndpointOptions& options, base::Log& log,
+                                             base::EventLoop* loop);
+
+  ~Endpoint();  ///< closes when nobody did
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  Rank rank() const noexcept;
+  std::uint32_t size() const noexcept;
+
+  /// The channel of that name: equal on all ranks. Two names of one process that collide are an assertion.
+  Channel channel(std::string_view name);
+
+  /// Sends. The buffer must not change until *released*.
+  Request isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options = {});
+  /// Receives. The buffer is complete when *arrived*, and the user's alone when *released*.
+  Request irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options = {});
+  /// Receives into memory of the library, of the message's size: `Status::owned`.
+  Request irecv_owned(Source from, TagPattern tag, const ReceiveOptions& options = {});
+
+  /// Sends one buffer to several ranks, each of which receives it by an ordinary receive from this rank. Duplicate recipients count
+  /// once, with their highest priority; this rank among them is left out; no recipient at all is done at once.
+  Request mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options = {});
+  /// Adds a recipient to a broadcast of which nothing was sent yet. False: too late, or there already; nothing was changed.
+  bool append(const Request& mcast, Recipient recipient);
+
+  /// Makes `handler` take every message on `channel` from now on; they need no receive. At most one per channel.
+  void register_rpc(Channel channel, RpcHandler handler);
+  /// An active message is a send on a channel where the receiver has a handler.
+  Request rpc(Rank to, Channel channel, Tag tag, std::span<const std::byte> header, SendBuffer buffer, int priority = 0);
+
+  /// Looks for a message that a receive posted now would take, and leaves it there.
+  std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel = Channel{0});
+  /// Takes an operation back: true when it ends as `cancelled`; false when it is too late.
+  bool cancel(const Request& request);
+
+  /// Makes progress, and sleeps when there is none, until the request is released (arrived is not enough); its status.
+  Status wait(const Request& request);
+  Status wait_arrived(const Request& request);
+  void wait_all(std::span<const Request> requests);
+  /// Makes progress once, without sleeping. True when something happened.
+  bool progress();
+
+  /// Told of each death of a peer that we have spoken to, as callbacks are.
+  void on_peer_death(std::function<void(Rank, std::string_view reason)> tell);
+  /// Told when a large message is announced: source, channel, tag, bytes, and when it is expected to be complete.
+  void on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t bytes, std::int64_t expected_ns)> tell);
+
+  /// Whether two ranks run on one host, as their cards say.
+  bool same_host(Rank a, Rank b);
+  EndpointStatistics statistics() const;
+  /// What is under way, one line each: for a person who wonders why nothing ends.
+  std::string describe() const;
+  /// The transport that speaks with a peer: "shm", "tcp", and so on; connects if needed.
+  std::string_view transport_to(Rank peer);
+
+  /// Leaves the job: finishes what is owed (sends, forwards), says goodbye to each peer and waits for its answer. Receives that
+  /// are still posted end as cancelled. Then nothing may be posted any more.
+  void close();
+
+ private:
+  struct Parts;
+  explicit Endpoint(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tandem::comm

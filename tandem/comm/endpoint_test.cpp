@@ -1,0 +1,414 @@
+// tandem/comm/endpoint_test.cpp: messages between ranks of one process, in the test world and with threads.
+#include "tandem/comm/endpoint.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "tandem/base/event_loop.hpp"
+#include "tandem/comm/transport/loop/loop.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using testing::ElementsAre;
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes pattern(std::size_t bytes, unsigned seed) {
+  Bytes made(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::uint8_t>(i * 7 + seed * 131 + (i >> 8));
+  return made;
+}
+
+/// Ranks of one process on one event loop.
+struct World {
+  explicit World(std::uint32_t ranks, LoopOptions network_options = {}, EndpointOptions options = {}, std::uint64_t seed = 1)
+      : loop(seed) {
+    network_options.ranks = ranks;
+    if (network_options.latency_max_ns == 0) network_options.latency_max_ns = 5'000;
+    network = std::make_unique<LoopNetwork>(network_options, &loop);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) at.push_back(Endpoint::open_loop(*network, Rank{rank}, options, log, &loop));
+  }
+  /// Closes in an order that lets each goodbye be answered.
+  ~World() {
+    for (auto& endpoint : at) endpoint.reset();
+  }
+  std::string describe() const {
+    std::string text;
+    for (const auto& endpoint : at) text += endpoint->describe();
+    return text;
+  }
+  void settle() {
+    loop.run_until([](void*) { return false; }, nullptr, loop.now_ns() + 100'000'000);
+  }
+
+  base::EventLoop loop;
+  base::Log log{base::LogLevel::error};
+  std::unique_ptr<LoopNetwork> network;
+  std::vector<std::unique_ptr<Endpoint>> at;
+};
+
+TEST(Endpoint, MessageArrivesWithItsTagSizeAndHeader) {
+  World world(2);
+  const Bytes sent = pattern(100, 1);
+  const Bytes header = pattern(10, 2);
+  Bytes got(200);
+  const Request receive = world.at[1]->irecv(Rank{0}, Tag{7}, got);
+  const Request send = world.at[0]->isend(Rank{1}, Tag{7}, sent, {.header = std::as_bytes(std::span(header))});
+  const Status status = world.at[1]->wait(receive);
+  EXPECT_EQ(status.ending, Ending::done);
+  EXPECT_EQ(status.source, Rank{0});
+  EXPECT_EQ(status.tag, Tag{7});
+  EXPECT_EQ(status.bytes, 100u);
+  EXPECT_EQ(0, std::memcmp(status.header.data(), header.data(), 10));
+  EXPECT_EQ(0, std::memcmp(got.data(), sent.data(), 100));
+  EXPECT_EQ(world.at[0]->wait(send).ending, Ending::done);
+}
+
+TEST(Endpoint, AllSizesArriveExpectedAndUnexpected) {
+  for (const std::size_t bytes : {0u, 1u, 63u, 1024u, 1025u, 4096u, 4097u, 16384u, 16385u, 100000u, 1000000u}) {
+    for (const bool expected : {true, false}) {
+      World world(2);
+      const Bytes sent = pattern(bytes, 3);
+      Bytes got(bytes);
+      Request receive;
+      if (expected) receive = world.at[1]->irecv(Rank{0}, Tag{1}, got);
+      const Request send = world.at[0]->isend(Rank{1}, Tag{1}, sent);
+      if (!expected) {
+        world.settle();
+        receive = world.at[1]->irecv(any_source, any_tag, got);
+      }
+      EXPECT_EQ(world.at[1]->wait(receive).ending, Ending::done) << bytes;
+      EXPECT_EQ(world.at[0]->wait(send).ending, Ending::done) << bytes;
+      EXPECT_EQ(got, sent) << bytes;
+    }
+  }
+}
+
+TEST(Endpoint, MessagesOfOneTagKeepTheirOrderWhateverTheirSizeAndPriority) {
+  World world(2);
+  std::vector<Bytes> sent;
+  std::vector<Request> requests;
+  for (unsigned i = 0; i < 50; ++i) sent.push_back(pattern(i % 3 == 0 ? 50000 : i % 3 == 1 ? 10 : 3000, i));
+  for (unsigned i = 0; i < 50; ++i) requests.push_back(world.at[0]->isend(Rank{1}, Tag{5}, sent[i], {.priority = static_cast<int>(i * 17 % 5)}));
+  for (unsigned i = 0; i < 50; ++i) {
+    Bytes got(60000);
+    const Status status = world.at[1]->wait(world.at[1]->irecv(Rank{0}, Tag{5}, got));
+    got.resize(status.bytes);
+    EXPECT_EQ(got, sent[i]) << i;
+  }
+}
+
+TEST(Endpoint, ShortBufferTruncatesThatReceiveAlone) {
+  for (const std::size_t bytes : {100u, 3000u, 50000u}) {
+    World world(2);
+    const Bytes sent = pattern(bytes, 1);
+    Bytes small(10);
+    Bytes next(bytes);
+    const Request first = world.at[1]->irecv(Rank{0}, Tag{1}, small);
+    const Request second = world.at[1]->irecv(Rank{0}, Tag{1}, next);
+    const Request a = world.at[0]->isend(Rank{1}, Tag{1}, sent);
+    const Request b = world.at[0]->isend(Rank{1}, Tag{1}, sent);
+    EXPECT_EQ(world.at[1]->wait(first).ending, Ending::truncated);
+    EXPECT_EQ(first.status().bytes, bytes);
+    EXPECT_TRUE(std::equal(small.begin(), small.end(), sent.begin()));
+    EXPECT_EQ(world.at[1]->wait(second).ending, Ending::done);
+    EXPECT_EQ(next, sent);
+    EXPECT_EQ(world.at[0]->wait(a).ending, Ending::done);
+    EXPECT_EQ(world.at[0]->wait(b).ending, Ending::done);
+  }
+}
+
+TEST(Endpoint, OwnedReceiveBringsItsMemory) {
+  for (const std::size_t bytes : {0u, 5u, 3000u, 50000u}) {
+    World world(2);
+    const Bytes sent = pattern(bytes, 1);
+    const Request send = world.at[0]->isend(Rank{1}, Tag{1}, sent);
+    world.loop.step_some(20);
+    const Request receive = world.at[1]->irecv_owned(any_source, Tag{1});
+    const Status status = world.at[1]->wait(receive);
+    ASSERT_EQ(status.owned.size(), bytes);
+    EXPECT_EQ(0, std::memcmp(status.owned.data(), sent.data(), bytes));
+  }
+}
+
+TEST(Endpoint, StridedBuffersOfDifferentShapeMeet) {
+  World world(2);
+  Bytes matrix = pattern(200 * 100, 1);
+  Bytes other(150 * 200);
+  const Request send = world.at[0]->isend(Rank{1}, Tag{1}, Strided{matrix.data(), 60, 100, 200});
+  const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, MutableStrided{other.data(), 120, 150, 100});
+  world.at[1]->wait(receive);
+  world.at[0]->wait(send);
+  for (std::size_t i = 0; i < 12000; ++i) ASSERT_EQ(matrix[i / 60 * 100 + i % 60], other[i / 120 * 150 + i % 120]) << i;
+}
+
+TEST(Endpoint, RankSendsToItself) {
+  World world(1);
+  const Bytes sent = pattern(100000, 1);
+  Bytes got(100000);
+  const Request early = world.at[0]->irecv(Rank{0}, Tag{1}, got);
+  world.at[0]->isend(Rank{0}, Tag{1}, sent);
+  EXPECT_EQ(world.at[0]->wait(early).ending, Ending::done);
+  EXPECT_EQ(got, sent);
+  world.at[0]->isend(Rank{0}, Tag{2}, sent);
+  EXPECT_EQ(world.at[0]->wait(world.at[0]->irecv_owned(Rank{0}, Tag{2})).bytes, 100000u);
+}
+
+TEST(Endpoint, CancelTakesBackWhatNobodyMatched) {
+  World world(2);
+  Bytes got(10);
+  const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, got);
+  EXPECT_TRUE(world.at[1]->cancel(receive));
+  EXPECT_EQ(receive.status().ending, Ending::cancelled);
+  EXPECT_FALSE(world.at[1]->cancel(receive));
+  const Bytes sent = pattern(10, 1);
+  world.at[0]->isend(Rank{1}, Tag{1}, sent);
+  EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv(Rank{0}, Tag{1}, got)).ending, Ending::done);
+}
+
+TEST(Endpoint, ProbeSeesWhatAReceiveWouldTake) {
+  World world(2);
+  EXPECT_FALSE(world.at[1]->probe(any_source, any_tag).has_value());
+  const Bytes sent = pattern(100000, 1);
+  world.at[0]->isend(Rank{1}, Tag{9}, sent);
+  world.settle();
+  const auto seen = world.at[1]->probe(Rank{0}, any_tag);
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->bytes, 100000u);
+  EXPECT_EQ(seen->tag, Tag{9});
+  EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv_owned(Rank{0}, Tag{9})).bytes, 100000u);
+}
+
+TEST(Endpoint, CallbacksAndQueueTellTheSame) {
+  World world(2);
+  CompletionQueue queue;
+  std::vector<std::string> told;
+  const Bytes sent = pattern(100000, 1);
+  Bytes got(100000);
+  ReceiveOptions options;
+  options.callbacks.arrived = [&](const Status&) { told.push_back("arrived"); };
+  options.callbacks.released = [&](const Status&) { told.push_back("released"); };
+  options.queue = &queue;
+  options.user = 42;
+  world.at[1]->irecv(Rank{0}, Tag{1}, got, options);
+  SendOptions send_options;
+  send_options.callbacks.released = [&](const Status& status) { told.push_back("sent " + std::to_string(status.bytes)); };
+  world.at[0]->isend(Rank{1}, Tag{1}, sent, send_options);
+  world.settle();
+  EXPECT_THAT(told, testing::UnorderedElementsAre("arrived", "released", "sent 100000"));
+  EXPECT_EQ(queue.pop()->event, CompletionQueue::Event::arrived);
+  EXPECT_EQ(queue.pop()->user, 42u);
+  EXPECT_FALSE(queue.pop().has_value());
+}
+
+TEST(Endpoint, ActiveMessageChoosesItsPlaceAndIsCalledAgain) {
+  World world(2);
+  const Channel channel = world.at[1]->channel("work");
+  ASSERT_EQ(channel, world.at[0]->channel("work"));
+  Bytes place(100000);
+  std::vector<std::uint64_t> arrived;
+  std::vector<std::uint64_t> done;
+  world.at[1]->register_rpc(channel, {.arrived =
+                                          [&](const RpcArrival& arrival) {
+                                            arrived.push_back(arrival.bytes);
+                                            if (arrival.tag == Tag{2}) return RpcAnswer{.wanted = false};
+                                            return RpcAnswer{.buffer = arrival.bytes > 10 ? ReceiveBuffer(place) : ReceiveBuffer()};
+                                          },
+                                      .done = [&](const Status& status) { done.push_back(status.bytes); }});
+  const Bytes large = pattern(100000, 1);
+  const Bytes small = pattern(10, 1);
+  for (const auto* data : {&small, &large}) world.at[0]->wait(world.at[0]->rpc(Rank{1}, channel, Tag{1}, {}, *data));
+  world.at[0]->wait(world.at[0]->rpc(Rank{1}, channel, Tag{2}, {}, large));
+  world.settle();
+  EXPECT_THAT(arrived, ElementsAre(10, 100000, 100000));
+  EXPECT_THAT(done, ElementsAre(10, 100000));
+  EXPECT_EQ(place, large);
+}
+
+TEST(Endpoint, UnexpectedMessagesAreBoundedByCredit) {
+  World world(2, {}, {.credit_bytes = 65536, .credit_messages = 100});
+  const Bytes sent = pattern(1000, 1);
+  std::vector<Request> sends;
+  for (unsigned i = 0; i < 2000; ++i) sends.push_back(world.at[0]->isend(Rank{1}, Tag{i}, sent));
+  world.settle();
+  EXPECT_LE(world.at[1]->statistics().unexpected_bytes, 65536u);
+  for (unsigned i = 2000; i-- > 0;) EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv_owned(Rank{0}, Tag{i})).bytes, 1000u);
+  world.at[0]->wait_all(sends);
+}
+
+TEST(Endpoint, DeadPeerFailsItsRequestsAndNoOthers) {
+  World world(3);
+  Bytes got(100000);
+  Bytes other(10);
+  const Bytes sent = pattern(100000, 1);
+  std::vector<std::uint32_t> deaths;
+  world.at[0]->on_peer_death([&](Rank rank, std::string_view) { deaths.push_back(rank.value()); });
+  const Request lost = world.at[0]->irecv(Rank{1}, Tag{1}, got);
+  const Request lost_send = world.at[0]->isend(Rank{1}, Tag{2}, sent);
+  const Request fine = world.at[0]->irecv(Rank{2}, Tag{1}, other);
+  world.loop.step_some(5);
+  world.network->kill(Rank{1});
+  EXPECT_EQ(world.at[0]->wait(lost).ending, Ending::peer_dead);
+  EXPECT_EQ(lost.status().culprit, Rank{1});
+  EXPECT_EQ(world.at[0]->wait(lost_send).ending, Ending::peer_dead);
+  world.at[2]->isend(Rank{0}, Tag{1}, std::span<const std::uint8_t>(sent.data(), 10));
+  EXPECT_EQ(world.at[0]->wait(fine).ending, Ending::done);
+  EXPECT_THAT(deaths, ElementsAre(1));
+  EXPECT_EQ(world.at[0]->isend(Rank{1}, Tag{3}, sent).status().ending, Ending::peer_dead);
+}
+
+// ---- Broadcasts.
+
+class McastTest : public testing::TestWithParam<TreeKind> {};
+
+TEST_P(McastTest, EveryRecipientGetsEveryByte) {
+  for (const std::uint32_t ranks : {2u, 3u, 8u, 17u}) {
+    for (const std::size_t bytes : {0u, 1u, 1000u, 40000u, 400000u}) {
+      World world(ranks, {}, {}, ranks * 1000 + bytes);
+      const Bytes sent = pattern(bytes, ranks);
+      std::vector<Recipient> recipients;
+      std::vector<Bytes> got(ranks, Bytes(bytes));
+      std::vector<Request> receives;
+      for (std::uint32_t r = 0; r < ranks; ++r) recipients.push_back({Rank{r}, static_cast<int>(r % 3)});
+      recipients.push_back({Rank{1}, 9});  // again: counts once
+      for (std::uint32_t r = 1; r < ranks; r += 2) receives.push_back(world.at[r]->irecv(Rank{0}, Tag{3}, got[r]));
+      const Request mcast = world.at[0]->mcast(recipients, Tag{3}, sent, {.tree = GetParam()});
+      world.loop.step_some(30);
+      for (std::uint32_t r = 2; r < ranks; r += 2) receives.push_back(world.at[r]->irecv(Rank{0}, Tag{3}, got[r]));
+      EXPECT_EQ(world.at[0]->wait(mcast).ending, Ending::done);
+      for (std::size_t i = 0; i < receives.size(); ++i) EXPECT_EQ(world.at[0]->wait(receives[i]).ending, Ending::done);
+      for (std::uint32_t r = 1; r < ranks; ++r) ASSERT_EQ(got[r], sent) << r << " of " << ranks << ", " << bytes;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Trees, McastTest,
+                         testing::Values(TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::kary, TreeKind::binomial,
+                                         TreeKind::knomial, TreeKind::two_tree, TreeKind::delegate, TreeKind::two_groups,
+                                         TreeKind::automatic),
+                         [](const auto& tested) { return std::string(tree_name(tested.param)); });
+
+TEST(Mcast, WithoutRecipientsItIsDoneAtOnce) {
+  World world(2);
+  const Bytes sent = pattern(10, 1);
+  EXPECT_EQ(world.at[0]->wait(world.at[0]->mcast({}, Tag{1}, sent)).ending, Ending::done);
+  const Recipient self[] = {{Rank{0}, 0}};
+  EXPECT_EQ(world.at[0]->wait(world.at[0]->mcast(self, Tag{1}, sent)).ending, Ending::done);
+}
+
+TEST(Mcast, LateRecipientJoinsWhileNothingWasSent) {
+  World world(3);
+  const Bytes sent = pattern(1000, 1);
+  const Recipient first[] = {{Rank{1}, 0}};
+  const Request mcast = world.at[0]->mcast(first, Tag{1}, sent, {.hold_ns = 1'000'000});
+  EXPECT_TRUE(world.at[0]->append(mcast, {Rank{2}, 5}));
+  EXPECT_FALSE(world.at[0]->append(mcast, {Rank{2}, 5}));
+  EXPECT_EQ(world.at[2]->wait(world.at[2]->irecv_owned(Rank{0}, Tag{1})).bytes, 1000u);
+  EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv_owned(Rank{0}, Tag{1})).bytes, 1000u);
+  world.at[0]->wait(mcast);
+  EXPECT_FALSE(world.at[0]->append(mcast, {Rank{1}, 0}));
+}
+
+TEST(Mcast, NodeWithoutRoomDeclinesAndItsChildrenAreServed) {
+  World world(6, {}, {.forward_bytes = 1000});
+  const Bytes sent = pattern(2000000, 1);
+  std::vector<Recipient> recipients;
+  for (std::uint32_t r = 1; r < 6; ++r) recipients.push_back({Rank{r}, -static_cast<int>(r)});
+  const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::chain, .segment_bytes = 16384});
+  Bytes got(sent.size());
+  EXPECT_EQ(world.at[5]->wait(world.at[5]->irecv(Rank{0}, Tag{1}, got)).ending, Ending::done);
+  EXPECT_EQ(got, sent);
+  for (std::uint32_t r = 1; r < 5; ++r) {
+    Bytes mine(sent.size());
+    EXPECT_EQ(world.at[r]->wait(world.at[r]->irecv(Rank{0}, Tag{1}, mine)).ending, Ending::done);
+    EXPECT_EQ(mine, sent);
+  }
+  EXPECT_EQ(world.at[0]->wait(mcast).ending, Ending::done);
+}
+
+TEST(Mcast, DeadInteriorNodeHangsNobody) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    World world(8, {}, {}, seed);
+    const Bytes sent = pattern(seed % 2 == 0 ? 300000 : 900, 1);
+    std::vector<Recipient> recipients;
+    std::vector<Bytes> got(8, Bytes(sent.size()));
+    std::vector<Request> receives(8);
+    for (std::uint32_t r = 1; r < 8; ++r) {
+      recipients.push_back({Rank{r}, -static_cast<int>(r)});
+      receives[r] = world.at[r]->irecv(Rank{0}, Tag{1}, got[r]);
+    }
+    const TreeKind tree = seed % 3 == 0 ? TreeKind::chain : seed % 3 == 1 ? TreeKind::binomial : TreeKind::two_tree;
+    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree, .segment_bytes = 8192});
+    world.loop.step_some(100);
+    const Rank dead{static_cast<std::uint32_t>(1 + seed % 4)};
+    world.network->kill(dead);
+    for (std::uint32_t r = 1; r < 8; ++r) {
+      if (Rank{r} == dead) continue;
+      const Status status = world.at[r]->wait(receives[r]);
+      EXPECT_TRUE(status.ending == Ending::done || status.ending == Ending::peer_dead) << "rank " << r << " seed " << seed << ": " << name_of(status.ending);
+      if (status.ending == Ending::done) { EXPECT_EQ(got[r], sent); }
+      if (status.ending == Ending::peer_dead) { EXPECT_EQ(status.culprit, dead); }
+    }
+    EXPECT_NE(world.at[0]->wait(mcast).ending, Ending::pending) << seed;
+  }
+}
+
+/// A fence has nine bits: what waits for messages must not mistake hundreds that passed it for hundreds that are missing.
+TEST(Mcast, HundredsOfMessagesPassAForwardedBroadcast) {
+  World world(3);
+  const Bytes sent = pattern(1000, 1);
+  const Recipient recipients[] = {{Rank{1}, 1}, {Rank{2}, 0}};
+  world.network->stop(Rank{1}, true);
+  const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::chain});
+  Bytes got(1000);
+  for (unsigned i = 0; i < 400; ++i) {
+    world.at[0]->isend(Rank{2}, Tag{2}, std::span<const std::uint8_t>(sent.data(), 8));
+    world.at[2]->wait(world.at[2]->irecv(Rank{0}, Tag{2}, got));
+  }
+  world.network->stop(Rank{1}, false);
+  EXPECT_EQ(world.at[2]->wait(world.at[2]->irecv(Rank{0}, Tag{1}, got)).ending, Ending::done);
+  EXPECT_EQ(world.at[0]->wait(mcast).ending, Ending::done);
+}
+
+TEST(Mcast, BroadcastsAndSendsOfOneKeyArriveInTheOrderOfPosting) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    World world(5, {.latency_max_ns = 50'000}, {}, seed);
+    std::vector<Bytes> sent;
+    std::vector<Request> posted;
+    const std::size_t sizes[] = {10, 3000, 30000, 200000};
+    std::vector<Recipient> recipients;
+    for (std::uint32_t r = 1; r < 5; ++r) recipients.push_back({Rank{r}, static_cast<int>((seed * r) % 4)});
+    for (unsigned i = 0; i < 12; ++i) sent.push_back(pattern(sizes[(seed + i * 7) % 4], i));
+    std::vector<Request> receives;
+    std::vector<Bytes> got;
+    got.reserve(100);
+    for (unsigned i = 0; i < 12; ++i) {
+      if ((seed >> (i % 8)) % 2 == 0) {
+        posted.push_back(world.at[0]->mcast(recipients, Tag{1}, sent[i]));
+      } else {
+        for (std::uint32_t r = 1; r < 5; ++r) posted.push_back(world.at[0]->isend(Rank{r}, Tag{1}, sent[i]));
+      }
+      world.loop.step_some(static_cast<unsigned>(seed % 30));
+    }
+    for (unsigned i = 0; i < 12; ++i) {
+      for (std::uint32_t r = 1; r < 5; ++r) {
+        got.push_back(Bytes(200000));
+        const Status status = world.at[r]->wait(world.at[r]->irecv(Rank{0}, Tag{1}, got.back()));
+        ASSERT_EQ(status.ending, Ending::done) << "seed " << seed << '\n' << world.describe();
+        got.back().resize(status.bytes);
+        ASSERT_EQ(got.back(), sent[i]) << "seed " << seed << " message " << i << " rank " << r;
+      }
+    }
+    world.at[0]->wait_all(posted);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::comm

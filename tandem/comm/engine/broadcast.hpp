@@ -1,0 +1,160 @@
+// tandem/comm/engine/broadcast.hpp: one broadcast as one rank sees it: what came from above, what goes below, and in which order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/comm/engine/core.hpp"
+#include "tandem/comm/engine/peer.hpp"
+#include "tandem/comm/mcast/cost.hpp"
+#include "tandem/comm/mcast/route.hpp"
+#include "tandem/comm/mcast/tree.hpp"
+
+namespace tandem::comm::internal {
+
+/// The first packet of a strand to a child: its route and the first segment.
+struct OfferItem final : Item {
+  OfferItem() noexcept : Item(ItemKind::offer) {}
+  Child* child = nullptr;
+};
+
+/// A recipient that we serve, and its subtree.
+struct Child {
+  Broadcast* broadcast = nullptr;
+  unsigned strand = 0;
+  Rank rank{0};
+  Peer* peer = nullptr;
+  RouteView route;               ///< its entry first; in the strand's `route_bytes`
+  OfferItem offer;
+  OutgoingStream* stream = nullptr;  ///< until the child is `sent` and `acknowledged`
+  std::uint64_t unasked = 0;         ///< bytes that may be sent before the child's first grant
+  bool credited = false;         ///< counts against the child's credit; cannot be declined
+  bool adopted = false;          ///< was below a rank that died or declined
+  bool declined = false;         ///< takes the data only when it asks
+  bool offered = false;          ///< its first packet is queued or sent
+  bool offer_sent = false;
+  bool offer_posted = false;     ///< a rail still reads the first segment
+  bool sent = false;             ///< nothing of ours is read for it any more
+  bool acknowledged = false;     ///< its subtree has everything; or it is dead and dealt with
+};
+
+/// A range of the message's bytes that follows one tree.
+struct Strand {
+  Broadcast* broadcast = nullptr;
+  unsigned index = 0;
+  bool known = false;            ///< its header was here (at the root: always)
+  std::uint64_t first = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t segment = 0;
+  bool sequential = false;
+  std::uint64_t arrived = 0;     ///< bytes that are here, from the strand's beginning; the root has all
+  std::map<std::uint64_t, std::uint64_t> islands;  ///< what several rails brought beyond that: begin and end
+  bool complete = false;
+  bool told_done = false;        ///< the parent was told
+  bool serves = false;           ///< `children` are ours to serve: the strand was accepted at its header
+  Peer* parent = nullptr;
+  std::uint32_t parent_stream = 0;
+  Incoming* incoming = nullptr;
+  bool declined = false;         ///< we have told the parent that we will ask, and have not yet
+  std::uint32_t credit_units = 0;  ///< of the parent, to be freed with our memory
+  std::vector<std::byte> route_bytes;          ///< of our subtree, our own entry first; at the root, of everybody
+  std::list<std::unique_ptr<Child>> children;  ///< in the order in which they are served
+};
+
+/// Invariants. A broadcast exists from the first that is heard of it until (1) its data was given to the receive (recipient) or is
+/// released (root), (2) all children have acknowledged, (3) the parent was told. `entered` means that it stands in the order of
+/// its key: it was matched, or it waits in the matcher; a strand is acknowledged upwards only then.
+struct Broadcast {
+  Rank root{0};
+  std::uint32_t id = 0;
+  Channel channel{0};
+  Tag tag{0};
+  std::uint64_t bytes = 0;
+  std::uint32_t after = 0;
+  std::vector<std::byte> header;
+  unsigned strand_count = 1;
+  std::array<Strand, 2> strands;
+  Pieces own;                      ///< the root's buffer, or all of `library`
+  const Pieces* memory = nullptr;  ///< where the bytes are forwarded from: `own`, or the receive's; null: nowhere yet
+
+  // The root's:
+  McastCore* request = nullptr;          ///< until it is released
+  std::vector<Recipient> recipients;     ///< highest priority first
+  std::set<std::uint32_t> plainly;       ///< ranks that are served by plain sends
+  TreeKind tree = TreeKind::automatic;
+  unsigned arity = 0;
+  std::size_t segment_wanted = 0;
+  bool cancelled = false;
+  bool started = false;
+  bool acknowledged = false;             ///< by all recipients
+  std::int64_t start_at_ns = 0;          ///< not before
+  std::uint32_t plain_pending = 0;       ///< recipients that are served by plain sends
+
+  // A recipient's:
+  RouteEntry self;
+  std::unique_ptr<std::byte[]> library;  ///< memory of ours, when no fitting receive was posted
+  bool entered = false;
+  bool waiting = false;                  ///< in `RootState::waiting`
+  Envelope* envelope = nullptr;          ///< in the matcher
+  ReceiveCore* receive = nullptr;        ///< matched
+  bool arrived = false;
+  bool delivered = false;                ///< the receive was told that it arrived, or failed
+  bool given_away = false;               ///< `library` is the receive's now
+  bool released = false;                 ///< nothing reads the user's memory any more (root: the request has ended)
+  bool lost = false;                     ///< a recipient's: the data will not come
+  bool harmed = false;                   ///< a recipient died (root)
+  Rank culprit{0};                       ///< who died, of `lost` and `harmed`
+
+  bool forgotten = false;
+};
+
+/// What a recipient knows of one root.
+struct RootState {
+  std::uint32_t low_id = 0;
+  std::set<std::uint32_t> entered;       ///< ids not below low_id that stand in the order of their key
+  std::deque<Envelope*> plain;           ///< messages that wait for a broadcast
+  std::vector<Broadcast*> waiting;       ///< broadcasts that wait for messages or for each other
+
+  bool has_entered(std::uint32_t id) const { return id < low_id || entered.contains(id); }
+};
+
+/// All broadcasts of an engine.
+struct Broadcasts {
+  struct Key {
+    std::uint32_t channel;
+    std::uint64_t tag;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept {
+      return std::hash<std::uint64_t>()(key.tag * 0x9e3779b97f4a7c15u + key.channel);
+    }
+  };
+  static std::uint64_t name(Rank root, std::uint32_t id) noexcept { return (std::uint64_t{root.value()} << 32) | id; }
+
+  std::unordered_map<std::uint64_t, std::unique_ptr<Broadcast>> all;
+  std::unordered_map<std::uint32_t, RootState> roots;
+  std::size_t forward_bytes = 0;  ///< in `library` memories
+
+  // Of which we are the root:
+  std::uint32_t next_id = 1;
+  std::set<std::uint32_t> unacknowledged;
+  std::unordered_map<Key, std::vector<Broadcast*>, KeyHash> by_key;  ///< unacknowledged ones, oldest first
+  std::vector<Broadcast*> unstarted;                                ///< in the order of posting
+
+  std::vector<Child*> to_offer;                      ///< first packets to be queued when no transport is being polled
+  std::vector<std::unique_ptr<Broadcast>> forgotten;  ///< destroyed at the next step, when nobody is inside
+
+  TreeBuilder builder;
+  TreeChooser chooser{NetworkCosts{}};
+  Forest forest;
+};
+
+}  // namespace tandem::comm::internal

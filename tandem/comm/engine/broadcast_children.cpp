@@ -1,0 +1,236 @@
+// tandem/comm/engine/broadcast_children.cpp: serving those below: offers, segments, acknowledgements, declines, adoptions.
+#include <algorithm>
+
+#include "tandem/comm/engine/engine.hpp"
+
+namespace tandem::comm::internal {
+
+std::uint64_t Engine::window_bytes(std::uint32_t segment) noexcept { return std::max<std::uint64_t>(4ull * segment, 128 * 1024); }
+
+void Engine::add_child(Strand& strand, RouteView route, bool adopted) {
+  auto child = std::make_unique<Child>();
+  child->broadcast = strand.broadcast;
+  child->strand = strand.index;
+  child->rank = route.entry(0).rank;
+  child->route = route;
+  child->adopted = adopted;
+  child->offer.child = child.get();
+  strand.children.push_back(std::move(child));
+}
+
+/// Offers the strand to the children whose turn it is, once its first segment is here.
+void Engine::offer_children(Strand& strand) {
+  if (strand.arrived < std::min<std::uint64_t>(strand.segment, strand.bytes)) return;
+  for (const auto& child : strand.children) {
+    if (child->sent || child->acknowledged) continue;
+    if (!child->offered) {
+      child->offered = true;
+      broadcasts_.to_offer.push_back(child.get());
+    }
+    // One after the other: the next one's turn comes when everything was handed over for this one.
+    if (strand.sequential && !(child->declined || handed_over(*child))) return;
+  }
+}
+
+bool Engine::handed_over(const Child& child) noexcept {
+  return child.sent || (child.offer_sent && child.stream != nullptr && child.stream->cursor >= child.stream->limit);
+}
+
+/// Queues the first packets that are due. Never while a transport is being polled, since this may connect.
+void Engine::flush_offers() {
+  do {
+    while (!broadcasts_.to_offer.empty()) {
+      Child& child = *broadcasts_.to_offer.back();
+      broadcasts_.to_offer.pop_back();
+      if (!child.acknowledged) offer(child);
+    }
+    pump_dirty();
+  } while (!broadcasts_.to_offer.empty());
+}
+
+void Engine::offer(Child& child) {
+  Broadcast& broadcast = *child.broadcast;
+  Strand& strand = broadcast.strands[child.strand];
+  Peer* peer = peer_for(child.rank);
+  if (peer == nullptr || peer->dead || peer->left) return lose_child(child);
+  child.peer = peer;
+  const std::int32_t priority = child.route.entry(0).priority;
+  OutgoingStream& stream = new_stream(*peer);
+  stream.child = &child;
+  stream.priority = priority;
+  stream.source = broadcast.memory;
+  stream.base = strand.first;
+  stream.length = stream.limit = strand.bytes;
+  stream.available = strand.arrived;
+  child.stream = &stream;
+  // Small strands count against the credit, as eager messages do; large ones get a window that the child may decline.
+  // What goes unasked must not overtake the first packet, so that of several rails only this packet's bytes do.
+  const std::uint64_t window = window_bytes(strand.segment);
+  const std::uint64_t one_packet = std::min<std::uint64_t>(strand.segment, peer->transport->capabilities().max_payload_bytes);
+  const bool one_rail = peer->rails.size() == 1;
+  // An adopted child may have to decline, since it may have been served already, and so may those below it.
+  child.credited = !child.adopted && strand.bytes <= (one_rail ? window : one_packet) && within_credit(*peer, strand.bytes) &&
+                   (one_rail || strand.arrived == strand.bytes);
+  if (child.credited) {
+    ++peer->eager_sent;
+    peer->units_sent += units_for(strand.bytes);
+    child.unasked = strand.bytes;
+  } else {
+    child.unasked = strand.bytes <= window || !one_rail ? 0 : window;
+  }
+  stream.granted = child.unasked;
+  const std::uint64_t first = std::min({one_packet, strand.arrived, child.unasked});
+  OfferItem& item = child.offer;
+  item.priority = priority;
+  item.SendItem::kind = first > 0 ? SendKind::whole : SendKind::record;
+  item.bulk_bytes = first;
+  item.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) + child.route.bytes().size());
+  peer->queue.push(item);
+  mark_dirty(*peer);
+  if (broadcast.root != ground_.rank) ++statistics_.mcasts_forwarded;
+}
+
+void Engine::write_offer(Child& child, wire::Writer& writer) {
+  const Broadcast& broadcast = *child.broadcast;
+  const Strand& strand = broadcast.strands[child.strand];
+  wire::Mcast record{.stream = child.stream->id,
+                     .root = broadcast.root.value(),
+                     .id = broadcast.id,
+                     .low_id = broadcast.root == ground_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
+                     .after = broadcast.after,
+                     .channel = broadcast.channel.value(),
+                     .route_entries = child.route.size(),
+                     .tag = broadcast.tag.value(),
+                     .bytes = broadcast.bytes,
+                     .strand_first = strand.first,
+                     .strand_bytes = strand.bytes,
+                     .segment_bytes = strand.segment,
+                     .strands = broadcast.strand_count};
+  record.prefix.header_bytes = static_cast<std::uint16_t>(broadcast.header.size());
+  record.prefix.flags = static_cast<std::uint8_t>(
+      (child.strand == 1 ? wire::flag_strand : 0) | (child.adopted ? wire::flag_adopted : 0) |
+      (strand.sequential ? wire::flag_sequential : 0) | (child.credited ? wire::flag_credited : 0) |
+      (child.unasked > 0 ? wire::flag_unasked : 0) | (child.offer.SendItem::kind == SendKind::whole ? wire::flag_first : 0));
+  writer.put(record);
+  writer.put_bytes(broadcast.header);
+  writer.put_bytes(child.route.bytes());
+}
+
+void Engine::offer_sent(Child& child, std::uint64_t bulk_bytes, bool posted) {
+  child.offer_sent = true;
+  child.offer_posted = posted;
+  child.stream->cursor = bulk_bytes;
+  refresh(*child.stream);
+  child_progress(child);
+}
+
+/// Whether a child has taken what it was offered, so that it will not decline any more.
+bool Engine::has_accepted(const Child& child) noexcept {
+  return child.credited || child.stream->granted > (child.declined ? 0 : child.unasked);
+}
+
+/// Something was sent to a child, is not read any more, or was acknowledged.
+void Engine::child_progress(Child& child) {
+  if (child.stream == nullptr || !child.offer_sent) return;
+  OutgoingStream& stream = *child.stream;
+  Broadcast& broadcast = *child.broadcast;
+  Strand& strand = broadcast.strands[child.strand];
+  const bool drained = stream.posted == 0 && !child.offer_posted;
+  // A child that may still decline could ask for everything again.
+  const bool accepted = has_accepted(child) || strand.bytes == 0;
+  if (!child.sent && drained && (child.acknowledged || (stream.cursor >= stream.limit && accepted))) {
+    child.sent = true;
+    if (stream.queued()) stream.peer->queue.remove(stream);
+  }
+  if (strand.sequential && handed_over(child)) offer_children(strand);
+  if (child.sent && child.acknowledged) {
+    end_stream(stream);
+    child.stream = nullptr;
+  }
+  if (child.sent) maybe_released(broadcast);
+  if (child.acknowledged) {
+    maybe_acknowledge(strand);
+    acknowledge_if_all(broadcast);
+    maybe_forget(broadcast);
+  }
+}
+
+const char* Engine::take_note(Peer& peer, const wire::McastNote& note) {
+  const auto found = peer.outgoing.find(note.stream);
+  if (found == peer.outgoing.end()) return nullptr;
+  if (found->second->child == nullptr) return "a broadcast's note about a stream that is none";
+  Child& child = *found->second->child;
+  if (!child.offer_sent) return "a note about a broadcast that was not sent";
+  if (note.prefix.kind == wire::Kind::mcast_done) {
+    child.acknowledged = true;
+    child_progress(child);
+  } else if (!child.acknowledged) {
+    if (child.declined || child.sent || has_accepted(child)) return "a broadcast is declined that was accepted";
+    declined(child);
+  }
+  return nullptr;
+}
+
+/// A child has no room: it becomes a leaf that gets the data when it asks, and its children are ours.
+void Engine::declined(Child& child) {
+  Strand& strand = child.broadcast->strands[child.strand];
+  ++statistics_.mcasts_declined;
+  child.declined = true;
+  OutgoingStream& stream = *child.stream;
+  stream.granted = 0;
+  stream.cursor = 0;
+  if (stream.queued()) stream.peer->queue.update(stream, 0);
+  for (RouteView grandchild : child.route.below().children()) add_child(strand, grandchild, true);
+  child.route = child.route.part(0, 1);
+  offer_children(strand);
+}
+
+/// A child is dead: those below it become ours while we have the data; else they are told that it will not come.
+void Engine::lose_child(Child& child) {
+  if (child.acknowledged) return;
+  Broadcast& broadcast = *child.broadcast;
+  Strand& strand = broadcast.strands[child.strand];
+  child.acknowledged = child.sent = child.offer_sent = true;
+  child.offer_posted = false;
+  if (child.stream != nullptr) {
+    end_stream(*child.stream);
+    child.stream = nullptr;
+  }
+  if (child.offer.queued()) child.peer->queue.remove(child.offer);
+  if (broadcast.root == ground_.rank) harm(broadcast, child.rank);
+  const RouteView below = child.route.below();
+  if (!broadcast.released && broadcast.memory != nullptr) {
+    for (RouteView orphan : below.children()) {
+      ++statistics_.mcasts_adopted;
+      add_child(strand, orphan, true);
+    }
+  } else {
+    tell_lost(broadcast, below, child.rank);
+  }
+  offer_children(strand);
+  maybe_released(broadcast);
+  maybe_acknowledge(strand);
+  acknowledge_if_all(broadcast);
+  maybe_forget(broadcast);
+}
+
+/// Tells all recipients of a route that the data will not come.
+void Engine::tell_lost(const Broadcast& broadcast, RouteView route, Rank dead) {
+  for (std::uint32_t i = 0; i < route.size(); ++i) {
+    const Rank orphan = route.entry(i).rank;
+    if (orphan == dead || orphan == ground_.rank) continue;
+    wire::McastLost lost{.root = broadcast.root.value(),
+                         .id = broadcast.id,
+                         .low_id = broadcast.root == ground_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
+                         .after = broadcast.after,
+                         .channel = broadcast.channel.value(),
+                         .dead = dead.value(),
+                         .strands = broadcast.strand_count,
+                         .tag = broadcast.tag.value(),
+                         .bytes = broadcast.bytes};
+    std::memcpy(&lost.self, route.bytes().data() + i * route_entry_bytes, sizeof lost.self);
+    post_control(make_peer(orphan), lost);
+  }
+}
+
+}  // namespace tandem::comm::internal

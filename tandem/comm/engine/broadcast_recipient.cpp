@@ -1,0 +1,507 @@
+// tandem/comm/engine/broadcast_recipient.cpp: where broadcasts arrive: their place in the order, their memory, their ends.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "tandem/comm/engine/engine.hpp"
+
+namespace tandem::comm::internal {
+
+const char* Engine::take_mcast(Rail& rail, wire::Reader& reader, std::size_t packet_payload_bytes) {
+  Peer& peer = *rail.peer;
+  const auto record = reader.get<wire::Mcast>();
+  const bool has_first = (record.prefix.flags & wire::flag_first) != 0;
+  const std::size_t payload_bytes = has_first ? packet_payload_bytes : 0;
+  const auto header = reader.get_bytes(record.prefix.header_bytes);
+  const auto route_bytes = reader.get_bytes(std::size_t{record.route_entries} * route_entry_bytes);
+  if (!reader.ok()) return nullptr;
+  const unsigned index = (record.prefix.flags & wire::flag_strand) != 0 ? 1 : 0;
+  if (const char* wrong = check_mcast(record, index, route_bytes, payload_bytes)) return wrong;
+  if (has_first && payload_bytes == 0) return "a first segment without its payload";
+  if (has_first && rail.landing.kind != LandingPlace::Kind::none) return "two payloads in one packet";
+  if (payload_bytes > 0) rail.landing.kind = LandingPlace::Kind::drop;
+
+  const Rank root_rank{record.root};
+  forget_entered(root_rank, record.low_id);
+  auto found = broadcasts_.all.find(Broadcasts::name(root_rank, record.id));
+  if (found == broadcasts_.all.end()) {
+    if (broadcasts_.roots[record.root].has_entered(record.id)) {  // complete and forgotten: an ancestor adopted us in vain
+      refuse(peer, record);
+      return nullptr;
+    }
+    found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), std::make_unique<Broadcast>()).first;
+    Broadcast& fresh = *found->second;
+    fresh.root = root_rank;
+    fresh.id = record.id;
+    fresh.channel = Channel{record.channel};
+    fresh.tag = Tag{record.tag};
+    fresh.bytes = record.bytes;
+    fresh.after = record.after;
+    fresh.header.assign(header.begin(), header.end());
+    fresh.strand_count = record.strands;
+    fresh.self = read_route_entry(route_bytes);
+    for (unsigned i = 0; i < 2; ++i) {
+      fresh.strands[i].broadcast = &fresh;
+      fresh.strands[i].index = i;
+    }
+  }
+  Broadcast& broadcast = *found->second;
+  if (broadcast.bytes != record.bytes || broadcast.strand_count != record.strands) return "a strand that differs from its twin";
+  const char* const wrong = take_strand(rail, broadcast, record, route_bytes, payload_bytes);
+  const auto of_root = peers_.find(record.root);
+  if (wrong == nullptr && of_root != peers_.end() && of_root->second->dead) orphan(broadcast, root_rank);
+  return wrong;
+}
+
+const char* Engine::check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
+                                std::size_t payload_bytes) const {
+  if (record.root >= ground_.size || record.root == ground_.rank.value()) return "a broadcast from a root that cannot be";
+  if (record.id == 0 || record.strands < 1 || record.strands > 2 || index >= record.strands) return "a broadcast without number or strand";
+  const std::uint64_t half = record.strands == 2 ? record.bytes / 2 + record.bytes % 2 : record.bytes;
+  if (record.strand_first != index * half || record.strand_bytes != (index == 0 ? half : record.bytes - half)) {
+    return "a strand that is not its part of the message";
+  }
+  if (record.segment_bytes == 0 && record.strand_bytes > 0) return "a strand without segments";
+  if (payload_bytes > record.strand_bytes) return "a first segment beyond its strand";
+  if (route_bytes.empty()) return "a broadcast without a route";
+  const RouteView route(route_bytes);
+  const RouteEntry self = route.entry(0);
+  if (self.rank != ground_.rank || self.subtree_size != route.size()) return "a route that does not begin here";
+  return route.below().validate(ground_.size, ground_.rank, Rank{record.root});
+}
+
+const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record, std::span<const std::byte> route_bytes,
+                                std::size_t payload_bytes) {
+  Peer& peer = *rail.peer;
+  Strand& strand = broadcast.strands[(record.prefix.flags & wire::flag_strand) != 0 ? 1 : 0];
+  if (peer.incoming.contains(record.stream)) return "a broadcast with the number of a stream that exists";
+  const bool again = strand.known;
+  if (strand.incoming != nullptr) {
+    // Our parent is dead, and we have not heard it yet. What still lands from it is what the new parent will send.
+    for (const auto& other : strand.incoming->peer->all_rails) {
+      if (other->landing.incoming == strand.incoming && other->landing.kind == LandingPlace::Kind::incoming) {
+        other->landing.kind = LandingPlace::Kind::drop;
+      }
+    }
+    end_incoming(*std::exchange(strand.incoming, nullptr));
+  }
+  strand.parent = &peer;
+  strand.parent_stream = record.stream;
+  strand.told_done = false;
+  strand.declined = false;
+  if (!again) {
+    strand.known = true;
+    strand.first = record.strand_first;
+    strand.bytes = record.strand_bytes;
+    strand.segment = record.segment_bytes;
+    strand.sequential = (record.prefix.flags & wire::flag_sequential) != 0;
+  }
+  const bool credited = (record.prefix.flags & wire::flag_credited) != 0;
+  if (broadcast.lost || (strand.complete && !strand.serves)) {  // nothing of it is needed here, but those below may need it
+    strand.told_done = true;
+    refuse(peer, record);
+    maybe_forget(broadcast);
+    return nullptr;
+  }
+  if (credited) strand.credit_units += units_for(strand.bytes);
+  if (strand.complete) {
+    free_credit(strand);
+    maybe_acknowledge(strand);
+    return nullptr;
+  }
+  if (!broadcast.entered) try_enter(broadcast);
+  if (broadcast.memory == nullptr) {
+    if (make_room(broadcast, credited)) ask_for_declined(broadcast);
+    else if (credited) return "a broadcast that no memory can hold";
+    else return decline(strand), nullptr;
+  }
+  if (!std::exchange(strand.serves, true)) {
+    strand.route_bytes.assign(route_bytes.begin(), route_bytes.end());
+    for (RouteView child : RouteView(strand.route_bytes).below().children()) add_child(strand, child, false);
+  }
+  if (strand.bytes == 0) {
+    strand_landed(strand, 0, 0);
+    return nullptr;
+  }
+  listen(strand, (record.prefix.flags & wire::flag_unasked) != 0 ? (credited ? strand.bytes : window_bytes(strand.segment)) : 0, 0);
+  if (payload_bytes > 0) {
+    if (payload_bytes > strand.arrived) broadcast.memory->slice(strand.first, payload_bytes, rail.landing.pieces);
+    rail.landing.kind = LandingPlace::Kind::incoming;
+    rail.landing.incoming = strand.incoming;
+    rail.landing.offset = 0;
+    ++strand.incoming->landings;
+  }
+  return nullptr;
+}
+
+/// Answers an offer of what we do not need any more: those below us are the parent's, and we have what we want.
+void Engine::refuse(Peer& parent, const wire::Mcast& record) {
+  wire::McastNote note{.stream = record.stream};
+  if ((record.prefix.flags & wire::flag_credited) != 0) {
+    freed(parent, units_for(record.strand_bytes));
+  } else if (record.route_entries > 1) {
+    note.prefix.kind = wire::Kind::mcast_decline;
+    post_control(parent, note);
+  }
+  note.prefix.kind = wire::Kind::mcast_done;
+  post_control(parent, note);
+}
+
+/// From now on segments of the strand are taken from its parent.
+void Engine::listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch) {
+  auto* incoming = new Incoming;
+  incoming->peer = strand.parent;
+  incoming->stream = strand.parent_stream;
+  incoming->length = strand.bytes;
+  incoming->granted = std::min(granted, strand.bytes);
+  incoming->strand = &strand;
+  incoming->epoch = epoch;
+  strand.parent->incoming.emplace(strand.parent_stream, incoming);
+  strand.incoming = incoming;
+  if (epoch != 0) {
+    incoming->granted = strand.bytes;
+    wire::Grant grant{.stream = strand.parent_stream, .up_to = incoming->granted};
+    grant.prefix.flags = wire::flag_restart;
+    post_control(*strand.parent, grant);
+  } else {
+    grant_strand(*incoming);
+  }
+}
+
+/// Memory for a broadcast whose receive is not posted, or is too short. Those that count against a credit always get it, if there is
+/// as much at all: the size comes from the network.
+bool Engine::make_room(Broadcast& broadcast, bool always) {
+  const std::size_t used = broadcasts_.forward_bytes;
+  const std::size_t limit = ground_.options.forward_bytes;
+  if (!always && broadcast.bytes > 0 && (used > limit || broadcast.bytes > limit - used)) return false;
+  broadcast.library.reset(new (std::nothrow) std::byte[broadcast.bytes]);
+  if (broadcast.library == nullptr) return false;
+  broadcasts_.forward_bytes += broadcast.bytes;
+  broadcast.own = Pieces(broadcast.library.get(), broadcast.bytes);
+  broadcast.memory = &broadcast.own;
+  return true;
+}
+
+void Engine::decline(Strand& strand) {
+  strand.declined = true;
+  wire::McastNote note{.stream = strand.parent_stream};
+  note.prefix.kind = wire::Kind::mcast_decline;
+  post_control(*strand.parent, note);
+}
+
+/// There is memory now: strands for which there was none are asked for, from their beginning. We stay a leaf of them.
+void Engine::ask_for_declined(Broadcast& broadcast) {
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    Strand& strand = broadcast.strands[i];
+    if (std::exchange(strand.declined, false)) listen(strand, 0, 1);
+  }
+}
+
+void Engine::free_credit(Strand& strand) {
+  if (strand.credit_units == 0 || strand.parent == nullptr) return;
+  freed(*strand.parent, std::exchange(strand.credit_units, 0));
+  mark_dirty(*strand.parent);
+}
+
+// ---- The order of a key.
+
+bool Engine::may_enter(Broadcast& broadcast) {
+  if (broadcast.self.ordered && !broadcasts_.roots[broadcast.root.value()].has_entered(broadcast.after)) return false;
+  const auto peer = peers_.find(broadcast.root.value());
+  if (peer != peers_.end() && static_cast<std::int32_t>(peer->second->fences_passed - broadcast.id) >= 0) return true;
+  const std::uint32_t seen = peer == peers_.end() ? 0 : peer->second->head.seen;
+  const std::uint32_t missing = (broadcast.self.fence - seen) & max_route_fence;
+  return missing == 0 || missing > (max_route_fence >> 1);
+}
+
+void Engine::try_enter(Broadcast& broadcast) {
+  if (may_enter(broadcast)) {
+    enter(broadcast);
+    settle(broadcast.root);
+  } else if (!std::exchange(broadcast.waiting, true)) {
+    broadcasts_.roots[broadcast.root.value()].waiting.push_back(&broadcast);
+  }
+}
+
+/// The broadcast takes its place in the order of its key.
+void Engine::enter(Broadcast& broadcast) {
+  broadcast.entered = true;
+  broadcast.waiting = false;
+  broadcasts_.roots[broadcast.root.value()].entered.insert(broadcast.id);
+  auto* envelope = new Envelope;
+  envelope->key = MatchKey{.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()};
+  envelope->bytes = broadcast.bytes;
+  envelope->header = broadcast.header;
+  envelope->broadcast = &broadcast;
+  broadcast.envelope = envelope;
+  match_envelope(*envelope);
+}
+
+/// Lets those enter that waited for what has come. Messages before broadcasts: a broadcast that waits for messages waits for all
+/// that were sent before it, also for those that wait here themselves.
+void Engine::settle(Rank rank) {
+  const auto found = broadcasts_.roots.find(rank.value());
+  if (found == broadcasts_.roots.end()) return;
+  RootState& root = found->second;
+  for (bool again = true; again;) {
+    again = false;
+    for (auto it = root.plain.begin(); it != root.plain.end();) {
+      Envelope* envelope = *it;
+      if (!root.has_entered(envelope->after)) {
+        ++it;
+        continue;
+      }
+      it = root.plain.erase(it);
+      match_envelope(*envelope);
+    }
+    for (Broadcast* broadcast : root.waiting) {
+      if (!may_enter(*broadcast)) continue;
+      std::erase(root.waiting, broadcast);
+      enter(*broadcast);
+      for (unsigned i = 0; i < broadcast->strand_count; ++i) maybe_acknowledge(broadcast->strands[i]);
+      again = true;
+      break;
+    }
+  }
+}
+
+void Engine::defer(Envelope& envelope) { broadcasts_.roots[envelope.key.source.value()].plain.push_back(&envelope); }
+
+void Engine::forget_entered(Rank rank, std::uint32_t low_id) {
+  RootState& root = broadcasts_.roots[rank.value()];
+  if (low_id <= root.low_id) return;
+  root.low_id = low_id;
+  root.entered.erase(root.entered.begin(), root.entered.lower_bound(low_id));
+  settle(rank);
+}
+
+// ---- Its receive.
+
+void Engine::matched(Broadcast& broadcast, ReceiveCore& core) {
+  core.other = broadcast.root;
+  core.tag = broadcast.tag;
+  core.bytes = broadcast.bytes;
+  core.header = broadcast.header;
+  broadcast.receive = &core;
+  if (broadcast.lost) return lose(broadcast, broadcast.culprit);
+  if (broadcast.memory == nullptr) {
+    if (!core.owns_buffer && core.pieces.bytes() >= broadcast.bytes) broadcast.memory = &core.pieces;
+    else if (!make_room(broadcast, true)) return lose(broadcast, broadcast.root);
+    ask_for_declined(broadcast);
+  }
+  maybe_arrived(broadcast);
+}
+
+/// The bytes [begin, end) of a strand are here.
+void Engine::strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end) {
+  Broadcast& broadcast = *strand.broadcast;
+  if (begin > strand.arrived) {
+    auto& known = strand.islands[begin];
+    known = std::max(known, end);
+    return;
+  }
+  strand.arrived = std::max(strand.arrived, end);
+  while (!strand.islands.empty() && strand.islands.begin()->first <= strand.arrived) {
+    strand.arrived = std::max(strand.arrived, strand.islands.begin()->second);
+    strand.islands.erase(strand.islands.begin());
+  }
+  for (const auto& child : strand.children) {
+    if (child->stream == nullptr || child->acknowledged) continue;
+    child->stream->available = strand.arrived;
+    if (child->offer_sent) refresh(*child->stream);
+  }
+  offer_children(strand);
+  if (strand.arrived < strand.bytes || strand.complete) return;
+  strand.complete = true;
+  maybe_arrived(broadcast);
+  maybe_acknowledge(strand);
+}
+
+void Engine::maybe_arrived(Broadcast& broadcast) {
+  if (broadcast.delivered || broadcast.lost) return;
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    if (!broadcast.strands[i].complete) return;
+  }
+  broadcast.arrived = true;
+  if (broadcast.memory == nullptr) {  // zero bytes
+    broadcast.memory = &broadcast.own;
+  }
+  if (broadcast.receive == nullptr) return;
+  ReceiveCore& core = *broadcast.receive;
+  bool truncated = false;
+  if (broadcast.library != nullptr) {
+    if (core.owns_buffer) {
+      broadcasts_.forward_bytes -= broadcast.bytes;
+      core.owned = std::move(broadcast.library);
+      broadcast.given_away = true;
+    } else {
+      core.pieces.copy_in(0, {broadcast.library.get(), std::min<std::size_t>(broadcast.bytes, core.pieces.bytes())});
+      truncated = broadcast.bytes > core.pieces.bytes();
+    }
+  }
+  broadcast.delivered = true;
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) free_credit(broadcast.strands[i]);
+  mark_arrived(core, truncated ? Ending::truncated : Ending::done);
+  maybe_released(broadcast);
+}
+
+void Engine::maybe_released(Broadcast& broadcast) {
+  if (broadcast.released) return;
+  const bool sent = all_sent(broadcast);
+  if (broadcast.root == ground_.rank) {
+    if (!broadcast.started || broadcast.plain_pending > 0 || !sent) return;
+    broadcast.released = true;
+    McastCore& core = *std::exchange(broadcast.request, nullptr);
+    core.broadcast = nullptr;
+    finish_send(core, broadcast.cancelled ? Ending::cancelled : broadcast.harmed ? Ending::peer_dead : Ending::done, broadcast.culprit);
+    return maybe_forget(broadcast);
+  }
+  if (!broadcast.delivered) {
+    if (broadcast.lost && sent) lose(broadcast, broadcast.culprit);
+    return;
+  }
+  const bool reads_user = broadcast.library == nullptr;
+  if (reads_user && !sent) return;
+  if (broadcast.receive != nullptr) release(*std::exchange(broadcast.receive, nullptr));
+  // Our own copy stays for the children that need it.
+  if (!sent) return;
+  broadcast.released = true;
+  drop_library(broadcast);
+  maybe_forget(broadcast);
+}
+
+bool Engine::all_sent(const Broadcast& broadcast) noexcept {
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    for (const auto& child : broadcast.strands[i].children) {
+      if (!child->sent) return false;
+    }
+  }
+  return true;
+}
+
+void Engine::drop_library(Broadcast& broadcast) {
+  if (broadcast.library != nullptr) broadcasts_.forward_bytes -= broadcast.bytes;
+  broadcast.library = nullptr;
+}
+
+/// Tells the parent that the whole subtree has the strand, once it has, and its place in the order here is certain.
+void Engine::maybe_acknowledge(Strand& strand) {
+  Broadcast& broadcast = *strand.broadcast;
+  if (strand.told_done || !strand.complete || !broadcast.entered || strand.parent == nullptr) return;
+  for (const auto& child : strand.children) {
+    if (!child->acknowledged) return;
+  }
+  strand.told_done = true;
+  if (!strand.parent->dead) post_control(*strand.parent, wire::McastNote{.stream = strand.parent_stream});
+  maybe_forget(broadcast);
+}
+
+void Engine::maybe_forget(Broadcast& broadcast) {
+  if (broadcast.forgotten || !broadcast.released) return;
+  if (broadcast.root == ground_.rank) {
+    if (!broadcast.acknowledged) return;
+  } else {
+    for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+      const Strand& strand = broadcast.strands[i];
+      if (!broadcast.lost && !strand.told_done) return;
+      if (strand.incoming != nullptr) return;
+    }
+  }
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    for (const auto& child : broadcast.strands[i].children) {
+      if (child->stream != nullptr || child->offer.queued() || child->offer_posted) return;
+    }
+  }
+  broadcast.forgotten = true;
+  const auto found = broadcasts_.all.find(Broadcasts::name(broadcast.root, broadcast.id));
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    for (const auto& child : broadcast.strands[i].children) std::erase(broadcasts_.to_offer, child.get());
+  }
+  broadcasts_.forgotten.push_back(std::move(found->second));
+  broadcasts_.all.erase(found);
+}
+
+// ---- When it does not come.
+
+const char* Engine::take_lost(const wire::McastLost& record) {
+  if (record.root >= ground_.size || record.root == ground_.rank.value() || record.dead >= ground_.size || record.id == 0 ||
+      record.strands < 1 || record.strands > 2) {
+    return "a lost broadcast that cannot be";
+  }
+  const Rank root_rank{record.root};
+  forget_entered(root_rank, record.low_id);
+  auto found = broadcasts_.all.find(Broadcasts::name(root_rank, record.id));
+  if (found == broadcasts_.all.end()) {
+    if (broadcasts_.roots[record.root].has_entered(record.id)) return nullptr;
+    found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), std::make_unique<Broadcast>()).first;
+    Broadcast& fresh = *found->second;
+    fresh.root = root_rank;
+    fresh.id = record.id;
+    fresh.channel = Channel{record.channel};
+    fresh.tag = Tag{record.tag};
+    fresh.bytes = record.bytes;
+    fresh.after = record.after;
+    fresh.strand_count = record.strands;
+    std::array<std::byte, route_entry_bytes> self;
+    std::memcpy(self.data(), &record.self, sizeof record.self);
+    fresh.self = read_route_entry(self);
+    for (unsigned i = 0; i < 2; ++i) {
+      fresh.strands[i].broadcast = &fresh;
+      fresh.strands[i].index = i;
+    }
+  }
+  lose(*found->second, Rank{record.dead});
+  return nullptr;
+}
+
+/// The data will not come: its receive fails, now or when it is posted. Those below whom we have not sent everything are told.
+void Engine::lose(Broadcast& broadcast, Rank dead) {
+  if (broadcast.arrived || broadcast.delivered) return;
+  if (!std::exchange(broadcast.lost, true)) broadcast.culprit = dead;
+  // A payload may be landing in the receive's memory right now; it must end first (then this is called again).
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    const Incoming* incoming = broadcast.strands[i].incoming;
+    if (incoming != nullptr && incoming->landings > 0 && !incoming->peer->dead) return;
+  }
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    Strand& strand = broadcast.strands[i];
+    if (strand.incoming != nullptr) end_incoming(*std::exchange(strand.incoming, nullptr));
+    free_credit(strand);
+    if (!strand.known || strand.parent == nullptr || std::exchange(strand.told_done, true)) continue;
+    post_control(*strand.parent, wire::McastNote{.stream = strand.parent_stream});
+  }
+  end_below(broadcast);
+  // Rails may still read the memory; when they have, this is called again.
+  if (!all_sent(broadcast)) return;
+  if (!broadcast.entered) {
+    if (!broadcast.waiting) try_enter(broadcast);
+    if (!broadcast.entered) return;
+  }
+  if (broadcast.receive == nullptr) return;
+  broadcast.delivered = true;
+  ReceiveCore& core = *std::exchange(broadcast.receive, nullptr);
+  fail_receive(core, Ending::peer_dead, broadcast.culprit);
+  broadcast.released = true;
+  drop_library(broadcast);
+  maybe_forget(broadcast);
+}
+
+/// Nothing more is sent to those below a lost broadcast. Who has not been sent everything is told, with all behind it.
+void Engine::end_below(Broadcast& broadcast) {
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    for (const auto& child : broadcast.strands[i].children) {
+      const bool served = child->sent;
+      if (!child->acknowledged && (!served || child->rank == broadcast.culprit)) {
+        tell_lost(broadcast, child->route, broadcast.culprit);
+      }
+      child->acknowledged = true;
+      if (served && child->stream == nullptr) continue;
+      if (child->offer.queued()) child->peer->queue.remove(child->offer);
+      if (!child->offer_sent && child->stream != nullptr) end_stream(*std::exchange(child->stream, nullptr));
+      if (child->stream == nullptr) child->sent = true;
+      else child_progress(*child);
+    }
+  }
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,402 @@
+// tandem/comm/engine/broadcast_root.cpp: where broadcasts begin: who receives them, by which tree, and in which order.
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/comm/engine/engine.hpp"
+
+namespace tandem::comm::internal {
+namespace {
+
+/// Entries of one route, so that it fits into the smallest control block that a transport may have, with the user's header.
+constexpr std::size_t kMostPerRoute = 340;
+static_assert(kMostPerRoute * route_entry_bytes + sizeof(wire::BlockHead) + sizeof(wire::Mcast) + Endpoint::max_header_bytes <= 4096);
+/// Above this many unseen envelopes the fence of a route entry (9 bits) would be ambiguous.
+constexpr std::uint32_t kMostUnseen = 250;
+/// A broadcast whose recipients' rails are all busy waits for this long at most for one of them.
+constexpr std::int64_t kPatienceNs = 2'000'000;
+constexpr int kMostLookedAt = 64;
+
+}  // namespace
+
+RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {
+  TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
+  auto* core = new McastCore;
+  core->retain();
+  core->tag = tag;
+  core->channel = options.channel;
+  core->other = ground_.rank;
+  keep_notify(*core, options);
+  ++outstanding_;
+  ++statistics_.mcasts_started;
+
+  auto owned = std::make_unique<Broadcast>();
+  Broadcast& broadcast = *owned;
+  broadcast.root = ground_.rank;
+  broadcast.id = broadcasts_.next_id++;
+  broadcast.channel = options.channel;
+  broadcast.tag = tag;
+  broadcast.own = std::move(buffer).take();
+  broadcast.memory = &broadcast.own;
+  broadcast.bytes = core->bytes = broadcast.own.bytes();
+  broadcast.header.assign(options.header.begin(), options.header.end());
+  broadcast.request = core;
+  broadcast.tree = options.tree;
+  broadcast.arity = options.arity;
+  broadcast.segment_wanted = options.segment_bytes;
+  broadcast.start_at_ns = now() + options.hold_ns;
+  core->broadcast = &broadcast;
+  for (const Recipient& recipient : recipients) insert_recipient(broadcast, recipient);
+
+  broadcasts_.all.emplace(Broadcasts::name(broadcast.root, broadcast.id), std::move(owned));
+  broadcasts_.unacknowledged.insert(broadcast.id);
+  broadcasts_.by_key[{options.channel.value(), tag.value()}].push_back(&broadcast);
+  broadcasts_.unstarted.push_back(&broadcast);
+  start_waiting_broadcasts();
+  flush_offers();
+  return core;
+}
+
+/// Keeps the recipients sorted: highest priority first, then in the order in which they came. One rank counts once.
+bool Engine::insert_recipient(Broadcast& broadcast, Recipient recipient) {
+  TANDEM_ASSERT(recipient.rank.value() < ground_.size);
+  if (recipient.rank == ground_.rank) return false;
+  auto& list = broadcast.recipients;
+  const auto twin = std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.rank == recipient.rank; });
+  const bool fresh = twin == list.end();
+  if (!fresh) {
+    if (twin->priority >= recipient.priority) return false;
+    list.erase(twin);
+  }
+  const auto place = std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.priority < recipient.priority; });
+  list.insert(place, recipient);
+  return fresh;
+}
+
+bool Engine::append(RequestCore& core, Recipient recipient) {
+  if (core.kind != RequestCore::Kind::broadcast) return false;
+  Broadcast* broadcast = static_cast<McastCore&>(core).broadcast;
+  return broadcast != nullptr && !broadcast->started && insert_recipient(*broadcast, recipient);
+}
+
+bool Engine::cancel_broadcast(McastCore& core) {
+  Broadcast* broadcast = core.broadcast;
+  if (broadcast == nullptr || broadcast->started) return false;
+  std::erase(broadcasts_.unstarted, broadcast);
+  broadcast->recipients.clear();
+  broadcast->started = true;
+  broadcast->cancelled = true;
+  maybe_released(*broadcast);
+  acknowledge_if_all(*broadcast);
+  return true;
+}
+
+/// Starts those that need not wait any longer: for late recipients, for a free rail, for an older one of their key.
+void Engine::start_waiting_broadcasts() {
+  std::vector<Broadcast*> ready;
+  for (Broadcast* broadcast : broadcasts_.unstarted) {
+    const auto& same_key = broadcasts_.by_key[{broadcast->channel.value(), broadcast->tag.value()}];
+    const bool overtakes = std::any_of(same_key.begin(), same_key.end(), [&](const Broadcast* other) {
+      return other->id < broadcast->id && !other->started && std::find(ready.begin(), ready.end(), other) == ready.end();
+    });
+    if (!overtakes && may_start(*broadcast)) ready.push_back(broadcast);
+  }
+  for (Broadcast* broadcast : ready) {
+    std::erase(broadcasts_.unstarted, broadcast);
+    start(*broadcast);
+  }
+}
+
+/// A send is posted behind broadcasts of its key: they start now, since the send must know how each of them reaches its recipient.
+void Engine::start_those_before(Rank to, Channel channel, Tag tag) {
+  const auto found = broadcasts_.by_key.find({channel.value(), tag.value()});
+  if (found == broadcasts_.by_key.end()) return;
+  const auto goes_there = [&](const Recipient& recipient) { return recipient.rank == to; };
+  std::vector<Broadcast*> waiting;
+  std::size_t needed = 0;
+  for (Broadcast* broadcast : found->second) {
+    if (broadcast->started) continue;
+    waiting.push_back(broadcast);
+    if (std::any_of(broadcast->recipients.begin(), broadcast->recipients.end(), goes_there)) needed = waiting.size();
+  }
+  waiting.resize(needed);
+  for (Broadcast* broadcast : waiting) {
+    std::erase(broadcasts_.unstarted, broadcast);
+    start(*broadcast);
+  }
+  flush_offers();
+}
+
+bool Engine::may_start(const Broadcast& broadcast) const {
+  const std::int64_t now_ns = now();
+  if (now_ns < broadcast.start_at_ns) return false;
+  if (broadcast.recipients.empty() || leaving_ || now_ns >= broadcast.start_at_ns + kPatienceNs) return true;
+  return std::any_of(broadcast.recipients.begin(), broadcast.recipients.end(), [&](const Recipient& recipient) {
+    const auto peer = peers_.find(recipient.rank.value());
+    return peer == peers_.end() || peer->second->dead || peer->second->queue.idle();
+  });
+}
+
+/// When the next look at an unstarted broadcast may start it, if nothing happens before.
+std::int64_t Engine::due_ns(const Broadcast& broadcast, std::int64_t now_ns) noexcept {
+  if (now_ns < broadcast.start_at_ns) return broadcast.start_at_ns;
+  const std::int64_t patience_ends_ns = broadcast.start_at_ns + kPatienceNs;
+  // Beyond that it waits for an older one of its key, which is due by itself.
+  return now_ns < patience_ends_ns ? patience_ends_ns : base::kNever;
+}
+
+/// The last broadcast of a key, not acknowledged yet, that goes to a rank; 0: none.
+std::uint32_t Engine::last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint32_t before) const {
+  const auto found = broadcasts_.by_key.find({channel.value(), tag.value()});
+  if (found == broadcasts_.by_key.end()) return 0;
+  for (auto it = found->second.rbegin(); it != found->second.rend(); ++it) {
+    const Broadcast& broadcast = **it;
+    if (broadcast.id >= before) continue;
+    for (const Recipient& recipient : broadcast.recipients) {
+      // One that goes plainly is ordered by its rail, behind the older ones that it names itself.
+      if (recipient.rank == to && !broadcast.plainly.contains(to.value())) return broadcast.id;
+    }
+  }
+  return 0;
+}
+
+void Engine::start(Broadcast& broadcast) {
+  broadcast.started = true;
+  for (Strand& strand : broadcast.strands) strand.broadcast = &broadcast;
+  // The newest unacknowledged one of the key: those that it went to match it first. Whoever has to wait for another one, or for
+  // plain messages that are still queued here, is served by a plain send, behind them.
+  const auto& same_key = broadcasts_.by_key[{broadcast.channel.value(), broadcast.tag.value()}];
+  for (const Broadcast* other : same_key) {
+    if (other->id < broadcast.id) broadcast.after = other->id;
+  }
+  std::vector<RouteRecipient> by_tree;
+  for (const Recipient& recipient : broadcast.recipients) {
+    const std::uint32_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
+    RouteRecipient entry{.rank = recipient.rank, .priority = recipient.priority, .ordered = before != 0, .fence = 0};
+    const bool by_route = (before == 0 || before == broadcast.after) && fence_for(broadcast, recipient.rank, entry.fence);
+    if (by_route) by_tree.push_back(entry);
+    else broadcast.plainly.insert(recipient.rank.value());
+  }
+  if (by_tree.size() == 1) {
+    broadcast.plainly.insert(by_tree[0].rank.value());
+    by_tree.clear();
+  }
+  for (const Recipient& recipient : broadcast.recipients) {
+    if (!broadcast.plainly.contains(recipient.rank.value())) continue;
+    send_plainly(broadcast, recipient, last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id));
+  }
+  pass_fences(broadcast);
+  if (!by_tree.empty()) plant(broadcast, by_tree);
+  maybe_released(broadcast);
+  acknowledge_if_all(broadcast);
+}
+
+/// How many envelopes the recipient must have seen before it may match the broadcast; false: that cannot be said.
+bool Engine::fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fence) const {
+  const auto found = peers_.find(rank.value());
+  if (found == peers_.end()) return true;
+  const Peer& peer = *found->second;
+  if (peer.envelopes_sent - peer.envelopes_seen > kMostUnseen) return false;
+  int looked_at = 0;
+  for (auto item = peer.queue.messages(); item; item.advance()) {
+    if (++looked_at > kMostLookedAt) return false;
+    if (item->ordered && item->channel == broadcast.channel.value() && item->tag == broadcast.tag.value()) return false;
+  }
+  fence = static_cast<std::uint16_t>(peer.envelopes_sent & max_route_fence);
+  return true;
+}
+
+void Engine::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after) {
+  Peer* peer = peer_for(recipient.rank);
+  if (peer == nullptr || peer->dead || peer->left) return harm(broadcast, recipient.rank);
+  auto* core = new SendCore;
+  core->other = recipient.rank;
+  core->RequestCore::tag = broadcast.tag;
+  core->RequestCore::channel = broadcast.channel;
+  core->pieces = Pieces(broadcast.own.list());
+  core->bytes = broadcast.bytes;
+  core->header = broadcast.header;
+  core->SendItem::priority = recipient.priority;
+  core->after = after;
+  core->broadcast = &broadcast;
+  core->peer = peer;
+  ++outstanding_;
+  ++broadcast.plain_pending;
+  prepare(*core, *peer);
+  peer->queue.push(*core);
+  mark_dirty(*peer);
+}
+
+void Engine::harm(Broadcast& broadcast, Rank dead) {
+  broadcast.harmed = true;
+  broadcast.culprit = dead;
+}
+
+/// Builds the tree over the recipients, sorted by priority, and offers the broadcast to those directly below.
+void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
+  const TreeChoice choice = choose_tree(broadcast, recipients);
+  broadcast.strand_count = 1;
+  for (std::size_t first = 0; first < recipients.size(); first += kMostPerRoute) {
+    const auto part = recipients.subspan(first, std::min(kMostPerRoute, recipients.size() - first));
+    TreeShape shape = choice.shape;
+    shape.segments = segment_count(shape.kind, static_cast<std::uint32_t>(part.size()), broadcast.bytes, choice.segment_bytes);
+    if (hosts_.size() >= first + part.size()) {
+      broadcasts_.builder.build(static_cast<std::uint32_t>(part.size()), shape,
+                                HostGroups{.host = std::span(hosts_).subspan(first, part.size()), .root_host = 0, .inside = inside_},
+                                broadcasts_.forest);
+    } else {
+      broadcasts_.builder.build(static_cast<std::uint32_t>(part.size()), shape, broadcasts_.forest);
+    }
+    // The first part says whether there are two strands; a part too small for two has its tree twice.
+    const Forest& forest = broadcasts_.forest;
+    if (first == 0) broadcast.strand_count = broadcast.bytes > 1 ? forest.strand_count : 1;
+    for (unsigned index = 0; index < broadcast.strand_count; ++index) {
+      std::vector<std::byte> route;
+      write_route(forest.strands[std::min(index, forest.strand_count - 1)], part, route);
+      Strand& strand = broadcast.strands[index];
+      strand.route_bytes.insert(strand.route_bytes.end(), route.begin(), route.end());
+      strand.sequential = !forest.interleaved;
+    }
+  }
+  const std::uint64_t half = broadcast.strand_count == 2 ? (broadcast.bytes + 1) / 2 : broadcast.bytes;
+  for (unsigned index = 0; index < broadcast.strand_count; ++index) {
+    Strand& strand = broadcast.strands[index];
+    strand.index = index;
+    strand.known = strand.complete = true;
+    strand.first = index * half;
+    strand.bytes = std::min(half, broadcast.bytes - strand.first);
+    strand.arrived = strand.bytes;
+    strand.segment = static_cast<std::uint32_t>(
+        choice.segment_bytes == 0 ? std::max<std::uint64_t>(1, strand.bytes) : std::min<std::uint64_t>(choice.segment_bytes, 1u << 30));
+  }
+  for (unsigned index = 0; index < broadcast.strand_count; ++index) {
+    for (RouteView child : RouteView(broadcast.strands[index].route_bytes).children()) add_child(broadcast.strands[index], child, false);
+    offer_children(broadcast.strands[index]);
+  }
+}
+
+/// The user's tree, or the best one for what is known of the network; its segments, too. Fills `hosts_` when ranks share hosts.
+TreeChoice Engine::choose_tree(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
+  hosts_.clear();
+  inside_ = TreeKind::flat;
+  bool one_host = true;
+  if (ground_.directory != nullptr) {
+    std::map<std::string, std::uint32_t> numbers;
+    const PeerCard* own = card_of(ground_.rank);
+    numbers.emplace(own != nullptr ? own->host : "", 0);
+    bool shared = false;
+    for (const RouteRecipient& recipient : recipients) {
+      const PeerCard* card = card_of(recipient.rank);
+      const auto [it, fresh] = numbers.emplace(card != nullptr ? card->host : std::to_string(recipient.rank.value()),
+                                               static_cast<std::uint32_t>(numbers.size()));
+      hosts_.push_back(it->second);
+      shared |= !fresh;
+      one_host &= it->second == 0;
+    }
+    // With one host alone there is nothing to group.
+    if (!shared || one_host) hosts_.clear();
+  }
+  BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)), .bytes = broadcast.bytes};
+  for (const auto& [rank, peer] : peers_) load.queued_bytes += peer->queue.pending_bytes();
+  broadcasts_.chooser.set_costs(costs_for(recipients));
+  TreeChoice choice;
+  TreeShape shape{.kind = broadcast.tree};
+  if (broadcast.tree == TreeKind::automatic) {
+    choice = broadcasts_.chooser.choose(load);
+  } else {
+    if (broadcast.tree == TreeKind::kary || broadcast.tree == TreeKind::knomial) shape.fanout = std::max(2u, broadcast.arity > 0 ? broadcast.arity : 4u);
+    if (broadcast.tree == TreeKind::two_groups) {
+      choice.shape = shape;
+      choice.segment_bytes = 65536;
+      std::vector<std::int32_t> priorities;
+      for (const RouteRecipient& recipient : recipients) priorities.push_back(recipient.priority);
+      choice.shape.first_group = largest_gap(priorities);
+    } else {
+      choice = broadcasts_.chooser.cut(load, shape);
+    }
+  }
+  if (broadcast.segment_wanted > 0) choice.segment_bytes = broadcast.segment_wanted;
+  return choice;
+}
+
+/// What the chooser is told of the network, rounded, so that what it decided is found again.
+NetworkCosts Engine::costs_for(std::span<const RouteRecipient> recipients) {
+  const Peer* peer = nullptr;
+  for (const RouteRecipient& recipient : recipients) {
+    const auto found = peers_.find(recipient.rank.value());
+    if (found == peers_.end() || found->second->transport == nullptr) continue;
+    if (peer == nullptr || (found->second->measured && !peer->measured)) peer = found->second.get();
+  }
+  if (peer == nullptr) {
+    Peer* first = peer_for(recipients[0].rank);
+    peer = first != nullptr && first->transport != nullptr ? first : nullptr;
+  }
+  NetworkCosts costs;
+  if (peer == nullptr) return costs;
+  const auto rounded = [](double value) { return std::exp2(std::round(std::log2(std::max(value, 1e-9)) * 4) / 4); };
+  const Capabilities& able = peer->transport->capabilities();
+  const PortRate& port = ports_.find(peer->transport)->second;
+  costs.latency_ns = rounded(static_cast<double>(peer->latency_ns));
+  costs.bytes_per_ns = rounded(port.known() ? port.bytes_per_ns() : peer->bytes_per_ns);
+  if (port.known() && port.burst_bytes() > 0) {
+    costs.burst_bytes = rounded(port.burst_bytes());
+    costs.burst_bytes_per_ns = std::max(4.0, costs.bytes_per_ns);
+  }
+  costs.per_message_ns = able.message_ns;
+  costs.cpu_per_message_ns = 2 * able.message_ns;
+  costs.cpu_per_byte_ns = able.copy_ns_per_byte;
+  costs.shared_cores = share_machine(recipients) ? ground_.cores : 0;
+  return costs;
+}
+
+/// Whether all ranks of a broadcast run on one machine, be it in different network namespaces: then they share its cores.
+bool Engine::share_machine(std::span<const RouteRecipient> recipients) {
+  const auto machine_of = [this](Rank rank) {
+    const PeerCard* card = card_of(rank);
+    return card != nullptr ? card->host.substr(0, card->host.find('/')) : std::to_string(rank.value());
+  };
+  const std::string ours = machine_of(ground_.rank);
+  return std::all_of(recipients.begin(), recipients.end(), [&](const RouteRecipient& recipient) { return machine_of(recipient.rank) == ours; });
+}
+
+/// Everybody has it: nothing needs to be named after it any more.
+void Engine::acknowledge_if_all(Broadcast& broadcast) {
+  if (broadcast.root != ground_.rank || !broadcast.started || broadcast.acknowledged) return;
+  for (unsigned index = 0; index < broadcast.strand_count; ++index) {
+    for (const auto& child : broadcast.strands[index].children) {
+      if (!child->acknowledged) return;
+    }
+  }
+  broadcast.acknowledged = true;
+  broadcasts_.unacknowledged.erase(broadcast.id);
+  const auto found = broadcasts_.by_key.find({broadcast.channel.value(), broadcast.tag.value()});
+  std::erase(found->second, &broadcast);
+  if (found->second.empty()) broadcasts_.by_key.erase(found);
+  maybe_forget(broadcast);
+}
+
+/// All broadcasts up to this number have begun.
+std::uint32_t Engine::started_up_to() const noexcept {
+  std::uint32_t next = broadcasts_.next_id;
+  for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, broadcast->id);
+  return next - 1;
+}
+
+/// What is sent to a recipient from now on comes behind the fence of this broadcast. To be told, since a broadcast may travel for so
+/// long that a fence's few bits have come round meanwhile.
+void Engine::pass_fences(const Broadcast& broadcast) {
+  const std::uint32_t up_to = started_up_to();
+  if (up_to > broadcast.id) {  // younger ones began before it, and could not be told of
+    for (const auto& [rank, peer] : peers_) peer->head.fences_passed = up_to;
+    return;
+  }
+  for (const Recipient& recipient : broadcast.recipients) {
+    const auto found = peers_.find(recipient.rank.value());
+    if (found != peers_.end()) found->second->head.fences_passed = up_to;
+  }
+}
+
+std::uint32_t Engine::low_id() const noexcept {
+  return broadcasts_.unacknowledged.empty() ? broadcasts_.next_id : *broadcasts_.unacknowledged.begin();
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,309 @@
+// tandem/comm/engine/engine.cpp: the engine's peers, its steps, and how requests end.
+#include "tandem/comm/engine/engine.hpp"
+
+#include <algorithm>
+
+namespace tandem::comm::internal {
+namespace {
+
+constexpr std::uint64_t kStepsPerCostlyPoll = 16;
+constexpr std::size_t kSocketBufferBytes = 64 * 1024;  ///< what a rail takes before anything is on its way
+
+}  // namespace
+
+Engine::Engine(Ground ground, std::unique_ptr<Strategy> strategy) : ground_(std::move(ground)), strategy_(std::move(strategy)) {}
+
+Engine::~Engine() {
+  cancel_everything();
+  for (Event& event : events_) {
+    if (event.core != nullptr) event.core->drop();
+  }
+}
+
+void Engine::add_transport(std::unique_ptr<Transport> transport) {
+  if (transports_.empty()) busiest_ = transport.get();
+  ports_.emplace(transport.get(), PortRate(kSocketBufferBytes));
+  transports_.push_back(std::move(transport));
+}
+
+Peer& Engine::make_peer(Rank rank) {
+  auto& peer = peers_[rank.value()];
+  if (!peer) {
+    peer = std::make_unique<Peer>(rank, strategy_->order());
+    peer->head.fences_passed = started_up_to();
+    ++statistics_.peers;
+  }
+  return *peer;
+}
+
+const PeerCard* Engine::card_of(Rank rank) {
+  if (ground_.directory == nullptr) return nullptr;
+  const auto known = cards_.find(rank.value());
+  if (known != cards_.end()) return &known->second;
+  auto card = ground_.directory->lookup(rank);
+  if (!card) {
+    ground_.log->error("rank {} cannot find rank {}: {}", ground_.rank.value(), rank.value(), card.error().message);
+    return nullptr;
+  }
+  return &cards_.emplace(rank.value(), std::move(card).value()).first->second;
+}
+
+Transport* Engine::transport_to(Rank rank) {
+  Peer* peer = peer_for(rank);
+  return peer != nullptr ? peer->transport : nullptr;
+}
+
+/// The first transport, in the order of preference, that reaches the peer.
+bool Engine::choose_transport(Peer& peer) {
+  if (peer.transport != nullptr) return true;
+  const PeerCard* card = card_of(peer.rank);
+  if (card == nullptr) return false;
+  if (card->wire_version != wire::version) {
+    ground_.log->error("rank {} runs Tandem {} with wire format {}, rank {} has wire format {}: install one version everywhere",
+                       peer.rank.value(), card->version, card->wire_version, ground_.rank.value(), wire::version);
+    return false;
+  }
+  for (const auto& transport : transports_) {
+    for (const auto& [name, bytes] : card->transports) {
+      if (name == transport->name() && transport->reaches(peer.rank, bytes)) {
+        use_transport(peer, *transport);
+        return true;
+      }
+    }
+  }
+  ground_.log->error("rank {} has no transport that reaches rank {} on {}", ground_.rank.value(), peer.rank.value(), card->host_name);
+  return false;
+}
+
+void Engine::use_transport(Peer& peer, Transport& transport) {
+  peer.transport = &transport;
+  const Capabilities& able = transport.capabilities();
+  peer.rail_states.resize(std::max(1u, able.rails));
+  for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = able.bytes_per_ns, .latency_ns = able.latency_ns};
+  peer.bytes_per_ns = able.bytes_per_ns;
+  peer.latency_ns = able.latency_ns;
+}
+
+Peer* Engine::peer_for(Rank rank) {
+  if (recent_peer_ != nullptr && recent_peer_->rank == rank) return recent_peer_;
+  Peer& peer = make_peer(rank);
+  if (rank != ground_.rank && !peer.dead) {
+    if (!choose_transport(peer)) {
+      peer.dead = true;
+      return nullptr;
+    }
+    connect_rails(peer);
+  }
+  recent_peer_ = &peer;
+  return &peer;
+}
+
+/// Makes the links on which we send.
+void Engine::connect_rails(Peer& peer) {
+  if (!peer.rails.empty() || peer.dead) return;
+  const PeerCard* card = card_of(peer.rank);
+  std::string_view bytes;
+  if (card != nullptr) {
+    for (const auto& [name, text] : card->transports) {
+      if (name == peer.transport->name()) bytes = text;
+    }
+  }
+  for (unsigned rail = 0; rail < peer.rail_states.size(); ++rail) {
+    peer.rails.push_back(&rail_of(peer.transport->connect(peer.rank, bytes, rail)));
+  }
+}
+
+Rail& Engine::rail_of(Link& link) {
+  if (link.owner != nullptr) return *static_cast<Rail*>(link.owner);
+  Peer& peer = make_peer(link.peer());
+  auto rail = std::make_unique<Rail>();
+  rail->peer = &peer;
+  rail->link = &link;
+  link.owner = rail.get();
+  peer.all_rails.push_back(std::move(rail));
+  return *peer.all_rails.back();
+}
+
+bool Engine::same_host(Rank a, Rank b) {
+  if (a == b) return true;
+  const PeerCard* first = card_of(a);
+  if (first == nullptr) return false;
+  const std::string host = first->host;  // the next look-up may move the cards
+  const PeerCard* second = card_of(b);
+  return second != nullptr && second->host == host;
+}
+
+std::int64_t Engine::step(std::int64_t now_ns) {
+  now_ns_ = now_ns;
+  last_events_ = 0;
+  broadcasts_.forgotten.clear();
+  ++steps_;
+  for (const auto& transport : transports_) {
+    // A poll that costs a system call delays those that do not; it is done now and then, unless its transport is the busy one.
+    if (transport->capabilities().poll_is_costly && busiest_ != transport.get() && steps_ % kStepsPerCostlyPoll != 0) continue;
+    const unsigned events = poll(*transport, now_ns);
+    if (events > 0) busiest_ = transport.get();
+    last_events_ += events;
+  }
+  if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
+  const bool copied = copy_some();
+  flush_offers();
+  if (last_events_ > 0 || copied) return now_ns;
+  std::int64_t next = base::kNever;
+  for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, due_ns(*broadcast, now_ns));
+  return next;
+}
+
+unsigned Engine::poll(Transport& transport, std::int64_t now_ns) {
+  polling_ = &transport;
+  const unsigned events = transport.poll(now_ns);
+  polling_ = nullptr;
+  for (Peer* peer : leavers_) {
+    if (peer->transport != nullptr) peer->transport->peer_left(peer->rank);
+  }
+  leavers_.clear();
+  return events;
+}
+
+void Engine::ring_bells() {
+  for (const auto& transport : transports_) transport->hurry();
+}
+
+/// Forms packets for those that have something new to send; connects to those that we have not sent to before.
+void Engine::pump_dirty() {
+  while (!dirty_.empty()) {
+    Peer& peer = *dirty_.back();
+    dirty_.pop_back();
+    peer.dirty = false;
+    if (peer.dead || peer.rank == ground_.rank) continue;
+    if (!choose_transport(peer)) {
+      peer_failed(peer.rank, "no transport reaches it");
+      continue;
+    }
+    if (!peer.queue.idle()) {
+      connect_rails(peer);
+      pump(peer);
+    }
+    if (untold(peer)) tell_credit(peer);
+  }
+}
+
+// ---- How requests end.
+
+void Engine::tell(RequestCore& core, CompletionQueue::Event what) {
+  if (core.notify == nullptr) return;
+  core.retain();
+  events_.push_back(Event{.what = what, .core = &core});
+}
+
+void Engine::finish_send(RequestCore& core, Ending ending, Rank culprit) {
+  core.ending = ending;
+  core.culprit = culprit;
+  if (core.kind == RequestCore::Kind::send && static_cast<SendCore&>(core).broadcast != nullptr) {
+    Broadcast* broadcast = std::exchange(static_cast<SendCore&>(core).broadcast, nullptr);
+    --broadcast->plain_pending;
+    maybe_released(*broadcast);
+  }
+  core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
+  tell(core, ending == Ending::done ? CompletionQueue::Event::released : CompletionQueue::Event::failed);
+  --outstanding_;
+  core.drop();
+}
+
+void Engine::arrive(ReceiveCore& core, Ending ending) {
+  mark_arrived(core, ending);
+  release(core);
+}
+
+void Engine::mark_arrived(ReceiveCore& core, Ending ending) {
+  core.ending = ending;
+  ++statistics_.messages_received;
+  core.stage.store(RequestCore::kArrived, std::memory_order_release);
+  tell(core, ending == Ending::done ? CompletionQueue::Event::arrived : CompletionQueue::Event::failed);
+}
+
+void Engine::release(RequestCore& core) {
+  core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
+  if (core.ending == Ending::done) tell(core, CompletionQueue::Event::released);
+  --outstanding_;
+  core.drop();
+}
+
+void Engine::fail_receive(ReceiveCore& core, Ending ending, Rank culprit) {
+  core.culprit = culprit;
+  core.ending = ending;
+  core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
+  tell(core, CompletionQueue::Event::failed);
+  --outstanding_;
+  core.drop();
+}
+
+bool Engine::cancel(RequestCore& core) {
+  if (core.kind == RequestCore::Kind::receive) {
+    auto& receive = static_cast<ReceiveCore&>(core);
+    if (!receive.posted || !matcher_.cancel(receive)) return false;
+    receive.posted = false;
+    fail_receive(receive, Ending::cancelled, Rank{0});
+    return true;
+  }
+  if (core.kind == RequestCore::Kind::send) {
+    auto& send = static_cast<SendCore&>(core);
+    if (send.stage_now() != 0 || !send.queued()) return false;
+    send.peer->queue.remove(send);
+    if (send.whole) {
+      --send.peer->eager_sent;
+      send.peer->units_sent -= units_for(send.bytes);
+    } else {
+      end_stream(*std::exchange(send.stream, nullptr));
+    }
+    finish_send(send, Ending::cancelled);
+    return true;
+  }
+  return cancel_broadcast(static_cast<McastCore&>(core));
+}
+
+// ---- Leaving.
+
+bool Engine::owes() const noexcept {
+  if (!broadcasts_.all.empty() || !broadcasts_.unstarted.empty()) {
+    for (const auto& [name, broadcast] : broadcasts_.all) {
+      if (owes_for(*broadcast)) return true;
+    }
+  }
+  for (const auto& [rank, peer] : peers_) {
+    if (!peer->dead && !peer->left && (!peer->queue.idle() || !peer->outgoing.empty())) return true;
+    for (const auto& rail : peer->all_rails) {
+      if (!peer->dead && posted_on(*rail) > 0) return true;
+    }
+  }
+  return false;
+}
+
+void Engine::say_goodbye() {
+  if (std::exchange(leaving_, true)) return;
+  for (const auto& [rank, peer] : peers_) {
+    if (!peer->dead && peer->transport != nullptr && !peer->goodbye_heard) post_control(*peer, wire::Goodbye{});
+  }
+}
+
+bool Engine::all_heard_goodbye() const noexcept {
+  return std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) {
+    const Peer& peer = *entry.second;
+    return peer.dead || peer.left || peer.transport == nullptr || peer.goodbye_heard;
+  });
+}
+
+void Engine::cancel_everything() {
+  for (PostedReceive* posted : matcher_.extract_all_posted()) {
+    auto& core = static_cast<ReceiveCore&>(*posted);
+    core.posted = false;
+    fail_receive(core, Ending::cancelled, Rank{0});
+  }
+  for (const auto& [rank, peer] : peers_) {
+    if (!peer->dead) fail_peer(*peer, Ending::cancelled);
+  }
+  for (ArrivedEnvelope* envelope : matcher_.extract_all_kept()) discard(static_cast<Envelope*>(envelope));
+  drop_broadcasts();
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,304 @@
+// tandem/comm/engine/engine.hpp: the progress engine: what happens between posting and completion, on no thread of its own.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tandem/base/driver.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/comm/engine/broadcast.hpp"
+#include "tandem/comm/engine/core.hpp"
+#include "tandem/comm/engine/peer.hpp"
+#include "tandem/comm/match/matcher.hpp"
+#include "tandem/comm/mcast/port_rate.hpp"
+#include "tandem/comm/schedule/strategy.hpp"
+#include "tandem/comm/transport/transport.hpp"
+
+namespace tandem::comm::internal {
+
+/// Something to be told to the user, once the lock is free.
+struct Event {
+  CompletionQueue::Event what = CompletionQueue::Event::released;
+  RequestCore* core = nullptr;      ///< one reference is the event's
+  std::function<void()> call = {};  ///< instead of a request: handlers of active messages, deaths
+};
+
+/// The progress engine of one rank. Not thread-safe: its owner, the endpoint, holds one lock around every call; what must be told to
+/// users is left in `events` for the owner to tell without the lock.
+///
+/// It sends what is posted (sending.cpp), takes what arrives (receiving.cpp), moves announced messages (announced.cpp), runs
+/// broadcasts (broadcast.cpp), and cleans up after deaths (failure.cpp). Requests wait in the queue of their peer, and packets are
+/// formed only when a rail can take one; when nothing waits and the rail is free, a small message goes straight to it.
+class Engine final : public PacketSink {
+ public:
+  struct Ground {
+    Rank rank{0};
+    std::uint32_t size = 1;
+    EndpointOptions options;
+    base::Log* log = nullptr;
+    std::shared_ptr<Directory> directory;      ///< null: every transport reaches every peer with an empty card or its own
+    std::function<std::int64_t()> now_ns;
+    std::function<void(const std::function<void()>&)> with_lock;  ///< runs something under the owner's lock
+    double cores = 1;                                             ///< that this host's ranks share
+  };
+
+  explicit Engine(Ground ground, std::unique_ptr<Strategy> strategy);
+  ~Engine() override;
+
+  void add_transport(std::unique_ptr<Transport> transport);
+  std::span<const std::unique_ptr<Transport>> transports() const noexcept { return transports_; }
+
+  // Posting. Each returns a core with two references, one of them the caller's.
+  RequestCore* send(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options);
+  RequestCore* receive(Source from, TagPattern tag, Pieces pieces, bool owned, const ReceiveOptions& options);
+  RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
+  bool append(RequestCore& mcast, Recipient recipient);
+  bool cancel(RequestCore& core);
+  std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel);
+  void register_rpc(Channel channel, RpcHandler handler);
+
+  /// Polls, sends what can be sent, copies a piece of what is copied remotely. Returns when it wants to be called again.
+  std::int64_t step(std::int64_t now_ns);
+  /// After posts, when nobody will `step` soon: sees to it that peers that sleep are woken.
+  void ring_bells();
+  /// Events since the last call of `step` that took something from a transport.
+  unsigned last_events() const noexcept { return last_events_; }
+
+  /// Whether anything is left to be done without waiting for the network.
+  bool busy() const noexcept { return !pulling_.empty() || !dirty_.empty() || !broadcasts_.to_offer.empty(); }
+  /// Whether something happens at a time that nobody has asked the driver for yet.
+  bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty(); }
+  /// Whether nobody waits for anything: no send, stream, forward or receive is under way.
+  bool quiet() const noexcept { return outstanding_ == 0; }
+  /// Whether we owe others something: sends, forwards, acknowledgements that are not handed over.
+  bool owes() const noexcept;
+  void say_goodbye();
+  bool all_heard_goodbye() const noexcept;
+  void cancel_everything();
+
+  bool same_host(Rank a, Rank b);
+  Transport* transport_to(Rank peer);
+  /// What is under way, for a person who wonders why nothing ends.
+  std::string describe() const;
+  const EndpointStatistics& statistics() const noexcept { return statistics_; }
+  std::vector<Event>& events() noexcept { return events_; }
+
+  std::function<void(Rank, std::string_view)> tell_death;
+  std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> tell_incoming;
+
+  // PacketSink
+  Landing arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) override;
+  void landed(Link& link, std::uint64_t token) override;
+  void sent(Link& link, std::uint64_t cookie) override;
+  void writable(Link& link) override;
+  void peer_failed(Rank peer, std::string_view reason) override;
+
+ private:
+  // engine.cpp
+  Peer* peer_for(Rank rank);  // connects on first use; null: unreachable (then it counts as dead). Not while polling.
+  Peer& make_peer(Rank rank);
+  bool choose_transport(Peer& peer);
+  void use_transport(Peer& peer, Transport& transport);
+  void connect_rails(Peer& peer);
+  Rail& rail_of(Link& link);
+  const PeerCard* card_of(Rank rank);
+  unsigned poll(Transport& transport, std::int64_t now_ns);
+  void pump_dirty();
+  void tell(RequestCore& core, CompletionQueue::Event what);
+  void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
+  void arrive(ReceiveCore& core, Ending ending);
+  void mark_arrived(ReceiveCore& core, Ending ending);
+  void release(RequestCore& core);
+  void fail_receive(ReceiveCore& core, Ending ending, Rank culprit);
+  std::int64_t now() const { return ground_.now_ns(); }
+  template <class Options>
+  static void keep_notify(RequestCore& core, const Options& options) {
+    const Callbacks& callbacks = options.callbacks;
+    if (!callbacks.arrived && !callbacks.released && !callbacks.failed && options.queue == nullptr) return;
+    core.notify = std::make_unique<Notify>(Notify{callbacks, options.queue, options.user});
+  }
+
+  // sending.cpp
+  void prepare(SendCore& core, Peer& peer);
+  bool within_credit(const Peer& peer, std::uint64_t bytes) const noexcept;
+  bool send_now(SendCore& core, Peer& peer);
+  void send_to_self(SendCore& core, Peer& peer);
+  void mark_dirty(Peer& peer);
+  void pump(Peer& peer);
+  bool pump_rail(Peer& peer, unsigned rail);
+  static std::size_t segment_for(const Peer& peer) noexcept;
+  static std::uint32_t post_packet(Rail& rail, const PostedPacket& packet);
+  static void free_posted(Rail& rail, std::uint32_t slot);
+  static void name_posted(SendItem& item, PostedPacket& packet);
+  void write_record(SendItem& item, wire::Writer& writer);
+  static void write_message(SendCore& core, wire::Writer& writer);
+  static void payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces);
+  void after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bool posted);
+  void post_control(Peer& peer, const void* record, std::size_t bytes);
+  template <class Record>
+  void post_control(Peer& peer, const Record& record) {
+    post_control(peer, &record, sizeof record);
+  }
+  bool untold(const Peer& peer) const noexcept;
+  void tell_credit(Peer& peer);
+  static void freed(Peer& peer, std::uint32_t units);
+  static std::uint32_t units_for(std::uint64_t bytes) noexcept;
+
+  // receiving.cpp
+  const char* take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes);
+  static void take_head(const Rail& rail, const wire::BlockHead& head);
+  const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
+  const char* take_announce(Rail& rail, wire::Reader& reader);
+  const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
+  ReceiveCore* match(const MatchKey& key);
+  void match_envelope(Envelope& envelope);
+  void keep(Envelope& envelope);
+  void give(Envelope& envelope, ReceiveCore& core);
+  void finish_envelope(Envelope& envelope, ReceiveCore& core);
+  void discard(Envelope* envelope);
+  static void fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes, std::span<const std::byte> header);
+  void hand_over(Envelope& envelope);
+  void answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& handler);
+
+  // announced.cpp
+  static OutgoingStream& new_stream(Peer& peer);
+  void refresh(OutgoingStream& stream);
+  void stream_advanced(OutgoingStream& stream);
+  static void end_stream(OutgoingStream& stream);
+  const char* take_grant(Peer& peer, const wire::Grant& grant);
+  const char* take_finish(Peer& peer, const wire::Finish& finish);
+  const char* take_data(Rail& rail, const wire::Data& data, std::size_t payload_bytes);
+  void start_incoming(ReceiveCore& core, Peer& peer, std::uint32_t stream, std::uint64_t bytes, std::uint64_t address);
+  void grant_all(Incoming& incoming);
+  void grant_strand(Incoming& incoming);
+  void landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t bytes);
+  void end_incoming(Incoming& incoming);
+  void measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns);
+  bool copy_some();
+  void copy_incoming(Incoming& incoming);
+  void pull_refused(Incoming& incoming);
+
+  // broadcast_root.cpp
+  bool insert_recipient(Broadcast& broadcast, Recipient recipient);
+  bool cancel_broadcast(McastCore& core);
+  void start_waiting_broadcasts();
+  bool may_start(const Broadcast& broadcast) const;
+  static std::int64_t due_ns(const Broadcast& broadcast, std::int64_t now_ns) noexcept;
+  void start_those_before(Rank to, Channel channel, Tag tag);
+  std::uint32_t last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint32_t before = UINT32_MAX) const;
+  void start(Broadcast& broadcast);
+  bool fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fence) const;
+  void send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after);
+  static void harm(Broadcast& broadcast, Rank dead);
+  void plant(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
+  TreeChoice choose_tree(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
+  NetworkCosts costs_for(std::span<const RouteRecipient> recipients);
+  bool share_machine(std::span<const RouteRecipient> recipients);
+  void acknowledge_if_all(Broadcast& broadcast);
+  std::uint32_t low_id() const noexcept;
+  std::uint32_t started_up_to() const noexcept;
+  void pass_fences(const Broadcast& broadcast);
+
+  // broadcast_children.cpp
+  static std::uint64_t window_bytes(std::uint32_t segment) noexcept;
+  static void add_child(Strand& strand, RouteView route, bool adopted);
+  void offer_children(Strand& strand);
+  static bool handed_over(const Child& child) noexcept;
+  static bool has_accepted(const Child& child) noexcept;
+  void flush_offers();
+  void offer(Child& child);
+  void write_offer(Child& child, wire::Writer& writer);
+  void offer_sent(Child& child, std::uint64_t bulk_bytes, bool posted);
+  void child_progress(Child& child);
+  const char* take_note(Peer& peer, const wire::McastNote& note);
+  void declined(Child& child);
+  void lose_child(Child& child);
+  void tell_lost(const Broadcast& broadcast, RouteView route, Rank dead);
+
+  // broadcast_recipient.cpp
+  const char* take_mcast(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
+  const char* check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
+                          std::size_t payload_bytes) const;
+  const char* take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record, std::span<const std::byte> route_bytes,
+                          std::size_t payload_bytes);
+  const char* take_lost(const wire::McastLost& record);
+  void end_below(Broadcast& broadcast);
+  static bool all_sent(const Broadcast& broadcast) noexcept;
+  void listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch);
+  bool make_room(Broadcast& broadcast, bool always);
+  void drop_library(Broadcast& broadcast);
+  void decline(Strand& strand);
+  void refuse(Peer& parent, const wire::Mcast& record);
+  void ask_for_declined(Broadcast& broadcast);
+  void free_credit(Strand& strand);
+  bool may_enter(Broadcast& broadcast);
+  void try_enter(Broadcast& broadcast);
+  void enter(Broadcast& broadcast);
+  void settle(Rank root);
+  void defer(Envelope& envelope);
+  void forget_entered(Rank root, std::uint32_t low_id);
+  void matched(Broadcast& broadcast, ReceiveCore& core);
+  void strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end);
+  void maybe_arrived(Broadcast& broadcast);
+  void maybe_released(Broadcast& broadcast);
+  void maybe_acknowledge(Strand& strand);
+  void maybe_forget(Broadcast& broadcast);
+  void lose(Broadcast& broadcast, Rank dead);
+
+  // failure.cpp
+  void peer_has_left(Peer& peer);
+  void fail_peer(Peer& peer, Ending ending);
+  static void lose_envelope(Envelope& envelope);
+  void fail_landings(Peer& peer, Ending ending);
+  void fail_outgoing(Peer& peer, Ending ending);
+  void fail_send(SendCore& core, Ending ending, Rank rank);
+  void fail_broadcasts(Rank dead);
+  void orphan(Broadcast& broadcast, Rank dead);
+  void drop_broadcasts();
+  bool owes_for(const Broadcast& broadcast) const noexcept;
+  static std::size_t posted_on(const Rail& rail) noexcept;
+
+  Ground ground_;
+  std::unique_ptr<Strategy> strategy_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  Matcher matcher_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<Peer>> peers_;
+  Peer* recent_peer_ = nullptr;  ///< the one looked up last
+  std::unordered_map<std::uint32_t, PeerCard> cards_;
+  std::unordered_map<std::uint32_t, RpcHandler> handlers_;
+  std::vector<Peer*> dirty_;
+  std::vector<Peer*> leavers_;  ///< said goodbye during this poll; their transports are told after it
+  std::vector<Incoming*> pulling_;
+  std::unordered_set<Envelope*> asked_;  ///< active messages whose handler has not answered yet
+  std::vector<Event> events_;
+  PacketPlan plan_;
+  std::vector<SendItem*> sent_now_;
+  std::vector<std::uint32_t> hosts_;  ///< of the recipients of the broadcast that is being planted; empty: all different
+  TreeKind inside_ = TreeKind::flat;
+  Transport* polling_ = nullptr;      ///< inside its `poll`
+  std::unordered_map<Transport*, PortRate> ports_;  ///< what each network takes from us
+  Transport* busiest_ = nullptr;      ///< brought the last event
+  std::uint64_t steps_ = 0;
+  std::vector<std::byte> block_;
+  std::vector<iovec> pieces_;
+  std::int64_t now_ns_ = 0;
+  unsigned last_events_ = 0;
+  std::uint64_t outstanding_ = 0;  ///< requests posted and not released
+  bool leaving_ = false;
+  EndpointStatistics statistics_;
+
+  Broadcasts broadcasts_;
+};
+
+}  // namespace tandem::comm::internal

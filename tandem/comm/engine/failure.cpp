@@ -1,0 +1,206 @@
+// tandem/comm/engine/failure.cpp: what a peer's death, or its leaving, ends.
+#include <algorithm>
+
+#include "tandem/comm/engine/engine.hpp"
+
+namespace tandem::comm::internal {
+
+void Engine::peer_failed(Rank rank, std::string_view reason) {
+  Peer& peer = make_peer(rank);
+  if (peer.dead) return;
+  if (peer.left) {  // it said goodbye, and is gone now
+    fail_peer(peer, Ending::peer_left);
+    return fail_broadcasts(rank);
+  }
+  ground_.log->info("rank {}: rank {} is dead: {}", ground_.rank.value(), rank.value(), reason);
+  fail_peer(peer, Ending::peer_dead);
+  fail_broadcasts(rank);
+  if (tell_death) {
+    events_.push_back(Event{.call = [this, rank, why = std::string(reason)] { tell_death(rank, why); }});
+  }
+}
+
+/// The peer said goodbye: it will send nothing more. What we still owe it goes out until it closes.
+void Engine::peer_has_left(Peer& peer) {
+  for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
+    auto& core = static_cast<ReceiveCore&>(*posted);
+    core.posted = false;
+    fail_receive(core, Ending::peer_left, peer.rank);
+  }
+}
+
+/// Ends everything that is under way with the peer.
+void Engine::fail_peer(Peer& peer, Ending ending) {
+  peer.dead = true;
+  if (recent_peer_ == &peer) recent_peer_ = nullptr;
+  for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
+    auto& core = static_cast<ReceiveCore&>(*posted);
+    core.posted = false;
+    fail_receive(core, ending, peer.rank);
+  }
+  fail_landings(peer, ending);
+  fail_outgoing(peer, ending);
+  while (!peer.incoming.empty()) {
+    Incoming& incoming = *peer.incoming.begin()->second;
+    if (incoming.strand != nullptr) incoming.strand->incoming = nullptr;
+    ReceiveCore* core = incoming.receive;
+    end_incoming(incoming);
+    if (core != nullptr) fail_receive(*core, ending, peer.rank);
+  }
+  // Announced messages whose receive is not posted keep their place, so that this receive learns what happened.
+  matcher_.for_each_kept([&](ArrivedEnvelope& kept) {
+    auto& envelope = static_cast<Envelope&>(kept);
+    if (envelope.key.source == peer.rank) lose_envelope(envelope);
+  });
+  for (Envelope* envelope : asked_) {
+    if (envelope->key.source == peer.rank) lose_envelope(*envelope);
+  }
+  if (const auto root = broadcasts_.roots.find(peer.rank.value()); root != broadcasts_.roots.end()) {
+    for (Envelope* envelope : root->second.plain) lose_envelope(*envelope);
+  }
+}
+
+/// The sender of a message is dead: what has not come will not come.
+void Engine::lose_envelope(Envelope& envelope) {
+  if (envelope.broadcast != nullptr || (envelope.eager && envelope.complete)) return;
+  envelope.lost = true;
+  envelope.lost_to = envelope.key.source;
+}
+
+/// Payloads that were on their way into memory.
+void Engine::fail_landings(Peer& peer, Ending ending) {
+  for (const auto& rail : peer.all_rails) {
+    LandingPlace& place = rail->landing;
+    const auto kind = std::exchange(place.kind, LandingPlace::Kind::none);
+    if (kind == LandingPlace::Kind::receive) fail_receive(*place.receive, ending, peer.rank);
+    if (kind == LandingPlace::Kind::envelope && place.envelope->receive != nullptr) {
+      Envelope* envelope = place.envelope;
+      fail_receive(*envelope->receive, ending, peer.rank);
+      delete envelope;
+    }
+    rail->blocked = true;  // for ever
+  }
+}
+
+/// What was queued for the peer, and what its rails were reading.
+void Engine::fail_outgoing(Peer& peer, Ending ending) {
+  while (auto next = peer.queue.messages()) {
+    SendItem* item = &*next;
+    peer.queue.remove(*item);
+    switch (static_cast<Item&>(*item).what) {
+      case ItemKind::control: delete &static_cast<ControlItem&>(*item); break;
+      case ItemKind::message: {
+        auto& core = static_cast<SendCore&>(*item);
+        if (core.stream == nullptr) fail_send(core, ending, peer.rank);
+        break;  // else its stream fails, below
+      }
+      case ItemKind::stream:
+      case ItemKind::offer: break;  // their child is lost, below
+    }
+  }
+  std::vector<SendCore*> posted;
+  for (const auto& rail : peer.all_rails) {
+    for (PostedPacket& packet : rail->posted) {
+      if (packet.send != nullptr) posted.push_back(packet.send);
+      packet = PostedPacket{};
+    }
+    rail->posted.clear();
+    rail->free_posted = UINT32_MAX;
+  }
+  for (SendCore* core : posted) fail_send(*core, ending, peer.rank);
+  std::vector<OutgoingStream*> streams;
+  for (const auto& [id, stream] : peer.outgoing) streams.push_back(stream);
+  for (OutgoingStream* stream : streams) {
+    stream->posted = 0;
+    if (stream->send == nullptr) continue;  // a broadcast's: `lose_child` ends it
+    SendCore& core = *stream->send;
+    end_stream(*stream);
+    core.stream = nullptr;
+    fail_send(core, ending, peer.rank);
+  }
+}
+
+void Engine::fail_send(SendCore& core, Ending ending, Rank rank) {
+  if (core.broadcast != nullptr) harm(*core.broadcast, rank);
+  finish_send(core, ending, rank);
+}
+
+/// Broadcasts lose children, parents and roots.
+void Engine::fail_broadcasts(Rank dead) {
+  std::vector<Broadcast*> all;
+  for (const auto& [name, broadcast] : broadcasts_.all) all.push_back(broadcast.get());
+  for (Broadcast* broadcast : all) {
+    if (broadcast->forgotten) continue;
+    if (broadcast->root == dead) orphan(*broadcast, dead);
+    std::vector<Child*> lost;
+    for (unsigned i = 0; i < broadcast->strand_count; ++i) {
+      for (const auto& child : broadcast->strands[i].children) {
+        if (child->rank == dead) lost.push_back(child.get());
+      }
+    }
+    for (Child* child : lost) {
+      if (!child->acknowledged) {
+        lose_child(*child);
+      } else {  // its rails do not read any more
+        child->offer_posted = false;
+        child_progress(*child);
+      }
+    }
+    // What was landing from the dead rank, or being read for it, does not hold a lost one back any more.
+    if (broadcast->lost) lose(*broadcast, dead);
+  }
+}
+
+/// The root is dead: a strand that came from it directly has no ancestor that could go on with it, and one that we have not heard of
+/// may never have left it.
+void Engine::orphan(Broadcast& broadcast, Rank dead) {
+  bool hopeless = false;
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    Strand& strand = broadcast.strands[i];
+    hopeless |= !strand.known || (!strand.complete && strand.parent != nullptr && strand.parent->rank == dead);
+  }
+  if (hopeless) lose(broadcast, dead);
+}
+
+/// The endpoint ends: nobody will ask for these any more.
+void Engine::drop_broadcasts() {
+  for (const auto& [name, broadcast] : broadcasts_.all) {
+    if (broadcast->receive != nullptr) fail_receive(*std::exchange(broadcast->receive, nullptr), Ending::cancelled, Rank{0});
+    if (broadcast->request != nullptr) {
+      broadcast->request->broadcast = nullptr;
+      finish_send(*std::exchange(broadcast->request, nullptr), Ending::cancelled);
+    }
+    for (Strand& strand : broadcast->strands) {
+      for (const auto& child : strand.children) {
+        if (child->stream != nullptr) end_stream(*std::exchange(child->stream, nullptr));
+      }
+    }
+  }
+  broadcasts_.all.clear();
+  broadcasts_.forgotten.clear();
+  for (auto& [rank, root] : broadcasts_.roots) {
+    for (Envelope* envelope : root.plain) delete envelope;
+  }
+  broadcasts_.roots.clear();
+  for (Envelope* envelope : asked_) delete envelope;
+  asked_.clear();
+}
+
+/// Whether leaving now would break a promise to somebody below.
+bool Engine::owes_for(const Broadcast& broadcast) const noexcept {
+  if (broadcast.root == ground_.rank && !broadcast.started) return true;
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    for (const auto& child : broadcast.strands[i].children) {
+      if (!child->acknowledged && !broadcast.lost) return true;
+    }
+  }
+  return false;
+}
+
+std::size_t Engine::posted_on(const Rail& rail) noexcept {
+  return static_cast<std::size_t>(std::count_if(rail.posted.begin(), rail.posted.end(), [](const PostedPacket& packet) {
+    return packet.send != nullptr || packet.stream != nullptr || packet.child != nullptr;
+  }));
+}
+
+}  // namespace tandem::comm::internal

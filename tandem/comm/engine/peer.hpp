@@ -1,0 +1,160 @@
+// tandem/comm/engine/peer.hpp: what the engine knows of one peer that it has spoken to, and of the streams between them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/comm/engine/core.hpp"
+#include "tandem/comm/schedule/send_queue.hpp"
+#include "tandem/comm/schedule/strategy.hpp"
+#include "tandem/comm/transport/transport.hpp"
+#include "tandem/comm/wire.hpp"
+
+namespace tandem::comm::internal {
+
+struct Strand;
+struct Child;
+struct Incoming;
+struct Envelope;
+
+/// A record of our own making (grant, finish, note), waiting to be sent. Before all messages, in order.
+struct ControlItem final : Item {
+  ControlItem() noexcept : Item(ItemKind::control) {}
+  static constexpr std::size_t kMostBytes = sizeof(wire::McastLost) > sizeof(wire::Grant) ? sizeof(wire::McastLost) : sizeof(wire::Grant);
+  std::array<std::byte, kMostBytes> record;
+};
+
+/// The bytes of a large message on their way out, cut into segments when a rail can take one. Bytes count from the stream's start.
+/// Invariant: cursor <= min(granted, available, limit) <= length.
+struct OutgoingStream final : Item {
+  OutgoingStream() noexcept : Item(ItemKind::stream) {}
+  Peer* peer = nullptr;
+  std::uint32_t id = 0;             ///< our number of it towards this peer
+  const Pieces* source = nullptr;
+  std::uint64_t base = 0;           ///< where the stream's first byte lies in `source`
+  std::uint64_t length = 0;
+  std::uint64_t limit = 0;          ///< the receiver wants no more than this
+  std::uint64_t cursor = 0;         ///< handed to rails
+  std::uint64_t granted = 0;        ///< the receiver has said so
+  std::uint64_t available = 0;      ///< is in `source` already
+  std::uint32_t posted = 0;         ///< packets that rails still read
+  std::uint8_t epoch = 0;
+  std::int64_t granted_ns = 0;      ///< when the first grant came
+  SendCore* send = nullptr;         ///< whose message it is, or
+  Child* child = nullptr;           ///< whose part of a broadcast
+
+  std::uint64_t ready() const noexcept {
+    const std::uint64_t end = std::min({granted, available, limit});
+    return end > cursor ? end - cursor : 0;
+  }
+};
+
+/// A packet whose payload a rail still reads.
+struct PostedPacket {
+  SendCore* send = nullptr;
+  OutgoingStream* stream = nullptr;
+  Child* child = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint32_t next_free = UINT32_MAX;
+};
+
+/// Where the payload goes that a link is delivering now.
+struct LandingPlace {
+  enum class Kind : std::uint8_t { none, drop, receive, envelope, incoming } kind = Kind::none;
+  ReceiveCore* receive = nullptr;
+  Envelope* envelope = nullptr;
+  Incoming* incoming = nullptr;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::vector<iovec> pieces;  ///< scratch, kept for its capacity
+};
+
+/// One link as the engine sees it; `Link::owner` points here.
+struct Rail {
+  Peer* peer = nullptr;
+  Link* link = nullptr;
+  bool blocked = false;  ///< answered `retry`, and has not said `writable` since
+  LandingPlace landing;
+  std::vector<PostedPacket> posted;
+  std::uint32_t free_posted = UINT32_MAX;
+};
+
+/// A peer. Lives until the endpoint ends, also after its death. Sizes: some hundred bytes, and what is in flight.
+struct Peer {
+  Peer(Rank rank_of, SendOrder order) : rank(rank_of), queue(order) {}
+
+  Rank rank;
+  Transport* transport = nullptr;
+  std::vector<std::unique_ptr<Rail>> all_rails;  ///< of each link, those that only bring packets included
+  std::vector<Rail*> rails;                      ///< on which we send, by number; empty before the first send
+  std::vector<RailState> rail_states;
+  SendQueue queue;
+  bool pumping = false;   ///< guards against forming packets from inside forming packets
+  bool dirty = false;     ///< in the engine's list of peers to be pumped
+  bool dead = false;
+  bool left = false;           ///< said goodbye
+  bool goodbye_heard = false;  ///< answered ours
+
+  // What we sent, and what the peer said about it. Counters modulo 2^32, as on the wire.
+  std::uint32_t envelopes_sent = 0;
+  std::uint32_t envelopes_seen = 0;  ///< by the peer
+  std::uint32_t eager_sent = 0, eager_freed = 0;
+  std::uint32_t units_sent = 0, units_freed = 0;
+  std::uint32_t fences_passed = 0;  ///< of the peer's broadcasts, as its blocks say
+  // What the peer sent, and what we told it.
+  wire::BlockHead head;  ///< as it would be sent now
+  wire::BlockHead told;  ///< as it was sent last
+
+  std::uint32_t next_stream = 1;
+  std::unordered_map<std::uint32_t, OutgoingStream*> outgoing;
+  std::unordered_map<std::uint32_t, Incoming*> incoming;
+
+  // Measured; before that, the transport's guess.
+  double bytes_per_ns = 0;
+  std::int64_t latency_ns = 0;
+  bool measured = false;
+  bool no_remote_copy = false;  ///< was tried, and is not permitted
+};
+
+/// A large message on its way in, by its sender's number.
+struct Incoming {
+  Peer* peer = nullptr;
+  std::uint32_t stream = 0;
+  std::uint64_t length = 0;   ///< that we want: the receive's buffer may be shorter than the message
+  std::uint64_t landed = 0;   ///< bytes that are there (rails may bring them in any order)
+  std::uint64_t granted = 0;
+  std::uint8_t epoch = 0;
+  std::uint32_t landings = 0;         ///< payloads of it that links are delivering now
+  ReceiveCore* receive = nullptr;     ///< of a plain message, or
+  Strand* strand = nullptr;           ///< of a broadcast; both null: to be dropped
+  // By remote copy:
+  std::uint64_t pull_at = 0, pull_end = 0, pull_address = 0;
+  bool pulling = false;
+  std::int64_t started_ns = 0;
+};
+
+/// A message that came before its receive.
+struct Envelope final : ArrivedEnvelope {
+  Peer* peer = nullptr;
+  std::uint64_t bytes = 0;
+  std::vector<std::byte> header;
+  std::unique_ptr<std::byte[]> data;    ///< eager
+  std::uint32_t units = 0;              ///< what it costs of the sender's credit; 0 for announcements and broadcasts
+  bool eager = false;
+  bool complete = false;                ///< eager: the data is there
+  bool kept = false;                    ///< in the matcher
+  ReceiveCore* receive = nullptr;       ///< took it while it was not complete
+  std::uint32_t stream = 0;             ///< announced
+  std::uint64_t address = 0;
+  std::uint32_t after = 0;              ///< while it waits for an earlier broadcast
+  Broadcast* broadcast = nullptr;
+  bool lost = false;                    ///< its data will not come
+  Rank lost_to{0};                      ///< who died
+};
+
+}  // namespace tandem::comm::internal

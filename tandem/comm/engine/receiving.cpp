@@ -1,0 +1,375 @@
+// tandem/comm/engine/receiving.cpp: from packets to receives: parsing, matching, and where payloads land.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "tandem/comm/engine/engine.hpp"
+
+namespace tandem::comm::internal {
+
+RequestCore* Engine::receive(Source from, TagPattern tag, Pieces pieces, bool owned, const ReceiveOptions& options) {
+  TANDEM_ASSERT(from.any() || from.rank().value() < ground_.size);
+  auto* core = new ReceiveCore;
+  core->retain();
+  core->channel = options.channel;
+  core->tag = tag.tag();
+  core->pieces = std::move(pieces);
+  core->owns_buffer = owned;
+  core->pattern = MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
+                               .channel = options.channel.value(),
+                               .tag = tag.tag().value(),
+                               .any_source = from.any(),
+                               .any_tag = tag.any()};
+  keep_notify(*core, options);
+  ++outstanding_;
+  if (ArrivedEnvelope* found = matcher_.post(*core)) {
+    give(static_cast<Envelope&>(*found), *core);
+    return core;
+  }
+  core->posted = true;
+  // A receive from a rank is a use of it: the connection tells us of its death.
+  if (!from.any()) {
+    Peer* peer = peer_for(from.rank());
+    if (peer == nullptr || peer->dead || peer->left) {
+      matcher_.cancel(*core);
+      core->posted = false;
+      fail_receive(*core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, from.rank());
+    }
+  }
+  return core;
+}
+
+Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) {
+  Rail& rail = rail_of(link);
+  Peer& peer = *rail.peer;
+  if (peer.transport == nullptr && polling_ != nullptr) use_transport(peer, *polling_);
+  ++statistics_.packets_received;
+  Landing landing;
+  rail.landing.kind = LandingPlace::Kind::none;
+  rail.landing.pieces.clear();
+  if (peer.dead) {
+    rail.landing.kind = LandingPlace::Kind::drop;
+    return landing;
+  }
+  landing.malformed = take_block(rail, control, payload_bytes);
+  if (landing.malformed == nullptr && payload_bytes > 0) {
+    if (rail.landing.kind == LandingPlace::Kind::none) landing.malformed = "a payload that no record speaks of";
+    rail.landing.bytes = payload_bytes;
+    landing.pieces = rail.landing.pieces;
+  }
+  if (!broadcasts_.roots.empty()) settle(peer.rank);
+  if (untold(peer)) mark_dirty(peer);
+  return landing;
+}
+
+const char* Engine::take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes) {
+  Peer& peer = *rail.peer;
+  wire::Reader reader(control);
+  const auto head = reader.get<wire::BlockHead>();
+  if (!reader.ok()) return "a block shorter than its head";
+  take_head(rail, head);
+  while (!reader.at_end()) {
+    const wire::Prefix prefix = reader.peek();
+    const char* wrong = "a record of an unknown kind";
+    switch (prefix.kind) {
+      case wire::Kind::eager: wrong = take_eager(rail, reader, payload_bytes); break;
+      case wire::Kind::announce: wrong = take_announce(rail, reader); break;
+      case wire::Kind::grant: wrong = take_grant(peer, reader.get<wire::Grant>()); break;
+      case wire::Kind::data: wrong = take_data(rail, reader.get<wire::Data>(), payload_bytes); break;
+      case wire::Kind::finish: wrong = take_finish(peer, reader.get<wire::Finish>()); break;
+      case wire::Kind::mcast: wrong = take_mcast(rail, reader, payload_bytes); break;
+      case wire::Kind::mcast_done:
+      case wire::Kind::mcast_decline: wrong = take_note(peer, reader.get<wire::McastNote>()); break;
+      case wire::Kind::mcast_lost: wrong = take_lost(reader.get<wire::McastLost>()); break;
+      case wire::Kind::goodbye: wrong = take_goodbye(peer, reader.get<wire::Goodbye>()); break;
+      case wire::Kind::goodbye_heard: wrong = take_goodbye(peer, reader.get<wire::Goodbye>()); break;
+    }
+    if (!reader.ok()) return "a block that ends inside a record";
+    if (wrong != nullptr) return wrong;
+  }
+  return nullptr;
+}
+
+void Engine::take_head(const Rail& rail, const wire::BlockHead& head) {
+  // Blocks of different rails overtake each other; what an older one says is known.
+  const auto advance = [](std::uint32_t& known, std::uint32_t told) {
+    if (static_cast<std::int32_t>(told - known) > 0) known = told;
+  };
+  Peer& peer = *rail.peer;
+  advance(peer.envelopes_seen, head.seen);
+  advance(peer.eager_freed, head.freed_messages);
+  advance(peer.units_freed, head.freed_units);
+  if (rail.link->rail() == 0) advance(peer.fences_passed, head.fences_passed);
+}
+
+const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes) {
+  Peer& peer = *rail.peer;
+  const auto eager = reader.get<wire::Eager>();
+  const auto header = reader.get_bytes(eager.prefix.header_bytes);
+  const bool by_payload = (eager.prefix.flags & wire::flag_payload) != 0;
+  const auto data = by_payload ? std::span<const std::byte>() : reader.get_bytes(eager.bytes);
+  if (!reader.ok()) return nullptr;  // the caller says so
+  if (by_payload && (eager.bytes == 0 || eager.bytes != payload_bytes || rail.landing.kind != LandingPlace::Kind::none)) {
+    return "an eager message whose payload has another size";
+  }
+  ++peer.head.seen;
+  const MatchKey key{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
+  const bool early = (eager.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(eager.after);
+  ReceiveCore* receive = early || handlers_.contains(eager.channel) ? nullptr : match(key);
+  const std::uint32_t units = units_for(eager.bytes);
+  if (receive != nullptr) {
+    fill(*receive, peer, Tag{eager.tag}, eager.bytes, header);
+    rail.landing.receive = receive;
+    if (by_payload) {
+      rail.landing.kind = LandingPlace::Kind::receive;
+      receive->pieces.slice(0, std::min<std::size_t>(eager.bytes, receive->pieces.bytes()), rail.landing.pieces);
+      return nullptr;
+    }
+    receive->pieces.copy_in(0, data.first(std::min(data.size(), receive->pieces.bytes())));
+    freed(peer, units);
+    arrive(*receive, eager.bytes > receive->pieces.bytes() ? Ending::truncated : Ending::done);
+    return nullptr;
+  }
+  auto* envelope = new Envelope;
+  envelope->key = key;
+  envelope->peer = &peer;
+  envelope->bytes = eager.bytes;
+  envelope->header.assign(header.begin(), header.end());
+  envelope->eager = true;
+  envelope->units = units;
+  envelope->after = early ? eager.after : 0;
+  envelope->data = std::make_unique_for_overwrite<std::byte[]>(eager.bytes);
+  envelope->complete = !by_payload;
+  if (by_payload) {
+    rail.landing.kind = LandingPlace::Kind::envelope;
+    rail.landing.envelope = envelope;
+    rail.landing.pieces.push_back(iovec{envelope->data.get(), eager.bytes});
+  } else if (!data.empty()) {
+    std::memcpy(envelope->data.get(), data.data(), data.size());
+  }
+  early ? defer(*envelope) : match_envelope(*envelope);
+  return nullptr;
+}
+
+const char* Engine::take_announce(Rail& rail, wire::Reader& reader) {
+  Peer& peer = *rail.peer;
+  const auto announce = reader.get<wire::Announce>();
+  const auto header = reader.get_bytes(announce.prefix.header_bytes);
+  if (!reader.ok()) return nullptr;
+  if (peer.incoming.contains(announce.stream)) return "an announcement with the number of a stream that exists";
+  ++peer.head.seen;
+  auto* envelope = new Envelope;
+  envelope->key = MatchKey{.source = peer.rank, .channel = announce.channel, .tag = announce.tag};
+  envelope->peer = &peer;
+  envelope->bytes = announce.bytes;
+  envelope->header.assign(header.begin(), header.end());
+  envelope->stream = announce.stream;
+  envelope->address = announce.address;
+  if (tell_incoming && announce.bytes > 0) {
+    const double rate = std::max(peer.bytes_per_ns, 1e-6);
+    const auto expected = now_ns_ + 2 * peer.latency_ns + static_cast<std::int64_t>(static_cast<double>(announce.bytes) / rate);
+    events_.push_back(Event{.call = [this, rank = peer.rank, channel = Channel{announce.channel}, tag = Tag{announce.tag},
+                                     bytes = announce.bytes, expected] { tell_incoming(rank, channel, tag, bytes, expected); }});
+  }
+  if ((announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after)) {
+    envelope->after = announce.after;
+    defer(*envelope);
+  } else {
+    match_envelope(*envelope);
+  }
+  return nullptr;
+}
+
+/// The posted receive that a message goes to; it is posted no more.
+ReceiveCore* Engine::match(const MatchKey& key) {
+  PostedReceive* posted = matcher_.arrive(key);
+  if (posted == nullptr) return nullptr;
+  auto* receive = static_cast<ReceiveCore*>(posted);
+  receive->posted = false;
+  return receive;
+}
+
+/// A message takes its place in the order of its key: to its handler, to the receive that waits for it, or among the unexpected.
+void Engine::match_envelope(Envelope& envelope) {
+  if (handlers_.contains(envelope.key.channel)) return hand_over(envelope);
+  if (ReceiveCore* receive = match(envelope.key)) return give(envelope, *receive);
+  keep(envelope);
+}
+
+void Engine::keep(Envelope& envelope) {
+  ++statistics_.unexpected_messages;
+  if (envelope.eager) statistics_.unexpected_bytes += envelope.bytes;
+  envelope.kept = true;
+  matcher_.keep(envelope);
+}
+
+/// A message that was in nobody's hands goes to a receive. The envelope is gone afterwards, or when its data is complete.
+void Engine::give(Envelope& envelope, ReceiveCore& core) {
+  if (std::exchange(envelope.kept, false)) {
+    --statistics_.unexpected_messages;
+    if (envelope.eager) statistics_.unexpected_bytes -= envelope.bytes;
+  }
+  core.posted = false;
+  if (envelope.broadcast != nullptr) {
+    Broadcast& broadcast = *envelope.broadcast;
+    broadcast.envelope = nullptr;
+    delete &envelope;
+    return matched(broadcast, core);
+  }
+  // A sender that gives two messages one number lies about at least one of them.
+  if (!envelope.eager && envelope.peer->incoming.contains(envelope.stream)) lose_envelope(envelope);
+  if (envelope.lost) {
+    core.other = envelope.key.source;
+    core.tag = Tag{envelope.key.tag};
+    fail_receive(core, Ending::peer_dead, envelope.lost_to);
+    return discard(&envelope);
+  }
+  fill(core, *envelope.peer, Tag{envelope.key.tag}, envelope.bytes, envelope.header);
+  if (!envelope.eager) {
+    start_incoming(core, *envelope.peer, envelope.stream, envelope.bytes, envelope.address);
+    delete &envelope;
+  } else if (envelope.complete) {
+    finish_envelope(envelope, core);
+  } else {
+    envelope.receive = &core;
+  }
+}
+
+/// An eager message that was unexpected is complete and has its receive.
+void Engine::finish_envelope(Envelope& envelope, ReceiveCore& core) {
+  if (core.owns_buffer) {
+    core.owned = std::move(envelope.data);
+  } else {
+    core.pieces.copy_in(0, {envelope.data.get(), std::min<std::size_t>(envelope.bytes, core.pieces.bytes())});
+  }
+  const bool truncated = !core.owns_buffer && envelope.bytes > core.pieces.bytes();
+  freed(*envelope.peer, envelope.units);
+  if (untold(*envelope.peer)) mark_dirty(*envelope.peer);
+  delete &envelope;
+  arrive(core, truncated ? Ending::truncated : Ending::done);
+}
+
+void Engine::discard(Envelope* envelope) {
+  if (envelope->kept) {
+    --statistics_.unexpected_messages;
+    if (envelope->eager) statistics_.unexpected_bytes -= envelope->bytes;
+  }
+  delete envelope;
+}
+
+/// What the receive learns of its message.
+void Engine::fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes, std::span<const std::byte> header) {
+  core.other = peer.rank;
+  core.tag = tag;
+  core.bytes = bytes;
+  if (!header.empty()) core.header.assign(header.begin(), header.end());
+  if (core.owns_buffer && core.pieces.bytes() == 0 && bytes > 0) {
+    // The size comes from the network. Without as much memory the receive is one without room: it ends as truncated.
+    core.owned.reset(new (std::nothrow) std::byte[bytes]);
+    if (core.owned != nullptr) core.pieces = Pieces(core.owned.get(), bytes);
+  }
+}
+
+void Engine::landed(Link& link, std::uint64_t) {
+  Rail& rail = rail_of(link);
+  LandingPlace& place = rail.landing;
+  const auto kind = std::exchange(place.kind, LandingPlace::Kind::none);
+  Peer& peer = *rail.peer;
+  switch (kind) {
+    case LandingPlace::Kind::none:
+    case LandingPlace::Kind::drop: return;
+    case LandingPlace::Kind::receive: {
+      ReceiveCore& core = *place.receive;
+      freed(peer, units_for(core.bytes));
+      if (untold(peer)) mark_dirty(peer);
+      return arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
+    }
+    case LandingPlace::Kind::envelope: {
+      Envelope& envelope = *place.envelope;
+      envelope.complete = true;
+      if (envelope.receive != nullptr) finish_envelope(envelope, *envelope.receive);
+      return;
+    }
+    case LandingPlace::Kind::incoming: {
+      Incoming& incoming = *place.incoming;
+      --incoming.landings;
+      return landed_data(incoming, place.offset, place.bytes);
+    }
+  }
+}
+
+const char* Engine::take_goodbye(Peer& peer, const wire::Goodbye& goodbye) {
+  leavers_.push_back(&peer);
+  if (goodbye.prefix.kind == wire::Kind::goodbye_heard) {
+    peer.goodbye_heard = true;
+    return nullptr;
+  }
+  wire::Goodbye answer;
+  answer.prefix.kind = wire::Kind::goodbye_heard;
+  post_control(peer, answer);
+  if (!std::exchange(peer.left, true)) peer_has_left(peer);
+  return nullptr;
+}
+
+std::optional<Peeked> Engine::probe(Source from, TagPattern tag, Channel channel) {
+  ArrivedEnvelope* found = matcher_.peek(MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
+                                                      .channel = channel.value(),
+                                                      .tag = tag.tag().value(),
+                                                      .any_source = from.any(),
+                                                      .any_tag = tag.any()});
+  if (found == nullptr) return std::nullopt;
+  const auto& envelope = static_cast<const Envelope&>(*found);
+  return Peeked{.source = envelope.key.source, .tag = Tag{envelope.key.tag}, .bytes = envelope.bytes, .header = envelope.header};
+}
+
+// ---- Active messages.
+
+void Engine::register_rpc(Channel channel, RpcHandler handler) {
+  TANDEM_ASSERT(!handlers_.contains(channel.value()));
+  handlers_.emplace(channel.value(), std::move(handler));
+  const MatchPattern everything{.source = Rank{0}, .channel = channel.value(), .tag = 0, .any_source = true, .any_tag = true};
+  while (ArrivedEnvelope* found = matcher_.take(everything)) hand_over(static_cast<Envelope&>(*found));
+}
+
+/// Asks the handler, without the lock, where the message should go.
+void Engine::hand_over(Envelope& envelope) {
+  if (std::exchange(envelope.kept, false)) {
+    --statistics_.unexpected_messages;
+    if (envelope.eager) statistics_.unexpected_bytes -= envelope.bytes;
+  }
+  asked_.insert(&envelope);
+  events_.push_back(Event{.call = [this, &envelope] {
+    const RpcHandler& handler = handlers_.find(envelope.key.channel)->second;
+    RpcAnswer answer;
+    if (handler.arrived) {
+      answer = handler.arrived(RpcArrival{
+          .source = envelope.key.source, .tag = Tag{envelope.key.tag}, .bytes = envelope.bytes, .header = envelope.header});
+    }
+    ground_.with_lock([&] { answered(envelope, std::move(answer), handler); });
+  }});
+}
+
+void Engine::answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& handler) {
+  asked_.erase(&envelope);
+  auto* core = new ReceiveCore;
+  core->channel = Channel{envelope.key.channel};
+  core->pieces = std::move(answer.buffer).take();
+  core->owns_buffer = answer.wanted && core->pieces.bytes() == 0;
+  ++outstanding_;
+  if (answer.wanted && handler.done) {
+    core->notify = std::make_unique<Notify>();
+    std::function<void(const Status&)> done = handler.done;
+    if (handler.executor) {
+      // The request stays alive for as long as the executor needs it: a reference travels with the call.
+      core->retain();
+      done = [&handler, request = Request(core)](const Status&) {
+        handler.executor([&handler, request] { handler.done(request.status()); });
+      };
+    }
+    core->notify->callbacks.released = done;
+    core->notify->callbacks.failed = std::move(done);
+  }
+  give(envelope, *core);
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,376 @@
+// tandem/comm/engine/sending.cpp: from a posted send to packets on rails.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "tandem/comm/engine/engine.hpp"
+
+namespace tandem::comm::internal {
+namespace {
+
+/// Up to this size the data travels among the records, so that several messages share a packet and none needs a landing.
+constexpr std::size_t kInlineBytes = 1024;
+constexpr std::uint32_t kUnit = 64;
+/// The peer is told of what we took at least this often, so that its fences (9 bits) stay unambiguous.
+constexpr std::uint32_t kSeenBetweenHeads = 64;
+
+std::uint32_t units_of(std::uint64_t bytes) noexcept { return static_cast<std::uint32_t>((bytes + kUnit) / kUnit); }
+
+}  // namespace
+
+RequestCore* Engine::send(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options) {
+  TANDEM_ASSERT(to.value() < ground_.size);
+  TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
+  auto* core = new SendCore;
+  core->retain();
+  core->other = to;
+  core->RequestCore::tag = tag;
+  core->RequestCore::channel = options.channel;
+  core->pieces = std::move(buffer).take();
+  core->bytes = core->pieces.bytes();
+  core->SendItem::priority = options.priority;
+  if (!options.header.empty()) core->header.assign(options.header.begin(), options.header.end());
+  keep_notify(*core, options);
+  ++outstanding_;
+  ++statistics_.messages_sent;
+  if (!broadcasts_.by_key.empty()) {
+    start_those_before(to, options.channel, tag);
+    core->after = last_broadcast_to(to, options.channel, tag);
+  }
+  Peer* peer = peer_for(to);
+  if (peer == nullptr || peer->dead || peer->left) {
+    finish_send(*core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, to);
+    return core;
+  }
+  core->peer = peer;
+  prepare(*core, *peer);
+  if (to == ground_.rank) {
+    send_to_self(*core, *peer);
+  } else if (!send_now(*core, *peer)) {
+    peer->queue.push(*core);
+    pump(*peer);
+  }
+  return core;
+}
+
+/// Decides how a message travels, counts it against the credit, and fills its `SendItem`.
+void Engine::prepare(SendCore& core, Peer& peer) {
+  core.SendItem::channel = core.RequestCore::channel.value();
+  core.SendItem::tag = core.RequestCore::tag.value();
+  core.ordered = true;
+  const std::size_t header_bytes = wire::padded(core.header.size());
+  const bool self = peer.transport == nullptr;
+  const std::size_t eager = self ? SIZE_MAX : ground_.options.eager_bytes > 0
+                                ? std::min(ground_.options.eager_bytes, peer.transport->capabilities().max_payload_bytes)
+                                : peer.transport->capabilities().eager_bytes;
+  core.whole = self || (core.bytes <= std::max(eager, std::size_t{0}) && within_credit(peer, core.bytes)) ||
+               (core.bytes == 0 && within_credit(peer, 0));
+  if (!core.whole) {
+    OutgoingStream& stream = new_stream(peer);
+    stream.send = &core;
+    stream.source = &core.pieces;
+    stream.length = stream.limit = stream.available = core.bytes;
+    stream.priority = core.SendItem::priority;
+    core.stream = &stream;
+    core.SendItem::kind = SendKind::record;
+    core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Announce) + header_bytes);
+    return;
+  }
+  ++peer.eager_sent;
+  peer.units_sent += units_of(core.bytes);
+  const bool inlined = core.bytes <= kInlineBytes;
+  core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
+  core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + header_bytes + (inlined ? wire::padded(core.bytes) : 0));
+  core.bulk_bytes = inlined ? 0 : core.bytes;
+}
+
+bool Engine::within_credit(const Peer& peer, std::uint64_t bytes) const noexcept {
+  const std::uint32_t messages = peer.eager_sent - peer.eager_freed;
+  const std::uint64_t units = std::uint64_t{peer.units_sent - peer.units_freed} + units_of(bytes);
+  return messages < ground_.options.credit_messages && units * kUnit <= ground_.options.credit_bytes + kUnit;
+}
+
+/// The way of a small message when nothing is queued and the rail is free: no queue, no plan.
+bool Engine::send_now(SendCore& core, Peer& peer) {
+  if (core.SendItem::kind != SendKind::record || !peer.queue.idle()) return false;
+  Rail& rail = *peer.rails[0];
+  if (rail.blocked) return false;
+  std::array<std::byte, sizeof(wire::BlockHead) + sizeof(wire::Announce) + Endpoint::max_header_bytes + kInlineBytes> room;
+  wire::Writer writer(room);
+  writer.put_head(peer.head);
+  write_record(core, writer);
+  if (rail.link->try_send(Packet{.control = writer.block()}) == SendStatus::retry) {
+    rail.blocked = true;
+    return false;
+  }
+  peer.told = peer.head;
+  ++statistics_.packets_sent;
+  after_sent(core, peer, 0, false);
+  return true;
+}
+
+void Engine::mark_dirty(Peer& peer) {
+  if (std::exchange(peer.dirty, true)) return;
+  dirty_.push_back(&peer);
+}
+
+/// Forms packets for the peer while its rails take them.
+void Engine::pump(Peer& peer) {
+  if (peer.pumping) return mark_dirty(peer);
+  peer.pumping = true;
+  for (unsigned rail = 0; rail < peer.rails.size(); ++rail) {
+    while (!peer.dead && !peer.queue.idle() && !peer.rails[rail]->blocked && pump_rail(peer, rail)) {}
+  }
+  peer.pumping = false;
+}
+
+bool Engine::pump_rail(Peer& peer, unsigned number) {
+  const Capabilities& able = peer.transport->capabilities();
+  const RailView view{.rail = number,
+                      .rails = peer.rail_states,
+                      .max_control_bytes = able.max_control_bytes - sizeof(wire::BlockHead),
+                      .max_payload_bytes = able.max_payload_bytes,
+                      .segment_bytes = segment_for(peer)};
+  strategy_->plan(peer.queue, view, plan_);
+  if (plan_.empty()) return false;
+  if (block_.size() < able.max_control_bytes) block_.resize(able.max_control_bytes);
+  wire::Writer writer(block_);
+  writer.put_head(peer.head);
+  for (SendItem* item : plan_.records) write_record(*item, writer);
+  pieces_.clear();
+  Rail& rail = *peer.rails[number];
+  std::uint32_t slot = 0;
+  if (plan_.bulk != nullptr) {
+    write_record(*plan_.bulk, writer);
+    payload_of(*plan_.bulk, plan_.bulk_bytes, pieces_);
+    slot = post_packet(rail, PostedPacket{.bytes = plan_.bulk_bytes});
+  }
+  const SendStatus status = rail.link->try_send(
+      Packet{.control = writer.block(), .payload = pieces_, .payload_bytes = plan_.bulk_bytes, .cookie = slot});
+  if (plan_.bulk != nullptr && status != SendStatus::posted) free_posted(rail, slot);
+  PortRate& port = ports_.find(peer.transport)->second;
+  if (status == SendStatus::retry) {
+    rail.blocked = true;
+    port.refused(now());
+    return false;
+  }
+  if (plan_.bulk_bytes > 0) port.took(now(), plan_.bulk_bytes);
+  peer.told = peer.head;
+  ++statistics_.packets_sent;
+  peer.queue.commit(plan_);
+  // What follows a sent item may post more and plan again, so the plan is taken away first.
+  sent_now_.assign(plan_.records.begin(), plan_.records.end());
+  SendItem* const bulk = plan_.bulk;
+  const std::uint64_t bulk_bytes = plan_.bulk_bytes;
+  if (bulk != nullptr && status == SendStatus::posted) {
+    peer.rail_states[number].in_flight_bytes += bulk_bytes;
+    name_posted(*bulk, rail.posted[slot]);
+  }
+  for (std::size_t i = 0; i < sent_now_.size(); ++i) after_sent(*sent_now_[i], peer, 0, false);
+  if (bulk != nullptr) after_sent(*bulk, peer, bulk_bytes, status == SendStatus::posted);
+  return true;
+}
+
+/// Payload of a packet of a large message: what the rail needs some ten microseconds for, at least what the transport asks for. Small
+/// packets cost time on fast rails, large ones make urgent messages wait on slow ones.
+std::size_t Engine::segment_for(const Peer& peer) noexcept {
+  constexpr double kSegmentNs = 50'000;
+  constexpr std::size_t kMostBytes = 512 * 1024;
+  const Capabilities& able = peer.transport->capabilities();
+  const auto wanted = static_cast<std::size_t>(peer.measured ? peer.bytes_per_ns * kSegmentNs : 0);
+  return std::min(able.max_payload_bytes, std::max(able.segment_bytes, std::min(wanted, kMostBytes)));
+}
+
+std::uint32_t Engine::post_packet(Rail& rail, const PostedPacket& packet) {
+  if (rail.free_posted == UINT32_MAX) {
+    rail.posted.push_back(packet);
+    return static_cast<std::uint32_t>(rail.posted.size() - 1);
+  }
+  const std::uint32_t slot = rail.free_posted;
+  rail.free_posted = rail.posted[slot].next_free;
+  rail.posted[slot] = packet;
+  return slot;
+}
+
+void Engine::free_posted(Rail& rail, std::uint32_t slot) {
+  rail.posted[slot] = PostedPacket{.next_free = rail.free_posted};
+  rail.free_posted = slot;
+}
+
+void Engine::name_posted(SendItem& item, PostedPacket& packet) {
+  switch (static_cast<Item&>(item).what) {
+    case ItemKind::message: packet.send = &static_cast<SendCore&>(item); break;
+    case ItemKind::stream:
+      packet.stream = &static_cast<OutgoingStream&>(item);
+      ++packet.stream->posted;
+      break;
+    case ItemKind::offer: packet.child = static_cast<OfferItem&>(item).child; break;
+    case ItemKind::control: break;
+  }
+}
+
+void Engine::write_record(SendItem& item, wire::Writer& writer) {
+  switch (static_cast<Item&>(item).what) {
+    case ItemKind::message: return write_message(static_cast<SendCore&>(item), writer);
+    case ItemKind::control: return writer.put_bytes(std::span(static_cast<ControlItem&>(item).record).first(item.control_bytes));
+    case ItemKind::stream: {
+      const auto& stream = static_cast<OutgoingStream&>(item);
+      wire::Data data{.stream = stream.id, .offset = stream.cursor};
+      if (stream.epoch != 0) data.prefix.flags = wire::flag_epoch;
+      return writer.put(data);
+    }
+    case ItemKind::offer: return write_offer(*static_cast<OfferItem&>(item).child, writer);
+  }
+}
+
+void Engine::write_message(SendCore& core, wire::Writer& writer) {
+  const auto flags = static_cast<std::uint8_t>(core.after != 0 ? wire::flag_after : 0);
+  const auto header_bytes = static_cast<std::uint16_t>(core.header.size());
+  if (!core.whole) {
+    wire::Announce announce{.stream = core.stream->id,
+                            .channel = core.SendItem::channel,
+                            .after = core.after,
+                            .tag = core.SendItem::tag,
+                            .bytes = core.bytes,
+                            .address = core.pieces.contiguous() ? reinterpret_cast<std::uint64_t>(core.pieces.data()) : 0};
+    announce.prefix.flags = flags;
+    announce.prefix.header_bytes = header_bytes;
+    writer.put(announce);
+    return writer.put_bytes(core.header);
+  }
+  wire::Eager eager{.bytes = static_cast<std::uint32_t>(core.bytes),
+                    .channel = core.SendItem::channel,
+                    .after = core.after,
+                    .tag = core.SendItem::tag};
+  const bool payload = core.SendItem::kind == SendKind::whole;
+  eager.prefix.flags = static_cast<std::uint8_t>(flags | (payload ? wire::flag_payload : 0));
+  eager.prefix.header_bytes = header_bytes;
+  writer.put(eager);
+  writer.put_bytes(core.header);
+  if (!payload && core.bytes > 0) core.pieces.copy_out(0, writer.claim(core.bytes));
+}
+
+void Engine::payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces) {
+  switch (static_cast<Item&>(item).what) {
+    case ItemKind::message: return static_cast<SendCore&>(item).pieces.slice(0, bytes, pieces);
+    case ItemKind::stream: {
+      const auto& stream = static_cast<OutgoingStream&>(item);
+      return stream.source->slice(stream.base + stream.cursor, bytes, pieces);
+    }
+    case ItemKind::offer: {
+      const Child& child = *static_cast<OfferItem&>(item).child;
+      return child.broadcast->memory->slice(child.broadcast->strands[child.strand].first, bytes, pieces);
+    }
+    case ItemKind::control: return;
+  }
+}
+
+void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bool posted) {
+  switch (static_cast<Item&>(item).what) {
+    case ItemKind::message: {
+      auto& core = static_cast<SendCore&>(item);
+      ++peer.envelopes_sent;
+      if (core.whole && !posted) finish_send(core, Ending::done);
+      return;
+    }
+    case ItemKind::control: delete &static_cast<ControlItem&>(item); return;
+    case ItemKind::stream: {
+      auto& stream = static_cast<OutgoingStream&>(item);
+      stream.cursor += bulk_bytes;
+      return stream_advanced(stream);
+    }
+    case ItemKind::offer: return offer_sent(*static_cast<OfferItem&>(item).child, bulk_bytes, posted);
+  }
+}
+
+void Engine::sent(Link& link, std::uint64_t cookie) {
+  Rail& rail = rail_of(link);
+  const auto slot = static_cast<std::uint32_t>(cookie);
+  TANDEM_ASSERT(slot < rail.posted.size());
+  const PostedPacket packet = rail.posted[slot];
+  free_posted(rail, slot);
+  rail.peer->rail_states[link.rail()].in_flight_bytes -= packet.bytes;
+  if (packet.send != nullptr) finish_send(*packet.send, Ending::done);
+  if (packet.stream != nullptr) {
+    --packet.stream->posted;
+    stream_advanced(*packet.stream);
+  }
+  if (packet.child != nullptr) {
+    packet.child->offer_posted = false;
+    child_progress(*packet.child);
+  }
+  if (!rail.peer->queue.idle()) mark_dirty(*rail.peer);
+}
+
+void Engine::writable(Link& link) {
+  Rail& rail = rail_of(link);
+  rail.blocked = false;
+  mark_dirty(*rail.peer);
+}
+
+void Engine::post_control(Peer& peer, const void* record, std::size_t bytes) {
+  if (peer.dead || peer.rank == ground_.rank) return;
+  auto* item = new ControlItem;
+  std::memcpy(item->record.data(), record, bytes);
+  item->priority = INT32_MAX;
+  item->SendItem::kind = SendKind::record;
+  item->control_bytes = static_cast<std::uint32_t>(bytes);
+  peer.queue.push(*item);
+  mark_dirty(peer);
+}
+
+/// Whether the peer should be told of what we took, though nothing else goes there.
+bool Engine::untold(const Peer& peer) const noexcept {
+  const std::uint32_t messages = peer.head.freed_messages - peer.told.freed_messages;
+  const std::uint64_t bytes = std::uint64_t{peer.head.freed_units - peer.told.freed_units} * kUnit;
+  return peer.head.seen - peer.told.seen >= kSeenBetweenHeads || messages >= std::max(1u, ground_.options.credit_messages / 4) ||
+         bytes >= std::max<std::uint64_t>(kUnit, ground_.options.credit_bytes / 4);
+}
+
+/// Tells a peer, in an empty block, what it may send again.
+void Engine::tell_credit(Peer& peer) {
+  connect_rails(peer);
+  Rail& rail = *peer.rails[0];
+  if (rail.blocked) return;  // the next packet, or `writable`, brings it
+  std::array<std::byte, sizeof(wire::BlockHead)> room;
+  wire::Writer writer(room);
+  writer.put_head(peer.head);
+  if (rail.link->try_send(Packet{.control = writer.block()}) == SendStatus::retry) {
+    rail.blocked = true;
+    return;
+  }
+  peer.told = peer.head;
+  ++statistics_.packets_sent;
+}
+
+void Engine::freed(Peer& peer, std::uint32_t units) {
+  if (units == 0) return;
+  ++peer.head.freed_messages;
+  peer.head.freed_units += units;
+}
+
+std::uint32_t Engine::units_for(std::uint64_t bytes) noexcept { return units_of(bytes); }
+
+void Engine::send_to_self(SendCore& core, Peer& peer) {
+  const MatchKey key{.source = ground_.rank, .channel = core.SendItem::channel, .tag = core.SendItem::tag};
+  if (ReceiveCore* receive = handlers_.contains(key.channel) ? nullptr : match(key)) {
+    fill(*receive, peer, core.RequestCore::tag, core.bytes, core.header);
+    std::vector<std::byte> bytes(std::min<std::size_t>(core.bytes, receive->pieces.bytes()));
+    core.pieces.copy_out(0, bytes);
+    receive->pieces.copy_in(0, bytes);
+    arrive(*receive, core.bytes > receive->pieces.bytes() ? Ending::truncated : Ending::done);
+  } else {
+    auto* envelope = new Envelope;
+    envelope->key = key;
+    envelope->peer = &peer;
+    envelope->bytes = core.bytes;
+    envelope->header = core.header;
+    envelope->eager = envelope->complete = true;
+    envelope->data = std::make_unique_for_overwrite<std::byte[]>(core.bytes);
+    core.pieces.copy_out(0, {envelope->data.get(), core.bytes});
+    match_envelope(*envelope);
+  }
+  finish_send(core, Ending::done);
+}
+
+}  // namespace tandem::comm::internal

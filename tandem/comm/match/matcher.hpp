@@ -1,0 +1,183 @@
+// tandem/comm/match/matcher.hpp: pairs receives with messages in constant time, wildcards included.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tandem/base/ids.hpp"
+#include "tandem/comm/match/channel_set.hpp"
+#include "tandem/comm/match/key_table.hpp"
+#include "tandem/comm/match/wild_links.hpp"
+
+namespace tandem::comm {
+
+using base::Rank;
+
+/// What a message is matched by.
+struct MatchKey {
+  Rank source;
+  std::uint32_t channel = 0;
+  std::uint64_t tag = 0;
+  friend bool operator==(const MatchKey&, const MatchKey&) = default;
+};
+
+/// What a receive or a probe asks for. `source` is ignored when `any_source`, `tag` when `any_tag`; the channel is always exact.
+struct MatchPattern {
+  Rank source;
+  std::uint32_t channel = 0;
+  std::uint64_t tag = 0;
+  bool any_source = false;
+  bool any_tag = false;
+
+  bool matches(const MatchKey& key) const noexcept {
+    return channel == key.channel && (any_tag || tag == key.tag) && (any_source || source == key.source);
+  }
+  /// The matcher's: which parts are open, as an `internal::WildClass`.
+  unsigned wild_class() const noexcept {
+    return (any_source ? internal::wild_source : 0u) | (any_tag ? internal::wild_tag : 0u);
+  }
+};
+
+/// Base of the engine's receive request. Owned by the engine; the matcher links it from `Matcher::post` until it is returned by
+/// `arrive`, cancelled, or extracted, and it neither moves nor changes its pattern meanwhile.
+struct PostedReceive : internal::KeyLinks<PostedReceive> {
+  PostedReceive() = default;
+  explicit PostedReceive(const MatchPattern& wanted) noexcept : pattern(wanted) {}
+
+  MatchPattern pattern;
+  /// Position in the order of posting, given by `Matcher::post`.
+  std::uint64_t sequence = 0;
+
+  internal::TableKey table_key() const noexcept {
+    return internal::make_key(pattern.wild_class(), pattern.source.value(), pattern.channel, pattern.tag);
+  }
+  /// For a key of the same hash, and thus of the same class.
+  bool has_key(const internal::TableKey& key) const noexcept {
+    return pattern.channel == key.channel && (pattern.any_tag || pattern.tag == key.tag) &&
+           (pattern.any_source || pattern.source.value() == key.source);
+  }
+};
+
+/// Base of the engine's unexpected message (eager data or an announcement). Owned by the engine; the matcher links it from
+/// `Matcher::keep` until it is returned by `post`, removed, or extracted, and it neither moves nor changes its key meanwhile.
+struct ArrivedEnvelope : internal::KeyLinks<ArrivedEnvelope> {
+  ArrivedEnvelope() = default;
+  explicit ArrivedEnvelope(const MatchKey& from) noexcept : key(from) {}
+
+  MatchKey key;
+  /// Position in the order of arrival, given by `Matcher::keep`.
+  std::uint64_t sequence = 0;
+  /// The matcher's: links in the wildcard indices, or null where the channel has none.
+  internal::WildLink* wild = nullptr;
+
+  internal::TableKey table_key() const noexcept {
+    return internal::make_key(internal::exact, key.source.value(), key.channel, key.tag);
+  }
+  bool has_key(const internal::TableKey& wanted) const noexcept {
+    return key.tag == wanted.tag && key.channel == wanted.channel && key.source.value() == wanted.source;
+  }
+};
+
+inline internal::TableKey internal::WildLink::table_key() const noexcept {
+  return make_key(wild_class, envelope->key.source.value(), envelope->key.channel, envelope->key.tag);
+}
+
+inline bool internal::WildLink::has_key(const TableKey& key) const noexcept {
+  return envelope->key.channel == key.channel && (wild_class & wild_tag || envelope->key.tag == key.tag) &&
+         (wild_class & wild_source || envelope->key.source.value() == key.source);
+}
+
+/// The posted receives and the unexpected messages of one endpoint. A message goes to the oldest posted receive that matches
+/// it, a receive takes the oldest unexpected message that it matches (as in MPI; so messages of one key never overtake each
+/// other).
+///
+/// Posted receives are in four classes: exact, any source, any tag, both. All live in one table keyed by (class, what is exact);
+/// each key holds a first-in first-out queue. An arriving message looks at the heads of at most four queues and takes the lowest
+/// sequence number; classes without a receive cost nothing. Unexpected messages are queued by their exact key, and besides by
+/// (class, what is exact) for those classes for which a wildcard receive or probe was once posted on their channel; that index is
+/// built when first needed, by one walk over all unexpected messages per (channel, class).
+///
+/// Every operation is constant time in the number of pending requests (tables grow and shrink in small steps, so that no
+/// single operation pays for a whole resize), except the walk just named and the `extract` family. Memory is proportional to
+/// what is pending, or was until recently: up to 48 bytes of table per key while it grows; after `trim`, at most 16 KiB when
+/// nothing is pending.
+///
+/// Not thread-safe: called under the engine's lock. Owns no request. Allocates only to grow tables.
+class Matcher {
+ public:
+  Matcher() = default;
+  Matcher(const Matcher&) = delete;
+  Matcher& operator=(const Matcher&) = delete;
+
+  /// A message is here: the oldest posted receive that matches it, no longer posted; or null (`keep` it then).
+  PostedReceive* arrive(const MatchKey& key) noexcept;
+
+  /// Stores a message for which `arrive` had no receive. Its `key` is set.
+  void keep(ArrivedEnvelope& envelope);
+
+  /// A receive is posted, its `pattern` set: the oldest unexpected message that it matches, no longer kept; or null, and then the
+  /// receive is stored.
+  ArrivedEnvelope* post(PostedReceive& receive);
+
+  /// As `post` without storing the receive.
+  ArrivedEnvelope* take(const MatchPattern& pattern);
+
+  /// The oldest unexpected message that matches, which stays; or null.
+  ArrivedEnvelope* peek(const MatchPattern& pattern);
+
+  /// Takes a posted receive back. False: it is not posted (matched already, or never posted).
+  bool cancel(PostedReceive& receive) noexcept;
+
+  /// Takes an unexpected message out, wherever it stands in its queue. It must be kept.
+  void remove(ArrivedEnvelope& envelope) noexcept;
+
+  /// For a peer that failed: takes out all receives posted for exactly this source, in the order of posting. O(pending).
+  std::vector<PostedReceive*> extract_posted_from(Rank source);
+  /// The same for the unexpected messages of a source, in the order of arrival. O(pending).
+  std::vector<ArrivedEnvelope*> extract_kept_from(Rank source);
+  /// All of them, in order: for the end of an endpoint.
+  std::vector<PostedReceive*> extract_all_posted();
+  std::vector<ArrivedEnvelope*> extract_all_kept();
+
+  /// Gives memory back that a flood has left behind: for an endpoint that goes to sleep. Without it, tables shrink after about as
+  /// many further operations as they have buckets. Constant time, but for the return of the memory.
+  void trim() noexcept;
+
+  std::size_t posted_count() const noexcept { return posted_.size(); }
+  std::size_t kept_count() const noexcept { return kept_.size(); }
+
+  /// Calls `visit(PostedReceive&)` for each posted receive, in no order. The visitor changes nothing in the matcher.
+  template <class Visit>
+  void for_each_posted(Visit&& visit) const { posted_.for_each(visit); }
+  /// Calls `visit(ArrivedEnvelope&)` for each unexpected message, in no order. The visitor changes nothing in the matcher.
+  template <class Visit>
+  void for_each_kept(Visit&& visit) const { kept_.for_each(visit); }
+
+  /// Bytes of tables and indices, without the requests themselves.
+  std::size_t memory_bytes() const noexcept;
+
+  /// Aborts when an invariant of the structure does not hold. O(pending); for tests and audits.
+  void check_invariants() const;
+
+ private:
+  void unlink(PostedReceive& receive) noexcept;
+  template <class Wanted>
+  std::vector<PostedReceive*> extract_posted_if(Wanted&& wanted);
+  template <class Wanted>
+  std::vector<ArrivedEnvelope*> extract_kept_if(Wanted&& wanted);
+  void build_index(std::uint32_t channel, unsigned wild_class);
+  void add_to_index(ArrivedEnvelope& envelope, unsigned wild_class);
+
+  internal::KeyTable<PostedReceive> posted_;
+  internal::KeyTable<ArrivedEnvelope> kept_;
+  internal::KeyTable<internal::WildLink> index_;     // kept envelopes again, by wildcard class
+  internal::WildLinkPool pool_;
+  internal::ChannelSet indexed_;                     // which (channel, class) have an index
+  std::array<std::size_t, 4> posted_in_class_ = {};  // posted receives by class
+  std::uint64_t next_posted_ = 0;
+  std::uint64_t next_kept_ = 0;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,48 @@
+// tandem/comm/mcast/port_rate.hpp: the rate and the burst of this rank's way out, from when its rails take bytes. Pure.
+//
+// While there is more to send than the network takes, a rail takes bytes at the network's rate w. Before that it takes at once
+// what fits into the socket's buffer of S bytes, and, behind a rate limiter that was left to rest, a burst of B bytes. With x(t)
+// the bytes taken since a rest that ended at t_0, and t_1 the first time at which a rail refuses,
+//
+//   w = (x(t) - x(t_1)) / (t - t_1)        B = x(t_1) - S - w (t_1 - t_0)
+//
+// The burst counts only if it was taken at four times the rate at least: without a limiter there is no such bend, and B is 0.
+// Worked example (test): 25 bytes per us, a bucket of 64 KiB, a buffer of 32 KiB: refused after 96 KiB, then 25 bytes per us.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::comm {
+
+/// An average over the busy times, in which recent ones count more. Times do not decrease. Not thread-safe; no allocation.
+class PortRate {
+ public:
+  /// `buffer_bytes`: what a rail takes before anything is on its way.
+  explicit PortRate(std::size_t buffer_bytes) : buffer_bytes_(static_cast<double>(buffer_bytes)) {}
+
+  void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes; after a pause that means that it rested before
+  void refused(std::int64_t now_ns);                  ///< a rail could not: the port is busy
+  void rested(std::int64_t now_ns);                   ///< nothing is left to send; ends a busy time
+
+  bool known() const { return known_; }
+  double bytes_per_ns() const { return bytes_per_ns_; }  ///< 0 until known
+  double burst_bytes() const { return burst_bytes_; }    ///< 0 until known, and without a limiter
+
+  static constexpr std::int64_t pause_ns = 5'000'000;  ///< longer ones between two takes are rests. So ports below some 100 Mbit/s stay unknown
+  static constexpr double least_bytes = 128 * 1024;  ///< that must be taken at the network's rate before it is believed
+
+ private:
+  void learn();
+
+  double buffer_bytes_;
+  double taken_ = 0;                  ///< x since the rest
+  std::int64_t began_ns_ = 0;         ///< t_0
+  std::int64_t refused_ns_ = -1;      ///< t_1; -1: not yet
+  std::int64_t last_took_ns_ = 0;
+  double taken_when_refused_ = 0;     ///< x(t_1)
+  bool known_ = false;
+  double bytes_per_ns_ = 0, burst_bytes_ = 0;
+};
+
+}  // namespace tandem::comm

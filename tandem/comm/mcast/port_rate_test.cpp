@@ -1,0 +1,72 @@
+// tandem/comm/mcast/port_rate_test.cpp: a socket's buffer before a limiter with a bucket of tokens, and what is learnt of it.
+#include "tandem/comm/mcast/port_rate.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace tandem::comm {
+namespace {
+
+struct Way {
+  double bytes_per_ns = 0.025;
+  double bucket_bytes = 65'536;
+  double copy_bytes_per_ns = 4;   ///< how fast a rail takes bytes
+  double buffer_bytes = 32'768;
+};
+
+/// Sends `bytes` in pieces of 4 KiB, each as soon as the buffer has room for it.
+void send(PortRate& rate, const Way& way, std::int64_t now_ns, double bytes) {
+  const double piece = 4096;
+  const auto began = static_cast<double>(now_ns);
+  double now = began, taken = 0;
+  while (taken < bytes) {
+    // What has left the buffer by now: the bucket at once, then the rate.
+    const double left = std::min(taken, way.bucket_bytes + way.bytes_per_ns * (now - began));
+    if (taken - left + piece > way.buffer_bytes) {
+      rate.refused(static_cast<std::int64_t>(now));
+      now += (taken - left + piece - way.buffer_bytes) / way.bytes_per_ns;
+    }
+    now += piece / way.copy_bytes_per_ns;
+    taken += piece;
+    rate.took(static_cast<std::int64_t>(now), 4096);
+  }
+  rate.rested(static_cast<std::int64_t>(now));
+}
+
+TEST(PortRate, LearnsTheRateAndTheBucketOfALimiter) {
+  PortRate rate(32'768);
+  EXPECT_FALSE(rate.known());
+  send(rate, {}, 1'000, 439'296);
+  ASSERT_TRUE(rate.known());
+  EXPECT_NEAR(rate.bytes_per_ns(), 0.025, 0.001);
+  EXPECT_NEAR(rate.burst_bytes(), 65'536, 8'192);
+}
+
+TEST(PortRate, WithoutALimiterThereIsNoBurst) {
+  PortRate rate(32'768);
+  send(rate, {.bytes_per_ns = 1.25, .bucket_bytes = 0}, 1'000, 4'000'000);
+  ASSERT_TRUE(rate.known());
+  EXPECT_NEAR(rate.bytes_per_ns(), 1.25, 0.05);
+  EXPECT_EQ(rate.burst_bytes(), 0);
+}
+
+TEST(PortRate, WhatNeverFillsTheBufferTeachesNothing) {
+  PortRate rate(32'768);
+  for (int i = 0; i < 100; ++i) {
+    rate.took(i * 1000, 1000);
+    rate.rested(i * 1000 + 500);
+  }
+  send(rate, {}, 1'000'000, 120'000);
+  EXPECT_FALSE(rate.known());
+}
+
+TEST(PortRate, FollowsAChangedNetwork) {
+  PortRate rate(32'768);
+  send(rate, {}, 1'000, 439'296);
+  for (int i = 1; i < 20; ++i) send(rate, {.bytes_per_ns = 0.125}, i * 1'000'000'000LL, 439'296);
+  EXPECT_NEAR(rate.bytes_per_ns(), 0.125, 0.005);
+}
+
+}  // namespace
+}  // namespace tandem::comm

@@ -1,0 +1,60 @@
+// tandem/comm/options.cpp: the options of an endpoint, as people write them.
+#include "tandem/comm/endpoint.hpp"
+
+namespace tandem::comm {
+
+void add_comm_options(base::Registry& registry) {
+  using base::OptionType;
+  const EndpointOptions defaults;
+  const auto number = [](auto value) { return std::to_string(value); };
+  registry.add({.name = "comm.transports", .default_value = "", .help = "transports in order of preference, as shm,tcp (empty: automatic)"});
+  registry.add({.name = "comm.strategy", .default_value = defaults.strategy, .help = "how packets are formed: fifo, aggregate, priority, split"});
+  registry.add({.name = "comm.progress", .type = OptionType::choice, .default_value = defaults.progress,
+                .help = "who makes progress in the background", .choices = {"thread", "inline"}});
+  registry.add({.name = "comm.progress_core", .type = OptionType::integer, .default_value = "-1",
+                .help = "core that the progress thread is bound to (-1: none)", .minimum = -1});
+  registry.add({.name = "comm.spin", .type = OptionType::duration, .default_value = "20us",
+                .help = "polling without traffic before sleeping", .minimum = 0});
+  registry.add({.name = "comm.eager", .type = OptionType::bytes, .default_value = "0",
+                .help = "largest message that is sent unasked (0: as the transport says)", .minimum = 0});
+  registry.add({.name = "comm.credit_bytes", .type = OptionType::bytes, .default_value = number(defaults.credit_bytes),
+                .help = "unexpected bytes that one peer may leave with us", .minimum = 4096});
+  registry.add({.name = "comm.credit_messages", .type = OptionType::integer, .default_value = number(defaults.credit_messages),
+                .help = "unexpected eager messages that one peer may leave with us", .minimum = 4, .maximum = 1e9});
+  registry.add({.name = "comm.forward_bytes", .type = OptionType::bytes, .default_value = number(defaults.forward_bytes),
+                .help = "memory for broadcasts that are forwarded before their receive is posted", .minimum = 0});
+  registry.add({.name = "comm.interface", .default_value = "", .help = "network interface or address of tcp (empty: automatic)"});
+  registry.add({.name = "comm.ports", .default_value = "", .help = "ports of tcp, as 20000-20100 (empty: any)"});
+  registry.add({.name = "comm.rails", .type = OptionType::integer, .default_value = "1", .help = "tcp connections per peer",
+                .minimum = 1, .maximum = 64});
+  registry.add({.name = "comm.cross_memory", .type = OptionType::boolean, .default_value = "true",
+                .help = "shm may read the peer's memory directly"});
+  registry.add({.name = "comm.modules", .default_value = "",
+                .help = "folder of the modules of the transports ucx and mpi (empty: where Tandem was installed)"});
+}
+
+EndpointOptions comm_options(const base::Config& config) {
+  EndpointOptions options;
+  const std::string& list = config.get_string("comm.transports");
+  for (std::size_t first = 0; first < list.size();) {
+    const std::size_t end = std::min(list.find(',', first), list.size());
+    if (end > first) options.transports.push_back(list.substr(first, end - first));
+    first = end + 1;
+  }
+  options.strategy = config.get_string("comm.strategy");
+  options.progress = config.get_string("comm.progress");
+  options.progress_core = static_cast<int>(config.get_int("comm.progress_core"));
+  options.spin_ns = config.get_duration_ns("comm.spin");
+  options.eager_bytes = static_cast<std::size_t>(config.get_bytes("comm.eager"));
+  options.credit_bytes = static_cast<std::size_t>(config.get_bytes("comm.credit_bytes"));
+  options.credit_messages = static_cast<std::uint32_t>(config.get_int("comm.credit_messages"));
+  options.forward_bytes = static_cast<std::size_t>(config.get_bytes("comm.forward_bytes"));
+  options.interface = config.get_string("comm.interface");
+  options.ports = config.get_string("comm.ports");
+  options.rails = static_cast<unsigned>(config.get_int("comm.rails"));
+  options.cross_memory = config.get_bool("comm.cross_memory");
+  options.modules = config.get_string("comm.modules");
+  return options;
+}
+
+}  // namespace tandem::comm

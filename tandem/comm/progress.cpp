@@ -1,0 +1,309 @@
+// tandem/comm/progress.cpp: stepping, telling and sleeping.
+#include "tandem/comm/progress.hpp"
+
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace tandem::comm::internal {
+
+Progress::Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop)
+    : engine_(engine),
+      spin_ns_(options.spin_ns),
+      spin_now_ns_(options.spin_ns),
+      core_(options.progress_core),
+      with_thread_(options.progress == "thread"),
+      now_ns_(std::move(now_ns)),
+      loop_(loop) {}
+
+Progress::~Progress() {
+  stop();
+  if (epoll_ >= 0) close(epoll_);
+  if (bell_ >= 0) close(bell_);
+}
+
+base::Result<void> Progress::start() {
+  if (loop_ != nullptr) {
+    waker_ = &loop_->add(seat_, {.name = "progress"});
+    return {};
+  }
+  const auto failed = [](const char* what) {
+    return base::Error{base::ErrorCode::exhausted, fmt::format("the progress engine cannot make {}: {}", what, std::strerror(errno))};
+  };
+  epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  if (epoll_ < 0) return failed("an epoll set");
+  bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (bell_ < 0) return failed("an eventfd");
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, bell_, &event) != 0) return failed("its bell");
+  for (const auto& transport : engine_.transports()) {
+    const int descriptor = transport->wait_descriptor();
+    if (descriptor >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) return failed("its wait set");
+  }
+  if (with_thread_) thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+void Progress::stop() {
+  if (stopping_.exchange(true)) return;
+  if (loop_ != nullptr) loop_->remove(seat_);
+  if (thread_.joinable()) {
+    parker_.unpark();
+    kick();
+    thread_.join();
+  }
+}
+
+void Progress::run() {
+  pthread_setname_np(pthread_self(), "tandem-comm");
+  if (core_ >= 0) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(static_cast<unsigned>(core_), &cores);
+    sched_setaffinity(0, sizeof cores, &cores);
+  }
+  std::int64_t idle_since_ns = now_ns_();
+  std::int64_t rest_ns = kShortestRestNs;
+  std::uint64_t seen_steps = 0;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const std::uint64_t steps = inline_steps_.load(std::memory_order_relaxed);
+    if (waiters_.load() > 0 || steps != seen_steps) {  // somebody makes progress without us
+      seen_steps = steps;
+      parker_.park(rest_ns);
+      rest_ns = std::min(2 * rest_ns, kLongestRestNs);
+      idle_since_ns = now_ns_();
+      continue;
+    }
+    rest_ns = kShortestRestNs;
+    std::int64_t now = now_ns_();
+    std::int64_t next;
+    {
+      const std::lock_guard guard(lock_);
+      next = engine_.step(now);
+    }
+    tell_events();
+    if (next <= now) {
+      wake_others();
+      spun(false);
+      idle_since_ns = now;
+    } else if (now - idle_since_ns < spin_now_ns_.load(std::memory_order_relaxed)) {
+      sched_yield();
+    } else if (take_bed()) {
+      spun(true);
+      if (sleep(next)) idle_since_ns = now_ns_();
+      leave_bed();
+    } else {
+      parker_.park(kLongestRestNs);
+    }
+  }
+}
+
+/// Learns how long it pays to poll before sleeping: where ranks outnumber cores, it does not.
+void Progress::spun(bool in_vain) noexcept {
+  const std::int64_t present = spin_now_ns_.load(std::memory_order_relaxed);
+  const std::int64_t least = std::min<std::int64_t>(spin_ns_, kShortestSpinNs);
+  const std::int64_t next = in_vain ? std::max(least, present / 2) : std::min(spin_ns_, present * 2);
+  if (next != present) spin_now_ns_.store(next, std::memory_order_relaxed);
+}
+
+/// In the bed that we have taken. True when there is, or may be, something to do.
+bool Progress::sleep(std::int64_t until_ns) {
+  bool all_ring = true;
+  bool work = false;
+  in_bed_.store(true);  // before the last look; pairs with `kick`, see the type
+  {
+    const std::lock_guard guard(lock_);
+    std::size_t armed = 0;
+    const auto transports = engine_.transports();
+    for (; armed < transports.size() && !work; ++armed) {
+      all_ring &= transports[armed]->rings();
+      work = !transports[armed]->arm();
+    }
+    work |= engine_.busy() || !engine_.events().empty() || stopping_.load();
+    if (work) {
+      // Whoever refused to be armed is not armed.
+      for (std::size_t i = 0; i < armed; ++i) transports[i]->disarm();
+    }
+  }
+  if (!work) {
+    std::int64_t wait_ns = until_ns == base::kNever ? -1 : std::max<std::int64_t>(0, until_ns - now_ns_());
+    if (!all_ring && !engine_.quiet()) wait_ns = wait_ns < 0 ? kBackOffNs : std::min(wait_ns, kBackOffNs);
+    if (!all_ring && wait_ns < 0) wait_ns = 20 * kBackOffNs;
+    timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
+    epoll_event events[8];
+    const int found = epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr);
+    std::uint64_t rung;
+    if (found > 0 && read(bell_, &rung, sizeof rung) < 0) rung = 0;  // not the bell
+    const std::lock_guard guard(lock_);
+    for (const auto& transport : engine_.transports()) transport->disarm();
+    work = found > 0;
+  }
+  in_bed_.store(false);
+  return work;
+}
+
+void Progress::kick() noexcept {
+  if (loop_ != nullptr) {
+    if (waker_ != nullptr) waker_->wake();
+    return;
+  }
+  if (in_bed_.load() && bell_ >= 0) {
+    const std::uint64_t one = 1;
+    if (write(bell_, &one, sizeof one) < 0) return;  // it is rung already
+  }
+}
+
+void Progress::posted_and_unlock() {
+  // Events are told by whoever makes progress, never inside a post.
+  if (loop_ != nullptr) {
+    lock_.unlock();
+    return kick();
+  }
+  const bool in_bed = in_bed_.load();
+  if (!in_bed) engine_.ring_bells();  // in bed all transports are armed, and ring by themselves
+  const bool work = engine_.busy() || !engine_.events().empty() || engine_.waits_for_time();
+  lock_.unlock();
+  if (!work || waiters_.load(std::memory_order_relaxed) > 0) return;
+  if (in_bed) kick();
+  else parker_.unpark();
+}
+
+void Progress::tell_events() {
+  while (true) {
+    if (baton_.exchange(true, std::memory_order_seq_cst)) return;  // its holder looks again after putting it down
+    std::vector<Event> events;
+    while (true) {
+      {
+        const std::lock_guard guard(lock_);
+        events.swap(engine_.events());
+      }
+      if (events.empty()) break;
+      for (Event& event : events) tell(event);
+      events.clear();
+    }
+    baton_.store(false, std::memory_order_seq_cst);
+    const std::lock_guard guard(lock_);
+    if (engine_.events().empty()) return;
+  }
+}
+
+void Progress::tell(Event& event) {
+  if (event.call) return event.call();
+  RequestCore& core = *event.core;
+  const Status status = core.status();
+  Notify& notify = *core.notify;
+  const auto& call = event.what == CompletionQueue::Event::arrived    ? notify.callbacks.arrived
+                     : event.what == CompletionQueue::Event::released ? notify.callbacks.released
+                                                                      : notify.callbacks.failed;
+  if (notify.queue != nullptr) {
+    Status plain = status;
+    plain.header = {};
+    plain.owned = {};
+    notify.queue->push({.user = notify.user, .event = event.what, .status = plain});
+  }
+  if (call) call(status);
+  if (event.what != CompletionQueue::Event::arrived) {
+    // The last event. Callbacks may hold references to the request itself, which would keep it for ever.
+    notify.callbacks = {};
+  }
+  core.drop();
+}
+
+bool Progress::once() { return loop_ != nullptr ? loop_->step_one() : once(now_ns_()); }
+
+bool Progress::once(std::int64_t now) {
+  bool happened = false;
+  if (lock_.try_lock()) {
+    // Not a read-modify-write: callers hold the lock, and the thread only looks for changes.
+    inline_steps_.store(inline_steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    happened = engine_.step(now) <= now;
+    const bool events = !engine_.events().empty();
+    lock_.unlock();
+    if (events) tell_events();
+  }
+  return happened;
+}
+
+void Progress::wake_others() {
+  if (resting_count_.load() == 0) return;
+  const std::lock_guard guard(resting_mutex_);
+  for (base::Parker* parker : resting_) parker->unpark();
+}
+
+bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns) {
+  if (done(context)) return true;
+  if (loop_ != nullptr) return loop_->run_until(done, context, deadline_ns) == base::RunEnd::done;
+  waiters_.fetch_add(1);
+  if (in_bed_.load() && bed_taken_.load()) kick();  // the thread leaves the bed to us
+  std::int64_t idle_since_ns = 0;
+  std::int64_t now = now_ns_();
+  for (unsigned polls = 0; !done(context); ++polls) {
+    // The clock is read, and the core offered to others, now and then only: both would delay what comes within a microsecond.
+    const bool sometimes = polls % 64 == 63;
+    if (sometimes) now = now_ns_();
+    if (now >= deadline_ns) break;
+    if (once(now)) {
+      wake_others();
+      if (idle_since_ns != 0) spun(false);
+      idle_since_ns = 0;
+      continue;
+    }
+    if (!sometimes) continue;
+    if (idle_since_ns == 0) idle_since_ns = now;
+    if (now - idle_since_ns < spin_now_ns_.load(std::memory_order_relaxed)) {
+      sched_yield();
+      continue;
+    }
+    if (take_bed()) {
+      spun(true);
+      std::int64_t next;
+      {
+        const std::lock_guard guard(lock_);
+        next = engine_.step(now_ns_());
+      }
+      tell_events();
+      if (!done(context) && next > now_ns_()) sleep(std::min(next, deadline_ns));
+      leave_bed();
+      idle_since_ns = 0;
+    } else {
+      rest_until_woken(done, context);
+    }
+  }
+  waiters_.fetch_sub(1);
+  wake_others();  // one of them takes the bed; else the thread does, when it finds that nobody makes progress
+  return done(context);
+}
+
+/// Another caller has the bed: it wakes us when something happened, or when it leaves.
+void Progress::rest_until_woken(bool (*done)(void*), void* context) {
+  base::Parker parker;
+  {
+    const std::lock_guard guard(resting_mutex_);
+    resting_.push_back(&parker);
+    resting_count_.fetch_add(1);
+  }
+  if (!done(context) && bed_taken_.load()) parker.park(kLongestRestNs);
+  const std::lock_guard guard(resting_mutex_);
+  std::erase(resting_, &parker);
+  resting_count_.fetch_sub(1);
+}
+
+std::int64_t Progress::Seat::step(std::int64_t now_ns) {
+  std::int64_t next;
+  {
+    const std::lock_guard guard(progress.lock_);
+    next = progress.engine_.step(now_ns);
+  }
+  progress.tell_events();
+  const std::lock_guard guard(progress.lock_);
+  return progress.engine_.busy() || !progress.engine_.events().empty() ? now_ns : next;
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,106 @@
+// tandem/comm/progress.hpp: who steps the engine, and how they sleep: the progress thread, and callers that wait.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "tandem/base/event_loop.hpp"
+#include "tandem/base/parking.hpp"
+#include "tandem/base/spin_lock.hpp"
+#include "tandem/comm/engine/engine.hpp"
+
+namespace tandem::comm::internal {
+
+/// Steps one engine from several threads.
+///
+/// Protocol. `lock` guards the engine; whoever holds it may step. Users are told without it: `tell_events` takes events out under the
+/// lock and calls them while it holds the *baton*, so that calls come one at a time; who finds the baton taken leaves its events
+/// to the holder, who looks again after putting it down.
+///
+/// Sleeping. There is one *bed*: an epoll set with the transports' descriptors and an eventfd. Who goes to bed sets `in_bed_`, then,
+/// under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at `in_bed_`
+/// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the bed
+/// occupied (both sequentially consistent). While a caller waits, the progress thread leaves the bed to it and rests
+/// elsewhere, for periods that double up to `kLongestRestNs`, so that a caller that alternates short waits and work is not disturbed.
+class Progress {
+ public:
+  Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Opens the bed and starts the thread. Errors: no descriptors left.
+  base::Result<void> start();
+  void stop();
+
+  base::SpinLock& lock() noexcept { return lock_; }
+  /// After something was posted, under the lock: sees to it that it goes on, and lets the lock go.
+  void posted_and_unlock();
+  /// Steps once and tells. True when something happened.
+  bool once();
+  /// Steps and sleeps until `done()`. False: the deadline came first, or the event loop found that it will never be.
+  template <class Done>
+  bool until(Done done, std::int64_t deadline_ns = base::kNever);
+  /// Wakes whoever sleeps. Any thread; from signal-like contexts too.
+  void kick() noexcept;
+
+ private:
+  struct Seat final : base::Steppable {
+    explicit Seat(Progress& owner) : progress(owner) {}
+    Progress& progress;
+    std::int64_t step(std::int64_t now_ns) override;
+  };
+  static constexpr std::int64_t kShortestSpinNs = 1'000;
+  static constexpr std::int64_t kShortestRestNs = 100'000;
+  static constexpr std::int64_t kLongestRestNs = 2'000'000;
+  static constexpr std::int64_t kBackOffNs = 50'000;  ///< between polls of transports that cannot ring
+
+  void run();
+  bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
+  bool once(std::int64_t now_ns);
+  void spun(bool in_vain) noexcept;
+  bool sleep(std::int64_t until_ns);
+  void tell_events();
+  static void tell(Event& event);
+  void rest_until_woken(bool (*done)(void*), void* context);
+  bool take_bed() noexcept { return !bed_taken_.exchange(true, std::memory_order_acquire); }
+  void leave_bed() noexcept { bed_taken_.store(false, std::memory_order_release); }
+  void wake_others();
+
+  Engine& engine_;
+  std::int64_t spin_ns_;
+  std::atomic<std::int64_t> spin_now_ns_;  ///< of it, what pays at present: polling that found nothing halves it, success doubles it
+  int core_;
+  bool with_thread_;
+  std::function<std::int64_t()> now_ns_;
+  base::EventLoop* loop_;
+  base::Waker* waker_ = nullptr;
+  Seat seat_{*this};
+
+  base::SpinLock lock_;
+  std::atomic<bool> baton_{false};
+
+  int epoll_ = -1;
+  int bell_ = -1;
+  std::atomic<bool> bed_taken_{false};
+  std::atomic<bool> in_bed_{false};
+  std::atomic<int> waiters_{0};
+  std::atomic<std::uint64_t> inline_steps_{0};  ///< by callers, counted roughly: the thread sees that somebody else makes progress
+  std::mutex resting_mutex_;
+  std::vector<base::Parker*> resting_;          ///< callers that wait while another one has the bed
+  std::atomic<int> resting_count_{0};
+  base::Parker parker_;                         ///< the thread's
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+template <class Done>
+bool Progress::until(Done done, std::int64_t deadline_ns) {
+  return wait_for([](void* context) { return (*static_cast<Done*>(context))(); }, &done, deadline_ns);
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,136 @@
+// tandem/comm/request.hpp: what a posted operation is to the user: how it ends, who is told, and how to wait for it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/ids.hpp"
+
+namespace tandem::comm {
+
+using base::Rank;
+using Tag = base::StrongId<struct MessageTag, std::uint64_t>;
+/// Separates the traffic of parts of a program. Made by `Endpoint::channel(name)`; the default one is 0.
+using Channel = base::StrongId<struct ChannelTag, std::uint32_t>;
+
+struct AnySource {};
+struct AnyTag {};
+inline constexpr AnySource any_source;
+inline constexpr AnyTag any_tag;
+
+/// The rank that a receive takes from: one, or any.
+class Source {
+ public:
+  constexpr Source(Rank rank) noexcept : value_(rank.value()) {}
+  constexpr Source(AnySource) noexcept : value_(kAny) {}
+  constexpr bool any() const noexcept { return value_ == kAny; }
+  constexpr Rank rank() const noexcept { return Rank{value_}; }
+
+ private:
+  static constexpr std::uint32_t kAny = UINT32_MAX;
+  std::uint32_t value_;
+};
+
+/// The tag that a receive takes: one, or any.
+class TagPattern {
+ public:
+  constexpr TagPattern(Tag tag) noexcept : tag_(tag) {}
+  constexpr TagPattern(AnyTag) noexcept : any_(true) {}
+  constexpr bool any() const noexcept { return any_; }
+  constexpr Tag tag() const noexcept { return tag_; }
+
+ private:
+  Tag tag_{0};
+  bool any_ = false;
+};
+
+/// How an operation ended.
+enum class Ending : std::uint8_t {
+  pending,    ///< it has not
+  done,       ///< as wanted
+  truncated,  ///< the receive's buffer was shorter than the message; it holds the first bytes
+  cancelled,  ///< by `cancel`, or because the endpoint closed
+  peer_dead,  ///< the rank `Status::culprit` died
+  peer_left,  ///< the peer had said goodbye
+};
+std::string_view name_of(Ending ending) noexcept;
+
+/// What is known of a message at the receiver (of a send, `source` is the destination).
+struct Status {
+  Ending ending = Ending::pending;
+  Rank source{0};
+  Tag tag{0};
+  std::uint64_t bytes = 0;                 ///< of the message, also when the buffer was shorter
+  Rank culprit{0};                         ///< of `peer_dead`: who died
+  std::span<const std::byte> header = {};  ///< the message's small header; valid while the request lives
+  std::span<std::byte> owned = {};         ///< of a receive without buffer: the library's; valid while the request lives
+};
+
+/// Who is told. Each is called at most once. They run on the thread that made progress, one at a time per endpoint, with no lock
+/// held; they may post anything and must not block or wait. For a receive: `arrived` when the data can be read, `released` when
+/// the library reads it no more (a broadcast's forwards ended), so that it may be written. For a send: `released` alone.
+struct Callbacks {
+  std::function<void(const Status&)> arrived = {};
+  std::function<void(const Status&)> released = {};
+  std::function<void(const Status&)> failed = {};
+};
+
+/// Endings in the order in which they came, for programs that take them in a loop. Thread-safe. Outlives its requests.
+class CompletionQueue {
+ public:
+  enum class Event : std::uint8_t { arrived, released, failed };
+  struct Entry {
+    std::uint64_t user = 0;  ///< as given with the operation
+    Event event = Event::released;
+    Status status;  ///< its spans are empty
+  };
+  std::optional<Entry> pop();
+  void push(const Entry& entry);
+
+ private:
+  std::mutex mutex_;
+  std::deque<Entry> entries_;
+};
+
+namespace internal {
+class RequestCore;
+class Engine;
+}  // namespace internal
+
+/// A reference to a posted operation. Dropping it does not cancel: the operation goes on, and its callbacks are still called.
+/// A value; copies refer to the same operation. Reading its state is thread-safe.
+class Request {
+ public:
+  Request() noexcept = default;
+  Request(const Request& other) noexcept;
+  Request(Request&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+  Request& operator=(Request other) noexcept {
+    std::swap(core_, other.core_);
+    return *this;
+  }
+  ~Request();
+
+  bool valid() const noexcept { return core_ != nullptr; }
+  bool arrived() const noexcept;   ///< a receive's data can be read; or it failed
+  bool released() const noexcept;  ///< nothing is owed any more: buffers are the user's; or it failed
+  /// Complete once `arrived()`; before, only `ending == pending` can be relied on.
+  Status status() const;
+
+ private:
+  friend class Endpoint;
+  friend class internal::Engine;
+  explicit Request(internal::RequestCore* core) noexcept : core_(core) {}  // takes over one reference
+  internal::RequestCore* core_ = nullptr;
+};
+
+}  // namespace tandem::comm

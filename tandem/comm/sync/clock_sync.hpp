@@ -1,0 +1,88 @@
+// tandem/comm/sync/clock_sync.hpp: one time for all ranks of a job, and a barrier that they leave at one instant.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "tandem/base/config.hpp"
+#include "tandem/base/ids.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/base/option.hpp"
+#include "tandem/base/result.hpp"
+#include "tandem/clock/clock.hpp"
+#include "tandem/clock/global_clock.hpp"
+#include "tandem/comm/endpoint.hpp"
+
+namespace tandem::comm {
+
+struct ClockSyncOptions {
+  std::int64_t interval_ns = 1'000'000'000;  ///< between measurements of the offset to the parent in the tree, in the long run
+  unsigned ping_pongs = 48;                  ///< of each; the first measurement takes more
+  double rate_limit = 500e-6;                ///< what the bounds assume: most difference of two clocks' rates,
+  double rate_change_per_s = 0.2e-6;         ///<   and most change of that difference in a second
+  const clock::Clock* clock = nullptr;       ///< the local clock, which outlives the endpoint; null: the machine's best
+  std::int64_t timeout_ns = 30'000'000'000;  ///< of `open`
+};
+
+/// Registers the options `clock.*`, and reads them back.
+void add_clock_options(base::Registry& registry);
+ClockSyncOptions clock_options(const base::Config& config);
+
+/// How a barrier was left. All ranks left when the reference showed `global_ns`.
+struct BarrierExit {
+  /// That instant in the local clock: the time that was waited for. Use it, not the clock, as the stamp of an event at the
+  /// barrier: the thread may be preempted before it reads the clock.
+  std::int64_t local_ns = 0;
+  std::int64_t global_ns = 0;
+  std::int64_t error_ns = 0;  ///< of `local_ns`
+  /// Above 0: this rank learned of the time by that much too late (it was not running), and left late.
+  std::int64_t late_ns = 0;
+};
+
+/// The time of the reference, which is the clock of rank 0, on every rank. Ranks measure their offset to their parent in a
+/// binomial tree by ping-pongs that keep the shortest round trips (thesis 3.4.2; `clock/offset.hpp`), again and again in the
+/// background, and follow its rate (`clock/drift_model.hpp`). Ranks of one host that read one counter know their offset exactly.
+///
+/// Bounds hold whatever way messages take, given the limits in the options; the middles assume that the shortest round trips took
+/// as long there as back. When a parent dies or leaves, its parent takes its place; when there is none, time goes on by the last
+/// known rate and its bound grows.
+///
+/// Thread-safe. One per endpoint, ever; all ranks open one. Times are nanoseconds of `local_clock()` or of the reference.
+/// Corrections are not smooth: a new measurement may set global time back by as much as its error was.
+class ClockSync {
+ public:
+  /// Returns when this rank knows the time: after about log2(ranks) measurements of 0.1 ms over shared memory. Makes progress on
+  /// the endpoint, which outlives the object. Errors: exhausted (the ranks between this one and rank 0 did not answer in time).
+  static base::Result<std::unique_ptr<ClockSync>> open(Endpoint& endpoint, const ClockSyncOptions& options, base::Log& log);
+
+  /// Tells the neighbours. Barriers of the others fail from then on; their clocks go on.
+  ~ClockSync();
+  ClockSync(const ClockSync&) = delete;
+  ClockSync& operator=(const ClockSync&) = delete;
+
+  /// The reference's time now, and by how much it may be wrong. Some tens of nanoseconds; writes no shared memory.
+  clock::GlobalTime global_now() const noexcept;
+  /// From a local time, not long ago, to the reference's, and back.
+  clock::GlobalTime to_global(std::int64_t local_ns) const noexcept;
+  clock::GlobalTime to_local(std::int64_t global_ns) const noexcept;
+  /// The function behind these, as of now: to convert many times alike, or to be stored with a trace.
+  clock::GlobalClock global_clock() const noexcept;
+  const clock::Clock& local_clock() const noexcept;
+
+  /// Waits for all ranks, then until one time at which all leave. Collective. Makes progress on the endpoint. Called by one
+  /// thread at a time (others wait). Errors: io (a rank died or has left), then for ever.
+  base::Result<BarrierExit> barrier();
+
+  /// Whom this rank measures against now; none on the reference, or when nobody is left.
+  std::optional<Rank> parent() const;
+  /// How often global time was corrected so far.
+  std::uint64_t corrections() const;
+
+ private:
+  struct Parts;
+  explicit ClockSync(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,223 @@
+// tandem/comm/sync/sync_engine.cpp: the upkeep thread, the answers to messages, and the barrier's wait.
+#include "tandem/comm/sync/sync_engine.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "tandem/base/driver.hpp"
+#include "tandem/clock/tsc_clock.hpp"
+
+namespace tandem::comm::internal::sync {
+namespace {
+
+/// How long a waiter makes progress itself before it sleeps, and for how long then at most.
+constexpr std::int64_t kSpinNs = 50'000;
+constexpr std::int64_t kNapNs = 500'000;
+/// Within this much of the barrier's end the waiter polls its clock: a wake-up takes some 30 to 60 us.
+constexpr std::int64_t kWakeNs = 80'000;
+/// How long no pong may come before the upkeep thread looks for it.
+constexpr std::int64_t kPatienceNs = 200'000;
+constexpr int kTriesBeforeYield = 64;
+
+void sleep_ns(std::int64_t duration_ns) {
+  const timespec duration{duration_ns / 1'000'000'000, duration_ns % 1'000'000'000};
+  nanosleep(&duration, nullptr);
+}
+
+/// Returns when the clock shows `until_ns`, as exactly as the machine can.
+void wait_until(const clock::Clock& clock, std::int64_t until_ns) {
+  const std::int64_t left_ns = until_ns - clock.now_ns();
+  if (left_ns > kWakeNs) sleep_ns(left_ns - kWakeNs);
+  while (clock.now_ns() < until_ns) base::pause_cpu();
+}
+
+}  // namespace
+
+SyncEngine::SyncEngine(Ground ground, const ClockNode::Options& options, Messenger& messenger)
+    : ground_(std::move(ground)),
+      messenger_(messenger),
+      node_({ground_.rank, ground_.counter, ground_.same_host, &clock::TscClock::ticks}, options),
+      barrier_(ground_.rank, ground_.size) {
+  publish();
+}
+
+SyncEngine::~SyncEngine() { close(); }
+
+void SyncEngine::start() {
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "tandem-clock");
+    run();
+  });
+}
+
+void SyncEngine::close() {
+  stopping_.store(true, std::memory_order_relaxed);
+  parker_.unpark();
+  if (thread_.joinable()) thread_.join();
+  Outbox outbox;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return;
+    barrier_.leave(outbox);
+    changed_.notify_all();
+  }
+  flush(outbox);
+}
+
+void SyncEngine::run() {
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    Outbox outbox;
+    std::unique_lock lock(mutex_);
+    const std::int64_t now_ns = ground_.clock->now_ns();
+    const std::int64_t next_ns = std::min(node_.step(now_ns, outbox), barrier_.step(now_ns, outbox));
+    planned_ns_.store(next_ns, std::memory_order_relaxed);
+    publish();
+    const bool measuring = node_.measuring();
+    lock.unlock();
+    flush(outbox);
+    if (measuring) watch_measurement();
+    else if (next_ns == base::kNever) parker_.park();
+    else if (next_ns > now_ns) parker_.park(next_ns - now_ns);
+  }
+}
+
+/// A progress thread takes pongs as soon as any other could, and a second one that polls would only be in its way. When none
+/// comes nobody makes progress (an endpoint without a thread, whose user computes), so that this thread does.
+void SyncEngine::watch_measurement() {
+  const auto samples = [this] {
+    const std::lock_guard lock(mutex_);
+    return node_.measuring() ? node_.sample_count() : SIZE_MAX;
+  };
+  const std::size_t before = samples();
+  parker_.park(kPatienceNs);
+  const std::int64_t start_ns = ground_.clock->now_ns();
+  for (int tries = 0; samples() == before && ground_.clock->now_ns() - start_ns < kSpinNs; ++tries) {
+    while (messenger_.progress()) tries = 0;
+    if (tries >= kTriesBeforeYield) sched_yield();
+  }
+}
+
+void SyncEngine::arrived(Rank from, std::span<const std::byte> bytes) {
+  const std::int64_t now_ns = ground_.clock->now_ns();
+  const std::optional<Record> record = read_record(bytes);
+  if (!record) return;
+  if (const auto* ping = std::get_if<Ping>(&*record)) {
+    post(from, Pong{ping->attempt, ping->send_ns, now_ns}, false);
+    return;
+  }
+  Outbox outbox;
+  bool wake;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) {
+      if (std::holds_alternative<Ask>(*record)) outbox.push_back({from, Broken{ground_.rank.value(), 1}, false});
+      wake = false;
+    } else {
+      node_.take(from, *record, now_ns, outbox);
+      publish();
+      barrier_.take(from, *record, now_ns, node_.to_reference(), outbox);
+      const auto* broken = std::get_if<Broken>(&*record);
+      if (broken != nullptr && broken->rank == from.value()) node_.gone(from, outbox);
+      if (!std::holds_alternative<Pong>(*record)) changed_.notify_all();
+      wake = node_.next_due_ns() < planned_ns_.load(std::memory_order_relaxed);
+    }
+  }
+  flush(outbox);
+  if (wake) parker_.unpark();
+}
+
+void SyncEngine::gone(Rank rank, bool left) {
+  Outbox outbox;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    node_.gone(rank, outbox);
+    barrier_.gone(rank, left, outbox);
+    changed_.notify_all();
+  }
+  flush(outbox);
+  parker_.unpark();
+}
+
+void SyncEngine::publish() {
+  if (node_.version() == published_version_) return;
+  published_version_ = node_.version();
+  published_.set(node_.to_reference());
+  changed_.notify_all();
+}
+
+void SyncEngine::flush(Outbox& outbox) {
+  for (const Outgoing& outgoing : outbox) post(outgoing.to, outgoing.record, outgoing.watched);
+  outbox.clear();
+}
+
+void SyncEngine::post(Rank to, const Record& record, bool watched) {
+  Record stamped = record;
+  if (auto* ping = std::get_if<Ping>(&stamped)) ping->send_ns = ground_.clock->now_ns();
+  messenger_.send(to, PackedRecord(stamped).bytes(), watched);
+}
+
+/// Makes progress for a short time, then sleeps in turns with it: without a progress thread nobody else would.
+template <class Done>
+bool SyncEngine::await(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ns, Done&& done) {
+  const std::int64_t start_ns = ground_.clock->now_ns();
+  std::int64_t busy_ns = start_ns;
+  for (int tries = 0; !done(); ++tries) {
+    const std::int64_t now_ns = ground_.clock->now_ns();
+    if (now_ns - start_ns >= timeout_ns) return false;
+    lock.unlock();
+    const bool moved = messenger_.progress();
+    if (moved) busy_ns = now_ns, tries = 0;
+    else if (tries >= kTriesBeforeYield) sched_yield();
+    lock.lock();
+    if (now_ns - busy_ns > kSpinNs && !done()) changed_.wait_for(lock, std::chrono::nanoseconds(kNapNs));
+  }
+  return true;
+}
+
+bool SyncEngine::wait_known(std::int64_t timeout_ns) {
+  std::unique_lock lock(mutex_);
+  return await(lock, timeout_ns, [&] { return node_.known(); });
+}
+
+base::Error SyncEngine::barrier_error(const BarrierBreak& why) const {
+  return {base::ErrorCode::io, fmt::format("a barrier of {} ranks cannot complete: rank {} {}", ground_.size, why.rank.value(),
+                                           why.left ? "has left" : "died")};
+}
+
+base::Result<BarrierAgreement> SyncEngine::barrier() {
+  const std::lock_guard turn(barrier_turn_);
+  std::unique_lock lock(mutex_);
+  if (barrier_.broken()) return barrier_error(*barrier_.broken());
+  Outbox outbox;
+  barrier_.enter(ground_.clock->now_ns(), node_.to_reference(), outbox);
+  lock.unlock();
+  flush(outbox);
+  parker_.unpark();  // so that the thread plans the barrier's repetitions
+  lock.lock();
+  await(lock, INT64_MAX, [&] { return !barrier_.inside(); });
+  if (!barrier_.agreement()) return barrier_error(*barrier_.broken());
+  const BarrierAgreement agreement = *barrier_.agreement();
+  lock.unlock();
+  wait_until(*ground_.clock, agreement.local_ns);
+  return agreement;
+}
+
+std::optional<Rank> SyncEngine::parent() const {
+  const std::lock_guard lock(mutex_);
+  return node_.parent();
+}
+
+std::uint64_t SyncEngine::measurements() const {
+  const std::lock_guard lock(mutex_);
+  return node_.version();
+}
+
+}  // namespace tandem::comm::internal::sync

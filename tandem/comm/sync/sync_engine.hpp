@@ -1,0 +1,104 @@
+// tandem/comm/sync/sync_engine.hpp: the state machines of one rank with their lock, their thread, and what they publish.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "tandem/base/ids.hpp"
+#include "tandem/base/parking.hpp"
+#include "tandem/base/result.hpp"
+#include "tandem/clock/clock.hpp"
+#include "tandem/comm/sync/barrier_node.hpp"
+#include "tandem/comm/sync/clock_node.hpp"
+#include "tandem/comm/sync/published_clock.hpp"
+
+namespace tandem::comm::internal::sync {
+
+/// Moves records between the engines of a job. Thread-safe.
+class Messenger {
+ public:
+  virtual ~Messenger() = default;
+  /// Sends as soon as possible, in order per peer. `watched`: when the peer cannot be reached any more, `SyncEngine::gone` is
+  /// told.
+  virtual void send(Rank to, std::span<const std::byte> bytes, bool watched) = 0;
+  /// Takes what has come, if it can; true when something had. It may call `SyncEngine::arrived`.
+  virtual bool progress() = 0;
+};
+
+/// One rank's clock synchronisation over a messenger.
+///
+/// Threads. `arrived` and `gone` are called by whoever makes progress, readers and one caller of `barrier` at a time by anybody.
+/// The upkeep thread steps the nodes, and makes progress when a measurement is under way and nobody else does. `mutex_` guards
+/// the nodes; records are sent after it was let go, so that a messenger may call back from inside `send`. `published_` is written
+/// under `mutex_`.
+class SyncEngine {
+ public:
+  struct Ground {
+    Rank rank{0};
+    std::uint32_t size = 1;
+    const clock::Clock* clock = nullptr;      ///< outlives the engine
+    SharedCounter counter = {};
+    std::function<bool(Rank)> same_host = {};
+  };
+
+  SyncEngine(Ground ground, const ClockNode::Options& options, Messenger& messenger);
+  ~SyncEngine();
+  SyncEngine(const SyncEngine&) = delete;
+  SyncEngine& operator=(const SyncEngine&) = delete;
+
+  void start();
+  /// Tells the neighbours that this rank leaves, and ends the thread. `arrived` may still be called: it declines.
+  void close();
+
+  /// The first thing that happens when a message is there, since its time is taken here.
+  void arrived(Rank from, std::span<const std::byte> bytes);
+  void gone(Rank rank, bool left);
+
+  /// Waits until this rank knows the reference's time; false when `timeout_ns` has passed.
+  bool wait_known(std::int64_t timeout_ns);
+  base::Result<BarrierAgreement> barrier();
+
+  clock::GlobalClock to_reference() const noexcept { return published_.get(); }
+  const clock::Clock& clock() const noexcept { return *ground_.clock; }
+  std::optional<Rank> parent() const;
+  std::uint64_t measurements() const;
+
+ private:
+  void run();
+  void watch_measurement();
+  template <class Done>
+  bool await(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ns, Done&& done);
+  void publish();
+  void flush(Outbox& outbox);
+  void post(Rank to, const Record& record, bool watched);
+  base::Error barrier_error(const BarrierBreak& why) const;
+
+  const Ground ground_;
+  Messenger& messenger_;
+
+  mutable std::mutex mutex_;          ///< guards the nodes and what follows
+  ClockNode node_;
+  BarrierNode barrier_;
+  std::uint64_t published_version_ = 0;
+  bool closed_ = false;
+  std::condition_variable changed_;   ///< of anything that `await` waits for
+
+  PublishedClock published_;
+  std::mutex barrier_turn_;           ///< one barrier at a time
+
+  base::Parker parker_;               ///< the upkeep thread's
+  std::atomic<bool> stopping_{false};  ///< set before an unpark, which releases it; read after a park, which acquires
+  /// When the upkeep thread wakes up; a hint, relaxed: a wrong one wakes it once in vain.
+  std::atomic<std::int64_t> planned_ns_{0};
+  std::thread thread_;
+};
+
+}  // namespace tandem::comm::internal::sync

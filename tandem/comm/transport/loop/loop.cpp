@@ -1,0 +1,328 @@
+// tandem/comm/transport/loop/loop.cpp: packets handed from one rank of the process to another.
+#include "tandem/comm/transport/loop/loop.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tandem/base/assert.hpp"
+
+namespace tandem::comm {
+
+struct LoopNetwork::Message {
+  enum class Kind { packet, taken, failed } kind = Kind::packet;
+  Rank from{0};
+  unsigned rail = 0;
+  std::vector<std::uint64_t> control = {};  ///< aligned to 8 bytes
+  std::size_t control_bytes = 0;
+  std::vector<iovec> pieces = {};
+  std::vector<std::byte> copy = {};  ///< the payload, when it was copied
+  std::size_t payload_bytes = 0;
+  std::uint64_t cookie = 0;
+  bool posted = false;
+};
+
+/// What waits for one rank. The lock is held to put and to take, never while a sink is called.
+struct LoopNetwork::Box {
+  std::mutex mutex;
+  std::deque<Message> inbox;
+  std::deque<std::pair<Rank, Message>> held;  ///< from this rank, while it is stopped
+  std::function<void()> wake;
+  bool attached = false;
+  bool gone = false;  ///< was attached, and is no more
+  bool dead = false;
+  bool stopped = false;
+};
+
+/// One rail to one peer. `in_flight_` is touched by its own rank alone: the peer answers each packet with a `taken`.
+class LoopLink final : public Link {
+ public:
+  LoopLink(LoopNetwork& network, Rank self, Rank peer, unsigned rail) noexcept
+      : Link(peer, rail), network_(network), self_(self) {}
+
+  SendStatus try_send(const Packet& packet) override;
+  bool read_remote(std::uint64_t address, std::span<std::byte> to) override {
+    if (!network_.options().remote_copy || failed_) return false;
+    std::memcpy(to.data(), reinterpret_cast<const void*>(address), to.size());
+    return true;
+  }
+  bool write_remote(std::uint64_t address, std::span<const std::byte> from) override {
+    if (!network_.options().remote_copy || failed_) return false;
+    std::memcpy(reinterpret_cast<void*>(address), from.data(), from.size());
+    return true;
+  }
+
+ private:
+  friend class LoopTransport;
+  LoopNetwork& network_;
+  Rank self_;
+  std::size_t in_flight_ = 0;
+  bool blocked_ = false;
+  bool failed_ = false;
+};
+
+class LoopTransport final : public Transport {
+ public:
+  LoopTransport(LoopNetwork& network, Rank self, PacketSink& sink) : network_(network), self_(self), sink_(sink) {
+    const LoopOptions& options = network.options();
+    capabilities_ = Capabilities{.max_control_bytes = 8192,
+                                 .max_payload_bytes = options.segment_bytes,
+                                 .segment_bytes = options.segment_bytes,
+                                 .eager_bytes = options.eager_bytes,
+                                 .rails = options.rails,
+                                 .remote_read = options.remote_copy,
+                                 .remote_write = options.remote_copy,
+                                 .remote_copy_bytes = options.remote_copy ? options.eager_bytes * 2 : 0,
+                                 .latency_ns = std::max<std::int64_t>(1000, options.latency_max_ns),
+                                 .bytes_per_ns = options.bytes_per_ns > 0 ? options.bytes_per_ns : 10.0};
+  }
+  ~LoopTransport() override {
+    LoopNetwork::Box& box = network_.box(self_);
+    const std::lock_guard lock(box.mutex);
+    box.gone = true;
+    box.wake = {};
+    box.inbox.clear();
+  }
+
+  std::string_view name() const noexcept override { return "loop"; }
+  const Capabilities& capabilities() const noexcept override { return capabilities_; }
+  std::string card() const override { return "loop"; }
+  bool reaches(Rank, std::string_view card) override { return card == "loop"; }
+  Link& connect(Rank peer, std::string_view, unsigned rail) override { return link(peer, rail); }
+
+  unsigned poll(std::int64_t) override {
+    LoopNetwork::Box& box = network_.box(self_);
+    unsigned events = 0;
+    for (; events < kMostPerPoll; ++events) {
+      LoopNetwork::Message message;
+      {
+        const std::lock_guard lock(box.mutex);
+        if (box.dead || box.stopped || box.inbox.empty()) break;
+        message = std::move(box.inbox.front());
+        box.inbox.pop_front();
+      }
+      handle(message);
+    }
+    return events;
+  }
+
+  int wait_descriptor() const noexcept override { return -1; }
+  bool rings() const noexcept override { return true; }
+  bool arm() override {
+    LoopNetwork::Box& box = network_.box(self_);
+    const std::lock_guard lock(box.mutex);
+    return box.dead || box.stopped || box.inbox.empty();
+  }
+  void disarm() override {}
+  void peer_left(Rank) override {}
+  void disconnect(Rank peer) override {
+    for (unsigned rail = 0; rail < capabilities_.rails; ++rail) link(peer, rail).failed_ = true;
+  }
+
+ private:
+  static constexpr unsigned kMostPerPoll = 64;
+
+  LoopLink& link(Rank peer, unsigned rail) {
+    auto& links = links_[peer.value()];
+    while (links.size() <= rail) {
+      links.push_back(std::make_unique<LoopLink>(network_, self_, peer, static_cast<unsigned>(links.size())));
+    }
+    return *links[rail];
+  }
+
+  void handle(LoopNetwork::Message& message) {
+    LoopLink& from = link(message.from, message.rail);
+    switch (message.kind) {
+      case LoopNetwork::Message::Kind::packet: return take(from, message);
+      case LoopNetwork::Message::Kind::taken:
+        --from.in_flight_;
+        if (from.failed_) return;
+        if (message.posted) sink_.sent(from, message.cookie);
+        if (std::exchange(from.blocked_, false)) sink_.writable(from);
+        return;
+      case LoopNetwork::Message::Kind::failed:
+        if (std::exchange(from.failed_, true)) return;
+        sink_.peer_failed(message.from, "it was killed");
+        return;
+    }
+  }
+
+  void take(LoopLink& from, LoopNetwork::Message& message) {
+    if (!from.failed_) {
+      const auto* control = reinterpret_cast<const std::byte*>(message.control.data());
+      const Landing landing = sink_.arrived(from, {control, message.control_bytes}, message.payload_bytes);
+      if (landing.malformed != nullptr) {
+        from.failed_ = true;
+        sink_.peer_failed(message.from, landing.malformed);
+      } else if (message.payload_bytes > 0) {
+        copy(message, landing.pieces);
+        sink_.landed(from, landing.token);
+      }
+    }
+    LoopNetwork::Message answer;
+    answer.kind = LoopNetwork::Message::Kind::taken;
+    answer.from = self_;
+    answer.rail = message.rail;
+    answer.posted = message.posted;
+    answer.cookie = message.cookie;
+    network_.deliver(message.from, std::move(answer));
+  }
+
+  static void copy(const LoopNetwork::Message& message, std::span<const iovec> to) {
+    std::vector<iovec> from = message.pieces;
+    if (!message.copy.empty()) from = {iovec{const_cast<std::byte*>(message.copy.data()), message.copy.size()}};
+    std::size_t i = 0;
+    std::size_t at = 0;
+    for (const iovec& place : to) {
+      for (std::size_t done = 0; done < place.iov_len && i < from.size();) {
+        const std::size_t part = std::min(place.iov_len - done, from[i].iov_len - at);
+        std::memcpy(static_cast<std::byte*>(place.iov_base) + done, static_cast<std::byte*>(from[i].iov_base) + at, part);
+        done += part;
+        at += part;
+        if (at == from[i].iov_len) ++i, at = 0;
+      }
+    }
+  }
+
+  friend class LoopLink;
+  LoopNetwork& network_;
+  Rank self_;
+  PacketSink& sink_;
+  Capabilities capabilities_;
+  std::unordered_map<std::uint32_t, std::vector<std::unique_ptr<LoopLink>>> links_;
+};
+
+SendStatus LoopLink::try_send(const Packet& packet) {
+  if (failed_ || in_flight_ >= network_.options().packets_in_flight) {
+    blocked_ = true;
+    return SendStatus::retry;
+  }
+  ++in_flight_;
+  LoopNetwork::Message message;
+  message.from = self_;
+  message.rail = rail();
+  message.control.resize((packet.control.size() + 7) / 8);
+  std::memcpy(message.control.data(), packet.control.data(), packet.control.size());
+  message.control_bytes = packet.control.size();
+  message.payload_bytes = packet.payload_bytes;
+  message.cookie = packet.cookie;
+  message.posted = packet.payload_bytes > 0 && !network_.options().copies;
+  if (message.posted) {
+    message.pieces.assign(packet.payload.begin(), packet.payload.end());
+  } else {
+    for (const iovec& piece : packet.payload) {
+      const auto* bytes = static_cast<const std::byte*>(piece.iov_base);
+      message.copy.insert(message.copy.end(), bytes, bytes + piece.iov_len);
+    }
+  }
+  const bool posted = message.posted;
+  network_.send(peer(), std::move(message));
+  return posted ? SendStatus::posted : SendStatus::done;
+}
+
+LoopNetwork::LoopNetwork(const LoopOptions& options, base::EventLoop* loop) : options_(options), loop_(loop) {}
+LoopNetwork::~LoopNetwork() = default;
+
+LoopNetwork::Box& LoopNetwork::box(Rank rank) {
+  const std::lock_guard lock(mutex_);
+  auto& box = boxes_[rank.value()];
+  if (!box) box = std::make_unique<Box>();
+  return *box;
+}
+
+std::unique_ptr<Transport> LoopNetwork::attach(Rank rank, PacketSink& sink, std::function<void()> wake) {
+  TANDEM_ASSERT(rank.value() < options_.ranks);
+  Box& mine = box(rank);
+  {
+    const std::lock_guard lock(mine.mutex);
+    TANDEM_ASSERT(!mine.attached);
+    mine.attached = true;
+    mine.wake = std::move(wake);
+  }
+  return std::make_unique<LoopTransport>(*this, rank, sink);
+}
+
+std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  Timing& timing = timing_[from.value()];
+  std::int64_t when = loop_->now_ns();
+  if (options_.bytes_per_ns > 0) {
+    when = std::max(when, timing.egress_free_ns) + static_cast<std::int64_t>(static_cast<double>(bytes) / options_.bytes_per_ns);
+    timing.egress_free_ns = when;
+  }
+  const auto spread = static_cast<std::uint64_t>(options_.latency_max_ns - options_.latency_min_ns);
+  when += options_.latency_min_ns + static_cast<std::int64_t>(spread > 0 ? loop_->random() % (spread + 1) : 0);
+  std::int64_t& last = timing.last_ns[(std::uint64_t{to.value()} << 8) | rail];
+  last = std::max(last + 1, when);  // the loop orders by time alone
+  return last;
+}
+
+void LoopNetwork::send(Rank to, Message message) {
+  Box& source = box(message.from);
+  {
+    const std::lock_guard lock(source.mutex);
+    if (source.dead) return;
+    if (source.stopped) {
+      source.held.emplace_back(to, std::move(message));
+      return;
+    }
+  }
+  if (loop_ == nullptr) return deliver(to, std::move(message));
+  const std::int64_t when = arrival_ns(message.from, to, message.rail, message.payload_bytes + message.control_bytes);
+  auto shared = std::make_shared<Message>(std::move(message));
+  loop_->at(when, [this, to, shared] {
+    // Of what a dead rank had in flight some packets arrive; those that must be read from its memory cannot.
+    if (box(shared->from).dead && (shared->posted || loop_->random() % 2 == 0)) return;
+    deliver(to, std::move(*shared));
+  });
+}
+
+void LoopNetwork::deliver(Rank to, Message message) {
+  Box& target = box(to);
+  std::function<void()> wake;
+  {
+    const std::lock_guard lock(target.mutex);
+    if (target.dead || target.gone) return;
+    target.inbox.push_back(std::move(message));
+    wake = target.wake;
+  }
+  if (wake) wake();
+}
+
+void LoopNetwork::kill(Rank rank) {
+  Box& victim = box(rank);
+  {
+    const std::lock_guard lock(victim.mutex);
+    victim.dead = true;
+    victim.inbox.clear();
+    victim.held.clear();
+  }
+  for (std::uint32_t other = 0; other < options_.ranks; ++other) {
+    if (other == rank.value()) continue;
+    Message message;
+    message.kind = Message::Kind::failed;
+    message.from = rank;
+    if (loop_ == nullptr) {
+      deliver(Rank{other}, std::move(message));
+      continue;
+    }
+    const std::int64_t when = arrival_ns(rank, Rank{other}, 0, 0) + options_.latency_max_ns;
+    auto shared = std::make_shared<Message>(std::move(message));
+    loop_->at(when, [this, other, shared] { deliver(Rank{other}, std::move(*shared)); });
+  }
+}
+
+void LoopNetwork::stop(Rank rank, bool stopped) {
+  Box& target = box(rank);
+  std::deque<std::pair<Rank, Message>> held;
+  std::function<void()> wake;
+  {
+    const std::lock_guard lock(target.mutex);
+    target.stopped = stopped;
+    if (!stopped) held.swap(target.held);
+    wake = target.wake;
+  }
+  for (auto& [to, message] : held) send(to, std::move(message));
+  if (!stopped && wake) wake();
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,74 @@
+// tandem/comm/transport/loop/loop.hpp: ranks of one process, joined by a network that can be slow, unjust and deadly on purpose.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/base/event_loop.hpp"
+#include "tandem/comm/transport/transport.hpp"
+
+namespace tandem::comm {
+
+struct LoopOptions {
+  std::uint32_t ranks = 2;
+  std::uint32_t ranks_per_host = UINT32_MAX;  ///< what cards say, so that broadcasts see hosts
+  unsigned rails = 1;
+  std::size_t eager_bytes = 4096;
+  std::size_t segment_bytes = 16384;
+  std::size_t packets_in_flight = 16;         ///< per link, then `retry`
+  bool remote_copy = false;                   ///< `read_remote` and `write_remote` work (it is one process)
+  bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
+  // Only with an event loop:
+  std::int64_t latency_min_ns = 0;            ///< each packet is delayed by a time drawn from [min, max], later ones of a link never
+  std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
+  double bytes_per_ns = 0;                    ///< each rank sends one packet at a time at this rate; 0: without limit
+};
+
+class LoopTransport;
+
+/// The medium between the loop transports of one process. Outlives them. Thread-safe, so that each rank may have its thread; with
+/// an event loop everything is delivered in manual time, drawn from the loop's seed.
+class LoopNetwork {
+ public:
+  explicit LoopNetwork(const LoopOptions& options, base::EventLoop* loop = nullptr);
+  ~LoopNetwork();
+
+  const LoopOptions& options() const noexcept { return options_; }
+  std::unique_ptr<Transport> attach(Rank rank, PacketSink& sink, std::function<void()> wake);
+
+  /// The rank dies: what it has in flight is lost, each packet by a draw, and the others are told after a delay.
+  void kill(Rank rank);
+  /// The rank's packets are held back (SIGSTOP), or flow again.
+  void stop(Rank rank, bool stopped);
+
+ private:
+  friend class LoopTransport;
+  friend class LoopLink;
+  struct Message;
+  struct Box;
+
+  Box& box(Rank rank);
+  void send(Rank to, Message message);
+  void deliver(Rank to, Message message);
+  std::int64_t arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes);
+
+  LoopOptions options_;
+  base::EventLoop* loop_;
+  std::mutex mutex_;  ///< guards boxes_ (the map), timing_
+  std::unordered_map<std::uint32_t, std::unique_ptr<Box>> boxes_;
+  struct Timing {
+    std::int64_t egress_free_ns = 0;
+    std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail
+  };
+  std::unordered_map<std::uint32_t, Timing> timing_;
+};
+
+}  // namespace tandem::comm

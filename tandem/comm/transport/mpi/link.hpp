@@ -1,0 +1,67 @@
+// tandem/comm/transport/mpi/link.hpp: a peer over MPI.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tandem/comm/transport/mpi/traffic.hpp"
+#include "tandem/comm/transport/transport.hpp"
+
+namespace tandem::comm::internal::mpi {
+
+/// MPI keeps the order of messages of one source and tag, so that envelopes come in order; a payload that has a message of its
+/// own is awaited before later envelopes are told. Invariants: at most one payload is being received, and `waiting_` is empty
+/// unless one is.
+class MpiLink final : public Link {
+ public:
+  MpiLink(Shared& shared, Rank peer, int number) : Link(peer, 0), shared_(&shared), number_(number) {}
+
+  SendStatus try_send(const Packet& packet) override;
+  bool may_send(std::size_t payload_bytes) const;
+
+  /// An envelope of this peer: told, or kept for when its turn comes.
+  void came(std::span<const std::byte> envelope);
+  /// Whether the payload under way has landed, or failed to.
+  bool receive_done();
+  /// Then: tells so, and what waited for it.
+  void finish_receive();
+  void payload_sent(const PayloadSend& send, int code);
+  void set_starved(bool starved) noexcept { starved_ = starved; }
+
+  /// No transfer touches memory of the engine's afterwards, or an error is logged.
+  void close();
+  /// Nothing is told or received from here on; what was sent goes on.
+  void mute();
+  void break_off(std::string why);
+  bool closed() const noexcept { return closed_; }
+  bool left() const noexcept { return left_; }
+  void set_left() noexcept { left_ = true; }
+
+ private:
+  void post_envelope(const Packet& packet, std::uint32_t flags);
+  bool post_payload(const Packet& packet);
+  void tell(std::span<const std::byte> envelope);
+  void receive(std::size_t payload_bytes, const Landing& landing);
+  void land(std::uint64_t token);
+  int tag_of(std::uint64_t payload) const;
+  void withdraw_receive();
+
+  Shared* shared_;
+  int number_;  ///< the peer's in the communicator
+  bool closed_ = false, breaking_ = false, left_ = false, starved_ = false, receiving_ = false;
+
+  std::uint64_t packets_sent_ = 0;
+  std::uint64_t payloads_sent_ = 0;  ///< those with messages of their own: they number the tags
+  std::uint64_t payloads_received_ = 0;
+  std::vector<std::uint64_t> unfinished_;  ///< packets whose payload is under way, ascending
+  std::size_t flight_ = 0;                 ///< their bytes
+
+  PayloadReceive receive_;
+  std::deque<std::vector<std::byte>> waiting_;
+};
+
+}  // namespace tandem::comm::internal::mpi

@@ -1,0 +1,25 @@
+// tandem/comm/transport/shm/attachment.hpp: all that two ranks hold of each other once they share memory.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+
+#include "tandem/comm/transport/shm/doorbell.hpp"
+#include "tandem/comm/transport/shm/handshake.hpp"
+#include "tandem/comm/transport/shm/segment.hpp"
+#include "tandem/comm/transport/shm/unix_socket.hpp"
+
+namespace tandem::comm::internal {
+
+struct Attachment {
+  Segment segment;
+  unsigned outgoing = 0;         ///< the direction that this side produces
+  Doorbell peer;
+  Fd socket;                     ///< nothing is said on it any more; it closes when the peer dies
+  Fd process;                    ///< pidfd of the peer, where it is another process and the kernel gives one
+  pid_t pid = 0;                 ///< for remote copies; 0: not permitted
+  std::unique_ptr<Nonce> nonce;  ///< what the peer's probe reads from this process
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,121 @@
+// tandem/comm/transport/shm/handshake.cpp: what two ranks say to each other before they share memory.
+#include "tandem/comm/transport/shm/handshake.hpp"
+
+#include <sodium.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/core.h>
+
+namespace tandem::comm::internal {
+namespace {
+
+constexpr std::size_t kProvenBytes = offsetof(HandshakeMessage, proof);
+static_assert(crypto_auth_KEYBYTES == std::tuple_size_v<JobSecret>);
+static_assert(crypto_auth_BYTES == sizeof(HandshakeMessage::proof));
+
+struct Proven {
+  std::array<std::byte, kProvenBytes> message;
+  Nonce other_nonce;
+};
+
+Proven proven_part(const HandshakeMessage& message, const Nonce& other_nonce) {
+  Proven proven;
+  std::memcpy(proven.message.data(), &message, kProvenBytes);
+  proven.other_nonce = other_nonce;
+  return proven;
+}
+
+const unsigned char* bytes_of(const void* at) { return static_cast<const unsigned char*>(at); }
+
+/// Takes the text before the next separator off `rest`.
+std::string_view next_field(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find(';'), rest.size());
+  const std::string_view field = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return field;
+}
+
+std::string printable(std::string_view text, std::size_t most) {
+  std::string kept;
+  for (const char c : text.substr(0, most)) kept += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+  return kept;
+}
+
+}  // namespace
+
+std::string ShmCard::text() const { return fmt::format("{};{};{};{}", format, boot_id, network, name); }
+
+std::optional<ShmCard> ShmCard::parse(std::string_view text) {
+  ShmCard card;
+  const std::string_view format = next_field(text);
+  const auto [end, error] = std::from_chars(format.data(), format.data() + format.size(), card.format);
+  if (error != std::errc{} || end != format.data() + format.size()) return std::nullopt;
+  card.boot_id = next_field(text);
+  card.network = next_field(text);
+  card.name = next_field(text);
+  constexpr std::size_t kMostNameBytes = 100;
+  if (card.boot_id.empty() || card.network.empty() || card.name.empty() || card.name.size() > kMostNameBytes || !text.empty())
+    return std::nullopt;
+  return card;
+}
+
+base::Result<ShmCard> make_card(std::string_view job_id, Rank rank) {
+  ShmCard card;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, card.boot_id);
+  struct stat network{};
+  if (card.boot_id.empty() || ::stat("/proc/self/ns/net", &network) != 0) {
+    return base::Error{base::ErrorCode::unsupported,
+                       "shm: /proc does not tell boot id and network namespace; mount /proc, or choose another transport"};
+  }
+  card.network = fmt::format("{}:{}", network.st_dev, network.st_ino);
+  std::uint64_t random = 0;
+  randombytes_buf(&random, sizeof random);
+  card.name = fmt::format("tandem-{}-{}-{:016x}", printable(job_id, 40), rank.value(), random);
+  return card;
+}
+
+Nonce make_nonce() {
+  Nonce nonce;
+  randombytes_buf(nonce.data(), nonce.size());
+  return nonce;
+}
+
+std::string_view name_of(Refusal refusal) noexcept {
+  switch (refusal) {
+    case Refusal::none: return "no reason";
+    case Refusal::crossed: return "it is calling itself";
+    case Refusal::proof: return "its job has another secret";
+    case Refusal::format: return "its build shares memory in another format";
+    case Refusal::known: return "it has a link to this rank already, or has closed it";
+    case Refusal::resources: return "it is out of memory or descriptors";
+  }
+  return "an unknown reason";
+}
+
+void prove(HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce) {
+  const Proven proven = proven_part(message, other_nonce);
+  crypto_auth(reinterpret_cast<unsigned char*>(message.proof.data()), bytes_of(&proven), sizeof proven, bytes_of(secret.data()));
+}
+
+bool is_proven(const HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce) {
+  const Proven proven = proven_part(message, other_nonce);
+  return crypto_auth_verify(bytes_of(message.proof.data()), bytes_of(&proven), sizeof proven, bytes_of(secret.data())) == 0;
+}
+
+std::optional<HandshakeMessage> read_message(std::span<const std::byte> bytes, MessageKind kind) {
+  HandshakeMessage message;
+  if (bytes.size() != sizeof message) return std::nullopt;
+  std::memcpy(&message, bytes.data(), sizeof message);
+  if (message.magic != HandshakeMessage::kMagic) return std::nullopt;
+  const bool refused = message.kind == MessageKind::refusal && kind != MessageKind::hello;
+  if (message.kind != kind && !refused) return std::nullopt;
+  return message;
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,78 @@
+// tandem/comm/transport/shm/handshake.hpp: what two ranks say to each other before they share memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tandem/base/result.hpp"
+#include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/transport/shm/segment.hpp"
+
+namespace tandem::comm::internal {
+
+/// Changes with the layout of anything that two processes share: the messages below, Hub, Segment, records.
+inline constexpr std::uint32_t kShmFormat = 1;
+
+/// Where a rank listens and who can come there. Its text is the transport's card.
+struct ShmCard {
+  std::string boot_id;     ///< of the running kernel
+  std::string network;     ///< device and inode of the network namespace
+  std::string name;        ///< abstract name of the listening socket
+  std::uint32_t format = kShmFormat;
+
+  std::string text() const;
+  static std::optional<ShmCard> parse(std::string_view text);
+};
+
+/// Boot id and network namespace of this process, with a fresh name for a rank of a job.
+base::Result<ShmCard> make_card(std::string_view job_id, Rank rank);
+
+using Nonce = std::array<std::byte, 32>;
+Nonce make_nonce();
+
+/// Conversation, one message each on a SOCK_SEQPACKET socket. The side that was called challenges; the caller proves that it has
+/// the job's secret and passes a segment, its hub's page and its doorbell; the called side proves the same and passes its hub's
+/// page and doorbell. Or it refuses. What a proof covers: the purpose, both nonces, and all that the message says.
+enum class MessageKind : std::uint32_t { challenge = 1, hello = 2, welcome = 3, refusal = 4 };
+
+enum class Refusal : std::uint32_t {
+  none = 0,
+  crossed = 1,    ///< both called each other, and the lower rank's call counts: wait for mine
+  proof = 2,      ///< the secret is another one
+  format = 3,     ///< another `kShmFormat`
+  known = 4,      ///< this rank is attached already, or was lost
+  resources = 5,  ///< no memory or descriptors
+};
+std::string_view name_of(Refusal refusal) noexcept;
+
+/// The one layout of all messages; fields that a kind does not use are 0.
+struct HandshakeMessage {
+  static constexpr std::uint64_t kMagic = 0x6d68736d65646e74;  // "tndemshm"
+
+  std::uint64_t magic = kMagic;
+  std::uint32_t format = kShmFormat;
+  MessageKind kind = MessageKind::challenge;
+  std::uint32_t from = 0;           ///< rank
+  std::uint32_t to = 0;             ///< rank
+  RingSizes sizes{0, 0};            ///< hello
+  std::uint64_t probe_address = 0;  ///< hello, welcome: where the sender's memory holds its nonce; 0: no remote copies
+  Refusal refusal = Refusal::none;
+  std::uint32_t unused = 0;
+  Nonce nonce{};
+  std::array<std::byte, 32> proof{};
+};
+static_assert(std::is_trivially_copyable_v<HandshakeMessage> && sizeof(HandshakeMessage) == 120);
+
+/// HMAC-SHA512-256 under the secret, over the message without its proof and the nonce that the other side chose.
+void prove(HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce);
+bool is_proven(const HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce);
+
+/// The message in `bytes`, if it has the form of one of this kind: length, magic, kind. Not its format version.
+std::optional<HandshakeMessage> read_message(std::span<const std::byte> bytes, MessageKind kind);
+
+}  // namespace tandem::comm::internal

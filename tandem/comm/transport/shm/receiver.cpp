@@ -1,0 +1,122 @@
+// tandem/comm/transport/shm/receiver.cpp: packets out of a ring.
+#include "tandem/comm/transport/shm/receiver.hpp"
+
+#include <cstring>
+
+namespace tandem::comm::internal {
+namespace {
+
+/// Bytes that one call handles, so that other peers have their turn.
+constexpr std::size_t kBytesPerCall = 256 * 1024;
+/// The producer is told of room in the data ring this often.
+constexpr std::uint64_t kCreditBytes = 64 * 1024;
+
+/// Payloads from this size on, segments of long messages mostly, are copied plainly: asking ahead, which gains 5 % below, costs
+/// as much where the target is not in a cache either.
+constexpr std::uint64_t kLongBytes = 512 * 1024;
+
+constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + kCellBytes - 1) / kCellBytes * kCellBytes; }
+
+}  // namespace
+
+Receiver::Receiver(Attachment& attachment, BellRound& round) noexcept
+    : consumer_(attachment.segment.cells(1 - attachment.outgoing)),
+      peer_(&attachment.peer),
+      round_(&round),
+      control_(attachment.segment.control[1 - attachment.outgoing]),
+      data_(attachment.segment.data[1 - attachment.outgoing]),
+      data_bytes_(attachment.segment.sizes.data_bytes) {}
+
+unsigned Receiver::receive(Link& link, PacketSink& sink) {
+  unsigned events = 0;
+  for (std::size_t handled = 0; handled < kBytesPerCall;) {
+    const std::uint64_t word = consumer_.peek();
+    if (word == 0) break;
+    // Read once: the peer could change it.
+    const RecordHead head = RecordHead::from(word);
+    events += take(link, sink, head);
+    if (malformed_ != nullptr) return events;
+    handled += head.cells() * kCellBytes + head.payload_bytes;
+    if (consumer_.credit_due()) return_credit();
+  }
+  if (data_position_ != data_returned_) return_credit();
+  return events;
+}
+
+unsigned Receiver::take(Link& link, PacketSink& sink, const RecordHead& head) {
+  // Half of the ring, so that a record that was written is contiguous in the double mapping and cannot pass its own tail.
+  if (head.cells() > consumer_.memory().cells() / 2) return spoiled("a record is longer than the ring allows");
+  switch (head.kind) {
+    case RecordKind::whole: return take_whole(link, sink, head);
+    case RecordKind::announced: return take_announced(link, sink, head);
+    case RecordKind::piece: return take_piece(link, sink, head);
+    case RecordKind::none: break;
+  }
+  return spoiled("a record is of no known kind");
+}
+
+unsigned Receiver::take_whole(Link& link, PacketSink& sink, const RecordHead& head) {
+  if (awaited_bytes_ > 0) return spoiled("a packet begins within another one's payload");
+  if (head.control_bytes == 0) return spoiled("a packet has no control block");
+  const std::byte* record = consumer_.memory().at(consumer_.position());
+  const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, head.payload_bytes);
+  if (landing.malformed != nullptr) return spoiled(landing.malformed);
+  unsigned events = 1;
+  if (head.payload_bytes > 0) {
+    PieceCursor(landing.pieces).scatter(record + head.payload_offset(), head.payload_bytes);
+    sink.landed(link, landing.token);
+    ++events;
+  }
+  consumer_.consume(head.cells());
+  return events;
+}
+
+unsigned Receiver::take_announced(Link& link, PacketSink& sink, const RecordHead& head) {
+  if (awaited_bytes_ > 0) return spoiled("a packet begins within another one's payload");
+  if (head.control_bytes == 0) return spoiled("a packet has no control block");
+  const std::byte* record = consumer_.memory().at(consumer_.position());
+  std::uint64_t payload_bytes = 0;
+  std::memcpy(&payload_bytes, record + 8, sizeof payload_bytes);
+  if (payload_bytes == 0 || payload_bytes > kMostPayloadBytes) return spoiled("an announced payload is empty or too large");
+  const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, payload_bytes);
+  if (landing.malformed != nullptr) return spoiled(landing.malformed);
+  awaited_bytes_ = payload_bytes;
+  ahead_ = payload_bytes < kLongBytes;
+  cursor_ = PieceCursor(landing.pieces);
+  token_ = landing.token;
+  consumer_.consume(head.cells());
+  return 1;
+}
+
+unsigned Receiver::take_piece(Link& link, PacketSink& sink, const RecordHead& head) {
+  const std::size_t offset = static_cast<std::size_t>(data_position_ % data_bytes_);
+  if (head.payload_bytes == 0 || head.payload_bytes > awaited_bytes_ || head.payload_bytes > data_bytes_ - offset)
+    return spoiled("a piece of a payload lies outside of it or of the ring");
+  if (ahead_) cursor_.scatter_ahead(data_ + offset, head.payload_bytes);
+  else cursor_.scatter(data_ + offset, head.payload_bytes);
+  data_position_ += padded(head.payload_bytes);
+  consumer_.consume(head.cells());
+  if (data_position_ - data_returned_ >= kCreditBytes) return_credit();
+  awaited_bytes_ -= head.payload_bytes;
+  if (awaited_bytes_ > 0) return 0;
+  sink.landed(link, token_);
+  return 1;
+}
+
+unsigned Receiver::spoiled(const char* reason) noexcept {
+  malformed_ = reason;
+  return 0;
+}
+
+void Receiver::return_credit() {
+  data_returned_ = data_position_;
+  control_->consumed_data.store(data_position_, std::memory_order_release);  // pairs with the acquire of Sender::room_for_piece
+  consumer_.return_credit();
+  round_->owe(*peer_, false);
+}
+
+void Receiver::settle() {
+  if (control_ != nullptr && (consumer_.credit_owed() || data_position_ != data_returned_)) return_credit();
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,138 @@
+// tandem/comm/transport/shm/sender.cpp: packets into a ring.
+#include "tandem/comm/transport/shm/sender.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tandem::comm::internal {
+namespace {
+
+/// Bytes that one call copies into the data ring, so that a caller is not kept for long and the other direction has its turn.
+constexpr std::size_t kBytesPerCall = 128 * 1024;
+
+/// Pieces are small enough that the peer starts soon and large enough that their records cost nothing.
+constexpr std::size_t kSmallestPiece = 8 * 1024;
+constexpr std::size_t kLargestPiece = 32 * 1024;
+
+/// When stores count as slow: so many samples in a row, of pieces of at least this size, took longer than this.
+constexpr unsigned kSlowSamples = 4;
+constexpr std::size_t kSampleBytes = 2048;
+constexpr double kSlowNsPerByte = 0.25;
+constexpr unsigned kPiecesPerSample = 8;  ///< while they are not
+constexpr unsigned kPiecesPerProbe = 128;  ///< while they are
+
+constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + kCellBytes - 1) / kCellBytes * kCellBytes; }
+
+}  // namespace
+
+Sender::Sender(Attachment& attachment, const SendLimits& limits, BellRound& round) noexcept
+    : producer_(attachment.segment.cells(attachment.outgoing)),
+      peer_(&attachment.peer),
+      round_(&round),
+      limits_(limits),
+      open_(true),
+      control_(attachment.segment.control[attachment.outgoing]),
+      data_(attachment.segment.data[attachment.outgoing]),
+      data_bytes_(attachment.segment.sizes.data_bytes) {}
+
+SendStatus Sender::try_send_slowly(const Packet& packet) {
+  const RecordHead head{RecordKind::announced, static_cast<std::uint32_t>(packet.control.size()), 0};
+  const std::uint64_t cells = head.cells();
+  if (!open_ || !producer_.room(cells)) return starve(cells);
+  std::byte* record = producer_.memory().at(producer_.begin(cells));
+  const std::uint64_t payload_bytes = packet.payload_bytes;
+  std::memcpy(record + 8, &payload_bytes, sizeof payload_bytes);
+  std::memcpy(record + head.control_offset(), packet.control.data(), packet.control.size());
+  publish(head, cells);
+
+  pieces_.assign(packet.payload.begin(), packet.payload.end());
+  cursor_ = PieceCursor(pieces_);
+  left_bytes_ = packet.payload_bytes;
+  piece_bytes_ = std::min(std::clamp(left_bytes_ / 8 / 4096 * 4096, kSmallestPiece, kLargestPiece), limits_.window_bytes);
+  cookie_ = packet.cookie;
+  posted_ = true;
+  open_ = false;
+  if (advance() == Progress::sent) return SendStatus::done;
+  return SendStatus::posted;
+}
+
+SendStatus Sender::starve(std::uint64_t cells) noexcept {
+  refused_ = true;
+  wanted_cells_ = cells;
+  if (open_ && !producer_.sane()) broken_ = true;
+  return SendStatus::retry;
+}
+
+std::size_t Sender::room_for_piece() noexcept {
+  const std::size_t wanted = std::min(piece_bytes_, left_bytes_);
+  if (data_sent_ + padded(wanted) > data_consumed_ + limits_.window_bytes) {
+    // Pairs with the release of Receiver::return_credit.
+    data_consumed_ = control_->consumed_data.load(std::memory_order_acquire);
+    if (data_sent_ - data_consumed_ > limits_.window_bytes) broken_ = true;
+    if (broken_ || data_sent_ + padded(wanted) > data_consumed_ + limits_.window_bytes) return 0;
+  }
+  if (!producer_.room(1)) return 0;
+  return std::min(wanted, data_bytes_ - static_cast<std::size_t>(data_sent_ % data_bytes_));
+}
+
+/// Copies through the cache, and measures now and then how long that takes: a store has to take the line from the consumer's
+/// core, which read it one round of the ring ago. Usually this costs nothing, since the line has left that core's cache
+/// meanwhile; where it costs tens of nanoseconds a line (seen on virtual machines, for seconds at a time), stores past the cache
+/// are many times faster. One piece in some is then still stored the usual way, in order to notice when that is better again.
+void Sender::copy_in(std::byte* to, std::size_t bytes) {
+  const bool far = slow_row_ >= kSlowSamples;
+  const bool sampled = ++pieces_sent_ % (far ? kPiecesPerProbe : kPiecesPerSample) == 0;
+  if (far && !sampled) {
+    cursor_.gather_streaming(to, bytes);
+    return streamed();
+  }
+  // In the first round the pages are made, which is slow, too.
+  if (!sampled || bytes < kSampleBytes || data_sent_ < data_bytes_) return cursor_.gather(to, bytes);
+  const auto begin = std::chrono::steady_clock::now();
+  cursor_.gather(to, bytes);
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+  const bool slow = took.count() > kSlowNsPerByte * static_cast<double>(bytes);
+  slow_row_ = slow ? std::min(slow_row_ + 1, kSlowSamples) : 0;
+}
+
+bool Sender::push_piece() {
+  const std::size_t bytes = room_for_piece();
+  if (bytes == 0) return false;
+  copy_in(data_ + data_sent_ % data_bytes_, bytes);
+  data_sent_ += padded(bytes);
+  left_bytes_ -= bytes;
+  (void)producer_.begin(1);
+  publish({RecordKind::piece, 0, static_cast<std::uint32_t>(bytes)}, 1);
+  return true;
+}
+
+bool Sender::can_advance() noexcept {
+  if (posted_) return room_for_piece() > 0;
+  return refused_ && open_ && producer_.room(wanted_cells_);
+}
+
+Sender::Progress Sender::advance() {
+  if (!posted_) {
+    if (!can_advance()) {
+      if (refused_ && open_ && !producer_.sane()) broken_ = true;
+      return Progress::none;
+    }
+    refused_ = false;
+    return Progress::writable;
+  }
+  Progress progress = Progress::none;
+  for (std::size_t before = left_bytes_; left_bytes_ > 0 && before - left_bytes_ < kBytesPerCall; progress = Progress::some)
+    if (!push_piece()) return progress;
+  if (left_bytes_ > 0) return progress;
+  posted_ = false;
+  open_ = true;
+  return Progress::sent;
+}
+
+void Sender::set_starved(bool starved) noexcept {
+  // Ordered before the peer's look by Bell::lie_down, which follows; a stale 1 costs a wake-up.
+  if (control_ != nullptr && control_->starved.load(std::memory_order_relaxed) != (starved ? 1U : 0U))
+    control_->starved.store(starved ? 1U : 0U, std::memory_order_relaxed);
+}
+
+}  // namespace tandem::comm::internal

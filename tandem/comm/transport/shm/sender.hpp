@@ -1,0 +1,98 @@
+// tandem/comm/transport/shm/sender.hpp: packets into a ring.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "tandem/comm/transport/shm/attachment.hpp"
+#include "tandem/comm/transport/shm/pieces.hpp"
+#include "tandem/comm/transport/shm/ring.hpp"
+#include "tandem/comm/transport/transport.hpp"
+
+namespace tandem::comm::internal {
+
+/// How a sender uses its rings; the same for all peers of a transport.
+struct SendLimits {
+  std::size_t inline_bytes = 0;  ///< payloads up to this size lie in the record
+  std::size_t window_bytes = 0;  ///< most bytes of the data ring in flight
+};
+
+/// The producing side of one direction. A packet with a small payload is one record. One with a larger payload is announced, and
+/// its payload goes through the data ring in pieces, each told by a record of its own, while the peer copies out the ones before;
+/// what does not fit at once is pumped later (`posted`), and until then nothing else is taken. Calls are serialised by the
+/// transport's caller. `attachment` and `round` outlive it.
+class Sender {
+ public:
+  Sender() = default;
+  Sender(Attachment& attachment, const SendLimits& limits, BellRound& round) noexcept;
+
+  SendStatus try_send(const Packet& packet) {
+    if (packet.payload_bytes > limits_.inline_bytes || !open_) [[unlikely]] return try_send_slowly(packet);
+    const RecordHead head{RecordKind::whole, static_cast<std::uint32_t>(packet.control.size()),
+                          static_cast<std::uint32_t>(packet.payload_bytes)};
+    const std::uint64_t cells = head.cells();
+    if (!producer_.room(cells)) [[unlikely]] return starve(cells);
+    std::byte* record = producer_.memory().at(producer_.begin(cells));
+    std::memcpy(record + head.control_offset(), packet.control.data(), packet.control.size());
+    if (packet.payload_bytes > 0) PieceCursor(packet.payload).gather(record + head.payload_offset(), packet.payload_bytes);
+    publish(head, cells);
+    return SendStatus::done;
+  }
+
+  /// Somebody was told `retry` before there was a peer.
+  void expect_caller() noexcept { refused_ = true; }
+  /// Something waits for room, or for its turn.
+  bool waits() const noexcept { return posted_ || refused_; }
+  /// Whether `advance` would get on.
+  bool can_advance() noexcept;
+  enum class Progress { none, some, sent, writable };
+  /// Copies more of what was posted, or finds that a refused caller may come again (told once).
+  Progress advance();
+  std::uint64_t cookie() const noexcept { return cookie_; }
+
+  /// Whether the peer is to ring when it makes room while this side sleeps.
+  void before_sleep() noexcept { set_starved(waits()); }
+  void after_sleep() noexcept { set_starved(false); }
+
+  /// The peer's counts make no sense.
+  bool broken() const noexcept { return broken_; }
+
+ private:
+  SendStatus try_send_slowly(const Packet& packet);
+  SendStatus starve(std::uint64_t cells) noexcept;
+  void publish(const RecordHead& head, std::uint64_t cells) {
+    producer_.publish(head.word(), cells);
+    round_->owe(*peer_, true);
+  }
+  bool push_piece();
+  void copy_in(std::byte* to, std::size_t bytes);
+  std::size_t room_for_piece() noexcept;
+  void set_starved(bool starved) noexcept;
+
+  RingProducer<CellMemory> producer_;
+  Doorbell* peer_ = nullptr;
+  BellRound* round_ = nullptr;
+  SendLimits limits_;
+  bool open_ = false;     ///< attached, sane, and nothing is posted: packets can be taken
+  bool posted_ = false;   ///< a packet's payload is not wholly in the ring yet
+  bool refused_ = false;  ///< somebody was told `retry`
+  bool broken_ = false;
+  std::uint64_t wanted_cells_ = 1;  ///< by the refused
+  std::uint64_t cookie_ = 0;
+
+  DirectionControl* control_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t data_bytes_ = 0;
+  std::uint64_t data_sent_ = 0;
+  std::uint64_t data_consumed_ = 0;  ///< as last read
+  std::vector<iovec> pieces_;        ///< of the posted packet
+  PieceCursor cursor_;
+  std::size_t piece_bytes_ = 0;
+  std::size_t left_bytes_ = 0;
+  unsigned pieces_sent_ = 0;         ///< for sampling
+  unsigned slow_row_ = 0;            ///< samples in a row that were slow to store
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,75 @@
+// tandem/comm/transport/shm/shm_link.cpp: the link to one peer of the host.
+#include "tandem/comm/transport/shm/shm_link.hpp"
+
+#include <sys/uio.h>
+
+#include <utility>
+
+namespace tandem::comm::internal {
+namespace {
+
+using RemoteCopy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
+
+bool copy_remotely(RemoteCopy copy, pid_t pid, std::byte* local, std::uint64_t remote, std::size_t bytes) {
+  while (bytes > 0) {
+    const iovec here{local, bytes};
+    const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(remote)), bytes};
+    const ssize_t copied = copy(pid, &here, 1, &there, 1, 0);
+    if (copied <= 0) return false;
+    local += copied;
+    remote += static_cast<std::uint64_t>(copied);
+    bytes -= static_cast<std::size_t>(copied);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool ShmLink::read_remote(std::uint64_t address, std::span<std::byte> to) {
+  if (state_ != State::attached || attachment_->pid == 0) return false;
+  if (!copy_remotely(::process_vm_readv, attachment_->pid, to.data(), address, to.size())) return false;
+  // A number of a process is given again only after it died, and then its socket is closed: what was read was the peer's.
+  return !is_closed(attachment_->socket);
+}
+
+bool ShmLink::write_remote(std::uint64_t address, std::span<const std::byte> from) {
+  if (state_ != State::attached || attachment_->pid == 0 || is_closed(attachment_->socket)) return false;
+  return copy_remotely(::process_vm_writev, attachment_->pid, const_cast<std::byte*>(from.data()), address, from.size());
+}
+
+void ShmLink::attach(Attachment attachment) {
+  TANDEM_ASSERT(state_ == State::connecting);
+  attachment_ = std::make_unique<Attachment>(std::move(attachment));
+  const bool owed = sender.waits();
+  attachment_->peer.starved = &attachment_->segment.control[1 - attachment_->outgoing]->starved;
+  sender = Sender(*attachment_, limits_, round_);
+  if (owed) sender.expect_caller();
+  receiver = Receiver(*attachment_, round_);
+  state_ = State::attached;
+}
+
+void ShmLink::close() {
+  sender = Sender();
+  receiver = Receiver();
+  if (attachment_ != nullptr) round_.forget(attachment_->peer);
+  attachment_.reset();
+  state_ = State::closed;
+}
+
+unsigned ShmLink::serve(PacketSink& sink) {
+  unsigned events = receiver.receive(*this, sink);
+  if (!sender.waits()) return events;
+  switch (sender.advance()) {
+    case Sender::Progress::sent:
+      sink.sent(*this, sender.cookie());
+      return events + 1;
+    case Sender::Progress::writable:
+      sink.writable(*this);
+      return events + 1;
+    case Sender::Progress::some:
+    case Sender::Progress::none: break;
+  }
+  return events;
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,62 @@
+// tandem/comm/transport/shm/shm_link.hpp: the link to one peer of the host.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "tandem/comm/transport/shm/attachment.hpp"
+#include "tandem/comm/transport/shm/receiver.hpp"
+#include "tandem/comm/transport/shm/sender.hpp"
+#include "tandem/comm/transport/transport.hpp"
+
+namespace tandem::comm::internal {
+
+/// A sender and a receiver, once attached; before and after that, `retry`. Owned by the transport, for its whole life.
+class ShmLink final : public Link {
+ public:
+  enum class State { connecting, attached, closed };
+
+  ShmLink(Rank peer, const SendLimits& limits, BellRound& round) noexcept : Link(peer, 0), limits_(limits), round_(round) {}
+
+  SendStatus try_send(const Packet& packet) override { return sender.try_send(packet); }
+  bool read_remote(std::uint64_t address, std::span<std::byte> to) override;
+  bool write_remote(std::uint64_t address, std::span<const std::byte> from) override;
+
+  void attach(Attachment attachment);
+  /// Lets go of the memory and of the peer.
+  void close();
+
+  State state() const noexcept { return state_; }
+  /// Nothing to receive and nothing that waits for room: what `poll` asks first.
+  bool quiet() const noexcept { return !receiver.has_work() && !sender.waits(); }
+  /// `poll` would find something to do.
+  bool has_work() noexcept { return receiver.has_work() || sender.can_advance(); }
+  /// Moves both directions on and tells the sink; returns the number of events told.
+  unsigned serve(PacketSink& sink);
+  /// Why the link cannot go on, or null.
+  const char* malformed() const noexcept {
+    return sender.broken() ? "its counts of what it read make no sense" : receiver.malformed();
+  }
+
+  const Attachment& attachment() const noexcept { return *attachment_; }
+  Sender sender;
+  Receiver receiver;
+
+  // The transport's notes.
+  std::uint64_t socket_watch = 0;
+  std::uint64_t process_watch = 0;
+  unsigned idle_polls = 0;   ///< polls since the link was last busy
+  bool left = false;         ///< the peer said goodbye
+  bool lost = false;         ///< the peer is gone: what it wrote is still delivered
+  bool last_chance = false;  ///< one more poll, in which the engine may say that the peer had left
+  std::string lost_why;
+
+ private:
+  SendLimits limits_;
+  BellRound& round_;
+  State state_ = State::connecting;
+  std::unique_ptr<Attachment> attachment_;
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,76 @@
+// tandem/comm/transport/shm/shm_transport.hpp: the transport: its links, whom to poll, who died, when to sleep.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/comm/transport/shm/event_set.hpp"
+#include "tandem/comm/transport/shm/gate.hpp"
+#include "tandem/comm/transport/shm/shm.hpp"
+#include "tandem/comm/transport/shm/shm_link.hpp"
+
+namespace tandem::comm::internal {
+
+/// See `Transport` for who may call what. Polling looks at links that were busy lately each time and at a few of the others in
+/// turn; sockets, which tell of calls and deaths, about every half millisecond. Going to sleep looks at all.
+///
+/// Deaths. The socket or the pidfd of a peer tells that it is gone. What it had written is delivered first; after that comes one
+/// more poll, since what was delivered may have been its goodbye, and the engine says so by `peer_left` only after the poll.
+class ShmTransport final : public Transport, private GateOwner {
+ public:
+  static base::Result<std::unique_ptr<Transport>> make(const ShmOptions& options, PacketSink& sink);
+  ~ShmTransport() override;
+
+  std::string_view name() const noexcept override { return "shm"; }
+  const Capabilities& capabilities() const noexcept override { return capabilities_; }
+  std::string card() const override { return gate_->card().text(); }
+  bool reaches(Rank peer, std::string_view card) override;
+  Link& connect(Rank peer, std::string_view card, unsigned rail) override;
+  unsigned poll(std::int64_t now_ns) override;
+  void hurry() override { round_.make_for_sleepers(); }
+  int wait_descriptor() const noexcept override { return events_.descriptor(); }
+  bool arm() override;
+  void disarm() override;
+  void peer_left(Rank peer) override;
+  void disconnect(Rank peer) override;
+
+ private:
+  ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet events, Fd doorbell);
+
+  ShmLink& link_to(Rank peer);
+  unsigned look(ShmLink& link);
+  unsigned look_around();
+  bool sockets_due(std::int64_t now_ns) noexcept;
+  unsigned bury();
+  void lost(ShmLink& link, std::string why);
+  void let_go(ShmLink& link);
+
+  Refusal admit(Rank peer) override;
+  void attached(Rank peer, Attachment attachment) override;
+  void unreachable(Rank peer, std::string reason) override;
+
+  const ShmOptions options_;
+  PacketSink& sink_;
+  Capabilities capabilities_;
+  SendLimits limits_;
+  BellRound round_;  ///< outlives the links
+  EventSet events_;
+  Fd doorbell_;
+  std::uint64_t doorbell_watch_ = 0;
+  std::unique_ptr<Gate> gate_;
+
+  std::unordered_map<Rank, std::unique_ptr<ShmLink>> links_;
+  std::vector<ShmLink*> busy_;    ///< attached and active lately: looked at by each poll
+  std::vector<ShmLink*> others_;  ///< attached: looked at in turn
+  std::size_t next_other_ = 0;
+  std::vector<ShmLink*> dying_;
+  bool asleep_ = false;
+  bool look_at_sockets_ = true;
+  std::int64_t sockets_seen_ns_ = 0;
+  unsigned polls_since_sockets_ = 0;
+};
+
+}  // namespace tandem::comm::internal

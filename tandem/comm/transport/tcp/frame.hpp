@@ -1,0 +1,46 @@
+// tandem/comm/transport/tcp/frame.hpp: the 16 bytes that go before each packet on a stream.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tandem::comm::internal {
+
+/// A packet on the wire is a header, `control_bytes` of control and `payload_bytes` of payload, without gaps. In little-endian
+/// order. `check` is the exclusive or of all other 16-bit words: one wrong bit anywhere in a header is always noticed, and a
+/// reader that has lost the boundary between packets notices soon.
+struct FrameHeader {
+  std::uint16_t mark = expected_mark;
+  std::uint16_t check = 0;
+  std::uint32_t control_bytes = 0;
+  std::uint64_t payload_bytes = 0;
+
+  static constexpr std::uint16_t expected_mark = 0x7a4d;
+
+  static FrameHeader of(std::size_t control_bytes, std::size_t payload_bytes) noexcept {
+    FrameHeader header;
+    header.control_bytes = static_cast<std::uint32_t>(control_bytes);
+    header.payload_bytes = payload_bytes;
+    header.check = header.computed_check();
+    return header;
+  }
+  static FrameHeader read(const std::byte* from) noexcept {
+    FrameHeader header;
+    std::memcpy(&header, from, sizeof header);
+    return header;
+  }
+  bool intact() const noexcept { return mark == expected_mark && check == computed_check(); }
+
+ private:
+  std::uint16_t computed_check() const noexcept {
+    const std::uint64_t words = payload_bytes ^ control_bytes;
+    const std::uint64_t half = words ^ (words >> 32);
+    return static_cast<std::uint16_t>(mark ^ half ^ (half >> 16));
+  }
+};
+static_assert(sizeof(FrameHeader) == 16 && std::has_unique_object_representations_v<FrameHeader>);
+static_assert(std::endian::native == std::endian::little, "headers are sent as they lie");
+
+}  // namespace tandem::comm::internal

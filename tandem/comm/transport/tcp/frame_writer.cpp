@@ -1,0 +1,151 @@
+// tandem/comm/transport/tcp/frame_writer.cpp: packets into one stream socket, whole or with the rest kept for later.
+#include "tandem/comm/transport/tcp/frame_writer.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include "tandem/base/assert.hpp"
+#include "tandem/comm/transport/tcp/frame.hpp"
+
+namespace tandem::comm::internal {
+
+namespace {
+
+constexpr std::size_t most_pieces = 256;  // of one system call; the kernel's bound is 1024, and copies more than 8 to its heap
+
+ssize_t send_pieces(int fd, iovec* pieces, std::size_t count) {
+  msghdr message{};
+  message.msg_iov = pieces;
+  message.msg_iovlen = count;
+  ssize_t sent = 0;
+  do {
+    sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM; }
+
+iovec piece_of(const void* begin, std::size_t bytes) { return {const_cast<void*>(begin), bytes}; }
+
+}  // namespace
+
+FrameWriter::Progress FrameWriter::write(int fd, const Packet& packet) {
+  TANDEM_DEBUG_ASSERT(!unfinished() && !packet.control.empty());
+  const std::size_t bytes = sizeof(FrameHeader) + packet.control.size() + packet.payload_bytes;
+  return bytes <= together_bytes ? write_together(fd, packet) : write_pieces(fd, packet);
+}
+
+FrameWriter::Progress FrameWriter::write_together(int fd, const Packet& packet) {
+  alignas(16) std::byte bytes[together_bytes];
+  const FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes);
+  std::memcpy(bytes, &header, sizeof header);
+  std::memcpy(bytes + sizeof header, packet.control.data(), packet.control.size());
+  std::size_t size = sizeof header + packet.control.size();
+  for (const iovec& piece : packet.payload) {
+    if (piece.iov_len > 0) std::memcpy(bytes + size, piece.iov_base, piece.iov_len);
+    size += piece.iov_len;
+  }
+  ssize_t sent = 0;
+  do {
+    sent = send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent == static_cast<ssize_t>(size)) return Progress::whole;
+  if (sent <= 0) return failure();
+  head_.assign(bytes + sent, bytes + size);
+  head_begin_ = 0;
+  unfinished_bytes_ = head_.size();
+  owes_ = false;
+  return Progress::partial;
+}
+
+FrameWriter::Progress FrameWriter::write_pieces(int fd, const Packet& packet) {
+  FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes);
+  std::array<iovec, most_pieces> pieces;
+  pieces[0] = piece_of(&header, sizeof header);
+  pieces[1] = piece_of(packet.control.data(), packet.control.size());
+  const std::size_t taken = std::min(packet.payload.size(), pieces.size() - 2);
+  std::copy_n(packet.payload.begin(), taken, pieces.begin() + 2);
+  const ssize_t sent = send_pieces(fd, pieces.data(), taken + 2);
+  if (sent <= 0) return failure();
+  const std::size_t all = sizeof header + packet.control.size() + packet.payload_bytes;
+  if (static_cast<std::size_t>(sent) == all) return Progress::whole;
+  keep_rest(packet, static_cast<std::size_t>(sent));
+  // More pieces than one call takes are no reason to wait.
+  if (taken < packet.payload.size() && resume(fd) == Progress::broken) return Progress::broken;
+  return unfinished() ? Progress::partial : Progress::whole;
+}
+
+void FrameWriter::keep_rest(const Packet& packet, std::size_t written) {
+  const FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes);
+  const auto header_bytes = std::as_bytes(std::span(&header, 1));
+  unfinished_bytes_ = sizeof header + packet.control.size() + packet.payload_bytes - written;
+  head_.clear();
+  head_begin_ = 0;
+  for (const std::span<const std::byte> part : {header_bytes, packet.control}) {
+    const std::size_t done = std::min(written, part.size());
+    head_.insert(head_.end(), part.begin() + static_cast<std::ptrdiff_t>(done), part.end());
+    written -= done;
+  }
+  pieces_.assign(packet.payload.begin(), packet.payload.end());
+  next_piece_ = 0;
+  while (next_piece_ < pieces_.size() && written >= pieces_[next_piece_].iov_len) written -= pieces_[next_piece_++].iov_len;
+  if (written > 0) {
+    iovec& piece = pieces_[next_piece_];
+    piece = {static_cast<char*>(piece.iov_base) + written, piece.iov_len - written};
+  }
+  owes_ = packet.payload_bytes > 0;
+  cookie_ = packet.cookie;
+}
+
+FrameWriter::Progress FrameWriter::resume(int fd) {
+  TANDEM_DEBUG_ASSERT(unfinished());
+  bool some = false;
+  while (unfinished_bytes_ > 0) {
+    std::array<iovec, most_pieces> pieces;
+    std::size_t count = 0;
+    std::size_t offered = 0;
+    const auto offer = [&](const iovec& piece) {
+      pieces[count++] = piece;
+      offered += piece.iov_len;
+    };
+    if (head_begin_ < head_.size()) offer({head_.data() + head_begin_, head_.size() - head_begin_});
+    for (std::size_t i = next_piece_; i < pieces_.size() && count < pieces.size(); ++i) offer(pieces_[i]);
+    const ssize_t sent = send_pieces(fd, pieces.data(), count);
+    if (sent <= 0) return some && would_block(errno) ? Progress::partial : failure();
+    some = true;
+    std::size_t done = static_cast<std::size_t>(sent);
+    unfinished_bytes_ -= done;
+    const bool all = done == offered;
+    const std::size_t of_head = std::min(done, head_.size() - head_begin_);
+    head_begin_ += of_head;
+    done -= of_head;
+    while (next_piece_ < pieces_.size() && done >= pieces_[next_piece_].iov_len) done -= pieces_[next_piece_++].iov_len;
+    if (done > 0) {
+      iovec& piece = pieces_[next_piece_];
+      piece = {static_cast<char*>(piece.iov_base) + done, piece.iov_len - done};
+    }
+    if (!all) return Progress::partial;  // the kernel is full
+  }
+  return Progress::whole;
+}
+
+FrameWriter::Progress FrameWriter::failure() noexcept {
+  if (would_block(errno)) return Progress::blocked;
+  error_ = errno;
+  return Progress::broken;
+}
+
+void FrameWriter::abandon() noexcept {
+  head_ = {};
+  pieces_ = {};
+  head_begin_ = next_piece_ = unfinished_bytes_ = 0;
+  owes_ = false;
+}
+
+}  // namespace tandem::comm::internal

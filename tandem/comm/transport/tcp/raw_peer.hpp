@@ -1,0 +1,96 @@
+// tandem/comm/transport/tcp/raw_peer.hpp: for tests, a bare socket that can say anything to a transport.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "tandem/comm/transport/proof.hpp"
+#include "tandem/comm/transport/tcp/address.hpp"
+#include "tandem/comm/transport/tcp/frame.hpp"
+#include "tandem/comm/transport/tcp/socket.hpp"
+#include "tandem/comm/transport/tcp/tcp_test_support.hpp"
+
+namespace tandem::comm::tcp_test {
+
+/// Connects to a node of the same process, which is polled while this waits.
+class RawPeer {
+ public:
+  explicit RawPeer(Node& node) : node_(node) {
+    const auto card = internal::TcpCard::parse(node.transport->card());
+    int error = 0;
+    socket_ = internal::begin_connecting(card->addresses.at(0), nullptr, std::size_t{1} << 20, error);
+    EXPECT_TRUE(socket_.valid()) << internal::error_text(error);
+    EXPECT_TRUE(until([&] { return internal::connecting_state(fd(), error) != internal::Connecting::pending; }));
+  }
+
+  /// Does the proof as `rank`, with the secret of the tests.
+  void prove(unsigned rank) {
+    ProofParty party{.rank = Rank(rank), .size = 4096, .wire_version = 1, .version = "1.0", .job_id = "test", .secret = {}};
+    party.secret.fill(std::byte{7});
+    auto proof = ConnectionProof::opener(party, Rank(0), 0);
+    EXPECT_TRUE(until([&] {
+      const auto out = proof.output();
+      if (const ssize_t sent = ::send(fd(), out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL); sent > 0) {
+        proof.sent(static_cast<std::size_t>(sent));
+      }
+      const auto in = proof.input();
+      const ssize_t got = in.empty() ? 0 : recv(fd(), in.data(), in.size(), MSG_DONTWAIT);
+      if (got > 0) proof.received(static_cast<std::size_t>(got));
+      return proof.state() != ConnectionProof::State::working;
+    }));
+    EXPECT_EQ(proof.state(), ConnectionProof::State::proved) << proof.reason();
+  }
+
+  /// Writes all of `bytes`, in pieces of `piece` bytes with a poll of the node after each. False: the node has closed.
+  bool write(std::span<const std::byte> bytes, std::size_t piece = SIZE_MAX) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd(), bytes.data(), std::min(piece, bytes.size()), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0 && errno != EAGAIN) return false;
+      if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
+      node_.transport->poll(now_ns());
+    }
+    return true;
+  }
+
+  /// Whether the node has closed the connection; reads and forgets what it said.
+  bool closed_by_node() {
+    std::byte bytes[4096];
+    for (;;) {
+      const ssize_t got = recv(fd(), bytes, sizeof bytes, MSG_DONTWAIT);
+      if (got > 0) continue;
+      return got == 0 || errno != EAGAIN;
+    }
+  }
+  void close() { socket_.close(); }
+  int fd() const { return socket_.get(); }
+
+ private:
+  /// Polls the node until `done`, which looks at this end: nothing of the node's would wake a sleeper.
+  bool until(const std::function<bool()>& done) {
+    const std::int64_t limit_ns = now_ns() + 20'000'000'000;
+    while (!done()) {
+      if (now_ns() > limit_ns) return false;
+      if (node_.transport->poll(now_ns()) == 0) std::this_thread::yield();
+    }
+    return true;
+  }
+
+  Node& node_;
+  internal::SocketDescriptor socket_;
+};
+
+/// A packet as it is on the wire.
+inline Bytes wire_packet(std::span<const std::byte> control, std::span<const std::byte> payload) {
+  const auto header = internal::FrameHeader::of(control.size(), payload.size());
+  const auto head = std::as_bytes(std::span(&header, 1));
+  Bytes bytes(head.begin(), head.end());
+  bytes.insert(bytes.end(), control.begin(), control.end());
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  return bytes;
+}
+
+}  // namespace tandem::comm::tcp_test

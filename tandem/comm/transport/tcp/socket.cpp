@@ -1,0 +1,121 @@
+// tandem/comm/transport/tcp/socket.cpp: the system calls of stream sockets, non-blocking, with errors for people.
+#include "tandem/comm/transport/tcp/socket.hpp"
+
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/core.h>
+
+namespace tandem::comm::internal {
+
+namespace {
+
+void set(int fd, int level, int name, int value) { (void)setsockopt(fd, level, name, &value, sizeof value); }
+
+base::Error io_error(const std::string& what) { return {base::ErrorCode::io, fmt::format("{}: {}", what, error_text(errno))}; }
+
+constexpr int backlog = 4096;  // the system cuts it to net.core.somaxconn
+
+}  // namespace
+
+SocketDescriptor& SocketDescriptor::operator=(SocketDescriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+void SocketDescriptor::close() noexcept {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+std::string error_text(int error) { return std::generic_category().message(error); }
+
+base::Result<SocketDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port) {
+  for (unsigned port = first_port; port <= std::max<unsigned>(first_port, last_port); ++port) {
+    SocketDescriptor fd(socket(at.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+    if (!fd.valid()) return io_error("cannot make a TCP socket");
+    if (at.family() == AF_INET6) set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // the port of a job that has just ended is free again
+    at.set_port(static_cast<std::uint16_t>(port));
+    if (bind(fd.get(), at.get(), at.size()) == 0 && listen(fd.get(), backlog) == 0) return fd;
+    if (errno != EADDRINUSE) return io_error(fmt::format("cannot listen at {}", at.text()));
+  }
+  return base::Error{base::ErrorCode::exhausted,
+                     fmt::format("every TCP port from {} to {} of {} is taken, and each rank of a host needs one: give a wider "
+                                 "range (comm.ports)", first_port, last_port, at.host())};
+}
+
+SocketAddress bound_address(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return SocketAddress::any(AF_INET, 0);
+  return SocketAddress::of(reinterpret_cast<const sockaddr*>(&storage));
+}
+
+std::string remote_text(int fd, bool with_port) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return "an unknown address";
+  const SocketAddress address = SocketAddress::of(reinterpret_cast<const sockaddr*>(&storage)).unmapped();
+  return with_port ? address.text() : address.host();
+}
+
+SocketDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes, int& error) {
+  SocketDescriptor fd(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!fd.valid()) {
+    error = errno;
+    return {};
+  }
+  prepare_connection(fd.get(), send_buffer_bytes);
+  if (from != nullptr && from->family() == to.family()) {
+    // The port is chosen when connecting, so that many connections may share one. An address that has gone is no reason to fail.
+    set(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+    SocketAddress source = *from;
+    source.set_port(0);
+    (void)bind(fd.get(), source.get(), source.size());
+  }
+  if (connect(fd.get(), to.get(), to.size()) == 0 || errno == EINPROGRESS) return fd;
+  error = errno;
+  return {};
+}
+
+Connecting connecting_state(int fd, int& error) {
+  socklen_t size = sizeof error;
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error != 0) return Connecting::failed;
+  sockaddr_storage storage{};
+  size = sizeof storage;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) == 0) return Connecting::yes;
+  error = errno;
+  return error == ENOTCONN ? Connecting::pending : Connecting::failed;
+}
+
+void prepare_connection(int fd, std::size_t send_buffer_bytes) {
+  set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_send_buffer(fd, send_buffer_bytes);
+  set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+  set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set(fd, IPPROTO_TCP, TCP_KEEPCNT, 10);
+}
+
+void set_send_buffer(int fd, std::size_t bytes) {
+  set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(std::min<std::size_t>(bytes, std::size_t{1} << 29)));
+}
+
+Delivery delivery_of(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  // Both counts return to zero with any acknowledgement: a stopped process's host answers each window probe, a dead one none.
+  return {.outstanding = info.tcpi_unacked > 0 || info.tcpi_probes > 0,
+          .unanswered = info.tcpi_retransmits + info.tcpi_probes >= 2};
+}
+
+}  // namespace tandem::comm::internal

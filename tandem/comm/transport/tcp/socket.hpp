@@ -1,0 +1,62 @@
+// tandem/comm/transport/tcp/socket.hpp: the system calls of stream sockets, non-blocking, with errors for people.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "tandem/base/result.hpp"
+#include "tandem/comm/transport/tcp/address.hpp"
+
+namespace tandem::comm::internal {
+
+/// Owns a file descriptor.
+class SocketDescriptor {
+ public:
+  SocketDescriptor() = default;
+  explicit SocketDescriptor(int fd) noexcept : fd_(fd) {}
+  SocketDescriptor(SocketDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  SocketDescriptor& operator=(SocketDescriptor&& other) noexcept;
+  ~SocketDescriptor() { close(); }
+
+  int get() const noexcept { return fd_; }
+  bool valid() const noexcept { return fd_ >= 0; }
+  void close() noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+/// "Connection refused".
+std::string error_text(int error);
+
+/// Listens at the first free port of the range (0, 0: at any) of `at`, whose own port is ignored. A listener on all IPv6
+/// addresses takes IPv4 as well. Errors: exhausted (all ports are taken), io.
+base::Result<SocketDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port);
+
+/// The address that a socket is bound to.
+SocketAddress bound_address(int fd);
+/// The address at the other end, or "an unknown address" when that has gone.
+std::string remote_text(int fd, bool with_port);
+
+/// Begins to connect; `from` (its port is ignored) may be null. The socket becomes writable when that has ended, one way or the
+/// other. An invalid descriptor: `error` has the system's number.
+SocketDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes, int& error);
+enum class Connecting { yes, pending, failed };
+/// Whether a connection that was begun is there; `error` gets the system's number when it failed.
+Connecting connecting_state(int fd, int& error);
+
+/// What every connection gets: no delay of small packets, a bounded send buffer, and probes of an idle peer's host.
+/// TCP_USER_TIMEOUT stays off: it also ends connections to a stopped process, whose host answers with a closed window.
+void prepare_connection(int fd, std::size_t send_buffer_bytes);
+void set_send_buffer(int fd, std::size_t bytes);
+
+/// What the kernel knows about the bytes that were given to it.
+struct Delivery {
+  bool outstanding = false;   ///< some are not acknowledged yet
+  bool unanswered = false;    ///< several repetitions or window probes in a row got no answer at all from the peer's host
+};
+Delivery delivery_of(int fd);
+
+}  // namespace tandem::comm::internal

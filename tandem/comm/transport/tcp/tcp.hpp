@@ -1,0 +1,44 @@
+// tandem/comm/transport/tcp/tcp.hpp: the TCP transport: what can be chosen about it, and how it is made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tandem/base/log.hpp"
+#include "tandem/base/result.hpp"
+#include "tandem/comm/transport/proof.hpp"
+#include "tandem/comm/transport/transport.hpp"
+
+namespace tandem::comm {
+
+struct TcpOptions {
+  ProofParty self;            ///< who we are, and the job's secret
+  base::Log* log = nullptr;   ///< outlives the transport; never null
+  /// Interfaces or addresses to be reached at, separated by commas, one per rail in turn: "eth0", "10.0.0.1,10.1.0.1". Empty: all
+  /// that are up, or the loopback interface when there is no other.
+  std::string interfaces = {};
+  std::uint16_t first_port = 0;  ///< where to listen: the first free port from here; 0: any that the system gives
+  std::uint16_t last_port = 0;   ///< to here, included
+  unsigned rails = 1;            ///< connections per peer, 1 to `most_rails`
+  /// See `Capabilities`. By default a segment and its control block fit one packet of the loopback interface (65,483 bytes).
+  std::size_t segment_bytes = std::size_t{63} << 10;
+  std::size_t eager_bytes = std::size_t{32} << 10;  ///< see `Capabilities`
+  /// Bytes that the kernel holds of one connection (SO_SNDBUF, of which the kernel allows twice as much): what is in there delays
+  /// every later packet, however urgent. A connection begins with the first number, which keeps networks up to some 10 Gbit/s
+  /// busy, and gets twice as much, up to the second, whenever the kernel turns out to empty it within a tenth of a millisecond.
+  std::size_t first_send_buffer_bytes = std::size_t{64} << 10;
+  std::size_t send_buffer_bytes = std::size_t{256} << 10;
+  std::int64_t proof_timeout_ns = 5'000'000'000;    ///< an accepted connection has proved itself within it, or is closed
+  std::int64_t connect_timeout_ns = 5'000'000'000;  ///< a peer that cannot be reached is tried for so long
+  std::int64_t host_timeout_ns = 10'000'000'000;    ///< a host that acknowledges nothing for so long is gone
+
+  static constexpr unsigned most_rails = 16;
+};
+
+/// A transport that listens. `sink` outlives it. Errors: invalid_argument (an unknown interface or address, a bad option),
+/// exhausted (no free port in the range), io (the system refused).
+base::Result<std::unique_ptr<Transport>> make_tcp_transport(const TcpOptions& options, PacketSink& sink);
+
+}  // namespace tandem::comm

@@ -1,0 +1,99 @@
+// tandem/comm/transport/tcp/tcp_link.hpp: the sockets, links and peers that the TCP transport keeps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/comm/transport/proof.hpp"
+#include "tandem/comm/transport/tcp/address.hpp"
+#include "tandem/comm/transport/tcp/frame_reader.hpp"
+#include "tandem/comm/transport/tcp/frame_writer.hpp"
+#include "tandem/comm/transport/tcp/socket.hpp"
+#include "tandem/comm/transport/transport.hpp"
+
+namespace tandem::comm::internal {
+
+class TcpTransport;
+class TcpLink;
+struct TcpPeer;
+
+constexpr std::int64_t never = INT64_MAX;    ///< a deadline that does not come
+constexpr std::int64_t at_once = INT64_MIN;  ///< a deadline for the next poll
+
+/// One socket. Owned by the transport; after its end it stays until no event that the kernel has already told can name it.
+struct Connection {
+  enum class Stage {
+    pausing,     ///< ours: will be tried again at `deadline_ns`
+    connecting,  ///< ours: the system is at it
+    proving,     ///< both sides prove that they know the job's secret
+    open,        ///< carries packets
+    ended,
+  };
+
+  explicit Connection(FrameReader::Limits limits) noexcept : reader(limits) {}
+
+  SocketDescriptor socket;
+  Stage stage = Stage::ended;
+  TcpLink* link = nullptr;  ///< null while it is not known who opened it
+  std::unique_ptr<ConnectionProof> proof;  ///< while proving
+  FrameReader reader;
+  FrameWriter writer;
+  std::int64_t deadline_ns = never;  ///< of the stage, on the clock of `poll`
+  std::int64_t silent_since_ns = 0;  ///< since when the peer's host acknowledges nothing; 0: it does
+  std::uint32_t epoll_events = 0;    ///< what the epoll set watches for
+  int write_error = 0;               ///< why nothing can be written any more
+  std::size_t send_buffer_bytes = 0;  ///< what the kernel was told
+  std::int64_t blocked_at_ns = 0;    ///< the poll before it could not write
+  std::size_t blocked_bytes = 0;     ///< that were left then of its unfinished packet
+  unsigned idle_polls = 0;           ///< since it last had something, while hot
+  bool watched = false;              ///< is in the transport's list of those with bytes perhaps not acknowledged
+  bool hot = false;                  ///< is in the transport's list of those that `poll` reads directly
+  bool blocked = false;              ///< is in the transport's list of those that wait until they can write
+};
+
+/// One rail to one peer. It may have two connections, when both sides opened one at the same time: each side sends on one of them
+/// for ever, so that packets of one direction never overtake each other.
+class TcpLink final : public Link {
+ public:
+  TcpLink(TcpTransport& by, TcpPeer& to, Rank rank, unsigned rail) noexcept : Link(rank, rail), transport(by), owner_peer(to) {}
+
+  SendStatus try_send(const Packet& packet) override;
+
+  TcpTransport& transport;
+  TcpPeer& owner_peer;
+  Connection* ours = nullptr;    ///< the one that we opened, until its end
+  Connection* theirs = nullptr;  ///< the one that the peer opened, until its end
+  Connection* out = nullptr;     ///< the one to send on; never changes once a packet went that way
+  bool wants_writable = false;   ///< `try_send` has answered retry
+
+  // How our connection comes about.
+  std::vector<SocketAddress> candidates = {};
+  std::size_t next_candidate = 0;
+  std::int64_t give_up_ns = 0;      ///< 0: nothing has failed yet
+  bool may_succeed_later = false;   ///< some failure of this round of candidates was none that lasts
+  std::string failure = {};         ///< the last one
+};
+
+/// What the transport knows of a peer that it has spoken to.
+struct TcpPeer {
+  enum class State {
+    present,
+    losing,  ///< a connection has ended without a goodbye: a goodbye may still be in another one, or in the engine's hands
+    gone,    ///< failed, given up, or left: nothing more is told about it
+  };
+
+  explicit TcpPeer(Rank which) noexcept : rank(which) {}
+
+  Rank rank;
+  State state = State::present;
+  bool left = false;  ///< it has said goodbye
+  std::vector<std::unique_ptr<TcpLink>> links = {};  ///< by rail; null where there is none
+  std::string loss = {};                ///< why it is `losing`
+  std::uint64_t lost_at_poll = 0;       ///< the number of that `poll`
+  std::int64_t give_up_ns = never;      ///< until when its other connections may speak
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,149 @@
+// tandem/comm/transport/tcp/tcp_transport.hpp: connections to peers, read and written as the kernel allows.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tandem/comm/transport/tcp/tcp.hpp"
+#include "tandem/comm/transport/tcp/tcp_link.hpp"
+
+namespace tandem::comm::internal {
+
+/// The TCP transport. Not thread-safe: its owner serialises all calls (see `Transport`), and `poll` alone calls the sink.
+///
+/// Every socket is in one epoll set, level-triggered, so that the set's descriptor is readable exactly while there is something
+/// to do, whatever was read in between. While somebody polls, `poll` goes straight to the few sockets that had something lately
+/// (`hot_`) and to those that could not write (`blocked_`), and asks the set only now and then. When polling has gone on for a
+/// while, the hot sockets leave the set, since its bookkeeping makes each arriving packet later (by 4 % of a small ping-pong).
+/// Once nobody polls (`arm`), they are back, the set watches for writing too, and a timer in it stands for the next deadline.
+///
+/// Invariants: a connection is in `hot_`, `blocked_`, `watched_` exactly if its flag says so; an ended one is in none of them,
+/// and no link points at it; a peer that is gone has no connection; at most `most_unproved` accepted connections are unproved.
+class TcpTransport final : public Transport {
+ public:
+  TcpTransport(const TcpOptions& options, PacketSink& sink);
+  ~TcpTransport() override;
+  TcpTransport(const TcpTransport&) = delete;
+  TcpTransport& operator=(const TcpTransport&) = delete;
+  /// Called once, first. Errors as `make_tcp_transport`.
+  base::Result<void> open();
+
+  std::string_view name() const noexcept override { return "tcp"; }
+  const Capabilities& capabilities() const noexcept override { return capabilities_; }
+  std::string card() const override { return card_.text(); }
+  bool reaches(Rank peer, std::string_view card) override;
+  Link& connect(Rank peer, std::string_view card, unsigned rail) override;
+  unsigned poll(std::int64_t now_ns) override;
+  int wait_descriptor() const noexcept override { return epoll_.get(); }
+  bool arm() override;
+  void disarm() override { armed_ = false; }
+  void peer_left(Rank peer) override;
+  void disconnect(Rank peer) override;
+
+  /// For links: something was written, so that acknowledgements are to be awaited.
+  void watch(Connection& connection);
+  /// For links: `connection` waits until the kernel takes more.
+  void block(Connection& connection);
+
+  /// How many connections are open, for tests.
+  std::size_t open_connections() const noexcept;
+
+  static constexpr std::size_t most_control_bytes = std::size_t{16} << 10;
+  static constexpr std::size_t most_payload_bytes = std::size_t{64} << 20;
+  static constexpr std::size_t most_unproved = 64;
+
+ private:
+  using Stage = Connection::Stage;
+  static constexpr std::size_t most_hot = 4;
+  static constexpr std::size_t most_directly_blocked = 2;
+  static constexpr unsigned polls_until_direct = 256;  // until hot sockets leave the epoll set
+
+  // tcp_transport.cpp: the hot path, and sleeping.
+  void poll_awakening();
+  void poll_hot();
+  void poll_blocked();
+  void poll_epoll();
+  void dispatch(Connection& connection, std::uint32_t events);
+  bool receive(Connection& connection);
+  void resume(Connection& connection);
+  void widen_if_fast(Connection& connection);
+  void heat(Connection& connection);
+  void cool(Connection& connection);
+  void unblock(Connection& connection);
+  void update_events(Connection& connection);
+  void watch_events(Connection& connection, std::uint32_t events);
+  void set_timer();
+  void note_deadline(std::int64_t deadline_ns);
+
+  // tcp_connecting.cpp: how connections come about.
+  TcpPeer& peer_of(Rank rank);
+  TcpLink& link_of(TcpPeer& peer, unsigned rail);
+  Connection& new_connection();
+  void try_candidate(TcpLink& link);
+  void attempt_failed(Connection& connection, std::string reason, bool may_succeed_later);
+  void connecting_failed(Connection& connection, int error);
+  void continue_connecting(Connection& connection);
+  void accept_some();
+  void stop_listening();
+  void listen_again();
+  void continue_proof(Connection& connection);
+  bool move_proof_bytes(Connection& connection);
+  void proved(Connection& connection);
+  void cut_off(Connection& connection);
+  void refused(Connection& connection);
+  void drop_stranger(Connection& connection, std::string_view why);
+
+  // tcp_ending.cpp: how they end, and what time brings.
+  void end(Connection& connection);
+  void lost(Connection& connection, std::string reason);
+  void fail(TcpPeer& peer, std::string_view reason);
+  void close_all(TcpPeer& peer);
+  bool has_connection(const TcpPeer& peer) const;
+  void settle_losses();
+  void check_deadlines();
+  void check_deadline(Connection& connection);
+  void check_watched();
+
+  TcpOptions options_;
+  PacketSink& sink_;
+  base::Log& log_;
+  Capabilities capabilities_;
+  TcpCard card_;
+  std::vector<LocalAddress> own_addresses_;
+  SocketDescriptor epoll_;
+  SocketDescriptor listener_;
+  SocketDescriptor timer_;
+  ReadArea area_;
+
+  std::unordered_map<std::uint32_t, std::unique_ptr<TcpPeer>> peers_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<Connection>> ended_;  ///< freed at the beginning of the next poll
+  std::vector<TcpPeer*> losing_;
+  std::vector<Connection*> blocked_;
+  std::vector<Connection*> watched_;
+  std::array<Connection*, most_hot> hot_{};
+  std::size_t hot_count_ = 0;
+  std::size_t unproved_ = 0;                  ///< accepted connections among those that prove themselves
+  std::unordered_set<std::string> strangers_;  ///< hosts whose stranger was logged
+
+  std::int64_t now_ns_ = 0;             ///< of the last poll
+  std::int64_t next_deadline_ns_ = never;
+  std::int64_t next_watch_ns_ = never;
+  std::int64_t timer_set_for_ns_ = never;
+  std::uint64_t poll_number_ = 0;
+  unsigned events_ = 0;                 ///< told during this poll
+  unsigned polls_per_epoll_ = 1;
+  unsigned polls_until_epoll_ = 1;
+  unsigned polls_awake_ = 0;            ///< since `arm`, or `polls_until_direct`
+  bool armed_ = false;
+  bool listening_ = true;               ///< the epoll set watches the listener
+};
+
+}  // namespace tandem::comm::internal

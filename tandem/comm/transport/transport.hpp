@@ -1,0 +1,144 @@
+// tandem/comm/transport/transport.hpp: what carries packets between two ranks, and what it tells the engine above it.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tandem/base/ids.hpp"
+#include "tandem/base/result.hpp"
+
+namespace tandem::comm {
+
+using base::Rank;
+
+/// What a rail carries at once: a control block (records of the engine, see `wire.hpp`; never empty) and after it, optionally,
+/// the payload that the block's last record speaks of. The transport keeps the boundary between the two and between packets.
+struct Packet {
+  std::span<const std::byte> control;      ///< at most `Capabilities::max_control_bytes`; free again when `try_send` returns
+  std::span<const iovec> payload = {};     ///< pieces; the array is free again when `try_send` returns, the bytes are not
+  std::size_t payload_bytes = 0;           ///< sum over `payload`, at most `Capabilities::max_payload_bytes`
+  std::uint64_t cookie = 0;                ///< returned by `PacketSink::sent` when the answer was `posted`
+};
+
+enum class SendStatus {
+  done,    ///< everything was taken: the payload may be reused at once
+  posted,  ///< taken, but the payload is read until `PacketSink::sent(link, cookie)`; later packets may be tried at once
+  retry,   ///< nothing was taken and no trace is left; `PacketSink::writable(link)` says when to try again
+};
+
+/// Where a payload goes. `pieces` stay valid until `landed` (or until the link is gone); bytes beyond their sum are dropped.
+struct Landing {
+  std::span<const iovec> pieces = {};  ///< empty: the payload is read and dropped
+  std::uint64_t token = 0;             ///< given back by `landed`
+  const char* malformed = nullptr;     ///< not null: the block does not follow its format, for this reason; the link is closed
+};
+
+/// One rail to one peer. Owned by its transport, and valid until the transport is destroyed, also after the peer failed (then
+/// `try_send` answers `retry` for ever and nothing more is told about it).
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  /// Gives a packet to the rail. Packets of one link arrive whole and in order. Never blocks. A link that is still connecting
+  /// answers `retry`, and `writable` follows.
+  virtual SendStatus try_send(const Packet& packet) = 0;
+
+  /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for the time of
+  /// the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about `to`.
+  virtual bool read_remote(std::uint64_t address, std::span<std::byte> to) { return (void)address, (void)to, false; }
+  /// The same in the other direction (capability `remote_write`).
+  virtual bool write_remote(std::uint64_t address, std::span<const std::byte> from) { return (void)address, (void)from, false; }
+
+  Rank peer() const noexcept { return peer_; }
+  unsigned rail() const noexcept { return rail_; }
+  void* owner = nullptr;  ///< the engine's, never touched by transports
+
+ protected:
+  Link(Rank peer, unsigned rail) noexcept : peer_(peer), rail_(rail) {}
+
+ private:
+  Rank peer_;
+  unsigned rail_;
+};
+
+/// What a transport tells the engine. Called only from inside calls to the transport (`poll`, mostly), on that thread; the sink may
+/// call `Link::try_send` of any link from inside, and nothing else.
+class PacketSink {
+ public:
+  virtual ~PacketSink() = default;
+  /// A packet's control block is here. With `payload_bytes` > 0 the answer says where the payload goes, and `landed` follows,
+  /// before any later packet of this link is told. `control` is valid during the call; its address is a multiple of 8.
+  virtual Landing arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) = 0;
+  /// The payload is where `arrived` wanted it. Also called for dropped payloads.
+  virtual void landed(Link& link, std::uint64_t token) = 0;
+  /// A posted packet's payload may be reused.
+  virtual void sent(Link& link, std::uint64_t cookie) = 0;
+  /// The link that answered `retry` may take a packet now.
+  virtual void writable(Link& link) = 0;
+  /// The peer cannot be reached any more. Once per peer and transport; everything owed on its links is dropped, silently.
+  virtual void peer_failed(Rank peer, std::string_view reason) = 0;
+};
+
+/// What a transport can do: declared, not guessed.
+struct Capabilities {
+  std::size_t max_control_bytes = 0;   ///< at least 4096
+  std::size_t max_payload_bytes = 0;   ///< largest payload of one packet
+  std::size_t segment_bytes = 0;       ///< payload of a packet that keeps the rail busy and an urgent message waiting little
+  std::size_t eager_bytes = 0;         ///< messages up to this size are sent without asking
+  unsigned rails = 1;                  ///< links per peer that may share a large message; rail 0 carries everything else
+  bool poll_is_costly = false;         ///< a `poll` that finds nothing takes a system call
+  bool remote_read = false;            ///< `Link::read_remote` may work
+  bool remote_write = false;           ///< `Link::write_remote` may work
+  std::size_t remote_copy_bytes = 0;   ///< from this size on remote reads and writes are worth it; 0: never
+  std::int64_t latency_ns = 0;         ///< first guess of the time of a small packet, replaced by measurement
+  double bytes_per_ns = 0;             ///< first guess of the bandwidth, replaced by measurement
+  double message_ns = 1000;            ///< work of one packet on one side, beside its bytes
+  double copy_ns_per_byte = 0.1;       ///< work of a byte, both sides together
+};
+
+/// A way to move packets. All calls on a transport and its links are serialised by the caller (the engine's lock); none blocks.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual std::string_view name() const noexcept = 0;  ///< "loop", "shm", "tcp", "ucx", "mpi"
+  virtual const Capabilities& capabilities() const noexcept = 0;
+
+  /// What peers need to reach this rank: opaque bytes, at most 512, published by the bootstrap under the transport's name.
+  virtual std::string card() const = 0;
+  /// Whether a peer with this card can be reached by this transport (for shm: same host, same namespace, segment mappable).
+  virtual bool reaches(Rank peer, std::string_view card) = 0;
+
+  /// The link to a peer on a rail, made on first use; the existing one (for instance, one that the peer opened) if there is one.
+  virtual Link& connect(Rank peer, std::string_view card, unsigned rail) = 0;
+
+  /// Reads what arrived, finishes what was posted, accepts. Returns the number of events told to the sink; bounded work.
+  virtual unsigned poll(std::int64_t now_ns) = 0;
+
+  /// After sends that no `poll` follows soon: wakes those peers that are seen to sleep. A transport may leave to the next `poll` those
+  /// that fall asleep at this very moment, which is to come within milliseconds.
+  virtual void hurry() {}
+
+  /// A descriptor that becomes readable when `poll` would find something after `arm`; -1: none.
+  virtual int wait_descriptor() const noexcept = 0;
+  /// Whether a sleeping engine is woken when there is something to poll: by the descriptor, or by a call of its waker. False: polled
+  /// with bounded back-off.
+  virtual bool rings() const noexcept { return wait_descriptor() >= 0; }
+  /// Declares that nobody polls from now on. False: something is already there, poll again (and the declaration is withdrawn).
+  virtual bool arm() = 0;
+  /// Polling goes on. Pairs with a successful `arm`.
+  virtual void disarm() = 0;
+
+  /// The peer said goodbye: when its links close now, this is not a failure.
+  virtual void peer_left(Rank peer) = 0;
+  /// Closes the links to a peer: it sent malformed bytes, or the engine gave it up.
+  virtual void disconnect(Rank peer) = 0;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,131 @@
+// tandem/comm/transport/ucx/hello.cpp: cards, hellos and their proofs.
+#include "tandem/comm/transport/ucx/hello.hpp"
+
+#include <cstring>
+
+namespace tandem::comm::internal::ucx {
+namespace {
+
+// "TdX" and the version of these records. Read with the wrong byte order it is another number, and so a stranger's.
+constexpr std::uint32_t magic = 0x01586454;
+constexpr std::size_t max_address_bytes = 4096;
+
+void put(std::vector<std::byte>& to, const void* data, std::size_t bytes) {
+  const auto* first = static_cast<const std::byte*>(data);
+  to.insert(to.end(), first, first + bytes);
+}
+void put(std::vector<std::byte>& to, std::uint32_t value) { put(to, &value, sizeof value); }
+void put(std::vector<std::byte>& to, Rank rank) { put(to, rank.value()); }
+void put(std::vector<std::byte>& to, std::span<const std::byte> bytes) { put(to, bytes.data(), bytes.size()); }
+
+/// Reads fields one after the other; `ok` ends false when they were not all there.
+struct Reader {
+  std::span<const std::byte> rest;
+  bool ok = true;
+
+  void get(void* to, std::size_t bytes) {
+    ok = ok && rest.size() >= bytes;
+    if (!ok) return;
+    std::memcpy(to, rest.data(), bytes);
+    rest = rest.subspan(bytes);
+  }
+  std::uint32_t number() {
+    std::uint32_t value = 0;
+    get(&value, sizeof value);
+    return value;
+  }
+};
+
+/// What a proof is about, with a label for its purpose.
+std::string statement(std::string_view label, const Direction& direction, std::span<const std::byte> address) {
+  std::vector<std::byte> text;
+  put(text, label.data(), label.size());
+  put(text, direction.from);
+  put(text, direction.to);
+  put(text, direction.from_nonce);
+  put(text, direction.to_nonce);
+  put(text, address);
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
+
+/// The bytes that a card ends with: nonce and address. They may not be followed by anything.
+std::optional<Card> read_card(Reader& reader) {
+  Card card;
+  reader.get(card.nonce.data(), card.nonce.size());
+  const std::uint32_t bytes = reader.number();
+  if (!reader.ok || bytes == 0 || bytes > max_address_bytes || reader.rest.size() != bytes) return std::nullopt;
+  card.address.assign(reader.rest.begin(), reader.rest.end());
+  return card;
+}
+
+void put(std::vector<std::byte>& to, const Card& card) {
+  put(to, card.nonce);
+  put(to, static_cast<std::uint32_t>(card.address.size()));
+  put(to, card.address);
+}
+
+}  // namespace
+
+std::string encode(const Card& card) {
+  std::vector<std::byte> bytes;
+  put(bytes, magic);
+  put(bytes, card);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::optional<Card> decode_card(std::string_view bytes) {
+  Reader reader{std::as_bytes(std::span(bytes))};
+  if (reader.number() != magic) return std::nullopt;
+  return read_card(reader);
+}
+
+std::vector<std::byte> encode(const Hello& hello) {
+  std::vector<std::byte> bytes;
+  put(bytes, magic);
+  put(bytes, hello.from);
+  put(bytes, hello.to);
+  put(bytes, hello.proof.data(), hello.proof.size());
+  put(bytes, hello.card);
+  return bytes;
+}
+
+std::optional<Hello> decode_hello(std::span<const std::byte> bytes) {
+  Reader reader{bytes};
+  Hello hello;
+  if (reader.number() != magic) return std::nullopt;
+  hello.from = Rank(reader.number());
+  hello.to = Rank(reader.number());
+  reader.get(hello.proof.data(), hello.proof.size());
+  auto card = read_card(reader);
+  if (!card) return std::nullopt;
+  hello.card = *std::move(card);
+  return hello;
+}
+
+Hello make_hello(const JobSecret& secret, const Direction& direction, std::span<const std::byte> address) {
+  return {.from = direction.from,
+          .to = direction.to,
+          .card = {.nonce = direction.from_nonce, .address = {address.begin(), address.end()}},
+          .proof = prove(secret, statement("hello", direction, address))};
+}
+
+bool proves(const JobSecret& secret, const Hello& hello, const Nonce& our_nonce) {
+  const Direction direction{.from = hello.from, .to = hello.to, .from_nonce = hello.card.nonce, .to_nonce = our_nonce};
+  return internal::proves(secret, statement("hello", direction, hello.card.address), bytes_of(hello.proof));
+}
+
+std::uint64_t session_number(const JobSecret& secret, const Direction& direction) {
+  const auto hash = prove(secret, statement("session", direction, {}));
+  std::uint64_t number;
+  std::memcpy(&number, hash.data(), sizeof number);
+  return number;
+}
+
+Nonce fresh_nonce() {
+  const std::string random = random_bytes(nonce_bytes);
+  Nonce nonce;
+  std::memcpy(nonce.data(), random.data(), nonce.size());
+  return nonce;
+}
+
+}  // namespace tandem::comm::internal::ucx

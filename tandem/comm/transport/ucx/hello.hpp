@@ -1,0 +1,61 @@
+// tandem/comm/transport/ucx/hello.hpp: how two ranks prove to each other over UCX that they belong to one job.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/bootstrap/secret.hpp"
+
+namespace tandem::comm::internal::ucx {
+
+/// Fresh random bytes of one transport: what others must answer to. A rank's transport has one link per peer, so that one
+/// challenge per transport is one per link.
+using Nonce = std::array<std::byte, nonce_bytes>;
+
+/// What a peer needs to reach a worker and to answer its challenge: the transport's card, decoded.
+struct Card {
+  Nonce nonce{};
+  std::vector<std::byte> address;  ///< of the UCP worker
+};
+
+std::string encode(const Card& card);
+/// Nothing when the bytes are no card of this version.
+std::optional<Card> decode_card(std::string_view bytes);
+
+/// Two ranks of which the first sends to the second, with their nonces. A value.
+struct Direction {
+  Rank from{0}, to{0};
+  Nonce from_nonce{}, to_nonce{};
+};
+
+/// The first message in each direction: who we are, where we are, and a proof. With keyed hash H of the secret, the proof is
+///   H("hello", from, to, nonce of from, nonce of to, address of from),
+/// so that it can neither be made without the secret, nor replayed to another rank, nor to a later transport of the same rank.
+/// Either side believes the other once it has its hello.
+struct Hello {
+  Rank from{0}, to{0};
+  Card card;  ///< of `from`
+  Proof proof{};
+};
+
+std::vector<std::byte> encode(const Hello& hello);
+std::optional<Hello> decode_hello(std::span<const std::byte> bytes);
+
+Hello make_hello(const JobSecret& secret, const Direction& direction, std::span<const std::byte> address);
+/// Whether `hello`, which claims to come from `hello.from`, proves the secret to us, whose nonce is `our_nonce`.
+bool proves(const JobSecret& secret, const Hello& hello, const Nonce& our_nonce);
+
+/// What each packet of this direction carries: first eight bytes of H("session", from, to, nonces). UCX does not say who sent
+/// an active message; this number does, to the degree that nobody outside the job can guess it.
+std::uint64_t session_number(const JobSecret& secret, const Direction& direction);
+
+Nonce fresh_nonce();
+
+}  // namespace tandem::comm::internal::ucx

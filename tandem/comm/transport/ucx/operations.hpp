@@ -1,0 +1,101 @@
+// tandem/comm/transport/ucx/operations.hpp: sends and receives that UCX has not finished, and what all links share.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/log.hpp"
+#include "tandem/comm/transport/transport.hpp"
+
+namespace tandem::comm::internal::ucx {
+
+class UcxLink;
+
+/// An active message under way. Owns what UCX reads until it is done: the header and the list of pieces (not their bytes).
+struct SendOperation {
+  UcxLink* link = nullptr;
+  std::uint64_t sequence = 0;
+  std::uint64_t cookie = 0;
+  std::size_t payload_bytes = 0;
+  bool told = false;  ///< the engine waits for `sent`
+  ucs_status_t status = UCS_OK;
+  std::vector<std::byte> header;
+  std::vector<std::byte> control;  ///< of a block that did not fit the header
+  std::vector<ucp_dt_iov_t> pieces;
+};
+
+/// A payload on its way to where the engine wants it.
+struct ReceiveOperation {
+  UcxLink* link = nullptr;
+  std::uint64_t token = 0;
+  ucs_status_t status = UCS_OK;
+  std::vector<ucp_dt_iov_t> pieces;
+  std::vector<std::byte> excess;  ///< takes what nobody wants
+};
+
+/// Reused objects, so that the steady state allocates nothing.
+template <class T>
+class Pool {
+ public:
+  T* take() {
+    ++in_use_;
+    if (free_.empty()) return all_.emplace_back(std::make_unique<T>()).get();
+    T* object = free_.back();
+    free_.pop_back();
+    return object;
+  }
+  void give(T* object) {
+    --in_use_;
+    free_.push_back(object);
+  }
+  std::size_t in_use() const noexcept { return in_use_; }
+
+ private:
+  std::vector<std::unique_ptr<T>> all_;
+  std::vector<T*> free_;
+  std::size_t in_use_ = 0;
+};
+
+/// What the transport and its links share. Protocol: UCX calls back while the worker progresses, and a callback only notes what
+/// happened in the lists here (or, for a small packet in order, tells the sink); `UcxTransport::settle` works them off. All
+/// under the lock of the transport's caller.
+struct Shared {
+  Shared(PacketSink& to, base::Log& messages) : sink(&to), log(&messages) {}
+
+  PacketSink* sink;
+  base::Log* log;
+  Rank self{0};
+  ucp_worker_h worker = nullptr;
+  std::size_t max_header_bytes = 0;  ///< of an active message, ours included
+  bool rendezvous_only = false;
+  bool telling = false;  ///< inside `poll`: the sink may be told
+  unsigned events = 0;   ///< told since `poll` began
+
+  Pool<SendOperation> sends;
+  Pool<ReceiveOperation> receives;
+  std::vector<SendOperation*> finished_sends;
+  std::vector<ReceiveOperation*> finished_receives;
+  std::vector<UcxLink*> ready;                           ///< have something to deliver, or a `writable` to tell
+  std::vector<std::pair<UcxLink*, std::string>> broken;  ///< and why
+};
+
+constexpr std::size_t max_control_bytes = 4096;
+constexpr std::size_t max_payload_bytes = 8 << 20;  ///< also the most that a dropped payload makes us allocate
+constexpr std::size_t segment_bytes = 256 << 10;
+constexpr std::size_t flight_bytes = 2 * segment_bytes;  ///< payload per link under way, unless one packet is more
+constexpr std::size_t flight_packets = 16;               ///< unfinished sends per link
+/// A sender is never further than this past a packet that it has not finished, so that what waits at the receiver is bounded.
+constexpr std::uint64_t sender_window = 1024;
+/// Twice that: UCX may call a small message sent while it is still on the way.
+constexpr std::uint64_t receiver_window = 2 * sender_window;
+
+constexpr unsigned hello_id = 0;  ///< active messages
+constexpr unsigned packet_id = 1;
+
+}  // namespace tandem::comm::internal::ucx

@@ -1,0 +1,119 @@
+// tandem/comm/transports.cpp: making the transports that the options ask for.
+#include "tandem/comm/transports.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "tandem/base/suggest.hpp"
+#include "tandem/comm/transport/load_module.hpp"
+#include "tandem/comm/transport/shm/shm.hpp"
+#include "tandem/comm/transport/tcp/tcp.hpp"
+#include "tandem/comm/wire.hpp"
+
+namespace tandem::comm::internal {
+namespace {
+
+static_assert(std::string_view(kVersion) == TANDEM_VERSION, "transports.hpp and the project's CMakeLists.txt differ");
+
+using Made = base::Result<std::unique_ptr<Transport>>;
+
+Made make_shm(const EndpointOptions& options, const Job& job, PacketSink& sink, base::Log& log) {
+  return make_shm_transport({.rank = job.rank,
+                             .job_size = job.size,
+                             .job_id = job.id,
+                             .secret = job.secret,
+                             .log = &log,
+                             .remote_copies = options.cross_memory},
+                            sink);
+}
+
+base::Result<void> read_ports(const std::string& text, TcpOptions& tcp) {
+  if (text.empty()) return {};
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, tcp.first_port);
+  bool good = first.ec == std::errc() && first.ptr != end && *first.ptr == '-';
+  if (good) {
+    const auto last = std::from_chars(first.ptr + 1, end, tcp.last_port);
+    good = last.ec == std::errc() && last.ptr == end && tcp.first_port > 0 && tcp.first_port <= tcp.last_port;
+  }
+  if (good) return {};
+  return base::Error{base::ErrorCode::invalid_argument,
+                     fmt::format("comm.ports is \"{}\"; write two ports, the lower first, as 20000-20100", text)};
+}
+
+Made make_tcp(const EndpointOptions& options, const Job& job, PacketSink& sink, base::Log& log) {
+  TcpOptions tcp{.self = {.rank = job.rank,
+                          .size = job.size,
+                          .wire_version = wire::version,
+                          .version = kVersion,
+                          .job_id = job.id,
+                          .secret = job.secret},
+                 .log = &log,
+                 .interfaces = options.interface,
+                 .rails = options.rails};
+  if (auto ports = read_ports(options.ports, tcp); !ports) return ports.error();
+  return make_tcp_transport(tcp, sink);
+}
+
+/// The transports that are not part of every program.
+std::vector<ModuleName> module_names() {
+  return {{.transport = "ucx", .package = "libucx-dev"},
+          {.transport = "mpi", .package = "libopenmpi-dev", .shares_symbols = true}};
+}
+
+Made make_from_module(const ModuleName& name, const EndpointOptions& options, const Job& job, PacketSink& sink, base::Log& log) {
+  const auto module = load_module(name, options.modules);
+  if (!module) return module.error();
+  return module.value()->make({.options = options, .job = job, .sink = sink, .log = log});
+}
+
+Made make_one(const std::string& name, const EndpointOptions& options, const Job& job, PacketSink& sink, base::Log& log) {
+  if (name == "shm") return make_shm(options, job, sink, log);
+  if (name == "tcp") return make_tcp(options, job, sink, log);
+  for (const ModuleName& module : module_names()) {
+    if (name == module.transport) return make_from_module(module, options, job, sink, log);
+  }
+  const std::vector<std::string> known{"shm", "tcp", "ucx", "mpi"};
+  const std::string nearest = base::nearest_name(name, known);
+  return base::Error{base::ErrorCode::not_found, fmt::format("comm.transports names \"{}\"; there are shm, tcp, ucx and mpi{}", name,
+                                                             nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest))};
+}
+
+}  // namespace
+
+base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const EndpointOptions& options, const Job& job, PacketSink& sink,
+                                                                      base::Log& log) {
+  std::vector<std::unique_ptr<Transport>> made;
+  const bool automatic = options.transports.empty();
+  for (const std::string& name : automatic ? std::vector<std::string>{"shm", "tcp"} : options.transports) {
+    auto transport = make_one(name, options, job, sink, log);
+    if (transport) {
+      made.push_back(std::move(transport).value());
+    } else if (!automatic || name == "tcp") {
+      return transport.error();
+    } else {
+      log.info("rank {}: no {} transport here: {}", job.rank.value(), name, transport.error().message);
+    }
+  }
+  return made;
+}
+
+std::string host_identity() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  struct stat space{};
+  if (stat("/proc/self/ns/net", &space) != 0) return boot;
+  return fmt::format("{}/{}", boot, space.st_ino);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "?";
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,211 @@
+// tandem/comm/wire.hpp: the records that engines exchange inside control blocks, and how they are written and read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include "tandem/base/assert.hpp"
+
+namespace tandem::comm::wire {
+
+/// Changes with every change of this file; ranks whose versions differ refuse each other at the first contact.
+inline constexpr std::uint32_t version = 1;
+
+/// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the
+/// machines are (asserted below).
+enum class Kind : std::uint8_t {
+  eager = 1,      ///< a whole message: its header and data follow, or its data is the packet's payload
+  announce,       ///< a large message: may I send it?
+  grant,          ///< you may send a stream up to some byte
+  data,           ///< the payload is a segment of a stream
+  finish,         ///< the receiver has read an announced message from the sender's memory
+  mcast,          ///< a strand of a broadcast begins: its route below follows, the payload is its first segment
+  mcast_done,     ///< my whole subtree has a strand
+  mcast_decline,  ///< I have no room to forward a strand: serve my subtree, and me when I ask
+  mcast_lost,     ///< a strand will not come: a rank above you died, and nobody holds the data
+  goodbye,        ///< I leave; I owe you nothing
+  goodbye_heard,  ///< the answer to it
+};
+
+struct Prefix {
+  Kind kind;
+  std::uint8_t flags = 0;
+  std::uint16_t header_bytes = 0;  ///< of the user's header, that follows the record
+};
+static_assert(sizeof(Prefix) == 4);
+
+/// Opens every control block. Counters are cumulative, modulo 2^32.
+struct BlockHead {
+  std::uint32_t seen = 0;            ///< ordered envelopes (eager, announce) that I took from you
+  std::uint32_t freed_messages = 0;  ///< eager messages of yours that occupy my memory no more
+  std::uint32_t freed_units = 0;     ///< their sizes, each rounded up to units of 64 bytes
+  /// On rail 0: my broadcasts up to this number began before this block, so that all that they were fenced behind is there.
+  std::uint32_t fences_passed = 0;
+};
+
+/// Flags of `Eager`, `Announce`.
+inline constexpr std::uint8_t flag_after = 1;    ///< match only after the broadcast `after` was matched
+inline constexpr std::uint8_t flag_payload = 2;  ///< eager: the data is the packet's payload
+
+struct Eager {
+  Prefix prefix{Kind::eager};
+  std::uint32_t bytes = 0;
+  std::uint32_t channel = 0;
+  std::uint32_t after = 0;
+  std::uint64_t tag = 0;
+};
+
+struct Announce {
+  Prefix prefix{Kind::announce};
+  std::uint32_t stream = 0;  ///< the sender's number of the stream that will carry it
+  std::uint32_t channel = 0;
+  std::uint32_t after = 0;
+  std::uint64_t tag = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t address = 0;  ///< of the data in the sender's process, when it is contiguous; 0: not to be pulled
+};
+
+/// Flags of `Grant`.
+inline constexpr std::uint8_t flag_last = 1;     ///< nothing beyond `up_to` is wanted (the receive's buffer is short)
+inline constexpr std::uint8_t flag_restart = 2;  ///< of a broadcast that was declined: from the beginning, in epoch 1
+
+struct Grant {
+  Prefix prefix{Kind::grant};
+  std::uint32_t stream = 0;
+  std::uint64_t up_to = 0;  ///< bytes from the stream's beginning
+};
+
+/// Flag of `Data`.
+inline constexpr std::uint8_t flag_epoch = 1;  ///< after a restart
+
+struct Data {
+  Prefix prefix{Kind::data};
+  std::uint32_t stream = 0;
+  std::uint64_t offset = 0;
+};
+
+struct Finish {
+  Prefix prefix{Kind::finish};
+  std::uint32_t stream = 0;
+};
+
+/// Flags of the broadcast's records.
+inline constexpr std::uint8_t flag_strand = 1;   ///< the second strand
+inline constexpr std::uint8_t flag_adopted = 2;  ///< from an ancestor that took over: the strand begins anew
+inline constexpr std::uint8_t flag_sequential = 4;  ///< children are served one after the other, not segment by segment
+inline constexpr std::uint8_t flag_credited = 8;    ///< the strand is sent unasked and counts against the credit, as eager messages do
+inline constexpr std::uint8_t flag_first = 32;      ///< the packet's payload is the first segment; else it is another record's
+inline constexpr std::uint8_t flag_unasked = 16;    ///< the first window is sent unasked; else only what the recipient grants
+
+struct Mcast {
+  Prefix prefix{Kind::mcast};
+  std::uint32_t stream = 0;  ///< the parent's number of the stream towards this child
+  std::uint32_t root = 0;
+  std::uint32_t id = 0;       ///< counted by the root from 1
+  std::uint32_t low_id = 0;   ///< all broadcasts of the root below this id are acknowledged by all
+  std::uint32_t after = 0;    ///< recipients whose entry says `ordered` match this one after that one
+  std::uint32_t channel = 0;
+  std::uint32_t route_entries = 0;  ///< that follow the user's header, of this recipient's subtree, its own first (mcast/route.hpp)
+  std::uint64_t tag = 0;
+  std::uint64_t bytes = 0;         ///< of the whole message
+  std::uint64_t strand_first = 0;  ///< the strand carries the bytes from here on
+  std::uint64_t strand_bytes = 0;
+  std::uint32_t segment_bytes = 0;
+  std::uint32_t strands = 1;
+};
+
+struct McastNote {  ///< mcast_done, mcast_decline
+  Prefix prefix{Kind::mcast_done};
+  std::uint32_t stream = 0;
+};
+
+struct McastLost {
+  Prefix prefix{Kind::mcast_lost};
+  std::uint32_t root = 0;
+  std::uint32_t id = 0;
+  std::uint32_t low_id = 0;
+  std::uint32_t after = 0;
+  std::uint32_t channel = 0;
+  std::uint32_t dead = 0;
+  std::uint32_t strands = 1;
+  std::uint64_t tag = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t self = 0;  ///< the recipient's own route entry
+};
+
+struct Goodbye {
+  Prefix prefix{Kind::goodbye};
+  std::uint32_t reserved = 0;
+};
+
+template <class Record>
+concept IsRecord = std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0;
+static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<Grant> && IsRecord<Data> && IsRecord<Finish> && IsRecord<Mcast> &&
+              IsRecord<McastNote> && IsRecord<McastLost> && IsRecord<Goodbye> && sizeof(BlockHead) == 16);
+static_assert(sizeof(Eager) == 24 && sizeof(Data) == 16 && sizeof(Mcast) == 72);
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire format is written for little-endian machines");
+
+constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }
+
+/// Appends records to a block of fixed capacity. The caller has made sure that there is room (assertion).
+class Writer {
+ public:
+  explicit Writer(std::span<std::byte> room) noexcept : room_(room) {}
+
+  template <IsRecord Record>
+  void put(const Record& record) noexcept {
+    TANDEM_DEBUG_ASSERT(used_ + sizeof record <= room_.size());
+    std::memcpy(room_.data() + used_, &record, sizeof record);
+    used_ += sizeof record;
+  }
+  void put_head(const BlockHead& head) noexcept {
+    std::memcpy(room_.data() + used_, &head, sizeof head);
+    used_ += sizeof head;
+  }
+  /// Bytes, padded with zeros to a multiple of 8.
+  void put_bytes(std::span<const std::byte> bytes) noexcept;
+  /// Room for `bytes`, padded, to be filled by the caller.
+  std::span<std::byte> claim(std::size_t bytes) noexcept;
+
+  std::size_t used() const noexcept { return used_; }
+  std::size_t left() const noexcept { return room_.size() - used_; }
+  std::span<const std::byte> block() const noexcept { return room_.first(used_); }
+
+ private:
+  std::span<std::byte> room_;
+  std::size_t used_ = 0;
+};
+
+/// Reads records from a block that may hold anything: every read is checked against its end, and a failed one says so by `ok`.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> block) noexcept : block_(block) {}
+
+  bool at_end() const noexcept { return at_ == block_.size(); }
+  bool ok() const noexcept { return ok_; }
+  /// The next record's prefix, which stays to be read.
+  Prefix peek() noexcept;
+  template <class Record>
+  Record get() noexcept {
+    Record record{};
+    if (block_.size() - at_ < sizeof record) {
+      ok_ = false;
+    } else {
+      std::memcpy(&record, block_.data() + at_, sizeof record);
+      at_ += sizeof record;
+    }
+    return record;
+  }
+  /// `bytes` bytes and their padding.
+  std::span<const std::byte> get_bytes(std::size_t bytes) noexcept;
+
+ private:
+  std::span<const std::byte> block_;
+  std::size_t at_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace tandem::comm::wire

@@ -1,0 +1,109 @@
+// tests/comm_traffic/comm_traffic_test.cpp: random traffic over the loop network, checked by the oracle.
+// COMM_TRAFFIC_SEED=n plays one seed, COMM_TRAFFIC_COUNT=n plays that many,
+// COMM_TRAFFIC_FRESH=1 begins where nobody has begun before.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "runner.hpp"
+
+namespace tandem::comm_traffic {
+namespace {
+
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+struct Seeds {
+  std::uint64_t first;
+  std::uint64_t count;
+};
+
+Seeds seeds(std::uint64_t count) {
+  if (std::getenv("COMM_TRAFFIC_SEED")) return {number_from("COMM_TRAFFIC_SEED", 0), 1};
+  const auto now = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  return {number_from("COMM_TRAFFIC_FRESH", 0) != 0 ? now : 0, number_from("COMM_TRAFFIC_COUNT", count)};
+}
+
+std::string play(const Shape& shape, std::uint64_t seed) {
+  return Runner(draw_plan(shape, seed), draw_world(shape, seed), seed).run();
+}
+
+TEST(CommTraffic, SendsAloneAreMatchedByTheRules) {
+  const auto [first, count] = seeds(300);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    Shape shape = draw_shape(seed);
+    shape.broadcast_percent = 0;
+    ASSERT_EQ(play(shape, seed), "") << "COMM_TRAFFIC_SEED=" << seed;
+  }
+}
+
+TEST(CommTraffic, SendsAndBroadcastsTogetherAreMatchedByTheRules) {
+  const auto [first, count] = seeds(300);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    Shape shape = draw_shape(seed);
+    shape.ranks += 1;
+    shape.broadcast_percent = static_cast<unsigned>(20 + seed % 60);
+    ASSERT_EQ(play(shape, seed), "") << "COMM_TRAFFIC_SEED=" << seed;
+  }
+}
+
+TEST(CommTraffic, AStoppedRankLosesNothingWhenItGoesOn) {
+  const auto [first, count] = seeds(300);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    Shape shape = draw_shape(seed);
+    shape.ranks += 1;
+    WorldOptions world = draw_world(shape, seed);
+    world.stops = true;
+    ASSERT_EQ(Runner(draw_plan(shape, seed), world, seed).run(), "") << "COMM_TRAFFIC_SEED=" << seed;
+  }
+}
+
+TEST(CommTraffic, WhatIsTakenBackIsReceivedByNobodyAndTheRestInOrder) {
+  const auto [first, count] = seeds(300);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    Shape shape = draw_shape(seed);
+    shape.ranks += 1;
+    WorldOptions world = draw_world(shape, seed);
+    world.cancels = true;
+    ASSERT_EQ(Runner(draw_plan(shape, seed), world, seed).run(), "") << "COMM_TRAFFIC_SEED=" << seed;
+  }
+}
+
+/// Broadcasts that travel for so long that hundreds of sends pass them.
+TEST(CommTraffic, FloodsOfSendsPassBroadcastsOfOtherKeys) {
+  const auto [first, count] = seeds(8);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    Shape shape = draw_shape(seed);
+    shape.ranks = static_cast<std::uint32_t>(3 + seed % 3);
+    shape.messages = 3000;
+    shape.broadcast_percent = 3;
+    shape.wildcard_percent = 0;
+    shape.eager_bytes = 2048;
+    shape.largest_bytes = 300;
+    shape.early_percent = 90;
+    WorldOptions world = draw_world(shape, seed);
+    world.stops = seed % 2 == 0;
+    world.network.packets_in_flight = 16;
+    ASSERT_EQ(Runner(draw_plan(shape, seed), world, seed).run(), "") << "COMM_TRAFFIC_SEED=" << seed;
+  }
+}
+
+TEST(CommTraffic, ADeathEndsWhatItMustAndNothingElse) {
+  const auto [first, count] = seeds(300);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    Shape shape = draw_shape(seed);
+    shape.ranks += 2;
+    Runner runner(draw_plan(shape, seed), draw_world(shape, seed), seed);
+    const auto victim = static_cast<std::uint32_t>(seed % shape.ranks);
+    ASSERT_EQ(runner.run_with_death(victim, seed % (2 * shape.messages)), "") << "COMM_TRAFFIC_SEED=" << seed;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::comm_traffic

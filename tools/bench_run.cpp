@@ -1,0 +1,163 @@
+// tools/bench_run.cpp: from suites to a table or a JSON object.
+#include "tools/bench_run.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/core.h>
+
+#include "tandem/base/topology.hpp"
+#include "tools/version.hpp"
+
+namespace tandem::tools {
+namespace {
+
+constexpr int failure = 1;
+
+/// The current step, on one line of a terminal, and nothing anywhere else. An empty text clears the line.
+void show_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr, "\r\033[K{}", text);
+  std::fflush(stderr);
+}
+
+void print_table(const BenchSuite& suite, const BenchOutcome& outcome) {
+  fmt::print("\n{} ({} is better)\n", suite.title, suite.higher_is_better ? "higher" : "lower");
+  fmt::print("{:<19} {:<12} {:>10} {:>10} {:>10} {:<9} {:>9}\n", "result", "program", "median", "min", "max", "unit",
+             "ours/peer");
+  std::string previous;
+  for (const BenchRow& row : outcome.rows) {
+    const auto [least, most] = std::minmax_element(row.samples.begin(), row.samples.end());
+    const std::string ratio = row.ours_over_peer ? fmt::format("{:.3f}", *row.ours_over_peer) : "-";
+    fmt::print("{:<19} {:<12} {:>10.4g} {:>10.4g} {:>10.4g} {:<9} {:>9}\n", row.name == previous ? "" : row.name, row.peer,
+               median(row.samples), *least, *most, row.unit, ratio);
+    previous = row.name;
+  }
+  std::fflush(stdout);
+}
+
+double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? std::round(load * 100) / 100 : 0;
+}
+
+std::string kernel_release() {
+  utsname names;
+  return uname(&names) == 0 ? names.release : "unknown";
+}
+
+/// Names on standard error what is missing. False when that is our own program.
+bool report_failures(const BenchSuite& suite, const BenchOutcome& outcome, base::Log& log) {
+  bool ours_ran = true;
+  for (const auto& [peer, reason] : outcome.failures) {
+    if (peer == suite.programs.front().peer) {
+      log.error("{}: Tandem's own program failed: {}", suite.title, reason);
+      ours_ran = false;
+    } else {
+      log.warn("{}: {} is missing: {}", suite.title, peer, reason);
+    }
+  }
+  return ours_ran;
+}
+
+void add_to_report(Json& object, const BenchSuite& suite, const BenchOutcome& outcome) {
+  for (Json& result : results_json(suite, outcome)) object["results"].push_back(std::move(result));
+  for (const auto& [peer, text] : outcome.versions) object["versions"][peer] = text;
+  for (const auto& [peer, reason] : outcome.failures) object["missing"][peer] = reason;
+}
+
+}  // namespace
+
+void add_bench_options(CLI::App* command, BenchOptions& options) {
+  command->add_option("--rounds", options.rounds, "Rounds that count, after one to warm up")
+      ->check(positive())->capture_default_str();
+  command->add_option("--workers", options.workers, "Of ours and of every peer; all cores unless configured")
+      ->check(positive());
+  command->add_option("--timeout", options.timeout_s, "Seconds after which a program is taken to hang")
+      ->check(CLI::Range(0.001, 1e6, "SECONDS"))->capture_default_str();
+  command->add_option("--bin", options.folder, "Folder of the programs, instead of where this one is installed or built")
+      ->check(CLI::ExistingDirectory);
+  command->add_flag("--json", options.json, "Print a JSON object");
+}
+
+Programs::Programs(const BenchOptions& options, const base::Config& config) {
+  if (!options.folder.empty()) {
+    folders_.emplace_back(options.folder);
+  } else {
+    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    folders_ = {own, (own / TANDEM_PROGRAMS_FROM_BIN).lexically_normal()};
+  }
+  // Our programs read what this command line says of the runtime from their environment.
+  for (const base::ConfigEntry& entry : config.entries())
+    if (entry.origin == base::Origin::command_line) for_ours_.emplace_back(entry.option.environment_name(), entry.value_text());
+}
+
+BenchProgram Programs::ours(const std::string& name, std::vector<std::string> arguments) const {
+  return make("tandem", name, std::move(arguments), for_ours_);
+}
+
+BenchProgram Programs::peer(const std::string& peer, const std::string& name, std::vector<std::string> arguments,
+                            std::vector<std::pair<std::string, std::string>> environment) const {
+  return make(peer, name, std::move(arguments), std::move(environment));
+}
+
+BenchProgram Programs::launched(BenchProgram program, const std::vector<std::vector<std::string>>& launchers) const {
+  for (auto launcher = launchers.rbegin(); launcher != launchers.rend() && program.exists; ++launcher) {
+    std::vector<std::string> arguments(launcher->begin() + 1, launcher->end());
+    arguments.push_back(program.command.file.string());
+    arguments.insert(arguments.end(), program.command.arguments.begin(), program.command.arguments.end());
+    program = make(program.peer, launcher->front(), std::move(arguments), program.command.environment);
+  }
+  return program;
+}
+
+std::optional<std::filesystem::path> Programs::find(const std::string& name) const {
+  const auto found = std::find_if(folders_.begin(), folders_.end(),
+                                  [&](const auto& folder) { return access((folder / name).c_str(), F_OK) == 0; });
+  return found == folders_.end() ? std::nullopt : std::optional(*found / name);
+}
+
+BenchProgram Programs::make(std::string peer, const std::string& name, std::vector<std::string> arguments,
+                            std::vector<std::pair<std::string, std::string>> environment) const {
+  const auto found = find(name);
+  return {std::move(peer), {found.value_or(folders_.front() / name), std::move(arguments), std::move(environment)},
+          found.has_value()};
+}
+
+void run_bench(const std::string& name, const BenchOptions& options, ToolContext& context, const MakeSuites& make) {
+  const auto topology = base::Topology::discover();
+  if (!topology) {
+    context.log.error("{}", topology.error().message);
+    context.exit_status = failure;
+    return;
+  }
+  const std::size_t cores = topology.value().cores().size();
+  const auto configured = static_cast<unsigned>(context.config.get_int("workers"));
+  const unsigned usual = configured > 0 ? configured : static_cast<unsigned>(cores);
+  const unsigned workers = options.workers > 0 ? options.workers : usual;
+  const BenchLimits limits{options.rounds, std::chrono::milliseconds(std::llround(options.timeout_s * 1000))};
+
+  Json object = report(name, topology.value());
+  object["machine"]["kernel"] = kernel_release();
+  object["machine"]["load"] = load_average();
+  object["versions"] = Json::object();
+  object["missing"] = Json::object();
+  if (!options.json)
+    fmt::print("processor: {}, cores: {}, kernel: {}, load: {}, commit: {}, workers: {}, rounds: {}\n",
+               topology.value().cpu_model(), cores, kernel_release(), load_average(), commit, workers, limits.rounds);
+  for (const BenchSuite& suite : make(Programs(options, context.config), workers)) {
+    const BenchOutcome outcome = run_suite(suite, limits, show_progress);
+    show_progress("");
+    if (options.json) add_to_report(object, suite, outcome);
+    else print_table(suite, outcome);
+    if (!report_failures(suite, outcome, context.log)) context.exit_status = failure;
+  }
+  if (options.json) print(object);
+}
+
+}  // namespace tandem::tools

@@ -1,0 +1,62 @@
+// tools/bench_run.hpp: what all `tandem bench` commands share: their options, where programs lie, and the run from suites to
+// report.
+#pragma once
+
+#include <climits>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/bench_suite.hpp"
+#include "tools/subcommands.hpp"
+
+namespace tandem::tools {
+
+/// The part of the command line that every benchmark has; 0 or empty is "not given".
+struct BenchOptions {
+  unsigned rounds = 5;
+  unsigned workers = 0;
+  double timeout_s = 600;
+  std::string folder;
+  bool json = false;
+};
+
+/// Adds them to a command. `options` outlives its callback.
+void add_bench_options(CLI::App* command, BenchOptions& options);
+
+inline CLI::Range positive() { return {1, INT_MAX, "POSITIVE"}; }
+
+/// Finds the programs of suites: beside this command, where they are installed, or where `--bin` says.
+class Programs {
+ public:
+  Programs(const BenchOptions& options, const base::Config& config);
+
+  /// Tandem's own, which is told what this command line says of the configuration.
+  BenchProgram ours(const std::string& name, std::vector<std::string> arguments) const;
+  BenchProgram peer(const std::string& peer, const std::string& name, std::vector<std::string> arguments,
+                    std::vector<std::pair<std::string, std::string>> environment = {}) const;
+
+  /// The same, started by others: `launchers` are command lines up to the name of a program in the same folders, and each starts
+  /// the next, the last one the program: {{"netns", "run", "8", "--"}, {"mpi_ranks", "8"}}.
+  BenchProgram launched(BenchProgram program, const std::vector<std::vector<std::string>>& launchers) const;
+
+ private:
+  BenchProgram make(std::string peer, const std::string& name, std::vector<std::string> arguments,
+                    std::vector<std::pair<std::string, std::string>> environment) const;
+  std::optional<std::filesystem::path> find(const std::string& name) const;
+
+  std::vector<std::filesystem::path> folders_;
+  std::vector<std::pair<std::string, std::string>> for_ours_;
+};
+
+using MakeSuites = std::function<std::vector<BenchSuite>(const Programs&, unsigned workers)>;
+
+/// Runs the suites that `make` gives, one after the other, and prints what came out: tables, or one JSON object. Sets the
+/// context's exit status when a program of ours fails.
+void run_bench(const std::string& name, const BenchOptions& options, ToolContext& context, const MakeSuites& make);
+
+}  // namespace tandem::tools

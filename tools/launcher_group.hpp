@@ -1,0 +1,61 @@
+// tools/launcher_group.hpp: some ranks of a job that run in one place, as the launcher sees them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/launcher_poll.hpp"
+
+namespace tandem::tools {
+
+/// What a group's ranks are and what they are told. The same for a group on this host and for one behind ssh.
+struct GroupPlan {
+  std::vector<std::string> words;  ///< the program and its arguments
+  std::string folder;              ///< where the ranks start; empty: here
+  std::vector<std::pair<std::string, std::string>> environment;  ///< added to that of the place, or instead of values there
+  std::uint32_t first_rank = 0;
+  std::uint32_t count = 0;
+  std::uint32_t size = 0;          ///< ranks of the whole job
+  std::string job_id;
+  std::string server;              ///< HOST:PORT of the rendezvous, as seen from there
+  std::string secret;              ///< its text
+  bool secret_in_environment = false;
+  bool feeds_first_rank = false;   ///< the first rank of the group has a standard input that `feed` fills
+};
+
+enum class Stream : std::uint8_t { output, errors };
+
+/// Told by a group, from inside its `serve` only.
+class GroupEvents {
+ public:
+  virtual ~GroupEvents() = default;
+  virtual void output(std::uint32_t rank, Stream stream, std::string_view bytes) = 0;
+  /// `wait_status` as wait() tells. Everything that the rank wrote was told before.
+  virtual void ended(std::uint32_t rank, int wait_status) = 0;
+  /// Ranks of the group that have not ended are lost, or never began: why, and the exit code that a shell would give.
+  virtual void failed(const std::string& reason, int exit_code) = 0;
+};
+
+/// Whoever owns a group calls `collect` before it waits and `serve` after. Nothing blocks. Not thread-safe.
+class RankGroup {
+ public:
+  virtual ~RankGroup() = default;
+  virtual void collect(PollSet& polls, bool wants_output) = 0;
+  virtual void serve(const PollSet& polls) = 0;
+  /// Sends a signal to the process group of each rank that runs.
+  virtual void signal(int number) = 0;
+  /// No rank runs any more, and everything was told.
+  virtual bool is_over() const = 0;
+  /// Nobody reads this stream any more: the ranks shall see that.
+  virtual void close_stream(Stream stream) = 0;
+
+  /// Whether `feed` may be called: the last bytes were taken.
+  virtual bool wants_input() const = 0;
+  virtual void feed(std::string_view bytes) = 0;
+  virtual void end_input() = 0;
+};
+
+}  // namespace tandem::tools

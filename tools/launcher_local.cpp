@@ -1,0 +1,180 @@
+// tools/launcher_local.cpp: pipes, process groups, and reaping in the right order.
+#include "tools/launcher_local.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "tandem/comm/bootstrap/secret_descriptor.hpp"
+#include "tools/launcher_spawn.hpp"
+
+namespace tandem::tools {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using comm::internal::Descriptor;
+
+/// No pipe holds more; who writes on after the rank has ended is not waited for.
+constexpr std::size_t most_pipe_bytes = std::size_t(1) << 20;
+
+Descriptor nothing_to_read() { return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+/// What tells a rank who it is.
+std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPlan& plan, std::uint32_t rank, int secret) {
+  auto environment = plan.environment;
+  environment.emplace_back("TANDEM_JOB_RANK", std::to_string(rank));
+  environment.emplace_back("TANDEM_JOB_SIZE", std::to_string(plan.size));
+  environment.emplace_back("TANDEM_JOB_LOCAL_RANK", std::to_string(rank - plan.first_rank));
+  environment.emplace_back("TANDEM_JOB_LOCAL_SIZE", std::to_string(plan.count));
+  environment.emplace_back("TANDEM_JOB_ID", plan.job_id);
+  environment.emplace_back("TANDEM_JOB_SERVER", plan.server);
+  // An empty variable is as good as none: a launcher that started this launcher may have set the other one.
+  environment.emplace_back("TANDEM_JOB_SECRET", plan.secret_in_environment ? plan.secret : "");
+  environment.emplace_back("TANDEM_JOB_SECRET_FD", plan.secret_in_environment ? "" : std::to_string(secret));
+  return environment;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, GroupEvents& events, Warden& warden) {
+  std::unique_ptr<LocalRanks> ranks(new LocalRanks(events, warden));
+  const auto secret = comm::internal::make_secret_descriptor(plan.secret);
+  if (!secret) return secret.error();
+  for (std::uint32_t rank = plan.first_rank; rank < plan.first_rank + plan.count; ++rank)
+    if (auto started = ranks->start_one(plan, rank, secret.value().number()); !started) return started.error();
+  return ranks;
+}
+
+Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, int secret) {
+  auto output = make_pipe(true), errors = make_pipe(true);
+  if (!output || !errors) return output ? errors.error() : output.error();
+  const bool fed = plan.feeds_first_rank && rank == plan.first_rank;
+  auto input = fed ? make_pipe(false) : Result<Pipe>(Pipe{nothing_to_read(), Descriptor()});
+  if (!input) return input.error();
+  const auto child = spawn({.words = plan.words,
+                            .environment = rank_environment(plan, rank, secret),
+                            .folder = plan.folder,
+                            .input = input.value().read_end.number(),
+                            .output = output.value().write_end.number(),
+                            .errors = errors.value().write_end.number(),
+                            .inherited = plan.secret_in_environment ? -1 : secret});
+  if (!child) return child.error();
+  warden_.watch(child.value());
+  Process& process = processes_[rank];
+  process.pid = child.value();
+  process.output = std::move(output.value().read_end);
+  process.errors = std::move(errors.value().read_end);
+  if (fed) input_ = std::move(input.value().write_end);
+  process.end = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, child.value(), 0)));
+  if (!process.end) return Error{ErrorCode::io, fmt::format("rank {} cannot be watched: {}", rank, std::strerror(errno))};
+  fcntl(process.end.number(), F_SETFD, FD_CLOEXEC);
+  return {};
+}
+
+LocalRanks::~LocalRanks() {
+  signal(SIGKILL);
+  for (auto& [rank, process] : processes_) {
+    while (waitpid(process.pid, nullptr, 0) < 0 && errno == EINTR) {}
+    warden_.forget(process.pid);
+  }
+}
+
+void LocalRanks::collect(PollSet& polls, bool wants_output) {
+  for (const auto& [rank, process] : processes_) {
+    polls.watch(process.end.number(), POLLIN);
+    if (!wants_output) continue;
+    polls.watch(process.output.number(), POLLIN);
+    polls.watch(process.errors.number(), POLLIN);
+  }
+  // Also without anything to write: a rank that closed its input is to be noticed.
+  polls.watch(input_.number(), unfed_.empty() ? short(0) : short(POLLOUT));
+}
+
+void LocalRanks::serve(const PollSet& polls) {
+  if (polls.ready(input_.number())) write_input();
+  for (auto at = processes_.begin(); at != processes_.end();) {
+    auto& [rank, process] = *at;
+    if (polls.ready(process.output.number())) read_some(rank, process.output, Stream::output, false);
+    if (polls.ready(process.errors.number())) read_some(rank, process.errors, Stream::errors, false);
+    if (!polls.ready(process.end.number())) {
+      ++at;
+      continue;
+    }
+    const std::uint32_t ended = rank;
+    const int status = finish(rank, process);
+    at = processes_.erase(at);
+    events_.ended(ended, status);
+  }
+}
+
+/// Whatever the rank wrote lies in its pipes now: a process that it left behind, and that left the group too, is not waited for.
+int LocalRanks::finish(std::uint32_t rank, Process& process) {
+  kill(-process.pid, SIGKILL);
+  read_some(rank, process.output, Stream::output, true);
+  read_some(rank, process.errors, Stream::errors, true);
+  int status = 0;
+  while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {}
+  warden_.forget(process.pid);
+  return status;
+}
+
+void LocalRanks::read_some(std::uint32_t rank, Descriptor& pipe, Stream stream, bool to_the_end) {
+  char buffer[65536];
+  std::size_t taken = 0;
+  do {
+    if (!pipe) return;
+    const ssize_t count = read(pipe.number(), buffer, sizeof buffer);
+    if (count > 0) {
+      events_.output(rank, stream, {buffer, static_cast<std::size_t>(count)});
+      taken += static_cast<std::size_t>(count);
+    } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
+      pipe.close();
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  } while (to_the_end && taken < most_pipe_bytes);
+}
+
+void LocalRanks::signal(int number) {
+  for (const auto& [rank, process] : processes_) kill(-process.pid, number);
+}
+
+void LocalRanks::close_stream(Stream stream) {
+  for (auto& [rank, process] : processes_) (stream == Stream::output ? process.output : process.errors).close();
+}
+
+void LocalRanks::feed(std::string_view bytes) {
+  unfed_ += bytes;
+  write_input();
+}
+
+void LocalRanks::end_input() {
+  input_ends_ = true;
+  write_input();
+}
+
+void LocalRanks::write_input() {
+  while (input_ && !unfed_.empty()) {
+    const ssize_t count = write(input_.number(), unfed_.data(), unfed_.size());
+    if (count >= 0) unfed_.erase(0, static_cast<std::size_t>(count));
+    else if (errno == EAGAIN) break;
+    else if (errno != EINTR) input_.close();
+  }
+  if (input_) {
+    pollfd state{input_.number(), 0, 0};
+    const bool reader_is_gone = poll(&state, 1, 0) > 0 && (state.revents & POLLERR) != 0;
+    if (reader_is_gone || (input_ends_ && unfed_.empty())) input_.close();
+  }
+  if (!input_) unfed_.clear();
+}
+
+}  // namespace tandem::tools

@@ -1,0 +1,55 @@
+// tools/launcher_output.hpp: what the ranks write, put together line by line on one stream of the launcher's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tools/launcher_poll.hpp"
+
+namespace tandem::tools {
+
+/// Merges what ranks write to one stream. With labels, each line is "[rank] line", whole: no other rank's bytes stand in it. A
+/// line longer than `longest_line` is passed on in pieces, and ended early when another rank writes in between; what a rank has
+/// not ended with a newline is passed on, with one, when the rank ends. All other bytes pass unchanged. Without labels,
+/// everything passes at once. Pure: the result gathers in `queue`.
+class LineMerger {
+ public:
+  static constexpr std::size_t longest_line = 65536;
+
+  explicit LineMerger(bool labels) : labels_(labels) {}
+  void add(std::uint32_t rank, std::string_view bytes);
+  void finish(std::uint32_t rank);
+
+  std::string queue;
+
+ private:
+  void begin_line(std::uint32_t rank);
+
+  const bool labels_;
+  std::map<std::uint32_t, std::string> partial_;  ///< what came after a rank's last newline
+  std::optional<std::uint32_t> open_;             ///< whose line in the queue has not been ended
+};
+
+/// Writes a queue to a descriptor that others may share, so that it is left in blocking mode: small pieces, as long as it is
+/// ready.
+class StreamWriter {
+ public:
+  explicit StreamWriter(int descriptor) : descriptor_(descriptor) {}
+
+  void collect(PollSet& polls, const std::string& queue) const {
+    if (!queue.empty() && !broken_) polls.watch(descriptor_, POLLOUT);
+  }
+  /// Takes from the queue what can be written now. Once the reader is gone, takes all and drops it.
+  void write_some(std::string& queue);
+  bool broken() const noexcept { return broken_; }
+
+ private:
+  int descriptor_;
+  bool broken_ = false;  ///< the reader is gone, or the disk is full
+};
+
+}  // namespace tandem::tools

@@ -1,0 +1,63 @@
+// tools/launcher_output_test.cpp: lines of several ranks on one stream.
+#include "tools/launcher_output.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tandem::tools {
+namespace {
+
+TEST(LineMerger, LabelsWholeLinesHoweverTheyArrive) {
+  LineMerger lines(true);
+  lines.add(0, "one\ntw");
+  lines.add(1, "other\n");
+  lines.add(0, "o\n\n");
+  EXPECT_EQ(lines.queue, "[0] one\n[1] other\n[0] two\n[0] \n");
+}
+
+TEST(LineMerger, EndsALineThatTheRankLeftOpen) {
+  LineMerger lines(true);
+  lines.add(2, "no newline");
+  lines.finish(2);
+  lines.finish(2);
+  lines.finish(3);
+  EXPECT_EQ(lines.queue, "[2] no newline\n");
+}
+
+TEST(LineMerger, PassesAnyByteUnchanged) {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte)
+    if (byte != '\n') all += static_cast<char>(byte);
+  LineMerger lines(true);
+  lines.add(0, all + "\n");
+  EXPECT_EQ(lines.queue, "[0] " + all + "\n");
+}
+
+TEST(LineMerger, PassesALineWithoutEndOnInPiecesOfBoundedSize) {
+  LineMerger lines(true);
+  const std::string piece(LineMerger::longest_line, 'x');
+  for (int i = 0; i < 10; ++i) lines.add(0, piece);
+  EXPECT_GE(lines.queue.size(), 9 * piece.size());
+  lines.add(0, "end\n");
+  EXPECT_EQ(lines.queue.find("[0] ", 4), std::string::npos);
+  EXPECT_EQ(lines.queue.size(), 4 + 10 * piece.size() + 4);
+}
+
+TEST(LineMerger, EndsALongLineEarlyForAnotherRank) {
+  LineMerger lines(true);
+  const std::string piece(LineMerger::longest_line + 1, 'x');
+  lines.add(0, piece);
+  lines.add(1, "me\n");
+  lines.add(0, "rest\n");
+  EXPECT_EQ(lines.queue, "[0] " + piece + "\n[1] me\n[0] rest\n");
+}
+
+TEST(LineMerger, WithoutLabelsEverythingPassesAtOnce) {
+  LineMerger lines(false);
+  lines.add(0, "a");
+  lines.add(1, "b\n");
+  lines.finish(0);
+  EXPECT_EQ(lines.queue, "ab\n");
+}
+
+}  // namespace
+}  // namespace tandem::tools

@@ -1,0 +1,74 @@
+// tools/launcher_remote.hpp: ranks on another host, behind ssh and an agent there.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+#include "tandem/comm/bootstrap/bytes.hpp"
+#include "tandem/comm/bootstrap/socket.hpp"
+#include "tools/launcher_group.hpp"
+#include "tools/launcher_warden.hpp"
+#include "tools/launcher_wire.hpp"
+
+namespace tandem::tools {
+
+/// How a host is reached.
+struct RemotePlace {
+  std::string host;
+  std::vector<std::string> ssh;  ///< the program and its arguments before the host
+  std::string tandem;            ///< the command there
+};
+
+/// One ssh per host, whatever the number of its ranks. What ssh itself writes to standard error, and what a login script
+/// prints, is passed on line by line as "[host] text". `events` and `warden` outlive it; destroying it ends ssh, and with it
+/// the ranks.
+class RemoteRanks final : public RankGroup {
+ public:
+  /// Starts ssh and returns; whether the host is reached shows itself later, by `GroupEvents::failed`. Errors: as spawn().
+  static base::Result<std::unique_ptr<RemoteRanks>> start(const GroupPlan& plan, const RemotePlace& place, GroupEvents& events,
+                                                          Warden& warden);
+  ~RemoteRanks() override;
+
+  void collect(PollSet& polls, bool wants_output) override;
+  void serve(const PollSet& polls) override;
+  void signal(int number) override;
+  bool is_over() const override { return running_.empty(); }
+  void close_stream(Stream stream) override;
+  bool wants_input() const override { return input_is_taken_; }
+  void feed(std::string_view bytes) override;
+  void end_input() override;
+
+ private:
+  RemoteRanks(std::string host, GroupEvents& events, Warden& warden)
+      : host_(std::move(host)), events_(events), warden_(warden), frames_(wire::most_frame_bytes) {}
+  base::Result<void> start_ssh(const GroupPlan& plan, const RemotePlace& place);
+  void send(std::uint8_t kind, std::string_view body);
+  void write_some();
+  void read_frames();
+  bool find_greeting();
+  void take(const comm::internal::Frame& frame);
+  void read_complaints();
+  void lose();
+
+  const std::string host_;
+  GroupEvents& events_;
+  Warden& warden_;
+  pid_t ssh_ = -1;
+  comm::internal::Descriptor to_agent_, from_agent_, complaints_;
+  std::string unsent_;
+  std::string before_greeting_;
+  bool greeted_ = false;
+  comm::internal::FrameBuffer frames_;
+  std::string complaint_;         ///< a line that has not ended
+  std::string last_complaint_;
+  std::set<std::uint32_t> running_;
+  bool input_is_taken_ = false;
+  bool failed_ = false;           ///< the agent has said why
+};
+
+}  // namespace tandem::tools

@@ -1,0 +1,23 @@
+// tools/launcher_signals.cpp: signalfd.
+#include "tools/launcher_signals.hpp"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace tandem::tools {
+
+SignalQueue::SignalQueue() {
+  sigset_t awaited;
+  sigemptyset(&awaited);
+  for (const int number : {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) sigaddset(&awaited, number);
+  sigprocmask(SIG_BLOCK, &awaited, nullptr);
+  queue_ = comm::internal::Descriptor(signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+int SignalQueue::next() {
+  signalfd_siginfo info;
+  return read(queue_.number(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+}  // namespace tandem::tools

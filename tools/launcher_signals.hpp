@@ -1,0 +1,21 @@
+// tools/launcher_signals.hpp: signals as something to wait for.
+#pragma once
+
+#include "tandem/comm/bootstrap/socket.hpp"
+
+namespace tandem::tools {
+
+/// Signals that a launcher passes on to its ranks: from the constructor on they interrupt nothing, and are read from a
+/// descriptor.
+class SignalQueue {
+ public:
+  SignalQueue();
+  int descriptor() const noexcept { return queue_.number(); }
+  /// The next signal, or 0.
+  int next();
+
+ private:
+  comm::internal::Descriptor queue_;
+};
+
+}  // namespace tandem::tools

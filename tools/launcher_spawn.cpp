@@ -1,0 +1,144 @@
+// tools/launcher_spawn.cpp: fork, and what has to be put right before exec.
+#include "tools/launcher_spawn.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include <fmt/core.h>
+
+namespace tandem::tools {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using comm::internal::Descriptor;
+
+constexpr int ignored_signals[] = {SIGPIPE, SIGTTIN, SIGTTOU};
+std::optional<rlimit> files_before;  // of the process, as the limit itself is
+
+/// Where the child failed, and errno there.
+struct Failure {
+  enum class Step { folder, program, other } step;
+  int reason;
+};
+
+std::vector<std::string> merged_environment(const SpawnRequest& request) {
+  std::map<std::string, std::string> values;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const auto equals = text.find('=');
+    if (equals != std::string::npos) values[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : request.environment) values[name] = value;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : values) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+[[noreturn]] void give_up(int report, Failure::Step step) {
+  const Failure failure{step, errno};
+  (void)!write(report, &failure, sizeof failure);
+  _exit(127);
+}
+
+/// In the child, between fork and exec.
+[[noreturn]] void become(const SpawnRequest& request, char* const* argv, char* const* envp, pid_t parent, int report) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // it died before the line above
+  if (dup2(request.input, STDIN_FILENO) < 0 || dup2(request.output, STDOUT_FILENO) < 0 ||
+      dup2(request.errors, STDERR_FILENO) < 0 || (request.inherited >= 0 && fcntl(request.inherited, F_SETFD, 0) != 0))
+    give_up(report, Failure::Step::other);
+  if (files_before) setrlimit(RLIMIT_NOFILE, &*files_before);
+  for (const int number : ignored_signals) signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (!request.folder.empty() && chdir(request.folder.c_str()) != 0) give_up(report, Failure::Step::folder);
+  execvpe(argv[0], argv, envp);
+  give_up(report, Failure::Step::program);
+}
+
+Error explain(const SpawnRequest& request, const Failure& failure) {
+  const std::string& program = request.words.front();
+  const ErrorCode code = failure.reason == ENOENT || failure.reason == ENOTDIR ? ErrorCode::not_found : ErrorCode::io;
+  const char* const reason = std::strerror(failure.reason);
+  if (failure.step == Failure::Step::folder)
+    return {code, fmt::format("the folder {} cannot be entered: {}", request.folder, reason)};
+  if (failure.step == Failure::Step::other) return {ErrorCode::io, fmt::format("{} cannot be started: {}", program, reason)};
+  if (code == ErrorCode::not_found && program.find('/') == std::string::npos) {
+    const bool is_here = access(program.c_str(), X_OK) == 0;
+    return {code, fmt::format("there is no program {} in PATH{}", program,
+                              is_here ? fmt::format("; for the one in this folder write ./{}", program) : "")};
+  }
+  // A script whose interpreter is missing exists.
+  if (code == ErrorCode::not_found && access(program.c_str(), F_OK) == 0)
+    return {ErrorCode::io, fmt::format("{} cannot be executed: its interpreter is missing", program)};
+  return {code, code == ErrorCode::not_found ? fmt::format("there is no program {}", program)
+                                             : fmt::format("{} cannot be executed: {}", program, reason)};
+}
+
+}  // namespace
+
+Result<pid_t> spawn(const SpawnRequest& request) {
+  auto report = make_pipe(true);
+  if (!report) return report.error();
+  Pipe& pipe = report.value();
+  std::vector<std::string> words = request.words, entries = merged_environment(request);
+  const std::vector<char*> argv = pointers_to(words), envp = pointers_to(entries);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0)
+    return Error{ErrorCode::io, fmt::format("{} cannot be started: {}", request.words.front(), std::strerror(errno))};
+  if (child == 0) become(request, argv.data(), envp.data(), parent, pipe.write_end.number());
+  setpgid(child, child);  // whoever of the two comes first: from now on its group can be signalled
+  pipe.write_end.close();
+  fcntl(pipe.read_end.number(), F_SETFL, 0);
+  Failure failure;
+  ssize_t count;
+  do count = read(pipe.read_end.number(), &failure, sizeof failure);  // ends with exec()
+  while (count < 0 && errno == EINTR);
+  if (count != sizeof failure) return child;
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
+  return explain(request, failure);
+}
+
+int exit_code_of(const Error& error) { return error.code == ErrorCode::not_found ? 127 : 126; }
+
+Result<Pipe> make_pipe(bool ours_reads) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Error{ErrorCode::io, fmt::format("no pipe: {}", std::strerror(errno))};
+  fcntl(ends[ours_reads ? 0 : 1], F_SETFL, O_NONBLOCK);
+  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+void prepare_launcher() {
+  for (int standard = 0; standard < 3; ++standard)
+    if (fcntl(standard, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);  // takes the lowest free number: this one
+  for (const int number : ignored_signals) signal(number, SIG_IGN);
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  files_before = limit;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace tandem::tools

@@ -1,0 +1,34 @@
+// tools/launcher_warden.hpp: a small process that outlives a killed launcher just long enough to kill its ranks.
+#pragma once
+
+#include <sys/types.h>
+
+#include "tandem/base/result.hpp"
+#include "tandem/comm/bootstrap/socket.hpp"
+
+namespace tandem::tools {
+
+/// A child in a session of its own that knows the process groups of all ranks, and kills them when the launcher's end of a pipe
+/// closes, however that came about. (The kernel's own PR_SET_PDEATHSIG reaches the first process of a rank only, not what a
+/// wrapper script started.) Made before any other descriptor that it must not hold. Not thread-safe.
+class Warden {
+ public:
+  /// Errors: io.
+  static base::Result<Warden> start();
+  Warden(Warden&& other) noexcept : pipe_(std::move(other.pipe_)), child_(std::exchange(other.child_, -1)) {}
+  Warden& operator=(Warden&&) = delete;
+  /// Ends it, which kills the groups that are still watched, and reaps it.
+  ~Warden();
+
+  void watch(pid_t group) { tell(group); }
+  void forget(pid_t group) { tell(-group); }
+
+ private:
+  Warden(comm::internal::Descriptor pipe, pid_t child) : pipe_(std::move(pipe)), child_(child) {}
+  void tell(pid_t message);
+
+  comm::internal::Descriptor pipe_;
+  pid_t child_;
+};
+
+}  // namespace tandem::tools

@@ -1,0 +1,230 @@
+// tools/run_command.cpp: `tandem run`: the command line of the launcher.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include <fmt/core.h>
+
+#include "tandem/base/units.hpp"
+#include "tools/launcher.hpp"
+#include "tools/launcher_agent.hpp"
+#include "tools/launcher_plan.hpp"
+#include "tools/subcommands.hpp"
+
+namespace tandem::tools {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+constexpr const char* footer = R"(After the options: the program and its arguments. A program that uses Tandem finds the
+other ranks by itself; any other program is just started N times, and can read TANDEM_JOB_RANK, TANDEM_JOB_SIZE,
+TANDEM_JOB_LOCAL_RANK and TANDEM_JOB_LOCAL_SIZE.
+
+  tandem run -n 4 ./app --its-own options
+  tandem run -n 64 --host alpha,beta -x OMP_NUM_THREADS=1 ./app      32 ranks on each, over ssh
+  tandem run --host alpha:8,beta:4 ./app                             12 ranks
+  tandem run -n 8 --server-address 10.0.0.254 -- ./enter-namespace ./app
+
+Standard input goes to rank 0. SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second SIGINT
+ends the job. When a rank fails, the others get SIGTERM, two seconds later SIGKILL, and the exit code is that of the rank, or 128
+and the number of the signal that ended it. See docs/launching.md.)";
+
+struct RunArguments {
+  std::optional<std::int64_t> ranks;
+  std::string hosts, hostfile;
+  std::vector<std::string> exports;
+  bool labels = true, no_labels = false;
+  std::string server_address;
+  std::string timeout;
+  std::string folder;
+  bool secret_in_environment = false;
+  std::string ssh = "ssh -o BatchMode=yes -o ConnectTimeout=15";
+  std::string remote_tandem;
+  std::string nothing;  ///< what a positional that takes nothing is bound to
+  bool is_agent = false;
+};
+
+using Exports = std::vector<std::pair<std::string, std::string>>;
+
+/// "VAR=value", or "VAR" with the value that it has here.
+Result<Exports> read_exports(const std::vector<std::string>& texts) {
+  Exports exports;
+  for (const std::string& text : texts) {
+    const auto equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    if (name.empty())
+      return Error{ErrorCode::invalid_argument, fmt::format("-x {} names no variable: write NAME or NAME=VALUE", text)};
+    const char* const value = equals == std::string::npos ? std::getenv(name.c_str()) : text.c_str() + equals + 1;
+    if (value == nullptr) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("-x {0}: the variable is not set here; set it, or write -x {0}=VALUE", name)};
+    }
+    exports.emplace_back(name, value);
+  }
+  return exports;
+}
+
+/// Where the program's name stands in the whole command line, of which the last `count` words that are no options of Tandem are
+/// the program's.
+std::size_t program_position(const std::vector<std::string>& arguments, std::size_t count) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  auto at = arguments.size();
+  while (count > 0 && at > 0) {
+    --at;
+    const bool after_dashes = arguments.begin() + static_cast<std::ptrdiff_t>(at) > end;
+    if (after_dashes || !arguments[at].starts_with("--tandem.")) --count;
+  }
+  return at;
+}
+
+/// The program's words as they were given: options of Tandem that stand among them are the program's.
+std::vector<std::string> program_words(const ToolContext& context, std::size_t count) {
+  const auto position = static_cast<std::ptrdiff_t>(program_position(context.arguments, count));
+  return {context.arguments.begin() + position, context.arguments.end()};
+}
+
+/// Options of Tandem before the program: for the ranks, as variables. After it, they reach it as they are.
+Exports configuration(const ToolContext& context, std::size_t count) {
+  Exports exports;
+  constexpr std::string_view prefix = "--tandem.";
+  const auto end = context.arguments.begin() + static_cast<std::ptrdiff_t>(program_position(context.arguments, count));
+  for (auto argument = context.arguments.begin(); argument != end; ++argument) {
+    if (!argument->starts_with(prefix)) continue;
+    const auto equals = argument->find('=');
+    const std::string name = argument->substr(prefix.size(), equals == std::string::npos ? equals : equals - prefix.size());
+    const std::string value = equals == std::string::npos ? "true" : argument->substr(equals + 1);
+    for (const base::ConfigEntry& entry : context.config.entries())  // has been checked: one of them is meant
+      if (entry.option.name == name) exports.emplace_back(entry.option.environment_name(), value);
+  }
+  return exports;
+}
+
+/// What other hosts are told of this one's environment without being asked.
+Exports own_variables() {
+  Exports exports;
+  for (auto& [name, value] : base::process_environment())
+    if (name.starts_with("TANDEM_") && !name.starts_with("TANDEM_JOB_")) exports.emplace_back(name, value);
+  return exports;
+}
+
+Result<std::vector<HostRanks>> places_of(const RunArguments& arguments) {
+  if (arguments.ranks && (*arguments.ranks < 1 || *arguments.ranks > 1'000'000)) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("-n {}: a job has from 1 to 1000000 ranks", *arguments.ranks)};
+  }
+  std::optional<std::uint32_t> ranks;
+  if (arguments.ranks) ranks = static_cast<std::uint32_t>(*arguments.ranks);
+  if (!arguments.hostfile.empty()) {
+    const auto hosts = read_hostfile(arguments.hostfile);
+    return hosts ? place_ranks(ranks, hosts.value()) : hosts.error();
+  }
+  if (!arguments.hosts.empty()) {
+    const auto hosts = parse_hosts(arguments.hosts);
+    return hosts ? place_ranks(ranks, hosts.value()) : hosts.error();
+  }
+  if (!ranks) return Error{ErrorCode::invalid_argument, "how many ranks? give -n N, or hosts with --host or --hostfile"};
+  return std::vector<HostRanks>{{"localhost", 0, *ranks}};
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+Result<LaunchOptions> launch_options(const RunArguments& arguments, std::vector<std::string> remaining,
+                                     const ToolContext& context) {
+  if (!remaining.empty() && remaining.front() == "--") remaining.erase(remaining.begin());
+  else if (!remaining.empty() && remaining.front().starts_with("-"))
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} is no option of tandem run; see tandem run --help", remaining.front())};
+  if (remaining.empty() || remaining.front().empty())
+    return Error{ErrorCode::invalid_argument, "which program? write it after the options: tandem run -n 2 ./app"};
+  auto places = places_of(arguments);
+  if (!places) return places.error();
+  auto exports = read_exports(arguments.exports);
+  if (!exports) return exports.error();
+
+  LaunchOptions options;
+  options.places = std::move(places).value();
+  options.words = program_words(context, remaining.size());
+  options.folder = arguments.folder;
+  options.environment = configuration(context, remaining.size());
+  options.environment.insert(options.environment.end(), exports.value().begin(), exports.value().end());
+  options.remote_environment = own_variables();
+  options.labels = !arguments.no_labels;
+  options.server_address = arguments.server_address;
+  options.secret_in_environment = arguments.secret_in_environment;
+  options.ssh = split(arguments.ssh);
+  std::error_code unknown;
+  options.remote_tandem = arguments.remote_tandem.empty() ? std::filesystem::read_symlink("/proc/self/exe", unknown).string()
+                                                          : arguments.remote_tandem;
+  if (options.ssh.empty()) return Error{ErrorCode::invalid_argument, "--ssh names no program"};
+  if (!arguments.timeout.empty()) {
+    const auto limit = base::parse_duration_ns(arguments.timeout);
+    if (!limit) return Error{limit.error().code, "--timeout: " + limit.error().message};
+    options.limit_ns = limit.value();
+  }
+  return options;
+}
+
+void run(const RunArguments& arguments, const std::vector<std::string>& remaining, ToolContext& context) {
+  if (arguments.is_agent) {
+    context.exit_status = run_agent();
+    return;
+  }
+  const auto options = launch_options(arguments, remaining, context);
+  if (!options) {
+    context.log.error("{}", options.error().message);
+    context.exit_status = 2;
+    return;
+  }
+  context.exit_status = launch(options.value(), context.log);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, ToolContext& context) {
+  CLI::App* command = app.add_subcommand("run", "Start a program as several ranks that find each other, here or over ssh");
+  auto arguments = std::make_shared<RunArguments>();
+  // From the program's name on, everything is the program's. The positional stands in the usage, and takes nothing: without one
+  // that is left to fill, CLI11 gives what follows "--" to the parent of a subcommand.
+  command->prefix_command();
+  command->validate_positionals();
+  command->add_option("PROGRAM", arguments->nothing, "What to start, and after it its arguments")
+      ->check([](const std::string&) { return std::string("the program's"); })->type_name("");
+  command->footer(footer);
+  command->add_option("-n,--np", arguments->ranks, "Number of ranks")->type_name("N");
+  auto* hosts = command->add_option("--host", arguments->hosts, "Hosts, each with a number of ranks or a share of the rest");
+  hosts->type_name("A,B:2,...");
+  command->add_option("--hostfile", arguments->hostfile, "The same, one host per line: NAME, NAME:RANKS or NAME slots=RANKS")
+      ->type_name("FILE")->excludes(hosts);
+  command->add_option("-x", arguments->exports, "Set a variable for the ranks, or hand this one's value to ranks on other hosts, "
+                                                "which get TANDEM_ variables only otherwise")
+      ->type_name("NAME[=VALUE]")->allow_extra_args(false);
+  auto* labelled = command->add_flag("--label", arguments->labels, "Pass output on line by line, with the rank before it: [3] "
+                                                                   "text (the default)");
+  command->add_flag("--no-label", arguments->no_labels, "Pass output on as it comes")->excludes(labelled);
+  command->add_option("--server-address", arguments->server_address,
+                      "Where ranks reach this launcher (host, or HOST:PORT), when it cannot be found out")->type_name("ADDRESS");
+  command->add_option("--timeout", arguments->timeout, "End the job after this time, with exit code 124")->type_name("30s,5min");
+  command->add_option("--wdir", arguments->folder, "Folder in which the ranks start")->type_name("FOLDER");
+  command->add_flag("--secret-in-environment", arguments->secret_in_environment,
+                    "Hand the job's secret over in the environment, for wrapper programs that close descriptors");
+  command->add_option("--ssh", arguments->ssh, "Program that reaches other hosts, with its options")->capture_default_str()
+      ->envname("TANDEM_RUN_SSH")->type_name("PROGRAM");
+  command->add_option("--remote-tandem", arguments->remote_tandem, "This command on the other hosts (default: the same path)")
+      ->type_name("PATH");
+  command->add_flag("--agent", arguments->is_agent)->group("");  // what the launcher starts on other hosts
+  command->callback([arguments, command, &context] { run(*arguments, command->remaining(), context); });
+}
+
+}  // namespace tandem::tools

@@ -1,0 +1,360 @@
+#!/usr/bin/env bash
+# tools/run_command_test.sh: `tandem run` over scripts and a program that joins: what it starts, passes on, and leaves behind.
+# Usage: run_command_test.sh PATH_OF_TANDEM PATH_OF_JOIN_PROBE
+set -uo pipefail
+
+tandem=$1
+probe=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1  # where no tandem.toml lies
+failures=0
+unset "${!TANDEM_@}"
+
+fail() {
+  echo "FAILED: $1" >&2
+  failures=$((failures + 1))
+}
+
+# program PATH BODY: a shell script.
+program() {
+  printf '#!/bin/sh\n%s\n' "$2" > "$1"
+  chmod +x "$1"
+}
+
+# run STATUS ARGUMENTS...: leaves the streams in the files out and err.
+run() {
+  local status=$1
+  shift
+  timeout -k 5 60 "$tandem" run "$@" > out 2> err < /dev/null
+  local actual=$?
+  ((actual == status)) || { fail "tandem run $*: exit $actual instead of $status"; head -c 2000 out err >&2; }
+}
+
+holds() {
+  grep -qE -- "$2" "$1" || { fail "no line of $1 is like '$2':"; head -c 2000 "$1" >&2; }
+}
+
+is() {
+  [[ $(cat "$1") == "$2" ]] || { fail "$1 is not '$2' but:"; head -c 2000 "$1" >&2; }
+}
+
+# Whether a process runs; a zombie that nobody has reaped yet does not.
+runs() {
+  local state
+  state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2> /dev/null)
+  [[ -n $state && $state != [ZX] ]]
+}
+
+# until_true SECONDS COMMAND...: waits for something that comes soon.
+until_true() {
+  local tries=$(($1 * 20))
+  shift
+  while ((tries-- > 0)); do
+    "$@" && return 0
+    sleep 0.05
+  done
+  return 1
+}
+is_stopped() { [[ $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status") == T ]]; }
+is_not_stopped() { ! is_stopped "$1"; }
+is_gone() { ! runs "$1"; }
+has_lines() { [[ -f $2 ]] && (($(wc -l < "$2") >= $1)); }
+
+gone_soon() {
+  local pid
+  for pid in $(cat "$@"); do until_true 5 is_gone "$pid" || fail "process $pid of $* is still there"; done
+}
+
+# Ranks find each other, here as many as a laptop bears, and agree on the secret, which is no argument and no variable.
+run 0 -n 64 "$probe"
+(($(grep -cE '^\[([0-9]+)\] \1 of 64 by tandem run found 0 1 2 .* 63; secret' out) == 64)) ||
+  fail "64 ranks do not find each other"
+(($(sed 's/.*secret//' out | sort -u | wc -l) == 1)) || fail "the ranks do not agree on secret and job"
+[[ ! -s err ]] || fail "there are complaints: $(head -3 err)"
+run 0 -n 1 "$probe"
+holds out '^\[0\] 0 of 1 by tandem run '
+program shows 'env; tr "\0" " " < /proc/$PPID/cmdline; tr "\0" "\n" < /proc/$PPID/environ'
+run 0 -n 2 ./shows
+holds out '^\[1\] TANDEM_JOB_RANK=1$'
+holds out '^\[0\] TANDEM_JOB_LOCAL_SIZE=2$'
+grep -qE 'TANDEM_JOB_SECRET=.+' out && fail "the secret is in the environment"
+
+# Through wrappers: shells, programs that close descriptors, and one program after the other.
+program wrapper 'sh -c "exec \"\$0\" \"\$@\"" "$@"; exit $?'
+run 0 -n 2 ./wrapper "$probe"
+holds out '^\[1\] 1 of 2 by tandem run found 0 1;'
+closes='import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)'
+run 3 -n 2 python3 -c "$closes" "$probe"
+holds err 'a wrapper program between `tandem run` and this one closed it; use `tandem run --secret-in-environment`'
+run 0 -n 2 --secret-in-environment python3 -c "$closes" "$probe"
+holds out '^\[0\] 0 of 2 by tandem run found 0 1;'
+program twice '"$1" && "$1" && "$1"'
+run 0 -n 3 ./twice "$probe"
+(($(grep -c 'by tandem run found 0 1 2;' out) == 9)) || fail "programs one after the other do not find each other"
+run 3 -n 2 sh -c 'env -u TANDEM_JOB_SIZE "$0"' "$probe"
+holds err 'TANDEM_JOB_SIZE is missing: does a wrapper program remove it'
+run 0 -n 2 --server-address 127.0.0.2 "$probe"
+holds out 'by tandem run found 0 1;'
+run 0 -n 2 "$tandem" --version  # a rank's variables are no unknown options
+
+# Who is no member of the job, and who is twice.
+program impostor 'exec 2>&1
+if [ $TANDEM_JOB_RANK = 0 ]; then TANDEM_JOB_SECRET=0123456789abcdef0123456789abcdef exec "$1"; fi
+exec sleep 30'
+run 3 -n 2 ./impostor "$probe"
+holds out 'refused, because its proof of the job.s secret is wrong'
+holds err "is dropped: its proof of the job's secret is wrong"
+run 3 -n 2 sh -c 'export TANDEM_JOB_RANK=1; sleep 0.$TANDEM_JOB_LOCAL_RANK; exec "$0" --wait 5' "$probe"
+holds err 'rank 1 has joined already'
+run 3 -n 2 sh -c 'exec "$0" --wire $((TANDEM_JOB_RANK + 1))' "$probe"
+holds err 'Tandem 0\.[12] with wire format [12], rank [01] runs Tandem 0\.[12] with wire format [12]: .*one build everywhere'
+run 3 -n 2 sh -c 'if [ $TANDEM_JOB_RANK = 1 ]; then exit 0; fi; exec "$0"' "$probe"
+holds err 'rank 1 cannot be reached: it ended with exit code 0'
+
+# A stranger at the server.
+program stranger 'if [ $TANDEM_JOB_RANK = 0 ]; then python3 -c "
+import os, socket
+host, port = os.environ[\"TANDEM_JOB_SERVER\"].rsplit(\":\", 1)
+idle = [socket.create_connection((host, int(port))) for i in range(20)]
+s = socket.create_connection((host, int(port)))
+s.sendall(bytes(range(256)) * 20)
+try:
+  while s.recv(100): pass
+except ConnectionError: pass
+"; fi; exec "$1"'
+run 0 -n 2 ./stranger "$probe"
+holds out '^\[0\] 0 of 2 by tandem run found 0 1;'
+holds err "rendezvous is dropped: what it sent does not follow the format"
+
+# Output: streams stay apart, lines stay whole, unfinished ones are passed on, bytes are not touched.
+run 0 -n 2 sh -c 'echo "to out $TANDEM_JOB_RANK"; echo "to err" >&2; printf unfinished'
+is <(sort out) $'[0] to out 0\n[0] unfinished\n[1] to out 1\n[1] unfinished'
+is <(sort err) $'[0] to err\n[1] to err'
+run 0 -n 1 --no-label sh -c 'printf "plain\n\nno end"'
+is out $'plain\n\nno end'
+head -c 3000000 /dev/urandom > noise
+run 0 -n 1 --no-label cat noise
+cmp -s noise out || fail "bytes do not pass unchanged"
+run 0 -n 4 sh -c 'i=0; while [ $i -lt 2000 ]; do echo "line $i of $TANDEM_JOB_RANK, which is to stay whole"; i=$((i + 1)); done'
+(($(grep -cE '^\[(.)\] line [0-9]+ of \1, which is to stay whole$' out) == 8000 && $(wc -l < out) == 8000)) ||
+  fail "lines are torn"
+run 0 -n 1 sh -c 'head -c 200000 /dev/zero | tr "\0" x; echo'
+is out "[0] $(head -c 200000 /dev/zero | tr '\0' x)"
+timeout 20 "$tandem" run -n 2 yes 2> /dev/null | head -n 3 > out
+statuses=(${PIPESTATUS[*]})
+((statuses[0] == 141)) || fail "a reader that left does not end the ranks: ${statuses[0]}"
+run 0 -n 1 sh -c 'sleep 60 & echo $! > left; setsid sh -c "echo \$\$ > escaped; exec sleep 3" & sleep 0.2; echo done'
+is out '[0] done'
+gone_soon left
+[[ -s escaped ]] || fail "the test of what leaves the group does nothing"
+
+# Input goes to rank 0 alone, also much of it, and its end too.
+printf 'one\ntwo' | timeout 20 "$tandem" run -n 3 sh -c 'cat; echo "; end"' > out 2> err
+is <(sort out) $'[0] one\n[0] two; end\n[1] ; end\n[2] ; end'
+timeout 20 "$tandem" run -n 2 --no-label sh -c 'if [ $TANDEM_JOB_RANK = 0 ]; then cat; fi' < noise > out
+cmp -s noise out || fail "input does not pass unchanged"
+timeout 20 "$tandem" run -n 1 true < <(yes) || fail "input that nobody reads is in the way"
+timeout 20 "$tandem" run -n 2 cat <&- > out || fail "without an input it does not start"
+
+# Exit codes: that of the first that fails; the others are ended.
+run 7 -n 3 sh -c 'echo $$ >> pids; if [ $TANDEM_JOB_RANK = 1 ]; then exit 7; fi; exec sleep 60'
+holds err '^tandem: error: rank 1 ended with exit code 7; the other ranks are ended too$'
+gone_soon pids
+run 137 -n 3 sh -c 'if [ $TANDEM_JOB_RANK = 2 ]; then kill -9 $$; fi; exec sleep 60'
+holds err 'rank 2 was ended by signal 9 \(Killed\)'
+run 139 -n 1 sh -c 'kill -SEGV $$'
+SECONDS=0
+rm -f pids
+run 5 -n 2 sh -c 'trap "" TERM; echo $$ >> pids; if [ $TANDEM_JOB_RANK = 0 ]; then while :; do sleep 1; done; fi
+while [ $(wc -l < pids) != 2 ]; do sleep 0.05; done; exit 5'
+((SECONDS >= 1 && SECONDS < 30)) || fail "a rank that ignores SIGTERM is killed after $SECONDS s"
+gone_soon pids
+run 5 -n 2 sh -c 'if [ $TANDEM_JOB_RANK = 1 ]; then sleep 0.3; exit 5; fi; kill -STOP $$'
+run 0 -n 3 sh -c 'exit 0'
+rm -f pids
+SECONDS=0
+run 124 -n 2 --timeout 300ms sh -c 'echo $$ >> pids; exec sleep 60'
+holds err 'still running after 300ms \(--timeout\)'
+((SECONDS < 20)) || fail "the time limit came after $SECONDS s"
+gone_soon pids
+
+# What a rank left running, in its group, is ended with it.
+rm -f pids
+run 0 -n 2 sh -c 'sleep 60 & echo $! >> pids'
+gone_soon pids
+
+# background ARGUMENTS...: `tandem run` in the background; its process is $launcher.
+background() {
+  rm -f pids told
+  "$tandem" run "$@" > out 2> err < /dev/null &
+  launcher=$!
+}
+ended_with() {
+  wait $launcher
+  local actual=$?
+  ((actual == $1)) || { fail "$2: exit $actual instead of $1"; head -c 2000 out err >&2; }
+}
+
+# Signals are passed on.
+program listens 'trap "echo USR1 >> told" USR1; trap "echo USR2 >> told" USR2; trap "echo TERM >> told; exit 4" TERM
+echo $$ >> pids; while :; do sleep 0.05; done'
+background -n 2 ./listens
+until_true 10 has_lines 2 pids || fail "the ranks do not start"
+kill -USR1 $launcher
+until_true 10 has_lines 2 told || fail "SIGUSR1 is not passed on"
+kill -USR2 $launcher
+until_true 10 has_lines 4 told || fail "SIGUSR2 is not passed on"
+kill -TERM $launcher
+ended_with 4 "ranks that answer SIGTERM"
+holds told TERM
+is told $'USR1\nUSR1\nUSR2\nUSR2\nTERM\nTERM'
+
+background -n 2 sh -c 'echo $$ >> pids; exec sleep 60'
+until_true 10 has_lines 2 pids
+kill -TSTP $launcher
+until_true 10 is_stopped "$launcher" || fail "SIGTSTP does not stop the launcher"
+for pid in $(cat pids); do until_true 10 is_stopped "$pid" || fail "SIGTSTP does not stop rank $pid"; done
+kill -CONT $launcher
+for pid in $(cat pids); do until_true 10 is_not_stopped "$pid" || fail "SIGCONT does not wake rank $pid"; done
+kill -TERM $launcher
+ended_with 143 "ranks that SIGTERM ends"
+[[ ! -s err ]] || fail "a job that was asked to end complains: $(cat err)"
+gone_soon pids
+
+# A shell without job control starts background jobs with SIGINT ignored, so that this one is started by Python.
+program interrupts 'python3 -c "
+import signal, subprocess, sys, time, os
+signal.signal(signal.SIGINT, signal.default_int_handler)
+p = subprocess.Popen(sys.argv[2:])
+while not os.path.exists(\"pids\") or len(open(\"pids\").readlines()) < 2: time.sleep(0.02)
+for i in range(int(sys.argv[1])):
+  p.send_signal(signal.SIGINT)
+  time.sleep(0.3)
+sys.exit(p.wait())
+" "$@"'
+rm -f pids
+timeout 20 ./interrupts 1 "$tandem" run -n 2 sh -c 'echo $$ >> pids; exec sleep 60' > out 2> err
+(($? == 130)) || fail "SIGINT does not end the ranks with 130"
+gone_soon pids
+rm -f pids
+SECONDS=0
+timeout 20 ./interrupts 2 "$tandem" run -n 2 sh -c 'trap "" INT; echo $$ >> pids; exec sleep 60' > out 2> err
+((SECONDS < 15)) || fail "a second SIGINT does not end ranks that ignore it"
+gone_soon pids
+
+# When the launcher is killed its ranks die, and what their wrappers started.
+background -n 3 sh -c 'sh -c "echo \$\$ >> pids; sleep 60 & echo \$! >> pids; wait"; true'
+until_true 10 has_lines 6 pids || fail "the ranks do not start"
+kill -9 $launcher
+wait $launcher 2> /dev/null
+gone_soon pids
+
+# A rank that is killed from outside ends the job.
+background -n 3 sh -c 'echo $$ >> pids; exec sleep 60'
+until_true 10 has_lines 3 pids
+kill -9 "$(head -1 pids)"
+ended_with 137 "a rank that is killed"
+gone_soon pids
+
+# It sleeps while nothing happens.
+background -n 4 sh -c 'echo $$ >> pids; exec sleep 60'
+until_true 10 has_lines 4 pids
+sleep 0.2
+read -r -a before < <(cut -d' ' -f14,15 "/proc/$launcher/stat")
+sleep 1
+read -r -a after < <(cut -d' ' -f14,15 "/proc/$launcher/stat")
+((after[0] + after[1] - before[0] - before[1] <= 5)) || fail "an idle launcher takes time"
+kill -TERM $launcher
+wait $launcher
+
+# Other hosts, through a program that behaves as ssh does: arguments are put together and given to a shell, in another folder.
+program fake_ssh 'host=$1; shift; echo "$host" >> hosts_reached
+case $host in
+  unreachable) echo "ssh: connect to host unreachable port 22: No route to host" >&2; exit 255 ;;
+  chatty) echo "Welcome to this machine!" ;;
+esac
+echo $$ >> ssh_pids
+cd / && exec env -i HOME=/ PATH="$PATH" sh -c "$*"'
+remote=(--ssh "$folder/fake_ssh" --server-address 127.0.0.1)
+run 0 -n 5 --host alpha,chatty:2,localhost "${remote[@]}" "$probe"
+(($(grep -c ' of 5 by tandem run found 0 1 2 3 4;' out) == 5)) || fail "ranks of several hosts do not find each other"
+holds err 'Welcome to this machine!'
+is <(sort hosts_reached) $'alpha\nchatty'
+printf 'alpha slots=2\nbeta:1\n' > hosts
+run 0 --hostfile hosts "${remote[@]}" -x ONE=1 -x HOME --wdir "$folder" sh -c 'echo "$TANDEM_JOB_LOCAL_RANK $ONE $HOME $PWD"'
+is <(sort out) "[0] 0 1 $HOME $folder"$'\n'"[1] 1 1 $HOME $folder"$'\n'"[2] 0 1 $HOME $folder"
+run 6 -n 4 --host alpha,beta "${remote[@]}" sh -c 'echo $$ >> remote_pids
+if [ $TANDEM_JOB_RANK = 2 ]; then exit 6; fi
+exec sleep 60'
+holds err 'rank 2 ended with exit code 6; the other ranks are ended too'
+gone_soon remote_pids ssh_pids
+printf 'one\ntwo' | timeout 20 "$tandem" run --host alpha:2 "${remote[@]}" sh -c 'cat; echo "; end"' > out 2> err
+is <(sort out) $'[0] one\n[0] two; end\n[1] ; end'
+timeout 20 "$tandem" run --host alpha:2 "${remote[@]}" --no-label sh -c 'if [ $TANDEM_JOB_RANK = 0 ]; then cat; fi' < noise > out
+cmp -s noise out || fail "input and output of another host do not pass unchanged"
+run 255 --host alpha,unreachable "${remote[@]}" sh -c 'exec sleep 60'
+holds err '^\[unreachable\] ssh: connect to host unreachable port 22: No route to host$'
+holds err 'no ranks could be started on unreachable: ssh: connect to host'
+run 255 --host alpha "${remote[@]}" --remote-tandem /nowhere/tandem true
+holds err 'no ranks could be started on alpha: .*not found'
+run 127 --host alpha:2 "${remote[@]}" no_such_program
+holds err 'on alpha: there is no program no_such_program in PATH'
+run 127 --host alpha --ssh /nowhere/ssh --server-address 127.0.0.1 true
+holds err 'there is no program /nowhere/ssh'
+rm -f remote_pids
+background --host alpha:2,beta:1 "${remote[@]}" sh -c 'echo $$ >> remote_pids; sleep 60; true'
+until_true 10 has_lines 3 remote_pids || fail "the ranks on other hosts do not start"
+kill -9 $launcher
+wait $launcher 2> /dev/null
+gone_soon remote_pids ssh_pids
+rm -f remote_pids ssh_pids
+background --host alpha:2,beta:1 "${remote[@]}" sh -c 'echo $$ >> remote_pids; sleep 60; true'
+until_true 10 has_lines 3 remote_pids
+kill -9 "$(head -1 ssh_pids)"
+ended_with 255 "a connection that breaks"
+holds err 'the connection to (alpha|beta) ended while ranks ran there'
+gone_soon remote_pids
+run 1 --host no.such.host.invalid --ssh "$folder/fake_ssh" true
+holds err 'it is not known at which address no.such.host.invalid reaches this host .*--server-address'
+
+# Options of Tandem before the program are handed to the ranks; after it, they are the program's.
+run 0 -n 1 --tandem.log=info sh -c 'echo "$TANDEM_LOG $*"' x --tandem.log=debug -n 3 --help
+is out '[0] info --tandem.log=debug -n 3 --help'
+run 0 -n 1 -- sh -c 'echo "$TANDEM_LOG $*"' x --tandem.log=debug --any
+is out '[0]  --tandem.log=debug --any'
+
+# Wrong uses say what is wrong.
+run 2 -n 0 true
+holds err 'error: -n 0: a job has from 1 to'
+run 2 -n -3 true
+run 2 -n x true
+run 2 true
+holds err 'how many ranks\? give -n N'
+run 2 -n 2
+holds err 'which program\?'
+run 2 -n 2 --bogus true
+holds err '^tandem: error: --bogus is no option of tandem run'
+run 2 -n 5 --host a:2,b:2 true
+holds err 'the hosts take 4 ranks, not 5'
+run 2 -n 2 --host a,,b true
+run 2 --hostfile /nowhere true
+holds err 'the host file /nowhere cannot be read'
+run 2 -n 1 -x NOT_SET_ANYWHERE true
+holds err '-x NOT_SET_ANYWHERE: the variable is not set here'
+run 2 -n 1 --timeout 10 true
+run 127 -n 2 no_such_program_at_all
+holds err '^tandem: error: there is no program no_such_program_at_all in PATH$'
+program hidden 'true'
+run 127 -n 1 hidden
+holds err 'write ./hidden'
+run 127 -n 1 ./nowhere/at/all
+run 126 -n 1 "$folder/noise"
+holds err 'noise cannot be executed: Permission denied'
+run 127 -n 1 --wdir /nowhere true
+holds err 'the folder /nowhere cannot be entered'
+run 0 --help
+holds out '--server-address ADDRESS'
+holds out 'a second SIGINT'
+
+((failures == 0)) || exit 1
