@@ -184,6 +184,26 @@ run 0 bcast --bin bcast --rounds 1 --recipients 3,7 --bytes 100 --without-starpu
 [[ ! -e told_netns ]] || fail "namespaces without a rate"
 holds out 'broadcast of 100 bytes to 7 recipients, one host'
 
+# Two ranks of ours and of MPI: each under its launcher, in namespaces where a rate is told, over the transport that was asked for.
+program two/bench_burst_tandem 'echo "$*" >> told_burst; '"$(reports expected_exact_1=2)"
+program two/peer_burst_mpi 'echo "$* $OMPI_MCA_btl" >> told_burst_mpi; '"$(reports expected_exact_1=4)"
+program two/bench_priority_tandem 'echo "$*" >> told_priority; '"$(reports behind=2)"
+program two/peer_priority_mpi "$(reports behind=4)"
+program two/bench_overlap_tandem "$(reports hidden=95)"
+program two/peer_overlap_mpi "$(reports hidden=50)"
+program two/tandem_ranks 'shift 2; exec "$@"'
+program two/mpi_ranks 'shift; exec "$@"'
+program two/netns 'echo "$*" >> told_netns_two; shift 5; exec "$@"'
+run 0 burst --bin two --rounds 1 --most 5 --json
+holds told_burst '^--most 5 --repetitions 3$'
+holds told_burst_mpi '^--most 10000 --repetitions 3 vader,self$'
+json_holds "r['expected_exact_1']['ours_over_peer'] == {'openmpi': 0.5}"
+run 0 priority --bin two --rounds 1 --transport tcp --json
+holds told_priority '^--transport tcp --repetitions 3 --segment 64512$'
+run 0 overlap --bin two --rounds 1 --rate 1gbit --json
+holds told_netns_two '^run 2 --rate 1gbit --'
+json_holds "[p['params']['transport'] for p in o['results']] == ['tcp', 'shm']"
+
 # Wrong uses.
 run 2
 run 2 pingpong --transport carrier_pigeon

@@ -1,4 +1,4 @@
-// benchmarks/overlap/peer_overlap_mpi.cpp: a transfer behind computation on the MPI library that is found; started by mpirun -np 2.
+// benchmarks/overlap/peer_overlap_mpi.cpp: a transfer behind computation on the MPI library that is found; for mpirun -np 2.
 #include "benchmarks/common/cores.hpp"
 #include "benchmarks/common/mpi_rank.hpp"
 #include "benchmarks/overlap/harness.hpp"

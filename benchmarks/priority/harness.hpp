@@ -1,8 +1,9 @@
 // benchmarks/priority/harness.hpp: how long an urgent message of 1 KiB takes that is posted behind 64 MiB of less urgent traffic.
 //
-// Results, in us from the posting of the urgent message to the end of its receive: `alone`, with nothing else under way; `behind`,
-// posted right after the large message; `midway`, posted while the large one flows. `segment` is the time of one segment of the
-// large message: its size over the measured bandwidth. `behind` and `midway` tell in "details" how many segments that is.
+// Results, in us from the posting of the urgent message to the end of its receive: `alone`, with nothing else under way;
+// `behind`, posted right after the large message; `midway`, posted while the large one flows. `segment` is the time of one
+// segment of the large message: its size over the measured bandwidth. `behind` and `midway` tell in "details" how many segments
+// that is.
 #pragma once
 
 #include <cstdint>

@@ -14,8 +14,8 @@ base::Config load_config(int* argc, char** argv, const Options& options) {
   base::Registry registry;
   register_options(registry);
   auto sources = base::ConfigSources::of_process(argc != nullptr ? *argc : 0, argv);
-  // A rank of `tandem run` finds in its environment what the launcher tells the communication library.
-  sources.reserved_variables = {"TANDEM_JOB_*", "TANDEM_MASTER_PORT", "TANDEM_RUN_SSH"};
+  // A rank of `tandem run` finds in its environment what the launcher and the user tell the communication library.
+  sources.reserved_variables = {"TANDEM_JOB_*", "TANDEM_COMM_*", "TANDEM_MASTER_PORT", "TANDEM_RUN_SSH"};
   auto loaded = base::Config::load(registry, sources);
   if (!loaded.ok()) throw UsageError(loaded.error().message);
   base::Config config = std::move(loaded).value();

@@ -97,7 +97,7 @@ void Progress::run() {
       sched_yield();
     } else if (take_bed()) {
       spun(true);
-      if (sleep(next)) idle_since_ns = now_ns_();
+      if (sleep(next, [](void*) { return false; }, nullptr)) idle_since_ns = now_ns_();
       leave_bed();
     } else {
       parker_.park(kLongestRestNs);
@@ -114,7 +114,7 @@ void Progress::spun(bool in_vain) noexcept {
 }
 
 /// In the bed that we have taken. True when there is, or may be, something to do.
-bool Progress::sleep(std::int64_t until_ns) {
+bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) {
   bool all_ring = true;
   bool work = false;
   in_bed_.store(true);  // before the last look; pairs with `kick`, see the type
@@ -132,6 +132,14 @@ bool Progress::sleep(std::int64_t until_ns) {
       for (std::size_t i = 0; i < armed; ++i) transports[i]->disarm();
     }
   }
+  const auto disarm_all = [this] {
+    const std::lock_guard guard(lock_);
+    for (const auto& transport : engine_.transports()) transport->disarm();
+  };
+  if (!work && done(context)) {
+    disarm_all();
+    work = true;
+  }
   if (!work) {
     std::int64_t wait_ns = until_ns == base::kNever ? -1 : std::max<std::int64_t>(0, until_ns - now_ns_());
     if (!all_ring && !engine_.quiet()) wait_ns = wait_ns < 0 ? kBackOffNs : std::min(wait_ns, kBackOffNs);
@@ -141,8 +149,7 @@ bool Progress::sleep(std::int64_t until_ns) {
     const int found = epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr);
     std::uint64_t rung;
     if (found > 0 && read(bell_, &rung, sizeof rung) < 0) rung = 0;  // not the bell
-    const std::lock_guard guard(lock_);
-    for (const auto& transport : engine_.transports()) transport->disarm();
+    disarm_all();
     work = found > 0;
   }
   in_bed_.store(false);
@@ -231,7 +238,10 @@ bool Progress::once(std::int64_t now) {
   return happened;
 }
 
+/// Something happened in our step. Whoever sleeps may wait for just that: a caller may have gone to bed while this thread, about to
+/// step, was not running.
 void Progress::wake_others() {
+  if (in_bed_.load()) kick();
   if (resting_count_.load() == 0) return;
   const std::lock_guard guard(resting_mutex_);
   for (base::Parker* parker : resting_) parker->unpark();
@@ -269,7 +279,7 @@ bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadlin
         next = engine_.step(now_ns_());
       }
       tell_events();
-      if (!done(context) && next > now_ns_()) sleep(std::min(next, deadline_ns));
+      if (next > now_ns_()) sleep(std::min(next, deadline_ns), done, context);
       leave_bed();
       idle_since_ns = 0;
     } else {

@@ -24,7 +24,9 @@ namespace tandem::comm::internal {
 /// Sleeping. There is one *bed*: an epoll set with the transports' descriptors and an eventfd. Who goes to bed sets `in_bed_`, then,
 /// under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at `in_bed_`
 /// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the bed
-/// occupied (both sequentially consistent). While a caller waits, the progress thread leaves the bed to it and rests
+/// occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the sleeper looks
+/// at what it waits for after it has let the lock go.
+/// While a caller waits, the progress thread leaves the bed to it and rests
 /// elsewhere, for periods that double up to `kLongestRestNs`, so that a caller that alternates short waits and work is not disturbed.
 class Progress {
  public:
@@ -63,7 +65,7 @@ class Progress {
   bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
   bool once(std::int64_t now_ns);
   void spun(bool in_vain) noexcept;
-  bool sleep(std::int64_t until_ns);
+  bool sleep(std::int64_t until_ns, bool (*done)(void*), void* context);
   void tell_events();
   static void tell(Event& event);
   void rest_until_woken(bool (*done)(void*), void* context);

@@ -24,7 +24,7 @@ enum class Kind : std::uint8_t {
   finish,         ///< the receiver has read an announced message from the sender's memory
   mcast,          ///< a strand of a broadcast begins: its route below follows, the payload is its first segment
   mcast_done,     ///< my whole subtree has a strand
-  mcast_decline,  ///< I have no room to forward a strand: serve my subtree, and me when I ask
+  mcast_decline,  ///< I cannot forward a strand: serve my subtree, and me when I ask (or when `mcast_done` follows, not)
   mcast_lost,     ///< a strand will not come: a rank above you died, and nobody holds the data
   goodbye,        ///< I leave; I owe you nothing
   goodbye_heard,  ///< the answer to it
@@ -134,6 +134,8 @@ struct McastLost {
   std::uint64_t tag = 0;
   std::uint64_t bytes = 0;
   std::uint64_t self = 0;  ///< the recipient's own route entry
+  std::uint32_t stream = 0;  ///< to be acknowledged with `mcast_done` by this number; 0: not
+  std::uint32_t reserved = 0;
 };
 
 struct Goodbye {

@@ -1,5 +1,6 @@
-// tests/comm_processes/death_test.cpp: ranks that are killed, in each state of the protocol. Whatever they had a part in ends with
-// `peer_dead` within two seconds, and the others go on.
+// tests/comm_processes/death_test.cpp: ranks that are killed, in each state of the protocol.
+//
+// Whatever they had a part in ends with `peer_dead` within two seconds, and the others go on.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -123,7 +124,8 @@ TEST_P(Death, AfterAnAnnouncementToItEndsTheSend) {
 void stream_until_death(Member& me, bool sends) {
   Bytes memory(large);
   while (true) {
-    const Request request = sends ? me.endpoint().isend(Rank{victim}, Tag{1}, memory) : me.endpoint().irecv(Rank{victim}, Tag{1}, memory);
+    const Request request = sends ? me.endpoint().isend(Rank{victim}, Tag{1}, memory)
+                                  : me.endpoint().irecv(Rank{victim}, Tag{1}, memory);
     const Status status = me.endpoint().wait(request);
     if (status.ending == Ending::done) continue;
     return me.expect_death(request, victim, sends ? "a send in mid-stream" : "a receive in mid-stream");
@@ -194,11 +196,16 @@ void broadcast_along_chain(Member& me, std::size_t bytes) {
   std::vector<comm::Recipient> recipients;
   for (std::uint32_t rank = 1; rank < me.size(); ++rank) recipients.push_back({Rank{rank}, static_cast<int>(me.size() - rank)});
   Bytes memory(bytes);
+  // The root speaks to the first of the chain only; a receive from the victim connects it, so that it is told of the death.
+  Bytes nothing;
+  Request watch;
+  if (me.is(0)) watch = me.endpoint().irecv(Rank{victim}, Tag{2'000'000}, nothing);
   for (unsigned i = 0; i < before + after; ++i) {
     if (me.is(0) && i == before) {
       while (!me.told_of_death(victim)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     const Bytes sent = pattern(bytes, i);
+    me.note(0, i);
     const Request request = me.is(0) ? me.endpoint().mcast(recipients, Tag{i}, sent, {.tree = comm::TreeKind::chain})
                                      : me.endpoint().irecv(Rank{0}, Tag{i}, memory);
     const Status status = me.endpoint().wait(request);

@@ -44,7 +44,8 @@ TEST_P(Exchange, AllToAllOfMixedSizesArrivesWhole) {
     for (const Request& request : sends) me.expect_ending(request, Ending::done, "a send");
     for (unsigned i = 0; i < in.size(); ++i) {
       const unsigned there = i / 4 * 4 + me.rank();
-      me.expect(me.is(i % 4) || in[i] == pattern(sizes[i / 4], i % 4 * 1000 + there), fmt::format("wrong bytes in message {}", i));
+      me.expect(me.is(i % 4) || in[i] == pattern(sizes[i / 4], i % 4 * 1000 + there),
+                fmt::format("wrong bytes in message {}", i));
     }
   });
   EXPECT_EQ(team.finish(), "");

@@ -79,7 +79,8 @@ class BoardDirectory final : public comm::Directory {
     Member member(board, rank, size, options);
     std::thread([&] {
       std::this_thread::sleep_for(patience);
-      end_badly(board, rank, "hangs\n" + member.endpoint().describe());
+      const std::int64_t note = board.places[rank.index()].notes[0].load();
+      end_badly(board, rank, fmt::format("hangs, its note is {}\n{}", note, member.endpoint().describe()));
     }).detach();
     play(member);
     member.endpoint().close();
@@ -108,7 +109,10 @@ comm::EndpointOptions options_for(const std::string& transport) {
 }
 
 Member::Member(Board& board, comm::Rank rank, std::uint32_t size, const comm::EndpointOptions& options)
-    : board_(board), rank_(rank), size_(size), log_(std::getenv("COMM_PROCESSES_LOG") ? base::LogLevel::info : base::LogLevel::error) {
+    : board_(board),
+      rank_(rank),
+      size_(size),
+      log_(std::getenv("COMM_PROCESSES_LOG") ? base::LogLevel::info : base::LogLevel::error) {
   comm::Job job;
   job.rank = rank;
   job.size = size;
@@ -195,9 +199,10 @@ bool Team::reap(std::uint32_t rank, bool wait) {
   ended_[rank] = true;
   if (killed_[rank] || status == 0) return true;
   const Board::Place& place = board_->places[rank];
-  wrong_ += place.failed.load(std::memory_order_acquire) ? fmt::format("rank {}: {}\n", rank, place.failure.data())
-            : WIFSIGNALED(status)                          ? fmt::format("rank {}: ended by {}\n", rank, strsignal(WTERMSIG(status)))
-                                                           : fmt::format("rank {}: exit code {}\n", rank, WEXITSTATUS(status));
+  std::string why = fmt::format("exit code {}", WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) why = fmt::format("ended by {}", strsignal(WTERMSIG(status)));
+  if (place.failed.load(std::memory_order_acquire)) why = place.failure.data();
+  wrong_ += fmt::format("rank {}: {}\n", rank, why);
   return true;
 }
 

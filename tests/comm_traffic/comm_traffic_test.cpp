@@ -99,9 +99,11 @@ TEST(CommTraffic, ADeathEndsWhatItMustAndNothingElse) {
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     Shape shape = draw_shape(seed);
     shape.ranks += 2;
-    Runner runner(draw_plan(shape, seed), draw_world(shape, seed), seed);
-    const auto victim = static_cast<std::uint32_t>(seed % shape.ranks);
-    ASSERT_EQ(runner.run_with_death(victim, seed % (2 * shape.messages)), "") << "COMM_TRAFFIC_SEED=" << seed;
+    WorldOptions world = draw_world(shape, seed);
+    world.stops = seed % 3 == 0;
+    Runner runner(draw_plan(shape, seed), world, seed);
+    const std::uint32_t victims[] = {static_cast<std::uint32_t>(seed % shape.ranks)};
+    ASSERT_EQ(runner.run_with_deaths(victims, seed % (2 * shape.messages)), "") << "COMM_TRAFFIC_SEED=" << seed;
   }
 }
 

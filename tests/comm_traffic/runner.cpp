@@ -80,7 +80,7 @@ Runner::Runner(Plan plan, const WorldOptions& options, std::uint64_t seed)
 
 Runner::~Runner() {
   for (std::uint32_t rank = 0; rank < endpoints_.size(); ++rank) {  // before any is destroyed: goodbyes are answered
-    if (rank != dead_) endpoints_[rank]->close();
+    if (!dead_.contains(rank)) endpoints_[rank]->close();
   }
 }
 
@@ -100,14 +100,16 @@ std::string Runner::run() {
   return broken_rule(plan_, outcomes);
 }
 
-std::string Runner::run_with_death(std::uint32_t victim, std::size_t steps_until_death) {
+std::string Runner::run_with_deaths(std::span<const std::uint32_t> victims, std::size_t steps_until_death) {
   for (std::size_t step = 0; play_some_step(); ++step) {
     loop_.step_some(static_cast<unsigned>(below(30)));
-    if (step != steps_until_death) continue;
-    dead_ = victim;
-    network_.kill(Rank{victim});
+    disturb();
+    if (step < steps_until_death || dead_.size() == victims.size()) continue;
+    network_.kill(Rank{victims[dead_.size()]});
+    dead_.insert(victims[dead_.size()]);
   }
-  if (!dead_) return "";
+  if (dead_.empty()) return "";
+  if (stopped_) network_.stop(Rank{*std::exchange(stopped_, std::nullopt)}, false);
   settle();
   cancel_what_is_left();
   settle();
@@ -119,7 +121,7 @@ std::string Runner::run_with_death(std::uint32_t victim, std::size_t steps_until
 std::string Runner::describe() const {
   std::string text;
   for (std::uint32_t rank = 0; rank < endpoints_.size(); ++rank) {
-    if (rank != dead_) text += endpoints_[rank]->describe();
+    if (!dead_.contains(rank)) text += endpoints_[rank]->describe();
   }
   return text;
 }
@@ -142,7 +144,8 @@ void Runner::take_back(std::size_t message_index) {
   PlannedMessage& message = plan_.messages[message_index];
   if (!sends_[message_index].valid() || !endpoints_[message.source]->cancel(sends_[message_index])) return;
   for (PlannedReceive& receive : plan_.receives) {
-    for (const Delivery& delivery : message.to) receive.may_starve |= receive.rank == delivery.rank && receive.channel == message.channel;
+    const bool is_recipient = std::ranges::any_of(message.to, [&](const Delivery& delivery) { return delivery.rank == receive.rank; });
+    receive.may_starve |= is_recipient && receive.channel == message.channel;
   }
   message.to.clear();
   sends_[message_index] = {};
@@ -152,7 +155,7 @@ void Runner::take_back(std::size_t message_index) {
 bool Runner::play_some_step() {
   std::vector<std::uint32_t> ranks;
   for (std::uint32_t rank = 0; rank < plan_.shape.ranks; ++rank) {
-    if (rank != dead_ && next_step_[rank] < plan_.steps[rank].size()) ranks.push_back(rank);
+    if (!dead_.contains(rank) && next_step_[rank] < plan_.steps[rank].size()) ranks.push_back(rank);
   }
   if (ranks.empty()) return false;
   const std::uint32_t rank = ranks[below(ranks.size())];
@@ -174,7 +177,11 @@ void Runner::post(std::size_t message_index) {
   std::vector<comm::Recipient> recipients;
   for (const Delivery& delivery : message.to) recipients.push_back({Rank{delivery.rank}, delivery.priority});
   sends_[message_index] = endpoint.mcast(recipients, Tag{message.tag}, contents_[message_index],
-                                         {.channel = channel, .tree = message.tree, .header = header});
+                                         {.channel = channel,
+                                          .tree = message.tree,
+                                          .segment_bytes = below(3) == 0 ? 512u << below(6) : 0,
+                                          .hold_ns = below(4) == 0 ? static_cast<std::int64_t>(below(200'000)) : 0,
+                                          .header = header});
 }
 
 void Runner::post_receive(std::size_t receive_index) {
@@ -242,14 +249,14 @@ Outcome Runner::outcome_of(std::size_t receive_index) const {
 std::string Runner::unfinished_sends() const {
   for (std::size_t i = 0; i < sends_.size(); ++i) {
     const PlannedMessage& message = plan_.messages[i];
-    if (!sends_[i].valid() || message.source == dead_) continue;
+    if (!sends_[i].valid() || dead_.contains(message.source)) continue;
     const Ending ending = sends_[i].released() ? sends_[i].status().ending : Ending::pending;
     const std::string what = "message " + std::to_string(i) + " of rank " + std::to_string(message.source) + " ended as " +
                              std::string(comm::name_of(ending));
     if (ending == Ending::done) continue;
-    const bool to_dead = std::any_of(message.to.begin(), message.to.end(), [this](const Delivery& d) { return d.rank == dead_; });
+    const bool to_dead = std::ranges::any_of(message.to, [this](const Delivery& delivery) { return dead_.contains(delivery.rank); });
     // A message for the living stays unsent when its receive waits in vain for another one; only its end is owed.
-    if (!dead_ || (ending != Ending::pending && !to_dead)) return what;
+    if (dead_.empty() || (ending != Ending::pending && !to_dead)) return what;
     if (ending == Ending::pending && to_dead && message.to.size() == 1) return what;
   }
   return "";
@@ -258,11 +265,11 @@ std::string Runner::unfinished_sends() const {
 std::string Runner::unended_receives() const {
   for (std::size_t i = 0; i < receives_.size(); ++i) {
     const Receiving& receiving = receives_[i];
-    if (!receiving.request.valid() || plan_.receives[i].rank == dead_) continue;
+    if (!receiving.request.valid() || dead_.contains(plan_.receives[i].rank)) continue;
     const std::string what = "receive " + std::to_string(i) + " of rank " + std::to_string(plan_.receives[i].rank);
     if (!receiving.request.arrived()) return what + " has not ended";
     const Status status = receiving.request.status();
-    if (status.ending == Ending::peer_dead && status.culprit != Rank{*dead_}) return what + " names another dead rank";
+    if (status.ending == Ending::peer_dead && !dead_.contains(status.culprit.value())) return what + " names another dead rank";
     const Outcome outcome = outcome_of(i);
     if (outcome.message && !outcome.content_right) return what + " has wrong bytes";
   }

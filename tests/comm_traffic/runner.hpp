@@ -6,6 +6,8 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,9 +39,9 @@ class Runner {
   /// The first rule that was broken, or "".
   std::string run();
 
-  /// As `run`, but `victim` dies after `steps_until_death` postings. Every request of the others has to end; those that end
-  /// well have the right bytes; only requests that the dead rank had a part in may fail.
-  std::string run_with_death(std::uint32_t victim, std::size_t steps_until_death);
+  /// As `run`, but `victims`, all different, die one posting after the other, after `steps_until_death` of them. Every request of
+  /// the others has to end; those that end well have the right bytes; only requests that a dead rank had a part in may fail.
+  std::string run_with_deaths(std::span<const std::uint32_t> victims, std::size_t steps_until_death);
 
  private:
   struct Receiving {
@@ -74,7 +76,7 @@ class Runner {
   std::vector<std::vector<std::uint8_t>> headers_;
   std::vector<comm::Request> sends_;                 // by message
   std::deque<Receiving> receives_;                   // by receive
-  std::optional<std::uint32_t> dead_;
+  std::set<std::uint32_t> dead_;
   std::optional<std::uint32_t> stopped_;
 };
 

@@ -19,6 +19,9 @@
 
 namespace tandem::comm::internal {
 
+/// Entries of one route, so that it fits into the smallest control block that a transport may have, with the user's header.
+inline constexpr std::size_t kMostPerRoute = 340;
+
 /// The first packet of a strand to a child: its route and the first segment.
 struct OfferItem final : Item {
   OfferItem() noexcept : Item(ItemKind::offer) {}

@@ -205,7 +205,8 @@ void Engine::lose_child(Child& child) {
       add_child(strand, orphan, true);
     }
   } else {
-    tell_lost(broadcast, below, child.rank);
+    // The root must not believe that everybody has it before they know that they never will: later broadcasts tell how far that goes.
+    for (std::uint32_t i = 0; i < below.size(); ++i) await_lost(strand, below.part(i, i + 1), child.rank);
   }
   offer_children(strand);
   maybe_released(broadcast);
@@ -214,8 +215,21 @@ void Engine::lose_child(Child& child) {
   maybe_forget(broadcast);
 }
 
+/// Tells one recipient that the data will not come, and counts it as a child until it has heard.
+void Engine::await_lost(Strand& strand, RouteView leaf, Rank dead) {
+  Peer& peer = make_peer(leaf.entry(0).rank);
+  if (peer.dead || peer.left || peer.rank == dead) return;
+  add_child(strand, leaf, true);
+  Child& child = *strand.children.back();
+  child.peer = &peer;
+  child.offered = child.offer_sent = child.sent = true;
+  child.stream = &new_stream(peer);
+  child.stream->child = &child;
+  tell_lost(*strand.broadcast, leaf, dead, child.stream->id);
+}
+
 /// Tells all recipients of a route that the data will not come.
-void Engine::tell_lost(const Broadcast& broadcast, RouteView route, Rank dead) {
+void Engine::tell_lost(const Broadcast& broadcast, RouteView route, Rank dead, std::uint32_t stream) {
   for (std::uint32_t i = 0; i < route.size(); ++i) {
     const Rank orphan = route.entry(i).rank;
     if (orphan == dead || orphan == ground_.rank) continue;
@@ -229,6 +243,7 @@ void Engine::tell_lost(const Broadcast& broadcast, RouteView route, Rank dead) {
                          .tag = broadcast.tag.value(),
                          .bytes = broadcast.bytes};
     std::memcpy(&lost.self, route.bytes().data() + i * route_entry_bytes, sizeof lost.self);
+    lost.stream = stream;
     post_control(make_peer(orphan), lost);
   }
 }

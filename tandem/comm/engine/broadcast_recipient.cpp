@@ -46,10 +46,10 @@ const char* Engine::take_mcast(Rail& rail, wire::Reader& reader, std::size_t pac
     }
   }
   Broadcast& broadcast = *found->second;
-  if (broadcast.bytes != record.bytes || broadcast.strand_count != record.strands) return "a strand that differs from its twin";
+  // Who sent the other one is unknown here, so that nobody is accused; who needs this one below us is served by its sender.
+  if (broadcast.bytes != record.bytes || broadcast.strand_count != record.strands) return refuse(peer, record), nullptr;
   const char* const wrong = take_strand(rail, broadcast, record, route_bytes, payload_bytes);
-  const auto of_root = peers_.find(record.root);
-  if (wrong == nullptr && of_root != peers_.end() && of_root->second->dead) orphan(broadcast, root_rank);
+  if (wrong == nullptr && is_dead(root_rank)) orphan(broadcast);
   return wrong;
 }
 
@@ -63,7 +63,9 @@ const char* Engine::check_mcast(const wire::Mcast& record, unsigned index, std::
   }
   if (record.segment_bytes == 0 && record.strand_bytes > 0) return "a strand without segments";
   if (payload_bytes > record.strand_bytes) return "a first segment beyond its strand";
-  if (route_bytes.empty()) return "a broadcast without a route";
+  // It must fit into a block of whichever transport leads further.
+  if (record.prefix.header_bytes > Endpoint::max_header_bytes) return "a broadcast with too large a header";
+  if (record.route_entries == 0 || record.route_entries > kMostPerRoute) return "a broadcast without a route, or with too long a one";
   const RouteView route(route_bytes);
   const RouteEntry self = route.entry(0);
   if (self.rank != ground_.rank || self.subtree_size != route.size()) return "a route that does not begin here";
@@ -168,8 +170,8 @@ void Engine::listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch) {
   }
 }
 
-/// Memory for a broadcast whose receive is not posted, or is too short. Those that count against a credit always get it, if there is
-/// as much at all: the size comes from the network.
+/// Memory for a broadcast whose receive is not posted, or is too short. Those that count against a credit always get it, if there
+/// is as much at all: the size comes from the network.
 bool Engine::make_room(Broadcast& broadcast, bool always) {
   const std::size_t used = broadcasts_.forward_bytes;
   const std::size_t limit = ground_.options.forward_bytes;
@@ -423,11 +425,12 @@ void Engine::maybe_forget(Broadcast& broadcast) {
 
 // ---- When it does not come.
 
-const char* Engine::take_lost(const wire::McastLost& record) {
+const char* Engine::take_lost(Peer& peer, const wire::McastLost& record) {
   if (record.root >= ground_.size || record.root == ground_.rank.value() || record.dead >= ground_.size || record.id == 0 ||
       record.strands < 1 || record.strands > 2) {
     return "a lost broadcast that cannot be";
   }
+  if (record.stream != 0) post_control(peer, wire::McastNote{.stream = record.stream});
   const Rank root_rank{record.root};
   forget_entered(root_rank, record.low_id);
   auto found = broadcasts_.all.find(Broadcasts::name(root_rank, record.id));

@@ -7,8 +7,6 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// Entries of one route, so that it fits into the smallest control block that a transport may have, with the user's header.
-constexpr std::size_t kMostPerRoute = 340;
 static_assert(kMostPerRoute * route_entry_bytes + sizeof(wire::BlockHead) + sizeof(wire::Mcast) + Endpoint::max_header_bytes <= 4096);
 /// Above this many unseen envelopes the fence of a route entry (9 bits) would be ambiguous.
 constexpr std::uint32_t kMostUnseen = 250;
@@ -170,6 +168,11 @@ void Engine::start(Broadcast& broadcast) {
   }
   std::vector<RouteRecipient> by_tree;
   for (const Recipient& recipient : broadcast.recipients) {
+    const auto known = peers_.find(recipient.rank.value());
+    if (known != peers_.end() && (known->second->dead || known->second->left)) {
+      harm(broadcast, recipient.rank);
+      continue;
+    }
     const std::uint32_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
     RouteRecipient entry{.rank = recipient.rank, .priority = recipient.priority, .ordered = before != 0, .fence = 0};
     const bool by_route = (before == 0 || before == broadcast.after) && fence_for(broadcast, recipient.rank, entry.fence);

@@ -224,7 +224,8 @@ class Engine final : public PacketSink {
   const char* take_note(Peer& peer, const wire::McastNote& note);
   void declined(Child& child);
   void lose_child(Child& child);
-  void tell_lost(const Broadcast& broadcast, RouteView route, Rank dead);
+  void await_lost(Strand& strand, RouteView leaf, Rank dead);
+  void tell_lost(const Broadcast& broadcast, RouteView route, Rank dead, std::uint32_t stream = 0);
 
   // broadcast_recipient.cpp
   const char* take_mcast(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
@@ -232,7 +233,7 @@ class Engine final : public PacketSink {
                           std::size_t payload_bytes) const;
   const char* take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record, std::span<const std::byte> route_bytes,
                           std::size_t payload_bytes);
-  const char* take_lost(const wire::McastLost& record);
+  const char* take_lost(Peer& peer, const wire::McastLost& record);
   void end_below(Broadcast& broadcast);
   static bool all_sent(const Broadcast& broadcast) noexcept;
   void listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch);
@@ -264,7 +265,8 @@ class Engine final : public PacketSink {
   void fail_outgoing(Peer& peer, Ending ending);
   void fail_send(SendCore& core, Ending ending, Rank rank);
   void fail_broadcasts(Rank dead);
-  void orphan(Broadcast& broadcast, Rank dead);
+  bool is_dead(Rank rank) const noexcept;
+  void orphan(Broadcast& broadcast);
   void drop_broadcasts();
   bool owes_for(const Broadcast& broadcast) const noexcept;
   static std::size_t posted_on(const Rail& rail) noexcept;

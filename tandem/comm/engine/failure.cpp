@@ -131,7 +131,7 @@ void Engine::fail_broadcasts(Rank dead) {
   for (const auto& [name, broadcast] : broadcasts_.all) all.push_back(broadcast.get());
   for (Broadcast* broadcast : all) {
     if (broadcast->forgotten) continue;
-    if (broadcast->root == dead) orphan(*broadcast, dead);
+    if (is_dead(broadcast->root)) orphan(*broadcast);
     std::vector<Child*> lost;
     for (unsigned i = 0; i < broadcast->strand_count; ++i) {
       for (const auto& child : broadcast->strands[i].children) {
@@ -151,15 +151,20 @@ void Engine::fail_broadcasts(Rank dead) {
   }
 }
 
-/// The root is dead: a strand that came from it directly has no ancestor that could go on with it, and one that we have not heard of
-/// may never have left it.
-void Engine::orphan(Broadcast& broadcast, Rank dead) {
+bool Engine::is_dead(Rank rank) const noexcept {
+  const auto peer = peers_.find(rank.value());
+  return peer != peers_.end() && peer->second->dead;
+}
+
+/// The root is dead: a strand of which the parent is dead, too, may have no ancestor that could go on with it, and one that we have
+/// not heard of may never have left the root.
+void Engine::orphan(Broadcast& broadcast) {
   bool hopeless = false;
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     Strand& strand = broadcast.strands[i];
-    hopeless |= !strand.known || (!strand.complete && strand.parent != nullptr && strand.parent->rank == dead);
+    hopeless |= !strand.known || (!strand.complete && strand.parent != nullptr && strand.parent->dead);
   }
-  if (hopeless) lose(broadcast, dead);
+  if (hopeless) lose(broadcast, broadcast.root);
 }
 
 /// The endpoint ends: nobody will ask for these any more.

@@ -80,7 +80,7 @@ const char* Engine::take_block(Rail& rail, std::span<const std::byte> control, s
       case wire::Kind::mcast: wrong = take_mcast(rail, reader, payload_bytes); break;
       case wire::Kind::mcast_done:
       case wire::Kind::mcast_decline: wrong = take_note(peer, reader.get<wire::McastNote>()); break;
-      case wire::Kind::mcast_lost: wrong = take_lost(reader.get<wire::McastLost>()); break;
+      case wire::Kind::mcast_lost: wrong = take_lost(peer, reader.get<wire::McastLost>()); break;
       case wire::Kind::goodbye: wrong = take_goodbye(peer, reader.get<wire::Goodbye>()); break;
       case wire::Kind::goodbye_heard: wrong = take_goodbye(peer, reader.get<wire::Goodbye>()); break;
     }

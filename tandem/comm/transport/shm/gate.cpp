@@ -146,7 +146,9 @@ void Gate::hear_visitor(VisitorId id) {
   }
   if (const Refusal verdict = owner_.admit(peer); verdict != Refusal::none) {
     refuse(visitor, hello, verdict);
-    return dismiss(id, fmt::format("rank {} called a second time", hello.from));
+    // Two ranks that call each other at once meet here when our call was answered first: no warning.
+    if (options_.log != nullptr) options_.log->debug("shm: rank {} dropped a caller: rank {} called a second time", options_.rank.value(), peer.value());
+    return dismiss(id, {});
   }
   Attachment attachment;
   if (!welcome(visitor, hello, received, attachment)) {
