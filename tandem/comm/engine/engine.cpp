@@ -22,7 +22,7 @@ Engine::~Engine() {
 
 void Engine::add_transport(std::unique_ptr<Transport> transport) {
   if (transports_.empty()) busiest_ = transport.get();
-  ports_.emplace(transport.get(), PortRate(kSocketBufferBytes));
+  ports_.emplace(transport.get(), Port{PortRate(kSocketBufferBytes)});
   transports_.push_back(std::move(transport));
 }
 

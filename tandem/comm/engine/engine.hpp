@@ -137,6 +137,7 @@ class Engine final : public PacketSink {
   void mark_dirty(Peer& peer);
   void pump(Peer& peer);
   bool pump_rail(Peer& peer, unsigned rail);
+  void note_backlog(Peer& peer);
   static std::size_t segment_for(const Peer& peer) noexcept;
   static std::uint32_t post_packet(Rail& rail, const PostedPacket& packet);
   static void free_posted(Rail& rail, std::uint32_t slot);
@@ -289,7 +290,12 @@ class Engine final : public PacketSink {
   std::vector<std::uint32_t> hosts_;  ///< of the recipients of the broadcast that is being planted; empty: all different
   TreeKind inside_ = TreeKind::flat;
   Transport* polling_ = nullptr;      ///< inside its `poll`
-  std::unordered_map<Transport*, PortRate> ports_;  ///< what each network takes from us
+  /// One network, as far as we send into it.
+  struct Port {
+    PortRate rate;
+    unsigned backlogged = 0;  ///< peers for whom something waits
+  };
+  std::unordered_map<Transport*, Port> ports_;
   Transport* busiest_ = nullptr;      ///< brought the last event
   std::uint64_t steps_ = 0;
   std::vector<std::byte> block_;

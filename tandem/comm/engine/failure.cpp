@@ -40,6 +40,7 @@ void Engine::fail_peer(Peer& peer, Ending ending) {
   }
   fail_landings(peer, ending);
   fail_outgoing(peer, ending);
+  note_backlog(peer);
   while (!peer.incoming.empty()) {
     Incoming& incoming = *peer.incoming.begin()->second;
     if (incoming.strand != nullptr) incoming.strand->incoming = nullptr;

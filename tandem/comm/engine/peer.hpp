@@ -95,6 +95,7 @@ struct Peer {
   std::vector<RailState> rail_states;
   SendQueue queue;
   bool pumping = false;   ///< guards against forming packets from inside forming packets
+  bool backlogged = false;  ///< something waits that its rails did not take
   bool dirty = false;     ///< in the engine's list of peers to be pumped
   bool dead = false;
   bool left = false;           ///< said goodbye

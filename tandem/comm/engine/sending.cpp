@@ -122,6 +122,17 @@ void Engine::pump(Peer& peer) {
     while (!peer.dead && !peer.queue.idle() && !peer.rails[rail]->blocked && pump_rail(peer, rail)) {}
   }
   peer.pumping = false;
+  note_backlog(peer);
+}
+
+/// Keeps count of the peers for whom something waits: when there is none, the network rests.
+void Engine::note_backlog(Peer& peer) {
+  const bool waits = !peer.dead && !peer.queue.idle();
+  if (waits == peer.backlogged || peer.transport == nullptr) return;
+  peer.backlogged = waits;
+  Port& port = ports_.find(peer.transport)->second;
+  if (waits) ++port.backlogged;
+  else if (--port.backlogged == 0) port.rate.rested(now());
 }
 
 bool Engine::pump_rail(Peer& peer, unsigned number) {
@@ -148,7 +159,7 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
   const SendStatus status = rail.link->try_send(
       Packet{.control = writer.block(), .payload = pieces_, .payload_bytes = plan_.bulk_bytes, .cookie = slot});
   if (plan_.bulk != nullptr && status != SendStatus::posted) free_posted(rail, slot);
-  PortRate& port = ports_.find(peer.transport)->second;
+  PortRate& port = ports_.find(peer.transport)->second.rate;
   if (status == SendStatus::retry) {
     rail.blocked = true;
     port.refused(now());

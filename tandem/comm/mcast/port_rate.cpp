@@ -6,7 +6,6 @@
 namespace tandem::comm {
 
 void PortRate::took(std::int64_t now_ns, std::size_t bytes) {
-  if (taken_ > 0 && now_ns - last_took_ns_ > pause_ns) rested(last_took_ns_);
   if (taken_ == 0) began_ns_ = now_ns;
   taken_ += static_cast<double>(bytes);
   last_took_ns_ = now_ns;

@@ -21,7 +21,7 @@ class PortRate {
   /// `buffer_bytes`: what a rail takes before anything is on its way.
   explicit PortRate(std::size_t buffer_bytes) : buffer_bytes_(static_cast<double>(buffer_bytes)) {}
 
-  void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes; after a pause that means that it rested before
+  void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes
   void refused(std::int64_t now_ns);                  ///< a rail could not: the port is busy
   void rested(std::int64_t now_ns);                   ///< nothing is left to send; ends a busy time
 
@@ -29,7 +29,6 @@ class PortRate {
   double bytes_per_ns() const { return bytes_per_ns_; }  ///< 0 until known
   double burst_bytes() const { return burst_bytes_; }    ///< 0 until known, and without a limiter
 
-  static constexpr std::int64_t pause_ns = 5'000'000;  ///< longer ones between two takes are rests. So ports below some 100 Mbit/s stay unknown
   static constexpr double least_bytes = 128 * 1024;  ///< that must be taken at the network's rate before it is believed
 
  private:
