@@ -17,6 +17,7 @@
 namespace tandem::comm {
 namespace {
 
+constexpr std::int64_t kOwedPatienceNs = 60'000'000'000;
 constexpr std::int64_t kGoodbyePatienceNs = 2'000'000'000;
 
 /// FNV-1a: equal everywhere, and never 0, which is the default channel.
@@ -261,7 +262,9 @@ void Endpoint::close() {
       return look();
     };
   };
-  progress.until(locked([&] { return !engine.owes(); }));
+  if (!progress.until(locked([&] { return !engine.owes(); }), parts_->now() + kOwedPatienceNs) && parts_->loop == nullptr) {
+    parts_->log->warn("rank {} leaves though others may still wait for what it forwards:\n{}", rank().value(), describe());
+  }
   parts_->post([&](internal::Engine& mine) { return mine.say_goodbye(), true; });
   // A peer that is stopped cannot answer; it will find our goodbye when it goes on.
   const std::int64_t deadline = parts_->now() + kGoodbyePatienceNs;

@@ -271,7 +271,12 @@ bool Engine::owes() const noexcept {
     }
   }
   for (const auto& [rank, peer] : peers_) {
-    if (!peer->dead && !peer->left && (!peer->queue.idle() || !peer->outgoing.empty())) return true;
+    if (peer->dead || peer->left) continue;
+    if (!peer->queue.idle()) return true;
+    // Streams of broadcasts were counted above.
+    for (const auto& [id, stream] : peer->outgoing) {
+      if (stream->send != nullptr) return true;
+    }
     for (const auto& rail : peer->all_rails) {
       if (!peer->dead && posted_on(*rail) > 0) return true;
     }
