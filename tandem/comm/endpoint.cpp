@@ -74,7 +74,10 @@ base::Result<void> Endpoint::Parts::make_engine() {
           },
       .cores = static_cast<double>(std::max(1u, std::thread::hardware_concurrency()))};
   engine = std::make_unique<internal::Engine>(std::move(ground), std::move(strategy).value());
-  progress = std::make_unique<internal::Progress>(*engine, options, [this] { return now(); }, loop);
+  // Where ranks are many more than cores, whoever polls keeps the core from the one that it waits for.
+  EndpointOptions how = options;
+  if (job.ranks_here > 2 * std::thread::hardware_concurrency()) how.spin_ns = 0;
+  progress = std::make_unique<internal::Progress>(*engine, how, [this] { return now(); }, loop);
   return {};
 }
 

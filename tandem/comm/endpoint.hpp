@@ -116,6 +116,7 @@ struct EndpointStatistics {
   std::uint64_t messages_sent = 0, messages_received = 0;
   std::uint64_t unexpected_messages = 0, unexpected_bytes = 0;  ///< held now
   std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
+  std::uint64_t remote_copies = 0;  ///< messages, and strands of broadcasts, read from the memory of their senders
   std::uint64_t peers = 0;
 };
 

@@ -295,6 +295,45 @@ INSTANTIATE_TEST_SUITE_P(Trees, McastTest,
                                          TreeKind::automatic),
                          [](const auto& tested) { return std::string(tree_name(tested.param)); });
 
+/// Whether the recipients of a broadcast of some bytes, of which each has posted its receive, get them.
+void expect_broadcast(World& world, std::size_t bytes, TreeKind tree) {
+  const auto ranks = static_cast<std::uint32_t>(world.at.size());
+  const Bytes sent = pattern(bytes, ranks);
+  std::vector<Recipient> recipients;
+  std::vector<Bytes> got(ranks, Bytes(bytes));
+  std::vector<Request> receives;
+  for (std::uint32_t r = 1; r < ranks; ++r) {
+    recipients.push_back({Rank{r}, 0});
+    receives.push_back(world.at[r]->irecv(Rank{0}, Tag{3}, got[r]));
+  }
+  const Request mcast = world.at[0]->mcast(recipients, Tag{3}, sent, {.tree = tree});
+  for (std::uint32_t r = 1; r < ranks; ++r) EXPECT_EQ(world.at[r]->wait(receives[r - 1]).ending, Ending::done);
+  EXPECT_EQ(world.at[0]->wait(mcast).ending, Ending::done);
+  for (std::uint32_t r = 1; r < ranks; ++r) EXPECT_EQ(got[r], sent) << "rank " << r;
+}
+
+TEST_P(McastTest, RecipientsReadTheirParentsMemoryWhereTheyMay) {
+  World world(9, {.remote_copy = true});
+  expect_broadcast(world, 800'000, GetParam());
+  std::uint64_t copies = 0, packets = 0;
+  for (const auto& endpoint : world.at) {
+    copies += endpoint->statistics().remote_copies;
+    packets += endpoint->statistics().packets_sent;
+  }
+  EXPECT_GE(copies, 8u);
+  EXPECT_LE(packets, copies * 6);  // an offer, notes and goodbyes; in segments they would be 50 for each recipient
+}
+
+TEST_P(McastTest, RecipientsThatMayNotReadOrNotToTheEndGetSegments) {
+  World forbidden(9, {.remote_copy = true}, {.cross_memory = false});
+  expect_broadcast(forbidden, 800'000, GetParam());
+  for (const auto& endpoint : forbidden.at) EXPECT_EQ(endpoint->statistics().remote_copies, 0u);
+  for (const unsigned allowed : {0u, 1u, 2u}) {
+    World refused(9, {.remote_copy = true, .remote_copies_allowed = allowed});
+    expect_broadcast(refused, 800'000, GetParam());
+  }
+}
+
 TEST(Mcast, WithoutRecipientsItIsDoneAtOnce) {
   World world(2);
   const Bytes sent = pattern(10, 1);
@@ -334,8 +373,8 @@ TEST(Mcast, NodeWithoutRoomDeclinesAndItsChildrenAreServed) {
 }
 
 TEST(Mcast, DeadInteriorNodeHangsNobody) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    World world(8, {}, {}, seed);
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    World world(8, {.remote_copy = seed >= 200}, {}, seed);
     const Bytes sent = pattern(seed % 2 == 0 ? 300000 : 900, 1);
     std::vector<Recipient> recipients;
     std::vector<Bytes> got(8, Bytes(sent.size()));

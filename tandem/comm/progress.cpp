@@ -16,8 +16,7 @@ namespace tandem::comm::internal {
 
 Progress::Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop)
     : engine_(engine),
-      spin_ns_(options.spin_ns),
-      spin_now_ns_(options.spin_ns),
+      patience_(options.spin_ns),
       core_(options.progress_core),
       with_thread_(options.progress == "thread"),
       now_ns_(std::move(now_ns)),
@@ -41,8 +40,9 @@ base::Result<void> Progress::start() {
   if (epoll_ < 0) return failed("an epoll set");
   bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (bell_ < 0) return failed("an eventfd");
-  epoll_event event{.events = EPOLLIN, .data = {}};
+  epoll_event event{.events = EPOLLIN, .data = {.fd = bell_}};
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, bell_, &event) != 0) return failed("its bell");
+  event.data.fd = -1;
   for (const auto& transport : engine_.transports()) {
     const int descriptor = transport->wait_descriptor();
     if (descriptor >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) return failed("its wait set");
@@ -69,48 +69,50 @@ void Progress::run() {
     CPU_SET(static_cast<unsigned>(core_), &cores);
     sched_setaffinity(0, sizeof cores, &cores);
   }
-  std::int64_t idle_since_ns = now_ns_();
+  Polling polling(patience_, now_ns_());
   std::int64_t rest_ns = kShortestRestNs;
   std::uint64_t seen_steps = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
     const std::uint64_t steps = inline_steps_.load(std::memory_order_relaxed);
-    if (waiters_.load() > 0 || steps != seen_steps) {  // somebody makes progress without us
+    const bool somebody_waits = waiters_.load() > 0;
+    if (somebody_waits || steps != seen_steps) {  // somebody makes progress without us
       seen_steps = steps;
-      parker_.park(rest_ns);
+      const bool long_rest = somebody_waits && rest_ns >= kLongestRestNs;
+      if (long_rest) rests_long_.store(true);
+      if (!long_rest || waiters_.load() > 0) parker_.park(long_rest ? kLongestAbsenceNs : rest_ns);
+      if (long_rest) rests_long_.store(false, std::memory_order_relaxed);
       rest_ns = std::min(2 * rest_ns, kLongestRestNs);
-      idle_since_ns = now_ns_();
+      polling = Polling(patience_, now_ns_());
       continue;
     }
-    rest_ns = kShortestRestNs;
-    std::int64_t now = now_ns_();
-    std::int64_t next;
+    const std::int64_t now = now_ns_();
+    bool happened;
     {
       const std::lock_guard guard(lock_);
-      next = engine_.step(now);
+      happened = engine_.step(now) <= now;
     }
     tell_events();
-    if (next <= now) {
+    if (happened) {
       wake_others();
-      spun(false);
-      idle_since_ns = now;
-    } else if (now - idle_since_ns < spin_now_ns_.load(std::memory_order_relaxed)) {
-      sched_yield();
-    } else if (take_bed()) {
-      spun(true);
-      if (sleep(next, [](void*) { return false; }, nullptr)) idle_since_ns = now_ns_();
-      leave_bed();
-    } else {
-      parker_.park(kLongestRestNs);
+      rest_ns = kShortestRestNs;
+    }
+    switch (polling.polled(happened, now_ns_)) {
+      case Polling::Next::poll: break;
+      case Polling::Next::yield:
+        sched_yield();
+        polling.yielded(now_ns_());
+        break;
+      case Polling::Next::sleep:
+        if (take_bed()) {
+          const bool found = sleep(base::kNever, [](void*) { return false; }, nullptr);
+          leave_bed();
+          polling.slept(now_ns_(), found);
+        } else {
+          parker_.park(kLongestRestNs);
+        }
+        break;
     }
   }
-}
-
-/// Learns how long it pays to poll before sleeping: where ranks outnumber cores, it does not.
-void Progress::spun(bool in_vain) noexcept {
-  const std::int64_t present = spin_now_ns_.load(std::memory_order_relaxed);
-  const std::int64_t least = std::min<std::int64_t>(spin_ns_, kShortestSpinNs);
-  const std::int64_t next = in_vain ? std::max(least, present / 2) : std::min(spin_ns_, present * 2);
-  if (next != present) spin_now_ns_.store(next, std::memory_order_relaxed);
 }
 
 /// In the bed that we have taken. True when there is, or may be, something to do.
@@ -126,6 +128,7 @@ bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) 
       all_ring &= transports[armed]->rings();
       work = !transports[armed]->arm();
     }
+    until_ns = std::min(until_ns, engine_.due_ns(now_ns_()));
     work |= engine_.busy() || !engine_.events().empty() || stopping_.load();
     if (work) {
       // Whoever refused to be armed is not armed.
@@ -135,6 +138,7 @@ bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) 
   const auto disarm_all = [this] {
     const std::lock_guard guard(lock_);
     for (const auto& transport : engine_.transports()) transport->disarm();
+    engine_.poll_all_next();
   };
   if (!work && done(context)) {
     disarm_all();
@@ -147,8 +151,10 @@ bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) 
     timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
     epoll_event events[8];
     const int found = epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr);
-    std::uint64_t rung;
-    if (found > 0 && read(bell_, &rung, sizeof rung) < 0) rung = 0;  // not the bell
+    for (int i = 0; i < found; ++i) {
+      std::uint64_t rung;
+      if (events[i].data.fd == bell_) (void)!read(bell_, &rung, sizeof rung);
+    }
     disarm_all();
     work = found > 0;
   }
@@ -252,41 +258,29 @@ bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadlin
   if (loop_ != nullptr) return loop_->run_until(done, context, deadline_ns) == base::RunEnd::done;
   waiters_.fetch_add(1);
   if (in_bed_.load() && bed_taken_.load()) kick();  // the thread leaves the bed to us
-  std::int64_t idle_since_ns = 0;
-  std::int64_t now = now_ns_();
-  for (unsigned polls = 0; !done(context); ++polls) {
-    // The clock is read, and the core offered to others, now and then only: both would delay what comes within a microsecond.
-    const bool sometimes = polls % 64 == 63;
-    if (sometimes) now = now_ns_();
-    if (now >= deadline_ns) break;
-    if (once(now)) {
-      wake_others();
-      if (idle_since_ns != 0) spun(false);
-      idle_since_ns = 0;
-      continue;
-    }
-    if (!sometimes) continue;
-    if (idle_since_ns == 0) idle_since_ns = now;
-    if (now - idle_since_ns < spin_now_ns_.load(std::memory_order_relaxed)) {
-      sched_yield();
-      continue;
-    }
-    if (take_bed()) {
-      spun(true);
-      std::int64_t next;
-      {
-        const std::lock_guard guard(lock_);
-        next = engine_.step(now_ns_());
-      }
-      tell_events();
-      if (next > now_ns_()) sleep(std::min(next, deadline_ns), done, context);
-      leave_bed();
-      idle_since_ns = 0;
-    } else {
-      rest_until_woken(done, context);
+  Polling polling(patience_, now_ns_());
+  while (!done(context) && polling.now_ns() < deadline_ns) {
+    const bool happened = once(polling.now_ns());
+    if (happened) wake_others();
+    switch (polling.polled(happened, now_ns_)) {
+      case Polling::Next::poll: break;
+      case Polling::Next::yield:
+        sched_yield();
+        polling.yielded(now_ns_());
+        break;
+      case Polling::Next::sleep:
+        if (done(context)) break;
+        if (take_bed()) {
+          const bool found = sleep(deadline_ns, done, context);
+          leave_bed();
+          polling.slept(now_ns_(), found);
+        } else {
+          rest_until_woken(done, context);
+        }
+        break;
     }
   }
-  waiters_.fetch_sub(1);
+  if (waiters_.fetch_sub(1) == 1 && rests_long_.load()) parker_.unpark();
   wake_others();  // one of them takes the bed; else the thread does, when it finds that nobody makes progress
   return done(context);
 }

@@ -12,6 +12,7 @@
 #include "tandem/base/parking.hpp"
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/comm/engine/engine.hpp"
+#include "tandem/comm/patience.hpp"
 
 namespace tandem::comm::internal {
 
@@ -28,6 +29,7 @@ namespace tandem::comm::internal {
 /// at what it waits for after it has let the lock go.
 /// While a caller waits, the progress thread leaves the bed to it and rests
 /// elsewhere, for periods that double up to `kLongestRestNs`, so that a caller that alternates short waits and work is not disturbed.
+/// When even that passes within one wait, it rests until the last caller leaves, who wakes it.
 class Progress {
  public:
   Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop);
@@ -56,15 +58,14 @@ class Progress {
     Progress& progress;
     std::int64_t step(std::int64_t now_ns) override;
   };
-  static constexpr std::int64_t kShortestSpinNs = 1'000;
   static constexpr std::int64_t kShortestRestNs = 100'000;
   static constexpr std::int64_t kLongestRestNs = 2'000'000;
+  static constexpr std::int64_t kLongestAbsenceNs = 1'000'000'000;  ///< while somebody waits for long: the last one to leave wakes the thread
   static constexpr std::int64_t kBackOffNs = 50'000;  ///< between polls of transports that cannot ring
 
   void run();
   bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
   bool once(std::int64_t now_ns);
-  void spun(bool in_vain) noexcept;
   bool sleep(std::int64_t until_ns, bool (*done)(void*), void* context);
   void tell_events();
   static void tell(Event& event);
@@ -74,8 +75,7 @@ class Progress {
   void wake_others();
 
   Engine& engine_;
-  std::int64_t spin_ns_;
-  std::atomic<std::int64_t> spin_now_ns_;  ///< of it, what pays at present: polling that found nothing halves it, success doubles it
+  Patience patience_;
   int core_;
   bool with_thread_;
   std::function<std::int64_t()> now_ns_;
@@ -96,6 +96,7 @@ class Progress {
   std::vector<base::Parker*> resting_;          ///< callers that wait while another one has the bed
   std::atomic<int> resting_count_{0};
   base::Parker parker_;                         ///< the thread's
+  std::atomic<bool> rests_long_{false};         ///< the thread, until `parker_` is unparked; checked against `waiters_` on both sides
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

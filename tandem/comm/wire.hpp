@@ -12,7 +12,7 @@
 namespace tandem::comm::wire {
 
 /// Changes with every change of this file; ranks whose versions differ refuse each other at the first contact.
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;
 
 /// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the
 /// machines are (asserted below).
@@ -21,7 +21,7 @@ enum class Kind : std::uint8_t {
   announce,       ///< a large message: may I send it?
   grant,          ///< you may send a stream up to some byte
   data,           ///< the payload is a segment of a stream
-  finish,         ///< the receiver has read an announced message from the sender's memory
+  finish,         ///< the receiver has read an announced message, or a strand, from the sender's memory
   mcast,          ///< a strand of a broadcast begins: its route below follows, the payload is its first segment
   mcast_done,     ///< my whole subtree has a strand
   mcast_decline,  ///< I cannot forward a strand: serve my subtree, and me when I ask (or when `mcast_done` follows, not)
@@ -115,6 +115,7 @@ struct Mcast {
   std::uint64_t strand_bytes = 0;
   std::uint32_t segment_bytes = 0;
   std::uint32_t strands = 1;
+  std::uint64_t address = 0;  ///< of the whole strand in the sender's process; 0: not to be pulled
 };
 
 struct McastNote {  ///< mcast_done, mcast_decline
@@ -147,7 +148,7 @@ template <class Record>
 concept IsRecord = std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0;
 static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<Grant> && IsRecord<Data> && IsRecord<Finish> && IsRecord<Mcast> &&
               IsRecord<McastNote> && IsRecord<McastLost> && IsRecord<Goodbye> && sizeof(BlockHead) == 16);
-static_assert(sizeof(Eager) == 24 && sizeof(Data) == 16 && sizeof(Mcast) == 72);
+static_assert(sizeof(Eager) == 24 && sizeof(Data) == 16 && sizeof(Mcast) == 80);
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire format is written for little-endian machines");
 
 constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }

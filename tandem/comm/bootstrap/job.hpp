@@ -46,6 +46,7 @@ struct Job {
   std::string id = "alone";  ///< names files and segments of this job on a host; no secret
   std::string source;        ///< "tandem run", "pmix", "environment", "alone", "threads": for messages
   std::shared_ptr<Directory> directory;
+  std::uint32_t ranks_here = 1;  ///< of the job on this machine, as far as who started it says
 };
 
 }  // namespace tandem::comm

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -40,6 +41,12 @@ Result<JobSecret> launcher_secret(const Variables& variables) {
   return internal::secret_of_text(text.value(), "TANDEM_JOB_SECRET_FD");
 }
 
+/// A launcher that does not say it may have started this one here alone.
+std::uint32_t ranks_here(const Variables& variables, std::string_view name) {
+  const auto count = variables.number(name);
+  return count ? std::max(1u, count.value()) : 1;
+}
+
 Result<Job> join_launcher(const Variables& variables, const BootstrapOptions& options) {
   const auto place = variables.place("TANDEM_JOB_RANK", "TANDEM_JOB_SIZE");
   if (!place) return place.error();
@@ -52,7 +59,15 @@ Result<Job> join_launcher(const Variables& variables, const BootstrapOptions& op
   const auto [rank, size] = place.value();
   auto client = internal::RendezvousClient::join({address.value(), secret.value(), rank, size, options.timeout_ns});
   if (!client) return client.error();
-  return internal::job_of(std::move(client).value(), secret.value(), Rank(rank), size, "tandem run");
+  Job job = internal::job_of(std::move(client).value(), secret.value(), Rank(rank), size, "tandem run");
+  job.ranks_here = ranks_here(variables, "TANDEM_JOB_LOCAL_SIZE");
+  return job;
+}
+
+Result<Job> join_by_variables(const Variables& variables, const BootstrapOptions& options) {
+  auto job = internal::join_master(variables, options);
+  if (job) job.value().ranks_here = ranks_here(variables, "LOCAL_WORLD_SIZE");
+  return job;
 }
 
 /// Several tasks, says this variable.
@@ -91,7 +106,7 @@ Result<Job> join_job(const BootstrapOptions& options) {
                                                    "from the environment?", job.error().message)};
   }
   if (internal::started_by_pmix(variables)) return internal::join_pmix(variables, options);
-  if (internal::started_by_master(variables)) return internal::join_master(variables, options);
+  if (internal::started_by_master(variables)) return join_by_variables(variables, options);
   if (const std::string why = silent_launcher(variables); !why.empty()) return Error{ErrorCode::unsupported, why};
   return alone();
 }

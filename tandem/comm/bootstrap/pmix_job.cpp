@@ -41,12 +41,15 @@ class PmixSession {
 
   std::uint32_t rank() const noexcept { return self_.rank; }
 
-  Result<std::uint32_t> size() const {
+  Result<std::uint32_t> size() const { return number(PMIX_JOB_SIZE, "the size of the job"); }
+  Result<std::uint32_t> local_size() const { return number(PMIX_LOCAL_SIZE, "the number of ranks on this machine"); }
+
+  Result<std::uint32_t> number(const char* key, const char* what) const {
     pmix_proc_t job = self_;
     job.rank = PMIX_RANK_WILDCARD;
     pmix_value_t* value = nullptr;
-    const pmix_status_t status = PMIx_Get(&job, PMIX_JOB_SIZE, nullptr, 0, &value);
-    if (status != PMIX_SUCCESS) return pmix_error("the size of the job", status);
+    const pmix_status_t status = PMIx_Get(&job, key, nullptr, 0, &value);
+    if (status != PMIX_SUCCESS) return pmix_error(what, status);
     const std::uint32_t size = value->data.uint32;
     PMIX_VALUE_RELEASE(value);
     return size;
@@ -138,6 +141,7 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   auto session = std::make_unique<PmixSession>(self);
   const auto size = session->size();
   if (!size) return size.error();
+  const auto local_size = session->local_size();
   const auto agreed = agree(*session, options.timeout_ns);
   if (!agreed) return agreed.error();
   Job job;
@@ -147,6 +151,7 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   job.id = agreed.value().substr(job.secret.size());
   job.rank = Rank(session->rank());
   job.size = size.value();
+  job.ranks_here = local_size.ok() ? local_size.value() : 1;
   job.source = "pmix";
   job.directory =
       std::make_shared<CardDirectory>(std::make_unique<PmixStore>(std::move(session), options.timeout_ns), job.rank, job.size);

@@ -87,8 +87,7 @@ void Engine::start_incoming(ReceiveCore& core, Peer& peer, std::uint32_t number,
   incoming->started_ns = now();
   peer.incoming.emplace(number, incoming);
   const Capabilities& able = peer.transport->capabilities();
-  const bool copies = able.remote_read && able.remote_copy_bytes > 0 && incoming->length >= able.remote_copy_bytes && address != 0 &&
-                      core.pieces.contiguous() && ground_.options.cross_memory && !peer.no_remote_copy;
+  const bool copies = can_pull(peer) && able.remote_copy_bytes > 0 && incoming->length >= able.remote_copy_bytes && address != 0;
   if (!copies) {
     grant_all(*incoming);
     if (incoming->length == 0) landed_data(*incoming, 0, 0);
@@ -98,6 +97,10 @@ void Engine::start_incoming(ReceiveCore& core, Peer& peer, std::uint32_t number,
   incoming->pull_address = address;
   incoming->pull_end = incoming->length;
   pulling_.push_back(incoming);
+}
+
+bool Engine::can_pull(const Peer& peer) const noexcept {
+  return peer.transport != nullptr && peer.transport->capabilities().remote_read && ground_.options.cross_memory && !peer.no_remote_copy;
 }
 
 void Engine::grant_all(Incoming& incoming) {
@@ -182,7 +185,13 @@ const char* Engine::take_finish(Peer& peer, const wire::Finish& finish) {
   const auto found = peer.outgoing.find(finish.stream);
   if (found == peer.outgoing.end()) return nullptr;
   OutgoingStream& stream = *found->second;
-  if (stream.send == nullptr || stream.granted > 0) return "the end of a copy of what is sent in segments";
+  const bool readable = stream.send != nullptr || (stream.child != nullptr && stream.child->address != 0 && stream.child->offer_sent);
+  if (!readable || stream.granted > 0) return "the end of a copy of what is sent in segments";
+  if (stream.child != nullptr) {
+    stream.granted = stream.cursor = stream.limit;
+    child_progress(*stream.child);
+    return nullptr;
+  }
   SendCore& core = *stream.send;
   end_stream(stream);
   core.stream = nullptr;
@@ -202,20 +211,25 @@ void Engine::copy_incoming(Incoming& incoming) {
   const std::uint64_t bytes = std::min(kCopyBytes, incoming.pull_end - incoming.pull_at);
   Peer& peer = *incoming.peer;
   connect_rails(peer);
-  std::byte* to = incoming.receive->pieces.data() + incoming.pull_at;
-  if (bytes > 0 && !peer.rails[0]->link->read_remote(incoming.pull_address + incoming.pull_at, {to, bytes})) {
-    return pull_refused(incoming);
+  const Pieces& memory = incoming.strand != nullptr ? *incoming.strand->broadcast->memory : incoming.receive->pieces;
+  pieces_.clear();
+  memory.slice((incoming.strand != nullptr ? incoming.strand->first : 0) + incoming.pull_at, bytes, pieces_);
+  std::uint64_t from = incoming.pull_address + incoming.pull_at;
+  for (const iovec& piece : pieces_) {
+    if (!peer.rails[0]->link->read_remote(from, {static_cast<std::byte*>(piece.iov_base), piece.iov_len})) return pull_refused(incoming);
+    from += piece.iov_len;
   }
   incoming.pull_at += bytes;
-  incoming.landed += bytes;
-  if (incoming.pull_at < incoming.pull_end) return;
-  incoming.pulling = false;
-  std::erase(pulling_, &incoming);
-  post_control(peer, wire::Finish{.stream = incoming.stream});
-  landed_data(incoming, 0, 0);
+  if (incoming.pull_at == incoming.pull_end) {
+    incoming.pulling = false;
+    ++statistics_.remote_copies;
+    std::erase(pulling_, &incoming);
+    post_control(peer, wire::Finish{.stream = incoming.stream});
+  }
+  landed_data(incoming, incoming.pull_at - bytes, bytes);
 }
 
-/// Reading the peer's memory is not permitted after all: the rest comes as segments, and nobody tries again.
+/// Reading the peer's memory is not permitted after all: everything comes as segments, and nobody tries again.
 void Engine::pull_refused(Incoming& incoming) {
   incoming.peer->no_remote_copy = true;
   ground_.log->info("reading the memory of rank {} is not permitted; messages from it are copied through the transport",
@@ -223,7 +237,8 @@ void Engine::pull_refused(Incoming& incoming) {
   std::erase(pulling_, &incoming);
   incoming.pulling = false;
   incoming.landed = 0;
-  grant_all(incoming);
+  if (incoming.strand != nullptr) grant_strand(incoming);
+  else grant_all(incoming);
 }
 
 }  // namespace tandem::comm::internal

@@ -38,6 +38,7 @@ struct Child {
   OfferItem offer;
   OutgoingStream* stream = nullptr;  ///< until the child is `sent` and `acknowledged`
   std::uint64_t unasked = 0;         ///< bytes that may be sent before the child's first grant
+  std::uint64_t address = 0;         ///< where the child may read the strand in our memory; 0: it may not
   bool credited = false;         ///< counts against the child's credit; cannot be declined
   bool adopted = false;          ///< was below a rank that died or declined
   bool declined = false;         ///< takes the data only when it asks

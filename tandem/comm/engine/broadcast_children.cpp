@@ -18,9 +18,11 @@ void Engine::add_child(Strand& strand, RouteView route, bool adopted) {
   strand.children.push_back(std::move(child));
 }
 
-/// Offers the strand to the children whose turn it is, once its first segment is here.
+/// Offers the strand to the children whose turn it is, once its first segment is here, or all that is being read from the parent's
+/// memory: then they can read it from ours.
 void Engine::offer_children(Strand& strand) {
   if (strand.arrived < std::min<std::uint64_t>(strand.segment, strand.bytes)) return;
+  if (strand.incoming != nullptr && strand.incoming->pulling) return;
   for (const auto& child : strand.children) {
     if (child->sent || child->acknowledged) continue;
     if (!child->offered) {
@@ -33,7 +35,8 @@ void Engine::offer_children(Strand& strand) {
 }
 
 bool Engine::handed_over(const Child& child) noexcept {
-  return child.sent || (child.offer_sent && child.stream != nullptr && child.stream->cursor >= child.stream->limit);
+  return child.sent || (child.offer_sent && child.stream != nullptr &&
+                        (child.stream->cursor >= child.stream->limit || child.address != 0));  // who reads by itself keeps no port
 }
 
 /// Queues the first packets that are due. Never while a transport is being polled, since this may connect.
@@ -62,21 +65,25 @@ void Engine::offer(Child& child) {
   stream.base = strand.first;
   stream.length = stream.limit = strand.bytes;
   stream.available = strand.arrived;
+  stream.segment = strand.segment;
   child.stream = &stream;
   // Small strands count against the credit, as eager messages do; large ones get a window that the child may decline.
   // What goes unasked must not overtake the first packet, so that of several rails only this packet's bytes do.
   const std::uint64_t window = window_bytes(strand.segment);
   const std::uint64_t one_packet = std::min<std::uint64_t>(strand.segment, peer->transport->capabilities().max_payload_bytes);
   const bool one_rail = peer->rails.size() == 1;
+  if (!child.adopted && may_pull(*peer, strand)) {
+    child.address = reinterpret_cast<std::uint64_t>(broadcast.memory->data() + strand.first);
+  }
   // An adopted child may have to decline, since it may have been served already, and so may those below it.
-  child.credited = !child.adopted && strand.bytes <= (one_rail ? window : one_packet) && within_credit(*peer, strand.bytes) &&
+  child.credited = !child.adopted && child.address == 0 && strand.bytes <= (one_rail ? window : one_packet) && within_credit(*peer, strand.bytes) &&
                    (one_rail || strand.arrived == strand.bytes);
   if (child.credited) {
     ++peer->eager_sent;
     peer->units_sent += units_for(strand.bytes);
     child.unasked = strand.bytes;
   } else {
-    child.unasked = strand.bytes <= window || !one_rail ? 0 : window;
+    child.unasked = strand.bytes <= window || !one_rail || child.address != 0 ? 0 : window;
   }
   stream.granted = child.unasked;
   const std::uint64_t first = std::min({one_packet, strand.arrived, child.unasked});
@@ -88,6 +95,17 @@ void Engine::offer(Child& child) {
   peer->queue.push(item);
   mark_dirty(*peer);
   if (broadcast.root != ground_.rank) ++statistics_.mcasts_forwarded;
+}
+
+bool Engine::worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept {
+  const std::size_t least = transport.capabilities().remote_broadcast_bytes;
+  return least > 0 && bytes >= least;
+}
+
+/// Whether a child may read the strand in our memory: one copy instead of two, none of it ours, and no segment to wake up for.
+bool Engine::may_pull(const Peer& peer, const Strand& strand) const noexcept {
+  const Pieces* memory = strand.broadcast->memory;
+  return can_pull(peer) && worth_pulling(*peer.transport, strand.bytes) && strand.complete && memory != nullptr && memory->contiguous();
 }
 
 void Engine::write_offer(Child& child, wire::Writer& writer) {
@@ -105,7 +123,8 @@ void Engine::write_offer(Child& child, wire::Writer& writer) {
                      .strand_first = strand.first,
                      .strand_bytes = strand.bytes,
                      .segment_bytes = strand.segment,
-                     .strands = broadcast.strand_count};
+                     .strands = broadcast.strand_count,
+                     .address = child.address};
   record.prefix.header_bytes = static_cast<std::uint16_t>(broadcast.header.size());
   record.prefix.flags = static_cast<std::uint8_t>(
       (child.strand == 1 ? wire::flag_strand : 0) | (child.adopted ? wire::flag_adopted : 0) |

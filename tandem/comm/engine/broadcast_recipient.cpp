@@ -125,6 +125,7 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
     strand_landed(strand, 0, 0);
     return nullptr;
   }
+  if (record.address != 0 && can_pull(peer)) return pull(strand, record.address), nullptr;
   listen(strand, (record.prefix.flags & wire::flag_unasked) != 0 ? (credited ? strand.bytes : window_bytes(strand.segment)) : 0, 0);
   if (payload_bytes > 0) {
     if (payload_bytes > strand.arrived) broadcast.memory->slice(strand.first, payload_bytes, rail.landing.pieces);
@@ -149,17 +150,32 @@ void Engine::refuse(Peer& parent, const wire::Mcast& record) {
   post_control(parent, note);
 }
 
-/// From now on segments of the strand are taken from its parent.
-void Engine::listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch) {
+/// From now on the strand is taken from its parent.
+Incoming& Engine::expect(Strand& strand) {
   auto* incoming = new Incoming;
   incoming->peer = strand.parent;
   incoming->stream = strand.parent_stream;
   incoming->length = strand.bytes;
-  incoming->granted = std::min(granted, strand.bytes);
   incoming->strand = &strand;
-  incoming->epoch = epoch;
   strand.parent->incoming.emplace(strand.parent_stream, incoming);
   strand.incoming = incoming;
+  return *incoming;
+}
+
+/// By reading the parent's memory.
+void Engine::pull(Strand& strand, std::uint64_t address) {
+  Incoming& incoming = expect(strand);
+  incoming.pulling = true;
+  incoming.pull_address = address;
+  incoming.pull_end = strand.bytes;
+  pulling_.push_back(&incoming);
+}
+
+/// In segments.
+void Engine::listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch) {
+  Incoming* incoming = &expect(strand);
+  incoming->granted = std::min(granted, strand.bytes);
+  incoming->epoch = epoch;
   if (epoch != 0) {
     incoming->granted = strand.bytes;
     wire::Grant grant{.stream = strand.parent_stream, .up_to = incoming->granted};

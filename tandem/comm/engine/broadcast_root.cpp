@@ -300,7 +300,7 @@ TreeChoice Engine::choose_tree(Broadcast& broadcast, std::span<const RouteRecipi
   }
   BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)), .bytes = broadcast.bytes};
   for (const auto& [rank, peer] : peers_) load.queued_bytes += peer->queue.pending_bytes();
-  broadcasts_.chooser.set_costs(costs_for(recipients));
+  broadcasts_.chooser.set_costs(costs_for(broadcast, recipients));
   TreeChoice choice;
   TreeShape shape{.kind = broadcast.tree};
   if (broadcast.tree == TreeKind::automatic) {
@@ -318,11 +318,16 @@ TreeChoice Engine::choose_tree(Broadcast& broadcast, std::span<const RouteRecipi
     }
   }
   if (broadcast.segment_wanted > 0) choice.segment_bytes = broadcast.segment_wanted;
+  const NetworkCosts& costs = broadcasts_.chooser.costs();
+  ground_.log->debug("broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} bytes/ns, "
+                     "bursts of {:.0f} bytes, {} bytes queued",
+                     broadcast.id, broadcast.bytes, recipients.size(), tree_name(choice.shape.kind), choice.segment_bytes,
+                     choice.predicted_ns / 1e6, costs.latency_ns / 1e3, costs.bytes_per_ns, costs.burst_bytes, load.queued_bytes);
   return choice;
 }
 
 /// What the chooser is told of the network, rounded, so that what it decided is found again.
-NetworkCosts Engine::costs_for(std::span<const RouteRecipient> recipients) {
+NetworkCosts Engine::costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
   const Peer* peer = nullptr;
   for (const RouteRecipient& recipient : recipients) {
     const auto found = peers_.find(recipient.rank.value());
@@ -343,6 +348,11 @@ NetworkCosts Engine::costs_for(std::span<const RouteRecipient> recipients) {
   if (port.known() && port.burst_bytes() > 0) {
     costs.burst_bytes = rounded(port.burst_bytes());
     costs.burst_bytes_per_ns = std::max(4.0, costs.bytes_per_ns);
+  }
+  costs.max_segment_bytes = std::min(able.segment_bytes, able.max_payload_bytes);  // a larger one would be several packets
+  if (can_pull(*peer) && worth_pulling(*peer->transport, broadcast.bytes) && broadcast.own.contiguous()) {
+    costs.receiver_pulls = true;
+    costs.max_segment_bytes = 0;  // what is read by the recipients is not cut
   }
   costs.per_message_ns = able.message_ns;
   costs.cpu_per_message_ns = 2 * able.message_ns;

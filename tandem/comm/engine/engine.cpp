@@ -7,7 +7,6 @@ namespace tandem::comm::internal {
 namespace {
 
 constexpr std::uint64_t kStepsPerCostlyPoll = 16;
-constexpr std::size_t kSocketBufferBytes = 64 * 1024;  ///< what a rail takes before anything is on its way
 
 }  // namespace
 
@@ -22,7 +21,7 @@ Engine::~Engine() {
 
 void Engine::add_transport(std::unique_ptr<Transport> transport) {
   if (transports_.empty()) busiest_ = transport.get();
-  ports_.emplace(transport.get(), Port{PortRate(kSocketBufferBytes)});
+  ports_.emplace(transport.get(), Port{});
   transports_.push_back(std::move(transport));
 }
 
@@ -148,7 +147,10 @@ std::int64_t Engine::step(std::int64_t now_ns) {
   if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
   const bool copied = copy_some();
   flush_offers();
-  if (last_events_ > 0 || copied) return now_ns;
+  return last_events_ > 0 || copied ? now_ns : due_ns(now_ns);
+}
+
+std::int64_t Engine::due_ns(std::int64_t now_ns) const noexcept {
   std::int64_t next = base::kNever;
   for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, due_ns(*broadcast, now_ns));
   return next;

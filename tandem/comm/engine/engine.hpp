@@ -70,6 +70,10 @@ class Engine final : public PacketSink {
 
   /// Polls, sends what can be sent, copies a piece of what is copied remotely. Returns when it wants to be called again.
   std::int64_t step(std::int64_t now_ns);
+  /// When `step` has something to do even if nothing arrives.
+  std::int64_t due_ns(std::int64_t now_ns) const noexcept;
+  /// The next step polls every transport, also those that cost a system call.
+  void poll_all_next() noexcept { steps_ = UINT64_MAX; }
   /// After posts, when nobody will `step` soon: sees to it that peers that sleep are woken.
   void ring_bells();
   /// Events since the last call of `step` that took something from a transport.
@@ -186,6 +190,7 @@ class Engine final : public PacketSink {
   void landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t bytes);
   void end_incoming(Incoming& incoming);
   void measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns);
+  bool can_pull(const Peer& peer) const noexcept;
   bool copy_some();
   void copy_incoming(Incoming& incoming);
   void pull_refused(Incoming& incoming);
@@ -204,7 +209,7 @@ class Engine final : public PacketSink {
   static void harm(Broadcast& broadcast, Rank dead);
   void plant(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
   TreeChoice choose_tree(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
-  NetworkCosts costs_for(std::span<const RouteRecipient> recipients);
+  NetworkCosts costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients);
   bool share_machine(std::span<const RouteRecipient> recipients);
   void acknowledge_if_all(Broadcast& broadcast);
   std::uint32_t low_id() const noexcept;
@@ -216,6 +221,8 @@ class Engine final : public PacketSink {
   static void add_child(Strand& strand, RouteView route, bool adopted);
   void offer_children(Strand& strand);
   static bool handed_over(const Child& child) noexcept;
+  static bool worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept;
+  bool may_pull(const Peer& peer, const Strand& strand) const noexcept;
   static bool has_accepted(const Child& child) noexcept;
   void flush_offers();
   void offer(Child& child);
@@ -237,6 +244,8 @@ class Engine final : public PacketSink {
   const char* take_lost(Peer& peer, const wire::McastLost& record);
   void end_below(Broadcast& broadcast);
   static bool all_sent(const Broadcast& broadcast) noexcept;
+  Incoming& expect(Strand& strand);
+  void pull(Strand& strand, std::uint64_t address);
   void listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch);
   bool make_room(Broadcast& broadcast, bool always);
   void drop_library(Broadcast& broadcast);

@@ -42,15 +42,17 @@ struct OutgoingStream final : Item {
   std::uint64_t cursor = 0;         ///< handed to rails
   std::uint64_t granted = 0;        ///< the receiver has said so
   std::uint64_t available = 0;      ///< is in `source` already
+  std::uint64_t segment = UINT64_MAX;  ///< no packet carries more: who forwards it waits for a whole packet
   std::uint32_t posted = 0;         ///< packets that rails still read
   std::uint8_t epoch = 0;
   std::int64_t granted_ns = 0;      ///< when the first grant came
   SendCore* send = nullptr;         ///< whose message it is, or
   Child* child = nullptr;           ///< whose part of a broadcast
 
+  /// What the queue may hand to a rail now.
   std::uint64_t ready() const noexcept {
     const std::uint64_t end = std::min({granted, available, limit});
-    return end > cursor ? end - cursor : 0;
+    return end > cursor ? std::min(end - cursor, segment) : 0;
   }
 };
 

@@ -162,10 +162,11 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
   PortRate& port = ports_.find(peer.transport)->second.rate;
   if (status == SendStatus::retry) {
     rail.blocked = true;
-    port.refused(now());
+    if (able.shared_memory) return false;
+    if (port.awaits_refusal()) port.refused(now(), peer.transport->unsent_bytes());
     return false;
   }
-  if (plan_.bulk_bytes > 0) port.took(now(), plan_.bulk_bytes);
+  if (plan_.bulk_bytes > 0 && !able.shared_memory) port.took(now(), plan_.bulk_bytes);
   peer.told = peer.head;
   ++statistics_.packets_sent;
   peer.queue.commit(plan_);
@@ -288,6 +289,7 @@ void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bo
     case ItemKind::stream: {
       auto& stream = static_cast<OutgoingStream&>(item);
       stream.cursor += bulk_bytes;
+      if (stream.segment != UINT64_MAX) refresh(stream);  // the next segment
       return stream_advanced(stream);
     }
     case ItemKind::offer: return offer_sent(*static_cast<OfferItem&>(item).child, bulk_bytes, posted);

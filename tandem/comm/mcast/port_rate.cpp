@@ -11,10 +11,11 @@ void PortRate::took(std::int64_t now_ns, std::size_t bytes) {
   last_took_ns_ = now_ns;
 }
 
-void PortRate::refused(std::int64_t now_ns) {
-  if (taken_ == 0 || refused_ns_ >= 0) return;
+void PortRate::refused(std::int64_t now_ns, std::size_t unsent_bytes) {
+  if (!awaits_refusal()) return;
   refused_ns_ = now_ns;
   taken_when_refused_ = taken_;
+  unsent_when_refused_ = static_cast<double>(unsent_bytes);
 }
 
 void PortRate::rested(std::int64_t) {
@@ -30,7 +31,7 @@ void PortRate::learn() {
   if (bytes < least_bytes || took_ns <= 0) return;
   const double rate = bytes / took_ns;
   const auto before_ns = static_cast<double>(refused_ns_ - began_ns_);
-  const double at_once = std::max(0.0, taken_when_refused_ - buffer_bytes_ - rate * before_ns);
+  const double at_once = std::max(0.0, taken_when_refused_ - unsent_when_refused_ - rate * before_ns);
   const double burst = at_once > 3 * rate * before_ns ? at_once : 0;
   const double recent = known_ ? 0.25 : 1;
   bytes_per_ns_ += recent * (rate - bytes_per_ns_);

@@ -1,8 +1,8 @@
 // tandem/comm/mcast/port_rate.hpp: the rate and the burst of this rank's way out, from when its rails take bytes. Pure.
 //
 // While there is more to send than the network takes, a rail takes bytes at the network's rate w. Before that it takes at once
-// what fits into the socket's buffer of S bytes, and, behind a rate limiter that was left to rest, a burst of B bytes. With x(t)
-// the bytes taken since a rest that ended at t_0, and t_1 the first time at which a rail refuses,
+// what fits into the socket's buffer, and, behind a rate limiter that was left to rest, a burst of B bytes. With x(t) the bytes
+// taken since a rest that ended at t_0, t_1 the first time at which a rail refuses, and S those of x(t_1) that are still in buffers,
 //
 //   w = (x(t) - x(t_1)) / (t - t_1)        B = x(t_1) - S - w (t_1 - t_0)
 //
@@ -18,11 +18,11 @@ namespace tandem::comm {
 /// An average over the busy times, in which recent ones count more. Times do not decrease. Not thread-safe; no allocation.
 class PortRate {
  public:
-  /// `buffer_bytes`: what a rail takes before anything is on its way.
-  explicit PortRate(std::size_t buffer_bytes) : buffer_bytes_(static_cast<double>(buffer_bytes)) {}
-
   void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes
-  void refused(std::int64_t now_ns);                  ///< a rail could not: the port is busy
+  /// Whether a rail's refusal now would be the first since the rest.
+  bool awaits_refusal() const { return taken_ > 0 && refused_ns_ < 0; }
+  /// A rail could not take more: the port is busy. `unsent_bytes`: those taken that are still in buffers of ours; of later refusals 0.
+  void refused(std::int64_t now_ns, std::size_t unsent_bytes);
   void rested(std::int64_t now_ns);                   ///< nothing is left to send; ends a busy time
 
   bool known() const { return known_; }
@@ -34,12 +34,12 @@ class PortRate {
  private:
   void learn();
 
-  double buffer_bytes_;
   double taken_ = 0;                  ///< x since the rest
   std::int64_t began_ns_ = 0;         ///< t_0
   std::int64_t refused_ns_ = -1;      ///< t_1; -1: not yet
   std::int64_t last_took_ns_ = 0;
   double taken_when_refused_ = 0;     ///< x(t_1)
+  double unsent_when_refused_ = 0;    ///< S
   bool known_ = false;
   double bytes_per_ns_ = 0, burst_bytes_ = 0;
 };

@@ -24,7 +24,7 @@ void send(PortRate& rate, const Way& way, std::int64_t now_ns, double bytes) {
     // What has left the buffer by now: the bucket at once, then the rate.
     const double left = std::min(taken, way.bucket_bytes + way.bytes_per_ns * (now - began));
     if (taken - left + piece > way.buffer_bytes) {
-      rate.refused(static_cast<std::int64_t>(now));
+      rate.refused(static_cast<std::int64_t>(now), static_cast<std::size_t>(taken - left));
       now += (taken - left + piece - way.buffer_bytes) / way.bytes_per_ns;
     }
     now += piece / way.copy_bytes_per_ns;
@@ -35,7 +35,7 @@ void send(PortRate& rate, const Way& way, std::int64_t now_ns, double bytes) {
 }
 
 TEST(PortRate, LearnsTheRateAndTheBucketOfALimiter) {
-  PortRate rate(32'768);
+  PortRate rate;
   EXPECT_FALSE(rate.known());
   send(rate, {}, 1'000, 439'296);
   ASSERT_TRUE(rate.known());
@@ -44,7 +44,7 @@ TEST(PortRate, LearnsTheRateAndTheBucketOfALimiter) {
 }
 
 TEST(PortRate, WithoutALimiterThereIsNoBurst) {
-  PortRate rate(32'768);
+  PortRate rate;
   send(rate, {.bytes_per_ns = 1.25, .bucket_bytes = 0}, 1'000, 4'000'000);
   ASSERT_TRUE(rate.known());
   EXPECT_NEAR(rate.bytes_per_ns(), 1.25, 0.05);
@@ -52,7 +52,7 @@ TEST(PortRate, WithoutALimiterThereIsNoBurst) {
 }
 
 TEST(PortRate, WhatNeverFillsTheBufferTeachesNothing) {
-  PortRate rate(32'768);
+  PortRate rate;
   for (int i = 0; i < 100; ++i) {
     rate.took(i * 1000, 1000);
     rate.rested(i * 1000 + 500);
@@ -62,7 +62,7 @@ TEST(PortRate, WhatNeverFillsTheBufferTeachesNothing) {
 }
 
 TEST(PortRate, FollowsAChangedNetwork) {
-  PortRate rate(32'768);
+  PortRate rate;
   send(rate, {}, 1'000, 439'296);
   for (int i = 1; i < 20; ++i) send(rate, {.bytes_per_ns = 0.125}, i * 1'000'000'000LL, 439'296);
   EXPECT_NEAR(rate.bytes_per_ns(), 0.125, 0.005);

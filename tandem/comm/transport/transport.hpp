@@ -96,6 +96,8 @@ struct Capabilities {
   bool remote_read = false;            ///< `Link::read_remote` may work
   bool remote_write = false;           ///< `Link::write_remote` may work
   std::size_t remote_copy_bytes = 0;   ///< from this size on remote reads and writes are worth it; 0: never
+  std::size_t remote_broadcast_bytes = 0;  ///< from this size on recipients of broadcasts read by themselves; 0: never
+  bool shared_memory = false;          ///< no network in between: what rails take depends on who has a core, and has no rate
   std::int64_t latency_ns = 0;         ///< first guess of the time of a small packet, replaced by measurement
   double bytes_per_ns = 0;             ///< first guess of the bandwidth, replaced by measurement
   double message_ns = 1000;            ///< work of one packet on one side, beside its bytes
@@ -124,6 +126,9 @@ class Transport {
   /// After sends that no `poll` follows soon: wakes those peers that are seen to sleep. A transport may leave to the next `poll` those
   /// that fall asleep at this very moment, which is to come within milliseconds.
   virtual void hurry() {}
+
+  /// Bytes that were taken and have not left this rank's buffers, as far as is known: they delay what comes behind them.
+  virtual std::size_t unsent_bytes() const { return 0; }
 
   /// A descriptor that becomes readable when `poll` would find something after `arm`; -1: none.
   virtual int wait_descriptor() const noexcept = 0;

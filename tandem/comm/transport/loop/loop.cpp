@@ -41,23 +41,28 @@ class LoopLink final : public Link {
 
   SendStatus try_send(const Packet& packet) override;
   bool read_remote(std::uint64_t address, std::span<std::byte> to) override {
-    if (!network_.options().remote_copy || failed_) return false;
+    if (!may_copy()) return false;
     std::memcpy(to.data(), reinterpret_cast<const void*>(address), to.size());
     return true;
   }
   bool write_remote(std::uint64_t address, std::span<const std::byte> from) override {
-    if (!network_.options().remote_copy || failed_) return false;
+    if (!may_copy()) return false;
     std::memcpy(reinterpret_cast<void*>(address), from.data(), from.size());
     return true;
   }
 
  private:
   friend class LoopTransport;
+  bool may_copy() noexcept {
+    const LoopOptions& options = network_.options();
+    return options.remote_copy && !failed_ && remote_copies_++ < options.remote_copies_allowed;
+  }
   LoopNetwork& network_;
   Rank self_;
   std::size_t in_flight_ = 0;
   bool blocked_ = false;
   bool failed_ = false;
+  unsigned remote_copies_ = 0;
 };
 
 class LoopTransport final : public Transport {
@@ -72,6 +77,7 @@ class LoopTransport final : public Transport {
                                  .remote_read = options.remote_copy,
                                  .remote_write = options.remote_copy,
                                  .remote_copy_bytes = options.remote_copy ? options.eager_bytes * 2 : 0,
+                                 .remote_broadcast_bytes = options.remote_copy ? options.eager_bytes * 2 : 0,
                                  .latency_ns = std::max<std::int64_t>(1000, options.latency_max_ns),
                                  .bytes_per_ns = options.bytes_per_ns > 0 ? options.bytes_per_ns : 10.0};
   }

@@ -25,6 +25,7 @@ struct LoopOptions {
   std::size_t segment_bytes = 16384;
   std::size_t packets_in_flight = 16;         ///< per link, then `retry`
   bool remote_copy = false;                   ///< `read_remote` and `write_remote` work (it is one process)
+  unsigned remote_copies_allowed = UINT_MAX;  ///< by each link, of so many pieces; then they are refused
   bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
   // Only with an event loop:
   std::int64_t latency_min_ns = 0;            ///< each packet is delayed by a time drawn from [min, max], later ones of a link never

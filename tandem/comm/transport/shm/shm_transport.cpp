@@ -78,6 +78,8 @@ ShmTransport::ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet
   capabilities_.eager_bytes = 64 * 1024;
   capabilities_.remote_read = options.remote_copies;
   capabilities_.remote_write = options.remote_copies;
+  capabilities_.remote_broadcast_bytes = options.remote_copies ? 32 * 1024 : 0;
+  capabilities_.shared_memory = true;
   capabilities_.latency_ns = 200;
   capabilities_.message_ns = 200;
   capabilities_.copy_ns_per_byte = 0.15;

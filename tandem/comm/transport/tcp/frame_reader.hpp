@@ -14,13 +14,12 @@
 namespace tandem::comm::internal {
 
 /// The bytes of one read. One serves all connections of a transport, since what a read leaves undone is small and is kept by its
-/// connection; it holds no memory between `release` and the next use.
+/// connection; it holds no memory before its first use, and touches no more than the largest read so far.
 class ReadArea {
  public:
-  static constexpr std::size_t bytes = std::size_t{64} << 10;
+  static constexpr std::size_t bytes = std::size_t{32} << 10;  // a control block fits
 
   std::span<std::byte> get();
-  void release() noexcept { memory_.reset(); }
 
  private:
   struct Free {

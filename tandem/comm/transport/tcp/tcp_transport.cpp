@@ -1,8 +1,10 @@
 // tandem/comm/transport/tcp/tcp_transport.cpp: opening, and the paths that every packet takes: sending, polling, sleeping.
 #include "tandem/comm/transport/tcp/tcp_transport.hpp"
 
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -141,13 +143,26 @@ unsigned TcpTransport::poll(std::int64_t now_ns) {
   if (now_ns >= next_deadline_ns_) [[unlikely]] check_deadlines();
   if (now_ns >= next_watch_ns_) [[unlikely]] check_watched();
   if (polls_awake_ < polls_until_direct) [[unlikely]] poll_awakening();
-  poll_hot();
+  // Who has just slept was woken by the set, which says where something is.
+  const bool just_woken = polls_awake_ <= polls_after_sleep;
+  if (!just_woken) poll_hot();
   if (!blocked_.empty()) poll_blocked();
   // A busy connection must not make the others wait for the work of many polls.
   if (events_ > 0) polls_until_epoll_ = std::min(polls_until_epoll_, most_busy_polls_per_epoll);
-  if (--polls_until_epoll_ == 0) poll_epoll();
+  if (just_woken || --polls_until_epoll_ == 0) poll_epoll();
   if (!losing_.empty()) [[unlikely]] settle_losses();
   return events_;
+}
+
+std::size_t TcpTransport::unsent_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& connection : connections_) {
+    if (connection->stage != Stage::open) continue;
+    int waiting = 0;  // in the socket: what is acknowledged late has left nevertheless
+    if (ioctl(connection->socket.get(), SIOCOUTQNSD, &waiting) == 0) bytes += static_cast<std::size_t>(waiting);
+    bytes += connection->writer.unfinished_bytes();
+  }
+  return bytes;
 }
 
 void TcpTransport::poll_awakening() {
@@ -338,7 +353,6 @@ bool TcpTransport::arm() {
   polls_awake_ = 0;
   for (Connection* connection : blocked_) update_events(*connection);
   for (std::size_t i = 0; i < hot_count_; ++i) update_events(*hot_[i]);
-  area_.release();
   set_timer();
   return true;
 }

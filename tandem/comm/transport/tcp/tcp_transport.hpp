@@ -41,6 +41,7 @@ class TcpTransport final : public Transport {
   bool reaches(Rank peer, std::string_view card) override;
   Link& connect(Rank peer, std::string_view card, unsigned rail) override;
   unsigned poll(std::int64_t now_ns) override;
+  std::size_t unsent_bytes() const override;
   int wait_descriptor() const noexcept override { return epoll_.get(); }
   bool arm() override;
   void disarm() override { armed_ = false; }
@@ -63,6 +64,7 @@ class TcpTransport final : public Transport {
   using Stage = Connection::Stage;
   static constexpr std::size_t most_hot = 4;
   static constexpr std::size_t most_directly_blocked = 2;
+  static constexpr unsigned polls_after_sleep = 2;     // that ask the epoll set alone
   static constexpr unsigned polls_until_direct = 256;  // until hot sockets leave the epoll set
 
   // tcp_transport.cpp: the hot path, and sleeping.

@@ -1,0 +1,138 @@
+// tandem/comm/patience.hpp: how long who waits polls before sleeping, learnt from what waiting was like lately. Pure.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace tandem::comm::internal {
+
+/// What the waiters of one endpoint have learnt together.
+///
+/// Polling pays when what is awaited comes within some wake-ups' time, and when nobody else wants the core: where ranks outnumber
+/// cores, whoever polls keeps the core from the one that it waits for. The first is learnt from how long waits took. The second
+/// shows in `sched_yield`: it comes back at once when nobody wants the core, so that two slow ones in a row mean a crowd. Then nobody
+/// polls for a while, which doubles as long as the crowd is there.
+///
+/// Thread-safe; the values are hints, so that all accesses are relaxed.
+class Patience {
+ public:
+  /// `most_ns`: the longest time of polling; 0: never poll in vain.
+  explicit Patience(std::int64_t most_ns) noexcept
+      : most_ns_(most_ns), budget_ns_(most_ns), crowded_until_ns_(most_ns > 0 ? INT64_MIN / 2 : INT64_MAX) {}
+
+  /// For how long to poll in vain.
+  std::int64_t budget_ns(std::int64_t now_ns) const noexcept {
+    return now_ns < crowded_until_ns_.load(relaxed) ? 0 : budget_ns_.load(relaxed);
+  }
+  /// Polls between two looks at the clock, which would delay what comes within a microsecond.
+  unsigned polls_per_look(std::int64_t now_ns) const noexcept {
+    return now_ns < crowded_until_ns_.load(relaxed) ? 1 : polls_per_look_.load(relaxed);
+  }
+
+  /// Something came while somebody polled.
+  void caught() noexcept { set_budget(2 * budget_ns_.load(relaxed)); }
+  /// Something came to a sleeper, so long after what came before.
+  void waited(std::int64_t took_ns) noexcept {
+    const std::int64_t budget = budget_ns_.load(relaxed);
+    set_budget(took_ns <= 2 * most_ns_ ? 2 * budget : budget / 2);
+  }
+  /// A yield took so long. True: that was one too many.
+  bool yielded(std::int64_t took_ns, std::int64_t now_ns) noexcept {
+    if (took_ns < kSlowYieldNs) {
+      if (slow_yields_.load(relaxed) != 0) slow_yields_.store(0, relaxed);
+      return false;
+    }
+    if (slow_yields_.fetch_add(1, relaxed) == 0) return false;
+    slow_yields_.store(0, relaxed);
+    crowded(now_ns);
+    return true;
+  }
+  /// So long took the polls between two looks.
+  void looked_after(std::int64_t took_ns) noexcept {
+    const unsigned polls = polls_per_look_.load(relaxed);
+    if (took_ns > kLongestLookNs && polls > 1) polls_per_look_.store(polls / 2, relaxed);
+    else if (took_ns < kLongestLookNs / 4 && polls < kMostPolls) polls_per_look_.store(2 * polls, relaxed);
+  }
+
+  static constexpr std::int64_t kLeastNs = 1'000;           ///< the budget does not sink below
+  static constexpr std::int64_t kSlowYieldNs = 4'000;       ///< a yield that took so long let somebody else work
+  static constexpr std::int64_t kShortestCrowdNs = 1'000'000;
+  static constexpr std::int64_t kLongestCrowdNs = 64'000'000;
+  static constexpr std::int64_t kLongestLookNs = 4'000;
+  static constexpr unsigned kMostPolls = 64;
+
+ private:
+  static constexpr auto relaxed = std::memory_order_relaxed;
+
+  void set_budget(std::int64_t wanted_ns) noexcept {
+    const std::int64_t next = std::clamp(wanted_ns, std::min(kLeastNs, most_ns_), most_ns_);
+    if (next != budget_ns_.load(relaxed)) budget_ns_.store(next, relaxed);
+  }
+
+  void crowded(std::int64_t now_ns) noexcept {
+    const bool again = now_ns - crowded_until_ns_.load(relaxed) < kLongestCrowdNs;
+    const std::int64_t next = again ? std::min(2 * crowd_ns_.load(relaxed), kLongestCrowdNs) : kShortestCrowdNs;
+    crowd_ns_.store(next, relaxed);
+    crowded_until_ns_.store(now_ns + next, relaxed);
+  }
+
+  const std::int64_t most_ns_;
+  std::atomic<std::int64_t> budget_ns_;
+  std::atomic<std::int64_t> crowded_until_ns_;
+  std::atomic<std::int64_t> crowd_ns_{kShortestCrowdNs};
+  std::atomic<unsigned> polls_per_look_{kMostPolls};
+  std::atomic<unsigned> slow_yields_{0};  // in a row
+};
+
+/// One waiter's polling. Not thread-safe.
+class Polling {
+ public:
+  enum class Next {
+    poll,   ///< go on, without a look at the clock
+    yield,  ///< offer the core to others, say so by `yielded`, and go on
+    sleep,  ///< polling does not pay any more; say so by `slept`
+  };
+
+  Polling(Patience& patience, std::int64_t now_ns) noexcept
+      : patience_(&patience), now_ns_(now_ns), polls_left_(patience.polls_per_look(now_ns)) {}
+
+  /// At the last look.
+  std::int64_t now_ns() const noexcept { return now_ns_; }
+
+  /// After a poll that found something, or nothing. Reads the clock when it is time for it.
+  template <class Clock>
+  Next polled(bool found, const Clock& clock) {
+    if (found && idle_since_ns_ != 0) {
+      patience_->caught();
+      idle_since_ns_ = 0;
+    }
+    if (--polls_left_ > 0) return Next::poll;
+    const std::int64_t last_ns = now_ns_;
+    now_ns_ = clock();
+    if (!found) patience_->looked_after(now_ns_ - last_ns);
+    polls_left_ = patience_->polls_per_look(now_ns_);
+    if (found) return patience_->budget_ns(now_ns_) > 0 ? Next::poll : Next::sleep;
+    if (idle_since_ns_ == 0) idle_since_ns_ = now_ns_;
+    return now_ns_ - idle_since_ns_ >= patience_->budget_ns(now_ns_) ? Next::sleep : Next::yield;
+  }
+  void yielded(std::int64_t now_ns) noexcept {
+    if (patience_->yielded(now_ns - now_ns_, now_ns)) polls_left_ = 1;
+    now_ns_ = now_ns;
+  }
+  /// `found`: something came, which ended the sleep; else its time was up.
+  void slept(std::int64_t now_ns, bool found) noexcept {
+    patience_->waited(found && idle_since_ns_ != 0 ? now_ns - idle_since_ns_ : INT64_MAX);
+    now_ns_ = now_ns;
+    idle_since_ns_ = 0;
+    polls_left_ = patience_->polls_per_look(now_ns);
+  }
+
+ private:
+  Patience* patience_;
+  std::int64_t now_ns_;
+  std::int64_t idle_since_ns_ = 0;  ///< the first look that found nothing; 0: none since something came
+  unsigned polls_left_;
+};
+
+}  // namespace tandem::comm::internal
