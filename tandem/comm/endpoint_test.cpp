@@ -399,6 +399,37 @@ TEST(Mcast, DeadInteriorNodeHangsNobody) {
   }
 }
 
+/// Whoever tells others that the data will not come may die before it is heard. The first of two deaths is the root's in half of the worlds.
+TEST(Mcast, TwoDeathsHangNobody) {
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    World world(10, {.remote_copy = seed % 4 == 3, .deaths_are_seen_by_all = seed % 16 < 8}, {}, seed);
+    const Bytes sent = pattern(seed % 2 == 0 ? 300000 : 900, 1);
+    std::vector<Recipient> recipients;
+    std::vector<Bytes> got(10, Bytes(sent.size()));
+    std::vector<Request> receives(10);
+    for (std::uint32_t r = 1; r < 10; ++r) {
+      recipients.push_back({Rank{r}, -static_cast<int>(r)});
+      receives[r] = world.at[r]->irecv(Rank{0}, Tag{1}, got[r]);
+    }
+    const TreeKind tree = seed % 3 == 0 ? TreeKind::chain : seed % 3 == 1 ? TreeKind::binomial : TreeKind::two_tree;
+    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree, .segment_bytes = 8192});
+    world.loop.step_some(50 + seed % 97);
+    const bool of_root = seed % 8 >= 4;
+    const Rank first{of_root ? 0 : static_cast<std::uint32_t>(1 + seed % 4)}, second{static_cast<std::uint32_t>(5 + seed % 3)};
+    world.network->kill(seed % 5 < 3 ? first : second);
+    world.loop.step_some(seed * 7 % 401);
+    world.network->kill(seed % 5 < 3 ? second : first);
+    for (std::uint32_t r = 1; r < 10; ++r) {
+      if (Rank{r} == first || Rank{r} == second) continue;
+      const Status status = world.at[r]->wait(receives[r]);
+      EXPECT_TRUE(status.ending == Ending::done || status.ending == Ending::peer_dead)
+          << "rank " << r << " seed " << seed << ": " << name_of(status.ending) << "\n" << world.describe();
+      if (status.ending == Ending::done) { EXPECT_EQ(got[r], sent); }
+    }
+    if (!of_root) { EXPECT_NE(world.at[0]->wait(mcast).ending, Ending::pending) << seed; }
+  }
+}
+
 /// A fence has nine bits: what waits for messages must not mistake hundreds that passed it for hundreds that are missing.
 TEST(Mcast, HundredsOfMessagesPassAForwardedBroadcast) {
   World world(3);

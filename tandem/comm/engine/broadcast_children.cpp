@@ -244,27 +244,19 @@ void Engine::await_lost(Strand& strand, RouteView leaf, Rank dead) {
   child.offered = child.offer_sent = child.sent = true;
   child.stream = &new_stream(peer);
   child.stream->child = &child;
-  tell_lost(*strand.broadcast, leaf, dead, child.stream->id);
-}
-
-/// Tells all recipients of a route that the data will not come.
-void Engine::tell_lost(const Broadcast& broadcast, RouteView route, Rank dead, std::uint32_t stream) {
-  for (std::uint32_t i = 0; i < route.size(); ++i) {
-    const Rank orphan = route.entry(i).rank;
-    if (orphan == dead || orphan == ground_.rank) continue;
-    wire::McastLost lost{.root = broadcast.root.value(),
-                         .id = broadcast.id,
-                         .low_id = broadcast.root == ground_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
-                         .after = broadcast.after,
-                         .channel = broadcast.channel.value(),
-                         .dead = dead.value(),
-                         .strands = broadcast.strand_count,
-                         .tag = broadcast.tag.value(),
-                         .bytes = broadcast.bytes};
-    std::memcpy(&lost.self, route.bytes().data() + i * route_entry_bytes, sizeof lost.self);
-    lost.stream = stream;
-    post_control(make_peer(orphan), lost);
-  }
+  const Broadcast& broadcast = *strand.broadcast;
+  wire::McastLost lost{.root = broadcast.root.value(),
+                       .id = broadcast.id,
+                       .low_id = broadcast.root == ground_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
+                       .after = broadcast.after,
+                       .channel = broadcast.channel.value(),
+                       .dead = dead.value(),
+                       .strands = broadcast.strand_count,
+                       .tag = broadcast.tag.value(),
+                       .bytes = broadcast.bytes};
+  std::memcpy(&lost.self, leaf.bytes().data(), sizeof lost.self);
+  lost.stream = child.stream->id;
+  post_control(peer, lost);
 }
 
 }  // namespace tandem::comm::internal

@@ -402,10 +402,12 @@ void Engine::drop_library(Broadcast& broadcast) {
   broadcast.library = nullptr;
 }
 
-/// Tells the parent that the whole subtree has the strand, once it has, and its place in the order here is certain.
+/// Tells the parent that the whole subtree has the strand, once it has, and its place in the order here is certain; or that it knows that
+/// the data will not come.
 void Engine::maybe_acknowledge(Strand& strand) {
   Broadcast& broadcast = *strand.broadcast;
-  if (strand.told_done || !strand.complete || !broadcast.entered || strand.parent == nullptr) return;
+  const bool settled = broadcast.lost ? strand.known : strand.complete && broadcast.entered;
+  if (strand.told_done || !settled || strand.parent == nullptr) return;
   for (const auto& child : strand.children) {
     if (!child->acknowledged) return;
   }
@@ -421,7 +423,7 @@ void Engine::maybe_forget(Broadcast& broadcast) {
   } else {
     for (unsigned i = 0; i < broadcast.strand_count; ++i) {
       const Strand& strand = broadcast.strands[i];
-      if (!broadcast.lost && !strand.told_done) return;
+      if (!strand.told_done && (!broadcast.lost || strand.parent != nullptr)) return;
       if (strand.incoming != nullptr) return;
     }
   }
@@ -486,8 +488,6 @@ void Engine::lose(Broadcast& broadcast, Rank dead) {
     Strand& strand = broadcast.strands[i];
     if (strand.incoming != nullptr) end_incoming(*std::exchange(strand.incoming, nullptr));
     free_credit(strand);
-    if (!strand.known || strand.parent == nullptr || std::exchange(strand.told_done, true)) continue;
-    post_control(*strand.parent, wire::McastNote{.stream = strand.parent_stream});
   }
   end_below(broadcast);
   // Rails may still read the memory; when they have, this is called again.
@@ -505,21 +505,24 @@ void Engine::lose(Broadcast& broadcast, Rank dead) {
   maybe_forget(broadcast);
 }
 
-/// Nothing more is sent to those below a lost broadcast. Who has not been sent everything is told, with all behind it.
+/// Nothing more is sent to those below a lost broadcast. Who has not been sent everything is told, with all behind it. Who has may still die
+/// before it has served those behind it, so that its acknowledgement is awaited as ever.
 void Engine::end_below(Broadcast& broadcast) {
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
-    for (const auto& child : broadcast.strands[i].children) {
-      const bool served = child->sent;
-      if (!child->acknowledged && (!served || child->rank == broadcast.culprit)) {
-        tell_lost(broadcast, child->route, broadcast.culprit);
-      }
+    Strand& strand = broadcast.strands[i];
+    std::vector<Child*> unserved;
+    for (const auto& child : strand.children) {
+      if (!child->acknowledged && !child->sent) unserved.push_back(child.get());
+    }
+    for (Child* child : unserved) {
+      for (std::uint32_t k = 0; k < child->route.size(); ++k) await_lost(strand, child->route.part(k, k + 1), broadcast.culprit);
       child->acknowledged = true;
-      if (served && child->stream == nullptr) continue;
       if (child->offer.queued()) child->peer->queue.remove(child->offer);
       if (!child->offer_sent && child->stream != nullptr) end_stream(*std::exchange(child->stream, nullptr));
       if (child->stream == nullptr) child->sent = true;
       else child_progress(*child);
     }
+    maybe_acknowledge(strand);
   }
 }
 

@@ -233,7 +233,6 @@ class Engine final : public PacketSink {
   void declined(Child& child);
   void lose_child(Child& child);
   void await_lost(Strand& strand, RouteView leaf, Rank dead);
-  void tell_lost(const Broadcast& broadcast, RouteView route, Rank dead, std::uint32_t stream = 0);
 
   // broadcast_recipient.cpp
   const char* take_mcast(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);

@@ -93,7 +93,12 @@ class LoopTransport final : public Transport {
   const Capabilities& capabilities() const noexcept override { return capabilities_; }
   std::string card() const override { return "loop"; }
   bool reaches(Rank, std::string_view card) override { return card == "loop"; }
-  Link& connect(Rank peer, std::string_view, unsigned rail) override { return link(peer, rail); }
+  Link& connect(Rank peer, std::string_view, unsigned rail) override {
+    const bool fresh = !links_.contains(peer.value());
+    Link& made = link(peer, rail);
+    if (fresh && !network_.options().deaths_are_seen_by_all && network_.is_dead(peer)) network_.tell_death(peer, self_);
+    return made;
+  }
 
   unsigned poll(std::int64_t) override {
     LoopNetwork::Box& box = network_.box(self_);
@@ -136,6 +141,8 @@ class LoopTransport final : public Transport {
   }
 
   void handle(LoopNetwork::Message& message) {
+    const bool seen = network_.options().deaths_are_seen_by_all || links_.contains(message.from.value());
+    if (message.kind == LoopNetwork::Message::Kind::failed && !seen) return;
     LoopLink& from = link(message.from, message.rail);
     switch (message.kind) {
       case LoopNetwork::Message::Kind::packet: return take(from, message);
@@ -303,18 +310,24 @@ void LoopNetwork::kill(Rank rank) {
     victim.held.clear();
   }
   for (std::uint32_t other = 0; other < options_.ranks; ++other) {
-    if (other == rank.value()) continue;
-    Message message;
-    message.kind = Message::Kind::failed;
-    message.from = rank;
-    if (loop_ == nullptr) {
-      deliver(Rank{other}, std::move(message));
-      continue;
-    }
-    const std::int64_t when = arrival_ns(rank, Rank{other}, 0, 0) + options_.latency_max_ns;
-    auto shared = std::make_shared<Message>(std::move(message));
-    loop_->at(when, [this, other, shared] { deliver(Rank{other}, std::move(*shared)); });
+    if (other != rank.value()) tell_death(rank, Rank{other});
   }
+}
+
+bool LoopNetwork::is_dead(Rank rank) {
+  Box& its = box(rank);
+  const std::lock_guard lock(its.mutex);
+  return its.dead;
+}
+
+void LoopNetwork::tell_death(Rank dead, Rank to) {
+  Message message;
+  message.kind = Message::Kind::failed;
+  message.from = dead;
+  if (loop_ == nullptr) return deliver(to, std::move(message));
+  const std::int64_t when = arrival_ns(dead, to, 0, 0) + options_.latency_max_ns;
+  auto shared = std::make_shared<Message>(std::move(message));
+  loop_->at(when, [this, to, shared] { deliver(to, std::move(*shared)); });
 }
 
 void LoopNetwork::stop(Rank rank, bool stopped) {

@@ -27,6 +27,7 @@ struct LoopOptions {
   bool remote_copy = false;                   ///< `read_remote` and `write_remote` work (it is one process)
   unsigned remote_copies_allowed = UINT_MAX;  ///< by each link, of so many pieces; then they are refused
   bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
+  bool deaths_are_seen_by_all = true;         ///< else by ranks that have a link to the dead one, now or later, as over sockets
   // Only with an event loop:
   std::int64_t latency_min_ns = 0;            ///< each packet is delayed by a time drawn from [min, max], later ones of a link never
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
@@ -59,6 +60,8 @@ class LoopNetwork {
   Box& box(Rank rank);
   void send(Rank to, Message message);
   void deliver(Rank to, Message message);
+  bool is_dead(Rank rank);
+  void tell_death(Rank dead, Rank to);
   std::int64_t arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes);
 
   LoopOptions options_;
