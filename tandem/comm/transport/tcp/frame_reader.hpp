@@ -55,7 +55,10 @@ class FrameReader {
   /// Whether the stream stands inside a packet.
   bool inside_packet() const noexcept { return payload_left_ > 0 || !carry_.empty(); }
 
-  static constexpr std::size_t enough_bytes = std::size_t{512} << 10;
+  std::size_t payload_left() const noexcept { return payload_left_; }
+
+  /// What one call reads before others have their turn: those who wait for a small packet among the bytes, too.
+  static constexpr std::size_t enough_bytes = std::size_t{64} << 10;
 
  private:
   // Between payloads, reads are short, because what of a large payload comes with its header must be copied; streams of small

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <span>
 
@@ -18,13 +19,31 @@ namespace {
 
 constexpr std::size_t most_pieces = 256;  // of one system call; the kernel's bound is 1024, and copies more than 8 to its heap
 
-ssize_t send_pieces(int fd, iovec* pieces, std::size_t count) {
+/// What one system call is given: some of the pieces of a packet.
+struct Offer {
+  explicit Offer(std::size_t burst) : most_bytes(burst) {}
+  void add(const iovec& piece) {
+    const std::size_t taken = std::min(piece.iov_len, most_bytes - bytes);
+    pieces[count++] = {piece.iov_base, taken};
+    bytes += taken;
+  }
+  bool full() const { return count == pieces.size() || bytes == most_bytes; }
+
+  std::size_t most_bytes;
+  std::array<iovec, most_pieces> pieces;
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+};
+
+ssize_t send_offer(int fd, Offer& offer) {
   msghdr message{};
-  message.msg_iov = pieces;
-  message.msg_iovlen = count;
+  message.msg_iov = offer.pieces.data();
+  message.msg_iovlen = offer.count;
+  // The end of a record: the kernel joins no later bytes to these in one unit of transmission.
+  const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (offer.most_bytes != SIZE_MAX ? MSG_EOR : 0);
   ssize_t sent = 0;
   do {
-    sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    sent = sendmsg(fd, &message, flags);
   } while (sent < 0 && errno == EINTR);
   return sent;
 }
@@ -55,8 +74,9 @@ FrameWriter::Progress FrameWriter::write_together(int fd, const Packet& packet) 
   do {
     sent = send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
-  if (sent == static_cast<ssize_t>(size)) return Progress::whole;
   if (sent <= 0) return failure();
+  written_bytes_ += static_cast<std::uint64_t>(sent);
+  if (sent == static_cast<ssize_t>(size)) return Progress::whole;
   head_.assign(bytes + sent, bytes + size);
   head_begin_ = 0;
   unfinished_bytes_ = head_.size();
@@ -66,19 +86,21 @@ FrameWriter::Progress FrameWriter::write_together(int fd, const Packet& packet) 
 
 FrameWriter::Progress FrameWriter::write_pieces(int fd, const Packet& packet) {
   FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes);
-  std::array<iovec, most_pieces> pieces;
-  pieces[0] = piece_of(&header, sizeof header);
-  pieces[1] = piece_of(packet.control.data(), packet.control.size());
-  const std::size_t taken = std::min(packet.payload.size(), pieces.size() - 2);
-  std::copy_n(packet.payload.begin(), taken, pieces.begin() + 2);
-  const ssize_t sent = send_pieces(fd, pieces.data(), taken + 2);
+  Offer offer(burst_bytes_);
+  offer.add(piece_of(&header, sizeof header));
+  offer.add(piece_of(packet.control.data(), packet.control.size()));
+  for (std::size_t i = 0; i < packet.payload.size() && !offer.full(); ++i) offer.add(packet.payload[i]);
+  const ssize_t sent = send_offer(fd, offer);
   if (sent <= 0) return failure();
+  written_bytes_ += static_cast<std::uint64_t>(sent);
   const std::size_t all = sizeof header + packet.control.size() + packet.payload_bytes;
   if (static_cast<std::size_t>(sent) == all) return Progress::whole;
   keep_rest(packet, static_cast<std::size_t>(sent));
-  // More pieces than one call takes are no reason to wait.
-  if (taken < packet.payload.size() && resume(fd) == Progress::broken) return Progress::broken;
-  return unfinished() ? Progress::partial : Progress::whole;
+  // More than one call takes is no reason to wait.
+  if (static_cast<std::size_t>(sent) == offer.bytes && resume(fd) == Progress::broken) return Progress::broken;
+  if (unfinished()) return Progress::partial;
+  settle();  // the caller learns now that all is taken, and nothing is owed to it
+  return Progress::whole;
 }
 
 void FrameWriter::keep_rest(const Packet& packet, std::size_t written) {
@@ -107,21 +129,16 @@ FrameWriter::Progress FrameWriter::resume(int fd) {
   TANDEM_DEBUG_ASSERT(unfinished());
   bool some = false;
   while (unfinished_bytes_ > 0) {
-    std::array<iovec, most_pieces> pieces;
-    std::size_t count = 0;
-    std::size_t offered = 0;
-    const auto offer = [&](const iovec& piece) {
-      pieces[count++] = piece;
-      offered += piece.iov_len;
-    };
-    if (head_begin_ < head_.size()) offer({head_.data() + head_begin_, head_.size() - head_begin_});
-    for (std::size_t i = next_piece_; i < pieces_.size() && count < pieces.size(); ++i) offer(pieces_[i]);
-    const ssize_t sent = send_pieces(fd, pieces.data(), count);
+    Offer offer(burst_bytes_);
+    if (head_begin_ < head_.size()) offer.add({head_.data() + head_begin_, head_.size() - head_begin_});
+    for (std::size_t i = next_piece_; i < pieces_.size() && !offer.full(); ++i) offer.add(pieces_[i]);
+    const ssize_t sent = send_offer(fd, offer);
     if (sent <= 0) return some && would_block(errno) ? Progress::partial : failure();
     some = true;
     std::size_t done = static_cast<std::size_t>(sent);
+    written_bytes_ += done;
     unfinished_bytes_ -= done;
-    const bool all = done == offered;
+    const bool all = done == offer.bytes;
     const std::size_t of_head = std::min(done, head_.size() - head_begin_);
     head_begin_ += of_head;
     done -= of_head;

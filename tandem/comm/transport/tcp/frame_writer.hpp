@@ -30,11 +30,14 @@ class FrameWriter {
 
   bool unfinished() const noexcept { return unfinished_bytes_ > 0; }
   std::size_t unfinished_bytes() const noexcept { return unfinished_bytes_; }
+  std::uint64_t written_bytes() const noexcept { return written_bytes_; }  ///< taken by the kernel since the beginning
   /// Whether the unfinished packet, or the one that `resume` has just ended, refers to payload of the caller: `cookie` is owed.
   bool owes() const noexcept { return owes_; }
   std::uint64_t cookie() const noexcept { return cookie_; }
   /// `cookie` was given back.
   void settle() noexcept { owes_ = false; }
+  /// Larger packets go in several system calls, and leave as units of transmission of at most that many bytes (`TcpOptions`).
+  void set_burst(std::size_t bytes) noexcept { burst_bytes_ = bytes; }
   int error() const noexcept { return error_; }
   /// Frees what is kept. The packet is lost.
   void abandon() noexcept;
@@ -53,6 +56,8 @@ class FrameWriter {
   std::size_t head_begin_ = 0;
   std::size_t next_piece_ = 0;
   std::size_t unfinished_bytes_ = 0;
+  std::size_t burst_bytes_ = SIZE_MAX;
+  std::uint64_t written_bytes_ = 0;
   std::uint64_t cookie_ = 0;
   int error_ = 0;
   bool owes_ = false;

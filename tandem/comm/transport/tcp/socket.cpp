@@ -18,6 +18,8 @@ void set(int fd, int level, int name, int value) { (void)setsockopt(fd, level, n
 
 base::Error io_error(const std::string& what) { return {base::ErrorCode::io, fmt::format("{}: {}", what, error_text(errno))}; }
 
+// Of what the kernel holds, the part that congestion control keeps back: urgent packets wait behind it, and it speeds nothing up.
+constexpr int most_unsent_bytes = 128 << 10;
 constexpr int backlog = 4096;  // the system cuts it to net.core.somaxconn
 
 }  // namespace
@@ -99,6 +101,7 @@ Connecting connecting_state(int fd, int& error) {
 void prepare_connection(int fd, std::size_t send_buffer_bytes) {
   set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_send_buffer(fd, send_buffer_bytes);
+  set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, most_unsent_bytes);
   set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
   set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
@@ -108,6 +111,8 @@ void prepare_connection(int fd, std::size_t send_buffer_bytes) {
 void set_send_buffer(int fd, std::size_t bytes) {
   set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(std::min<std::size_t>(bytes, std::size_t{1} << 29)));
 }
+
+void set_receive_low_water(int fd, std::size_t bytes) { set(fd, SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes)); }
 
 Delivery delivery_of(int fd) {
   tcp_info info{};

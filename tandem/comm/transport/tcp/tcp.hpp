@@ -27,9 +27,15 @@ struct TcpOptions {
   std::size_t eager_bytes = std::size_t{32} << 10;  ///< see `Capabilities`
   /// Bytes that the kernel holds of one connection (SO_SNDBUF, of which the kernel allows twice as much): what is in there delays
   /// every later packet, however urgent. A connection begins with the first number, which keeps networks up to some 10 Gbit/s
-  /// busy, and gets twice as much, up to the second, whenever the kernel turns out to empty it within a tenth of a millisecond.
+  /// busy, and gets twice as much, up to the second, for each 256 KiB that the kernel took at more than 0.25 bytes per ns; what
+  /// goes more slowly brings it back to the first.
   std::size_t first_send_buffer_bytes = std::size_t{64} << 10;
   std::size_t send_buffer_bytes = std::size_t{256} << 10;
+  /// While a connection is not seen to be fast, the kernel gets its bytes in portions of this size, which it sends on as they
+  /// are. By itself it forms units of 64 KiB on slow networks, too; software that limits rates (a token bucket of 64 KiB) splits
+  /// them into single packets, each of which costs it a timer: a third of a core at 200 Mbit/s. Two portions may meet in one
+  /// unit.
+  std::size_t burst_bytes = std::size_t{22} << 10;
   std::int64_t proof_timeout_ns = 5'000'000'000;    ///< an accepted connection has proved itself within it, or is closed
   std::int64_t connect_timeout_ns = 5'000'000'000;  ///< a peer that cannot be reached is tried for so long
   std::int64_t host_timeout_ns = 10'000'000'000;    ///< a host that acknowledges nothing for so long is gone

@@ -65,6 +65,7 @@ Connection& TcpTransport::new_connection() {
   const FrameReader::Limits limits{capabilities_.max_control_bytes, capabilities_.max_payload_bytes};
   Connection& connection = *connections_.emplace_back(std::make_unique<Connection>(limits));
   connection.send_buffer_bytes = options_.first_send_buffer_bytes;
+  connection.writer.set_burst(options_.burst_bytes);
   return connection;
 }
 

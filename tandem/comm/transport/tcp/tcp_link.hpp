@@ -46,8 +46,10 @@ struct Connection {
   std::uint32_t epoll_events = 0;    ///< what the epoll set watches for
   int write_error = 0;               ///< why nothing can be written any more
   std::size_t send_buffer_bytes = 0;  ///< what the kernel was told
+  std::size_t low_water_bytes = 1;    ///< from how many on the kernel calls it readable
   std::int64_t blocked_at_ns = 0;    ///< the poll before it could not write
-  std::size_t blocked_bytes = 0;     ///< that were left then of its unfinished packet
+  std::int64_t blocked_ns = 0;       ///< how long it has been so since it was judged
+  std::uint64_t judged_at_bytes = 0;  ///< what it had written when its speed was judged last
   unsigned idle_polls = 0;           ///< since it last had something, while hot
   bool watched = false;              ///< is in the transport's list of those with bytes perhaps not acknowledged
   bool hot = false;                  ///< is in the transport's list of those that `poll` reads directly

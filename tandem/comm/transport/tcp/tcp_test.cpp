@@ -1,6 +1,8 @@
 // tandem/comm/transport/tcp/tcp_test.cpp: packets between ranks of one process, over real sockets.
 #include "tandem/comm/transport/tcp/tcp.hpp"
 
+#include <sys/socket.h>
+
 #include <atomic>
 #include <thread>
 
@@ -121,6 +123,35 @@ TEST(Tcp, AFullLinkAnswersRetryAndLaterTellsThatItIsWritable) {
   ASSERT_TRUE(step_until({&a, &b}, [&] { return b.sink.landed_count() == 3; }));
   EXPECT_EQ(b.sink.packets[1]->payload, payload);
   EXPECT_EQ(b.sink.packets[2]->control, bytes_of("urgent"));
+}
+
+TEST(Tcp, APacketThatLeavesInPortionsArrivesWhole) {
+  Node a(0, [](TcpOptions& options) { options.burst_bytes = 4096; }), b(1);
+  Link& link = a.connect(b, 1);
+  const Bytes payload = pattern(20'000, 5);
+  const iovec piece = piece_of(payload);
+  ASSERT_EQ(send({&a, &b}, link, "portions", {&piece, 1}, 5), SendStatus::done);
+  const Bytes large = pattern(32 << 20, 6);  // the kernel does not take it at once, nor what follows
+  const iovec large_piece = piece_of(large);
+  ASSERT_EQ(send({&a}, link, "large", {&large_piece, 1}, 6), SendStatus::posted);
+  ASSERT_TRUE(step_until({&a, &b}, [&] { return b.sink.landed_count() == 2 && !a.sink.cookies.empty(); }));
+  EXPECT_EQ(a.sink.cookies, std::vector<std::uint64_t>{6});
+  EXPECT_EQ(b.sink.packets[0]->payload, payload);
+  EXPECT_EQ(b.sink.packets[1]->payload, large);
+}
+
+TEST(Tcp, AWriterThatTakesAPacketInSeveralCallsOwesNothingAfterwards) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  const internal::SocketDescriptor one(ends[0]), other(ends[1]);
+  internal::FrameWriter writer;
+  writer.set_burst(4096);
+  const Bytes control = bytes_of("portions"), payload = pattern(20'000, 5);
+  const iovec piece = piece_of(payload);
+  const Packet packet{.control = control, .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 5};
+  EXPECT_EQ(writer.write(one.get(), packet), internal::FrameWriter::Progress::whole);
+  EXPECT_FALSE(writer.owes());
+  EXPECT_EQ(writer.written_bytes(), 16 + control.size() + payload.size());
 }
 
 TEST(Tcp, PacketsMayBeSentFromInsideTheSink) {

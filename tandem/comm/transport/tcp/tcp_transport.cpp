@@ -27,7 +27,9 @@ constexpr unsigned most_polls_per_epoll = 32;
 constexpr unsigned most_busy_polls_per_epoll = 4;
 constexpr unsigned idle_polls_until_cool = 256;
 constexpr int events_per_epoll = 64;
-constexpr std::int64_t fast_ns = 100'000;  // see `TcpOptions::first_send_buffer_bytes`; a byte per ns is fast as well
+constexpr std::uint64_t judged_bytes = std::uint64_t{256} << 10;  // more than what a rate limiter lets through at once
+constexpr std::uint64_t fast_ns_per_byte = 4;                      // see `TcpOptions::first_send_buffer_bytes`
+constexpr std::size_t most_low_water_bytes = std::size_t{32} << 10;  // the kernel's first receive buffer has room for it
 constexpr std::int64_t watch_interval_ns = 1'000'000'000;
 
 base::Error io_error(std::string_view what) {
@@ -255,13 +257,13 @@ void TcpTransport::resume(Connection& connection) {
       return unblock(connection);  // reading finds the end
     }
     if (progress != FrameWriter::Progress::whole) return;
-    widen_if_fast(connection);
     watch(connection);
   } else {
     pollfd state{connection.socket.get(), POLLOUT, 0};
     if (::poll(&state, 1, 0) <= 0) return;
   }
   unblock(connection);
+  judge_speed(connection);
   TcpLink& link = *connection.link;
   if (writer.owes()) {
     writer.settle();
@@ -275,14 +277,21 @@ void TcpTransport::resume(Connection& connection) {
   }
 }
 
-// The kernel has emptied the buffer so fast that its size is what limits the connection.
-void TcpTransport::widen_if_fast(Connection& connection) {
-  if (connection.send_buffer_bytes >= options_.send_buffer_bytes) return;
-  const std::int64_t elapsed_ns = now_ns_ - connection.blocked_at_ns;
-  const bool fast = elapsed_ns <= fast_ns || static_cast<std::int64_t>(connection.blocked_bytes) >= elapsed_ns;
-  if (!fast) return;
-  connection.send_buffer_bytes = std::min(2 * connection.send_buffer_bytes, options_.send_buffer_bytes);
-  set_send_buffer(connection.socket.get(), connection.send_buffer_bytes);
+// While a connection waits to write, the kernel sends, and what it takes at once afterwards is what it has sent meanwhile. What
+// it takes without any waiting (its buffer, the first time) makes the network look faster than it is, by less than a factor of
+// two.
+void TcpTransport::judge_speed(Connection& connection) {
+  const std::uint64_t bytes = connection.writer.written_bytes() - connection.judged_at_bytes;
+  if (bytes < judged_bytes) return;
+  const bool fast = fast_ns_per_byte * bytes >= static_cast<std::uint64_t>(connection.blocked_ns);
+  connection.judged_at_bytes = connection.writer.written_bytes();
+  connection.blocked_ns = 0;
+  connection.writer.set_burst(fast ? SIZE_MAX : options_.burst_bytes);
+  const std::size_t buffer_bytes = fast ? std::min(2 * connection.send_buffer_bytes, options_.send_buffer_bytes)
+                                        : options_.first_send_buffer_bytes;
+  if (buffer_bytes == connection.send_buffer_bytes) return;
+  connection.send_buffer_bytes = buffer_bytes;
+  set_send_buffer(connection.socket.get(), buffer_bytes);
 }
 
 void TcpTransport::heat(Connection& connection) {
@@ -299,6 +308,16 @@ void TcpTransport::cool(Connection& connection) {
   *std::find(hot_.begin(), hot_.begin() + static_cast<std::ptrdiff_t>(hot_count_), &connection) = hot_[hot_count_ - 1];
   --hot_count_;
   update_events(connection);
+  set_low_water(connection, 0);
+}
+
+// Inside a payload nothing can be told before it ends, so that a sleeper is woken for much of it at once. While somebody polls,
+// the mark may be higher than what is still awaited: only connections that are then read directly have one.
+void TcpTransport::set_low_water(Connection& connection, std::size_t bytes) {
+  bytes = std::max<std::size_t>(bytes, 1);
+  if (connection.low_water_bytes == bytes || !connection.socket.valid()) return;
+  connection.low_water_bytes = bytes;
+  set_receive_low_water(connection.socket.get(), bytes);
 }
 
 void TcpTransport::watch(Connection& connection) {
@@ -315,7 +334,6 @@ void TcpTransport::block(Connection& connection) {
   if (connection.blocked) return;
   connection.blocked = true;
   connection.blocked_at_ns = now_ns_;
-  connection.blocked_bytes = connection.writer.unfinished_bytes();
   blocked_.push_back(&connection);
   update_events(connection);
 }
@@ -323,6 +341,7 @@ void TcpTransport::block(Connection& connection) {
 void TcpTransport::unblock(Connection& connection) {
   if (!connection.blocked) return;
   connection.blocked = false;
+  connection.blocked_ns += now_ns_ - connection.blocked_at_ns;
   *std::find(blocked_.begin(), blocked_.end(), &connection) = blocked_.back();
   blocked_.pop_back();
   update_events(connection);
@@ -352,7 +371,10 @@ bool TcpTransport::arm() {
   polls_per_epoll_ = polls_until_epoll_ = 1;
   polls_awake_ = 0;
   for (Connection* connection : blocked_) update_events(*connection);
-  for (std::size_t i = 0; i < hot_count_; ++i) update_events(*hot_[i]);
+  for (std::size_t i = 0; i < hot_count_; ++i) {
+    update_events(*hot_[i]);
+    set_low_water(*hot_[i], std::min(hot_[i]->reader.payload_left(), most_low_water_bytes));
+  }
   set_timer();
   return true;
 }

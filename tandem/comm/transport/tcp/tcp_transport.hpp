@@ -75,9 +75,10 @@ class TcpTransport final : public Transport {
   void dispatch(Connection& connection, std::uint32_t events);
   bool receive(Connection& connection);
   void resume(Connection& connection);
-  void widen_if_fast(Connection& connection);
+  void judge_speed(Connection& connection);
   void heat(Connection& connection);
   void cool(Connection& connection);
+  void set_low_water(Connection& connection, std::size_t bytes);
   void unblock(Connection& connection);
   void update_events(Connection& connection);
   void watch_events(Connection& connection, std::uint32_t events);
