@@ -23,8 +23,7 @@ namespace internal {
 
 namespace {
 
-constexpr unsigned most_polls_per_epoll = 32;
-constexpr unsigned most_busy_polls_per_epoll = 4;
+constexpr unsigned most_polls_per_epoll = 32;  // of `FrameReader::enough_bytes` at most for each of the hot: so long others may wait
 constexpr unsigned idle_polls_until_cool = 256;
 constexpr int events_per_epoll = 64;
 constexpr std::uint64_t judged_bytes = std::uint64_t{256} << 10;  // more than what a rate limiter lets through at once
@@ -149,8 +148,6 @@ unsigned TcpTransport::poll(std::int64_t now_ns) {
   const bool just_woken = polls_awake_ <= polls_after_sleep;
   if (!just_woken) poll_hot();
   if (!blocked_.empty()) poll_blocked();
-  // A busy connection must not make the others wait for the work of many polls.
-  if (events_ > 0) polls_until_epoll_ = std::min(polls_until_epoll_, most_busy_polls_per_epoll);
   if (just_woken || --polls_until_epoll_ == 0) poll_epoll();
   if (!losing_.empty()) [[unlikely]] settle_losses();
   return events_;
