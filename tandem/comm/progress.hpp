@@ -56,6 +56,7 @@ class Progress {
     Progress& progress;
     std::int64_t step(std::int64_t now_ns) override;
   };
+  static constexpr unsigned kPollsBeforeClock = 64;
   static constexpr std::int64_t kShortestSpinNs = 1'000;
   static constexpr std::int64_t kShortestRestNs = 100'000;
   static constexpr std::int64_t kLongestRestNs = 2'000'000;
@@ -63,6 +64,7 @@ class Progress {
 
   void run();
   bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
+  bool poll_briefly(bool (*done)(void*), void* context, std::int64_t now_ns);
   bool once(std::int64_t now_ns);
   void spun(bool in_vain) noexcept;
   bool sleep(std::int64_t until_ns, bool (*done)(void*), void* context);

@@ -109,12 +109,15 @@ class Engine final : public PacketSink {
 
  private:
   // engine.cpp
-  Peer* peer_for(Rank rank);  // connects on first use; null: unreachable (then it counts as dead). Not while polling.
+  // Connects on first use; null: unreachable (then it counts as dead). Not while polling.
+  Peer* peer_for(Rank rank) { return recent_peer_ != nullptr && recent_peer_->rank == rank ? recent_peer_ : find_peer(rank); }
+  Peer* find_peer(Rank rank);
   Peer& make_peer(Rank rank);
   bool choose_transport(Peer& peer);
   void use_transport(Peer& peer, Transport& transport);
   void connect_rails(Peer& peer);
-  Rail& rail_of(Link& link);
+  Rail& rail_of(Link& link) { return link.owner != nullptr ? *static_cast<Rail*>(link.owner) : make_rail(link); }
+  Rail& make_rail(Link& link);
   const PeerCard* card_of(Rank rank);
   unsigned poll(Transport& transport, std::int64_t now_ns);
   void hurry_transports();
@@ -283,6 +286,11 @@ class Engine final : public PacketSink {
   Ground ground_;
   std::unique_ptr<Strategy> strategy_;
   std::vector<std::unique_ptr<Transport>> transports_;
+  struct Polled {
+    Transport* transport;
+    bool costly;
+  };
+  std::vector<Polled> polled_;  ///< the same
   Matcher matcher_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Peer>> peers_;
   Peer* recent_peer_ = nullptr;  ///< the one looked up last

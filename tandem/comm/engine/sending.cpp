@@ -104,22 +104,18 @@ RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std
   const std::size_t bytes = pieces.bytes();
   if (bytes > kInlineBytes || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) return nullptr;
   if (bytes > eager_limit(peer) || !within_credit(peer, bytes)) return nullptr;
-  Link& link = *peer.rails[0]->link;
-  std::array<std::byte, sizeof(wire::BlockHead) + sizeof(wire::Eager) + Endpoint::max_header_bytes + kInlineBytes> own_room;
-  const std::size_t block_bytes =
-      sizeof(wire::BlockHead) + sizeof(wire::Eager) + wire::padded(options.header.size()) + wire::padded(bytes);
-  const std::span<std::byte> lent = link.lend(block_bytes);
-  wire::Writer writer(lent.empty() ? std::span<std::byte>(own_room) : lent);
+  std::array<std::byte, sizeof(wire::BlockHead) + sizeof(wire::Eager) + Endpoint::max_header_bytes + kInlineBytes> room;
+  wire::Writer writer(room);
   writer.put_head(peer.head);
   wire::Eager eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .after = after, .tag = tag.value()};
   if (after != 0) eager.prefix.flags = wire::flag_after;
   eager.prefix.header_bytes = static_cast<std::uint16_t>(options.header.size());
   writer.put(eager);
   writer.put_bytes(options.header);
-  if (bytes > 0) pieces.copy_out(0, writer.claim(bytes));
-  if (!lent.empty()) {
-    link.commit(block_bytes);
-  } else if (link.try_send(Packet{.control = writer.block()}) == SendStatus::retry) {
+  std::span<const std::byte> data;
+  if (pieces.contiguous()) data = {pieces.data(), bytes};
+  else pieces.copy_out(0, writer.claim(bytes));
+  if (peer.rails[0]->link->try_send_two(writer.block(), data) == SendStatus::retry) {
     peer.rails[0]->blocked = true;
     return nullptr;
   }

@@ -3,13 +3,16 @@
 
 #include <sys/uio.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "tandem/base/assert.hpp"
 #include "tandem/base/ids.hpp"
 #include "tandem/base/result.hpp"
 
@@ -49,11 +52,10 @@ class Link {
   /// answers `retry`, and `writable` follows.
   virtual SendStatus try_send(const Packet& packet) = 0;
 
-  /// Lends room in the rail itself for a packet of one control block of `bytes`, to be written in place. Empty: not now, or never on
-  /// this kind of rail; `try_send` knows. Until `commit` nothing is sent, and any other call takes the loan back without a trace.
-  virtual std::span<std::byte> lend(std::size_t bytes) { return (void)bytes, std::span<std::byte>(); }
-  /// The room that was lent last, of `bytes`, is written: sends it, as `try_send` does with `SendStatus::done`.
-  virtual void commit(std::size_t bytes) { (void)bytes; }
+  /// Gives a control block in two parts, as its writer has them: records, and behind them bytes of a user. Together they have at most
+  /// `kMostInTwo` bytes, and the transport fills them up with zeros to a multiple of 8. `posted` counts as done.
+  virtual SendStatus try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes);
+  static constexpr std::size_t kMostInTwo = 4096;
 
   /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for the time of
   /// the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about `to`.
@@ -72,6 +74,17 @@ class Link {
   Rank peer_;
   unsigned rail_;
 };
+
+inline SendStatus Link::try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes) {
+  alignas(8) std::array<std::byte, kMostInTwo> block;
+  const std::size_t used = records.size() + bytes.size();
+  const std::size_t whole = (used + 7) / 8 * 8;
+  TANDEM_DEBUG_ASSERT(whole <= block.size());
+  std::memcpy(block.data(), records.data(), records.size());
+  if (!bytes.empty()) std::memcpy(block.data() + records.size(), bytes.data(), bytes.size());
+  std::memset(block.data() + used, 0, whole - used);
+  return try_send(Packet{.control = std::span(block).first(whole)});
+}
 
 /// What a transport tells the engine. Called only from inside calls to the transport (`poll`, mostly), on that thread; the sink may
 /// call `Link::try_send` of any link from inside, and nothing else.
