@@ -60,8 +60,8 @@ class RequestCore {
   Rank culprit{0};
   Channel channel{0};
   Tag tag{0};
-  std::uint64_t bytes = 0;
   Pieces pieces;
+  std::uint64_t bytes = 0;
   std::vector<std::byte> header;
   std::unique_ptr<std::byte[]> owned;
   std::unique_ptr<Notify> notify;
