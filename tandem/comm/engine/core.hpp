@@ -61,10 +61,10 @@ class RequestCore {
   Channel channel{0};
   Tag tag{0};
   Pieces pieces;
-  std::uint64_t bytes = 0;
   std::vector<std::byte> header;
   std::unique_ptr<std::byte[]> owned;
   std::unique_ptr<Notify> notify;
+  std::uint64_t bytes = 0;  ///< beside nothing that `status` reads: both would be loaded at once, and wait for all stores before
 
  protected:
   ~RequestCore() = default;
