@@ -208,6 +208,7 @@ class Endpoint {
 
  private:
   struct Parts;
+  Status wait_for(const Request& request, std::uint8_t stage);
   explicit Endpoint(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

@@ -209,13 +209,13 @@ class Reader {
   }
   template <class Record>
   Record get() noexcept {
-    Record record{};
-    if (block_.size() - at_ < sizeof record) {
+    if (block_.size() - at_ < sizeof(Record)) [[unlikely]] {
       ok_ = false;
-    } else {
-      std::memcpy(&record, block_.data() + at_, sizeof record);
-      at_ += sizeof record;
+      return Record{};
     }
+    Record record;
+    std::memcpy(&record, block_.data() + at_, sizeof record);
+    at_ += sizeof record;
     return record;
   }
   /// `bytes` bytes and their padding.

@@ -145,7 +145,7 @@ std::int64_t Engine::step(std::int64_t now_ns) {
     last_events_ += events;
   }
   if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
-  const bool copied = copy_some();
+  const bool copied = !pulling_.empty() && copy_some();
   if (busy()) flush_offers();
   if (last_events_ > 0 || copied) return now_ns;
   std::int64_t next = base::kNever;
