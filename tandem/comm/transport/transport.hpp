@@ -52,8 +52,9 @@ class Link {
   /// answers `retry`, and `writable` follows.
   virtual SendStatus try_send(const Packet& packet) = 0;
 
-  /// Gives a control block in two parts, as its writer has them: records, and behind them bytes of a user. Together they have at most
-  /// `kMostInTwo` bytes, and the transport fills them up with zeros to a multiple of 8. `posted` counts as done.
+  /// As `try_send` for a packet of a control block alone, in two parts as its writer has them: records, and behind them bytes of a
+  /// user. Together they have at most `kMostInTwo` bytes; they are filled up with zeros to a multiple of 8. Both are free again when
+  /// it returns. The default puts them together for `try_send`; a rail that can is spared this copy.
   virtual SendStatus try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes);
   static constexpr std::size_t kMostInTwo = 4096;
 

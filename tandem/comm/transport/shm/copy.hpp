@@ -15,7 +15,8 @@ namespace tandem::comm::internal {
 /// Asks for a line that will be written, so that it is here and no longer in another core's cache by then.
 inline void claim_line(const std::byte* line) noexcept {
 #if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*line));  // the compiler takes __builtin_prefetch(line, 1) for a read unless told of the processor
+  // Unless told of the processor, the compiler makes a read of __builtin_prefetch(line, 1).
+  asm volatile("prefetchw %0" : : "m"(*line));
 #else
   __builtin_prefetch(line, 1);
 #endif

@@ -64,7 +64,8 @@ unsigned Receiver::take_whole(Link& link, PacketSink& sink, const RecordHead& he
   if (head.control_bytes == 0) return spoiled("a packet has no control block");
   const std::byte* record = consumer_.memory().at(consumer_.position());
   // The lines come from the other core while the first one is worked on.
-  for (std::size_t line = 1; line < std::min<std::uint64_t>(head.cells(), kMostAhead); ++line) __builtin_prefetch(record + line * kCellBytes);
+  const std::uint64_t lines = std::min(head.cells(), kMostAhead);
+  for (std::uint64_t line = 1; line < lines; ++line) __builtin_prefetch(record + line * kCellBytes);
   const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, head.payload_bytes);
   if (landing.malformed != nullptr) return spoiled(landing.malformed);
   unsigned events = 1;
