@@ -26,6 +26,8 @@ namespace tandem::comm::internal {
 /// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the bed
 /// occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the sleeper looks
 /// at what it waits for after it has let the lock go.
+/// A caller that waits polls `kPollsBeforeClock` times first, if nobody is in bed, and only then counts among `waiters_`; until then
+/// the progress thread sees by `inline_steps_` that somebody makes progress.
 /// While a caller waits, the progress thread leaves the bed to it and rests
 /// elsewhere, for periods that double up to `kLongestRestNs`, so that a caller that alternates short waits and work is not disturbed.
 class Progress {

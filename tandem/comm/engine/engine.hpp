@@ -171,7 +171,8 @@ class Engine final : public PacketSink {
   const char* take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes);
   static void take_head(const Rail& rail, const wire::BlockHead& head);
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
-  void keep_eager(Rail& rail, const wire::Eager& eager, std::span<const std::byte> header, std::span<const std::byte> data, bool early);
+  void keep_eager(Rail& rail, const wire::Eager& eager, std::span<const std::byte> header, std::span<const std::byte> data,
+                  bool early);
   const char* take_announce(Rail& rail, wire::Reader& reader);
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
   ReceiveCore* match(const MatchKey& key);

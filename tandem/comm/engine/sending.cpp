@@ -107,7 +107,8 @@ RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std
   std::array<std::byte, sizeof(wire::BlockHead) + sizeof(wire::Eager) + Endpoint::max_header_bytes + kInlineBytes> room;
   wire::Writer writer(room);
   writer.put_head(peer.head);
-  wire::Eager eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .after = after, .tag = tag.value()};
+  wire::Eager eager{
+      .bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .after = after, .tag = tag.value()};
   if (after != 0) eager.prefix.flags = wire::flag_after;
   eager.prefix.header_bytes = static_cast<std::uint16_t>(options.header.size());
   writer.put(eager);
