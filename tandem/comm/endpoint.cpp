@@ -204,20 +204,28 @@ bool Endpoint::cancel(const Request& request) {
 }
 
 Status Endpoint::wait(const Request& request) {
-  parts_->progress->until([&] { return !request.valid() || request.released(); });
-  return request.status();
+  return wait_for(request, internal::RequestCore::kReleased);
 }
 
 Status Endpoint::wait_arrived(const Request& request) {
-  parts_->progress->until([&] { return !request.valid() || request.arrived(); });
-  return request.status();
+  return wait_for(request, internal::RequestCore::kArrived);
+}
+
+Status Endpoint::wait_for(const Request& request, std::uint8_t stage) {
+  if (!request.valid()) return {};
+  const internal::RequestCore& core = *request.core_;
+  parts_->progress->until([&core, stage] { return (core.stage_now() & stage) != 0; });
+  return core.status();
 }
 
 void Endpoint::wait_all(std::span<const Request> requests) {
+  const auto ended = [](const internal::RequestCore* core) {
+    return core == nullptr || (core->stage_now() & internal::RequestCore::kReleased) != 0;
+  };
   // In order: each is looked at until it has ended, and never again.
   std::size_t next = 0;
   parts_->progress->until([&] {
-    while (next < requests.size() && (!requests[next].valid() || requests[next].released())) ++next;
+    while (next < requests.size() && ended(requests[next].core_)) ++next;
     return next == requests.size();
   });
 }

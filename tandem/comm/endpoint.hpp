@@ -32,6 +32,8 @@ struct SendOptions {
   Callbacks callbacks = {};
   CompletionQueue* queue = nullptr;  ///< told of each event as well
   std::uint64_t user = 0;            ///< given back by the queue
+
+  static const SendOptions& none();  ///< the defaults, made once: setting them up takes a good part of a small message's time
 };
 
 struct ReceiveOptions {
@@ -39,7 +41,18 @@ struct ReceiveOptions {
   Callbacks callbacks = {};
   CompletionQueue* queue = nullptr;
   std::uint64_t user = 0;
+
+  static const ReceiveOptions& none();  ///< the defaults, as for sends
 };
+
+inline const SendOptions& SendOptions::none() {
+  static const SendOptions options{};
+  return options;
+}
+inline const ReceiveOptions& ReceiveOptions::none() {
+  static const ReceiveOptions options{};
+  return options;
+}
 
 struct Recipient {
   Rank rank{0};
@@ -148,11 +161,11 @@ class Endpoint {
   Channel channel(std::string_view name);
 
   /// Sends. The buffer must not change until *released*.
-  Request isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options = {});
+  Request isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options = SendOptions::none());
   /// Receives. The buffer is complete when *arrived*, and the user's alone when *released*.
-  Request irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options = {});
+  Request irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options = ReceiveOptions::none());
   /// Receives into memory of the library, of the message's size: `Status::owned`.
-  Request irecv_owned(Source from, TagPattern tag, const ReceiveOptions& options = {});
+  Request irecv_owned(Source from, TagPattern tag, const ReceiveOptions& options = ReceiveOptions::none());
 
   /// Sends one buffer to several ranks, each of which receives it by an ordinary receive from this rank. Duplicate recipients count
   /// once, with their highest priority; this rank among them is left out; no recipient at all is done at once.
@@ -196,6 +209,7 @@ class Endpoint {
 
  private:
   struct Parts;
+  Status wait_for(const Request& request, std::uint8_t stage);
   explicit Endpoint(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

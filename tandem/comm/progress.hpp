@@ -27,6 +27,8 @@ namespace tandem::comm::internal {
 /// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the bed
 /// occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the sleeper looks
 /// at what it waits for after it has let the lock go.
+/// A caller that waits polls until its first look at the clock first, if nobody is in bed, and only then counts among `waiters_`; until then
+/// the progress thread sees by `inline_steps_` that somebody makes progress.
 /// While a caller waits, the progress thread leaves the bed to it and rests
 /// elsewhere, for periods that double up to `kLongestRestNs`, so that a caller that alternates short waits and work is not disturbed.
 /// When even that passes within one wait, it rests until the last caller leaves, who wakes it.
@@ -65,6 +67,7 @@ class Progress {
 
   void run();
   bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
+  bool poll_briefly(bool (*done)(void*), void* context, std::int64_t now_ns);
   bool once(std::int64_t now_ns);
   bool sleep(std::int64_t until_ns, bool (*done)(void*), void* context);
   void tell_events();

@@ -22,6 +22,7 @@ Engine::~Engine() {
 void Engine::add_transport(std::unique_ptr<Transport> transport) {
   if (transports_.empty()) busiest_ = transport.get();
   ports_.emplace(transport.get(), Port{});
+  polled_.push_back({transport.get(), transport->capabilities().poll_is_costly});
   transports_.push_back(std::move(transport));
 }
 
@@ -83,8 +84,7 @@ void Engine::use_transport(Peer& peer, Transport& transport) {
   peer.latency_ns = able.latency_ns;
 }
 
-Peer* Engine::peer_for(Rank rank) {
-  if (recent_peer_ != nullptr && recent_peer_->rank == rank) return recent_peer_;
+Peer* Engine::find_peer(Rank rank) {
   Peer& peer = make_peer(rank);
   if (rank != ground_.rank && !peer.dead) {
     if (!choose_transport(peer)) {
@@ -112,8 +112,7 @@ void Engine::connect_rails(Peer& peer) {
   }
 }
 
-Rail& Engine::rail_of(Link& link) {
-  if (link.owner != nullptr) return *static_cast<Rail*>(link.owner);
+Rail& Engine::make_rail(Link& link) {
   Peer& peer = make_peer(link.peer());
   auto rail = std::make_unique<Rail>();
   rail->peer = &peer;
@@ -137,16 +136,16 @@ std::int64_t Engine::step(std::int64_t now_ns) {
   last_events_ = 0;
   broadcasts_.forgotten.clear();
   ++steps_;
-  for (const auto& transport : transports_) {
+  for (const Polled& polled : polled_) {
     // A poll that costs a system call delays those that do not; it is done now and then, unless its transport is the busy one.
-    if (transport->capabilities().poll_is_costly && busiest_ != transport.get() && steps_ % kStepsPerCostlyPoll != 0) continue;
-    const unsigned events = poll(*transport, now_ns);
-    if (events > 0) busiest_ = transport.get();
+    if (polled.costly && busiest_ != polled.transport && steps_ % kStepsPerCostlyPoll != 0) continue;
+    const unsigned events = poll(*polled.transport, now_ns);
+    if (events > 0) busiest_ = polled.transport;
     last_events_ += events;
   }
   if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
-  const bool copied = copy_some();
-  flush_offers();
+  const bool copied = !pulling_.empty() && copy_some();
+  if (busy()) flush_offers();
   return last_events_ > 0 || copied ? now_ns : due_ns(now_ns);
 }
 
@@ -167,7 +166,7 @@ unsigned Engine::poll(Transport& transport, std::int64_t now_ns) {
   return events;
 }
 
-void Engine::ring_bells() {
+void Engine::hurry_transports() {
   for (const auto& transport : transports_) transport->hurry();
 }
 
@@ -192,8 +191,7 @@ void Engine::pump_dirty() {
 
 // ---- How requests end.
 
-void Engine::tell(RequestCore& core, CompletionQueue::Event what) {
-  if (core.notify == nullptr) return;
+void Engine::add_event(RequestCore& core, CompletionQueue::Event what) {
   core.retain();
   events_.push_back(Event{.what = what, .core = &core});
 }
@@ -213,8 +211,15 @@ void Engine::finish_send(RequestCore& core, Ending ending, Rank culprit) {
 }
 
 void Engine::arrive(ReceiveCore& core, Ending ending) {
-  mark_arrived(core, ending);
-  release(core);
+  if (core.notify != nullptr) {
+    mark_arrived(core, ending);
+    return release(core);
+  }
+  core.ending = ending;
+  ++statistics_.messages_received;
+  --outstanding_;
+  core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
+  core.drop();
 }
 
 void Engine::mark_arrived(ReceiveCore& core, Ending ending) {
@@ -261,6 +266,7 @@ bool Engine::cancel(RequestCore& core) {
     finish_send(send, Ending::cancelled);
     return true;
   }
+  if (core.kind == RequestCore::Kind::sent) return false;
   return cancel_broadcast(static_cast<McastCore&>(core));
 }
 

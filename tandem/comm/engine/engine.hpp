@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "tandem/base/driver.hpp"
@@ -75,7 +76,9 @@ class Engine final : public PacketSink {
   /// The next step polls every transport, also those that cost a system call.
   void poll_all_next() noexcept { steps_ = UINT64_MAX; }
   /// After posts, when nobody will `step` soon: sees to it that peers that sleep are woken.
-  void ring_bells();
+  void ring_bells() {
+    if (std::exchange(rung_packets_, statistics_.packets_sent) != statistics_.packets_sent) hurry_transports();
+  }
   /// Events since the last call of `step` that took something from a transport.
   unsigned last_events() const noexcept { return last_events_; }
 
@@ -110,16 +113,23 @@ class Engine final : public PacketSink {
 
  private:
   // engine.cpp
-  Peer* peer_for(Rank rank);  // connects on first use; null: unreachable (then it counts as dead). Not while polling.
+  // Connects on first use; null: unreachable (then it counts as dead). Not while polling.
+  Peer* peer_for(Rank rank) { return recent_peer_ != nullptr && recent_peer_->rank == rank ? recent_peer_ : find_peer(rank); }
+  Peer* find_peer(Rank rank);
   Peer& make_peer(Rank rank);
   bool choose_transport(Peer& peer);
   void use_transport(Peer& peer, Transport& transport);
   void connect_rails(Peer& peer);
-  Rail& rail_of(Link& link);
+  Rail& rail_of(Link& link) { return link.owner != nullptr ? *static_cast<Rail*>(link.owner) : make_rail(link); }
+  Rail& make_rail(Link& link);
   const PeerCard* card_of(Rank rank);
   unsigned poll(Transport& transport, std::int64_t now_ns);
+  void hurry_transports();
   void pump_dirty();
-  void tell(RequestCore& core, CompletionQueue::Event what);
+  void tell(RequestCore& core, CompletionQueue::Event what) {
+    if (core.notify != nullptr) [[unlikely]] add_event(core, what);
+  }
+  void add_event(RequestCore& core, CompletionQueue::Event what);
   void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
   void arrive(ReceiveCore& core, Ending ending);
   void mark_arrived(ReceiveCore& core, Ending ending);
@@ -136,7 +146,8 @@ class Engine final : public PacketSink {
   // sending.cpp
   void prepare(SendCore& core, Peer& peer);
   bool within_credit(const Peer& peer, std::uint64_t bytes) const noexcept;
-  bool send_now(SendCore& core, Peer& peer);
+  RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options);
+  std::size_t eager_limit(const Peer& peer) const noexcept;
   void send_to_self(SendCore& core, Peer& peer);
   void mark_dirty(Peer& peer);
   void pump(Peer& peer);
@@ -164,6 +175,8 @@ class Engine final : public PacketSink {
   const char* take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes);
   static void take_head(const Rail& rail, const wire::BlockHead& head);
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
+  void keep_eager(Rail& rail, const wire::Eager& eager, std::span<const std::byte> header, std::span<const std::byte> data,
+                  bool early);
   const char* take_announce(Rail& rail, wire::Reader& reader);
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
   ReceiveCore* match(const MatchKey& key);
@@ -283,6 +296,11 @@ class Engine final : public PacketSink {
   Ground ground_;
   std::unique_ptr<Strategy> strategy_;
   std::vector<std::unique_ptr<Transport>> transports_;
+  struct Polled {
+    Transport* transport;
+    bool costly;
+  };
+  std::vector<Polled> polled_;  ///< the same
   Matcher matcher_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Peer>> peers_;
   Peer* recent_peer_ = nullptr;  ///< the one looked up last
@@ -313,6 +331,7 @@ class Engine final : public PacketSink {
   std::uint64_t outstanding_ = 0;  ///< requests posted and not released
   bool leaving_ = false;
   EndpointStatistics statistics_;
+  std::uint64_t rung_packets_ = 0;  ///< `packets_sent` when the transports were last asked to hurry
 
   Broadcasts broadcasts_;
 };

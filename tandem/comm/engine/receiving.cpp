@@ -10,7 +10,7 @@ namespace tandem::comm::internal {
 RequestCore* Engine::receive(Source from, TagPattern tag, Pieces pieces, bool owned, const ReceiveOptions& options) {
   TANDEM_ASSERT(from.any() || from.rank().value() < ground_.size);
   auto* core = new ReceiveCore;
-  core->retain();
+  core->keep();
   core->channel = options.channel;
   core->tag = tag.tag();
   core->pieces = std::move(pieces);
@@ -116,27 +116,35 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
   const MatchKey key{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
   const bool early = (eager.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(eager.after);
   ReceiveCore* receive = early || handlers_.contains(eager.channel) ? nullptr : match(key);
-  const std::uint32_t units = units_for(eager.bytes);
-  if (receive != nullptr) {
-    fill(*receive, peer, Tag{eager.tag}, eager.bytes, header);
-    rail.landing.receive = receive;
-    if (by_payload) {
-      rail.landing.kind = LandingPlace::Kind::receive;
-      receive->pieces.slice(0, std::min<std::size_t>(eager.bytes, receive->pieces.bytes()), rail.landing.pieces);
-      return nullptr;
-    }
-    receive->pieces.copy_in(0, data.first(std::min(data.size(), receive->pieces.bytes())));
-    freed(peer, units);
-    arrive(*receive, eager.bytes > receive->pieces.bytes() ? Ending::truncated : Ending::done);
+  if (receive == nullptr) {
+    keep_eager(rail, eager, header, data, early);
     return nullptr;
   }
+  fill(*receive, peer, Tag{eager.tag}, eager.bytes, header);
+  if (by_payload) {
+    rail.landing.receive = receive;
+    rail.landing.kind = LandingPlace::Kind::receive;
+    receive->pieces.slice(0, std::min<std::size_t>(eager.bytes, receive->pieces.bytes()), rail.landing.pieces);
+    return nullptr;
+  }
+  receive->pieces.copy_in(0, data.first(std::min(data.size(), receive->pieces.bytes())));
+  freed(peer, units_for(eager.bytes));
+  arrive(*receive, eager.bytes > receive->pieces.bytes() ? Ending::truncated : Ending::done);
+  return nullptr;
+}
+
+/// An eager message that no receive waits for, or that has to wait for a broadcast itself (`early`).
+void Engine::keep_eager(Rail& rail, const wire::Eager& eager, std::span<const std::byte> header, std::span<const std::byte> data,
+                        bool early) {
+  Peer& peer = *rail.peer;
+  const bool by_payload = (eager.prefix.flags & wire::flag_payload) != 0;
   auto* envelope = new Envelope;
-  envelope->key = key;
+  envelope->key = MatchKey{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
   envelope->peer = &peer;
   envelope->bytes = eager.bytes;
   envelope->header.assign(header.begin(), header.end());
   envelope->eager = true;
-  envelope->units = units;
+  envelope->units = units_for(eager.bytes);
   envelope->after = early ? eager.after : 0;
   envelope->data = std::make_unique_for_overwrite<std::byte[]>(eager.bytes);
   envelope->complete = !by_payload;
@@ -148,7 +156,6 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
     std::memcpy(envelope->data.get(), data.data(), data.size());
   }
   early ? defer(*envelope) : match_envelope(*envelope);
-  return nullptr;
 }
 
 const char* Engine::take_announce(Rail& rail, wire::Reader& reader) {

@@ -3,13 +3,16 @@
 
 #include <sys/uio.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "tandem/base/assert.hpp"
 #include "tandem/base/ids.hpp"
 #include "tandem/base/result.hpp"
 
@@ -49,6 +52,12 @@ class Link {
   /// answers `retry`, and `writable` follows.
   virtual SendStatus try_send(const Packet& packet) = 0;
 
+  /// As `try_send` for a packet of a control block alone, in two parts as its writer has them: records, and behind them bytes of a
+  /// user. Together they have at most `kMostInTwo` bytes; they are filled up with zeros to a multiple of 8. Both are free again when
+  /// it returns. The default puts them together for `try_send`; a rail that can is spared this copy.
+  virtual SendStatus try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes);
+  static constexpr std::size_t kMostInTwo = 4096;
+
   /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for the time of
   /// the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about `to`.
   virtual bool read_remote(std::uint64_t address, std::span<std::byte> to) { return (void)address, (void)to, false; }
@@ -66,6 +75,17 @@ class Link {
   Rank peer_;
   unsigned rail_;
 };
+
+inline SendStatus Link::try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes) {
+  alignas(8) std::array<std::byte, kMostInTwo> block;
+  const std::size_t used = records.size() + bytes.size();
+  const std::size_t whole = (used + 7) / 8 * 8;
+  TANDEM_DEBUG_ASSERT(whole <= block.size());
+  std::memcpy(block.data(), records.data(), records.size());
+  if (!bytes.empty()) std::memcpy(block.data() + records.size(), bytes.data(), bytes.size());
+  std::memset(block.data() + used, 0, whole - used);
+  return try_send(Packet{.control = std::span(block).first(whole)});
+}
 
 /// What a transport tells the engine. Called only from inside calls to the transport (`poll`, mostly), on that thread; the sink may
 /// call `Link::try_send` of any link from inside, and nothing else.

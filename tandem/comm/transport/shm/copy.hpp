@@ -12,6 +12,16 @@
 
 namespace tandem::comm::internal {
 
+/// Asks for a line that will be written, so that it is here and no longer in another core's cache by then.
+inline void claim_line(const std::byte* line) noexcept {
+#if defined(__x86_64__)
+  // Unless told of the processor, the compiler makes a read of __builtin_prefetch(line, 1).
+  asm volatile("prefetchw %0" : : "m"(*line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 /// Copies, asking for the source's lines some way ahead across the ends of pages, where the processor's own prefetching stops.
 inline void copy_ahead(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   constexpr std::size_t kBlock = 512;

@@ -1,9 +1,11 @@
 // tandem/comm/transport/shm/sender.hpp: packets into a ring.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "tandem/comm/transport/shm/attachment.hpp"
@@ -38,6 +40,28 @@ class Sender {
     std::memcpy(record + head.control_offset(), packet.control.data(), packet.control.size());
     if (packet.payload_bytes > 0) PieceCursor(packet.payload).gather(record + head.payload_offset(), packet.payload_bytes);
     publish(head, cells);
+    return SendStatus::done;
+  }
+
+  /// As `Link::try_send_two`.
+  SendStatus try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes) {
+    const std::size_t used = records.size() + bytes.size();
+    const RecordHead head{RecordKind::whole, static_cast<std::uint32_t>((used + 7) / 8 * 8), 0};
+    const std::uint64_t cells = head.cells();
+    if (!open_ || !producer_.room(cells)) [[unlikely]] return starve(cells);
+    std::byte* record = producer_.memory().at(producer_.begin(cells));
+    std::byte* const block = record + head.control_offset();
+    constexpr std::uint64_t zeros = 0;
+    if (used % 8 != 0) std::memcpy(block + used / 8 * 8, &zeros, 8);
+    // The peer looks at the first line again and again, and each look takes it away from here: what lies behind it goes first.
+    constexpr std::size_t kFirst = kCellBytes - 8;
+    const std::size_t split = cells > 1 && records.size() < kFirst ? std::min(bytes.size(), kFirst - records.size()) : 0;
+    if (bytes.size() > split) std::memcpy(block + records.size() + split, bytes.data() + split, bytes.size() - split);
+    std::memcpy(block, records.data(), records.size());
+    if (split > 0) std::memcpy(block + records.size(), bytes.data(), split);
+    publish(head, cells);
+    // The next record is likely to be as long; its first line is the peer's to look at.
+    for (std::size_t line = 1; line < cells; ++line) claim_line(record + (cells + line) * kCellBytes);
     return SendStatus::done;
   }
 

@@ -20,6 +20,9 @@ class ShmLink final : public Link {
   ShmLink(Rank peer, const SendLimits& limits, BellRound& round) noexcept : Link(peer, 0), limits_(limits), round_(round) {}
 
   SendStatus try_send(const Packet& packet) override { return sender.try_send(packet); }
+  SendStatus try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes) override {
+    return sender.try_send_two(records, bytes);
+  }
   bool read_remote(std::uint64_t address, std::span<std::byte> to) override;
   bool write_remote(std::uint64_t address, std::span<const std::byte> from) override;
 
