@@ -250,12 +250,7 @@ bool Engine::cancel(RequestCore& core) {
     auto& send = static_cast<SendCore&>(core);
     if (send.stage_now() != 0 || !send.queued()) return false;
     send.peer->queue.remove(send);
-    if (send.whole) {
-      --send.peer->eager_sent;
-      send.peer->units_sent -= units_for(send.bytes);
-    } else {
-      end_stream(*std::exchange(send.stream, nullptr));
-    }
+    if (send.stream != nullptr) end_stream(*std::exchange(send.stream, nullptr));
     finish_send(send, Ending::cancelled);
     return true;
   }

@@ -131,7 +131,10 @@ class Engine final : public PacketSink {
 
   // sending.cpp
   void prepare(SendCore& core, Peer& peer);
+  static void make_stream(SendCore& core, Peer& peer);
   bool within_credit(const Peer& peer, std::uint64_t bytes) const noexcept;
+  static void take_credit(Peer& peer, std::uint64_t bytes) noexcept;
+  bool announce_uncovered(Peer& peer);
   bool send_now(SendCore& core, Peer& peer);
   void send_to_self(SendCore& core, Peer& peer);
   void mark_dirty(Peer& peer);
@@ -154,6 +157,7 @@ class Engine final : public PacketSink {
   bool untold(const Peer& peer) const noexcept;
   void tell_credit(Peer& peer);
   static void freed(Peer& peer, std::uint32_t units);
+  static void freed_message(Peer& peer, std::uint64_t bytes) noexcept;
   static std::uint32_t units_for(std::uint64_t bytes) noexcept;
 
   // receiving.cpp
@@ -165,6 +169,7 @@ class Engine final : public PacketSink {
   ReceiveCore* match(const MatchKey& key);
   void match_envelope(Envelope& envelope);
   void keep(Envelope& envelope);
+  void keep_no_more(Envelope& envelope);
   void give(Envelope& envelope, ReceiveCore& core);
   void finish_envelope(Envelope& envelope, ReceiveCore& core);
   void discard(Envelope* envelope);
