@@ -47,12 +47,12 @@ void Pieces::slice(std::size_t offset, std::size_t bytes, std::vector<iovec>& ou
   for_range(list(), offset, bytes, [&](std::byte* data, std::size_t part, std::size_t) { out.push_back(iovec{data, part}); });
 }
 
-void Pieces::copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept {
+void Pieces::scatter(std::size_t offset, std::span<const std::byte> from) const noexcept {
   for_range(list(), offset, from.size(),
             [&](std::byte* data, std::size_t part, std::size_t done) { std::memcpy(data, from.data() + done, part); });
 }
 
-void Pieces::copy_out(std::size_t offset, std::span<std::byte> to) const noexcept {
+void Pieces::gather(std::size_t offset, std::span<std::byte> to) const noexcept {
   for_range(list(), offset, to.size(),
             [&](std::byte* data, std::size_t part, std::size_t done) { std::memcpy(to.data() + done, data, part); });
 }

@@ -4,10 +4,13 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
+
+#include "tandem/base/assert.hpp"
 
 namespace tandem::comm {
 
@@ -40,11 +43,22 @@ class Pieces {
 
   /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside.
   void slice(std::size_t offset, std::size_t bytes, std::vector<iovec>& out) const;
-  /// Copies into, or out of, the bytes from `offset` on.
-  void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept;
-  void copy_out(std::size_t offset, std::span<std::byte> to) const noexcept;
+  /// Copies into, or out of, the bytes from `offset` on, which are as many at least.
+  void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept {
+    if (many_ != nullptr) [[unlikely]] return scatter(offset, from);
+    TANDEM_DEBUG_ASSERT(offset + from.size() <= bytes_);
+    if (!from.empty()) std::memcpy(data() + offset, from.data(), from.size());
+  }
+  void copy_out(std::size_t offset, std::span<std::byte> to) const noexcept {
+    if (many_ != nullptr) [[unlikely]] return gather(offset, to);
+    TANDEM_DEBUG_ASSERT(offset + to.size() <= bytes_);
+    if (!to.empty()) std::memcpy(to.data(), data() + offset, to.size());
+  }
 
  private:
+  void scatter(std::size_t offset, std::span<const std::byte> from) const noexcept;
+  void gather(std::size_t offset, std::span<std::byte> to) const noexcept;
+
   iovec one_{nullptr, 0};
   std::size_t bytes_ = 0;
   std::unique_ptr<std::vector<iovec>> many_;

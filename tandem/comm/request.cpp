@@ -56,6 +56,7 @@ Status RequestCore::status() const {
 void RequestCore::destroy() noexcept {
   switch (kind) {
     case Kind::send: delete static_cast<SendCore*>(this); return;
+    case Kind::sent: delete static_cast<SentCore*>(this); return;
     case Kind::receive: delete static_cast<ReceiveCore*>(this); return;
     case Kind::broadcast: delete static_cast<McastCore*>(this); return;
   }

@@ -72,7 +72,7 @@ struct Status {
   Tag tag{0};
   std::uint64_t bytes = 0;                 ///< of the message, also when the buffer was shorter
   Rank culprit{0};                         ///< of `peer_dead`: who died
-  std::span<const std::byte> header = {};  ///< the message's small header; valid while the request lives
+  std::span<const std::byte> header = {};  ///< of a receive: the message's small header; valid while the request lives
   std::span<std::byte> owned = {};         ///< of a receive without buffer: the library's; valid while the request lives
 };
 

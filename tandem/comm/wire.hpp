@@ -168,9 +168,18 @@ class Writer {
     used_ += sizeof head;
   }
   /// Bytes, padded with zeros to a multiple of 8.
-  void put_bytes(std::span<const std::byte> bytes) noexcept;
+  void put_bytes(std::span<const std::byte> bytes) noexcept {
+    if (!bytes.empty()) std::memcpy(claim(bytes.size()).data(), bytes.data(), bytes.size());
+  }
   /// Room for `bytes`, padded, to be filled by the caller.
-  std::span<std::byte> claim(std::size_t bytes) noexcept;
+  std::span<std::byte> claim(std::size_t bytes) noexcept {
+    const std::size_t whole = padded(bytes);
+    TANDEM_DEBUG_ASSERT(used_ + whole <= room_.size());
+    std::byte* place = room_.data() + used_;
+    if (whole != bytes) std::memset(place + whole - 8, 0, 8);
+    used_ += whole;
+    return {place, bytes};
+  }
 
   std::size_t used() const noexcept { return used_; }
   std::size_t left() const noexcept { return room_.size() - used_; }
@@ -189,7 +198,15 @@ class Reader {
   bool at_end() const noexcept { return at_ == block_.size(); }
   bool ok() const noexcept { return ok_; }
   /// The next record's prefix, which stays to be read.
-  Prefix peek() noexcept;
+  Prefix peek() noexcept {
+    Prefix prefix{};
+    if (block_.size() - at_ < sizeof prefix) {
+      ok_ = false;
+    } else {
+      std::memcpy(&prefix, block_.data() + at_, sizeof prefix);
+    }
+    return prefix;
+  }
   template <class Record>
   Record get() noexcept {
     Record record{};
@@ -202,7 +219,16 @@ class Reader {
     return record;
   }
   /// `bytes` bytes and their padding.
-  std::span<const std::byte> get_bytes(std::size_t bytes) noexcept;
+  std::span<const std::byte> get_bytes(std::size_t bytes) noexcept {
+    // Compared without adding, since `bytes` may be anything.
+    if (bytes > block_.size() - at_ || padded(bytes) > block_.size() - at_) {
+      ok_ = false;
+      return {};
+    }
+    const auto found = block_.subspan(at_, bytes);
+    at_ += padded(bytes);
+    return found;
+  }
 
  private:
   std::span<const std::byte> block_;

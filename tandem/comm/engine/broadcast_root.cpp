@@ -19,7 +19,7 @@ constexpr int kMostLookedAt = 64;
 RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {
   TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
   auto* core = new McastCore;
-  core->retain();
+  core->keep();
   core->tag = tag;
   core->channel = options.channel;
   core->other = ground_.rank;

@@ -8,6 +8,7 @@
 
 #include "tandem/comm/buffer.hpp"
 #include "tandem/comm/endpoint.hpp"
+#include "tandem/comm/engine/recycled.hpp"
 #include "tandem/comm/match/matcher.hpp"
 #include "tandem/comm/request.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
@@ -32,7 +33,7 @@ struct Notify {
 /// `stage` with acquire sees the status that was written before (the store releases). Status fields do not change after `arrived`.
 class RequestCore {
  public:
-  enum class Kind : std::uint8_t { send, receive, broadcast };
+  enum class Kind : std::uint8_t { send, sent, receive, broadcast };
   static constexpr std::uint8_t kArrived = 1;
   static constexpr std::uint8_t kReleased = 2;
 
@@ -41,9 +42,12 @@ class RequestCore {
   RequestCore& operator=(const RequestCore&) = delete;
 
   void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }  // the caller holds one already
+  /// The engine's reference, beside the caller's, of a core that nobody else has seen yet.
+  void keep() noexcept { references.store(2, std::memory_order_relaxed); }
   void drop() noexcept {
-    // Releases what this holder wrote; the last one acquires it before it destroys.
-    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+    // Releases what this holder wrote; the last one acquires it before it destroys. Whoever finds himself the only holder stays
+    // it, since only a holder makes others.
+    if (references.load(std::memory_order_acquire) == 1 || references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
   Status status() const;  ///< thread-safe; `pending` before `arrived`
   std::uint8_t stage_now() const noexcept { return stage.load(std::memory_order_acquire); }
@@ -82,8 +86,13 @@ struct Item : SendItem {
   const ItemKind what;
 };
 
+/// A send that was handed to a rail while it was posted: what its user may ask for, and nothing that an engine needs.
+struct SentCore final : RequestCore, Recycled<SentCore> {
+  SentCore() noexcept : RequestCore(Kind::sent) {}
+};
+
 /// A send, from its posting until everything is handed to a rail. As a `SendItem` it stands for its envelope.
-struct SendCore final : RequestCore, Item {
+struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   SendCore() noexcept : RequestCore(Kind::send), Item(ItemKind::message) {}
   Peer* peer = nullptr;
   std::uint32_t after = 0;           ///< the broadcast that it must be matched after; 0: none
@@ -93,7 +102,7 @@ struct SendCore final : RequestCore, Item {
 };
 
 /// A receive, from its posting until it is complete. As a `PostedReceive` it stands in the matcher until it is matched.
-struct ReceiveCore final : RequestCore, PostedReceive {
+struct ReceiveCore final : RequestCore, PostedReceive, Recycled<ReceiveCore> {
   ReceiveCore() noexcept : RequestCore(Kind::receive) {}
   bool posted = false;       ///< in the matcher
   bool owns_buffer = false;  ///< the library brings the memory

@@ -165,7 +165,7 @@ unsigned Engine::poll(Transport& transport, std::int64_t now_ns) {
   return events;
 }
 
-void Engine::ring_bells() {
+void Engine::hurry_transports() {
   for (const auto& transport : transports_) transport->hurry();
 }
 
@@ -190,8 +190,7 @@ void Engine::pump_dirty() {
 
 // ---- How requests end.
 
-void Engine::tell(RequestCore& core, CompletionQueue::Event what) {
-  if (core.notify == nullptr) return;
+void Engine::add_event(RequestCore& core, CompletionQueue::Event what) {
   core.retain();
   events_.push_back(Event{.what = what, .core = &core});
 }
@@ -254,6 +253,7 @@ bool Engine::cancel(RequestCore& core) {
     finish_send(send, Ending::cancelled);
     return true;
   }
+  if (core.kind == RequestCore::Kind::sent) return false;
   return cancel_broadcast(static_cast<McastCore&>(core));
 }
 

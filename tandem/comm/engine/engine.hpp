@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "tandem/base/driver.hpp"
@@ -71,7 +72,9 @@ class Engine final : public PacketSink {
   /// Polls, sends what can be sent, copies a piece of what is copied remotely. Returns when it wants to be called again.
   std::int64_t step(std::int64_t now_ns);
   /// After posts, when nobody will `step` soon: sees to it that peers that sleep are woken.
-  void ring_bells();
+  void ring_bells() {
+    if (std::exchange(rung_packets_, statistics_.packets_sent) != statistics_.packets_sent) hurry_transports();
+  }
   /// Events since the last call of `step` that took something from a transport.
   unsigned last_events() const noexcept { return last_events_; }
 
@@ -114,8 +117,12 @@ class Engine final : public PacketSink {
   Rail& rail_of(Link& link);
   const PeerCard* card_of(Rank rank);
   unsigned poll(Transport& transport, std::int64_t now_ns);
+  void hurry_transports();
   void pump_dirty();
-  void tell(RequestCore& core, CompletionQueue::Event what);
+  void tell(RequestCore& core, CompletionQueue::Event what) {
+    if (core.notify != nullptr) [[unlikely]] add_event(core, what);
+  }
+  void add_event(RequestCore& core, CompletionQueue::Event what);
   void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
   void arrive(ReceiveCore& core, Ending ending);
   void mark_arrived(ReceiveCore& core, Ending ending);
@@ -135,7 +142,8 @@ class Engine final : public PacketSink {
   bool within_credit(const Peer& peer, std::uint64_t bytes) const noexcept;
   static void take_credit(Peer& peer, std::uint64_t bytes) noexcept;
   bool announce_uncovered(Peer& peer);
-  bool send_now(SendCore& core, Peer& peer);
+  RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options);
+  std::size_t eager_limit(const Peer& peer) const noexcept;
   void send_to_self(SendCore& core, Peer& peer);
   void mark_dirty(Peer& peer);
   void pump(Peer& peer);
@@ -310,6 +318,7 @@ class Engine final : public PacketSink {
   std::uint64_t outstanding_ = 0;  ///< requests posted and not released
   bool leaving_ = false;
   EndpointStatistics statistics_;
+  std::uint64_t rung_packets_ = 0;  ///< `packets_sent` when the transports were last asked to hurry
 
   Broadcasts broadcasts_;
 };

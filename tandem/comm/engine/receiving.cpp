@@ -10,7 +10,7 @@ namespace tandem::comm::internal {
 RequestCore* Engine::receive(Source from, TagPattern tag, Pieces pieces, bool owned, const ReceiveOptions& options) {
   TANDEM_ASSERT(from.any() || from.rank().value() < ground_.size);
   auto* core = new ReceiveCore;
-  core->retain();
+  core->keep();
   core->channel = options.channel;
   core->tag = tag.tag();
   core->pieces = std::move(pieces);

@@ -54,24 +54,30 @@ class Credit {
 RequestCore* Engine::send(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options) {
   TANDEM_ASSERT(to.value() < ground_.size);
   TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
+  ++statistics_.messages_sent;
+  std::uint32_t after = 0;
+  if (!broadcasts_.by_key.empty()) {
+    start_those_before(to, options.channel, tag);
+    after = last_broadcast_to(to, options.channel, tag);
+  }
+  Peer* peer = peer_for(to);
+  const bool gone = peer == nullptr || peer->dead || peer->left;
+  if (!gone) {
+    if (RequestCore* sent = send_at_once(*peer, tag, buffer.pieces(), after, options)) return sent;
+  }
   auto* core = new SendCore;
-  core->retain();
+  core->keep();
   core->other = to;
   core->RequestCore::tag = tag;
   core->RequestCore::channel = options.channel;
   core->pieces = std::move(buffer).take();
   core->bytes = core->pieces.bytes();
   core->SendItem::priority = options.priority;
+  core->after = after;
   if (!options.header.empty()) core->header.assign(options.header.begin(), options.header.end());
   keep_notify(*core, options);
   ++outstanding_;
-  ++statistics_.messages_sent;
-  if (!broadcasts_.by_key.empty()) {
-    start_those_before(to, options.channel, tag);
-    core->after = last_broadcast_to(to, options.channel, tag);
-  }
-  Peer* peer = peer_for(to);
-  if (peer == nullptr || peer->dead || peer->left) {
+  if (gone) {
     finish_send(*core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, to);
     return core;
   }
@@ -79,7 +85,7 @@ RequestCore* Engine::send(Rank to, Tag tag, SendBuffer buffer, const SendOptions
   prepare(*core, *peer);
   if (to == ground_.rank) {
     send_to_self(*core, *peer);
-  } else if (!send_now(*core, *peer)) {
+  } else {
     peer->queue.push(*core);
     pump(*peer);
   }
@@ -93,10 +99,7 @@ void Engine::prepare(SendCore& core, Peer& peer) {
   core.SendItem::tag = core.RequestCore::tag.value();
   core.ordered = true;
   const bool self = peer.transport == nullptr;
-  const std::size_t eager = self ? SIZE_MAX : ground_.options.eager_bytes > 0
-                                ? std::min(ground_.options.eager_bytes, peer.transport->capabilities().max_payload_bytes)
-                                : peer.transport->capabilities().eager_bytes;
-  core.whole = core.bytes <= eager;
+  core.whole = self || core.bytes <= eager_limit(peer);
   if (!core.whole) {
     make_stream(core, peer);
     core.SendItem::kind = SendKind::record;
@@ -151,23 +154,51 @@ bool Engine::announce_uncovered(Peer& peer) {
   return true;
 }
 
-/// The way of a small message when nothing is queued and the rail is free: no queue, no plan.
-bool Engine::send_now(SendCore& core, Peer& peer) {
-  if (core.SendItem::kind != SendKind::record || !peer.queue.idle() || (core.whole && !within_credit(peer, core.bytes))) return false;
-  Rail& rail = *peer.rails[0];
-  if (rail.blocked) return false;
-  std::array<std::byte, sizeof(wire::BlockHead) + sizeof(wire::Announce) + Endpoint::max_header_bytes + kInlineBytes> room;
-  wire::Writer writer(room);
+/// Messages up to this size go unasked.
+std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
+  const Capabilities& able = peer.transport->capabilities();
+  return ground_.options.eager_bytes > 0 ? std::min(ground_.options.eager_bytes, able.max_payload_bytes) : able.eager_bytes;
+}
+
+/// The way of a small message when nothing is queued and the rail is free: no queue, no plan, nothing to be remembered, and on a
+/// rail that lends its room no copy on the way. Null: it cannot go this way, and nothing has happened.
+RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options) {
+  const std::size_t bytes = pieces.bytes();
+  if (bytes > kInlineBytes || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) return nullptr;
+  if (bytes > eager_limit(peer) || !within_credit(peer, bytes)) return nullptr;
+  Link& link = *peer.rails[0]->link;
+  std::array<std::byte, sizeof(wire::BlockHead) + sizeof(wire::Eager) + Endpoint::max_header_bytes + kInlineBytes> own_room;
+  const std::size_t block_bytes =
+      sizeof(wire::BlockHead) + sizeof(wire::Eager) + wire::padded(options.header.size()) + wire::padded(bytes);
+  const std::span<std::byte> lent = link.lend(block_bytes);
+  wire::Writer writer(lent.empty() ? std::span<std::byte>(own_room) : lent);
   writer.put_head(peer.head);
-  write_record(core, writer);
-  if (rail.link->try_send(Packet{.control = writer.block()}) == SendStatus::retry) {
-    rail.blocked = true;
-    return false;
+  wire::Eager eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .after = after, .tag = tag.value()};
+  if (after != 0) eager.prefix.flags = wire::flag_after;
+  eager.prefix.header_bytes = static_cast<std::uint16_t>(options.header.size());
+  writer.put(eager);
+  writer.put_bytes(options.header);
+  if (bytes > 0) pieces.copy_out(0, writer.claim(bytes));
+  if (!lent.empty()) {
+    link.commit(block_bytes);
+  } else if (link.try_send(Packet{.control = writer.block()}) == SendStatus::retry) {
+    peer.rails[0]->blocked = true;
+    return nullptr;
   }
+  ++peer.envelopes_sent;
+  take_credit(peer, bytes);
   peer.told = peer.head;
   ++statistics_.packets_sent;
-  after_sent(core, peer, 0, false);
-  return true;
+  auto* core = new SentCore;
+  core->other = peer.rank;
+  core->tag = tag;
+  core->channel = options.channel;
+  core->bytes = bytes;
+  keep_notify(*core, options);
+  core->ending = Ending::done;
+  core->stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
+  tell(*core, CompletionQueue::Event::released);
+  return core;
 }
 
 void Engine::mark_dirty(Peer& peer) {

@@ -49,6 +49,12 @@ class Link {
   /// answers `retry`, and `writable` follows.
   virtual SendStatus try_send(const Packet& packet) = 0;
 
+  /// Lends room in the rail itself for a packet of one control block of `bytes`, to be written in place. Empty: not now, or never on
+  /// this kind of rail; `try_send` knows. Until `commit` nothing is sent, and any other call takes the loan back without a trace.
+  virtual std::span<std::byte> lend(std::size_t bytes) { return (void)bytes, std::span<std::byte>(); }
+  /// The room that was lent last, of `bytes`, is written: sends it, as `try_send` does with `SendStatus::done`.
+  virtual void commit(std::size_t bytes) { (void)bytes; }
+
   /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for the time of
   /// the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about `to`.
   virtual bool read_remote(std::uint64_t address, std::span<std::byte> to) { return (void)address, (void)to, false; }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "tandem/comm/transport/shm/attachment.hpp"
@@ -39,6 +40,17 @@ class Sender {
     if (packet.payload_bytes > 0) PieceCursor(packet.payload).gather(record + head.payload_offset(), packet.payload_bytes);
     publish(head, cells);
     return SendStatus::done;
+  }
+
+  std::span<std::byte> lend(std::size_t control_bytes) noexcept {
+    const RecordHead head{RecordKind::whole, static_cast<std::uint32_t>(control_bytes), 0};
+    const std::uint64_t cells = head.cells();
+    if (!open_ || !producer_.room(cells)) [[unlikely]] return {};
+    return {producer_.memory().at(producer_.begin(cells)) + head.control_offset(), control_bytes};
+  }
+  void commit(std::size_t control_bytes) {
+    const RecordHead head{RecordKind::whole, static_cast<std::uint32_t>(control_bytes), 0};
+    publish(head, head.cells());
   }
 
   /// Somebody was told `retry` before there was a peer.

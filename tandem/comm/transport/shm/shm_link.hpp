@@ -20,6 +20,8 @@ class ShmLink final : public Link {
   ShmLink(Rank peer, const SendLimits& limits, BellRound& round) noexcept : Link(peer, 0), limits_(limits), round_(round) {}
 
   SendStatus try_send(const Packet& packet) override { return sender.try_send(packet); }
+  std::span<std::byte> lend(std::size_t bytes) override { return sender.lend(bytes); }
+  void commit(std::size_t bytes) override { sender.commit(bytes); }
   bool read_remote(std::uint64_t address, std::span<std::byte> to) override;
   bool write_remote(std::uint64_t address, std::span<const std::byte> from) override;
 
