@@ -113,10 +113,29 @@ void Progress::spun(bool in_vain) noexcept {
   if (next != present) spin_now_ns_.store(next, std::memory_order_relaxed);
 }
 
+void Progress::trim() noexcept {
+  {
+    const std::lock_guard guard(lock_);
+    engine_.trim_tables();
+  }
+  Engine::trim_requests();
+}
+
+/// Sleeps until a descriptor of the bed is ready, for `wait_ns` at most (negative: for ever). True when one was.
+bool Progress::await_bell(std::int64_t wait_ns) {
+  timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
+  epoll_event events[8];
+  const int found = epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr);
+  std::uint64_t rung;
+  if (found > 0 && read(bell_, &rung, sizeof rung) < 0) rung = 0;  // not the bell
+  return found > 0;
+}
+
 /// In the bed that we have taken. True when there is, or may be, something to do.
 bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) {
   bool all_ring = true;
   bool work = false;
+  bool spare = false;
   in_bed_.store(true);  // before the last look; pairs with `kick`, see the type
   {
     const std::lock_guard guard(lock_);
@@ -127,6 +146,7 @@ bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) 
       work = !transports[armed]->arm();
     }
     work |= engine_.busy() || !engine_.events().empty() || stopping_.load();
+    spare = engine_.spare_bytes() > 0;
     if (work) {
       // Whoever refused to be armed is not armed.
       for (std::size_t i = 0; i < armed; ++i) transports[i]->disarm();
@@ -144,13 +164,13 @@ bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) 
     std::int64_t wait_ns = until_ns == base::kNever ? -1 : std::max<std::int64_t>(0, until_ns - now_ns_());
     if (!all_ring && !engine_.quiet()) wait_ns = wait_ns < 0 ? kBackOffNs : std::min(wait_ns, kBackOffNs);
     if (!all_ring && wait_ns < 0) wait_ns = 20 * kBackOffNs;
-    timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
-    epoll_event events[8];
-    const int found = epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr);
-    std::uint64_t rung;
-    if (found > 0 && read(bell_, &rung, sizeof rung) < 0) rung = 0;  // not the bell
+    if (spare && (wait_ns < 0 || wait_ns > kRestBeforeTrimNs)) {
+      work = await_bell(kRestBeforeTrimNs);
+      if (!work) trim();
+      if (wait_ns > 0) wait_ns -= kRestBeforeTrimNs;
+    }
+    work = work || await_bell(wait_ns);
     disarm_all();
-    work = found > 0;
   }
   in_bed_.store(false);
   return work;

@@ -59,12 +59,15 @@ class Progress {
   static constexpr std::int64_t kShortestSpinNs = 1'000;
   static constexpr std::int64_t kShortestRestNs = 100'000;
   static constexpr std::int64_t kLongestRestNs = 2'000'000;
+  static constexpr std::int64_t kRestBeforeTrimNs = 20'000'000;  ///< a burst that comes again sooner finds its memory where it was
   static constexpr std::int64_t kBackOffNs = 50'000;  ///< between polls of transports that cannot ring
 
   void run();
   bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
   bool once(std::int64_t now_ns);
   void spun(bool in_vain) noexcept;
+  void trim() noexcept;
+  bool await_bell(std::int64_t wait_ns);
   bool sleep(std::int64_t until_ns, bool (*done)(void*), void* context);
   void tell_events();
   static void tell(Event& event);

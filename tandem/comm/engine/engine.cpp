@@ -188,6 +188,32 @@ void Engine::pump_dirty() {
   }
 }
 
+namespace {
+
+/// What all engines of the process share.
+template <class Act>
+void for_each_recycled(Act act) {
+  act.template operator()<SentCore>();
+  act.template operator()<SendCore>();
+  act.template operator()<ReceiveCore>();
+  act.template operator()<Envelope>();
+  act.template operator()<OutgoingStream>();
+  act.template operator()<Incoming>();
+  act.template operator()<ControlItem>();
+}
+
+}  // namespace
+
+std::size_t Engine::spare_bytes() const noexcept {
+  std::size_t bytes = matcher_.spare_bytes();
+  for_each_recycled([&bytes]<class T>() { bytes += T::spare_bytes(); });
+  return bytes;
+}
+
+void Engine::trim_requests() noexcept {
+  for_each_recycled([]<class T>() { T::trim(); });
+}
+
 // ---- How requests end.
 
 void Engine::add_event(RequestCore& core, CompletionQueue::Event what) {

@@ -90,6 +90,12 @@ class Engine final : public PacketSink {
   bool all_heard_goodbye() const noexcept;
   void cancel_everything();
 
+  /// Memory that a burst has left behind: of our tables, and of the requests of all engines of the process.
+  std::size_t spare_bytes() const noexcept;
+  /// Give it back. The second needs no lock, and takes longer the more it is.
+  void trim_tables() noexcept { matcher_.trim(); }
+  static void trim_requests() noexcept;
+
   bool same_host(Rank a, Rank b);
   Transport* transport_to(Rank peer);
   /// What is under way, for a person who wonders why nothing ends.

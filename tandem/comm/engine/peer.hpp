@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/comm/engine/core.hpp"
+#include "tandem/comm/engine/recycled.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
@@ -24,7 +25,7 @@ struct Incoming;
 struct Envelope;
 
 /// A record of our own making (grant, finish, note), waiting to be sent. Before all messages, in order.
-struct ControlItem final : Item {
+struct ControlItem final : Item, Recycled<ControlItem> {
   ControlItem() noexcept : Item(ItemKind::control) {}
   static constexpr std::size_t kMostBytes = sizeof(wire::McastLost) > sizeof(wire::Grant) ? sizeof(wire::McastLost) : sizeof(wire::Grant);
   std::array<std::byte, kMostBytes> record;
@@ -32,7 +33,7 @@ struct ControlItem final : Item {
 
 /// The bytes of a large message on their way out, cut into segments when a rail can take one. Bytes count from the stream's start.
 /// Invariant: cursor <= min(granted, available, limit) <= length.
-struct OutgoingStream final : Item {
+struct OutgoingStream final : Item, Recycled<OutgoingStream> {
   OutgoingStream() noexcept : Item(ItemKind::stream) {}
   Peer* peer = nullptr;
   std::uint32_t id = 0;             ///< our number of it towards this peer
@@ -124,7 +125,7 @@ struct Peer {
 };
 
 /// A large message on its way in, by its sender's number.
-struct Incoming {
+struct Incoming final : Recycled<Incoming> {
   Peer* peer = nullptr;
   std::uint32_t stream = 0;
   std::uint64_t length = 0;   ///< that we want: the receive's buffer may be shorter than the message
@@ -141,7 +142,7 @@ struct Incoming {
 };
 
 /// A message that came before its receive. One that is eager and no longer than its announcement would be lies in it.
-struct Envelope final : ArrivedEnvelope {
+struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
   static constexpr std::size_t small_bytes = 16;
   struct Announced {
     std::uint64_t address;
