@@ -245,11 +245,11 @@ TEST(Endpoint, UnexpectedMessagesAreBoundedByCredit) {
 }
 
 TEST(Endpoint, MessagesThatWaitForTheirRailTakeNoCredit) {
-  World world(2, {}, {.credit_messages = 1500});
+  World world(2, {}, {.credit_messages = 4000});
   unsigned announced = 0;
   world.at[1]->on_incoming([&](Rank, Channel, Tag, std::uint64_t, std::int64_t) { ++announced; });
   const Bytes sent = pattern(100, 1);
-  std::vector<Bytes> got(5000, Bytes(100));
+  std::vector<Bytes> got(12'000, Bytes(100));
   std::vector<Request> receives, sends;
   for (unsigned i = 0; i < got.size(); ++i) receives.push_back(world.at[1]->irecv(Rank{0}, Tag{i}, got[i]));
   for (unsigned i = 0; i < got.size(); ++i) sends.push_back(world.at[0]->isend(Rank{1}, Tag{i}, sent));

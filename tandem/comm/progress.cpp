@@ -113,12 +113,25 @@ void Progress::spun(bool in_vain) noexcept {
   if (next != present) spin_now_ns_.store(next, std::memory_order_relaxed);
 }
 
+/// Gives back what bursts have left.
 void Progress::trim() noexcept {
   {
     const std::lock_guard guard(lock_);
+    if (engine_.spare_bytes() == 0) return;
     engine_.trim_tables();
   }
   Engine::trim_requests();
+}
+
+/// As `await_bell`. Users may drop their requests long after we fell asleep, and nobody rings for that; so we look after ever longer
+/// periods.
+bool Progress::rest(std::int64_t wait_ns) {
+  for (std::int64_t period_ns = kRestBeforeTrimNs;; period_ns = std::min(2 * period_ns, kLongestTrimNs)) {
+    if (wait_ns >= 0 && wait_ns <= period_ns) return await_bell(wait_ns);
+    if (await_bell(period_ns)) return true;
+    if (wait_ns >= 0) wait_ns -= period_ns;
+    trim();
+  }
 }
 
 /// Sleeps until a descriptor of the bed is ready, for `wait_ns` at most (negative: for ever). True when one was.
@@ -135,7 +148,6 @@ bool Progress::await_bell(std::int64_t wait_ns) {
 bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) {
   bool all_ring = true;
   bool work = false;
-  bool spare = false;
   in_bed_.store(true);  // before the last look; pairs with `kick`, see the type
   {
     const std::lock_guard guard(lock_);
@@ -146,7 +158,6 @@ bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) 
       work = !transports[armed]->arm();
     }
     work |= engine_.busy() || !engine_.events().empty() || stopping_.load();
-    spare = engine_.spare_bytes() > 0;
     if (work) {
       // Whoever refused to be armed is not armed.
       for (std::size_t i = 0; i < armed; ++i) transports[i]->disarm();
@@ -164,12 +175,7 @@ bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) 
     std::int64_t wait_ns = until_ns == base::kNever ? -1 : std::max<std::int64_t>(0, until_ns - now_ns_());
     if (!all_ring && !engine_.quiet()) wait_ns = wait_ns < 0 ? kBackOffNs : std::min(wait_ns, kBackOffNs);
     if (!all_ring && wait_ns < 0) wait_ns = 20 * kBackOffNs;
-    if (spare && (wait_ns < 0 || wait_ns > kRestBeforeTrimNs)) {
-      work = await_bell(kRestBeforeTrimNs);
-      if (!work) trim();
-      if (wait_ns > 0) wait_ns -= kRestBeforeTrimNs;
-    }
-    work = work || await_bell(wait_ns);
+    work = rest(wait_ns);
     disarm_all();
   }
   in_bed_.store(false);

@@ -25,7 +25,7 @@ namespace tandem::comm::internal {
 /// under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at `in_bed_`
 /// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the bed
 /// occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the sleeper looks
-/// at what it waits for after it has let the lock go.
+/// at what it waits for after it has let the lock go. A sleeper that nobody wakes gives back, now and then, what bursts have left.
 /// While a caller waits, the progress thread leaves the bed to it and rests
 /// elsewhere, for periods that double up to `kLongestRestNs`, so that a caller that alternates short waits and work is not disturbed.
 class Progress {
@@ -60,6 +60,7 @@ class Progress {
   static constexpr std::int64_t kShortestRestNs = 100'000;
   static constexpr std::int64_t kLongestRestNs = 2'000'000;
   static constexpr std::int64_t kRestBeforeTrimNs = 20'000'000;  ///< a burst that comes again sooner finds its memory where it was
+  static constexpr std::int64_t kLongestTrimNs = 600'000'000'000;
   static constexpr std::int64_t kBackOffNs = 50'000;  ///< between polls of transports that cannot ring
 
   void run();
@@ -67,6 +68,7 @@ class Progress {
   bool once(std::int64_t now_ns);
   void spun(bool in_vain) noexcept;
   void trim() noexcept;
+  bool rest(std::int64_t wait_ns);
   bool await_bell(std::int64_t wait_ns);
   bool sleep(std::int64_t until_ns, bool (*done)(void*), void* context);
   void tell_events();
