@@ -103,7 +103,7 @@ void measure(Rank& rank, const Plan& plan) {
   for (const Kind& kind : kinds) {
     for (const std::uint32_t count : counts) {
       if (count > plan.most) break;
-      Measurement measurement{kind.name + ("_" + std::to_string(count)), "us", {}};
+      Measurement measurement{std::string(kind.name).append("_").append(std::to_string(count)), "us", {}};
       std::int64_t longest_ns = burst_ns(rank, kind, count, bytes);  // warms up
       const bool patient = static_cast<double>(longest_ns) < plan.patience_s * 1e9;
       for (unsigned i = 0; i < (patient ? repetitions_of(count, plan.repetitions) : 1); ++i)

@@ -2,14 +2,27 @@
 #include "tandem/base/event_loop.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <mutex>
+#include <utility>
 
 #include "tandem/base/assert.hpp"
 
 namespace tandem::base {
 
+void EventLoop::Seat::wake() noexcept {
+  const std::lock_guard guard(loop.woken_lock_);
+  if (!std::exchange(listed, true)) loop.woken_.push_back(this);
+}
+
 Waker& EventLoop::add(Steppable& steppable, const Placement&) {
-  auto& seat = *seats_.emplace_back(std::make_unique<Seat>());
-  seat.steppable = &steppable;
+  auto& seat = *seats_.emplace_back(std::make_unique<Seat>(*this, seats_.size(), steppable));
+  due_.resize((seats_.size() + 63) / 64);
+  {
+    const std::lock_guard guard(woken_lock_);
+    woken_.reserve(seats_.capacity());  // wake-ups allocate nothing
+  }
+  note_due(seat);
   return seat;
 }
 
@@ -23,8 +36,71 @@ Waker& EventLoop::add_caller(Steppable& steppable) {
 void EventLoop::remove(Steppable& steppable) {
   for (auto& seat : seats_) {
     if (seat->steppable != &steppable) continue;
+    set_next(*seat, kNever);
     seat->steppable = nullptr;
-    seat->next_ns = kNever;
+    note_due(*seat);
+  }
+}
+
+/// Something of the seat has changed that says whether it is due.
+void EventLoop::note_due(const Seat& seat) {
+  const bool is_due = seat.steppable != nullptr && (seat.woken || seat.next_ns <= now_ns_);
+  if (is_due == due(seat)) return;
+  due_[seat.index / 64] ^= std::uint64_t{1} << seat.index % 64;
+  due_count_ += is_due ? std::size_t{1} : ~std::size_t{0};
+}
+
+void EventLoop::set_next(Seat& seat, std::int64_t next_ns) {
+  dates_.erase({seat.next_ns, seat.index});
+  seat.next_ns = next_ns;
+  if (next_ns > now_ns_ && next_ns != kNever) dates_.emplace(next_ns, seat.index);
+  note_due(seat);
+}
+
+void EventLoop::take_woken() {
+  const std::lock_guard guard(woken_lock_);
+  for (Seat* seat : woken_) {
+    seat->listed = false;
+    seat->woken = true;
+    note_due(*seat);
+  }
+  woken_.clear();
+}
+
+void EventLoop::set_now(std::int64_t now_ns) {
+  now_ns_ = now_ns;
+  while (!dates_.empty() && dates_.begin()->first <= now_ns_) {
+    const Seat& seat = *seats_[dates_.begin()->second];
+    dates_.erase(dates_.begin());
+    note_due(seat);
+  }
+  const std::size_t before = due_actions_.size();
+  while (!actions_.empty() && actions_.front().when_ns <= now_ns_) {
+    std::pop_heap(actions_.begin(), actions_.end(), later);
+    due_actions_.push_back(std::move(actions_.back()));
+    actions_.pop_back();
+  }
+  if (due_actions_.size() == before) return;
+  std::sort(due_actions_.begin(), due_actions_.end(), [](const Action& a, const Action& b) { return a.order < b.order; });
+}
+
+std::size_t EventLoop::due_seats(bool with_caller) const noexcept {
+  if (stopped_) return 0;
+  return due_count_ - (!with_caller && caller_ != nullptr && due(*caller_) ? 1 : 0);
+}
+
+/// The seat with that number among those due, in the order of `add`.
+EventLoop::Seat& EventLoop::due_seat(std::size_t number, bool with_caller) {
+  for (std::size_t word = 0;; ++word) {
+    std::uint64_t bits = due_[word];
+    if (!with_caller && caller_ != nullptr && caller_->index / 64 == word) bits &= ~(std::uint64_t{1} << caller_->index % 64);
+    const auto here = static_cast<std::size_t>(std::popcount(bits));
+    if (number >= here) {
+      number -= here;
+      continue;
+    }
+    for (; number > 0; --number) bits &= bits - 1;
+    return *seats_[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
   }
 }
 
@@ -37,50 +113,49 @@ std::uint64_t EventLoop::random() noexcept {
 }
 
 void EventLoop::at(std::int64_t when_ns, std::function<void()> action) {
-  actions_.push_back({std::max(when_ns, now_ns_), actions_added_++, std::move(action)});
+  const bool now = when_ns <= now_ns_;
+  auto& actions = now ? due_actions_ : actions_;
+  actions.push_back({when_ns, actions_added_++, std::move(action)});
+  if (!now) std::push_heap(actions.begin(), actions.end(), later);
 }
 
 void EventLoop::step(Seat& seat) {
-  seat.woken.exchange(false, std::memory_order_acquire);  // the step sees what was done before any wake-up that this takes
-  seat.next_ns = seat.steppable->step(now_ns_);
+  seat.woken = false;
+  note_due(seat);
+  set_next(seat, seat.steppable->step(now_ns_));
 }
 
 bool EventLoop::step_one() { return step_one(false); }
 
 bool EventLoop::step_one(bool with_caller) {
-  std::size_t candidates = 0;
-  for (auto& seat : seats_)
-    if ((with_caller || seat.get() != caller_) && due(*seat)) ++candidates;
-  const auto first_due = std::count_if(actions_.begin(), actions_.end(), [&](const Action& a) { return a.when_ns <= now_ns_; });
-  const std::size_t total = candidates + static_cast<std::size_t>(first_due);
+  take_woken();
+  const std::size_t seats = due_seats(with_caller);
+  const std::size_t total = seats + due_actions_.size();
   if (total == 0) return false;
-  std::size_t chosen = random() % total;
-  if (chosen >= candidates) {
-    chosen -= candidates;
-    auto at = std::find_if(actions_.begin(), actions_.end(),
-                           [&](const Action& a) { return a.when_ns <= now_ns_ && chosen-- == 0; });
-    Action action = std::move(*at);
-    actions_.erase(at);
-    action.run();
+  const std::size_t chosen = random() % total;
+  if (chosen < seats) {
+    step(due_seat(chosen, with_caller));
     return true;
   }
-  for (auto& seat : seats_) {
-    if ((!with_caller && seat.get() == caller_) || !due(*seat)) continue;
-    if (chosen-- == 0) {
-      step(*seat);
-      return true;
-    }
-  }
-  return false;
+  const auto at = due_actions_.begin() + static_cast<std::ptrdiff_t>(chosen - seats);
+  const Action action = std::move(*at);
+  due_actions_.erase(at);
+  action.run();
+  return true;
 }
 
 bool EventLoop::advance(std::int64_t deadline_ns, bool with_caller) {
+  take_woken();
   std::int64_t earliest = kNever;
-  for (auto& seat : seats_)
-    if (!stopped_ && (with_caller || seat.get() != caller_)) earliest = std::min(earliest, due(*seat) ? now_ns_ : seat->next_ns);
-  for (auto& action : actions_) earliest = std::min(earliest, action.when_ns);
+  if (due_seats(with_caller) > 0 || !due_actions_.empty()) earliest = now_ns_;
+  if (!actions_.empty()) earliest = std::min(earliest, actions_.front().when_ns);
+  if (!stopped_) {
+    const auto others = [&](const auto& date) { return with_caller || caller_ == nullptr || date.second != caller_->index; };
+    const auto next = std::find_if(dates_.begin(), dates_.end(), others);
+    if (next != dates_.end()) earliest = std::min(earliest, next->first);
+  }
   if (earliest == kNever) return false;
-  now_ns_ = std::max(now_ns_, std::min(earliest, deadline_ns));
+  set_now(std::max(now_ns_, std::min(earliest, deadline_ns)));
   return true;
 }
 

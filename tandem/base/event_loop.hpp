@@ -1,17 +1,21 @@
 // tandem/base/event_loop.hpp: the driver of the test and virtual worlds: one thread steps all, in an order drawn from a seed.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "tandem/base/driver.hpp"
+#include "tandem/base/spin_lock.hpp"
 
 namespace tandem::base {
 
 /// Steps all steppables on the calling thread, the next one drawn from a seed, in manual time: when everybody rests, time jumps
 /// to the earliest date that anyone asked for. The same seed and the same program give the same order, exactly.
+///
+/// A step looks at those that are due alone: a bit per seat says so (of 10,000 seats, 157 words), dates in the future are sorted.
 ///
 /// Not thread-safe, but for wakers: a wake-up from a foreign thread is allowed and ends the determinism, not the correctness.
 class EventLoop final : public Driver {
@@ -38,11 +42,18 @@ class EventLoop final : public Driver {
   std::uint64_t random() noexcept;
 
  private:
+  /// Protocol. `wake` puts a seat among the loop's `woken_`, unless it is there (`listed`); the loop takes them all before it looks at
+  /// who is due. Both under `woken_lock_`, so that a step sees what was done before the wake-ups that it answers.
   struct Seat final : Waker {
-    Steppable* steppable = nullptr;
-    std::atomic<bool> woken{true};
-    std::int64_t next_ns = 0;
-    void wake() noexcept override { woken.store(true, std::memory_order_release); }
+    Seat(EventLoop& owner, std::size_t at, Steppable& what) : loop(owner), index(at), steppable(&what) {}
+    void wake() noexcept override;
+
+    EventLoop& loop;
+    const std::size_t index;
+    Steppable* steppable;
+    bool woken = true;
+    std::int64_t next_ns = kNever;
+    bool listed = false;  ///< guarded by `woken_lock_`
   };
   struct Action {
     std::int64_t when_ns;
@@ -50,9 +61,16 @@ class EventLoop final : public Driver {
     std::function<void()> run;
   };
 
-  bool due(const Seat& seat) const noexcept {
-    return !stopped_ && seat.steppable != nullptr && (seat.woken.load(std::memory_order_acquire) || seat.next_ns <= now_ns_);
+  static bool later(const Action& a, const Action& b) noexcept {
+    return a.when_ns != b.when_ns ? a.when_ns > b.when_ns : a.order > b.order;
   }
+  bool due(const Seat& seat) const noexcept { return (due_[seat.index / 64] >> seat.index % 64 & 1) != 0; }
+  void note_due(const Seat& seat);
+  void set_next(Seat& seat, std::int64_t next_ns);
+  void take_woken();
+  void set_now(std::int64_t now_ns);
+  std::size_t due_seats(bool with_caller) const noexcept;
+  Seat& due_seat(std::size_t number, bool with_caller);
   bool step_one(bool with_caller);
   bool advance(std::int64_t deadline_ns, bool with_caller);
   void step(Seat& seat);
@@ -62,7 +80,13 @@ class EventLoop final : public Driver {
   std::uint64_t actions_added_ = 0;
   std::vector<std::unique_ptr<Seat>> seats_;
   Seat* caller_ = nullptr;
-  std::vector<Action> actions_;
+  SpinLock woken_lock_;
+  std::vector<Seat*> woken_;                              ///< guarded by `woken_lock_`; has room for all seats
+  std::vector<std::uint64_t> due_;                       ///< a bit per seat: it was woken, or its date has come
+  std::size_t due_count_ = 0;
+  std::set<std::pair<std::int64_t, std::size_t>> dates_;  ///< of seats, in the future
+  std::vector<Action> due_actions_;                       ///< in the order of `at`
+  std::vector<Action> actions_;                           ///< in the future; a heap, the earliest first
   bool stopped_ = false;  ///< seats stay, so that wakers may still be called
 };
 

@@ -22,9 +22,14 @@ struct Stepping final : Steppable {
 };
 
 /// What a loop with this seed does with three steppables that tick, and some actions.
-std::string story(std::uint64_t seed) {
+std::string story(std::uint64_t seed, unsigned empty_seats = 0) {
   std::string told;
   EventLoop loop(seed);
+  Stepping nobody([](std::int64_t now_ns) { return now_ns; });
+  const auto leave_seats = [&] {
+    for (unsigned i = 0; i < empty_seats; ++i) loop.add(nobody, {});
+    loop.remove(nobody);
+  };
   const auto tick = [&told](char name, std::int64_t every_ns) {
     return [&told, name, every_ns](std::int64_t now_ns) {
       told += name;
@@ -35,8 +40,11 @@ std::string story(std::uint64_t seed) {
   Stepping b(tick('b', 2));
   Stepping c(tick('c', 3));
   loop.add(a, {});
+  leave_seats();
   loop.add(b, {});
+  leave_seats();
   loop.add(c, {});
+  leave_seats();
   for (int i = 0; i < 5; ++i) loop.at(i * 2, [&told] { told += '!'; });
   loop.run_until(kNotYet, nullptr, 100);
   return told;
@@ -47,6 +55,40 @@ TEST(EventLoop, TheSameSeedGivesTheSameOrder) {
   int differ = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) differ += story(seed) != story(seed + 1);
   EXPECT_GE(differ, 19);
+}
+
+TEST(EventLoop, ThoseThatAreNotDueChangeNothing) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    EXPECT_EQ(story(seed, 1), story(seed));
+    EXPECT_EQ(story(seed, 1000), story(seed));
+  }
+}
+
+TEST(EventLoop, OfManySleepersEachIsWokenAtItsDateOrByItsWaker) {
+  constexpr std::size_t count = 5000;
+  EventLoop loop(5);
+  std::vector<std::int64_t> stepped_ns(count, -1);
+  struct Sleeper final : Steppable {
+    std::int64_t step(std::int64_t now_ns) override {
+      if (*stepped_ns != -1) return *stepped_ns = now_ns, kNever;
+      *stepped_ns = 0;
+      return date_ns;
+    }
+    std::int64_t* stepped_ns = nullptr;
+    std::int64_t date_ns = kNever;
+  };
+  std::vector<Sleeper> sleepers(count);
+  std::vector<Waker*> wakers;
+  for (std::size_t i = 0; i < count; ++i) {
+    sleepers[i].stepped_ns = &stepped_ns[i];
+    if (i % 3 == 0) sleepers[i].date_ns = static_cast<std::int64_t>(1 + (i * 7919) % count);
+    wakers.push_back(&loop.add(sleepers[i], {}));
+  }
+  loop.at(7, [&] {
+    for (std::size_t i = 1; i < count; i += 3) wakers[i]->wake();
+  });
+  EXPECT_EQ(loop.run_until(kNotYet, nullptr, kNever), RunEnd::stuck);
+  for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(stepped_ns[i], i % 3 == 0 ? sleepers[i].date_ns : i % 3 == 1 ? 7 : 0) << i;
 }
 
 TEST(EventLoop, TimeJumpsToTheEarliestDateAndStopsAtTheDeadline) {

@@ -249,7 +249,9 @@ bool Endpoint::same_host(Rank a, Rank b) {
 
 EndpointStatistics Endpoint::statistics() const {
   const std::lock_guard guard(parts_->progress->lock());
-  return parts_->engine->statistics();
+  EndpointStatistics statistics = parts_->engine->statistics();
+  statistics.spare_bytes = parts_->engine->spare_bytes();
+  return statistics;
 }
 
 std::string Endpoint::describe() const {

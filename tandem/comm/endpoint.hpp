@@ -108,8 +108,8 @@ struct EndpointOptions {
   int progress_core = -1;                     ///< the core that the progress thread is bound to; -1: none
   std::int64_t spin_ns = 20'000;              ///< polling without traffic before sleeping
   std::size_t eager_bytes = 0;                ///< messages up to this size go unasked; 0: as the transport says
-  std::size_t credit_bytes = 1 << 20;         ///< unexpected bytes that one peer may leave with us
-  std::uint32_t credit_messages = 4096;       ///< unexpected eager messages of one peer
+  std::size_t credit_bytes = 1 << 20;         ///< of unexpected messages that one peer may leave with us; those of up to 16 bytes are free
+  std::uint32_t credit_messages = 1 << 18;    ///< unexpected eager messages of one peer, about 200 bytes each besides
   std::size_t forward_bytes = 64 << 20;       ///< memory for broadcasts that are forwarded before their receive is posted
   std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
   std::string ports = {};                          ///< "first-last" of tcp; empty: any
@@ -127,7 +127,9 @@ EndpointOptions comm_options(const base::Config& config);
 struct EndpointStatistics {
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t messages_sent = 0, messages_received = 0;
-  std::uint64_t unexpected_messages = 0, unexpected_bytes = 0;  ///< held now
+  std::uint64_t unexpected_messages = 0;  ///< held now
+  std::uint64_t unexpected_bytes = 0;     ///< of their data, where it does not lie with the envelope (up to 16 bytes do)
+  std::uint64_t spare_bytes = 0;          ///< that a burst has left behind; given back when the endpoint rests
   std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
   std::uint64_t remote_copies = 0;  ///< messages, and strands of broadcasts, read from the memory of their senders
   std::uint64_t peers = 0;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -241,6 +242,58 @@ TEST(Endpoint, UnexpectedMessagesAreBoundedByCredit) {
   EXPECT_LE(world.at[1]->statistics().unexpected_bytes, 65536u);
   for (unsigned i = 2000; i-- > 0;) EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv_owned(Rank{0}, Tag{i})).bytes, 1000u);
   world.at[0]->wait_all(sends);
+}
+
+TEST(Endpoint, MessagesThatWaitForTheirRailTakeNoCredit) {
+  World world(2, {}, {.credit_messages = 4000});
+  unsigned announced = 0;
+  world.at[1]->on_incoming([&](Rank, Channel, Tag, std::uint64_t, std::int64_t) { ++announced; });
+  const Bytes sent = pattern(100, 1);
+  std::vector<Bytes> got(12'000, Bytes(100));
+  std::vector<Request> receives, sends;
+  for (unsigned i = 0; i < got.size(); ++i) receives.push_back(world.at[1]->irecv(Rank{0}, Tag{i}, got[i]));
+  for (unsigned i = 0; i < got.size(); ++i) sends.push_back(world.at[0]->isend(Rank{1}, Tag{i}, sent));
+  world.at[1]->wait_all(receives);
+  world.at[0]->wait_all(sends);
+  for (const Bytes& bytes : got) ASSERT_EQ(bytes, sent);
+  EXPECT_EQ(announced, 0u);
+}
+
+TEST(Endpoint, ASmallUnexpectedMessageLiesInItsEnvelope) {
+  World world(2, {}, {.credit_bytes = 4096});
+  unsigned announced = 0;
+  world.at[1]->on_incoming([&](Rank, Channel, Tag, std::uint64_t, std::int64_t) { ++announced; });
+  std::vector<Bytes> sent;
+  std::vector<Request> sends;
+  for (unsigned i = 0; i < 1000; ++i) sent.push_back(pattern(i % 17, i));
+  for (unsigned i = 0; i < 1000; ++i) sends.push_back(world.at[0]->isend(Rank{1}, Tag{i}, sent[i]));
+  world.settle();
+  EXPECT_EQ(announced, 0u);
+  EXPECT_EQ(world.at[1]->statistics().unexpected_messages, 1000u);
+  EXPECT_EQ(world.at[1]->statistics().unexpected_bytes, 0u);
+  for (unsigned i = 1000; i-- > 0;) {
+    Bytes got(8);
+    const bool owned = i % 2 == 0;
+    const Request receive = owned ? world.at[1]->irecv_owned(Rank{0}, Tag{i}) : world.at[1]->irecv(Rank{0}, Tag{i}, got);
+    const Status status = world.at[1]->wait(receive);
+    ASSERT_EQ(status.bytes, i % 17);
+    ASSERT_EQ(status.ending, !owned && i % 17 > 8 ? Ending::truncated : Ending::done);
+    const std::size_t checked = owned ? status.bytes : std::min<std::size_t>(8, status.bytes);
+    ASSERT_EQ(0, std::memcmp(owned ? status.owned.data() : static_cast<const void*>(got.data()), sent[i].data(), checked)) << i;
+  }
+  world.at[0]->wait_all(sends);
+}
+
+TEST(Endpoint, ARestingEndpointGivesBackWhatABurstHasLeft) {
+  LoopNetwork network({.ranks = 1});
+  base::Log log{base::LogLevel::error};
+  const auto endpoint = Endpoint::open_loop(network, Rank{0}, {}, log, nullptr);
+  std::vector<Request> receives;
+  for (unsigned i = 0; i < 50'000; ++i) receives.push_back(endpoint->irecv_owned(Rank{0}, Tag{i}));
+  for (const Request& receive : receives) EXPECT_TRUE(endpoint->cancel(receive));
+  receives.clear();
+  for (int i = 0; i < 10'000 && endpoint->statistics().spare_bytes > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(endpoint->statistics().spare_bytes, 0u);
 }
 
 TEST(Endpoint, DeadPeerFailsItsRequestsAndNoOthers) {

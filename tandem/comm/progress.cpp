@@ -142,6 +142,39 @@ void Progress::run() {
   }
 }
 
+/// Gives back what bursts have left.
+void Progress::trim() noexcept {
+  {
+    const std::lock_guard guard(lock_);
+    if (engine_.spare_bytes() == 0) return;
+    engine_.trim_tables();
+  }
+  Engine::trim_requests();
+}
+
+/// As `await_bell`. Users may drop their requests long after we fell asleep, and nobody rings for that; so we look after ever longer
+/// periods.
+bool Progress::rest(std::int64_t wait_ns) {
+  for (std::int64_t period_ns = kRestBeforeTrimNs;; period_ns = std::min(2 * period_ns, kLongestTrimNs)) {
+    if (wait_ns >= 0 && wait_ns <= period_ns) return await_bell(wait_ns);
+    if (await_bell(period_ns)) return true;
+    if (wait_ns >= 0) wait_ns -= period_ns;
+    trim();
+  }
+}
+
+/// Sleeps until a descriptor of the bed is ready, for `wait_ns` at most (negative: for ever). True when one was.
+bool Progress::await_bell(std::int64_t wait_ns) {
+  timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
+  epoll_event events[8];
+  const int found = epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr);
+  for (int i = 0; i < found; ++i) {
+    std::uint64_t rung;
+    if (events[i].data.fd == bell_ && read(bell_, &rung, sizeof rung) < 0) continue;  // another thread was faster
+  }
+  return found > 0;
+}
+
 /// In the bed that we have taken. True when there is, or may be, something to do.
 bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) {
   bool all_ring = true;
@@ -175,15 +208,8 @@ bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) 
     std::int64_t wait_ns = until_ns == base::kNever ? -1 : std::max<std::int64_t>(0, until_ns - now_ns_());
     if (!all_ring && !engine_.quiet()) wait_ns = wait_ns < 0 ? kBackOffNs : std::min(wait_ns, kBackOffNs);
     if (!all_ring && wait_ns < 0) wait_ns = 20 * kBackOffNs;
-    timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
-    epoll_event events[8];
-    const int found = epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr);
-    for (int i = 0; i < found; ++i) {
-      std::uint64_t rung;
-      if (events[i].data.fd == bell_) (void)!read(bell_, &rung, sizeof rung);
-    }
+    work = rest(wait_ns);
     disarm_all();
-    work = found > 0;
   }
   in_bed_.store(false);
   return work;

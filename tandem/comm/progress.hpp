@@ -25,13 +25,13 @@ namespace tandem::comm::internal {
 /// Sleeping. There is one *bed*: an epoll set with the transports' descriptors and an eventfd. Who goes to bed sets `in_bed_`, then,
 /// under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at `in_bed_`
 /// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the bed
-/// occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the sleeper looks
-/// at what it waits for after it has let the lock go.
-/// A caller that waits polls until its first look at the clock first, if nobody is in bed, and only then counts among `waiters_`; until then
-/// the progress thread sees by `inline_steps_` that somebody makes progress.
-/// While a caller waits, the progress thread leaves the bed to it and rests
-/// elsewhere, for periods that double up to `kLongestRestNs`, so that a caller that alternates short waits and work is not disturbed.
-/// When even that passes within one wait, it rests until the last caller leaves, who wakes it.
+/// occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the
+/// sleeper looks at what it waits for after it has let the lock go. A sleeper that nobody wakes gives back, now and then, what bursts have left.
+///
+/// Sharing. A caller that waits polls until its first look at the clock first, if nobody is in bed, and only then counts among
+/// `waiters_`; until then the progress thread sees by `inline_steps_` that somebody makes progress. While a caller waits, the progress
+/// thread leaves the bed to it and rests elsewhere, for periods that double up to `kLongestRestNs`, so that a caller that alternates
+/// short waits and work is not disturbed. When even that passes within one wait, it rests until the last caller leaves, who wakes it.
 class Progress {
  public:
   Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop);
@@ -63,12 +63,17 @@ class Progress {
   static constexpr std::int64_t kShortestRestNs = 100'000;
   static constexpr std::int64_t kLongestRestNs = 2'000'000;
   static constexpr std::int64_t kLongestAbsenceNs = 1'000'000'000;  ///< while somebody waits for long: the last one to leave wakes the thread
+  static constexpr std::int64_t kRestBeforeTrimNs = 20'000'000;  ///< a burst that comes again sooner finds its memory where it was
+  static constexpr std::int64_t kLongestTrimNs = 600'000'000'000;
   static constexpr std::int64_t kBackOffNs = 50'000;  ///< between polls of transports that cannot ring
 
   void run();
   bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
   bool poll_briefly(bool (*done)(void*), void* context, std::int64_t now_ns);
   bool once(std::int64_t now_ns);
+  void trim() noexcept;
+  bool rest(std::int64_t wait_ns);
+  bool await_bell(std::int64_t wait_ns);
   bool sleep(std::int64_t until_ns, bool (*done)(void*), void* context);
   void tell_events();
   static void tell(Event& event);

@@ -41,7 +41,7 @@ static_assert(sizeof(Prefix) == 4);
 struct BlockHead {
   std::uint32_t seen = 0;            ///< ordered envelopes (eager, announce) that I took from you
   std::uint32_t freed_messages = 0;  ///< eager messages of yours that occupy my memory no more
-  std::uint32_t freed_units = 0;     ///< their sizes, each rounded up to units of 64 bytes
+  std::uint32_t freed_units = 0;     ///< their sizes, each rounded up to units of 64 bytes; up to 16 bytes are none
   /// On rail 0: my broadcasts up to this number began before this block, so that all that they were fenced behind is there.
   std::uint32_t fences_passed = 0;
 };

@@ -189,6 +189,32 @@ void Engine::pump_dirty() {
   }
 }
 
+namespace {
+
+/// What all engines of the process share.
+template <class Act>
+void for_each_recycled(Act act) {
+  act.template operator()<SentCore>();
+  act.template operator()<SendCore>();
+  act.template operator()<ReceiveCore>();
+  act.template operator()<Envelope>();
+  act.template operator()<OutgoingStream>();
+  act.template operator()<Incoming>();
+  act.template operator()<ControlItem>();
+}
+
+}  // namespace
+
+std::size_t Engine::spare_bytes() const noexcept {
+  std::size_t bytes = matcher_.spare_bytes();
+  for_each_recycled([&bytes]<class T>() { bytes += T::spare_bytes(); });
+  return bytes;
+}
+
+void Engine::trim_requests() noexcept {
+  for_each_recycled([]<class T>() { T::trim(); });
+}
+
 // ---- How requests end.
 
 void Engine::add_event(RequestCore& core, CompletionQueue::Event what) {
@@ -257,12 +283,7 @@ bool Engine::cancel(RequestCore& core) {
     auto& send = static_cast<SendCore&>(core);
     if (send.stage_now() != 0 || !send.queued()) return false;
     send.peer->queue.remove(send);
-    if (send.whole) {
-      --send.peer->eager_sent;
-      send.peer->units_sent -= units_for(send.bytes);
-    } else {
-      end_stream(*std::exchange(send.stream, nullptr));
-    }
+    if (send.stream != nullptr) end_stream(*std::exchange(send.stream, nullptr));
     finish_send(send, Ending::cancelled);
     return true;
   }

@@ -94,6 +94,12 @@ class Engine final : public PacketSink {
   bool all_heard_goodbye() const noexcept;
   void cancel_everything();
 
+  /// Memory that a burst has left behind: of our tables, and of the requests of all engines of the process.
+  std::size_t spare_bytes() const noexcept;
+  /// Give it back. The second needs no lock, and takes longer the more it is.
+  void trim_tables() noexcept { matcher_.trim(); }
+  static void trim_requests() noexcept;
+
   bool same_host(Rank a, Rank b);
   Transport* transport_to(Rank peer);
   /// What is under way, for a person who wonders why nothing ends.
@@ -145,7 +151,10 @@ class Engine final : public PacketSink {
 
   // sending.cpp
   void prepare(SendCore& core, Peer& peer);
+  static void make_stream(SendCore& core, Peer& peer);
   bool within_credit(const Peer& peer, std::uint64_t bytes) const noexcept;
+  static void take_credit(Peer& peer, std::uint64_t bytes) noexcept;
+  bool announce_uncovered(Peer& peer);
   RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options);
   std::size_t eager_limit(const Peer& peer) const noexcept;
   void send_to_self(SendCore& core, Peer& peer);
@@ -169,6 +178,7 @@ class Engine final : public PacketSink {
   bool untold(const Peer& peer) const noexcept;
   void tell_credit(Peer& peer);
   static void freed(Peer& peer, std::uint32_t units);
+  static void freed_message(Peer& peer, std::uint64_t bytes) noexcept;
   static std::uint32_t units_for(std::uint64_t bytes) noexcept;
 
   // receiving.cpp
@@ -182,6 +192,7 @@ class Engine final : public PacketSink {
   ReceiveCore* match(const MatchKey& key);
   void match_envelope(Envelope& envelope);
   void keep(Envelope& envelope);
+  void keep_no_more(Envelope& envelope);
   void give(Envelope& envelope, ReceiveCore& core);
   void finish_envelope(Envelope& envelope, ReceiveCore& core);
   void discard(Envelope* envelope);

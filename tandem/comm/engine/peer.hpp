@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "tandem/comm/engine/core.hpp"
+#include "tandem/comm/engine/recycled.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
@@ -23,7 +25,7 @@ struct Incoming;
 struct Envelope;
 
 /// A record of our own making (grant, finish, note), waiting to be sent. Before all messages, in order.
-struct ControlItem final : Item {
+struct ControlItem final : Item, Recycled<ControlItem> {
   ControlItem() noexcept : Item(ItemKind::control) {}
   static constexpr std::size_t kMostBytes = sizeof(wire::McastLost) > sizeof(wire::Grant) ? sizeof(wire::McastLost) : sizeof(wire::Grant);
   std::array<std::byte, kMostBytes> record;
@@ -31,7 +33,7 @@ struct ControlItem final : Item {
 
 /// The bytes of a large message on their way out, cut into segments when a rail can take one. Bytes count from the stream's start.
 /// Invariant: cursor <= min(granted, available, limit) <= length.
-struct OutgoingStream final : Item {
+struct OutgoingStream final : Item, Recycled<OutgoingStream> {
   OutgoingStream() noexcept : Item(ItemKind::stream) {}
   Peer* peer = nullptr;
   std::uint32_t id = 0;             ///< our number of it towards this peer
@@ -125,7 +127,7 @@ struct Peer {
 };
 
 /// A large message on its way in, by its sender's number.
-struct Incoming {
+struct Incoming final : Recycled<Incoming> {
   Peer* peer = nullptr;
   std::uint32_t stream = 0;
   std::uint64_t length = 0;   ///< that we want: the receive's buffer may be shorter than the message
@@ -141,23 +143,36 @@ struct Incoming {
   std::int64_t started_ns = 0;
 };
 
-/// A message that came before its receive.
-struct Envelope final : ArrivedEnvelope {
+/// A message that came before its receive. One that is eager and no longer than its announcement would be lies in it.
+struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
+  static constexpr std::size_t small_bytes = 16;
+  struct Announced {
+    std::uint64_t address;
+    std::uint32_t stream;
+  };
+
+  Envelope() noexcept : announced{} {}
+  /// Where the data of an eager one is, or is to go.
+  std::span<std::byte> room() noexcept { return {bytes <= small_bytes ? small.data() : data.get(), bytes}; }
+
   Peer* peer = nullptr;
   std::uint64_t bytes = 0;
   std::vector<std::byte> header;
-  std::unique_ptr<std::byte[]> data;    ///< eager
-  std::uint32_t units = 0;              ///< what it costs of the sender's credit; 0 for announcements and broadcasts
+  std::unique_ptr<std::byte[]> data;    ///< eager, and not small
+  union {
+    std::array<std::byte, small_bytes> small;  ///< eager
+    Announced announced;                       ///< not eager
+  };
+  ReceiveCore* receive = nullptr;       ///< took it while it was not complete
+  Broadcast* broadcast = nullptr;
+  std::uint32_t after = 0;              ///< while it waits for an earlier broadcast
+  Rank lost_to{0};                      ///< who died
   bool eager = false;
   bool complete = false;                ///< eager: the data is there
   bool kept = false;                    ///< in the matcher
-  ReceiveCore* receive = nullptr;       ///< took it while it was not complete
-  std::uint32_t stream = 0;             ///< announced
-  std::uint64_t address = 0;
-  std::uint32_t after = 0;              ///< while it waits for an earlier broadcast
-  Broadcast* broadcast = nullptr;
   bool lost = false;                    ///< its data will not come
-  Rank lost_to{0};                      ///< who died
 };
+static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announce), "a small message costs what its announcement does");
+static_assert(sizeof(Envelope) <= 160, "many may wait at once");
 
 }  // namespace tandem::comm::internal

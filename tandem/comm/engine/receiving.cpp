@@ -128,7 +128,7 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
     return nullptr;
   }
   receive->pieces.copy_in(0, data.first(std::min(data.size(), receive->pieces.bytes())));
-  freed(peer, units_for(eager.bytes));
+  freed_message(peer, eager.bytes);
   arrive(*receive, eager.bytes > receive->pieces.bytes() ? Ending::truncated : Ending::done);
   return nullptr;
 }
@@ -144,16 +144,16 @@ void Engine::keep_eager(Rail& rail, const wire::Eager& eager, std::span<const st
   envelope->bytes = eager.bytes;
   envelope->header.assign(header.begin(), header.end());
   envelope->eager = true;
-  envelope->units = units_for(eager.bytes);
   envelope->after = early ? eager.after : 0;
-  envelope->data = std::make_unique_for_overwrite<std::byte[]>(eager.bytes);
   envelope->complete = !by_payload;
+  if (eager.bytes > Envelope::small_bytes) envelope->data = std::make_unique_for_overwrite<std::byte[]>(eager.bytes);
+  const std::span<std::byte> room = envelope->room();
   if (by_payload) {
     rail.landing.kind = LandingPlace::Kind::envelope;
     rail.landing.envelope = envelope;
-    rail.landing.pieces.push_back(iovec{envelope->data.get(), eager.bytes});
-  } else if (!data.empty()) {
-    std::memcpy(envelope->data.get(), data.data(), data.size());
+    rail.landing.pieces.push_back(iovec{room.data(), room.size()});
+  } else {
+    std::copy(data.begin(), data.end(), room.begin());
   }
   early ? defer(*envelope) : match_envelope(*envelope);
 }
@@ -170,8 +170,7 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader) {
   envelope->peer = &peer;
   envelope->bytes = announce.bytes;
   envelope->header.assign(header.begin(), header.end());
-  envelope->stream = announce.stream;
-  envelope->address = announce.address;
+  envelope->announced = {.address = announce.address, .stream = announce.stream};
   if (tell_incoming && announce.bytes > 0) {
     const double rate = std::max(peer.bytes_per_ns, 1e-6);
     const auto expected = now_ns_ + 2 * peer.latency_ns + static_cast<std::int64_t>(static_cast<double>(announce.bytes) / rate);
@@ -205,17 +204,20 @@ void Engine::match_envelope(Envelope& envelope) {
 
 void Engine::keep(Envelope& envelope) {
   ++statistics_.unexpected_messages;
-  if (envelope.eager) statistics_.unexpected_bytes += envelope.bytes;
+  if (envelope.data != nullptr) statistics_.unexpected_bytes += envelope.bytes;
   envelope.kept = true;
   matcher_.keep(envelope);
 }
 
+void Engine::keep_no_more(Envelope& envelope) {
+  if (!std::exchange(envelope.kept, false)) return;
+  --statistics_.unexpected_messages;
+  if (envelope.data != nullptr) statistics_.unexpected_bytes -= envelope.bytes;
+}
+
 /// A message that was in nobody's hands goes to a receive. The envelope is gone afterwards, or when its data is complete.
 void Engine::give(Envelope& envelope, ReceiveCore& core) {
-  if (std::exchange(envelope.kept, false)) {
-    --statistics_.unexpected_messages;
-    if (envelope.eager) statistics_.unexpected_bytes -= envelope.bytes;
-  }
+  keep_no_more(envelope);
   core.posted = false;
   if (envelope.broadcast != nullptr) {
     Broadcast& broadcast = *envelope.broadcast;
@@ -224,7 +226,7 @@ void Engine::give(Envelope& envelope, ReceiveCore& core) {
     return matched(broadcast, core);
   }
   // A sender that gives two messages one number lies about at least one of them.
-  if (!envelope.eager && envelope.peer->incoming.contains(envelope.stream)) lose_envelope(envelope);
+  if (!envelope.eager && envelope.peer->incoming.contains(envelope.announced.stream)) lose_envelope(envelope);
   if (envelope.lost) {
     core.other = envelope.key.source;
     core.tag = Tag{envelope.key.tag};
@@ -233,7 +235,7 @@ void Engine::give(Envelope& envelope, ReceiveCore& core) {
   }
   fill(core, *envelope.peer, Tag{envelope.key.tag}, envelope.bytes, envelope.header);
   if (!envelope.eager) {
-    start_incoming(core, *envelope.peer, envelope.stream, envelope.bytes, envelope.address);
+    start_incoming(core, *envelope.peer, envelope.announced.stream, envelope.bytes, envelope.announced.address);
     delete &envelope;
   } else if (envelope.complete) {
     finish_envelope(envelope, core);
@@ -244,23 +246,20 @@ void Engine::give(Envelope& envelope, ReceiveCore& core) {
 
 /// An eager message that was unexpected is complete and has its receive.
 void Engine::finish_envelope(Envelope& envelope, ReceiveCore& core) {
-  if (core.owns_buffer) {
+  if (core.owns_buffer && envelope.data != nullptr) {
     core.owned = std::move(envelope.data);
   } else {
-    core.pieces.copy_in(0, {envelope.data.get(), std::min<std::size_t>(envelope.bytes, core.pieces.bytes())});
+    core.pieces.copy_in(0, envelope.room().first(std::min<std::size_t>(envelope.bytes, core.pieces.bytes())));
   }
-  const bool truncated = !core.owns_buffer && envelope.bytes > core.pieces.bytes();
-  freed(*envelope.peer, envelope.units);
+  const bool truncated = core.owned == nullptr && envelope.bytes > core.pieces.bytes();
+  freed_message(*envelope.peer, envelope.bytes);
   if (untold(*envelope.peer)) mark_dirty(*envelope.peer);
   delete &envelope;
   arrive(core, truncated ? Ending::truncated : Ending::done);
 }
 
 void Engine::discard(Envelope* envelope) {
-  if (envelope->kept) {
-    --statistics_.unexpected_messages;
-    if (envelope->eager) statistics_.unexpected_bytes -= envelope->bytes;
-  }
+  keep_no_more(*envelope);
   delete envelope;
 }
 
@@ -287,7 +286,7 @@ void Engine::landed(Link& link, std::uint64_t) {
     case LandingPlace::Kind::drop: return;
     case LandingPlace::Kind::receive: {
       ReceiveCore& core = *place.receive;
-      freed(peer, units_for(core.bytes));
+      freed_message(peer, core.bytes);
       if (untold(peer)) mark_dirty(peer);
       return arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
     }
@@ -340,10 +339,7 @@ void Engine::register_rpc(Channel channel, RpcHandler handler) {
 
 /// Asks the handler, without the lock, where the message should go.
 void Engine::hand_over(Envelope& envelope) {
-  if (std::exchange(envelope.kept, false)) {
-    --statistics_.unexpected_messages;
-    if (envelope.eager) statistics_.unexpected_bytes -= envelope.bytes;
-  }
+  keep_no_more(envelope);
   asked_.insert(&envelope);
   events_.push_back(Event{.call = [this, &envelope] {
     const RpcHandler& handler = handlers_.find(envelope.key.channel)->second;

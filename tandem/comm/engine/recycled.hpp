@@ -1,68 +1,128 @@
 // tandem/comm/engine/recycled.hpp: memory of short-lived objects, kept at hand for the next ones.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <mutex>
 #include <new>
+#include <utility>
+
+#include "tandem/base/spin_lock.hpp"
 
 namespace tandem::comm::internal {
 
-/// Base of a final class `T` whose objects come and go with each message: freed ones wait on a shelf of the freeing thread, up to
-/// `kKept`, and are the first to be used again, when their cache lines are still warm. What one thread allocates another may free.
-/// A thread's shelf is emptied when it ends; what it frees after that goes to the heap.
+/// Base of a final class `T` whose objects come and go with each message. Freed ones wait on a shelf of the freeing thread and are the
+/// first to be used again, when their cache lines are still warm. A shelf holds up to two batches; what is more goes, a batch at a
+/// time, to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a burst of requests
+/// finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to the heap.
+///
+/// Thread-safe. A thread's shelf is emptied when it ends; what it frees after that goes to the heap.
 template <class T>
 class Recycled {
  public:
   static void* operator new(std::size_t bytes) {
+    if (shelf_.first == nullptr) [[unlikely]] {
+      if (!refill()) return ::operator new(bytes);
+    }
     Spare* const spare = shelf_.first;
-    if (spare == nullptr) [[unlikely]] return ::operator new(bytes);
     shelf_.first = spare->next;
     --shelf_.count;
     return spare;
   }
   static void operator delete(void* memory) noexcept {
-    if (shelf_.count >= kKept || !shelf_.watched) [[unlikely]] {
-      if (!watch()) return ::operator delete(memory);
+    if (shelf_.count >= kBatch || !shelf_.watched) [[unlikely]] {
+      if (!make_room()) return ::operator delete(memory);
     }
-    shelf_.first = new (memory) Spare{shelf_.first};
+    shelf_.first = new (memory) Spare{shelf_.first, nullptr};
     ++shelf_.count;
   }
 
+  /// Gives what no thread has at hand back to the heap.
+  static void trim() noexcept {
+    Spare* batch = nullptr;
+    {
+      const std::lock_guard guard(depot_.lock);
+      batch = std::exchange(depot_.first, nullptr);
+      depot_.bytes.store(0, std::memory_order_relaxed);
+    }
+    while (batch != nullptr) free_all(std::exchange(batch, batch->next_batch));
+  }
+  /// In the depot; at once outdated when others free.
+  static std::size_t spare_bytes() noexcept { return depot_.bytes.load(std::memory_order_relaxed); }
+
  private:
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static constexpr unsigned kKept = 0;  // so that uses after the end are seen
+  static constexpr unsigned kBatch = 0;  // nothing is kept, so that uses after the end are seen
 #else
-  static constexpr unsigned kKept = 128;
+  static constexpr unsigned kBatch = 64;
 #endif
 
   struct Spare {
     Spare* next;
+    Spare* next_batch;  ///< of a batch's first, in the depot
   };
   /// Without destructor, so that reaching it costs no check.
   struct Shelf {
-    Spare* first = nullptr;
+    Spare* first = nullptr;  ///< `count` of them, up to a batch
+    Spare* batch = nullptr;  ///< a whole one, or none
     unsigned count = 0;
     bool watched = false;  ///< something empties it at the thread's end
+    bool ended = false;
+  };
+  struct Depot {
+    base::SpinLock lock;
+    Spare* first = nullptr;             ///< guarded by the lock
+    std::atomic<std::size_t> bytes{0};  ///< changed under the lock, read without: a hint
   };
   struct Emptier {
     ~Emptier() {
-      while (Spare* const spare = shelf_.first) {
-        shelf_.first = spare->next;
-        ::operator delete(static_cast<void*>(spare));
-      }
-      shelf_.count = kKept;  // it is full from now on
+      free_all(std::exchange(shelf_.first, nullptr));
+      free_all(std::exchange(shelf_.batch, nullptr));
+      shelf_.count = kBatch;
+      shelf_.ended = true;
     }
   };
 
-  /// Whether there is room on the shelf; from now on it is emptied in the end.
-  static bool watch() noexcept {
-    if (shelf_.count >= kKept) return false;
-    thread_local Emptier emptier;
-    static_cast<void>(emptier);
-    shelf_.watched = true;
+  /// The shelf's `first` is empty: fills it from what is at hand. False: nothing is.
+  static bool refill() noexcept {
+    Spare* batch = std::exchange(shelf_.batch, nullptr);
+    if (batch == nullptr && spare_bytes() > 0) {
+      const std::lock_guard guard(depot_.lock);
+      batch = depot_.first;
+      if (batch != nullptr) {
+        depot_.first = batch->next_batch;
+        depot_.bytes.store(spare_bytes() - kBatch * sizeof(T), std::memory_order_relaxed);
+      }
+    }
+    if (batch == nullptr) return false;
+    shelf_.first = batch;
+    shelf_.count = kBatch;
     return true;
   }
 
+  /// Whether one more can be put on the shelf; from now on it is emptied in the end.
+  static bool make_room() noexcept {
+    if (kBatch == 0 || shelf_.ended) return false;
+    if (!std::exchange(shelf_.watched, true)) {
+      thread_local Emptier emptier;
+      static_cast<void>(emptier);
+    }
+    if (shelf_.count < kBatch) return true;
+    Spare* const batch = std::exchange(shelf_.batch, std::exchange(shelf_.first, nullptr));
+    shelf_.count = 0;
+    if (batch == nullptr) return true;
+    const std::lock_guard guard(depot_.lock);
+    batch->next_batch = std::exchange(depot_.first, batch);
+    depot_.bytes.store(spare_bytes() + kBatch * sizeof(T), std::memory_order_relaxed);
+    return true;
+  }
+
+  static void free_all(Spare* spare) noexcept {
+    while (spare != nullptr) ::operator delete(static_cast<void*>(std::exchange(spare, spare->next)));
+  }
+
   static inline thread_local constinit Shelf shelf_;
+  static inline constinit Depot depot_;
 };
 
 }  // namespace tandem::comm::internal

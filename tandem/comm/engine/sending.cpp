@@ -10,11 +10,44 @@ namespace {
 
 /// Up to this size the data travels among the records, so that several messages share a packet and none needs a landing.
 constexpr std::size_t kInlineBytes = 1024;
-constexpr std::uint32_t kUnit = 64;
+constexpr std::uint32_t kUnit = 64;  ///< of `wire::BlockHead::freed_units`
 /// The peer is told of what we took at least this often, so that its fences (9 bits) stay unambiguous.
 constexpr std::uint32_t kSeenBetweenHeads = 64;
+constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait; about a packet of announcements
 
-std::uint32_t units_of(std::uint64_t bytes) noexcept { return static_cast<std::uint32_t>((bytes + kUnit) / kUnit); }
+std::uint32_t units_of(std::uint64_t bytes) noexcept {
+  return bytes <= Envelope::small_bytes ? 0 : static_cast<std::uint32_t>((bytes + kUnit - 1) / kUnit);
+}
+
+std::uint32_t announced_bytes(const SendCore& core) noexcept {
+  return static_cast<std::uint32_t>(sizeof(wire::Announce) + wire::padded(core.header.size()));
+}
+
+/// What a peer's memory has left for eager messages, as far as we know.
+class Credit {
+ public:
+  Credit(const Peer& peer, const EndpointOptions& options) noexcept
+      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.eager_freed)),
+        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 - (peer.units_sent - peer.units_freed)) {}
+
+  bool covers(std::uint64_t bytes) const noexcept { return messages_ > 0 && units_of(bytes) <= units_; }
+  /// False: it is not covered, and nothing is taken.
+  bool take(std::uint64_t bytes) noexcept {
+    if (!covers(bytes)) return false;
+    --messages_;
+    units_ -= units_of(bytes);
+    return true;
+  }
+  /// Whether it covers a packet whatever its records are.
+  bool ample_for(const PacketPlan& plan) const noexcept {
+    const auto items = static_cast<std::int64_t>(plan.records.size() + 1);
+    return messages_ >= items && units_ >= items + static_cast<std::int64_t>((plan.control_bytes + plan.bulk_bytes) / kUnit);
+  }
+
+ private:
+  std::int64_t messages_;
+  std::int64_t units_;
+};
 
 }  // namespace
 
@@ -59,37 +92,66 @@ RequestCore* Engine::send(Rank to, Tag tag, SendBuffer buffer, const SendOptions
   return core;
 }
 
-/// Decides how a message travels, counts it against the credit, and fills its `SendItem`.
+/// Says how a message travels, as far as its size decides, and fills its `SendItem`. What is to go eagerly takes its credit when its
+/// packet is formed, so that waiting messages take none; it is announced when there is none then.
 void Engine::prepare(SendCore& core, Peer& peer) {
   core.SendItem::channel = core.RequestCore::channel.value();
   core.SendItem::tag = core.RequestCore::tag.value();
   core.ordered = true;
-  const std::size_t header_bytes = wire::padded(core.header.size());
   const bool self = peer.transport == nullptr;
-  core.whole = self || (core.bytes <= eager_limit(peer) && within_credit(peer, core.bytes));
+  core.whole = self || core.bytes <= eager_limit(peer);
   if (!core.whole) {
-    OutgoingStream& stream = new_stream(peer);
-    stream.send = &core;
-    stream.source = &core.pieces;
-    stream.length = stream.limit = stream.available = core.bytes;
-    stream.priority = core.SendItem::priority;
-    core.stream = &stream;
+    make_stream(core, peer);
     core.SendItem::kind = SendKind::record;
-    core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Announce) + header_bytes);
+    core.control_bytes = announced_bytes(core);
     return;
   }
-  ++peer.eager_sent;
-  peer.units_sent += units_of(core.bytes);
   const bool inlined = core.bytes <= kInlineBytes;
   core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
-  core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + header_bytes + (inlined ? wire::padded(core.bytes) : 0));
+  core.control_bytes =
+      static_cast<std::uint32_t>(sizeof(wire::Eager) + wire::padded(core.header.size()) + (inlined ? wire::padded(core.bytes) : 0));
   core.bulk_bytes = inlined ? 0 : core.bytes;
 }
 
-bool Engine::within_credit(const Peer& peer, std::uint64_t bytes) const noexcept {
-  const std::uint32_t messages = peer.eager_sent - peer.eager_freed;
-  const std::uint64_t units = std::uint64_t{peer.units_sent - peer.units_freed} + units_of(bytes);
-  return messages < ground_.options.credit_messages && units * kUnit <= ground_.options.credit_bytes + kUnit;
+void Engine::make_stream(SendCore& core, Peer& peer) {
+  OutgoingStream& stream = new_stream(peer);
+  stream.send = &core;
+  stream.source = &core.pieces;
+  stream.length = stream.limit = stream.available = core.bytes;
+  stream.priority = core.SendItem::priority;
+  core.stream = &stream;
+}
+
+bool Engine::within_credit(const Peer& peer, std::uint64_t bytes) const noexcept { return Credit(peer, ground_.options).covers(bytes); }
+
+void Engine::take_credit(Peer& peer, std::uint64_t bytes) noexcept {
+  ++peer.eager_sent;
+  peer.units_sent += units_of(bytes);
+}
+
+/// Announces the eager messages of the plan that the credit does not cover, and those behind them, some at a time. True when there was
+/// one: the plan is stale. They are announced rather than held back because a receive may wait for just the last of them.
+bool Engine::announce_uncovered(Peer& peer) {
+  Credit credit(peer, ground_.options);
+  if (credit.ample_for(plan_)) return false;
+  const auto uncovered = [&credit](SendItem& item) {
+    if (static_cast<Item&>(item).what != ItemKind::message) return false;
+    const auto& core = static_cast<SendCore&>(item);
+    return core.whole && !credit.take(core.bytes);
+  };
+  bool stale = std::any_of(plan_.records.begin(), plan_.records.end(), [&](SendItem* item) { return uncovered(*item); });
+  if (!stale && (plan_.bulk == nullptr || !uncovered(*plan_.bulk))) return false;
+  credit = Credit(peer, ground_.options);
+  unsigned announced = 0;
+  for (auto item = peer.queue.messages(); item && announced < kAnnouncedAtOnce; item.advance()) {
+    if (!uncovered(*item)) continue;
+    auto& core = static_cast<SendCore&>(*item);
+    core.whole = false;
+    make_stream(core, peer);
+    peer.queue.reshape(core, SendKind::record, announced_bytes(core), 0);
+    ++announced;
+  }
+  return true;
 }
 
 /// Messages up to this size go unasked.
@@ -120,9 +182,8 @@ RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std
     peer.rails[0]->blocked = true;
     return nullptr;
   }
-  ++peer.eager_sent;
   ++peer.envelopes_sent;
-  peer.units_sent += units_of(bytes);
+  take_credit(peer, bytes);
   peer.told = peer.head;
   ++statistics_.packets_sent;
   auto* core = new SentCore;
@@ -170,7 +231,9 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
                       .max_control_bytes = able.max_control_bytes - sizeof(wire::BlockHead),
                       .max_payload_bytes = able.max_payload_bytes,
                       .segment_bytes = segment_for(peer)};
-  strategy_->plan(peer.queue, view, plan_);
+  do {
+    strategy_->plan(peer.queue, view, plan_);
+  } while (announce_uncovered(peer));
   if (plan_.empty()) return false;
   if (block_.size() < able.max_control_bytes) block_.resize(able.max_control_bytes);
   wire::Writer writer(block_);
@@ -310,7 +373,9 @@ void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bo
     case ItemKind::message: {
       auto& core = static_cast<SendCore&>(item);
       ++peer.envelopes_sent;
-      if (core.whole && !posted) finish_send(core, Ending::done);
+      if (!core.whole) return;
+      take_credit(peer, core.bytes);
+      if (!posted) finish_send(core, Ending::done);
       return;
     }
     case ItemKind::control: delete &static_cast<ControlItem&>(item); return;
@@ -390,7 +455,13 @@ void Engine::freed(Peer& peer, std::uint32_t units) {
   peer.head.freed_units += units;
 }
 
-std::uint32_t Engine::units_for(std::uint64_t bytes) noexcept { return units_of(bytes); }
+void Engine::freed_message(Peer& peer, std::uint64_t bytes) noexcept {
+  ++peer.head.freed_messages;
+  peer.head.freed_units += units_of(bytes);
+}
+
+/// Of a strand: at least one, since none means that no credit is held.
+std::uint32_t Engine::units_for(std::uint64_t bytes) noexcept { return std::max(1u, units_of(bytes)); }
 
 void Engine::send_to_self(SendCore& core, Peer& peer) {
   const MatchKey key{.source = ground_.rank, .channel = core.SendItem::channel, .tag = core.SendItem::tag};
@@ -407,8 +478,8 @@ void Engine::send_to_self(SendCore& core, Peer& peer) {
     envelope->bytes = core.bytes;
     envelope->header = core.header;
     envelope->eager = envelope->complete = true;
-    envelope->data = std::make_unique_for_overwrite<std::byte[]>(core.bytes);
-    core.pieces.copy_out(0, {envelope->data.get(), core.bytes});
+    if (core.bytes > Envelope::small_bytes) envelope->data = std::make_unique_for_overwrite<std::byte[]>(core.bytes);
+    core.pieces.copy_out(0, envelope->room());
     match_envelope(*envelope);
   }
   finish_send(core, Ending::done);

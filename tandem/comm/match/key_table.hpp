@@ -183,6 +183,8 @@ class KeyTable {
     }
   }
 
+  /// What `trim` gives back sooner or later; 0 unless the table is much too large.
+  std::size_t spare_bytes() const noexcept { return sparse() ? table_.buckets() * sizeof(Bucket) : 0; }
   std::size_t memory_bytes() const noexcept { return (table_.buckets() + old_.buckets()) * sizeof(Bucket); }
 
   /// Aborts when an invariant does not hold. O(size).

@@ -124,8 +124,11 @@ TEST(Matcher, AFloodLeavesNoMemoryBehind) {
     matcher.keep(*envelopes.back());
   }
   EXPECT_GT(matcher.memory_bytes(), std::size_t{1} << 20);
+  EXPECT_EQ(matcher.spare_bytes(), 0u);
   EXPECT_EQ(matcher.extract_all_kept().size(), 50'000u);
+  EXPECT_GT(matcher.spare_bytes(), std::size_t{1} << 20);
   matcher.trim();
+  EXPECT_EQ(matcher.spare_bytes(), 0u);
   EXPECT_LE(matcher.memory_bytes(), std::size_t{16} << 10);
 }
 

@@ -32,6 +32,7 @@ class WildLinkPool {
   void give_back(WildLink* link) noexcept;
   /// Frees the chunks when no link is in use.
   void trim() noexcept;
+  std::size_t spare_bytes() const noexcept { return used_ == 0 ? memory_bytes() : 0; }
   std::size_t memory_bytes() const noexcept { return chunks_.size() * sizeof(Chunk); }
 
  private:

@@ -199,6 +199,15 @@ void SendQueue::commit(const PacketPlan& plan) {
   }
 }
 
+void SendQueue::reshape(SendItem& message, SendKind kind, std::uint32_t control_bytes, std::uint64_t bulk_bytes) {
+  TANDEM_DEBUG_ASSERT(message.queued() && message.kind != SendKind::stream && kind != SendKind::stream);
+  pending_bytes_ -= bytes_of(message);
+  message.kind = kind;
+  message.control_bytes = control_bytes;
+  message.bulk_bytes = bulk_bytes;
+  pending_bytes_ += bytes_of(message);
+}
+
 SendLevel& SendQueue::level_for(std::int32_t priority) {
   if (recent_ && recent_->priority == priority) return *recent_;
   const auto found = levels_.find(priority);

@@ -103,6 +103,9 @@ class SendQueue {
   /// A stream has this much to send now (0: nothing is ready; it waits outside until the next `update`).
   void update(SendItem& stream, std::uint64_t bulk_bytes);
 
+  /// A message is sent in another way: as another kind of other sizes. It keeps its place. Not for streams.
+  void reshape(SendItem& message, SendKind kind, std::uint32_t control_bytes, std::uint64_t bulk_bytes);
+
   /// Another priority, from now on. A higher one takes the item's run to the end of that priority, older items of its key
   /// first, as a push would. A lower one moves an item that is a run by itself to the end of that priority, or into the next
   /// younger run of its key if that has as much; an item that others of its run need stays. Streams keep their age. O(length of

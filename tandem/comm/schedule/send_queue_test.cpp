@@ -115,6 +115,19 @@ TEST(SendQueue, AMessageCanBecomeUrgentOrUnimportant) {
   queue.check_invariants();
 }
 
+TEST(SendQueue, AMessageThatIsSentInAnotherWayKeepsItsPlace) {
+  SendQueue queue;
+  Message a(0, 1), b(0, 2), c(7, 2);
+  for (SendItem* item : {&a, &b, &c}) queue.push(*item);
+  queue.reshape(b, SendKind::whole, 24, 5000);
+  EXPECT_EQ(queue.pending_bytes(), 32u + 24u + 5000u + 32u);
+  EXPECT_EQ(walk(queue), (Order{&b, &c, &a}));
+  queue.reshape(b, SendKind::record, 48, 0);
+  EXPECT_EQ(queue.pending_bytes(), 32u + 48u + 32u);
+  EXPECT_EQ(walk(queue), (Order{&b, &c, &a}));
+  queue.check_invariants();
+}
+
 TEST(SendQueue, AReadyStreamOfHighPriorityAndAgeIsFirst) {
   SendQueue queue;
   Stream a(0, 100), b(0, 100), c(1, 0), d(-1, 100);
