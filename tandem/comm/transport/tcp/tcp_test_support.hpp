@@ -143,7 +143,8 @@ inline bool step_until(const std::vector<Node*>& nodes, const std::function<bool
     if (now_ns() > until) return false;
     unsigned events = 0;
     for (Node* node : nodes) events += node->transport->poll(now_ns());
-    if (events > 0 || done()) continue;
+    if (events > 0) continue;
+    if (done()) return true;  // `done` may send: it is asked no more once it has said yes
     std::vector<pollfd> waits;
     bool sleeps = true;
     for (Node* node : nodes) {
