@@ -45,19 +45,21 @@ constexpr unsigned windows = 200;  // per sample
 constexpr unsigned sleeping_trips = 50;
 constexpr auto sleep_before_message = std::chrono::milliseconds(2);
 
-/// What the command line asks for: --transport NAME (shm), --repetitions N (5), --sleep, --unbound.
+/// What the command line asks for: --transport NAME (shm), --repetitions N (5), --most BYTES (all sizes), --sleep, --unbound.
 struct Plan {
   std::string transport;
   unsigned repetitions;
+  std::size_t most;  ///< bytes of the largest message
   bool sleep;
   bool bound;  ///< each rank to a core of its own
 
-  Plan(int argc, char** argv) : Plan(Options(argc, argv, {"transport", "repetitions"}, {"sleep", "unbound"})) {}
+  Plan(int argc, char** argv) : Plan(Options(argc, argv, {"transport", "repetitions", "most"}, {"sleep", "unbound"})) {}
 
  private:
   explicit Plan(const Options& options)
       : transport(options.text("transport", "shm")),
         repetitions(options.count("repetitions", 5)),
+        most(options.count("most", UINT32_MAX)),
         sleep(options.has("sleep")),
         bound(!options.has("unbound")) {}
 };
@@ -164,6 +166,7 @@ void measure(Adapter& adapter, const Plan& plan) {
     series("sleeping_8", [&](bool) { return internal::sleeping_us(adapter); });
   } else {
     for (const Size& size : sizes) {
+      if (size.bytes > plan.most) break;
       std::vector<char> out(size.bytes, 'o'), in(size.bytes, 'i');
       series("half_" + std::to_string(size.bytes), [&](bool warm_up) {
         return internal::half_round_trip_us(adapter, out, in, warm_up ? (size.trips + 9) / 10 : size.trips);

@@ -6,8 +6,9 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// What one step copies between two processes before it looks at the network again.
-constexpr std::uint64_t kCopyBytes = 256 * 1024;
+/// What one step copies between two processes before it looks at the network again. Two calls for what one could copy cost some
+/// microseconds; this much takes as long as a segment through the rings.
+constexpr std::uint64_t kCopyBytes = 512 * 1024;
 
 }  // namespace
 
@@ -86,9 +87,9 @@ void Engine::start_incoming(ReceiveCore& core, Peer& peer, std::uint32_t number,
   incoming->length = std::min<std::uint64_t>(bytes, core.pieces.bytes());
   incoming->started_ns = now();
   peer.incoming.emplace(number, incoming);
-  const Capabilities& able = peer.transport->capabilities();
-  const bool copies = can_pull(peer) && able.remote_copy_bytes > 0 && incoming->length >= able.remote_copy_bytes && address != 0;
-  if (!copies) {
+  const std::size_t least = peer.transport->capabilities().remote_copy_bytes;
+  incoming->chosen = can_pull(peer) && least > 0 && incoming->length >= least && address != 0;
+  if (!incoming->chosen || ports_[peer.transport].copies.choose(incoming->length) == CopyWay::segments) {
     grant_all(*incoming);
     if (incoming->length == 0) landed_data(*incoming, 0, 0);
     return;
@@ -160,6 +161,10 @@ void Engine::landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t
   if (incoming.receive == nullptr || incoming.landed < incoming.length || incoming.pulling) return;
   ReceiveCore& core = *incoming.receive;
   measure(*incoming.peer, incoming.length, incoming.started_ns);
+  if (incoming.chosen) {
+    const CopyWay way = incoming.pull_end > 0 ? CopyWay::pull : CopyWay::segments;
+    ports_[incoming.peer->transport].copies.took(way, incoming.length, now() - incoming.started_ns);
+  }
   end_incoming(incoming);
   arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
 }
@@ -234,7 +239,7 @@ void Engine::pull_refused(Incoming& incoming) {
   ground_.log->info("reading the memory of rank {} is not permitted; messages from it are copied through the transport",
                     incoming.peer->rank.value());
   std::erase(pulling_, &incoming);
-  incoming.pulling = false;
+  incoming.pulling = incoming.chosen = false;
   incoming.landed = 0;
   if (incoming.strand != nullptr) grant_strand(incoming);
   else grant_all(incoming);

@@ -19,6 +19,7 @@
 #include "tandem/base/log.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/engine/broadcast.hpp"
+#include "tandem/comm/engine/copy_choice.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/peer.hpp"
 #include "tandem/comm/match/matcher.hpp"
@@ -330,6 +331,7 @@ class Engine final : public PacketSink {
   /// One network, as far as we send into it.
   struct Port {
     PortRate rate;
+    CopyChoice copies;
     unsigned backlogged = 0;  ///< peers for whom something waits
   };
   std::unordered_map<Transport*, Port> ports_;

@@ -140,6 +140,7 @@ struct Incoming final : Recycled<Incoming> {
   // By remote copy:
   std::uint64_t pull_at = 0, pull_end = 0, pull_address = 0;
   bool pulling = false;
+  bool chosen = false;                ///< between remote copy and segments
   std::int64_t started_ns = 0;
 };
 

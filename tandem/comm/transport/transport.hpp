@@ -61,8 +61,6 @@ class Link {
   /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for the time of
   /// the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about `to`.
   virtual bool read_remote(std::uint64_t address, std::span<std::byte> to) { return (void)address, (void)to, false; }
-  /// The same in the other direction (capability `remote_write`).
-  virtual bool write_remote(std::uint64_t address, std::span<const std::byte> from) { return (void)address, (void)from, false; }
 
   Rank peer() const noexcept { return peer_; }
   unsigned rail() const noexcept { return rail_; }
@@ -114,8 +112,7 @@ struct Capabilities {
   unsigned rails = 1;                  ///< links per peer that may share a large message; rail 0 carries everything else
   bool poll_is_costly = false;         ///< a `poll` that finds nothing takes a system call
   bool remote_read = false;            ///< `Link::read_remote` may work
-  bool remote_write = false;           ///< `Link::write_remote` may work
-  std::size_t remote_copy_bytes = 0;   ///< from this size on remote reads and writes are worth it; 0: never
+  std::size_t remote_copy_bytes = 0;   ///< from this size on remote reads may be faster than segments; 0: never
   std::size_t remote_broadcast_bytes = 0;  ///< from this size on recipients of broadcasts read by themselves; 0: never
   bool shared_memory = false;          ///< no network in between: what rails take depends on who has a core, and has no rate
   std::int64_t latency_ns = 0;         ///< first guess of the time of a small packet, replaced by measurement

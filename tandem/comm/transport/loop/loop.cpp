@@ -45,11 +45,6 @@ class LoopLink final : public Link {
     std::memcpy(to.data(), reinterpret_cast<const void*>(address), to.size());
     return true;
   }
-  bool write_remote(std::uint64_t address, std::span<const std::byte> from) override {
-    if (!may_copy()) return false;
-    std::memcpy(reinterpret_cast<void*>(address), from.data(), from.size());
-    return true;
-  }
 
  private:
   friend class LoopTransport;
@@ -75,7 +70,6 @@ class LoopTransport final : public Transport {
                                  .eager_bytes = options.eager_bytes,
                                  .rails = options.rails,
                                  .remote_read = options.remote_copy,
-                                 .remote_write = options.remote_copy,
                                  .remote_copy_bytes = options.remote_copy ? options.eager_bytes * 2 : 0,
                                  .remote_broadcast_bytes = options.remote_copy ? options.eager_bytes * 2 : 0,
                                  .latency_ns = std::max<std::int64_t>(1000, options.latency_max_ns),

@@ -24,7 +24,7 @@ struct LoopOptions {
   std::size_t eager_bytes = 4096;
   std::size_t segment_bytes = 16384;
   std::size_t packets_in_flight = 16;         ///< per link, then `retry`
-  bool remote_copy = false;                   ///< `read_remote` and `write_remote` work (it is one process)
+  bool remote_copy = false;                   ///< `read_remote` works (it is one process)
   unsigned remote_copies_allowed = UINT_MAX;  ///< by each link, of so many pieces; then they are refused
   bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
   bool deaths_are_seen_by_all = true;         ///< else by ranks that have a link to the dead one, now or later, as over sockets

@@ -8,7 +8,7 @@ namespace tandem::comm::internal {
 namespace {
 
 /// Bytes that one call handles, so that other peers have their turn.
-constexpr std::size_t kBytesPerCall = 256 * 1024;
+constexpr std::size_t kBytesTakenPerCall = 256 * 1024;
 /// The producer is told of room in the data ring this often.
 constexpr std::uint64_t kCreditBytes = 64 * 1024;
 
@@ -18,8 +18,6 @@ constexpr std::uint64_t kMostAhead = 20;
 /// Payloads from this size on, segments of long messages mostly, are copied plainly: asking ahead, which gains 5 % below, costs
 /// as much where the target is not in a cache either.
 constexpr std::uint64_t kLongBytes = 512 * 1024;
-
-constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + kCellBytes - 1) / kCellBytes * kCellBytes; }
 
 }  // namespace
 
@@ -33,7 +31,7 @@ Receiver::Receiver(Attachment& attachment, BellRound& round) noexcept
 
 unsigned Receiver::receive(Link& link, PacketSink& sink) {
   unsigned events = 0;
-  for (std::size_t handled = 0; handled < kBytesPerCall;) {
+  for (std::size_t handled = 0; handled < kBytesTakenPerCall;) {
     const std::uint64_t word = consumer_.peek();
     if (word == 0) break;
     // Read once: the peer could change it.
@@ -101,7 +99,7 @@ unsigned Receiver::take_piece(Link& link, PacketSink& sink, const RecordHead& he
     return spoiled("a piece of a payload lies outside of it or of the ring");
   if (ahead_) cursor_.scatter_ahead(data_ + offset, head.payload_bytes);
   else cursor_.scatter(data_ + offset, head.payload_bytes);
-  data_position_ += padded(head.payload_bytes);
+  data_position_ += in_cells(head.payload_bytes);
   consumer_.consume(head.cells());
   if (data_position_ - data_returned_ >= kCreditBytes) return_credit();
   awaited_bytes_ -= head.payload_bytes;

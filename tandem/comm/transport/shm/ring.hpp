@@ -12,6 +12,8 @@ namespace tandem::comm::internal {
 
 inline constexpr std::size_t kMostPayloadBytes = std::size_t{1} << 30;  ///< of one packet
 inline constexpr std::size_t kCellBytes = 64;  ///< a cache line; records begin on one
+/// Bytes that so many take in whole cells.
+constexpr std::uint64_t in_cells(std::uint64_t bytes) noexcept { return (bytes + kCellBytes - 1) / kCellBytes * kCellBytes; }
 
 /// What a record is. The first word of a record's first cell says so; 0 in that word: there is no record yet.
 enum class RecordKind : std::uint8_t {

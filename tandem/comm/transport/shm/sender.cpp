@@ -8,7 +8,7 @@ namespace tandem::comm::internal {
 namespace {
 
 /// Bytes that one call copies into the data ring, so that a caller is not kept for long and the other direction has its turn.
-constexpr std::size_t kBytesPerCall = 128 * 1024;
+constexpr std::size_t kBytesGivenPerCall = 128 * 1024;
 
 /// Pieces are small enough that the peer starts soon and large enough that their records cost nothing.
 constexpr std::size_t kSmallestPiece = 8 * 1024;
@@ -20,8 +20,6 @@ constexpr std::size_t kSampleBytes = 2048;
 constexpr double kSlowNsPerByte = 0.25;
 constexpr unsigned kPiecesPerSample = 8;  ///< while they are not
 constexpr unsigned kPiecesPerProbe = 128;  ///< while they are
-
-constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + kCellBytes - 1) / kCellBytes * kCellBytes; }
 
 }  // namespace
 
@@ -65,11 +63,11 @@ SendStatus Sender::starve(std::uint64_t cells) noexcept {
 
 std::size_t Sender::room_for_piece() noexcept {
   const std::size_t wanted = std::min(piece_bytes_, left_bytes_);
-  if (data_sent_ + padded(wanted) > data_consumed_ + limits_.window_bytes) {
+  if (data_sent_ + in_cells(wanted) > data_consumed_ + limits_.window_bytes) {
     // Pairs with the release of Receiver::return_credit.
     data_consumed_ = control_->consumed_data.load(std::memory_order_acquire);
     if (data_sent_ - data_consumed_ > limits_.window_bytes) broken_ = true;
-    if (broken_ || data_sent_ + padded(wanted) > data_consumed_ + limits_.window_bytes) return 0;
+    if (broken_ || data_sent_ + in_cells(wanted) > data_consumed_ + limits_.window_bytes) return 0;
   }
   if (!producer_.room(1)) return 0;
   return std::min(wanted, data_bytes_ - static_cast<std::size_t>(data_sent_ % data_bytes_));
@@ -99,7 +97,7 @@ bool Sender::push_piece() {
   const std::size_t bytes = room_for_piece();
   if (bytes == 0) return false;
   copy_in(data_ + data_sent_ % data_bytes_, bytes);
-  data_sent_ += padded(bytes);
+  data_sent_ += in_cells(bytes);
   left_bytes_ -= bytes;
   (void)producer_.begin(1);
   publish({RecordKind::piece, 0, static_cast<std::uint32_t>(bytes)}, 1);
@@ -121,7 +119,7 @@ Sender::Progress Sender::advance() {
     return Progress::writable;
   }
   Progress progress = Progress::none;
-  for (std::size_t before = left_bytes_; left_bytes_ > 0 && before - left_bytes_ < kBytesPerCall; progress = Progress::some)
+  for (std::size_t before = left_bytes_; left_bytes_ > 0 && before - left_bytes_ < kBytesGivenPerCall; progress = Progress::some)
     if (!push_piece()) return progress;
   if (left_bytes_ > 0) return progress;
   posted_ = false;

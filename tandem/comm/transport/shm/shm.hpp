@@ -28,7 +28,7 @@ struct ShmOptions {
   std::uint64_t window_bytes = 512 * 1024;
   /// Payloads up to this size lie in the record, behind their control block.
   std::uint32_t inline_bytes = 1024;
-  /// Whether processes may copy from and to each other's memory (process_vm_readv), where the kernel permits it.
+  /// Whether processes may copy from each other's memory (process_vm_readv), where the kernel permits it.
   bool remote_copies = true;
 };
 

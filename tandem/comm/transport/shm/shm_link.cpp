@@ -8,17 +8,14 @@
 namespace tandem::comm::internal {
 namespace {
 
-using RemoteCopy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
-
-bool copy_remotely(RemoteCopy copy, pid_t pid, std::byte* local, std::uint64_t remote, std::size_t bytes) {
-  while (bytes > 0) {
-    const iovec here{local, bytes};
-    const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(remote)), bytes};
-    const ssize_t copied = copy(pid, &here, 1, &there, 1, 0);
+bool read_process(pid_t pid, std::uint64_t address, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const iovec here{to.data(), to.size()};
+    const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), to.size()};
+    const ssize_t copied = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
     if (copied <= 0) return false;
-    local += copied;
-    remote += static_cast<std::uint64_t>(copied);
-    bytes -= static_cast<std::size_t>(copied);
+    to = to.subspan(static_cast<std::size_t>(copied));
+    address += static_cast<std::uint64_t>(copied);
   }
   return true;
 }
@@ -27,14 +24,9 @@ bool copy_remotely(RemoteCopy copy, pid_t pid, std::byte* local, std::uint64_t r
 
 bool ShmLink::read_remote(std::uint64_t address, std::span<std::byte> to) {
   if (state_ != State::attached || attachment_->pid == 0) return false;
-  if (!copy_remotely(::process_vm_readv, attachment_->pid, to.data(), address, to.size())) return false;
+  if (!read_process(attachment_->pid, address, to)) return false;
   // A number of a process is given again only after it died, and then its socket is closed: what was read was the peer's.
   return !is_closed(attachment_->socket);
-}
-
-bool ShmLink::write_remote(std::uint64_t address, std::span<const std::byte> from) {
-  if (state_ != State::attached || attachment_->pid == 0 || is_closed(attachment_->socket)) return false;
-  return copy_remotely(::process_vm_writev, attachment_->pid, const_cast<std::byte*>(from.data()), address, from.size());
 }
 
 void ShmLink::attach(Attachment attachment) {

@@ -24,7 +24,6 @@ class ShmLink final : public Link {
     return sender.try_send_two(records, bytes);
   }
   bool read_remote(std::uint64_t address, std::span<std::byte> to) override;
-  bool write_remote(std::uint64_t address, std::span<const std::byte> from) override;
 
   void attach(Attachment attachment);
   /// Lets go of the memory and of the peer.

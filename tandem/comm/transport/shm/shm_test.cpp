@@ -382,16 +382,13 @@ TEST_F(ShmPair, CardsOfOtherHostsNetworksAndFormatsAreNotReached) {
   EXPECT_FALSE(a.transport->reaches(Rank(1), card + ";x"));
 }
 
-TEST_F(ShmPair, RemoteCopiesReadAndWriteThePeersMemory) {
+TEST_F(ShmPair, RemoteCopiesReadThePeersMemory) {
   Link& link = a.connect(b, 1);
   send_text(link, "hello");
   std::vector<std::byte> theirs = pattern(100'000, 9), ours(100'000);
   const auto address = reinterpret_cast<std::uintptr_t>(theirs.data());
   if (!link.read_remote(address, ours)) GTEST_SKIP() << "this kernel does not let processes copy from each other";
   EXPECT_EQ(ours, theirs);
-  const std::vector<std::byte> written = pattern(100'000, 10);
-  EXPECT_TRUE(link.write_remote(address, written));
-  EXPECT_EQ(theirs, written);
   EXPECT_FALSE(link.read_remote(64, ours)) << "nothing is mapped there";
 }
 

@@ -77,7 +77,7 @@ ShmTransport::ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet
   capabilities_.segment_bytes = 512 * 1024;
   capabilities_.eager_bytes = 64 * 1024;
   capabilities_.remote_read = options.remote_copies;
-  capabilities_.remote_write = options.remote_copies;
+  capabilities_.remote_copy_bytes = options.remote_copies ? capabilities_.eager_bytes : 0;
   capabilities_.remote_broadcast_bytes = options.remote_copies ? 32 * 1024 : 0;
   capabilities_.shared_memory = true;
   capabilities_.latency_ns = 200;

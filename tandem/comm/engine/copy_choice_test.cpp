@@ -1,0 +1,63 @@
+// tandem/comm/engine/copy_choice_test.cpp: the faster way of copying is found, for each size, and found again when it changes.
+#include "tandem/comm/engine/copy_choice.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tandem::comm::internal {
+namespace {
+
+constexpr std::uint64_t kSmall = 439'296, kLarge = 8 << 20;
+
+/// Messages of one size over a machine on which the ways take so long; how many of them were pulled.
+unsigned run(CopyChoice& choice, std::uint64_t bytes, unsigned messages, double pull_ns, double segments_ns) {
+  unsigned pulled = 0;
+  for (unsigned i = 0; i < messages; ++i) {
+    const CopyWay way = choice.choose(bytes);
+    pulled += way == CopyWay::pull;
+    choice.took(way, bytes, static_cast<std::int64_t>(way == CopyWay::pull ? pull_ns : segments_ns));
+  }
+  return pulled;
+}
+
+TEST(CopyChoice, TakesTurnsAtFirst) {
+  CopyChoice choice;
+  EXPECT_EQ(run(choice, kSmall, 2 * CopyChoice::kFirstTries, 1000, 2000), CopyChoice::kFirstTries);
+}
+
+TEST(CopyChoice, TakesTheFasterWayOfEachSize) {
+  CopyChoice choice;
+  EXPECT_GE(run(choice, kSmall, 1000, 20'000, 45'000), 1000 - CopyChoice::kFirstTries - 1000 / CopyChoice::kTriesPeriod);
+  EXPECT_LE(run(choice, kLarge, 1000, 2'300'000, 1'300'000), CopyChoice::kFirstTries + 1000 / CopyChoice::kTriesPeriod);
+  // What was learnt for one size is not forgotten over another.
+  EXPECT_GE(run(choice, kSmall, 100, 20'000, 45'000), 98u);
+}
+
+TEST(CopyChoice, TriesWhatIsMuchSlowerRarely) {
+  CopyChoice choice;
+  EXPECT_LE(run(choice, kLarge, 3 * CopyChoice::kRareTriesPeriod, 50'000'000, 1'300'000), CopyChoice::kFirstTries + 3);
+}
+
+TEST(CopyChoice, NoticesThatTheOtherWayHasBecomeFaster) {
+  CopyChoice choice;
+  run(choice, kSmall, 500, 20'000, 45'000);
+  run(choice, kSmall, 2'000, 60'000, 45'000);
+  EXPECT_LE(run(choice, kSmall, 1'000, 60'000, 45'000), 1'000 / CopyChoice::kTriesPeriod + 1);
+}
+
+TEST(CopyChoice, OneInterruptionDoesNotDecide) {
+  CopyChoice choice;
+  run(choice, kSmall, 100, 20'000, 45'000);
+  choice.took(CopyWay::pull, kSmall, 1'000'000'000);
+  EXPECT_GE(run(choice, kSmall, 10, 20'000, 45'000), 9u);
+}
+
+TEST(CopyChoice, NothingThatIsMeasuredOddlyStopsIt) {
+  CopyChoice choice;
+  choice.took(CopyWay::pull, 0, 100);
+  choice.took(CopyWay::pull, kSmall, -5);
+  EXPECT_GE(run(choice, kSmall, 100, 0, 0), 95u);  // a world without time: both are equal
+  EXPECT_GE(run(choice, UINT64_MAX, 100, 1e9, 2e9), 95u);
+}
+
+}  // namespace
+}  // namespace tandem::comm::internal
