@@ -37,6 +37,12 @@ TEST(CopyChoice, TriesWhatIsMuchSlowerRarely) {
   EXPECT_LE(run(choice, kLarge, 3 * CopyChoice::kRareTriesPeriod, 50'000'000, 1'300'000), CopyChoice::kFirstTries + 3);
 }
 
+TEST(CopyChoice, TriesWhatIsLittleSlowerOften) {
+  CopyChoice choice;
+  run(choice, kSmall, 2 * CopyChoice::kFirstTries, 40'000, 45'000);
+  EXPECT_EQ(run(choice, kSmall, 10 * CopyChoice::kOftenTriesPeriod, 40'000, 45'000), 10 * (CopyChoice::kOftenTriesPeriod - 1));
+}
+
 TEST(CopyChoice, NoticesThatTheOtherWayHasBecomeFaster) {
   CopyChoice choice;
   run(choice, kSmall, 500, 20'000, 45'000);
@@ -55,7 +61,7 @@ TEST(CopyChoice, NothingThatIsMeasuredOddlyStopsIt) {
   CopyChoice choice;
   choice.took(CopyWay::pull, 0, 100);
   choice.took(CopyWay::pull, kSmall, -5);
-  EXPECT_GE(run(choice, kSmall, 100, 0, 0), 95u);  // a world without time: both are equal
+  EXPECT_GE(run(choice, kSmall, 160, 0, 0), 160u - 10 - CopyChoice::kFirstTries);  // a world without time: both are equal
   EXPECT_GE(run(choice, UINT64_MAX, 100, 1e9, 2e9), 95u);
 }
 

@@ -152,8 +152,8 @@ void Engine::keep_eager(Rail& rail, const wire::Eager& eager, std::span<const st
     rail.landing.kind = LandingPlace::Kind::envelope;
     rail.landing.envelope = envelope;
     rail.landing.pieces.push_back(iovec{room.data(), room.size()});
-  } else {
-    std::copy(data.begin(), data.end(), room.begin());
+  } else if (!data.empty()) {
+    std::memcpy(room.data(), data.data(), data.size());
   }
   early ? defer(*envelope) : match_envelope(*envelope);
 }
