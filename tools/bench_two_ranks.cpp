@@ -60,14 +60,10 @@ BenchSuite burst_suite(const Programs& programs, const BurstOptions& options) {
           {{"transport", "shm"}, {"bytes", 1}}};
 }
 
-/// Into what the transports cut large messages (`Capabilities::segment_bytes`), for the unit of a wait.
-std::size_t segment_bytes_of(const std::string& transport) { return transport == "tcp" ? 63 << 10 : 512 << 10; }
-
 BenchSuite priority_suite(const Programs& programs, const std::string& transport) {
-  const Words words{"--transport", transport, "--repetitions", "3", "--segment", std::to_string(segment_bytes_of(transport))};
-  const Words peer_words{"--transport", transport, "--repetitions", "3"};
+  const Words words{"--transport", transport, "--repetitions", "3"};
   return {fmt::format("an urgent message of 1 KiB behind 64 MiB, {}", transport),
-          programs_of(programs, {"priority", words, transport, peer_words}),
+          programs_of(programs, {"priority", words, transport, words}),
           false,
           {{"transport", transport}, {"bytes", 1024}, {"behind_bytes", 64 << 20}}};
 }

@@ -157,7 +157,7 @@ void measure_errors(Ranks& ranks, const comm::ClockSync& sync, const Setting& se
     std::size_t outside = 0;
     for (std::size_t i = 0; i < error_us.size(); ++i) outside += error_us[i] > bound_us[i];
     std::sort(error_us.begin(), error_us.end());
-    const std::string suffix = "_" + std::to_string(at_s) + "s";
+    const std::string suffix = std::string("_").append(std::to_string(at_s)).append("s");
     report.results.push_back({"error_p50" + suffix, "us", {percentile(error_us, 0.5)}});
     report.results.push_back({"error_p99" + suffix, "us", {percentile(error_us, 0.99)}});
     report.results.push_back({"error_max" + suffix, "us", {error_us.back()}});

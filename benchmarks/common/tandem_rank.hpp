@@ -80,6 +80,8 @@ class TandemRank {
     expect_done(endpoint_->wait(endpoint_->irecv(other_, tandem::comm::Tag{tag}, {data, bytes})));
   }
   void progress() { endpoint_->progress(); }
+  /// Parts of large messages that this rank has sent, or copied from the other one's memory.
+  std::uint64_t segments() const { return endpoint_->statistics().segments; }
 
  private:
   [[noreturn]] static void fail(const std::string& what) {

@@ -131,6 +131,7 @@ struct EndpointStatistics {
   std::uint64_t unexpected_bytes = 0;     ///< of their data, where it does not lie with the envelope (up to 16 bytes do)
   std::uint64_t spare_bytes = 0;          ///< that a burst has left behind; given back when the endpoint rests
   std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
+  std::uint64_t segments = 0;       ///< of large messages and broadcasts: sent, or read from the memory of their senders
   std::uint64_t remote_copies = 0;  ///< messages, and strands of broadcasts, read from the memory of their senders
   std::uint64_t peers = 0;
 };

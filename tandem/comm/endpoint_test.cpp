@@ -466,11 +466,11 @@ TEST(Mcast, TwoDeathsHangNobody) {
     }
     const TreeKind tree = seed % 3 == 0 ? TreeKind::chain : seed % 3 == 1 ? TreeKind::binomial : TreeKind::two_tree;
     const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree, .segment_bytes = 8192});
-    world.loop.step_some(50 + seed % 97);
+    world.loop.step_some(static_cast<unsigned>(50 + seed % 97));
     const bool of_root = seed % 8 >= 4;
     const Rank first{of_root ? 0 : static_cast<std::uint32_t>(1 + seed % 4)}, second{static_cast<std::uint32_t>(5 + seed % 3)};
     world.network->kill(seed % 5 < 3 ? first : second);
-    world.loop.step_some(seed * 7 % 401);
+    world.loop.step_some(static_cast<unsigned>(seed * 7 % 401));
     world.network->kill(seed % 5 < 3 ? second : first);
     for (std::uint32_t r = 1; r < 10; ++r) {
       if (Rank{r} == first || Rank{r} == second) continue;

@@ -47,15 +47,16 @@ base::Result<void> read_ports(const std::string& text, TcpOptions& tcp) {
 }
 
 Made make_tcp(const EndpointOptions& options, const Job& job, PacketSink& sink, base::Log& log) {
-  TcpOptions tcp{.self = {.rank = job.rank,
-                          .size = job.size,
-                          .wire_version = wire::version,
-                          .version = kVersion,
-                          .job_id = job.id,
-                          .secret = job.secret},
-                 .log = &log,
-                 .interfaces = options.interface,
-                 .rails = options.rails};
+  TcpOptions tcp;
+  tcp.self.rank = job.rank;
+  tcp.self.size = job.size;
+  tcp.self.wire_version = wire::version;
+  tcp.self.version = kVersion;
+  tcp.self.job_id = job.id;
+  tcp.self.secret = job.secret;
+  tcp.log = &log;
+  tcp.interfaces = options.interface;
+  tcp.rails = options.rails;
   if (auto ports = read_ports(options.ports, tcp); !ports) return ports.error();
   return make_tcp_transport(tcp, sink);
 }

@@ -224,6 +224,7 @@ void Engine::copy_incoming(Incoming& incoming) {
     from += piece.iov_len;
   }
   incoming.pull_at += bytes;
+  ++statistics_.segments;
   if (incoming.pull_at == incoming.pull_end) {
     incoming.pulling = false;
     ++statistics_.remote_copies;

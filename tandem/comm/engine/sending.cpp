@@ -382,6 +382,7 @@ void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bo
     case ItemKind::stream: {
       auto& stream = static_cast<OutgoingStream&>(item);
       stream.cursor += bulk_bytes;
+      ++statistics_.segments;
       if (stream.segment != UINT64_MAX) refresh(stream);  // the next segment
       return stream_advanced(stream);
     }
