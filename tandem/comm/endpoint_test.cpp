@@ -387,6 +387,73 @@ TEST_P(McastTest, RecipientsThatMayNotReadOrNotToTheEndGetSegments) {
   }
 }
 
+/// When each of 7 recipients had its 400,000 bytes, in multiples of the time that these take at the rate of each rank.
+std::vector<double> arrivals(TreeKind tree, bool copies) {
+  constexpr double bytes_per_ns = 0.025;
+  World world(8, {.copies = copies, .bytes_per_ns = bytes_per_ns});
+  const Bytes sent = pattern(400'000, 4);
+  std::vector<Bytes> got(8, Bytes(sent.size()));
+  std::vector<Recipient> recipients;
+  std::vector<double> at(8);
+  std::vector<Request> receives;
+  for (std::uint32_t r = 1; r < 8; ++r) {
+    recipients.push_back({Rank{r}, -static_cast<int>(r)});
+    const auto note = [&world, &sent, &place = at[r]](const Status&) {
+      place = static_cast<double>(world.loop.now_ns()) * bytes_per_ns / static_cast<double>(sent.size());
+    };
+    receives.push_back(world.at[r]->irecv(Rank{0}, Tag{1}, got[r], {.callbacks = {.arrived = note}}));
+  }
+  world.settle();
+  for (double& place : at) place = static_cast<double>(world.loop.now_ns()) * bytes_per_ns / static_cast<double>(sent.size());
+  const double start = at[0];
+  world.at[0]->wait(world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree}));
+  for (std::uint32_t r = 1; r < 8; ++r) {
+    world.at[r]->wait(receives[r - 1]);
+    EXPECT_EQ(got[r], sent);
+    at[r] -= start;
+  }
+  at.erase(at.begin());
+  return at;
+}
+
+TEST(Mcast, AFlatTreeServesOneAfterTheOther) {
+  for (const bool copies : {false, true}) {
+    const std::vector<double> at = arrivals(TreeKind::flat, copies);
+    for (std::size_t i = 0; i < at.size(); ++i) EXPECT_NEAR(at[i], static_cast<double>(i + 1), 0.5) << i;
+  }
+}
+
+TEST(Mcast, AnUrgentMessageWaitsForSegmentsNotForTheBroadcast) {
+  constexpr double bytes_per_ns = 0.025;
+  World world(4, {.segment_bytes = 16384, .packets_in_flight = 2, .bytes_per_ns = bytes_per_ns}, {.credit_bytes = 4'000'000});
+  const Bytes sent = pattern(400'000, 4), urgent = pattern(100, 5);
+  std::vector<Bytes> got(4, Bytes(sent.size()));
+  Bytes now(urgent.size());
+  std::vector<Request> receives;
+  for (std::uint32_t r = 1; r < 4; ++r) receives.push_back(world.at[r]->irecv(Rank{0}, Tag{1}, got[r]));
+  const Request awaited = world.at[3]->irecv(Rank{0}, Tag{2}, now);
+  world.settle();
+  const std::vector<Recipient> recipients{{Rank{1}, 0}, {Rank{2}, 0}, {Rank{3}, 0}};
+  const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::flat, .segment_bytes = sent.size()});
+  world.loop.step_some(20);
+  const std::int64_t posted_ns = world.loop.now_ns();
+  const Request send = world.at[0]->isend(Rank{3}, Tag{2}, urgent, {.priority = 10});
+  world.at[3]->wait(awaited);
+  EXPECT_LT(static_cast<double>(world.loop.now_ns() - posted_ns) * bytes_per_ns, 4 * 16384);
+  EXPECT_FALSE(receives[0].arrived()) << "the broadcast was over before";
+  world.at[0]->wait(mcast);
+  for (const Request& receive : receives) world.at[1]->wait(receive);
+  EXPECT_EQ(got[3], sent);
+}
+
+TEST(Mcast, ABinomialTreeTakesItsDepth) {
+  for (const bool copies : {false, true}) {
+    const std::vector<double> at = arrivals(TreeKind::binomial, copies);
+    EXPECT_NEAR(at[0], 1, 0.3);
+    EXPECT_NEAR(*std::max_element(at.begin(), at.end()), 3, 0.6);
+  }
+}
+
 TEST(Mcast, WithoutRecipientsItIsDoneAtOnce) {
   World world(2);
   const Bytes sent = pattern(10, 1);

@@ -35,8 +35,10 @@ void Engine::offer_children(Strand& strand) {
 }
 
 bool Engine::handed_over(const Child& child) noexcept {
-  return child.sent || (child.offer_sent && child.stream != nullptr &&
-                        (child.stream->cursor >= child.stream->limit || child.address != 0));  // who reads by itself keeps no port
+  if (child.sent) return true;
+  if (!child.offer_sent || child.stream == nullptr) return false;
+  const OutgoingStream& stream = *child.stream;
+  return child.address != 0 || (stream.cursor >= stream.limit && stream.posted == 0 && !child.offer_posted);  // who reads keeps no port
 }
 
 /// Queues the first packets that are due. Never while a transport is being polled, since this may connect.
@@ -70,7 +72,7 @@ void Engine::offer(Child& child) {
   // Small strands count against the credit, as eager messages do; large ones get a window that the child may decline.
   // What goes unasked must not overtake the first packet, so that of several rails only this packet's bytes do.
   const std::uint64_t window = window_bytes(strand.segment);
-  const std::uint64_t one_packet = std::min<std::uint64_t>(strand.segment, peer->transport->capabilities().max_payload_bytes);
+  const std::uint64_t one_packet = std::min<std::uint64_t>(strand.segment, segment_for(*peer));
   const bool one_rail = peer->rails.size() == 1;
   if (!child.adopted && may_pull(*peer, strand)) {
     child.address = reinterpret_cast<std::uint64_t>(broadcast.memory->data() + strand.first);
