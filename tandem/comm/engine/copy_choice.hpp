@@ -14,29 +14,34 @@ enum class CopyWay : std::uint8_t {
   segments,  ///< through the transport: two copies, at once where both sides have a core
 };
 
-/// Learns which way is faster, for each power of two of sizes, by taking both and looking at how long they took. Neither wins
+/// Learns which way is better, for each power of two of sizes, by taking both and looking at how long they took. Neither wins
 /// everywhere: it depends on the caches, on what a system call costs on this machine, and on whether senders are there to copy.
 ///
-/// The first messages of each size take turns; later the slower way is taken now and then, more rarely the slower it is, since
-/// what was true at first may change. Not thread-safe.
+/// Messages that fit into a cache are rather pulled, unless segments are much faster: they drag the rings through the caches, which
+/// makes the pulls in the other direction slower, so that two ranks would each find segments to be no worse. Longer ones rather
+/// come in segments. The other way is tried at first, and then now and then, more rarely the slower it is, since what was true
+/// may change. Not thread-safe.
 class CopyChoice {
  public:
   CopyWay choose(std::uint64_t bytes) noexcept {
     Size& size = size_of(bytes);
     const auto [pull, segments] = size.ways;
-    if (std::min(pull.tries, segments.tries) < kFirstTries) return pull.tries <= segments.tries ? CopyWay::pull : CopyWay::segments;
-    const CopyWay better = pull.ns_per_byte <= segments.ns_per_byte ? CopyWay::pull : CopyWay::segments;
-    const auto [least, most] = std::minmax(pull.ns_per_byte, segments.ns_per_byte);
-    const unsigned period = most <= kLittleSlower * least ? kOftenTriesPeriod : most <= kMuchSlower * least ? kTriesPeriod : kRareTriesPeriod;
-    if (++size.turn < period) return better;
-    size.turn = 0;
-    return better == CopyWay::pull ? CopyWay::segments : CopyWay::pull;
+    const bool fits = bytes < kFitsCache;
+    const CopyWay usual = fits ? CopyWay::pull : CopyWay::segments;
+    const CopyWay other = fits ? CopyWay::segments : CopyWay::pull;
+    if (size.way(usual).tries < kFirstTries) return usual;
+    if (size.way(other).tries < kFirstTries) return fits || size.due(kOftenTriesPeriod) ? other : usual;
+    const double margin = fits ? kMuchFaster : 1;
+    const CopyWay better = pull.ns_per_byte <= margin * segments.ns_per_byte ? CopyWay::pull : CopyWay::segments;
+    const CopyWay worse = better == CopyWay::pull ? CopyWay::segments : CopyWay::pull;
+    const double slower = size.way(worse).ns_per_byte / std::max(size.way(better).ns_per_byte, 1e-9);
+    return size.due(slower <= kLittleSlower ? kOftenTriesPeriod : slower <= kMuchSlower ? kTriesPeriod : kRareTriesPeriod) ? worse : better;
   }
 
   /// So long it took until the message was there. Not told for those that failed or were cancelled.
   void took(CopyWay way, std::uint64_t bytes, std::int64_t ns) noexcept {
     if (bytes == 0) return;
-    Way& known = size_of(bytes).ways[static_cast<std::size_t>(way)];
+    Way& known = size_of(bytes).way(way);
     const double sample = static_cast<double>(std::max<std::int64_t>(ns, 0)) / static_cast<double>(bytes);
     // The first ones meet cold caches and unmapped pages.
     const bool fresh = known.tries < kFirstTries;
@@ -49,6 +54,8 @@ class CopyChoice {
   static constexpr unsigned kOftenTriesPeriod = 16;   ///< messages per try of the slower way, where it is little slower
   static constexpr unsigned kTriesPeriod = 64;
   static constexpr unsigned kRareTriesPeriod = 1024;  ///< where it is much slower
+  static constexpr std::uint64_t kFitsCache = 1 << 20;
+  static constexpr double kMuchFaster = 1.5;
   static constexpr double kLittleSlower = 1.3;
   static constexpr double kMuchSlower = 3;
 
@@ -58,6 +65,13 @@ class CopyChoice {
     unsigned tries = 0;
   };
   struct Size {
+    Way& way(CopyWay which) noexcept { return ways[static_cast<std::size_t>(which)]; }
+    /// Whether the time of a try has come, once in so many messages.
+    bool due(unsigned period) noexcept {
+      if (++turn < period) return false;
+      turn = 0;
+      return true;
+    }
     std::array<Way, 2> ways;  ///< by CopyWay
     unsigned turn = 0;
   };

@@ -19,35 +19,46 @@ unsigned run(CopyChoice& choice, std::uint64_t bytes, unsigned messages, double 
   return pulled;
 }
 
-TEST(CopyChoice, TakesTurnsAtFirst) {
+constexpr unsigned kTries = CopyChoice::kFirstTries;
+
+TEST(CopyChoice, TriesBothWaysAtFirst) {
   CopyChoice choice;
-  EXPECT_EQ(run(choice, kSmall, 2 * CopyChoice::kFirstTries, 1000, 2000), CopyChoice::kFirstTries);
+  EXPECT_EQ(run(choice, kSmall, 2 * kTries, 1000, 2000), kTries);
+  // What takes long is tried a little at a time.
+  EXPECT_EQ(run(choice, kLarge, kTries + kTries * CopyChoice::kOftenTriesPeriod, 1000, 2000), kTries);
 }
 
 TEST(CopyChoice, TakesTheFasterWayOfEachSize) {
   CopyChoice choice;
-  EXPECT_GE(run(choice, kSmall, 1000, 20'000, 45'000), 1000 - CopyChoice::kFirstTries - 1000 / CopyChoice::kTriesPeriod);
-  EXPECT_LE(run(choice, kLarge, 1000, 2'300'000, 1'300'000), CopyChoice::kFirstTries + 1000 / CopyChoice::kTriesPeriod);
+  EXPECT_GE(run(choice, kSmall, 1000, 20'000, 45'000), 1000 - kTries - 1000 / CopyChoice::kTriesPeriod);
+  EXPECT_LE(run(choice, kLarge, 1000, 2'300'000, 1'300'000), kTries + 1000 / CopyChoice::kTriesPeriod);
   // What was learnt for one size is not forgotten over another.
   EXPECT_GE(run(choice, kSmall, 100, 20'000, 45'000), 98u);
 }
 
+TEST(CopyChoice, TakesWhatFitsACacheInSegmentsWhereTheseAreMuchFaster) {
+  CopyChoice slightly, much;
+  EXPECT_GE(run(slightly, kSmall, 1000, 50'000, 40'000), 1000 - kTries - 1000 / CopyChoice::kOftenTriesPeriod);
+  EXPECT_LE(run(much, kSmall, 1000, 80'000, 40'000), kTries + 1000 / CopyChoice::kTriesPeriod);
+}
+
 TEST(CopyChoice, TriesWhatIsMuchSlowerRarely) {
   CopyChoice choice;
-  EXPECT_LE(run(choice, kLarge, 3 * CopyChoice::kRareTriesPeriod, 50'000'000, 1'300'000), CopyChoice::kFirstTries + 3);
+  EXPECT_LE(run(choice, kLarge, 3 * CopyChoice::kRareTriesPeriod, 50'000'000, 1'300'000), kTries + 3);
 }
 
 TEST(CopyChoice, TriesWhatIsLittleSlowerOften) {
   CopyChoice choice;
-  run(choice, kSmall, 2 * CopyChoice::kFirstTries, 40'000, 45'000);
+  run(choice, kSmall, 2 * kTries, 40'000, 45'000);
   EXPECT_EQ(run(choice, kSmall, 10 * CopyChoice::kOftenTriesPeriod, 40'000, 45'000), 10 * (CopyChoice::kOftenTriesPeriod - 1));
 }
 
 TEST(CopyChoice, NoticesThatTheOtherWayHasBecomeFaster) {
   CopyChoice choice;
-  run(choice, kSmall, 500, 20'000, 45'000);
-  run(choice, kSmall, 2'000, 60'000, 45'000);
-  EXPECT_LE(run(choice, kSmall, 1'000, 60'000, 45'000), 1'000 / CopyChoice::kTriesPeriod + 1);
+  run(choice, kLarge, 500, 1'000'000, 1'300'000);
+  EXPECT_GE(run(choice, kLarge, 1'000, 1'000'000, 1'300'000), 900u);
+  run(choice, kLarge, 2'000, 1'600'000, 1'300'000);
+  EXPECT_LE(run(choice, kLarge, 1'000, 1'600'000, 1'300'000), 1'000 / CopyChoice::kOftenTriesPeriod + 1);
 }
 
 TEST(CopyChoice, OneInterruptionDoesNotDecide) {
@@ -62,7 +73,7 @@ TEST(CopyChoice, NothingThatIsMeasuredOddlyStopsIt) {
   choice.took(CopyWay::pull, 0, 100);
   choice.took(CopyWay::pull, kSmall, -5);
   EXPECT_GE(run(choice, kSmall, 160, 0, 0), 160u - 10 - CopyChoice::kFirstTries);  // a world without time: both are equal
-  EXPECT_GE(run(choice, UINT64_MAX, 100, 1e9, 2e9), 95u);
+  EXPECT_GE(run(choice, UINT64_MAX, 500, 1e9, 2e9), 400u);
 }
 
 }  // namespace
