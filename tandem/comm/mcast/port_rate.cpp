@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace tandem::comm {
+namespace {
+
+constexpr double believed_when_slower = 0.05;
+
+}  // namespace
 
 void PortRate::took(std::int64_t now_ns, std::size_t bytes) {
   if (taken_ == 0) began_ns_ = now_ns;
@@ -34,7 +39,7 @@ void PortRate::learn() {
   const double at_once = std::max(0.0, taken_when_refused_ - unsent_when_refused_ - rate * before_ns);
   const double burst = at_once > 3 * rate * before_ns ? at_once : 0;
   const double recent = known_ ? 0.25 : 1;
-  bytes_per_ns_ += recent * (rate - bytes_per_ns_);
+  bytes_per_ns_ += (known_ && rate < bytes_per_ns_ ? believed_when_slower : recent) * (rate - bytes_per_ns_);
   burst_bytes_ += recent * (burst - burst_bytes_);
   known_ = true;
 }

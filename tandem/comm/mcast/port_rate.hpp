@@ -15,7 +15,8 @@
 
 namespace tandem::comm {
 
-/// An average over the busy times, in which recent ones count more. Times do not decrease. Not thread-safe; no allocation.
+/// An average over the busy times, in which recent ones count more, and faster ones much more: no port is faster than it is, but
+/// each seems slower when those who send, or who take, have no core. Times do not decrease. Not thread-safe; no allocation.
 class PortRate {
  public:
   void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes
@@ -29,7 +30,7 @@ class PortRate {
   double bytes_per_ns() const { return bytes_per_ns_; }  ///< 0 until known
   double burst_bytes() const { return burst_bytes_; }    ///< 0 until known, and without a limiter
 
-  static constexpr double least_bytes = 128 * 1024;  ///< that must be taken at the network's rate before it is believed
+  static constexpr double least_bytes = 64 * 1024;  ///< that must be taken at the network's rate before it is believed
 
  private:
   void learn();
