@@ -107,10 +107,11 @@ struct TaskCode<TypedCore<Kernels...>, Arguments...> {
     if constexpr (std::is_invocable_v<const Kernel&, typename KernelParameter<Arguments>::type...>) {
       static_cast<void>(kernel(argument<i>(call)...));
     } else {
-      static_assert(std::is_invocable_v<const Kernel&, const Context&, typename KernelParameter<Arguments>::type...>,
-                    "the kernel's parameters do not fit what is submitted: a value passes as const T&, read(vector) as std::span<const T>, "
-                    "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and "
-                    "MatrixView<T>, scalars as const T& and T&");
+      static_assert(
+          std::is_invocable_v<const Kernel&, const Context&, typename KernelParameter<Arguments>::type...>,
+          "the kernel's parameters do not fit what is submitted: a value passes as const T&, read(vector) as std::span<const T>, "
+          "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and "
+          "MatrixView<T>, scalars as const T& and T&");
       static_cast<void>(kernel(Context{call.worker, call.node}, argument<i>(call)...));
     }
   }
@@ -122,7 +123,8 @@ struct TaskCode<TypedCore<Kernels...>, Arguments...> {
       call_kernel(std::get<0>(core.kernels), call, arguments);
     } else {
       [&]<std::size_t... k>(std::index_sequence<k...>) {
-        static_cast<void>(((k == call.implementation ? (call_kernel(std::get<k>(core.kernels), call, arguments), true) : false) || ...));
+        static_cast<void>(
+            ((k == call.implementation ? (call_kernel(std::get<k>(core.kernels), call, arguments), true) : false) || ...));
       }(std::index_sequence_for<Kernels...>());
     }
   }
@@ -153,8 +155,8 @@ struct TaskCode<TypedCore<Kernels...>, Arguments...> {
 
 }  // namespace internal
 
-/// A kernel with a name, or several for different devices. Tasks share it; it may go before they run. A value: copies are the same
-/// codelet. Building it allocates; submitting it does not.
+/// A kernel with a name, or several for different devices. Tasks share it; it may go before they run. A value: copies are the
+/// same codelet. Building it allocates; submitting it does not.
 ///
 ///   Codelet scale("scale", [](double a, std::span<double> x) { for (double& v : x) v *= a; });
 template <class... Kernels>

@@ -24,10 +24,13 @@ struct Matrix {};
 /// How kernels see data of kind `Kind`. This one is for scalars and the user's own types: kernels get `const T&` or `T&`.
 template <class Kind>
 struct DataTraits {
-  static_assert(std::is_trivially_copyable_v<Kind>, "data of a user's type is moved as bytes, so the type must be trivially copyable");
+  static_assert(std::is_trivially_copyable_v<Kind>,
+                "data of a user's type is moved as bytes, so the type must be trivially copyable");
   using ReadView = const Kind&;
   using WriteView = Kind&;
-  static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept { return *static_cast<Kind*>(replica.pointer); }
+  static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept {
+    return *static_cast<Kind*>(replica.pointer);
+  }
 };
 
 template <class T>
@@ -48,9 +51,9 @@ struct DataTraits<Matrix<T>> {
   }
 };
 
-/// A piece of data, as kind `Kind` (a type, `Vector<T>` or `Matrix<T>`). Copies name the same data. When the last copy goes, data over
-/// the user's memory is unregistered, which waits for the tasks that use it and brings the value home; data that Tandem allocated is
-/// freed once its last task has ended. Copies may go on any thread; all else belongs to the submitting thread.
+/// A piece of data, as kind `Kind` (a type, `Vector<T>` or `Matrix<T>`). Copies name the same data. When the last copy goes, data
+/// over the user's memory is unregistered, which waits for the tasks that use it and brings the value home; data that Tandem
+/// allocated is freed once its last task has ended. Copies may go on any thread; all else belongs to the submitting thread.
 template <class Kind>
 class Data {
  public:
@@ -99,7 +102,9 @@ class Data {
  private:
   runtime::RuntimeCore& runtime_of(const char* action) const {
     if (handle_ == nullptr || handle_->runtime == nullptr)
-      throw UsageError(std::string("cannot ") + action + (handle_ == nullptr ? " an empty Data object" : " " + handle_->described() + ": it was unregistered before"));
+      throw UsageError(
+          std::string("cannot ") + action +
+          (handle_ == nullptr ? " an empty Data object" : " " + handle_->described() + ": it was unregistered before"));
     return *handle_->runtime;
   }
 
@@ -111,7 +116,8 @@ template <AccessMode mode_, class Kind_>
 struct Access {
   static constexpr AccessMode mode = mode_;
   using Kind = Kind_;
-  using View = std::conditional_t<mode_ == AccessMode::read, typename DataTraits<Kind_>::ReadView, typename DataTraits<Kind_>::WriteView>;
+  using View =
+      std::conditional_t<mode_ == AccessMode::read, typename DataTraits<Kind_>::ReadView, typename DataTraits<Kind_>::WriteView>;
   runtime::Handle* handle;
   SourceLine where;
 };
@@ -125,7 +131,8 @@ Access<AccessMode::write, Kind> write(const Data<Kind>& data, std::source_locati
   return {data.handle(), where};
 }
 template <class Kind>
-Access<AccessMode::read_write, Kind> read_write(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+Access<AccessMode::read_write, Kind> read_write(const Data<Kind>& data,
+                                                std::source_location where = std::source_location::current()) {
   return {data.handle(), where};
 }
 /// As read_write, but in any order among neighbouring commuting tasks, one at a time.

@@ -80,8 +80,8 @@ TEST(Lifetime, DataOfTandemMayGoBeforeTheTasksThatUseIt) {
                  std::copy(work.begin(), work.end(), v.begin());
                }),
                write(temporary), scratch(workspace));
-    rt->submit(Codelet("sum",
-                       [](std::span<const double> v, std::span<double> to) { to[0] += std::accumulate(v.begin(), v.end(), 0.0); }),
+    rt->submit(Codelet("sum", [](std::span<const double> v,
+                                 std::span<double> to) { to[0] += std::accumulate(v.begin(), v.end(), 0.0); }),
                read(temporary), read_write(out));
   }
   rt->wait();

@@ -10,8 +10,11 @@ void register_options(base::Registry& registry) {
                 .maximum = runtime::ReadyQueues::kMaxWorkers});
   registry.add({.name = "sched", .type = OptionType::text, .default_value = "lws",
                 .help = "scheduling policy: lws, prio, eager, random, or one that the program registered"});
-  registry.add({.name = "caller", .type = OptionType::boolean, .default_value = "true",
-                .help = "the calling thread is worker 0 and runs tasks while it waits; false: all workers are threads of their own"});
+  registry.add(
+      {.name = "caller",
+       .type = OptionType::boolean,
+       .default_value = "true",
+       .help = "the calling thread is worker 0 and runs tasks while it waits; false: all workers are threads of their own"});
   registry.add({.name = "bind", .type = OptionType::boolean, .default_value = "true",
                 .help = "bind each worker's thread to a core; the calling thread is never bound"});
   registry.add({.name = "window", .type = OptionType::integer, .default_value = "32768",
@@ -30,7 +33,8 @@ void register_options(base::Registry& registry) {
                 .help = "keep the dates of each task, for Runtime::timeline()"});
   registry.add({.name = "graphviz", .type = OptionType::text, .default_value = "",
                 .help = "file to write the graph of the flow to, in the DOT language; empty: none"});
-  registry.add({.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "of everything that is drawn at random"});
+  registry.add(
+      {.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "of everything that is drawn at random"});
   registry.add({.name = "log", .type = OptionType::choice, .default_value = "warn", .help = "least grave messages to print",
                 .choices = {"error", "warn", "info", "debug"}});
 }

@@ -74,8 +74,10 @@ void Runtime::wait() {
   constexpr std::int64_t look_every_ns = 200'000'000;
   const int strangers = company_->busy_strangers(ground_->clock->now_ns(), look_every_ns);
   if (strangers == 0) return;
-  ground_->log->warn("{} threads that are not Tandem's compute beside its workers; if they are the BLAS's, start the program with "
-                     "OMP_NUM_THREADS=1, or tell the library to use one thread per call", strangers);
+  ground_->log->warn(
+      "{} threads that are not Tandem's compute beside its workers; if they are the BLAS's, start the program with "
+      "OMP_NUM_THREADS=1, or tell the library to use one thread per call",
+      strangers);
   company_.reset();
 }
 

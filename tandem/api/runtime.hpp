@@ -82,7 +82,8 @@ class Graph {
     using Tuple = std::tuple<std::decay_t<Values>...>;
     runtime::Task& model = graph_->change(task);
     if (model.ops->value_types == nullptr || *model.ops->value_types != typeid(Tuple))
-      throw UsageError("set_values: the number or the types of the values differ from those that were submitted; convert them first");
+      throw UsageError(
+          "set_values: the number or the types of the values differ from those that were submitted; convert them first");
     *static_cast<Tuple*>(model.values()) = Tuple(std::forward<Values>(values)...);
   }
   void set_priority(const TaskRef& task, int priority) { graph_->change(task).priority = priority; }
@@ -104,9 +105,9 @@ struct RangeOptions {
   std::string_view name = "range";
 };
 
-/// The runtime: workers, scheduler and memory of this process. The thread that makes it submits, waits, and works while it waits; all
-/// members belong to that thread but where they say otherwise. Mistakes in the use throw `UsageError`; a kernel's exception cancels
-/// what depends on it and is thrown again by `wait`.
+/// The runtime: workers, scheduler and memory of this process. The thread that makes it submits, waits, and works while it waits;
+/// all members belong to that thread but where they say otherwise. Mistakes in the use throw `UsageError`; a kernel's exception
+/// cancels what depends on it and is thrown again by `wait`.
 class Runtime {
  public:
   /// From the environment, tandem.toml and defaults.
@@ -215,14 +216,16 @@ class Runtime {
       for (std::size_t i = first; i < last; ++i) body(i);
     });
     std::vector<TaskRef> tasks;
-    for_each_chunk(begin, end, options, [&](std::size_t first, std::size_t last) { tasks.push_back(submit(codelet, first, last)); });
+    for_each_chunk(begin, end, options,
+                   [&](std::size_t first, std::size_t last) { tasks.push_back(submit(codelet, first, last)); });
     wait_for(tasks);
   }
 
-  /// combine(... combine(combine(neutral, map(begin)), map(begin + 1)) ..., map(end - 1)), by tasks. Chunks are combined in order, so
-  /// the result is the same for any number of workers as long as the grain is given.
+  /// combine(... combine(combine(neutral, map(begin)), map(begin + 1)) ..., map(end - 1)), by tasks. Chunks are combined in
+  /// order, so the result is the same for any number of workers as long as the grain is given.
   template <class T, class Map, class Combine>
-  T map_reduce(std::size_t begin, std::size_t end, T neutral, const Map& map, const Combine& combine, const RangeOptions& options = {}) {
+  T map_reduce(std::size_t begin, std::size_t end, T neutral, const Map& map, const Combine& combine,
+               const RangeOptions& options = {}) {
     std::vector<T> partial(chunk_count(begin, end, options), neutral);
     const Codelet codelet(std::string(options.name), [&](std::size_t first, std::size_t last, T* result) {
       T sum = neutral;
@@ -230,8 +233,9 @@ class Runtime {
       *result = sum;
     });
     std::vector<TaskRef> tasks;
-    for_each_chunk(begin, end, options,
-                   [&](std::size_t first, std::size_t last) { tasks.push_back(submit(codelet, first, last, &partial[tasks.size()])); });
+    for_each_chunk(begin, end, options, [&](std::size_t first, std::size_t last) {
+      tasks.push_back(submit(codelet, first, last, &partial[tasks.size()]));
+    });
     wait_for(tasks);
     T sum = neutral;
     for (const T& part : partial) sum = combine(sum, part);

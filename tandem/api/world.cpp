@@ -67,10 +67,12 @@ class LateCopier final : public runtime::Copier {
 
 }  // namespace
 
-std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota, const base::Config& config) {
+std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
+                                          const base::Config& config) {
   const std::size_t core_count = topology.cores().size();
   auto count = static_cast<std::size_t>(config.get_int("workers"));
-  if (count == 0) count = cpu_quota ? std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(*cpu_quota)), 1, core_count) : core_count;
+  if (count == 0)
+    count = cpu_quota ? std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(*cpu_quota)), 1, core_count) : core_count;
   const bool bound = config.get_bool("bind") && count <= core_count;
   std::vector<WorkerPlacement> plan;
   for (std::size_t worker = 0; worker < count; ++worker) {

@@ -30,9 +30,11 @@ struct WorkerPlacement {
   bool is_caller = false;
 };
 
-/// By the options: as many workers as cores, or as the cgroup's quota of processor time allows if that is less; worker 0 is the calling
-/// thread, which is never bound; worker i goes to core i, unless there are more workers than cores, when the system places them all.
-std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota, const base::Config& config);
+/// By the options: as many workers as cores, or as the cgroup's quota of processor time allows if that is less; worker 0 is the
+/// calling thread, which is never bound; worker i goes to core i, unless there are more workers than cores, when the system
+/// places them all.
+std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
+                                          const base::Config& config);
 
 /// Threads bound to the cores that this process may use, real clocks. Throws UsageError for an unknown policy.
 runtime::World make_real_world(const base::Config& config, Ground& ground);

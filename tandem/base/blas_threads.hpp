@@ -7,10 +7,11 @@
 
 namespace tandem::base {
 
-/// Tells the BLAS that this program is linked with, if any, to use one thread per call: workers times threads would share the cores
-/// otherwise. Which library stands behind the BLAS's names is known only when the program runs (Debian's alternatives, LD_PRELOAD), so its
-/// switch is looked up by name. The first call acts, later ones cost a load; any thread. Returns the name of the switch, or null
-/// when no library that we know is there. `omp_set_num_threads` is not touched: it governs the user's own OpenMP regions.
+/// Tells the BLAS that this program is linked with, if any, to use one thread per call: workers times threads would share the
+/// cores otherwise. Which library stands behind the BLAS's names is known only when the program runs (Debian's alternatives,
+/// LD_PRELOAD), so its switch is looked up by name. The first call acts, later ones cost a load; any thread. Returns the name of
+/// the switch, or null when no library that we know is there. `omp_set_num_threads` is not touched: it governs the user's own
+/// OpenMP regions.
 const char* restrict_blas_threads() noexcept;
 
 /// Time on a core of each thread of this process, in ns, by thread id; empty where the system does not say.
@@ -21,8 +22,8 @@ class CompanyWatch {
  public:
   explicit CompanyWatch(std::int64_t now_ns) : since_ns_(now_ns), times_(thread_times_ns()) {}
 
-  /// How many threads, neither the calling one nor a worker ("tandem-w..."), have used a core for more than a quarter of the time since
-  /// the last look. Looks only when that is at least `least_ns` ago; else 0. Costs some 20 us per thread when it looks.
+  /// How many threads, neither the calling one nor a worker ("tandem-w..."), have used a core for more than a quarter of the time
+  /// since the last look. Looks only when that is at least `least_ns` ago; else 0. Costs some 20 us per thread when it looks.
   int busy_strangers(std::int64_t now_ns, std::int64_t least_ns);
 
  private:

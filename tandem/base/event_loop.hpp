@@ -42,8 +42,8 @@ class EventLoop final : public Driver {
   std::uint64_t random() noexcept;
 
  private:
-  /// Protocol. `wake` puts a seat among the loop's `woken_`, unless it is there (`listed`); the loop takes them all before it looks at
-  /// who is due. Both under `woken_lock_`, so that a step sees what was done before the wake-ups that it answers.
+  /// Protocol. `wake` puts a seat among the loop's `woken_`, unless it is there (`listed`); the loop takes them all before it
+  /// looks at who is due. Both under `woken_lock_`, so that a step sees what was done before the wake-ups that it answers.
   struct Seat final : Waker {
     Seat(EventLoop& owner, std::size_t at, Steppable& what) : loop(owner), index(at), steppable(&what) {}
     void wake() noexcept override;

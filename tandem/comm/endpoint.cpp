@@ -130,7 +130,8 @@ class LoopDirectory final : public Directory {
 std::unique_ptr<Endpoint> Endpoint::open_loop(LoopNetwork& network, Rank rank, const EndpointOptions& options, base::Log& log,
                                               base::EventLoop* loop) {
   auto parts = std::make_unique<Parts>();
-  parts->job = Job{.rank = rank, .size = network.options().ranks, .source = "threads", .directory = std::make_shared<LoopDirectory>(network)};
+  parts->job = Job{
+      .rank = rank, .size = network.options().ranks, .source = "threads", .directory = std::make_shared<LoopDirectory>(network)};
   parts->options = options;
   parts->log = &log;
   parts->loop = loop;
@@ -177,7 +178,8 @@ Request Endpoint::irecv_owned(Source from, TagPattern tag, const ReceiveOptions&
 }
 
 Request Endpoint::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {
-  return Request(parts_->post([&](internal::Engine& engine) { return engine.mcast(recipients, tag, std::move(buffer), options); }));
+  return Request(
+      parts_->post([&](internal::Engine& engine) { return engine.mcast(recipients, tag, std::move(buffer), options); }));
 }
 
 bool Endpoint::append(const Request& mcast, Recipient recipient) {

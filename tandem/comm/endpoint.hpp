@@ -108,7 +108,8 @@ struct EndpointOptions {
   int progress_core = -1;                     ///< the core that the progress thread is bound to; -1: none
   std::int64_t spin_ns = 20'000;              ///< polling without traffic before sleeping
   std::size_t eager_bytes = 0;                ///< messages up to this size go unasked; 0: as the transport says
-  std::size_t credit_bytes = 1 << 20;         ///< of unexpected messages that one peer may leave with us; those of up to 16 bytes are free
+  std::size_t credit_bytes =
+      1 << 20;  ///< of unexpected messages that one peer may leave with us; those of up to 16 bytes are free
   std::uint32_t credit_messages = 1 << 18;    ///< unexpected eager messages of one peer, about 200 bytes each besides
   std::size_t forward_bytes = 64 << 20;       ///< memory for broadcasts that are forwarded before their receive is posted
   std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
@@ -137,7 +138,8 @@ struct EndpointStatistics {
 };
 
 /// One rank's place in a job: posts messages, receives, broadcasts and active messages. All members are thread-safe but the
-/// constructor, `close` and the destructor. Posting never blocks, except that the first contact with a peer may ask the directory.
+/// constructor, `close` and the destructor. Posting never blocks, except that the first contact with a peer may ask the
+/// directory.
 ///
 /// Order: messages of one source with the same channel and tag are matched in the order in which they were posted there, be they
 /// sends or broadcasts.
@@ -170,8 +172,8 @@ class Endpoint {
   /// Receives into memory of the library, of the message's size: `Status::owned`.
   Request irecv_owned(Source from, TagPattern tag, const ReceiveOptions& options = ReceiveOptions::none());
 
-  /// Sends one buffer to several ranks, each of which receives it by an ordinary receive from this rank. Duplicate recipients count
-  /// once, with their highest priority; this rank among them is left out; no recipient at all is done at once.
+  /// Sends one buffer to several ranks, each of which receives it by an ordinary receive from this rank. Duplicate recipients
+  /// count once, with their highest priority; this rank among them is left out; no recipient at all is done at once.
   Request mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options = {});
   /// Adds a recipient to a broadcast of which nothing was sent yet. False: too late, or there already; nothing was changed.
   bool append(const Request& mcast, Recipient recipient);

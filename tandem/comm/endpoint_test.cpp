@@ -34,7 +34,8 @@ struct World {
     network_options.ranks = ranks;
     if (network_options.latency_max_ns == 0) network_options.latency_max_ns = 5'000;
     network = std::make_unique<LoopNetwork>(network_options, &loop);
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) at.push_back(Endpoint::open_loop(*network, Rank{rank}, options, log, &loop));
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+      at.push_back(Endpoint::open_loop(*network, Rank{rank}, options, log, &loop));
   }
   /// Closes in an order that lets each goodbye be answered.
   ~World() {
@@ -97,7 +98,8 @@ TEST(Endpoint, MessagesOfOneTagKeepTheirOrderWhateverTheirSizeAndPriority) {
   std::vector<Bytes> sent;
   std::vector<Request> requests;
   for (unsigned i = 0; i < 50; ++i) sent.push_back(pattern(i % 3 == 0 ? 50000 : i % 3 == 1 ? 10 : 3000, i));
-  for (unsigned i = 0; i < 50; ++i) requests.push_back(world.at[0]->isend(Rank{1}, Tag{5}, sent[i], {.priority = static_cast<int>(i * 17 % 5)}));
+  for (unsigned i = 0; i < 50; ++i)
+    requests.push_back(world.at[0]->isend(Rank{1}, Tag{5}, sent[i], {.priority = static_cast<int>(i * 17 % 5)}));
   for (unsigned i = 0; i < 50; ++i) {
     Bytes got(60000);
     const Status status = world.at[1]->wait(world.at[1]->irecv(Rank{0}, Tag{5}, got));
@@ -216,13 +218,14 @@ TEST(Endpoint, ActiveMessageChoosesItsPlaceAndIsCalledAgain) {
   Bytes place(100000);
   std::vector<std::uint64_t> arrived;
   std::vector<std::uint64_t> done;
-  world.at[1]->register_rpc(channel, {.arrived =
-                                          [&](const RpcArrival& arrival) {
-                                            arrived.push_back(arrival.bytes);
-                                            if (arrival.tag == Tag{2}) return RpcAnswer{.wanted = false};
-                                            return RpcAnswer{.buffer = arrival.bytes > 10 ? ReceiveBuffer(place) : ReceiveBuffer()};
-                                          },
-                                      .done = [&](const Status& status) { done.push_back(status.bytes); }});
+  world.at[1]->register_rpc(channel,
+                            {.arrived =
+                                 [&](const RpcArrival& arrival) {
+                                   arrived.push_back(arrival.bytes);
+                                   if (arrival.tag == Tag{2}) return RpcAnswer{.wanted = false};
+                                   return RpcAnswer{.buffer = arrival.bytes > 10 ? ReceiveBuffer(place) : ReceiveBuffer()};
+                                 },
+                             .done = [&](const Status& status) { done.push_back(status.bytes); }});
   const Bytes large = pattern(100000, 1);
   const Bytes small = pattern(10, 1);
   for (const auto* data : {&small, &large}) world.at[0]->wait(world.at[0]->rpc(Rank{1}, channel, Tag{1}, {}, *data));
@@ -292,7 +295,8 @@ TEST(Endpoint, ARestingEndpointGivesBackWhatABurstHasLeft) {
   for (unsigned i = 0; i < 50'000; ++i) receives.push_back(endpoint->irecv_owned(Rank{0}, Tag{i}));
   for (const Request& receive : receives) EXPECT_TRUE(endpoint->cancel(receive));
   receives.clear();
-  for (int i = 0; i < 10'000 && endpoint->statistics().spare_bytes > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 10'000 && endpoint->statistics().spare_bytes > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(endpoint->statistics().spare_bytes, 0u);
 }
 
@@ -511,7 +515,8 @@ TEST(Mcast, DeadInteriorNodeHangsNobody) {
     for (std::uint32_t r = 1; r < 8; ++r) {
       if (Rank{r} == dead) continue;
       const Status status = world.at[r]->wait(receives[r]);
-      EXPECT_TRUE(status.ending == Ending::done || status.ending == Ending::peer_dead) << "rank " << r << " seed " << seed << ": " << name_of(status.ending);
+      EXPECT_TRUE(status.ending == Ending::done || status.ending == Ending::peer_dead)
+          << "rank " << r << " seed " << seed << ": " << name_of(status.ending);
       if (status.ending == Ending::done) { EXPECT_EQ(got[r], sent); }
       if (status.ending == Ending::peer_dead) { EXPECT_EQ(status.culprit, dead); }
     }
@@ -519,7 +524,8 @@ TEST(Mcast, DeadInteriorNodeHangsNobody) {
   }
 }
 
-/// Whoever tells others that the data will not come may die before it is heard. The first of two deaths is the root's in half of the worlds.
+/// Whoever tells others that the data will not come may die before it is heard. The first of two deaths is the root's in half of
+/// the worlds.
 TEST(Mcast, TwoDeathsHangNobody) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     World world(10, {.remote_copy = seed % 4 == 3, .deaths_are_seen_by_all = seed % 16 < 8}, {}, seed);

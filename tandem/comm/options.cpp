@@ -7,8 +7,12 @@ void add_comm_options(base::Registry& registry) {
   using base::OptionType;
   const EndpointOptions defaults;
   const auto number = [](auto value) { return std::to_string(value); };
-  registry.add({.name = "comm.transports", .default_value = "", .help = "transports in order of preference, as shm,tcp (empty: automatic)"});
-  registry.add({.name = "comm.strategy", .default_value = defaults.strategy, .help = "how packets are formed: fifo, aggregate, priority, split"});
+  registry.add({.name = "comm.transports",
+                .default_value = "",
+                .help = "transports in order of preference, as shm,tcp (empty: automatic)"});
+  registry.add({.name = "comm.strategy",
+                .default_value = defaults.strategy,
+                .help = "how packets are formed: fifo, aggregate, priority, split"});
   registry.add({.name = "comm.progress", .type = OptionType::choice, .default_value = defaults.progress,
                 .help = "who makes progress in the background", .choices = {"thread", "inline"}});
   registry.add({.name = "comm.progress_core", .type = OptionType::integer, .default_value = "-1",

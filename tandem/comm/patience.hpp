@@ -11,8 +11,8 @@ namespace tandem::comm::internal {
 ///
 /// Polling pays when what is awaited comes within some wake-ups' time, and when nobody else wants the core: where ranks outnumber
 /// cores, whoever polls keeps the core from the one that it waits for. The first is learnt from how long waits took. The second
-/// shows in `sched_yield`: it comes back at once when nobody wants the core, so that two slow ones in a row mean a crowd. Then nobody
-/// polls for a while, which doubles as long as the crowd is there.
+/// shows in `sched_yield`: it comes back at once when nobody wants the core, so that two slow ones in a row mean a crowd. Then
+/// nobody polls for a while, which doubles as long as the crowd is there.
 ///
 /// Thread-safe; the values are hints, so that all accesses are relaxed.
 class Patience {

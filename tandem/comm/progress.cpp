@@ -60,7 +60,8 @@ base::Result<void> Progress::start() {
     return {};
   }
   const auto failed = [](const char* what) {
-    return base::Error{base::ErrorCode::exhausted, fmt::format("the progress engine cannot make {}: {}", what, std::strerror(errno))};
+    return base::Error{base::ErrorCode::exhausted,
+                       fmt::format("the progress engine cannot make {}: {}", what, std::strerror(errno))};
   };
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ < 0) return failed("an epoll set");
@@ -152,8 +153,8 @@ void Progress::trim() noexcept {
   Engine::trim_requests();
 }
 
-/// As `await_bell`. Users may drop their requests long after we fell asleep, and nobody rings for that; so we look after ever longer
-/// periods.
+/// As `await_bell`. Users may drop their requests long after we fell asleep, and nobody rings for that; so we look after ever
+/// longer periods.
 bool Progress::rest(std::int64_t wait_ns) {
   for (std::int64_t period_ns = kRestBeforeTrimNs;; period_ns = std::min(2 * period_ns, kLongestTrimNs)) {
     if (wait_ns >= 0 && wait_ns <= period_ns) return await_bell(wait_ns);
@@ -297,8 +298,8 @@ bool Progress::once(std::int64_t now) {
   return happened;
 }
 
-/// Something happened in our step. Whoever sleeps may wait for just that: a caller may have gone to bed while this thread, about to
-/// step, was not running.
+/// Something happened in our step. Whoever sleeps may wait for just that: a caller may have gone to bed while this thread, about
+/// to step, was not running.
 void Progress::wake_others() {
   if (in_bed_.load()) kick();
   if (resting_count_.load() == 0) return;

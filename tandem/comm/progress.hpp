@@ -18,20 +18,22 @@ namespace tandem::comm::internal {
 
 /// Steps one engine from several threads.
 ///
-/// Protocol. `lock` guards the engine; whoever holds it may step. Users are told without it: `tell_events` takes events out under the
-/// lock and calls them while it holds the *baton*, so that calls come one at a time; who finds the baton taken leaves its events
-/// to the holder, who looks again after putting it down.
+/// Protocol. `lock` guards the engine; whoever holds it may step. Users are told without it: `tell_events` takes events out under
+/// the lock and calls them while it holds the *baton*, so that calls come one at a time; who finds the baton taken leaves its
+/// events to the holder, who looks again after putting it down.
 ///
-/// Sleeping. There is one *bed*: an epoll set with the transports' descriptors and an eventfd. Who goes to bed sets `in_bed_`, then,
-/// under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at `in_bed_`
+/// Sleeping. There is one *bed*: an epoll set with the transports' descriptors and an eventfd. Who goes to bed sets `in_bed_`,
+/// then, under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at `in_bed_`
 /// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the bed
 /// occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the
-/// sleeper looks at what it waits for after it has let the lock go. A sleeper that nobody wakes gives back, now and then, what bursts have left.
+/// sleeper looks at what it waits for after it has let the lock go. A sleeper that nobody wakes gives back, now and then, what
+/// bursts have left.
 ///
 /// Sharing. A caller that waits polls until its first look at the clock first, if nobody is in bed, and only then counts among
-/// `waiters_`; until then the progress thread sees by `inline_steps_` that somebody makes progress. While a caller waits, the progress
-/// thread leaves the bed to it and rests elsewhere, for periods that double up to `kLongestRestNs`, so that a caller that alternates
-/// short waits and work is not disturbed. When even that passes within one wait, it rests until the last caller leaves, who wakes it.
+/// `waiters_`; until then the progress thread sees by `inline_steps_` that somebody makes progress. While a caller waits, the
+/// progress thread leaves the bed to it and rests elsewhere, for periods that double up to `kLongestRestNs`, so that a caller
+/// that alternates short waits and work is not disturbed. When even that passes within one wait, it rests until the last caller
+/// leaves, who wakes it.
 class Progress {
  public:
   Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop);
@@ -62,8 +64,10 @@ class Progress {
   };
   static constexpr std::int64_t kShortestRestNs = 100'000;
   static constexpr std::int64_t kLongestRestNs = 2'000'000;
-  static constexpr std::int64_t kLongestAbsenceNs = 1'000'000'000;  ///< while somebody waits for long: the last one to leave wakes the thread
-  static constexpr std::int64_t kRestBeforeTrimNs = 20'000'000;  ///< a burst that comes again sooner finds its memory where it was
+  static constexpr std::int64_t kLongestAbsenceNs =
+      1'000'000'000;  ///< while somebody waits for long: the last one to leave wakes the thread
+  static constexpr std::int64_t kRestBeforeTrimNs =
+      20'000'000;  ///< a burst that comes again sooner finds its memory where it was
   static constexpr std::int64_t kLongestTrimNs = 600'000'000'000;
   static constexpr std::int64_t kBackOffNs = 50'000;  ///< between polls of transports that cannot ring
 
@@ -99,12 +103,13 @@ class Progress {
   std::atomic<bool> bed_taken_{false};
   std::atomic<bool> in_bed_{false};
   std::atomic<int> waiters_{0};
-  std::atomic<std::uint64_t> inline_steps_{0};  ///< by callers, counted roughly: the thread sees that somebody else makes progress
+  std::atomic<std::uint64_t> inline_steps_{
+      0};  ///< by callers, counted roughly: the thread sees that somebody else makes progress
   std::mutex resting_mutex_;
   std::vector<base::Parker*> resting_;          ///< callers that wait while another one has the bed
   std::atomic<int> resting_count_{0};
   base::Parker parker_;                         ///< the thread's
-  std::atomic<bool> rests_long_{false};         ///< the thread, until `parker_` is unparked; checked against `waiters_` on both sides
+  std::atomic<bool> rests_long_{false};  ///< the thread, until `parker_` is unparked; checked against `waiters_` on both sides
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

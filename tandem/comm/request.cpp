@@ -40,7 +40,9 @@ Request::~Request() {
 
 bool Request::arrived() const noexcept { return core_ != nullptr && (core_->stage_now() & internal::RequestCore::kArrived) != 0; }
 
-bool Request::released() const noexcept { return core_ != nullptr && (core_->stage_now() & internal::RequestCore::kReleased) != 0; }
+bool Request::released() const noexcept {
+  return core_ != nullptr && (core_->stage_now() & internal::RequestCore::kReleased) != 0;
+}
 
 Status Request::status() const { return core_ != nullptr ? core_->status() : Status{}; }
 

@@ -81,14 +81,15 @@ Made make_one(const std::string& name, const EndpointOptions& options, const Job
   }
   const std::vector<std::string> known{"shm", "tcp", "ucx", "mpi"};
   const std::string nearest = base::nearest_name(name, known);
-  return base::Error{base::ErrorCode::not_found, fmt::format("comm.transports names \"{}\"; there are shm, tcp, ucx and mpi{}", name,
-                                                             nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest))};
+  return base::Error{base::ErrorCode::not_found,
+                     fmt::format("comm.transports names \"{}\"; there are shm, tcp, ucx and mpi{}", name,
+                                 nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest))};
 }
 
 }  // namespace
 
-base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const EndpointOptions& options, const Job& job, PacketSink& sink,
-                                                                      base::Log& log) {
+base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const EndpointOptions& options, const Job& job,
+                                                                      PacketSink& sink, base::Log& log) {
   std::vector<std::unique_ptr<Transport>> made;
   const bool automatic = options.transports.empty();
   for (const std::string& name : automatic ? std::vector<std::string>{"shm", "tcp"} : options.transports) {

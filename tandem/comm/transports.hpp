@@ -13,10 +13,11 @@
 
 namespace tandem::comm::internal {
 
-/// Those that the options name, in that order; without names, shm and then tcp, as far as this machine has them. Errors: an unknown
-/// name (with the nearest), one whose module cannot be loaded (see load_module.hpp), one that was asked for and cannot be had here.
-base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const EndpointOptions& options, const Job& job, PacketSink& sink,
-                                                                      base::Log& log);
+/// Those that the options name, in that order; without names, shm and then tcp, as far as this machine has them. Errors: an
+/// unknown name (with the nearest), one whose module cannot be loaded (see load_module.hpp), one that was asked for and cannot be
+/// had here.
+base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const EndpointOptions& options, const Job& job,
+                                                                      PacketSink& sink, base::Log& log);
 
 /// What names the host that this process runs on: equal for two ranks exactly when they may share memory. The machine's boot, and
 /// the network namespace.

@@ -96,7 +96,8 @@ struct Finish {
 inline constexpr std::uint8_t flag_strand = 1;   ///< the second strand
 inline constexpr std::uint8_t flag_adopted = 2;  ///< from an ancestor that took over: the strand begins anew
 inline constexpr std::uint8_t flag_sequential = 4;  ///< children are served one after the other, not segment by segment
-inline constexpr std::uint8_t flag_credited = 8;    ///< the strand is sent unasked and counts against the credit, as eager messages do
+inline constexpr std::uint8_t flag_credited =
+    8;  ///< the strand is sent unasked and counts against the credit, as eager messages do
 inline constexpr std::uint8_t flag_first = 32;      ///< the packet's payload is the first segment; else it is another record's
 inline constexpr std::uint8_t flag_unasked = 16;    ///< the first window is sent unasked; else only what the recipient grants
 
@@ -108,7 +109,8 @@ struct Mcast {
   std::uint32_t low_id = 0;   ///< all broadcasts of the root below this id are acknowledged by all
   std::uint32_t after = 0;    ///< recipients whose entry says `ordered` match this one after that one
   std::uint32_t channel = 0;
-  std::uint32_t route_entries = 0;  ///< that follow the user's header, of this recipient's subtree, its own first (mcast/route.hpp)
+  std::uint32_t route_entries =
+      0;  ///< that follow the user's header, of this recipient's subtree, its own first (mcast/route.hpp)
   std::uint64_t tag = 0;
   std::uint64_t bytes = 0;         ///< of the whole message
   std::uint64_t strand_first = 0;  ///< the strand carries the bytes from here on

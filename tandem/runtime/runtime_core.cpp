@@ -42,8 +42,8 @@ const std::shared_ptr<CodeletCore>& RuntimeCore::combine_codelet() {
 
 RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
     : world_(std::move(world)), options_(options), flow_(pool_, *this), executor_(pool_, world_.workers), memory_(executor_) {
-  const auto sharing = static_cast<unsigned>(
-      std::count_if(world_.workers.begin(), world_.workers.end(), [](const WorkerSpec& w) { return w.device == DeviceKind::cpu; }));
+  const auto sharing = static_cast<unsigned>(std::count_if(world_.workers.begin(), world_.workers.end(),
+                                                           [](const WorkerSpec& w) { return w.device == DeviceKind::cpu; }));
   TANDEM_ASSERT(sharing >= 1 && world_.distance.size() == sharing);
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
   queues_ = std::make_unique<ReadyQueues>(*world_.policy, world_.distance, static_cast<unsigned>(world_.workers.size()) - sharing,
@@ -115,8 +115,8 @@ Handle* RuntimeCore::add_data(std::string name, const Shape& shape, void* memory
                               const SourceLine& where) {
   check_thread("register data");
   if (shape.rows > 1 && shape.cols > 1 && ld < shape.rows && memory != nullptr)
-    throw UsageError(fmt::format("data '{}' (at {}): its leading dimension {} is less than its {} rows", name, describe(where), ld,
-                                 shape.rows));
+    throw UsageError(fmt::format("data '{}' (at {}): its leading dimension {} is less than its {} rows", name, describe(where),
+                                 ld, shape.rows));
   if (memory == nullptr && ld == SIZE_MAX)
     throw UsageError(fmt::format("data '{}' (at {}): a null pointer was given as its memory", name, describe(where)));
   auto handle = std::make_unique<Handle>();
@@ -230,7 +230,8 @@ void RuntimeCore::free_orphans(bool all) {
 }
 
 void RuntimeCore::refuse_data(const char* action, const Handle& handle, const SourceLine& where) {
-  throw UsageError(fmt::format("cannot {} {}{}: {}", action, handle.described(), where ? fmt::format(" (at {})", describe(where)) : "",
+  throw UsageError(fmt::format("cannot {} {}{}: {}", action, handle.described(),
+                               where ? fmt::format(" (at {})", describe(where)) : "",
                                handle.runtime == nullptr ? "it was unregistered before" : "it belongs to another runtime"));
 }
 
@@ -238,11 +239,12 @@ void RuntimeCore::refuse_data(const char* action, const Handle& handle, const So
 
 void RuntimeCore::refuse_thread(const char* action) {
   if (owner_ == &thread_token_)
-    throw UsageError(fmt::format("cannot {} from inside a kernel: a flow is submitted by the thread that made the runtime, outside "
-                                 "kernels; submit the following tasks after this one instead",
-                                 action));
-  throw UsageError(fmt::format("cannot {} from this thread: a flow is sequential, and belongs to the thread that made the runtime",
-                               action));
+    throw UsageError(
+        fmt::format("cannot {} from inside a kernel: a flow is submitted by the thread that made the runtime, outside "
+                    "kernels; submit the following tasks after this one instead",
+                    action));
+  throw UsageError(
+      fmt::format("cannot {} from this thread: a flow is sequential, and belongs to the thread that made the runtime", action));
 }
 
 void RuntimeCore::check_slowly(Task& task, unsigned access) {
@@ -250,8 +252,8 @@ void RuntimeCore::check_slowly(Task& task, unsigned access) {
   if (slot.handle() == nullptr) {
     const std::string who = describe(task);
     abandon(task);
-    throw UsageError(fmt::format("{} names an empty Data object as its access {} ({}); give it data that was registered", who, access + 1,
-                                 name_of(slot.mode())));
+    throw UsageError(fmt::format("{} names an empty Data object as its access {} ({}); give it data that was registered", who,
+                                 access + 1, name_of(slot.mode())));
   }
   Handle& handle = *slot.handle();
   std::string mistake;
@@ -260,10 +262,11 @@ void RuntimeCore::check_slowly(Task& task, unsigned access) {
   else if (handle.runtime != this)
     mistake = fmt::format("uses {}, which belongs to another runtime", handle.described());
   else if (sees_value(slot.mode()) && !handle.flow.has_value)
-    mistake = fmt::format("sees {} with mode {}, but nobody has written it before; write it first, or use mode write", handle.described(),
-                          name_of(slot.mode()));
+    mistake = fmt::format("sees {} with mode {}, but nobody has written it before; write it first, or use mode write",
+                          handle.described(), name_of(slot.mode()));
   else if (slot.mode() == AccessMode::reduce && handle.reduction == nullptr)
-    mistake = fmt::format("reduces into {}, which has no reduction; give it one with .reduction(init, combine)", handle.described());
+    mistake =
+        fmt::format("reduces into {}, which has no reduction; give it one with .reduction(init, combine)", handle.described());
   else if (slot.mode() == AccessMode::reduce && !handle.flow.has_value)
     mistake = fmt::format("reduces into {}, but it has no value to add to; write it first", handle.described());
   if (mistake.empty()) {
@@ -286,7 +289,8 @@ void RuntimeCore::merge_accesses(Task& task, unsigned first, unsigned second) {
     const std::string who = describe(task);
     const std::string what = a.handle()->described();
     abandon(task);
-    throw UsageError(fmt::format("{} names {} twice, once with a mode other than read, write and read_write; name it once", who, what));
+    throw UsageError(
+        fmt::format("{} names {} twice, once with a mode other than read, write and read_write; name it once", who, what));
   }
   if (b.alias()) return;
   const bool reads = a.mode() == AccessMode::read && b.mode() == AccessMode::read;
@@ -301,9 +305,10 @@ void RuntimeCore::check_runnable(const Task& task) {
   if (task.codelet == nullptr || executor_.any_can_run(*task.codelet)) return;
   const std::string who = describe(task);
   abandon(const_cast<Task&>(task));
-  throw UsageError(fmt::format("{} can run on no worker: none has a device of its implementations, or its can_run refuses all of them; "
-                               "add an implementation for the CPU, or relax can_run",
-                               who));
+  throw UsageError(
+      fmt::format("{} can run on no worker: none has a device of its implementations, or its can_run refuses all of them; "
+                  "add an implementation for the CPU, or relax can_run",
+                  who));
 }
 
 void RuntimeCore::adopt_slowly(const std::shared_ptr<CodeletCore>& codelet, std::size_t slot) {
@@ -404,8 +409,8 @@ void RuntimeCore::submit_event(Task& task, bool with_release, EventTasks& event)
   flow_.enter_accesses(task);
   event = {{&task, task.id}, {}};
   if (with_release) {
-    // The released half stands among the readers of the new version: the next writer waits for it, readers do not. The event itself
-    // stands there too, since its two completions may come in any order.
+    // The released half stands among the readers of the new version: the next writer waits for it, readers do not. The event
+    // itself stands there too, since its two completions may come in any order.
     Task& released = take(kNoValues, 0);
     released.kind = TaskKind::event;
     pool_.extra_of(released).name = task.extra->name + " (released)";

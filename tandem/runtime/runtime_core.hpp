@@ -1,4 +1,5 @@
-// tandem/runtime/runtime_core.hpp: the runtime of one process: owns the parts, submits, waits. Without the types of the front end.
+// tandem/runtime/runtime_core.hpp: the runtime of one process: owns the parts, submits, waits. Without the types of the front
+// end.
 #pragma once
 
 #include <array>
@@ -182,8 +183,8 @@ class RuntimeCore final : private FlowHost {
       const AccessSlot& slot = task.accesses()[i];
       if (__builtin_expect(slot.handle() == nullptr, 0)) check_slowly(task, i);
       const Handle& handle = *slot.handle();
-      if (__builtin_expect(handle.runtime.load(std::memory_order_relaxed) != this || (sees_value(slot.mode()) && !handle.flow.has_value) ||
-                               slot.mode() == AccessMode::reduce,
+      if (__builtin_expect(handle.runtime.load(std::memory_order_relaxed) != this ||
+                               (sees_value(slot.mode()) && !handle.flow.has_value) || slot.mode() == AccessMode::reduce,
                            0))
         check_slowly(task, i);
       for (unsigned j = 0; j < i; ++j)

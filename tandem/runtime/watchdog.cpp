@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kMostListed = 12;
 
-/// The unfinished tasks and their edges, read from the lists of successors. The submitting thread owns the pool, so tasks stay tasks
-/// while it looks; with everybody at rest the lists stand still.
+/// The unfinished tasks and their edges, read from the lists of successors. The submitting thread owns the pool, so tasks stay
+/// tasks while it looks; with everybody at rest the lists stand still.
 struct WaitGraph {
   std::vector<Task*> live;
   WaitsFor<Task*> predecessors;
@@ -70,7 +70,8 @@ std::string RuntimeCore::explain_stuck() {
       bool at_turnstile = false;
       if (task->special && !runs(task))
         for (unsigned i = 0; i < task->access_count; ++i)
-          at_turnstile = at_turnstile || (task->accesses()[i].mode() == AccessMode::commute && !task->accesses()[i].handle()->turnstile.free());
+          at_turnstile = at_turnstile ||
+                         (task->accesses()[i].mode() == AccessMode::commute && !task->accesses()[i].handle()->turnstile.free());
       fmt::format_to(end, "\n  {}: {}", describe(*task), why_root_stays(*task, runs(task), at_turnstile));
       for (unsigned i = 0; i < task->access_count; ++i)
         fmt::format_to(end, "{}{} ({})", i == 0 ? "; data: " : ", ", task->accesses()[i].handle()->name,

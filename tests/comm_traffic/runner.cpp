@@ -144,7 +144,8 @@ void Runner::take_back(std::size_t message_index) {
   PlannedMessage& message = plan_.messages[message_index];
   if (!sends_[message_index].valid() || !endpoints_[message.source]->cancel(sends_[message_index])) return;
   for (PlannedReceive& receive : plan_.receives) {
-    const bool is_recipient = std::ranges::any_of(message.to, [&](const Delivery& delivery) { return delivery.rank == receive.rank; });
+    const bool is_recipient =
+        std::ranges::any_of(message.to, [&](const Delivery& delivery) { return delivery.rank == receive.rank; });
     receive.may_starve |= is_recipient && receive.channel == message.channel;
   }
   message.to.clear();
@@ -254,7 +255,8 @@ std::string Runner::unfinished_sends() const {
     const std::string what = "message " + std::to_string(i) + " of rank " + std::to_string(message.source) + " ended as " +
                              std::string(comm::name_of(ending));
     if (ending == Ending::done) continue;
-    const bool to_dead = std::ranges::any_of(message.to, [this](const Delivery& delivery) { return dead_.contains(delivery.rank); });
+    const bool to_dead =
+        std::ranges::any_of(message.to, [this](const Delivery& delivery) { return dead_.contains(delivery.rank); });
     // A message for the living stays unsent when its receive waits in vain for another one; only its end is owed.
     if (dead_.empty() || (ending != Ending::pending && !to_dead)) return what;
     if (ending == Ending::pending && to_dead && message.to.size() == 1) return what;

@@ -64,7 +64,8 @@ std::vector<Job> make_thread_job(std::uint32_t size, std::int64_t timeout_ns) {
   for (std::uint32_t i = 0; i < size; ++i) {
     const Rank rank(i);
     auto store = std::make_unique<TableStore>(table, rank, timeout_ns);
-    jobs.push_back({rank, size, secret, id, "threads", std::make_shared<internal::CardDirectory>(std::move(store), rank, size), size});
+    jobs.push_back(
+        {rank, size, secret, id, "threads", std::make_shared<internal::CardDirectory>(std::move(store), rank, size), size});
   }
   return jobs;
 }

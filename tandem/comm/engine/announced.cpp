@@ -101,7 +101,8 @@ void Engine::start_incoming(ReceiveCore& core, Peer& peer, std::uint32_t number,
 }
 
 bool Engine::can_pull(const Peer& peer) const noexcept {
-  return peer.transport != nullptr && peer.transport->capabilities().remote_read && ground_.options.cross_memory && !peer.no_remote_copy;
+  return peer.transport != nullptr && peer.transport->capabilities().remote_read && ground_.options.cross_memory &&
+         !peer.no_remote_copy;
 }
 
 void Engine::grant_all(Incoming& incoming) {
@@ -127,7 +128,8 @@ const char* Engine::take_data(Rail& rail, const wire::Data& data, std::size_t pa
   Incoming& incoming = *found->second;
   const bool epoch = (data.prefix.flags & wire::flag_epoch) != 0;
   if (epoch != (incoming.epoch != 0)) return nullptr;  // sent before the sender knew that we had declined
-  if (data.offset > incoming.length || payload_bytes > incoming.length - data.offset) return "a segment beyond the end of its stream";
+  if (data.offset > incoming.length || payload_bytes > incoming.length - data.offset)
+    return "a segment beyond the end of its stream";
   if (incoming.receive != nullptr) {
     incoming.receive->pieces.slice(data.offset, payload_bytes, rail.landing.pieces);
   } else if (incoming.strand != nullptr && incoming.strand->broadcast->memory != nullptr) {
@@ -190,7 +192,8 @@ const char* Engine::take_finish(Peer& peer, const wire::Finish& finish) {
   const auto found = peer.outgoing.find(finish.stream);
   if (found == peer.outgoing.end()) return nullptr;
   OutgoingStream& stream = *found->second;
-  const bool readable = stream.send != nullptr || (stream.child != nullptr && stream.child->address != 0 && stream.child->offer_sent);
+  const bool readable =
+      stream.send != nullptr || (stream.child != nullptr && stream.child->address != 0 && stream.child->offer_sent);
   if (!readable || stream.granted > 0) return "the end of a copy of what is sent in segments";
   if (stream.child != nullptr) {
     stream.granted = stream.cursor = stream.limit;
@@ -220,7 +223,8 @@ void Engine::copy_incoming(Incoming& incoming) {
   memory.slice((incoming.strand != nullptr ? incoming.strand->first : 0) + incoming.pull_at, bytes, pieces_);
   std::uint64_t from = incoming.pull_address + incoming.pull_at;
   for (const iovec& piece : pieces_) {
-    if (!peer.rails[0]->link->read_remote(from, {static_cast<std::byte*>(piece.iov_base), piece.iov_len})) return pull_refused(incoming);
+    if (!peer.rails[0]->link->read_remote(from, {static_cast<std::byte*>(piece.iov_base), piece.iov_len}))
+      return pull_refused(incoming);
     from += piece.iov_len;
   }
   incoming.pull_at += bytes;

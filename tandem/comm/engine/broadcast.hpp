@@ -72,9 +72,9 @@ struct Strand {
   std::list<std::unique_ptr<Child>> children;  ///< in the order in which they are served
 };
 
-/// Invariants. A broadcast exists from the first that is heard of it until (1) its data was given to the receive (recipient) or is
-/// released (root), (2) all children have acknowledged, (3) the parent was told. `entered` means that it stands in the order of
-/// its key: it was matched, or it waits in the matcher; a strand is acknowledged upwards only then.
+/// Invariants. A broadcast exists from the first that is heard of it until (1) its data was given to the receive (recipient) or
+/// is released (root), (2) all children have acknowledged, (3) the parent was told. `entered` means that it stands in the order
+/// of its key: it was matched, or it waits in the matcher; a strand is acknowledged upwards only then.
 struct Broadcast {
   Rank root{0};
   std::uint32_t id = 0;

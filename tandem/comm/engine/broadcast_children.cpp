@@ -18,8 +18,8 @@ void Engine::add_child(Strand& strand, RouteView route, bool adopted) {
   strand.children.push_back(std::move(child));
 }
 
-/// Offers the strand to the children whose turn it is, once its first segment is here, or all that is being read from the parent's
-/// memory: then they can read it from ours.
+/// Offers the strand to the children whose turn it is, once its first segment is here, or all that is being read from the
+/// parent's memory: then they can read it from ours.
 void Engine::offer_children(Strand& strand) {
   if (strand.arrived < std::min<std::uint64_t>(strand.segment, strand.bytes)) return;
   if (strand.incoming != nullptr && strand.incoming->pulling) return;
@@ -38,7 +38,8 @@ bool Engine::handed_over(const Child& child) noexcept {
   if (child.sent) return true;
   if (!child.offer_sent || child.stream == nullptr) return false;
   const OutgoingStream& stream = *child.stream;
-  return child.address != 0 || (stream.cursor >= stream.limit && stream.posted == 0 && !child.offer_posted);  // who reads keeps no port
+  return child.address != 0 ||
+         (stream.cursor >= stream.limit && stream.posted == 0 && !child.offer_posted);  // who reads keeps no port
 }
 
 /// Queues the first packets that are due. Never while a transport is being polled, since this may connect.
@@ -78,8 +79,8 @@ void Engine::offer(Child& child) {
     child.address = reinterpret_cast<std::uint64_t>(broadcast.memory->data() + strand.first);
   }
   // An adopted child may have to decline, since it may have been served already, and so may those below it.
-  child.credited = !child.adopted && child.address == 0 && strand.bytes <= (one_rail ? window : one_packet) && within_credit(*peer, strand.bytes) &&
-                   (one_rail || strand.arrived == strand.bytes);
+  child.credited = !child.adopted && child.address == 0 && strand.bytes <= (one_rail ? window : one_packet) &&
+                   within_credit(*peer, strand.bytes) && (one_rail || strand.arrived == strand.bytes);
   if (child.credited) {
     ++peer->eager_sent;
     peer->units_sent += units_for(strand.bytes);
@@ -93,7 +94,8 @@ void Engine::offer(Child& child) {
   item.priority = priority;
   item.SendItem::kind = first > 0 ? SendKind::whole : SendKind::record;
   item.bulk_bytes = first;
-  item.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) + child.route.bytes().size());
+  item.control_bytes =
+      static_cast<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) + child.route.bytes().size());
   peer->queue.push(item);
   mark_dirty(*peer);
   if (broadcast.root != ground_.rank) ++statistics_.mcasts_forwarded;
@@ -107,7 +109,8 @@ bool Engine::worth_pulling(const Transport& transport, std::uint64_t bytes) noex
 /// Whether a child may read the strand in our memory: one copy instead of two, none of it ours, and no segment to wake up for.
 bool Engine::may_pull(const Peer& peer, const Strand& strand) const noexcept {
   const Pieces* memory = strand.broadcast->memory;
-  return can_pull(peer) && worth_pulling(*peer.transport, strand.bytes) && strand.complete && memory != nullptr && memory->contiguous();
+  return can_pull(peer) && worth_pulling(*peer.transport, strand.bytes) && strand.complete && memory != nullptr &&
+         memory->contiguous();
 }
 
 void Engine::write_offer(Child& child, wire::Writer& writer) {
@@ -226,7 +229,8 @@ void Engine::lose_child(Child& child) {
       add_child(strand, orphan, true);
     }
   } else {
-    // The root must not believe that everybody has it before they know that they never will: later broadcasts tell how far that goes.
+    // The root must not believe that everybody has it before they know that they never will: later broadcasts tell how far that
+    // goes.
     for (std::uint32_t i = 0; i < below.size(); ++i) await_lost(strand, below.part(i, i + 1), child.rank);
   }
   offer_children(strand);

@@ -56,7 +56,8 @@ const char* Engine::take_mcast(Rail& rail, wire::Reader& reader, std::size_t pac
 const char* Engine::check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
                                 std::size_t payload_bytes) const {
   if (record.root >= ground_.size || record.root == ground_.rank.value()) return "a broadcast from a root that cannot be";
-  if (record.id == 0 || record.strands < 1 || record.strands > 2 || index >= record.strands) return "a broadcast without number or strand";
+  if (record.id == 0 || record.strands < 1 || record.strands > 2 || index >= record.strands)
+    return "a broadcast without number or strand";
   const std::uint64_t half = record.strands == 2 ? record.bytes / 2 + record.bytes % 2 : record.bytes;
   if (record.strand_first != index * half || record.strand_bytes != (index == 0 ? half : record.bytes - half)) {
     return "a strand that is not its part of the message";
@@ -65,15 +66,16 @@ const char* Engine::check_mcast(const wire::Mcast& record, unsigned index, std::
   if (payload_bytes > record.strand_bytes) return "a first segment beyond its strand";
   // It must fit into a block of whichever transport leads further.
   if (record.prefix.header_bytes > Endpoint::max_header_bytes) return "a broadcast with too large a header";
-  if (record.route_entries == 0 || record.route_entries > kMostPerRoute) return "a broadcast without a route, or with too long a one";
+  if (record.route_entries == 0 || record.route_entries > kMostPerRoute)
+    return "a broadcast without a route, or with too long a one";
   const RouteView route(route_bytes);
   const RouteEntry self = route.entry(0);
   if (self.rank != ground_.rank || self.subtree_size != route.size()) return "a route that does not begin here";
   return route.below().validate(ground_.size, ground_.rank, Rank{record.root});
 }
 
-const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record, std::span<const std::byte> route_bytes,
-                                std::size_t payload_bytes) {
+const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record,
+                                std::span<const std::byte> route_bytes, std::size_t payload_bytes) {
   Peer& peer = *rail.peer;
   Strand& strand = broadcast.strands[(record.prefix.flags & wire::flag_strand) != 0 ? 1 : 0];
   if (peer.incoming.contains(record.stream)) return "a broadcast with the number of a stream that exists";
@@ -126,7 +128,8 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
     return nullptr;
   }
   if (record.address != 0 && can_pull(peer)) return pull(strand, record.address), nullptr;
-  listen(strand, (record.prefix.flags & wire::flag_unasked) != 0 ? (credited ? strand.bytes : window_bytes(strand.segment)) : 0, 0);
+  listen(strand, (record.prefix.flags & wire::flag_unasked) != 0 ? (credited ? strand.bytes : window_bytes(strand.segment)) : 0,
+         0);
   if (payload_bytes > 0) {
     if (payload_bytes > strand.arrived) broadcast.memory->slice(strand.first, payload_bytes, rail.landing.pieces);
     rail.landing.kind = LandingPlace::Kind::incoming;
@@ -371,7 +374,11 @@ void Engine::maybe_released(Broadcast& broadcast) {
     broadcast.released = true;
     McastCore& core = *std::exchange(broadcast.request, nullptr);
     core.broadcast = nullptr;
-    finish_send(core, broadcast.cancelled ? Ending::cancelled : broadcast.harmed ? Ending::peer_dead : Ending::done, broadcast.culprit);
+    finish_send(core,
+                broadcast.cancelled ? Ending::cancelled
+                : broadcast.harmed  ? Ending::peer_dead
+                                    : Ending::done,
+                broadcast.culprit);
     return maybe_forget(broadcast);
   }
   if (!broadcast.delivered) {
@@ -402,8 +409,8 @@ void Engine::drop_library(Broadcast& broadcast) {
   broadcast.library = nullptr;
 }
 
-/// Tells the parent that the whole subtree has the strand, once it has, and its place in the order here is certain; or that it knows that
-/// the data will not come.
+/// Tells the parent that the whole subtree has the strand, once it has, and its place in the order here is certain; or that it
+/// knows that the data will not come.
 void Engine::maybe_acknowledge(Strand& strand) {
   Broadcast& broadcast = *strand.broadcast;
   const bool settled = broadcast.lost ? strand.known : strand.complete && broadcast.entered;
@@ -505,8 +512,8 @@ void Engine::lose(Broadcast& broadcast, Rank dead) {
   maybe_forget(broadcast);
 }
 
-/// Nothing more is sent to those below a lost broadcast. Who has not been sent everything is told, with all behind it. Who has may still die
-/// before it has served those behind it, so that its acknowledgement is awaited as ever.
+/// Nothing more is sent to those below a lost broadcast. Who has not been sent everything is told, with all behind it. Who has
+/// may still die before it has served those behind it, so that its acknowledgement is awaited as ever.
 void Engine::end_below(Broadcast& broadcast) {
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     Strand& strand = broadcast.strands[i];

@@ -7,14 +7,15 @@
 namespace tandem::comm::internal {
 namespace {
 
-static_assert(kMostPerRoute * route_entry_bytes + sizeof(wire::BlockHead) + sizeof(wire::Mcast) + Endpoint::max_header_bytes <= 4096);
+static_assert(kMostPerRoute * route_entry_bytes + sizeof(wire::BlockHead) + sizeof(wire::Mcast) + Endpoint::max_header_bytes <=
+              4096);
 /// Above this many unseen envelopes the fence of a route entry (9 bits) would be ambiguous.
 constexpr std::uint32_t kMostUnseen = 250;
 /// A broadcast whose recipients' rails are all busy waits for this long at most for one of them.
 constexpr std::int64_t kPatienceNs = 2'000'000;
 constexpr int kMostLookedAt = 64;
-/// Work of waking the next rank of a hop up, where ranks share cores: a chain of 7 between namespaces without a limit took 20 us per
-/// segment and hop beside its bytes.
+/// Work of waking the next rank of a hop up, where ranks share cores: a chain of 7 between namespaces without a limit took 20 us
+/// per segment and hop beside its bytes.
 constexpr double kWakeUpNs = 10'000;
 
 }  // namespace
@@ -68,7 +69,8 @@ bool Engine::insert_recipient(Broadcast& broadcast, Recipient recipient) {
     if (twin->priority >= recipient.priority) return false;
     list.erase(twin);
   }
-  const auto place = std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.priority < recipient.priority; });
+  const auto place =
+      std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.priority < recipient.priority; });
   list.insert(place, recipient);
   return fresh;
 }
@@ -107,7 +109,8 @@ void Engine::start_waiting_broadcasts() {
   }
 }
 
-/// A send is posted behind broadcasts of its key: they start now, since the send must know how each of them reaches its recipient.
+/// A send is posted behind broadcasts of its key: they start now, since the send must know how each of them reaches its
+/// recipient.
 void Engine::start_those_before(Rank to, Channel channel, Tag tag) {
   const auto found = broadcasts_.by_key.find({channel.value(), tag.value()});
   if (found == broadcasts_.by_key.end()) return;
@@ -246,9 +249,10 @@ void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipie
     TreeShape shape = choice.shape;
     shape.segments = segment_count(shape.kind, static_cast<std::uint32_t>(part.size()), broadcast.bytes, choice.segment_bytes);
     if (hosts_.size() >= first + part.size()) {
-      broadcasts_.builder.build(static_cast<std::uint32_t>(part.size()), shape,
-                                HostGroups{.host = std::span(hosts_).subspan(first, part.size()), .root_host = 0, .inside = inside_},
-                                broadcasts_.forest);
+      broadcasts_.builder.build(
+          static_cast<std::uint32_t>(part.size()), shape,
+          HostGroups{.host = std::span(hosts_).subspan(first, part.size()), .root_host = 0, .inside = inside_},
+          broadcasts_.forest);
     } else {
       broadcasts_.builder.build(static_cast<std::uint32_t>(part.size()), shape, broadcasts_.forest);
     }
@@ -271,11 +275,13 @@ void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipie
     strand.first = index * half;
     strand.bytes = std::min(half, broadcast.bytes - strand.first);
     strand.arrived = strand.bytes;
-    strand.segment = static_cast<std::uint32_t>(
-        choice.segment_bytes == 0 ? std::max<std::uint64_t>(1, strand.bytes) : std::min<std::uint64_t>(choice.segment_bytes, 1u << 30));
+    strand.segment =
+        static_cast<std::uint32_t>(choice.segment_bytes == 0 ? std::max<std::uint64_t>(1, strand.bytes)
+                                                             : std::min<std::uint64_t>(choice.segment_bytes, 1u << 30));
   }
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
-    for (RouteView child : RouteView(broadcast.strands[index].route_bytes).children()) add_child(broadcast.strands[index], child, false);
+    for (RouteView child : RouteView(broadcast.strands[index].route_bytes).children())
+      add_child(broadcast.strands[index], child, false);
     offer_children(broadcast.strands[index]);
   }
 }
@@ -301,7 +307,8 @@ TreeChoice Engine::choose_tree(Broadcast& broadcast, std::span<const RouteRecipi
     // With one host alone there is nothing to group.
     if (!shared || one_host) hosts_.clear();
   }
-  BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)), .bytes = broadcast.bytes};
+  BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)),
+                     .bytes = broadcast.bytes};
   for (const auto& [rank, peer] : peers_) load.queued_bytes += peer->queue.pending_bytes();
   broadcasts_.chooser.set_costs(costs_for(broadcast, recipients));
   TreeChoice choice;
@@ -309,7 +316,8 @@ TreeChoice Engine::choose_tree(Broadcast& broadcast, std::span<const RouteRecipi
   if (broadcast.tree == TreeKind::automatic) {
     choice = broadcasts_.chooser.choose(load);
   } else {
-    if (broadcast.tree == TreeKind::kary || broadcast.tree == TreeKind::knomial) shape.fanout = std::max(2u, broadcast.arity > 0 ? broadcast.arity : 4u);
+    if (broadcast.tree == TreeKind::kary || broadcast.tree == TreeKind::knomial)
+      shape.fanout = std::max(2u, broadcast.arity > 0 ? broadcast.arity : 4u);
     if (broadcast.tree == TreeKind::two_groups) {
       choice.shape = shape;
       choice.segment_bytes = 65536;
@@ -322,10 +330,11 @@ TreeChoice Engine::choose_tree(Broadcast& broadcast, std::span<const RouteRecipi
   }
   if (broadcast.segment_wanted > 0) choice.segment_bytes = broadcast.segment_wanted;
   const NetworkCosts& costs = broadcasts_.chooser.costs();
-  ground_.log->debug("broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} bytes/ns, "
-                     "bursts of {:.0f} bytes, {} bytes queued",
-                     broadcast.id, broadcast.bytes, recipients.size(), tree_name(choice.shape.kind), choice.segment_bytes,
-                     choice.predicted_ns / 1e6, costs.latency_ns / 1e3, costs.bytes_per_ns, costs.burst_bytes, load.queued_bytes);
+  ground_.log->debug(
+      "broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} bytes/ns, "
+      "bursts of {:.0f} bytes, {} bytes queued",
+      broadcast.id, broadcast.bytes, recipients.size(), tree_name(choice.shape.kind), choice.segment_bytes,
+      choice.predicted_ns / 1e6, costs.latency_ns / 1e3, costs.bytes_per_ns, costs.burst_bytes, load.queued_bytes);
   return choice;
 }
 
@@ -371,7 +380,8 @@ bool Engine::share_machine(std::span<const RouteRecipient> recipients) {
     return card != nullptr ? card->host.substr(0, card->host.find('/')) : std::to_string(rank.value());
   };
   const std::string ours = machine_of(ground_.rank);
-  return std::all_of(recipients.begin(), recipients.end(), [&](const RouteRecipient& recipient) { return machine_of(recipient.rank) == ours; });
+  return std::all_of(recipients.begin(), recipients.end(),
+                     [&](const RouteRecipient& recipient) { return machine_of(recipient.rank) == ours; });
 }
 
 /// Everybody has it: nothing needs to be named after it any more.
@@ -397,8 +407,8 @@ std::uint32_t Engine::started_up_to() const noexcept {
   return next - 1;
 }
 
-/// What is sent to a recipient from now on comes behind the fence of this broadcast. To be told, since a broadcast may travel for so
-/// long that a fence's few bits have come round meanwhile.
+/// What is sent to a recipient from now on comes behind the fence of this broadcast. To be told, since a broadcast may travel for
+/// so long that a fence's few bits have come round meanwhile.
 void Engine::pass_fences(const Broadcast& broadcast) {
   const std::uint32_t up_to = started_up_to();
   if (up_to > broadcast.id) {  // younger ones began before it, and could not be told of

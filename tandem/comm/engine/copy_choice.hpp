@@ -17,10 +17,10 @@ enum class CopyWay : std::uint8_t {
 /// Learns which way is better, for each power of two of sizes, by taking both and looking at how long they took. Neither wins
 /// everywhere: it depends on the caches, on what a system call costs on this machine, and on whether senders are there to copy.
 ///
-/// Messages that fit into a cache are rather pulled, unless segments are much faster: they drag the rings through the caches, which
-/// makes the pulls in the other direction slower, so that two ranks would each find segments to be no worse. Longer ones rather
-/// come in segments. The other way is tried at first, and then now and then, more rarely the slower it is, since what was true
-/// may change. Not thread-safe.
+/// Messages that fit into a cache are rather pulled, unless segments are much faster: they drag the rings through the caches,
+/// which makes the pulls in the other direction slower, so that two ranks would each find segments to be no worse. Longer ones
+/// rather come in segments. The other way is tried at first, and then now and then, more rarely the slower it is, since what was
+/// true may change. Not thread-safe.
 class CopyChoice {
  public:
   CopyWay choose(std::uint64_t bytes) noexcept {
@@ -35,7 +35,11 @@ class CopyChoice {
     const CopyWay better = pull.ns_per_byte <= margin * segments.ns_per_byte ? CopyWay::pull : CopyWay::segments;
     const CopyWay worse = better == CopyWay::pull ? CopyWay::segments : CopyWay::pull;
     const double slower = size.way(worse).ns_per_byte / std::max(size.way(better).ns_per_byte, 1e-9);
-    return size.due(slower <= kLittleSlower ? kOftenTriesPeriod : slower <= kMuchSlower ? kTriesPeriod : kRareTriesPeriod) ? worse : better;
+    return size.due(slower <= kLittleSlower ? kOftenTriesPeriod
+                    : slower <= kMuchSlower ? kTriesPeriod
+                                            : kRareTriesPeriod)
+               ? worse
+               : better;
   }
 
   /// So long it took until the message was there. Not told for those that failed or were cancelled.

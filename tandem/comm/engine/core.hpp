@@ -26,11 +26,12 @@ struct Notify {
   std::uint64_t user = 0;
 };
 
-/// What every posted operation has. Reference-counted: one for the user's `Request`, one for the engine while the operation goes on,
-/// one for each event to be told.
+/// What every posted operation has. Reference-counted: one for the user's `Request`, one for the engine while the operation goes
+/// on, one for each event to be told.
 ///
 /// Protocol. Everything but `references` and `stage` belongs to the engine, under its lock, until `stage` is raised; who reads
-/// `stage` with acquire sees the status that was written before (the store releases). Status fields do not change after `arrived`.
+/// `stage` with acquire sees the status that was written before (the store releases). Status fields do not change after
+/// `arrived`.
 class RequestCore {
  public:
   enum class Kind : std::uint8_t { send, sent, receive, broadcast };

@@ -24,23 +24,26 @@ std::string strand_words(const Strand& strand) {
 }  // namespace
 
 std::string Engine::describe() const {
-  std::string text = fmt::format("rank {}: {} requests under way, {} receives posted, {} messages unexpected\n", ground_.rank.value(),
-                                 outstanding_, matcher_.posted_count(), matcher_.kept_count());
+  std::string text = fmt::format("rank {}: {} requests under way, {} receives posted, {} messages unexpected\n",
+                                 ground_.rank.value(), outstanding_, matcher_.posted_count(), matcher_.kept_count());
   for (const auto& [rank, peer] : peers_) {
     if (peer->queue.empty() && peer->outgoing.empty() && peer->incoming.empty() && !peer->dead) continue;
-    text += fmt::format("  rank {}{}: {} messages and {} streams queued, {} streams out, {} in{}\n", rank, peer->dead ? " (dead)" : "",
-                        peer->queue.message_count(), peer->queue.stream_count(), peer->outgoing.size(), peer->incoming.size(),
-                        !peer->rails.empty() && peer->rails[0]->blocked ? ", its rail is full" : "");
+    text +=
+        fmt::format("  rank {}{}: {} messages and {} streams queued, {} streams out, {} in{}\n", rank,
+                    peer->dead ? " (dead)" : "", peer->queue.message_count(), peer->queue.stream_count(), peer->outgoing.size(),
+                    peer->incoming.size(), !peer->rails.empty() && peer->rails[0]->blocked ? ", its rail is full" : "");
     for (const auto& [id, stream] : peer->outgoing) {
-      text += fmt::format("    out {}: {} of {} sent, {} granted, {} available\n", id, stream->cursor, stream->limit, stream->granted,
-                          stream->available);
+      text += fmt::format("    out {}: {} of {} sent, {} granted, {} available\n", id, stream->cursor, stream->limit,
+                          stream->granted, stream->available);
     }
   }
   for (const auto& [name, broadcast] : broadcasts_.all) {
-    text += fmt::format("  broadcast {} of rank {}, tag {}, {} bytes:{}{}{}{}{}\n", broadcast->id, broadcast->root.value(),
-                        broadcast->tag.value(), broadcast->bytes, broadcast->root == ground_.rank && !broadcast->started ? " not started" : "",
-                        broadcast->entered ? " in order" : "", broadcast->waiting ? fmt::format(" waits (after {}, fence {})", broadcast->after, broadcast->self.fence) : "",
-                        broadcast->receive != nullptr ? " matched" : "", broadcast->released ? " released" : "");
+    text += fmt::format(
+        "  broadcast {} of rank {}, tag {}, {} bytes:{}{}{}{}{}\n", broadcast->id, broadcast->root.value(),
+        broadcast->tag.value(), broadcast->bytes, broadcast->root == ground_.rank && !broadcast->started ? " not started" : "",
+        broadcast->entered ? " in order" : "",
+        broadcast->waiting ? fmt::format(" waits (after {}, fence {})", broadcast->after, broadcast->self.fence) : "",
+        broadcast->receive != nullptr ? " matched" : "", broadcast->released ? " released" : "");
     for (unsigned i = 0; i < broadcast->strand_count; ++i) text += fmt::format("    {}\n", strand_words(broadcast->strands[i]));
   }
   for (const auto& [rank, root] : broadcasts_.roots) {

@@ -71,7 +71,8 @@ bool Engine::choose_transport(Peer& peer) {
       }
     }
   }
-  ground_.log->error("rank {} has no transport that reaches rank {} on {}", ground_.rank.value(), peer.rank.value(), card->host_name);
+  ground_.log->error("rank {} has no transport that reaches rank {} on {}", ground_.rank.value(), peer.rank.value(),
+                     card->host_name);
   return false;
 }
 

@@ -157,8 +157,8 @@ bool Engine::is_dead(Rank rank) const noexcept {
   return peer != peers_.end() && peer->second->dead;
 }
 
-/// The root is dead: a strand of which the parent is dead, too, may have no ancestor that could go on with it, and one that we have
-/// not heard of may never have left the root.
+/// The root is dead: a strand of which the parent is dead, too, may have no ancestor that could go on with it, and one that we
+/// have not heard of may never have left the root.
 void Engine::orphan(Broadcast& broadcast) {
   bool hopeless = false;
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {

@@ -27,12 +27,13 @@ struct Envelope;
 /// A record of our own making (grant, finish, note), waiting to be sent. Before all messages, in order.
 struct ControlItem final : Item, Recycled<ControlItem> {
   ControlItem() noexcept : Item(ItemKind::control) {}
-  static constexpr std::size_t kMostBytes = sizeof(wire::McastLost) > sizeof(wire::Grant) ? sizeof(wire::McastLost) : sizeof(wire::Grant);
+  static constexpr std::size_t kMostBytes = sizeof(wire::McastLost) > sizeof(wire::Grant) ? sizeof(wire::McastLost)
+                                                                                          : sizeof(wire::Grant);
   std::array<std::byte, kMostBytes> record;
 };
 
-/// The bytes of a large message on their way out, cut into segments when a rail can take one. Bytes count from the stream's start.
-/// Invariant: cursor <= min(granted, available, limit) <= length.
+/// The bytes of a large message on their way out, cut into segments when a rail can take one. Bytes count from the stream's
+/// start. Invariant: cursor <= min(granted, available, limit) <= length.
 struct OutgoingStream final : Item, Recycled<OutgoingStream> {
   OutgoingStream() noexcept : Item(ItemKind::stream) {}
   Peer* peer = nullptr;
@@ -173,7 +174,8 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
   bool kept = false;                    ///< in the matcher
   bool lost = false;                    ///< its data will not come
 };
-static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announce), "a small message costs what its announcement does");
+static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announce),
+              "a small message costs what its announcement does");
 static_assert(sizeof(Envelope) <= 160, "many may wait at once");
 
 }  // namespace tandem::comm::internal

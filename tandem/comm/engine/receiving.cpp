@@ -114,7 +114,8 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
   }
   ++peer.head.seen;
   const MatchKey key{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
-  const bool early = (eager.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(eager.after);
+  const bool early =
+      (eager.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(eager.after);
   ReceiveCore* receive = early || handlers_.contains(eager.channel) ? nullptr : match(key);
   if (receive == nullptr) {
     keep_eager(rail, eager, header, data, early);

@@ -11,10 +11,11 @@
 
 namespace tandem::comm::internal {
 
-/// Base of a final class `T` whose objects come and go with each message. Freed ones wait on a shelf of the freeing thread and are the
-/// first to be used again, when their cache lines are still warm. A shelf holds up to two batches; what is more goes, a batch at a
-/// time, to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a burst of requests
-/// finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to the heap.
+/// Base of a final class `T` whose objects come and go with each message. Freed ones wait on a shelf of the freeing thread and
+/// are the first to be used again, when their cache lines are still warm. A shelf holds up to two batches; what is more goes, a
+/// batch at a time, to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a
+/// burst of requests finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to
+/// the heap.
 ///
 /// Thread-safe. A thread's shelf is emptied when it ends; what it frees after that goes to the heap.
 template <class T>

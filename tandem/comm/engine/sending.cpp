@@ -92,8 +92,8 @@ RequestCore* Engine::send(Rank to, Tag tag, SendBuffer buffer, const SendOptions
   return core;
 }
 
-/// Says how a message travels, as far as its size decides, and fills its `SendItem`. What is to go eagerly takes its credit when its
-/// packet is formed, so that waiting messages take none; it is announced when there is none then.
+/// Says how a message travels, as far as its size decides, and fills its `SendItem`. What is to go eagerly takes its credit when
+/// its packet is formed, so that waiting messages take none; it is announced when there is none then.
 void Engine::prepare(SendCore& core, Peer& peer) {
   core.SendItem::channel = core.RequestCore::channel.value();
   core.SendItem::tag = core.RequestCore::tag.value();
@@ -108,8 +108,8 @@ void Engine::prepare(SendCore& core, Peer& peer) {
   }
   const bool inlined = core.bytes <= kInlineBytes;
   core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
-  core.control_bytes =
-      static_cast<std::uint32_t>(sizeof(wire::Eager) + wire::padded(core.header.size()) + (inlined ? wire::padded(core.bytes) : 0));
+  core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + wire::padded(core.header.size()) +
+                                                  (inlined ? wire::padded(core.bytes) : 0));
   core.bulk_bytes = inlined ? 0 : core.bytes;
 }
 
@@ -122,15 +122,18 @@ void Engine::make_stream(SendCore& core, Peer& peer) {
   core.stream = &stream;
 }
 
-bool Engine::within_credit(const Peer& peer, std::uint64_t bytes) const noexcept { return Credit(peer, ground_.options).covers(bytes); }
+bool Engine::within_credit(const Peer& peer, std::uint64_t bytes) const noexcept {
+  return Credit(peer, ground_.options).covers(bytes);
+}
 
 void Engine::take_credit(Peer& peer, std::uint64_t bytes) noexcept {
   ++peer.eager_sent;
   peer.units_sent += units_of(bytes);
 }
 
-/// Announces the eager messages of the plan that the credit does not cover, and those behind them, some at a time. True when there was
-/// one: the plan is stale. They are announced rather than held back because a receive may wait for just the last of them.
+/// Announces the eager messages of the plan that the credit does not cover, and those behind them, some at a time. True when
+/// there was one: the plan is stale. They are announced rather than held back because a receive may wait for just the last of
+/// them.
 bool Engine::announce_uncovered(Peer& peer) {
   Credit credit(peer, ground_.options);
   if (credit.ample_for(plan_)) return false;
@@ -274,8 +277,8 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
   return true;
 }
 
-/// Payload of a packet of a large message: what the rail needs some ten microseconds for, at least what the transport asks for. Small
-/// packets cost time on fast rails, large ones make urgent messages wait on slow ones.
+/// Payload of a packet of a large message: what the rail needs some ten microseconds for, at least what the transport asks for.
+/// Small packets cost time on fast rails, large ones make urgent messages wait on slow ones.
 std::size_t Engine::segment_for(const Peer& peer) noexcept {
   constexpr double kSegmentNs = 50'000;
   constexpr std::size_t kMostBytes = 512 * 1024;

@@ -2,7 +2,8 @@
 //
 // While there is more to send than the network takes, a rail takes bytes at the network's rate w. Before that it takes at once
 // what fits into the socket's buffer, and, behind a rate limiter that was left to rest, a burst of B bytes. With x(t) the bytes
-// taken since a rest that ended at t_0, t_1 the first time at which a rail refuses, and S those of x(t_1) that are still in buffers,
+// taken since a rest that ended at t_0, t_1 the first time at which a rail refuses, and S those of x(t_1) that are still in
+// buffers,
 //
 //   w = (x(t) - x(t_1)) / (t - t_1)        B = x(t_1) - S - w (t_1 - t_0)
 //
@@ -22,7 +23,8 @@ class PortRate {
   void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes
   /// Whether a rail's refusal now would be the first since the rest.
   bool awaits_refusal() const { return taken_ > 0 && refused_ns_ < 0; }
-  /// A rail could not take more: the port is busy. `unsent_bytes`: those taken that are still in buffers of ours; of later refusals 0.
+  /// A rail could not take more: the port is busy. `unsent_bytes`: those taken that are still in buffers of ours; of later
+  /// refusals 0.
   void refused(std::int64_t now_ns, std::size_t unsent_bytes);
   void rested(std::int64_t now_ns);                   ///< nothing is left to send; ends a busy time
 

@@ -51,10 +51,11 @@ base::Result<const TransportModule*> load_module(const ModuleName& name, const s
   }
   const TransportModule& module = *reinterpret_cast<decltype(&tandem_comm_transport_module)>(entry)();
   if (!same_version(module)) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("the transport {} in {} was made by {}, and this program by {}; build both from the same sources, or "
-                             "say with comm.modules which folder has the right one",
-                             name.transport, file_of(library), versions_of(module), versions_of({}))};
+    return Error{
+        ErrorCode::unsupported,
+        fmt::format("the transport {} in {} was made by {}, and this program by {}; build both from the same sources, or "
+                    "say with comm.modules which folder has the right one",
+                    name.transport, file_of(library), versions_of(module), versions_of({}))};
   }
   if (module.layout != transport_layout) {
     return Error{ErrorCode::unsupported,

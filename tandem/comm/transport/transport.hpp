@@ -52,9 +52,9 @@ class Link {
   /// answers `retry`, and `writable` follows.
   virtual SendStatus try_send(const Packet& packet) = 0;
 
-  /// As `try_send` for a packet of a control block alone, in two parts as its writer has them: records, and behind them bytes of a
-  /// user. Together they have at most `kMostInTwo` bytes; they are filled up with zeros to a multiple of 8. Both are free again when
-  /// it returns. The default puts them together for `try_send`; a rail that can is spared this copy.
+  /// As `try_send` for a packet of a control block alone, in two parts as its writer has them: records, and behind them bytes of
+  /// a user. Together they have at most `kMostInTwo` bytes; they are filled up with zeros to a multiple of 8. Both are free again
+  /// when it returns. The default puts them together for `try_send`; a rail that can is spared this copy.
   virtual SendStatus try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes);
   static constexpr std::size_t kMostInTwo = 4096;
 
@@ -85,8 +85,8 @@ inline SendStatus Link::try_send_two(std::span<const std::byte> records, std::sp
   return try_send(Packet{.control = std::span(block).first(whole)});
 }
 
-/// What a transport tells the engine. Called only from inside calls to the transport (`poll`, mostly), on that thread; the sink may
-/// call `Link::try_send` of any link from inside, and nothing else.
+/// What a transport tells the engine. Called only from inside calls to the transport (`poll`, mostly), on that thread; the sink
+/// may call `Link::try_send` of any link from inside, and nothing else.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
@@ -140,8 +140,8 @@ class Transport {
   /// Reads what arrived, finishes what was posted, accepts. Returns the number of events told to the sink; bounded work.
   virtual unsigned poll(std::int64_t now_ns) = 0;
 
-  /// After sends that no `poll` follows soon: wakes those peers that are seen to sleep. A transport may leave to the next `poll` those
-  /// that fall asleep at this very moment, which is to come within milliseconds.
+  /// After sends that no `poll` follows soon: wakes those peers that are seen to sleep. A transport may leave to the next `poll`
+  /// those that fall asleep at this very moment, which is to come within milliseconds.
   virtual void hurry() {}
 
   /// Bytes that were taken and have not left this rank's buffers, as far as is known: they delay what comes behind them.
@@ -149,8 +149,8 @@ class Transport {
 
   /// A descriptor that becomes readable when `poll` would find something after `arm`; -1: none.
   virtual int wait_descriptor() const noexcept = 0;
-  /// Whether a sleeping engine is woken when there is something to poll: by the descriptor, or by a call of its waker. False: polled
-  /// with bounded back-off.
+  /// Whether a sleeping engine is woken when there is something to poll: by the descriptor, or by a call of its waker. False:
+  /// polled with bounded back-off.
   virtual bool rings() const noexcept { return wait_descriptor() >= 0; }
   /// Declares that nobody polls from now on. False: something is already there, poll again (and the declaration is withdrawn).
   virtual bool arm() = 0;

@@ -58,8 +58,8 @@ enum class GroupKind : std::uint8_t { readers, commuters, reducers };
 
 /// The data's place in the flow: what the next access must wait for. Touched by the submitting thread alone.
 ///
-/// Invariant: a task that reads waits for `writer`; one that writes waits for all `members` or, when there are none, for `writer`.
-/// References carry the task's id, so that a recycled task counts as ended.
+/// Invariant: a task that reads waits for `writer`; one that writes waits for all `members` or, when there are none, for
+/// `writer`. References carry the task's id, so that a recycled task counts as ended.
 struct FlowState {
   TaskRef writer;
   [[no_unique_address]] MemberList members;  // lends the bytes at its end to what follows
@@ -81,14 +81,14 @@ struct FlowState {
 ///
 /// Life. `owners` counts `Data` objects (and recorded graphs, for memory of Tandem's); when the last one goes, the data is let go
 /// by its runtime. `references` keeps this object itself: one for all owners together, one for the registration, one for each
-/// recorded graph that uses it, and one for each live task with a `scratch` access, for which no dependency makes others wait. Any
-/// thread may give back either; `runtime` turns null under the runtime's mutex, so that the last owner and the runtime agree on
-/// who lets go.
+/// recorded graph that uses it, and one for each live task with a `scratch` access, for which no dependency makes others wait.
+/// Any thread may give back either; `runtime` turns null under the runtime's mutex, so that the last owner and the runtime agree
+/// on who lets go.
 ///
-/// Coherence (modified, shared, invalid): bit n of `valid` says that node n holds the present value. One bit alone: that node may be
-/// modified; several: shared; none: nobody has written yet. The graph's order makes a writer exclusive, so it stores its own bit
-/// without a lock. Readers on several nodes may set bits at the same time; they change bits and transfers under `lock`, which no
-/// submitting thread ever takes while tasks use the data.
+/// Coherence (modified, shared, invalid): bit n of `valid` says that node n holds the present value. One bit alone: that node may
+/// be modified; several: shared; none: nobody has written yet. The graph's order makes a writer exclusive, so it stores its own
+/// bit without a lock. Readers on several nodes may set bits at the same time; they change bits and transfers under `lock`, which
+/// no submitting thread ever takes while tasks use the data.
 class alignas(64) Handle {
  public:
   // --- the flow's line
@@ -136,6 +136,7 @@ class alignas(64) Handle {
   /// What to call it in a message.
   std::string described() const;
 };
-static_assert(offsetof(Handle, poison) == 64 && offsetof(Handle, lock) == 128, "the flow and the replicas have one cache line each");
+static_assert(offsetof(Handle, poison) == 64 && offsetof(Handle, lock) == 128,
+              "the flow and the replicas have one cache line each");
 
 }  // namespace tandem::runtime

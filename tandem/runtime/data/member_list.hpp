@@ -10,8 +10,8 @@
 
 namespace tandem::runtime {
 
-/// A list of task references, up to two inside the object and more on the heap. Keeps its memory when it is cleared, so the steady
-/// state allocates nothing. Of the submitting thread.
+/// A list of task references, up to two inside the object and more on the heap. Keeps its memory when it is cleared, so the
+/// steady state allocates nothing. Of the submitting thread.
 class MemberList {
  public:
   MemberList() noexcept {}

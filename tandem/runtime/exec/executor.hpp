@@ -36,8 +36,9 @@ struct Origin {
 /// The part of the runtime that runs on every thread: dispatches ready tasks, ends tasks and releases their successors, counts.
 ///
 /// Threads. All functions may be called from any thread, each with an `Origin` of that thread's own. Counting: an origin gathers
-/// ended tasks and reports them in batches (`flush`); a worker flushes before it rests. `finished()` reaches the number of submitted
-/// tasks once all have ended and all origins have flushed. The submitting thread may ask to be woken at a count (`wake_at`).
+/// ended tasks and reports them in batches (`flush`); a worker flushes before it rests. `finished()` reaches the number of
+/// submitted tasks once all have ended and all origins have flushed. The submitting thread may ask to be woken at a count
+/// (`wake_at`).
 class Executor final : public StagingListener {
  public:
   Executor(TaskPool& pool, const std::vector<WorkerSpec>& workers);

@@ -35,8 +35,8 @@ class Memory {
 
   enum class Staging { ready, pending };
 
-  /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `pending`: transfers are under way and
-  /// the listener will be told. Throws std::bad_alloc when a node has no memory left. By the worker that will run the task.
+  /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `pending`: transfers are under way
+  /// and the listener will be told. Throws std::bad_alloc when a node has no memory left. By the worker that will run the task.
   Staging acquire(Task& task, NodeIndex node);
 
   /// The kernel has written through `slot` on `node`: other replicas are out of date.

@@ -175,8 +175,9 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
 
 Task& RecordedGraph::change(const TaskRef& task) {
   if (task.task == nullptr || task.id == 0 || task.id > templates_.size() || templates_[task.id - 1] != task.task)
-    throw UsageError("a change to a recorded graph names a task that is not of its recording; keep what submit returned while it was "
-                     "recorded");
+    throw UsageError(
+        "a change to a recorded graph names a task that is not of its recording; keep what submit returned while it was "
+        "recorded");
   changes_.emplace_back(++version_, static_cast<RecordIndex>(task.id - 1));
   return *task.task;
 }
@@ -185,7 +186,8 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
   const auto at = std::find_if(uses_.begin(), uses_.end(), [&](const RecordedUse& use) { return use.handle == &from; });
   if (at == uses_.end()) throw UsageError(fmt::format("cannot rebind {}: the recorded graph does not use it", from.described()));
   if (std::any_of(uses_.begin(), uses_.end(), [&](const RecordedUse& use) { return use.handle == &to; }))
-    throw UsageError(fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
+    throw UsageError(
+        fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
     throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
   if (to.runtime != &runtime_)

@@ -49,13 +49,13 @@ struct Instance {
 };
 
 /// A recorded flow: the graph of its tasks, with static edges, and what joins it to live submissions. Belongs to the submitting
-/// thread. Several replays may be under way at a time: each uses an instance of its own, and an instance whose replay has ended is
-/// used again, so the steady state allocates nothing. Data that Tandem allocated lives as long as a graph uses it; data over the
-/// user's memory may be unregistered, and is then to be replaced by `rebind` before the next replay.
+/// thread. Several replays may be under way at a time: each uses an instance of its own, and an instance whose replay has ended
+/// is used again, so the steady state allocates nothing. Data that Tandem allocated lives as long as a graph uses it; data over
+/// the user's memory may be unregistered, and is then to be replaced by `rebind` before the next replay.
 ///
-/// Order. A replay stands in the flow where `replay` was called. Its first accesses to a piece of data follow the live tasks before
-/// (or the replay before), its last ones precede those after, as if all its tasks had been submitted there; only data that more
-/// than `kExactReaders` tasks read last is held until the whole replay has ended.
+/// Order. A replay stands in the flow where `replay` was called. Its first accesses to a piece of data follow the live tasks
+/// before (or the replay before), its last ones precede those after, as if all its tasks had been submitted there; only data that
+/// more than `kExactReaders` tasks read last is held until the whole replay has ended.
 class RecordedGraph {
  public:
   static constexpr std::size_t kExactReaders = 8;

@@ -8,8 +8,8 @@
 
 namespace tandem::runtime {
 
-/// Receives what is submitted between `RuntimeCore::start_recording` and `stop_recording`, infers its dependencies by the rules of
-/// `Flow`, and fills a `RecordedGraph`. What has no predecessor inside the recording becomes an entry of the graph.
+/// Receives what is submitted between `RuntimeCore::start_recording` and `stop_recording`, infers its dependencies by the rules
+/// of `Flow`, and fills a `RecordedGraph`. What has no predecessor inside the recording becomes an entry of the graph.
 class Recorder {
  public:
   explicit Recorder(RecordedGraph& graph) : graph_(graph) {}

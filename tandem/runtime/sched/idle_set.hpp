@@ -21,10 +21,10 @@ namespace tandem::runtime {
 ///
 /// Waking. One sleeper is woken at a time: `waking_` says that one is on its way, or is being looked for. The chosen one lowers
 /// it in `withdraw`, which tells it so, and then looks at all queues, so it finds what was pushed meanwhile by those who saw the
-/// mark. It owes a wake-up until it has looked after an `announce` and found nothing at all: when it takes a task and sees more it
-/// calls `wake_one`, and when it leaves instead it does the same. Who looked for a sleeper and found none lowers the mark and then
-/// looks once more: a worker may have announced itself after it was passed by, and another push have relied on the mark. A worker
-/// that `wake` called lowers the mark too, though it may be meant for another: then at worst one more is woken.
+/// mark. It owes a wake-up until it has looked after an `announce` and found nothing at all: when it takes a task and sees more
+/// it calls `wake_one`, and when it leaves instead it does the same. Who looked for a sleeper and found none lowers the mark and
+/// then looks once more: a worker may have announced itself after it was passed by, and another push have relied on the mark. A
+/// worker that `wake` called lowers the mark too, though it may be meant for another: then at worst one more is woken.
 ///
 /// Cost: a push while nobody sleeps is one load.
 template <template <class> class Atomic = std::atomic>

@@ -4,8 +4,9 @@
 namespace tandem::runtime {
 namespace {
 
-/// StarPU's default policy (thesis 1.3.2): a worker runs what it has made ready, whose data it has in its cache; when it has nothing
-/// it takes from the nearest worker in the machine's hierarchy, then from further ones. Priorities hold within each queue.
+/// StarPU's default policy (thesis 1.3.2): a worker runs what it has made ready, whose data it has in its cache; when it has
+/// nothing it takes from the nearest worker in the machine's hierarchy, then from further ones. Priorities hold within each
+/// queue.
 class LocalWorkStealing final : public Policy {
  public:
   std::string_view name() const noexcept override { return "lws"; }

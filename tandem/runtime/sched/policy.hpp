@@ -38,8 +38,8 @@ class Policy {
   virtual bool queue_per_worker() const noexcept = 0;
   /// Higher priority first within a queue; otherwise first come, first served.
   virtual bool by_priority() const noexcept = 0;
-  /// A task that a worker has made ready stays with it, before older ones of the same priority, because its data is in the cache; and
-  /// the worker may run it at once if nothing in its queue is more urgent. `place` is then asked for other tasks only.
+  /// A task that a worker has made ready stays with it, before older ones of the same priority, because its data is in the cache;
+  /// and the worker may run it at once if nothing in its queue is more urgent. `place` is then asked for other tasks only.
   virtual bool keeps_released() const noexcept = 0;
   /// The worker into whose queue the task goes. Not asked when there is one queue.
   virtual unsigned place(const ReadyTask& task, const Situation& now) const noexcept = 0;

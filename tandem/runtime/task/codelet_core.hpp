@@ -22,8 +22,8 @@ struct WorkerDescription {
 
 namespace tandem::runtime {
 
-/// A codelet without its types. Immutable once a task uses it; shared by the user's `Codelet` objects and by each runtime that has
-/// seen it, so several runtimes, on several threads, may use one.
+/// A codelet without its types. Immutable once a task uses it; shared by the user's `Codelet` objects and by each runtime that
+/// has seen it, so several runtimes, on several threads, may use one.
 class CodeletCore {
  public:
   explicit CodeletCore(std::string codelet_name) : name(std::move(codelet_name)) {}

@@ -31,8 +31,8 @@ class FlowHost {
 };
 
 /// Dependency inference (Europar article, section 4.1; thesis 1.3.1): read after write, write after read, write after write, with
-/// commutative accesses and reductions as groups. Used by the submitting thread alone; what it shares with workers are the lists of
-/// successors (`SealedList`) and the counts of predecessors.
+/// commutative accesses and reductions as groups. Used by the submitting thread alone; what it shares with workers are the lists
+/// of successors (`SealedList`) and the counts of predecessors.
 class Flow {
  public:
   Flow(TaskPool& pool, FlowHost& host) : pool_(pool), host_(host) {}

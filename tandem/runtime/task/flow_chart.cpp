@@ -59,9 +59,10 @@ base::Result<void> FlowChart::write(const std::string& path) const {
   file << dot();
   file.close();
   if (!file)
-    return base::Error{base::ErrorCode::io, fmt::format("cannot write the graph to '{}': {}; give a file in a folder that exists and "
-                                                        "can be written to",
-                                                        path, std::strerror(errno))};
+    return base::Error{base::ErrorCode::io,
+                       fmt::format("cannot write the graph to '{}': {}; give a file in a folder that exists and "
+                                   "can be written to",
+                                   path, std::strerror(errno))};
   return {};
 }
 

@@ -21,7 +21,8 @@ struct LinkChunk {
 };
 
 /// The memory of tasks. Belongs to the submitting thread, which alone takes and recycles; any thread may hand finished tasks back
-/// (`give_back`), lock-free. Memory of a task stays a task's memory until the pool dies, so that a stale `TaskRef` may be looked at.
+/// (`give_back`), lock-free. Memory of a task stays a task's memory until the pool dies, so that a stale `TaskRef` may be looked
+/// at.
 ///
 /// Cost: `take` is a pop from a list of the submitter's own; the steady state allocates nothing.
 class TaskPool {
@@ -35,7 +36,8 @@ class TaskPool {
   TaskPool(const TaskPool&) = delete;
   TaskPool& operator=(const TaskPool&) = delete;
 
-  /// A task with room for `bytes` in all, at most `kMaxTaskBytes`. Its id is that of its former life, its list of successors sealed.
+  /// A task with room for `bytes` in all, at most `kMaxTaskBytes`. Its id is that of its former life, its list of successors
+  /// sealed.
   Task* take(std::size_t bytes) {
     const std::size_t size_class = (bytes + kClassBytes - 1) / kClassBytes;
     Task*& free = free_[size_class];

@@ -21,8 +21,8 @@ struct KernelCall;
 /// Position in the sequential flow, from 1; never used twice. It is also the generation of a pooled task.
 using TaskId = std::uint64_t;
 
-/// An edge of the graph, as an entry in the predecessor's list of successors. It lives in the successor (in an access slot, or in an
-/// extra link), and is read by the predecessor's end only before that end counts the successor down.
+/// An edge of the graph, as an entry in the predecessor's list of successors. It lives in the successor (in an access slot, or in
+/// an extra link), and is read by the predecessor's end only before that end counts the successor down.
 struct Link {
   Link* next = nullptr;
 
@@ -37,8 +37,8 @@ struct Link {
   std::uintptr_t bits_ = 0;
 };
 
-/// One access of a task: the handle, with the mode in its low bits (handles are aligned to 64 bytes), and the link of the edge that
-/// this access most often needs. While the task fetches data the link queues it at the replica.
+/// One access of a task: the handle, with the mode in its low bits (handles are aligned to 64 bytes), and the link of the edge
+/// that this access most often needs. While the task fetches data the link queues it at the replica.
 class AccessSlot {
  public:
   void set(Handle* handle, AccessMode mode) noexcept {
@@ -115,9 +115,9 @@ struct RecordedPart {
 ///
 /// Ownership and threads. The submitting thread takes it from the pool, fills it and enters it into the graph (`Flow`). From the
 /// moment when `waits` falls to zero it belongs to whoever made it fall, then to the scheduler, then to the worker that runs it,
-/// who ends it: seals `successors`, counts the successors down, and hands the task back to the submitting thread. Only that thread
-/// reuses it. Therefore a `TaskRef` (pointer and id) that the submitting thread keeps is checked by comparing ids, without any
-/// atomic operation: a different id means that the task ended, and that its end was seen.
+/// who ends it: seals `successors`, counts the successors down, and hands the task back to the submitting thread. Only that
+/// thread reuses it. Therefore a `TaskRef` (pointer and id) that the submitting thread keeps is checked by comparing ids, without
+/// any atomic operation: a different id means that the task ended, and that its end was seen.
 ///
 /// `waits`: unfinished predecessors, plus a guard while the task is being entered. Whoever brings it to zero (acquire-release, so
 /// that all predecessors' effects are seen) makes the task ready.

@@ -8,12 +8,15 @@
 namespace tandem::runtime {
 
 std::string StatisticsReport::table() const {
-  std::string out = fmt::format("{:<24} {:>10} {:>12} {:>12} {:>12}\n", "codelet", "count", "mean us", "deviation us", "total ms");
+  std::string out =
+      fmt::format("{:<24} {:>10} {:>12} {:>12} {:>12}\n", "codelet", "count", "mean us", "deviation us", "total ms");
   auto end = std::back_inserter(out);
   for (const CodeletReport& codelet : codelets)
     fmt::format_to(end, "{:<24} {:>10} {:>12.3f} {:>12.3f} {:>12.3f}\n", codelet.name, codelet.durations.count,
-                   codelet.durations.mean_ns * 1e-3, codelet.durations.deviation_ns() * 1e-3, codelet.durations.total_ns() * 1e-6);
-  fmt::format_to(end, "{:<24} {:>10} {:>12} {:>12} {:>12} {:>8}\n", "worker", "tasks", "busy ms", "idle ms", "overhead ms", "steals");
+                   codelet.durations.mean_ns * 1e-3, codelet.durations.deviation_ns() * 1e-3,
+                   codelet.durations.total_ns() * 1e-6);
+  fmt::format_to(end, "{:<24} {:>10} {:>12} {:>12} {:>12} {:>8}\n", "worker", "tasks", "busy ms", "idle ms", "overhead ms",
+                 "steals");
   for (std::size_t i = 0; i < workers.size(); ++i)
     fmt::format_to(end, "{:<24} {:>10} {:>12.3f} {:>12.3f} {:>12.3f} {:>8}\n", i, workers[i].tasks, workers[i].busy_ns * 1e-6,
                    workers[i].idle_ns * 1e-6, workers[i].overhead_ns() * 1e-6, workers[i].steals);

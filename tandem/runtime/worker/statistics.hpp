@@ -37,8 +37,8 @@ struct CodeletReport {
   DurationStatistics durations;
 };
 
-/// Where a worker's time went since the runtime started, in ns. `busy`: in kernels; `idle`: resting or asleep; the rest is overhead.
-/// The caller's worker exists only inside waits, so its total is shorter than the others'.
+/// Where a worker's time went since the runtime started, in ns. `busy`: in kernels; `idle`: resting or asleep; the rest is
+/// overhead. The caller's worker exists only inside waits, so its total is shorter than the others'.
 struct WorkerReport {
   std::uint64_t tasks = 0;
   std::uint64_t steals = 0;

@@ -13,8 +13,8 @@ namespace {
 constexpr std::int64_t kFirstPauseNs = 60;
 }
 
-Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock,
-               base::Log& log)
+Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
+               const clock::Clock& clock, base::Log& log)
     : index_(index), spec_(spec), options_(options), executor_(executor), clock_(clock), log_(log) {
   origin_.kind = Origin::Kind::worker;
   origin_.worker = index;
@@ -121,8 +121,8 @@ void Worker::skip(Task& task) {
   executor_.end(task, origin_);
 }
 
-/// What ending the task will write to is on its way while the kernel runs: the lines of its successors, which another worker or the
-/// submitting thread wrote last. A link stands in its successor, behind the line that holds the count.
+/// What ending the task will write to is on its way while the kernel runs: the lines of its successors, which another worker or
+/// the submitting thread wrote last. A link stands in its successor, behind the line that holds the count.
 static void prefetch_successors(const Task& task) noexcept {
   if (task.recorded) {
     const RecordedPart& part = *task.recording;

@@ -29,7 +29,7 @@ struct LoopOptions {
   bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
   bool deaths_are_seen_by_all = true;         ///< else by ranks that have a link to the dead one, now or later, as over sockets
   // Only with an event loop:
-  std::int64_t latency_min_ns = 0;            ///< each packet is delayed by a time drawn from [min, max], later ones of a link never
+  std::int64_t latency_min_ns = 0;  ///< each packet is delayed by a time drawn from [min, max], later ones of a link never
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
   double bytes_per_ns = 0;                    ///< each rank sends one packet at a time at this rate; 0: without limit
 };

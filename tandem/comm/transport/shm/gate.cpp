@@ -147,7 +147,8 @@ void Gate::hear_visitor(VisitorId id) {
   if (const Refusal verdict = owner_.admit(peer); verdict != Refusal::none) {
     refuse(visitor, hello, verdict);
     // Two ranks that call each other at once meet here when our call was answered first: no warning.
-    if (options_.log != nullptr) options_.log->debug("shm: rank {} dropped a caller: rank {} called a second time", options_.rank.value(), peer.value());
+    if (options_.log != nullptr)
+      options_.log->debug("shm: rank {} dropped a caller: rank {} called a second time", options_.rank.value(), peer.value());
     return dismiss(id, {});
   }
   Attachment attachment;

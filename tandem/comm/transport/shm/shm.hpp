@@ -33,8 +33,9 @@ struct ShmOptions {
 };
 
 /// A transport named "shm". A peer that sleeps is woken by the poll that follows `try_send`, so that many messages share that
-/// effort, or by `try_send` itself between `arm` and `disarm`, when nobody polls: who sends and is not armed polls soon. Errors: unsupported (no /proc, no sealed memory files), io, exhausted (descriptors), invalid_argument
-/// (sizes). The sink outlives the transport. Threads and calls as `Transport` says.
+/// effort, or by `try_send` itself between `arm` and `disarm`, when nobody polls: who sends and is not armed polls soon. Errors:
+/// unsupported (no /proc, no sealed memory files), io, exhausted (descriptors), invalid_argument (sizes). The sink outlives the
+/// transport. Threads and calls as `Transport` says.
 base::Result<std::unique_ptr<Transport>> make_shm_transport(const ShmOptions& options, PacketSink& sink);
 
 }  // namespace tandem::comm

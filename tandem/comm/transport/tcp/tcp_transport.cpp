@@ -23,7 +23,8 @@ namespace internal {
 
 namespace {
 
-constexpr unsigned most_polls_per_epoll = 32;  // of `FrameReader::enough_bytes` at most for each of the hot: so long others may wait
+constexpr unsigned most_polls_per_epoll =
+    32;  // of `FrameReader::enough_bytes` at most for each of the hot: so long others may wait
 constexpr unsigned idle_polls_until_cool = 256;
 constexpr int events_per_epoll = 64;
 constexpr std::uint64_t judged_bytes = std::uint64_t{256} << 10;  // more than what a rate limiter lets through at once
