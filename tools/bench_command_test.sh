@@ -199,7 +199,7 @@ holds told_burst '^--most 5 --repetitions 3$'
 holds told_burst_mpi '^--most 10000 --repetitions 3 vader,self$'
 json_holds "r['expected_exact_1']['ours_over_peer'] == {'openmpi': 0.5}"
 run 0 priority --bin two --rounds 1 --transport tcp --json
-holds told_priority '^--transport tcp --repetitions 3 --segment 64512$'
+holds told_priority '^--transport tcp --repetitions 3$'
 run 0 overlap --bin two --rounds 1 --rate 1gbit --json
 holds told_netns_two '^run 2 --rate 1gbit --'
 json_holds "[p['params']['transport'] for p in o['results']] == ['tcp', 'shm']"

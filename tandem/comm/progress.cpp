@@ -207,8 +207,10 @@ bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) 
   }
   if (!work) {
     std::int64_t wait_ns = until_ns == base::kNever ? -1 : std::max<std::int64_t>(0, until_ns - now_ns_());
-    if (!all_ring && !engine_.quiet()) wait_ns = wait_ns < 0 ? kBackOffNs : std::min(wait_ns, kBackOffNs);
-    if (!all_ring && wait_ns < 0) wait_ns = 20 * kBackOffNs;
+    if (!all_ring) {
+      const std::int64_t back_off_ns = engine_.quiet() ? kQuietBackOffNs : kBackOffNs;
+      wait_ns = wait_ns < 0 ? back_off_ns : std::min(wait_ns, back_off_ns);
+    }
     work = rest(wait_ns);
     disarm_all();
   }

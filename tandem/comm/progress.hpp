@@ -70,6 +70,7 @@ class Progress {
       20'000'000;  ///< a burst that comes again sooner finds its memory where it was
   static constexpr std::int64_t kLongestTrimNs = 600'000'000'000;
   static constexpr std::int64_t kBackOffNs = 50'000;  ///< between polls of transports that cannot ring
+  static constexpr std::int64_t kQuietBackOffNs = 20 * kBackOffNs;  ///< while nothing is under way here
 
   void run();
   bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
