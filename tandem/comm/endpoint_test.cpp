@@ -137,7 +137,7 @@ TEST(Endpoint, OwnedReceiveBringsItsMemory) {
     const Request receive = world.at[1]->irecv_owned(any_source, Tag{1});
     const Status status = world.at[1]->wait(receive);
     ASSERT_EQ(status.owned.size(), bytes);
-    EXPECT_EQ(0, std::memcmp(status.owned.data(), sent.data(), bytes));
+    EXPECT_TRUE(std::ranges::equal(status.owned, std::as_bytes(std::span(sent))));
   }
 }
 
@@ -282,7 +282,8 @@ TEST(Endpoint, ASmallUnexpectedMessageLiesInItsEnvelope) {
     ASSERT_EQ(status.bytes, i % 17);
     ASSERT_EQ(status.ending, !owned && i % 17 > 8 ? Ending::truncated : Ending::done);
     const std::size_t checked = owned ? status.bytes : std::min<std::size_t>(8, status.bytes);
-    ASSERT_EQ(0, std::memcmp(owned ? status.owned.data() : static_cast<const void*>(got.data()), sent[i].data(), checked)) << i;
+    const auto there = owned ? std::span<const std::byte>(status.owned) : std::as_bytes(std::span(got));
+    ASSERT_TRUE(std::ranges::equal(there.first(checked), std::as_bytes(std::span(sent[i])).first(checked))) << i;
   }
   world.at[0]->wait_all(sends);
 }
