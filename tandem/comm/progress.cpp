@@ -126,21 +126,26 @@ void Progress::run() {
     }
     switch (polling.polled(happened, now_ns_)) {
       case Polling::Next::poll: break;
-      case Polling::Next::yield:
-        sched_yield();
-        polling.yielded(now_ns_());
-        break;
+      case Polling::Next::yield: offer_core(polling); break;
       case Polling::Next::sleep:
-        if (take_bed()) {
-          const bool found = sleep(base::kNever, [](void*) { return false; }, nullptr);
-          leave_bed();
-          polling.slept(now_ns_(), found);
-        } else {
-          parker_.park(kLongestRestNs);
-        }
+        if (!sleep_in_bed(polling, base::kNever, [](void*) { return false; }, nullptr)) parker_.park(kLongestRestNs);
         break;
     }
   }
+}
+
+void Progress::offer_core(Polling& polling) {
+  sched_yield();
+  polling.yielded(now_ns_());
+}
+
+/// False: another thread has the bed.
+bool Progress::sleep_in_bed(Polling& polling, std::int64_t until_ns, bool (*done)(void*), void* context) {
+  if (!take_bed()) return false;
+  const bool found = sleep(until_ns, done, context);
+  leave_bed();
+  polling.slept(now_ns_(), found);
+  return true;
 }
 
 /// Gives back what bursts have left.
@@ -332,19 +337,9 @@ bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadlin
     if (happened) wake_others();
     switch (polling.polled(happened, now_ns_)) {
       case Polling::Next::poll: break;
-      case Polling::Next::yield:
-        sched_yield();
-        polling.yielded(now_ns_());
-        break;
+      case Polling::Next::yield: offer_core(polling); break;
       case Polling::Next::sleep:
-        if (done(context)) break;
-        if (take_bed()) {
-          const bool found = sleep(deadline_ns, done, context);
-          leave_bed();
-          polling.slept(now_ns_(), found);
-        } else {
-          rest_until_woken(done, context);
-        }
+        if (!done(context) && !sleep_in_bed(polling, deadline_ns, done, context)) rest_until_woken(done, context);
         break;
     }
   }

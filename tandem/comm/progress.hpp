@@ -79,6 +79,8 @@ class Progress {
   void trim() noexcept;
   bool rest(std::int64_t wait_ns);
   bool await_bell(std::int64_t wait_ns);
+  void offer_core(Polling& polling);
+  bool sleep_in_bed(Polling& polling, std::int64_t until_ns, bool (*done)(void*), void* context);
   bool sleep(std::int64_t until_ns, bool (*done)(void*), void* context);
   void tell_events();
   static void tell(Event& event);

@@ -38,8 +38,8 @@ bool Engine::handed_over(const Child& child) noexcept {
   if (child.sent) return true;
   if (!child.offer_sent || child.stream == nullptr) return false;
   const OutgoingStream& stream = *child.stream;
-  return child.address != 0 ||
-         (stream.cursor >= stream.limit && stream.posted == 0 && !child.offer_posted);  // who reads keeps no port
+  if (child.address != 0) return true;  // who reads by itself keeps no port
+  return stream.cursor >= stream.limit && stream.posted == 0 && !child.offer_posted;
 }
 
 /// Queues the first packets that are due. Never while a transport is being polled, since this may connect.

@@ -256,8 +256,7 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
   PortRate& port = ports_.find(peer.transport)->second.rate;
   if (status == SendStatus::retry) {
     rail.blocked = true;
-    if (able.shared_memory) return false;
-    if (port.awaits_refusal()) port.refused(now(), peer.transport->unsent_bytes());
+    if (!able.shared_memory && port.awaits_refusal()) port.refused(now(), peer.transport->unsent_bytes());
     return false;
   }
   if (plan_.bulk_bytes > 0 && !able.shared_memory) port.took(now(), plan_.bulk_bytes);
