@@ -27,14 +27,17 @@ void for_range(std::span<const iovec> pieces, std::size_t offset, std::size_t by
 }  // namespace
 
 Pieces::Pieces(std::span<const iovec> pieces) {
-  for (const iovec& piece : pieces) bytes_ += piece.iov_len;
-  if (pieces.size() == 1) one_ = pieces[0];
+  if (pieces.size() == 1) {
+    all_ = pieces[0];
+    return;
+  }
+  for (const iovec& piece : pieces) all_.iov_len += piece.iov_len;
   if (pieces.size() > 1) many_ = std::make_unique<std::vector<iovec>>(pieces.begin(), pieces.end());
 }
 
-Pieces::Pieces(const MutableStrided& strided) : bytes_(strided.block_bytes * strided.count) {
+Pieces::Pieces(const MutableStrided& strided) : all_{nullptr, strided.block_bytes * strided.count} {
   if (strided.count <= 1 || strided.block_bytes == strided.stride_bytes) {
-    one_ = iovec{strided.first, bytes_};
+    all_.iov_base = strided.first;
     return;
   }
   many_ = std::make_unique<std::vector<iovec>>(strided.count);

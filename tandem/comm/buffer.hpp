@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -25,20 +26,36 @@ struct BasicStrided {
 using Strided = BasicStrided<const void*>;
 using MutableStrided = BasicStrided<void*>;
 
+/// As memcpy, for what is a few bytes most of the time: without a call then. The two do not overlap.
+inline void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  // Two words that overlap in the middle.
+  const auto ends = [&]<class Word>(Word first, Word last) {
+    std::memcpy(&first, from, sizeof first);
+    std::memcpy(&last, from + bytes - sizeof last, sizeof last);
+    std::memcpy(to, &first, sizeof first);
+    std::memcpy(to + bytes - sizeof last, &last, sizeof last);
+  };
+  if (bytes > 16) std::memcpy(to, from, bytes);
+  else if (bytes >= 8) ends(std::uint64_t{}, std::uint64_t{});
+  else if (bytes >= 4) ends(std::uint32_t{}, std::uint32_t{});
+  else if (bytes >= 2) ends(std::uint16_t{}, std::uint16_t{});
+  else if (bytes == 1) *to = *from;
+}
+
 /// Where the bytes of one message lie. A value that does not own them; they must stay until the request is released. Moves
 /// cheaply; one piece needs no allocation.
 class Pieces {
  public:
   Pieces() noexcept = default;
-  Pieces(void* data, std::size_t bytes) noexcept : one_{data, bytes}, bytes_(bytes) {}
+  Pieces(void* data, std::size_t bytes) noexcept : all_{data, bytes} {}
   explicit Pieces(std::span<const iovec> pieces);
   explicit Pieces(const MutableStrided& strided);
 
-  std::size_t bytes() const noexcept { return bytes_; }
+  std::size_t bytes() const noexcept { return all_.iov_len; }
   bool contiguous() const noexcept { return many_ == nullptr; }
-  std::byte* data() const noexcept { return static_cast<std::byte*>(one_.iov_base); }  ///< when contiguous
+  std::byte* data() const noexcept { return static_cast<std::byte*>(all_.iov_base); }  ///< when contiguous
   std::span<const iovec> list() const noexcept {
-    return many_ ? std::span<const iovec>(*many_) : std::span<const iovec>(&one_, bytes_ > 0 ? 1 : 0);
+    return many_ ? std::span<const iovec>(*many_) : std::span<const iovec>(&all_, bytes() > 0 ? 1 : 0);
   }
 
   /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside.
@@ -46,21 +63,20 @@ class Pieces {
   /// Copies into, or out of, the bytes from `offset` on, which are as many at least.
   void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept {
     if (many_ != nullptr) [[unlikely]] return scatter(offset, from);
-    TANDEM_DEBUG_ASSERT(offset + from.size() <= bytes_);
-    if (!from.empty()) std::memcpy(data() + offset, from.data(), from.size());
+    TANDEM_DEBUG_ASSERT(offset + from.size() <= bytes());
+    copy_few(data() + offset, from.data(), from.size());
   }
   void copy_out(std::size_t offset, std::span<std::byte> to) const noexcept {
     if (many_ != nullptr) [[unlikely]] return gather(offset, to);
-    TANDEM_DEBUG_ASSERT(offset + to.size() <= bytes_);
-    if (!to.empty()) std::memcpy(to.data(), data() + offset, to.size());
+    TANDEM_DEBUG_ASSERT(offset + to.size() <= bytes());
+    copy_few(to.data(), data() + offset, to.size());
   }
 
  private:
   void scatter(std::size_t offset, std::span<const std::byte> from) const noexcept;
   void gather(std::size_t offset, std::span<std::byte> to) const noexcept;
 
-  iovec one_{nullptr, 0};
-  std::size_t bytes_ = 0;
+  iovec all_{nullptr, 0};  ///< the piece; of several, the sum of their lengths alone
   std::unique_ptr<std::vector<iovec>> many_;
 };
 
@@ -78,7 +94,7 @@ class SendBuffer {
   SendBuffer(const Strided& s) : pieces_(MutableStrided{const_cast<void*>(s.first), s.block_bytes, s.stride_bytes, s.count}) {}
   explicit SendBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
 
-  Pieces take() && noexcept { return std::move(pieces_); }
+  Pieces&& take() && noexcept { return std::move(pieces_); }
   const Pieces& pieces() const noexcept { return pieces_; }
 
  private:
@@ -99,7 +115,7 @@ class ReceiveBuffer {
   ReceiveBuffer(const MutableStrided& strided) : pieces_(strided) {}
   explicit ReceiveBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
 
-  Pieces take() && noexcept { return std::move(pieces_); }
+  Pieces&& take() && noexcept { return std::move(pieces_); }
 
  private:
   Pieces pieces_;

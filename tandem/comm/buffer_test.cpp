@@ -66,5 +66,19 @@ TEST(Pieces, WhatIsCopiedInComesOutAndNothingElseChanges) {
   }
 }
 
+TEST(Pieces, AFewBytesAreCopiedAndNoneBeside) {
+  const auto from = numbered(100);
+  for (std::size_t bytes = 0; bytes <= 70; ++bytes) {
+    for (const std::size_t offset : {0, 1, 5}) {
+      std::vector<std::byte> to(100, std::byte{255});
+      copy_few(to.data() + 10 + offset, from.data() + offset, bytes);
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        const bool inside = i >= 10 + offset && i < 10 + offset + bytes;
+        ASSERT_EQ(to[i], inside ? from[i - 10] : std::byte{255}) << bytes << " bytes at " << offset << ": " << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem::comm

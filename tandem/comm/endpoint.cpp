@@ -206,18 +206,19 @@ bool Endpoint::cancel(const Request& request) {
 }
 
 Status Endpoint::wait(const Request& request) {
-  return wait_for(request, internal::RequestCore::kReleased);
+  if (!request.valid()) return {};
+  if (!request.released()) await(*request.core_, internal::RequestCore::kReleased);
+  return request.core_->status();
 }
 
 Status Endpoint::wait_arrived(const Request& request) {
-  return wait_for(request, internal::RequestCore::kArrived);
+  if (!request.valid()) return {};
+  if (!request.arrived()) await(*request.core_, internal::RequestCore::kArrived);
+  return request.core_->status();
 }
 
-Status Endpoint::wait_for(const Request& request, std::uint8_t stage) {
-  if (!request.valid()) return {};
-  const internal::RequestCore& core = *request.core_;
+void Endpoint::await(const internal::RequestCore& core, std::uint8_t stage) {
   parts_->progress->until([&core, stage] { return (core.stage_now() & stage) != 0; });
-  return core.status();
 }
 
 void Endpoint::wait_all(std::span<const Request> requests) {

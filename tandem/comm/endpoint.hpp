@@ -214,7 +214,7 @@ class Endpoint {
 
  private:
   struct Parts;
-  Status wait_for(const Request& request, std::uint8_t stage);
+  void await(const internal::RequestCore& core, std::uint8_t stage);
   explicit Endpoint(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

@@ -272,7 +272,7 @@ void Progress::tell(Event& event) {
   if (event.call) return event.call();
   RequestCore& core = *event.core;
   const Status status = core.status();
-  Notify& notify = *core.notify;
+  Extra& notify = *core.extra;
   const auto& call = event.what == CompletionQueue::Event::arrived    ? notify.callbacks.arrived
                      : event.what == CompletionQueue::Event::released ? notify.callbacks.released
                                                                       : notify.callbacks.failed;
@@ -307,31 +307,18 @@ bool Progress::once(std::int64_t now) {
 
 /// Something happened in our step. Whoever sleeps may wait for just that: a caller may have gone to bed while this thread, about
 /// to step, was not running.
-void Progress::wake_others() {
+void Progress::wake_sleepers() {
   if (in_bed_.load()) kick();
   if (resting_count_.load() == 0) return;
   const std::lock_guard guard(resting_mutex_);
   for (base::Parker* parker : resting_) parker->unpark();
 }
 
-/// What comes within a microsecond is taken without a word to others: that somebody makes progress they see by the steps.
-bool Progress::poll_briefly(bool (*done)(void*), void* context, std::int64_t now) {
-  if (patience_.budget_ns(now) == 0) return false;
-  for (unsigned polls = patience_.polls_per_look(now); polls > 0; --polls) {
-    if (once(now)) wake_others();
-    if (done(context)) return true;
-  }
-  return false;
-}
-
 bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns) {
-  if (done(context)) return true;
   if (loop_ != nullptr) return loop_->run_until(done, context, deadline_ns) == base::RunEnd::done;
-  const std::int64_t now = now_ns_();
-  if (!in_bed_.load() && poll_briefly(done, context, now)) return true;
   waiters_.fetch_add(1);
   if (in_bed_.load() && bed_taken_.load()) kick();  // the thread leaves the bed to us
-  Polling polling(patience_, now);
+  Polling polling(patience_, now_ns_());
   while (!done(context) && polling.now_ns() < deadline_ns) {
     const bool happened = once(polling.now_ns());
     if (happened) wake_others();

@@ -74,7 +74,8 @@ class Progress {
 
   void run();
   bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
-  bool poll_briefly(bool (*done)(void*), void* context, std::int64_t now_ns);
+  template <class Done>
+  bool poll_briefly(Done& done);
   bool once(std::int64_t now_ns);
   void trim() noexcept;
   bool rest(std::int64_t wait_ns);
@@ -87,7 +88,10 @@ class Progress {
   void rest_until_woken(bool (*done)(void*), void* context);
   bool take_bed() noexcept { return !bed_taken_.exchange(true, std::memory_order_acquire); }
   void leave_bed() noexcept { bed_taken_.store(false, std::memory_order_release); }
-  void wake_others();
+  void wake_others() {
+    if (in_bed_.load() || resting_count_.load() != 0) [[unlikely]] wake_sleepers();
+  }
+  void wake_sleepers();
 
   Engine& engine_;
   Patience patience_;
@@ -117,8 +121,22 @@ class Progress {
   std::thread thread_;
 };
 
+/// What comes within a microsecond is taken without a word to others: that somebody makes progress they see by the steps.
+template <class Done>
+bool Progress::poll_briefly(Done& done) {
+  if (loop_ != nullptr || in_bed_.load()) return false;
+  const std::int64_t now = now_ns_();
+  if (patience_.budget_ns(now) == 0) return false;
+  for (unsigned polls = patience_.polls_per_look(now); polls > 0; --polls) {
+    if (once(now)) wake_others();
+    if (done()) return true;
+  }
+  return false;
+}
+
 template <class Done>
 bool Progress::until(Done done, std::int64_t deadline_ns) {
+  if (done() || poll_briefly(done)) return true;
   return wait_for([](void* context) { return (*static_cast<Done*>(context))(); }, &done, deadline_ns);
 }
 

@@ -48,11 +48,12 @@ Status Request::status() const { return core_ != nullptr ? core_->status() : Sta
 
 namespace internal {
 
-Status RequestCore::status() const {
-  if (stage_now() == 0) return Status{};
-  Status status{.ending = ending, .source = other, .tag = tag, .bytes = bytes, .culprit = culprit, .header = header};
-  if (owned != nullptr) status.owned = {owned.get(), bytes};
-  return status;
+[[gnu::noinline]] void DeleteExtra::operator()(Extra* extra) const noexcept { delete extra; }
+
+[[gnu::noinline]] void RequestCore::add_extra(Status& status) const {
+  status.header = extra->header;
+  status.culprit = extra->culprit;
+  if (extra->owned != nullptr) status.owned = {extra->owned.get(), bytes};
 }
 
 void RequestCore::destroy() noexcept {

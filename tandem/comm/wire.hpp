@@ -41,9 +41,11 @@ static_assert(sizeof(Prefix) == 4);
 struct BlockHead {
   std::uint32_t seen = 0;            ///< ordered envelopes (eager, announce) that I took from you
   std::uint32_t freed_messages = 0;  ///< eager messages of yours that occupy my memory no more
-  std::uint32_t freed_units = 0;     ///< their sizes, each rounded up to units of 64 bytes; up to 16 bytes are none
+  std::uint32_t freed_units = 0;     ///< their sizes, each rounded up to units; up to 16 bytes are none
   /// On rail 0: my broadcasts up to this number began before this block, so that all that they were fenced behind is there.
   std::uint32_t fences_passed = 0;
+
+  static constexpr std::uint32_t unit_bytes = 64;
 };
 
 /// Flags of `Eager`, `Announce`.
@@ -166,6 +168,18 @@ class Writer {
     std::memcpy(room_.data() + used_, &record, sizeof record);
     used_ += sizeof record;
   }
+  /// By words: a record that is put together in memory and then copied by wider loads waits for its own stores.
+  void put(const Eager& record) noexcept {
+    const auto two = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; };
+    const std::uint32_t prefix = static_cast<std::uint32_t>(record.prefix.kind) | std::uint32_t{record.prefix.flags} << 8 |
+                                 std::uint32_t{record.prefix.header_bytes} << 16;
+    const std::uint64_t words[3] = {two(prefix, record.bytes), two(record.channel, record.after), record.tag};
+    TANDEM_DEBUG_ASSERT(used_ + sizeof words <= room_.size());
+    for (const std::uint64_t word : words) {
+      std::memcpy(room_.data() + used_, &word, sizeof word);
+      used_ += sizeof word;
+    }
+  }
   void put_head(const BlockHead& head) noexcept {
     std::memcpy(room_.data() + used_, &head, sizeof head);
     used_ += sizeof head;
@@ -192,6 +206,24 @@ class Writer {
   std::span<std::byte> room_;
   std::size_t used_ = 0;
 };
+
+/// What precedes the data of a message that is alone in its block and has no header.
+inline constexpr std::size_t kBeforeData = sizeof(BlockHead) + sizeof(Eager);
+
+/// Whether a block holds one eager message with its data, without header and flags, and nothing else: as most do.
+inline bool holds_one_plain_message(std::span<const std::byte> block) noexcept {
+  if (block.size() < kBeforeData) return false;
+  std::uint64_t first;  // prefix and bytes
+  std::memcpy(&first, block.data() + sizeof(BlockHead), sizeof first);
+  return static_cast<std::uint32_t>(first) == static_cast<std::uint32_t>(Kind::eager) &&
+         block.size() - kBeforeData == padded(first >> 32);
+}
+/// The record of such a block.
+inline Eager plain_message(std::span<const std::byte> block) noexcept {
+  Eager eager;
+  std::memcpy(&eager, block.data() + sizeof(BlockHead), sizeof eager);
+  return eager;
+}
 
 /// Reads records from a block that may hold anything: every read is checked against its end, and a failed one says so by `ok`.
 class Reader {

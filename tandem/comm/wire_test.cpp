@@ -32,6 +32,41 @@ TEST(Wire, RecordsAndBytesComeBackAsTheyWereWritten) {
   EXPECT_TRUE(reader.ok());
 }
 
+TEST(Wire, ABlockOfOnePlainMessageIsTold) {
+  for (std::uint32_t bytes = 0; bytes <= 40; ++bytes) {
+    alignas(8) std::array<std::byte, 256> room{};
+    const auto block_of = [&](std::uint8_t flags, std::uint16_t header_bytes, std::uint32_t after) {
+      Writer writer(room);
+      writer.put_head({.seen = 1});
+      Eager eager{.bytes = bytes, .channel = 3, .after = after, .tag = 0x1234567890abcdefu};
+      eager.prefix.flags = flags;
+      eager.prefix.header_bytes = header_bytes;
+      writer.put(eager);
+      writer.claim(header_bytes);
+      if ((flags & flag_payload) == 0) writer.claim(bytes);
+      return writer.block();
+    };
+    const auto plain = block_of(0, 0, 0);
+    ASSERT_TRUE(holds_one_plain_message(plain));
+    const Eager told = plain_message(plain);
+    EXPECT_EQ(told.bytes, bytes);
+    EXPECT_EQ(told.channel, 3u);
+    EXPECT_EQ(told.tag, 0x1234567890abcdefu);
+    EXPECT_LE(kBeforeData + told.bytes, plain.size());
+    EXPECT_FALSE(holds_one_plain_message(plain.first(plain.size() - 8)));
+    EXPECT_FALSE(holds_one_plain_message(std::span(room).first(plain.size() + 8)));
+    EXPECT_FALSE(holds_one_plain_message(block_of(0, 5, 0)));
+    EXPECT_FALSE(holds_one_plain_message(block_of(flag_after, 0, 7)));
+    EXPECT_FALSE(holds_one_plain_message(block_of(flag_payload, 0, 0)));
+  }
+  // No sum of sizes may wrap.
+  alignas(8) std::array<std::byte, 64> room{};
+  Writer writer(room);
+  writer.put_head({});
+  writer.put(Eager{.bytes = UINT32_MAX});
+  EXPECT_FALSE(holds_one_plain_message(room));
+}
+
 TEST(Wire, PaddingIsZero) {
   alignas(8) std::array<std::byte, 16> room;
   room.fill(std::byte{255});

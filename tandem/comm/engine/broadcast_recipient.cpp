@@ -302,7 +302,7 @@ void Engine::matched(Broadcast& broadcast, ReceiveCore& core) {
   core.other = broadcast.root;
   core.tag = broadcast.tag;
   core.bytes = broadcast.bytes;
-  core.header = broadcast.header;
+  core.keep_header(broadcast.header);
   broadcast.receive = &core;
   if (broadcast.lost) return lose(broadcast, broadcast.culprit);
   if (broadcast.memory == nullptr) {
@@ -353,7 +353,7 @@ void Engine::maybe_arrived(Broadcast& broadcast) {
   if (broadcast.library != nullptr) {
     if (core.owns_buffer) {
       broadcasts_.forward_bytes -= broadcast.bytes;
-      core.owned = std::move(broadcast.library);
+      core.keep_owned(std::move(broadcast.library));
       broadcast.given_away = true;
     } else {
       core.pieces.copy_in(0, {broadcast.library.get(), std::min<std::size_t>(broadcast.bytes, core.pieces.bytes())});

@@ -25,7 +25,6 @@ RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendB
   auto* core = new McastCore;
   core->keep();
   core->tag = tag;
-  core->channel = options.channel;
   core->other = ground_.rank;
   keep_notify(*core, options);
   ++outstanding_;
@@ -220,10 +219,10 @@ void Engine::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32
   auto* core = new SendCore;
   core->other = recipient.rank;
   core->RequestCore::tag = broadcast.tag;
-  core->RequestCore::channel = broadcast.channel;
+  core->SendItem::channel = broadcast.channel.value();
   core->pieces = Pieces(broadcast.own.list());
   core->bytes = broadcast.bytes;
-  core->header = broadcast.header;
+  core->keep_header(broadcast.header);
   core->SendItem::priority = recipient.priority;
   core->after = after;
   core->broadcast = &broadcast;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "tandem/comm/buffer.hpp"
@@ -19,11 +21,20 @@ struct Peer;
 struct OutgoingStream;
 struct Broadcast;
 
-/// Whom to tell, beyond those who wait. Made only for requests that asked for it.
-struct Notify {
+/// What few requests need.
+struct Extra {
+  // Whom to tell, beyond those who wait.
   Callbacks callbacks;
   CompletionQueue* queue = nullptr;
   std::uint64_t user = 0;
+
+  std::vector<std::byte> header;
+  std::unique_ptr<std::byte[]> owned;  ///< of a receive: memory that the library brought
+  Rank culprit{0};                     ///< of `peer_dead`
+};
+
+struct DeleteExtra {
+  void operator()(Extra* extra) const noexcept;
 };
 
 /// What every posted operation has. Reference-counted: one for the user's `Request`, one for the engine while the operation goes
@@ -38,7 +49,7 @@ class RequestCore {
   static constexpr std::uint8_t kArrived = 1;
   static constexpr std::uint8_t kReleased = 2;
 
-  explicit RequestCore(Kind kind_of) noexcept : kind(kind_of) {}
+  explicit RequestCore(Kind kind_of, Tag tag_of = Tag{0}) noexcept : kind(kind_of), tag(tag_of) {}
   RequestCore(const RequestCore&) = delete;
   RequestCore& operator=(const RequestCore&) = delete;
 
@@ -50,28 +61,53 @@ class RequestCore {
     // it, since only a holder makes others.
     if (references.load(std::memory_order_acquire) == 1 || references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
-  Status status() const;  ///< thread-safe; `pending` before `arrived`
+  Status status() const {  ///< thread-safe; `pending` before `arrived`
+    Status status;
+    if (stage_now() == 0) return status;
+    status.ending = ending;
+    status.source = other;
+    status.tag = tag;
+    status.bytes = bytes;
+    if (extra != nullptr) [[unlikely]] add_extra(status);
+    return status;
+  }
   std::uint8_t stage_now() const noexcept { return stage.load(std::memory_order_acquire); }
+
+  std::span<const std::byte> header() const noexcept {
+    return extra != nullptr ? std::span<const std::byte>(extra->header) : std::span<const std::byte>();
+  }
+  void keep_header(std::span<const std::byte> bytes_of) {
+    if (!bytes_of.empty()) [[unlikely]] needed_extra().header.assign(bytes_of.begin(), bytes_of.end());
+  }
+  /// Takes over memory that `status` shows and the user reads.
+  void keep_owned(std::unique_ptr<std::byte[]> memory) { needed_extra().owned = std::move(memory); }
+  void end_by(Ending how, Rank culprit) {
+    ending = how;
+    if (how == Ending::peer_dead) needed_extra().culprit = culprit;
+  }
+  bool has_owned() const noexcept { return extra != nullptr && extra->owned != nullptr; }
+  Extra& needed_extra() {
+    if (extra == nullptr) extra.reset(new Extra);
+    return *extra;
+  }
 
   std::atomic<std::uint32_t> references{1};
   std::atomic<std::uint8_t> stage{0};  ///< pairs: released by the engine, acquired by `stage_now`
   const Kind kind;
   Ending ending = Ending::pending;
-  Rank other{0};  ///< destination of a send; source of a receive, when matched
-  Rank culprit{0};
-  Channel channel{0};
+  bool tells = false;  ///< somebody is to be told by `extra`
+  Rank other{0};       ///< destination of a send; source of a receive, when matched
+  bool owns_buffer = false;  ///< a receive, for which the library brings the memory
   Tag tag{0};
-  Pieces pieces;
-  std::vector<std::byte> header;
-  std::unique_ptr<std::byte[]> owned;
-  std::unique_ptr<Notify> notify;
-  std::uint64_t bytes = 0;  ///< beside nothing that `status` reads: both would be loaded at once, and wait for all stores before
+  std::unique_ptr<Extra, DeleteExtra> extra;  ///< null: nothing of it
+  std::uint64_t bytes = 0;  ///< beside nothing that `status` copies: both would be loaded at once, and wait for all stores before
 
  protected:
   ~RequestCore() = default;
 
  private:
   void destroy() noexcept;
+  void add_extra(Status& status) const;
 };
 
 /// What a `SendItem` of the engine is.
@@ -87,14 +123,21 @@ struct Item : SendItem {
   const ItemKind what;
 };
 
-/// A send that was handed to a rail while it was posted: what its user may ask for, and nothing that an engine needs.
+/// A send that was handed to a rail while it was posted: what its user may ask for, and nothing that an engine needs. It has ended
+/// from the beginning.
 struct SentCore final : RequestCore, Recycled<SentCore> {
-  SentCore() noexcept : RequestCore(Kind::sent) {}
+  SentCore(Rank to, Tag tag_of, std::uint64_t bytes_of) noexcept : RequestCore(Kind::sent, tag_of) {
+    other = to;
+    bytes = bytes_of;
+    ending = Ending::done;
+    stage.store(kArrived | kReleased, std::memory_order_relaxed);
+  }
 };
 
 /// A send, from its posting until everything is handed to a rail. As a `SendItem` it stands for its envelope.
 struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   SendCore() noexcept : RequestCore(Kind::send), Item(ItemKind::message) {}
+  Pieces pieces;
   Peer* peer = nullptr;
   std::uint32_t after = 0;           ///< the broadcast that it must be matched after; 0: none
   bool whole = false;                ///< an eager message, inline or with a payload; else announced
@@ -104,11 +147,13 @@ struct SendCore final : RequestCore, Item, Recycled<SendCore> {
 
 /// A receive, from its posting until it is complete. As a `PostedReceive` it stands in the matcher until it is matched.
 struct ReceiveCore final : RequestCore, PostedReceive, Recycled<ReceiveCore> {
-  ReceiveCore() noexcept : RequestCore(Kind::receive) {}
-  bool posted = false;       ///< in the matcher
-  bool owns_buffer = false;  ///< the library brings the memory
-  bool for_rpc = false;      ///< made by the engine for an active message
+  ReceiveCore(const MatchPattern& wanted, Pieces&& to, bool owned) noexcept
+      : RequestCore(Kind::receive, Tag{wanted.tag}), PostedReceive(wanted), pieces(std::move(to)) {
+    owns_buffer = owned;
+  }
+  Pieces pieces;
 };
+static_assert(sizeof(ReceiveCore) <= 128, "many may wait at once");
 
 /// The root's side of a broadcast, from its posting until nothing reads its buffer any more.
 struct McastCore final : RequestCore {

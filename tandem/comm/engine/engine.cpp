@@ -10,7 +10,11 @@ constexpr std::uint64_t kStepsPerCostlyPoll = 16;
 
 }  // namespace
 
-Engine::Engine(Ground ground, std::unique_ptr<Strategy> strategy) : ground_(std::move(ground)), strategy_(std::move(strategy)) {}
+Engine::Engine(Ground ground, std::unique_ptr<Strategy> strategy)
+    : ground_(std::move(ground)),
+      untold_messages_(std::max(1u, ground_.options.credit_messages / 4)),
+      untold_units_(static_cast<std::uint32_t>(std::max<std::size_t>(1, ground_.options.credit_bytes / 4 / wire::BlockHead::unit_bytes))),
+      strategy_(std::move(strategy)) {}
 
 Engine::~Engine() {
   cancel_everything();
@@ -78,6 +82,7 @@ bool Engine::choose_transport(Peer& peer) {
 
 void Engine::use_transport(Peer& peer, Transport& transport) {
   peer.transport = &transport;
+  peer.at_once_bytes = std::min(kInlineBytes, eager_limit(peer));
   const Capabilities& able = transport.capabilities();
   peer.rail_states.resize(std::max(1u, able.rails));
   for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = able.bytes_per_ns, .latency_ns = able.latency_ns};
@@ -134,20 +139,21 @@ bool Engine::same_host(Rank a, Rank b) {
 
 std::int64_t Engine::step(std::int64_t now_ns) {
   now_ns_ = now_ns;
-  last_events_ = 0;
-  broadcasts_.forgotten.clear();
+  unsigned events = 0;
+  if (!broadcasts_.forgotten.empty()) [[unlikely]] broadcasts_.forgotten.clear();
   ++steps_;
   for (const Polled& polled : polled_) {
     // A poll that costs a system call delays those that do not; it is done now and then, unless its transport is the busy one.
     if (polled.costly && busiest_ != polled.transport && steps_ % kStepsPerCostlyPoll != 0) continue;
-    const unsigned events = poll(*polled.transport, now_ns);
-    if (events > 0) busiest_ = polled.transport;
-    last_events_ += events;
+    const unsigned told = poll(*polled.transport, now_ns);
+    if (told > 0) busiest_ = polled.transport;
+    events += told;
   }
+  last_events_ = events;
   if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
   const bool copied = !pulling_.empty() && copy_some();
   if (busy()) flush_offers();
-  return last_events_ > 0 || copied ? now_ns : due_ns(now_ns);
+  return events > 0 || copied ? now_ns : due_ns(now_ns);
 }
 
 std::int64_t Engine::due_ns(std::int64_t now_ns) const noexcept {
@@ -156,15 +162,19 @@ std::int64_t Engine::due_ns(std::int64_t now_ns) const noexcept {
   return next;
 }
 
-unsigned Engine::poll(Transport& transport, std::int64_t now_ns) {
+inline unsigned Engine::poll(Transport& transport, std::int64_t now_ns) {
   polling_ = &transport;
   const unsigned events = transport.poll(now_ns);
   polling_ = nullptr;
+  if (!leavers_.empty()) [[unlikely]] let_leave();
+  return events;
+}
+
+void Engine::let_leave() {
   for (Peer* peer : leavers_) {
     if (peer->transport != nullptr) peer->transport->peer_left(peer->rank);
   }
   leavers_.clear();
-  return events;
 }
 
 void Engine::hurry_transports() {
@@ -218,14 +228,22 @@ void Engine::trim_requests() noexcept {
 
 // ---- How requests end.
 
-void Engine::add_event(RequestCore& core, CompletionQueue::Event what) {
+[[gnu::noinline]] void Engine::keep_notify(RequestCore& core, const Callbacks& callbacks, CompletionQueue* queue,
+                                           std::uint64_t user) {
+  Extra& extra = core.needed_extra();
+  extra.callbacks = callbacks;
+  extra.queue = queue;
+  extra.user = user;
+  core.tells = true;
+}
+
+[[gnu::noinline]] void Engine::add_event(RequestCore& core, CompletionQueue::Event what) {
   core.retain();
   events_.push_back(Event{.what = what, .core = &core});
 }
 
 void Engine::finish_send(RequestCore& core, Ending ending, Rank culprit) {
-  core.ending = ending;
-  core.culprit = culprit;
+  core.end_by(ending, culprit);
   if (core.kind == RequestCore::Kind::send && static_cast<SendCore&>(core).broadcast != nullptr) {
     Broadcast* broadcast = std::exchange(static_cast<SendCore&>(core).broadcast, nullptr);
     --broadcast->plain_pending;
@@ -238,7 +256,7 @@ void Engine::finish_send(RequestCore& core, Ending ending, Rank culprit) {
 }
 
 void Engine::arrive(ReceiveCore& core, Ending ending) {
-  if (core.notify != nullptr) {
+  if (core.tells) [[unlikely]] {
     mark_arrived(core, ending);
     return release(core);
   }
@@ -264,8 +282,7 @@ void Engine::release(RequestCore& core) {
 }
 
 void Engine::fail_receive(ReceiveCore& core, Ending ending, Rank culprit) {
-  core.culprit = culprit;
-  core.ending = ending;
+  core.end_by(ending, culprit);
   core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
   tell(core, CompletionQueue::Event::failed);
   --outstanding_;
@@ -275,8 +292,7 @@ void Engine::fail_receive(ReceiveCore& core, Ending ending, Rank culprit) {
 bool Engine::cancel(RequestCore& core) {
   if (core.kind == RequestCore::Kind::receive) {
     auto& receive = static_cast<ReceiveCore&>(core);
-    if (!receive.posted || !matcher_.cancel(receive)) return false;
-    receive.posted = false;
+    if (!matcher_.cancel(receive)) return false;
     fail_receive(receive, Ending::cancelled, Rank{0});
     return true;
   }
@@ -330,9 +346,7 @@ bool Engine::all_heard_goodbye() const noexcept {
 
 void Engine::cancel_everything() {
   for (PostedReceive* posted : matcher_.extract_all_posted()) {
-    auto& core = static_cast<ReceiveCore&>(*posted);
-    core.posted = false;
-    fail_receive(core, Ending::cancelled, Rank{0});
+    fail_receive(static_cast<ReceiveCore&>(*posted), Ending::cancelled, Rank{0});
   }
   for (const auto& [rank, peer] : peers_) {
     if (!peer->dead) fail_peer(*peer, Ending::cancelled);

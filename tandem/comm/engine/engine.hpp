@@ -62,8 +62,8 @@ class Engine final : public PacketSink {
   std::span<const std::unique_ptr<Transport>> transports() const noexcept { return transports_; }
 
   // Posting. Each returns a core with two references, one of them the caller's.
-  RequestCore* send(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options);
-  RequestCore* receive(Source from, TagPattern tag, Pieces pieces, bool owned, const ReceiveOptions& options);
+  RequestCore* send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
+  RequestCore* receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options);
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
   bool append(RequestCore& mcast, Recipient recipient);
   bool cancel(RequestCore& core);
@@ -131,10 +131,11 @@ class Engine final : public PacketSink {
   Rail& make_rail(Link& link);
   const PeerCard* card_of(Rank rank);
   unsigned poll(Transport& transport, std::int64_t now_ns);
+  void let_leave();
   void hurry_transports();
   void pump_dirty();
   void tell(RequestCore& core, CompletionQueue::Event what) {
-    if (core.notify != nullptr) [[unlikely]] add_event(core, what);
+    if (core.tells) [[unlikely]] add_event(core, what);
   }
   void add_event(RequestCore& core, CompletionQueue::Event what);
   void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
@@ -145,10 +146,11 @@ class Engine final : public PacketSink {
   std::int64_t now() const { return ground_.now_ns(); }
   template <class Options>
   static void keep_notify(RequestCore& core, const Options& options) {
-    const Callbacks& callbacks = options.callbacks;
-    if (!callbacks.arrived && !callbacks.released && !callbacks.failed && options.queue == nullptr) return;
-    core.notify = std::make_unique<Notify>(Notify{callbacks, options.queue, options.user});
+    const Callbacks& calls = options.callbacks;
+    if (!calls.arrived && !calls.released && !calls.failed && options.queue == nullptr) [[likely]] return;
+    keep_notify(core, calls, options.queue, options.user);
   }
+  static void keep_notify(RequestCore& core, const Callbacks& callbacks, CompletionQueue* queue, std::uint64_t user);
 
   // sending.cpp
   void prepare(SendCore& core, Peer& peer);
@@ -176,7 +178,12 @@ class Engine final : public PacketSink {
   void post_control(Peer& peer, const Record& record) {
     post_control(peer, &record, sizeof record);
   }
-  bool untold(const Peer& peer) const noexcept;
+  /// Whether the peer should be told of what we took, though nothing else goes there.
+  bool untold(const Peer& peer) const noexcept {
+    return peer.head.seen - peer.told.seen >= kSeenBetweenHeads ||
+           peer.head.freed_messages - peer.told.freed_messages >= untold_messages_ ||
+           peer.head.freed_units - peer.told.freed_units >= untold_units_;
+  }
   void tell_credit(Peer& peer);
   static void freed(Peer& peer, std::uint32_t units);
   static void freed_message(Peer& peer, std::uint64_t bytes) noexcept;
@@ -186,8 +193,12 @@ class Engine final : public PacketSink {
   const char* take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes);
   static void take_head(const Rail& rail, const wire::BlockHead& head);
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
-  void keep_eager(Rail& rail, const wire::Eager& eager, std::span<const std::byte> header, std::span<const std::byte> data,
-                  bool early);
+  [[gnu::noinline]] const char* take_other(Rail& rail, wire::Reader& reader, wire::Kind kind, std::size_t payload_bytes);
+  bool has_handler(std::uint32_t channel) const { return !handlers_.empty() && handlers_.contains(channel); }
+  void take_message(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
+                    std::span<const std::byte> data);
+  [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+                                    std::span<const std::byte> header, std::span<const std::byte> data);
   const char* take_announce(Rail& rail, wire::Reader& reader);
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
   ReceiveCore* match(const MatchKey& key);
@@ -305,7 +316,12 @@ class Engine final : public PacketSink {
   bool owes_for(const Broadcast& broadcast) const noexcept;
   static std::size_t posted_on(const Rail& rail) noexcept;
 
-  Ground ground_;
+  /// The peer is told of what we took at least this often, so that its fences (9 bits) stay unambiguous.
+  static constexpr std::uint32_t kSeenBetweenHeads = 64;
+
+  const Ground ground_;
+  const std::uint32_t untold_messages_;  ///< of the credit, a quarter
+  const std::uint32_t untold_units_;
   std::unique_ptr<Strategy> strategy_;
   std::vector<std::unique_ptr<Transport>> transports_;
   struct Polled {

@@ -23,9 +23,7 @@ void Engine::peer_failed(Rank rank, std::string_view reason) {
 /// The peer said goodbye: it will send nothing more. What we still owe it goes out until it closes.
 void Engine::peer_has_left(Peer& peer) {
   for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
-    auto& core = static_cast<ReceiveCore&>(*posted);
-    core.posted = false;
-    fail_receive(core, Ending::peer_left, peer.rank);
+    fail_receive(static_cast<ReceiveCore&>(*posted), Ending::peer_left, peer.rank);
   }
 }
 
@@ -34,9 +32,7 @@ void Engine::fail_peer(Peer& peer, Ending ending) {
   peer.dead = true;
   if (recent_peer_ == &peer) recent_peer_ = nullptr;
   for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
-    auto& core = static_cast<ReceiveCore&>(*posted);
-    core.posted = false;
-    fail_receive(core, ending, peer.rank);
+    fail_receive(static_cast<ReceiveCore&>(*posted), ending, peer.rank);
   }
   fail_landings(peer, ending);
   fail_outgoing(peer, ending);

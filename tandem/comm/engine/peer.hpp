@@ -89,6 +89,9 @@ struct Rail {
   std::uint32_t free_posted = UINT32_MAX;
 };
 
+/// Up to this size the data travels among the records, so that several messages share a packet and none needs a landing.
+inline constexpr std::size_t kInlineBytes = 1024;
+
 /// A peer. Lives until the endpoint ends, also after its death. Sizes: some hundred bytes, and what is in flight.
 struct Peer {
   Peer(Rank rank_of, SendOrder order) : rank(rank_of), queue(order) {}
@@ -99,6 +102,7 @@ struct Peer {
   std::vector<Rail*> rails;                      ///< on which we send, by number; empty before the first send
   std::vector<RailState> rail_states;
   SendQueue queue;
+  std::size_t at_once_bytes = 0;  ///< largest message that goes eagerly and inline
   bool pumping = false;   ///< guards against forming packets from inside forming packets
   bool backlogged = false;  ///< something waits that its rails did not take
   bool dirty = false;     ///< in the engine's list of peers to be pumped

@@ -7,32 +7,26 @@
 
 namespace tandem::comm::internal {
 
-RequestCore* Engine::receive(Source from, TagPattern tag, Pieces pieces, bool owned, const ReceiveOptions& options) {
+RequestCore* Engine::receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
   TANDEM_ASSERT(from.any() || from.rank().value() < ground_.size);
-  auto* core = new ReceiveCore;
+  auto* core = new ReceiveCore(MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
+                                            .channel = options.channel.value(),
+                                            .tag = tag.tag().value(),
+                                            .any_source = from.any(),
+                                            .any_tag = tag.any()},
+                               std::move(pieces), owned);
   core->keep();
-  core->channel = options.channel;
-  core->tag = tag.tag();
-  core->pieces = std::move(pieces);
-  core->owns_buffer = owned;
-  core->pattern = MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
-                               .channel = options.channel.value(),
-                               .tag = tag.tag().value(),
-                               .any_source = from.any(),
-                               .any_tag = tag.any()};
   keep_notify(*core, options);
   ++outstanding_;
   if (ArrivedEnvelope* found = matcher_.post(*core)) {
     give(static_cast<Envelope&>(*found), *core);
     return core;
   }
-  core->posted = true;
   // A receive from a rank is a use of it: the connection tells us of its death.
   if (!from.any()) {
     Peer* peer = peer_for(from.rank());
     if (peer == nullptr || peer->dead || peer->left) {
       matcher_.cancel(*core);
-      core->posted = false;
       fail_receive(*core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, from.rank());
     }
   }
@@ -45,17 +39,24 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
   if (peer.transport == nullptr && polling_ != nullptr) use_transport(peer, *polling_);
   ++statistics_.packets_received;
   Landing landing;
-  rail.landing.kind = LandingPlace::Kind::none;
-  rail.landing.pieces.clear();
-  if (peer.dead) {
+  if (peer.dead) [[unlikely]] {
     rail.landing.kind = LandingPlace::Kind::drop;
     return landing;
   }
-  landing.malformed = take_block(rail, control, payload_bytes);
-  if (landing.malformed == nullptr && payload_bytes > 0) {
-    if (rail.landing.kind == LandingPlace::Kind::none) landing.malformed = "a payload that no record speaks of";
-    rail.landing.bytes = payload_bytes;
-    landing.pieces = rail.landing.pieces;
+  if (payload_bytes == 0 && wire::holds_one_plain_message(control)) [[likely]] {
+    take_head(rail, wire::Reader(control).get<wire::BlockHead>());
+    const wire::Eager eager = wire::plain_message(control);
+    take_message(rail, MatchKey{.source = peer.rank, .channel = eager.channel, .tag = eager.tag}, eager.bytes, 0, {},
+                 control.subspan(wire::kBeforeData, eager.bytes));
+  } else {
+    rail.landing.kind = LandingPlace::Kind::none;
+    rail.landing.pieces.clear();
+    landing.malformed = take_block(rail, control, payload_bytes);
+    if (landing.malformed == nullptr && payload_bytes > 0) {
+      if (rail.landing.kind == LandingPlace::Kind::none) landing.malformed = "a payload that no record speaks of";
+      rail.landing.bytes = payload_bytes;
+      landing.pieces = rail.landing.pieces;
+    }
   }
   if (!broadcasts_.roots.empty()) settle(peer.rank);
   if (untold(peer)) mark_dirty(peer);
@@ -63,34 +64,40 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
 }
 
 const char* Engine::take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes) {
-  Peer& peer = *rail.peer;
   wire::Reader reader(control);
   const auto head = reader.get<wire::BlockHead>();
   if (!reader.ok()) return "a block shorter than its head";
   take_head(rail, head);
   while (!reader.at_end()) {
     const wire::Prefix prefix = reader.peek();
-    const char* wrong = "a record of an unknown kind";
-    switch (prefix.kind) {
-      case wire::Kind::eager: wrong = take_eager(rail, reader, payload_bytes); break;
-      case wire::Kind::announce: wrong = take_announce(rail, reader); break;
-      case wire::Kind::grant: wrong = take_grant(peer, reader.get<wire::Grant>()); break;
-      case wire::Kind::data: wrong = take_data(rail, reader.get<wire::Data>(), payload_bytes); break;
-      case wire::Kind::finish: wrong = take_finish(peer, reader.get<wire::Finish>()); break;
-      case wire::Kind::mcast: wrong = take_mcast(rail, reader, payload_bytes); break;
-      case wire::Kind::mcast_done:
-      case wire::Kind::mcast_decline: wrong = take_note(peer, reader.get<wire::McastNote>()); break;
-      case wire::Kind::mcast_lost: wrong = take_lost(peer, reader.get<wire::McastLost>()); break;
-      case wire::Kind::goodbye: wrong = take_goodbye(peer, reader.get<wire::Goodbye>()); break;
-      case wire::Kind::goodbye_heard: wrong = take_goodbye(peer, reader.get<wire::Goodbye>()); break;
-    }
+    const char* wrong = prefix.kind == wire::Kind::eager ? take_eager(rail, reader, payload_bytes)
+                                                         : take_other(rail, reader, prefix.kind, payload_bytes);
     if (!reader.ok()) return "a block that ends inside a record";
     if (wrong != nullptr) return wrong;
   }
   return nullptr;
 }
 
-void Engine::take_head(const Rail& rail, const wire::BlockHead& head) {
+/// Any record but an eager message.
+const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind, std::size_t payload_bytes) {
+  Peer& peer = *rail.peer;
+  switch (kind) {
+    case wire::Kind::eager: break;
+    case wire::Kind::announce: return take_announce(rail, reader);
+    case wire::Kind::grant: return take_grant(peer, reader.get<wire::Grant>());
+    case wire::Kind::data: return take_data(rail, reader.get<wire::Data>(), payload_bytes);
+    case wire::Kind::finish: return take_finish(peer, reader.get<wire::Finish>());
+    case wire::Kind::mcast: return take_mcast(rail, reader, payload_bytes);
+    case wire::Kind::mcast_done:
+    case wire::Kind::mcast_decline: return take_note(peer, reader.get<wire::McastNote>());
+    case wire::Kind::mcast_lost: return take_lost(peer, reader.get<wire::McastLost>());
+    case wire::Kind::goodbye:
+    case wire::Kind::goodbye_heard: return take_goodbye(peer, reader.get<wire::Goodbye>());
+  }
+  return "a record of an unknown kind";
+}
+
+[[gnu::always_inline]] inline void Engine::take_head(const Rail& rail, const wire::BlockHead& head) {
   // Blocks of different rails overtake each other; what an older one says is known.
   const auto advance = [](std::uint32_t& known, std::uint32_t told) {
     if (static_cast<std::int32_t>(told - known) > 0) known = told;
@@ -109,54 +116,61 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
   const bool by_payload = (eager.prefix.flags & wire::flag_payload) != 0;
   const auto data = by_payload ? std::span<const std::byte>() : reader.get_bytes(eager.bytes);
   if (!reader.ok()) return nullptr;  // the caller says so
-  if (by_payload && (eager.bytes == 0 || eager.bytes != payload_bytes || rail.landing.kind != LandingPlace::Kind::none)) {
+  const bool early =
+      (eager.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(eager.after);
+  const std::uint32_t after = early ? eager.after : 0;
+  const MatchKey key{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
+  if (!by_payload) return take_message(rail, key, eager.bytes, after, header, data), nullptr;
+  if (eager.bytes == 0 || eager.bytes != payload_bytes || rail.landing.kind != LandingPlace::Kind::none) {
     return "an eager message whose payload has another size";
   }
   ++peer.head.seen;
-  const MatchKey key{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
-  const bool early =
-      (eager.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(eager.after);
-  ReceiveCore* receive = early || handlers_.contains(eager.channel) ? nullptr : match(key);
-  if (receive == nullptr) {
-    keep_eager(rail, eager, header, data, early);
-    return nullptr;
-  }
+  ReceiveCore* receive = early || has_handler(eager.channel) ? nullptr : match(key);
+  if (receive == nullptr) return keep_eager(rail, key, eager.bytes, after, header, data), nullptr;
   fill(*receive, peer, Tag{eager.tag}, eager.bytes, header);
-  if (by_payload) {
-    rail.landing.receive = receive;
-    rail.landing.kind = LandingPlace::Kind::receive;
-    receive->pieces.slice(0, std::min<std::size_t>(eager.bytes, receive->pieces.bytes()), rail.landing.pieces);
-    return nullptr;
-  }
-  receive->pieces.copy_in(0, data.first(std::min(data.size(), receive->pieces.bytes())));
-  freed_message(peer, eager.bytes);
-  arrive(*receive, eager.bytes > receive->pieces.bytes() ? Ending::truncated : Ending::done);
+  rail.landing.receive = receive;
+  rail.landing.kind = LandingPlace::Kind::receive;
+  receive->pieces.slice(0, std::min<std::size_t>(eager.bytes, receive->pieces.bytes()), rail.landing.pieces);
   return nullptr;
 }
 
-/// An eager message that no receive waits for, or that has to wait for a broadcast itself (`early`).
-void Engine::keep_eager(Rail& rail, const wire::Eager& eager, std::span<const std::byte> header, std::span<const std::byte> data,
-                        bool early) {
+/// An eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
+[[gnu::always_inline]] inline void Engine::take_message(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after,
+                                                        std::span<const std::byte> header, std::span<const std::byte> data) {
   Peer& peer = *rail.peer;
-  const bool by_payload = (eager.prefix.flags & wire::flag_payload) != 0;
+  ++peer.head.seen;
+  ReceiveCore* receive = after != 0 || has_handler(key.channel) ? nullptr : match(key);
+  if (receive == nullptr) return keep_eager(rail, key, bytes, after, header, data);
+  fill(*receive, peer, Tag{key.tag}, bytes, header);
+  const std::size_t room = receive->pieces.bytes();
+  receive->pieces.copy_in(0, data.first(std::min(data.size(), room)));
+  freed_message(peer, bytes);
+  arrive(*receive, bytes > room ? Ending::truncated : Ending::done);
+}
+
+/// An eager message that no receive waits for, or that has to wait for a broadcast itself (`after`). Without `data` the payload is
+/// still to land.
+void Engine::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
+                        std::span<const std::byte> data) {
+  Peer& peer = *rail.peer;
   auto* envelope = new Envelope;
-  envelope->key = MatchKey{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
+  envelope->key = key;
   envelope->peer = &peer;
-  envelope->bytes = eager.bytes;
+  envelope->bytes = bytes;
   envelope->header.assign(header.begin(), header.end());
   envelope->eager = true;
-  envelope->after = early ? eager.after : 0;
-  envelope->complete = !by_payload;
-  if (eager.bytes > Envelope::small_bytes) envelope->data = std::make_unique_for_overwrite<std::byte[]>(eager.bytes);
+  envelope->after = after;
+  envelope->complete = data.size() == bytes;
+  if (bytes > Envelope::small_bytes) envelope->data = std::make_unique_for_overwrite<std::byte[]>(bytes);
   const std::span<std::byte> room = envelope->room();
-  if (by_payload) {
+  if (!envelope->complete) {
     rail.landing.kind = LandingPlace::Kind::envelope;
     rail.landing.envelope = envelope;
     rail.landing.pieces.push_back(iovec{room.data(), room.size()});
-  } else if (!data.empty()) {
-    std::memcpy(room.data(), data.data(), data.size());
+  } else {
+    copy_few(room.data(), data.data(), data.size());
   }
-  early ? defer(*envelope) : match_envelope(*envelope);
+  after != 0 ? defer(*envelope) : match_envelope(*envelope);
 }
 
 const char* Engine::take_announce(Rail& rail, wire::Reader& reader) {
@@ -188,17 +202,13 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader) {
 }
 
 /// The posted receive that a message goes to; it is posted no more.
-ReceiveCore* Engine::match(const MatchKey& key) {
-  PostedReceive* posted = matcher_.arrive(key);
-  if (posted == nullptr) return nullptr;
-  auto* receive = static_cast<ReceiveCore*>(posted);
-  receive->posted = false;
-  return receive;
+[[gnu::always_inline]] inline ReceiveCore* Engine::match(const MatchKey& key) {
+  return static_cast<ReceiveCore*>(matcher_.arrive(key));
 }
 
 /// A message takes its place in the order of its key: to its handler, to the receive that waits for it, or among the unexpected.
 void Engine::match_envelope(Envelope& envelope) {
-  if (handlers_.contains(envelope.key.channel)) return hand_over(envelope);
+  if (has_handler(envelope.key.channel)) return hand_over(envelope);
   if (ReceiveCore* receive = match(envelope.key)) return give(envelope, *receive);
   keep(envelope);
 }
@@ -219,7 +229,6 @@ void Engine::keep_no_more(Envelope& envelope) {
 /// A message that was in nobody's hands goes to a receive. The envelope is gone afterwards, or when its data is complete.
 void Engine::give(Envelope& envelope, ReceiveCore& core) {
   keep_no_more(envelope);
-  core.posted = false;
   if (envelope.broadcast != nullptr) {
     Broadcast& broadcast = *envelope.broadcast;
     broadcast.envelope = nullptr;
@@ -248,11 +257,11 @@ void Engine::give(Envelope& envelope, ReceiveCore& core) {
 /// An eager message that was unexpected is complete and has its receive.
 void Engine::finish_envelope(Envelope& envelope, ReceiveCore& core) {
   if (core.owns_buffer && envelope.data != nullptr) {
-    core.owned = std::move(envelope.data);
+    core.keep_owned(std::move(envelope.data));
   } else {
     core.pieces.copy_in(0, envelope.room().first(std::min<std::size_t>(envelope.bytes, core.pieces.bytes())));
   }
-  const bool truncated = core.owned == nullptr && envelope.bytes > core.pieces.bytes();
+  const bool truncated = !core.has_owned() && envelope.bytes > core.pieces.bytes();
   freed_message(*envelope.peer, envelope.bytes);
   if (untold(*envelope.peer)) mark_dirty(*envelope.peer);
   delete &envelope;
@@ -265,15 +274,17 @@ void Engine::discard(Envelope* envelope) {
 }
 
 /// What the receive learns of its message.
-void Engine::fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes, std::span<const std::byte> header) {
+[[gnu::always_inline]] inline void Engine::fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes, std::span<const std::byte> header) {
   core.other = peer.rank;
   core.tag = tag;
   core.bytes = bytes;
-  if (!header.empty()) core.header.assign(header.begin(), header.end());
-  if (core.owns_buffer && core.pieces.bytes() == 0 && bytes > 0) {
+  core.keep_header(header);
+  if (core.owns_buffer && core.pieces.bytes() == 0 && bytes > 0) [[unlikely]] {
     // The size comes from the network. Without as much memory the receive is one without room: it ends as truncated.
-    core.owned.reset(new (std::nothrow) std::byte[bytes]);
-    if (core.owned != nullptr) core.pieces = Pieces(core.owned.get(), bytes);
+    std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[bytes]);
+    if (memory == nullptr) return;
+    core.pieces = Pieces(memory.get(), bytes);
+    core.keep_owned(std::move(memory));
   }
 }
 
@@ -355,13 +366,11 @@ void Engine::hand_over(Envelope& envelope) {
 
 void Engine::answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& handler) {
   asked_.erase(&envelope);
-  auto* core = new ReceiveCore;
-  core->channel = Channel{envelope.key.channel};
-  core->pieces = std::move(answer.buffer).take();
-  core->owns_buffer = answer.wanted && core->pieces.bytes() == 0;
+  Pieces pieces = std::move(answer.buffer).take();
+  const bool owned = answer.wanted && pieces.bytes() == 0;
+  auto* core = new ReceiveCore(MatchPattern{}, std::move(pieces), owned);
   ++outstanding_;
   if (answer.wanted && handler.done) {
-    core->notify = std::make_unique<Notify>();
     std::function<void(const Status&)> done = handler.done;
     if (handler.executor) {
       // The request stays alive for as long as the executor needs it: a reference travels with the call.
@@ -370,8 +379,10 @@ void Engine::answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& ha
         handler.executor([&handler, request] { handler.done(request.status()); });
       };
     }
-    core->notify->callbacks.released = done;
-    core->notify->callbacks.failed = std::move(done);
+    Callbacks& callbacks = core->needed_extra().callbacks;
+    callbacks.released = done;
+    callbacks.failed = std::move(done);
+    core->tells = true;
   }
   give(envelope, *core);
 }

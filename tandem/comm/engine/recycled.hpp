@@ -85,7 +85,7 @@ class Recycled {
   };
 
   /// The shelf's `first` is empty: fills it from what is at hand. False: nothing is.
-  static bool refill() noexcept {
+  [[gnu::noinline]] static bool refill() noexcept {
     Spare* batch = std::exchange(shelf_.batch, nullptr);
     if (batch == nullptr && spare_bytes() > 0) {
       const std::lock_guard guard(depot_.lock);
@@ -102,7 +102,7 @@ class Recycled {
   }
 
   /// Whether one more can be put on the shelf; from now on it is emptied in the end.
-  static bool make_room() noexcept {
+  [[gnu::noinline]] static bool make_room() noexcept {
     if (kBatch == 0 || shelf_.ended) return false;
     if (!std::exchange(shelf_.watched, true)) {
       thread_local Emptier emptier;

@@ -8,11 +8,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// Up to this size the data travels among the records, so that several messages share a packet and none needs a landing.
-constexpr std::size_t kInlineBytes = 1024;
-constexpr std::uint32_t kUnit = 64;  ///< of `wire::BlockHead::freed_units`
-/// The peer is told of what we took at least this often, so that its fences (9 bits) stay unambiguous.
-constexpr std::uint32_t kSeenBetweenHeads = 64;
+constexpr std::uint32_t kUnit = wire::BlockHead::unit_bytes;
 constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait; about a packet of announcements
 
 std::uint32_t units_of(std::uint64_t bytes) noexcept {
@@ -20,7 +16,7 @@ std::uint32_t units_of(std::uint64_t bytes) noexcept {
 }
 
 std::uint32_t announced_bytes(const SendCore& core) noexcept {
-  return static_cast<std::uint32_t>(sizeof(wire::Announce) + wire::padded(core.header.size()));
+  return static_cast<std::uint32_t>(sizeof(wire::Announce) + wire::padded(core.header().size()));
 }
 
 /// What a peer's memory has left for eager messages, as far as we know.
@@ -51,7 +47,7 @@ class Credit {
 
 }  // namespace
 
-RequestCore* Engine::send(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options) {
+RequestCore* Engine::send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
   TANDEM_ASSERT(to.value() < ground_.size);
   TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
   ++statistics_.messages_sent;
@@ -69,12 +65,12 @@ RequestCore* Engine::send(Rank to, Tag tag, SendBuffer buffer, const SendOptions
   core->keep();
   core->other = to;
   core->RequestCore::tag = tag;
-  core->RequestCore::channel = options.channel;
+  core->SendItem::channel = options.channel.value();
   core->pieces = std::move(buffer).take();
   core->bytes = core->pieces.bytes();
   core->SendItem::priority = options.priority;
   core->after = after;
-  if (!options.header.empty()) core->header.assign(options.header.begin(), options.header.end());
+  core->keep_header(options.header);
   keep_notify(*core, options);
   ++outstanding_;
   if (gone) {
@@ -95,7 +91,6 @@ RequestCore* Engine::send(Rank to, Tag tag, SendBuffer buffer, const SendOptions
 /// Says how a message travels, as far as its size decides, and fills its `SendItem`. What is to go eagerly takes its credit when
 /// its packet is formed, so that waiting messages take none; it is announced when there is none then.
 void Engine::prepare(SendCore& core, Peer& peer) {
-  core.SendItem::channel = core.RequestCore::channel.value();
   core.SendItem::tag = core.RequestCore::tag.value();
   core.ordered = true;
   const bool self = peer.transport == nullptr;
@@ -108,7 +103,7 @@ void Engine::prepare(SendCore& core, Peer& peer) {
   }
   const bool inlined = core.bytes <= kInlineBytes;
   core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
-  core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + wire::padded(core.header.size()) +
+  core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + wire::padded(core.header().size()) +
                                                   (inlined ? wire::padded(core.bytes) : 0));
   core.bulk_bytes = inlined ? 0 : core.bytes;
 }
@@ -126,7 +121,7 @@ bool Engine::within_credit(const Peer& peer, std::uint64_t bytes) const noexcept
   return Credit(peer, ground_.options).covers(bytes);
 }
 
-void Engine::take_credit(Peer& peer, std::uint64_t bytes) noexcept {
+[[gnu::always_inline]] inline void Engine::take_credit(Peer& peer, std::uint64_t bytes) noexcept {
   ++peer.eager_sent;
   peer.units_sent += units_of(bytes);
 }
@@ -165,12 +160,24 @@ std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
 
 /// The way of a small message when nothing is queued and the rail is free: no queue, no plan, nothing to be remembered, and on a
 /// rail that lends its room no copy on the way. Null: it cannot go this way, and nothing has happened.
-RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options) {
+[[gnu::always_inline]] inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
-  if (bytes > kInlineBytes || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) return nullptr;
-  if (bytes > eager_limit(peer) || !within_credit(peer, bytes)) return nullptr;
-  std::array<std::byte, sizeof(wire::BlockHead) + sizeof(wire::Eager) + Endpoint::max_header_bytes + kInlineBytes> room;
-  wire::Writer writer(room);
+  if (bytes > peer.at_once_bytes || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) return nullptr;
+  if (!Credit(peer, ground_.options).covers(bytes)) return nullptr;
+  Rail& rail = *peer.rails[0];
+  constexpr std::size_t kRecords = sizeof(wire::BlockHead) + sizeof(wire::Eager);
+  std::array<std::byte, kRecords + Endpoint::max_header_bytes + kInlineBytes> own;
+  const std::size_t records = kRecords + wire::padded(options.header.size());
+  const std::span<std::byte> block = rail.link->lend(std::span(own).first(records + wire::padded(bytes)));
+  if (block.empty()) {
+    rail.blocked = true;
+    return nullptr;
+  }
+  // From the end to the beginning, as `Link::lend` wants it.
+  if (bytes % 8 != 0) std::memset(block.data() + block.size() - 8, 0, 8);
+  const std::size_t near = !pieces.contiguous() ? 0 : records < Link::kFirstBytes ? std::min(bytes, Link::kFirstBytes - records) : 0;
+  if (bytes > near) pieces.copy_out(near, block.subspan(records + near, bytes - near));
+  wire::Writer writer(block);
   writer.put_head(peer.head);
   wire::Eager eager{
       .bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .after = after, .tag = tag.value()};
@@ -178,25 +185,17 @@ RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std
   eager.prefix.header_bytes = static_cast<std::uint16_t>(options.header.size());
   writer.put(eager);
   writer.put_bytes(options.header);
-  std::span<const std::byte> data;
-  if (pieces.contiguous()) data = {pieces.data(), bytes};
-  else pieces.copy_out(0, writer.claim(bytes));
-  if (peer.rails[0]->link->try_send_two(writer.block(), data) == SendStatus::retry) {
-    peer.rails[0]->blocked = true;
+  if (near > 0) pieces.copy_out(0, block.subspan(records, near));
+  if (rail.link->send_lent(block) == SendStatus::retry) {
+    rail.blocked = true;
     return nullptr;
   }
   ++peer.envelopes_sent;
   take_credit(peer, bytes);
   peer.told = peer.head;
   ++statistics_.packets_sent;
-  auto* core = new SentCore;
-  core->other = peer.rank;
-  core->tag = tag;
-  core->channel = options.channel;
-  core->bytes = bytes;
+  auto* core = new SentCore(peer.rank, tag, bytes);
   keep_notify(*core, options);
-  core->ending = Ending::done;
-  core->stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
   tell(*core, CompletionQueue::Event::released);
   return core;
 }
@@ -330,7 +329,7 @@ void Engine::write_record(SendItem& item, wire::Writer& writer) {
 
 void Engine::write_message(SendCore& core, wire::Writer& writer) {
   const auto flags = static_cast<std::uint8_t>(core.after != 0 ? wire::flag_after : 0);
-  const auto header_bytes = static_cast<std::uint16_t>(core.header.size());
+  const auto header_bytes = static_cast<std::uint16_t>(core.header().size());
   if (!core.whole) {
     wire::Announce announce{.stream = core.stream->id,
                             .channel = core.SendItem::channel,
@@ -341,7 +340,7 @@ void Engine::write_message(SendCore& core, wire::Writer& writer) {
     announce.prefix.flags = flags;
     announce.prefix.header_bytes = header_bytes;
     writer.put(announce);
-    return writer.put_bytes(core.header);
+    return writer.put_bytes(core.header());
   }
   wire::Eager eager{.bytes = static_cast<std::uint32_t>(core.bytes),
                     .channel = core.SendItem::channel,
@@ -351,7 +350,7 @@ void Engine::write_message(SendCore& core, wire::Writer& writer) {
   eager.prefix.flags = static_cast<std::uint8_t>(flags | (payload ? wire::flag_payload : 0));
   eager.prefix.header_bytes = header_bytes;
   writer.put(eager);
-  writer.put_bytes(core.header);
+  writer.put_bytes(core.header());
   if (!payload && core.bytes > 0) core.pieces.copy_out(0, writer.claim(core.bytes));
 }
 
@@ -428,14 +427,6 @@ void Engine::post_control(Peer& peer, const void* record, std::size_t bytes) {
   mark_dirty(peer);
 }
 
-/// Whether the peer should be told of what we took, though nothing else goes there.
-bool Engine::untold(const Peer& peer) const noexcept {
-  const std::uint32_t messages = peer.head.freed_messages - peer.told.freed_messages;
-  const std::uint64_t bytes = std::uint64_t{peer.head.freed_units - peer.told.freed_units} * kUnit;
-  return peer.head.seen - peer.told.seen >= kSeenBetweenHeads || messages >= std::max(1u, ground_.options.credit_messages / 4) ||
-         bytes >= std::max<std::uint64_t>(kUnit, ground_.options.credit_bytes / 4);
-}
-
 /// Tells a peer, in an empty block, what it may send again.
 void Engine::tell_credit(Peer& peer) {
   connect_rails(peer);
@@ -468,8 +459,8 @@ std::uint32_t Engine::units_for(std::uint64_t bytes) noexcept { return std::max(
 
 void Engine::send_to_self(SendCore& core, Peer& peer) {
   const MatchKey key{.source = ground_.rank, .channel = core.SendItem::channel, .tag = core.SendItem::tag};
-  if (ReceiveCore* receive = handlers_.contains(key.channel) ? nullptr : match(key)) {
-    fill(*receive, peer, core.RequestCore::tag, core.bytes, core.header);
+  if (ReceiveCore* receive = has_handler(key.channel) ? nullptr : match(key)) {
+    fill(*receive, peer, core.RequestCore::tag, core.bytes, core.header());
     std::vector<std::byte> bytes(std::min<std::size_t>(core.bytes, receive->pieces.bytes()));
     core.pieces.copy_out(0, bytes);
     receive->pieces.copy_in(0, bytes);
@@ -479,7 +470,7 @@ void Engine::send_to_self(SendCore& core, Peer& peer) {
     envelope->key = key;
     envelope->peer = &peer;
     envelope->bytes = core.bytes;
-    envelope->header = core.header;
+    envelope->header.assign(core.header().begin(), core.header().end());
     envelope->eager = envelope->complete = true;
     if (core.bytes > Envelope::small_bytes) envelope->data = std::make_unique_for_overwrite<std::byte[]>(core.bytes);
     core.pieces.copy_out(0, envelope->room());

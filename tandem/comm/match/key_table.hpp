@@ -122,8 +122,7 @@ class KeyTable {
       if (table_.blocks > kept_blocks) [[unlikely]] note_use();
       return;
     }
-    if (Node* const first = std::exchange(lone_, nullptr)) insert(*first);
-    insert(node);
+    push_among_many(node);
   }
 
   /// Takes a node out, wherever it stands in the queue of its key. It is in this table.
@@ -133,10 +132,8 @@ class KeyTable {
     if (lone_) {
       TANDEM_DEBUG_ASSERT(lone_ == &node);
       lone_ = nullptr;
-    } else if (node.previous->next == &node) {
-      remove_younger(node);
     } else {
-      remove_oldest(node);
+      remove_among_many(node);
     }
     node.next = node.previous = node.chain = nullptr;
   }
@@ -243,6 +240,16 @@ class KeyTable {
       if (((hash >> (class_bits + bucket_bits)) & (old_.blocks - 1)) >= moved_) return old_.at(hash);
     }
     return table_.at(hash);
+  }
+
+  [[gnu::noinline]] void push_among_many(Node& node) {
+    if (Node* const first = std::exchange(lone_, nullptr)) insert(*first);
+    insert(node);
+  }
+
+  [[gnu::noinline]] void remove_among_many(Node& node) noexcept {
+    if (node.previous->next == &node) remove_younger(node);
+    else remove_oldest(node);
   }
 
   void insert(Node& node) {

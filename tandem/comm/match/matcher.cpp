@@ -23,21 +23,14 @@ void sort_by_sequence(std::vector<Node*>& nodes) {
 
 }  // namespace
 
-PostedReceive* Matcher::arrive(const MatchKey& key) noexcept {
-  if (posted_.size() == 0) return nullptr;
+PostedReceive* Matcher::arrive_among_many(const MatchKey& key) noexcept {
   PostedReceive* oldest = nullptr;
-  if (PostedReceive* const lone = posted_.lone()) {
-    if (!lone->pattern.matches(key)) return nullptr;
-    oldest = lone;
-  } else {
-    for (unsigned c = 0; c < posted_in_class_.size(); ++c) {
-      if (posted_in_class_[c] == 0) continue;
-      PostedReceive* const candidate = posted_.front(key_of(key, c));
-      if (candidate && (!oldest || candidate->sequence < oldest->sequence)) oldest = candidate;
-    }
-    if (!oldest) return nullptr;
+  for (unsigned c = 0; c < posted_in_class_.size(); ++c) {
+    if (posted_in_class_[c] == 0) continue;
+    PostedReceive* const candidate = posted_.front(key_of(key, c));
+    if (candidate && (!oldest || candidate->sequence < oldest->sequence)) oldest = candidate;
   }
-  unlink(*oldest);
+  if (oldest) unlink(*oldest);
   return oldest;
 }
 
@@ -49,17 +42,6 @@ void Matcher::keep(ArrivedEnvelope& envelope) {
   for (unsigned c = internal::wild_source; c <= internal::wild_both && classes >> c; ++c) {
     if (classes >> c & 1) add_to_index(envelope, c);
   }
-}
-
-ArrivedEnvelope* Matcher::post(PostedReceive& receive) {
-  TANDEM_DEBUG_ASSERT(!receive.linked());
-  if (kept_.size() > 0) {
-    if (ArrivedEnvelope* const found = take(receive.pattern)) return found;
-  }
-  receive.sequence = next_posted_++;
-  posted_.push(receive);
-  ++posted_in_class_[receive.pattern.wild_class()];
-  return nullptr;
 }
 
 ArrivedEnvelope* Matcher::take(const MatchPattern& pattern) {
@@ -83,11 +65,6 @@ bool Matcher::cancel(PostedReceive& receive) noexcept {
   if (!receive.linked()) return false;
   unlink(receive);
   return true;
-}
-
-void Matcher::unlink(PostedReceive& receive) noexcept {
-  posted_.remove(receive);
-  --posted_in_class_[receive.pattern.wild_class()];
 }
 
 void Matcher::remove(ArrivedEnvelope& envelope) noexcept {

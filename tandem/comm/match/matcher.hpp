@@ -112,14 +112,29 @@ class Matcher {
   Matcher& operator=(const Matcher&) = delete;
 
   /// A message is here: the oldest posted receive that matches it, no longer posted; or null (`keep` it then).
-  PostedReceive* arrive(const MatchKey& key) noexcept;
+  [[gnu::always_inline]] PostedReceive* arrive(const MatchKey& key) noexcept {
+    PostedReceive* const lone = posted_.lone();
+    if (lone == nullptr) return posted_.size() == 0 ? nullptr : arrive_among_many(key);
+    if (!lone->pattern.matches(key)) return nullptr;
+    unlink(*lone);
+    return lone;
+  }
 
   /// Stores a message for which `arrive` had no receive. Its `key` is set.
   void keep(ArrivedEnvelope& envelope);
 
   /// A receive is posted, its `pattern` set: the oldest unexpected message that it matches, no longer kept; or null, and then the
   /// receive is stored.
-  ArrivedEnvelope* post(PostedReceive& receive);
+  ArrivedEnvelope* post(PostedReceive& receive) {
+    TANDEM_DEBUG_ASSERT(!receive.linked());
+    if (kept_.size() > 0) {
+      if (ArrivedEnvelope* const found = take(receive.pattern)) return found;
+    }
+    receive.sequence = next_posted_++;
+    posted_.push(receive);
+    ++posted_in_class_[receive.pattern.wild_class()];
+    return nullptr;
+  }
 
   /// As `post` without storing the receive.
   ArrivedEnvelope* take(const MatchPattern& pattern);
@@ -167,7 +182,11 @@ class Matcher {
   void check_invariants() const;
 
  private:
-  void unlink(PostedReceive& receive) noexcept;
+  PostedReceive* arrive_among_many(const MatchKey& key) noexcept;
+  [[gnu::always_inline]] void unlink(PostedReceive& receive) noexcept {
+    posted_.remove(receive);
+    --posted_in_class_[receive.pattern.wild_class()];
+  }
   template <class Wanted>
   std::vector<PostedReceive*> extract_posted_if(Wanted&& wanted);
   template <class Wanted>

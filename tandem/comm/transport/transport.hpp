@@ -3,10 +3,8 @@
 
 #include <sys/uio.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,11 +50,13 @@ class Link {
   /// answers `retry`, and `writable` follows.
   virtual SendStatus try_send(const Packet& packet) = 0;
 
-  /// As `try_send` for a packet of a control block alone, in two parts as its writer has them: records, and behind them bytes of
-  /// a user. Together they have at most `kMostInTwo` bytes; they are filled up with zeros to a multiple of 8. Both are free again
-  /// when it returns. The default puts them together for `try_send`; a rail that can is spared this copy.
-  virtual SendStatus try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes);
-  static constexpr std::size_t kMostInTwo = 4096;
+  /// Room where the caller writes the control block of a packet without payload, which `send_lent` then sends; nothing of this
+  /// link is called in between. `own` is memory of the caller's, of the block's size, a multiple of 8; a rail that can lends its
+  /// own memory instead, which spares a copy. Empty: no room now, as `retry`. Whoever writes a block that is longer than
+  /// `kFirstBytes` writes its beginning last: a reader that polls takes that cache line away with each look.
+  virtual std::span<std::byte> lend(std::span<std::byte> own) { return own; }
+  virtual SendStatus send_lent(std::span<const std::byte> block) { return try_send(Packet{.control = block}); }
+  static constexpr std::size_t kFirstBytes = 56;
 
   /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for the time of
   /// the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about `to`.
@@ -73,17 +73,6 @@ class Link {
   Rank peer_;
   unsigned rail_;
 };
-
-inline SendStatus Link::try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes) {
-  alignas(8) std::array<std::byte, kMostInTwo> block;
-  const std::size_t used = records.size() + bytes.size();
-  const std::size_t whole = (used + 7) / 8 * 8;
-  TANDEM_DEBUG_ASSERT(whole <= block.size());
-  std::memcpy(block.data(), records.data(), records.size());
-  if (!bytes.empty()) std::memcpy(block.data() + records.size(), bytes.data(), bytes.size());
-  std::memset(block.data() + used, 0, whole - used);
-  return try_send(Packet{.control = std::span(block).first(whole)});
-}
 
 /// What a transport tells the engine. Called only from inside calls to the transport (`poll`, mostly), on that thread; the sink
 /// may call `Link::try_send` of any link from inside, and nothing else.

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
 #include "tandem/comm/transport/shm/segment.hpp"
 #include "tandem/comm/transport/shm/unix_socket.hpp"
@@ -17,6 +16,7 @@ struct Doorbell {
   const std::atomic<std::uint32_t>* starved = nullptr;  ///< the peer waits for room in the ring from which this side reads
   bool owed = false;        ///< in the next round
   bool for_record = false;  ///< it is owed for a record, and not only for room
+  Doorbell* next_owed = nullptr;
 };
 
 /// What is owed to peers that may be asleep: since the last round something was published for them. One barrier serves all, and
@@ -28,11 +28,12 @@ class BellRound {
     peer.for_record = peer.for_record || for_record;
     if (peer.owed) return;
     peer.owed = true;
-    owed_.push_back(&peer);
-    if (nobody_polls_) make();
+    peer.next_owed = first_owed_;
+    first_owed_ = &peer;
+    if (nobody_polls_) [[unlikely]] make();
   }
   void make() noexcept {
-    if (!owed_.empty()) [[unlikely]] visit();
+    if (first_owed_ != nullptr) [[unlikely]] visit();
   }
   /// Rings at once for peers that sleep already, which costs a look at each; the others are visited by `make`.
   void make_for_sleepers() noexcept;
@@ -41,9 +42,9 @@ class BellRound {
   void forget(const Doorbell& peer) noexcept;
 
  private:
-  void visit() noexcept;
+  [[gnu::noinline]] void visit() noexcept;
 
-  std::vector<Doorbell*> owed_;
+  Doorbell* first_owed_ = nullptr;
   bool nobody_polls_ = false;
 };
 

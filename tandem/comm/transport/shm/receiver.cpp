@@ -36,18 +36,44 @@ unsigned Receiver::receive(Link& link, PacketSink& sink) {
     if (word == 0) break;
     // Read once: the peer could change it.
     const RecordHead head = RecordHead::from(word);
-    events += take(link, sink, head);
-    if (malformed_ != nullptr) return events;
-    handled += head.cells() * kCellBytes + head.payload_bytes;
+    const std::uint64_t cells = head.cells();
+    if (is_plain_block(head, cells)) [[likely]] {
+      const std::byte* const record = asked_for(cells);
+      const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, 0);
+      if (landing.malformed != nullptr) [[unlikely]] malformed_ = landing.malformed;
+      consumer_.consume(cells);
+      ++events;
+    } else {
+      events += take(link, sink, head);
+    }
+    if (malformed_ != nullptr) [[unlikely]] return events;
+    handled += cells * kCellBytes + head.payload_bytes;
     if (consumer_.credit_due()) return_credit();
   }
   if (data_position_ != data_returned_) return_credit();
   return events;
 }
 
+/// Whether it is a packet without payload, with nothing wrong about it. By far the most frequent.
+inline bool Receiver::is_plain_block(const RecordHead& head, std::uint64_t cells) const noexcept {
+  return head.kind == RecordKind::whole && head.payload_bytes == 0 && head.control_bytes > 0 && awaited_bytes_ == 0 &&
+         cells <= most_cells();
+}
+
+/// Half of the ring, so that a record that was written is contiguous in the double mapping and cannot pass its own tail.
+inline std::uint64_t Receiver::most_cells() const noexcept { return consumer_.memory().cells() / 2; }
+
+/// The record at the reader's position. Its lines come from the other core while the first one is worked on.
+inline const std::byte* Receiver::asked_for(std::uint64_t cells) const noexcept {
+  const std::byte* const record = consumer_.memory().at(consumer_.position());
+  const std::uint64_t lines = std::min(cells, kMostAhead);
+  for (std::uint64_t line = 1; line < lines; ++line) __builtin_prefetch(record + line * kCellBytes);
+  return record;
+}
+
+/// A record of another kind, or a wrong one.
 unsigned Receiver::take(Link& link, PacketSink& sink, const RecordHead& head) {
-  // Half of the ring, so that a record that was written is contiguous in the double mapping and cannot pass its own tail.
-  if (head.cells() > consumer_.memory().cells() / 2) return spoiled("a record is longer than the ring allows");
+  if (head.cells() > most_cells()) return spoiled("a record is longer than the ring allows");
   switch (head.kind) {
     case RecordKind::whole: return take_whole(link, sink, head);
     case RecordKind::announced: return take_announced(link, sink, head);
@@ -60,20 +86,13 @@ unsigned Receiver::take(Link& link, PacketSink& sink, const RecordHead& head) {
 unsigned Receiver::take_whole(Link& link, PacketSink& sink, const RecordHead& head) {
   if (awaited_bytes_ > 0) return spoiled("a packet begins within another one's payload");
   if (head.control_bytes == 0) return spoiled("a packet has no control block");
-  const std::byte* record = consumer_.memory().at(consumer_.position());
-  // The lines come from the other core while the first one is worked on.
-  const std::uint64_t lines = std::min(head.cells(), kMostAhead);
-  for (std::uint64_t line = 1; line < lines; ++line) __builtin_prefetch(record + line * kCellBytes);
+  const std::byte* record = asked_for(head.cells());
   const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, head.payload_bytes);
   if (landing.malformed != nullptr) return spoiled(landing.malformed);
-  unsigned events = 1;
-  if (head.payload_bytes > 0) {
-    PieceCursor(landing.pieces).scatter(record + head.payload_offset(), head.payload_bytes);
-    sink.landed(link, landing.token);
-    ++events;
-  }
+  PieceCursor(landing.pieces).scatter(record + head.payload_offset(), head.payload_bytes);
+  sink.landed(link, landing.token);
   consumer_.consume(head.cells());
-  return events;
+  return 2;
 }
 
 unsigned Receiver::take_announced(Link& link, PacketSink& sink, const RecordHead& head) {

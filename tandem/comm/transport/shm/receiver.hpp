@@ -31,7 +31,10 @@ class Receiver {
   void settle();
 
  private:
-  unsigned take(Link& link, PacketSink& sink, const RecordHead& head);
+  bool is_plain_block(const RecordHead& head, std::uint64_t cells) const noexcept;
+  std::uint64_t most_cells() const noexcept;
+  const std::byte* asked_for(std::uint64_t cells) const noexcept;
+  [[gnu::noinline]] unsigned take(Link& link, PacketSink& sink, const RecordHead& head);
   unsigned take_whole(Link& link, PacketSink& sink, const RecordHead& head);
   unsigned take_announced(Link& link, PacketSink& sink, const RecordHead& head);
   unsigned take_piece(Link& link, PacketSink& sink, const RecordHead& head);

@@ -70,6 +70,9 @@ class RingProducer {
     return position_ + cells < consumed_ + memory_.cells();
   }
 
+  /// The cell where the next record begins.
+  std::uint64_t position() const noexcept { return position_; }
+
   /// Whether the consumer's count is one that a consumer could have written. Asked after `room`.
   bool sane() const noexcept { return position_ - consumed_ < memory_.cells(); }
 

@@ -43,26 +43,18 @@ class Sender {
     return SendStatus::done;
   }
 
-  /// As `Link::try_send_two`.
-  SendStatus try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes) {
-    const std::size_t used = records.size() + bytes.size();
-    const RecordHead head{RecordKind::whole, static_cast<std::uint32_t>((used + 7) / 8 * 8), 0};
-    const std::uint64_t cells = head.cells();
-    if (!open_ || !producer_.room(cells)) [[unlikely]] return starve(cells);
-    std::byte* record = producer_.memory().at(producer_.begin(cells));
-    std::byte* const block = record + head.control_offset();
-    constexpr std::uint64_t zeros = 0;
-    if (used % 8 != 0) std::memcpy(block + used / 8 * 8, &zeros, 8);
-    // The peer looks at the first line again and again, and each look takes it away from here: what lies behind it goes first.
-    constexpr std::size_t kFirst = kCellBytes - 8;
-    const std::size_t split = cells > 1 && records.size() < kFirst ? std::min(bytes.size(), kFirst - records.size()) : 0;
-    if (bytes.size() > split) std::memcpy(block + records.size() + split, bytes.data() + split, bytes.size() - split);
-    std::memcpy(block, records.data(), records.size());
-    if (split > 0) std::memcpy(block + records.size(), bytes.data(), split);
-    publish(head, cells);
+  /// As `Link::lend`: room in the ring. Empty: none now.
+  std::span<std::byte> lend(std::size_t bytes) {
+    const std::uint64_t cells = lent_head(bytes).cells();
+    if (!open_ || !producer_.room(cells)) [[unlikely]] return starve(cells), std::span<std::byte>();
+    return {producer_.memory().at(producer_.begin(cells)) + lent_head(bytes).control_offset(), bytes};
+  }
+  void send_lent(std::size_t bytes) {
+    const std::uint64_t cells = lent_head(bytes).cells();
+    const std::byte* const next = producer_.memory().at(producer_.position() + cells);
+    publish(lent_head(bytes), cells);
     // The next record is likely to be as long; its first line is the peer's to look at.
-    for (std::size_t line = 1; line < cells; ++line) claim_line(record + (cells + line) * kCellBytes);
-    return SendStatus::done;
+    for (std::size_t line = 1; line < cells; ++line) claim_line(next + line * kCellBytes);
   }
 
   /// Somebody was told `retry` before there was a peer.
@@ -84,6 +76,9 @@ class Sender {
   bool broken() const noexcept { return broken_; }
 
  private:
+  static constexpr RecordHead lent_head(std::size_t bytes) noexcept {
+    return {RecordKind::whole, static_cast<std::uint32_t>(bytes), 0};
+  }
   SendStatus try_send_slowly(const Packet& packet);
   SendStatus starve(std::uint64_t cells) noexcept;
   void publish(const RecordHead& head, std::uint64_t cells) {

@@ -48,20 +48,14 @@ void ShmLink::close() {
   state_ = State::closed;
 }
 
-unsigned ShmLink::serve(PacketSink& sink) {
-  unsigned events = receiver.receive(*this, sink);
-  if (!sender.waits()) return events;
+unsigned ShmLink::advance(PacketSink& sink) {
   switch (sender.advance()) {
-    case Sender::Progress::sent:
-      sink.sent(*this, sender.cookie());
-      return events + 1;
-    case Sender::Progress::writable:
-      sink.writable(*this);
-      return events + 1;
+    case Sender::Progress::sent: sink.sent(*this, sender.cookie()); return 1;
+    case Sender::Progress::writable: sink.writable(*this); return 1;
     case Sender::Progress::some:
     case Sender::Progress::none: break;
   }
-  return events;
+  return 0;
 }
 
 }  // namespace tandem::comm::internal

@@ -20,9 +20,8 @@ class ShmLink final : public Link {
   ShmLink(Rank peer, const SendLimits& limits, BellRound& round) noexcept : Link(peer, 0), limits_(limits), round_(round) {}
 
   SendStatus try_send(const Packet& packet) override { return sender.try_send(packet); }
-  SendStatus try_send_two(std::span<const std::byte> records, std::span<const std::byte> bytes) override {
-    return sender.try_send_two(records, bytes);
-  }
+  std::span<std::byte> lend(std::span<std::byte> own) override { return sender.lend(own.size()); }
+  SendStatus send_lent(std::span<const std::byte> block) override { return sender.send_lent(block.size()), SendStatus::done; }
   bool read_remote(std::uint64_t address, std::span<std::byte> to) override;
 
   void attach(Attachment attachment);
@@ -35,7 +34,10 @@ class ShmLink final : public Link {
   /// `poll` would find something to do.
   bool has_work() noexcept { return receiver.has_work() || sender.can_advance(); }
   /// Moves both directions on and tells the sink; returns the number of events told.
-  unsigned serve(PacketSink& sink);
+  unsigned serve(PacketSink& sink) {
+    const unsigned events = receiver.receive(*this, sink);
+    return sender.waits() ? events + advance(sink) : events;
+  }
   /// Why the link cannot go on, or null.
   const char* malformed() const noexcept {
     return sender.broken() ? "its counts of what it read make no sense" : receiver.malformed();
@@ -55,6 +57,8 @@ class ShmLink final : public Link {
   std::string lost_why;
 
  private:
+  [[gnu::noinline]] unsigned advance(PacketSink& sink);
+
   SendLimits limits_;
   BellRound& round_;
   State state_ = State::connecting;

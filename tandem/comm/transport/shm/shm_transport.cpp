@@ -122,8 +122,8 @@ unsigned ShmTransport::poll(std::int64_t now_ns) {
   if (!dying_.empty()) [[unlikely]] events += bury();
   for (std::size_t i = 0; i < busy_.size(); ++i) {
     ShmLink& link = *busy_[i];
-    if (const unsigned told = look(link); told > 0 || !link.quiet()) {
-      events += told;
+    if (!link.quiet()) {
+      events += look(link);
       link.idle_polls = 0;
     } else if (++link.idle_polls > kIdleAfterPolls && busy_.size() > kOthersPerPoll) {
       others_.push_back(&link);
@@ -136,7 +136,7 @@ unsigned ShmTransport::poll(std::int64_t now_ns) {
   return events;
 }
 
-bool ShmTransport::sockets_due(std::int64_t now_ns) noexcept {
+inline bool ShmTransport::sockets_due(std::int64_t now_ns) noexcept {
   const bool busy = gate_->busy();
   const bool soon = now_ns - sockets_seen_ns_ < (busy ? kBusyPeriodNs : kSocketPeriodNs);
   if (!look_at_sockets_ && soon && ++polls_since_sockets_ < (busy ? kBusyPeriodPolls : kSocketPeriodPolls)) return false;
@@ -146,13 +146,14 @@ bool ShmTransport::sockets_due(std::int64_t now_ns) noexcept {
   return true;
 }
 
-unsigned ShmTransport::look(ShmLink& link) {
-  if (link.quiet()) return 0;
+inline unsigned ShmTransport::look(ShmLink& link) {
   const unsigned events = link.serve(sink_);
   if (link.malformed() != nullptr && !link.lost) [[unlikely]]
-    lost(link, fmt::format("it broke the format: {}", link.malformed()));
+    lost_by_format(link);
   return events;
 }
+
+void ShmTransport::lost_by_format(ShmLink& link) { lost(link, fmt::format("it broke the format: {}", link.malformed())); }
 
 unsigned ShmTransport::look_around() {
   unsigned events = 0;

@@ -42,10 +42,11 @@ class ShmTransport final : public Transport, private GateOwner {
 
   ShmLink& link_to(Rank peer);
   unsigned look(ShmLink& link);
-  unsigned look_around();
+  [[gnu::noinline]] unsigned look_around();
   bool sockets_due(std::int64_t now_ns) noexcept;
-  unsigned bury();
+  [[gnu::noinline]] unsigned bury();
   void lost(ShmLink& link, std::string why);
+  [[gnu::cold]] void lost_by_format(ShmLink& link);
   void let_go(ShmLink& link);
 
   Refusal admit(Rank peer) override;
