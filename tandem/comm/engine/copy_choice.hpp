@@ -19,8 +19,8 @@ enum class CopyWay : std::uint8_t {
 ///
 /// Messages that fit into a cache are rather pulled, unless segments are much faster: they drag the rings through the caches,
 /// which makes the pulls in the other direction slower, so that two ranks would each find segments to be no worse. Longer ones
-/// rather come in segments. The other way is tried at first, and then now and then, more rarely the slower it is, since what was
-/// true may change. Not thread-safe.
+/// rather come in segments. The other way is tried at first, and then now and then, more rarely the farther it is from being taken,
+/// since what was true may change, and trying costs. Not thread-safe.
 class CopyChoice {
  public:
   CopyWay choose(std::uint64_t bytes) noexcept {
@@ -34,7 +34,8 @@ class CopyChoice {
     const double margin = fits ? kMuchFaster : 1;
     const CopyWay better = pull.ns_per_byte <= margin * segments.ns_per_byte ? CopyWay::pull : CopyWay::segments;
     const CopyWay worse = better == CopyWay::pull ? CopyWay::segments : CopyWay::pull;
-    const double slower = size.way(worse).ns_per_byte / std::max(size.way(better).ns_per_byte, 1e-9);
+    double slower = size.way(worse).ns_per_byte / std::max(size.way(better).ns_per_byte, 1e-9);
+    if (worse != usual) slower *= margin;  // so much is missing until it is taken
     return size.due(slower <= kLittleSlower ? kOftenTriesPeriod
                     : slower <= kMuchSlower ? kTriesPeriod
                                             : kRareTriesPeriod)
@@ -56,7 +57,7 @@ class CopyChoice {
 
   static constexpr unsigned kFirstTries = 3;        ///< of each way
   static constexpr unsigned kOftenTriesPeriod = 16;   ///< messages per try of the slower way, where it is little slower
-  static constexpr unsigned kTriesPeriod = 64;
+  static constexpr unsigned kTriesPeriod = 256;
   static constexpr unsigned kRareTriesPeriod = 1024;  ///< where it is much slower
   static constexpr std::uint64_t kFitsCache = 1 << 20;
   static constexpr double kMuchFaster = 1.5;

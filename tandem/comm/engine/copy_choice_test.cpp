@@ -47,10 +47,13 @@ TEST(CopyChoice, TriesWhatIsMuchSlowerRarely) {
   EXPECT_LE(run(choice, kLarge, 3 * CopyChoice::kRareTriesPeriod, 50'000'000, 1'300'000), kTries + 3);
 }
 
-TEST(CopyChoice, TriesWhatIsLittleSlowerOften) {
-  CopyChoice choice;
-  run(choice, kSmall, 2 * kTries, 40'000, 45'000);
-  EXPECT_EQ(run(choice, kSmall, 10 * CopyChoice::kOftenTriesPeriod, 40'000, 45'000), 10 * (CopyChoice::kOftenTriesPeriod - 1));
+TEST(CopyChoice, TriesOftenWhatMightSoonBeTaken) {
+  CopyChoice near, far;
+  run(near, kSmall, 2 * kTries, 60'000, 45'000);
+  EXPECT_EQ(run(near, kSmall, 10 * CopyChoice::kOftenTriesPeriod, 60'000, 45'000), 10 * (CopyChoice::kOftenTriesPeriod - 1));
+  // Segments would have to be much faster before they are taken.
+  run(far, kSmall, 2 * kTries, 40'000, 45'000);
+  EXPECT_EQ(run(far, kSmall, 3 * CopyChoice::kTriesPeriod, 40'000, 45'000), 3 * (CopyChoice::kTriesPeriod - 1));
 }
 
 TEST(CopyChoice, NoticesThatTheOtherWayHasBecomeFaster) {
