@@ -150,6 +150,7 @@ std::int64_t Engine::step(std::int64_t now_ns) {
     events += told;
   }
   last_events_ = events;
+  if (draining_ != nullptr) [[unlikely]] look_at_draining(now_ns);
   if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
   const bool copied = !pulling_.empty() && copy_some();
   if (busy()) flush_offers();
@@ -158,6 +159,7 @@ std::int64_t Engine::step(std::int64_t now_ns) {
 
 std::int64_t Engine::due_ns(std::int64_t now_ns) const noexcept {
   std::int64_t next = base::kNever;
+  if (draining_ != nullptr) next = std::max<std::int64_t>(0, ports_.find(draining_)->second.rate.look_ns());
   for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, due_ns(*broadcast, now_ns));
   return next;
 }

@@ -86,7 +86,7 @@ class Engine final : public PacketSink {
   /// Whether anything is left to be done without waiting for the network.
   bool busy() const noexcept { return !pulling_.empty() || !dirty_.empty() || !broadcasts_.to_offer.empty(); }
   /// Whether something happens at a time that nobody has asked the driver for yet.
-  bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty(); }
+  bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty() || draining_ != nullptr; }
   /// Whether nobody waits for anything: no send, stream, forward or receive is under way.
   bool quiet() const noexcept { return outstanding_ == 0; }
   /// Whether we owe others something: sends, forwards, acknowledgements that are not handed over.
@@ -165,6 +165,7 @@ class Engine final : public PacketSink {
   void pump(Peer& peer);
   bool pump_rail(Peer& peer, unsigned rail);
   void note_backlog(Peer& peer);
+  void look_at_draining(std::int64_t now_ns);
   static std::size_t segment_for(const Peer& peer) noexcept;
   static std::uint32_t post_packet(Rail& rail, const PostedPacket& packet);
   static void free_posted(Rail& rail, std::uint32_t slot);
@@ -352,6 +353,7 @@ class Engine final : public PacketSink {
   };
   std::unordered_map<Transport*, Port> ports_;
   Transport* busiest_ = nullptr;      ///< brought the last event
+  Transport* draining_ = nullptr;     ///< its rate wants a look at its buffers
   std::uint64_t steps_ = 0;
   std::vector<std::byte> block_;
   std::vector<iovec> pieces_;

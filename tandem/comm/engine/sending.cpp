@@ -222,8 +222,19 @@ void Engine::note_backlog(Peer& peer) {
   if (waits == peer.backlogged || peer.transport == nullptr) return;
   peer.backlogged = waits;
   Port& port = ports_.find(peer.transport)->second;
-  if (waits) ++port.backlogged;
-  else if (--port.backlogged == 0) port.rate.rested(now());
+  if (waits) {
+    ++port.backlogged;
+  } else if (--port.backlogged == 0) {
+    port.rate.rested(now(), port.rate.known() ? 0 : peer.transport->unsent_bytes());
+    if (port.rate.look_ns() >= 0) draining_ = peer.transport;
+  }
+}
+
+/// Looks how far the buffers of a transport have drained, whose rate is not known yet.
+void Engine::look_at_draining(std::int64_t now_ns) {
+  PortRate& rate = ports_.find(draining_)->second.rate;
+  if (rate.look_ns() >= 0 && now_ns >= rate.look_ns()) rate.look(now_ns, draining_->unsent_bytes());
+  if (rate.look_ns() < 0) draining_ = nullptr;
 }
 
 bool Engine::pump_rail(Peer& peer, unsigned number) {

@@ -7,6 +7,7 @@ namespace tandem::comm {
 namespace {
 
 constexpr double believed_when_slower = 0.05;
+constexpr std::int64_t first_look_ns = 250'000;
 
 }  // namespace
 
@@ -14,6 +15,7 @@ void PortRate::took(std::int64_t now_ns, std::size_t bytes) {
   if (taken_ == 0) began_ns_ = now_ns;
   taken_ += static_cast<double>(bytes);
   last_took_ns_ = now_ns;
+  look_ns_ = -1;
 }
 
 void PortRate::refused(std::int64_t now_ns, std::size_t unsent_bytes) {
@@ -23,10 +25,26 @@ void PortRate::refused(std::int64_t now_ns, std::size_t unsent_bytes) {
   unsent_when_refused_ = static_cast<double>(unsent_bytes);
 }
 
-void PortRate::rested(std::int64_t) {
+void PortRate::rested(std::int64_t now_ns, std::size_t unsent_bytes) {
   learn();
   taken_ = 0;
   refused_ns_ = -1;
+  if (known_ || static_cast<double>(unsent_bytes) <= least_bytes) return;
+  rested_ns_ = now_ns;
+  unsent_when_rested_ = static_cast<double>(unsent_bytes);
+  look_ns_ = now_ns + first_look_ns;
+}
+
+void PortRate::look(std::int64_t now_ns, std::size_t unsent_bytes) {
+  if (look_ns_ < 0 || now_ns < look_ns_) return;
+  const double bytes = unsent_when_rested_ - static_cast<double>(unsent_bytes);
+  const auto took_ns = static_cast<double>(now_ns - rested_ns_);
+  look_ns_ = now_ns + static_cast<std::int64_t>(took_ns);  // twice as late, so that one look lies between the least and all
+  if (unsent_bytes > 0 && bytes < least_bytes) return;
+  look_ns_ = -1;
+  if (unsent_bytes == 0) return;  // nobody knows when it was empty
+  bytes_per_ns_ = bytes / took_ns;
+  known_ = true;
 }
 
 void PortRate::learn() {

@@ -7,6 +7,9 @@
 //
 //   w = (x(t) - x(t_1)) / (t - t_1)        B = x(t_1) - S - w (t_1 - t_0)
 //
+// Where buffers take nearly everything, so that no rail refuses for long enough, a rate that is not known yet is learnt from how
+// they drain behind the last byte: with S(t) still in buffers, w = (S(t_r) - S(t)) / (t - t_r).
+//
 // The burst counts only if it was taken at four times the rate at least: without a limiter there is no such bend, and B is 0.
 // Worked example (test): 25 bytes per us, a bucket of 64 KiB, a buffer of 32 KiB: refused after 96 KiB, then 25 bytes per us.
 #pragma once
@@ -26,7 +29,11 @@ class PortRate {
   /// A rail could not take more: the port is busy. `unsent_bytes`: those taken that are still in buffers of ours; of later
   /// refusals 0.
   void refused(std::int64_t now_ns, std::size_t unsent_bytes);
-  void rested(std::int64_t now_ns);                   ///< nothing is left to send; ends a busy time
+  /// Nothing is left to send; ends a busy time. `unsent_bytes`: still in buffers of ours; asked for while the rate is not known.
+  void rested(std::int64_t now_ns, std::size_t unsent_bytes = 0);
+  /// When to `look` how far the buffers have drained; negative: no need.
+  std::int64_t look_ns() const { return look_ns_; }
+  void look(std::int64_t now_ns, std::size_t unsent_bytes);
 
   bool known() const { return known_; }
   double bytes_per_ns() const { return bytes_per_ns_; }  ///< 0 until known
@@ -43,6 +50,9 @@ class PortRate {
   std::int64_t last_took_ns_ = 0;
   double taken_when_refused_ = 0;     ///< x(t_1)
   double unsent_when_refused_ = 0;    ///< S
+  std::int64_t look_ns_ = -1;
+  std::int64_t rested_ns_ = 0;        ///< t_r
+  double unsent_when_rested_ = 0;     ///< S(t_r)
   bool known_ = false;
   double bytes_per_ns_ = 0, burst_bytes_ = 0;
 };

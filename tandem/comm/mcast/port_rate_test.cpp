@@ -43,6 +43,41 @@ TEST(PortRate, LearnsTheRateAndTheBucketOfALimiter) {
   EXPECT_NEAR(rate.burst_bytes(), 65'536, 8'192);
 }
 
+TEST(PortRate, LearnsFromHowBuffersDrainWhereTheyTookEverything) {
+  for (const double bytes_per_ns : {0.002, 0.0125, 0.025, 0.125}) {
+    PortRate rate;
+    rate.took(1'000, 400'000);
+    rate.rested(10'000, 140'000);
+    EXPECT_FALSE(rate.known());
+    const auto unsent = [&](std::int64_t now_ns) {
+      return static_cast<std::size_t>(std::max(0.0, 140'000 - bytes_per_ns * static_cast<double>(now_ns - 10'000)));
+    };
+    for (int looks = 0; rate.look_ns() >= 0; ++looks) {
+      ASSERT_LT(looks, 12);
+      rate.look(rate.look_ns(), unsent(rate.look_ns()));
+    }
+    ASSERT_TRUE(rate.known()) << bytes_per_ns;
+    EXPECT_NEAR(rate.bytes_per_ns(), bytes_per_ns, 0.01 * bytes_per_ns);
+    // From now on busy times teach it alone.
+    rate.rested(2'000'000'000, 140'000);
+    EXPECT_LT(rate.look_ns(), 0);
+  }
+}
+
+TEST(PortRate, LooksNoMoreOnceBuffersAreEmptyOrFilledAgain) {
+  PortRate rate;
+  rate.rested(0, 140'000);
+  rate.look(rate.look_ns(), 0);
+  EXPECT_LT(rate.look_ns(), 0);
+  rate.rested(1'000'000, 140'000);
+  EXPECT_GE(rate.look_ns(), 1'000'000);
+  rate.took(1'100'000, 1000);
+  EXPECT_LT(rate.look_ns(), 0);
+  rate.rested(2'000'000, 60'000);  // too little to be learnt from
+  EXPECT_LT(rate.look_ns(), 0);
+  EXPECT_FALSE(rate.known());
+}
+
 TEST(PortRate, WithoutALimiterThereIsNoBurst) {
   PortRate rate;
   send(rate, {.bytes_per_ns = 1.25, .bucket_bytes = 0}, 1'000, 4'000'000);
