@@ -134,12 +134,14 @@ void ClockNode::take_turn(const Turn& turn, std::int64_t now_ns, Outbox& outbox)
   state_ = State::measuring;
   due_ns_ = now_ns + measure_limit_ns;
   samples_.clear();
+  steps_aside_ = 0;
   outbox.push_back({*parent_, Ping{attempt_}, false});
 }
 
 void ClockNode::take_pong(const Pong& pong, std::int64_t now_ns, Outbox& outbox) {
   if (state_ != State::measuring || pong.attempt != attempt_) return;
   samples_.push_back({pong.send_ns, pong.remote_ns, now_ns});
+  if (same_host_ && ground_.step_aside && steps_aside_ < most_steps_aside && ground_.step_aside(pong.processor)) ++steps_aside_;
   const unsigned wanted = model_.empty() ? options_.first_ping_pongs : options_.ping_pongs;
   if (samples_.size() < wanted && now_ns < due_ns_) outbox.push_back({*parent_, Ping{attempt_}, false});
   else finish(now_ns, outbox);
