@@ -17,7 +17,7 @@ constexpr double kMostRaise = 16;
 /// The least alpha under which the points agree leaves hardly any line: the truth may well need more.
 constexpr double kRaiseMargin = 4;
 /// The shares of (3).
-constexpr double kLikelyShare = 0.125, kExcessShare = 0.5, kBendShare = 0.25;
+constexpr double kLikelyShare = 0.125, kBendShare = 0.25;
 
 /// A corner in the plane of (1): offset in ns relative to a base, rate in ns per ns.
 struct Corner {
@@ -80,7 +80,7 @@ class Fit {
 
   void add(const Strip& strip) noexcept {
     const double excess_ns = strip.width - strip.bend - best_ns_;
-    const double likely_ns = 1 + kLikelyShare * best_ns_ + kExcessShare * excess_ns + kBendShare * strip.bend;
+    const double likely_ns = 1 + kLikelyShare * best_ns_ + excess_ns + kBendShare * strip.bend;
     const double weight = 1 / (likely_ns * likely_ns);
     const double distance_s = strip.distance * 1e-9;
     const double terms[] = {1, distance_s, distance_s * distance_s / 2};

@@ -10,8 +10,8 @@
 namespace tandem::comm::internal::sync {
 namespace {
 
-/// A measurement this much worse than the best one in the model was disturbed, and is repeated soon.
-constexpr std::int64_t kDisturbed = 4;
+/// A measurement this much worse than the best one in the model was disturbed, and is repeated this much sooner.
+constexpr std::int64_t kDisturbed = 2, kSooner = 4;
 
 std::int64_t best_error_ns(const clock::DriftModel& model) {
   std::int64_t best_ns = INT64_MAX;
@@ -163,7 +163,7 @@ void ClockNode::finish(std::int64_t now_ns, Outbox& outbox) {
 void ClockNode::plan_next(const clock::OffsetPoint& point, bool agreed, std::int64_t now_ns) {
   if (!agreed) gap_ns_ = options_.first_interval_ns;
   const bool disturbed = point.error_ns / kDisturbed > best_error_ns(model_);
-  due_ns_ = now_ns + (disturbed ? std::max(gap_ns_ / kDisturbed, options_.first_interval_ns) : gap_ns_);
+  due_ns_ = now_ns + (disturbed ? std::max(gap_ns_ / kSooner, options_.first_interval_ns) : gap_ns_);
   gap_ns_ = std::min(gap_ns_ * 2, options_.interval_ns);
 }
 
