@@ -16,6 +16,8 @@ namespace {
 constexpr double kMostRaise = 16;
 /// The least alpha under which the points agree leaves hardly any line: the truth may well need more.
 constexpr double kRaiseMargin = 4;
+/// The shares of (3).
+constexpr double kLikelyShare = 0.125, kBendShare = 0.25;
 
 /// A corner in the plane of (1): offset in ns relative to a base, rate in ns per ns.
 struct Corner {
@@ -26,6 +28,7 @@ using Polygon = std::vector<Corner>;
 /// The strip of a point as seen from t: |x + r distance - middle| <= width.
 struct Strip {
   double distance, middle, width;
+  double bend;  ///< the part of the width that grows with the distance
   double value(const Corner& corner) const noexcept { return corner.offset + corner.rate * distance - middle; }
 };
 
@@ -57,23 +60,68 @@ Polygon parallelogram(const Strip& strip, double rate_limit) {
 struct Extent {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
   void take(double value) noexcept { low = std::min(low, value), high = std::max(high, value); }
-  double middle() const noexcept { return low + (high - low) / 2; }
-  double half() const noexcept { return (high - low) / 2; }
+  /// The nearest value that is possible (the middle for what is no number: too little was known), and how far the farthest
+  /// possible one is from it.
+  double nearest(double value) const noexcept {
+    return std::isnan(value) ? low + (high - low) / 2 : std::clamp(value, low, high);
+  }
+  double farthest_from(double value) const noexcept { return std::max(value - low, high - value); }
+};
+
+/// The sums of (3), symmetric; seconds instead of ns keep the numbers near each other.
+class Fit {
+ public:
+  /// `best_ns`: the least error of all points.
+  Fit(const DriftLimits& limits, double best_ns) : best_ns_(best_ns) {
+    const auto prior = [](double limit_ns) { return 1 / std::max(1e-12, limit_ns * limit_ns); };
+    left_[1][1] = prior(limits.rate * 1e9);
+    left_[2][2] = prior(limits.rate_change_per_s * 1e9);
+  }
+
+  void add(const Strip& strip) noexcept {
+    const double excess_ns = strip.width - strip.bend - best_ns_;
+    const double likely_ns = 1 + kLikelyShare * best_ns_ + excess_ns + kBendShare * strip.bend;
+    const double weight = 1 / (likely_ns * likely_ns);
+    const double distance_s = strip.distance * 1e-9;
+    const double terms[] = {1, distance_s, distance_s * distance_s / 2};
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j <= i; ++j) left_[i][j] += weight * terms[i] * terms[j];
+      right_[i] += weight * terms[i] * strip.middle;
+    }
+  }
+
+  /// (x, r) of the best (x, r, c): elimination of c, then of r.
+  Corner best() const noexcept {
+    const auto& [top, middle, bottom] = left_;
+    const double of_rate = bottom[1] / bottom[2], of_offset = bottom[0] / bottom[2];
+    const double rate_rate = middle[1] - of_rate * bottom[1], rate_offset = middle[0] - of_rate * bottom[0];
+    const double rate_right = right_[1] - of_rate * right_[2];
+    const double offset_offset = top[0] - of_offset * bottom[0] - rate_offset / rate_rate * rate_offset;
+    const double offset = (right_[0] - of_offset * right_[2] - rate_offset / rate_rate * rate_right) / offset_offset;
+    return {offset, (rate_right - rate_offset * offset) / rate_rate * 1e-9};
+  }
+
+ private:
+  double best_ns_;
+  double left_[3][3] = {}, right_[3] = {};
 };
 
 /// The points as seen from one instant. Offsets are relative to `base_ns`, so that doubles have digits to spare.
 class View {
  public:
-  View(const DriftLimits& limits, std::int64_t local_ns, std::int64_t base_ns)
-      : limits_(limits), local_ns_(local_ns), base_ns_(base_ns) {}
+  View(const DriftLimits& limits, std::int64_t local_ns, std::int64_t base_ns, double best_ns = 0)
+      : limits_(limits), local_ns_(local_ns), base_ns_(base_ns), fit_(limits, best_ns) {}
 
-  /// Adds what a point says. False when that leaves nothing: the polygon is then as before.
+  /// Adds what a point says. False when that leaves nothing: all is then as before.
   bool add(const OffsetPoint& point) {
-    Polygon next = polygon_.empty() ? parallelogram(strip(point), limits_.rate) : clipped(polygon_, strip(point));
+    const Strip said = strip(point);
+    Polygon next = polygon_.empty() ? parallelogram(said, limits_.rate) : clipped(polygon_, said);
     if (next.empty()) return false;
     polygon_ = std::move(next);
+    fit_.add(said);
     return true;
   }
+  Corner likeliest() const noexcept { return fit_.best(); }
   Extent offsets() const noexcept {
     Extent extent;
     for (const Corner& corner : polygon_) extent.take(corner.offset);
@@ -89,12 +137,14 @@ class View {
   Strip strip(const OffsetPoint& point) const noexcept {
     const auto distance_ns = static_cast<double>(point.local_ns - local_ns_);
     const double bend_ns = limits_.rate_change_per_s * 1e-9 * distance_ns * distance_ns / 2;
-    return {distance_ns, static_cast<double>(point.offset_ns - base_ns_), static_cast<double>(point.error_ns) + bend_ns};
+    return {distance_ns, static_cast<double>(point.offset_ns - base_ns_), static_cast<double>(point.error_ns) + bend_ns,
+            bend_ns};
   }
 
   const DriftLimits& limits_;
   std::int64_t local_ns_, base_ns_;
   Polygon polygon_;
+  Fit fit_;
 };
 
 }  // namespace
@@ -123,6 +173,12 @@ bool DriftModel::agrees_with(const DriftLimits& limits) const {
   return std::all_of(points_.rbegin(), points_.rend(), [&](const OffsetPoint& point) { return view.add(point); });
 }
 
+double DriftModel::least_error_ns() const {
+  const auto least = std::min_element(points_.begin(), points_.end(),
+                                      [](const OffsetPoint& a, const OffsetPoint& b) { return a.error_ns < b.error_ns; });
+  return static_cast<double>(least->error_ns);
+}
+
 OffsetPoint DriftModel::at(std::int64_t local_ns) const {
   TANDEM_ASSERT(!points_.empty());
   // The point nearest in time comes first: it matters most should rounding make the last ones disagree.
@@ -130,29 +186,32 @@ OffsetPoint DriftModel::at(std::int64_t local_ns) const {
                                       [](const OffsetPoint& point, std::int64_t ns) { return point.local_ns < ns; });
   auto right = later, left = later;
   const std::int64_t base_ns = later == points_.end() ? points_.back().offset_ns : later->offset_ns;
-  View view(limits_, local_ns, base_ns);
+  View view(limits_, local_ns, base_ns, least_error_ns());
   while (left != points_.begin() || right != points_.end()) {
     const bool take_left = right == points_.end() ||
                            (left != points_.begin() && local_ns - std::prev(left)->local_ns < right->local_ns - local_ns);
     view.add(take_left ? *--left : *right++);
   }
   const Extent offsets = view.offsets();
-  return {local_ns, base_ns + std::llround(offsets.middle()), static_cast<std::int64_t>(std::ceil(offsets.half() + 0.5))};
+  const double likely_ns = offsets.nearest(view.likeliest().offset);
+  const double error_ns = offsets.farthest_from(likely_ns);
+  return {local_ns, base_ns + std::llround(likely_ns), static_cast<std::int64_t>(std::ceil(error_ns + 0.5))};
 }
 
 GlobalClock DriftModel::line() const {
   TANDEM_ASSERT(!points_.empty());
   const OffsetPoint& last = points_.back();
-  View view(limits_, last.local_ns, last.offset_ns);
+  View view(limits_, last.local_ns, last.offset_ns, least_error_ns());
   for (auto point = points_.rbegin(); point != points_.rend(); ++point) view.add(*point);
   const Extent offsets = view.offsets(), rates = view.rates();
-  const double middle_ns = offsets.middle();
-  const std::int64_t whole_ns = std::llround(middle_ns);
+  const Corner likeliest = view.likeliest();
+  const double likely_ns = offsets.nearest(likeliest.offset), likely_rate = rates.nearest(likeliest.rate);
+  const std::int64_t whole_ns = std::llround(likely_ns);
   return GlobalClock({.origin_ns = last.local_ns,
                       .offset_ns = last.offset_ns + whole_ns,
-                      .rate = rates.middle(),
-                      .error_ns = offsets.half() + std::abs(middle_ns - static_cast<double>(whole_ns)),
-                      .error_rate = rates.half(),
+                      .rate = likely_rate,
+                      .error_ns = offsets.farthest_from(likely_ns) + std::abs(likely_ns - static_cast<double>(whole_ns)),
+                      .error_rate = rates.farthest_from(likely_rate),
                       .error_bend = limits_.rate_change_per_s * 1e-9});
 }
 

@@ -8,17 +8,27 @@
 //     |x + r (t_i - t) - o_i|  <=  w_i + alpha (t_i - t)^2 / 2,      |r| <= rho.                                            (1)
 //
 // Each point is a strip in the plane of (x, r), and what is known is the convex polygon that they have in common (the method of
-// convex hulls of Duda et al., turned into its dual, where alpha only widens strips). The offset at t is the middle of the
-// polygon's extent in x, its error half that extent: between points, outside of them, near them alike, for the polygon is made
-// for that t.
+// convex hulls of Duda et al., turned into its dual, where alpha only widens strips): between points, outside of them, near them
+// alike, for the polygon is made for that t.
 //
-// For extrapolation from the last point t_n on: with x0, r0 the middles and e, e' half the extents of the polygon for t_n,
+// For extrapolation from the last point t_n on: with x0, r0 anywhere and e, e' the distances from there to the farthest x and r
+// of the polygon for t_n,
 //
 //     |theta(t_n + s) - x0 - r0 s|  <=  e + e' |s| + alpha s^2 / 2,                                                         (2)
 //
-// which is a `GlobalClock`. When the polygon is empty the limits do not hold across the points. If a larger alpha, at most 16
-// times, makes them agree, it was too small and is raised for good, with a margin; otherwise a clock was set, and all points
-// before that are dropped.
+// which is a `GlobalClock`. The middles would make e and e' least, but not the errors: the polygon treats all offsets in a strip
+// alike, while the middle of a short round trip is nearly right and that of a long one may be anywhere. So x0 and r0 are those of
+// the parabola with the least
+//
+//     sum_i ((x + r d_i + c d_i^2 / 2 - o_i) / s_i)^2 + (r / rho)^2 + (c / alpha)^2,    d_i = t_i - t_n,                    (3)
+//     s_i = w / 8 + w_i - w + alpha d_i^2 / 8,    w = min_j w_j,
+//
+// or, where the polygon does not contain them, the nearest of its extents. Round trips as short as the shortest are asymmetric by
+// little (w/8, from experience). Those longer by 2 (w_i - w) may be so by one way alone. And c follows a rate that changes, for as
+// long as its change is the same. This costs the bound some percent. The offset at any t is the x of the same fit around t.
+//
+// When the polygon is empty the limits do not hold across the points. If a larger alpha, at most 16 times, makes them agree, it
+// was too small and is raised for good, with a margin; otherwise a clock was set, and all points before that are dropped.
 //
 // Example: points (0 s, 0, 100 ns) and (1 s, 0, 100 ns) with alpha = 0: r is in [-200, 200] ns/s at t = 1 s; one second later the
 // error is 100 + 200 = 300 ns. With alpha = 0.2 ppm/s the first strip is wider by 100 ns, and the error 100 + 300 + 100 = 500 ns.
@@ -61,7 +71,7 @@ class DriftModel {
   /// As given, or as experience has raised them.
   const DriftLimits& limits() const noexcept { return limits_; }
 
-  /// The offset when our clock shows `local_ns`, and its error: the tightest that (1) allows. There is a point.
+  /// The offset when our clock shows `local_ns`, by (3), and its error, by (1). There is a point.
   OffsetPoint at(std::int64_t local_ns) const;
   /// The line (2) from the last point on. There is a point.
   GlobalClock line() const;
@@ -71,6 +81,7 @@ class DriftModel {
 
  private:
   bool agrees_with(const DriftLimits& limits) const;
+  double least_error_ns() const;
 
   DriftLimits limits_;
   std::size_t most_points_;

@@ -194,6 +194,9 @@ class Endpoint {
   void wait_all(std::span<const Request> requests);
   /// Makes progress once, without sleeping. True when something happened.
   bool progress();
+  /// Messages will come within that time: who polls for them goes on until then, though `spin_ns` be shorter, unless others want
+  /// the core. The last call counts; 0 takes it back.
+  void expect(std::int64_t within_ns);
 
   /// Told of each death of a peer that we have spoken to, as callbacks are.
   void on_peer_death(std::function<void(Rank, std::string_view reason)> tell);

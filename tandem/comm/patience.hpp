@@ -14,6 +14,9 @@ namespace tandem::comm::internal {
 /// shows in `sched_yield`: it comes back at once when nobody wants the core, so that two slow ones in a row mean a crowd. Then
 /// nobody polls for a while, which doubles as long as the crowd is there.
 ///
+/// Whoever knows what comes next may say so (`expect`): then nobody goes to bed before it is there, or late, unless there is a
+/// crowd.
+///
 /// Thread-safe; the values are hints, so that all accesses are relaxed.
 class Patience {
  public:
@@ -23,13 +26,16 @@ class Patience {
 
   /// For how long to poll in vain.
   std::int64_t budget_ns(std::int64_t now_ns) const noexcept {
-    return now_ns < crowded_until_ns_.load(relaxed) ? 0 : budget_ns_.load(relaxed);
+    if (now_ns < crowded_until_ns_.load(relaxed)) return 0;
+    return now_ns < expected_until_ns_.load(relaxed) ? INT64_MAX : budget_ns_.load(relaxed);
   }
   /// Polls between two looks at the clock, which would delay what comes within a microsecond.
   unsigned polls_per_look(std::int64_t now_ns) const noexcept {
     return now_ns < crowded_until_ns_.load(relaxed) ? 1 : polls_per_look_.load(relaxed);
   }
 
+  /// Something will come before then. The last call counts.
+  void expect(std::int64_t until_ns) noexcept { expected_until_ns_.store(until_ns, relaxed); }
   /// Something came while somebody polled.
   void caught() noexcept { set_budget(2 * budget_ns_.load(relaxed)); }
   /// Something came to a sleeper, so long after what came before.
@@ -80,6 +86,7 @@ class Patience {
   const std::int64_t most_ns_;
   std::atomic<std::int64_t> budget_ns_;
   std::atomic<std::int64_t> crowded_until_ns_;
+  std::atomic<std::int64_t> expected_until_ns_{INT64_MIN};
   std::atomic<std::int64_t> crowd_ns_{kShortestCrowdNs};
   std::atomic<unsigned> polls_per_look_{kMostPolls};
   std::atomic<unsigned> slow_yields_{0};  // in a row

@@ -123,6 +123,33 @@ TEST(Patience, OneSlowYieldIsNoCrowd) {
   EXPECT_GT(patience.budget_ns(world.now_ns), 0);
 }
 
+TEST(Patience, WhatIsExpectedIsPolledForUntilItIsLate) {
+  Patience patience(20'000);
+  World world{patience};
+  for (int i = 0; i < 10; ++i) {
+    world.wait_in_vain();
+    world.sleep(1'000'000);
+  }
+  patience.expect(world.now_ns + 300'000);
+  const std::int64_t waited_ns = world.wait_in_vain();
+  EXPECT_GE(waited_ns, 300'000);
+  EXPECT_LE(waited_ns, 320'000);
+  EXPECT_EQ(patience.budget_ns(world.now_ns), Patience::kLeastNs) << "what was learnt stays";
+
+  patience.expect(world.now_ns + 300'000);
+  patience.expect(world.now_ns);  // taken back
+  EXPECT_LE(world.wait_in_vain(), 20'000);
+}
+
+TEST(Patience, ACrowdIsNotKeptWaitingForWhatIsExpected) {
+  Patience patience(20'000);
+  World world{patience};
+  world.yield_ns = 10'000;
+  patience.expect(world.now_ns + 300'000);
+  EXPECT_LT(world.wait_in_vain(), 100'000);
+  EXPECT_EQ(patience.budget_ns(world.now_ns), 0);
+}
+
 TEST(Patience, WithoutABudgetNobodyPollsInVain) {
   Patience patience(0);
   World world{patience};

@@ -53,6 +53,8 @@ class Progress {
   /// Steps and sleeps until `done()`. False: the deadline came first, or the event loop found that it will never be.
   template <class Done>
   bool until(Done done, std::int64_t deadline_ns = base::kNever);
+  /// Something will come within that time: see `Patience::expect`. Any thread.
+  void expect(std::int64_t within_ns) { patience_.expect(now_ns_() + within_ns); }
   /// Wakes whoever sleeps. Any thread; from signal-like contexts too.
   void kick() noexcept;
 

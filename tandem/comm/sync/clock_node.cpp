@@ -10,8 +10,8 @@
 namespace tandem::comm::internal::sync {
 namespace {
 
-/// A measurement this much worse than the best one in the model was disturbed, and is repeated soon.
-constexpr std::int64_t kDisturbed = 4;
+/// A measurement this much worse than the best one in the model was disturbed, and is repeated this much sooner.
+constexpr std::int64_t kDisturbed = 2, kSooner = 4;
 
 std::int64_t best_error_ns(const clock::DriftModel& model) {
   std::int64_t best_ns = INT64_MAX;
@@ -134,12 +134,14 @@ void ClockNode::take_turn(const Turn& turn, std::int64_t now_ns, Outbox& outbox)
   state_ = State::measuring;
   due_ns_ = now_ns + measure_limit_ns;
   samples_.clear();
+  steps_aside_ = 0;
   outbox.push_back({*parent_, Ping{attempt_}, false});
 }
 
 void ClockNode::take_pong(const Pong& pong, std::int64_t now_ns, Outbox& outbox) {
   if (state_ != State::measuring || pong.attempt != attempt_) return;
   samples_.push_back({pong.send_ns, pong.remote_ns, now_ns});
+  if (same_host_ && ground_.step_aside && steps_aside_ < most_steps_aside && ground_.step_aside(pong.processor)) ++steps_aside_;
   const unsigned wanted = model_.empty() ? options_.first_ping_pongs : options_.ping_pongs;
   if (samples_.size() < wanted && now_ns < due_ns_) outbox.push_back({*parent_, Ping{attempt_}, false});
   else finish(now_ns, outbox);
@@ -161,7 +163,7 @@ void ClockNode::finish(std::int64_t now_ns, Outbox& outbox) {
 void ClockNode::plan_next(const clock::OffsetPoint& point, bool agreed, std::int64_t now_ns) {
   if (!agreed) gap_ns_ = options_.first_interval_ns;
   const bool disturbed = point.error_ns / kDisturbed > best_error_ns(model_);
-  due_ns_ = now_ns + (disturbed ? std::max(gap_ns_ / kDisturbed, options_.first_interval_ns) : gap_ns_);
+  due_ns_ = now_ns + (disturbed ? std::max(gap_ns_ / kSooner, options_.first_interval_ns) : gap_ns_);
   gap_ns_ = std::min(gap_ns_ * 2, options_.interval_ns);
 }
 

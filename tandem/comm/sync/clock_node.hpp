@@ -32,7 +32,8 @@ using Outbox = std::vector<Outgoing>;
 /// no two children disturb each other's ping-pongs and levels follow each other without a plan; then `ping_pongs` ping-pongs, the
 /// next one sent when the last one is back; then the end, upon which the parent serves the next child. A turn that nobody ends
 /// passes after `turn_limit_ns`: turns serve exactness, not correctness. Ranks of one host that read the same counter skip the
-/// ping-pongs.
+/// ping-pongs; those of one host that do ping, and find each other on one processor, go apart, since there each way costs a
+/// change of threads and a ping's may take longer than a pong's.
 ///
 /// Pings are answered by whoever receives messages, without this object (see `clock_sync.cpp`).
 ///
@@ -54,6 +55,8 @@ class ClockNode {
     SharedCounter counter = {};
     std::function<bool(Rank)> same_host = {};         ///< asked from `step` only; may block
     std::function<std::uint64_t()> ticks = {};  ///< of the TSC, when that is the counter
+    /// Takes the calling thread to another processor when it runs on this one; whether it did. Asked from `take`; may block.
+    std::function<bool(std::uint64_t processor)> step_aside = {};
   };
 
   ClockNode(Ground ground, const Options& options);
@@ -71,6 +74,8 @@ class ClockNode {
   std::uint64_t version() const noexcept { return version_; }
 
   bool measuring() const noexcept { return state_ == State::measuring; }
+  /// A record of a measurement is on its way to us, if all goes well: a child's, or our parent's.
+  bool busy() const noexcept { return measuring() || holder_.has_value(); }
   std::size_t sample_count() const noexcept { return samples_.size(); }  ///< of the measurement under way
   /// Whom we measure against; none for the reference, and when all between us and it are gone.
   std::optional<Rank> parent() const noexcept { return parent_; }
@@ -80,6 +85,7 @@ class ClockNode {
   static constexpr std::int64_t ask_again_ns = 20'000'000;
   static constexpr std::int64_t measure_limit_ns = 20'000'000;  ///< a measurement ends then with the samples it has
   static constexpr std::int64_t turn_limit_ns = 100'000'000;
+  static constexpr unsigned most_steps_aside = 2;  ///< per measurement: each takes some 100 us
 
  private:
   enum class State { resting, asking, measuring };
@@ -111,6 +117,7 @@ class ClockNode {
   std::uint64_t attempt_ = 0;
   clock::GlobalClock parent_to_reference_;
   std::vector<clock::PingPong> samples_;
+  unsigned steps_aside_ = 0;
   clock::DriftModel model_;
   bool known_ = false;
   clock::GlobalClock to_reference_;

@@ -184,6 +184,44 @@ TEST(ClockNode, RanksOfOneHostComputeTheirOffset) {
   }
 }
 
+TEST(ClockNode, StepsAsideFromItsParentsProcessorOnOneHostOnly) {
+  for (const bool same_host : {true, false}) {
+    std::vector<std::uint64_t> asked;
+    ClockNode node({.rank = Rank{1},
+                    .same_host = [same_host](Rank) { return same_host; },
+                    .step_aside =
+                        [&asked](std::uint64_t processor) {
+                          asked.push_back(processor);
+                          return processor == 7;  // where we are
+                        }},
+                   {.first_ping_pongs = 8});
+    Outbox outbox;
+    node.step(0, outbox);
+    node.take(Rank{0}, Turn{1}, 0, outbox);
+    for (std::int64_t i = 0; node.measuring(); ++i) node.take(Rank{0}, Pong{1, i, i, i < 3 ? 3U : 7U}, i + 1, outbox);
+    // Three times it was not there, twice it went; then it has to do with what it has.
+    EXPECT_EQ(asked, same_host ? (std::vector<std::uint64_t>{3, 3, 3, 7, 7}) : std::vector<std::uint64_t>{});
+  }
+}
+
+TEST(ClockNode, IsBusyFromTheTurnToTheLastPong) {
+  ClockNode parent({.rank = Rank{0}}, {}), child({.rank = Rank{1}}, {.first_ping_pongs = 2});
+  Outbox outbox;
+  child.step(0, outbox);
+  EXPECT_FALSE(child.busy()) << "others may be before us";
+  EXPECT_FALSE(parent.busy());
+  parent.take(Rank{1}, Ask{1}, 0, outbox);
+  child.take(Rank{0}, Turn{1}, 0, outbox);
+  child.take(Rank{0}, Pong{1, 1, 2}, 3, outbox);
+  EXPECT_TRUE(child.busy());
+  EXPECT_TRUE(parent.busy());
+  child.take(Rank{0}, Pong{1, 4, 5}, 6, outbox);
+  ASSERT_TRUE(std::holds_alternative<End>(outbox.back().record));
+  parent.take(Rank{1}, outbox.back().record, 0, outbox);
+  EXPECT_FALSE(child.busy());
+  EXPECT_FALSE(parent.busy());
+}
+
 TEST(ClockNode, ComputesNothingWithNumbersThatNoClockHas) {
   ClockNode node({.rank = Rank{1}}, {});
   Outbox outbox;

@@ -42,6 +42,9 @@ struct Pong {
   std::uint64_t attempt = 0;
   std::int64_t send_ns = 0;     ///< the ping's, given back, so that nobody must remember it
   std::int64_t remote_ns = 0;   ///< the parent's time when the ping was there
+  std::uint64_t processor = no_processor;  ///< the parent's, there and then
+
+  static constexpr std::uint64_t no_processor = UINT64_MAX;
 };
 struct End {                    ///< I have measured
   std::uint64_t attempt = 0;

@@ -24,7 +24,27 @@ constexpr std::int64_t kNapNs = 500'000;
 constexpr std::int64_t kWakeNs = 80'000;
 /// How long no pong may come before the upkeep thread looks for it.
 constexpr std::int64_t kPatienceNs = 200'000;
+/// How long to poll for the next record of a measurement: as long as the peer may take to wake up or to step aside.
+constexpr std::int64_t kNextRecordNs = 300'000;
 constexpr int kTriesBeforeYield = 64;
+
+std::uint64_t own_processor() noexcept {
+  const int number = sched_getcpu();
+  return number >= 0 ? static_cast<std::uint64_t>(number) : Pong::no_processor;
+}
+
+/// Linux on virtual machines likes to wake a thread on the processor of whoever wakes it, though another one be idle, and while
+/// both go on they stay there. Forbidding ourselves the processor for a moment moves us, in some 100 us.
+bool step_aside(std::uint64_t processor) {
+  if (own_processor() != processor || processor >= CPU_SETSIZE) return false;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  cpu_set_t others = allowed;
+  CPU_CLR(processor, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return false;
+  sched_setaffinity(0, sizeof allowed, &allowed);
+  return true;
+}
 
 void sleep_ns(std::int64_t duration_ns) {
   const timespec duration{duration_ns / 1'000'000'000, duration_ns % 1'000'000'000};
@@ -43,7 +63,7 @@ void wait_until(const clock::Clock& clock, std::int64_t until_ns) {
 SyncEngine::SyncEngine(Ground ground, const ClockNode::Options& options, Messenger& messenger)
     : ground_(std::move(ground)),
       messenger_(messenger),
-      node_({ground_.rank, ground_.counter, ground_.same_host, &clock::TscClock::ticks}, options),
+      node_({ground_.rank, ground_.counter, ground_.same_host, &clock::TscClock::ticks, &step_aside}, options),
       barrier_(ground_.rank, ground_.size) {
   publish();
 }
@@ -109,16 +129,16 @@ void SyncEngine::arrived(Rank from, std::span<const std::byte> bytes) {
   const std::optional<Record> record = read_record(bytes);
   if (!record) return;
   if (const auto* ping = std::get_if<Ping>(&*record)) {
-    post(from, Pong{ping->attempt, ping->send_ns, now_ns}, false);
+    post(from, Pong{ping->attempt, ping->send_ns, now_ns, own_processor()}, false);
+    messenger_.expect(kNextRecordNs);
     return;
   }
   Outbox outbox;
-  bool wake;
+  bool wake = false, expected = false, was_expected = false;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) {
       if (std::holds_alternative<Ask>(*record)) outbox.push_back({from, Broken{ground_.rank.value(), 1}, false});
-      wake = false;
     } else {
       node_.take(from, *record, now_ns, outbox);
       publish();
@@ -126,10 +146,14 @@ void SyncEngine::arrived(Rank from, std::span<const std::byte> bytes) {
       const auto* broken = std::get_if<Broken>(&*record);
       if (broken != nullptr && broken->rank == from.value()) node_.gone(from, outbox);
       if (!std::holds_alternative<Pong>(*record)) changed_.notify_all();
+      expected = node_.busy();
+      was_expected = std::exchange(expecting_, expected);
       wake = node_.next_due_ns() < planned_ns_.load(std::memory_order_relaxed);
     }
   }
   flush(outbox);
+  if (expected) messenger_.expect(kNextRecordNs);
+  else if (was_expected) messenger_.expect(0);
   if (wake) parker_.unpark();
 }
 

@@ -31,6 +31,8 @@ class Messenger {
   virtual void send(Rank to, std::span<const std::byte> bytes, bool watched) = 0;
   /// Takes what has come, if it can; true when something had. It may call `SyncEngine::arrived`.
   virtual bool progress() = 0;
+  /// The next record will come within that time, and wants to be met by a thread that polls; 0: none is expected any more.
+  virtual void expect(std::int64_t within_ns) = 0;
 };
 
 /// One rank's clock synchronisation over a messenger.
@@ -89,6 +91,7 @@ class SyncEngine {
   BarrierNode barrier_;
   std::uint64_t published_version_ = 0;
   bool closed_ = false;
+  bool expecting_ = false;            ///< the messenger was told so
   std::condition_variable changed_;   ///< of anything that `await` waits for
 
   PublishedClock published_;

@@ -57,6 +57,8 @@ class ThreadRank final : public Messenger {
     return taking.owns_lock() && take_one();
   }
 
+  void expect(std::int64_t) override {}
+
   SyncEngine& engine() { return engine_; }
   const clock::Drift& drift() const { return clock_.drift(); }
 
@@ -170,6 +172,36 @@ TEST(SyncEngine, AChildFindsAnotherParentWhenItsOwnHasLeft) {
   for (int i = 0; i < 5'000 && ranks[3]->engine().parent() == Rank{1}; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(ranks[3]->engine().parent(), Rank{0});
+}
+
+/// Keeps what it was told, and moves nothing.
+struct Notes final : Messenger {
+  void send(Rank, std::span<const std::byte> bytes, bool) override { sent.push_back(read_record(bytes).value()); }
+  bool progress() override { return false; }
+  void expect(std::int64_t within_ns) override { expected_ns.push_back(within_ns); }
+
+  std::vector<Record> sent;
+  std::vector<std::int64_t> expected_ns;
+};
+
+TEST(SyncEngine, ExpectsRecordsWhileAChildMeasuresAndNoLonger) {
+  Notes notes;
+  SyncEngine engine({.rank = Rank{0}, .size = 2, .clock = &ThreadRank::truth}, {}, notes);
+  const auto arrives = [&](const Record& record) {
+    notes.expected_ns.clear();
+    engine.arrived(Rank{1}, PackedRecord(record).bytes());
+    return notes.expected_ns;
+  };
+  EXPECT_TRUE(arrives(Ready{}).empty()) << "a barrier is none of its business";
+  for (const Record& record : {Record(Ask{1}), Record(Ping{1, 0}), Record(Ping{1, 0})}) {
+    const auto expected = arrives(record);
+    ASSERT_EQ(expected.size(), 1U);
+    EXPECT_GT(expected.front(), 0);
+  }
+  EXPECT_TRUE(std::holds_alternative<Pong>(notes.sent.back()));
+  EXPECT_LT(std::get<Pong>(notes.sent.back()).processor, Pong::no_processor);
+  EXPECT_EQ(arrives(End{1}), std::vector<std::int64_t>{0}) << "it takes back what it said";
+  EXPECT_TRUE(arrives(Ready{}).empty()) << "once";
 }
 
 TEST(PublishedClock, IsNeverSeenHalfWritten) {
