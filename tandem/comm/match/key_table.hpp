@@ -70,11 +70,12 @@ struct KeyLinks {
 /// hash in the bucket, and a bit that says whether there is a chain, keep look-ups that fail from touching any node. A key
 /// without nodes leaves nothing behind. The table holds at most as many keys as buckets, and shrinks when it has been less than
 /// an eighth full for long, or by `trim`. Resizing moves a few blocks with each `push` and `remove` (whose cost is thus
-/// bounded): blocks below `moved_` are in `table_`, others still in `old_`. A single node stands outside the table (`lone`) and
-/// costs no hashing at all.
+/// bounded): blocks below `moved_` are in `table_`, others still in `old_`. Two cases cost no hashing at all: a single node stands
+/// outside the table (`lone`), and the oldest node of the key that was pushed last is known (`recent`), since streams of messages
+/// have one key.
 ///
-/// `Node` derives from `KeyLinks<Node>` and has `TableKey table_key() const` and `bool has_key(const TableKey&) const`, which is
-/// asked only about keys of the node's hash.
+/// `Node` derives from `KeyLinks<Node>` and has `TableKey table_key() const`, `bool same_key(const Node&) const`, and
+/// `bool has_key(const TableKey&) const`, which is asked only about keys of the node's hash.
 /// Not thread-safe. Owns no node.
 template <class Node>
 class KeyTable {
@@ -88,6 +89,8 @@ class KeyTable {
   std::size_t key_count() const noexcept { return lone_ ? 1 : keys_; }
   /// The only node, if it stands outside the table: callers may compare with it instead of computing a hash.
   Node* lone() const noexcept { return lone_; }
+  /// The oldest node of the key that was pushed last, if that is known: for the same comparison.
+  Node* recent() const noexcept { return recent_; }
 
   /// The oldest node of a key, or null.
   Node* front(const TableKey& key) const noexcept {
@@ -145,6 +148,7 @@ class KeyTable {
     with.next = node.next;
     with.chain = node.chain;
     with.previous = node.previous == &node ? &with : node.previous;
+    if (recent_ == &node) recent_ = &with;
     if (lone_) {
       lone_ = &with;
     } else {
@@ -198,6 +202,7 @@ class KeyTable {
     });
     TANDEM_ASSERT(keys == keys_ && nodes + (lone_ ? 1 : 0) == size_);
     TANDEM_ASSERT(!lone_ || (size_ == 1 && keys_ == 0 && lone_->previous == lone_));
+    TANDEM_ASSERT(!recent_ || (!lone_ && front(recent_->table_key()) == recent_));
     TANDEM_ASSERT(old_.blocks == 0 || moved_ < old_.blocks);
     TANDEM_ASSERT(keys_ <= table_.buckets());
   }
@@ -253,21 +258,27 @@ class KeyTable {
   }
 
   void insert(Node& node) {
+    if (recent_ && recent_->same_key(node)) {
+      node.hash = recent_->hash;
+      return append(*recent_, node);
+    }
     const TableKey key = node.table_key();
     node.hash = key.hash;
     if (keys_ + 1 > table_.buckets()) [[unlikely]] resize(std::max(first_blocks, 2 * table_.blocks));
     step();
-    if (Node* const oldest = front(key)) {
-      Node* const youngest = oldest->previous;
-      youngest->next = &node;
-      node.previous = youngest;
-      oldest->previous = &node;
-    } else {
-      node.previous = &node;
-      ++keys_;
-      link_key(home(node.hash), node);
-      note_use();
-    }
+    recent_ = front(key);
+    if (recent_) return append(*recent_, node);
+    recent_ = &node;
+    node.previous = &node;
+    ++keys_;
+    link_key(home(node.hash), node);
+    note_use();
+  }
+
+  static void append(Node& oldest, Node& node) noexcept {
+    node.previous = oldest.previous;
+    node.previous->next = &node;
+    oldest.previous = &node;
   }
 
   static void link_key(Bucket& bucket, Node& oldest) noexcept {
@@ -303,6 +314,7 @@ class KeyTable {
   }
 
   void remove_oldest(Node& node) noexcept {
+    if (&node == recent_) recent_ = node.next;
     Node* successor = node.chain;
     if (node.next) {
       successor = node.next;
@@ -396,6 +408,7 @@ class KeyTable {
   std::size_t size_ = 0;
   std::size_t sparse_uses_ = 0;  // operations since the table was last well filled
   Node* lone_ = nullptr;
+  Node* recent_ = nullptr;  // the oldest of its key; null: not known
 };
 
 }  // namespace tandem::comm::internal

@@ -18,6 +18,7 @@ struct Item : KeyLinks<Item> {
   std::uint32_t source;
   TableKey table_key() const noexcept { return make_key(exact, source, 7, tag); }
   bool has_key(const TableKey& key) const noexcept { return key.tag == tag && key.source == source && key.channel == 7; }
+  bool same_key(const Item& other) const noexcept { return tag == other.tag && source == other.source; }
 };
 
 std::vector<std::unique_ptr<Item>> items_with_tags(const std::vector<std::uint64_t>& tags) {
@@ -47,6 +48,32 @@ TEST(KeyTable, ALoneNodeNeedsNoTable) {
     EXPECT_FALSE(item.linked());
   }
   EXPECT_EQ(table.memory_bytes(), 0u);
+}
+
+TEST(KeyTable, TheKeyThatWasPushedLastIsKnown) {
+  KeyTable<Item> table;
+  auto items = items_with_tags({1, 2, 2, 1, 3, 2});
+  for (auto& item : items) table.push(*item);
+  EXPECT_EQ(table.recent(), items[1].get()) << "the oldest of tag 2";
+  table.check_invariants();
+  table.remove(*items[5]);  // its youngest
+  EXPECT_EQ(table.recent(), items[1].get());
+  table.remove(*items[1]);
+  EXPECT_EQ(table.recent(), items[2].get());
+  Item with(2);
+  table.replace(*items[2], with);
+  EXPECT_EQ(table.recent(), &with);
+  table.check_invariants();
+  table.remove(with);
+  EXPECT_EQ(table.recent(), nullptr);
+  table.push(*items[2]);
+  EXPECT_EQ(table.recent(), items[2].get());
+  for (Item* const item : {items[0].get(), items[3].get(), items[2].get(), items[4].get()}) {
+    table.remove(*item);
+    table.check_invariants();
+  }
+  EXPECT_EQ(table.recent(), nullptr);
+  EXPECT_EQ(table.size(), 0u);
 }
 
 TEST(KeyTable, AKeyIsAQueue) {

@@ -25,9 +25,11 @@ void sort_by_sequence(std::vector<Node*>& nodes) {
 
 PostedReceive* Matcher::arrive_among_many(const MatchKey& key) noexcept {
   PostedReceive* oldest = nullptr;
+  PostedReceive* const recent = posted_.recent();
+  const unsigned known = recent && recent->pattern.matches(key) ? recent->pattern.wild_class() : 4;
   for (unsigned c = 0; c < posted_in_class_.size(); ++c) {
     if (posted_in_class_[c] == 0) continue;
-    PostedReceive* const candidate = posted_.front(key_of(key, c));
+    PostedReceive* const candidate = c == known ? recent : posted_.front(key_of(key, c));
     if (candidate && (!oldest || candidate->sequence < oldest->sequence)) oldest = candidate;
   }
   if (oldest) unlink(*oldest);
@@ -54,6 +56,7 @@ ArrivedEnvelope* Matcher::peek(const MatchPattern& pattern) {
   if (kept_.size() == 0) return nullptr;
   if (ArrivedEnvelope* const lone = kept_.lone()) return pattern.matches(lone->key) ? lone : nullptr;
   const unsigned c = pattern.wild_class();
+  if (ArrivedEnvelope* const recent = kept_.recent(); recent && c == internal::exact && pattern.matches(recent->key)) return recent;
   const TableKey key = make_key(c, pattern.source.value(), pattern.channel, pattern.tag);
   if (c == internal::exact) return kept_.front(key);
   if (!(indexed_.classes_of(pattern.channel) >> c & 1)) build_index(pattern.channel, c);

@@ -58,6 +58,11 @@ struct PostedReceive : internal::KeyLinks<PostedReceive> {
     return pattern.channel == key.channel && (pattern.any_tag || pattern.tag == key.tag) &&
            (pattern.any_source || pattern.source.value() == key.source);
   }
+  bool same_key(const PostedReceive& other) const noexcept {
+    const MatchPattern& theirs = other.pattern;
+    return pattern.channel == theirs.channel && pattern.any_tag == theirs.any_tag && pattern.any_source == theirs.any_source &&
+           (pattern.any_tag || pattern.tag == theirs.tag) && (pattern.any_source || pattern.source == theirs.source);
+  }
 };
 
 /// Base of the engine's unexpected message (eager data or an announcement). Owned by the engine; the matcher links it from
@@ -78,6 +83,7 @@ struct ArrivedEnvelope : internal::KeyLinks<ArrivedEnvelope> {
   bool has_key(const internal::TableKey& wanted) const noexcept {
     return key.tag == wanted.tag && key.channel == wanted.channel && key.source.value() == wanted.source;
   }
+  bool same_key(const ArrivedEnvelope& other) const noexcept { return key == other.key; }
 };
 
 inline internal::TableKey internal::WildLink::table_key() const noexcept {
@@ -87,6 +93,13 @@ inline internal::TableKey internal::WildLink::table_key() const noexcept {
 inline bool internal::WildLink::has_key(const TableKey& key) const noexcept {
   return envelope->key.channel == key.channel && (wild_class & wild_tag || envelope->key.tag == key.tag) &&
          (wild_class & wild_source || envelope->key.source.value() == key.source);
+}
+
+inline bool internal::WildLink::same_key(const WildLink& link) const noexcept {
+  const MatchKey& ours = envelope->key;
+  const MatchKey& theirs = link.envelope->key;
+  return wild_class == link.wild_class && ours.channel == theirs.channel && (wild_class & wild_tag || ours.tag == theirs.tag) &&
+         (wild_class & wild_source || ours.source == theirs.source);
 }
 
 /// The posted receives and the unexpected messages of one endpoint. A message goes to the oldest posted receive that matches

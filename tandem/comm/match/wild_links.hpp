@@ -22,6 +22,7 @@ struct WildLink : KeyLinks<WildLink> {
 
   TableKey table_key() const noexcept;
   bool has_key(const TableKey& key) const noexcept;
+  bool same_key(const WildLink& link) const noexcept;
 };
 static_assert(sizeof(WildLink) <= 64);
 

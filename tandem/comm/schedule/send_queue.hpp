@@ -53,6 +53,7 @@ struct SendItem : internal::KeyLinks<SendItem> {
   bool queued() const noexcept { return run_next != nullptr; }
   internal::TableKey table_key() const noexcept { return internal::make_key(internal::exact, 0, channel, tag); }
   bool has_key(const internal::TableKey& key) const noexcept { return channel == key.channel && tag == key.tag; }
+  bool same_key(const SendItem& other) const noexcept { return channel == other.channel && tag == other.tag; }
 };
 
 namespace internal {
