@@ -166,6 +166,7 @@ class Engine final : public PacketSink {
   bool pump_rail(Peer& peer, unsigned rail);
   void note_backlog(Peer& peer);
   void look_at_draining(std::int64_t now_ns);
+  std::pair<std::int64_t, std::size_t> unsent_bytes(const Transport& transport) const;
   static std::size_t segment_for(const Peer& peer) noexcept;
   static std::uint32_t post_packet(Rail& rail, const PostedPacket& packet);
   static void free_posted(Rail& rail, std::uint32_t slot);

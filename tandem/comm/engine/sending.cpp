@@ -225,15 +225,34 @@ void Engine::note_backlog(Peer& peer) {
   if (waits) {
     ++port.backlogged;
   } else if (--port.backlogged == 0) {
-    port.rate.rested(now(), port.rate.known() ? 0 : peer.transport->unsent_bytes());
+    if (port.rate.known()) return port.rate.rested(now(), 0);
+    const auto [at_ns, bytes] = unsent_bytes(*peer.transport);
+    port.rate.rested(at_ns, bytes);
     if (port.rate.look_ns() >= 0) draining_ = peer.transport;
   }
+}
+
+/// What is in a transport's buffers, and when: together, though this thread may lose its core in between.
+std::pair<std::int64_t, std::size_t> Engine::unsent_bytes(const Transport& transport) const {
+  constexpr std::int64_t kTogetherNs = 10'000;
+  std::int64_t before_ns = now();
+  std::size_t bytes = transport.unsent_bytes();
+  for (int tries = 0; tries < 3; ++tries) {
+    const std::int64_t after_ns = now();
+    if (after_ns - before_ns < kTogetherNs) break;
+    before_ns = after_ns;
+    bytes = transport.unsent_bytes();
+  }
+  return {before_ns, bytes};
 }
 
 /// Looks how far the buffers of a transport have drained, whose rate is not known yet.
 void Engine::look_at_draining(std::int64_t now_ns) {
   PortRate& rate = ports_.find(draining_)->second.rate;
-  if (rate.look_ns() >= 0 && now_ns >= rate.look_ns()) rate.look(now_ns, draining_->unsent_bytes());
+  if (rate.look_ns() >= 0 && now_ns >= rate.look_ns()) {
+    const auto [at_ns, bytes] = unsent_bytes(*draining_);
+    rate.look(at_ns, bytes);
+  }
   if (rate.look_ns() < 0) draining_ = nullptr;
 }
 
