@@ -123,8 +123,8 @@ struct Item : SendItem {
   const ItemKind what;
 };
 
-/// A send that was handed to a rail while it was posted: what its user may ask for, and nothing that an engine needs. It has ended
-/// from the beginning.
+/// A send that was handed to a rail while it was posted: what its user may ask for, and nothing that an engine needs. It has
+/// ended from the beginning.
 struct SentCore final : RequestCore, Recycled<SentCore> {
   SentCore(Rank to, Tag tag_of, std::uint64_t bytes_of) noexcept : RequestCore(Kind::sent, tag_of) {
     other = to;

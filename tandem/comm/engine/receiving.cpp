@@ -148,8 +148,8 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
   arrive(*receive, bytes > room ? Ending::truncated : Ending::done);
 }
 
-/// An eager message that no receive waits for, or that has to wait for a broadcast itself (`after`). Without `data` the payload is
-/// still to land.
+/// An eager message that no receive waits for, or that has to wait for a broadcast itself (`after`). Without `data` the payload
+/// is still to land.
 void Engine::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
                         std::span<const std::byte> data) {
   Peer& peer = *rail.peer;
@@ -274,7 +274,8 @@ void Engine::discard(Envelope* envelope) {
 }
 
 /// What the receive learns of its message.
-[[gnu::always_inline]] inline void Engine::fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes, std::span<const std::byte> header) {
+[[gnu::always_inline]] inline void Engine::fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes,
+                                                std::span<const std::byte> header) {
   core.other = peer.rank;
   core.tag = tag;
   core.bytes = bytes;

@@ -160,7 +160,8 @@ std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
 
 /// The way of a small message when nothing is queued and the rail is free: no queue, no plan, nothing to be remembered, and on a
 /// rail that lends its room no copy on the way. Null: it cannot go this way, and nothing has happened.
-[[gnu::always_inline]] inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options) {
+[[gnu::always_inline]] inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
+                                                                const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
   if (bytes > peer.at_once_bytes || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) return nullptr;
   if (!Credit(peer, ground_.options).covers(bytes)) return nullptr;
@@ -175,7 +176,8 @@ std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
   }
   // From the end to the beginning, as `Link::lend` wants it.
   if (bytes % 8 != 0) std::memset(block.data() + block.size() - 8, 0, 8);
-  const std::size_t near = !pieces.contiguous() ? 0 : records < Link::kFirstBytes ? std::min(bytes, Link::kFirstBytes - records) : 0;
+  const std::size_t left_in_first = pieces.contiguous() && records < Link::kFirstBytes ? Link::kFirstBytes - records : 0;
+  const std::size_t near = std::min(bytes, left_in_first);
   if (bytes > near) pieces.copy_out(near, block.subspan(records + near, bytes - near));
   wire::Writer writer(block);
   writer.put_head(peer.head);

@@ -24,7 +24,7 @@ struct TcpOptions {
   unsigned rails = 1;            ///< connections per peer, 1 to `most_rails`
   /// See `Capabilities`. By default a segment and its control block fit one packet of the loopback interface (65,483 bytes).
   std::size_t segment_bytes = std::size_t{63} << 10;
-  std::size_t eager_bytes = std::size_t{32} << 10;  ///< see `Capabilities`
+  std::size_t eager_bytes = std::size_t{64} << 10;  ///< see `Capabilities`
   /// Bytes that the kernel holds of one connection (SO_SNDBUF, of which the kernel allows twice as much): what is in there delays
   /// every later packet, however urgent. A connection begins with the first number, which keeps networks up to some 10 Gbit/s
   /// busy, and gets twice as much, up to the second, for each 256 KiB that the kernel took at more than 0.25 bytes per ns; what
