@@ -2,12 +2,14 @@
 #include "tandem/comm/mcast/port_rate.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::comm {
 namespace {
 
 constexpr double believed_when_slower = 0.05;
 constexpr std::int64_t first_look_ns = 250'000;
+constexpr double most_rough_burst = 128 * 1024;
 
 }  // namespace
 
@@ -27,6 +29,7 @@ void PortRate::refused(std::int64_t now_ns, std::size_t unsent_bytes) {
 
 void PortRate::rested(std::int64_t now_ns, std::size_t unsent_bytes) {
   learn();
+  gone_when_rested_ = taken_ - static_cast<double>(unsent_bytes);
   taken_ = 0;
   refused_ns_ = -1;
   if (known_ || static_cast<double>(unsent_bytes) <= least_bytes) return;
@@ -44,7 +47,9 @@ void PortRate::look(std::int64_t now_ns, std::size_t unsent_bytes) {
   look_ns_ = -1;
   if (unsent_bytes == 0) return;  // nobody knows when it was empty
   bytes_per_ns_ = bytes / took_ns;
-  known_ = true;
+  const double at_once = gone_when_rested_ - bytes_per_ns_ * static_cast<double>(rested_ns_ - began_ns_);
+  burst_bytes_ = std::clamp(at_once, 0.0, most_rough_burst);
+  known_ = rough_ = true;
 }
 
 void PortRate::learn() {
@@ -56,8 +61,9 @@ void PortRate::learn() {
   const auto before_ns = static_cast<double>(refused_ns_ - began_ns_);
   const double at_once = std::max(0.0, taken_when_refused_ - unsent_when_refused_ - rate * before_ns);
   const double burst = at_once > 3 * rate * before_ns ? at_once : 0;
-  const double recent = known_ ? 0.25 : 1;
-  bytes_per_ns_ += (known_ && rate < bytes_per_ns_ ? believed_when_slower : recent) * (rate - bytes_per_ns_);
+  const bool fresh = !known_ || std::exchange(rough_, false);
+  const double recent = fresh ? 1 : 0.25;
+  bytes_per_ns_ += (!fresh && rate < bytes_per_ns_ ? believed_when_slower : recent) * (rate - bytes_per_ns_);
   burst_bytes_ += recent * (burst - burst_bytes_);
   known_ = true;
 }

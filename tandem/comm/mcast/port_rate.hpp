@@ -8,7 +8,8 @@
 //   w = (x(t) - x(t_1)) / (t - t_1)        B = x(t_1) - S - w (t_1 - t_0)
 //
 // Where buffers take nearly everything, so that no rail refuses for long enough, a rate that is not known yet is learnt from how
-// they drain behind the last byte: with S(t) still in buffers, w = (S(t_r) - S(t)) / (t - t_r).
+// they drain behind the last byte: with S(t) still in buffers, w = (S(t_r) - S(t)) / (t - t_r), and B = x(t_r) - S(t_r) -
+// w (t_r - t_0). Receivers that have no core make this too slow, so the first busy time that can be learnt from replaces it.
 //
 // The burst counts only if it was taken at four times the rate at least: without a limiter there is no such bend, and B is 0.
 // Worked example (test): 25 bytes per us, a bucket of 64 KiB, a buffer of 32 KiB: refused after 96 KiB, then 25 bytes per us.
@@ -53,7 +54,9 @@ class PortRate {
   std::int64_t look_ns_ = -1;
   std::int64_t rested_ns_ = 0;        ///< t_r
   double unsent_when_rested_ = 0;     ///< S(t_r)
+  double gone_when_rested_ = 0;       ///< x(t_r) - S(t_r)
   bool known_ = false;
+  bool rough_ = false;                ///< known from draining buffers alone
   double bytes_per_ns_ = 0, burst_bytes_ = 0;
 };
 

@@ -46,7 +46,7 @@ TEST(PortRate, LearnsTheRateAndTheBucketOfALimiter) {
 TEST(PortRate, LearnsFromHowBuffersDrainWhereTheyTookEverything) {
   for (const double bytes_per_ns : {0.002, 0.0125, 0.025, 0.125}) {
     PortRate rate;
-    rate.took(1'000, 400'000);
+    rate.took(1'000, 200'000);
     rate.rested(10'000, 140'000);
     EXPECT_FALSE(rate.known());
     const auto unsent = [&](std::int64_t now_ns) {
@@ -58,9 +58,13 @@ TEST(PortRate, LearnsFromHowBuffersDrainWhereTheyTookEverything) {
     }
     ASSERT_TRUE(rate.known()) << bytes_per_ns;
     EXPECT_NEAR(rate.bytes_per_ns(), bytes_per_ns, 0.01 * bytes_per_ns);
-    // From now on busy times teach it alone.
+    EXPECT_NEAR(rate.burst_bytes(), 60'000, 2'000);
+    // From now on busy times teach it alone; the first of them counts for all that was learnt before.
     rate.rested(2'000'000'000, 140'000);
     EXPECT_LT(rate.look_ns(), 0);
+    send(rate, {}, 3'000'000'000, 439'296);
+    EXPECT_NEAR(rate.bytes_per_ns(), 0.025, 0.001);
+    EXPECT_NEAR(rate.burst_bytes(), 65'536, 8'192);
   }
 }
 
