@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/comm/bootstrap/thread_job.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 
 namespace tandem::comm {
@@ -481,6 +482,32 @@ TEST(Mcast, AnUrgentMessageWaitsForSegmentsNotForTheBroadcast) {
   world.at[0]->wait(mcast);
   for (const Request& receive : receives) world.at[1]->wait(receive);
   EXPECT_EQ(got[3], sent);
+}
+
+/// A packet of tcp may be much larger than what its rail is to send at once.
+TEST(Mcast, TheFirstPacketOfAWholeStrandIsCutOverTcp) {
+  base::Log log{base::LogLevel::error};
+  std::vector<std::unique_ptr<Endpoint>> at;
+  for (Job& job : make_thread_job(3)) {
+    EndpointOptions options;
+    options.transports = {"tcp"};
+    options.interface = "lo";
+    auto opened = Endpoint::open(std::move(job), options, log);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    at.push_back(std::move(opened).value());
+  }
+  const Bytes sent = pattern(630'000, 4);
+  std::vector<Bytes> got(3, Bytes(sent.size()));
+  std::vector<Request> receives;
+  for (std::uint32_t r = 1; r < 3; ++r) receives.push_back(at[r]->irecv(Rank{0}, Tag{1}, got[r]));
+  const Recipient recipients[] = {{Rank{1}, 0}, {Rank{2}, 0}};
+  at[0]->wait(at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::flat, .segment_bytes = sent.size()}));
+  for (std::uint32_t r = 1; r < 3; ++r) {
+    EXPECT_EQ(at[r]->wait(receives[r - 1]).ending, Ending::done);
+    EXPECT_EQ(got[r], sent);
+  }
+  // Each is sent ten segments of 63 KiB at least, whatever else goes there.
+  EXPECT_GE(at[0]->statistics().packets_sent, 20u);
 }
 
 TEST(Mcast, ABinomialTreeTakesItsDepth) {
