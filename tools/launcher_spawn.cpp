@@ -11,10 +11,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <optional>
 
 #include <fmt/core.h>
+
+#include "tools/exec_words.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -32,26 +33,6 @@ struct Failure {
   enum class Step { folder, program, other } step;
   int reason;
 };
-
-std::vector<std::string> merged_environment(const SpawnRequest& request) {
-  std::map<std::string, std::string> values;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const auto equals = text.find('=');
-    if (equals != std::string::npos) values[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  for (const auto& [name, value] : request.environment) values[name] = value;
-  std::vector<std::string> entries;
-  for (const auto& [name, value] : values) entries.push_back(name + "=" + value);
-  return entries;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 [[noreturn]] void give_up(int report, Failure::Step step) {
   const Failure failure{step, errno};
@@ -102,7 +83,7 @@ Result<pid_t> spawn(const SpawnRequest& request) {
   auto report = make_pipe(true);
   if (!report) return report.error();
   Pipe& pipe = report.value();
-  std::vector<std::string> words = request.words, entries = merged_environment(request);
+  std::vector<std::string> words = request.words, entries = environment_with(request.environment);
   const std::vector<char*> argv = pointers_to(words), envp = pointers_to(entries);
   const pid_t parent = getpid();
   const pid_t child = fork();

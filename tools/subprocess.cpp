@@ -12,38 +12,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
 
 #include <fmt/core.h>
+
+#include "tandem/comm/bootstrap/socket.hpp"
+#include "tools/exec_words.hpp"
 
 namespace tandem::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using comm::internal::Descriptor;
 
 constexpr std::size_t kept_bytes = std::size_t(16) << 20;
 constexpr int cannot_execute = 127;
-
-/// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  int number() const noexcept { return number_; }
-  void close() noexcept {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
 
 struct Pipe {
   Descriptor read_end, write_end;
@@ -59,27 +41,6 @@ struct Pipe {
 
 base::Error system_error(const std::string& what) {
   return {base::ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno))};
-}
-
-/// The environment of the child as exec() takes it. Made before the fork: the child must not allocate.
-std::vector<std::string> environment_of(const Command& command) {
-  std::map<std::string, std::string> values;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const auto equals = text.find('=');
-    if (equals != std::string::npos) values[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  for (const auto& [name, value] : command.environment) values[name] = value;
-  std::vector<std::string> entries;
-  for (const auto& [name, value] : values) entries.push_back(name + "=" + value);
-  return entries;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 /// In the child, between fork and exec: calls that are safe after a fork, and no others.
@@ -145,7 +106,7 @@ base::Result<ProgramOutput> run_program(const Command& command, std::chrono::mil
   if (!output.open() || !errors.open()) return system_error("no pipe");
   std::vector<std::string> words{command.file.string()};
   words.insert(words.end(), command.arguments.begin(), command.arguments.end());
-  std::vector<std::string> entries = environment_of(command);
+  std::vector<std::string> entries = environment_with(command.environment);
   const std::vector<char*> argv = pointers_to(words), envp = pointers_to(entries);
 
   const pid_t parent = getpid();

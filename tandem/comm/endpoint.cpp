@@ -17,6 +17,8 @@
 namespace tandem::comm {
 namespace {
 
+/// What is owed for longer may be owed to the dead. Not before: a root may leave at any moment, and is not called dead then.
+constexpr std::int64_t kOwedSoonNs = 1'000'000'000;
 constexpr std::int64_t kOwedPatienceNs = 60'000'000'000;
 constexpr std::int64_t kGoodbyePatienceNs = 2'000'000'000;
 
@@ -279,7 +281,11 @@ void Endpoint::close() {
       return look();
     };
   };
-  if (!progress.until(locked([&] { return !engine.owes(); }), parts_->now() + kOwedPatienceNs) && parts_->loop == nullptr) {
+  const auto owes_nothing = locked([&] { return !engine.owes(); });
+  if (!progress.until(owes_nothing, parts_->now() + kOwedSoonNs)) {
+    parts_->post([](internal::Engine& mine) { return mine.listen_to_roots(), true; });
+  }
+  if (!progress.until(owes_nothing, parts_->now() + kOwedPatienceNs) && parts_->loop == nullptr) {
     parts_->log->warn("rank {} leaves though others may still wait for what it forwards:\n{}", rank().value(), describe());
   }
   parts_->post([&](internal::Engine& mine) { return mine.say_goodbye(), true; });

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/comm/bootstrap/thread_job.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 
 namespace tandem::comm {
@@ -301,6 +302,38 @@ TEST(Endpoint, ARestingEndpointGivesBackWhatABurstHasLeft) {
   EXPECT_EQ(endpoint->statistics().spare_bytes, 0u);
 }
 
+/// Knows this rank alone: the others died before they could be found.
+class EmptyDirectory final : public Directory {
+ public:
+  base::Result<void> publish(const PeerCard&) override { return {}; }
+  base::Result<PeerCard> lookup(Rank rank) override {
+    if (rank == Rank{0}) return PeerCard{};
+    return base::Error{base::ErrorCode::io, "it is dead"};
+  }
+};
+
+TEST(Endpoint, ARankThatCannotBeFoundIsDeadForAll) {
+  base::Log log(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
+  Job job{.rank = Rank{0}, .size = 3, .source = "test", .directory = std::make_shared<EmptyDirectory>()};
+  EndpointOptions options;
+  options.transports = {"tcp"};
+  options.interface = "lo";
+  options.progress = "inline";
+  auto opened = Endpoint::open(std::move(job), options, log);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  Endpoint& endpoint = *opened.value();
+  std::vector<Rank> told;
+  endpoint.on_peer_death([&](Rank dead, std::string_view) { told.push_back(dead); });
+  Bytes bytes(10);
+  const Recipient recipients[] = {{Rank{1}, 1}, {Rank{2}, 0}};
+  for (const Request& request : {endpoint.irecv(Rank{1}, Tag{1}, bytes), endpoint.isend(Rank{1}, Tag{1}, bytes),
+                                 endpoint.mcast(recipients, Tag{1}, bytes, {.tree = TreeKind::chain})}) {
+    EXPECT_EQ(endpoint.wait(request).ending, Ending::peer_dead);
+  }
+  while (endpoint.progress()) {}
+  EXPECT_THAT(told, testing::UnorderedElementsAre(Rank{1}, Rank{2}));
+}
+
 TEST(Endpoint, DeadPeerFailsItsRequestsAndNoOthers) {
   World world(3);
   Bytes got(100000);
@@ -451,6 +484,32 @@ TEST(Mcast, AnUrgentMessageWaitsForSegmentsNotForTheBroadcast) {
   EXPECT_EQ(got[3], sent);
 }
 
+/// A packet of tcp may be much larger than what its rail is to send at once.
+TEST(Mcast, TheFirstPacketOfAWholeStrandIsCutOverTcp) {
+  base::Log log{base::LogLevel::error};
+  std::vector<std::unique_ptr<Endpoint>> at;
+  for (Job& job : make_thread_job(3)) {
+    EndpointOptions options;
+    options.transports = {"tcp"};
+    options.interface = "lo";
+    auto opened = Endpoint::open(std::move(job), options, log);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    at.push_back(std::move(opened).value());
+  }
+  const Bytes sent = pattern(630'000, 4);
+  std::vector<Bytes> got(3, Bytes(sent.size()));
+  std::vector<Request> receives;
+  for (std::uint32_t r = 1; r < 3; ++r) receives.push_back(at[r]->irecv(Rank{0}, Tag{1}, got[r]));
+  const Recipient recipients[] = {{Rank{1}, 0}, {Rank{2}, 0}};
+  at[0]->wait(at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::flat, .segment_bytes = sent.size()}));
+  for (std::uint32_t r = 1; r < 3; ++r) {
+    EXPECT_EQ(at[r]->wait(receives[r - 1]).ending, Ending::done);
+    EXPECT_EQ(got[r], sent);
+  }
+  // Each is sent ten segments of 63 KiB at least, whatever else goes there.
+  EXPECT_GE(at[0]->statistics().packets_sent, 20u);
+}
+
 TEST(Mcast, ABinomialTreeTakesItsDepth) {
   for (const bool copies : {false, true}) {
     const std::vector<double> at = arrivals(TreeKind::binomial, copies);
@@ -555,6 +614,99 @@ TEST(Mcast, TwoDeathsHangNobody) {
     }
     if (!of_root) { EXPECT_NE(world.at[0]->wait(mcast).ending, Ending::pending) << seed; }
   }
+}
+
+/// Who is adopted though it and those below it have everything says so, and is not called a liar for it. Nothing has left for
+/// another child yet, so that the root still has what it would serve.
+TEST(Mcast, WhoeverHasItAllMayBeAdoptedInVain) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    World world(8, {}, {}, seed);
+    const Rank slow{static_cast<std::uint32_t>(2 + seed % 4)};
+    world.network->stop(slow, true);
+    const Bytes nothing;
+    for (unsigned i = 0; i < 20; ++i) world.at[0]->isend(slow, Tag{2}, nothing);
+    const Bytes sent = pattern(seed % 3 == 0 ? 900 : 0, 1);
+    std::vector<Recipient> recipients;
+    std::vector<Bytes> got(8, Bytes(sent.size()));
+    std::vector<Request> receives(8);
+    std::vector<Rank> told;
+    for (std::uint32_t r = 1; r < 8; ++r) {
+      recipients.push_back({Rank{r}, -static_cast<int>(r)});
+      receives[r] = world.at[r]->irecv(Rank{0}, Tag{1}, got[r]);
+    }
+    world.at[0]->on_peer_death([&](Rank dead, std::string_view) { told.push_back(dead); });
+    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::binary});
+    world.loop.step_some(static_cast<unsigned>(20 + seed % 200));
+    world.network->kill(Rank{1});
+    world.settle();
+    world.network->stop(slow, false);
+    for (std::uint32_t r = 2; r < 8; ++r) EXPECT_NE(world.at[r]->wait(receives[r]).ending, Ending::pending) << seed;
+    world.settle();
+    EXPECT_TRUE(mcast.released()) << seed;
+    EXPECT_THAT(told, ElementsAre(Rank{1})) << seed;
+  }
+}
+
+/// Receives that are posted when their broadcast is there already, in part, and whose rank has never spoken to the root: it dies
+/// together with all through whom the rest was to come.
+TEST(Mcast, ReceiversThatNeverSpokeToTheRootHearOfItsDeath) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    World world(10, {.remote_copy = seed % 4 == 3, .deaths_are_seen_by_all = false},
+                {.forward_bytes = seed % 5 == 0 ? 0 : std::size_t{64} << 20}, seed);
+    const Bytes sent = pattern(seed % 7 < 6 ? 300000 : 900, 1);
+    std::vector<Recipient> recipients;
+    std::vector<Bytes> got(10, Bytes(sent.size()));
+    std::vector<Request> receives(10);
+    for (std::uint32_t r = 1; r < 10; ++r) recipients.push_back({Rank{r}, -static_cast<int>(r)});
+    const TreeKind tree = seed % 3 == 0 ? TreeKind::chain : seed % 3 == 1 ? TreeKind::binary : TreeKind::two_tree;
+    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree, .segment_bytes = 8192});
+    const auto receive_where_it_is = [&] {
+      for (std::uint32_t r = 1; r < 10; ++r) {
+        if (receives[r].valid() || !world.at[r]->probe(Rank{0}, Tag{1})) continue;
+        const Source from = r % 2 == 0 ? Source(any_source) : Source(Rank{0});
+        receives[r] = world.at[r]->irecv(from, Tag{1}, got[r]);
+      }
+    };
+    for (unsigned i = 0; i < 5 + seed % 11; ++i) {
+      world.loop.step_some(60);
+      receive_where_it_is();
+    }
+    // The root, and a few who follow each other in every tree.
+    std::vector<Rank> dead;
+    for (std::uint32_t i = 0; i < 2 + seed % 3; ++i) dead.push_back(Rank{i == 0 ? 0 : static_cast<std::uint32_t>(seed % 4 + i)});
+    for (const Rank rank : dead) world.network->kill(rank);
+    world.settle();
+    for (std::uint32_t r = 1; r < 10; ++r) {
+      if (std::ranges::find(dead, Rank{r}) != dead.end() || !receives[r].valid()) continue;
+      ASSERT_TRUE(receives[r].released()) << "rank " << r << " seed " << seed << '\n' << world.describe();
+      const Status status = receives[r].status();
+      if (status.ending == Ending::done) { EXPECT_EQ(got[r], sent); }
+      else { EXPECT_EQ(status.ending, Ending::peer_dead) << "rank " << r << " seed " << seed; }
+    }
+  }
+}
+
+/// Rank 3 cannot say that it has the second broadcast, since the first one of this key died with its root and with rank 4. Rank
+/// 2, from which it has the second one, never spoke to that root.
+TEST(Mcast, WhoeverLeavesDoesNotWaitForThoseWhomADeadRootHolds) {
+  World world(5, {.deaths_are_seen_by_all = false});
+  const Bytes sent = pattern(900, 1);
+  Bytes got(900);
+  const Recipient first[] = {{Rank{4}, 2}, {Rank{3}, 1}}, second[] = {{Rank{1}, 3}, {Rank{2}, 2}, {Rank{3}, 1}};
+  world.network->stop(Rank{4}, true);
+  world.at[0]->mcast(first, Tag{1}, sent, {.tree = TreeKind::chain});
+  world.at[0]->mcast(second, Tag{1}, sent, {.tree = TreeKind::chain});
+  while (!world.at[2]->probe(Rank{0}, Tag{1})) world.loop.step_some(10);
+  EXPECT_EQ(world.at[2]->wait_arrived(world.at[2]->irecv(Rank{0}, Tag{1}, got)).ending, Ending::done);
+  world.settle();
+  EXPECT_FALSE(world.at[3]->probe(Rank{0}, Tag{1})) << "it should wait for the first one";
+  world.network->kill(Rank{0});
+  world.network->kill(Rank{4});
+  world.settle();
+  const std::int64_t late_ns = world.loop.now_ns() + 10'000'000'000;
+  world.loop.at(late_ns, [] {});  // so that who waits finds time to pass
+  world.at[2]->close();
+  EXPECT_LT(world.loop.now_ns(), late_ns);
 }
 
 /// A fence has nine bits: what waits for messages must not mistake hundreds that passed it for hundreds that are missing.

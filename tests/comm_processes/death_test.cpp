@@ -250,5 +250,72 @@ TEST_P(Death, OfTheRootOfABroadcastEndsTheReceivesOfItsRecipients) {
   EXPECT_EQ(kill_at_stage_one(team, std::chrono::milliseconds(5)), "");
 }
 
+/// Ranks 2 and 3 have no room until they post their receives, for a message that they have seen already: these connect them to
+/// rank 1 alone, from which it comes. That one is stopped, and dies together with the root, of which nobody tells them.
+TEST_P(Death, OfTheRootAndANodeBetweenEndsReceivesThatNeverSpokeToTheRoot) {
+  comm::EndpointOptions without_room = options();
+  without_room.forward_bytes = 0;
+  Team team(4, without_room, [](Member& me) {
+    Bytes memory(4'000'000);
+    if (me.is(0)) {
+      me.await(1, 1);
+      const comm::Recipient chain[] = {{Rank{1}, 3}, {Rank{2}, 2}, {Rank{3}, 1}};
+      me.endpoint().wait(me.endpoint().mcast(chain, Tag{1}, memory, {.tree = comm::TreeKind::chain}));
+      me.await_death();
+    }
+    if (me.is(1)) {
+      const Request request = me.endpoint().irecv(Rank{0}, Tag{1}, memory);
+      me.reach(1);
+      me.endpoint().wait(request);
+      me.await_death();
+    }
+    while (!me.endpoint().probe(Rank{0}, Tag{1})) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    me.reach(1);
+    me.await_order(1);
+    const comm::Source from = me.is(2) ? comm::Source(Rank{0}) : comm::Source(comm::any_source);
+    const Request request = me.endpoint().irecv(from, Tag{1}, memory);
+    me.reach(2);
+    me.expect_death(request, 0, "the receive of a broadcast from a rank that it never spoke to");
+    me.talk({2, 3}, 50'000, 7);
+  });
+  ASSERT_TRUE(team.await(2, 1) && team.await(3, 1)) << team.finish();
+  team.signal(1, SIGSTOP);
+  team.order(1);
+  ASSERT_TRUE(team.await(2, 2) && team.await(3, 2)) << team.finish();
+  team.kill(1);
+  team.kill(0);
+  EXPECT_EQ(team.finish(), "");
+}
+
+TEST_P(Death, OfTheRootOfBroadcastsAndOfInteriorNodesEndsTheReceivesOfTheOthers) {
+  for (const comm::TreeKind tree : {comm::TreeKind::chain, comm::TreeKind::binary, comm::TreeKind::two_tree}) {
+    Team team(8, options(), [tree](Member& me) {
+      Bytes memory(1'000'000);
+      std::vector<comm::Recipient> recipients;
+      for (std::uint32_t rank = 1; rank < me.size(); ++rank) recipients.push_back({Rank{rank}, -static_cast<int>(rank)});
+      for (std::uint64_t i = 0;; ++i) {
+        // Some post their receives late, for what is there already.
+        const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+        while (me.rank() % 3 != 1 && !me.endpoint().probe(Rank{0}, Tag{i}) && std::chrono::steady_clock::now() < late)
+          std::this_thread::yield();
+        const Request request = me.is(0) ? me.endpoint().mcast(recipients, Tag{i}, memory, {.tree = tree})
+                                         : me.endpoint().irecv(Rank{0}, Tag{i}, memory);
+        const Status status = me.endpoint().wait(request);
+        if (status.ending == Ending::done) {
+          if (me.is(0) && i == 1) me.reach(1);
+          continue;
+        }
+        me.expect(status.ending == Ending::peer_dead && status.culprit.value() < 3, "a broadcast blames others than the dead");
+        if (status.culprit.value() == 0) break;
+      }
+      me.talk({3, 4, 5, 6, 7}, 50'000, 1'000'000);
+    });
+    ASSERT_TRUE(team.await(0, 1)) << team.finish();
+    std::this_thread::sleep_for(std::chrono::milliseconds(7));
+    for (const std::uint32_t rank : {0u, 1u, 2u}) team.kill(rank);
+    EXPECT_EQ(team.finish(), "") << static_cast<int>(tree);
+  }
+}
+
 }  // namespace
 }  // namespace tandem::comm_processes

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runner.hpp"
 
@@ -103,6 +104,22 @@ TEST(CommTraffic, ADeathEndsWhatItMustAndNothingElse) {
     world.stops = seed % 3 == 0;
     Runner runner(draw_plan(shape, seed), world, seed);
     const std::uint32_t victims[] = {static_cast<std::uint32_t>(seed % shape.ranks)};
+    ASSERT_EQ(runner.run_with_deaths(victims, seed % (2 * shape.messages)), "") << "COMM_TRAFFIC_SEED=" << seed;
+  }
+}
+
+/// Mostly broadcasts, so that roots die together with those that forward for them.
+TEST(CommTraffic, DeathsOfTwoOrThreeAtOnceAreHeardByAllWhomTheyConcern) {
+  const auto [first, count] = seeds(300);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    Shape shape = draw_shape(seed);
+    shape.ranks += 4;
+    shape.broadcast_percent = static_cast<unsigned>(50 + seed % 50);
+    WorldOptions world = draw_world(shape, seed);
+    world.stops = seed % 3 == 0;
+    Runner runner(draw_plan(shape, seed), world, seed);
+    std::vector<std::uint32_t> victims;
+    for (std::uint32_t i = 0; i < 2 + seed % 2; ++i) victims.push_back(static_cast<std::uint32_t>((seed + i) % shape.ranks));
     ASSERT_EQ(runner.run_with_deaths(victims, seed % (2 * shape.messages)), "") << "COMM_TRAFFIC_SEED=" << seed;
   }
 }

@@ -56,6 +56,7 @@ WorldOptions draw_world(const Shape& shape, std::uint64_t seed) {
     options.endpoint.credit_messages = static_cast<std::uint32_t>(1 + below(8));
   }
   if (below(3) == 0) options.endpoint.forward_bytes = below(3) == 0 ? 0 : below(200'000);
+  options.network.deaths_are_seen_by_all = below(2) == 0;
   return options;
 }
 
@@ -63,6 +64,7 @@ Runner::Runner(Plan plan, const WorldOptions& options, std::uint64_t seed)
     : plan_(std::move(plan)), options_(options), loop_(seed), network_(options.network, &loop_), next_step_(plan_.shape.ranks) {
   for (std::uint32_t rank = 0; rank < plan_.shape.ranks; ++rank) {
     endpoints_.push_back(comm::Endpoint::open_loop(network_, Rank{rank}, options.endpoint, log_, &loop_));
+    endpoints_.back()->on_peer_death([this](Rank dead, std::string_view why) { told_dead_.try_emplace(dead.value(), why); });
   }
   for (std::uint32_t channel = 0; channel < plan_.shape.channels; ++channel) {
     for (auto& endpoint : endpoints_) {
@@ -94,6 +96,7 @@ std::string Runner::run() {
   cancel_what_is_left();
   do settle();
   while (sweep());
+  if (std::string invented = invented_deaths(); !invented.empty()) return invented + '\n' + describe();
   if (std::string unfinished = unfinished_sends(); !unfinished.empty()) return unfinished + '\n' + describe();
   std::vector<Outcome> outcomes;
   for (std::size_t i = 0; i < plan_.receives.size(); ++i) outcomes.push_back(outcome_of(i));
@@ -111,9 +114,11 @@ std::string Runner::run_with_deaths(std::span<const std::uint32_t> victims, std:
   if (dead_.empty()) return "";
   if (stopped_) network_.stop(Rank{*std::exchange(stopped_, std::nullopt)}, false);
   settle();
+  std::string wrong = invented_deaths();
+  if (wrong.empty()) wrong = unheard_deaths();
   cancel_what_is_left();
   settle();
-  std::string wrong = unfinished_sends();
+  if (wrong.empty()) wrong = unfinished_sends();
   if (wrong.empty()) wrong = unended_receives();
   return wrong.empty() ? wrong : wrong + '\n' + describe();
 }
@@ -191,7 +196,13 @@ void Runner::post_receive(std::size_t receive_index) {
   comm::Endpoint& endpoint = *endpoints_[receive.rank];
   const comm::Source source = receive.any_source ? comm::Source(comm::any_source) : comm::Source(Rank{receive.source});
   const comm::TagPattern tag = receive.any_tag ? comm::TagPattern(comm::any_tag) : comm::TagPattern(Tag{receive.tag});
-  const comm::ReceiveOptions options{.channel = channels_[receive.channel]};
+  comm::ReceiveOptions options{.channel = channels_[receive.channel]};
+  // Memory of a failed receive is the user's again, who writes to it: nobody may read it any more.
+  if (below(2) == 0) {
+    options.callbacks.failed = [&receiving](const Status& status) {
+      if (status.ending == Ending::peer_dead) std::ranges::fill(receiving.memory, 0xee);
+    };
+  }
   if (receive.owned) {
     receiving.request = endpoint.irecv_owned(source, tag, options);
   } else {
@@ -260,6 +271,24 @@ std::string Runner::unfinished_sends() const {
     // A message for the living stays unsent when its receive waits in vain for another one; only its end is owed.
     if (dead_.empty() || (ending != Ending::pending && !to_dead)) return what;
     if (ending == Ending::pending && to_dead && message.to.size() == 1) return what;
+  }
+  return "";
+}
+
+std::string Runner::invented_deaths() const {
+  for (const auto& [rank, why] : told_dead_) {
+    if (!dead_.contains(rank)) return "rank " + std::to_string(rank) + " is called dead: " + why;
+  }
+  return "";
+}
+
+/// A receive from a rank that is dead, and from nobody else, ends by itself, whether or not its message was on its way.
+std::string Runner::unheard_deaths() const {
+  for (std::size_t i = 0; i < receives_.size(); ++i) {
+    const PlannedReceive& receive = plan_.receives[i];
+    if (!receives_[i].request.valid() || receives_[i].request.arrived() || dead_.contains(receive.rank)) continue;
+    if (receive.any_source || !dead_.contains(receive.source)) continue;
+    return "receive " + std::to_string(i) + " of rank " + std::to_string(receive.rank) + " still waits for a dead rank";
   }
   return "";
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -36,7 +37,7 @@ class Runner {
   ~Runner();
 
   /// Everything is posted, and nothing moves any more; receives that were left are cancelled, and what they left is received.
-  /// The first rule that was broken, or "".
+  /// Nobody is called dead. The first rule that was broken, or "".
   std::string run();
 
   /// As `run`, but `victims`, all different, die one posting after the other, after `steps_until_death` of them. Every request of
@@ -60,6 +61,8 @@ class Runner {
   bool sweep();
   Outcome outcome_of(std::size_t receive_index) const;
   std::string unfinished_sends() const;
+  std::string invented_deaths() const;
+  std::string unheard_deaths() const;
   std::string unended_receives() const;
 
   std::uint64_t below(std::uint64_t bound) { return loop_.random() % bound; }
@@ -77,6 +80,7 @@ class Runner {
   std::vector<comm::Request> sends_;                 // by message
   std::deque<Receiving> receives_;                   // by receive
   std::set<std::uint32_t> dead_;
+  std::map<std::uint32_t, std::string> told_dead_;  // why, as the endpoints say
   std::optional<std::uint32_t> stopped_;
 };
 

@@ -45,6 +45,7 @@ struct Child {
   bool offered = false;          ///< its first packet is queued or sent
   bool offer_sent = false;
   bool offer_posted = false;     ///< a rail still reads the first segment
+  bool told_lost = false;        ///< that the data will not come
   bool sent = false;             ///< nothing of ours is read for it any more
   bool acknowledged = false;     ///< its subtree has everything; or it is dead and dealt with
 };
@@ -123,6 +124,7 @@ struct Broadcast {
 struct RootState {
   std::uint32_t low_id = 0;
   std::set<std::uint32_t> entered;       ///< ids not below low_id that stand in the order of their key
+  std::map<std::uint32_t, Rank> lost;    ///< of these ids, those that will not come, and who died
   std::deque<Envelope*> plain;           ///< messages that wait for a broadcast
   std::vector<Broadcast*> waiting;       ///< broadcasts that wait for messages or for each other
 

@@ -160,8 +160,8 @@ void Engine::child_progress(Child& child) {
   Broadcast& broadcast = *child.broadcast;
   Strand& strand = broadcast.strands[child.strand];
   const bool drained = stream.posted == 0 && !child.offer_posted;
-  // A child that may still decline could ask for everything again.
-  const bool accepted = has_accepted(child) || strand.bytes == 0;
+  // A child that may still decline could ask for everything again, or leave those below it to us.
+  const bool accepted = has_accepted(child) || (strand.bytes == 0 && !child.adopted);
   if (!child.sent && drained && (child.acknowledged || (stream.cursor >= stream.limit && accepted))) {
     child.sent = true;
     if (stream.queued()) stream.peer->queue.remove(stream);

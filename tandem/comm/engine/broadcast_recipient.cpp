@@ -2,10 +2,35 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include "tandem/comm/engine/engine.hpp"
 
 namespace tandem::comm::internal {
+namespace {
+
+/// A broadcast as its first record (`wire::Mcast` or `wire::McastLost`) tells of it.
+template <class Record>
+std::unique_ptr<Broadcast> broadcast_of(const Record& record, std::span<const std::byte> self,
+                                        std::span<const std::byte> header) {
+  auto made = std::make_unique<Broadcast>();
+  made->root = Rank{record.root};
+  made->id = record.id;
+  made->channel = Channel{record.channel};
+  made->tag = Tag{record.tag};
+  made->bytes = record.bytes;
+  made->after = record.after;
+  made->header.assign(header.begin(), header.end());
+  made->strand_count = record.strands;
+  made->self = read_route_entry(self);
+  for (unsigned i = 0; i < made->strands.size(); ++i) {
+    made->strands[i].broadcast = made.get();
+    made->strands[i].index = i;
+  }
+  return made;
+}
+
+}  // namespace
 
 const char* Engine::take_mcast(Rail& rail, wire::Reader& reader, std::size_t packet_payload_bytes) {
   Peer& peer = *rail.peer;
@@ -25,24 +50,18 @@ const char* Engine::take_mcast(Rail& rail, wire::Reader& reader, std::size_t pac
   forget_entered(root_rank, record.low_id);
   auto found = broadcasts_.all.find(Broadcasts::name(root_rank, record.id));
   if (found == broadcasts_.all.end()) {
-    if (broadcasts_.roots[record.root].has_entered(record.id)) {  // complete and forgotten: an ancestor adopted us in vain
+    const RootState& root = broadcasts_.roots[record.root];
+    const auto lost = root.lost.find(record.id);
+    const bool forgotten = root.has_entered(record.id);
+    if (forgotten && lost == root.lost.end()) {  // complete: an ancestor adopted us in vain
       refuse(peer, record);
       return nullptr;
     }
-    found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), std::make_unique<Broadcast>()).first;
-    Broadcast& fresh = *found->second;
-    fresh.root = root_rank;
-    fresh.id = record.id;
-    fresh.channel = Channel{record.channel};
-    fresh.tag = Tag{record.tag};
-    fresh.bytes = record.bytes;
-    fresh.after = record.after;
-    fresh.header.assign(header.begin(), header.end());
-    fresh.strand_count = record.strands;
-    fresh.self = read_route_entry(route_bytes);
-    for (unsigned i = 0; i < 2; ++i) {
-      fresh.strands[i].broadcast = &fresh;
-      fresh.strands[i].index = i;
+    found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), broadcast_of(record, route_bytes, header)).first;
+    if (forgotten) {  // lost to us, and here again for those below
+      Broadcast& again = *found->second;
+      again.entered = again.lost = again.delivered = again.released = true;
+      again.culprit = lost->second;
     }
   }
   Broadcast& broadcast = *found->second;
@@ -101,6 +120,10 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
     strand.sequential = (record.prefix.flags & wire::flag_sequential) != 0;
   }
   const bool credited = (record.prefix.flags & wire::flag_credited) != 0;
+  if (broadcast.lost && credited) {  // it cannot be declined, so that those below are ours
+    freed(peer, units_for(strand.bytes));
+    return pass_on_loss(strand, route_bytes), nullptr;
+  }
   if (broadcast.lost || (strand.complete && !strand.serves)) {  // nothing of it is needed here, but those below may need it
     strand.told_done = true;
     refuse(peer, record);
@@ -293,6 +316,7 @@ void Engine::forget_entered(Rank rank, std::uint32_t low_id) {
   if (low_id <= root.low_id) return;
   root.low_id = low_id;
   root.entered.erase(root.entered.begin(), root.entered.lower_bound(low_id));
+  root.lost.erase(root.lost.begin(), root.lost.lower_bound(low_id));
   settle(rank);
 }
 
@@ -310,6 +334,7 @@ void Engine::matched(Broadcast& broadcast, ReceiveCore& core) {
     else if (!make_room(broadcast, true)) return lose(broadcast, broadcast.root);
     ask_for_declined(broadcast);
   }
+  if (adrift(broadcast)) listen_to(broadcast.root);
   maybe_arrived(broadcast);
 }
 
@@ -450,6 +475,14 @@ void Engine::maybe_forget(Broadcast& broadcast) {
 
 // ---- When it does not come.
 
+/// Whether nobody above us is known to live who would tell us of the end of a strand: it was not heard of, or its parent is dead.
+bool Engine::adrift(const Broadcast& broadcast) noexcept {
+  const auto strands = std::span(broadcast.strands).first(broadcast.strand_count);
+  return std::ranges::any_of(strands, [](const Strand& strand) {
+    return !strand.known || (!strand.complete && strand.parent != nullptr && strand.parent->dead);
+  });
+}
+
 const char* Engine::take_lost(Peer& peer, const wire::McastLost& record) {
   if (record.root >= ground_.size || record.root == ground_.rank.value() || record.dead >= ground_.size || record.id == 0 ||
       record.strands < 1 || record.strands > 2) {
@@ -461,22 +494,9 @@ const char* Engine::take_lost(Peer& peer, const wire::McastLost& record) {
   auto found = broadcasts_.all.find(Broadcasts::name(root_rank, record.id));
   if (found == broadcasts_.all.end()) {
     if (broadcasts_.roots[record.root].has_entered(record.id)) return nullptr;
-    found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), std::make_unique<Broadcast>()).first;
-    Broadcast& fresh = *found->second;
-    fresh.root = root_rank;
-    fresh.id = record.id;
-    fresh.channel = Channel{record.channel};
-    fresh.tag = Tag{record.tag};
-    fresh.bytes = record.bytes;
-    fresh.after = record.after;
-    fresh.strand_count = record.strands;
     std::array<std::byte, route_entry_bytes> self;
     std::memcpy(self.data(), &record.self, sizeof record.self);
-    fresh.self = read_route_entry(self);
-    for (unsigned i = 0; i < 2; ++i) {
-      fresh.strands[i].broadcast = &fresh;
-      fresh.strands[i].index = i;
-    }
+    found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), broadcast_of(record, self, {})).first;
   }
   lose(*found->second, Rank{record.dead});
   return nullptr;
@@ -485,7 +505,10 @@ const char* Engine::take_lost(Peer& peer, const wire::McastLost& record) {
 /// The data will not come: its receive fails, now or when it is posted. Those below whom we have not sent everything are told.
 void Engine::lose(Broadcast& broadcast, Rank dead) {
   if (broadcast.arrived || broadcast.delivered) return;
-  if (!std::exchange(broadcast.lost, true)) broadcast.culprit = dead;
+  if (!std::exchange(broadcast.lost, true)) {
+    broadcast.culprit = dead;
+    broadcasts_.roots[broadcast.root.value()].lost.emplace(broadcast.id, dead);
+  }
   // A payload may be landing in the receive's memory right now; it must end first (then this is called again).
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     const Incoming* incoming = broadcast.strands[i].incoming;
@@ -512,17 +535,33 @@ void Engine::lose(Broadcast& broadcast, Rank dead) {
   maybe_forget(broadcast);
 }
 
+/// A strand of a lost broadcast came that its parent will not serve to those below us: they are told.
+void Engine::pass_on_loss(Strand& strand, std::span<const std::byte> route_bytes) {
+  if (!std::exchange(strand.serves, true)) {
+    strand.route_bytes.assign(route_bytes.begin(), route_bytes.end());
+    const RouteView below = RouteView(strand.route_bytes).below();
+    for (std::uint32_t k = 0; k < below.size(); ++k) await_lost(strand, below.part(k, k + 1), strand.broadcast->culprit);
+  }
+  maybe_acknowledge(strand);
+}
+
 /// Nothing more is sent to those below a lost broadcast. Who has not been sent everything is told, with all behind it. Who has
-/// may still die before it has served those behind it, so that its acknowledgement is awaited as ever.
+/// may still die before it has served those behind it, so that its acknowledgement is awaited as ever; and so is that of whoever
+/// reads our memory by itself, which is not to change before.
 void Engine::end_below(Broadcast& broadcast) {
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     Strand& strand = broadcast.strands[i];
     std::vector<Child*> unserved;
     for (const auto& child : strand.children) {
-      if (!child->acknowledged && !child->sent) unserved.push_back(child.get());
+      if (!child->acknowledged && !child->sent && !child->told_lost) unserved.push_back(child.get());
     }
     for (Child* child : unserved) {
       for (std::uint32_t k = 0; k < child->route.size(); ++k) await_lost(strand, child->route.part(k, k + 1), broadcast.culprit);
+      child->told_lost = true;
+      if (child->address != 0 && child->offer_sent && !child->declined) {
+        child->route = child->route.part(0, 1);  // should it die, those behind it have been told
+        continue;
+      }
       child->acknowledged = true;
       if (child->offer.queued()) child->peer->queue.remove(child->offer);
       if (!child->offer_sent && child->stream != nullptr) end_stream(*std::exchange(child->stream, nullptr));

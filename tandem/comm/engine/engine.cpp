@@ -58,9 +58,13 @@ Transport* Engine::transport_to(Rank rank) {
   return peer != nullptr ? peer->transport : nullptr;
 }
 
-/// The first transport, in the order of preference, that reaches the peer.
+/// The first transport, in the order of preference, that reaches the peer. Looked for once.
 bool Engine::choose_transport(Peer& peer) {
-  if (peer.transport != nullptr) return true;
+  if (peer.transport == nullptr && !peer.unreachable) peer.unreachable = !find_transport(peer);
+  return peer.transport != nullptr;
+}
+
+bool Engine::find_transport(Peer& peer) {
   const PeerCard* card = card_of(peer.rank);
   if (card == nullptr) return false;
   if (card->wire_version != wire::version) {
@@ -95,7 +99,7 @@ Peer* Engine::find_peer(Rank rank) {
   Peer& peer = make_peer(rank);
   if (rank != ground_.rank && !peer.dead) {
     if (!choose_transport(peer)) {
-      peer.dead = true;
+      mark_dirty(peer);  // what else waits for it ends there: whoever posts now is told at once
       return nullptr;
     }
     connect_rails(peer);
@@ -184,7 +188,7 @@ void Engine::hurry_transports() {
   for (const auto& transport : transports_) transport->hurry();
 }
 
-/// Forms packets for those that have something new to send; connects to those that we have not sent to before.
+/// Connects to those that we have not sent to before, and forms packets for those that have something new to send.
 void Engine::pump_dirty() {
   while (!dirty_.empty()) {
     Peer& peer = *dirty_.back();
@@ -195,10 +199,8 @@ void Engine::pump_dirty() {
       peer_failed(peer.rank, "no transport reaches it");
       continue;
     }
-    if (!peer.queue.idle()) {
-      connect_rails(peer);
-      pump(peer);
-    }
+    connect_rails(peer);
+    if (!peer.queue.idle()) pump(peer);
     if (untold(peer)) tell_credit(peer);
   }
 }

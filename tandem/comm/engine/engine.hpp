@@ -91,6 +91,8 @@ class Engine final : public PacketSink {
   bool quiet() const noexcept { return outstanding_ == 0; }
   /// Whether we owe others something: sends, forwards, acknowledgements that are not handed over.
   bool owes() const noexcept;
+  /// When leaving takes long: those below a broadcast may be held up by the death of its root, of which we are to hear, too.
+  void listen_to_roots();
   void say_goodbye();
   bool all_heard_goodbye() const noexcept;
   void cancel_everything();
@@ -125,6 +127,7 @@ class Engine final : public PacketSink {
   Peer* find_peer(Rank rank);
   Peer& make_peer(Rank rank);
   bool choose_transport(Peer& peer);
+  bool find_transport(Peer& peer);
   void use_transport(Peer& peer, Transport& transport);
   void connect_rails(Peer& peer);
   Rail& rail_of(Link& link) { return link.owner != nullptr ? *static_cast<Rail*>(link.owner) : make_rail(link); }
@@ -279,6 +282,8 @@ class Engine final : public PacketSink {
   const char* take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record, std::span<const std::byte> route_bytes,
                           std::size_t payload_bytes);
   const char* take_lost(Peer& peer, const wire::McastLost& record);
+  static bool adrift(const Broadcast& broadcast) noexcept;
+  void pass_on_loss(Strand& strand, std::span<const std::byte> route_bytes);
   void end_below(Broadcast& broadcast);
   static bool all_sent(const Broadcast& broadcast) noexcept;
   Incoming& expect(Strand& strand);
@@ -314,6 +319,7 @@ class Engine final : public PacketSink {
   void fail_broadcasts(Rank dead);
   bool is_dead(Rank rank) const noexcept;
   void orphan(Broadcast& broadcast);
+  void listen_to(Rank rank);
   void drop_broadcasts();
   bool owes_for(const Broadcast& broadcast) const noexcept;
   static std::size_t posted_on(const Rail& rail) noexcept;

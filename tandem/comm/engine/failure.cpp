@@ -128,7 +128,7 @@ void Engine::fail_broadcasts(Rank dead) {
   for (const auto& [name, broadcast] : broadcasts_.all) all.push_back(broadcast.get());
   for (Broadcast* broadcast : all) {
     if (broadcast->forgotten) continue;
-    if (is_dead(broadcast->root)) orphan(*broadcast);
+    orphan(*broadcast);
     std::vector<Child*> lost;
     for (unsigned i = 0; i < broadcast->strand_count; ++i) {
       for (const auto& child : broadcast->strands[i].children) {
@@ -153,15 +153,21 @@ bool Engine::is_dead(Rank rank) const noexcept {
   return peer != peers_.end() && peer->second->dead;
 }
 
-/// The root is dead: a strand of which the parent is dead, too, may have no ancestor that could go on with it, and one that we
-/// have not heard of may never have left the root.
+/// Somebody died above us, maybe. While the root lives, who is left above us finds out in time that nobody serves us; if there is
+/// nobody left but the root, it is the root. Without it nobody may be left who has what is missing here.
 void Engine::orphan(Broadcast& broadcast) {
-  bool hopeless = false;
-  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
-    Strand& strand = broadcast.strands[i];
-    hopeless |= !strand.known || (!strand.complete && strand.parent != nullptr && strand.parent->dead);
+  if (broadcast.root == ground_.rank || broadcast.lost || !adrift(broadcast)) return;
+  if (is_dead(broadcast.root)) lose(broadcast, broadcast.root);
+  else listen_to(broadcast.root);
+}
+
+/// Sees to it that there is a connection to a rank, since connections are what tells of deaths. Also while polling.
+void Engine::listen_to(Rank rank) { mark_dirty(make_peer(rank)); }
+
+void Engine::listen_to_roots() {
+  for (const auto& [name, broadcast] : broadcasts_.all) {
+    if (broadcast->root != ground_.rank && owes_for(*broadcast)) listen_to(broadcast->root);
   }
-  if (hopeless) lose(broadcast, broadcast.root);
 }
 
 /// The endpoint ends: nobody will ask for these any more.

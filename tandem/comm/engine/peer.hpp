@@ -106,6 +106,7 @@ struct Peer {
   bool pumping = false;   ///< guards against forming packets from inside forming packets
   bool backlogged = false;  ///< something waits that its rails did not take
   bool dirty = false;     ///< in the engine's list of peers to be pumped
+  bool unreachable = false;  ///< no transport, or nobody knows where it is: dead as soon as this may be told
   bool dead = false;
   bool left = false;           ///< said goodbye
   bool goodbye_heard = false;  ///< answered ours

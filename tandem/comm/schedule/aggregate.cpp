@@ -13,10 +13,7 @@ class Aggregate final : public Strategy {
   SendOrder order() const noexcept override { return SendOrder::posting; }
 
   void plan(const SendQueue& queue, const RailView& view, PacketPlan& out) const override {
-    out.clear();
-    if (view.rail != 0) return;
-    SendItem* const stream = queue.stream();
-    fill_packet(queue, view, stream, stream ? segment_of(view, stream->bulk_bytes) : 0, out);
+    plan_one_rail(queue, view, out);
   }
 };
 

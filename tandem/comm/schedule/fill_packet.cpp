@@ -35,4 +35,11 @@ void fill_packet(const SendQueue& queue, const RailView& view, SendItem* stream,
   add_bulk(out, *stream, segment_bytes);
 }
 
+void plan_one_rail(const SendQueue& queue, const RailView& view, PacketPlan& out) {
+  out.clear();
+  if (view.rail != 0) return;
+  SendItem* const stream = queue.stream();
+  fill_packet(queue, view, stream, stream ? segment_of(view, stream->bulk_bytes) : 0, out);
+}
+
 }  // namespace tandem::comm::internal

@@ -37,4 +37,7 @@ inline void add_bulk(PacketPlan& plan, SendItem& item, std::uint64_t bytes) noex
 /// segments.
 void fill_packet(const SendQueue& queue, const RailView& view, SendItem* stream, std::uint64_t segment_bytes, PacketPlan& out);
 
+/// The plan of strategies that use rail 0 alone: `fill_packet`, with the stream that the queue's order puts first.
+void plan_one_rail(const SendQueue& queue, const RailView& view, PacketPlan& out);
+
 }  // namespace tandem::comm::internal

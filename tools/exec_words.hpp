@@ -1,0 +1,17 @@
+// tools/exec_words.hpp: words and environment of a program as exec() takes them, made before the fork, where one may allocate.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem::tools {
+
+/// This process's environment as "NAME=value", sorted, with `added` in addition or instead of what is there.
+std::vector<std::string> environment_with(std::span<const std::pair<std::string, std::string>> added);
+
+/// Pointers to them, and a null behind. Valid while `texts` lives unchanged.
+std::vector<char*> pointers_to(std::vector<std::string>& texts);
+
+}  // namespace tandem::tools
