@@ -23,8 +23,8 @@
 //     sum_i ((x + r d_i + c d_i^2 / 2 - o_i) / s_i)^2 + (r / rho)^2 + (c / alpha)^2,    d_i = t_i - t_n,                    (3)
 //     s_i = w / 8 + w_i - w + alpha d_i^2 / 8,    w = min_j w_j,
 //
-// or, where the polygon does not contain them, the nearest of its extents. Round trips as short as the shortest are asymmetric by
-// little (w/8, from experience). Those longer by 2 (w_i - w) may be so by one way alone. And c follows a rate that changes, for as
+// or, where the polygon does not contain them, the nearest of its extents. Round trips as short as the shortest are asymmetric
+// by little (w/8, from experience). Those longer by 2 (w_i - w) may be so by one way alone. And c follows a rate that changes, for as
 // long as its change is the same. This costs the bound some percent. The offset at any t is the x of the same fit around t.
 //
 // When the polygon is empty the limits do not hold across the points. If a larger alpha, at most 16 times, makes them agree, it

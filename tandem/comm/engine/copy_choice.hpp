@@ -19,8 +19,8 @@ enum class CopyWay : std::uint8_t {
 ///
 /// Messages that fit into a cache are rather pulled, unless segments are much faster: they drag the rings through the caches,
 /// which makes the pulls in the other direction slower, so that two ranks would each find segments to be no worse. Longer ones
-/// rather come in segments. The other way is tried at first, and then now and then, more rarely the farther it is from being taken,
-/// since what was true may change, and trying costs. Not thread-safe.
+/// rather come in segments. The other way is tried at first, and then now and then, more rarely the farther it is from being
+/// taken, since what was true may change, and trying costs. Not thread-safe.
 class CopyChoice {
  public:
   CopyWay choose(std::uint64_t bytes) noexcept {

@@ -70,9 +70,9 @@ struct KeyLinks {
 /// hash in the bucket, and a bit that says whether there is a chain, keep look-ups that fail from touching any node. A key
 /// without nodes leaves nothing behind. The table holds at most as many keys as buckets, and shrinks when it has been less than
 /// an eighth full for long, or by `trim`. Resizing moves a few blocks with each `push` and `remove` (whose cost is thus
-/// bounded): blocks below `moved_` are in `table_`, others still in `old_`. Two cases cost no hashing at all: a single node stands
-/// outside the table (`lone`), and the oldest node of the key that was pushed last is known (`recent`), since streams of messages
-/// have one key.
+/// bounded): blocks below `moved_` are in `table_`, others still in `old_`. Two cases cost no hashing at all: a single node
+/// stands outside the table (`lone`), and the oldest node of the key that was pushed last is known (`recent`), since streams of
+/// messages have one key.
 ///
 /// `Node` derives from `KeyLinks<Node>` and has `TableKey table_key() const`, `bool same_key(const Node&) const`, and
 /// `bool has_key(const TableKey&) const`, which is asked only about keys of the node's hash.

@@ -56,7 +56,8 @@ ArrivedEnvelope* Matcher::peek(const MatchPattern& pattern) {
   if (kept_.size() == 0) return nullptr;
   if (ArrivedEnvelope* const lone = kept_.lone()) return pattern.matches(lone->key) ? lone : nullptr;
   const unsigned c = pattern.wild_class();
-  if (ArrivedEnvelope* const recent = kept_.recent(); recent && c == internal::exact && pattern.matches(recent->key)) return recent;
+  ArrivedEnvelope* const recent = kept_.recent();
+  if (recent && c == internal::exact && pattern.matches(recent->key)) return recent;
   const TableKey key = make_key(c, pattern.source.value(), pattern.channel, pattern.tag);
   if (c == internal::exact) return kept_.front(key);
   if (!(indexed_.classes_of(pattern.channel) >> c & 1)) build_index(pattern.channel, c);
