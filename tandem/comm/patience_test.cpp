@@ -35,6 +35,12 @@ struct World {
     now_ns += took_ns;
     polling.slept(now_ns, found);
   }
+  void learn_that_waits_take(std::int64_t took_ns) {
+    for (int i = 0; i < 10; ++i) {
+      wait_in_vain();
+      sleep(took_ns);
+    }
+  }
 };
 
 TEST(Patience, PollsForItsBudgetBeforeSleeping) {
@@ -48,15 +54,9 @@ TEST(Patience, PollsForItsBudgetBeforeSleeping) {
 TEST(Patience, LongWaitsMakeItSleepSoonAndShortOnesMakeItPollAgain) {
   Patience patience(20'000);
   World world{patience};
-  for (int i = 0; i < 10; ++i) {
-    world.wait_in_vain();
-    world.sleep(1'000'000);
-  }
+  world.learn_that_waits_take(1'000'000);
   EXPECT_EQ(patience.budget_ns(world.now_ns), Patience::kLeastNs);
-  for (int i = 0; i < 10; ++i) {
-    world.wait_in_vain();
-    world.sleep(10'000);
-  }
+  world.learn_that_waits_take(10'000);
   EXPECT_EQ(patience.budget_ns(world.now_ns), 20'000);
 }
 
@@ -126,10 +126,7 @@ TEST(Patience, OneSlowYieldIsNoCrowd) {
 TEST(Patience, WhatIsExpectedIsPolledForUntilItIsLate) {
   Patience patience(20'000);
   World world{patience};
-  for (int i = 0; i < 10; ++i) {
-    world.wait_in_vain();
-    world.sleep(1'000'000);
-  }
+  world.learn_that_waits_take(1'000'000);
   patience.expect(world.now_ns + 300'000);
   const std::int64_t waited_ns = world.wait_in_vain();
   EXPECT_GE(waited_ns, 300'000);

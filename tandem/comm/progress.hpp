@@ -66,10 +66,10 @@ class Progress {
   };
   static constexpr std::int64_t kShortestRestNs = 100'000;
   static constexpr std::int64_t kLongestRestNs = 2'000'000;
-  static constexpr std::int64_t kLongestAbsenceNs =
-      1'000'000'000;  ///< while somebody waits for long: the last one to leave wakes the thread
-  static constexpr std::int64_t kRestBeforeTrimNs =
-      20'000'000;  ///< a burst that comes again sooner finds its memory where it was
+  /// While somebody waits for long: the last one to leave wakes the thread.
+  static constexpr std::int64_t kLongestAbsenceNs = 1'000'000'000;
+  /// A burst that comes again sooner finds its memory where it was.
+  static constexpr std::int64_t kRestBeforeTrimNs = 20'000'000;
   static constexpr std::int64_t kLongestTrimNs = 600'000'000'000;
   static constexpr std::int64_t kBackOffNs = 50'000;  ///< between polls of transports that cannot ring
   static constexpr std::int64_t kQuietBackOffNs = 20 * kBackOffNs;  ///< while nothing is under way here
@@ -112,8 +112,8 @@ class Progress {
   std::atomic<bool> bed_taken_{false};
   std::atomic<bool> in_bed_{false};
   std::atomic<int> waiters_{0};
-  std::atomic<std::uint64_t> inline_steps_{
-      0};  ///< by callers, counted roughly: the thread sees that somebody else makes progress
+  /// By callers, counted roughly: the thread sees that somebody else makes progress.
+  std::atomic<std::uint64_t> inline_steps_{0};
   std::mutex resting_mutex_;
   std::vector<base::Parker*> resting_;          ///< callers that wait while another one has the bed
   std::atomic<int> resting_count_{0};

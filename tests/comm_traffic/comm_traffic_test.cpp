@@ -31,55 +31,57 @@ Seeds seeds(std::uint64_t count) {
   return {number_from("COMM_TRAFFIC_FRESH", 0) != 0 ? now : 0, number_from("COMM_TRAFFIC_COUNT", count)};
 }
 
+/// Plays each seed; what `play` says is what was wrong, or nothing.
+template <class Play>
+void for_each_seed(std::uint64_t wanted, Play play) {
+  const auto [first, count] = seeds(wanted);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) ASSERT_EQ(play(seed), "") << "COMM_TRAFFIC_SEED=" << seed;
+}
+
 std::string play(const Shape& shape, std::uint64_t seed) {
   return Runner(draw_plan(shape, seed), draw_world(shape, seed), seed).run();
 }
 
 TEST(CommTraffic, SendsAloneAreMatchedByTheRules) {
-  const auto [first, count] = seeds(300);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  for_each_seed(300, [](std::uint64_t seed) {
     Shape shape = draw_shape(seed);
     shape.broadcast_percent = 0;
-    ASSERT_EQ(play(shape, seed), "") << "COMM_TRAFFIC_SEED=" << seed;
-  }
+    return play(shape, seed);
+  });
 }
 
 TEST(CommTraffic, SendsAndBroadcastsTogetherAreMatchedByTheRules) {
-  const auto [first, count] = seeds(300);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  for_each_seed(300, [](std::uint64_t seed) {
     Shape shape = draw_shape(seed);
     shape.ranks += 1;
     shape.broadcast_percent = static_cast<unsigned>(20 + seed % 60);
-    ASSERT_EQ(play(shape, seed), "") << "COMM_TRAFFIC_SEED=" << seed;
-  }
+    return play(shape, seed);
+  });
 }
 
 TEST(CommTraffic, AStoppedRankLosesNothingWhenItGoesOn) {
-  const auto [first, count] = seeds(300);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  for_each_seed(300, [](std::uint64_t seed) {
     Shape shape = draw_shape(seed);
     shape.ranks += 1;
     WorldOptions world = draw_world(shape, seed);
     world.stops = true;
-    ASSERT_EQ(Runner(draw_plan(shape, seed), world, seed).run(), "") << "COMM_TRAFFIC_SEED=" << seed;
-  }
+    return Runner(draw_plan(shape, seed), world, seed).run();
+  });
 }
 
 TEST(CommTraffic, WhatIsTakenBackIsReceivedByNobodyAndTheRestInOrder) {
-  const auto [first, count] = seeds(300);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  for_each_seed(300, [](std::uint64_t seed) {
     Shape shape = draw_shape(seed);
     shape.ranks += 1;
     WorldOptions world = draw_world(shape, seed);
     world.cancels = true;
-    ASSERT_EQ(Runner(draw_plan(shape, seed), world, seed).run(), "") << "COMM_TRAFFIC_SEED=" << seed;
-  }
+    return Runner(draw_plan(shape, seed), world, seed).run();
+  });
 }
 
 /// Broadcasts that travel for so long that hundreds of sends pass them.
 TEST(CommTraffic, FloodsOfSendsPassBroadcastsOfOtherKeys) {
-  const auto [first, count] = seeds(8);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  for_each_seed(8, [](std::uint64_t seed) {
     Shape shape = draw_shape(seed);
     shape.ranks = static_cast<std::uint32_t>(3 + seed % 3);
     shape.messages = 3000;
@@ -91,27 +93,25 @@ TEST(CommTraffic, FloodsOfSendsPassBroadcastsOfOtherKeys) {
     WorldOptions world = draw_world(shape, seed);
     world.stops = seed % 2 == 0;
     world.network.packets_in_flight = 16;
-    ASSERT_EQ(Runner(draw_plan(shape, seed), world, seed).run(), "") << "COMM_TRAFFIC_SEED=" << seed;
-  }
+    return Runner(draw_plan(shape, seed), world, seed).run();
+  });
 }
 
 TEST(CommTraffic, ADeathEndsWhatItMustAndNothingElse) {
-  const auto [first, count] = seeds(300);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  for_each_seed(300, [](std::uint64_t seed) {
     Shape shape = draw_shape(seed);
     shape.ranks += 2;
     WorldOptions world = draw_world(shape, seed);
     world.stops = seed % 3 == 0;
     Runner runner(draw_plan(shape, seed), world, seed);
     const std::uint32_t victims[] = {static_cast<std::uint32_t>(seed % shape.ranks)};
-    ASSERT_EQ(runner.run_with_deaths(victims, seed % (2 * shape.messages)), "") << "COMM_TRAFFIC_SEED=" << seed;
-  }
+    return runner.run_with_deaths(victims, seed % (2 * shape.messages));
+  });
 }
 
 /// Mostly broadcasts, so that roots die together with those that forward for them.
 TEST(CommTraffic, DeathsOfTwoOrThreeAtOnceAreHeardByAllWhomTheyConcern) {
-  const auto [first, count] = seeds(300);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  for_each_seed(300, [](std::uint64_t seed) {
     Shape shape = draw_shape(seed);
     shape.ranks += 4;
     shape.broadcast_percent = static_cast<unsigned>(50 + seed % 50);
@@ -120,8 +120,8 @@ TEST(CommTraffic, DeathsOfTwoOrThreeAtOnceAreHeardByAllWhomTheyConcern) {
     Runner runner(draw_plan(shape, seed), world, seed);
     std::vector<std::uint32_t> victims;
     for (std::uint32_t i = 0; i < 2 + seed % 2; ++i) victims.push_back(static_cast<std::uint32_t>((seed + i) % shape.ranks));
-    ASSERT_EQ(runner.run_with_deaths(victims, seed % (2 * shape.messages)), "") << "COMM_TRAFFIC_SEED=" << seed;
-  }
+    return runner.run_with_deaths(victims, seed % (2 * shape.messages));
+  });
 }
 
 }  // namespace

@@ -200,6 +200,8 @@ class Engine final : public PacketSink {
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   [[gnu::noinline]] const char* take_other(Rail& rail, wire::Reader& reader, wire::Kind kind, std::size_t payload_bytes);
   bool has_handler(std::uint32_t channel) const { return !handlers_.empty() && handlers_.contains(channel); }
+  ReceiveCore* receive_for(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after,
+                           std::span<const std::byte> header, std::span<const std::byte> data);
   void take_message(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
                     std::span<const std::byte> data);
   [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,

@@ -124,27 +124,34 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
   if (eager.bytes == 0 || eager.bytes != payload_bytes || rail.landing.kind != LandingPlace::Kind::none) {
     return "an eager message whose payload has another size";
   }
-  ++peer.head.seen;
-  ReceiveCore* receive = early || has_handler(eager.channel) ? nullptr : match(key);
-  if (receive == nullptr) return keep_eager(rail, key, eager.bytes, after, header, data), nullptr;
-  fill(*receive, peer, Tag{eager.tag}, eager.bytes, header);
+  ReceiveCore* receive = receive_for(rail, key, eager.bytes, after, header, data);
+  if (receive == nullptr) return nullptr;
   rail.landing.receive = receive;
   rail.landing.kind = LandingPlace::Kind::receive;
   receive->pieces.slice(0, std::min<std::size_t>(eager.bytes, receive->pieces.bytes()), rail.landing.pieces);
   return nullptr;
 }
 
-/// An eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
-[[gnu::always_inline]] inline void Engine::take_message(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after,
-                                                        std::span<const std::byte> header, std::span<const std::byte> data) {
+/// The receive that an eager message has met, and that knows of it now. Null: the message is kept, or its handler is asked.
+[[gnu::always_inline]] inline ReceiveCore* Engine::receive_for(Rail& rail, const MatchKey& key, std::uint32_t bytes,
+                                                               std::uint32_t after, std::span<const std::byte> header,
+                                                               std::span<const std::byte> data) {
   Peer& peer = *rail.peer;
   ++peer.head.seen;
   ReceiveCore* receive = after != 0 || has_handler(key.channel) ? nullptr : match(key);
-  if (receive == nullptr) return keep_eager(rail, key, bytes, after, header, data);
-  fill(*receive, peer, Tag{key.tag}, bytes, header);
+  if (receive == nullptr) keep_eager(rail, key, bytes, after, header, data);
+  else fill(*receive, peer, Tag{key.tag}, bytes, header);
+  return receive;
+}
+
+/// An eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
+[[gnu::always_inline]] inline void Engine::take_message(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after,
+                                                        std::span<const std::byte> header, std::span<const std::byte> data) {
+  ReceiveCore* receive = receive_for(rail, key, bytes, after, header, data);
+  if (receive == nullptr) return;
   const std::size_t room = receive->pieces.bytes();
   receive->pieces.copy_in(0, data.first(std::min(data.size(), room)));
-  freed_message(peer, bytes);
+  freed_message(*rail.peer, bytes);
   arrive(*receive, bytes > room ? Ending::truncated : Ending::done);
 }
 
@@ -380,10 +387,7 @@ void Engine::answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& ha
         handler.executor([&handler, request] { handler.done(request.status()); });
       };
     }
-    Callbacks& callbacks = core->needed_extra().callbacks;
-    callbacks.released = done;
-    callbacks.failed = std::move(done);
-    core->tells = true;
+    keep_notify(*core, Callbacks{.released = done, .failed = done}, nullptr, 0);
   }
   give(envelope, *core);
 }

@@ -26,7 +26,7 @@ void sort_by_sequence(std::vector<Node*>& nodes) {
 PostedReceive* Matcher::arrive_among_many(const MatchKey& key) noexcept {
   PostedReceive* oldest = nullptr;
   PostedReceive* const recent = posted_.recent();
-  const unsigned known = recent && recent->pattern.matches(key) ? recent->pattern.wild_class() : 4;
+  const std::size_t known = recent && recent->pattern.matches(key) ? recent->pattern.wild_class() : posted_in_class_.size();
   for (unsigned c = 0; c < posted_in_class_.size(); ++c) {
     if (posted_in_class_[c] == 0) continue;
     PostedReceive* const candidate = c == known ? recent : posted_.front(key_of(key, c));

@@ -79,6 +79,7 @@ class Sender {
   static constexpr RecordHead lent_head(std::size_t bytes) noexcept {
     return {RecordKind::whole, static_cast<std::uint32_t>(bytes), 0};
   }
+  static_assert(RecordHead{RecordKind::whole}.control_offset() + Link::kFirstBytes == kCellBytes);
   SendStatus try_send_slowly(const Packet& packet);
   SendStatus starve(std::uint64_t cells) noexcept;
   void publish(const RecordHead& head, std::uint64_t cells) {
