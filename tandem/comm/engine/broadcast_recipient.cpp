@@ -272,10 +272,8 @@ void Engine::enter(Broadcast& broadcast) {
   broadcast.entered = true;
   broadcast.waiting = false;
   broadcasts_.roots[broadcast.root.value()].entered.insert(broadcast.id);
-  auto* envelope = new Envelope;
-  envelope->key = MatchKey{.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()};
-  envelope->bytes = broadcast.bytes;
-  envelope->header = broadcast.header;
+  const MatchKey key{.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()};
+  auto* envelope = new Envelope(Envelope::Kind::broadcast, key, nullptr, broadcast.bytes, broadcast.header);
   envelope->broadcast = &broadcast;
   broadcast.envelope = envelope;
   match_envelope(*envelope);

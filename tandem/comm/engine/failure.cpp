@@ -59,9 +59,7 @@ void Engine::fail_peer(Peer& peer, Ending ending) {
 
 /// The sender of a message is dead: what has not come will not come.
 void Engine::lose_envelope(Envelope& envelope) {
-  if (envelope.broadcast != nullptr || (envelope.eager && envelope.complete)) return;
-  envelope.lost = true;
-  envelope.lost_to = envelope.key.source;
+  if (envelope.kind != Envelope::Kind::broadcast && !envelope.complete) envelope.lost = true;
 }
 
 /// Payloads that were on their way into memory.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -152,35 +153,52 @@ struct Incoming final : Recycled<Incoming> {
 
 /// A message that came before its receive. One that is eager and no longer than its announcement would be lies in it.
 struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
+  enum class Kind : std::uint8_t { announced, eager, broadcast };
   static constexpr std::size_t small_bytes = 16;
   struct Announced {
     std::uint64_t address;
     std::uint32_t stream;
   };
 
-  Envelope() noexcept : announced{} {}
+  Envelope(Kind kind_of, const MatchKey& from, Peer* sender, std::uint64_t bytes_of, std::span<const std::byte> header_of)
+      : ArrivedEnvelope(from),
+        peer(sender),
+        bytes(bytes_of),
+        announced{},
+        header_bytes(static_cast<std::uint16_t>(header_of.size())),
+        kind(kind_of) {
+    if (!header_of.empty()) [[unlikely]] {
+      header_copy = std::make_unique_for_overwrite<std::byte[]>(header_of.size());
+      std::memcpy(header_copy.get(), header_of.data(), header_of.size());
+    }
+  }
+  std::span<const std::byte> header() const noexcept { return {header_copy.get(), header_bytes}; }
   /// Where the data of an eager one is, or is to go.
   std::span<std::byte> room() noexcept { return {bytes <= small_bytes ? small.data() : data.get(), bytes}; }
+  /// Makes `room`.
+  void make_room() {
+    if (bytes > small_bytes) data = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  }
 
-  Peer* peer = nullptr;
-  std::uint64_t bytes = 0;
-  std::vector<std::byte> header;
+  Peer* peer;  ///< null: a broadcast
+  std::uint64_t bytes;
   std::unique_ptr<std::byte[]> data;    ///< eager, and not small
   union {
     std::array<std::byte, small_bytes> small;  ///< eager
-    Announced announced;                       ///< not eager
+    Announced announced;
+    Broadcast* broadcast;
   };
-  ReceiveCore* receive = nullptr;       ///< took it while it was not complete
-  Broadcast* broadcast = nullptr;
-  std::uint32_t after = 0;              ///< while it waits for an earlier broadcast
-  Rank lost_to{0};                      ///< who died
-  bool eager = false;
-  bool complete = false;                ///< eager: the data is there
-  bool kept = false;                    ///< in the matcher
-  bool lost = false;                    ///< its data will not come
+  ReceiveCore* receive = nullptr;  ///< took it while it was not complete
+  std::unique_ptr<std::byte[]> header_copy;
+  std::uint32_t after = 0;         ///< while it waits for an earlier broadcast
+  std::uint16_t header_bytes;
+  const Kind kind;
+  bool complete : 1 = false;       ///< eager: the data is there
+  bool kept : 1 = false;           ///< in the matcher
+  bool lost : 1 = false;           ///< its data will not come
 };
 static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announce),
               "a small message costs what its announcement does");
-static_assert(sizeof(Envelope) <= 160, "many may wait at once");
+static_assert(sizeof(Envelope) <= 128, "many may wait at once");
 
 }  // namespace tandem::comm::internal

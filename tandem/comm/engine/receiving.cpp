@@ -159,16 +159,10 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
 /// is still to land.
 void Engine::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
                         std::span<const std::byte> data) {
-  Peer& peer = *rail.peer;
-  auto* envelope = new Envelope;
-  envelope->key = key;
-  envelope->peer = &peer;
-  envelope->bytes = bytes;
-  envelope->header.assign(header.begin(), header.end());
-  envelope->eager = true;
+  auto* envelope = new Envelope(Envelope::Kind::eager, key, rail.peer, bytes, header);
   envelope->after = after;
   envelope->complete = data.size() == bytes;
-  if (bytes > Envelope::small_bytes) envelope->data = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  envelope->make_room();
   const std::span<std::byte> room = envelope->room();
   if (!envelope->complete) {
     rail.landing.kind = LandingPlace::Kind::envelope;
@@ -187,11 +181,8 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader) {
   if (!reader.ok()) return nullptr;
   if (peer.incoming.contains(announce.stream)) return "an announcement with the number of a stream that exists";
   ++peer.head.seen;
-  auto* envelope = new Envelope;
-  envelope->key = MatchKey{.source = peer.rank, .channel = announce.channel, .tag = announce.tag};
-  envelope->peer = &peer;
-  envelope->bytes = announce.bytes;
-  envelope->header.assign(header.begin(), header.end());
+  const MatchKey key{.source = peer.rank, .channel = announce.channel, .tag = announce.tag};
+  auto* envelope = new Envelope(Envelope::Kind::announced, key, &peer, announce.bytes, header);
   envelope->announced = {.address = announce.address, .stream = announce.stream};
   if (tell_incoming && announce.bytes > 0) {
     const double rate = std::max(peer.bytes_per_ns, 1e-6);
@@ -228,7 +219,8 @@ void Engine::keep(Envelope& envelope) {
 }
 
 void Engine::keep_no_more(Envelope& envelope) {
-  if (!std::exchange(envelope.kept, false)) return;
+  if (!envelope.kept) return;
+  envelope.kept = false;
   --statistics_.unexpected_messages;
   if (envelope.data != nullptr) statistics_.unexpected_bytes -= envelope.bytes;
 }
@@ -236,22 +228,23 @@ void Engine::keep_no_more(Envelope& envelope) {
 /// A message that was in nobody's hands goes to a receive. The envelope is gone afterwards, or when its data is complete.
 void Engine::give(Envelope& envelope, ReceiveCore& core) {
   keep_no_more(envelope);
-  if (envelope.broadcast != nullptr) {
+  if (envelope.kind == Envelope::Kind::broadcast) {
     Broadcast& broadcast = *envelope.broadcast;
     broadcast.envelope = nullptr;
     delete &envelope;
     return matched(broadcast, core);
   }
   // A sender that gives two messages one number lies about at least one of them.
-  if (!envelope.eager && envelope.peer->incoming.contains(envelope.announced.stream)) lose_envelope(envelope);
+  const bool announced = envelope.kind == Envelope::Kind::announced;
+  if (announced && envelope.peer->incoming.contains(envelope.announced.stream)) lose_envelope(envelope);
   if (envelope.lost) {
     core.other = envelope.key.source;
     core.tag = Tag{envelope.key.tag};
-    fail_receive(core, Ending::peer_dead, envelope.lost_to);
+    fail_receive(core, Ending::peer_dead, envelope.key.source);
     return discard(&envelope);
   }
-  fill(core, *envelope.peer, Tag{envelope.key.tag}, envelope.bytes, envelope.header);
-  if (!envelope.eager) {
+  fill(core, *envelope.peer, Tag{envelope.key.tag}, envelope.bytes, envelope.header());
+  if (announced) {
     start_incoming(core, *envelope.peer, envelope.announced.stream, envelope.bytes, envelope.announced.address);
     delete &envelope;
   } else if (envelope.complete) {
@@ -345,7 +338,11 @@ std::optional<Peeked> Engine::probe(Source from, TagPattern tag, Channel channel
                                                       .any_tag = tag.any()});
   if (found == nullptr) return std::nullopt;
   const auto& envelope = static_cast<const Envelope&>(*found);
-  return Peeked{.source = envelope.key.source, .tag = Tag{envelope.key.tag}, .bytes = envelope.bytes, .header = envelope.header};
+  const auto header = envelope.header();
+  return Peeked{.source = envelope.key.source,
+                .tag = Tag{envelope.key.tag},
+                .bytes = envelope.bytes,
+                .header = {header.begin(), header.end()}};
 }
 
 // ---- Active messages.
@@ -366,7 +363,7 @@ void Engine::hand_over(Envelope& envelope) {
     RpcAnswer answer;
     if (handler.arrived) {
       answer = handler.arrived(RpcArrival{
-          .source = envelope.key.source, .tag = Tag{envelope.key.tag}, .bytes = envelope.bytes, .header = envelope.header});
+          .source = envelope.key.source, .tag = Tag{envelope.key.tag}, .bytes = envelope.bytes, .header = envelope.header()});
     }
     ground_.with_lock([&] { answered(envelope, std::move(answer), handler); });
   }});

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/base/spin_lock.hpp"
+#include "tandem/comm/engine/slab_heap.hpp"
 
 namespace tandem::comm::internal {
 
@@ -15,15 +16,17 @@ namespace tandem::comm::internal {
 /// are the first to be used again, when their cache lines are still warm. A shelf holds up to two batches; what is more goes, a
 /// batch at a time, to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a
 /// burst of requests finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to
-/// the heap.
+/// the heap (`SlabHeap`).
 ///
-/// Thread-safe. A thread's shelf is emptied when it ends; what it frees after that goes to the heap.
+/// Thread-safe. A thread's shelf is emptied when it ends; what it frees after that goes to the heap. Under sanitizers nothing is
+/// kept, so that uses after the end are seen.
 template <class T>
 class Recycled {
  public:
   static void* operator new(std::size_t bytes) {
+    if constexpr (kBatch == 0) return ::operator new(bytes);
     if (shelf_.first == nullptr) [[unlikely]] {
-      if (!refill()) return ::operator new(bytes);
+      if (!refill()) return one_of_heap();
     }
     Spare* const spare = shelf_.first;
     shelf_.first = spare->next;
@@ -31,8 +34,9 @@ class Recycled {
     return spare;
   }
   static void operator delete(void* memory) noexcept {
+    if constexpr (kBatch == 0) return ::operator delete(memory);
     if (shelf_.count >= kBatch || !shelf_.watched) [[unlikely]] {
-      if (!make_room()) return ::operator delete(memory);
+      if (!make_room()) return give_back(new (memory) Spare{nullptr, nullptr});
     }
     shelf_.first = new (memory) Spare{shelf_.first, nullptr};
     ++shelf_.count;
@@ -46,14 +50,14 @@ class Recycled {
       batch = std::exchange(depot_.first, nullptr);
       depot_.bytes.store(0, std::memory_order_relaxed);
     }
-    while (batch != nullptr) free_all(std::exchange(batch, batch->next_batch));
+    while (batch != nullptr) give_back(std::exchange(batch, batch->next_batch));
   }
   /// In the depot; at once outdated when others free.
   static std::size_t spare_bytes() noexcept { return depot_.bytes.load(std::memory_order_relaxed); }
 
  private:
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static constexpr unsigned kBatch = 0;  // nothing is kept, so that uses after the end are seen
+  static constexpr unsigned kBatch = 0;
 #else
   static constexpr unsigned kBatch = 64;
 #endif
@@ -74,40 +78,71 @@ class Recycled {
     base::SpinLock lock;
     Spare* first = nullptr;             ///< guarded by the lock
     std::atomic<std::size_t> bytes{0};  ///< changed under the lock, read without: a hint
+    SlabHeap heap{sizeof(T)};           ///< guarded by the lock
   };
   struct Emptier {
     ~Emptier() {
-      free_all(std::exchange(shelf_.first, nullptr));
-      free_all(std::exchange(shelf_.batch, nullptr));
+      give_back(std::exchange(shelf_.first, nullptr));
+      give_back(std::exchange(shelf_.batch, nullptr));
       shelf_.count = kBatch;
       shelf_.ended = true;
     }
   };
 
-  /// The shelf's `first` is empty: fills it from what is at hand. False: nothing is.
-  [[gnu::noinline]] static bool refill() noexcept {
-    Spare* batch = std::exchange(shelf_.batch, nullptr);
-    if (batch == nullptr && spare_bytes() > 0) {
+  /// The shelf's `first` is empty: fills it. False: the thread has no shelf any more.
+  [[gnu::noinline]] static bool refill() {
+    static_assert(sizeof(T) >= sizeof(Spare));
+    if (!watch()) return false;
+    if (shelf_.batch != nullptr) {
+      shelf_.first = std::exchange(shelf_.batch, nullptr);
+    } else {
       const std::lock_guard guard(depot_.lock);
-      batch = depot_.first;
-      if (batch != nullptr) {
-        depot_.first = batch->next_batch;
+      if (depot_.first != nullptr) {
+        shelf_.first = std::exchange(depot_.first, depot_.first->next_batch);
         depot_.bytes.store(spare_bytes() - kBatch * sizeof(T), std::memory_order_relaxed);
+      } else {
+        shelf_.first = new_batch();
       }
     }
-    if (batch == nullptr) return false;
-    shelf_.first = batch;
     shelf_.count = kBatch;
     return true;
   }
 
-  /// Whether one more can be put on the shelf; from now on it is emptied in the end.
-  [[gnu::noinline]] static bool make_room() noexcept {
-    if (kBatch == 0 || shelf_.ended) return false;
+  static void* one_of_heap() {
+    const std::lock_guard guard(depot_.lock);
+    if (void* const memory = depot_.heap.take()) return memory;
+    throw std::bad_alloc();
+  }
+
+  /// From the heap; the depot's lock is held. Its objects lie in the order in which they will be used.
+  static Spare* new_batch() {
+    Spare* first = nullptr;
+    Spare** end = &first;
+    for (unsigned i = 0; i < kBatch; ++i) {
+      void* const memory = depot_.heap.take();
+      if (memory == nullptr) {
+        while (first != nullptr) depot_.heap.give_back(std::exchange(first, first->next));
+        throw std::bad_alloc();
+      }
+      *end = new (memory) Spare{nullptr, nullptr};
+      end = &(*end)->next;
+    }
+    return first;
+  }
+
+  /// Whether the thread has a shelf; from now on it is emptied in the end.
+  static bool watch() noexcept {
+    if (shelf_.ended) return false;
     if (!std::exchange(shelf_.watched, true)) {
       thread_local Emptier emptier;
       static_cast<void>(emptier);
     }
+    return true;
+  }
+
+  /// Whether one more can be put on the shelf.
+  [[gnu::noinline]] static bool make_room() noexcept {
+    if (!watch()) return false;
     if (shelf_.count < kBatch) return true;
     Spare* const batch = std::exchange(shelf_.batch, std::exchange(shelf_.first, nullptr));
     shelf_.count = 0;
@@ -118,8 +153,10 @@ class Recycled {
     return true;
   }
 
-  static void free_all(Spare* spare) noexcept {
-    while (spare != nullptr) ::operator delete(static_cast<void*>(std::exchange(spare, spare->next)));
+  /// A batch or less goes back to the heap.
+  static void give_back(Spare* spare) noexcept {
+    const std::lock_guard guard(depot_.lock);
+    while (spare != nullptr) depot_.heap.give_back(std::exchange(spare, spare->next));
   }
 
   static inline thread_local constinit Shelf shelf_;

@@ -211,8 +211,10 @@ void Engine::mark_dirty(Peer& peer) {
 void Engine::pump(Peer& peer) {
   if (peer.pumping) return mark_dirty(peer);
   peer.pumping = true;
-  for (unsigned rail = 0; rail < peer.rails.size(); ++rail) {
-    while (!peer.dead && !peer.queue.idle() && !peer.rails[rail]->blocked && pump_rail(peer, rail)) {}
+  for (unsigned number = 0; number < peer.rails.size(); ++number) {
+    Rail& rail = *peer.rails[number];
+    if (rail.blocked && !peer.dead) rail.blocked = !rail.link->has_room_again();
+    while (!peer.dead && !peer.queue.idle() && !rail.blocked && pump_rail(peer, number)) {}
   }
   peer.pumping = false;
   note_backlog(peer);
@@ -498,13 +500,9 @@ void Engine::send_to_self(SendCore& core, Peer& peer) {
     receive->pieces.copy_in(0, bytes);
     arrive(*receive, core.bytes > receive->pieces.bytes() ? Ending::truncated : Ending::done);
   } else {
-    auto* envelope = new Envelope;
-    envelope->key = key;
-    envelope->peer = &peer;
-    envelope->bytes = core.bytes;
-    envelope->header.assign(core.header().begin(), core.header().end());
-    envelope->eager = envelope->complete = true;
-    if (core.bytes > Envelope::small_bytes) envelope->data = std::make_unique_for_overwrite<std::byte[]>(core.bytes);
+    auto* envelope = new Envelope(Envelope::Kind::eager, key, &peer, core.bytes, core.header());
+    envelope->complete = true;
+    envelope->make_room();
     core.pieces.copy_out(0, envelope->room());
     match_envelope(*envelope);
   }

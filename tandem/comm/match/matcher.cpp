@@ -38,6 +38,7 @@ PostedReceive* Matcher::arrive_among_many(const MatchKey& key) noexcept {
 
 void Matcher::keep(ArrivedEnvelope& envelope) {
   TANDEM_DEBUG_ASSERT(!envelope.linked());
+  note_source(envelope.key.source);
   envelope.sequence = next_kept_++;
   kept_.push(envelope);
   const unsigned classes = indexed_.classes_of(envelope.key.channel);
@@ -55,11 +56,36 @@ ArrivedEnvelope* Matcher::take(const MatchPattern& pattern) {
 ArrivedEnvelope* Matcher::peek(const MatchPattern& pattern) {
   if (kept_.size() == 0) return nullptr;
   if (ArrivedEnvelope* const lone = kept_.lone()) return pattern.matches(lone->key) ? lone : nullptr;
+  if (pattern.wild_class() == internal::exact) {
+    ArrivedEnvelope* const recent = kept_.recent();
+    if (recent && pattern.matches(recent->key)) return recent;
+    return kept_.front(make_key(internal::exact, pattern.source.value(), pattern.channel, pattern.tag));
+  }
+  if (pattern.wild_class() == internal::wild_source && source_count_ <= few_sources) return oldest_of_few_sources(pattern);
+  return peek_in_index(pattern);
+}
+
+void Matcher::note_source(Rank source) noexcept {
+  if (kept_.size() == 0) source_count_ = 0;
+  if (source_count_ > few_sources) return;
+  const auto end = sources_.begin() + source_count_;
+  if (std::find(sources_.begin(), end, source) != end) return;
+  if (source_count_ < few_sources) *end = source;
+  ++source_count_;
+}
+
+ArrivedEnvelope* Matcher::oldest_of_few_sources(const MatchPattern& pattern) const noexcept {
+  ArrivedEnvelope* oldest = nullptr;
+  for (unsigned i = 0; i < source_count_; ++i) {
+    ArrivedEnvelope* const candidate = kept_.front(make_key(internal::exact, sources_[i].value(), pattern.channel, pattern.tag));
+    if (candidate && (!oldest || candidate->sequence < oldest->sequence)) oldest = candidate;
+  }
+  return oldest;
+}
+
+ArrivedEnvelope* Matcher::peek_in_index(const MatchPattern& pattern) {
   const unsigned c = pattern.wild_class();
-  ArrivedEnvelope* const recent = kept_.recent();
-  if (recent && c == internal::exact && pattern.matches(recent->key)) return recent;
   const TableKey key = make_key(c, pattern.source.value(), pattern.channel, pattern.tag);
-  if (c == internal::exact) return kept_.front(key);
   if (!(indexed_.classes_of(pattern.channel) >> c & 1)) build_index(pattern.channel, c);
   const internal::WildLink* const link = index_.front(key);
   return link ? link->envelope : nullptr;

@@ -110,7 +110,8 @@ inline bool internal::WildLink::same_key(const WildLink& link) const noexcept {
 /// each key holds a first-in first-out queue. An arriving message looks at the heads of at most four queues and takes the lowest
 /// sequence number; classes without a receive cost nothing. Unexpected messages are queued by their exact key, and besides by
 /// (class, what is exact) for those classes for which a wildcard receive or probe was once posted on their channel; that index is
-/// built when first needed, by one walk over all unexpected messages per (channel, class).
+/// built when first needed, by one walk over all unexpected messages per (channel, class). A receive from any source with a given
+/// tag needs none while the messages are from few sources: it looks at the queue of each.
 ///
 /// Every operation is constant time in the number of pending requests (tables grow and shrink in small steps, so that no
 /// single operation pays for a whole resize), except the walk just named and the `extract` family. Memory is proportional to
@@ -204,6 +205,9 @@ class Matcher {
   std::vector<PostedReceive*> extract_posted_if(Wanted&& wanted);
   template <class Wanted>
   std::vector<ArrivedEnvelope*> extract_kept_if(Wanted&& wanted);
+  ArrivedEnvelope* peek_in_index(const MatchPattern& pattern);
+  ArrivedEnvelope* oldest_of_few_sources(const MatchPattern& pattern) const noexcept;
+  void note_source(Rank source) noexcept;
   void build_index(std::uint32_t channel, unsigned wild_class);
   void add_to_index(ArrivedEnvelope& envelope, unsigned wild_class);
 
@@ -211,6 +215,9 @@ class Matcher {
   internal::KeyTable<ArrivedEnvelope> kept_;
   internal::KeyTable<internal::WildLink> index_;     // kept envelopes again, by wildcard class
   internal::WildLinkPool pool_;
+  static constexpr unsigned few_sources = 4;
+  std::array<Rank, few_sources> sources_{Rank{0}, Rank{0}, Rank{0}, Rank{0}};  // of messages kept since there were none
+  unsigned source_count_ = 0;                                                  // above `few_sources`: others, too
   internal::ChannelSet indexed_;                     // which (channel, class) have an index
   std::array<std::size_t, 4> posted_in_class_ = {};  // posted receives by class
   std::uint64_t next_posted_ = 0;

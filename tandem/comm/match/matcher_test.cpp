@@ -75,6 +75,24 @@ TEST(Matcher, AnIndexBuiltLateHoldsTheOrderOfArrival) {
   for (const auto& envelope : envelopes) EXPECT_EQ(matcher.take(anything()), envelope.get());
 }
 
+TEST(Matcher, FromAnySourceComesTheOldestWhetherTheSourcesAreFewOrMany) {
+  for (const std::uint32_t sources : {1u, 2u, 4u, 5u, 9u}) {
+    Matcher matcher;
+    for (unsigned round = 0; round < 2; ++round) {  // the second one begins without messages, but not without an index
+      std::vector<std::unique_ptr<ArrivedEnvelope>> envelopes;
+      for (std::uint32_t i = 0; i < 60; ++i) {
+        envelopes.push_back(std::make_unique<ArrivedEnvelope>(key((i + round) % sources + 7, i / 30)));
+        matcher.keep(*envelopes.back());
+        ASSERT_EQ(matcher.peek(from_any(0)), envelopes[0].get());  // also while new sources join
+      }
+      for (std::uint32_t i = 0; i < 30; ++i) ASSERT_EQ(matcher.take(from_any(0)), envelopes[i].get()) << sources;
+      ASSERT_EQ(matcher.take(from_any(0)), nullptr);
+      for (std::uint32_t i = 30; i < 60; ++i) ASSERT_EQ(matcher.take(from_any(1)), envelopes[i].get()) << sources;
+      matcher.check_invariants();
+    }
+  }
+}
+
 TEST(Matcher, ProbingLeavesTheMessage) {
   Matcher matcher;
   ArrivedEnvelope only(key(4, 4));
@@ -118,7 +136,7 @@ TEST(Matcher, AFloodLeavesNoMemoryBehind) {
   ArrivedEnvelope early(key(0, 0)), other(key(0, 1));
   matcher.keep(early);
   matcher.keep(other);
-  EXPECT_EQ(matcher.peek(from_any(0)), &early);  // from now on the channel has an index
+  EXPECT_EQ(matcher.peek(any_tag_of(0)), &early);  // from now on the channel has an index
   for (std::uint64_t tag = 2; tag < 50'000; ++tag) {
     envelopes.push_back(std::make_unique<ArrivedEnvelope>(key(0, tag)));
     matcher.keep(*envelopes.back());

@@ -58,6 +58,10 @@ class Link {
   virtual SendStatus send_lent(std::span<const std::byte> block) { return try_send(Packet{.control = block}); }
   static constexpr std::size_t kFirstBytes = 56;
 
+  /// After `retry`: whether the link would take that packet now, and then no `writable` follows. For who posts and has no turn to
+  /// poll; costs next to nothing, and says false where only a poll can tell.
+  virtual bool has_room_again() { return false; }
+
   /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for the time of
   /// the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about `to`.
   virtual bool read_remote(std::uint64_t address, std::span<std::byte> to) { return (void)address, (void)to, false; }

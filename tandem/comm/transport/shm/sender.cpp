@@ -111,11 +111,10 @@ bool Sender::can_advance() noexcept {
 
 Sender::Progress Sender::advance() {
   if (!posted_) {
-    if (!can_advance()) {
+    if (!has_room_again()) {
       if (refused_ && open_ && !producer_.sane()) broken_ = true;
       return Progress::none;
     }
-    refused_ = false;
     return Progress::writable;
   }
   Progress progress = Progress::none;

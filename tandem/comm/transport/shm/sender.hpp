@@ -63,6 +63,12 @@ class Sender {
   bool waits() const noexcept { return posted_ || refused_; }
   /// Whether `advance` would get on.
   bool can_advance() noexcept;
+  /// As `Link::has_room_again`.
+  bool has_room_again() noexcept {
+    if (posted_ || !can_advance()) return false;
+    refused_ = false;
+    return true;
+  }
   enum class Progress { none, some, sent, writable };
   /// Copies more of what was posted, or finds that a refused caller may come again (told once).
   Progress advance();

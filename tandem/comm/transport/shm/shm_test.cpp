@@ -144,6 +144,27 @@ TEST_F(SmallRings, AFullRingAnswersRetryLeavesNoTraceAndSaysWhenThereIsRoom) {
   for (std::uint32_t i = 0; i <= taken; ++i) ASSERT_EQ(text_of(b.sink.arrivals[0][i].control), std::to_string(i));
 }
 
+TEST_F(SmallRings, WhoWasRefusedAndHasNoTurnToPollSeesThatThereIsRoomAgain) {
+  Link& link = a.connect(b, 1);
+  EXPECT_FALSE(link.has_room_again()) << "nobody was refused";
+  EXPECT_EQ(link.try_send({.control = bytes_of("early")}), SendStatus::retry);
+  EXPECT_FALSE(link.has_room_again()) << "it is not connected";
+  const std::vector<std::byte> control = pattern(1000, 1);
+  send(link, {.control = control});
+  std::size_t sent = 1;
+  for (unsigned round = 0; round < 20; ++round) {
+    while (link.try_send({.control = control}) == SendStatus::done) ++sent;
+    EXPECT_FALSE(link.has_room_again());
+    a.sink.writables.clear();
+    while (b.sink.landed_from(0) < sent) b.poll();
+    EXPECT_TRUE(link.has_room_again());
+    EXPECT_FALSE(link.has_room_again()) << "it is told once";
+    a.poll();
+    EXPECT_TRUE(a.sink.writables.empty()) << "who knows it is not told again";
+  }
+  for (const Arrival& arrival : b.sink.arrivals[0]) EXPECT_EQ(arrival.control, control);
+}
+
 TEST_F(SmallRings, APayloadManyTimesLargerThanTheRingsPassesAndLaterPacketsFollowInOrder) {
   Link& link = a.connect(b, 1);
   send_text(link, "first");
