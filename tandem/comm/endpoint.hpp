@@ -134,6 +134,7 @@ struct EndpointStatistics {
   std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
   std::uint64_t segments = 0;       ///< of large messages and broadcasts: sent, or read from the memory of their senders
   std::uint64_t remote_copies = 0;  ///< messages, and strands of broadcasts, read from the memory of their senders
+  std::uint64_t shared_copies = 0;  ///< of these, messages of which the sender has written a part
   std::uint64_t peers = 0;
 };
 

@@ -30,10 +30,11 @@ Bytes pattern(std::size_t bytes, unsigned seed) {
 
 /// Ranks of one process on one event loop.
 struct World {
-  explicit World(std::uint32_t ranks, LoopOptions network_options = {}, EndpointOptions options = {}, std::uint64_t seed = 1)
+  explicit World(std::uint32_t ranks, LoopOptions network_options = {}, EndpointOptions options = {}, std::uint64_t seed = 1,
+                 bool instant = false)
       : loop(seed) {
     network_options.ranks = ranks;
-    if (network_options.latency_max_ns == 0) network_options.latency_max_ns = 5'000;
+    if (network_options.latency_max_ns == 0 && !instant) network_options.latency_max_ns = 5'000;
     network = std::make_unique<LoopNetwork>(network_options, &loop);
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
       at.push_back(Endpoint::open_loop(*network, Rank{rank}, options, log, &loop));
@@ -287,6 +288,41 @@ TEST(Endpoint, ASmallUnexpectedMessageLiesInItsEnvelope) {
     ASSERT_TRUE(std::ranges::equal(there.first(checked), std::as_bytes(std::span(sent[i])).first(checked))) << i;
   }
   world.at[0]->wait_all(sends);
+}
+
+/// Messages to and fro; their bytes are checked. Returns how many of them both sides copied.
+std::uint64_t exchange_large(const LoopOptions& network, std::uint64_t seed) {
+  World world(2, network, {}, seed, true);
+  unsigned count = 0;
+  for (const std::size_t bytes : {33'000, 70'000, 100'000, 439'296, 1'000'001}) {
+    for (unsigned i = 0; i < 12; ++i) {
+      const std::uint32_t from = i % 2;
+      std::vector<std::byte> sent(bytes), got(i % 5 == 4 ? bytes - 12'345 : bytes);
+      for (std::size_t at = 0; at < bytes; ++at) sent[at] = static_cast<std::byte>(at * 7 + at / 4096 + count);
+      const Request send = world.at[from]->isend(Rank{1 - from}, Tag{count}, sent);
+      const Request receive = world.at[1 - from]->irecv(Rank{from}, Tag{count}, got);
+      const Ending expected = got.size() < bytes ? Ending::truncated : Ending::done;
+      EXPECT_EQ(world.at[1 - from]->wait(receive).ending, expected) << world.describe();
+      EXPECT_EQ(world.at[from]->wait(send).ending, Ending::done) << world.describe();
+      EXPECT_TRUE(std::equal(got.begin(), got.end(), sent.begin())) << bytes << ", message " << count << ", seed " << seed;
+      ++count;
+    }
+  }
+  return world.at[0]->statistics().shared_copies + world.at[1]->statistics().shared_copies;
+}
+
+TEST(Endpoint, LargeMessagesOnOneHostAreCopiedFromBothEnds) {
+  std::uint64_t shared = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) shared += exchange_large({.remote_copy = true}, seed);
+  EXPECT_GE(shared, 30u);
+}
+
+TEST(Endpoint, CopiesThatAreRefusedAtAnyPointLoseNothing) {
+  for (unsigned allowed = 0; allowed < 12; ++allowed) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      exchange_large({.remote_copy = true, .remote_copies_allowed = allowed}, seed);
+    }
+  }
 }
 
 TEST(Endpoint, ARestingEndpointGivesBackWhatABurstHasLeft) {

@@ -13,7 +13,7 @@ namespace tandem::comm::wire {
 
 /// Changes with every change of this file or of `sync/records.hpp`; ranks whose versions differ refuse each other at the first
 /// contact.
-inline constexpr std::uint32_t version = 3;
+inline constexpr std::uint32_t version = 4;
 
 /// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the
 /// machines are (asserted below).
@@ -23,6 +23,8 @@ enum class Kind : std::uint8_t {
   grant,          ///< you may send a stream up to some byte
   data,           ///< the payload is a segment of a stream
   finish,         ///< the receiver has read an announced message, or a strand, from the sender's memory
+  share,          ///< I read your announced message from its beginning; write it from its end, until we meet
+  shared,         ///< I have written what I took of it
   mcast,          ///< a strand of a broadcast begins: its route below follows, the payload is its first segment
   mcast_done,     ///< my whole subtree has a strand
   mcast_decline,  ///< I cannot forward a strand: serve my subtree, and me when I ask (or when `mcast_done` follows, not)
@@ -95,6 +97,23 @@ struct Finish {
   std::uint32_t stream = 0;
 };
 
+struct Share {
+  Prefix prefix{Kind::share};
+  std::uint32_t stream = 0;
+  std::uint64_t address = 0;     ///< of the receive's memory in the receiver's process
+  std::uint64_t bytes = 0;       ///< of the message that are wanted
+  std::uint64_t part_bytes = 0;  ///< what each side takes at a time (engine/copy_meeting.hpp); the last part may be shorter
+};
+
+/// Flag of `Shared`.
+inline constexpr std::uint8_t flag_refused = 1;  ///< writing is not permitted: none of what I took is there
+
+struct Shared {
+  Prefix prefix{Kind::shared};
+  std::uint32_t stream = 0;
+  std::uint64_t bytes = 0;  ///< that I took, the last ones of those wanted
+};
+
 /// Flags of the broadcast's records.
 inline constexpr std::uint8_t flag_strand = 1;   ///< the second strand
 inline constexpr std::uint8_t flag_adopted = 2;  ///< from an ancestor that took over: the strand begins anew
@@ -151,7 +170,8 @@ struct Goodbye {
 
 template <class Record>
 concept IsRecord = std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0;
-static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<Grant> && IsRecord<Data> && IsRecord<Finish> && IsRecord<Mcast> &&
+static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<Grant> && IsRecord<Data> && IsRecord<Finish> && IsRecord<Share> &&
+              IsRecord<Shared> && IsRecord<Mcast> &&
               IsRecord<McastNote> && IsRecord<McastLost> && IsRecord<Goodbye> && sizeof(BlockHead) == 16);
 static_assert(sizeof(Eager) == 24 && sizeof(Data) == 16 && sizeof(Mcast) == 80);
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire format is written for little-endian machines");

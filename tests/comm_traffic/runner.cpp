@@ -48,6 +48,7 @@ WorldOptions draw_world(const Shape& shape, std::uint64_t seed) {
   options.network.remote_copy = below(3) == 0;
   options.network.copies = below(2) == 0;
   options.network.latency_max_ns = static_cast<std::int64_t>(1 + below(100'000));
+  if (options.network.remote_copy && below(2) == 0) options.network.latency_max_ns = 0;  // else nobody is in time to copy, too
   options.network.latency_min_ns = below(2) == 0 ? 0 : options.network.latency_max_ns / 2;
   const char* const strategies[] = {"fifo", "aggregate", "priority", "split"};
   options.endpoint.strategy = strategies[below(4)];

@@ -10,6 +10,16 @@ namespace {
 /// microseconds; this much takes as long as a segment through the rings.
 constexpr std::uint64_t kCopyBytes = 512 * 1024;
 
+/// What each of two that copy a message takes at a time: a quarter, since calls cost a microsecond, and each would otherwise wait
+/// for half a part of the other's on average.
+std::uint64_t part_bytes_for(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t kPage = 4096, kLeast = 32 * 1024;
+  const std::uint64_t least = std::max(kLeast, bytes / Meeting::kMostParts + 1);
+  return (std::max(std::min(bytes / 4, kCopyBytes), least) + kPage - 1) / kPage * kPage;
+}
+
+std::uint64_t parts_of(std::uint64_t bytes, std::uint64_t part_bytes) noexcept { return (bytes + part_bytes - 1) / part_bytes; }
+
 }  // namespace
 
 OutgoingStream& Engine::new_stream(Peer& peer) {
@@ -50,6 +60,7 @@ void Engine::stream_advanced(OutgoingStream& stream) {
 }
 
 void Engine::end_stream(OutgoingStream& stream) {
+  stop_pushing(stream);
   if (stream.queued()) stream.peer->queue.remove(stream);
   stream.peer->outgoing.erase(stream.id);
   delete &stream;
@@ -87,17 +98,30 @@ void Engine::start_incoming(ReceiveCore& core, Peer& peer, std::uint32_t number,
   incoming->length = std::min<std::uint64_t>(bytes, core.pieces.bytes());
   incoming->started_ns = now();
   peer.incoming.emplace(number, incoming);
-  const std::size_t least = peer.transport->capabilities().remote_copy_bytes;
-  incoming->chosen = can_pull(peer) && least > 0 && incoming->length >= least && address != 0;
-  if (!incoming->chosen || ports_[peer.transport].copies.choose(incoming->length) == CopyWay::segments) {
+  incoming->way = choose_way(*incoming, address);
+  if (!incoming->way || incoming->way == CopyWay::segments) {
     grant_all(*incoming);
     if (incoming->length == 0) landed_data(*incoming, 0, 0);
     return;
   }
-  incoming->pulling = true;
-  incoming->pull_address = address;
-  incoming->pull_end = incoming->length;
-  pulling_.push_back(incoming);
+  start_pull(*incoming, address);
+  if (incoming->way == CopyWay::both && !share(*incoming)) incoming->way = CopyWay::pull;
+}
+
+/// Nothing: there is no choice, and the message comes in segments.
+std::optional<CopyWay> Engine::choose_way(const Incoming& incoming, std::uint64_t address) {
+  const Peer& peer = *incoming.peer;
+  const std::size_t least = peer.transport->capabilities().remote_copy_bytes;
+  if (!can_pull(peer) || least == 0 || incoming.length < least || address == 0) return std::nullopt;
+  const bool sharable = peer.shared == nullptr && !peer.no_sharing && incoming.receive->pieces.contiguous();
+  return ports_[peer.transport].copies.choose(incoming.length, sharable);
+}
+
+void Engine::start_pull(Incoming& incoming, std::uint64_t address) {
+  incoming.pulling = true;
+  incoming.pull_address = address;
+  incoming.pull_end = incoming.length;
+  pulling_.push_back(&incoming);
 }
 
 bool Engine::can_pull(const Peer& peer) const noexcept {
@@ -163,16 +187,14 @@ void Engine::landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t
   if (incoming.receive == nullptr || incoming.landed < incoming.length || incoming.pulling) return;
   ReceiveCore& core = *incoming.receive;
   measure(*incoming.peer, incoming.length, incoming.started_ns);
-  if (incoming.chosen) {
-    const CopyWay way = incoming.pull_end > 0 ? CopyWay::pull : CopyWay::segments;
-    ports_[incoming.peer->transport].copies.took(way, incoming.length, now() - incoming.started_ns);
-  }
+  if (incoming.way) ports_[incoming.peer->transport].copies.took(*incoming.way, incoming.length, now() - incoming.started_ns);
   end_incoming(incoming);
   arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
 }
 
 void Engine::end_incoming(Incoming& incoming) {
   std::erase(pulling_, &incoming);
+  stop_sharing(incoming);
   incoming.peer->incoming.erase(incoming.stream);
   delete &incoming;
 }
@@ -207,15 +229,16 @@ const char* Engine::take_finish(Peer& peer, const wire::Finish& finish) {
   return nullptr;
 }
 
-/// One piece of each copy between processes. True when something was copied.
-bool Engine::copy_some() {
-  // The list changes when a copy ends, hence by index.
+/// One piece of each copy between processes.
+void Engine::copy_some() {
+  // The lists change when a copy ends, hence by index.
   for (std::size_t i = 0; i < pulling_.size(); ++i) copy_incoming(*pulling_[i]);
-  return true;
+  for (std::size_t i = 0; i < pushing_.size(); ++i) copy_outgoing(pushing_[i]);
 }
 
 void Engine::copy_incoming(Incoming& incoming) {
-  const std::uint64_t bytes = std::min(kCopyBytes, incoming.pull_end - incoming.pull_at);
+  if (incoming.meeting && !incoming.meeting->take()) return met(incoming);
+  const std::uint64_t bytes = std::min(incoming.meeting ? incoming.part_bytes : kCopyBytes, incoming.pull_end - incoming.pull_at);
   Peer& peer = *incoming.peer;
   connect_rails(peer);
   const Pieces& memory = incoming.strand != nullptr ? *incoming.strand->broadcast->memory : incoming.receive->pieces;
@@ -229,25 +252,140 @@ void Engine::copy_incoming(Incoming& incoming) {
   }
   incoming.pull_at += bytes;
   ++statistics_.segments;
-  if (incoming.pull_at == incoming.pull_end) {
-    incoming.pulling = false;
-    ++statistics_.remote_copies;
-    std::erase(pulling_, &incoming);
-    post_control(peer, wire::Finish{.stream = incoming.stream});
-  }
+  if (!incoming.meeting && incoming.pull_at == incoming.pull_end) end_pull(incoming);
   landed_data(incoming, incoming.pull_at - bytes, bytes);
+}
+
+/// Everything is here: the sender may have its memory back.
+void Engine::end_pull(Incoming& incoming) {
+  rest_pull(incoming);
+  ++statistics_.remote_copies;
+  post_control(*incoming.peer, wire::Finish{.stream = incoming.stream});
+}
+
+void Engine::rest_pull(Incoming& incoming) {
+  incoming.pulling = false;
+  std::erase(pulling_, &incoming);
 }
 
 /// Reading the peer's memory is not permitted after all: everything comes as segments, and nobody tries again.
 void Engine::pull_refused(Incoming& incoming) {
+  if (!incoming.peer->no_remote_copy) {
+    ground_.log->info("reading the memory of rank {} is not permitted; messages from it are copied through the transport",
+                      incoming.peer->rank.value());
+  }
   incoming.peer->no_remote_copy = true;
-  ground_.log->info("reading the memory of rank {} is not permitted; messages from it are copied through the transport",
-                    incoming.peer->rank.value());
-  std::erase(pulling_, &incoming);
-  incoming.pulling = incoming.chosen = false;
+  incoming.way.reset();
+  rest_pull(incoming);
+  if (incoming.meeting) {
+    while (incoming.meeting->take()) {}
+    if (incoming.meeting->taken() < incoming.meeting->parts()) return;  // until the sender has finished what it took
+  }
+  send_instead(incoming);
+}
+
+void Engine::send_instead(Incoming& incoming) {
+  stop_sharing(incoming);
   incoming.landed = 0;
   if (incoming.strand != nullptr) grant_strand(incoming);
   else grant_all(incoming);
+}
+
+// ---- Messages that both sides copy, from both ends.
+
+/// Asks the sender to take part in what we begin to pull. False: it cannot.
+bool Engine::share(Incoming& incoming) {
+  Peer& peer = *incoming.peer;
+  std::atomic<std::uint64_t>* const word = peer.all_rails.front()->link->shared_word(Link::Direction::incoming);
+  incoming.part_bytes = part_bytes_for(incoming.length);
+  const std::uint64_t parts = parts_of(incoming.length, incoming.part_bytes);
+  if (word == nullptr || parts < 2) return false;
+  incoming.meeting = Meeting::begin(*word, incoming.stream, static_cast<std::uint32_t>(parts));
+  peer.shared = &incoming;
+  post_control(peer, wire::Share{.stream = incoming.stream,
+                                 .address = reinterpret_cast<std::uint64_t>(incoming.receive->pieces.data()),
+                                 .bytes = incoming.length,
+                                 .part_bytes = incoming.part_bytes});
+  return true;
+}
+
+void Engine::stop_sharing(Incoming& incoming) {
+  incoming.meeting.reset();
+  if (incoming.peer->shared == &incoming) incoming.peer->shared = nullptr;
+}
+
+/// Nothing is left for us to read.
+void Engine::met(Incoming& incoming) {
+  if (incoming.landed < incoming.length) return rest_pull(incoming);  // the sender says when it has written what it took
+  end_pull(incoming);
+  landed_data(incoming, 0, 0);
+}
+
+const char* Engine::take_share(Rail& rail, const wire::Share& share) {
+  Peer& peer = *rail.peer;
+  const auto found = peer.outgoing.find(share.stream);
+  if (found == peer.outgoing.end()) return nullptr;
+  OutgoingStream& stream = *found->second;
+  if (stream.send == nullptr || stream.granted > 0 || !stream.source->contiguous()) return "a share in what is not to be shared";
+  if (share.bytes > stream.length || share.part_bytes == 0 || share.part_bytes > share.bytes) {
+    return "a share in bytes that the message does not have";
+  }
+  const std::uint64_t parts = parts_of(share.bytes, share.part_bytes);
+  std::atomic<std::uint64_t>* const word = rail.link->shared_word(Link::Direction::outgoing);
+  const bool pushed = std::any_of(pushing_.begin(), pushing_.end(), [&](const Push& push) { return push.stream == &stream; });
+  if (parts == 0 || parts > Meeting::kMostParts || word == nullptr || pushed) return "a share that cannot be";
+  pushing_.push_back(Push{.stream = &stream,
+                          .address = share.address,
+                          .bytes = share.bytes,
+                          .part_bytes = share.part_bytes,
+                          .meeting = Meeting::join(*word, stream.id, static_cast<std::uint32_t>(parts))});
+  return nullptr;
+}
+
+/// One part of a message that its receiver reads, too. The push is gone when none is left.
+void Engine::copy_outgoing(Push& push) {
+  const OutgoingStream& stream = *push.stream;
+  Peer& peer = *stream.peer;
+  connect_rails(peer);
+  const auto part = push.meeting.take();
+  if (part) {
+    const std::uint64_t at = *part * push.part_bytes;
+    const auto* const from = static_cast<const std::byte*>(stream.source->data()) + stream.base + at;
+    if (peer.rails[0]->link->write_remote(push.address + at, {from, std::min(push.part_bytes, push.bytes - at)})) return;
+  }
+  if (push.meeting.taken() > 0) {
+    wire::Shared shared{.stream = stream.id, .bytes = push.taken_bytes()};
+    if (part) shared.prefix.flags = wire::flag_refused;
+    post_control(peer, shared);
+  }
+  stop_pushing(stream);
+}
+
+void Engine::stop_pushing(const OutgoingStream& stream) {
+  if (!pushing_.empty()) [[unlikely]] std::erase_if(pushing_, [&](const Push& push) { return push.stream == &stream; });
+}
+
+const char* Engine::take_shared(Peer& peer, const wire::Shared& shared) {
+  const auto found = peer.incoming.find(shared.stream);
+  if (found == peer.incoming.end()) return nullptr;
+  Incoming& incoming = *found->second;
+  if (!incoming.meeting) return "a part of what is not shared";
+  if (incoming.pulling && incoming.meeting->take()) return "the end of a shared message that is not at its end";
+  rest_pull(incoming);
+  if (peer.no_remote_copy) return send_instead(incoming), nullptr;
+  if (shared.bytes != incoming.length - incoming.pull_at) return "a part of another size than what is missing";
+  if ((shared.prefix.flags & wire::flag_refused) != 0) {
+    peer.no_sharing = true;
+    incoming.way.reset();
+    stop_sharing(incoming);
+    incoming.pulling = true;
+    pulling_.push_back(&incoming);
+    return nullptr;
+  }
+  ++statistics_.shared_copies;
+  end_pull(incoming);
+  landed_data(incoming, incoming.pull_at, shared.bytes);
+  return nullptr;
 }
 
 }  // namespace tandem::comm::internal

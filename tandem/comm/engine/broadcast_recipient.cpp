@@ -150,7 +150,7 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
     strand_landed(strand, 0, 0);
     return nullptr;
   }
-  if (record.address != 0 && can_pull(peer)) return pull(strand, record.address), nullptr;
+  if (record.address != 0 && can_pull(peer)) return start_pull(expect(strand), record.address), nullptr;
   listen(strand, (record.prefix.flags & wire::flag_unasked) != 0 ? (credited ? strand.bytes : window_bytes(strand.segment)) : 0,
          0);
   if (payload_bytes > 0) {
@@ -186,15 +186,6 @@ Incoming& Engine::expect(Strand& strand) {
   strand.parent->incoming.emplace(strand.parent_stream, incoming);
   strand.incoming = incoming;
   return *incoming;
-}
-
-/// By reading the parent's memory.
-void Engine::pull(Strand& strand, std::uint64_t address) {
-  Incoming& incoming = expect(strand);
-  incoming.pulling = true;
-  incoming.pull_address = address;
-  incoming.pull_end = strand.bytes;
-  pulling_.push_back(&incoming);
 }
 
 /// In segments.

@@ -1,64 +1,83 @@
-// tandem/comm/engine/copy_choice.hpp: whether a large message on one host is read by its receiver or comes in segments. Pure.
+// tandem/comm/engine/copy_choice.hpp: how a large message between two processes of a host is copied. Pure.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 
 namespace tandem::comm::internal {
 
 /// How a message between two processes of a host may come.
 enum class CopyWay : std::uint8_t {
+  both,      ///< its receiver reads the sender's memory from the beginning, and the sender writes the receiver's from the end
   pull,      ///< its receiver reads the sender's memory: one copy, by the kernel, on the receiver's core
   segments,  ///< through the transport: two copies, at once where both sides have a core
 };
 
-/// Learns which way is better, for each power of two of sizes, by taking both and looking at how long they took. Neither wins
+/// Learns which way is best, for each power of two of sizes, by taking all and looking at how long they took. None wins
 /// everywhere: it depends on the caches, on what a system call costs on this machine, and on whether senders are there to copy.
 ///
-/// Messages that fit into a cache are rather pulled, unless segments are much faster: they drag the rings through the caches,
-/// which makes the pulls in the other direction slower, so that two ranks would each find segments to be no worse. Longer ones
-/// rather come in segments. The other way is tried at first, and then now and then, more rarely the farther it is from being
-/// taken, since what was true may change, and trying costs. Not thread-safe.
+/// Messages that fit into a cache are rather copied by the kernel, unless segments are much faster: they drag the rings through
+/// the caches, which makes the copies in the other direction slower, so that two ranks would each find segments to be no worse.
+/// The other ways are tried at first, and then now and then, more rarely the farther they are from being taken, since what was
+/// true may change, and trying costs. A try is a few messages in a row, of which the last counts: the first ones after a change
+/// find the bytes in the other processor's cache. Not thread-safe.
 class CopyChoice {
  public:
-  CopyWay choose(std::uint64_t bytes) noexcept {
+  /// `sharable`: both sides can copy this message.
+  CopyWay choose(std::uint64_t bytes, bool sharable) noexcept {
     Size& size = size_of(bytes);
-    const auto [pull, segments] = size.ways;
+    if (size.left > 0 && (sharable || size.trying != CopyWay::both)) {
+      --size.left;
+      return size.trying;
+    }
     const bool fits = bytes < kFitsCache;
-    const CopyWay usual = fits ? CopyWay::pull : CopyWay::segments;
-    const CopyWay other = fits ? CopyWay::segments : CopyWay::pull;
-    if (size.way(usual).tries < kFirstTries) return usual;
-    if (size.way(other).tries < kFirstTries) return fits || size.due(kOftenTriesPeriod) ? other : usual;
-    const double margin = fits ? kMuchFaster : 1;
-    const CopyWay better = pull.ns_per_byte <= margin * segments.ns_per_byte ? CopyWay::pull : CopyWay::segments;
-    const CopyWay worse = better == CopyWay::pull ? CopyWay::segments : CopyWay::pull;
-    double slower = size.way(worse).ns_per_byte / std::max(size.way(better).ns_per_byte, 1e-9);
-    if (worse != usual) slower *= margin;  // so much is missing until it is taken
-    return size.due(slower <= kLittleSlower ? kOftenTriesPeriod
-                    : slower <= kMuchSlower ? kTriesPeriod
-                                            : kRareTriesPeriod)
-               ? worse
-               : better;
+    // The ways from the usual one on: for large messages the third is rarely good.
+    const std::array<CopyWay, 3> order = fits ? std::array{CopyWay::both, CopyWay::pull, CopyWay::segments}
+                                              : std::array{CopyWay::both, CopyWay::segments, CopyWay::pull};
+    const auto ways = std::span(order).subspan(sharable ? 0 : 1);
+    for (const CopyWay way : ways) {
+      if (size.way(way).tries >= kFirstTries) continue;
+      if (way == ways[0] || fits || size.due(way, kOftenTriesPeriod)) return size.try_out(way);
+    }
+    const auto known = [&](CopyWay way) { return size.way(way).tries >= kFirstTries; };
+    const auto cost = [&](CopyWay way) {
+      return size.way(way).ns_per_byte * (fits && way == CopyWay::segments ? kMuchFaster : 1);
+    };
+    CopyWay best = ways[0];
+    for (const CopyWay way : ways) {
+      if (known(way) && cost(way) < cost(best)) best = way;
+    }
+    for (const CopyWay way : ways) {
+      if (way == best || !known(way)) continue;
+      const double slower = cost(way) / std::max(cost(best), 1e-9);
+      const unsigned period = slower <= kLittleSlower ? kOftenTriesPeriod : slower <= kMuchSlower ? kTriesPeriod : kRareTriesPeriod;
+      if (size.due(way, period)) return size.try_out(way);
+    }
+    return best;
   }
 
   /// So long it took until the message was there. Not told for those that failed or were cancelled.
   void took(CopyWay way, std::uint64_t bytes, std::int64_t ns) noexcept {
     if (bytes == 0) return;
-    Way& known = size_of(bytes).way(way);
+    Size& size = size_of(bytes);
+    if (size.left > 0 && way == size.trying) return;
+    Way& known = size.way(way);
     const double sample = static_cast<double>(std::max<std::int64_t>(ns, 0)) / static_cast<double>(bytes);
-    // The first ones meet cold caches and unmapped pages.
+    // The first ones meet unmapped pages.
     const bool fresh = known.tries < kFirstTries;
     if (fresh) known.ns_per_byte = known.tries++ == 0 ? sample : std::min(known.ns_per_byte, sample);
     // What was interrupted counts as slow, not as the time that the interruption took.
     else known.ns_per_byte += kWeight * (std::min(sample, kMostOutlying * known.ns_per_byte) - known.ns_per_byte);
   }
 
-  static constexpr unsigned kFirstTries = 3;        ///< of each way
-  static constexpr unsigned kOftenTriesPeriod = 16;   ///< messages per try of the slower way, where it is little slower
-  static constexpr unsigned kTriesPeriod = 256;
-  static constexpr unsigned kRareTriesPeriod = 1024;  ///< where it is much slower
+  static constexpr unsigned kRow = 4;                 ///< messages of a try
+  static constexpr unsigned kFirstTries = 2;          ///< of each way
+  static constexpr unsigned kOftenTriesPeriod = 64;   ///< messages per try of a slower way, where it is little slower
+  static constexpr unsigned kTriesPeriod = 1024;
+  static constexpr unsigned kRareTriesPeriod = 4096;  ///< where it is much slower
   static constexpr std::uint64_t kFitsCache = 1 << 20;
   static constexpr double kMuchFaster = 1.5;
   static constexpr double kLittleSlower = 1.3;
@@ -68,17 +87,25 @@ class CopyChoice {
   struct Way {
     double ns_per_byte = 0;
     unsigned tries = 0;
+    unsigned waited = 0;  ///< messages since it was tried for trying's sake
   };
   struct Size {
     Way& way(CopyWay which) noexcept { return ways[static_cast<std::size_t>(which)]; }
     /// Whether the time of a try has come, once in so many messages.
-    bool due(unsigned period) noexcept {
-      if (++turn < period) return false;
-      turn = 0;
+    bool due(CopyWay which, unsigned period) noexcept {
+      unsigned& waited = way(which).waited;
+      if (++waited < period) return false;
+      waited = 0;
       return true;
     }
-    std::array<Way, 2> ways;  ///< by CopyWay
-    unsigned turn = 0;
+    CopyWay try_out(CopyWay which) noexcept {
+      trying = which;
+      left = kRow - 1;
+      return which;
+    }
+    std::array<Way, 3> ways;  ///< by CopyWay
+    CopyWay trying = CopyWay::both;
+    unsigned left = 0;        ///< messages of the try that goes on
   };
   static constexpr double kWeight = 0.25;
   static constexpr double kMostOutlying = 1.5;

@@ -157,9 +157,13 @@ std::int64_t Engine::step(std::int64_t now_ns) {
   last_events_ = events;
   if (draining_ != nullptr) [[unlikely]] look_at_draining(now_ns);
   if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
-  const bool copied = !pulling_.empty() && copy_some();
+  const bool copying = copies();
+  if (copying) {
+    flush_offers();  // others shall not wait for it
+    copy_some();
+  }
   if (busy()) flush_offers();
-  return events > 0 || copied ? now_ns : due_ns(now_ns);
+  return events > 0 || copying ? now_ns : due_ns(now_ns);
 }
 
 std::int64_t Engine::due_ns(std::int64_t now_ns) const noexcept {
@@ -323,7 +327,7 @@ bool Engine::owes() const noexcept {
   }
   for (const auto& [rank, peer] : peers_) {
     if (peer->dead || peer->left) continue;
-    if (!peer->queue.idle()) return true;
+    if (!peer->queue.idle() || peer->shared != nullptr) return true;  // the peer may be writing into a receive's memory
     // Streams of broadcasts were counted above.
     for (const auto& [id, stream] : peer->outgoing) {
       if (stream->send != nullptr) return true;

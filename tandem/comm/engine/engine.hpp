@@ -84,7 +84,7 @@ class Engine final : public PacketSink {
   unsigned last_events() const noexcept { return last_events_; }
 
   /// Whether anything is left to be done without waiting for the network.
-  bool busy() const noexcept { return !pulling_.empty() || !dirty_.empty() || !broadcasts_.to_offer.empty(); }
+  bool busy() const noexcept { return copies() || !dirty_.empty() || !broadcasts_.to_offer.empty(); }
   /// Whether something happens at a time that nobody has asked the driver for yet.
   bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty() || draining_ != nullptr; }
   /// Whether nobody waits for anything: no send, stream, forward or receive is under way.
@@ -223,7 +223,7 @@ class Engine final : public PacketSink {
   static OutgoingStream& new_stream(Peer& peer);
   void refresh(OutgoingStream& stream);
   void stream_advanced(OutgoingStream& stream);
-  static void end_stream(OutgoingStream& stream);
+  void end_stream(OutgoingStream& stream);
   const char* take_grant(Peer& peer, const wire::Grant& grant);
   const char* take_finish(Peer& peer, const wire::Finish& finish);
   const char* take_data(Rail& rail, const wire::Data& data, std::size_t payload_bytes);
@@ -234,9 +234,22 @@ class Engine final : public PacketSink {
   void end_incoming(Incoming& incoming);
   void measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns);
   bool can_pull(const Peer& peer) const noexcept;
-  bool copy_some();
+  std::optional<CopyWay> choose_way(const Incoming& incoming, std::uint64_t address);
+  void start_pull(Incoming& incoming, std::uint64_t address);
+  bool copies() const noexcept { return !pulling_.empty() || !pushing_.empty(); }
+  void copy_some();
   void copy_incoming(Incoming& incoming);
+  void end_pull(Incoming& incoming);
+  void rest_pull(Incoming& incoming);
   void pull_refused(Incoming& incoming);
+  void send_instead(Incoming& incoming);
+  bool share(Incoming& incoming);
+  static void stop_sharing(Incoming& incoming);
+  void met(Incoming& incoming);
+  const char* take_share(Rail& rail, const wire::Share& share);
+  const char* take_shared(Peer& peer, const wire::Shared& shared);
+  void copy_outgoing(Push& push);
+  void stop_pushing(const OutgoingStream& stream);
 
   // broadcast_root.cpp
   bool insert_recipient(Broadcast& broadcast, Recipient recipient);
@@ -289,7 +302,6 @@ class Engine final : public PacketSink {
   void end_below(Broadcast& broadcast);
   static bool all_sent(const Broadcast& broadcast) noexcept;
   Incoming& expect(Strand& strand);
-  void pull(Strand& strand, std::uint64_t address);
   void listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch);
   bool make_room(Broadcast& broadcast, bool always);
   void drop_library(Broadcast& broadcast);
@@ -347,6 +359,7 @@ class Engine final : public PacketSink {
   std::vector<Peer*> dirty_;
   std::vector<Peer*> leavers_;  ///< said goodbye during this poll; their transports are told after it
   std::vector<Incoming*> pulling_;
+  std::vector<Push> pushing_;
   std::unordered_set<Envelope*> asked_;  ///< active messages whose handler has not answered yet
   std::vector<Event> events_;
   PacketPlan plan_;

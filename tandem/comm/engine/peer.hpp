@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/comm/engine/copy_choice.hpp"
+#include "tandem/comm/engine/copy_meeting.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/recycled.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
@@ -32,6 +35,8 @@ struct ControlItem final : Item, Recycled<ControlItem> {
                                                                                           : sizeof(wire::Grant);
   std::array<std::byte, kMostBytes> record;
 };
+
+using Meeting = CopyMeeting<std::atomic<std::uint64_t>>;
 
 /// The bytes of a large message on their way out, cut into segments when a rail can take one. Bytes count from the stream's
 /// start. Invariant: cursor <= min(granted, available, limit) <= length.
@@ -131,6 +136,8 @@ struct Peer {
   std::int64_t latency_ns = 0;
   bool measured = false;
   bool no_remote_copy = false;  ///< was tried, and is not permitted
+  bool no_sharing = false;      ///< writing was tried, and is not permitted
+  Incoming* shared = nullptr;   ///< the message of the peer that both copy: one at a time
 };
 
 /// A large message on its way in, by its sender's number.
@@ -147,8 +154,24 @@ struct Incoming final : Recycled<Incoming> {
   // By remote copy:
   std::uint64_t pull_at = 0, pull_end = 0, pull_address = 0;
   bool pulling = false;
-  bool chosen = false;                ///< between remote copy and segments
+  std::optional<Meeting> meeting;     ///< the sender copies, too
+  std::uint64_t part_bytes = 0;       ///< that each takes at a time
+  std::optional<CopyWay> way;         ///< when it was chosen, for `CopyChoice`
   std::int64_t started_ns = 0;
+};
+
+/// The sender's side of a message that both copy. In the engine's list until nothing is left to be taken.
+struct Push {
+  OutgoingStream* stream;
+  std::uint64_t address;     ///< in the receiver's process
+  std::uint64_t bytes;       ///< wanted
+  std::uint64_t part_bytes;
+  Meeting meeting;
+
+  /// That we took: the last ones.
+  std::uint64_t taken_bytes() const noexcept {
+    return meeting.taken() == 0 ? 0 : bytes - (meeting.parts() - meeting.taken()) * part_bytes;
+  }
 };
 
 /// A message that came before its receive. One that is eager and no longer than its announcement would be lies in it.

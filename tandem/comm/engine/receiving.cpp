@@ -87,6 +87,8 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
     case wire::Kind::grant: return take_grant(peer, reader.get<wire::Grant>());
     case wire::Kind::data: return take_data(rail, reader.get<wire::Data>(), payload_bytes);
     case wire::Kind::finish: return take_finish(peer, reader.get<wire::Finish>());
+    case wire::Kind::share: return take_share(rail, reader.get<wire::Share>());
+    case wire::Kind::shared: return take_shared(peer, reader.get<wire::Shared>());
     case wire::Kind::mcast: return take_mcast(rail, reader, payload_bytes);
     case wire::Kind::mcast_done:
     case wire::Kind::mcast_decline: return take_note(peer, reader.get<wire::McastNote>());
@@ -319,6 +321,8 @@ void Engine::landed(Link& link, std::uint64_t) {
 
 const char* Engine::take_goodbye(Peer& peer, const wire::Goodbye& goodbye) {
   leavers_.push_back(&peer);
+  // Once we have answered, nothing is written into its memory any more.
+  std::erase_if(pushing_, [&](const Push& push) { return push.stream->peer == &peer; });
   if (goodbye.prefix.kind == wire::Kind::goodbye_heard) {
     peer.goodbye_heard = true;
     return nullptr;

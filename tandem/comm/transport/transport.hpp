@@ -3,6 +3,7 @@
 
 #include <sys/uio.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,6 +67,14 @@ class Link {
   /// the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about `to`.
   virtual bool read_remote(std::uint64_t address, std::span<std::byte> to) { return (void)address, (void)to, false; }
 
+  /// Writes into memory of the peer's process, as `read_remote` reads it. Nothing is written once the peer is seen to be gone.
+  virtual bool write_remote(std::uint64_t address, std::span<const std::byte> from) { return (void)address, (void)from, false; }
+
+  /// A word, zero at first, that this side and the peer's share, and that transports leave alone: one for messages to the peer, one
+  /// for those from it. It is there while the link is. Null: none, or not connected yet.
+  enum class Direction { outgoing, incoming };
+  virtual std::atomic<std::uint64_t>* shared_word(Direction) noexcept { return nullptr; }
+
   Rank peer() const noexcept { return peer_; }
   unsigned rail() const noexcept { return rail_; }
   void* owner = nullptr;  ///< the engine's, never touched by transports
@@ -104,7 +113,7 @@ struct Capabilities {
   std::size_t eager_bytes = 0;         ///< messages up to this size are sent without asking
   unsigned rails = 1;                  ///< links per peer that may share a large message; rail 0 carries everything else
   bool poll_is_costly = false;         ///< a `poll` that finds nothing takes a system call
-  bool remote_read = false;            ///< `Link::read_remote` may work
+  bool remote_read = false;            ///< `Link::read_remote` may work, and `write_remote`, where links have shared words
   std::size_t remote_copy_bytes = 0;   ///< from this size on remote reads may be faster than segments; 0: never
   std::size_t remote_broadcast_bytes = 0;  ///< from this size on recipients of broadcasts read by themselves; 0: never
   bool shared_memory = false;          ///< no network in between: what rails take depends on who has a core, and has no rate

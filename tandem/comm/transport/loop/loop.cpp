@@ -45,6 +45,15 @@ class LoopLink final : public Link {
     std::memcpy(to.data(), reinterpret_cast<const void*>(address), to.size());
     return true;
   }
+  bool write_remote(std::uint64_t address, std::span<const std::byte> from) override {
+    if (!may_copy() || network_.is_dead(peer())) return false;
+    std::memcpy(reinterpret_cast<void*>(address), from.data(), from.size());
+    return true;
+  }
+  std::atomic<std::uint64_t>* shared_word(Direction direction) noexcept override {
+    if (!network_.options().remote_copy) return nullptr;
+    return direction == Direction::outgoing ? &network_.word(self_, peer()) : &network_.word(peer(), self_);
+  }
 
  private:
   friend class LoopTransport;
@@ -306,6 +315,11 @@ void LoopNetwork::kill(Rank rank) {
   for (std::uint32_t other = 0; other < options_.ranks; ++other) {
     if (other != rank.value()) tell_death(rank, Rank{other});
   }
+}
+
+std::atomic<std::uint64_t>& LoopNetwork::word(Rank from, Rank to) {
+  const std::lock_guard guard(mutex_);
+  return words_[{from, to}];
 }
 
 bool LoopNetwork::is_dead(Rank rank) {

@@ -24,7 +24,7 @@ struct LoopOptions {
   std::size_t eager_bytes = 4096;
   std::size_t segment_bytes = 16384;
   std::size_t packets_in_flight = 16;         ///< per link, then `retry`
-  bool remote_copy = false;                   ///< `read_remote` works (it is one process)
+  bool remote_copy = false;                   ///< `read_remote` and `write_remote` work (it is one process)
   unsigned remote_copies_allowed = UINT_MAX;  ///< by each link, of so many pieces; then they are refused
   bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
   bool deaths_are_seen_by_all = true;         ///< else by ranks that have a link to the dead one, now or later, as over sockets
@@ -61,13 +61,15 @@ class LoopNetwork {
   void send(Rank to, Message message);
   void deliver(Rank to, Message message);
   bool is_dead(Rank rank);
+  std::atomic<std::uint64_t>& word(Rank from, Rank to);
   void tell_death(Rank dead, Rank to);
   std::int64_t arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes);
 
   LoopOptions options_;
   base::EventLoop* loop_;
-  std::mutex mutex_;  ///< guards boxes_ (the map), timing_
+  std::mutex mutex_;  ///< guards boxes_ and words_ (the maps), timing_
   std::unordered_map<std::uint32_t, std::unique_ptr<Box>> boxes_;
+  std::map<std::pair<Rank, Rank>, std::atomic<std::uint64_t>> words_;  ///< by sender and receiver
   struct Timing {
     std::int64_t egress_free_ns = 0;
     std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail

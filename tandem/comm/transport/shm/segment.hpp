@@ -47,11 +47,13 @@ struct RingSizes {
   friend bool operator==(const RingSizes&, const RingSizes&) = default;
 };
 
-/// What both sides write about one direction, apart from its rings. The first line is the consumer's, the second the producer's.
+/// What both sides write about one direction, apart from its rings. The first line is the consumer's, the second the producer's,
+/// the third one both engines'.
 struct DirectionControl {
   alignas(64) std::atomic<std::uint64_t> consumed_cells;
   std::atomic<std::uint64_t> consumed_data;  ///< bytes of the data ring, padding included, counted for ever
   alignas(64) std::atomic<std::uint32_t> starved;  ///< the producer waits for room: ring when it sleeps
+  alignas(64) std::atomic<std::uint64_t> word;     ///< the engines' (`Link::shared_word`)
 };
 
 /// A segment as mapped by one side. Layout of the file: a page with two DirectionControls; record ring of direction 0, of

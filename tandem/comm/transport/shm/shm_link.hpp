@@ -1,6 +1,7 @@
 // tandem/comm/transport/shm/shm_link.hpp: the link to one peer of the host.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -24,6 +25,8 @@ class ShmLink final : public Link {
   SendStatus send_lent(std::span<const std::byte> block) override { return sender.send_lent(block.size()), SendStatus::done; }
   bool has_room_again() override { return sender.has_room_again(); }
   bool read_remote(std::uint64_t address, std::span<std::byte> to) override;
+  bool write_remote(std::uint64_t address, std::span<const std::byte> from) override;
+  std::atomic<std::uint64_t>* shared_word(Direction direction) noexcept override;
 
   void attach(Attachment attachment);
   /// Lets go of the memory and of the peer.
@@ -59,11 +62,13 @@ class ShmLink final : public Link {
 
  private:
   [[gnu::noinline]] unsigned advance(PacketSink& sink);
+  bool lives();
 
   SendLimits limits_;
   BellRound& round_;
   State state_ = State::connecting;
   std::unique_ptr<Attachment> attachment_;
+  std::chrono::steady_clock::time_point seen_alive_{};
 };
 
 }  // namespace tandem::comm::internal

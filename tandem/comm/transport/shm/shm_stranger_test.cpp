@@ -104,7 +104,7 @@ TEST_F(ShmStranger, OfAnotherFormatIsToldSo) {
   HandshakeMessage message = hello();
   message.format = 99;
   say(message);
-  expect_dropped("in format 99, ours in 1");
+  expect_dropped("in format 99, ours in 2");
 }
 
 TEST_F(ShmStranger, WithTheSecretButWrongClaimsIsDropped) {

@@ -394,11 +394,31 @@ TEST_F(ShmPair, CardsOfOtherHostsNetworksAndFormatsAreNotReached) {
   EXPECT_FALSE(a.transport->reaches(Rank(0), a.transport->card())) << "a rank does not call itself";
   EXPECT_FALSE(a.transport->reaches(Rank(2), card)) << "not a rank of this job";
   EXPECT_FALSE(a.transport->reaches(Rank(1), ""));
-  EXPECT_FALSE(a.transport->reaches(Rank(1), "2" + card.substr(1)));
+  EXPECT_FALSE(a.transport->reaches(Rank(1), "9" + card.substr(1)));
   std::string other_host = card;
   other_host[5] = other_host[5] == 'a' ? 'b' : 'a';
   EXPECT_FALSE(a.transport->reaches(Rank(1), other_host));
   EXPECT_FALSE(a.transport->reaches(Rank(1), card + ";x"));
+}
+
+TEST_F(ShmPair, RemoteCopiesWriteThePeersMemoryAndBothSidesShareAWordEachWay) {
+  using Direction = Link::Direction;
+  Link& to_b = a.connect(b, 1);
+  EXPECT_EQ(to_b.shared_word(Direction::outgoing), nullptr) << "nobody has answered yet";
+  send_text(to_b, "hello");
+  ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == 1; }));
+  Link& to_a = *b.sink.links[0];
+  for (const Direction direction : {Direction::outgoing, Direction::incoming}) {
+    const Direction other = direction == Direction::outgoing ? Direction::incoming : Direction::outgoing;
+    EXPECT_EQ(to_b.shared_word(direction)->load(), 0u);
+    to_b.shared_word(direction)->store(5 + static_cast<std::uint64_t>(direction));
+    EXPECT_EQ(to_a.shared_word(other)->load(), 5 + static_cast<std::uint64_t>(direction));
+  }
+  std::vector<std::byte> ours = pattern(100'000, 9), theirs(100'000);
+  const auto address = reinterpret_cast<std::uintptr_t>(theirs.data());
+  if (!to_b.write_remote(address, ours)) GTEST_SKIP() << "this kernel does not let processes copy from each other";
+  EXPECT_EQ(ours, theirs);
+  EXPECT_FALSE(to_b.write_remote(64, ours)) << "nothing is mapped there";
 }
 
 TEST_F(ShmPair, RemoteCopiesReadThePeersMemory) {

@@ -75,7 +75,7 @@ ShmTransport::ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet
   capabilities_.max_control_bytes = std::min<std::size_t>(kMostControlBytes, options.record_ring_bytes / 8);
   capabilities_.max_payload_bytes = kMostPayloadBytes;
   capabilities_.segment_bytes = 512 * 1024;
-  capabilities_.eager_bytes = 64 * 1024;
+  capabilities_.eager_bytes = 32 * 1024;
   capabilities_.remote_read = options.remote_copies;
   capabilities_.remote_copy_bytes = options.remote_copies ? capabilities_.eager_bytes : 0;
   capabilities_.remote_broadcast_bytes = options.remote_copies ? 32 * 1024 : 0;
