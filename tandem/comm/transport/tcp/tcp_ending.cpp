@@ -38,6 +38,11 @@ std::size_t TcpTransport::open_connections() const noexcept {
   return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), open));
 }
 
+std::size_t TcpTransport::fast_connections() const noexcept {
+  const auto fast = [](const auto& connection) { return connection->stage == Stage::open && connection->fast; };
+  return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), fast));
+}
+
 bool TcpTransport::has_connection(const TcpPeer& peer) const {
   return std::any_of(peer.links.begin(), peer.links.end(),
                      [](const auto& link) { return link && (link->ours != nullptr || link->theirs != nullptr); });

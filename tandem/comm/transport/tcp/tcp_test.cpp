@@ -140,6 +140,27 @@ TEST(Tcp, APacketThatLeavesInPortionsArrivesWhole) {
   EXPECT_EQ(b.sink.packets[1]->payload, large);
 }
 
+TEST(Tcp, AConnectionThatNeverWaitsIsSeenToBeFastOrNot) {
+  for (const std::int64_t packet_ns : {30'000, 30'000'000}) {
+    Node a(0), b(1);
+    Link& link = a.connect(b, 1);
+    ASSERT_EQ(send({&a, &b}, link, "first"), SendStatus::done);
+    const Bytes payload = pattern(64 << 10, 5), control = bytes_of("turn");
+    const iovec piece = piece_of(payload);
+    std::int64_t clock_ns = now_ns();
+    for (std::size_t i = 0; i < 20; ++i) {
+      clock_ns += packet_ns;
+      a.transport->poll(clock_ns);
+      ASSERT_NE(link.try_send({.control = control, .payload = {&piece, 1}, .payload_bytes = payload.size()}), SendStatus::retry);
+      while (b.sink.landed_count() < i + 2) {
+        a.transport->poll(clock_ns);
+        b.transport->poll(clock_ns);
+      }
+    }
+    EXPECT_EQ(a.internals().fast_connections(), packet_ns == 30'000 ? 1U : 0U);
+  }
+}
+
 TEST(Tcp, AWriterThatTakesAPacketInSeveralCallsOwesNothingAfterwards) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
