@@ -61,7 +61,8 @@ struct Connection {
 };
 
 /// One rail to one peer. It may have two connections, when both sides opened one at the same time: each side sends on one of them
-/// for ever, so that packets of one direction never overtake each other.
+/// for ever, so that packets of one direction never overtake each other. Both choose the same where they can
+/// (`TcpTransport::choose_way`).
 class TcpLink final : public Link {
  public:
   TcpLink(TcpTransport& by, TcpPeer& to, Rank rank, unsigned rail) noexcept : Link(rank, rail), transport(by), owner_peer(to) {}

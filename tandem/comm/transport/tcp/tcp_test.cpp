@@ -64,6 +64,24 @@ TEST(Tcp, BothMayConnectAtOnceAndKeepTheirOrder) {
   }
 }
 
+TEST(Tcp, WhoConnectedAtOnceStillSharesOneConnection) {
+  for (const bool lower_begins : {true, false}) {
+    Node a(0), b(1);
+    Link& to_b = a.connect(b, 1);
+    Link& to_a = b.connect(a, 0);
+    const auto both_open = [&] { return a.internals().open_connections() == 2 && b.internals().open_connections() == 2; };
+    ASSERT_TRUE(step_until({&a, &b}, both_open));
+    for (int i = 0; i < 3; ++i) {
+      send({&a, &b}, lower_begins ? to_b : to_a, "ping");
+      ASSERT_TRUE(step_until({&a, &b}, [&] { return (lower_begins ? b : a).sink.packets.size() > static_cast<std::size_t>(i); }));
+      send({&a, &b}, lower_begins ? to_a : to_b, "pong");
+      ASSERT_TRUE(step_until({&a, &b}, [&] { return (lower_begins ? a : b).sink.packets.size() > static_cast<std::size_t>(i); }));
+    }
+    EXPECT_EQ(a.internals().used_connections(), 1U);
+    EXPECT_EQ(b.internals().used_connections(), 1U);
+  }
+}
+
 TEST(Tcp, ManyPiecesOnBothSidesAreOnePayload) {
   Node a(0), b(1);
   b.sink.piece_bytes = 13;

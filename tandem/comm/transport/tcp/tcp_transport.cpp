@@ -68,6 +68,7 @@ SendStatus TcpLink::try_send(const Packet& packet) {
     wants_writable = true;
     return SendStatus::retry;
   }
+  if (out->writer.written_bytes() == 0) [[unlikely]] transport.choose_way(*this);
   if (!out->fast) transport.look_for_speed(*out);
   switch (out->writer.write(out->socket.get(), packet)) {
     case FrameWriter::Progress::whole:
@@ -285,6 +286,14 @@ void TcpTransport::judge_speed(Connection& connection) {
   const std::uint64_t bytes = connection.writer.written_bytes() - connection.judged_at_bytes;
   if (bytes < judged_bytes) return;
   judged(connection, fast_ns_per_byte * bytes >= static_cast<std::uint64_t>(connection.blocked_ns));
+}
+
+// Both sides on one connection spare it acknowledgements that carry nothing, which cost as much as a packet. When both sides have
+// opened one, the first that writes decides; when nobody has, that of the lower rank it is. So they never pass each other.
+void TcpTransport::choose_way(TcpLink& link) const {
+  const Connection* const theirs = link.theirs;
+  if (link.out != link.ours || theirs == nullptr || theirs->stage != Stage::open) return;
+  if (theirs->reader.begun() || link.peer() < options_.self.rank) link.out = link.theirs;
 }
 
 // A connection may be fast and yet never wait, when messages take turns. Of what was written before the last poll, all that the

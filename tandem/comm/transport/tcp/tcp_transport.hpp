@@ -56,8 +56,12 @@ class TcpTransport final : public Transport {
   /// For links, before they write on `connection`, which was not judged fast: perhaps it is.
   void look_for_speed(Connection& connection);
 
-  /// How many connections are open, and how many of these were judged fast, for tests.
+  /// For links, before their first packet.
+  void choose_way(TcpLink& link) const;
+
+  /// How many connections are open, how many of these carried packets, and how many were judged fast, for tests.
   std::size_t open_connections() const noexcept;
+  std::size_t used_connections() const noexcept;
   std::size_t fast_connections() const noexcept;
 
   static constexpr std::size_t most_control_bytes = std::size_t{16} << 10;
@@ -114,6 +118,7 @@ class TcpTransport final : public Transport {
   void fail(TcpPeer& peer, std::string_view reason);
   void close_all(TcpPeer& peer);
   bool has_connection(const TcpPeer& peer) const;
+  std::size_t count_open(bool (*counts)(const Connection&)) const noexcept;
   void settle_losses();
   void check_deadlines();
   void check_deadline(Connection& connection);
