@@ -45,20 +45,22 @@ constexpr unsigned windows = 200;  // per sample
 constexpr unsigned sleeping_trips = 50;
 constexpr auto sleep_before_message = std::chrono::milliseconds(2);
 
-/// What the command line asks for: --transport NAME (shm), --repetitions N (5), --most BYTES (all sizes), --sleep, --unbound.
+/// What the command line asks for: --transport NAME (shm), --repetitions N (5), --least BYTES and --most BYTES (all sizes),
+/// --sleep, --unbound.
 struct Plan {
   std::string transport;
   unsigned repetitions;
-  std::size_t most;  ///< bytes of the largest message
+  std::size_t least, most;  ///< bytes of the smallest and the largest message
   bool sleep;
   bool bound;  ///< each rank to a core of its own
 
-  Plan(int argc, char** argv) : Plan(Options(argc, argv, {"transport", "repetitions", "most"}, {"sleep", "unbound"})) {}
+  Plan(int argc, char** argv) : Plan(Options(argc, argv, {"transport", "repetitions", "least", "most"}, {"sleep", "unbound"})) {}
 
  private:
   explicit Plan(const Options& options)
       : transport(options.text("transport", "shm")),
         repetitions(options.count("repetitions", 5)),
+        least(options.count("least", 1)),
         most(options.count("most", UINT32_MAX)),
         sleep(options.has("sleep")),
         bound(!options.has("unbound")) {}
@@ -166,13 +168,13 @@ void measure(Adapter& adapter, const Plan& plan) {
     series("sleeping_8", [&](bool) { return internal::sleeping_us(adapter); });
   } else {
     for (const Size& size : sizes) {
-      if (size.bytes > plan.most) break;
+      if (size.bytes < plan.least || size.bytes > plan.most) continue;
       std::vector<char> out(size.bytes, 'o'), in(size.bytes, 'i');
       series("half_" + std::to_string(size.bytes), [&](bool warm_up) {
         return internal::half_round_trip_us(adapter, out, in, warm_up ? (size.trips + 9) / 10 : size.trips);
       });
     }
-    series("message_4", [&](bool) { return internal::message_us(adapter); });
+    if (plan.least <= 4) series("message_4", [&](bool) { return internal::message_us(adapter); });
   }
   if (adapter.rank() == 0) report.print();
 }

@@ -107,7 +107,7 @@ struct EndpointOptions {
   std::string progress = "thread";            ///< thread, inline
   int progress_core = -1;                     ///< the core that the progress thread is bound to; -1: none
   std::int64_t spin_ns = 20'000;              ///< polling without traffic before sleeping
-  std::size_t eager_bytes = 0;                ///< messages up to this size go unasked; 0: as the transport says
+  std::size_t eager_bytes = 0;                ///< messages up to this size go unasked; 0: as transport and network allow
   std::size_t credit_bytes =
       1 << 20;  ///< of unexpected messages that one peer may leave with us; those of up to 16 bytes are free
   std::uint32_t credit_messages = 1 << 18;    ///< unexpected eager messages of one peer, about 200 bytes each besides

@@ -20,7 +20,7 @@ void add_comm_options(base::Registry& registry) {
   registry.add({.name = "comm.spin", .type = OptionType::duration, .default_value = "20us",
                 .help = "polling without traffic before sleeping", .minimum = 0});
   registry.add({.name = "comm.eager", .type = OptionType::bytes, .default_value = "0",
-                .help = "largest message that is sent unasked (0: as the transport says)", .minimum = 0});
+                .help = "largest message that is sent unasked (0: as transport and network allow)", .minimum = 0});
   registry.add({.name = "comm.credit_bytes", .type = OptionType::bytes, .default_value = number(defaults.credit_bytes),
                 .help = "bytes of unexpected messages of more than 16 bytes that one peer may leave with us", .minimum = 4096});
   registry.add({.name = "comm.credit_messages", .type = OptionType::integer, .default_value = number(defaults.credit_messages),

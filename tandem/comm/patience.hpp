@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace tandem::comm::internal {
 
@@ -110,6 +111,7 @@ class Polling {
   /// After a poll that found something, or nothing. Reads the clock when it is time for it.
   template <class Clock>
   Next polled(bool found, const Clock& clock) {
+    found_since_look_ |= found;
     if (found && idle_since_ns_ != 0) {
       patience_->caught();
       idle_since_ns_ = 0;
@@ -117,7 +119,7 @@ class Polling {
     if (--polls_left_ > 0) return Next::poll;
     const std::int64_t last_ns = now_ns_;
     now_ns_ = clock();
-    if (!found) patience_->looked_after(now_ns_ - last_ns);
+    if (!std::exchange(found_since_look_, false)) patience_->looked_after(now_ns_ - last_ns);  // the work took its own time
     polls_left_ = patience_->polls_per_look(now_ns_);
     if (found) return patience_->budget_ns(now_ns_) > 0 ? Next::poll : Next::sleep;
     if (idle_since_ns_ == 0) idle_since_ns_ = now_ns_;
@@ -140,6 +142,7 @@ class Polling {
   std::int64_t now_ns_;
   std::int64_t idle_since_ns_ = 0;  ///< the first look that found nothing; 0: none since something came
   unsigned polls_left_;
+  bool found_since_look_ = false;
 };
 
 }  // namespace tandem::comm::internal

@@ -68,6 +68,16 @@ TEST(Patience, ASleepThatNothingEndedCountsAsLong) {
   EXPECT_EQ(patience.budget_ns(world.now_ns), 10'000);
 }
 
+TEST(Patience, SlowPollsAreFollowedByMoreLooksUnlessTheyFoundSomething) {
+  for (const bool found : {false, true}) {
+    Patience patience(20'000);
+    World world{patience, 3000};
+    for (unsigned i = 0; i < Patience::kMostPolls - 1; ++i) world.poll(i % 8 == 0 && found);
+    world.poll(false);
+    EXPECT_EQ(patience.polls_per_look(world.now_ns), found ? Patience::kMostPolls : Patience::kMostPolls / 2);
+  }
+}
+
 TEST(Patience, WhatComesWhilePollingKeepsItPolling) {
   Patience patience(20'000);
   World world{patience};

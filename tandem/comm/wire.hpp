@@ -13,7 +13,7 @@ namespace tandem::comm::wire {
 
 /// Changes with every change of this file or of `sync/records.hpp`; ranks whose versions differ refuse each other at the first
 /// contact.
-inline constexpr std::uint32_t version = 4;
+inline constexpr std::uint32_t version = 5;
 
 /// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the
 /// machines are (asserted below).
@@ -53,7 +53,7 @@ struct BlockHead {
 
 /// Flags of `Eager`, `Announce`.
 inline constexpr std::uint8_t flag_after = 1;    ///< match only after the broadcast `after` was matched
-inline constexpr std::uint8_t flag_payload = 2;  ///< eager: the data is the packet's payload
+inline constexpr std::uint8_t flag_payload = 2;  ///< the packet's payload is the data, or the announced stream's beginning
 
 struct Eager {
   Prefix prefix{Kind::eager};
@@ -75,7 +75,9 @@ struct Announce {
 
 /// Flags of `Grant`.
 inline constexpr std::uint8_t flag_last = 1;     ///< nothing beyond `up_to` is wanted (the receive's buffer is short)
-inline constexpr std::uint8_t flag_restart = 2;  ///< of a broadcast that was declined: from the beginning, in epoch 1
+inline constexpr std::uint8_t flag_restart = 2;  ///< from the beginning: what came with the announcement was dropped, or a
+                                                 ///< broadcast was declined (in epoch 1)
+inline constexpr std::uint8_t flag_met = 4;      ///< a receive waited for the announcement
 
 struct Grant {
   Prefix prefix{Kind::grant};

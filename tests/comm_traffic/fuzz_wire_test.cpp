@@ -112,7 +112,7 @@ class HandTransport final : public Transport {
  public:
   HandTransport(Wires& wires, std::uint32_t self, PacketSink& sink, unsigned rails) : wires_(wires), self_(self), sink_(sink) {
     able_ = Capabilities{.max_control_bytes = 8192,
-                         .max_payload_bytes = 4096,
+                         .max_payload_bytes = 16384,
                          .segment_bytes = 1024,
                          .eager_bytes = 2048,
                          .rails = rails};

@@ -44,6 +44,7 @@ WorldOptions draw_world(const Shape& shape, std::uint64_t seed) {
   options.network.rails = static_cast<unsigned>(1 + below(3));
   options.network.eager_bytes = shape.eager_bytes;
   options.network.segment_bytes = 1024u << below(6);
+  options.network.payload_bytes = options.network.segment_bytes << below(5);
   options.network.packets_in_flight = 1 + below(16);
   options.network.remote_copy = below(3) == 0;
   options.network.copies = below(2) == 0;

@@ -53,7 +53,7 @@ void Engine::stream_advanced(OutgoingStream& stream) {
   if (stream.child != nullptr) return child_progress(*stream.child);
   if (stream.cursor < stream.limit || stream.posted > 0 || stream.granted < stream.limit) return;
   SendCore& core = *stream.send;
-  if (stream.granted_ns != 0) measure(*stream.peer, stream.limit, stream.granted_ns);
+  if (stream.started_ns != 0) measure(*stream.peer, stream.limit, stream.started_ns);
   end_stream(stream);
   core.stream = nullptr;
   finish_send(core, Ending::done);
@@ -72,17 +72,23 @@ const char* Engine::take_grant(Peer& peer, const wire::Grant& grant) {
   OutgoingStream& stream = *found->second;
   if (grant.up_to > stream.length) return "a grant beyond the end of its stream";
   if ((grant.prefix.flags & wire::flag_restart) != 0) {
-    if (stream.child == nullptr || !stream.child->declined || stream.epoch != 0) return "a restart of what was not declined";
+    if (stream.granted > 0 && stream.send != nullptr) return "a restart of what was accepted";
+    if (stream.child != nullptr) {
+      if (!stream.child->declined || stream.epoch != 0) return "a restart of what was not declined";
+      stream.granted = 0;
+      stream.epoch = 1;
+    }
     stream.cursor = 0;
-    stream.granted = 0;
-    stream.epoch = 1;
   }
   if ((grant.prefix.flags & wire::flag_last) != 0) {
     if (stream.child != nullptr) return "a broadcast that is to end early";
     if (grant.up_to < stream.cursor) return "a grant that ends before what was sent";
     stream.limit = grant.up_to;
   }
-  if (stream.granted == 0) stream.granted_ns = now();
+  if (stream.send != nullptr && stream.granted == 0) {
+    peer.receives_wait = (grant.prefix.flags & wire::flag_met) != 0;
+    if (!peer.receives_wait || stream.cursor == 0) stream.started_ns = now();
+  }
   stream.granted = std::max(stream.granted, grant.up_to);
   refresh(stream);
   stream_advanced(stream);
@@ -90,12 +96,16 @@ const char* Engine::take_grant(Peer& peer, const wire::Grant& grant) {
 }
 
 /// A receive has met an announcement.
-void Engine::start_incoming(ReceiveCore& core, Peer& peer, std::uint32_t number, std::uint64_t bytes, std::uint64_t address) {
+void Engine::start_incoming(ReceiveCore& core, const Envelope& envelope) {
+  Peer& peer = *envelope.peer;
+  const auto [address, number, along] = envelope.announced;
   auto* incoming = new Incoming;
   incoming->peer = &peer;
   incoming->stream = number;
   incoming->receive = &core;
-  incoming->length = std::min<std::uint64_t>(bytes, core.pieces.bytes());
+  incoming->length = std::min<std::uint64_t>(envelope.bytes, core.pieces.bytes());
+  incoming->met = !envelope.late;
+  incoming->restart = along > 0 && (envelope.late || along > incoming->length);
   incoming->started_ns = now();
   peer.incoming.emplace(number, incoming);
   incoming->way = choose_way(*incoming, address);
@@ -133,6 +143,8 @@ void Engine::grant_all(Incoming& incoming) {
   incoming.granted = incoming.length;
   wire::Grant grant{.stream = incoming.stream, .up_to = incoming.length};
   grant.prefix.flags = wire::flag_last;
+  if (incoming.met) grant.prefix.flags |= wire::flag_met;
+  if (incoming.restart) grant.prefix.flags |= wire::flag_restart;
   post_control(*incoming.peer, grant);
 }
 
@@ -141,6 +153,16 @@ void Engine::grant_strand(Incoming& incoming) {
   if (incoming.granted >= incoming.length) return;
   incoming.granted = incoming.length;
   post_control(*incoming.peer, wire::Grant{.stream = incoming.stream, .up_to = incoming.length});
+}
+
+/// What comes with an announcement that met its receive.
+void Engine::land_along(Rail& rail, Incoming& incoming, std::size_t bytes) {
+  if (incoming.restart) return;
+  incoming.receive->pieces.slice(0, bytes, rail.landing.pieces);
+  rail.landing.kind = LandingPlace::Kind::incoming;
+  rail.landing.incoming = &incoming;
+  rail.landing.offset = 0;
+  ++incoming.landings;
 }
 
 const char* Engine::take_data(Rail& rail, const wire::Data& data, std::size_t payload_bytes) {
@@ -201,7 +223,8 @@ void Engine::end_incoming(Incoming& incoming) {
 
 /// What a transfer says about the network: an average in which recent ones count more.
 void Engine::measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns) {
-  if (bytes < 256 * 1024) return;  // what buffers on the way take in says nothing
+  // What buffers on the way take in says nothing.
+  if (bytes < std::min<std::uint64_t>(256 * 1024, 4 * peer.transport->capabilities().segment_bytes)) return;
   const std::int64_t took = ground_.now_ns() - since_ns;
   if (took <= 0) return;
   const double rate = static_cast<double>(bytes) / static_cast<double>(took);
@@ -216,7 +239,8 @@ const char* Engine::take_finish(Peer& peer, const wire::Finish& finish) {
   OutgoingStream& stream = *found->second;
   const bool readable =
       stream.send != nullptr || (stream.child != nullptr && stream.child->address != 0 && stream.child->offer_sent);
-  if (!readable || stream.granted > 0) return "the end of a copy of what is sent in segments";
+  const bool begun = stream.granted > 0 || (stream.send != nullptr && stream.cursor > 0);
+  if (!readable || begun) return "the end of a copy of what is sent in segments";
   if (stream.child != nullptr) {
     stream.granted = stream.cursor = stream.limit;
     child_progress(*stream.child);
@@ -326,7 +350,7 @@ const char* Engine::take_share(Rail& rail, const wire::Share& share) {
   const auto found = peer.outgoing.find(share.stream);
   if (found == peer.outgoing.end()) return nullptr;
   OutgoingStream& stream = *found->second;
-  if (stream.send == nullptr || stream.granted > 0 || !stream.source->contiguous()) return "a share in what is not to be shared";
+  if (stream.send == nullptr || stream.granted > 0 || stream.cursor > 0 || !stream.source->contiguous()) return "a share in what is not to be shared";
   if (share.bytes > stream.length || share.part_bytes == 0 || share.part_bytes > share.bytes) {
     return "a share in bytes that the message does not have";
   }

@@ -14,7 +14,7 @@ Engine::Engine(Ground ground, std::unique_ptr<Strategy> strategy)
     : ground_(std::move(ground)),
       untold_messages_(std::max(1u, ground_.options.credit_messages / 4)),
       untold_units_(
-          static_cast<std::uint32_t>(std::max<std::size_t>(1, ground_.options.credit_bytes / 4 / wire::BlockHead::unit_bytes))),
+          static_cast<std::uint32_t>(std::max<std::size_t>(1, ground_.options.credit_bytes / 2 / wire::BlockHead::unit_bytes))),
       strategy_(std::move(strategy)) {}
 
 Engine::~Engine() {

@@ -157,6 +157,7 @@ class Engine final : public PacketSink {
 
   // sending.cpp
   void prepare(SendCore& core, Peer& peer);
+  std::uint64_t bytes_unasked(const SendCore& core, const Peer& peer) const noexcept;
   static void make_stream(SendCore& core, Peer& peer);
   bool within_credit(const Peer& peer, std::uint64_t bytes) const noexcept;
   static void take_credit(Peer& peer, std::uint64_t bytes) noexcept;
@@ -206,10 +207,10 @@ class Engine final : public PacketSink {
                     std::span<const std::byte> data);
   [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                                     std::span<const std::byte> header, std::span<const std::byte> data);
-  const char* take_announce(Rail& rail, wire::Reader& reader);
+  const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
   ReceiveCore* match(const MatchKey& key);
-  void match_envelope(Envelope& envelope);
+  bool match_envelope(Envelope& envelope);
   void keep(Envelope& envelope);
   void keep_no_more(Envelope& envelope);
   void give(Envelope& envelope, ReceiveCore& core);
@@ -227,8 +228,9 @@ class Engine final : public PacketSink {
   const char* take_grant(Peer& peer, const wire::Grant& grant);
   const char* take_finish(Peer& peer, const wire::Finish& finish);
   const char* take_data(Rail& rail, const wire::Data& data, std::size_t payload_bytes);
-  void start_incoming(ReceiveCore& core, Peer& peer, std::uint32_t stream, std::uint64_t bytes, std::uint64_t address);
+  void start_incoming(ReceiveCore& core, const Envelope& envelope);
   void grant_all(Incoming& incoming);
+  static void land_along(Rail& rail, Incoming& incoming, std::size_t bytes);
   void grant_strand(Incoming& incoming);
   void landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t bytes);
   void end_incoming(Incoming& incoming);
@@ -343,7 +345,7 @@ class Engine final : public PacketSink {
 
   const Ground ground_;
   const std::uint32_t untold_messages_;  ///< of the credit, a quarter
-  const std::uint32_t untold_units_;
+  const std::uint32_t untold_units_;     ///< of the credit, half: more than a message of one segment, whose answer tells it
   std::unique_ptr<Strategy> strategy_;
   std::vector<std::unique_ptr<Transport>> transports_;
   struct Polled {

@@ -54,7 +54,7 @@ struct OutgoingStream final : Item, Recycled<OutgoingStream> {
   std::uint64_t segment = UINT64_MAX;  ///< no packet carries more: who forwards it waits for a whole packet
   std::uint32_t posted = 0;         ///< packets that rails still read
   std::uint8_t epoch = 0;
-  std::int64_t granted_ns = 0;      ///< when the first grant came
+  std::int64_t started_ns = 0;      ///< when bytes could go: at the first grant, or with the announcement that met its receive
   SendCore* send = nullptr;         ///< whose message it is, or
   Child* child = nullptr;           ///< whose part of a broadcast
 
@@ -82,6 +82,7 @@ struct LandingPlace {
   Incoming* incoming = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+  std::int64_t started_ns = 0;
   std::vector<iovec> pieces;  ///< scratch, kept for its capacity
 };
 
@@ -138,6 +139,7 @@ struct Peer {
   bool no_remote_copy = false;  ///< was tried, and is not permitted
   bool no_sharing = false;      ///< writing was tried, and is not permitted
   Incoming* shared = nullptr;   ///< the message of the peer that both copy: one at a time
+  bool receives_wait = false;   ///< for announcements of ours: for the last one, the peer says
 };
 
 /// A large message on its way in, by its sender's number.
@@ -149,6 +151,8 @@ struct Incoming final : Recycled<Incoming> {
   std::uint64_t granted = 0;
   std::uint8_t epoch = 0;
   std::uint32_t landings = 0;         ///< payloads of it that links are delivering now
+  bool met = false;           ///< a receive waited for it
+  bool restart = false;       ///< what came with its announcement was dropped
   ReceiveCore* receive = nullptr;     ///< of a plain message, or
   Strand* strand = nullptr;           ///< of a broadcast; both null: to be dropped
   // By remote copy:
@@ -181,6 +185,7 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
   struct Announced {
     std::uint64_t address;
     std::uint32_t stream;
+    std::uint32_t along;  ///< bytes of the stream that came with the announcement
   };
 
   Envelope(Kind kind_of, const MatchKey& from, Peer* sender, std::uint64_t bytes_of, std::span<const std::byte> header_of)
@@ -218,6 +223,7 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
   const Kind kind;
   bool complete : 1 = false;       ///< eager: the data is there
   bool kept : 1 = false;           ///< in the matcher
+  bool late : 1 = false;           ///< announced, and no receive waited: what came along was dropped
   bool lost : 1 = false;           ///< its data will not come
 };
 static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announce),

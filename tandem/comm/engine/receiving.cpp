@@ -55,6 +55,7 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
     if (landing.malformed == nullptr && payload_bytes > 0) {
       if (rail.landing.kind == LandingPlace::Kind::none) landing.malformed = "a payload that no record speaks of";
       rail.landing.bytes = payload_bytes;
+      rail.landing.started_ns = now();
       landing.pieces = rail.landing.pieces;
     }
   }
@@ -83,7 +84,7 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
   Peer& peer = *rail.peer;
   switch (kind) {
     case wire::Kind::eager: break;
-    case wire::Kind::announce: return take_announce(rail, reader);
+    case wire::Kind::announce: return take_announce(rail, reader, payload_bytes);
     case wire::Kind::grant: return take_grant(peer, reader.get<wire::Grant>());
     case wire::Kind::data: return take_data(rail, reader.get<wire::Data>(), payload_bytes);
     case wire::Kind::finish: return take_finish(peer, reader.get<wire::Finish>());
@@ -173,19 +174,26 @@ void Engine::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint
   } else {
     copy_few(room.data(), data.data(), data.size());
   }
-  after != 0 ? defer(*envelope) : match_envelope(*envelope);
+  if (after != 0) defer(*envelope);
+  else match_envelope(*envelope);
 }
 
-const char* Engine::take_announce(Rail& rail, wire::Reader& reader) {
+const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes) {
   Peer& peer = *rail.peer;
   const auto announce = reader.get<wire::Announce>();
   const auto header = reader.get_bytes(announce.prefix.header_bytes);
   if (!reader.ok()) return nullptr;
   if (peer.incoming.contains(announce.stream)) return "an announcement with the number of a stream that exists";
+  const std::size_t along = (announce.prefix.flags & wire::flag_payload) != 0 ? payload_bytes : 0;
+  if ((announce.prefix.flags & wire::flag_payload) != 0) {
+    const bool fits = along > 0 && along <= announce.bytes && announce.address == 0;
+    if (!fits || rail.landing.kind != LandingPlace::Kind::none) return "an announcement with a payload that is not its beginning";
+    rail.landing.kind = LandingPlace::Kind::drop;
+  }
   ++peer.head.seen;
   const MatchKey key{.source = peer.rank, .channel = announce.channel, .tag = announce.tag};
   auto* envelope = new Envelope(Envelope::Kind::announced, key, &peer, announce.bytes, header);
-  envelope->announced = {.address = announce.address, .stream = announce.stream};
+  envelope->announced = {.address = announce.address, .stream = announce.stream, .along = static_cast<std::uint32_t>(along)};
   if (tell_incoming && announce.bytes > 0) {
     const double rate = std::max(peer.bytes_per_ns, 1e-6);
     const auto expected = now_ns_ + 2 * peer.latency_ns + static_cast<std::int64_t>(static_cast<double>(announce.bytes) / rate);
@@ -194,9 +202,14 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader) {
   }
   if ((announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after)) {
     envelope->after = announce.after;
+    envelope->late = true;
     defer(*envelope);
-  } else {
-    match_envelope(*envelope);
+    return nullptr;
+  }
+  if (!match_envelope(*envelope)) {
+    envelope->late = true;
+  } else if (const auto found = peer.incoming.find(announce.stream); along > 0 && found != peer.incoming.end()) {
+    land_along(rail, *found->second, along);
   }
   return nullptr;
 }
@@ -207,10 +220,16 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader) {
 }
 
 /// A message takes its place in the order of its key: to its handler, to the receive that waits for it, or among the unexpected.
-void Engine::match_envelope(Envelope& envelope) {
-  if (has_handler(envelope.key.channel)) return hand_over(envelope);
-  if (ReceiveCore* receive = match(envelope.key)) return give(envelope, *receive);
-  keep(envelope);
+/// True: a receive waited, and the envelope may be gone.
+bool Engine::match_envelope(Envelope& envelope) {
+  if (has_handler(envelope.key.channel)) {
+    hand_over(envelope);
+    return false;
+  }
+  ReceiveCore* receive = match(envelope.key);
+  if (receive != nullptr) give(envelope, *receive);
+  else keep(envelope);
+  return receive != nullptr;
 }
 
 void Engine::keep(Envelope& envelope) {
@@ -247,7 +266,7 @@ void Engine::give(Envelope& envelope, ReceiveCore& core) {
   }
   fill(core, *envelope.peer, Tag{envelope.key.tag}, envelope.bytes, envelope.header());
   if (announced) {
-    start_incoming(core, *envelope.peer, envelope.announced.stream, envelope.bytes, envelope.announced.address);
+    start_incoming(core, envelope);
     delete &envelope;
   } else if (envelope.complete) {
     finish_envelope(envelope, core);
@@ -301,6 +320,7 @@ void Engine::landed(Link& link, std::uint64_t) {
     case LandingPlace::Kind::drop: return;
     case LandingPlace::Kind::receive: {
       ReceiveCore& core = *place.receive;
+      if (ground_.options.eager_bytes == 0) measure(peer, place.bytes, place.started_ns);  // so large on fast networks alone
       freed_message(peer, core.bytes);
       if (untold(peer)) mark_dirty(peer);
       return arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);

@@ -96,16 +96,29 @@ void Engine::prepare(SendCore& core, Peer& peer) {
   const bool self = peer.transport == nullptr;
   core.whole = self || core.bytes <= eager_limit(peer);
   if (!core.whole) {
-    make_stream(core, peer);
-    core.SendItem::kind = SendKind::record;
+    core.bulk_bytes = bytes_unasked(core, peer);
+    core.whole = core.bulk_bytes == core.bytes && ground_.options.eager_bytes == 0 && within_credit(peer, core.bytes);
+  }
+  if (!core.whole) {
+    core.SendItem::kind = core.bulk_bytes > 0 ? SendKind::whole : SendKind::record;
     core.control_bytes = announced_bytes(core);
-    return;
+    return make_stream(core, peer);
   }
   const bool inlined = core.bytes <= kInlineBytes;
   core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
   core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + wire::padded(core.header().size()) +
                                                   (inlined ? wire::padded(core.bytes) : 0));
   core.bulk_bytes = inlined ? 0 : core.bytes;
+}
+
+/// How much of a large message goes unasked: a segment, where a network that is known to be fast would be idle for the time of
+/// the question. Nothing while others are under way, since they fill that time, and ought to end first; nor where receives are
+/// late, or read by themselves.
+std::uint64_t Engine::bytes_unasked(const SendCore& core, const Peer& peer) const noexcept {
+  const Capabilities& able = peer.transport->capabilities();
+  if (!peer.receives_wait || able.remote_read || able.shared_memory || !peer.outgoing.empty() || !peer.queue.idle()) return 0;
+  const std::size_t segment = segment_for(peer);
+  return segment > able.segment_bytes ? std::min<std::uint64_t>(segment, core.bytes) : 0;
 }
 
 void Engine::make_stream(SendCore& core, Peer& peer) {
@@ -312,7 +325,7 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
 /// Payload of a packet of a large message: what the rail needs some ten microseconds for, at least what the transport asks for.
 /// Small packets cost time on fast rails, large ones make urgent messages wait on slow ones.
 std::size_t Engine::segment_for(const Peer& peer) noexcept {
-  constexpr double kSegmentNs = 50'000;
+  constexpr double kSegmentNs = 64'000;
   constexpr std::size_t kMostBytes = 512 * 1024;
   const Capabilities& able = peer.transport->capabilities();
   const auto wanted = static_cast<std::size_t>(peer.measured ? peer.bytes_per_ns * kSegmentNs : 0);
@@ -337,14 +350,15 @@ void Engine::free_posted(Rail& rail, std::uint32_t slot) {
 
 void Engine::name_posted(SendItem& item, PostedPacket& packet) {
   switch (static_cast<Item&>(item).what) {
-    case ItemKind::message: packet.send = &static_cast<SendCore&>(item); break;
-    case ItemKind::stream:
-      packet.stream = &static_cast<OutgoingStream&>(item);
-      ++packet.stream->posted;
+    case ItemKind::message:
+      if (auto& core = static_cast<SendCore&>(item); core.whole) packet.send = &core;
+      else packet.stream = core.stream;
       break;
+    case ItemKind::stream: packet.stream = &static_cast<OutgoingStream&>(item); break;
     case ItemKind::offer: packet.child = static_cast<OfferItem&>(item).child; break;
     case ItemKind::control: break;
   }
+  if (packet.stream != nullptr) ++packet.stream->posted;
 }
 
 void Engine::write_record(SendItem& item, wire::Writer& writer) {
@@ -365,13 +379,15 @@ void Engine::write_message(SendCore& core, wire::Writer& writer) {
   const auto flags = static_cast<std::uint8_t>(core.after != 0 ? wire::flag_after : 0);
   const auto header_bytes = static_cast<std::uint16_t>(core.header().size());
   if (!core.whole) {
+    const bool along = core.SendItem::kind == SendKind::whole;
+    const bool readable = !along && core.pieces.contiguous();
     wire::Announce announce{.stream = core.stream->id,
                             .channel = core.SendItem::channel,
                             .after = core.after,
                             .tag = core.SendItem::tag,
                             .bytes = core.bytes,
-                            .address = core.pieces.contiguous() ? reinterpret_cast<std::uint64_t>(core.pieces.data()) : 0};
-    announce.prefix.flags = flags;
+                            .address = readable ? reinterpret_cast<std::uint64_t>(core.pieces.data()) : 0};
+    announce.prefix.flags = static_cast<std::uint8_t>(flags | (along ? wire::flag_payload : 0));
     announce.prefix.header_bytes = header_bytes;
     writer.put(announce);
     return writer.put_bytes(core.header());
@@ -408,7 +424,13 @@ void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bo
     case ItemKind::message: {
       auto& core = static_cast<SendCore&>(item);
       ++peer.envelopes_sent;
-      if (!core.whole) return;
+      if (!core.whole) {
+        if (bulk_bytes == 0) return;
+        core.stream->cursor = bulk_bytes;
+        core.stream->started_ns = now();
+        ++statistics_.segments;
+        return;
+      }
       take_credit(peer, core.bytes);
       if (!posted) finish_send(core, Ending::done);
       return;

@@ -74,7 +74,7 @@ class LoopTransport final : public Transport {
   LoopTransport(LoopNetwork& network, Rank self, PacketSink& sink) : network_(network), self_(self), sink_(sink) {
     const LoopOptions& options = network.options();
     capabilities_ = Capabilities{.max_control_bytes = 8192,
-                                 .max_payload_bytes = options.segment_bytes,
+                                 .max_payload_bytes = std::max(options.segment_bytes, options.payload_bytes),
                                  .segment_bytes = options.segment_bytes,
                                  .eager_bytes = options.eager_bytes,
                                  .rails = options.rails,

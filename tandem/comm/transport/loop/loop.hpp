@@ -23,6 +23,7 @@ struct LoopOptions {
   unsigned rails = 1;
   std::size_t eager_bytes = 4096;
   std::size_t segment_bytes = 16384;
+  std::size_t payload_bytes = 0;              ///< of a packet at most; 0: a segment
   std::size_t packets_in_flight = 16;         ///< per link, then `retry`
   bool remote_copy = false;                   ///< `read_remote` and `write_remote` work (it is one process)
   unsigned remote_copies_allowed = UINT_MAX;  ///< by each link, of so many pieces; then they are refused

@@ -128,6 +128,7 @@ bool FrameReader::parse(std::byte* begin, std::byte* end, Told& told) {
 bool FrameReader::begin_packet(const std::byte* control, std::size_t control_bytes, std::size_t payload_bytes, Told& told) {
   const Landing landing = told.sink.arrived(told.link, {control, control_bytes}, payload_bytes);
   ++told.events;
+  begun_ = true;
   if (landing.malformed != nullptr) return refuse(landing.malformed);
   landing_ = landing.pieces;
   landing_offset_ = 0;

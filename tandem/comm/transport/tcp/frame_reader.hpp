@@ -56,6 +56,8 @@ class FrameReader {
   bool inside_packet() const noexcept { return payload_left_ > 0 || !carry_.empty(); }
 
   std::size_t payload_left() const noexcept { return payload_left_; }
+  /// Whether a packet has come.
+  bool begun() const noexcept { return begun_; }
 
   /// What one call reads before others have their turn: those who wait for a small packet among the bytes, too.
   static constexpr std::size_t enough_bytes = std::size_t{64} << 10;
@@ -87,6 +89,7 @@ class FrameReader {
   std::uint64_t token_ = 0;
   std::uint32_t read_bytes_ = shortest_read_bytes;
   int error_ = 0;
+  bool begun_ = false;
   const char* reason_ = "";
 };
 

@@ -34,8 +34,22 @@ void TcpTransport::disconnect(Rank rank) {
 }
 
 std::size_t TcpTransport::open_connections() const noexcept {
-  const auto open = [](const auto& connection) { return connection->stage == Stage::open; };
-  return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), open));
+  return count_open([](const Connection&) { return true; });
+}
+
+std::size_t TcpTransport::used_connections() const noexcept {
+  return count_open([](const Connection& connection) {
+    return connection.writer.written_bytes() > 0 || connection.reader.begun();
+  });
+}
+
+std::size_t TcpTransport::fast_connections() const noexcept {
+  return count_open([](const Connection& connection) { return connection.fast; });
+}
+
+std::size_t TcpTransport::count_open(bool (*counts)(const Connection&)) const noexcept {
+  const auto counted = [counts](const auto& connection) { return connection->stage == Stage::open && counts(*connection); };
+  return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), counted));
 }
 
 bool TcpTransport::has_connection(const TcpPeer& peer) const {

@@ -50,14 +50,19 @@ struct Connection {
   std::int64_t blocked_at_ns = 0;    ///< the poll before it could not write
   std::int64_t blocked_ns = 0;       ///< how long it has been so since it was judged
   std::uint64_t judged_at_bytes = 0;  ///< what it had written when its speed was judged last
+  std::uint64_t looked_from_bytes = 0;  ///< what it had written by the poll at `looked_from_ns`
+  std::int64_t looked_from_ns = 0;      ///< since when it is looked at, while it is not known to be fast
+  std::uint64_t looked_at_poll = 0;     ///< the number of the poll before the last look
   unsigned idle_polls = 0;           ///< since it last had something, while hot
   bool watched = false;              ///< is in the transport's list of those with bytes perhaps not acknowledged
   bool hot = false;                  ///< is in the transport's list of those that `poll` reads directly
+  bool fast = false;                 ///< was judged so: gets no portions (`TcpOptions::burst_bytes`)
   bool blocked = false;              ///< is in the transport's list of those that wait until they can write
 };
 
 /// One rail to one peer. It may have two connections, when both sides opened one at the same time: each side sends on one of them
-/// for ever, so that packets of one direction never overtake each other.
+/// for ever, so that packets of one direction never overtake each other. Both choose the same where they can
+/// (`TcpTransport::choose_way`).
 class TcpLink final : public Link {
  public:
   TcpLink(TcpTransport& by, TcpPeer& to, Rank rank, unsigned rail) noexcept : Link(rank, rail), transport(by), owner_peer(to) {}

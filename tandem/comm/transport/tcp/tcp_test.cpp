@@ -64,6 +64,24 @@ TEST(Tcp, BothMayConnectAtOnceAndKeepTheirOrder) {
   }
 }
 
+TEST(Tcp, WhoConnectedAtOnceStillSharesOneConnection) {
+  for (const bool lower_begins : {true, false}) {
+    Node a(0), b(1);
+    Link& to_b = a.connect(b, 1);
+    Link& to_a = b.connect(a, 0);
+    const auto both_open = [&] { return a.internals().open_connections() == 2 && b.internals().open_connections() == 2; };
+    ASSERT_TRUE(step_until({&a, &b}, both_open));
+    for (int i = 0; i < 3; ++i) {
+      send({&a, &b}, lower_begins ? to_b : to_a, "ping");
+      ASSERT_TRUE(step_until({&a, &b}, [&] { return (lower_begins ? b : a).sink.packets.size() > static_cast<std::size_t>(i); }));
+      send({&a, &b}, lower_begins ? to_a : to_b, "pong");
+      ASSERT_TRUE(step_until({&a, &b}, [&] { return (lower_begins ? a : b).sink.packets.size() > static_cast<std::size_t>(i); }));
+    }
+    EXPECT_EQ(a.internals().used_connections(), 1U);
+    EXPECT_EQ(b.internals().used_connections(), 1U);
+  }
+}
+
 TEST(Tcp, ManyPiecesOnBothSidesAreOnePayload) {
   Node a(0), b(1);
   b.sink.piece_bytes = 13;
@@ -138,6 +156,27 @@ TEST(Tcp, APacketThatLeavesInPortionsArrivesWhole) {
   EXPECT_EQ(a.sink.cookies, std::vector<std::uint64_t>{6});
   EXPECT_EQ(b.sink.packets[0]->payload, payload);
   EXPECT_EQ(b.sink.packets[1]->payload, large);
+}
+
+TEST(Tcp, AConnectionThatNeverWaitsIsSeenToBeFastOrNot) {
+  for (const std::int64_t packet_ns : {30'000, 30'000'000}) {
+    Node a(0), b(1);
+    Link& link = a.connect(b, 1);
+    ASSERT_EQ(send({&a, &b}, link, "first"), SendStatus::done);
+    const Bytes payload = pattern(64 << 10, 5), control = bytes_of("turn");
+    const iovec piece = piece_of(payload);
+    std::int64_t clock_ns = now_ns();
+    for (std::size_t i = 0; i < 20; ++i) {
+      clock_ns += packet_ns;
+      a.transport->poll(clock_ns);
+      ASSERT_NE(link.try_send({.control = control, .payload = {&piece, 1}, .payload_bytes = payload.size()}), SendStatus::retry);
+      while (b.sink.landed_count() < i + 2) {
+        a.transport->poll(clock_ns);
+        b.transport->poll(clock_ns);
+      }
+    }
+    EXPECT_EQ(a.internals().fast_connections(), packet_ns == 30'000 ? 1U : 0U);
+  }
 }
 
 TEST(Tcp, AWriterThatTakesAPacketInSeveralCallsOwesNothingAfterwards) {

@@ -28,6 +28,7 @@ constexpr unsigned most_polls_per_epoll =
 constexpr unsigned idle_polls_until_cool = 256;
 constexpr int events_per_epoll = 64;
 constexpr std::uint64_t judged_bytes = std::uint64_t{256} << 10;  // more than what a rate limiter lets through at once
+constexpr std::uint64_t one_unit_bytes = std::uint64_t{64} << 10;  // the kernel takes what it has begun, over its bound
 constexpr std::uint64_t fast_ns_per_byte = 4;                      // see `TcpOptions::first_send_buffer_bytes`
 constexpr std::size_t most_low_water_bytes = std::size_t{32} << 10;  // the kernel's first receive buffer has room for it
 constexpr std::int64_t watch_interval_ns = 1'000'000'000;
@@ -67,6 +68,8 @@ SendStatus TcpLink::try_send(const Packet& packet) {
     wants_writable = true;
     return SendStatus::retry;
   }
+  if (out->writer.written_bytes() == 0) [[unlikely]] transport.choose_way(*this);
+  if (!out->fast) transport.look_for_speed(*out);
   switch (out->writer.write(out->socket.get(), packet)) {
     case FrameWriter::Progress::whole:
       transport.watch(*out);
@@ -282,9 +285,35 @@ void TcpTransport::resume(Connection& connection) {
 void TcpTransport::judge_speed(Connection& connection) {
   const std::uint64_t bytes = connection.writer.written_bytes() - connection.judged_at_bytes;
   if (bytes < judged_bytes) return;
-  const bool fast = fast_ns_per_byte * bytes >= static_cast<std::uint64_t>(connection.blocked_ns);
+  judged(connection, fast_ns_per_byte * bytes >= static_cast<std::uint64_t>(connection.blocked_ns));
+}
+
+// Both sides on one connection spare it acknowledgements that carry nothing, which cost as much as a packet. When both sides have
+// opened one, the first that writes decides; when nobody has, that of the lower rank it is. So they never pass each other.
+void TcpTransport::choose_way(TcpLink& link) const {
+  const Connection* const theirs = link.theirs;
+  if (link.out != link.ours || theirs == nullptr || theirs->stage != Stage::open) return;
+  if (theirs->reader.begun() || link.peer() < options_.self.rank) link.out = link.theirs;
+}
+
+// A connection may be fast and yet never wait, when messages take turns. Of what was written before the last poll, all that the
+// kernel cannot hold had left by then.
+void TcpTransport::look_for_speed(Connection& connection) {
+  if (connection.looked_at_poll == poll_number_) return;
+  connection.looked_at_poll = poll_number_;
+  const std::uint64_t bytes = connection.writer.written_bytes() - connection.looked_from_bytes;
+  const auto took_ns = static_cast<std::uint64_t>(now_ns_ - connection.looked_from_ns);
+  const std::uint64_t held_bytes = 2 * connection.send_buffer_bytes + one_unit_bytes;
+  if (bytes >= held_bytes + judged_bytes && took_ns <= fast_ns_per_byte * judged_bytes) return judged(connection, true);
+  if (bytes > 0 && took_ns <= fast_ns_per_byte * judged_bytes) return;
+  connection.looked_from_bytes += bytes;
+  connection.looked_from_ns = now_ns_;
+}
+
+void TcpTransport::judged(Connection& connection, bool fast) {
   connection.judged_at_bytes = connection.writer.written_bytes();
   connection.blocked_ns = 0;
+  connection.fast = fast;
   connection.writer.set_burst(fast ? SIZE_MAX : options_.burst_bytes);
   const std::size_t buffer_bytes = fast ? std::min(2 * connection.send_buffer_bytes, options_.send_buffer_bytes)
                                         : options_.first_send_buffer_bytes;

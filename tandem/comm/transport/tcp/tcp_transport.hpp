@@ -53,8 +53,16 @@ class TcpTransport final : public Transport {
   /// For links: `connection` waits until the kernel takes more.
   void block(Connection& connection);
 
-  /// How many connections are open, for tests.
+  /// For links, before they write on `connection`, which was not judged fast: perhaps it is.
+  void look_for_speed(Connection& connection);
+
+  /// For links, before their first packet.
+  void choose_way(TcpLink& link) const;
+
+  /// How many connections are open, how many of these carried packets, and how many were judged fast, for tests.
   std::size_t open_connections() const noexcept;
+  std::size_t used_connections() const noexcept;
+  std::size_t fast_connections() const noexcept;
 
   static constexpr std::size_t most_control_bytes = std::size_t{16} << 10;
   static constexpr std::size_t most_payload_bytes = std::size_t{64} << 20;
@@ -76,6 +84,7 @@ class TcpTransport final : public Transport {
   bool receive(Connection& connection);
   void resume(Connection& connection);
   void judge_speed(Connection& connection);
+  void judged(Connection& connection, bool fast);
   void heat(Connection& connection);
   void cool(Connection& connection);
   void set_low_water(Connection& connection, std::size_t bytes);
@@ -109,6 +118,7 @@ class TcpTransport final : public Transport {
   void fail(TcpPeer& peer, std::string_view reason);
   void close_all(TcpPeer& peer);
   bool has_connection(const TcpPeer& peer) const;
+  std::size_t count_open(bool (*counts)(const Connection&)) const noexcept;
   void settle_losses();
   void check_deadlines();
   void check_deadline(Connection& connection);
