@@ -10,12 +10,12 @@ namespace {
 /// microseconds; this much takes as long as a segment through the rings.
 constexpr std::uint64_t kCopyBytes = 512 * 1024;
 
-/// What each of two that copy a message takes at a time: a quarter, since calls cost a microsecond, and each would otherwise wait
-/// for half a part of the other's on average.
+/// What each of two that copy a message takes at a time: a quarter, since calls cost a microsecond, and one waits for the rest of
+/// the other's last part; of long messages less, since urgent ones wait for a part.
 std::uint64_t part_bytes_for(std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t kPage = 4096, kLeast = 32 * 1024;
+  constexpr std::uint64_t kPage = 4096, kLeast = 32 * 1024, kMost = 128 * 1024;
   const std::uint64_t least = std::max(kLeast, bytes / Meeting::kMostParts + 1);
-  return (std::max(std::min(bytes / 4, kCopyBytes), least) + kPage - 1) / kPage * kPage;
+  return (std::max(std::min(bytes / 4, kMost), least) + kPage - 1) / kPage * kPage;
 }
 
 std::uint64_t parts_of(std::uint64_t bytes, std::uint64_t part_bytes) noexcept { return (bytes + part_bytes - 1) / part_bytes; }
