@@ -350,7 +350,8 @@ const char* Engine::take_share(Rail& rail, const wire::Share& share) {
   const auto found = peer.outgoing.find(share.stream);
   if (found == peer.outgoing.end()) return nullptr;
   OutgoingStream& stream = *found->second;
-  if (stream.send == nullptr || stream.granted > 0 || stream.cursor > 0 || !stream.source->contiguous()) return "a share in what is not to be shared";
+  const bool begun = stream.granted > 0 || stream.cursor > 0;
+  if (stream.send == nullptr || begun || !stream.source->contiguous()) return "a share in what is not to be shared";
   if (share.bytes > stream.length || share.part_bytes == 0 || share.part_bytes > share.bytes) {
     return "a share in bytes that the message does not have";
   }

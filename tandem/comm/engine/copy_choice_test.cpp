@@ -28,7 +28,8 @@ TEST(CopyChoice, TriesBothWaysAtFirst) {
   CopyChoice choice;
   EXPECT_EQ(run(choice, kSmall, 2 * kTries, 1000, 2000), kTries);
   // What takes long is tried a little at a time.
-  EXPECT_EQ(run(choice, kLarge, kTries + CopyChoice::kFirstTries * (CopyChoice::kOftenTriesPeriod + kRow - 1), 1000, 2000), kTries);
+  const unsigned later = CopyChoice::kFirstTries * (CopyChoice::kOftenTriesPeriod + kRow - 1);
+  EXPECT_EQ(run(choice, kLarge, kTries + later, 1000, 2000), kTries);
 }
 
 TEST(CopyChoice, TakesTheFasterWayOfEachSize) {
@@ -69,7 +70,8 @@ TEST(CopyChoice, NoticesThatTheOtherWayHasBecomeFaster) {
 }
 
 /// The same where both sides can copy; how many of them both copied.
-unsigned run_shared(CopyChoice& choice, std::uint64_t bytes, unsigned messages, double both_ns, double pull_ns, double segments_ns) {
+unsigned run_shared(CopyChoice& choice, std::uint64_t bytes, unsigned messages, double both_ns, double pull_ns,
+                    double segments_ns) {
   unsigned shared = 0;
   for (unsigned i = 0; i < messages; ++i) {
     const CopyWay way = choice.choose(bytes, true);
@@ -112,7 +114,8 @@ TEST(CopyChoice, NothingThatIsMeasuredOddlyStopsIt) {
   CopyChoice choice;
   choice.took(CopyWay::pull, 0, 100);
   choice.took(CopyWay::pull, kSmall, -5);
-  EXPECT_GE(run(choice, kSmall, 160, 0, 0), 160u - kTries - tried(160, CopyChoice::kOftenTriesPeriod));  // a world without time: both are equal
+  // A world without time: both are equal.
+  EXPECT_GE(run(choice, kSmall, 160, 0, 0), 160u - kTries - tried(160, CopyChoice::kOftenTriesPeriod));
   EXPECT_GE(run(choice, UINT64_MAX, 500, 1e9, 2e9), 300u);
 }
 

@@ -70,8 +70,8 @@ class Link {
   /// Writes into memory of the peer's process, as `read_remote` reads it. Nothing is written once the peer is seen to be gone.
   virtual bool write_remote(std::uint64_t address, std::span<const std::byte> from) { return (void)address, (void)from, false; }
 
-  /// A word, zero at first, that this side and the peer's share, and that transports leave alone: one for messages to the peer, one
-  /// for those from it. It is there while the link is. Null: none, or not connected yet.
+  /// A word, zero at first, that this side and the peer's share, and that transports leave alone: one for messages to the peer,
+  /// one for those from it. It is there while the link is. Null: none, or not connected yet.
   enum class Direction { outgoing, incoming };
   virtual std::atomic<std::uint64_t>* shared_word(Direction) noexcept { return nullptr; }
 
