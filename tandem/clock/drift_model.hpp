@@ -24,8 +24,9 @@
 //     s_i = w / 8 + w_i - w + alpha d_i^2 / 8,    w = min_j w_j,
 //
 // or, where the polygon does not contain them, the nearest of its extents. Round trips as short as the shortest are asymmetric
-// by little (w/8, from experience). Those longer by 2 (w_i - w) may be so by one way alone. And c follows a rate that changes, for as
-// long as its change is the same. This costs the bound some percent. The offset at any t is the x of the same fit around t.
+// by little (w/8, from experience). Those longer by 2 (w_i - w) may be so by one way alone. And c follows a rate that changes,
+// for as long as its change is the same. This costs the bound some percent.
+// The offset at any t is the x of the same fit around t.
 //
 // When the polygon is empty the limits do not hold across the points. If a larger alpha, at most 16 times, makes them agree, it
 // was too small and is raised for good, with a margin; otherwise a clock was set, and all points before that are dropped.

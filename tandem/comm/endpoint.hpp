@@ -110,7 +110,7 @@ struct EndpointOptions {
   std::size_t eager_bytes = 0;                ///< messages up to this size go unasked; 0: as transport and network allow
   std::size_t credit_bytes =
       1 << 20;  ///< of unexpected messages that one peer may leave with us; those of up to 16 bytes are free
-  std::uint32_t credit_messages = 1 << 18;    ///< unexpected eager messages of one peer, about 200 bytes each besides
+  std::uint32_t credit_messages = 1 << 18;    ///< unexpected eager messages of one peer, about 150 bytes each besides
   std::size_t forward_bytes = 64 << 20;       ///< memory for broadcasts that are forwarded before their receive is posted
   std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
   std::string ports = {};                          ///< "first-last" of tcp; empty: any

@@ -130,7 +130,6 @@ std::optional<CopyWay> Engine::choose_way(const Incoming& incoming, std::uint64_
 void Engine::start_pull(Incoming& incoming, std::uint64_t address) {
   incoming.pulling = true;
   incoming.pull_address = address;
-  incoming.pull_end = incoming.length;
   pulling_.push_back(&incoming);
 }
 
@@ -159,9 +158,14 @@ void Engine::grant_strand(Incoming& incoming) {
 void Engine::land_along(Rail& rail, Incoming& incoming, std::size_t bytes) {
   if (incoming.restart) return;
   incoming.receive->pieces.slice(0, bytes, rail.landing.pieces);
+  land_in(rail, incoming, 0);
+}
+
+/// The payload that a rail delivers now is a segment of `incoming`.
+void Engine::land_in(Rail& rail, Incoming& incoming, std::uint64_t offset) {
   rail.landing.kind = LandingPlace::Kind::incoming;
   rail.landing.incoming = &incoming;
-  rail.landing.offset = 0;
+  rail.landing.offset = offset;
   ++incoming.landings;
 }
 
@@ -186,10 +190,7 @@ const char* Engine::take_data(Rail& rail, const wire::Data& data, std::size_t pa
   } else {
     return nullptr;
   }
-  rail.landing.kind = LandingPlace::Kind::incoming;
-  rail.landing.incoming = &incoming;
-  rail.landing.offset = data.offset;
-  ++incoming.landings;
+  land_in(rail, incoming, data.offset);
   return nullptr;
 }
 
@@ -221,10 +222,14 @@ void Engine::end_incoming(Incoming& incoming) {
   delete &incoming;
 }
 
+/// Whether a transfer of this size says something about the network: what buffers on the way take in does not.
+bool Engine::tells_rate(const Peer& peer, std::uint64_t bytes) noexcept {
+  return bytes >= std::min<std::uint64_t>(256 * 1024, 4 * peer.transport->capabilities().segment_bytes);
+}
+
 /// What a transfer says about the network: an average in which recent ones count more.
 void Engine::measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns) {
-  // What buffers on the way take in says nothing.
-  if (bytes < std::min<std::uint64_t>(256 * 1024, 4 * peer.transport->capabilities().segment_bytes)) return;
+  if (!tells_rate(peer, bytes)) return;
   const std::int64_t took = ground_.now_ns() - since_ns;
   if (took <= 0) return;
   const double rate = static_cast<double>(bytes) / static_cast<double>(took);
@@ -261,8 +266,8 @@ void Engine::copy_some() {
 }
 
 void Engine::copy_incoming(Incoming& incoming) {
-  if (incoming.meeting && !incoming.meeting->take()) return met(incoming);
-  const std::uint64_t bytes = std::min(incoming.meeting ? incoming.part_bytes : kCopyBytes, incoming.pull_end - incoming.pull_at);
+  if (incoming.meeting && !incoming.meeting->take()) return nothing_left(incoming);
+  const std::uint64_t bytes = std::min(incoming.meeting ? incoming.part_bytes : kCopyBytes, incoming.length - incoming.pull_at);
   Peer& peer = *incoming.peer;
   connect_rails(peer);
   const Pieces& memory = incoming.strand != nullptr ? *incoming.strand->broadcast->memory : incoming.receive->pieces;
@@ -276,7 +281,7 @@ void Engine::copy_incoming(Incoming& incoming) {
   }
   incoming.pull_at += bytes;
   ++statistics_.segments;
-  if (!incoming.meeting && incoming.pull_at == incoming.pull_end) end_pull(incoming);
+  if (!incoming.meeting && incoming.pull_at == incoming.length) end_pull(incoming);
   landed_data(incoming, incoming.pull_at - bytes, bytes);
 }
 
@@ -339,7 +344,7 @@ void Engine::stop_sharing(Incoming& incoming) {
 }
 
 /// Nothing is left for us to read.
-void Engine::met(Incoming& incoming) {
+void Engine::nothing_left(Incoming& incoming) {
   if (incoming.landed < incoming.length) return rest_pull(incoming);  // the sender says when it has written what it took
   end_pull(incoming);
   landed_data(incoming, 0, 0);
@@ -403,8 +408,7 @@ const char* Engine::take_shared(Peer& peer, const wire::Shared& shared) {
     peer.no_sharing = true;
     incoming.way.reset();
     stop_sharing(incoming);
-    incoming.pulling = true;
-    pulling_.push_back(&incoming);
+    start_pull(incoming, incoming.pull_address);  // goes on where it was
     return nullptr;
   }
   ++statistics_.shared_copies;

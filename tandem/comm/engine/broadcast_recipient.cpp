@@ -155,10 +155,7 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
          0);
   if (payload_bytes > 0) {
     if (payload_bytes > strand.arrived) broadcast.memory->slice(strand.first, payload_bytes, rail.landing.pieces);
-    rail.landing.kind = LandingPlace::Kind::incoming;
-    rail.landing.incoming = strand.incoming;
-    rail.landing.offset = 0;
-    ++strand.incoming->landings;
+    land_in(rail, *strand.incoming, 0);
   }
   return nullptr;
 }

@@ -10,14 +10,15 @@ namespace tandem::comm::internal {
 /// One side of a copy in which both take part. The message is cut into parts; the receiver reads them from the first one on, the
 /// sender writes them from the last one on, so that whoever has a core just then does more, and one that sleeps holds nothing up.
 ///
-/// Protocol. Both share a word, zero at first, in which the receiver begins: the stream's number (32 bits), the first part that is
-/// left, and the end of those that are (16 bits each). Then it tells the sender of it (`wire::Share`). Each side takes its next
+/// Protocol. Both share a word, zero at first, in which the receiver begins: the stream's number (32 bits), the first part that
+/// is left, and the end of those (16 bits each). Then it tells the sender of it (`wire::Share`). Each side takes its next
 /// part by compare-and-exchange until none is left, so that nobody takes what the other one has. Only the receiver begins, and
 /// not again before the sender has said that it has finished what it took. The word orders nothing but itself (relaxed); that
 /// bytes are there is told by records. The other side may write anything there: what a side takes is always the next one in its
 /// own order, or nothing.
 ///
-/// Not thread-safe: each side belongs to its engine. Tested under every order of steps: tests/interleave/copy_meeting_*.
+/// Not thread-safe: each side belongs to its engine. Tested under all orders of steps with up to four preemptions:
+/// tests/interleave/copy_meeting_interleave_test.cpp.
 template <class Word>
 class CopyMeeting {
  public:

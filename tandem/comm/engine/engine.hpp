@@ -234,6 +234,8 @@ class Engine final : public PacketSink {
   void grant_strand(Incoming& incoming);
   void landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t bytes);
   void end_incoming(Incoming& incoming);
+  static void land_in(Rail& rail, Incoming& incoming, std::uint64_t offset);
+  static bool tells_rate(const Peer& peer, std::uint64_t bytes) noexcept;
   void measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns);
   bool can_pull(const Peer& peer) const noexcept;
   std::optional<CopyWay> choose_way(const Incoming& incoming, std::uint64_t address);
@@ -247,7 +249,7 @@ class Engine final : public PacketSink {
   void send_instead(Incoming& incoming);
   bool share(Incoming& incoming);
   static void stop_sharing(Incoming& incoming);
-  void met(Incoming& incoming);
+  void nothing_left(Incoming& incoming);
   const char* take_share(Rail& rail, const wire::Share& share);
   const char* take_shared(Peer& peer, const wire::Shared& shared);
   void copy_outgoing(Push& push);

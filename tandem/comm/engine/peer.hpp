@@ -82,7 +82,7 @@ struct LandingPlace {
   Incoming* incoming = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::int64_t started_ns = 0;
+  std::int64_t started_ns = 0;  ///< of a receive's, where it tells the network's rate
   std::vector<iovec> pieces;  ///< scratch, kept for its capacity
 };
 
@@ -156,7 +156,7 @@ struct Incoming final : Recycled<Incoming> {
   ReceiveCore* receive = nullptr;     ///< of a plain message, or
   Strand* strand = nullptr;           ///< of a broadcast; both null: to be dropped
   // By remote copy:
-  std::uint64_t pull_at = 0, pull_end = 0, pull_address = 0;
+  std::uint64_t pull_at = 0, pull_address = 0;
   bool pulling = false;
   std::optional<Meeting> meeting;     ///< the sender copies, too
   std::uint64_t part_bytes = 0;       ///< that each takes at a time
@@ -172,10 +172,8 @@ struct Push {
   std::uint64_t part_bytes;
   Meeting meeting;
 
-  /// That we took: the last ones.
-  std::uint64_t taken_bytes() const noexcept {
-    return meeting.taken() == 0 ? 0 : bytes - (meeting.parts() - meeting.taken()) * part_bytes;
-  }
+  /// Of the parts that we took, at least one: the last ones.
+  std::uint64_t taken_bytes() const noexcept { return bytes - (meeting.parts() - meeting.taken()) * part_bytes; }
 };
 
 /// A message that came before its receive. One that is eager and no longer than its announcement would be lies in it.

@@ -55,7 +55,6 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
     if (landing.malformed == nullptr && payload_bytes > 0) {
       if (rail.landing.kind == LandingPlace::Kind::none) landing.malformed = "a payload that no record speaks of";
       rail.landing.bytes = payload_bytes;
-      rail.landing.started_ns = now();
       landing.pieces = rail.landing.pieces;
     }
   }
@@ -131,6 +130,7 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
   if (receive == nullptr) return nullptr;
   rail.landing.receive = receive;
   rail.landing.kind = LandingPlace::Kind::receive;
+  if (tells_rate(peer, eager.bytes)) rail.landing.started_ns = now();
   receive->pieces.slice(0, std::min<std::size_t>(eager.bytes, receive->pieces.bytes()), rail.landing.pieces);
   return nullptr;
 }
@@ -184,8 +184,9 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
   const auto header = reader.get_bytes(announce.prefix.header_bytes);
   if (!reader.ok()) return nullptr;
   if (peer.incoming.contains(announce.stream)) return "an announcement with the number of a stream that exists";
-  const std::size_t along = (announce.prefix.flags & wire::flag_payload) != 0 ? payload_bytes : 0;
-  if ((announce.prefix.flags & wire::flag_payload) != 0) {
+  const bool brings = (announce.prefix.flags & wire::flag_payload) != 0;
+  const std::size_t along = brings ? payload_bytes : 0;
+  if (brings) {
     const bool fits = along > 0 && along <= announce.bytes && announce.address == 0;
     if (!fits || rail.landing.kind != LandingPlace::Kind::none) return "an announcement with a payload that is not its beginning";
     rail.landing.kind = LandingPlace::Kind::drop;

@@ -18,9 +18,7 @@ class SlabHeap {
  public:
   static constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
 
-  explicit constexpr SlabHeap(std::size_t object_bytes) noexcept
-      : stride_(static_cast<std::uint32_t>((object_bytes + alignment_for(object_bytes) - 1) / alignment_for(object_bytes) *
-                                           alignment_for(object_bytes))) {}
+  explicit constexpr SlabHeap(std::size_t object_bytes) noexcept : stride_(stride_for(object_bytes)) {}
   SlabHeap(const SlabHeap&) = delete;
   SlabHeap& operator=(const SlabHeap&) = delete;
 
@@ -65,7 +63,10 @@ class SlabHeap {
     bool full(std::uint32_t stride) const noexcept { return free == nullptr && fresh_at + stride > kSlabBytes; }
   };
 
-  static constexpr std::size_t alignment_for(std::size_t object_bytes) noexcept { return object_bytes < 64 ? 16 : 64; }
+  static constexpr std::uint32_t stride_for(std::size_t object_bytes) noexcept {
+    const std::size_t alignment = object_bytes < 64 ? 16 : 64;
+    return static_cast<std::uint32_t>((object_bytes + alignment - 1) / alignment * alignment);
+  }
 
   void link(Slab& slab) noexcept;
   void unlink(Slab& slab) noexcept;
