@@ -198,8 +198,7 @@ Request Endpoint::rpc(Rank to, Channel channel, Tag tag, std::span<const std::by
 }
 
 std::optional<Peeked> Endpoint::probe(Source from, TagPattern tag, Channel channel) {
-  const std::lock_guard guard(parts_->progress->lock());
-  return parts_->engine->probe(from, tag, channel);
+  return parts_->post([&](internal::Engine& engine) { return engine.probe(from, tag, channel); });
 }
 
 bool Endpoint::cancel(const Request& request) {

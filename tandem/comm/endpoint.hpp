@@ -111,6 +111,7 @@ struct EndpointOptions {
   std::size_t credit_bytes =
       1 << 20;  ///< of unexpected messages that one peer may leave with us; those of up to 16 bytes are free
   std::uint32_t credit_messages = 1 << 18;    ///< unexpected eager messages of one peer, about 150 bytes each besides
+  std::uint32_t credit_announcements = 1024;  ///< messages announced to one peer at once, beyond those that it wants
   std::size_t forward_bytes = 64 << 20;       ///< memory for broadcasts that are forwarded before their receive is posted
   std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
   std::string ports = {};                          ///< "first-last" of tcp; empty: any
@@ -130,6 +131,7 @@ struct EndpointStatistics {
   std::uint64_t messages_sent = 0, messages_received = 0;
   std::uint64_t unexpected_messages = 0;  ///< held now
   std::uint64_t unexpected_bytes = 0;     ///< of their data, where it does not lie with the envelope (up to 16 bytes do)
+  std::uint64_t withheld_messages = 0;    ///< ours, held back now: their receivers keep as many announcements as they are to
   std::uint64_t spare_bytes = 0;          ///< that a burst has left behind; given back when the endpoint rests
   std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
   std::uint64_t segments = 0;       ///< of large messages and broadcasts: sent, or read from the memory of their senders

@@ -1,6 +1,4 @@
 // tandem/comm/endpoint_test.cpp: messages between ranks of one process, in the test world and with threads.
-#include "tandem/comm/endpoint.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,60 +10,17 @@
 #include <thread>
 #include <vector>
 
-#include "tandem/base/event_loop.hpp"
 #include "tandem/comm/bootstrap/thread_job.hpp"
-#include "tandem/comm/transport/loop/loop.hpp"
+#include "tandem/comm/endpoint_test_support.hpp"
 
 namespace tandem::comm {
 namespace {
 
+using endpoint_test::Bytes;
+using endpoint_test::pattern;
+using endpoint_test::seeds;
+using endpoint_test::World;
 using testing::ElementsAre;
-using Bytes = std::vector<std::uint8_t>;
-
-Bytes pattern(std::size_t bytes, unsigned seed) {
-  Bytes made(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::uint8_t>(i * 7 + seed * 131 + (i >> 8));
-  return made;
-}
-
-/// Ranks of one process on one event loop.
-struct World {
-  explicit World(std::uint32_t ranks, LoopOptions network_options = {}, EndpointOptions options = {}, std::uint64_t seed = 1,
-                 bool instant = false)
-      : loop(seed) {
-    network_options.ranks = ranks;
-    if (network_options.latency_max_ns == 0 && !instant) network_options.latency_max_ns = 5'000;
-    network = std::make_unique<LoopNetwork>(network_options, &loop);
-    for (std::uint32_t rank = 0; rank < ranks; ++rank)
-      at.push_back(Endpoint::open_loop(*network, Rank{rank}, options, log, &loop));
-  }
-  /// Closes in an order that lets each goodbye be answered.
-  ~World() {
-    for (auto& endpoint : at) endpoint.reset();
-  }
-  std::string describe() const {
-    std::string text;
-    for (const auto& endpoint : at) text += endpoint->describe();
-    return text;
-  }
-  void settle() {
-    loop.run_until([](void*) { return false; }, nullptr, loop.now_ns() + 100'000'000);
-  }
-
-  base::EventLoop loop;
-  base::Log log{base::LogLevel::error};
-  std::unique_ptr<LoopNetwork> network;
-  std::vector<std::unique_ptr<Endpoint>> at;
-};
-
-/// Sanitizers make what copies megabytes a hundred times slower.
-constexpr std::uint64_t seeds(std::uint64_t many) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return many / 10;
-#else
-  return many;
-#endif
-}
 
 TEST(Endpoint, MessageArrivesWithItsTagSizeAndHeader) {
   World world(2);

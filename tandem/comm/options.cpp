@@ -25,6 +25,9 @@ void add_comm_options(base::Registry& registry) {
                 .help = "bytes of unexpected messages of more than 16 bytes that one peer may leave with us", .minimum = 4096});
   registry.add({.name = "comm.credit_messages", .type = OptionType::integer, .default_value = number(defaults.credit_messages),
                 .help = "unexpected eager messages that one peer may leave with us", .minimum = 4, .maximum = 1e9});
+  registry.add({.name = "comm.credit_announcements", .type = OptionType::integer,
+                .default_value = number(defaults.credit_announcements),
+                .help = "messages that are announced to one peer at once, beyond those that it wants", .minimum = 1, .maximum = 1e9});
   registry.add({.name = "comm.forward_bytes", .type = OptionType::bytes, .default_value = number(defaults.forward_bytes),
                 .help = "memory for broadcasts that are forwarded before their receive is posted", .minimum = 0});
   registry.add({.name = "comm.interface", .default_value = "", .help = "network interface or address of tcp (empty: automatic)"});
@@ -52,6 +55,7 @@ EndpointOptions comm_options(const base::Config& config) {
   options.eager_bytes = static_cast<std::size_t>(config.get_bytes("comm.eager"));
   options.credit_bytes = static_cast<std::size_t>(config.get_bytes("comm.credit_bytes"));
   options.credit_messages = static_cast<std::uint32_t>(config.get_int("comm.credit_messages"));
+  options.credit_announcements = static_cast<std::uint32_t>(config.get_int("comm.credit_announcements"));
   options.forward_bytes = static_cast<std::size_t>(config.get_bytes("comm.forward_bytes"));
   options.interface = config.get_string("comm.interface");
   options.ports = config.get_string("comm.ports");

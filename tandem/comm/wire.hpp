@@ -13,7 +13,7 @@ namespace tandem::comm::wire {
 
 /// Changes with every change of this file or of `sync/records.hpp`; ranks whose versions differ refuse each other at the first
 /// contact.
-inline constexpr std::uint32_t version = 5;
+inline constexpr std::uint32_t version = 6;
 
 /// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the
 /// machines are (asserted below).
@@ -31,6 +31,8 @@ enum class Kind : std::uint8_t {
   mcast_lost,     ///< a strand will not come: a rank above you died, and nobody holds the data
   goodbye,        ///< I leave; I owe you nothing
   goodbye_heard,  ///< the answer to it
+  withhold,       ///< I hold back messages for you that I may not announce; or, I do not any more
+  want,           ///< while you do: a receive of mine waits for a message of this channel and tag
 };
 
 struct Prefix {
@@ -117,8 +119,7 @@ struct Shared {
 };
 
 /// Flags of the broadcast's records.
-inline constexpr std::uint8_t flag_strand = 1;   ///< the second strand
-inline constexpr std::uint8_t flag_adopted = 2;  ///< from an ancestor that took over: the strand begins anew
+inline constexpr std::uint8_t flag_strand = 1;      ///< the second strand
 inline constexpr std::uint8_t flag_sequential = 4;  ///< children are served one after the other, not segment by segment
 inline constexpr std::uint8_t flag_credited =
     8;  ///< the strand is sent unasked and counts against the credit, as eager messages do
@@ -140,7 +141,8 @@ struct Mcast {
   std::uint64_t strand_first = 0;  ///< the strand carries the bytes from here on
   std::uint64_t strand_bytes = 0;
   std::uint32_t segment_bytes = 0;
-  std::uint32_t strands = 1;
+  std::uint16_t strands = 1;
+  std::uint16_t deaths = 0;        ///< of ranks above, that led to this offer: it replaces those of fewer
   std::uint64_t address = 0;  ///< of the whole strand in the sender's process; 0: not to be pulled
 };
 
@@ -170,11 +172,29 @@ struct Goodbye {
   std::uint32_t reserved = 0;
 };
 
+/// Flag of `Withhold`.
+inline constexpr std::uint8_t flag_over = 1;  ///< nothing is held back any more
+
+struct Withhold {
+  Prefix prefix{Kind::withhold};
+  std::uint32_t reserved = 0;
+};
+
+/// Flags of `Want`.
+inline constexpr std::uint8_t flag_any_tag = 1;
+inline constexpr std::uint8_t flag_all = 2;  ///< of any tag, as many as there are, from now on
+
+struct Want {
+  Prefix prefix{Kind::want};
+  std::uint32_t channel = 0;
+  std::uint64_t tag = 0;
+};
+
 template <class Record>
 concept IsRecord = std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0;
 static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<Grant> && IsRecord<Data> && IsRecord<Finish> && IsRecord<Share> &&
-              IsRecord<Shared> && IsRecord<Mcast> &&
-              IsRecord<McastNote> && IsRecord<McastLost> && IsRecord<Goodbye> && sizeof(BlockHead) == 16);
+              IsRecord<Shared> && IsRecord<Mcast> && IsRecord<McastNote> && IsRecord<McastLost> && IsRecord<Goodbye> &&
+              IsRecord<Withhold> && IsRecord<Want> && sizeof(BlockHead) == 16);
 static_assert(sizeof(Eager) == 24 && sizeof(Data) == 16 && sizeof(Mcast) == 80);
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire format is written for little-endian machines");
 

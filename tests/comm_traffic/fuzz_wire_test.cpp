@@ -200,6 +200,7 @@ class LyingWorld {
       EndpointOptions options;
       if (seed % 3 == 0) options.forward_bytes = 10'000;
       if (seed % 5 == 0) options.credit_messages = 3;
+      if (seed % 7 < 3) options.credit_announcements = 1 + static_cast<std::uint32_t>(seed % 4);
       engines_.push_back(std::make_unique<Engine>(
           Engine::Ground{.rank = Rank{rank}, .size = kRanks, .options = options, .log = &log_,
                          .directory = std::make_shared<HandDirectory>(), .now_ns = [this] { return now_ns_; },

@@ -57,6 +57,7 @@ WorldOptions draw_world(const Shape& shape, std::uint64_t seed) {
     options.endpoint.credit_bytes = 8192 << below(4);
     options.endpoint.credit_messages = static_cast<std::uint32_t>(1 + below(8));
   }
+  if (below(2) == 0) options.endpoint.credit_announcements = static_cast<std::uint32_t>(1 + below(below(2) == 0 ? 3 : 12));
   if (below(3) == 0) options.endpoint.forward_bytes = below(3) == 0 ? 0 : below(200'000);
   options.network.deaths_are_seen_by_all = below(2) == 0;
   return options;

@@ -60,8 +60,16 @@ void Engine::stream_advanced(OutgoingStream& stream) {
 }
 
 void Engine::end_stream(OutgoingStream& stream) {
+  Peer& peer = *stream.peer;
+  const bool message = stream.send != nullptr;
+  drop_stream(stream);
+  if (message && peer.withheld != nullptr && !peer.dead) announce_more(peer);
+}
+
+void Engine::drop_stream(OutgoingStream& stream) {
   stop_pushing(stream);
   if (stream.queued()) stream.peer->queue.remove(stream);
+  if (stream.send != nullptr) --stream.peer->announced;
   stream.peer->outgoing.erase(stream.id);
   delete &stream;
 }

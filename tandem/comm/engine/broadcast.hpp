@@ -41,6 +41,7 @@ struct Child {
   std::uint64_t address = 0;         ///< where the child may read the strand in our memory; 0: it may not
   bool credited = false;         ///< counts against the child's credit; cannot be declined
   bool adopted = false;          ///< was below a rank that died or declined
+  std::uint16_t deaths = 0;      ///< of ranks above it, that led to our serving it
   bool declined = false;         ///< takes the data only when it asks
   bool offered = false;          ///< its first packet is queued or sent
   bool offer_sent = false;
@@ -66,6 +67,7 @@ struct Strand {
   bool serves = false;           ///< `children` are ours to serve: the strand was accepted at its header
   Peer* parent = nullptr;
   std::uint32_t parent_stream = 0;
+  std::uint16_t deaths = 0;  ///< of ranks above us, that led to this parent
   Incoming* incoming = nullptr;
   bool declined = false;         ///< we have told the parent that we will ask, and have not yet
   std::uint32_t credit_units = 0;  ///< of the parent, to be freed with our memory

@@ -7,15 +7,23 @@ namespace tandem::comm::internal {
 
 std::uint64_t Engine::window_bytes(std::uint32_t segment) noexcept { return std::max<std::uint64_t>(4ull * segment, 128 * 1024); }
 
-void Engine::add_child(Strand& strand, RouteView route, bool adopted) {
+Child& Engine::add_child(Strand& strand, RouteView route) {
   auto child = std::make_unique<Child>();
   child->broadcast = strand.broadcast;
   child->strand = strand.index;
   child->rank = route.entry(0).rank;
   child->route = route;
-  child->adopted = adopted;
+  child->deaths = strand.deaths;
   child->offer.child = child.get();
   strand.children.push_back(std::move(child));
+  return *strand.children.back();
+}
+
+/// A child of one that died or declined.
+void Engine::adopt(const Child& lost, RouteView orphan) {
+  Child& child = add_child(lost.broadcast->strands[lost.strand], orphan);
+  child.adopted = true;
+  child.deaths = static_cast<std::uint16_t>(std::min(lost.deaths + (lost.declined ? 0 : 1), UINT16_MAX));
 }
 
 /// Offers the strand to the children whose turn it is, once its first segment is here, or all that is being read from the
@@ -128,13 +136,14 @@ void Engine::write_offer(Child& child, wire::Writer& writer) {
                      .strand_first = strand.first,
                      .strand_bytes = strand.bytes,
                      .segment_bytes = strand.segment,
-                     .strands = broadcast.strand_count,
+                     .strands = static_cast<std::uint16_t>(broadcast.strand_count),
+                     .deaths = child.deaths,
                      .address = child.address};
   record.prefix.header_bytes = static_cast<std::uint16_t>(broadcast.header.size());
-  record.prefix.flags = static_cast<std::uint8_t>(
-      (child.strand == 1 ? wire::flag_strand : 0) | (child.adopted ? wire::flag_adopted : 0) |
-      (strand.sequential ? wire::flag_sequential : 0) | (child.credited ? wire::flag_credited : 0) |
-      (child.unasked > 0 ? wire::flag_unasked : 0) | (child.offer.SendItem::kind == SendKind::whole ? wire::flag_first : 0));
+  record.prefix.flags =
+      static_cast<std::uint8_t>((child.strand == 1 ? wire::flag_strand : 0) | (strand.sequential ? wire::flag_sequential : 0) |
+                                (child.credited ? wire::flag_credited : 0) | (child.unasked > 0 ? wire::flag_unasked : 0) |
+                                (child.offer.SendItem::kind == SendKind::whole ? wire::flag_first : 0));
   writer.put(record);
   writer.put_bytes(broadcast.header);
   writer.put_bytes(child.route.bytes());
@@ -204,7 +213,7 @@ void Engine::declined(Child& child) {
   stream.granted = 0;
   stream.cursor = 0;
   if (stream.queued()) stream.peer->queue.update(stream, 0);
-  for (RouteView grandchild : child.route.below().children()) add_child(strand, grandchild, true);
+  for (RouteView grandchild : child.route.below().children()) adopt(child, grandchild);
   child.route = child.route.part(0, 1);
   offer_children(strand);
 }
@@ -226,7 +235,7 @@ void Engine::lose_child(Child& child) {
   if (!broadcast.released && broadcast.memory != nullptr) {
     for (RouteView orphan : below.children()) {
       ++statistics_.mcasts_adopted;
-      add_child(strand, orphan, true);
+      adopt(child, orphan);
     }
   } else {
     // The root must not believe that everybody has it before they know that they never will: later broadcasts tell how far that
@@ -244,8 +253,8 @@ void Engine::lose_child(Child& child) {
 void Engine::await_lost(Strand& strand, RouteView leaf, Rank dead) {
   Peer& peer = make_peer(leaf.entry(0).rank);
   if (peer.dead || peer.left || peer.rank == dead) return;
-  add_child(strand, leaf, true);
-  Child& child = *strand.children.back();
+  Child& child = add_child(strand, leaf);
+  child.adopted = true;
   child.peer = &peer;
   child.offered = child.offer_sent = child.sent = true;
   child.stream = &new_stream(peer);

@@ -99,6 +99,11 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
   Strand& strand = broadcast.strands[(record.prefix.flags & wire::flag_strand) != 0 ? 1 : 0];
   if (peer.incoming.contains(record.stream)) return "a broadcast with the number of a stream that exists";
   const bool again = strand.known;
+  if (again && strand.parent != nullptr && !strand.parent->dead && record.deaths <= strand.deaths) {
+    // Sent before its death, for which we were adopted; its packet has been overtaken.
+    return refuse(peer, record), nullptr;
+  }
+  strand.deaths = record.deaths;
   if (strand.incoming != nullptr) {
     // Our parent is dead, and we have not heard it yet. What still lands from it is what the new parent will send.
     for (const auto& other : strand.incoming->peer->all_rails) {
@@ -144,7 +149,7 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
   }
   if (!std::exchange(strand.serves, true)) {
     strand.route_bytes.assign(route_bytes.begin(), route_bytes.end());
-    for (RouteView child : RouteView(strand.route_bytes).below().children()) add_child(strand, child, false);
+    for (RouteView child : RouteView(strand.route_bytes).below().children()) add_child(strand, child);
   }
   if (strand.bytes == 0) {
     strand_landed(strand, 0, 0);

@@ -204,6 +204,7 @@ bool Engine::fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fen
   if (found == peers_.end()) return true;
   const Peer& peer = *found->second;
   if (peer.envelopes_sent - peer.envelopes_seen > kMostUnseen) return false;
+  if (peer.withheld != nullptr && peer.withheld->holds(broadcast.channel.value(), broadcast.tag.value())) return false;
   int looked_at = 0;
   for (auto item = peer.queue.messages(); item; item.advance()) {
     if (++looked_at > kMostLookedAt) return false;
@@ -229,8 +230,7 @@ void Engine::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32
   core->peer = peer;
   ++outstanding_;
   ++broadcast.plain_pending;
-  prepare(*core, *peer);
-  peer->queue.push(*core);
+  enqueue(*core, *peer);
   mark_dirty(*peer);
 }
 
@@ -279,8 +279,7 @@ void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipie
                                                              : std::min<std::uint64_t>(choice.segment_bytes, 1u << 30));
   }
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
-    for (RouteView child : RouteView(broadcast.strands[index].route_bytes).children())
-      add_child(broadcast.strands[index], child, false);
+    for (RouteView child : RouteView(broadcast.strands[index].route_bytes).children()) add_child(broadcast.strands[index], child);
     offer_children(broadcast.strands[index]);
   }
 }

@@ -19,6 +19,7 @@ namespace tandem::comm::internal {
 
 struct Peer;
 struct OutgoingStream;
+struct Held;
 struct Broadcast;
 
 /// What few requests need.
@@ -141,7 +142,8 @@ struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   Peer* peer = nullptr;
   std::uint32_t after = 0;           ///< the broadcast that it must be matched after; 0: none
   bool whole = false;                ///< an eager message, inline or with a payload; else announced
-  OutgoingStream* stream = nullptr;  ///< when it is not inline
+  OutgoingStream* stream = nullptr;  ///< when it is announced
+  Held* held = nullptr;              ///< while it is held back
   Broadcast* broadcast = nullptr;    ///< when it carries a broadcast to one recipient; then nobody waits for this send
 };
 

@@ -27,11 +27,12 @@ std::string Engine::describe() const {
   std::string text = fmt::format("rank {}: {} requests under way, {} receives posted, {} messages unexpected\n",
                                  ground_.rank.value(), outstanding_, matcher_.posted_count(), matcher_.kept_count());
   for (const auto& [rank, peer] : peers_) {
-    if (peer->queue.empty() && peer->outgoing.empty() && peer->incoming.empty() && !peer->dead) continue;
-    text +=
-        fmt::format("  rank {}{}: {} messages and {} streams queued, {} streams out, {} in{}\n", rank,
-                    peer->dead ? " (dead)" : "", peer->queue.message_count(), peer->queue.stream_count(), peer->outgoing.size(),
-                    peer->incoming.size(), !peer->rails.empty() && peer->rails[0]->blocked ? ", its rail is full" : "");
+    const std::size_t held = peer->withheld != nullptr ? peer->withheld->size() : 0;
+    if (peer->queue.empty() && held == 0 && peer->outgoing.empty() && peer->incoming.empty() && !peer->dead) continue;
+    text += fmt::format(
+        "  rank {}{}: {} messages and {} streams queued, {} held back, {} streams out, {} in{}\n", rank,
+        peer->dead ? " (dead)" : "", peer->queue.message_count(), peer->queue.stream_count(), held, peer->outgoing.size(),
+        peer->incoming.size(), !peer->rails.empty() && peer->rails[0]->blocked ? ", its rail is full" : "");
     for (const auto& [id, stream] : peer->outgoing) {
       text += fmt::format("    out {}: {} of {} sent, {} granted, {} available\n", id, stream->cursor, stream->limit,
                           stream->granted, stream->available);

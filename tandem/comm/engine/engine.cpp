@@ -10,6 +10,9 @@ constexpr std::uint64_t kStepsPerCostlyPoll = 16;
 
 }  // namespace
 
+Peer::Peer(Rank rank_of, SendOrder order) : rank(rank_of), queue(order) {}
+Peer::~Peer() = default;
+
 Engine::Engine(Ground ground, std::unique_ptr<Strategy> strategy)
     : ground_(std::move(ground)),
       untold_messages_(std::max(1u, ground_.options.credit_messages / 4)),
@@ -87,7 +90,7 @@ bool Engine::find_transport(Peer& peer) {
 
 void Engine::use_transport(Peer& peer, Transport& transport) {
   peer.transport = &transport;
-  peer.at_once_bytes = std::min(kInlineBytes, eager_limit(peer));
+  peer.at_once_below = at_once_below(peer);
   const Capabilities& able = transport.capabilities();
   peer.rail_states.resize(std::max(1u, able.rails));
   for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = able.bytes_per_ns, .latency_ns = able.latency_ns};
@@ -221,6 +224,8 @@ void for_each_recycled(Act act) {
   act.template operator()<OutgoingStream>();
   act.template operator()<Incoming>();
   act.template operator()<ControlItem>();
+  act.template operator()<Held>();
+  act.template operator()<Want>();
 }
 
 }  // namespace
@@ -307,6 +312,11 @@ bool Engine::cancel(RequestCore& core) {
   }
   if (core.kind == RequestCore::Kind::send) {
     auto& send = static_cast<SendCore&>(core);
+    if (send.held != nullptr) {
+      drop_held(send);
+      finish_send(send, Ending::cancelled);
+      return true;
+    }
     if (send.stage_now() != 0 || !send.queued()) return false;
     send.peer->queue.remove(send);
     if (send.stream != nullptr) end_stream(*std::exchange(send.stream, nullptr));
@@ -327,7 +337,8 @@ bool Engine::owes() const noexcept {
   }
   for (const auto& [rank, peer] : peers_) {
     if (peer->dead || peer->left) continue;
-    if (!peer->queue.idle() || peer->shared != nullptr) return true;  // the peer may be writing into a receive's memory
+    if (!peer->queue.idle() || (peer->withheld != nullptr && !peer->withheld->empty())) return true;
+    if (peer->shared != nullptr) return true;  // the peer may be writing into a receive's memory
     // Streams of broadcasts were counted above.
     for (const auto& [id, stream] : peer->outgoing) {
       if (stream->send != nullptr) return true;

@@ -22,6 +22,7 @@
 #include "tandem/comm/engine/copy_choice.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/peer.hpp"
+#include "tandem/comm/engine/withheld.hpp"
 #include "tandem/comm/match/matcher.hpp"
 #include "tandem/comm/mcast/port_rate.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
@@ -39,9 +40,10 @@ struct Event {
 /// The progress engine of one rank. Not thread-safe: its owner, the endpoint, holds one lock around every call; what must be told
 /// to users is left in `events` for the owner to tell without the lock.
 ///
-/// It sends what is posted (sending.cpp), takes what arrives (receiving.cpp), moves announced messages (announced.cpp), runs
-/// broadcasts (broadcast.cpp), and cleans up after deaths (failure.cpp). Requests wait in the queue of their peer, and packets
-/// are formed only when a rail can take one; when nothing waits and the rail is free, a small message goes straight to it.
+/// It sends what is posted (sending.cpp), takes what arrives (receiving.cpp), moves announced messages (announced.cpp), holds back
+/// what nobody wants (withholding.cpp), runs broadcasts (broadcast.cpp), and cleans up after deaths (failure.cpp). Requests wait in
+/// the queue of their peer, and packets are formed only when a rail can take one; when nothing waits and the rail is free, a small
+/// message goes straight to it.
 class Engine final : public PacketSink {
  public:
   struct Ground {
@@ -158,12 +160,14 @@ class Engine final : public PacketSink {
   // sending.cpp
   void prepare(SendCore& core, Peer& peer);
   std::uint64_t bytes_unasked(const SendCore& core, const Peer& peer) const noexcept;
+  static std::uint32_t announced_bytes(const SendCore& core) noexcept;
   static void make_stream(SendCore& core, Peer& peer);
   bool within_credit(const Peer& peer, std::uint64_t bytes) const noexcept;
   static void take_credit(Peer& peer, std::uint64_t bytes) noexcept;
   bool announce_uncovered(Peer& peer);
   RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options);
   std::size_t eager_limit(const Peer& peer) const noexcept;
+  std::size_t at_once_below(const Peer& peer) const noexcept { return std::min(kInlineBytes, eager_limit(peer)) + 1; }
   void send_to_self(SendCore& core, Peer& peer);
   void mark_dirty(Peer& peer);
   void pump(Peer& peer);
@@ -195,6 +199,26 @@ class Engine final : public PacketSink {
   static void freed_message(Peer& peer, std::uint64_t bytes) noexcept;
   static std::uint32_t units_for(std::uint64_t bytes) noexcept;
 
+  // withholding.cpp
+  bool may_announce(const Peer& peer) const noexcept;
+  void enqueue(SendCore& core, Peer& peer);
+  bool has_to_wait(const SendCore& core, Peer& peer, bool covered);
+  void hold(SendCore& core, Peer& peer);
+  void settle_queue(Peer& peer);
+  void start_withholding(Peer& peer);
+  void stop_withholding(Peer& peer);
+  static void make_announced(SendCore& core) noexcept;
+  void announce_held(SendCore& core);
+  void announce_more(Peer& peer);
+  const char* take_want(Peer& peer, const wire::Want& want);
+  void drop_held(SendCore& core);
+  const char* take_withhold(Peer& peer, const wire::Withhold& record);
+  void forget_withholder(Peer& peer);
+  void want(Peer& peer, const MatchPattern& pattern);
+  void want_from_all(const MatchPattern& pattern);
+  void want_probed(const MatchPattern& pattern);
+  void want_all(Peer& peer, std::uint32_t channel);
+
   // receiving.cpp
   const char* take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes);
   static void take_head(const Rail& rail, const wire::BlockHead& head);
@@ -225,6 +249,7 @@ class Engine final : public PacketSink {
   void refresh(OutgoingStream& stream);
   void stream_advanced(OutgoingStream& stream);
   void end_stream(OutgoingStream& stream);
+  void drop_stream(OutgoingStream& stream);
   const char* take_grant(Peer& peer, const wire::Grant& grant);
   const char* take_finish(Peer& peer, const wire::Finish& finish);
   const char* take_data(Rail& rail, const wire::Data& data, std::size_t payload_bytes);
@@ -278,7 +303,8 @@ class Engine final : public PacketSink {
 
   // broadcast_children.cpp
   static std::uint64_t window_bytes(std::uint32_t segment) noexcept;
-  static void add_child(Strand& strand, RouteView route, bool adopted);
+  static Child& add_child(Strand& strand, RouteView route);
+  static void adopt(const Child& lost, RouteView orphan);
   void offer_children(Strand& strand);
   static bool handed_over(const Child& child) noexcept;
   static bool worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept;
@@ -361,6 +387,7 @@ class Engine final : public PacketSink {
   std::unordered_map<std::uint32_t, PeerCard> cards_;
   std::unordered_map<std::uint32_t, RpcHandler> handlers_;
   std::vector<Peer*> dirty_;
+  std::vector<Peer*> withholders_;  ///< hold messages for us back
   std::vector<Peer*> leavers_;  ///< said goodbye during this poll; their transports are told after it
   std::vector<Incoming*> pulling_;
   std::vector<Push> pushing_;

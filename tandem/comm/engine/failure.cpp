@@ -22,6 +22,7 @@ void Engine::peer_failed(Rank rank, std::string_view reason) {
 
 /// The peer said goodbye: it will send nothing more. What we still owe it goes out until it closes.
 void Engine::peer_has_left(Peer& peer) {
+  forget_withholder(peer);
   for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
     fail_receive(static_cast<ReceiveCore&>(*posted), Ending::peer_left, peer.rank);
   }
@@ -34,6 +35,7 @@ void Engine::fail_peer(Peer& peer, Ending ending) {
   for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
     fail_receive(static_cast<ReceiveCore&>(*posted), ending, peer.rank);
   }
+  forget_withholder(peer);
   fail_landings(peer, ending);
   fail_outgoing(peer, ending);
   note_backlog(peer);
@@ -79,6 +81,11 @@ void Engine::fail_landings(Peer& peer, Ending ending) {
 
 /// What was queued for the peer, and what its rails were reading.
 void Engine::fail_outgoing(Peer& peer, Ending ending) {
+  for (SendCore* held; peer.withheld != nullptr && (held = peer.withheld->oldest()) != nullptr;) {
+    drop_held(*held);
+    fail_send(*held, ending, peer.rank);
+  }
+  peer.withheld.reset();
   while (auto next = peer.queue.messages()) {
     SendItem* item = &*next;
     peer.queue.remove(*item);

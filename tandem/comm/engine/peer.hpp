@@ -27,6 +27,7 @@ struct Strand;
 struct Child;
 struct Incoming;
 struct Envelope;
+class Withheld;
 
 /// A record of our own making (grant, finish, note), waiting to be sent. Before all messages, in order.
 struct ControlItem final : Item, Recycled<ControlItem> {
@@ -101,7 +102,8 @@ inline constexpr std::size_t kInlineBytes = 1024;
 
 /// A peer. Lives until the endpoint ends, also after its death. Sizes: some hundred bytes, and what is in flight.
 struct Peer {
-  Peer(Rank rank_of, SendOrder order) : rank(rank_of), queue(order) {}
+  Peer(Rank rank_of, SendOrder order);
+  ~Peer();
 
   Rank rank;
   Transport* transport = nullptr;
@@ -109,7 +111,7 @@ struct Peer {
   std::vector<Rail*> rails;                      ///< on which we send, by number; empty before the first send
   std::vector<RailState> rail_states;
   SendQueue queue;
-  std::size_t at_once_bytes = 0;  ///< largest message that goes eagerly and inline
+  std::size_t at_once_below = 0;  ///< messages of fewer bytes go eagerly and inline
   bool pumping = false;   ///< guards against forming packets from inside forming packets
   bool backlogged = false;  ///< something waits that its rails did not take
   bool dirty = false;     ///< in the engine's list of peers to be pumped
@@ -127,6 +129,11 @@ struct Peer {
   // What the peer sent, and what we told it.
   wire::BlockHead head;  ///< as it would be sent now
   wire::BlockHead told;  ///< as it was sent last
+
+  std::uint32_t announced = 0;         ///< messages that have a stream
+  std::unique_ptr<Withheld> withheld;  ///< null: nothing is held back for the peer
+  bool withholds = false;              ///< from us
+  std::vector<MatchPattern> probed;    ///< wanted by probes that have met nothing, while it does
 
   std::uint32_t next_stream = 1;
   std::unordered_map<std::uint32_t, OutgoingStream*> outgoing;

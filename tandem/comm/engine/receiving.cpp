@@ -22,6 +22,7 @@ RequestCore* Engine::receive(Source from, TagPattern tag, Pieces&& pieces, bool 
     give(static_cast<Envelope&>(*found), *core);
     return core;
   }
+  if (!withholders_.empty()) [[unlikely]] want_from_all(core->pattern);
   // A receive from a rank is a use of it: the connection tells us of its death.
   if (!from.any()) {
     Peer* peer = peer_for(from.rank());
@@ -95,6 +96,8 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
     case wire::Kind::mcast_lost: return take_lost(peer, reader.get<wire::McastLost>());
     case wire::Kind::goodbye:
     case wire::Kind::goodbye_heard: return take_goodbye(peer, reader.get<wire::Goodbye>());
+    case wire::Kind::withhold: return take_withhold(peer, reader.get<wire::Withhold>());
+    case wire::Kind::want: return take_want(peer, reader.get<wire::Want>());
   }
   return "a record of an unknown kind";
 }
@@ -236,6 +239,9 @@ bool Engine::match_envelope(Envelope& envelope) {
 void Engine::keep(Envelope& envelope) {
   ++statistics_.unexpected_messages;
   if (envelope.data != nullptr) statistics_.unexpected_bytes += envelope.bytes;
+  if (envelope.peer != nullptr && !envelope.peer->probed.empty()) [[unlikely]] {
+    std::erase_if(envelope.peer->probed, [&](const MatchPattern& pattern) { return pattern.matches(envelope.key); });
+  }
   envelope.kept = true;
   matcher_.keep(envelope);
 }
@@ -356,12 +362,16 @@ const char* Engine::take_goodbye(Peer& peer, const wire::Goodbye& goodbye) {
 }
 
 std::optional<Peeked> Engine::probe(Source from, TagPattern tag, Channel channel) {
-  ArrivedEnvelope* found = matcher_.peek(MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
-                                                      .channel = channel.value(),
-                                                      .tag = tag.tag().value(),
-                                                      .any_source = from.any(),
-                                                      .any_tag = tag.any()});
-  if (found == nullptr) return std::nullopt;
+  const MatchPattern pattern{.source = from.any() ? Rank{0} : from.rank(),
+                             .channel = channel.value(),
+                             .tag = tag.tag().value(),
+                             .any_source = from.any(),
+                             .any_tag = tag.any()};
+  ArrivedEnvelope* found = matcher_.peek(pattern);
+  if (found == nullptr) {
+    if (!withholders_.empty()) want_probed(pattern);
+    return std::nullopt;
+  }
   const auto& envelope = static_cast<const Envelope&>(*found);
   const auto header = envelope.header();
   return Peeked{.source = envelope.key.source,
@@ -377,6 +387,7 @@ void Engine::register_rpc(Channel channel, RpcHandler handler) {
   handlers_.emplace(channel.value(), std::move(handler));
   const MatchPattern everything{.source = Rank{0}, .channel = channel.value(), .tag = 0, .any_source = true, .any_tag = true};
   while (ArrivedEnvelope* found = matcher_.take(everything)) hand_over(static_cast<Envelope&>(*found));
+  for (Peer* peer : withholders_) want_all(*peer, channel.value());
 }
 
 /// Asks the handler, without the lock, where the message should go.

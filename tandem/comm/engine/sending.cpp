@@ -3,49 +3,10 @@
 #include <array>
 #include <cstring>
 
+#include "tandem/comm/engine/credit.hpp"
 #include "tandem/comm/engine/engine.hpp"
 
 namespace tandem::comm::internal {
-namespace {
-
-constexpr std::uint32_t kUnit = wire::BlockHead::unit_bytes;
-constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait; about a packet of announcements
-
-std::uint32_t units_of(std::uint64_t bytes) noexcept {
-  return bytes <= Envelope::small_bytes ? 0 : static_cast<std::uint32_t>((bytes + kUnit - 1) / kUnit);
-}
-
-std::uint32_t announced_bytes(const SendCore& core) noexcept {
-  return static_cast<std::uint32_t>(sizeof(wire::Announce) + wire::padded(core.header().size()));
-}
-
-/// What a peer's memory has left for eager messages, as far as we know.
-class Credit {
- public:
-  Credit(const Peer& peer, const EndpointOptions& options) noexcept
-      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.eager_freed)),
-        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 - (peer.units_sent - peer.units_freed)) {}
-
-  bool covers(std::uint64_t bytes) const noexcept { return messages_ > 0 && units_of(bytes) <= units_; }
-  /// False: it is not covered, and nothing is taken.
-  bool take(std::uint64_t bytes) noexcept {
-    if (!covers(bytes)) return false;
-    --messages_;
-    units_ -= units_of(bytes);
-    return true;
-  }
-  /// Whether it covers a packet whatever its records are.
-  bool ample_for(const PacketPlan& plan) const noexcept {
-    const auto items = static_cast<std::int64_t>(plan.records.size() + 1);
-    return messages_ >= items && units_ >= items + static_cast<std::int64_t>((plan.control_bytes + plan.bulk_bytes) / kUnit);
-  }
-
- private:
-  std::int64_t messages_;
-  std::int64_t units_;
-};
-
-}  // namespace
 
 RequestCore* Engine::send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
   TANDEM_ASSERT(to.value() < ground_.size);
@@ -78,11 +39,11 @@ RequestCore* Engine::send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptio
     return core;
   }
   core->peer = peer;
-  prepare(*core, *peer);
   if (to == ground_.rank) {
+    prepare(*core, *peer);
     send_to_self(*core, *peer);
   } else {
-    peer->queue.push(*core);
+    enqueue(*core, *peer);
     pump(*peer);
   }
   return core;
@@ -102,7 +63,7 @@ void Engine::prepare(SendCore& core, Peer& peer) {
   if (!core.whole) {
     core.SendItem::kind = core.bulk_bytes > 0 ? SendKind::whole : SendKind::record;
     core.control_bytes = announced_bytes(core);
-    return make_stream(core, peer);
+    return;
   }
   const bool inlined = core.bytes <= kInlineBytes;
   core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
@@ -121,7 +82,13 @@ std::uint64_t Engine::bytes_unasked(const SendCore& core, const Peer& peer) cons
   return segment > able.segment_bytes ? std::min<std::uint64_t>(segment, core.bytes) : 0;
 }
 
+/// Of its announcement.
+std::uint32_t Engine::announced_bytes(const SendCore& core) noexcept {
+  return static_cast<std::uint32_t>(sizeof(wire::Announce) + wire::padded(core.header().size()));
+}
+
 void Engine::make_stream(SendCore& core, Peer& peer) {
+  ++peer.announced;
   OutgoingStream& stream = new_stream(peer);
   stream.send = &core;
   stream.source = &core.pieces;
@@ -139,9 +106,8 @@ bool Engine::within_credit(const Peer& peer, std::uint64_t bytes) const noexcept
   peer.units_sent += units_of(bytes);
 }
 
-/// Announces the eager messages of the plan that the credit does not cover, and those behind them, some at a time. True when
-/// there was one: the plan is stale. They are announced rather than held back because a receive may wait for just the last of
-/// them.
+/// Sees to it that eager messages of the plan that the credit does not cover do not go as they are. True when there was one: the
+/// plan is stale.
 bool Engine::announce_uncovered(Peer& peer) {
   Credit credit(peer, ground_.options);
   if (credit.ample_for(plan_)) return false;
@@ -152,16 +118,7 @@ bool Engine::announce_uncovered(Peer& peer) {
   };
   bool stale = std::any_of(plan_.records.begin(), plan_.records.end(), [&](SendItem* item) { return uncovered(*item); });
   if (!stale && (plan_.bulk == nullptr || !uncovered(*plan_.bulk))) return false;
-  credit = Credit(peer, ground_.options);
-  unsigned announced = 0;
-  for (auto item = peer.queue.messages(); item && announced < kAnnouncedAtOnce; item.advance()) {
-    if (!uncovered(*item)) continue;
-    auto& core = static_cast<SendCore&>(*item);
-    core.whole = false;
-    make_stream(core, peer);
-    peer.queue.reshape(core, SendKind::record, announced_bytes(core), 0);
-    ++announced;
-  }
+  settle_queue(peer);
   return true;
 }
 
@@ -176,7 +133,7 @@ std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
 [[gnu::always_inline]] inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
                                                                 const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
-  if (bytes > peer.at_once_bytes || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) return nullptr;
+  if (bytes >= peer.at_once_below || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) return nullptr;
   if (!Credit(peer, ground_.options).covers(bytes)) return nullptr;
   Rail& rail = *peer.rails[0];
   constexpr std::size_t kRecords = sizeof(wire::BlockHead) + sizeof(wire::Eager);

@@ -1,0 +1,42 @@
+// tandem/comm/engine/credit.hpp: how much a peer may be sent that it has not asked for.
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/comm/engine/peer.hpp"
+
+namespace tandem::comm::internal {
+
+constexpr std::uint32_t kUnit = wire::BlockHead::unit_bytes;
+
+inline std::uint32_t units_of(std::uint64_t bytes) noexcept {
+  return bytes <= Envelope::small_bytes ? 0 : static_cast<std::uint32_t>((bytes + kUnit - 1) / kUnit);
+}
+
+/// What a peer's memory has left for eager messages, as far as we know.
+class Credit {
+ public:
+  Credit(const Peer& peer, const EndpointOptions& options) noexcept
+      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.eager_freed)),
+        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 - (peer.units_sent - peer.units_freed)) {}
+
+  bool covers(std::uint64_t bytes) const noexcept { return messages_ > 0 && units_of(bytes) <= units_; }
+  /// False: it is not covered, and nothing is taken.
+  bool take(std::uint64_t bytes) noexcept {
+    if (!covers(bytes)) return false;
+    --messages_;
+    units_ -= units_of(bytes);
+    return true;
+  }
+  /// Whether it covers a packet whatever its records are.
+  bool ample_for(const PacketPlan& plan) const noexcept {
+    const auto items = static_cast<std::int64_t>(plan.records.size() + 1);
+    return messages_ >= items && units_ >= items + static_cast<std::int64_t>((plan.control_bytes + plan.bulk_bytes) / kUnit);
+  }
+
+ private:
+  std::int64_t messages_;
+  std::int64_t units_;
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,112 @@
+// tandem/comm/engine/withheld.hpp: messages that wait at their sender until their receiver wants them.
+#pragma once
+
+#include <cstdint>
+#include <unordered_set>
+
+#include "tandem/comm/engine/core.hpp"
+#include "tandem/comm/engine/recycled.hpp"
+#include "tandem/comm/match/matcher.hpp"
+
+namespace tandem::comm::internal {
+
+/// A message that waits.
+struct Held final : ArrivedEnvelope, Recycled<Held> {
+  Held(const MatchKey& from, SendCore& of) noexcept : ArrivedEnvelope(from), core(&of) {}
+  SendCore* core;
+  Held* older = nullptr;
+  Held* younger = nullptr;
+};
+
+/// A receive of the peer's, as far as we know of it.
+struct Want final : PostedReceive, Recycled<Want> {
+  explicit Want(const MatchPattern& wanted) noexcept : PostedReceive(wanted) {}
+};
+
+/// The messages for one peer that are not even announced, since it has as many announcements as it is to keep, and what it wants
+/// meanwhile. The sender matches in the receiver's stead: held messages are to `Matcher` what unexpected ones are there, wants
+/// what posted receives are. So a message that a receive waits for goes at once, however many others wait.
+///
+/// Messages of one (channel, tag) leave in the order of `hold`. Constant time, but for `open`. Not thread-safe.
+class Withheld {
+ public:
+  Withheld() = default;
+  ~Withheld() {
+    for (PostedReceive* want : matcher_.extract_all_posted()) delete static_cast<Want*>(want);
+    while (oldest_ != nullptr) forget(*oldest_);
+  }
+  Withheld(const Withheld&) = delete;
+  Withheld& operator=(const Withheld&) = delete;
+
+  bool empty() const noexcept { return oldest_ == nullptr; }
+  std::size_t size() const noexcept { return matcher_.kept_count(); }
+  /// The one held longest, or null.
+  SendCore* oldest() const noexcept { return oldest_ != nullptr ? oldest_->core : nullptr; }
+
+  /// Whether one of this key is held: what comes after it waits as well.
+  bool holds(std::uint32_t channel, std::uint64_t tag) { return matcher_.peek(pattern_of(channel, tag, false)) != nullptr; }
+  /// Whether the peer wants a message of this key; it wants one less then. None of the key is held.
+  bool take_want(std::uint32_t channel, std::uint64_t tag) {
+    if (open_.contains(channel)) return true;
+    PostedReceive* const want = matcher_.arrive(MatchKey{Rank{0}, channel, tag});
+    if (want == nullptr) return false;
+    delete static_cast<Want*>(want);
+    return true;
+  }
+
+  /// The peer does not want it yet.
+  void hold(SendCore& core) {
+    auto* held = new Held(MatchKey{Rank{0}, core.SendItem::channel, core.SendItem::tag}, core);
+    held->older = youngest_;
+    (youngest_ != nullptr ? youngest_->younger : oldest_) = held;
+    youngest_ = held;
+    core.held = held;
+    matcher_.keep(*held);
+  }
+  /// It waits no more: it goes, or ends.
+  void release(SendCore& core) {
+    matcher_.remove(*core.held);
+    forget(*core.held);
+  }
+
+  /// The peer wants one of this channel and tag: the message that is to go, or null: the next one will.
+  SendCore* want(std::uint32_t channel, std::uint64_t tag, bool any_tag) {
+    if (open_.contains(channel)) return nullptr;
+    auto* want = new Want(pattern_of(channel, tag, any_tag));
+    ArrivedEnvelope* const found = matcher_.post(*want);
+    if (found == nullptr) return nullptr;
+    delete want;
+    SendCore& core = *static_cast<Held*>(found)->core;
+    forget(*core.held);
+    return &core;
+  }
+  /// The peer wants all of a channel, from now on. Calls `go(SendCore&)` for those that are held.
+  template <class Go>
+  void open(std::uint32_t channel, Go go) {
+    open_.insert(channel);
+    while (ArrivedEnvelope* const found = matcher_.take(pattern_of(channel, 0, true))) {
+      SendCore& core = *static_cast<Held*>(found)->core;
+      forget(*core.held);
+      go(core);
+    }
+  }
+
+ private:
+  static MatchPattern pattern_of(std::uint32_t channel, std::uint64_t tag, bool any_tag) noexcept {
+    return {.source = Rank{0}, .channel = channel, .tag = any_tag ? 0 : tag, .any_source = false, .any_tag = any_tag};
+  }
+  /// It stands in the matcher no more.
+  void forget(Held& held) noexcept {
+    (held.older != nullptr ? held.older->younger : oldest_) = held.younger;
+    (held.younger != nullptr ? held.younger->older : youngest_) = held.older;
+    held.core->held = nullptr;
+    delete &held;
+  }
+
+  Matcher matcher_;
+  Held* oldest_ = nullptr;
+  Held* youngest_ = nullptr;
+  std::unordered_set<std::uint32_t> open_;
+};
+
+}  // namespace tandem::comm::internal

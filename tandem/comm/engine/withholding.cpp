@@ -1,0 +1,210 @@
+// tandem/comm/engine/withholding.cpp: messages that are not announced until their receiver wants them.
+//
+// A receiver pays for each announcement that no receive has met. So a sender has at most `comm.credit_announcements` messages
+// announced to a peer; others it holds back, and says so (`withhold`). From then on the peer says for which channel and tag it
+// has a receive, or a probe, that has met nothing (`want`), those included that were posted before; the sender announces what is
+// wanted at once, whatever the number. What nobody wants follows, oldest first, as announced messages end. When nothing is held
+// any more, and half of the number would fit, the sender says that it is over, and both forget.
+//
+// No receive waits in vain: for each one that could meet a held message, either its want is on the way, or known to the sender,
+// who then does not hold the next message of that key. A want whose receive has met something else has one message announced too
+// many; these are no more than there were receives.
+#include <algorithm>
+
+#include "tandem/comm/engine/credit.hpp"
+#include "tandem/comm/engine/engine.hpp"
+
+namespace tandem::comm::internal {
+namespace {
+
+constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait; about a packet of announcements
+
+}  // namespace
+
+// ---- The sender.
+
+bool Engine::may_announce(const Peer& peer) const noexcept { return peer.announced < ground_.options.credit_announcements; }
+
+/// A message joins what waits for its peer: the queue, or what is held back.
+void Engine::enqueue(SendCore& core, Peer& peer) {
+  prepare(core, peer);
+  if (peer.withheld == nullptr && !core.whole && !may_announce(peer)) [[unlikely]] {
+    settle_queue(peer);
+    if (peer.withheld == nullptr) start_withholding(peer);
+  }
+  if (peer.withheld != nullptr) [[unlikely]] {
+    // Not when something is queued, which may need the credit.
+    const bool covered = core.whole && peer.queue.message_count() == 0 && within_credit(peer, core.bytes);
+    if (has_to_wait(core, peer, covered)) return hold(core, peer);
+    if (!covered) make_announced(core);
+  }
+  if (!core.whole) make_stream(core, peer);
+  peer.queue.push(core);
+}
+
+/// Whether a message is to be held back: because it needs an announcement (it is not `covered`) that may not be sent, or stands
+/// behind such a one of its key. Else it goes; unless it is covered, its announcement goes now, for it may have taken a want.
+bool Engine::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
+  if (peer.withheld == nullptr) {
+    if (covered || may_announce(peer)) return false;
+    start_withholding(peer);
+  }
+  Withheld& withheld = *peer.withheld;
+  const std::uint32_t channel = core.SendItem::channel;
+  const std::uint64_t tag = core.SendItem::tag;
+  return withheld.holds(channel, tag) || (!covered && !withheld.take_want(channel, tag) && !may_announce(peer));
+}
+
+void Engine::hold(SendCore& core, Peer& peer) {
+  peer.withheld->hold(core);
+  ++statistics_.withheld_messages;
+}
+
+/// Announces the eager messages of the queue that the credit does not cover, some at a time, and holds back those that may not be
+/// announced. Once something was held back before, what is queued only ever is announced, since it is older than what is held.
+void Engine::settle_queue(Peer& peer) {
+  Credit credit(peer, ground_.options);
+  const bool late = peer.withheld != nullptr;
+  unsigned announced = 0;
+  std::vector<SendCore*> held, in_exchange;
+  for (auto item = peer.queue.messages(); item && (announced < kAnnouncedAtOnce || peer.withheld != nullptr); item.advance()) {
+    if (static_cast<Item&>(*item).what != ItemKind::message) continue;
+    auto& core = static_cast<SendCore&>(*item);
+    const bool behind = !held.empty() && peer.withheld->holds(core.SendItem::channel, core.SendItem::tag);
+    if (!behind && (!core.whole || credit.take(core.bytes))) continue;
+    if (late || (!behind && !has_to_wait(core, peer, false))) {
+      core.whole = false;
+      make_stream(core, peer);
+      peer.queue.reshape(core, SendKind::record, announced_bytes(core), 0);
+      ++announced;
+      continue;
+    }
+    if (core.stream != nullptr) in_exchange.push_back(&core);
+    hold(core, peer);
+    held.push_back(&core);
+  }
+  for (SendCore* core : held) peer.queue.remove(*core);
+  // The announcements of those that had one go to the oldest of their keys.
+  for (SendCore* core : in_exchange) {
+    drop_stream(*std::exchange(core->stream, nullptr));
+    announce_held(*peer.withheld->want(core->SendItem::channel, core->SendItem::tag, false));
+  }
+}
+
+void Engine::start_withholding(Peer& peer) {
+  peer.withheld = std::make_unique<Withheld>();
+  peer.at_once_below = 0;  // each message is to be looked at
+  post_control(peer, wire::Withhold{});
+}
+
+/// When nothing is held, and nothing will be soon.
+void Engine::stop_withholding(Peer& peer) {
+  if (!peer.withheld->empty() || peer.announced > ground_.options.credit_announcements / 2) return;
+  peer.withheld.reset();
+  peer.at_once_below = at_once_below(peer);
+  wire::Withhold over;
+  over.prefix.flags = wire::flag_over;
+  post_control(peer, over);
+}
+
+/// It is announced, without any of its data.
+void Engine::make_announced(SendCore& core) noexcept {
+  core.whole = false;
+  core.SendItem::kind = SendKind::record;
+  core.control_bytes = announced_bytes(core);
+  core.bulk_bytes = 0;
+}
+
+/// What was held goes.
+void Engine::announce_held(SendCore& core) {
+  Peer& peer = *core.peer;
+  --statistics_.withheld_messages;
+  make_announced(core);
+  make_stream(core, peer);
+  peer.queue.push(core);
+  mark_dirty(peer);
+}
+
+/// An announced message has ended: others may be announced.
+void Engine::announce_more(Peer& peer) {
+  while (!peer.withheld->empty() && may_announce(peer)) {
+    SendCore& core = *peer.withheld->oldest();
+    peer.withheld->release(core);
+    announce_held(core);
+  }
+  stop_withholding(peer);
+}
+
+const char* Engine::take_want(Peer& peer, const wire::Want& want) {
+  if (peer.withheld == nullptr) return nullptr;  // it is over; the peer will hear of it
+  if ((want.prefix.flags & wire::flag_all) != 0) {
+    peer.withheld->open(want.channel, [this](SendCore& core) { announce_held(core); });
+  } else if (SendCore* core = peer.withheld->want(want.channel, want.tag, (want.prefix.flags & wire::flag_any_tag) != 0)) {
+    announce_held(*core);
+  }
+  stop_withholding(peer);
+  return nullptr;
+}
+
+/// It is not to go any more.
+void Engine::drop_held(SendCore& core) {
+  Peer& peer = *core.peer;
+  peer.withheld->release(core);
+  --statistics_.withheld_messages;
+  if (!peer.dead) stop_withholding(peer);
+}
+
+// ---- The receiver.
+
+const char* Engine::take_withhold(Peer& peer, const wire::Withhold& record) {
+  const bool over = (record.prefix.flags & wire::flag_over) != 0;
+  if (over == !peer.withholds) return over ? "an end of holding back without its beginning" : "holding back begins twice";
+  peer.withholds = !over;
+  if (over) {
+    forget_withholder(peer);
+    return nullptr;
+  }
+  withholders_.push_back(&peer);
+  matcher_.for_each_posted([&](PostedReceive& posted) { want(peer, posted.pattern); });
+  for (const auto& [channel, handler] : handlers_) want_all(peer, channel);
+  return nullptr;
+}
+
+void Engine::forget_withholder(Peer& peer) {
+  peer.withholds = false;
+  peer.probed.clear();
+  std::erase(withholders_, &peer);
+}
+
+void Engine::want(Peer& peer, const MatchPattern& pattern) {
+  if (!pattern.any_source && pattern.source != peer.rank) return;
+  wire::Want record{.channel = pattern.channel, .tag = pattern.any_tag ? 0 : pattern.tag};
+  if (pattern.any_tag) record.prefix.flags = wire::flag_any_tag;
+  post_control(peer, record);
+}
+
+/// A receive was posted that has met nothing.
+void Engine::want_from_all(const MatchPattern& pattern) {
+  for (Peer* peer : withholders_) want(*peer, pattern);
+}
+
+/// A probe has met nothing. Asked once, until such a message is there: programs probe again and again.
+void Engine::want_probed(const MatchPattern& pattern) {
+  for (Peer* peer : withholders_) {
+    const auto same = [&](const MatchPattern& other) {
+      return other.channel == pattern.channel && other.any_tag == pattern.any_tag && (other.any_tag || other.tag == pattern.tag);
+    };
+    if ((!pattern.any_source && pattern.source != peer->rank) || std::ranges::any_of(peer->probed, same)) continue;
+    peer->probed.push_back(pattern);
+    want(*peer, pattern);
+  }
+}
+
+/// The handler of active messages takes whatever comes.
+void Engine::want_all(Peer& peer, std::uint32_t channel) {
+  wire::Want record{.channel = channel};
+  record.prefix.flags = wire::flag_all;
+  post_control(peer, record);
+}
+
+}  // namespace tandem::comm::internal
