@@ -32,6 +32,13 @@ struct RecordHead {
     return {static_cast<RecordKind>(word & 0xff), static_cast<std::uint32_t>(word >> 8 & 0xffffff),
             static_cast<std::uint32_t>(word >> 32)};
   }
+  /// By far the most frequent: a packet without payload.
+  static constexpr bool is_plain(std::uint64_t word) noexcept {
+    return word >> 8 != 0 && (word & ~std::uint64_t{0xffffff00}) == static_cast<std::uint64_t>(RecordKind::whole);
+  }
+  static constexpr RecordHead plain(std::uint64_t word) noexcept {
+    return {RecordKind::whole, static_cast<std::uint32_t>(word >> 8), 0};
+  }
   constexpr std::uint64_t word() const noexcept {
     return static_cast<std::uint64_t>(kind) | std::uint64_t{control_bytes} << 8 | std::uint64_t{payload_bytes} << 32;
   }
@@ -110,7 +117,7 @@ template <class Memory>
 class RingConsumer {
  public:
   RingConsumer() = default;
-  explicit RingConsumer(Memory memory) noexcept : memory_(memory) {}
+  explicit RingConsumer(Memory memory) noexcept : memory_(memory), due_(memory.cells() / 8) {}
 
   /// The first word of the next record; 0: none yet.
   std::uint64_t peek() const noexcept {
@@ -122,10 +129,11 @@ class RingConsumer {
   void consume(std::uint64_t cells) noexcept { position_ += cells; }
 
   /// Enough was consumed since the producer was told, for telling it again.
-  bool credit_due() const noexcept { return position_ - returned_ >= memory_.cells() / 8; }
+  bool credit_due() const noexcept { return position_ >= due_; }
   bool credit_owed() const noexcept { return position_ != returned_; }
   void return_credit() noexcept {
     returned_ = position_;
+    due_ = position_ + memory_.cells() / 8;
     memory_.consumed().store(position_, std::memory_order_release);  // pairs with the acquire of RingProducer::room
   }
 
@@ -135,6 +143,7 @@ class RingConsumer {
   Memory memory_{};
   std::uint64_t position_ = 0;
   std::uint64_t returned_ = 0;
+  std::uint64_t due_ = 0;  ///< the position at which the producer is told again
 };
 
 /// The cells of a ring in shared memory that is mapped twice in a row, so that a record that runs over the end is contiguous.
