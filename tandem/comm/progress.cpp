@@ -236,16 +236,19 @@ void Progress::kick() noexcept {
 
 void Progress::posted_and_unlock() {
   // Events are told by whoever makes progress, never inside a post.
-  if (loop_ != nullptr) {
+  if (loop_ != nullptr) [[unlikely]] {
     lock_.unlock();
     return kick();
   }
-  const bool in_bed = in_bed_.load();
-  if (!in_bed) engine_.ring_bells();  // in bed all transports are armed, and ring by themselves
+  if (!in_bed_.load()) engine_.ring_bells();  // in bed all transports are armed, and ring by themselves
   const bool work = engine_.busy() || !engine_.events().empty() || engine_.waits_for_time();
   lock_.unlock();
-  if (!work || waiters_.load(std::memory_order_relaxed) > 0) return;
-  if (in_bed) kick();
+  if (work) [[unlikely]] wake_for_work();
+}
+
+void Progress::wake_for_work() {
+  if (waiters_.load(std::memory_order_relaxed) > 0) return;
+  if (in_bed_.load()) kick();
   else parker_.unpark();
 }
 

@@ -94,6 +94,7 @@ class Progress {
     if (in_bed_.load() || resting_count_.load() != 0) [[unlikely]] wake_sleepers();
   }
   void wake_sleepers();
+  [[gnu::noinline]] void wake_for_work();
 
   Engine& engine_;
   Patience patience_;

@@ -264,18 +264,6 @@ void Engine::finish_send(RequestCore& core, Ending ending, Rank culprit) {
   core.drop();
 }
 
-void Engine::arrive(ReceiveCore& core, Ending ending) {
-  if (core.tells) [[unlikely]] {
-    mark_arrived(core, ending);
-    return release(core);
-  }
-  core.ending = ending;
-  ++statistics_.messages_received;
-  --outstanding_;
-  core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
-  core.drop();
-}
-
 void Engine::mark_arrived(ReceiveCore& core, Ending ending) {
   core.ending = ending;
   ++statistics_.messages_received;

@@ -63,7 +63,19 @@ class Engine final : public PacketSink {
 
   // Posting. Each returns a core with two references, one of them the caller's.
   RequestCore* send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
-  RequestCore* receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options);
+  RequestCore* receive(ReceiveCore& core);
+  /// A receive to be posted. Thread-safe. Where the library brings the memory (`owned`) there are no `pieces`.
+  static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
+    auto* core = new ReceiveCore(MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
+                                              .channel = options.channel.value(),
+                                              .tag = tag.tag().value(),
+                                              .any_source = from.any(),
+                                              .any_tag = tag.any()},
+                                 std::move(pieces), owned);
+    core->keep();
+    keep_notify(*core, options);
+    return *core;
+  }
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
   bool append(RequestCore& mcast, Recipient recipient);
   bool cancel(RequestCore& core);
@@ -142,7 +154,17 @@ class Engine final : public PacketSink {
   }
   void add_event(RequestCore& core, CompletionQueue::Event what);
   void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
-  void arrive(ReceiveCore& core, Ending ending);
+  [[gnu::always_inline]] void arrive(ReceiveCore& core, Ending ending) {
+    if (core.tells) [[unlikely]] {
+      mark_arrived(core, ending);
+      return release(core);
+    }
+    core.ending = ending;
+    ++statistics_.messages_received;
+    --outstanding_;
+    core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
+    core.drop();
+  }
   void mark_arrived(ReceiveCore& core, Ending ending);
   void release(RequestCore& core);
   void fail_receive(ReceiveCore& core, Ending ending, Rank culprit);
@@ -192,7 +214,10 @@ class Engine final : public PacketSink {
   }
   void tell_credit(Peer& peer);
   static void freed(Peer& peer, std::uint32_t units);
-  static void freed_message(Peer& peer, std::uint64_t bytes) noexcept;
+  static void freed_message(Peer& peer, std::uint64_t bytes) noexcept {
+    ++peer.head.freed_messages;
+    peer.head.freed_units += units_of(bytes);
+  }
   static std::uint32_t units_for(std::uint64_t bytes) noexcept;
 
   // receiving.cpp
@@ -201,15 +226,15 @@ class Engine final : public PacketSink {
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   [[gnu::noinline]] const char* take_other(Rail& rail, wire::Reader& reader, wire::Kind kind, std::size_t payload_bytes);
   bool has_handler(std::uint32_t channel) const { return !handlers_.empty() && handlers_.contains(channel); }
-  ReceiveCore* receive_for(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after,
+  ReceiveCore* receive_for(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                            std::span<const std::byte> header, std::span<const std::byte> data);
-  void take_message(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
+  void take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
                     std::span<const std::byte> data);
   [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                                     std::span<const std::byte> header, std::span<const std::byte> data);
   const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
-  ReceiveCore* match(const MatchKey& key);
+  ReceiveCore* match(MatchKey key);
   bool match_envelope(Envelope& envelope);
   void keep(Envelope& envelope);
   void keep_no_more(Envelope& envelope);

@@ -228,4 +228,10 @@ static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announ
               "a small message costs what its announcement does");
 static_assert(sizeof(Envelope) <= 128, "many may wait at once");
 
+/// What an eager message counts against the credit (`BlockHead::freed_units`).
+inline std::uint32_t units_of(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t unit = wire::BlockHead::unit_bytes;
+  return bytes <= Envelope::small_bytes ? 0 : static_cast<std::uint32_t>((bytes + unit - 1) / unit);
+}
+
 }  // namespace tandem::comm::internal

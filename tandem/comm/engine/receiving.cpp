@@ -7,30 +7,23 @@
 
 namespace tandem::comm::internal {
 
-RequestCore* Engine::receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
-  TANDEM_ASSERT(from.any() || from.rank().value() < ground_.size);
-  auto* core = new ReceiveCore(MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
-                                            .channel = options.channel.value(),
-                                            .tag = tag.tag().value(),
-                                            .any_source = from.any(),
-                                            .any_tag = tag.any()},
-                               std::move(pieces), owned);
-  core->keep();
-  keep_notify(*core, options);
+RequestCore* Engine::receive(ReceiveCore& core) {
+  const Rank from = core.pattern.source;
+  TANDEM_ASSERT(from.value() < ground_.size);
   ++outstanding_;
-  if (ArrivedEnvelope* found = matcher_.post(*core)) {
-    give(static_cast<Envelope&>(*found), *core);
-    return core;
+  if (ArrivedEnvelope* found = matcher_.post(core)) [[unlikely]] {
+    give(static_cast<Envelope&>(*found), core);
+    return &core;
   }
   // A receive from a rank is a use of it: the connection tells us of its death.
-  if (!from.any()) {
-    Peer* peer = peer_for(from.rank());
-    if (peer == nullptr || peer->dead || peer->left) {
-      matcher_.cancel(*core);
-      fail_receive(*core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, from.rank());
+  if (!core.pattern.any_source) {
+    Peer* peer = peer_for(from);
+    if (peer == nullptr || peer->dead || peer->left) [[unlikely]] {
+      matcher_.cancel(core);
+      fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, from);
     }
   }
-  return core;
+  return &core;
 }
 
 Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) {
@@ -44,8 +37,8 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
     return landing;
   }
   if (payload_bytes == 0 && wire::holds_one_plain_message(control)) [[likely]] {
-    take_head(rail, wire::Reader(control).get<wire::BlockHead>());
     const wire::Eager eager = wire::plain_message(control);
+    take_head(rail, wire::Reader(control).get<wire::BlockHead>());
     take_message(rail, MatchKey{.source = peer.rank, .channel = eager.channel, .tag = eager.tag}, eager.bytes, 0, {},
                  control.subspan(wire::kBeforeData, eager.bytes));
   } else {
@@ -136,7 +129,7 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
 }
 
 /// The receive that an eager message has met, and that knows of it now. Null: the message is kept, or its handler is asked.
-[[gnu::always_inline]] inline ReceiveCore* Engine::receive_for(Rail& rail, const MatchKey& key, std::uint32_t bytes,
+[[gnu::always_inline]] inline ReceiveCore* Engine::receive_for(Rail& rail, MatchKey key, std::uint32_t bytes,
                                                                std::uint32_t after, std::span<const std::byte> header,
                                                                std::span<const std::byte> data) {
   Peer& peer = *rail.peer;
@@ -148,7 +141,7 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
 }
 
 /// An eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
-[[gnu::always_inline]] inline void Engine::take_message(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after,
+[[gnu::always_inline]] inline void Engine::take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                                                         std::span<const std::byte> header, std::span<const std::byte> data) {
   ReceiveCore* receive = receive_for(rail, key, bytes, after, header, data);
   if (receive == nullptr) return;
@@ -216,7 +209,7 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
 }
 
 /// The posted receive that a message goes to; it is posted no more.
-[[gnu::always_inline]] inline ReceiveCore* Engine::match(const MatchKey& key) {
+[[gnu::always_inline]] inline ReceiveCore* Engine::match(MatchKey key) {
   return static_cast<ReceiveCore*>(matcher_.arrive(key));
 }
 

@@ -11,10 +11,6 @@ namespace {
 constexpr std::uint32_t kUnit = wire::BlockHead::unit_bytes;
 constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait; about a packet of announcements
 
-std::uint32_t units_of(std::uint64_t bytes) noexcept {
-  return bytes <= Envelope::small_bytes ? 0 : static_cast<std::uint32_t>((bytes + kUnit - 1) / kUnit);
-}
-
 std::uint32_t announced_bytes(const SendCore& core) noexcept {
   return static_cast<std::uint32_t>(sizeof(wire::Announce) + wire::padded(core.header().size()));
 }
@@ -503,11 +499,6 @@ void Engine::freed(Peer& peer, std::uint32_t units) {
   if (units == 0) return;
   ++peer.head.freed_messages;
   peer.head.freed_units += units;
-}
-
-void Engine::freed_message(Peer& peer, std::uint64_t bytes) noexcept {
-  ++peer.head.freed_messages;
-  peer.head.freed_units += units_of(bytes);
 }
 
 /// Of a strand: at least one, since none means that no credit is held.
