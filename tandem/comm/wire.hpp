@@ -196,12 +196,9 @@ class Writer {
     const auto two = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; };
     const std::uint32_t prefix = static_cast<std::uint32_t>(record.prefix.kind) | std::uint32_t{record.prefix.flags} << 8 |
                                  std::uint32_t{record.prefix.header_bytes} << 16;
-    const std::uint64_t words[3] = {two(prefix, record.bytes), two(record.channel, record.after), record.tag};
-    TANDEM_DEBUG_ASSERT(used_ + sizeof words <= room_.size());
-    for (const std::uint64_t word : words) {
-      std::memcpy(room_.data() + used_, &word, sizeof word);
-      used_ += sizeof word;
-    }
+    put_word(two(prefix, record.bytes));
+    put_word(two(record.channel, record.after));
+    put_word(record.tag);
   }
   void put_head(const BlockHead& head) noexcept {
     std::memcpy(room_.data() + used_, &head, sizeof head);
@@ -226,6 +223,12 @@ class Writer {
   std::span<const std::byte> block() const noexcept { return room_.first(used_); }
 
  private:
+  void put_word(std::uint64_t word) noexcept {
+    TANDEM_DEBUG_ASSERT(used_ + sizeof word <= room_.size());
+    std::memcpy(room_.data() + used_, &word, sizeof word);
+    used_ += sizeof word;
+  }
+
   std::span<std::byte> room_;
   std::size_t used_ = 0;
 };

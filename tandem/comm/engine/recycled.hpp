@@ -25,10 +25,10 @@ class Recycled {
  public:
   static void* operator new(std::size_t bytes) {
     if constexpr (kBatch == 0) return ::operator new(bytes);
-    if (shelf_.first == nullptr) [[unlikely]] {
+    Shelf& shelf = shelf_;
+    if (shelf.first == nullptr) [[unlikely]] {
       if (!refill()) return one_of_heap();
     }
-    Shelf& shelf = shelf_;
     Spare* const spare = shelf.first;
     shelf.first = spare->next;
     ++shelf.room;
