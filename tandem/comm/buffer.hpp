@@ -27,7 +27,7 @@ using Strided = BasicStrided<const void*>;
 using MutableStrided = BasicStrided<void*>;
 
 /// As memcpy, for what is a few bytes most of the time: without a call then. The two do not overlap.
-inline void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+[[gnu::always_inline]] inline void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   // Two words that overlap in the middle.
   const auto ends = [&]<class Word>(Word first, Word last) {
     std::memcpy(&first, from, sizeof first);
@@ -63,7 +63,7 @@ class Pieces {
   /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside.
   void slice(std::size_t offset, std::size_t bytes, std::vector<iovec>& out) const;
   /// Copies into, or out of, the bytes from `offset` on, which are as many at least.
-  void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept {
+  [[gnu::always_inline]] void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept {
     if (many_ != nullptr) [[unlikely]] return scatter(offset, from);
     TANDEM_DEBUG_ASSERT(offset + from.size() <= bytes());
     copy_few(data() + offset, from.data(), from.size());

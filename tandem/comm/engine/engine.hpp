@@ -63,7 +63,21 @@ class Engine final : public PacketSink {
 
   // Posting. Each returns a core with two references, one of them the caller's.
   RequestCore* send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
-  RequestCore* receive(ReceiveCore& core);
+  [[gnu::always_inline]] RequestCore* receive(ReceiveCore& core) {
+    const Rank from = core.pattern.source;
+    TANDEM_ASSERT(from.value() < ground_.size);
+    ++outstanding_;
+    if (ArrivedEnvelope* found = matcher_.post(core)) [[unlikely]] {
+      give(static_cast<Envelope&>(*found), core);
+      return &core;
+    }
+    // A receive from a rank is a use of it: the connection tells us of its death.
+    if (!core.pattern.any_source) {
+      Peer* peer = peer_for(from);
+      if (peer == nullptr || peer->dead || peer->left) [[unlikely]] fail_posted(core, peer);
+    }
+    return &core;
+  }
   /// A receive to be posted. Thread-safe. Where the library brings the memory (`owned`) there are no `pieces`.
   static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
     auto* core = new ReceiveCore(MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
@@ -235,6 +249,7 @@ class Engine final : public PacketSink {
   const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
   ReceiveCore* match(MatchKey key);
+  [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);
   bool match_envelope(Envelope& envelope);
   void keep(Envelope& envelope);
   void keep_no_more(Envelope& envelope);

@@ -7,29 +7,16 @@
 
 namespace tandem::comm::internal {
 
-RequestCore* Engine::receive(ReceiveCore& core) {
-  const Rank from = core.pattern.source;
-  TANDEM_ASSERT(from.value() < ground_.size);
-  ++outstanding_;
-  if (ArrivedEnvelope* found = matcher_.post(core)) [[unlikely]] {
-    give(static_cast<Envelope&>(*found), core);
-    return &core;
-  }
-  // A receive from a rank is a use of it: the connection tells us of its death.
-  if (!core.pattern.any_source) {
-    Peer* peer = peer_for(from);
-    if (peer == nullptr || peer->dead || peer->left) [[unlikely]] {
-      matcher_.cancel(core);
-      fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, from);
-    }
-  }
-  return &core;
+/// A receive that is posted, from a rank that cannot be reached (null) or is gone.
+void Engine::fail_posted(ReceiveCore& core, const Peer* peer) {
+  matcher_.cancel(core);
+  fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, core.pattern.source);
 }
 
 Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) {
   Rail& rail = rail_of(link);
   Peer& peer = *rail.peer;
-  if (peer.transport == nullptr && polling_ != nullptr) use_transport(peer, *polling_);
+  if (peer.transport == nullptr && polling_ != nullptr) [[unlikely]] use_transport(peer, *polling_);
   ++statistics_.packets_received;
   Landing landing;
   if (peer.dead) [[unlikely]] {
@@ -51,8 +38,8 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
       landing.pieces = rail.landing.pieces;
     }
   }
-  if (!broadcasts_.roots.empty()) settle(peer.rank);
-  if (untold(peer)) mark_dirty(peer);
+  if (!broadcasts_.roots.empty()) [[unlikely]] settle(peer.rank);
+  if (untold(peer)) [[unlikely]] mark_dirty(peer);
   return landing;
 }
 
@@ -135,7 +122,7 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
   Peer& peer = *rail.peer;
   ++peer.head.seen;
   ReceiveCore* receive = after != 0 || has_handler(key.channel) ? nullptr : match(key);
-  if (receive == nullptr) keep_eager(rail, key, bytes, after, header, data);
+  if (receive == nullptr) [[unlikely]] keep_eager(rail, key, bytes, after, header, data);
   else fill(*receive, peer, Tag{key.tag}, bytes, header);
   return receive;
 }

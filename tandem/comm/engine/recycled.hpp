@@ -26,10 +26,8 @@ class Recycled {
   static void* operator new(std::size_t bytes) {
     if constexpr (kBatch == 0) return ::operator new(bytes);
     Shelf& shelf = shelf_;
-    if (shelf.first == nullptr) [[unlikely]] {
-      if (!refill()) return one_of_heap();
-    }
     Spare* const spare = shelf.first;
+    if (spare == nullptr) [[unlikely]] return new_of_empty_shelf();
     shelf.first = spare->next;
     ++shelf.room;
     return spare;
@@ -89,10 +87,10 @@ class Recycled {
     }
   };
 
-  /// The shelf's `first` is empty: fills it. False: the thread has no shelf any more.
-  [[gnu::noinline]] static bool refill() {
+  /// The shelf's `first` is empty: fills it, unless the thread has no shelf any more.
+  [[gnu::noinline]] static void* new_of_empty_shelf() {
     static_assert(sizeof(T) >= sizeof(Spare));
-    if (!watch()) return false;
+    if (!watch()) return one_of_heap();
     if (shelf_.batch != nullptr) {
       shelf_.first = std::exchange(shelf_.batch, nullptr);
     } else {
@@ -105,7 +103,7 @@ class Recycled {
       }
     }
     shelf_.room = 0;
-    return true;
+    return operator new(sizeof(T));
   }
 
   static void* one_of_heap() {
