@@ -163,6 +163,8 @@ class Engine final : public PacketSink {
   void let_leave();
   void hurry_transports();
   void pump_dirty();
+  [[gnu::noinline]] void do_what_is_left();
+  [[gnu::noinline]] void drop_forgotten();
   void tell(RequestCore& core, CompletionQueue::Event what) {
     if (core.tells) [[unlikely]] add_event(core, what);
   }
