@@ -14,12 +14,10 @@ namespace tandem::base {
 class SpinLock {
  public:
   void lock() noexcept {
-    for (int spins = 0; locked_.exchange(true, std::memory_order_acquire);) {  // pairs with the release of unlock
-      while (locked_.load(std::memory_order_relaxed)) spin(spins);
-    }
+    if (!take()) [[unlikely]] spin_until_taken();
   }
   bool try_lock() noexcept {
-    return !locked_.load(std::memory_order_relaxed) && !locked_.exchange(true, std::memory_order_acquire);
+    return !locked_.load(std::memory_order_relaxed) && take();
   }
   /// Waits until whoever holds it now has let go, and acquires what was done under it until then. Does not keep others out.
   void wait_for_holder() const noexcept {
@@ -29,6 +27,13 @@ class SpinLock {
 
  private:
   static constexpr int kSpinsBeforeYield = 64;
+  bool take() noexcept { return !locked_.exchange(true, std::memory_order_acquire); }  // pairs with the release of unlock
+  [[gnu::noinline]] void spin_until_taken() noexcept {
+    int spins = 0;
+    do {
+      while (locked_.load(std::memory_order_relaxed)) spin(spins);
+    } while (!take());
+  }
   static void spin(int& spins) noexcept {
     if (++spins < kSpinsBeforeYield) pause_cpu();
     else sched_yield();

@@ -27,7 +27,7 @@ using Strided = BasicStrided<const void*>;
 using MutableStrided = BasicStrided<void*>;
 
 /// As memcpy, for what is a few bytes most of the time: without a call then. The two do not overlap.
-inline void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+[[gnu::always_inline]] inline void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   // Two words that overlap in the middle.
   const auto ends = [&]<class Word>(Word first, Word last) {
     std::memcpy(&first, from, sizeof first);
@@ -48,6 +48,8 @@ class Pieces {
  public:
   Pieces() noexcept = default;
   Pieces(void* data, std::size_t bytes) noexcept : all_{data, bytes} {}
+  Pieces(Pieces&& other) noexcept : all_{alone(other.all_.iov_base), alone(other.all_.iov_len)}, many_(std::move(other.many_)) {}
+  Pieces& operator=(Pieces&&) noexcept = default;
   explicit Pieces(std::span<const iovec> pieces);
   explicit Pieces(const MutableStrided& strided);
 
@@ -61,18 +63,23 @@ class Pieces {
   /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside.
   void slice(std::size_t offset, std::size_t bytes, std::vector<iovec>& out) const;
   /// Copies into, or out of, the bytes from `offset` on, which are as many at least.
-  void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept {
+  [[gnu::always_inline]] void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept {
     if (many_ != nullptr) [[unlikely]] return scatter(offset, from);
     TANDEM_DEBUG_ASSERT(offset + from.size() <= bytes());
     copy_few(data() + offset, from.data(), from.size());
   }
-  void copy_out(std::size_t offset, std::span<std::byte> to) const noexcept {
+  [[gnu::always_inline]] void copy_out(std::size_t offset, std::span<std::byte> to) const noexcept {
     if (many_ != nullptr) [[unlikely]] return gather(offset, to);
     TANDEM_DEBUG_ASSERT(offset + to.size() <= bytes());
     copy_few(to.data(), data() + offset, to.size());
   }
 
  private:
+  /// Loads one word. The two of `all_` are often stored right before, and then one load of both waits until they are in memory.
+  template <class Word>
+  static Word alone(const Word& word) noexcept {
+    return *static_cast<const volatile Word*>(&word);
+  }
   void scatter(std::size_t offset, std::span<const std::byte> from) const noexcept;
   void gather(std::size_t offset, std::span<std::byte> to) const noexcept;
 

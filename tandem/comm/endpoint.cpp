@@ -171,12 +171,13 @@ Request Endpoint::isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& 
 }
 
 Request Endpoint::irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options) {
-  return Request(parts_->post(
-      [&](internal::Engine& engine) { return engine.receive(from, tag, std::move(buffer).take(), false, options); }));
+  internal::ReceiveCore& core = internal::Engine::make_receive(from, tag, std::move(buffer).take(), false, options);
+  return Request(parts_->post([&core](internal::Engine& engine) { return engine.receive(core); }));
 }
 
 Request Endpoint::irecv_owned(Source from, TagPattern tag, const ReceiveOptions& options) {
-  return Request(parts_->post([&](internal::Engine& engine) { return engine.receive(from, tag, Pieces(), true, options); }));
+  internal::ReceiveCore& core = internal::Engine::make_receive(from, tag, Pieces(), true, options);
+  return Request(parts_->post([&core](internal::Engine& engine) { return engine.receive(core); }));
 }
 
 Request Endpoint::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {

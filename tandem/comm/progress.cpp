@@ -234,18 +234,9 @@ void Progress::kick() noexcept {
   }
 }
 
-void Progress::posted_and_unlock() {
-  // Events are told by whoever makes progress, never inside a post.
-  if (loop_ != nullptr) {
-    lock_.unlock();
-    return kick();
-  }
-  const bool in_bed = in_bed_.load();
-  if (!in_bed) engine_.ring_bells();  // in bed all transports are armed, and ring by themselves
-  const bool work = engine_.busy() || !engine_.events().empty() || engine_.waits_for_time();
-  lock_.unlock();
-  if (!work || waiters_.load(std::memory_order_relaxed) > 0) return;
-  if (in_bed) kick();
+void Progress::wake_for_work() {
+  if (waiters_.load(std::memory_order_relaxed) > 0) return;
+  if (in_bed_.load()) kick();
   else parker_.unpark();
 }
 

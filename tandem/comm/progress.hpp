@@ -47,7 +47,17 @@ class Progress {
 
   base::SpinLock& lock() noexcept { return lock_; }
   /// After something was posted, under the lock: sees to it that it goes on, and lets the lock go.
-  void posted_and_unlock();
+  [[gnu::always_inline]] void posted_and_unlock() {
+    // Events are told by whoever makes progress, never inside a post.
+    if (loop_ != nullptr) [[unlikely]] {
+      lock_.unlock();
+      return kick();
+    }
+    if (!in_bed_.load()) engine_.ring_bells();  // in bed all transports are armed, and ring by themselves
+    const bool work = engine_.busy() || !engine_.events().empty() || engine_.waits_for_time();
+    lock_.unlock();
+    if (work) [[unlikely]] wake_for_work();
+  }
   /// Steps once and tells. True when something happened.
   bool once();
   /// Steps and sleeps until `done()`. False: the deadline came first, or the event loop found that it will never be.
@@ -94,6 +104,7 @@ class Progress {
     if (in_bed_.load() || resting_count_.load() != 0) [[unlikely]] wake_sleepers();
   }
   void wake_sleepers();
+  [[gnu::noinline]] void wake_for_work();
 
   Engine& engine_;
   Patience patience_;

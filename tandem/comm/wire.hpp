@@ -46,7 +46,7 @@ static_assert(sizeof(Prefix) == 4);
 struct BlockHead {
   std::uint32_t seen = 0;            ///< ordered envelopes (eager, announce) that I took from you
   std::uint32_t freed_messages = 0;  ///< eager messages of yours that occupy my memory no more
-  std::uint32_t freed_units = 0;     ///< their sizes, each rounded up to units; up to 16 bytes are none
+  std::uint32_t freed_units = 0;     ///< their sizes and headers, each rounded up to units; up to 16 bytes are none
   /// On rail 0: my broadcasts up to this number began before this block, so that all that they were fenced behind is there.
   std::uint32_t fences_passed = 0;
 
@@ -216,12 +216,9 @@ class Writer {
     const auto two = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; };
     const std::uint32_t prefix = static_cast<std::uint32_t>(record.prefix.kind) | std::uint32_t{record.prefix.flags} << 8 |
                                  std::uint32_t{record.prefix.header_bytes} << 16;
-    const std::uint64_t words[3] = {two(prefix, record.bytes), two(record.channel, record.after), record.tag};
-    TANDEM_DEBUG_ASSERT(used_ + sizeof words <= room_.size());
-    for (const std::uint64_t word : words) {
-      std::memcpy(room_.data() + used_, &word, sizeof word);
-      used_ += sizeof word;
-    }
+    put_word(two(prefix, record.bytes));
+    put_word(two(record.channel, record.after));
+    put_word(record.tag);
   }
   void put_head(const BlockHead& head) noexcept {
     std::memcpy(room_.data() + used_, &head, sizeof head);
@@ -246,6 +243,12 @@ class Writer {
   std::span<const std::byte> block() const noexcept { return room_.first(used_); }
 
  private:
+  void put_word(std::uint64_t word) noexcept {
+    TANDEM_DEBUG_ASSERT(used_ + sizeof word <= room_.size());
+    std::memcpy(room_.data() + used_, &word, sizeof word);
+    used_ += sizeof word;
+  }
+
   std::span<std::byte> room_;
   std::size_t used_ = 0;
 };
@@ -261,10 +264,15 @@ inline bool holds_one_plain_message(std::span<const std::byte> block) noexcept {
   return static_cast<std::uint32_t>(first) == static_cast<std::uint32_t>(Kind::eager) &&
          block.size() - kBeforeData == padded(first >> 32);
 }
-/// The record of such a block.
+/// The record of such a block, by fields: they stay in registers.
 inline Eager plain_message(std::span<const std::byte> block) noexcept {
+  const auto read = [record = block.data() + sizeof(BlockHead)](auto& field, std::size_t offset) {
+    std::memcpy(&field, record + offset, sizeof field);
+  };
   Eager eager;
-  std::memcpy(&eager, block.data() + sizeof(BlockHead), sizeof eager);
+  read(eager.bytes, offsetof(Eager, bytes));
+  read(eager.channel, offsetof(Eager, channel));
+  read(eager.tag, offsetof(Eager, tag));
   return eager;
 }
 

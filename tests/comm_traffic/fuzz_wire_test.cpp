@@ -276,7 +276,8 @@ class LyingWorld {
     const bool late = below(2) == 0;
     if (late) send();
     Pieces place(talk.got.data(), talk.got.size());
-    talk.receive.reset(engines_[to]->receive(Rank{from}, tag, std::move(place), false, {.channel = kHonest}));
+    talk.receive.reset(
+        engines_[to]->receive(Engine::make_receive(Rank{from}, tag, std::move(place), false, {.channel = kHonest})));
     if (!late) send();
   }
 
@@ -299,7 +300,7 @@ class LyingWorld {
         const TagPattern pattern = below(2) == 0 ? TagPattern(any_tag) : TagPattern(tag);
         const bool owned = below(2) == 0;
         Pieces pieces = owned ? Pieces() : Pieces(buffers_.back().data(), buffers_.back().size());
-        Held(engines_[from]->receive(source, pattern, std::move(pieces), owned, {.channel = kMixed}));
+        Held(engines_[from]->receive(Engine::make_receive(source, pattern, std::move(pieces), owned, {.channel = kMixed})));
       }
     }
   }

@@ -88,7 +88,7 @@ void Engine::offer(Child& child) {
   }
   // An adopted child may have to decline, since it may have been served already, and so may those below it.
   child.credited = !child.adopted && child.address == 0 && strand.bytes <= (one_rail ? window : one_packet) &&
-                   within_credit(*peer, strand.bytes) && (one_rail || strand.arrived == strand.bytes);
+                   within_credit(*peer, strand.bytes, 0) && (one_rail || strand.arrived == strand.bytes);
   if (child.credited) {
     ++peer->eager_sent;
     peer->units_sent += units_for(strand.bytes);

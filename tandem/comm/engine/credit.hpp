@@ -9,8 +9,10 @@ namespace tandem::comm::internal {
 
 constexpr std::uint32_t kUnit = wire::BlockHead::unit_bytes;
 
-inline std::uint32_t units_of(std::uint64_t bytes) noexcept {
-  return bytes <= Envelope::small_bytes ? 0 : static_cast<std::uint32_t>((bytes + kUnit - 1) / kUnit);
+/// What an eager message counts (`BlockHead::freed_units`): what it takes beside its envelope.
+inline std::uint32_t units_of(std::uint64_t bytes, std::size_t header_bytes) noexcept {
+  const std::uint64_t beside = (bytes <= Envelope::small_bytes ? 0 : bytes) + header_bytes;
+  return static_cast<std::uint32_t>((beside + kUnit - 1) / kUnit);
 }
 
 /// What a peer's memory has left for eager messages, as far as we know.
@@ -20,12 +22,15 @@ class Credit {
       : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.eager_freed)),
         units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 - (peer.units_sent - peer.units_freed)) {}
 
-  bool covers(std::uint64_t bytes) const noexcept { return messages_ > 0 && units_of(bytes) <= units_; }
+  bool covers(std::uint64_t bytes, std::size_t header_bytes) const noexcept {
+    return messages_ > 0 && units_of(bytes, header_bytes) <= units_;
+  }
   /// False: it is not covered, and nothing is taken.
-  bool take(std::uint64_t bytes) noexcept {
-    if (!covers(bytes)) return false;
+  bool take(const SendCore& core) noexcept {
+    const std::size_t header_bytes = core.header().size();
+    if (!covers(core.bytes, header_bytes)) return false;
     --messages_;
-    units_ -= units_of(bytes);
+    units_ -= units_of(core.bytes, header_bytes);
     return true;
   }
   /// Whether it covers a packet whatever its records are.

@@ -148,7 +148,7 @@ bool Engine::same_host(Rank a, Rank b) {
 std::int64_t Engine::step(std::int64_t now_ns) {
   now_ns_ = now_ns;
   unsigned events = 0;
-  if (!broadcasts_.forgotten.empty()) [[unlikely]] broadcasts_.forgotten.clear();
+  if (!broadcasts_.forgotten.empty()) [[unlikely]] drop_forgotten();
   ++steps_;
   for (const Polled& polled : polled_) {
     // A poll that costs a system call delays those that do not; it is done now and then, unless its transport is the busy one.
@@ -161,13 +161,21 @@ std::int64_t Engine::step(std::int64_t now_ns) {
   if (draining_ != nullptr) [[unlikely]] look_at_draining(now_ns);
   if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
   const bool copying = copies();
-  if (copying) {
+  if (busy()) [[unlikely]] do_what_is_left();
+  if (events > 0 || copying) return now_ns;
+  return waits_for_time() ? due_ns(now_ns) : base::kNever;
+}
+
+/// Sends what was posted meanwhile, and copies a piece.
+void Engine::do_what_is_left() {
+  if (copies()) {
     flush_offers();  // others shall not wait for it
     copy_some();
   }
   if (busy()) flush_offers();
-  return events > 0 || copying ? now_ns : due_ns(now_ns);
 }
+
+void Engine::drop_forgotten() { broadcasts_.forgotten.clear(); }
 
 std::int64_t Engine::due_ns(std::int64_t now_ns) const noexcept {
   std::int64_t next = base::kNever;
@@ -266,18 +274,6 @@ void Engine::finish_send(RequestCore& core, Ending ending, Rank culprit) {
   core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
   tell(core, ending == Ending::done ? CompletionQueue::Event::released : CompletionQueue::Event::failed);
   --outstanding_;
-  core.drop();
-}
-
-void Engine::arrive(ReceiveCore& core, Ending ending) {
-  if (core.tells) [[unlikely]] {
-    mark_arrived(core, ending);
-    return release(core);
-  }
-  core.ending = ending;
-  ++statistics_.messages_received;
-  --outstanding_;
-  core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
   core.drop();
 }
 

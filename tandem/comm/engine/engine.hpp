@@ -21,6 +21,7 @@
 #include "tandem/comm/engine/broadcast.hpp"
 #include "tandem/comm/engine/copy_choice.hpp"
 #include "tandem/comm/engine/core.hpp"
+#include "tandem/comm/engine/credit.hpp"
 #include "tandem/comm/engine/peer.hpp"
 #include "tandem/comm/engine/withheld.hpp"
 #include "tandem/comm/match/matcher.hpp"
@@ -65,7 +66,34 @@ class Engine final : public PacketSink {
 
   // Posting. Each returns a core with two references, one of them the caller's.
   RequestCore* send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
-  RequestCore* receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options);
+  [[gnu::always_inline]] RequestCore* receive(ReceiveCore& core) {
+    const Rank from = core.pattern.source;
+    TANDEM_ASSERT(from.value() < ground_.size);
+    ++outstanding_;
+    if (ArrivedEnvelope* found = matcher_.post(core)) [[unlikely]] {
+      give(static_cast<Envelope&>(*found), core);
+      return &core;
+    }
+    if (!withholders_.empty()) [[unlikely]] want_from_all(core.pattern);
+    // A receive from a rank is a use of it: the connection tells us of its death.
+    if (!core.pattern.any_source) {
+      Peer* peer = peer_for(from);
+      if (peer == nullptr || peer->dead || peer->left) [[unlikely]] fail_posted(core, peer);
+    }
+    return &core;
+  }
+  /// A receive to be posted. Thread-safe. Where the library brings the memory (`owned`) there are no `pieces`.
+  static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
+    auto* core = new ReceiveCore(MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
+                                              .channel = options.channel.value(),
+                                              .tag = tag.tag().value(),
+                                              .any_source = from.any(),
+                                              .any_tag = tag.any()},
+                                 std::move(pieces), owned);
+    core->keep();
+    keep_notify(*core, options);
+    return *core;
+  }
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
   bool append(RequestCore& mcast, Recipient recipient);
   bool cancel(RequestCore& core);
@@ -139,12 +167,24 @@ class Engine final : public PacketSink {
   void let_leave();
   void hurry_transports();
   void pump_dirty();
+  [[gnu::noinline]] void do_what_is_left();
+  [[gnu::noinline]] void drop_forgotten();
   void tell(RequestCore& core, CompletionQueue::Event what) {
     if (core.tells) [[unlikely]] add_event(core, what);
   }
   void add_event(RequestCore& core, CompletionQueue::Event what);
   void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
-  void arrive(ReceiveCore& core, Ending ending);
+  [[gnu::always_inline]] void arrive(ReceiveCore& core, Ending ending) {
+    if (core.tells) [[unlikely]] {
+      mark_arrived(core, ending);
+      return release(core);
+    }
+    core.ending = ending;
+    ++statistics_.messages_received;
+    --outstanding_;
+    core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
+    core.drop();
+  }
   void mark_arrived(ReceiveCore& core, Ending ending);
   void release(RequestCore& core);
   void fail_receive(ReceiveCore& core, Ending ending, Rank culprit);
@@ -162,8 +202,8 @@ class Engine final : public PacketSink {
   std::uint64_t bytes_unasked(const SendCore& core, const Peer& peer) const noexcept;
   static std::uint32_t announced_bytes(const SendCore& core) noexcept;
   static void make_stream(SendCore& core, Peer& peer);
-  bool within_credit(const Peer& peer, std::uint64_t bytes) const noexcept;
-  static void take_credit(Peer& peer, std::uint64_t bytes) noexcept;
+  bool within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept;
+  static void take_credit(Peer& peer, std::uint64_t bytes, std::size_t header_bytes) noexcept;
   bool announce_uncovered(Peer& peer);
   RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options);
   std::size_t eager_limit(const Peer& peer) const noexcept;
@@ -196,7 +236,10 @@ class Engine final : public PacketSink {
   }
   void tell_credit(Peer& peer);
   static void freed(Peer& peer, std::uint32_t units);
-  static void freed_message(Peer& peer, std::uint64_t bytes) noexcept;
+  static void freed_message(Peer& peer, std::uint64_t bytes, std::size_t header_bytes) noexcept {
+    ++peer.head.freed_messages;
+    peer.head.freed_units += units_of(bytes, header_bytes);
+  }
   static std::uint32_t units_for(std::uint64_t bytes) noexcept;
 
   // withholding.cpp
@@ -225,15 +268,16 @@ class Engine final : public PacketSink {
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   [[gnu::noinline]] const char* take_other(Rail& rail, wire::Reader& reader, wire::Kind kind, std::size_t payload_bytes);
   bool has_handler(std::uint32_t channel) const { return !handlers_.empty() && handlers_.contains(channel); }
-  ReceiveCore* receive_for(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after,
+  ReceiveCore* receive_for(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                            std::span<const std::byte> header, std::span<const std::byte> data);
-  void take_message(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
+  void take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
                     std::span<const std::byte> data);
   [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                                     std::span<const std::byte> header, std::span<const std::byte> data);
   const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
-  ReceiveCore* match(const MatchKey& key);
+  ReceiveCore* match(MatchKey key);
+  [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);
   bool match_envelope(Envelope& envelope);
   void keep(Envelope& envelope);
   void keep_no_more(Envelope& envelope);

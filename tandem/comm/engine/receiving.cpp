@@ -7,37 +7,16 @@
 
 namespace tandem::comm::internal {
 
-RequestCore* Engine::receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
-  TANDEM_ASSERT(from.any() || from.rank().value() < ground_.size);
-  auto* core = new ReceiveCore(MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
-                                            .channel = options.channel.value(),
-                                            .tag = tag.tag().value(),
-                                            .any_source = from.any(),
-                                            .any_tag = tag.any()},
-                               std::move(pieces), owned);
-  core->keep();
-  keep_notify(*core, options);
-  ++outstanding_;
-  if (ArrivedEnvelope* found = matcher_.post(*core)) {
-    give(static_cast<Envelope&>(*found), *core);
-    return core;
-  }
-  if (!withholders_.empty()) [[unlikely]] want_from_all(core->pattern);
-  // A receive from a rank is a use of it: the connection tells us of its death.
-  if (!from.any()) {
-    Peer* peer = peer_for(from.rank());
-    if (peer == nullptr || peer->dead || peer->left) {
-      matcher_.cancel(*core);
-      fail_receive(*core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, from.rank());
-    }
-  }
-  return core;
+/// A receive that is posted, from a rank that cannot be reached (null) or is gone.
+void Engine::fail_posted(ReceiveCore& core, const Peer* peer) {
+  matcher_.cancel(core);
+  fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, core.pattern.source);
 }
 
 Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) {
   Rail& rail = rail_of(link);
   Peer& peer = *rail.peer;
-  if (peer.transport == nullptr && polling_ != nullptr) use_transport(peer, *polling_);
+  if (peer.transport == nullptr && polling_ != nullptr) [[unlikely]] use_transport(peer, *polling_);
   ++statistics_.packets_received;
   Landing landing;
   if (peer.dead) [[unlikely]] {
@@ -45,8 +24,8 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
     return landing;
   }
   if (payload_bytes == 0 && wire::holds_one_plain_message(control)) [[likely]] {
-    take_head(rail, wire::Reader(control).get<wire::BlockHead>());
     const wire::Eager eager = wire::plain_message(control);
+    take_head(rail, wire::Reader(control).get<wire::BlockHead>());
     take_message(rail, MatchKey{.source = peer.rank, .channel = eager.channel, .tag = eager.tag}, eager.bytes, 0, {},
                  control.subspan(wire::kBeforeData, eager.bytes));
   } else {
@@ -59,8 +38,8 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
       landing.pieces = rail.landing.pieces;
     }
   }
-  if (!broadcasts_.roots.empty()) settle(peer.rank);
-  if (untold(peer)) mark_dirty(peer);
+  if (!broadcasts_.roots.empty()) [[unlikely]] settle(peer.rank);
+  if (untold(peer)) [[unlikely]] mark_dirty(peer);
   return landing;
 }
 
@@ -139,25 +118,25 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
 }
 
 /// The receive that an eager message has met, and that knows of it now. Null: the message is kept, or its handler is asked.
-[[gnu::always_inline]] inline ReceiveCore* Engine::receive_for(Rail& rail, const MatchKey& key, std::uint32_t bytes,
+[[gnu::always_inline]] inline ReceiveCore* Engine::receive_for(Rail& rail, MatchKey key, std::uint32_t bytes,
                                                                std::uint32_t after, std::span<const std::byte> header,
                                                                std::span<const std::byte> data) {
   Peer& peer = *rail.peer;
   ++peer.head.seen;
   ReceiveCore* receive = after != 0 || has_handler(key.channel) ? nullptr : match(key);
-  if (receive == nullptr) keep_eager(rail, key, bytes, after, header, data);
+  if (receive == nullptr) [[unlikely]] keep_eager(rail, key, bytes, after, header, data);
   else fill(*receive, peer, Tag{key.tag}, bytes, header);
   return receive;
 }
 
 /// An eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
-[[gnu::always_inline]] inline void Engine::take_message(Rail& rail, const MatchKey& key, std::uint32_t bytes, std::uint32_t after,
+[[gnu::always_inline]] inline void Engine::take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                                                         std::span<const std::byte> header, std::span<const std::byte> data) {
   ReceiveCore* receive = receive_for(rail, key, bytes, after, header, data);
   if (receive == nullptr) return;
   const std::size_t room = receive->pieces.bytes();
   receive->pieces.copy_in(0, data.first(std::min(data.size(), room)));
-  freed_message(*rail.peer, bytes);
+  freed_message(*rail.peer, bytes, header.size());
   arrive(*receive, bytes > room ? Ending::truncated : Ending::done);
 }
 
@@ -219,7 +198,7 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
 }
 
 /// The posted receive that a message goes to; it is posted no more.
-[[gnu::always_inline]] inline ReceiveCore* Engine::match(const MatchKey& key) {
+[[gnu::always_inline]] inline ReceiveCore* Engine::match(MatchKey key) {
   return static_cast<ReceiveCore*>(matcher_.arrive(key));
 }
 
@@ -290,7 +269,7 @@ void Engine::finish_envelope(Envelope& envelope, ReceiveCore& core) {
     core.pieces.copy_in(0, envelope.room().first(std::min<std::size_t>(envelope.bytes, core.pieces.bytes())));
   }
   const bool truncated = !core.has_owned() && envelope.bytes > core.pieces.bytes();
-  freed_message(*envelope.peer, envelope.bytes);
+  freed_message(*envelope.peer, envelope.bytes, envelope.header_bytes);
   if (untold(*envelope.peer)) mark_dirty(*envelope.peer);
   delete &envelope;
   arrive(core, truncated ? Ending::truncated : Ending::done);
@@ -328,7 +307,7 @@ void Engine::landed(Link& link, std::uint64_t) {
     case LandingPlace::Kind::receive: {
       ReceiveCore& core = *place.receive;
       if (ground_.options.eager_bytes == 0) measure(peer, place.bytes, place.started_ns);  // so large on fast networks alone
-      freed_message(peer, core.bytes);
+      freed_message(peer, core.bytes, core.header().size());
       if (untold(peer)) mark_dirty(peer);
       return arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
     }

@@ -25,21 +25,19 @@ class Recycled {
  public:
   static void* operator new(std::size_t bytes) {
     if constexpr (kBatch == 0) return ::operator new(bytes);
-    if (shelf_.first == nullptr) [[unlikely]] {
-      if (!refill()) return one_of_heap();
-    }
-    Spare* const spare = shelf_.first;
-    shelf_.first = spare->next;
-    --shelf_.count;
+    Shelf& shelf = shelf_;
+    Spare* const spare = shelf.first;
+    if (spare == nullptr) [[unlikely]] return new_of_empty_shelf();
+    shelf.first = spare->next;
+    ++shelf.room;
     return spare;
   }
   static void operator delete(void* memory) noexcept {
     if constexpr (kBatch == 0) return ::operator delete(memory);
-    if (shelf_.count >= kBatch || !shelf_.watched) [[unlikely]] {
-      if (!make_room()) return give_back(new (memory) Spare{nullptr, nullptr});
-    }
-    shelf_.first = new (memory) Spare{shelf_.first, nullptr};
-    ++shelf_.count;
+    Shelf& shelf = shelf_;
+    if (shelf.room == 0) [[unlikely]] return delete_without_room(memory);
+    shelf.first = new (memory) Spare{shelf.first, nullptr};
+    --shelf.room;
   }
 
   /// Gives what no thread has at hand back to the heap.
@@ -68,10 +66,10 @@ class Recycled {
   };
   /// Without destructor, so that reaching it costs no check.
   struct Shelf {
-    Spare* first = nullptr;  ///< `count` of them, up to a batch
+    Spare* first = nullptr;  ///< up to a batch
     Spare* batch = nullptr;  ///< a whole one, or none
-    unsigned count = 0;
-    bool watched = false;  ///< something empties it at the thread's end
+    unsigned room = 0;       ///< at `first`, for so many more; 0 unless `watched`
+    bool watched = false;    ///< something empties it at the thread's end
     bool ended = false;
   };
   struct Depot {
@@ -84,15 +82,15 @@ class Recycled {
     ~Emptier() {
       give_back(std::exchange(shelf_.first, nullptr));
       give_back(std::exchange(shelf_.batch, nullptr));
-      shelf_.count = kBatch;
+      shelf_.room = 0;
       shelf_.ended = true;
     }
   };
 
-  /// The shelf's `first` is empty: fills it. False: the thread has no shelf any more.
-  [[gnu::noinline]] static bool refill() {
+  /// The shelf's `first` is empty: fills it, unless the thread has no shelf any more.
+  [[gnu::noinline]] static void* new_of_empty_shelf() {
     static_assert(sizeof(T) >= sizeof(Spare));
-    if (!watch()) return false;
+    if (!watch()) return one_of_heap();
     if (shelf_.batch != nullptr) {
       shelf_.first = std::exchange(shelf_.batch, nullptr);
     } else {
@@ -104,8 +102,8 @@ class Recycled {
         shelf_.first = new_batch();
       }
     }
-    shelf_.count = kBatch;
-    return true;
+    shelf_.room = 0;
+    return operator new(sizeof(T));
   }
 
   static void* one_of_heap() {
@@ -140,17 +138,17 @@ class Recycled {
     return true;
   }
 
-  /// Whether one more can be put on the shelf.
-  [[gnu::noinline]] static bool make_room() noexcept {
-    if (!watch()) return false;
-    if (shelf_.count < kBatch) return true;
+  /// The shelf has no room: makes some, unless the thread has no shelf any more.
+  [[gnu::noinline]] static void delete_without_room(void* memory) noexcept {
+    if (!watch()) return give_back(new (memory) Spare{nullptr, nullptr});
     Spare* const batch = std::exchange(shelf_.batch, std::exchange(shelf_.first, nullptr));
-    shelf_.count = 0;
-    if (batch == nullptr) return true;
-    const std::lock_guard guard(depot_.lock);
-    batch->next_batch = std::exchange(depot_.first, batch);
-    depot_.bytes.store(spare_bytes() + kBatch * sizeof(T), std::memory_order_relaxed);
-    return true;
+    shelf_.room = kBatch;
+    if (batch != nullptr) {
+      const std::lock_guard guard(depot_.lock);
+      batch->next_batch = std::exchange(depot_.first, batch);
+      depot_.bytes.store(spare_bytes() + kBatch * sizeof(T), std::memory_order_relaxed);
+    }
+    operator delete(memory);
   }
 
   /// A batch or less goes back to the heap.

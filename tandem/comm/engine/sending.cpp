@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 
-#include "tandem/comm/engine/credit.hpp"
 #include "tandem/comm/engine/engine.hpp"
 
 namespace tandem::comm::internal {
@@ -58,7 +57,8 @@ void Engine::prepare(SendCore& core, Peer& peer) {
   core.whole = self || core.bytes <= eager_limit(peer);
   if (!core.whole) {
     core.bulk_bytes = bytes_unasked(core, peer);
-    core.whole = core.bulk_bytes == core.bytes && ground_.options.eager_bytes == 0 && within_credit(peer, core.bytes);
+    core.whole = core.bulk_bytes == core.bytes && ground_.options.eager_bytes == 0 &&
+                 within_credit(peer, core.bytes, core.header().size());
   }
   if (!core.whole) {
     core.SendItem::kind = core.bulk_bytes > 0 ? SendKind::whole : SendKind::record;
@@ -97,13 +97,13 @@ void Engine::make_stream(SendCore& core, Peer& peer) {
   core.stream = &stream;
 }
 
-bool Engine::within_credit(const Peer& peer, std::uint64_t bytes) const noexcept {
-  return Credit(peer, ground_.options).covers(bytes);
+bool Engine::within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept {
+  return Credit(peer, ground_.options).covers(bytes, header_bytes);
 }
 
-[[gnu::always_inline]] inline void Engine::take_credit(Peer& peer, std::uint64_t bytes) noexcept {
+[[gnu::always_inline]] inline void Engine::take_credit(Peer& peer, std::uint64_t bytes, std::size_t header_bytes) noexcept {
   ++peer.eager_sent;
-  peer.units_sent += units_of(bytes);
+  peer.units_sent += units_of(bytes, header_bytes);
 }
 
 /// Sees to it that eager messages of the plan that the credit does not cover do not go as they are. True when there was one: the
@@ -114,7 +114,7 @@ bool Engine::announce_uncovered(Peer& peer) {
   const auto uncovered = [&credit](SendItem& item) {
     if (static_cast<Item&>(item).what != ItemKind::message) return false;
     const auto& core = static_cast<SendCore&>(item);
-    return core.whole && !credit.take(core.bytes);
+    return core.whole && !credit.take(core);
   };
   bool stale = std::any_of(plan_.records.begin(), plan_.records.end(), [&](SendItem* item) { return uncovered(*item); });
   if (!stale && (plan_.bulk == nullptr || !uncovered(*plan_.bulk))) return false;
@@ -134,7 +134,7 @@ std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
                                                                 const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
   if (bytes >= peer.at_once_below || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) return nullptr;
-  if (!Credit(peer, ground_.options).covers(bytes)) return nullptr;
+  if (!Credit(peer, ground_.options).covers(bytes, options.header.size())) return nullptr;
   Rail& rail = *peer.rails[0];
   constexpr std::size_t kRecords = sizeof(wire::BlockHead) + sizeof(wire::Eager);
   std::array<std::byte, kRecords + Endpoint::max_header_bytes + kInlineBytes> own;
@@ -163,7 +163,7 @@ std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
     return nullptr;
   }
   ++peer.envelopes_sent;
-  take_credit(peer, bytes);
+  take_credit(peer, bytes, options.header.size());
   peer.told = peer.head;
   ++statistics_.packets_sent;
   auto* core = new SentCore(peer.rank, tag, bytes);
@@ -388,7 +388,7 @@ void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bo
         ++statistics_.segments;
         return;
       }
-      take_credit(peer, core.bytes);
+      take_credit(peer, core.bytes, core.header().size());
       if (!posted) finish_send(core, Ending::done);
       return;
     }
@@ -462,13 +462,8 @@ void Engine::freed(Peer& peer, std::uint32_t units) {
   peer.head.freed_units += units;
 }
 
-void Engine::freed_message(Peer& peer, std::uint64_t bytes) noexcept {
-  ++peer.head.freed_messages;
-  peer.head.freed_units += units_of(bytes);
-}
-
 /// Of a strand: at least one, since none means that no credit is held.
-std::uint32_t Engine::units_for(std::uint64_t bytes) noexcept { return std::max(1u, units_of(bytes)); }
+std::uint32_t Engine::units_for(std::uint64_t bytes) noexcept { return std::max(1u, units_of(bytes, 0)); }
 
 void Engine::send_to_self(SendCore& core, Peer& peer) {
   const MatchKey key{.source = ground_.rank, .channel = core.SendItem::channel, .tag = core.SendItem::tag};

@@ -11,7 +11,6 @@
 // many; these are no more than there were receives.
 #include <algorithm>
 
-#include "tandem/comm/engine/credit.hpp"
 #include "tandem/comm/engine/engine.hpp"
 
 namespace tandem::comm::internal {
@@ -34,7 +33,7 @@ void Engine::enqueue(SendCore& core, Peer& peer) {
   }
   if (peer.withheld != nullptr) [[unlikely]] {
     // Not when something is queued, which may need the credit.
-    const bool covered = core.whole && peer.queue.message_count() == 0 && within_credit(peer, core.bytes);
+    const bool covered = core.whole && peer.queue.message_count() == 0 && within_credit(peer, core.bytes, core.header().size());
     if (has_to_wait(core, peer, covered)) return hold(core, peer);
     if (!covered) make_announced(core);
   }
@@ -71,7 +70,7 @@ void Engine::settle_queue(Peer& peer) {
     if (static_cast<Item&>(*item).what != ItemKind::message) continue;
     auto& core = static_cast<SendCore&>(*item);
     const bool behind = !held.empty() && peer.withheld->holds(core.SendItem::channel, core.SendItem::tag);
-    if (!behind && (!core.whole || credit.take(core.bytes))) continue;
+    if (!behind && (!core.whole || credit.take(core))) continue;
     if (late || (!behind && !has_to_wait(core, peer, false))) {
       core.whole = false;
       make_stream(core, peer);

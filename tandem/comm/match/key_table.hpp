@@ -116,13 +116,16 @@ class KeyTable {
 
   /// Adds a node behind those of its key.
   void push(Node& node) {
-    TANDEM_DEBUG_ASSERT(!node.linked());
-    node.next = nullptr;
-    node.chain = nullptr;
+    TANDEM_DEBUG_ASSERT(!node.linked() && !node.next && !node.chain);
     if (size_++ == 0) {
       lone_ = &node;
       node.previous = &node;
       if (table_.blocks > kept_blocks) [[unlikely]] note_use();
+      return;
+    }
+    if (recent_ && recent_->same_key(node)) {
+      node.hash = recent_->hash;
+      append(*recent_, node);
       return;
     }
     push_among_many(node);
@@ -138,6 +141,21 @@ class KeyTable {
     } else {
       remove_among_many(node);
     }
+    node.next = node.previous = node.chain = nullptr;
+  }
+
+  /// Takes out the node `recent`, which is not null.
+  [[gnu::always_inline]] void remove_recent() noexcept {
+    Node& node = *recent_;
+    Node* const successor = node.next;
+    if (successor == nullptr) [[unlikely]] return remove(node);
+    Bucket& bucket = home(node.hash);
+    if (bucket.head != &node) [[unlikely]] return remove(node);
+    // The successor, of the same hash and before the same chain, takes the place of the oldest.
+    --size_;
+    successor->previous = node.previous;
+    successor->chain = node.chain;
+    bucket.head = recent_ = successor;
     node.next = node.previous = node.chain = nullptr;
   }
 
@@ -223,8 +241,7 @@ class KeyTable {
     }
     std::size_t buckets() const noexcept { return blocks * block_buckets; }
     Bucket& at(std::uint64_t hash) const noexcept {
-      const std::uint64_t block = (hash >> (class_bits + bucket_bits)) & (blocks - 1);
-      return first[block * block_buckets + ((hash >> class_bits) & (block_buckets - 1))];
+      return first[(hash >> class_bits) & (buckets() - 1)];  // the bits of the block lie above those of the bucket
     }
 
     struct Free {
@@ -240,7 +257,7 @@ class KeyTable {
   static constexpr std::size_t kept_blocks = 16;     ///< 4 KiB: not given back
   static constexpr std::size_t blocks_per_step = 2;  ///< moved with each push and remove while resizing
 
-  Bucket& home(std::uint64_t hash) const noexcept {
+  [[gnu::always_inline]] Bucket& home(std::uint64_t hash) const noexcept {
     if (old_.blocks != 0) [[unlikely]] {
       if (((hash >> (class_bits + bucket_bits)) & (old_.blocks - 1)) >= moved_) return old_.at(hash);
     }
@@ -258,10 +275,6 @@ class KeyTable {
   }
 
   void insert(Node& node) {
-    if (recent_ && recent_->same_key(node)) {
-      node.hash = recent_->hash;
-      return append(*recent_, node);
-    }
     const TableKey key = node.table_key();
     node.hash = key.hash;
     if (keys_ + 1 > table_.buckets()) [[unlikely]] resize(std::max(first_blocks, 2 * table_.blocks));

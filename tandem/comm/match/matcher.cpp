@@ -23,7 +23,7 @@ void sort_by_sequence(std::vector<Node*>& nodes) {
 
 }  // namespace
 
-PostedReceive* Matcher::arrive_among_many(const MatchKey& key) noexcept {
+PostedReceive* Matcher::arrive_among_many(MatchKey key) noexcept {
   PostedReceive* oldest = nullptr;
   PostedReceive* const recent = posted_.recent();
   const std::size_t known = recent && recent->pattern.matches(key) ? recent->pattern.wild_class() : posted_in_class_.size();

@@ -31,7 +31,7 @@ struct MatchPattern {
   bool any_source = false;
   bool any_tag = false;
 
-  bool matches(const MatchKey& key) const noexcept {
+  [[gnu::always_inline]] bool matches(MatchKey key) const noexcept {
     return channel == key.channel && (any_tag || tag == key.tag) && (any_source || source == key.source);
   }
   /// The matcher's: which parts are open, as an `internal::WildClass`.
@@ -126,12 +126,23 @@ class Matcher {
   Matcher& operator=(const Matcher&) = delete;
 
   /// A message is here: the oldest posted receive that matches it, no longer posted; or null (`keep` it then).
-  [[gnu::always_inline]] PostedReceive* arrive(const MatchKey& key) noexcept {
-    PostedReceive* const lone = posted_.lone();
-    if (lone == nullptr) return posted_.size() == 0 ? nullptr : arrive_among_many(key);
-    if (!lone->pattern.matches(key)) return nullptr;
-    unlink(*lone);
-    return lone;
+  [[gnu::always_inline]] PostedReceive* arrive(MatchKey key) noexcept {
+    if (PostedReceive* const lone = posted_.lone()) {
+      if (!lone->pattern.matches(key)) return nullptr;
+      unlink(*lone);
+      return lone;
+    }
+    PostedReceive* const recent = posted_.recent();
+    if (recent != nullptr && recent->pattern.matches(key)) {
+      // Of the receives of its class these are the ones that match; where there is no other class, it is the oldest of all.
+      std::size_t& in_class = posted_in_class_[recent->pattern.wild_class()];
+      if (in_class == posted_.size()) [[likely]] {
+        --in_class;
+        posted_.remove_recent();
+        return recent;
+      }
+    }
+    return posted_.size() == 0 ? nullptr : arrive_among_many(key);
   }
 
   /// Stores a message for which `arrive` had no receive. Its `key` is set.
@@ -196,7 +207,7 @@ class Matcher {
   void check_invariants() const;
 
  private:
-  PostedReceive* arrive_among_many(const MatchKey& key) noexcept;
+  PostedReceive* arrive_among_many(MatchKey key) noexcept;
   [[gnu::always_inline]] void unlink(PostedReceive& receive) noexcept {
     posted_.remove(receive);
     --posted_in_class_[receive.pattern.wild_class()];

@@ -19,10 +19,13 @@ constexpr std::uint64_t kMostAhead = 20;
 /// as much where the target is not in a cache either.
 constexpr std::uint64_t kLongBytes = 512 * 1024;
 
+constexpr const char* kTooLong = "a record is longer than the ring allows";
+
 }  // namespace
 
 Receiver::Receiver(Attachment& attachment, BellRound& round) noexcept
     : consumer_(attachment.segment.cells(1 - attachment.outgoing)),
+      most_cells_(consumer_.memory().cells() / 2),
       peer_(&attachment.peer),
       round_(&round),
       control_(attachment.segment.control[1 - attachment.outgoing]),
@@ -35,33 +38,27 @@ unsigned Receiver::receive(Link& link, PacketSink& sink) {
     const std::uint64_t word = consumer_.peek();
     if (word == 0) break;
     // Read once: the peer could change it.
-    const RecordHead head = RecordHead::from(word);
-    const std::uint64_t cells = head.cells();
-    if (is_plain_block(head, cells)) [[likely]] {
+    if (RecordHead::is_plain(word) && awaited_bytes_ == 0) [[likely]] {
+      const RecordHead head = RecordHead::plain(word);
+      const std::uint64_t cells = head.cells();
+      if (cells > most_cells_) [[unlikely]] return events + spoiled(kTooLong);
       const std::byte* const record = asked_for(cells);
       const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, 0);
-      if (landing.malformed != nullptr) [[unlikely]] malformed_ = landing.malformed;
+      if (landing.malformed != nullptr) [[unlikely]] return events + spoiled(landing.malformed);
       consumer_.consume(cells);
+      handled += cells * kCellBytes;
       ++events;
     } else {
+      const RecordHead head = RecordHead::from(word);
       events += take(link, sink, head);
+      if (malformed_ != nullptr) return events;
+      handled += head.cells() * kCellBytes + head.payload_bytes;
     }
-    if (malformed_ != nullptr) [[unlikely]] return events;
-    handled += cells * kCellBytes + head.payload_bytes;
-    if (consumer_.credit_due()) return_credit();
+    if (consumer_.credit_due()) [[unlikely]] return_credit();
   }
   if (data_position_ != data_returned_) return_credit();
   return events;
 }
-
-/// Whether it is a packet without payload, with nothing wrong about it. By far the most frequent.
-inline bool Receiver::is_plain_block(const RecordHead& head, std::uint64_t cells) const noexcept {
-  return head.kind == RecordKind::whole && head.payload_bytes == 0 && head.control_bytes > 0 && awaited_bytes_ == 0 &&
-         cells <= most_cells();
-}
-
-/// Half of the ring, so that a record that was written is contiguous in the double mapping and cannot pass its own tail.
-inline std::uint64_t Receiver::most_cells() const noexcept { return consumer_.memory().cells() / 2; }
 
 /// The record at the reader's position. Its lines come from the other core while the first one is worked on.
 inline const std::byte* Receiver::asked_for(std::uint64_t cells) const noexcept {
@@ -73,7 +70,7 @@ inline const std::byte* Receiver::asked_for(std::uint64_t cells) const noexcept 
 
 /// A record of another kind, or a wrong one.
 unsigned Receiver::take(Link& link, PacketSink& sink, const RecordHead& head) {
-  if (head.cells() > most_cells()) return spoiled("a record is longer than the ring allows");
+  if (head.cells() > most_cells_) return spoiled(kTooLong);
   switch (head.kind) {
     case RecordKind::whole: return take_whole(link, sink, head);
     case RecordKind::announced: return take_announced(link, sink, head);

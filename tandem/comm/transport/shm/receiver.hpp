@@ -31,8 +31,6 @@ class Receiver {
   void settle();
 
  private:
-  bool is_plain_block(const RecordHead& head, std::uint64_t cells) const noexcept;
-  std::uint64_t most_cells() const noexcept;
   const std::byte* asked_for(std::uint64_t cells) const noexcept;
   [[gnu::noinline]] unsigned take(Link& link, PacketSink& sink, const RecordHead& head);
   unsigned take_whole(Link& link, PacketSink& sink, const RecordHead& head);
@@ -42,6 +40,8 @@ class Receiver {
   void return_credit();
 
   RingConsumer<CellMemory> consumer_;
+  /// Of a record: half of the ring, so that it is contiguous in the double mapping and cannot pass its own tail.
+  std::uint64_t most_cells_ = 0;
   Doorbell* peer_ = nullptr;
   BellRound* round_ = nullptr;
   DirectionControl* control_ = nullptr;

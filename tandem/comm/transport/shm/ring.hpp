@@ -32,6 +32,13 @@ struct RecordHead {
     return {static_cast<RecordKind>(word & 0xff), static_cast<std::uint32_t>(word >> 8 & 0xffffff),
             static_cast<std::uint32_t>(word >> 32)};
   }
+  /// By far the most frequent: a packet without payload.
+  static constexpr bool is_plain(std::uint64_t word) noexcept {
+    return word >> 8 != 0 && (word & ~std::uint64_t{0xffffff00}) == static_cast<std::uint64_t>(RecordKind::whole);
+  }
+  static constexpr RecordHead plain(std::uint64_t word) noexcept {
+    return {RecordKind::whole, static_cast<std::uint32_t>(word >> 8), 0};
+  }
   constexpr std::uint64_t word() const noexcept {
     return static_cast<std::uint64_t>(kind) | std::uint64_t{control_bytes} << 8 | std::uint64_t{payload_bytes} << 32;
   }
@@ -61,24 +68,25 @@ template <class Memory>
 class RingProducer {
  public:
   RingProducer() = default;
-  explicit RingProducer(Memory memory) noexcept : memory_(memory) {}
+  explicit RingProducer(Memory memory) noexcept : memory_(memory), end_(memory.cells()) {}
 
   /// Whether a record of `cells` may be written now. Reads the consumer's line only when what is known does not suffice.
   bool room(std::uint64_t cells) noexcept {
-    if (position_ + cells < consumed_ + memory_.cells()) [[likely]] return true;
-    consumed_ = memory_.consumed().load(std::memory_order_acquire);  // pairs with the release of RingConsumer::return_credit
-    return position_ + cells < consumed_ + memory_.cells();
+    if (position_ + cells < end_) [[likely]] return true;
+    // Pairs with the release of RingConsumer::return_credit.
+    end_ = memory_.consumed().load(std::memory_order_acquire) + memory_.cells();
+    return position_ + cells < end_;
   }
 
   /// The cell where the next record begins.
   std::uint64_t position() const noexcept { return position_; }
 
   /// Whether the consumer's count is one that a consumer could have written. Asked after `room`.
-  bool sane() const noexcept { return position_ - consumed_ < memory_.cells(); }
+  bool sane() const noexcept { return end_ - position_ - 1 < memory_.cells(); }
 
   /// Begins a record of `cells`, for which there is room: its first cell. The first word there is not the caller's to write.
   std::uint64_t begin(std::uint64_t cells) noexcept {
-    TANDEM_DEBUG_ASSERT(position_ + cells < consumed_ + memory_.cells());
+    TANDEM_DEBUG_ASSERT(position_ + cells < end_);
     clear(position_ + cells);
     return position_;
   }
@@ -88,7 +96,7 @@ class RingProducer {
     memory_.head(position_).store(word, std::memory_order_release);  // pairs with the acquire of RingConsumer::peek
     position_ += cells;
     // Clears ahead for a record of one cell, so that nobody waits for that line when the record comes.
-    if (position_ + 1 < consumed_ + memory_.cells()) clear(position_ + 1);
+    if (position_ + 1 < end_) clear(position_ + 1);
   }
 
   const Memory& memory() const noexcept { return memory_; }
@@ -102,7 +110,7 @@ class RingProducer {
   Memory memory_{};
   std::uint64_t position_ = 0;
   std::uint64_t cleared_ = 0;   ///< a cell beyond `position_` whose first word is 0
-  std::uint64_t consumed_ = 0;  ///< as last read
+  std::uint64_t end_ = 0;       ///< of the cells that are known to be consumed
 };
 
 /// The consumer's end; see RingProducer. One thread at a time.
@@ -110,7 +118,7 @@ template <class Memory>
 class RingConsumer {
  public:
   RingConsumer() = default;
-  explicit RingConsumer(Memory memory) noexcept : memory_(memory) {}
+  explicit RingConsumer(Memory memory) noexcept : memory_(memory), due_(memory.cells() / 8) {}
 
   /// The first word of the next record; 0: none yet.
   std::uint64_t peek() const noexcept {
@@ -122,10 +130,11 @@ class RingConsumer {
   void consume(std::uint64_t cells) noexcept { position_ += cells; }
 
   /// Enough was consumed since the producer was told, for telling it again.
-  bool credit_due() const noexcept { return position_ - returned_ >= memory_.cells() / 8; }
+  bool credit_due() const noexcept { return position_ >= due_; }
   bool credit_owed() const noexcept { return position_ != returned_; }
   void return_credit() noexcept {
     returned_ = position_;
+    due_ = position_ + memory_.cells() / 8;
     memory_.consumed().store(position_, std::memory_order_release);  // pairs with the acquire of RingProducer::room
   }
 
@@ -135,6 +144,7 @@ class RingConsumer {
   Memory memory_{};
   std::uint64_t position_ = 0;
   std::uint64_t returned_ = 0;
+  std::uint64_t due_ = 0;  ///< the position at which the producer is told again
 };
 
 /// The cells of a ring in shared memory that is mapped twice in a row, so that a record that runs over the end is contiguous.

@@ -51,10 +51,8 @@ class Sender {
   }
   void send_lent(std::size_t bytes) {
     const std::uint64_t cells = lent_head(bytes).cells();
-    const std::byte* const next = producer_.memory().at(producer_.position() + cells);
     publish(lent_head(bytes), cells);
-    // The next record is likely to be as long; its first line is the peer's to look at.
-    for (std::size_t line = 1; line < cells; ++line) claim_line(next + line * kCellBytes);
+    if (cells > 1) claim_lines(cells);
   }
 
   /// Somebody was told `retry` before there was a peer.
@@ -91,6 +89,11 @@ class Sender {
   void publish(const RecordHead& head, std::uint64_t cells) {
     producer_.publish(head.word(), cells);
     round_->owe(*peer_, true);
+  }
+  /// For the next record, which is likely to be as long; its first line is the peer's to look at.
+  void claim_lines(std::uint64_t cells) const noexcept {
+    const std::byte* const next = producer_.memory().at(producer_.position());
+    for (std::size_t line = 1; line < cells; ++line) claim_line(next + line * kCellBytes);
   }
   bool push_piece();
   void copy_in(std::byte* to, std::size_t bytes);
