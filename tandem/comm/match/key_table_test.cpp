@@ -205,6 +205,12 @@ TEST(KeyTable, RandomOperationsAgreeWithAMapOfQueues) {
         in.push_back(std::make_unique<Item>(random() % tags, static_cast<std::uint32_t>(random() % 2)));
         table.push(*in.back());
         model[{in.back()->tag, in.back()->source}].push_back(in.back().get());
+      } else if (Item* const recent = random() % 8 == 0 ? table.recent() : nullptr) {
+        auto& queue = model[{recent->tag, recent->source}];
+        ASSERT_EQ(queue.front(), recent);
+        queue.pop_front();
+        table.remove_recent();
+        std::erase_if(in, [recent](const auto& item) { return item.get() == recent; });
       } else {
         std::swap(in[random() % in.size()], in.back());
         const std::unique_ptr<Item> out = std::move(in.back());
