@@ -256,6 +256,7 @@ bool Endpoint::same_host(Rank a, Rank b) {
 EndpointStatistics Endpoint::statistics() const {
   const std::lock_guard guard(parts_->progress->lock());
   EndpointStatistics statistics = parts_->engine->statistics();
+  statistics.withheld_messages = parts_->engine->withheld_messages();
   statistics.spare_bytes = parts_->engine->spare_bytes();
   return statistics;
 }

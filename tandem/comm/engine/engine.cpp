@@ -10,9 +10,6 @@ constexpr std::uint64_t kStepsPerCostlyPoll = 16;
 
 }  // namespace
 
-Peer::Peer(Rank rank_of, SendOrder order) : rank(rank_of), queue(order) {}
-Peer::~Peer() = default;
-
 Engine::Engine(Ground ground, std::unique_ptr<Strategy> strategy)
     : ground_(std::move(ground)),
       untold_messages_(std::max(1u, ground_.options.credit_messages / 4)),

@@ -23,7 +23,6 @@
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/credit.hpp"
 #include "tandem/comm/engine/peer.hpp"
-#include "tandem/comm/engine/withheld.hpp"
 #include "tandem/comm/match/matcher.hpp"
 #include "tandem/comm/mcast/port_rate.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
@@ -84,12 +83,7 @@ class Engine final : public PacketSink {
   }
   /// A receive to be posted. Thread-safe. Where the library brings the memory (`owned`) there are no `pieces`.
   static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
-    auto* core = new ReceiveCore(MatchPattern{.source = from.any() ? Rank{0} : from.rank(),
-                                              .channel = options.channel.value(),
-                                              .tag = tag.tag().value(),
-                                              .any_source = from.any(),
-                                              .any_tag = tag.any()},
-                                 std::move(pieces), owned);
+    auto* core = new ReceiveCore(pattern_of(from, tag, options.channel), std::move(pieces), owned);
     core->keep();
     keep_notify(*core, options);
     return *core;
@@ -127,6 +121,8 @@ class Engine final : public PacketSink {
   bool all_heard_goodbye() const noexcept;
   void cancel_everything();
 
+  /// Held back, of all peers.
+  std::uint64_t withheld_messages() const noexcept;
   /// Memory that a burst has left behind: of our tables, and of the requests of all engines of the process.
   std::size_t spare_bytes() const noexcept;
   /// Give it back. The second needs no lock, and takes longer the more it is.
@@ -151,6 +147,14 @@ class Engine final : public PacketSink {
   void peer_failed(Rank peer, std::string_view reason) override;
 
  private:
+  static MatchPattern pattern_of(Source from, TagPattern tag, Channel channel) noexcept {
+    return {.source = from.any() ? Rank{0} : from.rank(),
+            .channel = channel.value(),
+            .tag = tag.tag().value(),
+            .any_source = from.any(),
+            .any_tag = tag.any()};
+  }
+
   // engine.cpp
   // Connects on first use; null: unreachable (then it counts as dead). Not while polling.
   Peer* peer_for(Rank rank) { return recent_peer_ != nullptr && recent_peer_->rank == rank ? recent_peer_ : find_peer(rank); }
@@ -246,7 +250,6 @@ class Engine final : public PacketSink {
   bool may_announce(const Peer& peer) const noexcept;
   void enqueue(SendCore& core, Peer& peer);
   bool has_to_wait(const SendCore& core, Peer& peer, bool covered);
-  void hold(SendCore& core, Peer& peer);
   void settle_queue(Peer& peer);
   void start_withholding(Peer& peer);
   void stop_withholding(Peer& peer);

@@ -16,6 +16,7 @@
 #include "tandem/comm/engine/copy_meeting.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/recycled.hpp"
+#include "tandem/comm/engine/withheld.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
@@ -27,7 +28,6 @@ struct Strand;
 struct Child;
 struct Incoming;
 struct Envelope;
-class Withheld;
 
 /// A record of our own making (grant, finish, note), waiting to be sent. Before all messages, in order.
 struct ControlItem final : Item, Recycled<ControlItem> {
@@ -102,8 +102,7 @@ inline constexpr std::size_t kInlineBytes = 1024;
 
 /// A peer. Lives until the endpoint ends, also after its death. Sizes: some hundred bytes, and what is in flight.
 struct Peer {
-  Peer(Rank rank_of, SendOrder order);
-  ~Peer();
+  Peer(Rank rank_of, SendOrder order) : rank(rank_of), queue(order) {}
 
   Rank rank;
   Transport* transport = nullptr;
@@ -132,8 +131,7 @@ struct Peer {
 
   std::uint32_t announced = 0;         ///< messages that have a stream
   std::unique_ptr<Withheld> withheld;  ///< null: nothing is held back for the peer
-  bool withholds = false;              ///< from us
-  std::vector<MatchPattern> probed;    ///< wanted by probes that have met nothing, while it does
+  std::vector<MatchPattern> probed;    ///< wanted by probes that have met nothing, while the peer holds messages back
 
   std::uint32_t next_stream = 1;
   std::unordered_map<std::uint32_t, OutgoingStream*> outgoing;

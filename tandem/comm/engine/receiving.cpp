@@ -341,11 +341,7 @@ const char* Engine::take_goodbye(Peer& peer, const wire::Goodbye& goodbye) {
 }
 
 std::optional<Peeked> Engine::probe(Source from, TagPattern tag, Channel channel) {
-  const MatchPattern pattern{.source = from.any() ? Rank{0} : from.rank(),
-                             .channel = channel.value(),
-                             .tag = tag.tag().value(),
-                             .any_source = from.any(),
-                             .any_tag = tag.any()};
+  const MatchPattern pattern = pattern_of(from, tag, channel);
   ArrivedEnvelope* found = matcher_.peek(pattern);
   if (found == nullptr) {
     if (!withholders_.empty()) want_probed(pattern);

@@ -34,7 +34,7 @@ void Engine::enqueue(SendCore& core, Peer& peer) {
   if (peer.withheld != nullptr) [[unlikely]] {
     // Not when something is queued, which may need the credit.
     const bool covered = core.whole && peer.queue.message_count() == 0 && within_credit(peer, core.bytes, core.header().size());
-    if (has_to_wait(core, peer, covered)) return hold(core, peer);
+    if (has_to_wait(core, peer, covered)) return peer.withheld->hold(core);
     if (!covered) make_announced(core);
   }
   if (!core.whole) make_stream(core, peer);
@@ -54,11 +54,6 @@ bool Engine::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
   return withheld.holds(channel, tag) || (!covered && !withheld.take_want(channel, tag) && !may_announce(peer));
 }
 
-void Engine::hold(SendCore& core, Peer& peer) {
-  peer.withheld->hold(core);
-  ++statistics_.withheld_messages;
-}
-
 /// Announces the eager messages of the queue that the credit does not cover, some at a time, and holds back those that may not be
 /// announced. Once something was held back before, what is queued only ever is announced, since it is older than what is held.
 void Engine::settle_queue(Peer& peer) {
@@ -71,7 +66,7 @@ void Engine::settle_queue(Peer& peer) {
     auto& core = static_cast<SendCore&>(*item);
     const bool behind = !held.empty() && peer.withheld->holds(core.SendItem::channel, core.SendItem::tag);
     if (!behind && (!core.whole || credit.take(core))) continue;
-    if (late || (!behind && !has_to_wait(core, peer, false))) {
+    if (late || !has_to_wait(core, peer, false)) {
       core.whole = false;
       make_stream(core, peer);
       peer.queue.reshape(core, SendKind::record, announced_bytes(core), 0);
@@ -79,7 +74,7 @@ void Engine::settle_queue(Peer& peer) {
       continue;
     }
     if (core.stream != nullptr) in_exchange.push_back(&core);
-    hold(core, peer);
+    peer.withheld->hold(core);
     held.push_back(&core);
   }
   for (SendCore* core : held) peer.queue.remove(*core);
@@ -117,7 +112,6 @@ void Engine::make_announced(SendCore& core) noexcept {
 /// What was held goes.
 void Engine::announce_held(SendCore& core) {
   Peer& peer = *core.peer;
-  --statistics_.withheld_messages;
   make_announced(core);
   make_stream(core, peer);
   peer.queue.push(core);
@@ -149,16 +143,21 @@ const char* Engine::take_want(Peer& peer, const wire::Want& want) {
 void Engine::drop_held(SendCore& core) {
   Peer& peer = *core.peer;
   peer.withheld->release(core);
-  --statistics_.withheld_messages;
   if (!peer.dead) stop_withholding(peer);
+}
+
+std::uint64_t Engine::withheld_messages() const noexcept {
+  std::uint64_t messages = 0;
+  for (const auto& [rank, peer] : peers_) messages += peer->withheld != nullptr ? peer->withheld->size() : 0;
+  return messages;
 }
 
 // ---- The receiver.
 
 const char* Engine::take_withhold(Peer& peer, const wire::Withhold& record) {
   const bool over = (record.prefix.flags & wire::flag_over) != 0;
-  if (over == !peer.withholds) return over ? "an end of holding back without its beginning" : "holding back begins twice";
-  peer.withholds = !over;
+  const bool known = std::ranges::find(withholders_, &peer) != withholders_.end();
+  if (over != known) return over ? "an end of holding back without its beginning" : "holding back begins twice";
   if (over) {
     forget_withholder(peer);
     return nullptr;
@@ -170,14 +169,13 @@ const char* Engine::take_withhold(Peer& peer, const wire::Withhold& record) {
 }
 
 void Engine::forget_withholder(Peer& peer) {
-  peer.withholds = false;
   peer.probed.clear();
   std::erase(withholders_, &peer);
 }
 
 void Engine::want(Peer& peer, const MatchPattern& pattern) {
   if (!pattern.any_source && pattern.source != peer.rank) return;
-  wire::Want record{.channel = pattern.channel, .tag = pattern.any_tag ? 0 : pattern.tag};
+  wire::Want record{.channel = pattern.channel, .tag = pattern.tag};
   if (pattern.any_tag) record.prefix.flags = wire::flag_any_tag;
   post_control(peer, record);
 }
