@@ -27,7 +27,8 @@ void add_comm_options(base::Registry& registry) {
                 .help = "unexpected eager messages that one peer may leave with us", .minimum = 4, .maximum = 1e9});
   registry.add({.name = "comm.credit_announcements", .type = OptionType::integer,
                 .default_value = number(defaults.credit_announcements),
-                .help = "messages that are announced to one peer at once, beyond those that it wants", .minimum = 1, .maximum = 1e9});
+                .help = "messages that are announced to one peer at once, beyond those that it wants",
+                .minimum = 1, .maximum = 1e9});
   registry.add({.name = "comm.forward_bytes", .type = OptionType::bytes, .default_value = number(defaults.forward_bytes),
                 .help = "memory for broadcasts that are forwarded before their receive is posted", .minimum = 0});
   registry.add({.name = "comm.interface", .default_value = "", .help = "network interface or address of tcp (empty: automatic)"});

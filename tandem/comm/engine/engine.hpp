@@ -40,10 +40,10 @@ struct Event {
 /// The progress engine of one rank. Not thread-safe: its owner, the endpoint, holds one lock around every call; what must be told
 /// to users is left in `events` for the owner to tell without the lock.
 ///
-/// It sends what is posted (sending.cpp), takes what arrives (receiving.cpp), moves announced messages (announced.cpp), holds back
-/// what nobody wants (withholding.cpp), runs broadcasts (broadcast.cpp), and cleans up after deaths (failure.cpp). Requests wait in
-/// the queue of their peer, and packets are formed only when a rail can take one; when nothing waits and the rail is free, a small
-/// message goes straight to it.
+/// It sends what is posted (sending.cpp), takes what arrives (receiving.cpp), moves announced messages (announced.cpp), holds
+/// back what nobody wants (withholding.cpp), runs broadcasts (broadcast.cpp), and cleans up after deaths (failure.cpp). Requests
+/// wait in the queue of their peer, and packets are formed only when a rail can take one; when nothing waits and the rail is
+/// free, a small message goes straight to it.
 class Engine final : public PacketSink {
  public:
   struct Ground {
