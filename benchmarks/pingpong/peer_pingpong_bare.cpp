@@ -1,7 +1,8 @@
 // benchmarks/pingpong/peer_pingpong_bare.cpp: what no library can beat here, without any library.
 //
-// --transport shm: a flag between two cores (4 bytes), and one core's memcpy of the other sizes (`half_N`). --transport tcp: a
-// socket that both sides poll. --sleep: a socket that they block on.
+// --transport shm: a flag between two cores (4 bytes); up to 4 KiB, and for `message_4`, a ring of cache lines: copied in, a
+// flag, copied out; one core's memcpy of the larger sizes. --transport tcp: a socket that both sides poll. --sleep: a socket that
+// they block on.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -9,8 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <string>
@@ -90,6 +94,71 @@ struct Flags {
   alignas(128) std::atomic<unsigned> pong{0};
 };
 
+/// Messages from one side to the other, in consecutive cache lines: the first one begins with the message's number, stored last,
+/// and short messages lie in it. A writer would overtake a reader that is a whole ring behind; none of what is measured is.
+struct Ring {
+  static constexpr std::size_t line = 64, lines = 4096;
+  static constexpr std::size_t longest = 4096;  ///< message that is measured
+  alignas(128) std::array<std::byte, line * lines> memory{};
+};
+
+struct Shared {
+  Flags flags;
+  std::array<Ring, 2> rings;  ///< by the rank that writes
+};
+
+/// Both ends of the rings at one rank: what copying a message from core to core costs when nobody looks at what it is.
+class RingAdapter {
+ public:
+  RingAdapter(std::array<Ring, 2>& rings, unsigned rank) : rank_(rank), out_(rings[rank]), in_(rings[1 - rank]) {}
+
+  unsigned rank() const { return rank_; }
+  void send(const void* data, std::size_t bytes) {
+    std::byte* const record = out_.take(bytes);
+    std::memcpy(Position::payload(record, bytes), data, bytes);
+    Position::flag(record).store(out_.count, std::memory_order_release);  // pairs with the acquire of `receive`
+  }
+  void receive(void* data, std::size_t bytes) {
+    std::byte* const record = in_.take(bytes);
+    while (Position::flag(record).load(std::memory_order_acquire) != in_.count) {
+    }
+    for (std::size_t at = Ring::line; at < bytes; at += Ring::line) __builtin_prefetch(record + at);
+    std::memcpy(data, Position::payload(record, bytes), bytes);
+  }
+  void send_many(const void* data, std::size_t bytes, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) send(data, bytes);
+  }
+  void receive_many(void* data, std::size_t bytes, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) receive(data, bytes);
+  }
+
+ private:
+  /// Where one side is in a ring. Both count alike, since both know what comes.
+  struct Position {
+    explicit Position(Ring& of) : ring(&of) {}
+    /// The next message's lines.
+    std::byte* take(std::size_t bytes) {
+      const std::size_t wanted = bytes <= Ring::line - 8 ? 1 : 1 + (bytes + Ring::line - 1) / Ring::line;
+      if (at + wanted > Ring::lines) at = 0;
+      ++count;
+      return ring->memory.data() + Ring::line * std::exchange(at, at + wanted);
+    }
+    static std::atomic_ref<std::uint64_t> flag(std::byte* record) {
+      return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(record));
+    }
+    static std::byte* payload(std::byte* record, std::size_t bytes) {
+      return record + (bytes <= Ring::line - 8 ? 8 : Ring::line);
+    }
+
+    Ring* ring;
+    std::size_t at = 0;
+    std::uint64_t count = 0;  ///< of messages
+  };
+
+  unsigned rank_;
+  Position out_, in_;
+};
+
 /// One sample at either rank; trips are numbered on from `first`.
 double flag_us(Flags& flags, unsigned rank, unsigned first, unsigned trips) {
   const auto begin = Clock::now();
@@ -117,23 +186,35 @@ double memcpy_us(const std::vector<char>& from, std::vector<char>& to, unsigned 
   return internal::us_since(begin) / times;
 }
 
-/// The flags between both ranks, then the copies at rank 0 while rank 1 sleeps.
-void measure_memory(Flags& flags, Pair& pair, const Plan& plan) {
+/// The flags and the rings between both ranks, then the copies at rank 0 while rank 1 sleeps.
+void measure_memory(Shared& shared, Pair& pair, const Plan& plan) {
   constexpr unsigned flag_trips = 20'000;
-  Report report{"bare", "flag and memcpy", 2, {{"half_4", "us", {}}}};
-  flag_us(flags, pair.rank(), 0, flag_trips);
-  for (unsigned i = 1; i <= plan.repetitions; ++i) {
-    report.results[0].samples.push_back(flag_us(flags, pair.rank(), i * flag_trips, flag_trips));
+  Report report{"bare", "flag, ring and memcpy", 2, {}};
+  unsigned flagged = 0;
+  RingAdapter ring(shared.rings, pair.rank());
+  const auto series = [&](const std::string& name, auto sample) {
+    Measurement measurement{name, "us", {}};
+    sample();
+    for (unsigned i = 0; i < plan.repetitions; ++i) measurement.samples.push_back(sample());
+    report.results.push_back(std::move(measurement));
+  };
+  const auto measured = [&](const Size& size) { return size.bytes >= plan.least && size.bytes <= plan.most; };
+  const auto name_of = [](const Size& size) { return "half_" + std::to_string(size.bytes); };
+  for (const Size& size : sizes) {
+    if (!measured(size) || size.bytes > Ring::longest) continue;
+    std::vector<char> out(size.bytes, 'o'), in(size.bytes, 'i');
+    series(name_of(size), [&] {
+      if (size.bytes > 4) return internal::half_round_trip_us(ring, out, in, size.trips);
+      return flag_us(shared.flags, pair.rank(), flag_trips * flagged++, flag_trips);
+    });
   }
+  if (plan.least <= 4) series("message_4", [&] { return internal::message_us(ring); });
   if (pair.rank() == 1) return;
   for (const Size& size : sizes) {
-    if (size.bytes == 4) continue;
+    if (!measured(size) || size.bytes <= Ring::longest) continue;
     const std::vector<char> from(size.bytes, 'f');
     std::vector<char> to(size.bytes, 't');
-    Measurement measurement{"half_" + std::to_string(size.bytes), "us", {}};
-    memcpy_us(from, to, size.trips);
-    for (unsigned i = 0; i < plan.repetitions; ++i) measurement.samples.push_back(memcpy_us(from, to, size.trips));
-    report.results.push_back(std::move(measurement));
+    series(name_of(size), [&] { return memcpy_us(from, to, size.trips); });
   }
   report.print();
 }
@@ -144,13 +225,13 @@ void measure_memory(Flags& flags, Pair& pair, const Plan& plan) {
 int main(int argc, char** argv) {
   using namespace benchmarks::pingpong;
   const Plan plan(argc, argv);
-  void* const shared = mmap(nullptr, sizeof(Flags), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  require(shared != MAP_FAILED, "mmap");
-  auto& flags = *new (shared) Flags;
+  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  require(memory != MAP_FAILED, "mmap");
+  auto& shared = *new (memory) Shared;
   Pair pair;
   if (plan.bound) bind_to_core(pair.rank());
   if (plan.transport == "shm" && !plan.sleep) {
-    measure_memory(flags, pair, plan);
+    measure_memory(shared, pair, plan);
   } else {
     SocketAdapter adapter(pair, plan.sleep);
     measure(adapter, plan);

@@ -385,15 +385,16 @@ void Engine::copy_outgoing(Push& push) {
   const OutgoingStream& stream = *push.stream;
   Peer& peer = *stream.peer;
   connect_rails(peer);
-  const auto part = push.meeting.take();
-  if (part) {
+  bool refused = false;
+  if (const auto part = push.meeting.take()) {
     const std::uint64_t at = *part * push.part_bytes;
     const auto* const from = static_cast<const std::byte*>(stream.source->data()) + stream.base + at;
-    if (peer.rails[0]->link->write_remote(push.address + at, {from, std::min(push.part_bytes, push.bytes - at)})) return;
+    refused = !peer.rails[0]->link->write_remote(push.address + at, {from, std::min(push.part_bytes, push.bytes - at)});
+    if (!refused && push.meeting.left()) return;
   }
   if (push.meeting.taken() > 0) {
     wire::Shared shared{.stream = stream.id, .bytes = push.taken_bytes()};
-    if (part) shared.prefix.flags = wire::flag_refused;
+    if (refused) shared.prefix.flags = wire::flag_refused;
     post_control(peer, shared);
   }
   stop_pushing(stream);

@@ -49,6 +49,12 @@ class CopyMeeting {
     }
   }
 
+  /// Whether there is a part that nobody has taken. None once means none for ever.
+  bool left() const noexcept {
+    const State state = State::from(word_->load(std::memory_order_relaxed));
+    return state.stream == stream_ && state.first < state.end;
+  }
+
   std::uint32_t parts() const noexcept { return parts_; }
   std::uint32_t taken() const noexcept { return taken_; }
 

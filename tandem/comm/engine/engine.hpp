@@ -27,6 +27,7 @@
 #include "tandem/comm/mcast/port_rate.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
+#include "tandem/comm/wire.hpp"
 
 namespace tandem::comm::internal {
 
@@ -225,13 +226,17 @@ class Engine final : public PacketSink {
   static void name_posted(SendItem& item, PostedPacket& packet);
   void write_record(SendItem& item, wire::Writer& writer);
   static void write_message(SendCore& core, wire::Writer& writer);
+  static wire::Announce announcement(const SendCore& core) noexcept;
+  bool announce_at_once(const SendCore& core, Peer& peer);
   static void payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces);
   void after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bool posted);
-  void post_control(Peer& peer, const void* record, std::size_t bytes);
-  template <class Record>
+  void post_control(Peer& peer, std::span<const std::byte> record);
+  template <wire::IsRecord Record>
   void post_control(Peer& peer, const Record& record) {
-    post_control(peer, &record, sizeof record);
+    post_control(peer, std::as_bytes(std::span(&record, 1)));
   }
+  bool sends_past_queue(const Peer& peer) const noexcept;
+  bool send_alone(Peer& peer, std::span<const std::byte> record, std::span<const std::byte> header = {});
   /// Whether the peer should be told of what we took, though nothing else goes there.
   bool untold(const Peer& peer) const noexcept {
     return peer.head.seen - peer.told.seen >= kSeenBetweenHeads ||

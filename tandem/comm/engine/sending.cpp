@@ -332,21 +332,24 @@ void Engine::write_record(SendItem& item, wire::Writer& writer) {
   }
 }
 
+wire::Announce Engine::announcement(const SendCore& core) noexcept {
+  const bool along = core.SendItem::kind == SendKind::whole;
+  const bool readable = !along && core.pieces.contiguous();
+  wire::Announce announce{.stream = core.stream->id,
+                          .channel = core.SendItem::channel,
+                          .after = core.after,
+                          .tag = core.SendItem::tag,
+                          .bytes = core.bytes,
+                          .address = readable ? reinterpret_cast<std::uint64_t>(core.pieces.data()) : 0};
+  if (core.after != 0) announce.prefix.flags |= wire::flag_after;
+  if (along) announce.prefix.flags |= wire::flag_payload;
+  announce.prefix.header_bytes = static_cast<std::uint16_t>(core.header().size());
+  return announce;
+}
+
 void Engine::write_message(SendCore& core, wire::Writer& writer) {
-  const auto flags = static_cast<std::uint8_t>(core.after != 0 ? wire::flag_after : 0);
-  const auto header_bytes = static_cast<std::uint16_t>(core.header().size());
   if (!core.whole) {
-    const bool along = core.SendItem::kind == SendKind::whole;
-    const bool readable = !along && core.pieces.contiguous();
-    wire::Announce announce{.stream = core.stream->id,
-                            .channel = core.SendItem::channel,
-                            .after = core.after,
-                            .tag = core.SendItem::tag,
-                            .bytes = core.bytes,
-                            .address = readable ? reinterpret_cast<std::uint64_t>(core.pieces.data()) : 0};
-    announce.prefix.flags = static_cast<std::uint8_t>(flags | (along ? wire::flag_payload : 0));
-    announce.prefix.header_bytes = header_bytes;
-    writer.put(announce);
+    writer.put(announcement(core));
     return writer.put_bytes(core.header());
   }
   wire::Eager eager{.bytes = static_cast<std::uint32_t>(core.bytes),
@@ -354,8 +357,9 @@ void Engine::write_message(SendCore& core, wire::Writer& writer) {
                     .after = core.after,
                     .tag = core.SendItem::tag};
   const bool payload = core.SendItem::kind == SendKind::whole;
-  eager.prefix.flags = static_cast<std::uint8_t>(flags | (payload ? wire::flag_payload : 0));
-  eager.prefix.header_bytes = header_bytes;
+  if (core.after != 0) eager.prefix.flags |= wire::flag_after;
+  if (payload) eager.prefix.flags |= wire::flag_payload;
+  eager.prefix.header_bytes = static_cast<std::uint16_t>(core.header().size());
   writer.put(eager);
   writer.put_bytes(core.header());
   if (!payload && core.bytes > 0) core.pieces.copy_out(0, writer.claim(core.bytes));
@@ -429,13 +433,14 @@ void Engine::writable(Link& link) {
   mark_dirty(*rail.peer);
 }
 
-void Engine::post_control(Peer& peer, const void* record, std::size_t bytes) {
+void Engine::post_control(Peer& peer, std::span<const std::byte> record) {
   if (peer.dead || peer.rank == ground_.rank) return;
+  if (sends_past_queue(peer) && send_alone(peer, record)) return;
   auto* item = new ControlItem;
-  std::memcpy(item->record.data(), record, bytes);
+  std::memcpy(item->record.data(), record.data(), record.size());
   item->priority = INT32_MAX;
   item->SendItem::kind = SendKind::record;
-  item->control_bytes = static_cast<std::uint32_t>(bytes);
+  item->control_bytes = static_cast<std::uint32_t>(record.size());
   peer.queue.push(*item);
   mark_dirty(peer);
 }
@@ -443,17 +448,40 @@ void Engine::post_control(Peer& peer, const void* record, std::size_t bytes) {
 /// Tells a peer, in an empty block, what it may send again.
 void Engine::tell_credit(Peer& peer) {
   connect_rails(peer);
+  send_alone(peer, {});  // or the next packet, or `writable`, brings it
+}
+
+/// Whether records go at once: where that is a few stores, and nothing waits. On networks, those of one turn share a packet.
+bool Engine::sends_past_queue(const Peer& peer) const noexcept {
+  return !peer.rails.empty() && peer.queue.idle() && peer.transport->capabilities().shared_memory;
+}
+
+/// The announcement of a message that was not queued. False: it has to be.
+bool Engine::announce_at_once(const SendCore& core, Peer& peer) {
+  if (core.SendItem::kind != SendKind::record || !sends_past_queue(peer)) return false;
+  const wire::Announce announce = announcement(core);
+  static_assert(sizeof announce <= ControlItem::kMostBytes);
+  if (!send_alone(peer, std::as_bytes(std::span(&announce, 1)), core.header())) return false;
+  ++peer.envelopes_sent;
+  return true;
+}
+
+/// A block of this record only, past the queue. False: the rail takes none now.
+bool Engine::send_alone(Peer& peer, std::span<const std::byte> record, std::span<const std::byte> header) {
   Rail& rail = *peer.rails[0];
-  if (rail.blocked) return;  // the next packet, or `writable`, brings it
-  std::array<std::byte, sizeof(wire::BlockHead)> room;
+  if (rail.blocked) return false;
+  std::array<std::byte, sizeof(wire::BlockHead) + ControlItem::kMostBytes + Endpoint::max_header_bytes> room;
   wire::Writer writer(room);
   writer.put_head(peer.head);
+  writer.put_bytes(record);
+  writer.put_bytes(header);
   if (rail.link->try_send(Packet{.control = writer.block()}) == SendStatus::retry) {
     rail.blocked = true;
-    return;
+    return false;
   }
   peer.told = peer.head;
   ++statistics_.packets_sent;
+  return true;
 }
 
 void Engine::freed(Peer& peer, std::uint32_t units) {

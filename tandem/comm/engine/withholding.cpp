@@ -38,6 +38,7 @@ void Engine::enqueue(SendCore& core, Peer& peer) {
     if (!covered) make_announced(core);
   }
   if (!core.whole) make_stream(core, peer);
+  if (!core.whole && announce_at_once(core, peer)) return;
   peer.queue.push(core);
 }
 

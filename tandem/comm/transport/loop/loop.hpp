@@ -25,7 +25,7 @@ struct LoopOptions {
   std::size_t segment_bytes = 16384;
   std::size_t payload_bytes = 0;              ///< of a packet at most; 0: a segment
   std::size_t packets_in_flight = 16;         ///< per link, then `retry`
-  bool remote_copy = false;                   ///< `read_remote` and `write_remote` work (it is one process)
+  bool remote_copy = false;                   ///< as on one host: `read_remote` and `write_remote` work, no network in between
   unsigned remote_copies_allowed = UINT_MAX;  ///< by each link, of so many pieces; then they are refused
   bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
   bool deaths_are_seen_by_all = true;         ///< else by ranks that have a link to the dead one, now or later, as over sockets
