@@ -138,7 +138,7 @@ class RingAdapter {
     explicit Position(Ring& of) : ring(&of) {}
     /// The next message's lines.
     std::byte* take(std::size_t bytes) {
-      const std::size_t wanted = bytes <= Ring::line - 8 ? 1 : 1 + (bytes + Ring::line - 1) / Ring::line;
+      const std::size_t wanted = short_enough(bytes) ? 1 : 1 + (bytes + Ring::line - 1) / Ring::line;
       if (at + wanted > Ring::lines) at = 0;
       ++count;
       return ring->memory.data() + Ring::line * std::exchange(at, at + wanted);
@@ -147,8 +147,10 @@ class RingAdapter {
       return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(record));
     }
     static std::byte* payload(std::byte* record, std::size_t bytes) {
-      return record + (bytes <= Ring::line - 8 ? 8 : Ring::line);
+      return record + (short_enough(bytes) ? sizeof(std::uint64_t) : Ring::line);
     }
+    /// To lie in the first line, behind the number.
+    static bool short_enough(std::size_t bytes) { return bytes <= Ring::line - sizeof(std::uint64_t); }
 
     Ring* ring;
     std::size_t at = 0;

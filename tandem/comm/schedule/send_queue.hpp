@@ -117,7 +117,8 @@ class SendQueue {
   /// stays in the queue even when nothing is left (the engine removes it after its last byte).
   void commit(const PacketPlan& plan);
 
-  /// Walks through the messages in the order in which they should go. Valid until the queue changes. Each step is constant time.
+  /// Walks through the messages in the order in which they should go. Each step is constant time. Valid until an item is taken
+  /// out or moved, or an ordered one is pushed; others may be pushed, and messages reshaped, meanwhile.
   class Cursor {
    public:
     explicit operator bool() const noexcept { return item_ != nullptr; }
