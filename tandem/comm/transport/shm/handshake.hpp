@@ -16,7 +16,7 @@
 namespace tandem::comm::internal {
 
 /// Changes with the layout of anything that two processes share: the messages below, Hub, Segment, records.
-inline constexpr std::uint32_t kShmFormat = 2;
+inline constexpr std::uint32_t kShmFormat = 3;
 
 /// Where a rank listens and who can come there. Its text is the transport's card.
 struct ShmCard {

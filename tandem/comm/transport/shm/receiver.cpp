@@ -42,7 +42,7 @@ unsigned Receiver::receive(Link& link, PacketSink& sink) {
       const RecordHead head = RecordHead::plain(word);
       const std::uint64_t cells = head.cells();
       if (cells > most_cells_) [[unlikely]] return events + spoiled(kTooLong);
-      const std::byte* const record = asked_for(cells);
+      const std::byte* const record = asked_for(head.lines());
       const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, 0);
       if (landing.malformed != nullptr) [[unlikely]] return events + spoiled(landing.malformed);
       consumer_.consume(cells);
@@ -61,9 +61,9 @@ unsigned Receiver::receive(Link& link, PacketSink& sink) {
 }
 
 /// The record at the reader's position. Its lines come from the other core while the first one is worked on.
-inline const std::byte* Receiver::asked_for(std::uint64_t cells) const noexcept {
+inline const std::byte* Receiver::asked_for(std::uint64_t filled) const noexcept {
   const std::byte* const record = consumer_.memory().at(consumer_.position());
-  const std::uint64_t lines = std::min(cells, kMostAhead);
+  const std::uint64_t lines = std::min(filled, kMostAhead);
   for (std::uint64_t line = 1; line < lines; ++line) __builtin_prefetch(record + line * kCellBytes);
   return record;
 }
@@ -83,7 +83,7 @@ unsigned Receiver::take(Link& link, PacketSink& sink, const RecordHead& head) {
 unsigned Receiver::take_whole(Link& link, PacketSink& sink, const RecordHead& head) {
   if (awaited_bytes_ > 0) return spoiled("a packet begins within another one's payload");
   if (head.control_bytes == 0) return spoiled("a packet has no control block");
-  const std::byte* record = asked_for(head.cells());
+  const std::byte* record = asked_for(head.lines());
   const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, head.payload_bytes);
   if (landing.malformed != nullptr) return spoiled(landing.malformed);
   PieceCursor(landing.pieces).scatter(record + head.payload_offset(), head.payload_bytes);

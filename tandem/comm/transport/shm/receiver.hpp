@@ -25,13 +25,15 @@ class Receiver {
   /// Tells the sink what has arrived, until there is nothing more or a bounded number of bytes was handled; returns the number of
   /// events told. After `malformed` it must not be called any more.
   unsigned receive(Link& link, PacketSink& sink);
+  /// Grows with each record that was taken.
+  std::uint64_t position() const noexcept { return consumer_.position(); }
   const char* malformed() const noexcept { return malformed_; }
 
   /// Tells the producer of all that was consumed.
   void settle();
 
  private:
-  const std::byte* asked_for(std::uint64_t cells) const noexcept;
+  const std::byte* asked_for(std::uint64_t filled) const noexcept;
   [[gnu::noinline]] unsigned take(Link& link, PacketSink& sink, const RecordHead& head);
   unsigned take_whole(Link& link, PacketSink& sink, const RecordHead& head);
   unsigned take_announced(Link& link, PacketSink& sink, const RecordHead& head);

@@ -27,30 +27,40 @@ struct RecordHead {
   RecordKind kind = RecordKind::none;
   std::uint32_t control_bytes = 0;  ///< below 2^24
   std::uint32_t payload_bytes = 0;  ///< in this record (whole) or in the data ring (piece)
+  /// Behind the record come `kApartCells` that nobody uses. A core that reads lines in a row fetches some twenty of the following
+  /// ones by itself, which would take away those that the writer has claimed for its next record.
+  bool apart = false;
+
+  static constexpr std::uint64_t kApart = 0x80;  ///< in the first word
+  static constexpr std::uint64_t kApartCells = 32;
 
   static constexpr RecordHead from(std::uint64_t word) noexcept {
-    return {static_cast<RecordKind>(word & 0xff), static_cast<std::uint32_t>(word >> 8 & 0xffffff),
-            static_cast<std::uint32_t>(word >> 32)};
+    return {static_cast<RecordKind>(word & 0x7f), static_cast<std::uint32_t>(word >> 8 & 0xffffff),
+            static_cast<std::uint32_t>(word >> 32), (word & kApart) != 0};
   }
   /// By far the most frequent: a packet without payload.
   static constexpr bool is_plain(std::uint64_t word) noexcept {
-    return word >> 8 != 0 && (word & ~std::uint64_t{0xffffff00}) == static_cast<std::uint64_t>(RecordKind::whole);
+    return word >> 8 != 0 && (word & ~std::uint64_t{0xffffff00 | kApart}) == static_cast<std::uint64_t>(RecordKind::whole);
   }
   static constexpr RecordHead plain(std::uint64_t word) noexcept {
-    return {RecordKind::whole, static_cast<std::uint32_t>(word >> 8), 0};
+    return {RecordKind::whole, static_cast<std::uint32_t>(word >> 8), 0, (word & kApart) != 0};
   }
   constexpr std::uint64_t word() const noexcept {
-    return static_cast<std::uint64_t>(kind) | std::uint64_t{control_bytes} << 8 | std::uint64_t{payload_bytes} << 32;
+    return static_cast<std::uint64_t>(kind) | (apart ? kApart : 0) | std::uint64_t{control_bytes} << 8 |
+           std::uint64_t{payload_bytes} << 32;
   }
   /// Bytes of the record before its control block.
   constexpr std::size_t control_offset() const noexcept { return kind == RecordKind::announced ? 16 : 8; }
   /// Bytes of the record before its payload.
   constexpr std::size_t payload_offset() const noexcept { return control_offset() + (control_bytes + 7) / 8 * 8; }
-  constexpr std::uint64_t cells() const noexcept {
+  /// Cells that are read.
+  constexpr std::uint64_t lines() const noexcept {
     if (kind == RecordKind::piece) return 1;
     const std::size_t bytes = payload_offset() + (kind == RecordKind::whole ? payload_bytes : 0);
     return (bytes + kCellBytes - 1) / kCellBytes;
   }
+  /// Cells that it takes.
+  constexpr std::uint64_t cells() const noexcept { return lines() + (apart ? kApartCells : 0); }
 };
 
 /// The producer's end. One thread at a time. `Memory` knows where the words are: `head(cell)` and `consumed()` give atomics of 64
@@ -95,8 +105,8 @@ class RingProducer {
   void publish(std::uint64_t word, std::uint64_t cells) noexcept {
     memory_.head(position_).store(word, std::memory_order_release);  // pairs with the acquire of RingConsumer::peek
     position_ += cells;
-    // Clears ahead for a record of one cell, so that nobody waits for that line when the record comes.
-    if (position_ + 1 < end_) clear(position_ + 1);
+    // Clears ahead for a record that takes as much, so that nobody waits for that line when the record comes.
+    if (position_ + cells < end_) clear(position_ + cells);
   }
 
   const Memory& memory() const noexcept { return memory_; }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tandem/comm/transport/shm/attachment.hpp"
@@ -30,29 +31,35 @@ class Sender {
   Sender() = default;
   Sender(Attachment& attachment, const SendLimits& limits, BellRound& round) noexcept;
 
-  SendStatus try_send(const Packet& packet) {
+  /// `heard`, here and below: how far this side has read what the peer writes.
+  SendStatus try_send(const Packet& packet, std::uint64_t heard) {
     if (packet.payload_bytes > limits_.inline_bytes || !open_) [[unlikely]] return try_send_slowly(packet);
-    const RecordHead head{RecordKind::whole, static_cast<std::uint32_t>(packet.control.size()),
-                          static_cast<std::uint32_t>(packet.payload_bytes)};
+    RecordHead head{RecordKind::whole, static_cast<std::uint32_t>(packet.control.size()),
+                    static_cast<std::uint32_t>(packet.payload_bytes)};
+    set_apart(head, heard);
     const std::uint64_t cells = head.cells();
     if (!producer_.room(cells)) [[unlikely]] return starve(cells);
     std::byte* record = producer_.memory().at(producer_.begin(cells));
-    std::memcpy(record + head.control_offset(), packet.control.data(), packet.control.size());
+    // The first line last: the peer looks at it.
     if (packet.payload_bytes > 0) PieceCursor(packet.payload).gather(record + head.payload_offset(), packet.payload_bytes);
+    std::memcpy(record + head.control_offset(), packet.control.data(), packet.control.size());
     publish(head, cells);
+    claim_lines(head.lines());
     return SendStatus::done;
   }
 
   /// As `Link::lend`: room in the ring. Empty: none now.
-  std::span<std::byte> lend(std::size_t bytes) {
-    const std::uint64_t cells = lent_head(bytes).cells();
+  std::span<std::byte> lend(std::size_t bytes, std::uint64_t heard) {
+    lent_ = {RecordKind::whole, static_cast<std::uint32_t>(bytes), 0};
+    set_apart(lent_, heard);
+    const std::uint64_t cells = lent_.cells();
     if (!open_ || !producer_.room(cells)) [[unlikely]] return starve(cells), std::span<std::byte>();
-    return {producer_.memory().at(producer_.begin(cells)) + lent_head(bytes).control_offset(), bytes};
+    return {producer_.memory().at(producer_.begin(cells)) + lent_.control_offset(), bytes};
   }
-  void send_lent(std::size_t bytes) {
-    const std::uint64_t cells = lent_head(bytes).cells();
-    publish(lent_head(bytes), cells);
-    if (cells > 1) claim_lines(cells);
+  /// What was lent last, whole.
+  void send_lent() {
+    publish(lent_, lent_.cells());
+    claim_lines(lent_.lines());
   }
 
   /// Somebody was told `retry` before there was a peer.
@@ -80,8 +87,11 @@ class Sender {
   bool broken() const noexcept { return broken_; }
 
  private:
-  static constexpr RecordHead lent_head(std::size_t bytes) noexcept {
-    return {RecordKind::whole, static_cast<std::uint32_t>(bytes), 0};
+  /// A long record stands apart when the peer has said something since the last one, and is likely to be waiting for this one. In
+  /// a row of records it is good that the peer's core is ahead.
+  void set_apart(RecordHead& head, std::uint64_t heard) noexcept {
+    if (head.lines() < kLinesApart || std::exchange(heard_, heard) == heard) return;
+    head.apart = open_ && producer_.room(head.lines() + RecordHead::kApartCells + producer_.memory().cells() / 4);
   }
   static_assert(RecordHead{RecordKind::whole}.control_offset() + Link::kFirstBytes == kCellBytes);
   SendStatus try_send_slowly(const Packet& packet);
@@ -91,16 +101,21 @@ class Sender {
     round_->owe(*peer_, true);
   }
   /// For the next record, which is likely to be as long; its first line is the peer's to look at.
-  void claim_lines(std::uint64_t cells) const noexcept {
+  void claim_lines(std::uint64_t lines) const noexcept {
+    if (lines == 1) return;
     const std::byte* const next = producer_.memory().at(producer_.position());
-    for (std::size_t line = 1; line < cells; ++line) claim_line(next + line * kCellBytes);
+    for (std::size_t line = 1; line < lines; ++line) claim_line(next + line * kCellBytes);
   }
   bool push_piece();
   void copy_in(std::byte* to, std::size_t bytes);
   std::size_t room_for_piece() noexcept;
   void set_starved(bool starved) noexcept;
 
+  static constexpr std::uint64_t kLinesApart = 8;  ///< of a long record; below, the gap costs as much as it gains
+
   RingProducer<CellMemory> producer_;
+  RecordHead lent_;
+  std::uint64_t heard_ = 0;  ///< when the last long record was sent
   Doorbell* peer_ = nullptr;
   BellRound* round_ = nullptr;
   SendLimits limits_;

@@ -27,7 +27,7 @@ struct ShmOptions {
   /// Most bytes of the data ring that are filled and not yet read: what an urgent packet may have to wait for.
   std::uint64_t window_bytes = 512 * 1024;
   /// Payloads up to this size lie in the record, behind their control block.
-  std::uint32_t inline_bytes = 1024;
+  std::uint32_t inline_bytes = 8192;
   /// Whether processes may copy from each other's memory (process_vm_readv), where the kernel permits it.
   bool remote_copies = true;
 };

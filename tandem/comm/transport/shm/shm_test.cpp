@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <deque>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -59,7 +60,8 @@ TEST_F(ShmPair, PayloadsOfEverySizeLandWhereTheSinkWantsThem) {
   Link& link = a.connect(b, 1);
   b.sink.piece_bytes = 7777;
   std::uint32_t seed = 0;
-  for (const std::size_t bytes : {1UL, 8UL, 55UL, 100UL, 1023UL, 1024UL, 1025UL, 8191UL, 65'536UL, 439'296UL, 5'000'001UL}) {
+  for (const std::size_t bytes :
+       {1UL, 8UL, 55UL, 100UL, 1023UL, 1024UL, 1025UL, 8192UL, 8193UL, 65'536UL, 439'296UL, 5'000'001UL}) {
     const std::vector<std::byte> payload = pattern(bytes, ++seed);
     const std::size_t cut = bytes / 3;
     const std::array pieces{iovec{const_cast<std::byte*>(payload.data()), cut}, iovec{nullptr, 0},
@@ -107,6 +109,34 @@ TEST_F(ShmPair, ABlockThatIsWrittenIntoLentRoomArrives) {
       ASSERT_EQ(b.sink.arrivals[0].back().control, block) << bytes;
       b.sink.arrivals[0].erase(b.sink.arrivals[0].begin(), b.sink.arrivals[0].end() - 1);
       count = 1;
+    }
+  }
+}
+
+// Records of many lines stand apart when they answer something, and not in a row, and not when the ring has little room.
+TEST_F(SmallRings, LongRecordsInTurnsAndInRowsArriveInOrder) {
+  const std::uint32_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  Link& there = a.connect(b, 1);
+  Link& back = b.connect(a, 0);
+  for (std::uint32_t turn = 0; turn < 400; ++turn) {
+    const bool answers = turn % 2 == 1;
+    std::deque<Arrival>& arrivals = answers ? a.sink.arrivals[1] : b.sink.arrivals[0];
+    arrivals.clear();
+    const std::size_t row = random() % 4 == 0 ? 1 + random() % 20 : 1;
+    std::vector<std::vector<std::byte>> controls, payloads;
+    for (std::size_t i = 0; i < row; ++i) {
+      controls.push_back(pattern(1 + random() % 2000, turn));
+      payloads.push_back(pattern(random() % 3 == 0 ? random() % 9000 : 0, turn));
+      const iovec piece{payloads.back().data(), payloads.back().size()};
+      send(answers ? back : there,
+           {.control = controls.back(), .payload = {&piece, piece.iov_len > 0 ? 1U : 0U}, .payload_bytes = piece.iov_len});
+    }
+    ASSERT_TRUE(step([&] { return arrivals.size() == row && arrivals.back().landed; }));
+    for (std::size_t i = 0; i < row; ++i) {
+      ASSERT_TRUE(arrivals[i].control == controls[i]);
+      ASSERT_TRUE(arrivals[i].payload == payloads[i]);
     }
   }
 }
