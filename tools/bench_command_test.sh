@@ -156,10 +156,13 @@ json_holds "r['potrf']['peers'] == {'kernels': 100, 'starpu': 45, 'starpu_prio':
 program pingpong/bench_pingpong_tandem 'echo "$*" >> told_pingpong; '"$(reports half_4=2 half_1024=3)"
 program pingpong/peer_pingpong_bare "$(reports half_4=1)"
 run 0 pingpong --bin pingpong --rounds 1 --transport tcp --json
-holds told_pingpong '^--transport tcp --repetitions 1$'
+holds told_pingpong '^--transport tcp --repetitions 1 --least 4 --most 4$'
+holds told_pingpong '^--transport tcp --repetitions 1 --least 67108864 --most 67108864$'
 holds told_pingpong '^--transport tcp --repetitions 1 --sleep$'
 json_holds "[p['params'] for p in o['results'][:2]] == [{'transport': 'tcp', 'bytes': 4}, {'transport': 'tcp', 'bytes': 1024}]"
 json_holds "o['results'][0]['ours_over_peer'] == {'bare': 2} and o['missing']['ucx']"
+# The witness, here the bare program, always says 1; each of the two programs runs seven sizes, in two rounds.
+json_holds "[(w['usual'], w['runs'], w['repeated'], w['unusual']) for w in o['witness']] == [(1, 28, 0, 0)]"
 
 # Broadcasts: programs are started by others, in namespaces when a rate is given; trees are a parameter; details are kept.
 program bcast/bench_bcast_tandem 'echo "$*" >> told_bcast

@@ -12,6 +12,13 @@ struct PingpongOptions : BenchOptions {
   std::vector<std::string> transports{"shm", "tcp"};
 };
 
+/// What a flag takes from one processor to the other.
+std::optional<BenchWitness> flag_between_processors(const Programs& programs) {
+  BenchProgram flag = programs.peer("bare", "peer_pingpong_bare", {"--repetitions", "1", "--most", "4"});
+  if (!flag.exists) return std::nullopt;
+  return BenchWitness{std::move(flag.command)};
+}
+
 /// Two polling processes over one transport, then the same two asleep between messages.
 std::vector<BenchSuite> pingpong_suites(const Programs& programs, const std::string& transport) {
   const auto words = [](const std::string& name) { return std::vector<std::string>{"--transport", name, "--repetitions", "1"}; };
@@ -21,7 +28,12 @@ std::vector<BenchSuite> pingpong_suites(const Programs& programs, const std::str
   polling.programs.push_back(programs.peer("openmpi", "peer_pingpong_mpi", words(transport)));
   if (transport == "shm") polling.programs.push_back(programs.peer("openmpi_copy", "peer_pingpong_mpi", words("shm_copy")));
   polling.programs.push_back(programs.peer("ucx", "peer_pingpong_ucx", words(transport)));
+  polling.programs.push_back(programs.peer("ucx_perftest", "peer_pingpong_ucx_perftest", words(transport)));
   polling.programs.push_back(programs.peer("bare", "peer_pingpong_bare", words(transport)));
+  polling.parts.clear();
+  for (const char* bytes : {"4", "1024", "4096", "65536", "439296", "8388608", "67108864"})
+    polling.parts.push_back({"--least", bytes, "--most", bytes});
+  polling.witness = flag_between_processors(programs);
 
   auto asleep = words(transport);
   asleep.push_back("--sleep");

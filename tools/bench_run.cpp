@@ -38,6 +38,9 @@ void print_table(const BenchSuite& suite, const BenchOutcome& outcome) {
                median(row.samples), *least, *most, row.unit, ratio);
     previous = row.name;
   }
+  if (const auto& witness = outcome.witness)
+    fmt::print("all at {:.3g} {} for a flag from processor to processor, as usual; {} of {} runs repeated for that, {} unusual\n",
+               witness->usual, witness->unit, witness->repeated, witness->runs, witness->unusual);
   std::fflush(stdout);
 }
 
@@ -69,6 +72,13 @@ void add_to_report(Json& object, const BenchSuite& suite, const BenchOutcome& ou
   for (Json& result : results_json(suite, outcome)) object["results"].push_back(std::move(result));
   for (const auto& [peer, text] : outcome.versions) object["versions"][peer] = text;
   for (const auto& [peer, reason] : outcome.failures) object["missing"][peer] = reason;
+  if (const auto& witness = outcome.witness)
+    object["witness"].push_back({{"suite", suite.title},
+                                 {"usual", witness->usual},
+                                 {"unit", witness->unit},
+                                 {"runs", witness->runs},
+                                 {"repeated", witness->repeated},
+                                 {"unusual", witness->unusual}});
 }
 
 }  // namespace

@@ -97,38 +97,98 @@ std::vector<BenchRow> summarise(const std::vector<std::string>& peers, const std
   return rows;
 }
 
-BenchOutcome run_suite(const BenchSuite& suite, const BenchLimits& limits, const BenchProgress& progress) {
-  BenchOutcome outcome;
-  std::vector<std::string> peers;
-  std::map<std::string, bool> runs;
-  for (const BenchProgram& program : suite.programs) {
-    peers.push_back(program.peer);
-    runs[program.peer] = program.exists;
-    if (!program.exists)
-      outcome.failures.emplace_back(program.peer, fmt::format("there is no program {}", program.command.file.string()));
-  }
-  std::vector<BenchRound> rounds;
-  for (unsigned number = 0; number <= limits.rounds; ++number) {
-    BenchRound round;
-    for (const BenchProgram& program : suite.programs) {
-      if (!runs[program.peer]) continue;
-      progress(fmt::format("{}: {}, {}", suite.title,
-                           number == 0 ? "warming up" : fmt::format("round {} of {}", number, limits.rounds), program.peer));
-      const auto written = run_program(program.command, limits.timeout);
-      const auto run = written ? parse_bench_run(written.value().output) : base::Result<BenchRun>(written.error());
-      if (!run) {
-        runs[program.peer] = false;
-        const std::string when = number == 0 ? "" : fmt::format(" (in round {})", number);
-        outcome.failures.emplace_back(program.peer, run.error().message + when);
-        continue;
-      }
-      outcome.versions[program.peer] = run.value().version;
-      round[program.peer] = run.value();
+namespace {
+
+/// The rounds of one suite.
+class SuiteRun {
+ public:
+  SuiteRun(const BenchSuite& suite, const BenchLimits& limits, const BenchProgress& progress)
+      : suite_(suite), limits_(limits), progress_(progress) {}
+
+  BenchOutcome go() {
+    std::vector<std::string> peers;
+    for (const BenchProgram& program : suite_.programs) {
+      peers.push_back(program.peer);
+      runs_[program.peer] = program.exists;
+      if (!program.exists)
+        outcome_.failures.emplace_back(program.peer, fmt::format("there is no program {}", program.command.file.string()));
     }
-    if (number > 0) rounds.push_back(std::move(round));
+    if (suite_.witness) call_witness();
+    std::vector<BenchRound> rounds;
+    for (unsigned number = 0; number <= limits_.rounds; ++number) {
+      BenchRound round = run_round(number);
+      if (number > 0) rounds.push_back(std::move(round));
+    }
+    if (watch_) outcome_.witness = watch_->account(), outcome_.witness->unit = witness_unit_;
+    outcome_.rows = summarise(peers, rounds);
+    return std::move(outcome_);
   }
-  outcome.rows = summarise(peers, rounds);
-  return outcome;
+
+ private:
+  void call_witness() {
+    progress_(fmt::format("{}: how the machine usually is", suite_.title));
+    auto watch = Watch::begin([this] { return ask_witness(); }, suite_.witness->tolerance);
+    if (watch) watch_ = std::move(watch).value();
+    else outcome_.failures.emplace_back("witness", watch.error().message);
+  }
+
+  base::Result<double> ask_witness() {
+    const auto run = run_once(suite_.witness->command);
+    if (!run) return run.error();
+    if (run.value().values.empty()) return malformed("it has no results");
+    witness_unit_ = run.value().values.front().second.unit;
+    return run.value().values.front().second.value;
+  }
+
+  base::Result<BenchRun> run_once(const Command& command) const {
+    const auto written = run_program(command, limits_.timeout);
+    return written ? parse_bench_run(written.value().output) : base::Result<BenchRun>(written.error());
+  }
+
+  BenchRound run_round(unsigned number) {
+    BenchRound round;
+    for (const auto& part : suite_.parts) {
+      for (const BenchProgram& program : suite_.programs) {
+        if (!runs_[program.peer]) continue;
+        progress_(fmt::format("{}: {}, {}", suite_.title,
+                              number == 0 ? "warming up" : fmt::format("round {} of {}", number, limits_.rounds), program.peer));
+        Command command = program.command;
+        command.arguments.insert(command.arguments.end(), part.begin(), part.end());
+        const auto run = watched(command);
+        if (!run) {
+          runs_[program.peer] = false;
+          const std::string when = number == 0 ? "" : fmt::format(" (in round {})", number);
+          outcome_.failures.emplace_back(program.peer, run.error().message + when);
+          continue;
+        }
+        outcome_.versions[program.peer] = run.value().version;
+        auto& values = round[program.peer].values;
+        values.insert(values.end(), run.value().values.begin(), run.value().values.end());
+      }
+    }
+    return round;
+  }
+
+  base::Result<BenchRun> watched(const Command& command) {
+    if (!watch_) return run_once(command);
+    std::optional<base::Result<BenchRun>> run;
+    watch_->around([&] { return run.emplace(run_once(command)).ok(); });
+    return std::move(*run);
+  }
+
+  const BenchSuite& suite_;
+  const BenchLimits& limits_;
+  const BenchProgress& progress_;
+  BenchOutcome outcome_;
+  std::map<std::string, bool> runs_;  ///< peer: it is there, and has not failed
+  std::optional<Watch> watch_;
+  std::string witness_unit_;
+};
+
+}  // namespace
+
+BenchOutcome run_suite(const BenchSuite& suite, const BenchLimits& limits, const BenchProgress& progress) {
+  return SuiteRun(suite, limits, progress).go();
 }
 
 Json results_json(const BenchSuite& suite, const BenchOutcome& outcome) {

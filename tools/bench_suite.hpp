@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/base/result.hpp"
+#include "tools/bench_witness.hpp"
 #include "tools/json_report.hpp"
 #include "tools/subprocess.hpp"
 
@@ -31,6 +32,10 @@ struct BenchSuite {
   Json params = Json::object();        ///< what all its results depend on
   std::string name_as_param = {};      ///< if not empty: the parameter that the results' names are values of: "tree"
   bool name_ends_in_bytes = false;     ///< `half_4`: the number is told as a parameter `bytes` too
+  /// Further arguments, one list for each part of a round: all programs run a part before the next one begins, so that less time
+  /// lies between runs that are compared.
+  std::vector<std::vector<std::string>> parts = {{}};
+  std::optional<BenchWitness> witness = {};  ///< watches the machine around each run
 };
 
 /// A number that one run of a program told.
@@ -62,6 +67,7 @@ struct BenchOutcome {
   std::vector<BenchRow> rows;
   std::vector<std::pair<std::string, std::string>> failures;  ///< peer, and why it is missing from some round on, or from all
   std::map<std::string, std::string> versions;                ///< by peer
+  std::optional<WitnessAccount> witness = {};
 };
 
 /// What our result is called that a peer's result of this name is held against: the bound of a factorisation bounds `potrf`.
