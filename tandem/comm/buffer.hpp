@@ -35,7 +35,7 @@ using MutableStrided = BasicStrided<void*>;
     std::memcpy(to, &first, sizeof first);
     std::memcpy(to + bytes - sizeof last, &last, sizeof last);
   };
-  if (bytes > 16) std::memcpy(to, from, bytes);
+  if (bytes > 16) [[unlikely]] std::memcpy(to, from, bytes);
   else if (bytes >= 8) ends(std::uint64_t{}, std::uint64_t{});
   else if (bytes >= 4) ends(std::uint32_t{}, std::uint32_t{});
   else if (bytes >= 2) ends(std::uint16_t{}, std::uint16_t{});

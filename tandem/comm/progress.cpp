@@ -247,7 +247,7 @@ void Progress::tell_events() {
     while (true) {
       {
         const std::lock_guard guard(lock_);
-        events.swap(engine_.events());
+        events = engine_.events().take(std::move(events));
       }
       if (events.empty()) break;
       for (Event& event : events) tell(event);
@@ -291,7 +291,7 @@ bool Progress::once(std::int64_t now) {
     happened = engine_.step(now) <= now;
     const bool events = !engine_.events().empty();
     lock_.unlock();
-    if (events) tell_events();
+    if (events) [[unlikely]] tell_events();
   }
   return happened;
 }

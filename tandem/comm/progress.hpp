@@ -54,7 +54,7 @@ class Progress {
       return kick();
     }
     if (!in_bed_.load()) engine_.ring_bells();  // in bed all transports are armed, and ring by themselves
-    const bool work = engine_.busy() || !engine_.events().empty() || engine_.waits_for_time();
+    const bool work = !engine_.nothing_left();
     lock_.unlock();
     if (work) [[unlikely]] wake_for_work();
   }

@@ -312,7 +312,7 @@ class LyingWorld {
   }
   static void tell(Engine& engine) {
     while (!engine.events().empty()) {
-      for (Event& event : std::exchange(engine.events(), {})) {
+      for (Event& event : engine.events().take()) {
         if (event.call) event.call();
         if (event.core != nullptr) event.core->drop();
       }

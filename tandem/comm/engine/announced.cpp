@@ -224,7 +224,7 @@ void Engine::landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t
 }
 
 void Engine::end_incoming(Incoming& incoming) {
-  std::erase(pulling_, &incoming);
+  pulling_.remove(&incoming);
   stop_sharing(incoming);
   incoming.peer->incoming.erase(incoming.stream);
   delete &incoming;
@@ -302,7 +302,7 @@ void Engine::end_pull(Incoming& incoming) {
 
 void Engine::rest_pull(Incoming& incoming) {
   incoming.pulling = false;
-  std::erase(pulling_, &incoming);
+  pulling_.remove(&incoming);
 }
 
 /// Reading the peer's memory is not permitted after all: everything comes as segments, and nobody tries again.
@@ -401,7 +401,7 @@ void Engine::copy_outgoing(Push& push) {
 }
 
 void Engine::stop_pushing(const OutgoingStream& stream) {
-  if (!pushing_.empty()) [[unlikely]] std::erase_if(pushing_, [&](const Push& push) { return push.stream == &stream; });
+  if (!pushing_.empty()) [[unlikely]] pushing_.remove_if([&](const Push& push) { return push.stream == &stream; });
 }
 
 const char* Engine::take_shared(Peer& peer, const wire::Shared& shared) {

@@ -147,6 +147,9 @@ struct Broadcasts {
   };
   static std::uint64_t name(Rank root, std::uint32_t id) noexcept { return (std::uint64_t{root.value()} << 32) | id; }
 
+  /// `left`: what counts the entries of the lists.
+  explicit Broadcasts(std::size_t& left) noexcept : unstarted(left), to_offer(left), forgotten(left) {}
+
   std::unordered_map<std::uint64_t, std::unique_ptr<Broadcast>> all;
   std::unordered_map<std::uint32_t, RootState> roots;
   std::size_t forward_bytes = 0;  ///< in `library` memories
@@ -155,10 +158,10 @@ struct Broadcasts {
   std::uint32_t next_id = 1;
   std::set<std::uint32_t> unacknowledged;
   std::unordered_map<Key, std::vector<Broadcast*>, KeyHash> by_key;  ///< unacknowledged ones, oldest first
-  std::vector<Broadcast*> unstarted;                                ///< in the order of posting
+  CountedList<Broadcast*> unstarted;                                 ///< in the order of posting
 
-  std::vector<Child*> to_offer;                      ///< first packets to be queued when no transport is being polled
-  std::vector<std::unique_ptr<Broadcast>> forgotten;  ///< destroyed at the next step, when nobody is inside
+  CountedList<Child*> to_offer;                       ///< first packets to be queued when no transport is being polled
+  CountedList<std::unique_ptr<Broadcast>> forgotten;  ///< destroyed at the next step, when nobody is inside
 
   TreeBuilder builder;
   TreeChooser chooser{NetworkCosts{}};

@@ -458,7 +458,7 @@ void Engine::maybe_forget(Broadcast& broadcast) {
   broadcast.forgotten = true;
   const auto found = broadcasts_.all.find(Broadcasts::name(broadcast.root, broadcast.id));
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
-    for (const auto& child : broadcast.strands[i].children) std::erase(broadcasts_.to_offer, child.get());
+    for (const auto& child : broadcast.strands[i].children) broadcasts_.to_offer.remove(child.get());
   }
   broadcasts_.forgotten.push_back(std::move(found->second));
   broadcasts_.all.erase(found);

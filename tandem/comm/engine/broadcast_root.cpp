@@ -83,7 +83,7 @@ bool Engine::append(RequestCore& core, Recipient recipient) {
 bool Engine::cancel_broadcast(McastCore& core) {
   Broadcast* broadcast = core.broadcast;
   if (broadcast == nullptr || broadcast->started) return false;
-  std::erase(broadcasts_.unstarted, broadcast);
+  broadcasts_.unstarted.remove(broadcast);
   broadcast->recipients.clear();
   broadcast->started = true;
   broadcast->cancelled = true;
@@ -103,7 +103,7 @@ void Engine::start_waiting_broadcasts() {
     if (!overtakes && may_start(*broadcast)) ready.push_back(broadcast);
   }
   for (Broadcast* broadcast : ready) {
-    std::erase(broadcasts_.unstarted, broadcast);
+    broadcasts_.unstarted.remove(broadcast);
     start(*broadcast);
   }
 }
@@ -123,7 +123,7 @@ void Engine::start_those_before(Rank to, Channel channel, Tag tag) {
   }
   waiting.resize(needed);
   for (Broadcast* broadcast : waiting) {
-    std::erase(broadcasts_.unstarted, broadcast);
+    broadcasts_.unstarted.remove(broadcast);
     start(*broadcast);
   }
   flush_offers();

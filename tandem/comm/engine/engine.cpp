@@ -19,7 +19,7 @@ Engine::Engine(Ground ground, std::unique_ptr<Strategy> strategy)
 
 Engine::~Engine() {
   cancel_everything();
-  for (Event& event : events_) {
+  for (const Event& event : events_) {
     if (event.core != nullptr) event.core->drop();
   }
 }
@@ -145,7 +145,7 @@ bool Engine::same_host(Rank a, Rank b) {
 std::int64_t Engine::step(std::int64_t now_ns) {
   now_ns_ = now_ns;
   unsigned events = 0;
-  if (!broadcasts_.forgotten.empty()) [[unlikely]] drop_forgotten();
+  if (left_ > 0) [[unlikely]] broadcasts_.forgotten.clear();
   ++steps_;
   for (const Polled& polled : polled_) {
     // A poll that costs a system call delays those that do not; it is done now and then, unless its transport is the busy one.
@@ -155,28 +155,29 @@ std::int64_t Engine::step(std::int64_t now_ns) {
     events += told;
   }
   last_events_ = events;
-  if (draining_ != nullptr) [[unlikely]] look_at_draining(now_ns);
-  if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
-  const bool copying = copies();
-  if (busy()) [[unlikely]] do_what_is_left();
-  if (events > 0 || copying) return now_ns;
-  return waits_for_time() ? due_ns(now_ns) : base::kNever;
+  if (left_ > 0) [[unlikely]] return do_what_is_left(now_ns, events > 0);
+  return events > 0 ? now_ns : base::kNever;
 }
 
-/// Sends what was posted meanwhile, and copies a piece.
-void Engine::do_what_is_left() {
-  if (copies()) {
+/// Starts broadcasts whose time has come, sends what was posted meanwhile, and copies a piece. The rest of `step`.
+std::int64_t Engine::do_what_is_left(std::int64_t now_ns, bool events) {
+  if (!draining_.empty()) look_at_draining(now_ns);
+  if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
+  const bool copying = copies();
+  if (copying) {
     flush_offers();  // others shall not wait for it
     copy_some();
   }
   if (busy()) flush_offers();
+  if (events || copying) return now_ns;
+  return waits_for_time() ? due_ns(now_ns) : base::kNever;
 }
-
-void Engine::drop_forgotten() { broadcasts_.forgotten.clear(); }
 
 std::int64_t Engine::due_ns(std::int64_t now_ns) const noexcept {
   std::int64_t next = base::kNever;
-  if (draining_ != nullptr) next = std::max<std::int64_t>(0, ports_.find(draining_)->second.rate.look_ns());
+  for (Transport* transport : draining_) {
+    next = std::min(next, std::max<std::int64_t>(0, ports_.find(transport)->second.rate.look_ns()));
+  }
   for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, due_ns(*broadcast, now_ns));
   return next;
 }
@@ -185,7 +186,7 @@ inline unsigned Engine::poll(Transport& transport, std::int64_t now_ns) {
   polling_ = &transport;
   const unsigned events = transport.poll(now_ns);
   polling_ = nullptr;
-  if (!leavers_.empty()) [[unlikely]] let_leave();
+  if (left_ > 0) [[unlikely]] let_leave();
   return events;
 }
 

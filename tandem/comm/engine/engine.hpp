@@ -18,6 +18,7 @@
 #include "tandem/base/driver.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/comm/endpoint.hpp"
+#include "tandem/comm/engine/agenda.hpp"
 #include "tandem/comm/engine/broadcast.hpp"
 #include "tandem/comm/engine/copy_choice.hpp"
 #include "tandem/comm/engine/core.hpp"
@@ -76,7 +77,7 @@ class Engine final : public PacketSink {
     }
     if (!withholders_.empty()) [[unlikely]] want_from_all(core.pattern);
     // A receive from a rank is a use of it: the connection tells us of its death.
-    if (!core.pattern.any_source) {
+    if (!core.pattern.any_source) [[likely]] {
       Peer* peer = peer_for(from);
       if (peer == nullptr || peer->dead || peer->left) [[unlikely]] fail_posted(core, peer);
     }
@@ -111,7 +112,9 @@ class Engine final : public PacketSink {
   /// Whether anything is left to be done without waiting for the network.
   bool busy() const noexcept { return copies() || !dirty_.empty() || !broadcasts_.to_offer.empty(); }
   /// Whether something happens at a time that nobody has asked the driver for yet.
-  bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty() || draining_ != nullptr; }
+  bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty() || !draining_.empty(); }
+  /// Neither that, nor busy, nor are there events.
+  bool nothing_left() const noexcept { return left_ == 0; }
   /// Whether nobody waits for anything: no send, stream, forward or receive is under way.
   bool quiet() const noexcept { return outstanding_ == 0; }
   /// Whether we owe others something: sends, forwards, acknowledgements that are not handed over.
@@ -135,7 +138,7 @@ class Engine final : public PacketSink {
   /// What is under way, for a person who wonders why nothing ends.
   std::string describe() const;
   const EndpointStatistics& statistics() const noexcept { return statistics_; }
-  std::vector<Event>& events() noexcept { return events_; }
+  CountedList<Event>& events() noexcept { return events_; }
 
   std::function<void(Rank, std::string_view)> tell_death;
   std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> tell_incoming;
@@ -158,22 +161,27 @@ class Engine final : public PacketSink {
 
   // engine.cpp
   // Connects on first use; null: unreachable (then it counts as dead). Not while polling.
-  Peer* peer_for(Rank rank) { return recent_peer_ != nullptr && recent_peer_->rank == rank ? recent_peer_ : find_peer(rank); }
+  Peer* peer_for(Rank rank) {
+    if (recent_peer_ != nullptr && recent_peer_->rank == rank) [[likely]] return recent_peer_;
+    return find_peer(rank);
+  }
   Peer* find_peer(Rank rank);
   Peer& make_peer(Rank rank);
   bool choose_transport(Peer& peer);
   bool find_transport(Peer& peer);
   void use_transport(Peer& peer, Transport& transport);
   void connect_rails(Peer& peer);
-  Rail& rail_of(Link& link) { return link.owner != nullptr ? *static_cast<Rail*>(link.owner) : make_rail(link); }
+  Rail& rail_of(Link& link) {
+    if (link.owner != nullptr) [[likely]] return *static_cast<Rail*>(link.owner);
+    return make_rail(link);
+  }
   Rail& make_rail(Link& link);
   const PeerCard* card_of(Rank rank);
   unsigned poll(Transport& transport, std::int64_t now_ns);
   void let_leave();
   void hurry_transports();
   void pump_dirty();
-  [[gnu::noinline]] void do_what_is_left();
-  [[gnu::noinline]] void drop_forgotten();
+  [[gnu::noinline]] std::int64_t do_what_is_left(std::int64_t now_ns, bool events);
   void tell(RequestCore& core, CompletionQueue::Event what) {
     if (core.tells) [[unlikely]] add_event(core, what);
   }
@@ -197,8 +205,9 @@ class Engine final : public PacketSink {
   template <class Options>
   static void keep_notify(RequestCore& core, const Options& options) {
     const Callbacks& calls = options.callbacks;
-    if (!calls.arrived && !calls.released && !calls.failed && options.queue == nullptr) [[likely]] return;
-    keep_notify(core, calls, options.queue, options.user);
+    if (calls.arrived || calls.released || calls.failed || options.queue != nullptr) [[unlikely]] {
+      keep_notify(core, calls, options.queue, options.user);
+    }
   }
   static void keep_notify(RequestCore& core, const Callbacks& callbacks, CompletionQueue* queue, std::uint64_t user);
 
@@ -438,13 +447,14 @@ class Engine final : public PacketSink {
   Peer* recent_peer_ = nullptr;  ///< the one looked up last
   std::unordered_map<std::uint32_t, PeerCard> cards_;
   std::unordered_map<std::uint32_t, RpcHandler> handlers_;
-  std::vector<Peer*> dirty_;
+  std::size_t left_ = 0;  ///< entries of all counted lists, which come below
+  CountedList<Peer*> dirty_{left_};
   std::vector<Peer*> withholders_;  ///< hold messages for us back
-  std::vector<Peer*> leavers_;  ///< said goodbye during this poll; their transports are told after it
-  std::vector<Incoming*> pulling_;
-  std::vector<Push> pushing_;
+  CountedList<Peer*> leavers_{left_};  ///< said goodbye during this poll; their transports are told after it
+  CountedList<Incoming*> pulling_{left_};
+  CountedList<Push> pushing_{left_};
   std::unordered_set<Envelope*> asked_;  ///< active messages whose handler has not answered yet
-  std::vector<Event> events_;
+  CountedList<Event> events_{left_};
   PacketPlan plan_;
   std::vector<SendItem*> sent_now_;
   std::vector<std::uint32_t> hosts_;  ///< of the recipients of the broadcast that is being planted; empty: all different
@@ -458,7 +468,7 @@ class Engine final : public PacketSink {
   };
   std::unordered_map<Transport*, Port> ports_;
   Transport* busiest_ = nullptr;      ///< brought the last event
-  Transport* draining_ = nullptr;     ///< its rate wants a look at its buffers
+  CountedList<Transport*> draining_{left_};  ///< their rates want a look at their buffers
   std::uint64_t steps_ = 0;
   std::vector<std::byte> block_;
   std::vector<iovec> pieces_;
@@ -469,7 +479,7 @@ class Engine final : public PacketSink {
   EndpointStatistics statistics_;
   std::uint64_t rung_packets_ = 0;  ///< `packets_sent` when the transports were last asked to hurry
 
-  Broadcasts broadcasts_;
+  Broadcasts broadcasts_{left_};
 };
 
 }  // namespace tandem::comm::internal

@@ -328,7 +328,7 @@ void Engine::landed(Link& link, std::uint64_t) {
 const char* Engine::take_goodbye(Peer& peer, const wire::Goodbye& goodbye) {
   leavers_.push_back(&peer);
   // Once we have answered, nothing is written into its memory any more.
-  std::erase_if(pushing_, [&](const Push& push) { return push.stream->peer == &peer; });
+  pushing_.remove_if([&](const Push& push) { return push.stream->peer == &peer; });
   if (goodbye.prefix.kind == wire::Kind::goodbye_heard) {
     peer.goodbye_heard = true;
     return nullptr;

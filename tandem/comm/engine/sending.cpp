@@ -18,8 +18,8 @@ RequestCore* Engine::send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptio
   }
   Peer* peer = peer_for(to);
   const bool gone = peer == nullptr || peer->dead || peer->left;
-  if (!gone) {
-    if (RequestCore* sent = send_at_once(*peer, tag, buffer.pieces(), after, options)) return sent;
+  if (!gone) [[likely]] {
+    if (RequestCore* sent = send_at_once(*peer, tag, buffer.pieces(), after, options)) [[likely]] return sent;
   }
   auto* core = new SendCore;
   core->keep();
@@ -133,14 +133,16 @@ std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
 [[gnu::always_inline]] inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
                                                                 const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
-  if (bytes >= peer.at_once_below || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) return nullptr;
-  if (!Credit(peer, ground_.options).covers(bytes, options.header.size())) return nullptr;
+  if (bytes >= peer.at_once_below || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) [[unlikely]] {
+    return nullptr;
+  }
+  if (!Credit(peer, ground_.options).covers(bytes, options.header.size())) [[unlikely]] return nullptr;
   Rail& rail = *peer.rails[0];
   constexpr std::size_t kRecords = sizeof(wire::BlockHead) + sizeof(wire::Eager);
   std::array<std::byte, kRecords + Endpoint::max_header_bytes + kInlineBytes> own;
   const std::size_t records = kRecords + wire::padded(options.header.size());
   const std::span<std::byte> block = rail.link->lend(std::span(own).first(records + wire::padded(bytes)));
-  if (block.empty()) {
+  if (block.empty()) [[unlikely]] {
     rail.blocked = true;
     return nullptr;
   }
@@ -158,7 +160,7 @@ std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
   writer.put(eager);
   writer.put_bytes(options.header);
   if (near > 0) pieces.copy_out(0, block.subspan(records, near));
-  if (rail.link->send_lent(block) == SendStatus::retry) {
+  if (rail.link->send_lent(block) == SendStatus::retry) [[unlikely]] {
     rail.blocked = true;
     return nullptr;
   }
@@ -202,7 +204,8 @@ void Engine::note_backlog(Peer& peer) {
     if (port.rate.known()) return port.rate.rested(now(), 0);
     const auto [at_ns, bytes] = unsent_bytes(*peer.transport);
     port.rate.rested(at_ns, bytes);
-    if (port.rate.look_ns() >= 0) draining_ = peer.transport;
+    const bool watched = std::find(draining_.begin(), draining_.end(), peer.transport) != draining_.end();
+    if (port.rate.look_ns() >= 0 && !watched) draining_.push_back(peer.transport);
   }
 }
 
@@ -220,14 +223,16 @@ std::pair<std::int64_t, std::size_t> Engine::unsent_bytes(const Transport& trans
   return {before_ns, bytes};
 }
 
-/// Looks how far the buffers of a transport have drained, whose rate is not known yet.
+/// Looks how far the buffers of transports have drained, whose rate is not known yet.
 void Engine::look_at_draining(std::int64_t now_ns) {
-  PortRate& rate = ports_.find(draining_)->second.rate;
-  if (rate.look_ns() >= 0 && now_ns >= rate.look_ns()) {
-    const auto [at_ns, bytes] = unsent_bytes(*draining_);
-    rate.look(at_ns, bytes);
-  }
-  if (rate.look_ns() < 0) draining_ = nullptr;
+  draining_.remove_if([&](Transport* transport) {
+    PortRate& rate = ports_.find(transport)->second.rate;
+    if (rate.look_ns() >= 0 && now_ns >= rate.look_ns()) {
+      const auto [at_ns, bytes] = unsent_bytes(*transport);
+      rate.look(at_ns, bytes);
+    }
+    return rate.look_ns() < 0;
+  });
 }
 
 bool Engine::pump_rail(Peer& peer, unsigned number) {

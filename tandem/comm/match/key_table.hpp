@@ -123,7 +123,7 @@ class KeyTable {
       if (table_.blocks > kept_blocks) [[unlikely]] note_use();
       return;
     }
-    if (recent_ && recent_->same_key(node)) {
+    if (recent_ && recent_->same_key(node)) [[likely]] {
       node.hash = recent_->hash;
       append(*recent_, node);
       return;

@@ -152,7 +152,7 @@ class Matcher {
   /// receive is stored.
   ArrivedEnvelope* post(PostedReceive& receive) {
     TANDEM_DEBUG_ASSERT(!receive.linked());
-    if (kept_.size() > 0) {
+    if (kept_.size() > 0) [[unlikely]] {
       if (ArrivedEnvelope* const found = take(receive.pattern)) return found;
     }
     receive.sequence = next_posted_++;

@@ -113,7 +113,7 @@ class RingProducer {
 
  private:
   void clear(std::uint64_t cell) noexcept {
-    if (std::exchange(cleared_, cell) == cell) return;
+    if (std::exchange(cleared_, cell) == cell) [[likely]] return;
     memory_.head(cell).store(0, std::memory_order_relaxed);  // the release in publish orders it
   }
 

@@ -50,16 +50,21 @@ class Sender {
 
   /// As `Link::lend`: room in the ring. Empty: none now.
   std::span<std::byte> lend(std::size_t bytes, std::uint64_t heard) {
-    lent_ = {RecordKind::whole, static_cast<std::uint32_t>(bytes), 0};
-    set_apart(lent_, heard);
-    const std::uint64_t cells = lent_.cells();
+    RecordHead head = lent_head(bytes);
+    if (bytes > Link::kFirstBytes) [[unlikely]] {
+      set_apart(head, heard);
+      lent_apart_ = head.apart;
+    }
+    const std::uint64_t cells = bytes <= Link::kFirstBytes ? 1 : head.cells();
     if (!open_ || !producer_.room(cells)) [[unlikely]] return starve(cells), std::span<std::byte>();
-    return {producer_.memory().at(producer_.begin(cells)) + lent_.control_offset(), bytes};
+    return {producer_.memory().at(producer_.begin(cells)) + head.control_offset(), bytes};
   }
-  /// What was lent last, whole.
-  void send_lent() {
-    publish(lent_, lent_.cells());
-    claim_lines(lent_.lines());
+  void send_lent(std::size_t bytes) {
+    RecordHead head = lent_head(bytes);
+    if (bytes <= Link::kFirstBytes) [[likely]] return publish(head, 1);
+    head.apart = lent_apart_;
+    publish(head, head.cells());
+    claim_lines(head.lines());
   }
 
   /// Somebody was told `retry` before there was a peer.
@@ -93,6 +98,9 @@ class Sender {
     if (head.lines() < kLinesApart || std::exchange(heard_, heard) == heard) return;
     head.apart = open_ && producer_.room(head.lines() + RecordHead::kApartCells + producer_.memory().cells() / 4);
   }
+  static constexpr RecordHead lent_head(std::size_t bytes) noexcept {
+    return {RecordKind::whole, static_cast<std::uint32_t>(bytes), 0};
+  }
   static_assert(RecordHead{RecordKind::whole}.control_offset() + Link::kFirstBytes == kCellBytes);
   SendStatus try_send_slowly(const Packet& packet);
   SendStatus starve(std::uint64_t cells) noexcept;
@@ -114,7 +122,7 @@ class Sender {
   static constexpr std::uint64_t kLinesApart = 8;  ///< of a long record; below, the gap costs as much as it gains
 
   RingProducer<CellMemory> producer_;
-  RecordHead lent_;
+  bool lent_apart_ = false;  ///< of the record that was lent last, if it is longer than a line
   std::uint64_t heard_ = 0;  ///< when the last long record was sent
   Doorbell* peer_ = nullptr;
   BellRound* round_ = nullptr;

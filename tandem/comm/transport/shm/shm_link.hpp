@@ -22,7 +22,7 @@ class ShmLink final : public Link {
 
   SendStatus try_send(const Packet& packet) override { return sender.try_send(packet, receiver.position()); }
   std::span<std::byte> lend(std::span<std::byte> own) override { return sender.lend(own.size(), receiver.position()); }
-  SendStatus send_lent(std::span<const std::byte>) override { return sender.send_lent(), SendStatus::done; }
+  SendStatus send_lent(std::span<const std::byte> block) override { return sender.send_lent(block.size()), SendStatus::done; }
   bool has_room_again() override { return sender.has_room_again(); }
   bool read_remote(std::uint64_t address, std::span<std::byte> to) override;
   bool write_remote(std::uint64_t address, std::span<const std::byte> from) override;
