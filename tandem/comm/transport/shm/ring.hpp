@@ -32,7 +32,7 @@ struct RecordHead {
   bool apart = false;
 
   static constexpr std::uint64_t kApart = 0x80;  ///< in the first word
-  static constexpr std::uint64_t kApartCells = 32;
+  static constexpr std::uint64_t kApartCells = 32;  ///< with it the longest record, 3/8 of the ring, is below half
 
   static constexpr RecordHead from(std::uint64_t word) noexcept {
     return {static_cast<RecordKind>(word & 0x7f), static_cast<std::uint32_t>(word >> 8 & 0xffffff),

@@ -118,6 +118,7 @@ TEST_F(SmallRings, LongRecordsInTurnsAndInRowsArriveInOrder) {
   const std::uint32_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
+  const std::size_t most_control = a.transport->capabilities().max_control_bytes;
   Link& there = a.connect(b, 1);
   Link& back = b.connect(a, 0);
   for (std::uint32_t turn = 0; turn < 400; ++turn) {
@@ -127,7 +128,7 @@ TEST_F(SmallRings, LongRecordsInTurnsAndInRowsArriveInOrder) {
     const std::size_t row = random() % 4 == 0 ? 1 + random() % 20 : 1;
     std::vector<std::vector<std::byte>> controls, payloads;
     for (std::size_t i = 0; i < row; ++i) {
-      controls.push_back(pattern(1 + random() % 2000, turn));
+      controls.push_back(pattern(1 + random() % (random() % 4 == 0 ? most_control : 2000), turn));
       payloads.push_back(pattern(random() % 3 == 0 ? random() % 9000 : 0, turn));
       const iovec piece{payloads.back().data(), payloads.back().size()};
       send(answers ? back : there,
