@@ -82,6 +82,14 @@ class TandemAdapter {
     for (unsigned i = 0; i < count; ++i) requests_.push_back(endpoint_->irecv(other_, tag, {data, bytes}));
     finish_all();
   }
+  void send_stream(const void* data, std::size_t bytes, unsigned count, unsigned window) {
+    slide(requests_, count, window, [&] { return endpoint_->isend(other_, tag, {data, bytes}); },
+          [&](const comm::Request& one) { endpoint_->wait(one); });
+  }
+  void receive_stream(void* data, std::size_t bytes, unsigned count, unsigned window) {
+    slide(requests_, count, window, [&] { return endpoint_->irecv(other_, tag, {data, bytes}); },
+          [&](const comm::Request& one) { endpoint_->wait(one); });
+  }
   void leave() { endpoint_->close(); }
 
  private:

@@ -9,9 +9,12 @@
 //   void receive(void* data, std::size_t bytes);                                 // until the data is there
 //   void send_many(const void* data, std::size_t bytes, unsigned count);         // that many messages, all under way at once
 //   void receive_many(void* data, std::size_t bytes, unsigned count);
+//   void send_stream(const void* data, std::size_t bytes, unsigned count, unsigned window);  // so many under way at most; not
+//   void receive_stream(void* data, std::size_t bytes, unsigned count, unsigned window);     // every adapter has these
 //
 // Results: `half_N`, half of a round trip with messages of N bytes, in us; `message_4`, us per message of 4 bytes that go one
-// way, 64 at a time. With --sleep only `sleeping_8`: a message of 8 bytes, one way, to a side that sleeps.
+// way, 64 at a time, each 64 answered before the next; `stream_4`, the same with up to 64 under way and one answer in the end, as
+// ucx_perftest's tag_bw does it. With --sleep only `sleeping_8`: a message of 8 bytes, one way, to a side that sleeps.
 #pragma once
 
 #include <sched.h>
@@ -88,6 +91,18 @@ inline void bind_to_core(unsigned rank) {
   }
 }
 
+/// Posts operations, of which so many are under way at most: the oldest ends before the next one is posted.
+template <class Request, class Post, class Finish>
+void slide(std::vector<Request>& requests, unsigned count, unsigned window, Post post, Finish finish) {
+  requests.resize(std::min(count, window));
+  for (unsigned i = 0; i < count; ++i) {
+    if (i >= window) finish(requests[i % window]);
+    requests[i % window] = post();
+  }
+  for (unsigned i = count - static_cast<unsigned>(requests.size()); i < count; ++i) finish(requests[i % window]);
+  requests.clear();
+}
+
 namespace internal {
 
 inline double us_since(Clock::time_point begin) {
@@ -123,6 +138,21 @@ double message_us(Adapter& adapter) {
       adapter.receive_many(message.data(), message.size(), window);
       adapter.send(answer.data(), answer.size());
     }
+  }
+  return us_since(begin) / (windows * window);
+}
+
+/// One sample of the time per message of a stream one way, which is answered once, when all is there.
+template <class Adapter>
+double stream_us(Adapter& adapter) {
+  std::vector<char> message(4, 'm'), answer(4, 'a');
+  const auto begin = Clock::now();
+  if (adapter.rank() == 0) {
+    adapter.send_stream(message.data(), message.size(), windows * window, window);
+    adapter.receive(answer.data(), answer.size());
+  } else {
+    adapter.receive_stream(message.data(), message.size(), windows * window, window);
+    adapter.send(answer.data(), answer.size());
   }
   return us_since(begin) / (windows * window);
 }
@@ -175,6 +205,9 @@ void measure(Adapter& adapter, const Plan& plan) {
       });
     }
     if (plan.least <= 4) series("message_4", [&](bool) { return internal::message_us(adapter); });
+    if constexpr (requires { adapter.send_stream(nullptr, 0, 0, 0); }) {
+      if (plan.least <= 4) series("stream_4", [&](bool) { return internal::stream_us(adapter); });
+    }
   }
   if (adapter.rank() == 0) report.print();
 }

@@ -49,6 +49,22 @@ class MpiAdapter {
     for (auto& one : requests_) MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, &one);
     MPI_Waitall(static_cast<int>(count), requests_.data(), MPI_STATUSES_IGNORE);
   }
+  void send_stream(const void* data, std::size_t bytes, unsigned count, unsigned window) {
+    const auto post = [&] {
+      MPI_Request one;
+      MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, &one);
+      return one;
+    };
+    slide(requests_, count, window, post, [](MPI_Request& one) { MPI_Wait(&one, MPI_STATUS_IGNORE); });
+  }
+  void receive_stream(void* data, std::size_t bytes, unsigned count, unsigned window) {
+    const auto post = [&] {
+      MPI_Request one;
+      MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, &one);
+      return one;
+    };
+    slide(requests_, count, window, post, [](MPI_Request& one) { MPI_Wait(&one, MPI_STATUS_IGNORE); });
+  }
 
  private:
   int rank_ = 0;

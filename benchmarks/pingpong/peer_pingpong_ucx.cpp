@@ -61,6 +61,12 @@ class UcxAdapter {
     for (unsigned i = 0; i < count; ++i) requests_.push_back(post_receive(data, bytes));
     finish_all();
   }
+  void send_stream(const void* data, std::size_t bytes, unsigned count, unsigned window) {
+    slide(requests_, count, window, [&] { return post_send(data, bytes); }, [&](ucs_status_ptr_t one) { finish(one); });
+  }
+  void receive_stream(void* data, std::size_t bytes, unsigned count, unsigned window) {
+    slide(requests_, count, window, [&] { return post_receive(data, bytes); }, [&](ucs_status_ptr_t one) { finish(one); });
+  }
 
  private:
   ucs_status_ptr_t post_send(const void* data, std::size_t bytes) {

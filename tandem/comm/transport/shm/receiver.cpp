@@ -9,6 +9,9 @@ namespace {
 
 /// Bytes that one call handles, so that other peers have their turn.
 constexpr std::size_t kBytesTakenPerCall = 256 * 1024;
+/// And events that it tells. A caller who waits for the oldest of some tens of receives posts the next ones then; who is given all
+/// that is there has soon no receive posted for what follows, and that costs more than coming again.
+constexpr unsigned kMostEvents = 8;
 /// The producer is told of room in the data ring this often.
 constexpr std::uint64_t kCreditBytes = 64 * 1024;
 
@@ -34,7 +37,7 @@ Receiver::Receiver(Attachment& attachment, BellRound& round) noexcept
 
 unsigned Receiver::receive(Link& link, PacketSink& sink) {
   unsigned events = 0;
-  for (std::size_t handled = 0; handled < kBytesTakenPerCall;) {
+  for (std::size_t handled = 0; handled < kBytesTakenPerCall && events < kMostEvents;) {
     const std::uint64_t word = consumer_.peek();
     if (word == 0) break;
     // Read once: the peer could change it.
