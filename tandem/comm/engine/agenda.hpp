@@ -1,7 +1,6 @@
 // tandem/comm/engine/agenda.hpp: lists of what is left to do, of which one look tells that all are empty.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -33,7 +32,10 @@ class CountedList {
     entries_.pop_back();
     --*total_;
   }
-  void clear() noexcept { (void)take(); }
+  void clear() noexcept {
+    *total_ -= entries_.size();
+    entries_.clear();
+  }
   template <class Predicate>
   void remove_if(Predicate predicate) { *total_ -= std::erase_if(entries_, predicate); }
   void remove(const T& entry) { *total_ -= std::erase(entries_, entry); }

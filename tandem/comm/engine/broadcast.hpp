@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/comm/engine/agenda.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/peer.hpp"
 #include "tandem/comm/mcast/cost.hpp"

@@ -22,8 +22,8 @@ class Receiver {
   /// Something can be read. By far the most frequent call.
   bool has_work() const noexcept { return consumer_.peek() != 0; }
 
-  /// Tells the sink what has arrived, until there is nothing more or some were told or bytes handled; returns the number of
-  /// events told. After `malformed` it must not be called any more.
+  /// Tells the sink what has arrived, until there is nothing more or a bounded number of events and bytes was handled; returns
+  /// the number of events told. After `malformed` it must not be called any more.
   unsigned receive(Link& link, PacketSink& sink);
   /// Grows with each record that was taken.
   std::uint64_t position() const noexcept { return consumer_.position(); }
