@@ -16,7 +16,7 @@ struct PingpongOptions : BenchOptions {
 std::optional<BenchWitness> flag_between_processors(const Programs& programs) {
   BenchProgram flag = programs.peer("bare", "peer_pingpong_bare", {"--repetitions", "1", "--most", "4"});
   if (!flag.exists) return std::nullopt;
-  return BenchWitness{std::move(flag.command)};
+  return BenchWitness{std::move(flag.command), "a flag from processor to processor"};
 }
 
 /// Two polling processes over one transport, then the same two asleep between messages.
@@ -30,7 +30,7 @@ std::vector<BenchSuite> pingpong_suites(const Programs& programs, const std::str
   polling.programs.push_back(programs.peer("ucx", "peer_pingpong_ucx", words(transport)));
   polling.programs.push_back(programs.peer("ucx_perftest", "peer_pingpong_ucx_perftest", words(transport)));
   polling.programs.push_back(programs.peer("bare", "peer_pingpong_bare", words(transport)));
-  polling.parts.clear();
+  polling.parts.clear();  // one for each of the sizes in benchmarks/pingpong/harness.hpp
   for (const char* bytes : {"4", "1024", "4096", "65536", "439296", "8388608", "67108864"})
     polling.parts.push_back({"--least", bytes, "--most", bytes});
   polling.witness = flag_between_processors(programs);

@@ -39,8 +39,8 @@ void print_table(const BenchSuite& suite, const BenchOutcome& outcome) {
     previous = row.name;
   }
   if (const auto& witness = outcome.witness)
-    fmt::print("all at {:.3g} {} for a flag from processor to processor, as usual; {} of {} runs repeated for that, {} unusual\n",
-               witness->usual, witness->unit, witness->repeated, witness->runs, witness->unusual);
+    fmt::print("all at {:.3g} {} for {}, as usual; {} of {} runs repeated for that, {} unusual\n", witness->usual, witness->unit,
+               suite.witness->what, witness->repeated, witness->runs, witness->unusual);
   std::fflush(stdout);
 }
 

@@ -1,10 +1,10 @@
 // tools/bench_witness.hpp: whether the machine is as it usually is, so that programs are compared on the same one.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "tandem/base/result.hpp"
 #include "tools/subprocess.hpp"
@@ -16,6 +16,7 @@ namespace tandem::tools {
 /// third or three times the time.
 struct BenchWitness {
   Command command;          ///< its first result is the number
+  std::string what;         ///< that it is, for people: "a flag from processor to processor"
   double tolerance = 1.35;  ///< the machine is as usual while the number is within this factor of the usual one
 };
 

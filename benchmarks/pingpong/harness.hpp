@@ -125,36 +125,39 @@ double half_round_trip_us(Adapter& adapter, std::vector<char>& out, std::vector<
   return us_since(begin) / (2.0 * trips);
 }
 
-/// One sample of the time per message one way. An answer ends each window, as a receiver of finite memory needs it.
-template <class Adapter>
-double message_us(Adapter& adapter) {
+/// One sample of the time per message one way. `give` at rank 0 and `take` at rank 1 move so many of `windows * window` messages
+/// at a time, and an answer ends each such part.
+template <class Adapter, class Give, class Take>
+double one_way_us(Adapter& adapter, unsigned parts, Give give, Take take) {
   std::vector<char> message(4, 'm'), answer(4, 'a');
   const auto begin = Clock::now();
-  for (unsigned i = 0; i < windows; ++i) {
+  for (unsigned i = 0; i < parts; ++i) {
     if (adapter.rank() == 0) {
-      adapter.send_many(message.data(), message.size(), window);
+      give(message);
       adapter.receive(answer.data(), answer.size());
     } else {
-      adapter.receive_many(message.data(), message.size(), window);
+      take(message);
       adapter.send(answer.data(), answer.size());
     }
   }
   return us_since(begin) / (windows * window);
 }
 
-/// One sample of the time per message of a stream one way, which is answered once, when all is there.
+/// An answer ends each window, as a receiver of finite memory needs it.
+template <class Adapter>
+double message_us(Adapter& adapter) {
+  return one_way_us(
+      adapter, windows, [&](const std::vector<char>& bytes) { adapter.send_many(bytes.data(), bytes.size(), window); },
+      [&](std::vector<char>& bytes) { adapter.receive_many(bytes.data(), bytes.size(), window); });
+}
+
+/// A stream, which is answered once, when all is there.
 template <class Adapter>
 double stream_us(Adapter& adapter) {
-  std::vector<char> message(4, 'm'), answer(4, 'a');
-  const auto begin = Clock::now();
-  if (adapter.rank() == 0) {
-    adapter.send_stream(message.data(), message.size(), windows * window, window);
-    adapter.receive(answer.data(), answer.size());
-  } else {
-    adapter.receive_stream(message.data(), message.size(), windows * window, window);
-    adapter.send(answer.data(), answer.size());
-  }
-  return us_since(begin) / (windows * window);
+  constexpr unsigned count = windows * window;
+  return one_way_us(
+      adapter, 1, [&](const std::vector<char>& bytes) { adapter.send_stream(bytes.data(), bytes.size(), count, window); },
+      [&](std::vector<char>& bytes) { adapter.receive_stream(bytes.data(), bytes.size(), count, window); });
 }
 
 /// The mean time of a message, one way, to a side that has waited for 2 ms: from before the send to after the receive. The

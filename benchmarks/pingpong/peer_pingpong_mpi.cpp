@@ -41,32 +41,35 @@ class MpiAdapter {
   }
   void send_many(const void* data, std::size_t bytes, unsigned count) {
     requests_.resize(count);
-    for (auto& one : requests_) MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, &one);
-    MPI_Waitall(static_cast<int>(count), requests_.data(), MPI_STATUSES_IGNORE);
+    for (auto& one : requests_) one = post_send(data, bytes);
+    finish_all();
   }
   void receive_many(void* data, std::size_t bytes, unsigned count) {
     requests_.resize(count);
-    for (auto& one : requests_) MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, &one);
-    MPI_Waitall(static_cast<int>(count), requests_.data(), MPI_STATUSES_IGNORE);
+    for (auto& one : requests_) one = post_receive(data, bytes);
+    finish_all();
   }
   void send_stream(const void* data, std::size_t bytes, unsigned count, unsigned window) {
-    const auto post = [&] {
-      MPI_Request one;
-      MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, &one);
-      return one;
-    };
-    slide(requests_, count, window, post, [](MPI_Request& one) { MPI_Wait(&one, MPI_STATUS_IGNORE); });
+    slide(requests_, count, window, [&] { return post_send(data, bytes); }, finish);
   }
   void receive_stream(void* data, std::size_t bytes, unsigned count, unsigned window) {
-    const auto post = [&] {
-      MPI_Request one;
-      MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, &one);
-      return one;
-    };
-    slide(requests_, count, window, post, [](MPI_Request& one) { MPI_Wait(&one, MPI_STATUS_IGNORE); });
+    slide(requests_, count, window, [&] { return post_receive(data, bytes); }, finish);
   }
 
  private:
+  MPI_Request post_send(const void* data, std::size_t bytes) const {
+    MPI_Request one;
+    MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, &one);
+    return one;
+  }
+  MPI_Request post_receive(void* data, std::size_t bytes) const {
+    MPI_Request one;
+    MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, &one);
+    return one;
+  }
+  static void finish(MPI_Request& one) { MPI_Wait(&one, MPI_STATUS_IGNORE); }
+  void finish_all() { MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE); }
+
   int rank_ = 0;
   std::vector<MPI_Request> requests_;
 };
