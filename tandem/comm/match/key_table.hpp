@@ -148,20 +148,19 @@ class KeyTable {
   [[gnu::always_inline]] void remove_recent() noexcept {
     Node& node = *recent_;
     Node* const successor = node.next;
-    if (successor == nullptr) [[unlikely]] return remove(node);
-    Bucket& bucket = home(node.hash);
-    if (bucket.head != &node) [[unlikely]] return remove(node);
+    if (successor == nullptr || (recent_place_ == nullptr && !find_recent_place())) [[unlikely]] return remove(node);
     // The successor, of the same hash and before the same chain, takes the place of the oldest.
     --size_;
     successor->previous = node.previous;
     successor->chain = node.chain;
-    bucket.head = recent_ = successor;
+    *recent_place_ = recent_ = successor;
     node.next = node.previous = node.chain = nullptr;
   }
 
   /// Puts another node of the same key in the place of one that is in this table.
   void replace(Node& node, Node& with) noexcept {
     TANDEM_DEBUG_ASSERT(node.linked() && !with.linked());
+    recent_place_ = nullptr;
     with.hash = node.hash;
     with.next = node.next;
     with.chain = node.chain;
@@ -196,6 +195,7 @@ class KeyTable {
       return;
     }
     if (old_.blocks != 0) return;
+    recent_place_ = nullptr;
     try {  // not to less than an eighth, so that the move is over long before the smaller table is full
       resize(std::max({kept_blocks, table_.blocks / 8, std::bit_ceil(2 * keys_) / block_buckets}));
     } catch (const std::bad_alloc&) {  // the large table serves as well
@@ -221,6 +221,7 @@ class KeyTable {
     TANDEM_ASSERT(keys == keys_ && nodes + (lone_ ? 1 : 0) == size_);
     TANDEM_ASSERT(!lone_ || (size_ == 1 && keys_ == 0 && lone_->previous == lone_));
     TANDEM_ASSERT(!recent_ || (!lone_ && front(recent_->table_key()) == recent_));
+    TANDEM_ASSERT(!recent_place_ || (recent_ && recent_place_ == &home(recent_->hash).head && *recent_place_ == recent_));
     TANDEM_ASSERT(old_.blocks == 0 || moved_ < old_.blocks);
     TANDEM_ASSERT(keys_ <= table_.buckets());
   }
@@ -265,13 +266,22 @@ class KeyTable {
   }
 
   [[gnu::noinline]] void push_among_many(Node& node) {
+    recent_place_ = nullptr;
     if (Node* const first = std::exchange(lone_, nullptr)) insert(*first);
     insert(node);
   }
 
   [[gnu::noinline]] void remove_among_many(Node& node) noexcept {
+    recent_place_ = nullptr;
     if (node.previous->next == &node) remove_younger(node);
     else remove_oldest(node);
+  }
+
+  /// False: `recent_` stands behind another key in its bucket.
+  [[gnu::noinline]] bool find_recent_place() noexcept {
+    Bucket& bucket = home(recent_->hash);
+    if (bucket.head == recent_) recent_place_ = &bucket.head;
+    return recent_place_ != nullptr;
   }
 
   void insert(Node& node) {
@@ -422,6 +432,7 @@ class KeyTable {
   std::size_t sparse_uses_ = 0;  // operations since the table was last well filled
   Node* lone_ = nullptr;
   Node* recent_ = nullptr;  // the oldest of its key; null: not known
+  Node** recent_place_ = nullptr;  // what points to `recent_` in its bucket; null: not known, or another node
 };
 
 }  // namespace tandem::comm::internal

@@ -32,7 +32,7 @@ struct MatchPattern {
   bool any_tag = false;
 
   [[gnu::always_inline]] bool matches(MatchKey key) const noexcept {
-    return channel == key.channel && (any_tag || tag == key.tag) && (any_source || source == key.source);
+    return channel == key.channel && (tag == key.tag || any_tag) && (source == key.source || any_source);
   }
   /// The matcher's: which parts are open, as an `internal::WildClass`.
   unsigned wild_class() const noexcept {
@@ -61,7 +61,7 @@ struct PostedReceive : internal::KeyLinks<PostedReceive> {
   bool same_key(const PostedReceive& other) const noexcept {
     const MatchPattern& theirs = other.pattern;
     return pattern.channel == theirs.channel && pattern.any_tag == theirs.any_tag && pattern.any_source == theirs.any_source &&
-           (pattern.any_tag || pattern.tag == theirs.tag) && (pattern.any_source || pattern.source == theirs.source);
+           (pattern.tag == theirs.tag || pattern.any_tag) && (pattern.source == theirs.source || pattern.any_source);
   }
 };
 
@@ -126,7 +126,12 @@ class Matcher {
   Matcher& operator=(const Matcher&) = delete;
 
   /// A message is here: the oldest posted receive that matches it, no longer posted; or null (`keep` it then).
-  [[gnu::always_inline]] PostedReceive* arrive(MatchKey key) noexcept {
+  PostedReceive* arrive(MatchKey key) noexcept {
+    if (PostedReceive* const found = arrive_at_hand(key)) return found;
+    return posted_.size() == 0 || posted_.lone() != nullptr ? nullptr : arrive_among_many(key);
+  }
+  /// As `arrive`, where it needs no look-up. Null: ask that.
+  [[gnu::always_inline]] PostedReceive* arrive_at_hand(MatchKey key) noexcept {
     if (PostedReceive* const lone = posted_.lone()) {
       if (!lone->pattern.matches(key)) return nullptr;
       unlink(*lone);
@@ -135,14 +140,13 @@ class Matcher {
     PostedReceive* const recent = posted_.recent();
     if (recent != nullptr && recent->pattern.matches(key)) {
       // Of the receives of its class these are the ones that match; where there is no other class, it is the oldest of all.
-      std::size_t& in_class = posted_in_class_[recent->pattern.wild_class()];
-      if (in_class == posted_.size()) [[likely]] {
-        --in_class;
+      if (posted_in(recent->pattern.wild_class()) == posted_.size()) [[likely]] {
+        count_posted(*recent, -1);
         posted_.remove_recent();
         return recent;
       }
     }
-    return posted_.size() == 0 ? nullptr : arrive_among_many(key);
+    return nullptr;
   }
 
   /// Stores a message for which `arrive` had no receive. Its `key` is set.
@@ -157,7 +161,7 @@ class Matcher {
     }
     receive.sequence = next_posted_++;
     posted_.push(receive);
-    ++posted_in_class_[receive.pattern.wild_class()];
+    count_posted(receive, 1);
     return nullptr;
   }
 
@@ -210,7 +214,18 @@ class Matcher {
   PostedReceive* arrive_among_many(MatchKey key) noexcept;
   [[gnu::always_inline]] void unlink(PostedReceive& receive) noexcept {
     posted_.remove(receive);
-    --posted_in_class_[receive.pattern.wild_class()];
+    count_posted(receive, -1);
+  }
+  /// How many receives of a class are posted.
+  std::size_t posted_in(unsigned wild_class) const noexcept {
+    return wild_class == internal::exact ? posted_.size() - wild_posted_ : wild_in_class_[wild_class];
+  }
+  /// Exact ones, by far the most, are those that are not counted here.
+  void count_posted(const PostedReceive& receive, std::ptrdiff_t change) noexcept {
+    const unsigned wild_class = receive.pattern.wild_class();
+    if (wild_class == internal::exact) [[likely]] return;
+    wild_posted_ += change;
+    wild_in_class_[wild_class] += change;
   }
   template <class Wanted>
   std::vector<PostedReceive*> extract_posted_if(Wanted&& wanted);
@@ -230,7 +245,8 @@ class Matcher {
   std::array<Rank, few_sources> sources_{Rank{0}, Rank{0}, Rank{0}, Rank{0}};  // of messages kept since there were none
   unsigned source_count_ = 0;                                                  // above `few_sources`: others, too
   internal::ChannelSet indexed_;                     // which (channel, class) have an index
-  std::array<std::size_t, 4> posted_in_class_ = {};  // posted receives by class
+  std::size_t wild_posted_ = 0;                      // posted receives with an open part
+  std::array<std::size_t, 4> wild_in_class_ = {};    // these by class
   std::uint64_t next_posted_ = 0;
   std::uint64_t next_kept_ = 0;
 };
