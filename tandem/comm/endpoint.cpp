@@ -207,16 +207,19 @@ bool Endpoint::cancel(const Request& request) {
   return parts_->post([&](internal::Engine& engine) { return engine.cancel(*request.core_); });
 }
 
+inline Status Endpoint::ended(const internal::RequestCore& core, std::uint8_t stage) {
+  if ((core.stage_now() & stage) == 0) await(core, stage);
+  return core.known_status();
+}
+
 Status Endpoint::wait(const Request& request) {
   if (!request.valid()) return {};
-  if (!request.released()) await(*request.core_, internal::RequestCore::kReleased);
-  return request.core_->status();
+  return ended(*request.core_, internal::RequestCore::kReleased);
 }
 
 Status Endpoint::wait_arrived(const Request& request) {
   if (!request.valid()) return {};
-  if (!request.arrived()) await(*request.core_, internal::RequestCore::kArrived);
-  return request.core_->status();
+  return ended(*request.core_, internal::RequestCore::kArrived);
 }
 
 void Endpoint::await(const internal::RequestCore& core, std::uint8_t stage) {

@@ -45,14 +45,12 @@ struct ReceiveOptions {
   static const ReceiveOptions& none();  ///< the defaults, as for sends
 };
 
-inline const SendOptions& SendOptions::none() {
-  static const SendOptions options{};
-  return options;
-}
-inline const ReceiveOptions& ReceiveOptions::none() {
-  static const ReceiveOptions options{};
-  return options;
-}
+namespace internal {
+inline const SendOptions default_send_options;
+inline const ReceiveOptions default_receive_options;
+}  // namespace internal
+inline const SendOptions& SendOptions::none() { return internal::default_send_options; }
+inline const ReceiveOptions& ReceiveOptions::none() { return internal::default_receive_options; }
 
 struct Recipient {
   Rank rank{0};
@@ -220,6 +218,7 @@ class Endpoint {
 
  private:
   struct Parts;
+  Status ended(const internal::RequestCore& core, std::uint8_t stage);
   void await(const internal::RequestCore& core, std::uint8_t stage);
   explicit Endpoint(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;

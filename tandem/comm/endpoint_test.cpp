@@ -12,6 +12,7 @@
 
 #include "tandem/comm/bootstrap/thread_job.hpp"
 #include "tandem/comm/endpoint_test_support.hpp"
+#include "tandem/comm/engine/core.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -422,6 +423,58 @@ TEST(Endpoint, ARestingEndpointGivesBackWhatABurstHasLeft) {
   for (int i = 0; i < 10'000 && endpoint->statistics().spare_bytes > 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(endpoint->statistics().spare_bytes, 0u);
+}
+
+TEST(Endpoint, ReceivesWhoseRequestWasDroppedGetTheirMessagesAndAreFreed) {
+  const std::size_t before = internal::RequestCore::orphans();
+  {
+    World world(2);
+    const std::vector<std::size_t> sizes{0, 4, 3000, 50'000};
+    std::vector<Bytes> got;
+    for (const std::size_t bytes : sizes) {
+      got.emplace_back(bytes);
+      world.at[1]->irecv(Rank{0}, Tag{bytes}, got.back());
+    }
+    world.at[1]->irecv(Rank{0}, Tag{1}, got[0]);  // never met
+    EXPECT_EQ(internal::RequestCore::orphans(), before + sizes.size() + 1);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const Bytes sent = pattern(sizes[i], 1);
+      world.at[0]->wait(world.at[0]->isend(Rank{1}, Tag{sizes[i]}, sent));
+      world.settle();
+      EXPECT_EQ(got[i], sent);
+    }
+    internal::RequestCore::free_orphans();
+    EXPECT_EQ(internal::RequestCore::orphans(), before + 1) << "the one that goes on";
+  }
+  EXPECT_EQ(internal::RequestCore::orphans(), before);
+}
+
+TEST(Endpoint, RequestsMayBeDroppedWhileTheirOperationsEnd) {
+  const std::size_t before = internal::RequestCore::orphans();
+  {
+    LoopNetwork network({.ranks = 2});
+    base::Log log{base::LogLevel::error};
+    const auto sender = Endpoint::open_loop(network, Rank{0}, {}, log, nullptr);
+    const auto receiver = Endpoint::open_loop(network, Rank{1}, {}, log, nullptr);
+    constexpr std::uint32_t kMessages = 5000;
+    std::vector<std::uint32_t> got(kMessages);
+    std::thread other([&sender] {
+      for (std::uint32_t i = 0; i < kMessages; ++i) {
+        const std::uint32_t value = i + 1;
+        sender->wait(sender->isend(Rank{1}, Tag{0}, std::span(&value, 1)));
+      }
+    });
+    Request last;
+    for (std::uint32_t i = 0; i < kMessages; ++i) {
+      last = receiver->irecv(Rank{0}, Tag{0}, std::span(&got[i], 1));  // the one before is dropped, whether it has ended or not
+      const Request copy = last;
+      if (i % 64 == 0) receiver->wait(last);
+    }
+    receiver->wait(last);
+    other.join();
+    for (std::uint32_t i = 0; i < kMessages; ++i) EXPECT_EQ(got[i], i + 1);
+  }
+  EXPECT_EQ(internal::RequestCore::orphans(), before);
 }
 
 /// Knows this rank alone: the others died before they could be found.

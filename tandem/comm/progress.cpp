@@ -150,6 +150,7 @@ bool Progress::sleep_in_bed(Polling& polling, std::int64_t until_ns, bool (*done
 
 /// Gives back what bursts have left.
 void Progress::trim() noexcept {
+  RequestCore::free_orphans();
   {
     const std::lock_guard guard(lock_);
     if (engine_.spare_bytes() == 0) return;

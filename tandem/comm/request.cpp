@@ -1,6 +1,12 @@
 // tandem/comm/request.cpp: references to operations, and the queue of their endings.
 #include "tandem/comm/request.hpp"
 
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/spin_lock.hpp"
 #include "tandem/comm/engine/core.hpp"
 
 namespace tandem::comm {
@@ -54,6 +60,70 @@ namespace internal {
   status.header = extra->header;
   status.culprit = extra->culprit;
   if (extra->owned != nullptr) status.owned = {extra->owned.get(), bytes};
+}
+
+namespace {
+
+/// Operations that had not ended when their last user dropped them. Lives for ever: threads may drop while the process ends.
+struct Orphans {
+  base::SpinLock lock;
+  std::vector<RequestCore*> all;  ///< guarded by the lock
+  std::size_t next = 0;           ///< to be looked at; guarded by the lock
+
+  static Orphans& instance() {
+    static auto& orphans = *new Orphans;
+    return orphans;
+  }
+  /// One that has ended and is not here any more, or null after `looks` that did not. The lock is held.
+  RequestCore* take_ended(std::size_t looks) noexcept {
+    for (; looks > 0 && !all.empty(); --looks) {
+      next = next + 1 < all.size() ? next + 1 : 0;
+      if (!all[next]->ended()) continue;
+      RequestCore* const ended = std::exchange(all[next], all.back());
+      all.pop_back();
+      return ended;
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+/// Two looks for each that comes: so those that have ended are never more than the others.
+[[gnu::noinline]] void RequestCore::orphan(RequestCore& core) noexcept {
+  Orphans& orphans = Orphans::instance();
+  for (int looks = 0; looks < 2; ++looks) {
+    RequestCore* ended = nullptr;
+    {
+      const std::lock_guard guard(orphans.lock);
+      ended = orphans.take_ended(1);
+    }
+    if (ended != nullptr) ended->destroy();
+  }
+  try {
+    const std::lock_guard guard(orphans.lock);
+    orphans.all.push_back(&core);
+  } catch (const std::bad_alloc&) {  // without a place in the list it is never freed, which costs less than ending the program
+  }
+}
+
+void RequestCore::free_orphans() noexcept {
+  Orphans& orphans = Orphans::instance();
+  while (true) {
+    RequestCore* ended = nullptr;
+    {
+      const std::lock_guard guard(orphans.lock);
+      ended = orphans.take_ended(orphans.all.size());
+    }
+    if (ended == nullptr) return;
+    ended->destroy();
+  }
+}
+
+std::size_t RequestCore::orphans() noexcept {
+  Orphans& orphans = Orphans::instance();
+  const std::lock_guard guard(orphans.lock);
+  return orphans.all.size();
 }
 
 void RequestCore::destroy() noexcept {

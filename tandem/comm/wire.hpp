@@ -212,7 +212,7 @@ class Writer {
     used_ += sizeof record;
   }
   /// By words: a record that is put together in memory and then copied by wider loads waits for its own stores.
-  void put(const Eager& record) noexcept {
+  [[gnu::always_inline]] void put(const Eager& record) noexcept {
     const auto two = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; };
     const std::uint32_t prefix = static_cast<std::uint32_t>(record.prefix.kind) | std::uint32_t{record.prefix.flags} << 8 |
                                  std::uint32_t{record.prefix.header_bytes} << 16;
@@ -222,7 +222,7 @@ class Writer {
   }
   /// Each counter is loaded by itself: they are counted one by one, often right before, and then one load of several would wait
   /// until they are in memory.
-  void put_head(const BlockHead& head) noexcept {
+  [[gnu::always_inline]] void put_head(const BlockHead& head) noexcept {
     const auto alone = [](const std::uint32_t& counter) -> std::uint64_t {
       return *static_cast<const volatile std::uint32_t*>(&counter);
     };

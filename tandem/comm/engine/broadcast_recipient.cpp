@@ -245,7 +245,7 @@ void Engine::free_credit(Strand& strand) {
 bool Engine::may_enter(Broadcast& broadcast) {
   if (broadcast.self.ordered && !broadcasts_.roots[broadcast.root.value()].has_entered(broadcast.after)) return false;
   const auto peer = peers_.find(broadcast.root.value());
-  if (peer != peers_.end() && static_cast<std::int32_t>(peer->second->fences_passed - broadcast.id) >= 0) return true;
+  if (peer != peers_.end() && static_cast<std::int32_t>(peer->second->heard.fences_passed - broadcast.id) >= 0) return true;
   const std::uint32_t seen = peer == peers_.end() ? 0 : peer->second->head.seen;
   const std::uint32_t missing = (broadcast.self.fence - seen) & max_route_fence;
   return missing == 0 || missing > (max_route_fence >> 1);

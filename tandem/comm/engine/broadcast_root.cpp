@@ -203,7 +203,7 @@ bool Engine::fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fen
   const auto found = peers_.find(rank.value());
   if (found == peers_.end()) return true;
   const Peer& peer = *found->second;
-  if (peer.envelopes_sent - peer.envelopes_seen > kMostUnseen) return false;
+  if (peer.envelopes_sent - peer.heard.seen > kMostUnseen) return false;
   if (peer.withheld != nullptr && peer.withheld->holds(broadcast.channel.value(), broadcast.tag.value())) return false;
   int looked_at = 0;
   for (auto item = peer.queue.messages(); item; item.advance()) {

@@ -11,6 +11,7 @@
 #include "tandem/comm/buffer.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/engine/recycled.hpp"
+#include "tandem/comm/engine/request_life.hpp"
 #include "tandem/comm/match/matcher.hpp"
 #include "tandem/comm/request.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
@@ -38,42 +39,38 @@ struct DeleteExtra {
   void operator()(Extra* extra) const noexcept;
 };
 
-/// What every posted operation has. Reference-counted: one for the user's `Request`, one for the engine while the operation goes
-/// on, one for each event to be told.
+/// What every posted operation has.
 ///
-/// Protocol. Everything but `references` and `stage` belongs to the engine, under its lock, until `stage` is raised; who reads
-/// `stage` with acquire sees the status that was written before (the store releases). Status fields do not change after
-/// `arrived`.
-class RequestCore {
+/// Protocol. Everything but its life belongs to the engine, under its lock, until the stage is raised; who reads the stage sees
+/// the status that was written before. Status fields do not change after `arrived`.
+class RequestCore : public RequestLife<std::atomic> {
  public:
   enum class Kind : std::uint8_t { send, sent, receive, broadcast };
-  static constexpr std::uint8_t kArrived = 1;
-  static constexpr std::uint8_t kReleased = 2;
 
   explicit RequestCore(Kind kind_of, Tag tag_of = Tag{0}) noexcept : kind(kind_of), tag(tag_of) {}
   RequestCore(const RequestCore&) = delete;
   RequestCore& operator=(const RequestCore&) = delete;
 
-  void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }  // the caller holds one already
-  /// The engine's reference, beside the caller's, of a core that nobody else has seen yet.
-  void keep() noexcept { references.store(2, std::memory_order_relaxed); }
+  /// Gives a reference up.
   void drop() noexcept {
-    // Releases what this holder wrote; the last one acquires it before it destroys. Whoever finds himself the only holder stays
-    // it, since only a holder makes others.
-    if (references.load(std::memory_order_acquire) == 1 || references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+    switch (RequestLife::drop()) {
+      case Left::others: return;
+      [[likely]] case Left::nobody: return destroy();
+      case Left::engine: return orphan(*this);
+    }
   }
-  Status status() const {  ///< thread-safe; `pending` before `arrived`
-    Status status;
-    if (stage_now() == 0) return status;
-    status.ending = ending;
-    status.source = other;
-    status.tag = tag;
-    status.bytes = bytes;
+  /// Frees those that ended after their last user had gone. Otherwise a few are, with each that is left behind. Thread-safe.
+  static void free_orphans() noexcept;
+  /// How many were left behind and are not freed yet; at once outdated. Thread-safe.
+  static std::size_t orphans() noexcept;
+
+  Status status() const { return stage_now() == 0 ? Status{} : known_status(); }  ///< thread-safe; `pending` before `arrived`
+  /// By who has seen that it arrived.
+  Status known_status() const {
+    Status status{.ending = ending, .source = other, .tag = tag, .bytes = bytes};
     if (extra != nullptr) [[unlikely]] add_extra(status);
     return status;
   }
-  std::uint8_t stage_now() const noexcept { return stage.load(std::memory_order_acquire); }
-
   std::span<const std::byte> header() const noexcept {
     return extra != nullptr ? std::span<const std::byte>(extra->header) : std::span<const std::byte>();
   }
@@ -92,12 +89,10 @@ class RequestCore {
     return *extra;
   }
 
-  std::atomic<std::uint32_t> references{1};
-  std::atomic<std::uint8_t> stage{0};  ///< pairs: released by the engine, acquired by `stage_now`
   const Kind kind;
   Ending ending = Ending::pending;
-  bool tells = false;  ///< somebody is to be told by `extra`
-  Rank other{0};       ///< destination of a send; source of a receive, when matched
+  Rank other{0};             ///< destination of a send; source of a receive, when matched
+  bool tells = false;        ///< somebody is to be told by `extra`
   bool owns_buffer = false;  ///< a receive, for which the library brings the memory
   Tag tag{0};
   std::unique_ptr<Extra, DeleteExtra> extra;  ///< null: nothing of it
@@ -108,6 +103,7 @@ class RequestCore {
 
  private:
   void destroy() noexcept;
+  static void orphan(RequestCore& core) noexcept;
   void add_extra(Status& status) const;
 };
 
@@ -131,7 +127,7 @@ struct SentCore final : RequestCore, Recycled<SentCore> {
     other = to;
     bytes = bytes_of;
     ending = Ending::done;
-    stage.store(kArrived | kReleased, std::memory_order_relaxed);
+    end();
   }
 };
 

@@ -19,11 +19,12 @@ inline std::uint32_t units_of(std::uint64_t bytes, std::size_t header_bytes) noe
 class Credit {
  public:
   Credit(const Peer& peer, const EndpointOptions& options) noexcept
-      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.eager_freed)),
-        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 - (peer.units_sent - peer.units_freed)) {}
+      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.heard.freed_messages)),
+        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 - (peer.units_sent - peer.heard.freed_units)) {}
 
   bool covers(std::uint64_t bytes, std::size_t header_bytes) const noexcept {
-    return messages_ > 0 && units_of(bytes, header_bytes) <= units_;
+    const std::uint32_t units = units_of(bytes, header_bytes);
+    return messages_ > 0 && (units == 0 || units <= units_);
   }
   /// False: it is not covered, and nothing is taken.
   bool take(const SendCore& core) noexcept {

@@ -22,6 +22,7 @@ Engine::~Engine() {
   for (const Event& event : events_) {
     if (event.core != nullptr) event.core->drop();
   }
+  RequestCore::free_orphans();
 }
 
 void Engine::add_transport(std::unique_ptr<Transport> transport) {
@@ -87,7 +88,6 @@ bool Engine::find_transport(Peer& peer) {
 
 void Engine::use_transport(Peer& peer, Transport& transport) {
   peer.transport = &transport;
-  peer.at_once_below = at_once_below(peer);
   const Capabilities& able = transport.capabilities();
   peer.rail_states.resize(std::max(1u, able.rails));
   for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = able.bytes_per_ns, .latency_ns = able.latency_ns};
@@ -121,10 +121,13 @@ void Engine::connect_rails(Peer& peer) {
   for (unsigned rail = 0; rail < peer.rail_states.size(); ++rail) {
     peer.rails.push_back(&rail_of(peer.transport->connect(peer.rank, bytes, rail)));
   }
+  peer.at_once_below = at_once_below(peer);
 }
 
 Rail& Engine::make_rail(Link& link) {
   Peer& peer = make_peer(link.peer());
+  // Of a peer that speaks first we learn the transport here.
+  if (peer.transport == nullptr && polling_ != nullptr) use_transport(peer, *polling_);
   auto rail = std::make_unique<Rail>();
   rail->peer = &peer;
   rail->link = &link;
@@ -269,31 +272,30 @@ void Engine::finish_send(RequestCore& core, Ending ending, Rank culprit) {
     --broadcast->plain_pending;
     maybe_released(*broadcast);
   }
-  core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
-  tell(core, ending == Ending::done ? CompletionQueue::Event::released : CompletionQueue::Event::failed);
-  --outstanding_;
-  core.drop();
+  end(core, ending == Ending::done ? CompletionQueue::Event::released : CompletionQueue::Event::failed);
 }
 
 void Engine::mark_arrived(ReceiveCore& core, Ending ending) {
   core.ending = ending;
   ++statistics_.messages_received;
-  core.stage.store(RequestCore::kArrived, std::memory_order_release);
+  core.mark_arrived();
   tell(core, ending == Ending::done ? CompletionQueue::Event::arrived : CompletionQueue::Event::failed);
 }
 
 void Engine::release(RequestCore& core) {
-  core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
-  if (core.ending == Ending::done) tell(core, CompletionQueue::Event::released);
-  --outstanding_;
-  core.drop();
+  end(core, core.ending == Ending::done ? std::optional(CompletionQueue::Event::released) : std::nullopt);
 }
 
 void Engine::fail_receive(ReceiveCore& core, Ending ending, Rank culprit) {
   core.end_by(ending, culprit);
-  core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
-  tell(core, CompletionQueue::Event::failed);
+  end(core, CompletionQueue::Event::failed);
+}
+
+void Engine::end(RequestCore& core, std::optional<CompletionQueue::Event> what) {
   --outstanding_;
+  if (!core.counted()) return core.end();
+  core.end();
+  if (what) tell(core, *what);
   core.drop();
 }
 

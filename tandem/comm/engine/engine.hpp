@@ -65,8 +65,8 @@ class Engine final : public PacketSink {
   void add_transport(std::unique_ptr<Transport> transport);
   std::span<const std::unique_ptr<Transport>> transports() const noexcept { return transports_; }
 
-  // Posting. Each returns a core with two references, one of them the caller's.
-  RequestCore* send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
+  // Posting. Each returns a core with a reference for the caller.
+  RequestCore* send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);  // send_short.hpp
   [[gnu::always_inline]] RequestCore* receive(ReceiveCore& core) {
     const Rank from = core.pattern.source;
     TANDEM_ASSERT(from.value() < ground_.size);
@@ -86,8 +86,9 @@ class Engine final : public PacketSink {
   /// A receive to be posted. Thread-safe. Where the library brings the memory (`owned`) there are no `pieces`.
   static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
     auto* core = new ReceiveCore(pattern_of(from, tag, options.channel), std::move(pieces), owned);
-    core->keep();
     keep_notify(*core, options);
+    if (core->tells) [[unlikely]] core->keep();
+    else core->leave_to_users();
     return *core;
   }
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
@@ -103,8 +104,10 @@ class Engine final : public PacketSink {
   /// The next step polls every transport, also those that cost a system call.
   void poll_all_next() noexcept { steps_ = UINT64_MAX; }
   /// After posts, when nobody will `step` soon: sees to it that peers that sleep are woken.
+  bool bells_are_due() const noexcept { return rung_packets_ != statistics_.packets_sent; }
   void ring_bells() {
-    if (std::exchange(rung_packets_, statistics_.packets_sent) != statistics_.packets_sent) hurry_transports();
+    rung_packets_ = statistics_.packets_sent;
+    hurry_transports();
   }
   /// Events since the last call of `step` that took something from a transport.
   unsigned last_events() const noexcept { return last_events_; }
@@ -145,6 +148,7 @@ class Engine final : public PacketSink {
 
   // PacketSink
   Landing arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) override;
+  const char* arrived_whole(Link& link, std::span<const std::byte> control) override;
   void landed(Link& link, std::uint64_t token) override;
   void sent(Link& link, std::uint64_t cookie) override;
   void writable(Link& link) override;
@@ -188,22 +192,25 @@ class Engine final : public PacketSink {
   void add_event(RequestCore& core, CompletionQueue::Event what);
   void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
   [[gnu::always_inline]] void arrive(ReceiveCore& core, Ending ending) {
-    if (core.tells) [[unlikely]] {
+    if (core.counted()) [[unlikely]] {
       mark_arrived(core, ending);
       return release(core);
     }
     core.ending = ending;
     ++statistics_.messages_received;
     --outstanding_;
-    core.stage.store(RequestCore::kArrived | RequestCore::kReleased, std::memory_order_release);
-    core.drop();
+    core.end();
   }
   void mark_arrived(ReceiveCore& core, Ending ending);
   void release(RequestCore& core);
+  void end(RequestCore& core, std::optional<CompletionQueue::Event> what);
   void fail_receive(ReceiveCore& core, Ending ending, Rank culprit);
   std::int64_t now() const { return ground_.now_ns(); }
   template <class Options>
   static void keep_notify(RequestCore& core, const Options& options) {
+    if constexpr (requires { Options::none(); }) {
+      if (&options == &Options::none()) [[likely]] return;
+    }
     const Callbacks& calls = options.callbacks;
     if (calls.arrived || calls.released || calls.failed || options.queue != nullptr) [[unlikely]] {
       keep_notify(core, calls, options.queue, options.user);
@@ -217,11 +224,21 @@ class Engine final : public PacketSink {
   static std::uint32_t announced_bytes(const SendCore& core) noexcept;
   static void make_stream(SendCore& core, Peer& peer);
   bool within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept;
-  static void take_credit(Peer& peer, std::uint64_t bytes, std::size_t header_bytes) noexcept;
+  static void take_credit(Peer& peer, std::uint32_t units) noexcept {
+    ++peer.eager_sent;
+    peer.units_sent += units;
+  }
   bool announce_uncovered(Peer& peer);
+  RequestCore* send_short(Peer& peer, Tag tag, const Pieces& pieces, const SendOptions& options);
   RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options);
+  RequestCore* send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
+  static bool takes_at_once(const Peer& peer, std::size_t bytes) noexcept;
+  RequestCore* sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units, const SendOptions& options);
   std::size_t eager_limit(const Peer& peer) const noexcept;
-  std::size_t at_once_below(const Peer& peer) const noexcept { return std::min(kInlineBytes, eager_limit(peer)) + 1; }
+  std::size_t at_once_below(const Peer& peer) const noexcept {
+    const bool never = peer.rails.empty() || peer.dead || peer.left || peer.withheld != nullptr;
+    return never ? 0 : std::min(kInlineBytes, eager_limit(peer)) + 1;
+  }
   void send_to_self(SendCore& core, Peer& peer);
   void mark_dirty(Peer& peer);
   void pump(Peer& peer);
@@ -280,8 +297,9 @@ class Engine final : public PacketSink {
   void want_all(Peer& peer, std::uint32_t channel);
 
   // receiving.cpp
+  void after_arrival(Peer& peer);
   const char* take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes);
-  static void take_head(const Rail& rail, const wire::BlockHead& head);
+  static void take_head(const Rail& rail, const std::byte* head);
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   [[gnu::noinline]] const char* take_other(Rail& rail, wire::Reader& reader, wire::Kind kind, std::size_t payload_bytes);
   bool has_handler(std::uint32_t channel) const { return !handlers_.empty() && handlers_.contains(channel); }
@@ -289,6 +307,9 @@ class Engine final : public PacketSink {
                            std::span<const std::byte> header, std::span<const std::byte> data);
   void take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
                     std::span<const std::byte> data);
+  void take_plain_message(Rail& rail, Peer& peer, std::span<const std::byte> control);
+  [[gnu::noinline]] void look_up_plain_message(Rail& rail, std::span<const std::byte> control);
+  void deliver(ReceiveCore& receive, Peer& peer, std::uint32_t bytes, std::size_t header_bytes, std::span<const std::byte> data);
   [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                                     std::span<const std::byte> header, std::span<const std::byte> data);
   const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
@@ -483,3 +504,5 @@ class Engine final : public PacketSink {
 };
 
 }  // namespace tandem::comm::internal
+
+#include "tandem/comm/engine/send_short.hpp"  // `send`

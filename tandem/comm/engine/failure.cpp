@@ -22,6 +22,7 @@ void Engine::peer_failed(Rank rank, std::string_view reason) {
 
 /// The peer said goodbye: it will send nothing more. What we still owe it goes out until it closes.
 void Engine::peer_has_left(Peer& peer) {
+  peer.at_once_below = at_once_below(peer);
   forget_withholder(peer);
   for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
     fail_receive(static_cast<ReceiveCore&>(*posted), Ending::peer_left, peer.rank);
@@ -31,6 +32,7 @@ void Engine::peer_has_left(Peer& peer) {
 /// Ends everything that is under way with the peer.
 void Engine::fail_peer(Peer& peer, Ending ending) {
   peer.dead = true;
+  peer.at_once_below = at_once_below(peer);
   if (recent_peer_ == &peer) recent_peer_ = nullptr;
   for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
     fail_receive(static_cast<ReceiveCore&>(*posted), ending, peer.rank);

@@ -110,7 +110,9 @@ struct Peer {
   std::vector<Rail*> rails;                      ///< on which we send, by number; empty before the first send
   std::vector<RailState> rail_states;
   SendQueue queue;
-  std::size_t at_once_below = 0;  ///< messages of fewer bytes go eagerly and inline
+  /// Messages of fewer bytes go eagerly and inline. 0 when none does: before there are rails, while messages are held back, and
+  /// once the peer is dead or has left.
+  std::size_t at_once_below = 0;
   bool pumping = false;   ///< guards against forming packets from inside forming packets
   bool backlogged = false;  ///< something waits that its rails did not take
   bool dirty = false;     ///< in the engine's list of peers to be pumped
@@ -121,10 +123,9 @@ struct Peer {
 
   // What we sent, and what the peer said about it. Counters modulo 2^32, as on the wire.
   std::uint32_t envelopes_sent = 0;
-  std::uint32_t envelopes_seen = 0;  ///< by the peer
-  std::uint32_t eager_sent = 0, eager_freed = 0;
-  std::uint32_t units_sent = 0, units_freed = 0;
-  std::uint32_t fences_passed = 0;  ///< of the peer's broadcasts, as its blocks say
+  std::uint32_t eager_sent = 0;
+  std::uint32_t units_sent = 0;
+  wire::BlockHead heard;  ///< the newest of what the peer's blocks said
   // What the peer sent, and what we told it.
   wire::BlockHead head;  ///< as it would be sent now
   wire::BlockHead told;  ///< as it was sent last

@@ -36,7 +36,9 @@ class Recycled {
     if constexpr (kBatch == 0) return ::operator delete(memory);
     Shelf& shelf = shelf_;
     if (shelf.room == 0) [[unlikely]] return delete_without_room(memory);
-    shelf.first = new (memory) Spare{shelf.first, nullptr};
+    auto* const spare = new (memory) Spare;  // a batch's first learns later what `next_batch` is
+    spare->next = shelf.first;
+    shelf.first = spare;
     --shelf.room;
   }
 

@@ -7,10 +7,47 @@
 
 namespace tandem::comm::internal {
 
-RequestCore* Engine::send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
+/// The way of a small message when nothing is queued and the rail is free: no queue, no plan, nothing to be remembered, and on a
+/// rail that lends its room no copy on the way. Null: it cannot go this way, and nothing has happened.
+inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
+                                         const SendOptions& options) {
+  const std::size_t bytes = pieces.bytes();
+  if (!takes_at_once(peer, bytes) || !Credit(peer, ground_.options).covers(bytes, options.header.size())) [[unlikely]] {
+    return nullptr;
+  }
+  Rail& rail = *peer.rails[0];
+  std::array<std::byte, wire::kBeforeData + Endpoint::max_header_bytes + kInlineBytes> own;
+  const std::size_t records = wire::kBeforeData + wire::padded(options.header.size());
+  const std::span<std::byte> block = rail.link->lend(std::span(own).first(records + wire::padded(bytes)));
+  if (block.empty()) [[unlikely]] {
+    rail.blocked = true;
+    return nullptr;
+  }
+  // From the end to the beginning, as `Link::lend` wants it.
+  if (bytes % 8 != 0) std::memset(block.data() + block.size() - 8, 0, 8);
+  const std::size_t left_in_first = pieces.contiguous() && records < Link::kFirstBytes ? Link::kFirstBytes - records : 0;
+  const std::size_t near = std::min(bytes, left_in_first);
+  if (bytes > near) pieces.copy_out(near, block.subspan(records + near, bytes - near));
+  wire::Writer writer(block);
+  writer.put_head(peer.head);
+  wire::Eager eager{
+      .bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .after = after, .tag = tag.value()};
+  if (after != 0) eager.prefix.flags = wire::flag_after;
+  eager.prefix.header_bytes = static_cast<std::uint16_t>(options.header.size());
+  writer.put(eager);
+  writer.put_bytes(options.header);
+  if (near > 0) pieces.copy_out(0, block.subspan(records, near));
+  if (rail.link->send_lent(block) == SendStatus::retry) [[unlikely]] {
+    rail.blocked = true;
+    return nullptr;
+  }
+  return sent_at_once(peer, tag, bytes, units_of(bytes, options.header.size()), options);
+}
+
+/// Any send but a short one whose rail is free (send_short.hpp).
+RequestCore* Engine::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
   TANDEM_ASSERT(to.value() < ground_.size);
   TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
-  ++statistics_.messages_sent;
   std::uint32_t after = 0;
   if (!broadcasts_.by_key.empty()) {
     start_those_before(to, options.channel, tag);
@@ -21,6 +58,7 @@ RequestCore* Engine::send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptio
   if (!gone) [[likely]] {
     if (RequestCore* sent = send_at_once(*peer, tag, buffer.pieces(), after, options)) [[likely]] return sent;
   }
+  ++statistics_.messages_sent;
   auto* core = new SendCore;
   core->keep();
   core->other = to;
@@ -101,11 +139,6 @@ bool Engine::within_credit(const Peer& peer, std::uint64_t bytes, std::size_t he
   return Credit(peer, ground_.options).covers(bytes, header_bytes);
 }
 
-[[gnu::always_inline]] inline void Engine::take_credit(Peer& peer, std::uint64_t bytes, std::size_t header_bytes) noexcept {
-  ++peer.eager_sent;
-  peer.units_sent += units_of(bytes, header_bytes);
-}
-
 /// Sees to it that eager messages of the plan that the credit does not cover do not go as they are. True when there was one: the
 /// plan is stale.
 bool Engine::announce_uncovered(Peer& peer) {
@@ -126,52 +159,6 @@ bool Engine::announce_uncovered(Peer& peer) {
 std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
   const Capabilities& able = peer.transport->capabilities();
   return ground_.options.eager_bytes > 0 ? std::min(ground_.options.eager_bytes, able.max_payload_bytes) : able.eager_bytes;
-}
-
-/// The way of a small message when nothing is queued and the rail is free: no queue, no plan, nothing to be remembered, and on a
-/// rail that lends its room no copy on the way. Null: it cannot go this way, and nothing has happened.
-[[gnu::always_inline]] inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
-                                                                const SendOptions& options) {
-  const std::size_t bytes = pieces.bytes();
-  if (bytes >= peer.at_once_below || peer.rails.empty() || peer.rails[0]->blocked || !peer.queue.idle()) [[unlikely]] {
-    return nullptr;
-  }
-  if (!Credit(peer, ground_.options).covers(bytes, options.header.size())) [[unlikely]] return nullptr;
-  Rail& rail = *peer.rails[0];
-  constexpr std::size_t kRecords = sizeof(wire::BlockHead) + sizeof(wire::Eager);
-  std::array<std::byte, kRecords + Endpoint::max_header_bytes + kInlineBytes> own;
-  const std::size_t records = kRecords + wire::padded(options.header.size());
-  const std::span<std::byte> block = rail.link->lend(std::span(own).first(records + wire::padded(bytes)));
-  if (block.empty()) [[unlikely]] {
-    rail.blocked = true;
-    return nullptr;
-  }
-  // From the end to the beginning, as `Link::lend` wants it.
-  if (bytes % 8 != 0) std::memset(block.data() + block.size() - 8, 0, 8);
-  const std::size_t left_in_first = pieces.contiguous() && records < Link::kFirstBytes ? Link::kFirstBytes - records : 0;
-  const std::size_t near = std::min(bytes, left_in_first);
-  if (bytes > near) pieces.copy_out(near, block.subspan(records + near, bytes - near));
-  wire::Writer writer(block);
-  writer.put_head(peer.head);
-  wire::Eager eager{
-      .bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .after = after, .tag = tag.value()};
-  if (after != 0) eager.prefix.flags = wire::flag_after;
-  eager.prefix.header_bytes = static_cast<std::uint16_t>(options.header.size());
-  writer.put(eager);
-  writer.put_bytes(options.header);
-  if (near > 0) pieces.copy_out(0, block.subspan(records, near));
-  if (rail.link->send_lent(block) == SendStatus::retry) [[unlikely]] {
-    rail.blocked = true;
-    return nullptr;
-  }
-  ++peer.envelopes_sent;
-  take_credit(peer, bytes, options.header.size());
-  peer.told = peer.head;
-  ++statistics_.packets_sent;
-  auto* core = new SentCore(peer.rank, tag, bytes);
-  keep_notify(*core, options);
-  tell(*core, CompletionQueue::Event::released);
-  return core;
 }
 
 void Engine::mark_dirty(Peer& peer) {
@@ -397,7 +384,7 @@ void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bo
         ++statistics_.segments;
         return;
       }
-      take_credit(peer, core.bytes, core.header().size());
+      take_credit(peer, units_of(core.bytes, core.header().size()));
       if (!posted) finish_send(core, Ending::done);
       return;
     }

@@ -88,7 +88,7 @@ void Engine::settle_queue(Peer& peer) {
 
 void Engine::start_withholding(Peer& peer) {
   peer.withheld = std::make_unique<Withheld>();
-  peer.at_once_below = 0;  // each message is to be looked at
+  peer.at_once_below = at_once_below(peer);
   post_control(peer, wire::Withhold{});
 }
 

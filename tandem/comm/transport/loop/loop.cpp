@@ -2,6 +2,7 @@
 #include "tandem/comm/transport/loop/loop.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "tandem/base/assert.hpp"
@@ -37,7 +38,9 @@ struct LoopNetwork::Box {
 class LoopLink final : public Link {
  public:
   LoopLink(LoopNetwork& network, Rank self, Rank peer, unsigned rail) noexcept
-      : Link(peer, rail), network_(network), self_(self) {}
+      : Link(peer, rail), network_(network), self_(self) {
+    offer_line();
+  }
 
   SendStatus try_send(const Packet& packet) override;
   bool read_remote(std::uint64_t address, std::span<std::byte> to) override {
@@ -57,6 +60,14 @@ class LoopLink final : public Link {
 
  private:
   friend class LoopTransport;
+  void offer_line() noexcept {
+    line = failed_ || in_flight_ >= network_.options().packets_in_flight ? nullptr : own_line_.data();
+  }
+  /// False: it had before.
+  bool fail() noexcept {
+    line = nullptr;
+    return !std::exchange(failed_, true);
+  }
   bool may_copy() noexcept {
     const LoopOptions& options = network_.options();
     return options.remote_copy && !failed_ && remote_copies_++ < options.remote_copies_allowed;
@@ -64,6 +75,7 @@ class LoopLink final : public Link {
   LoopNetwork& network_;
   Rank self_;
   std::size_t in_flight_ = 0;
+  alignas(8) std::array<std::byte, kFirstBytes> own_line_;
   bool blocked_ = false;
   bool failed_ = false;
   unsigned remote_copies_ = 0;
@@ -130,7 +142,7 @@ class LoopTransport final : public Transport {
   void disarm() override {}
   void peer_left(Rank) override {}
   void disconnect(Rank peer) override {
-    for (unsigned rail = 0; rail < capabilities_.rails; ++rail) link(peer, rail).failed_ = true;
+    for (unsigned rail = 0; rail < capabilities_.rails; ++rail) link(peer, rail).fail();
   }
 
  private:
@@ -152,12 +164,13 @@ class LoopTransport final : public Transport {
       case LoopNetwork::Message::Kind::packet: return take(from, message);
       case LoopNetwork::Message::Kind::taken:
         --from.in_flight_;
+        from.offer_line();
         if (from.failed_) return;
         if (message.posted) sink_.sent(from, message.cookie);
         if (std::exchange(from.blocked_, false)) sink_.writable(from);
         return;
       case LoopNetwork::Message::Kind::failed:
-        if (std::exchange(from.failed_, true)) return;
+        if (!from.fail()) return;
         sink_.peer_failed(message.from, "it was killed");
         return;
     }
@@ -168,7 +181,7 @@ class LoopTransport final : public Transport {
       const auto* control = reinterpret_cast<const std::byte*>(message.control.data());
       const Landing landing = sink_.arrived(from, {control, message.control_bytes}, message.payload_bytes);
       if (landing.malformed != nullptr) {
-        from.failed_ = true;
+        from.fail();
         sink_.peer_failed(message.from, landing.malformed);
       } else if (message.payload_bytes > 0) {
         copy(message, landing.pieces);
@@ -214,6 +227,7 @@ SendStatus LoopLink::try_send(const Packet& packet) {
     return SendStatus::retry;
   }
   ++in_flight_;
+  offer_line();
   LoopNetwork::Message message;
   message.from = self_;
   message.rail = rail();

@@ -37,22 +37,25 @@ Receiver::Receiver(Attachment& attachment, BellRound& round) noexcept
 
 unsigned Receiver::receive(Link& link, PacketSink& sink) {
   unsigned events = 0;
-  for (std::size_t handled = 0; handled < kBytesTakenPerCall && events < kMostEvents;) {
-    const std::uint64_t word = consumer_.peek();
+  std::size_t handled = 0;
+  while (events < kMostEvents && handled < kBytesTakenPerCall) {
+    const std::uint64_t word = consumer_.peek();  // read once: the peer could change it
     if (word == 0) break;
-    // Read once: the peer could change it.
-    if (RecordHead::is_plain(word) && awaited_bytes_ == 0) [[likely]] {
-      const RecordHead head = RecordHead::plain(word);
-      const std::uint64_t cells = head.cells();
-      if (cells > most_cells_) [[unlikely]] return events + spoiled(kTooLong);
-      const std::byte* const record = asked_for(head.lines());
-      const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, 0);
-      if (landing.malformed != nullptr) [[unlikely]] return events + spoiled(landing.malformed);
+    const RecordHead head = RecordHead::from(word);
+    if ((RecordHead::is_short(word) || RecordHead::is_plain(word)) && awaited_bytes_ == 0) [[likely]] {
+      std::uint64_t cells = 1;
+      if (!RecordHead::is_short(word)) {
+        cells = head.cells();
+        if (cells > most_cells_) [[unlikely]] return events + spoiled(kTooLong);
+        ask_for(head.lines());
+        handled += cells * kCellBytes;
+      }
+      const std::byte* const control = consumer_.memory().at(consumer_.position()) + sizeof word;
+      const char* const malformed = sink.arrived_whole(link, {control, head.control_bytes});
+      if (malformed != nullptr) [[unlikely]] return events + spoiled(malformed);
       consumer_.consume(cells);
-      handled += cells * kCellBytes;
       ++events;
     } else {
-      const RecordHead head = RecordHead::from(word);
       events += take(link, sink, head);
       if (malformed_ != nullptr) return events;
       handled += head.cells() * kCellBytes + head.payload_bytes;
@@ -63,12 +66,11 @@ unsigned Receiver::receive(Link& link, PacketSink& sink) {
   return events;
 }
 
-/// The record at the reader's position. Its lines come from the other core while the first one is worked on.
-inline const std::byte* Receiver::asked_for(std::uint64_t filled) const noexcept {
+/// The lines of the record at the reader's position come from the other core while the first one is worked on.
+inline void Receiver::ask_for(std::uint64_t filled) const noexcept {
   const std::byte* const record = consumer_.memory().at(consumer_.position());
   const std::uint64_t lines = std::min(filled, kMostAhead);
   for (std::uint64_t line = 1; line < lines; ++line) __builtin_prefetch(record + line * kCellBytes);
-  return record;
 }
 
 /// A record of another kind, or a wrong one.
@@ -86,7 +88,8 @@ unsigned Receiver::take(Link& link, PacketSink& sink, const RecordHead& head) {
 unsigned Receiver::take_whole(Link& link, PacketSink& sink, const RecordHead& head) {
   if (awaited_bytes_ > 0) return spoiled("a packet begins within another one's payload");
   if (head.control_bytes == 0) return spoiled("a packet has no control block");
-  const std::byte* record = asked_for(head.lines());
+  const std::byte* record = consumer_.memory().at(consumer_.position());
+  ask_for(head.lines());
   const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, head.payload_bytes);
   if (landing.malformed != nullptr) return spoiled(landing.malformed);
   PieceCursor(landing.pieces).scatter(record + head.payload_offset(), head.payload_bytes);

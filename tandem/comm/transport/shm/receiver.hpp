@@ -33,7 +33,7 @@ class Receiver {
   void settle();
 
  private:
-  const std::byte* asked_for(std::uint64_t filled) const noexcept;
+  void ask_for(std::uint64_t filled) const noexcept;
   [[gnu::noinline]] unsigned take(Link& link, PacketSink& sink, const RecordHead& head);
   unsigned take_whole(Link& link, PacketSink& sink, const RecordHead& head);
   unsigned take_announced(Link& link, PacketSink& sink, const RecordHead& head);

@@ -38,12 +38,13 @@ struct RecordHead {
     return {static_cast<RecordKind>(word & 0x7f), static_cast<std::uint32_t>(word >> 8 & 0xffffff),
             static_cast<std::uint32_t>(word >> 32), (word & kApart) != 0};
   }
-  /// By far the most frequent: a packet without payload.
+  /// A packet without payload, as most are. Its control block has `word >> 8` bytes and begins behind the word.
   static constexpr bool is_plain(std::uint64_t word) noexcept {
     return word >> 8 != 0 && (word & ~std::uint64_t{0xffffff00 | kApart}) == static_cast<std::uint64_t>(RecordKind::whole);
   }
-  static constexpr RecordHead plain(std::uint64_t word) noexcept {
-    return {RecordKind::whole, static_cast<std::uint32_t>(word >> 8), 0, (word & kApart) != 0};
+  /// By far the most frequent: one that takes one cell.
+  static constexpr bool is_short(std::uint64_t word) noexcept {
+    return (word & 0xff) == static_cast<std::uint64_t>(RecordKind::whole) && (word >> 8) - 1 < kCellBytes - sizeof word;
   }
   constexpr std::uint64_t word() const noexcept {
     return static_cast<std::uint64_t>(kind) | (apart ? kApart : 0) | std::uint64_t{control_bytes} << 8 |
@@ -100,6 +101,9 @@ class RingProducer {
     clear(position_ + cells);
     return position_;
   }
+
+  /// Whether `begin` has nothing to do for a record of one cell: there is room for it, and the word behind it is 0.
+  bool has_begun_cell() const noexcept { return cleared_ == position_ + 1 && position_ + 1 < end_; }
 
   /// Makes the record that was begun visible. Its body is written.
   void publish(std::uint64_t word, std::uint64_t cells) noexcept {

@@ -59,6 +59,10 @@ class Sender {
     if (!open_ || !producer_.room(cells)) [[unlikely]] return starve(cells), std::span<std::byte>();
     return {producer_.memory().at(producer_.begin(cells)) + head.control_offset(), bytes};
   }
+  /// As `Link::line`.
+  std::byte* line() const noexcept {
+    return open_ && producer_.has_begun_cell() ? producer_.memory().at(producer_.position()) + sizeof(std::uint64_t) : nullptr;
+  }
   void send_lent(std::size_t bytes) {
     RecordHead head = lent_head(bytes);
     if (bytes <= Link::kFirstBytes) [[likely]] return publish(head, 1);

@@ -66,6 +66,7 @@ void ShmLink::attach(Attachment attachment) {
 
 void ShmLink::close() {
   sender = Sender();
+  line = nullptr;
   receiver = Receiver();
   if (attachment_ != nullptr) round_.forget(attachment_->peer);
   attachment_.reset();
@@ -73,7 +74,9 @@ void ShmLink::close() {
 }
 
 unsigned ShmLink::advance(PacketSink& sink) {
-  switch (sender.advance()) {
+  const Sender::Progress progress = sender.advance();
+  line = sender.line();
+  switch (progress) {
     case Sender::Progress::sent: sink.sent(*this, sender.cookie()); return 1;
     case Sender::Progress::writable: sink.writable(*this); return 1;
     case Sender::Progress::some:

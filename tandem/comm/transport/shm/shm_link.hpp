@@ -20,9 +20,17 @@ class ShmLink final : public Link {
 
   ShmLink(Rank peer, const SendLimits& limits, BellRound& round) noexcept : Link(peer, 0), limits_(limits), round_(round) {}
 
-  SendStatus try_send(const Packet& packet) override { return sender.try_send(packet, receiver.position()); }
+  SendStatus try_send(const Packet& packet) override {
+    const SendStatus status = sender.try_send(packet, receiver.position());
+    line = sender.line();
+    return status;
+  }
   std::span<std::byte> lend(std::span<std::byte> own) override { return sender.lend(own.size(), receiver.position()); }
-  SendStatus send_lent(std::span<const std::byte> block) override { return sender.send_lent(block.size()), SendStatus::done; }
+  SendStatus send_lent(std::span<const std::byte> block) override {
+    sender.send_lent(block.size());
+    line = sender.line();
+    return SendStatus::done;
+  }
   bool has_room_again() override { return sender.has_room_again(); }
   bool read_remote(std::uint64_t address, std::span<std::byte> to) override;
   bool write_remote(std::uint64_t address, std::span<const std::byte> from) override;

@@ -142,6 +142,47 @@ TEST_F(SmallRings, LongRecordsInTurnsAndInRowsArriveInOrder) {
   }
 }
 
+TEST_F(SmallRings, BlocksWrittenIntoTheLineArriveInOrderAmongOthers) {
+  const std::uint32_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  Link& link = a.connect(b, 1);
+  EXPECT_EQ(link.line, nullptr) << "not connected yet";
+  send_text(link, "first");
+  ASSERT_TRUE(step([&] { return b.sink.arrivals[0].size() == 1; }));
+  std::size_t in_lines = 0;
+  for (std::uint32_t row = 0; row < 200; ++row) {
+    b.sink.arrivals[0].clear();
+    std::vector<std::vector<std::byte>> controls;
+    for (bool full = false; !full && controls.size() < 1000;) {
+      if (link.line != nullptr && random() % 8 != 0) {
+        const std::vector<std::byte> block = pattern(8 * (1 + random() % (Link::kFirstBytes / 8)), random());
+        std::copy(block.begin(), block.end(), link.line);
+        EXPECT_EQ(link.send_lent({link.line, block.size()}), SendStatus::done);
+        controls.push_back(block);
+        ++in_lines;
+      } else {
+        controls.push_back(pattern(1 + random() % 600, random()));
+        full = link.try_send({.control = controls.back()}) == SendStatus::retry;
+        if (full) controls.pop_back();
+      }
+      full = full || random() % 300 == 0;
+    }
+    ASSERT_TRUE(step([&] { return b.sink.arrivals[0].size() == controls.size(); }));
+    for (std::size_t i = 0; i < controls.size(); ++i) ASSERT_TRUE(b.sink.arrivals[0][i].control == controls[i]);
+  }
+  EXPECT_GT(in_lines, 1000U);
+  a.sink.writables.clear();
+  while (link.try_send({.control = bytes_of("x")}) == SendStatus::done) {}
+  EXPECT_EQ(link.line, nullptr) << "the ring is full";
+  ASSERT_TRUE(step([&] { return !a.sink.writables.empty(); }));
+  send_text(link, "y");
+  EXPECT_NE(link.line, nullptr) << "there is room again";
+  b.transport->disconnect(Rank(0));
+  ASSERT_TRUE(step([&] { return !a.sink.failures.empty(); }));
+  EXPECT_EQ(link.line, nullptr) << "nobody reads";
+}
+
 TEST_F(ShmPair, APayloadWithoutRoomIsDroppedAndStillLands) {
   Link& link = a.connect(b, 1);
   const std::vector<std::byte> payload = pattern(200'000, 1);
