@@ -207,19 +207,19 @@ bool Endpoint::cancel(const Request& request) {
   return parts_->post([&](internal::Engine& engine) { return engine.cancel(*request.core_); });
 }
 
-inline Status Endpoint::ended(const internal::RequestCore& core, std::uint8_t stage) {
+inline Status Endpoint::await_status(const internal::RequestCore& core, std::uint8_t stage) {
   if ((core.stage_now() & stage) == 0) await(core, stage);
   return core.known_status();
 }
 
 Status Endpoint::wait(const Request& request) {
   if (!request.valid()) return {};
-  return ended(*request.core_, internal::RequestCore::kReleased);
+  return await_status(*request.core_, internal::RequestCore::kReleased);
 }
 
 Status Endpoint::wait_arrived(const Request& request) {
   if (!request.valid()) return {};
-  return ended(*request.core_, internal::RequestCore::kArrived);
+  return await_status(*request.core_, internal::RequestCore::kArrived);
 }
 
 void Endpoint::await(const internal::RequestCore& core, std::uint8_t stage) {
@@ -228,7 +228,7 @@ void Endpoint::await(const internal::RequestCore& core, std::uint8_t stage) {
 
 void Endpoint::wait_all(std::span<const Request> requests) {
   const auto ended = [](const internal::RequestCore* core) {
-    return core == nullptr || (core->stage_now() & internal::RequestCore::kReleased) != 0;
+    return core == nullptr || core->ended();
   };
   // In order: each is looked at until it has ended, and never again.
   std::size_t next = 0;

@@ -218,7 +218,7 @@ class Endpoint {
 
  private:
   struct Parts;
-  Status ended(const internal::RequestCore& core, std::uint8_t stage);
+  Status await_status(const internal::RequestCore& core, std::uint8_t stage);
   void await(const internal::RequestCore& core, std::uint8_t stage);
   explicit Endpoint(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;

@@ -1,6 +1,7 @@
 // tandem/comm/request.cpp: references to operations, and the queue of their endings.
 #include "tandem/comm/request.hpp"
 
+#include <array>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -46,9 +47,7 @@ Request::~Request() {
 
 bool Request::arrived() const noexcept { return core_ != nullptr && (core_->stage_now() & internal::RequestCore::kArrived) != 0; }
 
-bool Request::released() const noexcept {
-  return core_ != nullptr && (core_->stage_now() & internal::RequestCore::kReleased) != 0;
-}
+bool Request::released() const noexcept { return core_ != nullptr && core_->ended(); }
 
 Status Request::status() const { return core_ != nullptr ? core_->status() : Status{}; }
 
@@ -92,18 +91,15 @@ struct Orphans {
 /// Two looks for each that comes: so those that have ended are never more than the others.
 [[gnu::noinline]] void RequestCore::orphan(RequestCore& core) noexcept {
   Orphans& orphans = Orphans::instance();
-  for (int looks = 0; looks < 2; ++looks) {
-    RequestCore* ended = nullptr;
-    {
-      const std::lock_guard guard(orphans.lock);
-      ended = orphans.take_ended(1);
-    }
-    if (ended != nullptr) ended->destroy();
-  }
+  std::array<RequestCore*, 2> ended{};
   try {
     const std::lock_guard guard(orphans.lock);
+    for (RequestCore*& one : ended) one = orphans.take_ended(1);
     orphans.all.push_back(&core);
   } catch (const std::bad_alloc&) {  // without a place in the list it is never freed, which costs less than ending the program
+  }
+  for (RequestCore* one : ended) {
+    if (one != nullptr) one->destroy();
   }
 }
 

@@ -24,7 +24,7 @@ class Credit {
 
   bool covers(std::uint64_t bytes, std::size_t header_bytes) const noexcept {
     const std::uint32_t units = units_of(bytes, header_bytes);
-    return messages_ > 0 && (units == 0 || units <= units_);
+    return messages_ > 0 && (units == 0 || units <= units_);  // for short messages, known to be 0, only the first is left of it
   }
   /// False: it is not covered, and nothing is taken.
   bool take(const SendCore& core) noexcept {

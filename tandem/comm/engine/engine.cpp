@@ -293,8 +293,9 @@ void Engine::fail_receive(ReceiveCore& core, Ending ending, Rank culprit) {
 
 void Engine::end(RequestCore& core, std::optional<CompletionQueue::Event> what) {
   --outstanding_;
-  if (!core.counted()) return core.end();
+  const bool counted = core.counted();
   core.end();
+  if (!counted) return;
   if (what) tell(core, *what);
   core.drop();
 }

@@ -103,8 +103,9 @@ class Engine final : public PacketSink {
   std::int64_t due_ns(std::int64_t now_ns) const noexcept;
   /// The next step polls every transport, also those that cost a system call.
   void poll_all_next() noexcept { steps_ = UINT64_MAX; }
-  /// After posts, when nobody will `step` soon: sees to it that peers that sleep are woken.
+  /// Whether something was sent since `ring_bells`.
   bool bells_are_due() const noexcept { return rung_packets_ != statistics_.packets_sent; }
+  /// After posts, when nobody will `step` soon: sees to it that peers that sleep are woken.
   void ring_bells() {
     rung_packets_ = statistics_.packets_sent;
     hurry_transports();

@@ -97,7 +97,7 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
 }
 
 /// A block's head begins here. Blocks of different rails overtake each other; what an older one says is known. All four counters
-/// at once: one by one they took a tenth of a small message's time.
+/// at once are fewer instructions, and no branch for each.
 [[gnu::always_inline]] inline void Engine::take_head(const Rail& rail, const std::byte* head) {
   using Counters [[gnu::vector_size(sizeof(wire::BlockHead))]] = std::uint32_t;
   using Differences [[gnu::vector_size(sizeof(wire::BlockHead))]] = std::int32_t;

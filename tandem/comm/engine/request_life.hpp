@@ -9,10 +9,10 @@ namespace tandem::comm::internal {
 /// References to one operation, and how far it is.
 ///
 /// Protocol. A *counted* operation is freed by whoever drops the last reference; users hold one each, and so do the engine, while
-/// it goes on, and events that are to be told. Of an *uncounted* one users hold all references: the engine has it until `end`, and
-/// does not touch it any more after that store. Who drops the last reference frees it when it has ended; if it has not, nobody but
-/// the engine has it, and who dropped it leaves it to others, who free it once they see that it has (`ended`). So what is waited
-/// for, as most receives are, is ended without a read-modify-write, which takes a tenth of a small message's time.
+/// it goes on, and events that are to be told. Of an *uncounted* one users hold all references: the engine has it until `end`,
+/// and does not touch it any more after that store. Who drops the last reference frees it when it has ended; if it has not,
+/// nobody but the engine has it, and who dropped it leaves it to others, who free it once they see that it has (`ended`). So what
+/// is waited for, as most receives are, is ended without a read-modify-write.
 ///
 /// The stage releases what was written before, and who reads it acquires that.
 template <template <class> class Atomic>

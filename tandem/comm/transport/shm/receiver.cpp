@@ -9,8 +9,8 @@ namespace {
 
 /// Bytes that one call handles, so that other peers have their turn.
 constexpr std::size_t kBytesTakenPerCall = 256 * 1024;
-/// And events that it tells. A caller who waits for the oldest of some tens of receives posts the next ones then; who is given all
-/// that is there has soon no receive posted for what follows, and that costs more than coming again.
+/// And events that it tells. A caller who waits for the oldest of some tens of receives posts the next ones then; who is given
+/// all that is there has soon no receive posted for what follows, and that costs more than coming again.
 constexpr unsigned kMostEvents = 8;
 /// The producer is told of room in the data ring this often.
 constexpr std::uint64_t kCreditBytes = 64 * 1024;
@@ -42,9 +42,10 @@ unsigned Receiver::receive(Link& link, PacketSink& sink) {
     const std::uint64_t word = consumer_.peek();  // read once: the peer could change it
     if (word == 0) break;
     const RecordHead head = RecordHead::from(word);
-    if ((RecordHead::is_short(word) || RecordHead::is_plain(word)) && awaited_bytes_ == 0) [[likely]] {
+    const bool is_short = RecordHead::is_short(word);  // then it is plain as well, and this is the cheaper question
+    if ((is_short || RecordHead::is_plain(word)) && awaited_bytes_ == 0) [[likely]] {
       std::uint64_t cells = 1;
-      if (!RecordHead::is_short(word)) {
+      if (!is_short) {
         cells = head.cells();
         if (cells > most_cells_) [[unlikely]] return events + spoiled(kTooLong);
         ask_for(head.lines());
