@@ -30,7 +30,7 @@ OutgoingStream& Engine::new_stream(Peer& peer) {
   } while (stream->id == 0 || peer.outgoing.contains(stream->id));
   stream->SendItem::kind = SendKind::stream;
   stream->control_bytes = sizeof(wire::Data);
-  peer.outgoing.emplace(stream->id, stream);
+  peer.outgoing.insert(stream->id, *stream);
   return *stream;
 }
 
@@ -75,9 +75,9 @@ void Engine::drop_stream(OutgoingStream& stream) {
 }
 
 const char* Engine::take_grant(Peer& peer, const wire::Grant& grant) {
-  const auto found = peer.outgoing.find(grant.stream);
-  if (found == peer.outgoing.end()) return nullptr;  // of a stream that has ended here: a broadcast's last grants
-  OutgoingStream& stream = *found->second;
+  OutgoingStream* const found = peer.outgoing.find(grant.stream);
+  if (found == nullptr) return nullptr;  // of a stream that has ended here: a broadcast's last grants
+  OutgoingStream& stream = *found;
   if (grant.up_to > stream.length) return "a grant beyond the end of its stream";
   if ((grant.prefix.flags & wire::flag_restart) != 0) {
     if (stream.granted > 0 && stream.send != nullptr) return "a restart of what was accepted";
@@ -103,19 +103,18 @@ const char* Engine::take_grant(Peer& peer, const wire::Grant& grant) {
   return nullptr;
 }
 
-/// A receive has met an announcement.
-void Engine::start_incoming(ReceiveCore& core, const Envelope& envelope) {
-  Peer& peer = *envelope.peer;
-  const auto [address, number, along] = envelope.announced;
+/// A receive has met an announcement. `late`: it did not wait for it.
+void Engine::start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced, std::uint64_t bytes, bool late) {
+  const auto [address, number, along] = announced;
   auto* incoming = new Incoming;
   incoming->peer = &peer;
   incoming->stream = number;
   incoming->receive = &core;
-  incoming->length = std::min<std::uint64_t>(envelope.bytes, core.pieces.bytes());
-  incoming->met = !envelope.late;
-  incoming->restart = along > 0 && (envelope.late || along > incoming->length);
+  incoming->length = std::min<std::uint64_t>(bytes, core.pieces.bytes());
+  incoming->met = !late;
+  incoming->restart = along > 0 && (late || along > incoming->length);
   incoming->started_ns = now();
-  peer.incoming.emplace(number, incoming);
+  peer.incoming.insert(number, *incoming);
   incoming->way = choose_way(*incoming, address);
   if (!incoming->way || incoming->way == CopyWay::segments) {
     grant_all(*incoming);
@@ -132,7 +131,7 @@ std::optional<CopyWay> Engine::choose_way(const Incoming& incoming, std::uint64_
   const std::size_t least = peer.transport->capabilities().remote_copy_bytes;
   if (!can_pull(peer) || least == 0 || incoming.length < least || address == 0) return std::nullopt;
   const bool sharable = peer.shared == nullptr && !peer.no_sharing && incoming.receive->pieces.contiguous();
-  return ports_[peer.transport].copies.choose(incoming.length, sharable);
+  return peer.port->copies.choose(incoming.length, sharable);
 }
 
 void Engine::start_pull(Incoming& incoming, std::uint64_t address) {
@@ -180,10 +179,10 @@ void Engine::land_in(Rail& rail, Incoming& incoming, std::uint64_t offset) {
 const char* Engine::take_data(Rail& rail, const wire::Data& data, std::size_t payload_bytes) {
   Peer& peer = *rail.peer;
   if (payload_bytes == 0 || rail.landing.kind != LandingPlace::Kind::none) return "a segment without its payload";
-  const auto found = peer.incoming.find(data.stream);
+  Incoming* const found = peer.incoming.find(data.stream);
   rail.landing.kind = LandingPlace::Kind::drop;
-  if (found == peer.incoming.end()) return nullptr;  // declined, cancelled, or complete in another way
-  Incoming& incoming = *found->second;
+  if (found == nullptr) return nullptr;  // declined, cancelled, or complete in another way
+  Incoming& incoming = *found;
   const bool epoch = (data.prefix.flags & wire::flag_epoch) != 0;
   if (epoch != (incoming.epoch != 0)) return nullptr;  // sent before the sender knew that we had declined
   if (data.offset > incoming.length || payload_bytes > incoming.length - data.offset)
@@ -218,7 +217,7 @@ void Engine::landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t
   if (incoming.receive == nullptr || incoming.landed < incoming.length || incoming.pulling) return;
   ReceiveCore& core = *incoming.receive;
   measure(*incoming.peer, incoming.length, incoming.started_ns);
-  if (incoming.way) ports_[incoming.peer->transport].copies.took(*incoming.way, incoming.length, now() - incoming.started_ns);
+  if (incoming.way) incoming.peer->port->copies.took(*incoming.way, incoming.length, now() - incoming.started_ns);
   end_incoming(incoming);
   arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
 }
@@ -247,9 +246,9 @@ void Engine::measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns) {
 
 /// The receiver has read everything that it wanted from our memory.
 const char* Engine::take_finish(Peer& peer, const wire::Finish& finish) {
-  const auto found = peer.outgoing.find(finish.stream);
-  if (found == peer.outgoing.end()) return nullptr;
-  OutgoingStream& stream = *found->second;
+  OutgoingStream* const found = peer.outgoing.find(finish.stream);
+  if (found == nullptr) return nullptr;
+  OutgoingStream& stream = *found;
   const bool readable =
       stream.send != nullptr || (stream.child != nullptr && stream.child->address != 0 && stream.child->offer_sent);
   const bool begun = stream.granted > 0 || (stream.send != nullptr && stream.cursor > 0);
@@ -360,9 +359,9 @@ void Engine::nothing_left(Incoming& incoming) {
 
 const char* Engine::take_share(Rail& rail, const wire::Share& share) {
   Peer& peer = *rail.peer;
-  const auto found = peer.outgoing.find(share.stream);
-  if (found == peer.outgoing.end()) return nullptr;
-  OutgoingStream& stream = *found->second;
+  OutgoingStream* const found = peer.outgoing.find(share.stream);
+  if (found == nullptr) return nullptr;
+  OutgoingStream& stream = *found;
   const bool begun = stream.granted > 0 || stream.cursor > 0;
   if (stream.send == nullptr || begun || !stream.source->contiguous()) return "a share in what is not to be shared";
   if (share.bytes > stream.length || share.part_bytes == 0 || share.part_bytes > share.bytes) {
@@ -405,9 +404,9 @@ void Engine::stop_pushing(const OutgoingStream& stream) {
 }
 
 const char* Engine::take_shared(Peer& peer, const wire::Shared& shared) {
-  const auto found = peer.incoming.find(shared.stream);
-  if (found == peer.incoming.end()) return nullptr;
-  Incoming& incoming = *found->second;
+  Incoming* const found = peer.incoming.find(shared.stream);
+  if (found == nullptr) return nullptr;
+  Incoming& incoming = *found;
   if (!incoming.meeting) return "a part of what is not shared";
   if (incoming.pulling && incoming.meeting->take()) return "the end of a shared message that is not at its end";
   rest_pull(incoming);

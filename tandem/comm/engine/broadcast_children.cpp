@@ -189,10 +189,10 @@ void Engine::child_progress(Child& child) {
 }
 
 const char* Engine::take_note(Peer& peer, const wire::McastNote& note) {
-  const auto found = peer.outgoing.find(note.stream);
-  if (found == peer.outgoing.end()) return nullptr;
-  if (found->second->child == nullptr) return "a broadcast's note about a stream that is none";
-  Child& child = *found->second->child;
+  OutgoingStream* const found = peer.outgoing.find(note.stream);
+  if (found == nullptr) return nullptr;
+  if (found->child == nullptr) return "a broadcast's note about a stream that is none";
+  Child& child = *found->child;
   if (!child.offer_sent) return "a note about a broadcast that was not sent";
   if (note.prefix.kind == wire::Kind::mcast_done) {
     child.acknowledged = true;

@@ -185,7 +185,7 @@ Incoming& Engine::expect(Strand& strand) {
   incoming->stream = strand.parent_stream;
   incoming->length = strand.bytes;
   incoming->strand = &strand;
-  strand.parent->incoming.emplace(strand.parent_stream, incoming);
+  strand.parent->incoming.insert(strand.parent_stream, *incoming);
   strand.incoming = incoming;
   return *incoming;
 }

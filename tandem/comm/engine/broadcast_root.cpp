@@ -352,7 +352,7 @@ NetworkCosts Engine::costs_for(const Broadcast& broadcast, std::span<const Route
   if (peer == nullptr) return costs;
   const auto rounded = [](double value) { return std::exp2(std::round(std::log2(std::max(value, 1e-9)) * 4) / 4); };
   const Capabilities& able = peer->transport->capabilities();
-  const PortRate& port = ports_.find(peer->transport)->second.rate;
+  const PortRate& port = peer->port->rate;
   costs.latency_ns = rounded(static_cast<double>(peer->latency_ns));
   costs.bytes_per_ns = rounded(port.known() ? port.bytes_per_ns() : peer->bytes_per_ns);
   if (port.known() && port.burst_bytes() > 0) {

@@ -52,10 +52,9 @@ class CopyChoice {
     }
     for (const CopyWay way : ways) {
       if (way == best || !known(way)) continue;
-      const double slower = cost(way) / std::max(cost(best), 1e-9);
-      const unsigned period = slower <= kLittleSlower ? kOftenTriesPeriod
-                              : slower <= kMuchSlower ? kTriesPeriod
-                                                      : kRareTriesPeriod;
+      const unsigned period = cost(way) <= kLittleSlower * cost(best) ? kOftenTriesPeriod
+                              : cost(way) <= kMuchSlower * cost(best) ? kTriesPeriod
+                                                                      : kRareTriesPeriod;
       if (size.due(way, period)) return size.try_out(way);
     }
     return best;

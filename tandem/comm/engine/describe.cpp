@@ -33,10 +33,10 @@ std::string Engine::describe() const {
         "  rank {}{}: {} messages and {} streams queued, {} held back, {} streams out, {} in{}\n", rank,
         peer->dead ? " (dead)" : "", peer->queue.message_count(), peer->queue.stream_count(), held, peer->outgoing.size(),
         peer->incoming.size(), !peer->rails.empty() && peer->rails[0]->blocked ? ", its rail is full" : "");
-    for (const auto& [id, stream] : peer->outgoing) {
-      text += fmt::format("    out {}: {} of {} sent, {} granted, {} available\n", id, stream->cursor, stream->limit,
-                          stream->granted, stream->available);
-    }
+    peer->outgoing.for_each([&](const OutgoingStream& stream) {
+      text += fmt::format("    out {}: {} of {} sent, {} granted, {} available\n", stream.id, stream.cursor, stream.limit,
+                          stream.granted, stream.available);
+    });
   }
   for (const auto& [name, broadcast] : broadcasts_.all) {
     text += fmt::format(

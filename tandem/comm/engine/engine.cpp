@@ -88,6 +88,7 @@ bool Engine::find_transport(Peer& peer) {
 
 void Engine::use_transport(Peer& peer, Transport& transport) {
   peer.transport = &transport;
+  peer.port = &ports_.find(&transport)->second;
   const Capabilities& able = transport.capabilities();
   peer.rail_states.resize(std::max(1u, able.rails));
   for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = able.bytes_per_ns, .latency_ns = able.latency_ns};
@@ -337,9 +338,9 @@ bool Engine::owes() const noexcept {
     if (!peer->queue.idle() || (peer->withheld != nullptr && !peer->withheld->empty())) return true;
     if (peer->shared != nullptr) return true;  // the peer may be writing into a receive's memory
     // Streams of broadcasts were counted above.
-    for (const auto& [id, stream] : peer->outgoing) {
-      if (stream->send != nullptr) return true;
-    }
+    bool sends = false;
+    peer->outgoing.for_each([&sends](const OutgoingStream& stream) { sends |= stream.send != nullptr; });
+    if (sends) return true;
     for (const auto& rail : peer->all_rails) {
       if (!peer->dead && posted_on(*rail) > 0) return true;
     }

@@ -20,12 +20,10 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/engine/agenda.hpp"
 #include "tandem/comm/engine/broadcast.hpp"
-#include "tandem/comm/engine/copy_choice.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/credit.hpp"
 #include "tandem/comm/engine/peer.hpp"
 #include "tandem/comm/match/matcher.hpp"
-#include "tandem/comm/mcast/port_rate.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
 #include "tandem/comm/wire.hpp"
@@ -317,7 +315,7 @@ class Engine final : public PacketSink {
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
   ReceiveCore* match(MatchKey key);
   [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);
-  bool match_envelope(Envelope& envelope);
+  void match_envelope(Envelope& envelope);
   void keep(Envelope& envelope);
   void keep_no_more(Envelope& envelope);
   void give(Envelope& envelope, ReceiveCore& core);
@@ -336,7 +334,7 @@ class Engine final : public PacketSink {
   const char* take_grant(Peer& peer, const wire::Grant& grant);
   const char* take_finish(Peer& peer, const wire::Finish& finish);
   const char* take_data(Rail& rail, const wire::Data& data, std::size_t payload_bytes);
-  void start_incoming(ReceiveCore& core, const Envelope& envelope);
+  void start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced, std::uint64_t bytes, bool late);
   void grant_all(Incoming& incoming);
   static void land_along(Rail& rail, Incoming& incoming, std::size_t bytes);
   void grant_strand(Incoming& incoming);
@@ -482,12 +480,6 @@ class Engine final : public PacketSink {
   std::vector<std::uint32_t> hosts_;  ///< of the recipients of the broadcast that is being planted; empty: all different
   TreeKind inside_ = TreeKind::flat;
   Transport* polling_ = nullptr;      ///< inside its `poll`
-  /// One network, as far as we send into it.
-  struct Port {
-    PortRate rate;
-    CopyChoice copies;
-    unsigned backlogged = 0;  ///< peers for whom something waits
-  };
   std::unordered_map<Transport*, Port> ports_;
   Transport* busiest_ = nullptr;      ///< brought the last event
   CountedList<Transport*> draining_{left_};  ///< their rates want a look at their buffers

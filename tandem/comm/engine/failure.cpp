@@ -41,11 +41,10 @@ void Engine::fail_peer(Peer& peer, Ending ending) {
   fail_landings(peer, ending);
   fail_outgoing(peer, ending);
   note_backlog(peer);
-  while (!peer.incoming.empty()) {
-    Incoming& incoming = *peer.incoming.begin()->second;
-    if (incoming.strand != nullptr) incoming.strand->incoming = nullptr;
-    ReceiveCore* core = incoming.receive;
-    end_incoming(incoming);
+  for (Incoming* incoming : peer.incoming.all()) {
+    if (incoming->strand != nullptr) incoming->strand->incoming = nullptr;
+    ReceiveCore* core = incoming->receive;
+    end_incoming(*incoming);
     if (core != nullptr) fail_receive(*core, ending, peer.rank);
   }
   // Announced messages whose receive is not posted keep their place, so that this receive learns what happened.
@@ -112,9 +111,7 @@ void Engine::fail_outgoing(Peer& peer, Ending ending) {
     rail->free_posted = UINT32_MAX;
   }
   for (SendCore* core : posted) fail_send(*core, ending, peer.rank);
-  std::vector<OutgoingStream*> streams;
-  for (const auto& [id, stream] : peer.outgoing) streams.push_back(stream);
-  for (OutgoingStream* stream : streams) {
+  for (OutgoingStream* stream : peer.outgoing.all()) {
     stream->posted = 0;
     if (stream->send == nullptr) continue;  // a broadcast's: `lose_child` ends it
     SendCore& core = *stream->send;

@@ -9,14 +9,15 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "tandem/comm/engine/copy_choice.hpp"
 #include "tandem/comm/engine/copy_meeting.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/recycled.hpp"
+#include "tandem/comm/engine/stream_table.hpp"
 #include "tandem/comm/engine/withheld.hpp"
+#include "tandem/comm/mcast/port_rate.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
@@ -100,12 +101,20 @@ struct Rail {
 /// Up to this size the data travels among the records, so that several messages share a packet and none needs a landing.
 inline constexpr std::size_t kInlineBytes = 1024;
 
+/// One network, as far as we send into it.
+struct Port {
+  PortRate rate;
+  CopyChoice copies;
+  unsigned backlogged = 0;  ///< peers for whom something waits
+};
+
 /// A peer. Lives until the endpoint ends, also after its death. Sizes: some hundred bytes, and what is in flight.
 struct Peer {
   Peer(Rank rank_of, SendOrder order) : rank(rank_of), queue(order) {}
 
   Rank rank;
   Transport* transport = nullptr;
+  Port* port = nullptr;  ///< of the transport, and the engine's
   std::vector<std::unique_ptr<Rail>> all_rails;  ///< of each link, those that only bring packets included
   std::vector<Rail*> rails;                      ///< on which we send, by number; empty before the first send
   std::vector<RailState> rail_states;
@@ -135,8 +144,8 @@ struct Peer {
   std::vector<MatchPattern> probed;    ///< wanted by probes that have met nothing, while the peer holds messages back
 
   std::uint32_t next_stream = 1;
-  std::unordered_map<std::uint32_t, OutgoingStream*> outgoing;
-  std::unordered_map<std::uint32_t, Incoming*> incoming;
+  StreamTable<OutgoingStream> outgoing;
+  StreamTable<Incoming> incoming;
 
   // Measured; before that, the transport's guess.
   double bytes_per_ns = 0;

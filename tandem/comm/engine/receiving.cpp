@@ -216,25 +216,29 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
   }
   ++peer.head.seen;
   const MatchKey key{.source = peer.rank, .channel = announce.channel, .tag = announce.tag};
-  auto* envelope = new Envelope(Envelope::Kind::announced, key, &peer, announce.bytes, header);
-  envelope->announced = {.address = announce.address, .stream = announce.stream, .along = static_cast<std::uint32_t>(along)};
+  const Envelope::Announced announced{
+      .address = announce.address, .stream = announce.stream, .along = static_cast<std::uint32_t>(along)};
   if (tell_incoming && announce.bytes > 0) {
     const double rate = std::max(peer.bytes_per_ns, 1e-6);
     const auto expected = now_ns_ + 2 * peer.latency_ns + static_cast<std::int64_t>(static_cast<double>(announce.bytes) / rate);
     events_.push_back(Event{.call = [this, rank = peer.rank, channel = Channel{announce.channel}, tag = Tag{announce.tag},
                                      bytes = announce.bytes, expected] { tell_incoming(rank, channel, tag, bytes, expected); }});
   }
-  if ((announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after)) {
-    envelope->after = announce.after;
-    envelope->late = true;
-    defer(*envelope);
+  const bool early =
+      (announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after);
+  if (ReceiveCore* receive = early || has_handler(key.channel) ? nullptr : match(key)) {
+    fill(*receive, peer, Tag{key.tag}, announce.bytes, header);
+    start_incoming(*receive, peer, announced, announce.bytes, false);
+    if (Incoming* incoming = along > 0 ? peer.incoming.find(announce.stream) : nullptr) land_along(rail, *incoming, along);
     return nullptr;
   }
-  if (!match_envelope(*envelope)) {
-    envelope->late = true;
-  } else if (const auto found = peer.incoming.find(announce.stream); along > 0 && found != peer.incoming.end()) {
-    land_along(rail, *found->second, along);
-  }
+  auto* envelope = new Envelope(Envelope::Kind::announced, key, &peer, announce.bytes, header);
+  envelope->announced = announced;
+  envelope->late = true;
+  envelope->after = early ? announce.after : 0;
+  if (early) defer(*envelope);
+  else if (has_handler(key.channel)) hand_over(*envelope);
+  else keep(*envelope);
   return nullptr;
 }
 
@@ -244,16 +248,11 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
 }
 
 /// A message takes its place in the order of its key: to its handler, to the receive that waits for it, or among the unexpected.
-/// True: a receive waited, and the envelope may be gone.
-bool Engine::match_envelope(Envelope& envelope) {
-  if (has_handler(envelope.key.channel)) {
-    hand_over(envelope);
-    return false;
-  }
-  ReceiveCore* receive = match(envelope.key);
-  if (receive != nullptr) give(envelope, *receive);
+/// The envelope may be gone then.
+void Engine::match_envelope(Envelope& envelope) {
+  if (has_handler(envelope.key.channel)) return hand_over(envelope);
+  if (ReceiveCore* receive = match(envelope.key)) give(envelope, *receive);
   else keep(envelope);
-  return receive != nullptr;
 }
 
 void Engine::keep(Envelope& envelope) {
@@ -293,7 +292,7 @@ void Engine::give(Envelope& envelope, ReceiveCore& core) {
   }
   fill(core, *envelope.peer, Tag{envelope.key.tag}, envelope.bytes, envelope.header());
   if (announced) {
-    start_incoming(core, envelope);
+    start_incoming(core, *envelope.peer, envelope.announced, envelope.bytes, envelope.late);
     delete &envelope;
   } else if (envelope.complete) {
     finish_envelope(envelope, core);

@@ -184,7 +184,7 @@ void Engine::note_backlog(Peer& peer) {
   const bool waits = !peer.dead && !peer.queue.idle();
   if (waits == peer.backlogged || peer.transport == nullptr) return;
   peer.backlogged = waits;
-  Port& port = ports_.find(peer.transport)->second;
+  Port& port = *peer.port;
   if (waits) {
     ++port.backlogged;
   } else if (--port.backlogged == 0) {
@@ -248,7 +248,7 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
   const SendStatus status = rail.link->try_send(
       Packet{.control = writer.block(), .payload = pieces_, .payload_bytes = plan_.bulk_bytes, .cookie = slot});
   if (plan_.bulk != nullptr && status != SendStatus::posted) free_posted(rail, slot);
-  PortRate& port = ports_.find(peer.transport)->second.rate;
+  PortRate& port = peer.port->rate;
   if (status == SendStatus::retry) {
     rail.blocked = true;
     if (!able.shared_memory && port.awaits_refusal()) port.refused(now(), peer.transport->unsent_bytes());
