@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/common/cores.hpp"
 #include "benchmarks/common/options.hpp"
 #include "benchmarks/common/two_ranks.hpp"
 
@@ -98,6 +99,7 @@ inline unsigned repetitions_of(std::uint32_t count, unsigned least) {
 
 template <class Rank>
 void measure(Rank& rank, const Plan& plan) {
+  bind_to_core(rank.rank());  // mpirun binds its two by itself
   std::vector<Detailed> results;
   std::vector<char> bytes(plan.most, 'b');
   for (const Kind& kind : kinds) {

@@ -17,8 +17,6 @@
 // ucx_perftest's tag_bw does it. With --sleep only `sleeping_8`: a message of 8 bytes, one way, to a side that sleeps.
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -28,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "benchmarks/common/cores.hpp"
 #include "benchmarks/common/options.hpp"
 #include "benchmarks/common/report.hpp"
 
@@ -74,21 +73,6 @@ inline void require(bool good, const char* what) {
   if (good) return;
   std::perror(what);
   std::_Exit(1);
-}
-
-/// Binds the caller to the rank's core among those that it may use.
-inline void bind_to_core(unsigned rank) {
-  cpu_set_t allowed;
-  require(sched_getaffinity(0, sizeof allowed, &allowed) == 0, "sched_getaffinity");
-  unsigned seen = 0;
-  const unsigned wanted = rank % static_cast<unsigned>(CPU_COUNT(&allowed));
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &allowed) || seen++ != wanted) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    require(sched_setaffinity(0, sizeof one, &one) == 0, "sched_setaffinity");
-  }
 }
 
 /// Posts operations, of which so many are under way at most: the oldest ends before the next one is posted.
