@@ -17,6 +17,8 @@ constexpr int kMostLookedAt = 64;
 /// Work of waking the next rank of a hop up, where ranks share cores: a chain of 7 between namespaces without a limit took 20 us
 /// per segment and hop beside its bytes.
 constexpr double kWakeUpNs = 10'000;
+/// A limiter's burst was no burst when the network carries so many times the rate that was seen behind it.
+constexpr double kFasterThanSeen = 2;
 
 }  // namespace
 
@@ -354,8 +356,11 @@ NetworkCosts Engine::costs_for(const Broadcast& broadcast, std::span<const Route
   const Capabilities& able = peer->transport->capabilities();
   const PortRate& port = peer->port->rate;
   costs.latency_ns = rounded(static_cast<double>(peer->latency_ns));
-  costs.bytes_per_ns = rounded(port.known() ? port.bytes_per_ns() : peer->bytes_per_ns);
-  if (port.known() && port.burst_bytes() > 0) {
+  // A port seems slow when those who send, or who take, have no core. What its transport knows better replaces that.
+  const double seen = port.known() ? port.bytes_per_ns() : peer->bytes_per_ns;
+  const double carried = peer->transport->carried_bytes_per_ns();
+  costs.bytes_per_ns = rounded(std::max(seen, carried));
+  if (port.known() && port.burst_bytes() > 0 && carried < kFasterThanSeen * seen) {
     costs.burst_bytes = rounded(port.burst_bytes());
     costs.burst_bytes_per_ns = std::max(4.0, costs.bytes_per_ns);
   }

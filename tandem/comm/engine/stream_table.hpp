@@ -11,9 +11,9 @@
 
 namespace tandem::comm::internal {
 
-/// Open addressing with linear probing, at most half full. Numbers are mostly counted up, but a peer chooses its own, so that they
-/// are spread by a multiplication. A few streams at a time cost no allocation, and an empty table of a past burst no memory. Not
-/// thread-safe; does not own the streams.
+/// Open addressing with linear probing, at most half full. Numbers are mostly counted up, but a peer chooses its own, so that
+/// they are spread by a multiplication. A few streams at a time cost no allocation, and an empty table of a past burst no memory.
+/// Not thread-safe; does not own the streams.
 template <class Stream>
 class StreamTable {
  public:

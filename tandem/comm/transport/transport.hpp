@@ -154,6 +154,10 @@ class Transport {
   /// Bytes that were taken and have not left this rank's buffers, as far as is known: they delay what comes behind them.
   virtual std::size_t unsent_bytes() const { return 0; }
 
+  /// A rate that the network has reached of late, when there was much to carry; it may be faster. For transports that can tell,
+  /// though nobody may have had a core to send or to receive meanwhile. 0: not known.
+  virtual double carried_bytes_per_ns() const { return 0; }
+
   /// A descriptor that becomes readable when `poll` would find something after `arm`; -1: none.
   virtual int wait_descriptor() const noexcept = 0;
   /// Whether a sleeping engine is woken when there is something to poll: by the descriptor, or by a call of its waker. False:

@@ -1,7 +1,8 @@
 // tandem/comm/transport/tcp/socket.cpp: the system calls of stream sockets, non-blocking, with errors for people.
 #include "tandem/comm/transport/tcp/socket.hpp"
 
-#include <netinet/tcp.h>
+#include <linux/tcp.h>  // knows more of `tcp_info` than the C library does
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -114,10 +115,26 @@ void set_send_buffer(int fd, std::size_t bytes) {
 
 void set_receive_low_water(int fd, std::size_t bytes) { set(fd, SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes)); }
 
-Delivery delivery_of(int fd) {
+namespace {
+
+/// What the kernel does not tell is 0.
+tcp_info info_of(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  return info;
+}
+
+}  // namespace
+
+Carriage carriage_of(int fd) {
+  const tcp_info info = info_of(fd);
+  return {.bytes_per_ns = static_cast<double>(info.tcpi_delivery_rate) * 1e-9,
+          .round_trip_ns = std::int64_t{info.tcpi_rtt} * 1000};
+}
+
+Delivery delivery_of(int fd) {
+  const tcp_info info = info_of(fd);
   // Both counts return to zero with any acknowledgement: a stopped process's host answers each window probe, a dead one none.
   return {.outstanding = info.tcpi_unacked > 0 || info.tcpi_probes > 0,
           .unanswered = info.tcpi_retransmits + info.tcpi_probes >= 2};

@@ -61,5 +61,11 @@ struct Delivery {
   bool unanswered = false;    ///< several repetitions or window probes in a row got no answer at all from the peer's host
 };
 Delivery delivery_of(int fd);
+/// What the network has just carried, by the kernels' account: whether processes had a core to write and to read does not count.
+struct Carriage {
+  double bytes_per_ns = 0;         ///< at which bytes were taken and acknowledged, perhaps in a short burst; 0: not known
+  std::int64_t round_trip_ns = 0;  ///< of late, on average; 0: not known
+};
+Carriage carriage_of(int fd);
 
 }  // namespace tandem::comm::internal

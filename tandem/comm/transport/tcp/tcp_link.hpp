@@ -49,6 +49,7 @@ struct Connection {
   std::size_t low_water_bytes = 1;    ///< from how many on the kernel calls it readable
   std::int64_t blocked_at_ns = 0;    ///< the poll before it could not write
   std::int64_t blocked_ns = 0;       ///< how long it has been so since it was judged
+  std::uint64_t carried_at_bytes = 0;  ///< what it had written when the kernel was asked last what it carries
   std::uint64_t judged_at_bytes = 0;  ///< what it had written when its speed was judged last
   std::uint64_t looked_from_bytes = 0;  ///< what it had written by the poll at `looked_from_ns`
   std::int64_t looked_from_ns = 0;      ///< since when it is looked at, while it is not known to be fast

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -29,6 +30,8 @@ constexpr unsigned idle_polls_until_cool = 256;
 constexpr int events_per_epoll = 64;
 constexpr std::uint64_t judged_bytes = std::uint64_t{256} << 10;  // more than what a rate limiter lets through at once
 constexpr std::uint64_t one_unit_bytes = std::uint64_t{64} << 10;  // the kernel takes what it has begun, over its bound
+constexpr std::uint64_t carried_bytes = std::uint64_t{128} << 10;  // twice what a rate limiter is likely to let through at once
+constexpr double held_ns = 1'000'000;  // of the network's time are in the send buffer of a connection that is not fast
 constexpr std::uint64_t fast_ns_per_byte = 4;                      // see `TcpOptions::first_send_buffer_bytes`
 constexpr std::size_t most_low_water_bytes = std::size_t{32} << 10;  // the kernel's first receive buffer has room for it
 constexpr std::int64_t watch_interval_ns = 1'000'000'000;
@@ -288,6 +291,25 @@ void TcpTransport::judge_speed(Connection& connection) {
   judged(connection, fast_ns_per_byte * bytes >= static_cast<std::uint64_t>(connection.blocked_ns));
 }
 
+// In the midst of many bytes, so that what a rate limiter lets through at once has gone, and round trips show what waits behind
+// it. The kernels' rate may be that of such a burst, hence not more than what they hold at least, in a round trip.
+void TcpTransport::note_carriage(Connection& connection) {
+  connection.carried_at_bytes = connection.writer.written_bytes();
+  const Carriage carriage = carriage_of(connection.socket.get());
+  const double round_trip = static_cast<double>(std::max<std::int64_t>(carriage.round_trip_ns, 1));
+  const double rate = std::min(carriage.bytes_per_ns, static_cast<double>(options_.first_send_buffer_bytes) / round_trip);
+  if (rate > 0) bytes_per_ns_ = bytes_per_ns_ > 0 ? bytes_per_ns_ * 0.75 + rate * 0.25 : rate;
+  if (connection.fast) return;
+  const auto wanted = std::bit_floor(static_cast<std::size_t>(rate * held_ns));
+  set_buffer(connection, std::clamp(wanted, options_.first_send_buffer_bytes, options_.send_buffer_bytes));
+}
+
+void TcpTransport::set_buffer(Connection& connection, std::size_t bytes) {
+  if (bytes == connection.send_buffer_bytes) return;
+  connection.send_buffer_bytes = bytes;
+  set_send_buffer(connection.socket.get(), bytes);
+}
+
 // Both sides on one connection spare it acknowledgements that carry nothing, which cost as much as a packet. When both sides have
 // opened one, the first that writes decides; when nobody has, that of the lower rank it is. So they never pass each other.
 void TcpTransport::choose_way(TcpLink& link) const {
@@ -299,6 +321,7 @@ void TcpTransport::choose_way(TcpLink& link) const {
 // A connection may be fast and yet never wait, when messages take turns. Of what was written before the last poll, all that the
 // kernel cannot hold had left by then.
 void TcpTransport::look_for_speed(Connection& connection) {
+  if (connection.writer.written_bytes() - connection.carried_at_bytes >= carried_bytes) note_carriage(connection);
   if (connection.looked_at_poll == poll_number_) return;
   connection.looked_at_poll = poll_number_;
   const std::uint64_t bytes = connection.writer.written_bytes() - connection.looked_from_bytes;
@@ -315,11 +338,8 @@ void TcpTransport::judged(Connection& connection, bool fast) {
   connection.blocked_ns = 0;
   connection.fast = fast;
   connection.writer.set_burst(fast ? SIZE_MAX : options_.burst_bytes);
-  const std::size_t buffer_bytes = fast ? std::min(2 * connection.send_buffer_bytes, options_.send_buffer_bytes)
-                                        : options_.first_send_buffer_bytes;
-  if (buffer_bytes == connection.send_buffer_bytes) return;
-  connection.send_buffer_bytes = buffer_bytes;
-  set_send_buffer(connection.socket.get(), buffer_bytes);
+  if (fast) set_buffer(connection, std::min(2 * connection.send_buffer_bytes, options_.send_buffer_bytes));
+  else note_carriage(connection);
 }
 
 void TcpTransport::heat(Connection& connection) {

@@ -42,6 +42,7 @@ class TcpTransport final : public Transport {
   Link& connect(Rank peer, std::string_view card, unsigned rail) override;
   unsigned poll(std::int64_t now_ns) override;
   std::size_t unsent_bytes() const override;
+  double carried_bytes_per_ns() const override { return bytes_per_ns_; }
   int wait_descriptor() const noexcept override { return epoll_.get(); }
   bool arm() override;
   void disarm() override { armed_ = false; }
@@ -85,6 +86,8 @@ class TcpTransport final : public Transport {
   void resume(Connection& connection);
   void judge_speed(Connection& connection);
   void judged(Connection& connection, bool fast);
+  void note_carriage(Connection& connection);
+  static void set_buffer(Connection& connection, std::size_t bytes);
   void heat(Connection& connection);
   void cool(Connection& connection);
   void set_low_water(Connection& connection, std::size_t bytes);
@@ -146,6 +149,7 @@ class TcpTransport final : public Transport {
   std::size_t unproved_ = 0;                  ///< accepted connections among those that prove themselves
   std::unordered_set<std::string> strangers_;  ///< hosts whose stranger was logged
 
+  double bytes_per_ns_ = 0;             ///< as `carried_bytes_per_ns`
   std::int64_t now_ns_ = 0;             ///< of the last poll
   std::int64_t next_deadline_ns_ = never;
   std::int64_t next_watch_ns_ = never;
