@@ -28,7 +28,7 @@ struct TcpOptions {
   /// Bytes that the kernel holds of one connection (SO_SNDBUF, of which the kernel allows twice as much): what is in there delays
   /// every later packet, however urgent. A connection begins with the first number, which keeps networks up to some 10 Gbit/s
   /// busy, and gets twice as much, up to the second, for each 256 KiB that the kernel took at more than 0.25 bytes per ns; what
-  /// goes more slowly brings it back to the first.
+  /// goes more slowly brings it back to what the network carries in 1 ms, as the kernels say, or to the first.
   std::size_t first_send_buffer_bytes = std::size_t{64} << 10;
   std::size_t send_buffer_bytes = std::size_t{256} << 10;
   /// While a connection is not seen to be fast, the kernel gets its bytes in portions of this size, which it sends on as they
