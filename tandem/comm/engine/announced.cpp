@@ -70,7 +70,7 @@ void Engine::drop_stream(OutgoingStream& stream) {
   stop_pushing(stream);
   if (stream.queued()) stream.peer->queue.remove(stream);
   if (stream.send != nullptr) --stream.peer->announced;
-  stream.peer->outgoing.erase(stream.id);
+  stream.peer->outgoing.erase(stream.id, stream);
   delete &stream;
 }
 
@@ -225,7 +225,7 @@ void Engine::landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t
 void Engine::end_incoming(Incoming& incoming) {
   pulling_.remove(&incoming);
   stop_sharing(incoming);
-  incoming.peer->incoming.erase(incoming.stream);
+  incoming.peer->incoming.erase(incoming.stream, incoming);
   delete &incoming;
 }
 

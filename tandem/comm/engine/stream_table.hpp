@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/base/assert.hpp"
-
 namespace tandem::comm::internal {
 
 /// Open addressing with linear probing, at most half full. Numbers are mostly counted up, but a peer chooses its own, so that
@@ -29,20 +27,19 @@ class StreamTable {
     }
   }
 
-  /// The number is not in the table.
+  /// A peer may lie, and give a number twice: then `find` has one of them.
   void insert(std::uint32_t number, Stream& stream) {
-    TANDEM_DEBUG_ASSERT(!contains(number));
     if (2 * (size_ + 1) > entries_.size()) resize(std::max(kLeast, 2 * entries_.size()));
     put(number, stream);
     ++size_;
   }
 
-  /// The number is in the table.
-  void erase(std::uint32_t number) {
+  /// Nothing happens when it is not there.
+  void erase(std::uint32_t number, const Stream& stream) {
+    if (size_ == 0) return;
     std::size_t hole = home(number);
-    while (entries_[hole].number != number || entries_[hole].stream == nullptr) {
-      TANDEM_DEBUG_ASSERT(entries_[hole].stream != nullptr);
-      hole = next(hole);
+    for (; entries_[hole].number != number || entries_[hole].stream != &stream; hole = next(hole)) {
+      if (entries_[hole].stream == nullptr) return;
     }
     // What would not be found behind the hole moves into it.
     for (std::size_t at = next(hole); entries_[at].stream != nullptr; at = next(at)) {

@@ -27,7 +27,7 @@ void compare(std::uint32_t seed, Number number_of) {
       const std::uint32_t number = number_of(step, random);
       ASSERT_EQ(table.contains(number), expected.contains(number));
       if (expected.contains(number)) continue;
-      int& stream = streams[random() % streams.size()];
+      int& stream = streams[1 + random() % (streams.size() - 1)];
       table.insert(number, stream);
       expected.emplace(number, &stream);
       there.push_back(number);
@@ -36,7 +36,8 @@ void compare(std::uint32_t seed, Number number_of) {
       const std::uint32_t number = there[which];
       there[which] = there.back();
       there.pop_back();
-      table.erase(number);
+      table.erase(number, *expected.at(number));
+      table.erase(number, streams[0]);  // not there, or another one
       expected.erase(number);
       ASSERT_EQ(table.find(number), nullptr);
     }
@@ -74,9 +75,23 @@ TEST(StreamTable, IsEmptyAtFirstAndAgain) {
   table.insert(0, stream);
   EXPECT_EQ(table.find(0), &stream);
   EXPECT_FALSE(table.contains(1));
-  table.erase(0);
+  table.erase(0, stream);
+  table.erase(0, stream);
   EXPECT_TRUE(table.empty());
   EXPECT_TRUE(table.all().empty());
+}
+
+TEST(StreamTable, KeepsBothOfWhatHasOneNumber) {
+  StreamTable<int> table;
+  int streams[3] = {};
+  for (int& stream : streams) table.insert(7, stream);
+  table.erase(7, streams[1]);
+  EXPECT_EQ(table.size(), 2u);
+  const std::vector<int*> left = table.all();
+  const std::vector<int*> wanted{&streams[0], &streams[2]};
+  EXPECT_TRUE(std::is_permutation(left.begin(), left.end(), wanted.begin(), wanted.end()));
+  table.erase(7, streams[0]);
+  EXPECT_EQ(table.find(7), &streams[2]);
 }
 
 }  // namespace
