@@ -77,13 +77,13 @@ inline void require(bool good, const char* what) {
 
 /// Posts operations, of which so many are under way at most: the oldest ends before the next one is posted.
 template <class Request, class Post, class Finish>
-void slide(std::vector<Request>& requests, unsigned count, unsigned window, Post post, Finish finish) {
-  requests.resize(std::min(count, window));
+void slide(std::vector<Request>& requests, unsigned count, unsigned most, Post post, Finish finish) {
+  requests.resize(std::min(count, most));
   for (unsigned i = 0; i < count; ++i) {
-    if (i >= window) finish(requests[i % window]);
-    requests[i % window] = post();
+    if (i >= most) finish(requests[i % most]);
+    requests[i % most] = post();
   }
-  for (unsigned i = count - static_cast<unsigned>(requests.size()); i < count; ++i) finish(requests[i % window]);
+  for (unsigned i = count - static_cast<unsigned>(requests.size()); i < count; ++i) finish(requests[i % most]);
   requests.clear();
 }
 

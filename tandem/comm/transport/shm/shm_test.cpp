@@ -146,6 +146,7 @@ TEST_F(SmallRings, BlocksWrittenIntoTheLineArriveInOrderAmongOthers) {
   const std::uint32_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
+  const auto next = [&random] { return static_cast<std::uint32_t>(random()); };
   Link& link = a.connect(b, 1);
   EXPECT_EQ(link.line, nullptr) << "not connected yet";
   send_text(link, "first");
@@ -156,13 +157,13 @@ TEST_F(SmallRings, BlocksWrittenIntoTheLineArriveInOrderAmongOthers) {
     std::vector<std::vector<std::byte>> controls;
     for (bool full = false; !full && controls.size() < 1000;) {
       if (link.line != nullptr && random() % 8 != 0) {
-        const std::vector<std::byte> block = pattern(8 * (1 + random() % (Link::kFirstBytes / 8)), random());
+        const std::vector<std::byte> block = pattern(8 * (1 + random() % (Link::kFirstBytes / 8)), next());
         std::copy(block.begin(), block.end(), link.line);
         EXPECT_EQ(link.send_lent({link.line, block.size()}), SendStatus::done);
         controls.push_back(block);
         ++in_lines;
       } else {
-        controls.push_back(pattern(1 + random() % 600, random()));
+        controls.push_back(pattern(1 + random() % 600, next()));
         full = link.try_send({.control = controls.back()}) == SendStatus::retry;
         if (full) controls.pop_back();
       }
