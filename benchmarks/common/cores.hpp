@@ -5,19 +5,19 @@
 
 namespace benchmarks {
 
-/// Binds the calling thread to the rank's core among those that it may use; does nothing where that is forbidden.
-inline void bind_to_core(unsigned rank) {
+/// Binds the calling thread to the rank's core among those that it may use. False: that is forbidden, and nothing has changed.
+inline bool bind_to_core(unsigned rank) {
   cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
   unsigned wanted = rank % static_cast<unsigned>(CPU_COUNT(&allowed));
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &allowed) || wanted-- > 0) continue;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(core, &one);
-    sched_setaffinity(0, sizeof one, &one);
-    return;
+    return sched_setaffinity(0, sizeof one, &one) == 0;
   }
+  return false;
 }
 
 }  // namespace benchmarks

@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
   using namespace benchmarks::pingpong;
   const Plan plan(argc, argv);
   Pair pair;
-  if (plan.bound) benchmarks::bind_to_core(pair.rank());
+  benchmarks::pingpong::bind_as_planned(plan, pair.rank());
   {
     TandemAdapter adapter(pair, plan);
     measure(adapter, plan);

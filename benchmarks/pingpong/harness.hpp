@@ -75,6 +75,11 @@ inline void require(bool good, const char* what) {
   std::_Exit(1);
 }
 
+/// Each rank to a core of its own, unless the plan says otherwise.
+inline void bind_as_planned(const Plan& plan, unsigned rank) {
+  if (plan.bound) require(bind_to_core(rank), "binding to a core");
+}
+
 /// Posts operations, of which so many are under way at most: the oldest ends before the next one is posted.
 template <class Request, class Post, class Finish>
 void slide(std::vector<Request>& requests, unsigned count, unsigned most, Post post, Finish finish) {

@@ -231,7 +231,7 @@ int main(int argc, char** argv) {
   require(memory != MAP_FAILED, "mmap");
   auto& shared = *new (memory) Shared;
   Pair pair;
-  if (plan.bound) benchmarks::bind_to_core(pair.rank());
+  benchmarks::pingpong::bind_as_planned(plan, pair.rank());
   if (plan.transport == "shm" && !plan.sleep) {
     measure_memory(shared, pair, plan);
   } else {

@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr) start_ranks(plan, argv);
   MPI_Init(nullptr, nullptr);
   MpiAdapter adapter;
-  if (plan.bound) benchmarks::bind_to_core(adapter.rank());
+  benchmarks::pingpong::bind_as_planned(plan, adapter.rank());
   measure(adapter, plan);
   MPI_Finalize();
 }

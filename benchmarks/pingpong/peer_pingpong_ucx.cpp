@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   Pair pair;
-  if (plan.bound) benchmarks::bind_to_core(pair.rank());
+  benchmarks::pingpong::bind_as_planned(plan, pair.rank());
   UcxAdapter adapter(pair, plan.transport);
   measure(adapter, plan);
   pair.meet();

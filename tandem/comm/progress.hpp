@@ -53,7 +53,8 @@ class Progress {
       lock_.unlock();
       return kick();
     }
-    if (engine_.bells_are_due() && !in_bed_.load()) engine_.ring_bells();  // in bed all transports are armed, and ring by themselves
+    // In bed all transports are armed, and ring by themselves.
+    if (engine_.bells_are_due() && !in_bed_.load()) engine_.ring_bells();
     const bool work = !engine_.nothing_left();
     lock_.unlock();
     if (work) [[unlikely]] wake_for_work();

@@ -316,6 +316,7 @@ class Engine final : public PacketSink {
   ReceiveCore* match(MatchKey key);
   [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);
   void match_envelope(Envelope& envelope);
+  void set_aside(Envelope& envelope);
   void keep(Envelope& envelope);
   void keep_no_more(Envelope& envelope);
   void give(Envelope& envelope, ReceiveCore& core);

@@ -141,7 +141,7 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
                                                                std::span<const std::byte> data) {
   Peer& peer = *rail.peer;
   ++peer.head.seen;
-  ReceiveCore* receive = after != 0 || has_handler(key.channel) ? nullptr : match(key);
+  ReceiveCore* receive = after != 0 ? nullptr : match(key);
   if (receive == nullptr) [[unlikely]] keep_eager(rail, key, bytes, after, header, data);
   else fill(*receive, peer, Tag{key.tag}, bytes, header);
   return receive;
@@ -198,7 +198,7 @@ void Engine::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint
     copy_few(room.data(), data.data(), data.size());
   }
   if (after != 0) defer(*envelope);
-  else match_envelope(*envelope);
+  else set_aside(*envelope);
 }
 
 const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes) {
@@ -226,7 +226,7 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
   }
   const bool early =
       (announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after);
-  if (ReceiveCore* receive = early || has_handler(key.channel) ? nullptr : match(key)) {
+  if (ReceiveCore* receive = early ? nullptr : match(key)) {
     fill(*receive, peer, Tag{key.tag}, announce.bytes, header);
     start_incoming(*receive, peer, announced, announce.bytes, false);
     if (Incoming* incoming = along > 0 ? peer.incoming.find(announce.stream) : nullptr) land_along(rail, *incoming, along);
@@ -237,21 +237,25 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
   envelope->late = true;
   envelope->after = early ? announce.after : 0;
   if (early) defer(*envelope);
-  else if (has_handler(key.channel)) hand_over(*envelope);
-  else keep(*envelope);
+  else set_aside(*envelope);
   return nullptr;
 }
 
-/// The posted receive that a message goes to; it is posted no more.
+/// The posted receive that a message goes to; it is posted no more. Null: none, or the message is for a handler.
 [[gnu::always_inline]] inline ReceiveCore* Engine::match(MatchKey key) {
-  return static_cast<ReceiveCore*>(matcher_.arrive(key));
+  return has_handler(key.channel) ? nullptr : static_cast<ReceiveCore*>(matcher_.arrive(key));
 }
 
 /// A message takes its place in the order of its key: to its handler, to the receive that waits for it, or among the unexpected.
 /// The envelope may be gone then.
 void Engine::match_envelope(Envelope& envelope) {
-  if (has_handler(envelope.key.channel)) return hand_over(envelope);
   if (ReceiveCore* receive = match(envelope.key)) give(envelope, *receive);
+  else set_aside(envelope);
+}
+
+/// A message in its place in the order, that no receive waits for.
+void Engine::set_aside(Envelope& envelope) {
+  if (has_handler(envelope.key.channel)) hand_over(envelope);
   else keep(envelope);
 }
 

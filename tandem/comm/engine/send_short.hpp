@@ -21,8 +21,8 @@ namespace tandem::comm::internal {
   return send_otherwise(to, tag, std::move(buffer), options);
 }
 
-/// A message that takes a line of a ring and no credit but for its number, has no header and no broadcast before it, and finds the
-/// line ready: `send_at_once`, with all that is known then. Null: it cannot go this way, and nothing has happened.
+/// A message that takes a line of a ring and no credit but for its number, has no header and no broadcast before it, and finds
+/// the line ready: `send_at_once`, with all that is known then. Null: it cannot go this way, and nothing has happened.
 [[gnu::always_inline]] inline RequestCore* Engine::send_short(Peer& peer, Tag tag, const Pieces& pieces,
                                                               const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
@@ -46,7 +46,8 @@ inline bool Engine::takes_at_once(const Peer& peer, std::size_t bytes) noexcept 
 }
 
 /// An eager message without a queue has been handed to the rail.
-inline RequestCore* Engine::sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units, const SendOptions& options) {
+inline RequestCore* Engine::sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units,
+                                         const SendOptions& options) {
   ++peer.envelopes_sent;
   take_credit(peer, units);
   peer.told = peer.head;

@@ -487,7 +487,7 @@ std::uint32_t Engine::units_for(std::uint64_t bytes) noexcept { return std::max(
 
 void Engine::send_to_self(SendCore& core, Peer& peer) {
   const MatchKey key{.source = ground_.rank, .channel = core.SendItem::channel, .tag = core.SendItem::tag};
-  if (ReceiveCore* receive = has_handler(key.channel) ? nullptr : match(key)) {
+  if (ReceiveCore* receive = match(key)) {
     fill(*receive, peer, core.RequestCore::tag, core.bytes, core.header());
     std::vector<std::byte> bytes(std::min<std::size_t>(core.bytes, receive->pieces.bytes()));
     core.pieces.copy_out(0, bytes);
@@ -498,7 +498,7 @@ void Engine::send_to_self(SendCore& core, Peer& peer) {
     envelope->complete = true;
     envelope->make_room();
     core.pieces.copy_out(0, envelope->room());
-    match_envelope(*envelope);
+    set_aside(*envelope);
   }
   finish_send(core, Ending::done);
 }

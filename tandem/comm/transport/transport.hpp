@@ -58,8 +58,8 @@ class Link {
   virtual std::span<std::byte> lend(std::span<std::byte> own) { return own; }
   virtual SendStatus send_lent(std::span<const std::byte> block) { return try_send(Packet{.control = block}); }
   static constexpr std::size_t kFirstBytes = 56;
-  /// Where `lend` would put a block of up to `kFirstBytes`, for those who spare themselves that call; null: ask it. Set by the link
-  /// during calls to it or to its transport.
+  /// Where `lend` would put a block of up to `kFirstBytes`, for those who spare themselves that call; null: ask it. Set by the
+  /// link during calls to it or to its transport.
   std::byte* line = nullptr;
 
   /// After `retry`: whether the link would take that packet now, and then no `writable` follows. For who posts and has no turn to
@@ -99,7 +99,9 @@ class PacketSink {
   /// before any later packet of this link is told. `control` is valid during the call; its address is a multiple of 8.
   virtual Landing arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) = 0;
   /// As `arrived`, of a packet without payload: `Landing::malformed` alone.
-  virtual const char* arrived_whole(Link& link, std::span<const std::byte> control) { return arrived(link, control, 0).malformed; }
+  virtual const char* arrived_whole(Link& link, std::span<const std::byte> control) {
+    return arrived(link, control, 0).malformed;
+  }
   /// The payload is where `arrived` wanted it. Also called for dropped payloads.
   virtual void landed(Link& link, std::uint64_t token) = 0;
   /// A posted packet's payload may be reused.

@@ -292,14 +292,14 @@ void TcpTransport::judge_speed(Connection& connection) {
 }
 
 // In the midst of many bytes, so that what a rate limiter lets through at once has gone, and round trips show what waits behind
-// it. The kernels' rate may be that of such a burst, hence not more than what they hold at least, in a round trip.
+// it. The kernels' rate may be that of such a burst, hence not more than what they hold at least, in a round trip. For connections
+// that are not fast.
 void TcpTransport::note_carriage(Connection& connection) {
   connection.carried_at_bytes = connection.writer.written_bytes();
   const Carriage carriage = carriage_of(connection.socket.get());
   const double round_trip = static_cast<double>(std::max<std::int64_t>(carriage.round_trip_ns, 1));
   const double rate = std::min(carriage.bytes_per_ns, static_cast<double>(options_.first_send_buffer_bytes) / round_trip);
   if (rate > 0) bytes_per_ns_ = bytes_per_ns_ > 0 ? bytes_per_ns_ * 0.75 + rate * 0.25 : rate;
-  if (connection.fast) return;
   const auto wanted = std::bit_floor(static_cast<std::size_t>(rate * held_ns));
   set_buffer(connection, std::clamp(wanted, options_.first_send_buffer_bytes, options_.send_buffer_bytes));
 }
