@@ -114,7 +114,7 @@ struct EndpointOptions {
   std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
   std::string ports = {};                          ///< "first-last" of tcp; empty: any
   unsigned rails = 1;                         ///< tcp connections per peer
-  bool cross_memory = true;                   ///< shm may read the peer's memory directly
+  bool cross_memory = true;                   ///< peers may read ours: directly over shm, as lent pages over tcp
   std::string modules = {};                   ///< folder of the modules of ucx and mpi; empty: where the dynamic loader looks
   const void* mpi_communicator = nullptr;     ///< the program's `MPI_Comm*`, for the transport mpi; null: MPI_COMM_WORLD
 };

@@ -36,7 +36,7 @@ void add_comm_options(base::Registry& registry) {
   registry.add({.name = "comm.rails", .type = OptionType::integer, .default_value = "1", .help = "tcp connections per peer",
                 .minimum = 1, .maximum = 64});
   registry.add({.name = "comm.cross_memory", .type = OptionType::boolean, .default_value = "true",
-                .help = "shm may read the peer's memory directly"});
+                .help = "peers may read this process's memory: directly over shm, as lent pages over tcp"});
   registry.add({.name = "comm.modules", .default_value = "",
                 .help = "folder of the modules of the transports ucx and mpi (empty: where Tandem was installed)"});
 }

@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "tandem/base/assert.hpp"
 #include "tandem/comm/transport/tcp/frame.hpp"
+#include "tandem/comm/transport/tcp/socket.hpp"
 
 namespace tandem::comm::internal {
 
@@ -29,10 +31,16 @@ std::span<std::byte> ReadArea::get() {
 void ReadArea::Free::operator()(std::byte* memory) const noexcept { ::operator delete(memory, area_alignment); }
 
 FrameReader::Outcome FrameReader::read(int fd, ReadArea& area, Link& link, PacketSink& sink, unsigned& events) {
-  Told told{link, sink, events};
+  Told told{fd, link, sink, events};
   const std::span<std::byte> memory = area.get();
   std::size_t total = 0;
+  if (std::exchange(paused_, false)) {
+    std::byte* const end = std::copy(carry_.begin(), carry_.end(), memory.data());
+    carry_.clear();
+    if (!parse(memory.data(), end, told)) return refusal();
+  }
   while (total < enough_bytes) {
+    if (paused_) return Outcome::more;
     std::array<iovec, most_pieces> pieces;
     std::size_t count = 0;
     const std::size_t asked = awaited(memory, pieces, count);
@@ -47,8 +55,8 @@ FrameReader::Outcome FrameReader::read(int fd, ReadArea& area, Link& link, Packe
       error_ = errno;
       return Outcome::broken;
     }
-    if (!take(memory, static_cast<std::size_t>(got), told)) return Outcome::malformed;
-    if (static_cast<std::size_t>(got) < asked) return Outcome::drained;
+    if (!take(memory, static_cast<std::size_t>(got), told)) return refusal();
+    if (static_cast<std::size_t>(got) < asked && !paused_) return Outcome::drained;
     total += static_cast<std::size_t>(got);
   }
   return Outcome::more;
@@ -95,18 +103,28 @@ bool FrameReader::take(std::span<std::byte> area, std::size_t bytes, Told& told)
   skip_into_landing(landed);
   const std::size_t dropped = std::min(bytes - landed, payload_left_);
   payload_left_ -= dropped;
-  finish_payload_if_whole(told);
-  return parse(area.data() + dropped, area.data() + (bytes - landed), told);
+  return finish_payload_if_whole(told) && parse(area.data() + dropped, area.data() + (bytes - landed), told);
 }
 
 bool FrameReader::parse(std::byte* begin, std::byte* end, Told& told) {
   while (static_cast<std::size_t>(end - begin) >= sizeof(FrameHeader)) {
     const FrameHeader header = FrameHeader::read(begin);
     if (!header.intact()) return refuse("a packet's header is damaged");
-    if (header.control_bytes == 0 || header.control_bytes > limits_.control_bytes) {
+    if (header.payload_bytes > limits_.payload_bytes) return refuse("a packet's payload has an impossible size");
+    const bool word = header.control_bytes == 0 && header.payload_bytes == 0;  // that loans were read, and no packet
+    if ((header.control_bytes == 0 && !word) || header.control_bytes > limits_.control_bytes) {
       return refuse("a packet's control block has an impossible size");
     }
-    if (header.payload_bytes > limits_.payload_bytes) return refuse("a packet's payload has an impossible size");
+    if (header.lent > (header.payload_bytes > 0 ? 1 : 0)) return refuse("a packet lends nothing");
+    const bool loan_returned = std::exchange(peer_loans_read_, header.loans_read) != header.loans_read;
+    if (loan_returned && !word) {
+      paused_ = true;
+      break;
+    }
+    if (word) {
+      begin += sizeof header;
+      continue;
+    }
     if (static_cast<std::size_t>(end - begin) < sizeof header + header.control_bytes) break;
     std::byte* control = begin + sizeof header;
     begin = control + header.control_bytes;
@@ -114,10 +132,10 @@ bool FrameReader::parse(std::byte* begin, std::byte* end, Told& told) {
     if (const auto misplaced = reinterpret_cast<std::uintptr_t>(control) % 8; misplaced != 0) {
       control = static_cast<std::byte*>(std::memmove(control - misplaced, control, header.control_bytes));
     }
-    if (!begin_packet(control, header.control_bytes, header.payload_bytes, told)) return false;
+    if (!begin_packet(control, header, told)) return false;
     if (payload_left_ > 0) {
       begin += copy_into_landing(begin, end) - begin;
-      finish_payload_if_whole(told);
+      if (!finish_payload_if_whole(told)) return false;
       if (payload_left_ > 0) return true;  // nothing is left to parse
     }
   }
@@ -125,16 +143,17 @@ bool FrameReader::parse(std::byte* begin, std::byte* end, Told& told) {
   return true;
 }
 
-bool FrameReader::begin_packet(const std::byte* control, std::size_t control_bytes, std::size_t payload_bytes, Told& told) {
-  const Landing landing = told.sink.arrived(told.link, {control, control_bytes}, payload_bytes);
+bool FrameReader::begin_packet(const std::byte* control, const FrameHeader& header, Told& told) {
+  const Landing landing = told.sink.arrived(told.link, {control, header.control_bytes}, header.payload_bytes);
   ++told.events;
   begun_ = true;
   if (landing.malformed != nullptr) return refuse(landing.malformed);
   landing_ = landing.pieces;
   landing_offset_ = 0;
-  payload_left_ = payload_bytes;
+  payload_left_ = header.payload_bytes;
+  lent_ = header.lent != 0;
   token_ = landing.token;
-  if (payload_bytes > shortest_read_bytes) read_bytes_ = shortest_read_bytes;
+  if (payload_left_ > shortest_read_bytes) read_bytes_ = shortest_read_bytes;
   return true;
 }
 
@@ -161,11 +180,18 @@ void FrameReader::skip_into_landing(std::size_t bytes) {
   }
 }
 
-void FrameReader::finish_payload_if_whole(Told& told) {
-  if (payload_left_ > 0) return;
+bool FrameReader::finish_payload_if_whole(Told& told) {
+  if (payload_left_ > 0) return true;
   landing_ = {};
+  if (std::exchange(lent_, false)) {
+    // Who gives a peer up takes back what was lent, and resets the connection first. So what was read until now is what was sent.
+    error_ = pending_error(told.fd);
+    if (error_ != 0) return false;
+    ++loans_read_;
+  }
   told.sink.landed(told.link, token_);
   ++told.events;
+  return true;
 }
 
 bool FrameReader::refuse(const char* reason) noexcept {

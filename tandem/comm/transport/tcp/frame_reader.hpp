@@ -13,6 +13,8 @@
 
 namespace tandem::comm::internal {
 
+struct FrameHeader;
+
 /// The bytes of one read. One serves all connections of a transport, since what a read leaves undone is small and is kept by its
 /// connection; it holds no memory before its first use, and touches no more than the largest read so far.
 class ReadArea {
@@ -54,8 +56,14 @@ class FrameReader {
   const char* reason() const noexcept { return reason_; }
   /// Whether the stream stands inside a packet.
   bool inside_packet() const noexcept { return payload_left_ > 0 || !carry_.empty(); }
+  /// Whether `read` has more to tell, whatever comes: it stops before a packet whose header gives a loan back, since who waited
+  /// for that may then want to say where the packet belongs.
+  bool paused() const noexcept { return paused_; }
 
   std::size_t payload_left() const noexcept { return payload_left_; }
+  /// Lent payloads that were read here, and those that the peer says it has read, in all; both go round.
+  std::uint32_t loans_read() const noexcept { return loans_read_; }
+  std::uint32_t peer_loans_read() const noexcept { return peer_loans_read_; }
   /// Whether a packet has come.
   bool begun() const noexcept { return begun_; }
 
@@ -68,6 +76,7 @@ class FrameReader {
   static constexpr std::uint32_t shortest_read_bytes = 4096;
 
   struct Told {
+    int fd;
     Link& link;
     PacketSink& sink;
     unsigned& events;
@@ -75,11 +84,12 @@ class FrameReader {
   std::size_t awaited(std::span<std::byte> area, std::span<iovec> pieces, std::size_t& count) const;
   bool take(std::span<std::byte> area, std::size_t bytes, Told& told);
   bool parse(std::byte* begin, std::byte* end, Told& told);
-  bool begin_packet(const std::byte* control, std::size_t control_bytes, std::size_t payload_bytes, Told& told);
+  bool begin_packet(const std::byte* control, const FrameHeader& header, Told& told);
   void skip_into_landing(std::size_t bytes);
   const std::byte* copy_into_landing(const std::byte* begin, const std::byte* end);
-  void finish_payload_if_whole(Told& told);
+  bool finish_payload_if_whole(Told& told);
   bool refuse(const char* reason) noexcept;
+  Outcome refusal() const noexcept { return error_ != 0 ? Outcome::broken : Outcome::malformed; }
 
   Limits limits_;
   std::vector<std::byte> carry_;     ///< the beginning of a packet whose control block is not whole yet
@@ -88,8 +98,12 @@ class FrameReader {
   std::size_t payload_left_ = 0;     ///< bytes to come of the payload, those to be dropped included
   std::uint64_t token_ = 0;
   std::uint32_t read_bytes_ = shortest_read_bytes;
+  std::uint32_t loans_read_ = 0;
+  std::uint32_t peer_loans_read_ = 0;
   int error_ = 0;
   bool begun_ = false;
+  bool lent_ = false;                ///< the unfinished payload is
+  bool paused_ = false;              ///< `carry_` is to be parsed before anything is read
   const char* reason_ = "";
 };
 

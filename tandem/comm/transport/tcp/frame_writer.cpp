@@ -48,44 +48,56 @@ ssize_t send_offer(int fd, Offer& offer) {
   return sent;
 }
 
+ssize_t send_bytes(int fd, const std::byte* bytes, std::size_t size, int flags) {
+  ssize_t sent = 0;
+  do {
+    sent = send(fd, bytes, size, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM; }
 
 iovec piece_of(const void* begin, std::size_t bytes) { return {const_cast<void*>(begin), bytes}; }
 
 }  // namespace
 
-FrameWriter::Progress FrameWriter::write(int fd, const Packet& packet) {
+FrameWriter::Progress FrameWriter::write(int fd, const Packet& packet, std::uint32_t loans_read) {
   TANDEM_DEBUG_ASSERT(!unfinished() && !packet.control.empty());
-  const std::size_t bytes = sizeof(FrameHeader) + packet.control.size() + packet.payload_bytes;
-  return bytes <= together_bytes ? write_together(fd, packet) : write_pieces(fd, packet);
+  const FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes, loans_read);
+  const std::size_t bytes = sizeof header + packet.control.size() + packet.payload_bytes;
+  return bytes <= together_bytes ? write_together(fd, packet, header) : write_pieces(fd, packet, header);
 }
 
-FrameWriter::Progress FrameWriter::write_together(int fd, const Packet& packet) {
+FrameWriter::Progress FrameWriter::write_header(int fd, std::uint32_t loans_read) {
+  TANDEM_DEBUG_ASSERT(!unfinished());
+  return write_together(fd, Packet{.control = {}}, FrameHeader::of(0, 0, loans_read));
+}
+
+FrameWriter::Progress FrameWriter::write_together(int fd, const Packet& packet, const FrameHeader& header) {
   alignas(16) std::byte bytes[together_bytes];
-  const FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes);
   std::memcpy(bytes, &header, sizeof header);
-  std::memcpy(bytes + sizeof header, packet.control.data(), packet.control.size());
-  std::size_t size = sizeof header + packet.control.size();
+  std::size_t size = sizeof header;
+  if (!packet.control.empty()) std::memcpy(bytes + size, packet.control.data(), packet.control.size());
+  size += packet.control.size();
   for (const iovec& piece : packet.payload) {
     if (piece.iov_len > 0) std::memcpy(bytes + size, piece.iov_base, piece.iov_len);
     size += piece.iov_len;
   }
-  ssize_t sent = 0;
-  do {
-    sent = send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
+  const ssize_t sent = send_bytes(fd, bytes, size, 0);
   if (sent <= 0) return failure();
   written_bytes_ += static_cast<std::uint64_t>(sent);
   if (sent == static_cast<ssize_t>(size)) return Progress::whole;
   head_.assign(bytes + sent, bytes + size);
   head_begin_ = 0;
+  pieces_.clear();
+  next_piece_ = 0;
   unfinished_bytes_ = head_.size();
   owes_ = false;
   return Progress::partial;
 }
 
-FrameWriter::Progress FrameWriter::write_pieces(int fd, const Packet& packet) {
-  FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes);
+FrameWriter::Progress FrameWriter::write_pieces(int fd, const Packet& packet, const FrameHeader& header) {
   Offer offer(burst_bytes_);
   offer.add(piece_of(&header, sizeof header));
   offer.add(piece_of(packet.control.data(), packet.control.size()));
@@ -95,7 +107,7 @@ FrameWriter::Progress FrameWriter::write_pieces(int fd, const Packet& packet) {
   written_bytes_ += static_cast<std::uint64_t>(sent);
   const std::size_t all = sizeof header + packet.control.size() + packet.payload_bytes;
   if (static_cast<std::size_t>(sent) == all) return Progress::whole;
-  keep_rest(packet, static_cast<std::size_t>(sent));
+  keep_rest(packet, header, static_cast<std::size_t>(sent));
   // More than one call takes is no reason to wait.
   if (static_cast<std::size_t>(sent) == offer.bytes && resume(fd) == Progress::broken) return Progress::broken;
   if (unfinished()) return Progress::partial;
@@ -103,8 +115,18 @@ FrameWriter::Progress FrameWriter::write_pieces(int fd, const Packet& packet) {
   return Progress::whole;
 }
 
-void FrameWriter::keep_rest(const Packet& packet, std::size_t written) {
-  const FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes);
+FrameWriter::Progress FrameWriter::lend(int fd, const Packet& packet, std::uint32_t loans_read, LendingPipe& pipe) {
+  TANDEM_DEBUG_ASSERT(!unfinished() && !packet.control.empty() && packet.payload_bytes > 0);
+  keep_rest(packet, FrameHeader::of(packet.control.size(), packet.payload_bytes, loans_read, true), 0);
+  settle();
+  const std::size_t all = unfinished_bytes_;
+  pipe_ = &pipe;
+  const Progress progress = resume(fd);
+  if (progress == Progress::blocked && unfinished_bytes_ == all) abandon();
+  return progress;
+}
+
+void FrameWriter::keep_rest(const Packet& packet, const FrameHeader& header, std::size_t written) {
   const auto header_bytes = std::as_bytes(std::span(&header, 1));
   unfinished_bytes_ = sizeof header + packet.control.size() + packet.payload_bytes - written;
   head_.clear();
@@ -116,38 +138,75 @@ void FrameWriter::keep_rest(const Packet& packet, std::size_t written) {
   }
   pieces_.assign(packet.payload.begin(), packet.payload.end());
   next_piece_ = 0;
-  while (next_piece_ < pieces_.size() && written >= pieces_[next_piece_].iov_len) written -= pieces_[next_piece_++].iov_len;
-  if (written > 0) {
-    iovec& piece = pieces_[next_piece_];
-    piece = {static_cast<char*>(piece.iov_base) + written, piece.iov_len - written};
-  }
+  skip_pieces(written);
   owes_ = packet.payload_bytes > 0;
   cookie_ = packet.cookie;
 }
 
+void FrameWriter::skip_pieces(std::size_t bytes) noexcept {
+  while (next_piece_ < pieces_.size() && bytes >= pieces_[next_piece_].iov_len) bytes -= pieces_[next_piece_++].iov_len;
+  if (bytes == 0) return;
+  iovec& piece = pieces_[next_piece_];
+  piece = {static_cast<char*>(piece.iov_base) + bytes, piece.iov_len - bytes};
+}
+
+/// The kernel has taken that many bytes more.
+void FrameWriter::account(std::size_t bytes) noexcept {
+  written_bytes_ += bytes;
+  unfinished_bytes_ -= bytes;
+}
+
 FrameWriter::Progress FrameWriter::resume(int fd) {
   TANDEM_DEBUG_ASSERT(unfinished());
-  bool some = false;
+  const std::uint64_t before = written_bytes_;
+  Progress progress = pipe_ != nullptr ? resume_lending(fd) : Progress::whole;
+  if (progress == Progress::whole && unfinished()) progress = resume_copying(fd);
+  return progress == Progress::blocked && written_bytes_ != before ? Progress::partial : progress;
+}
+
+/// Until the socket is full, or all was written, or memory is met that cannot be lent.
+FrameWriter::Progress FrameWriter::resume_lending(int fd) {
+  // The head goes alone: in one unit with the first pages it would leave, where these fill units, a few bytes over, for which the
+  // kernel then waits (for an acknowledgement: 64 KiB took twice as long).
+  while (head_begin_ < head_.size()) {
+    const ssize_t sent = send_bytes(fd, head_.data() + head_begin_, head_.size() - head_begin_, 0);
+    if (sent <= 0) return failure();
+    account(static_cast<std::size_t>(sent));
+    head_begin_ += static_cast<std::size_t>(sent);
+  }
+  PipeSignalHeld signal;
+  while (unfinished_bytes_ > 0) {
+    std::size_t held = pipe_->held_by(this);
+    if (held == 0) {
+      if (pipe_->open_to(this)) held = pipe_->fill(this, std::span(pieces_).subspan(next_piece_));
+      if (held == 0) break;
+      skip_pieces(held);
+    }
+    const ssize_t moved = pipe_->drain(fd, held < unfinished_bytes_);
+    if (moved <= 0) {
+      if (moved < 0 && errno == EPIPE) signal.raised();
+      return failure();
+    }
+    account(static_cast<std::size_t>(moved));
+  }
+  pipe_ = nullptr;
+  return Progress::whole;
+}
+
+/// Until the socket is full or all was written.
+FrameWriter::Progress FrameWriter::resume_copying(int fd) {
   while (unfinished_bytes_ > 0) {
     Offer offer(burst_bytes_);
     if (head_begin_ < head_.size()) offer.add({head_.data() + head_begin_, head_.size() - head_begin_});
     for (std::size_t i = next_piece_; i < pieces_.size() && !offer.full(); ++i) offer.add(pieces_[i]);
     const ssize_t sent = send_offer(fd, offer);
-    if (sent <= 0) return some && would_block(errno) ? Progress::partial : failure();
-    some = true;
-    std::size_t done = static_cast<std::size_t>(sent);
-    written_bytes_ += done;
-    unfinished_bytes_ -= done;
-    const bool all = done == offer.bytes;
+    if (sent <= 0) return failure();
+    const auto done = static_cast<std::size_t>(sent);
+    account(done);
     const std::size_t of_head = std::min(done, head_.size() - head_begin_);
     head_begin_ += of_head;
-    done -= of_head;
-    while (next_piece_ < pieces_.size() && done >= pieces_[next_piece_].iov_len) done -= pieces_[next_piece_++].iov_len;
-    if (done > 0) {
-      iovec& piece = pieces_[next_piece_];
-      piece = {static_cast<char*>(piece.iov_base) + done, piece.iov_len - done};
-    }
-    if (!all) return Progress::partial;  // the kernel is full
+    skip_pieces(done - of_head);
+    if (done < offer.bytes) return Progress::partial;  // the kernel is full
   }
   return Progress::whole;
 }
@@ -159,6 +218,8 @@ FrameWriter::Progress FrameWriter::failure() noexcept {
 }
 
 void FrameWriter::abandon() noexcept {
+  if (pipe_ != nullptr) pipe_->leave(this);
+  pipe_ = nullptr;
   head_ = {};
   pieces_ = {};
   head_begin_ = next_piece_ = unfinished_bytes_ = 0;

@@ -5,6 +5,7 @@ list(APPEND TANDEM_COMM_SOURCES
   transport/tcp/address.cpp
   transport/tcp/frame_reader.cpp
   transport/tcp/frame_writer.cpp
+  transport/tcp/lending_pipe.cpp
   transport/tcp/socket.cpp
   transport/tcp/tcp_connecting.cpp
   transport/tcp/tcp_ending.cpp
@@ -13,6 +14,7 @@ list(APPEND TANDEM_COMM_LIBRARIES PkgConfig::sodium)
 list(APPEND TANDEM_COMM_TESTS
   transport/proof_test.cpp
   transport/tcp/address_test.cpp
+  transport/tcp/lending_test.cpp
   transport/tcp/tcp_failure_test.cpp
   transport/tcp/tcp_fuzz_test.cpp
   transport/tcp/tcp_test.cpp)

@@ -86,10 +86,10 @@ class RawPeer {
 /// A packet as it is on the wire.
 inline Bytes wire_packet(std::span<const std::byte> control, std::span<const std::byte> payload) {
   const auto header = internal::FrameHeader::of(control.size(), payload.size());
-  const auto head = std::as_bytes(std::span(&header, 1));
-  Bytes bytes(head.begin(), head.end());
-  bytes.insert(bytes.end(), control.begin(), control.end());
-  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  const std::span<const std::byte> head = std::as_bytes(std::span(&header, 1));
+  Bytes bytes(head.size() + control.size() + payload.size());
+  auto end = bytes.begin();
+  for (const auto part : {head, control, payload}) end = std::copy(part.begin(), part.end(), end);
   return bytes;
 }
 

@@ -88,12 +88,22 @@ SocketDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* 
   return {};
 }
 
-Connecting connecting_state(int fd, int& error) {
+int pending_error(int fd) {
+  int error = 0;
   socklen_t size = sizeof error;
-  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+void reset_when_closed(int fd) {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+Connecting connecting_state(int fd, int& error) {
+  error = pending_error(fd);
   if (error != 0) return Connecting::failed;
   sockaddr_storage storage{};
-  size = sizeof storage;
+  socklen_t size = sizeof storage;
   if (getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) == 0) return Connecting::yes;
   error = errno;
   return error == ENOTCONN ? Connecting::pending : Connecting::failed;

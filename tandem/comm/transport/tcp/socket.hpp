@@ -55,6 +55,11 @@ void set_send_buffer(int fd, std::size_t bytes);
 /// reading takes what is there.
 void set_receive_low_water(int fd, std::size_t bytes);
 
+/// Why the connection has failed, or 0; told once.
+int pending_error(int fd);
+/// Closing it resets the connection: nothing more of what was written goes out, and the peer is told at once.
+void reset_when_closed(int fd);
+
 /// What the kernel knows about the bytes that were given to it.
 struct Delivery {
   bool outstanding = false;   ///< some are not acknowledged yet

@@ -36,6 +36,9 @@ struct TcpOptions {
   /// them into single packets, each of which costs it a timer: a third of a core at 200 Mbit/s. Two portions may meet in one
   /// unit.
   std::size_t burst_bytes = std::size_t{22} << 10;
+  /// From this size on, a payload is lent to a connection that is fast, one at a time, instead of being copied into it
+  /// (`LendingPipe`). Smaller ones gain nothing. SIZE_MAX: none is lent.
+  std::size_t least_lent_bytes = std::size_t{192} << 10;
   std::int64_t proof_timeout_ns = 5'000'000'000;    ///< an accepted connection has proved itself within it, or is closed
   std::int64_t connect_timeout_ns = 5'000'000'000;  ///< a peer that cannot be reached is tried for so long
   std::int64_t host_timeout_ns = 10'000'000'000;    ///< a host that acknowledges nothing for so long is gone

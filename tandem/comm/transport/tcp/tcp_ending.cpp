@@ -62,6 +62,7 @@ void TcpTransport::end(Connection& connection) {
   if (connection.stage == Stage::ended) return;
   connection.stage = Stage::ended;
   if (TcpLink* link = connection.link; link != nullptr) {
+    if (link->out == &connection) take_loan_back(*link);
     if (link->ours == &connection) link->ours = nullptr;
     if (link->theirs == &connection) link->theirs = nullptr;
     if (link->out == &connection) link->out = nullptr;
@@ -72,6 +73,7 @@ void TcpTransport::end(Connection& connection) {
   unblock(connection);
   if (connection.watched) std::erase(watched_, &connection);
   connection.watched = false;
+  std::erase(paused_, &connection);
   connection.writer.abandon();
   connection.proof.reset();
   connection.socket.close();
@@ -82,6 +84,12 @@ void TcpTransport::end(Connection& connection) {
   *found = std::move(connections_.back());
   connections_.pop_back();
   listen_again();
+}
+
+// What was lent and may not have been read is the application's again as soon as it learns of the end: so nothing of it may go
+// out any more, and a peer that reads it now sees the reset (`FrameReader`) before it tells of the payload.
+void TcpTransport::take_loan_back(TcpLink& link) {
+  if (std::exchange(link.lending, false)) reset_when_closed(link.out->socket.get());
 }
 
 // A connection to a peer has ended by itself. Whether this is a failure is decided later: the engine may not have had the time to

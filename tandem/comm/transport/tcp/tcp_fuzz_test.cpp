@@ -118,13 +118,37 @@ TEST_F(TcpFuzz, ImpossibleSizesAreRefused) {
   const std::size_t most_control = internal::TcpTransport::most_control_bytes;
   const std::size_t most_payload = internal::TcpTransport::most_payload_bytes;
   const std::vector<std::pair<std::size_t, std::size_t>> sizes = {
-      {0, 0}, {0, 5}, {most_control + 1, 0}, {UINT32_MAX, 0}, {8, most_payload + 1}, {8, SIZE_MAX}, {UINT32_MAX, SIZE_MAX}};
+      {0, 5}, {most_control + 1, 0}, {UINT16_MAX, 0}, {8, most_payload + 1}, {8, UINT32_MAX}, {UINT16_MAX, UINT32_MAX}};
   for (unsigned i = 0; i < sizes.size(); ++i) {
     RawPeer peer(node_);
     peer.prove(10 + i);
     const auto header = internal::FrameHeader::of(sizes[i].first, sizes[i].second);
     peer.write(std::as_bytes(std::span(&header, 1)));
     expect_failure(10 + i, "impossible size");
+  }
+}
+
+TEST_F(TcpFuzz, AHeaderAloneIsNoPacket) {
+  RawPeer peer(node_);
+  peer.prove(10);
+  const auto word = internal::FrameHeader::of(0, 0);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(peer.write(std::as_bytes(std::span(&word, 1)), 5));
+  EXPECT_TRUE(peer.write(wire_packet(bytes_of("control"), pattern(500, 1))));
+  ASSERT_TRUE(step_until({&node_}, [&] { return node_.sink.landed_count() == 2; }));
+  EXPECT_EQ(node_.sink.packets[1]->payload, pattern(500, 1));
+}
+
+TEST_F(TcpFuzz, WordsAboutLoansThatWereNotMadeAreRefused) {
+  using internal::FrameHeader;
+  const std::vector<std::pair<FrameHeader, std::string_view>> headers = {
+      {FrameHeader::of(0, 0, 1), "was not lent"},          {FrameHeader::of(7, 0, 1), "was not lent"},
+      {FrameHeader::of(0, 0, UINT32_MAX), "was not lent"}, {FrameHeader::of(7, 0, 0, true), "lends nothing"},
+      {FrameHeader::of(0, 0, 0, true), "lends nothing"}};
+  for (unsigned i = 0; i < headers.size(); ++i) {
+    RawPeer peer(node_);
+    peer.prove(10 + i);
+    peer.write(std::as_bytes(std::span(&headers[i].first, 1)));
+    expect_failure(10 + i, headers[i].second);
   }
 }
 

@@ -54,6 +54,7 @@ struct Connection {
   std::uint64_t looked_from_bytes = 0;  ///< what it had written by the poll at `looked_from_ns`
   std::int64_t looked_from_ns = 0;      ///< since when it is looked at, while it is not known to be fast
   std::uint64_t looked_at_poll = 0;     ///< the number of the poll before the last look
+  std::uint64_t paused_at_poll = 0;     ///< the number of the poll that paused its reading last
   unsigned idle_polls = 0;           ///< since it last had something, while hot
   bool watched = false;              ///< is in the transport's list of those with bytes perhaps not acknowledged
   bool hot = false;                  ///< is in the transport's list of those that `poll` reads directly
@@ -64,6 +65,9 @@ struct Connection {
 /// One rail to one peer. It may have two connections, when both sides opened one at the same time: each side sends on one of them
 /// for ever, so that packets of one direction never overtake each other. Both choose the same where they can
 /// (`TcpTransport::choose_way`).
+///
+/// A lent payload (`LendingPipe`) must not change until a header says that it was read: that of the peer's next packet, or one
+/// that goes alone when the peer's next poll finds none. `loans` and the peer's `loans_read` differ by one meanwhile, else not.
 class TcpLink final : public Link {
  public:
   TcpLink(TcpTransport& by, TcpPeer& to, Rank rank, unsigned rail) noexcept : Link(rank, rail), transport(by), owner_peer(to) {}
@@ -76,6 +80,15 @@ class TcpLink final : public Link {
   Connection* theirs = nullptr;  ///< the one that the peer opened, until its end
   Connection* out = nullptr;     ///< the one to send on; never changes once a packet went that way
   bool wants_writable = false;   ///< `try_send` has answered retry
+
+  // Payloads that are lent, to the peer and by it, one at a time each way.
+  bool lending = false;                 ///< the last one to the peer is not known to be read
+  bool owes_word = false;               ///< is in the transport's list of those that have read what the peer was not told of
+  std::uint32_t loans = 0;              ///< to the peer, in all; goes round
+  std::uint32_t loans_read = 0;         ///< by the peer, in all, that were read here
+  std::uint32_t loans_read_told = 0;    ///< what the peer was told of that
+  std::uint64_t loan_cookie = 0;        ///< while `lending`
+  std::uint64_t loan_read_at_poll = 0;  ///< the number of the poll that read the last
 
   // How our connection comes about.
   std::vector<SocketAddress> candidates = {};

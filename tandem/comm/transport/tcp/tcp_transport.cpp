@@ -73,13 +73,24 @@ SendStatus TcpLink::try_send(const Packet& packet) {
   }
   if (out->writer.written_bytes() == 0) [[unlikely]] transport.choose_way(*this);
   if (!out->fast) transport.look_for_speed(*out);
-  switch (out->writer.write(out->socket.get(), packet)) {
+  const bool lends = transport.can_lend(*this, packet);
+  const FrameWriter::Progress progress = lends ? out->writer.lend(out->socket.get(), packet, loans_read, transport.pipe())
+                                               : out->writer.write(out->socket.get(), packet, loans_read);
+  if (progress == FrameWriter::Progress::whole || progress == FrameWriter::Progress::partial) {
+    loans_read_told = loans_read;
+    if (lends) {
+      ++loans;
+      lending = true;
+      loan_cookie = packet.cookie;
+    }
+  }
+  switch (progress) {
     case FrameWriter::Progress::whole:
       transport.watch(*out);
-      return SendStatus::done;
+      return lends ? SendStatus::posted : SendStatus::done;
     case FrameWriter::Progress::partial:
       transport.block(*out);
-      return out->writer.owes() ? SendStatus::posted : SendStatus::done;
+      return lends || out->writer.owes() ? SendStatus::posted : SendStatus::done;
     case FrameWriter::Progress::blocked:
       transport.block(*out);
       break;
@@ -107,6 +118,9 @@ TcpTransport::~TcpTransport() {
       if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0) break;
       if (writer.resume(connection->socket.get()) == FrameWriter::Progress::broken) break;
     }
+  }
+  for (const auto& connection : connections_) {
+    if (connection->link != nullptr && connection->link->out == connection.get()) take_loan_back(*connection->link);
   }
 }
 
@@ -154,9 +168,11 @@ unsigned TcpTransport::poll(std::int64_t now_ns) {
   if (polls_awake_ < polls_until_direct) [[unlikely]] poll_awakening();
   // Who has just slept was woken by the set, which says where something is.
   const bool just_woken = polls_awake_ <= polls_after_sleep;
+  if (!paused_.empty()) [[unlikely]] read_paused();
   if (!just_woken) poll_hot();
   if (!blocked_.empty()) poll_blocked();
   if (just_woken || --polls_until_epoll_ == 0) poll_epoll();
+  if (!owing_words_.empty()) [[unlikely]] tell_of_loans(false);
   if (!losing_.empty()) [[unlikely]] settle_losses();
   return events_;
 }
@@ -186,6 +202,15 @@ void TcpTransport::poll_hot() {
     } else if (++connection.idle_polls > idle_polls_until_cool && hot_count_ > 1 && connection.hot) {
       cool(connection);
     }
+  }
+}
+
+// Where a loan came back, and more lies behind.
+void TcpTransport::read_paused() {
+  while (!paused_.empty()) {
+    Connection& connection = *paused_.back();
+    paused_.pop_back();
+    (void)receive(connection);
   }
 }
 
@@ -233,8 +258,18 @@ void TcpTransport::dispatch(Connection& connection, std::uint32_t events) {
 // Whether anything was there.
 bool TcpTransport::receive(Connection& connection) {
   const unsigned before = events_;
-  const bool inside = connection.reader.inside_packet();
-  switch (connection.reader.read(connection.socket.get(), area_, *connection.link, sink_, events_)) {
+  FrameReader& reader = connection.reader;
+  if (reader.paused() && connection.paused_at_poll == poll_number_) [[unlikely]] return true;
+  const bool inside = reader.inside_packet();
+  const std::uint32_t read_before = reader.loans_read();
+  const std::uint32_t peer_read_before = reader.peer_loans_read();
+  const FrameReader::Outcome outcome = reader.read(connection.socket.get(), area_, *connection.link, sink_, events_);
+  if (reader.paused()) {
+    connection.paused_at_poll = poll_number_;
+    paused_.push_back(&connection);
+  }
+  if (!note_loans(connection, read_before, peer_read_before)) return true;
+  switch (outcome) {
     case FrameReader::Outcome::drained: return events_ != before || connection.reader.inside_packet() != inside;
     case FrameReader::Outcome::more: return true;
     case FrameReader::Outcome::ended:
@@ -250,6 +285,59 @@ bool TcpTransport::receive(Connection& connection) {
       return true;
   }
   return false;
+}
+
+// What a read has brought about loans. False: it was impossible, and the peer has failed.
+bool TcpTransport::note_loans(Connection& connection, std::uint32_t read_before, std::uint32_t peer_read_before) {
+  TcpLink& link = *connection.link;
+  if (connection.reader.loans_read() != read_before) {
+    link.loans_read += connection.reader.loans_read() - read_before;
+    link.loan_read_at_poll = poll_number_;
+    if (!std::exchange(link.owes_word, true)) owing_words_.push_back(&link);
+  }
+  if (connection.reader.peer_loans_read() == peer_read_before) return true;
+  const bool all_lent = link.lending && link.out != nullptr && !link.out->writer.lends();
+  if (!all_lent || connection.reader.peer_loans_read() != link.loans) {
+    fail(link.owner_peer, "it sent malformed bytes: it says that it has read what was not lent");
+    return false;
+  }
+  link.lending = false;
+  ++events_;
+  sink_.sent(link, link.loan_cookie);
+  return true;
+}
+
+bool TcpTransport::can_lend(const TcpLink& link, const Packet& packet) {
+  return packet.payload_bytes >= options_.least_lent_bytes && link.out->fast && !link.lending &&
+         packet.payload.size() <= LendingPipe::most_pieces && pipe_.open_to(&link.out->writer);
+}
+
+// Those to whom something was sent since were told by the way. A loan that this poll has read waits for the next, since its
+// message may be answered meanwhile; who is about to sleep does not wait.
+void TcpTransport::tell_of_loans(bool before_sleep) {
+  std::erase_if(owing_words_, [&](TcpLink* link) {
+    const bool waits = link->loan_read_at_poll == poll_number_ && !before_sleep;
+    const bool settled = link->loans_read_told == link->loans_read || link->owner_peer.state == TcpPeer::State::gone;
+    if (!settled && (waits || !tell_of_loans(*link))) return false;
+    link->owes_word = false;
+    return true;
+  });
+}
+
+// False: not now. What the connection waits for leads to another poll.
+bool TcpTransport::tell_of_loans(TcpLink& link) {
+  if (link.out == nullptr || link.out->stage != Stage::open || link.out->writer.unfinished()) return false;
+  if (link.out->writer.written_bytes() == 0) choose_way(link);
+  Connection& out = *link.out;
+  if (out.write_error != 0) return true;  // the peer learns nothing any more
+  switch (out.writer.write_header(out.socket.get(), link.loans_read)) {
+    case FrameWriter::Progress::whole: watch(out); break;
+    case FrameWriter::Progress::partial: block(out); break;
+    case FrameWriter::Progress::blocked: block(out); return false;
+    case FrameWriter::Progress::broken: out.write_error = out.writer.error(); break;  // reading finds the end
+  }
+  link.loans_read_told = link.loans_read;
+  return true;
 }
 
 void TcpTransport::resume(Connection& connection) {
@@ -292,8 +380,8 @@ void TcpTransport::judge_speed(Connection& connection) {
 }
 
 // In the midst of many bytes, so that what a rate limiter lets through at once has gone, and round trips show what waits behind
-// it. The kernels' rate may be that of such a burst, hence not more than what they hold at least, in a round trip. For connections
-// that are not fast.
+// it. The kernels' rate may be that of such a burst, hence not more than what they hold at least, in a round trip. For
+// connections that are not fast.
 void TcpTransport::note_carriage(Connection& connection) {
   connection.carried_at_bytes = connection.writer.written_bytes();
   const Carriage carriage = carriage_of(connection.socket.get());
@@ -415,9 +503,11 @@ void TcpTransport::watch_events(Connection& connection, std::uint32_t events) {
 }
 
 bool TcpTransport::arm() {
+  if (!paused_.empty()) return false;
   armed_ = true;
   polls_per_epoll_ = polls_until_epoll_ = 1;
   polls_awake_ = 0;
+  tell_of_loans(true);
   for (Connection* connection : blocked_) update_events(*connection);
   for (std::size_t i = 0; i < hot_count_; ++i) {
     update_events(*hot_[i]);

@@ -60,6 +60,10 @@ class TcpTransport final : public Transport {
   /// For links, before their first packet.
   void choose_way(TcpLink& link) const;
 
+  /// For links: whether `packet` is worth lending, and can be now.
+  bool can_lend(const TcpLink& link, const Packet& packet);
+  LendingPipe& pipe() noexcept { return pipe_; }
+
   /// How many connections are open, how many of these carried packets, and how many were judged fast, for tests.
   std::size_t open_connections() const noexcept;
   std::size_t used_connections() const noexcept;
@@ -83,6 +87,10 @@ class TcpTransport final : public Transport {
   void poll_epoll();
   void dispatch(Connection& connection, std::uint32_t events);
   bool receive(Connection& connection);
+  void read_paused();
+  bool note_loans(Connection& connection, std::uint32_t read_before, std::uint32_t peer_read_before);
+  void tell_of_loans(bool before_sleep);
+  bool tell_of_loans(TcpLink& link);
   void resume(Connection& connection);
   void judge_speed(Connection& connection);
   void judged(Connection& connection, bool fast);
@@ -117,6 +125,7 @@ class TcpTransport final : public Transport {
 
   // tcp_ending.cpp: how they end, and what time brings.
   void end(Connection& connection);
+  static void take_loan_back(TcpLink& link);
   void lost(Connection& connection, std::string reason);
   void fail(TcpPeer& peer, std::string_view reason);
   void close_all(TcpPeer& peer);
@@ -137,6 +146,7 @@ class TcpTransport final : public Transport {
   SocketDescriptor listener_;
   SocketDescriptor timer_;
   ReadArea area_;
+  LendingPipe pipe_;
 
   std::unordered_map<std::uint32_t, std::unique_ptr<TcpPeer>> peers_;
   std::vector<std::unique_ptr<Connection>> connections_;
@@ -144,6 +154,8 @@ class TcpTransport final : public Transport {
   std::vector<TcpPeer*> losing_;
   std::vector<Connection*> blocked_;
   std::vector<Connection*> watched_;
+  std::vector<TcpLink*> owing_words_;  ///< that loans were read
+  std::vector<Connection*> paused_;    ///< `FrameReader::paused`
   std::array<Connection*, most_hot> hot_{};
   std::size_t hot_count_ = 0;
   std::size_t unproved_ = 0;                  ///< accepted connections among those that prove themselves
