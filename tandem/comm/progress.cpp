@@ -129,6 +129,7 @@ void Progress::run() {
       case Polling::Next::yield: offer_core(polling); break;
       case Polling::Next::sleep:
         if (!sleep_in_bed(polling, base::kNever, [](void*) { return false; }, nullptr)) parker_.park(kLongestRestNs);
+        else bed_.wake_resting();  // when callers wait, we leave it to them, and make no progress ourselves
         break;
     }
   }
@@ -141,9 +142,9 @@ void Progress::offer_core(Polling& polling) {
 
 /// False: another thread has the bed.
 bool Progress::sleep_in_bed(Polling& polling, std::int64_t until_ns, bool (*done)(void*), void* context) {
-  if (!take_bed()) return false;
+  if (!bed_.take()) return false;
   const bool found = sleep(until_ns, done, context);
-  leave_bed();
+  bed_.leave();
   polling.slept(now_ns_(), found);
   return true;
 }
@@ -301,15 +302,13 @@ bool Progress::once(std::int64_t now) {
 /// to step, was not running.
 void Progress::wake_sleepers() {
   if (in_bed_.load()) kick();
-  if (resting_count_.load() == 0) return;
-  const std::lock_guard guard(resting_mutex_);
-  for (base::Parker* parker : resting_) parker->unpark();
+  bed_.wake_resting();
 }
 
 bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns) {
   if (loop_ != nullptr) return loop_->run_until(done, context, deadline_ns) == base::RunEnd::done;
   waiters_.fetch_add(1);
-  if (in_bed_.load() && bed_taken_.load()) kick();  // the thread leaves the bed to us
+  if (in_bed_.load() && bed_.taken()) kick();  // the thread leaves the bed to us
   Polling polling(patience_, now_ns_());
   while (!done(context) && polling.now_ns() < deadline_ns) {
     const bool happened = once(polling.now_ns());
@@ -318,27 +317,15 @@ bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadlin
       case Polling::Next::poll: break;
       case Polling::Next::yield: offer_core(polling); break;
       case Polling::Next::sleep:
-        if (!done(context) && !sleep_in_bed(polling, deadline_ns, done, context)) rest_until_woken(done, context);
+        if (!done(context) && !sleep_in_bed(polling, deadline_ns, done, context)) {
+          bed_.rest([&] { return done(context); }, kLongestRestNs);
+        }
         break;
     }
   }
   if (waiters_.fetch_sub(1) == 1 && rests_long_.load()) parker_.unpark();
   wake_others();  // one of them takes the bed; else the thread does, when it finds that nobody makes progress
   return done(context);
-}
-
-/// Another caller has the bed: it wakes us when something happened, or when it leaves.
-void Progress::rest_until_woken(bool (*done)(void*), void* context) {
-  base::Parker parker;
-  {
-    const std::lock_guard guard(resting_mutex_);
-    resting_.push_back(&parker);
-    resting_count_.fetch_add(1);
-  }
-  if (!done(context) && bed_taken_.load()) parker.park(kLongestRestNs);
-  const std::lock_guard guard(resting_mutex_);
-  std::erase(resting_, &parker);
-  resting_count_.fetch_sub(1);
 }
 
 std::int64_t Progress::Seat::step(std::int64_t now_ns) {

@@ -4,13 +4,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
-#include <vector>
 
 #include "tandem/base/event_loop.hpp"
 #include "tandem/base/parking.hpp"
 #include "tandem/base/spin_lock.hpp"
+#include "tandem/comm/bed.hpp"
 #include "tandem/comm/engine/engine.hpp"
 #include "tandem/comm/patience.hpp"
 
@@ -22,7 +21,7 @@ namespace tandem::comm::internal {
 /// the lock and calls them while it holds the *baton*, so that calls come one at a time; who finds the baton taken leaves its
 /// events to the holder, who looks again after putting it down.
 ///
-/// Sleeping. There is one *bed*: an epoll set with the transports' descriptors and an eventfd. Who goes to bed sets `in_bed_`,
+/// Sleeping. There is one *bed* (`Bed`): an epoll set with the transports' descriptors and an eventfd. Who goes to bed sets `in_bed_`,
 /// then, under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at `in_bed_`
 /// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the bed
 /// occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the
@@ -98,11 +97,8 @@ class Progress {
   bool sleep(std::int64_t until_ns, bool (*done)(void*), void* context);
   void tell_events();
   static void tell(Event& event);
-  void rest_until_woken(bool (*done)(void*), void* context);
-  bool take_bed() noexcept { return !bed_taken_.exchange(true, std::memory_order_acquire); }
-  void leave_bed() noexcept { bed_taken_.store(false, std::memory_order_release); }
   void wake_others() {
-    if (in_bed_.load() || resting_count_.load() != 0) [[unlikely]] wake_sleepers();
+    if (in_bed_.load() || bed_.somebody_rests()) [[unlikely]] wake_sleepers();
   }
   void wake_sleepers();
   [[gnu::noinline]] void wake_for_work();
@@ -121,14 +117,11 @@ class Progress {
 
   int epoll_ = -1;
   int bell_ = -1;
-  std::atomic<bool> bed_taken_{false};
-  std::atomic<bool> in_bed_{false};
+  Bed bed_;
+  std::atomic<bool> in_bed_{false};  ///< who has it sleeps, or is about to
   std::atomic<int> waiters_{0};
   /// By callers, counted roughly: the thread sees that somebody else makes progress.
   std::atomic<std::uint64_t> inline_steps_{0};
-  std::mutex resting_mutex_;
-  std::vector<base::Parker*> resting_;          ///< callers that wait while another one has the bed
-  std::atomic<int> resting_count_{0};
   base::Parker parker_;                         ///< the thread's
   std::atomic<bool> rests_long_{false};  ///< the thread, until `parker_` is unparked; checked against `waiters_` on both sides
   std::atomic<bool> stopping_{false};
