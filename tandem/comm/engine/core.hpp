@@ -143,15 +143,21 @@ struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   Broadcast* broadcast = nullptr;    ///< when it carries a broadcast to one recipient; then nobody waits for this send
 };
 
-/// A receive, from its posting until it is complete. As a `PostedReceive` it stands in the matcher until it is matched.
-struct ReceiveCore final : RequestCore, PostedReceive, Recycled<ReceiveCore> {
-  ReceiveCore(const MatchPattern& wanted, Pieces&& to, bool owned) noexcept
-      : RequestCore(Kind::receive, Tag{wanted.tag}), PostedReceive(wanted), pieces(std::move(to)) {
-    owns_buffer = owned;
-  }
+/// Where the bytes of a receive go.
+struct Destination {
   Pieces pieces;
 };
+
+/// A receive, from its posting until it is complete. As a `PostedReceive` it stands in the matcher until it is matched. What is
+/// looked at later lies on its first cache line: of a burst that is larger than the caches, each line is waited for.
+struct ReceiveCore final : RequestCore, Destination, PostedReceive, Recycled<ReceiveCore> {
+  ReceiveCore(const MatchPattern& wanted, Pieces&& to, bool owned) noexcept
+      : RequestCore(Kind::receive, Tag{wanted.tag}), Destination{std::move(to)}, PostedReceive(wanted) {
+    owns_buffer = owned;
+  }
+};
 static_assert(sizeof(ReceiveCore) <= 128, "many may wait at once");
+static_assert(sizeof(RequestCore) + sizeof(Destination) <= 64, "one line");
 
 /// The root's side of a broadcast, from its posting until nothing reads its buffer any more.
 struct McastCore final : RequestCore {

@@ -201,7 +201,7 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
     std::uint32_t along;  ///< bytes of the stream that came with the announcement
   };
 
-  Envelope(Kind kind_of, const MatchKey& from, Peer* sender, std::uint64_t bytes_of, std::span<const std::byte> header_of)
+  Envelope(Kind kind_of, MatchKey from, Peer* sender, std::uint64_t bytes_of, std::span<const std::byte> header_of)
       : ArrivedEnvelope(from),
         peer(sender),
         bytes(bytes_of),
@@ -238,6 +238,7 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
   bool kept : 1 = false;           ///< in the matcher
   bool late : 1 = false;           ///< announced, and no receive waited: what came along was dropped
   bool lost : 1 = false;           ///< its data will not come
+  std::uint8_t unused : 4 = 0;     ///< so that nothing of the byte need be read before it is written
 };
 static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announce),
               "a small message costs what its announcement does");

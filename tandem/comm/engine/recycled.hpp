@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -12,45 +13,47 @@
 
 namespace tandem::comm::internal {
 
-/// Base of a final class `T` whose objects come and go with each message. Freed ones wait on a shelf of the freeing thread and
-/// are the first to be used again, when their cache lines are still warm. A shelf holds up to two batches; what is more goes, a
-/// batch at a time, to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a
-/// burst of requests finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to
-/// the heap (`SlabHeap`).
+/// Base of a final class `T` whose objects come and go with each message. Freed ones wait in a magazine of the freeing thread and
+/// are the first to be used again, when their cache lines are still warm. A thread has two magazines, of a batch each; full ones
+/// go to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a burst of requests
+/// finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to the heap
+/// (`SlabHeap`). Nothing is written into objects that wait, and those that come next are asked for in advance: a burst that is
+/// larger than the caches would else wait for each of them.
 ///
-/// Thread-safe. A thread's shelf is emptied when it ends; what it frees after that goes to the heap. Under sanitizers nothing is
-/// kept, so that uses after the end are seen.
+/// Thread-safe. A thread's magazines are emptied when it ends; what it frees after that goes to the heap. Under sanitizers nothing
+/// is kept, so that uses after the end are seen.
 template <class T>
 class Recycled {
  public:
   static void* operator new(std::size_t bytes) {
     if constexpr (kBatch == 0) return ::operator new(bytes);
     Shelf& shelf = shelf_;
-    Spare* const spare = shelf.first;
-    if (spare == nullptr) [[unlikely]] return new_of_empty_shelf();
-    shelf.first = spare->next;
-    ++shelf.room;
-    return spare;
+    if (shelf.count == 0) [[unlikely]] return new_of_empty_shelf();
+    --shelf.count;
+    void* const* const rounds = shelf.rounds;
+    const auto* const next = static_cast<const std::byte*>(rounds[std::ptrdiff_t{shelf.count} - kAhead]);
+    for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(next + at, 1);
+    return rounds[shelf.count];
   }
   static void operator delete(void* memory) noexcept {
     if constexpr (kBatch == 0) return ::operator delete(memory);
     Shelf& shelf = shelf_;
-    if (shelf.room == 0) [[unlikely]] return delete_without_room(memory);
-    auto* const spare = new (memory) Spare;  // a batch's first learns later what `next_batch` is
-    spare->next = shelf.first;
-    shelf.first = spare;
-    --shelf.room;
+    if (shelf.count == shelf.most) [[unlikely]] return delete_without_room(memory);
+    shelf.rounds[shelf.count++] = memory;
   }
 
   /// Gives what no thread has at hand back to the heap.
   static void trim() noexcept {
-    Spare* batch = nullptr;
+    Magazine* full = nullptr;
+    Magazine* empty = nullptr;
     {
       const std::lock_guard guard(depot_.lock);
-      batch = std::exchange(depot_.first, nullptr);
+      full = std::exchange(depot_.full, nullptr);
+      empty = std::exchange(depot_.empty, nullptr);
       depot_.bytes.store(0, std::memory_order_relaxed);
     }
-    while (batch != nullptr) give_back(std::exchange(batch, batch->next_batch));
+    while (full != nullptr) discard(std::exchange(full, full->next), kBatch);
+    while (empty != nullptr) discard(std::exchange(empty, empty->next), 0);
   }
   /// In the depot; at once outdated when others free.
   static std::size_t spare_bytes() noexcept { return depot_.bytes.load(std::memory_order_relaxed); }
@@ -61,50 +64,82 @@ class Recycled {
 #else
   static constexpr unsigned kBatch = 64;
 #endif
+  static constexpr int kAhead = 4;  ///< so many objects before they are used, their cache lines are asked for
 
-  struct Spare {
-    Spare* next;
-    Spare* next_batch;  ///< of a batch's first, in the depot
+  /// Objects that wait, the last one used first.
+  struct Magazine {
+    Magazine() noexcept {
+      for (void*& before : ahead) before = this;  // asking for what is there costs nothing
+    }
+    Magazine* next = nullptr;  ///< in the depot
+    void* ahead[kAhead];       ///< before the first round
+    void* rounds[kBatch > 0 ? kBatch : 1];
   };
   /// Without destructor, so that reaching it costs no check.
   struct Shelf {
-    Spare* first = nullptr;  ///< up to a batch
-    Spare* batch = nullptr;  ///< a whole one, or none
-    unsigned room = 0;       ///< at `first`, for so many more; 0 unless `watched`
-    bool watched = false;    ///< something empties it at the thread's end
+    void** rounds = nullptr;  ///< of `loaded`
+    unsigned count = 0;       ///< in `loaded`
+    unsigned most = 0;        ///< a batch; 0 without `loaded`
+    Magazine* loaded = nullptr;
+    Magazine* other = nullptr;  ///< full, empty, or none
+    bool other_full = false;
+    bool watched = false;  ///< something empties it at the thread's end
     bool ended = false;
+
+    void load(Magazine* magazine, unsigned objects) noexcept {
+      loaded = magazine;
+      rounds = magazine->rounds;
+      count = objects;
+      most = kBatch;
+    }
   };
   struct Depot {
     base::SpinLock lock;
-    Spare* first = nullptr;             ///< guarded by the lock
+    Magazine* full = nullptr;           ///< guarded by the lock
+    Magazine* empty = nullptr;          ///< guarded by the lock
     std::atomic<std::size_t> bytes{0};  ///< changed under the lock, read without: a hint
     SlabHeap heap{sizeof(T)};           ///< guarded by the lock
+
+    void add_bytes(std::ptrdiff_t objects) noexcept {
+      bytes.store(bytes.load(std::memory_order_relaxed) + static_cast<std::size_t>(objects) * sizeof(T),
+                  std::memory_order_relaxed);
+    }
+    static void push(Magazine*& list, Magazine* magazine) noexcept { magazine->next = std::exchange(list, magazine); }
+    static Magazine* pop(Magazine*& list) noexcept {
+      return list == nullptr ? nullptr : std::exchange(list, list->next);
+    }
   };
   struct Emptier {
     ~Emptier() {
-      give_back(std::exchange(shelf_.first, nullptr));
-      give_back(std::exchange(shelf_.batch, nullptr));
-      shelf_.room = 0;
-      shelf_.ended = true;
+      Shelf& shelf = shelf_;
+      if (shelf.loaded != nullptr) discard(shelf.loaded, shelf.count);
+      if (shelf.other != nullptr) discard(shelf.other, shelf.other_full ? kBatch : 0);
+      shelf = Shelf{};
+      shelf.ended = true;
     }
   };
 
-  /// The shelf's `first` is empty: fills it, unless the thread has no shelf any more.
+  /// `loaded` is empty, or there is none: gets a full one, unless the thread may have none any more.
   [[gnu::noinline]] static void* new_of_empty_shelf() {
-    static_assert(sizeof(T) >= sizeof(Spare));
     if (!watch()) return one_of_heap();
-    if (shelf_.batch != nullptr) {
-      shelf_.first = std::exchange(shelf_.batch, nullptr);
-    } else {
+    Shelf& shelf = shelf_;
+    if (shelf.other_full) {
+      Magazine* const empty = shelf.loaded;
+      shelf.load(std::exchange(shelf.other, empty), kBatch);
+      shelf.other_full = false;
+      return operator new(sizeof(T));
+    }
+    {
       const std::lock_guard guard(depot_.lock);
-      if (depot_.first != nullptr) {
-        shelf_.first = std::exchange(depot_.first, depot_.first->next_batch);
-        depot_.bytes.store(spare_bytes() - kBatch * sizeof(T), std::memory_order_relaxed);
-      } else {
-        shelf_.first = new_batch();
+      if (Magazine* const full = Depot::pop(depot_.full)) {
+        depot_.add_bytes(-std::ptrdiff_t{kBatch});
+        if (shelf.loaded != nullptr) Depot::push(depot_.empty, shelf.loaded);
+        shelf.load(full, kBatch);
+        return operator new(sizeof(T));
       }
     }
-    shelf_.room = 0;
+    if (shelf.loaded == nullptr) shelf.load(new Magazine, 0);
+    fill(shelf);
     return operator new(sizeof(T));
   }
 
@@ -114,20 +149,18 @@ class Recycled {
     throw std::bad_alloc();
   }
 
-  /// From the heap; the depot's lock is held. Its objects lie in the order in which they will be used.
-  static Spare* new_batch() {
-    Spare* first = nullptr;
-    Spare** end = &first;
-    for (unsigned i = 0; i < kBatch; ++i) {
+  /// From the heap, so that the objects will be used in the order in which they lie; one at least.
+  static void fill(Shelf& shelf) {
+    const std::lock_guard guard(depot_.lock);
+    unsigned taken = 0;
+    while (taken < kBatch) {
       void* const memory = depot_.heap.take();
-      if (memory == nullptr) {
-        while (first != nullptr) depot_.heap.give_back(std::exchange(first, first->next));
-        throw std::bad_alloc();
-      }
-      *end = new (memory) Spare{nullptr, nullptr};
-      end = &(*end)->next;
+      if (memory == nullptr) break;
+      shelf.rounds[kBatch - ++taken] = memory;
     }
-    return first;
+    if (taken == 0) throw std::bad_alloc();
+    if (taken < kBatch) std::memmove(shelf.rounds, shelf.rounds + (kBatch - taken), taken * sizeof(void*));
+    shelf.count = taken;
   }
 
   /// Whether the thread has a shelf; from now on it is emptied in the end.
@@ -140,23 +173,45 @@ class Recycled {
     return true;
   }
 
-  /// The shelf has no room: makes some, unless the thread has no shelf any more.
+  /// `loaded` is full, or there is none: gets an empty one, unless the thread may have none any more, or memory is short.
   [[gnu::noinline]] static void delete_without_room(void* memory) noexcept {
-    if (!watch()) return give_back(new (memory) Spare{nullptr, nullptr});
-    Spare* const batch = std::exchange(shelf_.batch, std::exchange(shelf_.first, nullptr));
-    shelf_.room = kBatch;
-    if (batch != nullptr) {
-      const std::lock_guard guard(depot_.lock);
-      batch->next_batch = std::exchange(depot_.first, batch);
-      depot_.bytes.store(spare_bytes() + kBatch * sizeof(T), std::memory_order_relaxed);
+    if (!watch()) return give_back(memory);
+    Shelf& shelf = shelf_;
+    Magazine* const full = shelf.loaded;
+    if (full != nullptr && shelf.other != nullptr && !shelf.other_full) {
+      shelf.load(std::exchange(shelf.other, full), 0);
+      shelf.other_full = true;
+      return operator delete(memory);
     }
+    Magazine* empty = nullptr;
+    {
+      const std::lock_guard guard(depot_.lock);
+      empty = Depot::pop(depot_.empty);
+    }
+    if (empty == nullptr) empty = new (std::nothrow) Magazine;
+    if (empty == nullptr) return give_back(memory);
+    if (shelf.other != nullptr) {  // it is full, as `loaded` is
+      const std::lock_guard guard(depot_.lock);
+      Depot::push(depot_.full, shelf.other);
+      depot_.add_bytes(kBatch);
+    }
+    shelf.other = full;
+    shelf.other_full = full != nullptr;
+    shelf.load(empty, 0);
     operator delete(memory);
   }
 
-  /// A batch or less goes back to the heap.
-  static void give_back(Spare* spare) noexcept {
+  static void give_back(void* memory) noexcept {
     const std::lock_guard guard(depot_.lock);
-    while (spare != nullptr) depot_.heap.give_back(std::exchange(spare, spare->next));
+    depot_.heap.give_back(memory);
+  }
+  /// A magazine and what is in it.
+  static void discard(Magazine* magazine, unsigned objects) noexcept {
+    {
+      const std::lock_guard guard(depot_.lock);
+      for (unsigned i = 0; i < objects; ++i) depot_.heap.give_back(magazine->rounds[i]);
+    }
+    delete magazine;
   }
 
   static inline thread_local constinit Shelf shelf_;

@@ -69,7 +69,7 @@ struct PostedReceive : internal::KeyLinks<PostedReceive> {
 /// `Matcher::keep` until it is returned by `post`, removed, or extracted, and it neither moves nor changes its key meanwhile.
 struct ArrivedEnvelope : internal::KeyLinks<ArrivedEnvelope> {
   ArrivedEnvelope() = default;
-  explicit ArrivedEnvelope(const MatchKey& from) noexcept : key(from) {}
+  explicit ArrivedEnvelope(MatchKey from) noexcept : key(from) {}
 
   MatchKey key;
   /// Position in the order of arrival, given by `Matcher::keep`.
