@@ -64,6 +64,7 @@ iovec piece_of(const void* begin, std::size_t bytes) { return {const_cast<void*>
 
 FrameWriter::Progress FrameWriter::write(int fd, const Packet& packet, std::uint32_t loans_read) {
   TANDEM_DEBUG_ASSERT(!unfinished() && !packet.control.empty());
+  loan_ = false;
   const FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes, loans_read);
   const std::size_t bytes = sizeof header + packet.control.size() + packet.payload_bytes;
   return bytes <= together_bytes ? write_together(fd, packet, header) : write_pieces(fd, packet, header);
@@ -71,6 +72,7 @@ FrameWriter::Progress FrameWriter::write(int fd, const Packet& packet, std::uint
 
 FrameWriter::Progress FrameWriter::write_header(int fd, std::uint32_t loans_read) {
   TANDEM_DEBUG_ASSERT(!unfinished());
+  loan_ = false;
   return write_together(fd, Packet{.control = {}}, FrameHeader::of(0, 0, loans_read));
 }
 
@@ -119,6 +121,7 @@ FrameWriter::Progress FrameWriter::lend(int fd, const Packet& packet, std::uint3
   TANDEM_DEBUG_ASSERT(!unfinished() && !packet.control.empty() && packet.payload_bytes > 0);
   keep_rest(packet, FrameHeader::of(packet.control.size(), packet.payload_bytes, loans_read, true), 0);
   settle();
+  loan_ = true;
   const std::size_t all = unfinished_bytes_;
   pipe_ = &pipe;
   const Progress progress = resume(fd);

@@ -47,8 +47,8 @@ class FrameWriter {
   void settle() noexcept { owes_ = false; }
   /// Larger packets go in several system calls, and leave as units of transmission of at most that many bytes (`TcpOptions`).
   void set_burst(std::size_t bytes) noexcept { burst_bytes_ = bytes; }
-  /// Whether the unfinished packet's payload is lent. Nothing is owed for it here.
-  bool lends() const noexcept { return pipe_ != nullptr; }
+  /// Whether a lent payload is not written whole yet. Nothing is owed for it here.
+  bool lends() const noexcept { return loan_ && unfinished(); }
   int error() const noexcept { return error_; }
   /// Frees what is kept. The packet is lost.
   void abandon() noexcept;
@@ -77,6 +77,7 @@ class FrameWriter {
   std::uint64_t cookie_ = 0;
   int error_ = 0;
   bool owes_ = false;
+  bool loan_ = false;  ///< the last packet's payload is lent, also where its memory could not be
 };
 
 }  // namespace tandem::comm::internal

@@ -52,7 +52,10 @@ std::size_t LendingPipe::fill(const void* who, std::span<const iovec> pieces) {
   do {
     taken = vmsplice(in_.get(), offered.data(), count, SPLICE_F_NONBLOCK);
   } while (taken < 0 && errno == EINTR);
-  if (taken <= 0) return 0;
+  if (taken <= 0) {
+    refused_ = errno == ENOSYS || errno == EPERM;  // by a sandbox
+    return 0;
+  }
   holder_ = who;
   bytes_ = static_cast<std::size_t>(taken);
   return bytes_;

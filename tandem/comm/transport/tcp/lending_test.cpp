@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <fstream>
 #include <random>
 
@@ -315,6 +316,26 @@ TEST(TcpLending, MemoryThatCannotBeLentIsCopied) {
     EXPECT_TRUE(std::equal(payload.begin(), payload.end(), at(begins ? 64 : 0)));
     EXPECT_TRUE(std::equal(payload.begin(), payload.end(), at(300'064)));
   }
+}
+
+TEST(TcpLending, WhatIsCopiedInsteadCountsAsLentUntilItIsWritten) {
+  std::byte* const page = page_that_cannot_be_lent();
+  if (page == nullptr) GTEST_SKIP() << "no such memory here";
+  Writers pair;
+  const Bytes control = bytes_of("control"), payload = pattern(5 << 20, 1);
+  const std::array<iovec, 2> pieces = {iovec{page, 64}, piece_of(payload)};
+  const Packet packet{.control = control, .payload = pieces, .payload_bytes = payload.size() + 64, .cookie = 1};
+  ASSERT_TRUE(pair.pipe.open_to(&pair.writer));
+  ASSERT_EQ(pair.writer.lend(pair.in.get(), packet, 0, pair.pipe), FrameWriter::Progress::partial);
+  EXPECT_EQ(pair.pipe.held_by(&pair.writer), 0U);
+  Bytes read(1 << 20);
+  while (pair.writer.unfinished()) {
+    EXPECT_TRUE(pair.writer.lends());
+    EXPECT_FALSE(pair.writer.owes());
+    ASSERT_GT(recv(pair.out.get(), read.data(), read.size(), MSG_DONTWAIT), 0);
+    ASSERT_NE(pair.writer.resume(pair.in.get()), FrameWriter::Progress::broken);
+  }
+  EXPECT_FALSE(pair.writer.lends());
 }
 
 }  // namespace
