@@ -143,10 +143,11 @@ int main(int argc, char** argv) {
   // half of the rounds in the opposite order.
   std::vector<benchmarks::BroadcastResult> results;
   for (const comm::TreeKind tree : trees) results.push_back({std::string(comm::tree_name(tree)), {}});
+  const auto go_on = [&](std::size_t i, unsigned rounds) { measure(*endpoint.value(), setting, trees[i], rounds, results[i]); };
   const unsigned again = setting.rounds / 2;
-  for (std::size_t i = 0; i < trees.size(); ++i) measure(*endpoint.value(), setting, trees[i], 0, results[i]);
-  for (std::size_t i = 0; i < trees.size(); ++i) measure(*endpoint.value(), setting, trees[i], setting.rounds - again, results[i]);
-  for (std::size_t i = trees.size(); i-- > 0;) measure(*endpoint.value(), setting, trees[i], again, results[i]);
+  for (std::size_t i = 0; i < trees.size(); ++i) go_on(i, 0);
+  for (std::size_t i = 0; i < trees.size(); ++i) go_on(i, setting.rounds - again);
+  for (std::size_t i = trees.size(); i-- > 0;) go_on(i, again);
   if (endpoint.value()->rank() == Rank(0)) benchmarks::print_broadcasts("tandem", "", results);
   endpoint.value()->close();
 }

@@ -14,8 +14,8 @@ namespace tandem::comm::internal {
 /// Protocol. At most one thread has the bed. Who does not get it rests: it is entered in the list, then looks whether the bed is
 /// still taken, and parks. Who leaves the bed sets it free first; from then on it makes progress itself, or looks for those that
 /// rest and wakes them, so that one of them takes the bed. Either the leaver's look finds the one that rests, or that one finds
-/// the bed free (both sequentially consistent). Missing this cost 2 ms of every fourth wait in which the progress thread was just
-/// leaving the bed to its caller, since the caller rested with nobody in bed.
+/// the bed free (both sequentially consistent). Without the look, callers to whom the progress thread left the bed rested for
+/// 2 ms with nobody in it, in about every other broadcast on a fast network (`docs/performance.md`).
 ///
 /// `Atomic`, `Parker` and `Mutex` are replaced by models where every order of steps is tried (tests/interleave).
 template <template <class> class Atomic, class Parker, class Mutex>

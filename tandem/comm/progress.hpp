@@ -21,12 +21,12 @@ namespace tandem::comm::internal {
 /// the lock and calls them while it holds the *baton*, so that calls come one at a time; who finds the baton taken leaves its
 /// events to the holder, who looks again after putting it down.
 ///
-/// Sleeping. There is one *bed* (`Bed`): an epoll set with the transports' descriptors and an eventfd. Who goes to bed sets `in_bed_`,
-/// then, under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at `in_bed_`
-/// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the bed
-/// occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the
-/// sleeper looks at what it waits for after it has let the lock go. A sleeper that nobody wakes gives back, now and then, what
-/// bursts have left.
+/// Sleeping. There is one *bed* (`Bed`): an epoll set with the transports' descriptors and an eventfd. Who goes to bed sets
+/// `in_bed_`, then, under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks
+/// at `in_bed_` afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer
+/// sees the bed occupied (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as
+/// well, and the sleeper looks at what it waits for after it has let the lock go. A sleeper that nobody wakes gives back, now
+/// and then, what bursts have left.
 ///
 /// Sharing. A caller that waits polls until its first look at the clock first, if nobody is in bed, and only then counts among
 /// `waiters_`; until then the progress thread sees by `inline_steps_` that somebody makes progress. While a caller waits, the

@@ -11,8 +11,8 @@
 
 namespace tandem::comm::wire {
 
-/// Changes with every change of this file, of `sync/records.hpp`, or of `tcp/frame.hpp`; ranks whose versions differ refuse each other at the first
-/// contact.
+/// Changes with every change of this file, of `sync/records.hpp`, or of `tcp/frame.hpp`; ranks whose versions differ refuse
+/// each other at the first contact.
 inline constexpr std::uint32_t version = 7;
 
 /// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the

@@ -1,8 +1,6 @@
 // tests/interleave/bed_interleave_test.cpp: who leaves the bed and who rests until it is free, under every order of their steps.
 #include "tandem/comm/bed.hpp"
 
-#include <utility>
-
 #include <gtest/gtest.h>
 
 #include "tests/interleave/expect.hpp"

@@ -13,15 +13,15 @@
 
 namespace tandem::comm::internal {
 
-/// Base of a final class `T` whose objects come and go with each message. Freed ones wait in a magazine of the freeing thread and
-/// are the first to be used again, when their cache lines are still warm. A thread has two magazines, of a batch each; full ones
-/// go to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a burst of requests
-/// finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to the heap
-/// (`SlabHeap`). Nothing is written into objects that wait, and those that come next are asked for in advance: a burst that is
-/// larger than the caches would else wait for each of them.
+/// Base of a final class `T` whose objects come and go with each message. Freed ones wait in a magazine of the freeing thread
+/// and are the first to be used again, when their cache lines are still warm. A thread has two magazines, of a batch each; full
+/// ones go to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a burst of
+/// requests finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to the
+/// heap (`SlabHeap`). Nothing is written into objects that wait, and those that come next are asked for in advance: a burst
+/// that is larger than the caches would else wait for each of them.
 ///
-/// Thread-safe. A thread's magazines are emptied when it ends; what it frees after that goes to the heap. Under sanitizers nothing
-/// is kept, so that uses after the end are seen.
+/// Thread-safe. A thread's magazines are emptied when it ends; what it frees after that goes to the heap. Under sanitizers
+/// nothing is kept, so that uses after the end are seen.
 template <class T>
 class Recycled {
  public:
@@ -186,15 +186,15 @@ class Recycled {
     Magazine* empty = nullptr;
     {
       const std::lock_guard guard(depot_.lock);
+      if (shelf.other_full) {
+        Depot::push(depot_.full, std::exchange(shelf.other, nullptr));
+        depot_.add_bytes(kBatch);
+        shelf.other_full = false;
+      }
       empty = Depot::pop(depot_.empty);
     }
     if (empty == nullptr) empty = new (std::nothrow) Magazine;
     if (empty == nullptr) return give_back(memory);
-    if (shelf.other != nullptr) {  // it is full, as `loaded` is
-      const std::lock_guard guard(depot_.lock);
-      Depot::push(depot_.full, shelf.other);
-      depot_.add_bytes(kBatch);
-    }
     shelf.other = full;
     shelf.other_full = full != nullptr;
     shelf.load(empty, 0);

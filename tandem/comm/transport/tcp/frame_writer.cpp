@@ -48,10 +48,10 @@ ssize_t send_offer(int fd, Offer& offer) {
   return sent;
 }
 
-ssize_t send_bytes(int fd, const std::byte* bytes, std::size_t size, int flags) {
+ssize_t send_bytes(int fd, const std::byte* bytes, std::size_t size) {
   ssize_t sent = 0;
   do {
-    sent = send(fd, bytes, size, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+    sent = send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   return sent;
 }
@@ -86,7 +86,7 @@ FrameWriter::Progress FrameWriter::write_together(int fd, const Packet& packet, 
     if (piece.iov_len > 0) std::memcpy(bytes + size, piece.iov_base, piece.iov_len);
     size += piece.iov_len;
   }
-  const ssize_t sent = send_bytes(fd, bytes, size, 0);
+  const ssize_t sent = send_bytes(fd, bytes, size);
   if (sent <= 0) return failure();
   written_bytes_ += static_cast<std::uint64_t>(sent);
   if (sent == static_cast<ssize_t>(size)) return Progress::whole;
@@ -172,7 +172,7 @@ FrameWriter::Progress FrameWriter::resume_lending(int fd) {
   // The head goes alone: in one unit with the first pages it would leave, where these fill units, a few bytes over, for which the
   // kernel then waits (for an acknowledgement: 64 KiB took twice as long).
   while (head_begin_ < head_.size()) {
-    const ssize_t sent = send_bytes(fd, head_.data() + head_begin_, head_.size() - head_begin_, 0);
+    const ssize_t sent = send_bytes(fd, head_.data() + head_begin_, head_.size() - head_begin_);
     if (sent <= 0) return failure();
     account(static_cast<std::size_t>(sent));
     head_begin_ += static_cast<std::size_t>(sent);

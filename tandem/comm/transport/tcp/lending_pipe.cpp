@@ -34,7 +34,7 @@ bool LendingPipe::open_to(const void* who) {
   out_ = SocketDescriptor(ends[0]);
   in_ = SocketDescriptor(ends[1]);
   refused_ = fcntl(in_.get(), F_SETPIPE_SZ, pipe_bytes) < pipe_bytes;
-  if (refused_) leave(holder_);
+  if (refused_) close();
   return !refused_;
 }
 
@@ -53,7 +53,8 @@ std::size_t LendingPipe::fill(const void* who, std::span<const iovec> pieces) {
     taken = vmsplice(in_.get(), offered.data(), count, SPLICE_F_NONBLOCK);
   } while (taken < 0 && errno == EINTR);
   if (taken <= 0) {
-    refused_ = errno == ENOSYS || errno == EPERM;  // by a sandbox
+    refused_ = taken < 0 && (errno == ENOSYS || errno == EPERM);  // by a sandbox
+    if (refused_) close();
     return 0;
   }
   holder_ = who;
@@ -71,12 +72,12 @@ ssize_t LendingPipe::drain(int socket, bool more) {
 }
 
 void LendingPipe::leave(const void* who) noexcept {
-  if (who != holder_) return;
-  if (bytes_ > 0 || refused_) {
-    in_.close();
-    out_.close();
-  }
-  holder_ = nullptr;
+  if (held_by(who) > 0) close();
+}
+
+void LendingPipe::close() noexcept {
+  in_.close();
+  out_.close();
   bytes_ = 0;
 }
 

@@ -37,8 +37,10 @@ class LendingPipe {
   void leave(const void* who) noexcept;
 
  private:
+  void close() noexcept;
+
   SocketDescriptor in_, out_;
-  const void* holder_ = nullptr;
+  const void* holder_ = nullptr;  ///< whose bytes are in it, while there are any
   std::size_t bytes_ = 0;
   bool refused_ = false;
 };

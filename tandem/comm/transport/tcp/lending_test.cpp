@@ -45,6 +45,11 @@ struct FastPair {
     b.sink.cookies.clear();
     first = b.sink.packets.size();
   }
+  /// From `a` to `b`, which is not polled.
+  void lend(const Bytes& payload, std::uint64_t cookie = 7) {
+    const iovec piece = piece_of(payload);
+    ASSERT_EQ(send({&a}, to_b, "lent", {&piece, 1}, cookie), SendStatus::posted);
+  }
   std::size_t landed() const { return a.sink.landed_count() + b.sink.landed_count(); }
   void step(const std::function<bool()>& done) { ASSERT_TRUE(step_until({&a, &b}, done)); }
   /// Until `b` has got a packet more, and has not been polled since.
@@ -67,8 +72,7 @@ struct FastPair {
 TEST(TcpLending, APayloadIsOwedUntilItsReaderSaysSo) {
   FastPair pair;
   const Bytes payload = pattern(400'000, 1);
-  const iovec piece = piece_of(payload);
-  ASSERT_EQ(send({&pair.a}, pair.to_b, "lent", {&piece, 1}, 42), SendStatus::posted);
+  pair.lend(payload, 42);
   step_for({&pair.a}, 20'000'000);
   EXPECT_TRUE(pair.a.sink.cookies.empty()) << "nobody has read it";
   pair.step([&] { return !pair.a.sink.cookies.empty(); });
@@ -81,8 +85,8 @@ TEST(TcpLending, OneIsLentAtATimeAndOthersAreCopiedMeanwhile) {
   FastPair pair;
   const Bytes payload = pattern(100'000, 1);
   Bytes other = pattern(100'000, 2);
-  const iovec piece = piece_of(payload), other_piece = piece_of(other);
-  ASSERT_EQ(send({&pair.a}, pair.to_b, "lent", {&piece, 1}, 1), SendStatus::posted);
+  const iovec other_piece = piece_of(other);
+  pair.lend(payload, 1);
   ASSERT_EQ(send({&pair.a}, pair.to_b, "copied", {&other_piece, 1}, 2), SendStatus::done);
   std::fill(other.begin(), other.end(), std::byte{0});
   pair.step([&] { return pair.b.sink.landed_count() == pair.first + 2 && !pair.a.sink.cookies.empty(); });
@@ -94,8 +98,7 @@ TEST(TcpLending, OneIsLentAtATimeAndOthersAreCopiedMeanwhile) {
 TEST(TcpLending, WhoSleepsSaysSoBefore) {
   FastPair pair;
   const Bytes payload = pattern(200'000, 1);
-  const iovec piece = piece_of(payload);
-  ASSERT_EQ(send({&pair.a}, pair.to_b, "lent", {&piece, 1}, 7), SendStatus::posted);
+  pair.lend(payload);
   pair.receive();
   ASSERT_TRUE(pair.b.transport->arm());
   ASSERT_TRUE(step_until({&pair.a}, [&] { return !pair.a.sink.cookies.empty(); }));
@@ -106,7 +109,7 @@ TEST(TcpLending, AnAnswerGivesBackAndIsToldAfterwards) {
   const iovec piece = piece_of(payload);
   for (const bool with_payload : {true, false}) {
     FastPair pair;
-    ASSERT_EQ(send({&pair.a}, pair.to_b, "question", {&piece, 1}, 7), SendStatus::posted);
+    pair.lend(payload);
     pair.receive();
     send({&pair.b}, pair.to_a, "answer", {&piece, with_payload ? 1U : 0U}, 8);
     const std::size_t packets = pair.a.sink.packets.size();
@@ -124,8 +127,7 @@ TEST(TcpLending, AnAnswerGivesBackAndIsToldAfterwards) {
 TEST(TcpLending, AnAnswerAndTheEndBehindItAreBothTold) {
   FastPair pair;
   const Bytes payload = pattern(200'000, 1);
-  const iovec piece = piece_of(payload);
-  ASSERT_EQ(send({&pair.a}, pair.to_b, "question", {&piece, 1}, 7), SendStatus::posted);
+  pair.lend(payload);
   pair.receive();
   ASSERT_EQ(send({&pair.b}, pair.to_a, "answer"), SendStatus::done);
   pair.b.transport->disconnect(Rank(0));
@@ -139,8 +141,7 @@ TEST(TcpLending, AnAnswerAndTheEndBehindItAreBothTold) {
 TEST(TcpLending, WhatWasTakenBackIsNotTold) {
   FastPair pair;
   Bytes payload = pattern(200'000, 1);
-  const iovec piece = piece_of(payload);
-  ASSERT_EQ(send({&pair.a}, pair.to_b, "lent", {&piece, 1}, 7), SendStatus::posted);
+  pair.lend(payload);
   pair.a.transport->disconnect(Rank(1));
   std::fill(payload.begin(), payload.end(), std::byte{0});
   const std::size_t before = pair.b.sink.landed_count();
@@ -150,16 +151,14 @@ TEST(TcpLending, WhatWasTakenBackIsNotTold) {
 }
 
 TEST(TcpLending, AnEndpointThatEndsTakesBackToo) {
-  auto pair = std::make_unique<FastPair>();
-  Node c(2, lend_from);  // stays
+  FastPair pair;
   Bytes payload = pattern(200'000, 1);
-  const iovec piece = piece_of(payload);
-  ASSERT_EQ(send({&pair->a}, pair->to_b, "lent", {&piece, 1}, 7), SendStatus::posted);
-  pair->a.transport.reset();
+  pair.lend(payload);
+  pair.a.transport.reset();
   std::fill(payload.begin(), payload.end(), std::byte{0});
-  const std::size_t before = pair->b.sink.landed_count();
-  ASSERT_TRUE(step_until({&pair->b}, [&] { return !pair->b.sink.failures.empty(); }));
-  EXPECT_EQ(pair->b.sink.landed_count(), before);
+  const std::size_t before = pair.b.sink.landed_count();
+  ASSERT_TRUE(step_until({&pair.b}, [&] { return !pair.b.sink.failures.empty(); }));
+  EXPECT_EQ(pair.b.sink.landed_count(), before);
 }
 
 TEST(TcpLending, MoreThanTheSocketTakesGoesOnLater) {
