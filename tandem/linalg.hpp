@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/linalg/blas_threads.hpp"
+#include "tandem/linalg/flows/gather.hpp"
 #include "tandem/linalg/flows/gemm.hpp"
 #include "tandem/linalg/flows/generate.hpp"
 #include "tandem/linalg/flows/hemm.hpp"

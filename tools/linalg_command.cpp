@@ -30,6 +30,8 @@ struct LinalgArguments {
   std::size_t nrhs = 0;      ///< 0: not given
   unsigned repetitions = 0;  ///< 0: not given
   unsigned workers = 0;      ///< 0: as configured
+  std::uint32_t p = 0, q = 0;     ///< 0: not given
+  std::string distribution;  ///< file
   bool json = false;
 };
 
@@ -60,7 +62,29 @@ std::string contradiction(const LinalgArguments& arguments) {
   if (job.n > 0 && !job.matrix_file.empty()) return "-n and --matrix exclude each other: the file has its size";
   if (job.n == 0 && job.matrix_file.empty()) return "say how large the matrix is with -n, or give one with --matrix";
   if (!job.out_file.empty() && arguments.precisions.size() > 1) return "--out takes one precision";
+  if (!arguments.distribution.empty() && (arguments.p > 0 || arguments.q > 0))
+    return "--distribution and --p, --q exclude each other: the file says who owns which tile";
   return "";
+}
+
+/// Who owns which tile among `ranks` ranks. Errors: a file, or a grid of another number of ranks.
+base::Result<linalg::Distribution> distribution_of(const LinalgArguments& arguments, std::uint32_t ranks) {
+  using linalg::Distribution;
+  if (!arguments.distribution.empty()) {
+    auto read = Distribution::from_file(arguments.distribution);
+    if (!read || read.value().ranks() <= ranks) return read;
+    return base::Error{base::ErrorCode::invalid_argument,
+                       fmt::format("{} names rank {}, but there are {} ranks", arguments.distribution,
+                                   read.value().ranks() - 1, ranks)};
+  }
+  Distribution::Grid grid = Distribution::squarest(ranks);
+  if (arguments.p > 0) grid = {arguments.p, arguments.q > 0 ? arguments.q : std::max(1U, ranks / arguments.p)};
+  else if (arguments.q > 0) grid = {std::max(1U, ranks / arguments.q), arguments.q};
+  if (grid.p * grid.q != ranks)
+    return base::Error{base::ErrorCode::invalid_argument,
+                       fmt::format("a grid of {} x {} ranks does not fit {} ranks; P times Q must be their number", grid.p, grid.q,
+                                   ranks)};
+  return ranks == 1 ? Distribution() : Distribution::block_cyclic(grid);
 }
 
 Measurement measurement_of(const LinalgArguments& arguments, char precision, const LinalgOutcome& outcome, Runtime& rt) {
@@ -72,6 +96,7 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
                         {"nb", arguments.job.tile},
                         {"precision", std::string(1, precision)},
                         {"uplo", arguments.uplo},
+                        {"ranks", rt.size()},
                         {"workers", rt.worker_count()},
                         {"sched", rt.config().get_string("sched")},
                         {"info", outcome.info}};
@@ -97,16 +122,17 @@ void print_row(const Measurement& measurement) {
              measurement.unit, params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
 }
 
-/// Whether the outcome is one to be proud of; if not, says why.
-bool accepted(const LinalgOutcome& outcome, base::Log& log) {
+/// Whether the outcome is one to be proud of; if not, says why to `log`, which may be null.
+bool accepted(const LinalgOutcome& outcome, base::Log* log) {
   if (outcome.info != 0) {
-    log.error("the matrix is not positive definite: its leading minor of order {} is not (info = {})", outcome.info,
-              outcome.info);
+    if (log != nullptr)
+      log->error("the matrix is not positive definite: its leading minor of order {} is not (info = {})", outcome.info,
+                 outcome.info);
     return false;
   }
   // A NaN fails too.
   if (outcome.residual && !(*outcome.residual <= linalg::residual_limit)) {
-    log.error("the scaled residual {:.3g} is above {}", *outcome.residual, linalg::residual_limit);
+    if (log != nullptr) log->error("the scaled residual {:.3g} is above {}", *outcome.residual, linalg::residual_limit);
     return false;
   }
   return true;
@@ -134,22 +160,33 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
   if (arguments.workers > 0) options.workers = arguments.workers;
   Runtime rt(argc, argv.data(), options);
 
+  // Rank 0 speaks for all.
+  const bool speaks = rt.rank() == 0;
+  LinalgJob job = arguments.job;
+  auto distribution = distribution_of(arguments, rt.size());
+  if (!distribution) {
+    if (speaks) context.log.error("{}", distribution.error().message);
+    context.exit_status = wrong_use;
+    return;
+  }
+  job.distribution = std::move(distribution).value();
+
   std::vector<Measurement> measurements;
   for (const std::string& precision : arguments.precisions) {
-    const auto outcome = run_in_precision(rt, arguments.job, precision[0]);
+    const auto outcome = run_in_precision(rt, job, precision[0]);
     if (!outcome) {
-      context.log.error("{}", outcome.error().message);
+      if (speaks) context.log.error("{}", outcome.error().message);
       context.exit_status = outcome.error().code == base::ErrorCode::invalid_argument ? wrong_use : failure;
       return;
     }
-    if (!accepted(outcome.value(), context.log)) context.exit_status = failure;
+    if (!accepted(outcome.value(), speaks ? &context.log : nullptr)) context.exit_status = failure;
     if (outcome.value().seconds.empty()) continue;  // potrs, whose matrix could not be factorised
     measurements.push_back(measurement_of(arguments, precision[0], outcome.value(), rt));
-    if (arguments.json) continue;
+    if (arguments.json || !speaks) continue;
     if (measurements.size() == 1) print_heading();
     print_row(measurements.back());
   }
-  if (arguments.json) print(report("linalg " + arguments.op, topology.value(), measurements));
+  if (arguments.json && speaks) print(report("linalg " + arguments.op, topology.value(), measurements));
 }
 
 }  // namespace
@@ -178,6 +215,11 @@ void add_linalg(CLI::App& app, ToolContext& context) {
                       "Runs that are counted; 5, after one more, for a generated matrix, and 1 for --matrix, unless given")
       ->check(positive);
   command->add_option("--workers", arguments->workers, "As --tandem.workers")->check(positive);
+  command->add_option("--p", arguments->p, "On several ranks: rows of the grid of ranks; nearest to a square unless given")
+      ->check(positive);
+  command->add_option("--q", arguments->q, "On several ranks: columns of the grid of ranks")->check(positive);
+  command->add_option("--distribution", arguments->distribution,
+                      "On several ranks: file with the rank of each tile, a line per tile row");
   command->add_option("--seed", job.seed, "Of generated matrices")->capture_default_str();
   command->add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (up to 30 is right)");
   command->add_option("--matrix", job.matrix_file, "potrf, potrs, posv: Matrix Market file of A");

@@ -2,6 +2,7 @@
 #include "tools/linalg_job.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <complex>
@@ -113,8 +114,11 @@ class Runner {
     return {};
   }
 
-  TileShape square(Uplo uplo = Uplo::general) const { return {.rows = job_.n, .cols = job_.n, .tile = job_.tile, .uplo = uplo}; }
-  TileShape tall() const { return {.rows = job_.n, .cols = job_.right_hand_sides(), .tile = job_.tile}; }
+  TileShape square(Uplo uplo = Uplo::general) const { return shape(job_.n, job_.n, uplo); }
+  TileShape tall() const { return shape(job_.n, job_.right_hand_sides()); }
+  TileShape shape(std::size_t rows, std::size_t cols, Uplo uplo = Uplo::general) const {
+    return {.rows = rows, .cols = cols, .tile = job_.tile, .uplo = uplo, .distribution = job_.distribution, .rank = rt_.rank()};
+  }
 
   void fill_positive_definite(TiledData<T>& a) {
     if (a_file_) generate(rt_, Elements<T>{&*a_file_}, a);
@@ -145,10 +149,12 @@ class Runner {
   double order() const { return static_cast<double>(job_.n); }
 
   /// What is not stored, the other half of a factor, is written as zeros.
-  Result<LinalgOutcome> write_result(const TileMatrix<T>& x) {
+  Result<LinalgOutcome> write_result(const TiledData<T>& x) {
     if (job_.out_file.empty() || outcome_.info != 0) return std::move(outcome_);
-    DenseMatrix<T> dense{x.rows(), x.cols(), std::vector<T>(x.rows() * x.cols())};
-    x.to_lapack(dense.view());
+    const std::size_t rows = x.matrix().rows(), cols = x.matrix().cols();
+    DenseMatrix<T> dense{rows, cols, std::vector<T>(rows * cols)};
+    gather(rt_, x, dense.view());
+    if (rt_.rank() != 0) return std::move(outcome_);
     const Result<void> written = write_matrix_market<T>(job_.out_file, dense.view());
     if (!written) return written.error();
     return std::move(outcome_);
@@ -165,7 +171,7 @@ class Runner {
       fill_positive_definite(a.data);
       outcome_.residual = static_cast<double>(potrf_residual(rt_, job_.uplo, a.data, factor.data));
     }
-    return write_result(factor.matrix);
+    return write_result(factor.data);
   }
 
   Result<LinalgOutcome> run_solve() {
@@ -194,7 +200,7 @@ class Runner {
       fill_rhs(b.data);
       outcome_.residual = static_cast<double>(posv_residual(rt_, job_.uplo, a.data, x.data, b.data));
     }
-    return write_result(x.matrix);
+    return write_result(x.data);
   }
 
   Result<LinalgOutcome> run_gemm() {
@@ -265,13 +271,17 @@ class Runner {
       for (std::size_t i = 0; i < a.row_tiles(); ++i) rt_.submit(zero, write(a(i, j)));
   }
 
-  static bool differs(const Tiled<T>& a, const Tiled<T>& b) {
+  bool differs(const Tiled<T>& a, const Tiled<T>& b) {
+    std::atomic<std::uint64_t> found{0};
     for (std::size_t j = 0; j < a.matrix.col_tiles(); ++j)
       for (std::size_t i = 0; i < a.matrix.row_tiles(); ++i) {
+        if (!a.matrix.is_here(i, j)) continue;
         const auto ta = a.matrix.tile(i, j), tb = b.matrix.tile(i, j);
-        if (!std::equal(ta.data, ta.data + ta.rows * ta.cols, tb.data)) return true;
+        if (!std::equal(ta.data, ta.data + ta.rows * ta.cols, tb.data)) found = 1;
       }
-    return false;
+    rt_.agree_on_least(found);
+    rt_.wait();
+    return found != 0;
   }
 
   Runtime& rt_;

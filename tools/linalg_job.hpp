@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/base/result.hpp"
+#include "tandem/linalg/distribution.hpp"
 #include "tandem/linalg/types.hpp"
 #include "tandem/tandem.hpp"
 
@@ -22,6 +23,7 @@ struct LinalgJob {
   std::size_t tile = 256;
   std::optional<std::size_t> nrhs;      ///< right-hand sides; default 1 for potrs and posv, n for trsm
   linalg::Uplo uplo = linalg::Uplo::lower;
+  linalg::Distribution distribution = {};  ///< of all matrices; needed on several ranks
   unsigned repetitions = 5;
   bool check = false;
   std::uint64_t seed = 1;

@@ -6,7 +6,6 @@
 
 #include "tandem/api/options.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
-#include "tandem/comm/endpoint.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/version.hpp"
 
@@ -25,7 +24,6 @@ int run(int argc, char** argv) {
   tandem::base::Log log;
   tandem::base::Registry registry;
   tandem::register_options(registry);
-  tandem::comm::add_comm_options(registry);
   const std::vector<std::string> arguments(argv, argv + argc);
   auto sources = tandem::base::ConfigSources::of_process(argc, argv);
   sources.reserved_variables = tandem::comm::job_variables();  // this may be a rank of `tandem run`

@@ -127,7 +127,6 @@ int main(int argc, char** argv) {
   base::Log log(options.has("verbose") ? base::LogLevel::debug : base::LogLevel::warn);
   base::Registry registry;
   register_options(registry);
-  comm::add_comm_options(registry);
   auto sources = base::ConfigSources::of_process(1, argv);  // the command line is the benchmark's
   sources.reserved_variables = comm::job_variables();
   const auto config = base::Config::load(registry, sources);

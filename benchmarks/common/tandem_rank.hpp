@@ -41,7 +41,6 @@ class TandemRank {
   TandemRank(const std::string& transport, const std::string& progress) {
     tandem::base::Registry registry;
     tandem::register_options(registry);
-    tandem::comm::add_comm_options(registry);
     char* no_arguments[] = {nullptr};  // the command line is the benchmark's
     auto sources = tandem::base::ConfigSources::of_process(0, no_arguments);
     sources.reserved_variables = tandem::comm::job_variables();

@@ -37,6 +37,33 @@ void register_options(base::Registry& registry) {
       {.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "of everything that is drawn at random"});
   registry.add({.name = "log", .type = OptionType::choice, .default_value = "warn", .help = "least grave messages to print",
                 .choices = {"error", "warn", "info", "debug"}});
+  registry.add({.name = "ranks", .type = OptionType::choice, .default_value = "job",
+                .help = "job: a rank of the job that started this process; alone: by itself, whatever started it",
+                .choices = {"job", "alone"}});
+  registry.add({.name = "broadcast", .type = OptionType::choice, .default_value = "automatic",
+                .help = "how data goes to several ranks: by a tree, or off: by a plain message to each",
+                .choices = {"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic"}});
+  registry.add({.name = "broadcast_hold", .type = OptionType::duration, .default_value = "0",
+                .help = "how long a broadcast waits for recipients that come late", .minimum = 0});
+  registry.add({.name = "early_read", .type = OptionType::boolean, .default_value = "true",
+                .help = "tasks that only read start when data has arrived; false: when it was forwarded, too"});
+  registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
+                .help = "memory for data received from other ranks, the least of all ranks counts (0: half of the machine's)",
+                .minimum = 0});
+  comm::add_comm_options(registry);
+}
+
+dist::FlowOptions flow_options(const base::Config& config, std::uint32_t ranks_here) {
+  dist::FlowOptions options;
+  const std::string& broadcast = config.get_string("broadcast");
+  options.transfers.broadcasts = broadcast != "off";
+  options.transfers.tree = comm::tree_kind(broadcast).value_or(comm::TreeKind::automatic);
+  options.transfers.hold_ns = config.get_duration_ns("broadcast_hold");
+  options.transfers.early_read = config.get_bool("early_read");
+  options.copy_bytes = static_cast<std::size_t>(config.get_bytes("copies"));
+  static_cast<void>(ranks_here);
+  if (options.copy_bytes == 0) options.copy_bytes = SIZE_MAX;
+  return options;
 }
 
 runtime::CoreOptions core_options(const base::Config& config) {

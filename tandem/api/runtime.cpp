@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/comm/bootstrap/join.hpp"
+#include "tandem/comm/bootstrap/variables.hpp"
 #include "tandem/runtime/record/recorder.hpp"
+#include "tandem/runtime/task/describe.hpp"
 
 namespace tandem {
 
@@ -14,8 +17,7 @@ base::Config load_config(int* argc, char** argv, const Options& options) {
   base::Registry registry;
   register_options(registry);
   auto sources = base::ConfigSources::of_process(argc != nullptr ? *argc : 0, argv);
-  // A rank of `tandem run` finds in its environment what the launcher and the user tell the communication library.
-  sources.reserved_variables = {"TANDEM_JOB_*", "TANDEM_COMM_*", "TANDEM_MASTER_PORT", "TANDEM_RUN_SSH"};
+  sources.reserved_variables = comm::job_variables();  // this may be a rank of `tandem run`
   auto loaded = base::Config::load(registry, sources);
   if (!loaded.ok()) throw UsageError(loaded.error().message);
   base::Config config = std::move(loaded).value();
@@ -41,6 +43,18 @@ std::unique_ptr<Ground> make_ground(const base::Config& config, const Options& o
   return ground;
 }
 
+/// This process's place among the ranks of a job; null when it is alone.
+std::unique_ptr<comm::Endpoint> join(const base::Config& config, Ground& ground) {
+  if (config.get_string("ranks") == "alone") return nullptr;
+  auto job = comm::join_job({.environment = base::process_environment(), .log = *ground.log});
+  if (!job.ok()) throw UsageError(job.error().message);
+  ground.ranks_here = job.value().ranks_here;
+  if (job.value().size == 1) return nullptr;
+  auto endpoint = comm::Endpoint::open(std::move(job).value(), comm::comm_options(config), *ground.log);
+  if (!endpoint.ok()) throw UsageError(endpoint.error().message);
+  return std::move(endpoint).value();
+}
+
 }  // namespace
 
 Runtime::Runtime(const Options& options)
@@ -61,15 +75,76 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
 }
 
+Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options,
+                 std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& flow_options)
+    : Runtime(std::move(ground), std::move(world), options) {
+  flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options);
+}
+
 Runtime::~Runtime() = default;
 
 void Runtime::start() {
+  std::unique_ptr<comm::Endpoint> endpoint = join(*config_, *ground_);
   core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
+  if (endpoint != nullptr)
+    flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_, ground_->ranks_here));
   if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(ground_->clock->now_ns());
 }
 
+void Runtime::check_owner(const std::string& name, const DataOptions& options) const {
+  if (!options.owner || *options.owner < size()) return;
+  throw UsageError("data '" + name + "' (at " + runtime::describe(options.where) + ") is given to rank " +
+                   std::to_string(*options.owner) + ", but there are " + std::to_string(size()) + " ranks");
+}
+
+runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
+                                        const std::type_info& type, const DataOptions& options) {
+  check_owner(name, options);
+  // Empty data may have no address: give it one, so that it is not taken for data that Tandem shall allocate.
+  static char nothing;
+  if (memory == nullptr && shape.bytes() == 0) memory = &nothing;
+  const bool elsewhere = flow_ != nullptr && options.owner && *options.owner != flow_->rank();
+  runtime::Handle* handle =
+      elsewhere ? core_->add_data(std::move(name), shape, nullptr, shape.rows, type, options.where)
+                : core_->add_data(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type, options.where);
+  if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), true);
+  return handle;
+}
+
+runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
+                                        const DataOptions& options) {
+  check_owner(name, options);
+  runtime::Handle* handle = core_->add_data(std::move(name), shape, nullptr, shape.rows, type, options.where);
+  if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), false);
+  return handle;
+}
+
+std::uint32_t Runtime::owner_of(runtime::Handle& handle) const noexcept {
+  if (flow_ == nullptr) return 0;
+  return is_owned(handle) ? dist::place_of(handle).owner : flow_->rank();
+}
+
+/// What the application sees, every rank sees; it writes only what each rank has for itself.
+void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where) {
+  if (!is_owned(handle)) return;
+  if (mode != AccessMode::read)
+    throw UsageError("cannot acquire " + handle.described() + " with mode " + std::string(name_of(mode)) +
+                     " on every rank, since rank " + std::to_string(owner_of(handle)) + " owns it; use acquire_at_owner");
+  flow_->fetch(handle, dist::kEverywhere, 0, where);
+}
+
+dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
+  runtime::Handle& data = named(handle, action);
+  if (flow_ == nullptr) throw UsageError(std::string("cannot ") + action + " " + data.described() + ": there is one rank only");
+  if (is_owned(data))
+    throw UsageError(std::string("cannot ") + action + " " + data.described() + " explicitly, since rank " +
+                     std::to_string(owner_of(data)) + " owns it: what tasks need travels by itself; send data without an owner");
+  return *flow_;
+}
+
 void Runtime::wait() {
-  core_->wait_all();
+  if (flow_ != nullptr) flow_->wait();
+  else core_->wait_all();
   if (company_ == nullptr) return;
   constexpr std::int64_t look_every_ns = 200'000'000;
   const int strangers = company_->busy_strangers(ground_->clock->now_ns(), look_every_ns);
@@ -82,6 +157,7 @@ void Runtime::wait() {
 }
 
 Graph Runtime::record(const std::function<void()>& flow) {
+  if (flow_ != nullptr) throw UsageError("cannot record a graph on several ranks: submit the flow each time");
   Graph graph;
   graph.graph_ = std::make_unique<runtime::RecordedGraph>(*core_);
   runtime::Recorder recorder(*graph.graph_);

@@ -1,9 +1,13 @@
 // tandem/api/runtime.hpp: what users hold in their hands: the runtime, its data, its tasks.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -16,6 +20,7 @@
 #include "tandem/api/options.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/base/blas_threads.hpp"
+#include "tandem/dist/flow.hpp"
 #include "tandem/runtime/record/graph.hpp"
 
 namespace tandem {
@@ -24,12 +29,21 @@ using runtime::StatisticsReport;
 using runtime::TaskRef;
 using runtime::TimelineEvent;
 
+/// What a program may say of data beside its name, shape and memory.
+struct DataOptions {
+  /// The rank that has the memory and runs the tasks that write the data. None: each rank has the data for itself, and tasks that
+  /// write it run on every rank.
+  std::optional<std::uint32_t> owner = {};
+  std::source_location where = std::source_location::current();
+};
+
 /// What a submit may say of its task beside the codelet and its arguments.
 struct TaskOptions {
-  int priority = 0;                          ///< higher first
+  int priority = 0;                          ///< higher first; also of the messages that bring what the task sees
   std::string_view name = {};                ///< instead of the codelet's, in messages
   std::function<void()> callback = {};       ///< called on the worker when the kernel has ended without throwing
-  std::vector<TaskRef> after = {};           ///< tasks that come first, whatever data they use
+  std::vector<TaskRef> after = {};           ///< tasks of this rank that come first, whatever data they use
+  std::optional<std::uint32_t> on = {};      ///< the rank that runs it, instead of the owner of what it writes
   std::source_location where = std::source_location::current();
 };
 
@@ -62,6 +76,8 @@ class Event {
   void released() { core_->complete(tasks_.released); }
 
   TaskRef task() const noexcept { return tasks_.readable; }
+  /// False: it takes place on another rank.
+  bool is_here() const noexcept { return core_ != nullptr; }
 
  private:
   friend class Runtime;
@@ -108,6 +124,10 @@ struct RangeOptions {
 /// The runtime: workers, scheduler and memory of this process. The thread that makes it submits, waits, and works while it waits;
 /// all members belong to that thread but where they say otherwise. Mistakes in the use throw `UsageError`; a kernel's exception
 /// cancels what depends on it and is thrown again by `wait`.
+///
+/// As a rank of a job (`tandem run`, `mpirun`, ...) it is one of several that go through one flow: every rank makes the same
+/// calls in the same order, but for those that say otherwise, and each runs the tasks that write the data that it owns. Then
+/// `wait()` waits for all ranks, and throws on every rank the failure that is earliest in the flow.
 class Runtime {
  public:
   /// From the environment, tandem.toml and defaults.
@@ -116,59 +136,78 @@ class Runtime {
   Runtime(int& argc, char** argv, const Options& options = {});
   /// In a world of the caller's: tests, simulation.
   Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options);
+  /// The same as one rank of several.
+  Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options,
+          std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& flow_options);
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // --- data over the user's memory, which must stay where it is until the data is unregistered
+  // --- data over the user's memory, which must stay where it is until the data is unregistered; of data with an owner that other
+  // ranks register too, with the same shape and no memory, or memory that is not looked at
   template <class T>
-  Data<Vector<T>> data(std::string name, std::vector<T>& vector, std::source_location where = std::source_location::current()) {
-    return data(std::move(name), std::span<T>(vector), where);
+  Data<Vector<T>> data(std::string name, std::vector<T>& vector, const DataOptions& options) {
+    return data(std::move(name), std::span<T>(vector), options);
   }
   template <class T>
-  Data<Vector<T>> data(std::string name, std::span<T> span, std::source_location where = std::source_location::current()) {
-    return add<Vector<T>>(std::move(name), {span.size(), 1, sizeof(T)}, span.data(), span.size(), where);
+  Data<Vector<T>> data(std::string name, std::span<T> span, const DataOptions& options) {
+    return add<Vector<T>>(std::move(name), {span.size(), 1, sizeof(T)}, span.data(), span.size(), options);
   }
   template <class T>
-  Data<Matrix<T>> data(std::string name, MatrixView<T> matrix, std::source_location where = std::source_location::current()) {
-    return add<Matrix<T>>(std::move(name), {matrix.rows, matrix.cols, sizeof(T)}, matrix.data, matrix.ld, where);
+  Data<Matrix<T>> data(std::string name, MatrixView<T> matrix, const DataOptions& options) {
+    return add<Matrix<T>>(std::move(name), {matrix.rows, matrix.cols, sizeof(T)}, matrix.data, matrix.ld, options);
   }
   template <class T>
-  Data<T> data(std::string name, T& object, std::source_location where = std::source_location::current()) {
-    return add<T>(std::move(name), {1, 1, sizeof(T)}, &object, 1, where);
+  Data<T> data(std::string name, T& object, const DataOptions& options) {
+    return add<T>(std::move(name), {1, 1, sizeof(T)}, &object, 1, options);
+  }
+  template <class Memory>
+  auto data(std::string name, Memory&& memory, std::source_location where = std::source_location::current()) {
+    return data(std::move(name), std::forward<Memory>(memory), DataOptions{.where = where});
   }
 
   // --- data that Tandem allocates; it has no value until a task writes it
   template <class T>
+  Data<Vector<T>> vector(std::string name, std::size_t count, const DataOptions& options) {
+    return allocate<Vector<T>>(std::move(name), {count, 1, sizeof(T)}, options);
+  }
+  template <class T>
+  Data<Matrix<T>> matrix(std::string name, std::size_t rows, std::size_t cols, const DataOptions& options) {
+    return allocate<Matrix<T>>(std::move(name), {rows, cols, sizeof(T)}, options);
+  }
+  template <class T>
+  Data<T> scalar(std::string name, const DataOptions& options) {
+    return allocate<T>(std::move(name), {1, 1, sizeof(T)}, options);
+  }
+  template <class T>
   Data<Vector<T>> vector(std::string name, std::size_t count, std::source_location where = std::source_location::current()) {
-    return allocate<Vector<T>>(std::move(name), {count, 1, sizeof(T)}, where);
+    return vector<T>(std::move(name), count, DataOptions{.where = where});
   }
   template <class T>
   Data<Matrix<T>> matrix(std::string name, std::size_t rows, std::size_t cols,
                          std::source_location where = std::source_location::current()) {
-    return allocate<Matrix<T>>(std::move(name), {rows, cols, sizeof(T)}, where);
+    return matrix<T>(std::move(name), rows, cols, DataOptions{.where = where});
   }
   template <class T>
   Data<T> scalar(std::string name, std::source_location where = std::source_location::current()) {
-    return allocate<T>(std::move(name), {1, 1, sizeof(T)}, where);
+    return scalar<T>(std::move(name), DataOptions{.where = where});
   }
 
   // --- tasks
   /// Submits a task: arguments are values (copied) and accesses, in the order of the kernel's parameters.
   template <class... Kernels, class... Arguments>
   TaskRef submit(const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
+    if (__builtin_expect(flow_ != nullptr, 0))
+      return submit_in_flow(nullptr, codelet, std::forward<Arguments>(arguments)...);
     runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);
     return core_->submit(task);
   }
   template <class... Kernels, class... Arguments>
   TaskRef submit(const TaskOptions& options, const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
+    if (__builtin_expect(flow_ != nullptr, 0))
+      return submit_in_flow(&options, codelet, std::forward<Arguments>(arguments)...);
     runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);
-    task.priority = options.priority;
-    if (!task.where) task.where = options.where;
-    if (!options.name.empty()) core_->extra_of(task).name = options.name;
-    if (options.callback) core_->extra_of(task).callback = options.callback;
-    if (options.after.empty()) return core_->submit(task);
-    return core_->submit_after(task, options.after.data(), options.after.size());
+    return submit_with(options, task);
   }
 
   /// Waits for all tasks. Throws what the kernel threw that is earliest in the flow.
@@ -186,18 +225,36 @@ class Runtime {
   Acquired<typename Access<mode, Kind>::View> acquire(const Access<mode, Kind>& access) {
     static_assert(mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write,
                   "the application acquires data with read, write or read_write");
+    if (flow_ != nullptr) share_access(named(access.handle, "acquire"), mode, access.where);
     auto granted = core_->acquire(named(access.handle, "acquire"), mode, access.where);
     return {std::move(granted), DataTraits<Kind>::view(access.handle->home, access.handle->shape)};
+  }
+
+  /// As `acquire`, on the data's owner alone; the other ranks get nothing.
+  template <AccessMode mode, class Kind>
+  std::optional<Acquired<typename Access<mode, Kind>::View>> acquire_at_owner(const Access<mode, Kind>& access) {
+    if (flow_ == nullptr) return acquire(access);
+    dist::Use use{&named(access.handle, "acquire"), mode};
+    const bool here = flow_->enter({&use, 1}, {.on = owner_of(*access.handle), .where = access.where});
+    if (!here) return {};
+    auto granted = core_->acquire(*access.handle, mode, access.where);
+    flow_->entered();
+    return Acquired<typename Access<mode, Kind>::View>(std::move(granted),
+                                                       DataTraits<Kind>::view(access.handle->home, access.handle->shape));
   }
 
   /// An event that uses data: `start(event)` runs when the data is ready for it, maybe before this returns, on any thread, and
   /// must not block; whoever it set going calls `readable` (and `released`) on the event, in any order. Readers of what it writes
   /// wait for the former, writers for both. When what it reads does not exist, because a kernel threw, it does not start and
-  /// completes by itself.
+  /// completes by itself. It takes place on the rank where a task with these accesses would run.
   template <class... Accesses>
   Event event(std::string name, Release release, std::function<void(Event)> start, const Accesses&... accesses) {
     static_assert((internal::is_event_access<Accesses> && ...),
                   "an event takes accesses: read(data), write(data), read_write(data)");
+    if (flow_ != nullptr) {
+      std::array<dist::Use, sizeof...(Accesses)> uses{dist::Use{accesses.handle, Accesses::mode}...};
+      if (!flow_->enter(uses, {})) return {};
+    }
     runtime::Task& task = core_->begin_event(std::move(name), sizeof...(Accesses));
     [[maybe_unused]] unsigned index = 0;
     (set_access(task, index++, accesses), ...);
@@ -205,8 +262,71 @@ class Runtime {
     event->core_ = core_.get();
     set_start(task, [event, start = std::move(start)](runtime::Task& ready) { Runtime::start_event(*event, start, ready); });
     core_->submit_event(task, release == Release::separate, event->tasks_);
+    if (flow_ != nullptr) flow_->entered();
     return *event;
   }
+
+  // --- ranks
+  std::uint32_t rank() const noexcept { return flow_ != nullptr ? flow_->rank() : 0; }
+  std::uint32_t size() const noexcept { return flow_ != nullptr ? flow_->size() : 1; }
+  /// The rank that owns the data; this one where each has it for itself.
+  template <class Kind>
+  std::uint32_t owner_of(const Data<Kind>& data) {
+    return owner_of(named(data.handle(), "look for the owner of"));
+  }
+
+  /// For data that lies where `data` does.
+  template <class Kind>
+  DataOptions beside(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+    DataOptions options{.where = where};
+    if (flow_ != nullptr && is_owned(named(data.handle(), "lay data beside"))) options.owner = owner_of(*data.handle());
+    return options;
+  }
+
+  /// Sends the present value to `rank` before a task there asks for it.
+  template <class Kind>
+  void fetch(const Data<Kind>& data, std::uint32_t rank, std::source_location where = std::source_location::current()) {
+    if (flow_ != nullptr) flow_->fetch(named(data.handle(), "fetch"), rank, 0, where);
+  }
+  /// Sends the present value to all ranks.
+  template <class Kind>
+  void fetch_everywhere(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+    if (flow_ != nullptr) flow_->fetch(named(data.handle(), "fetch"), dist::kEverywhere, 0, where);
+  }
+  /// `rank` owns the data from here on: its value moves there, and tasks that write it run there.
+  template <class Kind>
+  void migrate(const Data<Kind>& data, std::uint32_t rank, std::source_location where = std::source_location::current()) {
+    if (flow_ != nullptr) flow_->migrate(named(data.handle(), "migrate"), rank, where);
+  }
+  /// Ranks that have copies of the data, and do not own it, forget them, which frees memory.
+  template <class Kind>
+  void flush(const Data<Kind>& data) {
+    if (flow_ != nullptr) flow_->flush(named(data.handle(), "flush"));
+  }
+  /// Sends the value, once it is there, to data of the same shape on another rank, where `receive` names this rank and the same
+  /// tag. Called on this rank alone, on data that each rank has for itself.
+  template <class Kind>
+  void send(const Data<Kind>& data, std::uint32_t to, std::uint64_t tag = 0, int priority = 0) {
+    own_flow("send", data.handle()).send(*data.handle(), to, tag, priority);
+  }
+  /// The other end of `send`: tasks after it see what is received.
+  template <class Kind>
+  void receive(const Data<Kind>& data, std::uint32_t from, std::uint64_t tag = 0) {
+    own_flow("receive", data.handle()).receive(*data.handle(), from, tag);
+  }
+  /// At the next `wait()`, every rank's `value` becomes the least of all ranks' that is not 0; it must live until then.
+  void agree_on_least(std::atomic<std::uint64_t>& value) {
+    if (flow_ != nullptr) flow_->agree_on_least(&value);
+  }
+  /// Who runs tasks that write data of several owners; instead of the rank that needs the fewest bytes moved. The same on all
+  /// ranks.
+  void set_placement(dist::PlacementPolicy policy) {
+    if (flow_ != nullptr) flow_->set_placement(std::move(policy));
+  }
+  /// What has travelled; zeros for a job of one rank.
+  dist::FlowStatistics flow_statistics() const { return flow_ != nullptr ? flow_->statistics() : dist::FlowStatistics{}; }
+  /// The flow of several ranks, or null.
+  dist::Flow* flow() noexcept { return flow_.get(); }
 
   // --- conveniences
   /// Calls `body(i)` for each i in [begin, end), by tasks, and waits for them.
@@ -260,16 +380,22 @@ class Runtime {
 
  private:
   template <class Kind>
-  Data<Kind> add(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld, const std::source_location& where) {
-    // Empty data may have no address: give it one, so that it is not taken for data that Tandem shall allocate.
-    static char nothing;
-    if (memory == nullptr && shape.bytes() == 0) memory = &nothing;
-    return Data<Kind>(core_->add_data(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, typeid(Kind), where));
+  Data<Kind> add(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld, const DataOptions& options) {
+    return Data<Kind>(register_data(std::move(name), shape, memory, ld, typeid(Kind), options));
   }
   template <class Kind>
-  Data<Kind> allocate(std::string name, const runtime::Shape& shape, const std::source_location& where) {
-    return Data<Kind>(core_->add_data(std::move(name), shape, nullptr, shape.rows, typeid(Kind), where));
+  Data<Kind> allocate(std::string name, const runtime::Shape& shape, const DataOptions& options) {
+    return Data<Kind>(allocate_data(std::move(name), shape, typeid(Kind), options));
   }
+  runtime::Handle* register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
+                                 const std::type_info& type, const DataOptions& options);
+  runtime::Handle* allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
+                                 const DataOptions& options);
+  void check_owner(const std::string& name, const DataOptions& options) const;
+  static bool is_owned(runtime::Handle& handle) noexcept { return dist::place_of(handle).owner != dist::kEverywhere; }
+  std::uint32_t owner_of(runtime::Handle& handle) const noexcept;
+  void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);
+  dist::Flow& own_flow(const char* action, runtime::Handle* handle);
 
   static runtime::Handle& named(runtime::Handle* handle, const char* action) {
     if (handle == nullptr)
@@ -281,6 +407,40 @@ class Runtime {
   static void set_access(runtime::Task& task, unsigned index, const Access<mode, Kind>& access) noexcept {
     task.accesses()[index].set(access.handle, mode);
     task.where = access.where;
+  }
+
+  TaskRef submit_with(const TaskOptions& options, runtime::Task& task) {
+    task.priority = options.priority;
+    if (!task.where) task.where = options.where;
+    if (!options.name.empty()) core_->extra_of(task).name = options.name;
+    if (options.callback) core_->extra_of(task).callback = options.callback;
+    if (options.after.empty()) return core_->submit(task);
+    return core_->submit_after(task, options.after.data(), options.after.size());
+  }
+
+  /// On several ranks: nothing is filled before it is known that the task runs here.
+  template <class... Kernels, class... Arguments>
+  TaskRef submit_in_flow(const TaskOptions* options, const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
+    constexpr std::size_t count = (std::size_t{0} + ... + static_cast<std::size_t>(internal::is_access<Arguments>));
+    std::array<dist::Use, count> uses;
+    dist::Wish wish;
+    [[maybe_unused]] std::size_t index = 0;
+    [[maybe_unused]] const auto note = [&](const auto& argument) {
+      if constexpr (internal::is_access<decltype(argument)>) {
+        uses[index++] = {argument.handle, std::remove_cvref_t<decltype(argument)>::mode};
+        wish.where = argument.where;
+      }
+    };
+    (note(arguments), ...);
+    if (options != nullptr) {
+      wish.on = options->on;
+      wish.priority = options->priority;
+    }
+    if (!flow_->enter(uses, wish)) return {};
+    runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);
+    const TaskRef ref = options != nullptr ? submit_with(*options, task) : core_->submit(task);
+    flow_->entered();
+    return ref;
   }
 
   template <class... Kernels, class... Arguments>
@@ -321,6 +481,7 @@ class Runtime {
   std::unique_ptr<base::Config> config_;
   std::unique_ptr<Ground> ground_;
   std::unique_ptr<runtime::RuntimeCore> core_;
+  std::unique_ptr<dist::Flow> flow_;         ///< beyond one rank
   std::unique_ptr<base::CompanyWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
 };
 

@@ -68,12 +68,13 @@ class LateCopier final : public runtime::Copier {
 }  // namespace
 
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
-                                          const base::Config& config) {
+                                          const base::Config& config, std::uint32_t ranks_here) {
   const std::size_t core_count = topology.cores().size();
   auto count = static_cast<std::size_t>(config.get_int("workers"));
   if (count == 0)
     count = cpu_quota ? std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(*cpu_quota)), 1, core_count) : core_count;
-  const bool bound = config.get_bool("bind") && count <= core_count;
+  if (config.get_int("workers") == 0) count = std::max<std::size_t>(1, count / ranks_here);
+  const bool bound = config.get_bool("bind") && count <= core_count && ranks_here == 1;
   std::vector<WorkerPlacement> plan;
   for (std::size_t worker = 0; worker < count; ++worker) {
     const bool is_caller = worker == 0 && config.get_bool("caller");
@@ -88,7 +89,7 @@ runtime::World make_real_world(const base::Config& config, Ground& ground) {
   auto topology = base::Topology::discover();
   if (!topology.ok()) throw UsageError(topology.error().message);
   ground.topology = std::make_unique<base::Topology>(std::move(topology).value());
-  const std::vector<WorkerPlacement> plan = plan_workers(*ground.topology, base::cpu_quota(), config);
+  const std::vector<WorkerPlacement> plan = plan_workers(*ground.topology, base::cpu_quota(), config, ground.ranks_here);
   if (plan.size() > ground.topology->cores().size())
     ground.log->info("{} workers share {} cores", plan.size(), ground.topology->cores().size());
 

@@ -21,6 +21,7 @@ struct Ground {
   std::unique_ptr<base::Topology> topology;  ///< real world only
   base::EventLoop* loop = nullptr;           ///< test world only; owned by the world's driver
   runtime::PolicyRegistry policies;
+  std::uint32_t ranks_here = 1;              ///< of the job on this machine, which share its cores
 };
 
 /// Where a worker runs.
@@ -30,11 +31,11 @@ struct WorkerPlacement {
   bool is_caller = false;
 };
 
-/// By the options: as many workers as cores, or as the cgroup's quota of processor time allows if that is less; worker 0 is the
-/// calling thread, which is never bound; worker i goes to core i, unless there are more workers than cores, when the system
-/// places them all.
+/// By the options: as many workers as cores, or as the cgroup's quota of processor time allows if that is less, shared among the
+/// ranks of the job on this machine; worker 0 is the calling thread, which is never bound; worker i goes to core i, unless there
+/// are more workers than cores, or several ranks, when the system places them all.
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
-                                          const base::Config& config);
+                                          const base::Config& config, std::uint32_t ranks_here = 1);
 
 /// Threads bound to the cores that this process may use, real clocks. Throws UsageError for an unknown policy.
 runtime::World make_real_world(const base::Config& config, Ground& ground);

@@ -27,7 +27,7 @@ TileMatrix<T>::TileMatrix(TileShape shape) : shape_(shape) {
   offsets_.assign(row_tiles() * col_tiles(), 0);
   for (std::size_t j = 0; j < col_tiles(); ++j) {
     for (std::size_t i = 0; i < row_tiles(); ++i) {
-      if (!stores(i, j)) continue;
+      if (!stores(i, j) || !is_here(i, j)) continue;
       offsets_[i + j * row_tiles()] = bytes_;
       const std::size_t tile_bytes = tile_rows(i) * tile_cols(j) * sizeof(T);
       bytes_ += (tile_bytes + alignment - 1) / alignment * alignment;
@@ -54,7 +54,7 @@ void TileMatrix<T>::to_lapack(MatrixView<T> a) const {
   TANDEM_ASSERT(a.rows == rows() && a.cols == cols());
   for (std::size_t j = 0; j < col_tiles(); ++j) {
     for (std::size_t i = 0; i < row_tiles(); ++i) {
-      if (!stores(i, j)) continue;
+      if (!stores(i, j) || !is_here(i, j)) continue;
       const MatrixView<const T> from = tile(i, j);
       const MatrixView<T> to = a.block(i * tile_size(), j * tile_size(), from.rows, from.cols);
       kernels::lacpy(i == j ? uplo() : Uplo::general, from, to);

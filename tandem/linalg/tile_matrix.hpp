@@ -7,17 +7,21 @@
 #include <vector>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/linalg/distribution.hpp"
 #include "tandem/linalg/types.hpp"
 #include "tandem/runtime/data/views.hpp"
 
 namespace tandem::linalg {
 
-/// Dimensions of a tiled matrix. `uplo` lower or upper stores only the tiles that have elements in that triangle.
+/// Dimensions of a tiled matrix. `uplo` lower or upper stores only the tiles that have elements in that triangle. With a
+/// `distribution` each tile has memory on the rank that owns it alone, `rank` being this one.
 struct TileShape {
   std::size_t rows = 0;
   std::size_t cols = 0;
   std::size_t tile = 256;  ///< nb: rows and columns of a tile; the last ones of the matrix may have fewer
   Uplo uplo = Uplo::general;
+  Distribution distribution = {};
+  std::uint32_t rank = 0;
 };
 
 namespace internal {
@@ -51,7 +55,7 @@ class TileMatrix {
   };
   static TileMatrix from_lapack(MatrixView<const T> a, Tiling tiling);
 
-  /// Copies the stored tiles to a LAPACK matrix of the same dimensions; diagonal tiles of a triangle only in the triangle.
+  /// Copies the stored tiles that are here to a LAPACK matrix of the same dimensions; diagonal tiles of a triangle only in the triangle.
   void to_lapack(MatrixView<T> a) const;
 
   const TileShape& shape() const noexcept { return shape_; }
@@ -71,13 +75,19 @@ class TileMatrix {
            (shape_.uplo == Uplo::general || (shape_.uplo == Uplo::lower ? i >= j : i <= j));
   }
 
-  /// Tile (i, j), which must be stored.
+  const Distribution& distribution() const noexcept { return shape_.distribution; }
+  /// Whether tile (i, j), which is stored, has its memory here.
+  bool is_here(std::size_t i, std::size_t j) const noexcept {
+    return !shape_.distribution.several() || shape_.distribution.owner(i, j) == shape_.rank;
+  }
+
+  /// Tile (i, j), which must be stored. A tile of another rank has dimensions and no memory.
   MatrixView<T> tile(std::size_t i, std::size_t j) noexcept { return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)}; }
   MatrixView<const T> tile(std::size_t i, std::size_t j) const noexcept {
     return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)};
   }
 
-  /// Memory of the stored tiles.
+  /// Memory of the stored tiles that are here.
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -89,6 +99,7 @@ class TileMatrix {
 
   T* data(std::size_t i, std::size_t j) const noexcept {
     TANDEM_DEBUG_ASSERT(stores(i, j));
+    if (!is_here(i, j)) return nullptr;
     return reinterpret_cast<T*>(memory_.get() + offsets_[i + j * row_tiles()]);
   }
 

@@ -32,6 +32,8 @@ class TiledData {
   }
 
  private:
+  DataOptions place(std::size_t i, std::size_t j) const;
+
   TileMatrix<T>* matrix_;
   std::vector<Data<Matrix<T>>> tiles_;  ///< of tile (i, j) at i + j * row_tiles(); empty where none is stored
 };

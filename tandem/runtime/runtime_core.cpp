@@ -160,6 +160,7 @@ void RuntimeCore::unregister(Handle& handle) {
 }
 
 void RuntimeCore::let_go(Handle* handle) noexcept {
+  if (tell_let_go_) tell_let_go_(*handle);
   memory_.free_replicas(*handle);
   handles_.erase(handle);
   unwritten_.erase(handle);
@@ -403,9 +404,10 @@ Task& RuntimeCore::begin_event(std::string name, unsigned access_count) {
   return task;
 }
 
-void RuntimeCore::submit_event(Task& task, bool with_release, EventTasks& event) {
+void RuntimeCore::submit_event(Task& task, bool with_release, EventTasks& event, const TaskRef& after) {
   check(task);
   enter(task);
+  flow_.depend(task, nullptr, after, nullptr);
   flow_.enter_accesses(task);
   event = {{&task, task.id}, {}};
   if (with_release) {
@@ -452,6 +454,12 @@ void RuntimeCore::complete(const TaskRef& event, std::exception_ptr failure) {
     }
   }
   executor_.complete(task);
+}
+
+void RuntimeCore::complete_failed(const TaskRef& event, FlowFailure& failure) {
+  const ForeignCalls::Guard guard(completions_);
+  executor_.cancel(*event.task, failure);
+  executor_.complete(*event.task);
 }
 
 void* RuntimeCore::keep_block(std::size_t bytes) {

@@ -2,6 +2,7 @@
 // end.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -116,14 +117,21 @@ class RuntimeCore final : private FlowHost {
     TaskRef readable;
     TaskRef released;
   };
-  /// `event` is filled before the event can start, since it may start before this returns.
-  void submit_event(Task& task, bool with_release, EventTasks& event);
+  /// `event` is filled before the event can start, since it may start before this returns. `after`: a node that comes first,
+  /// whatever data it uses.
+  void submit_event(Task& task, bool with_release, EventTasks& event, const TaskRef& after = {});
   void complete(const TaskRef& event, std::exception_ptr failure = nullptr);  ///< any thread
+  /// As `complete`, for an event that ends because of a failure whose place in the flow is elsewhere. Any thread.
+  void complete_failed(const TaskRef& event, FlowFailure& failure);
   /// For `on_ready` of an event: its data do not exist, so there is nothing to start; it is to be completed at once.
   bool is_cancelled(Task& event) { return executor_.why_cancelled(event) != nullptr; }
 
   // --- waiting
   void wait_all();
+  /// The two halves of `wait_all`: waits until everything has ended; then says what is to be thrown, which counts as told.
+  void drain();
+  FailureLog::Report take_failures();
+  [[noreturn]] void throw_failure(const FailureLog::Report& report);
   void wait(const TaskRef& task);
   void wait(Handle& handle);
   std::unique_ptr<ApplicationAccess> acquire(Handle& handle, AccessMode mode, const SourceLine& where);
@@ -147,6 +155,14 @@ class RuntimeCore final : private FlowHost {
   std::vector<TimelineEvent> timeline() const;
   /// Why nothing goes on: each waiting task and what it waits for. While everybody rests.
   std::string explain_stuck();
+
+  // --- for the layer above
+  /// The next task's id is `id` or more: so that several runtimes number the tasks of one flow alike.
+  void raise_id(TaskId id) noexcept { last_id_ = std::max(last_id_, id - 1); }
+  /// Is told before data is let go, by the submitting thread; nobody uses the data any more.
+  void on_let_go(std::function<void(Handle&)> tell) { tell_let_go_ = std::move(tell); }
+  /// Works, or sleeps, until `done(context)`, which whoever makes it true follows by waking `executor().caller()`.
+  void work_until(bool (*done)(void*), void* context) { run_until(done, context); }
 
   // --- for recorded graphs
   TaskId reserve_ids(std::uint64_t count) noexcept {
@@ -256,7 +272,6 @@ class RuntimeCore final : private FlowHost {
   ApplicationAccess& begin_access(ApplicationAccess& access, Handle* handle, AccessMode mode, const SourceLine& where,
                                   const TaskRef* after);
   void close_reductions();
-  void report_failures();
   bool nobody_uses(const Handle& handle) const noexcept;
   void free_orphans(bool all);
   void let_go(Handle* handle) noexcept;
@@ -292,6 +307,7 @@ class RuntimeCore final : private FlowHost {
   std::mutex foreign_mutex_;
   std::vector<Handle*> foreign_orphans_;  ///< whose last owner went on another thread; under the mutex
   std::shared_ptr<CodeletCore> combine_;
+  std::function<void(Handle&)> tell_let_go_;
   std::vector<std::unique_ptr<std::byte, base::FreeLarge>> kept_;
 
   static constinit thread_local const char thread_token_;

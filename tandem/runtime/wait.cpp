@@ -77,6 +77,11 @@ void RuntimeCore::throttle() {
 }
 
 void RuntimeCore::wait_all() {
+  drain();
+  if (const FailureLog::Report report = take_failures(); report.failure != nullptr) throw_failure(report);
+}
+
+void RuntimeCore::drain() {
   check_thread("wait");
   if (recorder_ != nullptr) throw UsageError("cannot wait while a graph is recorded: nothing runs; wait after its replay");
   close_reductions();
@@ -93,7 +98,6 @@ void RuntimeCore::wait_all() {
   finished_seen_ = submitted_;
   pool_.collect();
   free_orphans(false);
-  report_failures();
 }
 
 void RuntimeCore::close_reductions() {
@@ -105,10 +109,12 @@ void RuntimeCore::close_reductions() {
   settle_submission();
 }
 
-void RuntimeCore::report_failures() {
-  if (!executor_.failures().any()) return;
-  const FailureLog::Report report = executor_.failures().take_report(last_id_);
-  if (report.failure == nullptr) return;
+FailureLog::Report RuntimeCore::take_failures() {
+  if (!executor_.failures().any()) return {};
+  return executor_.failures().take_report(last_id_);
+}
+
+void RuntimeCore::throw_failure(const FailureLog::Report& report) {
   log().error("{}; {} tasks failed in all, {} that depend on them were cancelled", report.failure->description, report.failed,
               report.cancelled);
   std::rethrow_exception(report.failure->exception);

@@ -63,7 +63,6 @@ int main(int argc, char** argv) {
   base::Log log(base::LogLevel::warn);
   base::Registry registry;
   register_options(registry);
-  comm::add_comm_options(registry);
   auto sources = base::ConfigSources::of_process(argc, argv);
   sources.reserved_variables = comm::job_variables();
   const auto config = base::Config::load(registry, sources);

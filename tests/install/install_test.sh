@@ -22,13 +22,9 @@ fi
 "$folder/consumer/consumer" --tandem.workers=1
 "$folder/prefix/$bindir/tandem" --version
 
-# The runtime alone loads nothing of the communication library's, and that loads UCX or MPI only when asked to.
-if ldd "$folder/consumer/consumer" | grep -E 'sodium|pmix|libuc|libmpi'; then
-  echo "FAILED: a program of the runtime alone loads these" >&2
-  exit 1
-fi
-if ldd "$folder/consumer/comm_consumer" | grep -E 'libuc|libmpi'; then
-  echo "FAILED: a program of the communication library loads these before it asks for them" >&2
+# UCX and MPI are loaded when they are asked for, and not before.
+if ldd "$folder/consumer/consumer" "$folder/consumer/comm_consumer" | grep -E 'libuc|libmpi'; then
+  echo "FAILED: a program loads these before it asks for them" >&2
   exit 1
 fi
 "$folder/consumer/comm_consumer" tcp

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace tandem::linalg {
 
@@ -23,11 +24,14 @@ class Info {
   /// For kernels: the minor of this order is not positive definite. Relaxed: what must see it depends on the caller's task.
   void fail(std::size_t order) noexcept { value_.store(order, std::memory_order_relaxed); }
 
+  /// What ranks agree on when they wait: the first failure, on whichever of them it happened.
+  std::atomic<std::uint64_t>& word() noexcept { return value_; }
+
   /// Makes the object ready for another factorisation.
   void reset() noexcept { value_.store(0, std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::size_t> value_{0};
+  std::atomic<std::uint64_t> value_{0};
 };
 
 }  // namespace tandem::linalg

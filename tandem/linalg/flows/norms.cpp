@@ -1,6 +1,7 @@
-// tandem/linalg/flows/norms.cpp: tile by tile; sums of columns are added in the order of the flow.
+// tandem/linalg/flows/norms.cpp: tile by tile, where the tiles are; sums of columns are added in the order of the flow.
 #include "tandem/linalg/flows/norms.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -14,40 +15,62 @@ namespace {
 
 using namespace internal;
 
-/// Sums over the columns of a matrix, in one piece of data per tile column.
 template <class R>
+const auto& zero_codelet() {
+  static const Codelet codelet("zero", [](std::span<R> sums) { std::fill(sums.begin(), sums.end(), R(0)); });
+  return codelet;
+}
+
+template <class R>
+const auto& add_codelet() {
+  static const Codelet codelet("add", [](std::span<const R> part, std::span<R> sums) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
+  });
+  return codelet;
+}
+
+/// Sums over the columns of a matrix, in one piece of data per tile column, beside the first tile of it.
+template <Scalar T>
 class ColumnSums {
  public:
-  template <Scalar T>
-  ColumnSums(Runtime& rt, const TileMatrix<T>& a) : sums_(a.col_tiles()) {
-    for (std::size_t j = 0; j < sums_.size(); ++j) {
-      sums_[j].assign(a.tile_cols(j), R(0));
-      data_.push_back(rt.data("column sums", sums_[j]));
+  using R = Real<T>;
+
+  ColumnSums(Runtime& rt, const TiledData<T>& a) : rt_(rt) {
+    for (std::size_t j = 0; j < a.col_tiles() && a.row_tiles() > 0; ++j) {
+      const std::size_t first = a.stores(0, j) ? 0 : j;
+      data_.push_back(rt.vector<R>("column sums", a.matrix().tile_cols(j), rt.beside(a(first, j))));
+      rt.submit(zero_codelet<R>(), write(data_[j]));
     }
   }
 
-  const Data<Vector<R>>& operator[](std::size_t j) const { return data_[j]; }
+  /// A piece of the sums of tile column j, made where tile (row, col) is, and to be added with `add`.
+  Data<Vector<R>> part(const TiledData<T>& a, std::size_t row, std::size_t col, std::size_t j) {
+    return rt_.vector<R>("part of sums", data_[j].rows(), rt_.beside(a(row, col)));
+  }
+  void add(std::size_t j, const Data<Vector<R>>& part) { rt_.submit(add_codelet<R>(), read(part), read_write(data_[j])); }
 
-  /// After the flow's end. A NaN anywhere gives NaN.
-  R largest(Runtime& rt) {
-    rt.wait();
+  /// After the flow's end, on every rank. A NaN anywhere gives NaN.
+  R largest() {
+    rt_.wait();
     R result = 0;
-    for (std::size_t j = 0; j < sums_.size(); ++j) {
-      const auto view = rt.acquire(read(data_[j]));
-      for (const R sum : sums_[j]) result = result > sum || std::isnan(result) ? result : sum;
+    for (auto& data : data_) {
+      auto view = rt_.acquire(read(data));
+      for (const R sum : *view) result = result > sum || std::isnan(result) ? result : sum;
     }
     return result;
   }
 
  private:
-  std::vector<std::vector<R>> sums_;
-  std::vector<Data<Vector<R>>> data_;  ///< goes first: it lies over sums_
+  Runtime& rt_;
+  std::vector<Data<Vector<R>>> data_;
 };
 
 template <Scalar T>
 const auto& column_sums_codelet() {
-  static const Codelet codelet("lange",
-                               [](MatrixView<const T> a, std::span<Real<T>> sums) { kernels::add_column_sums<T>(a, sums); });
+  static const Codelet codelet("lange", [](MatrixView<const T> a, std::span<Real<T>> sums) {
+    std::fill(sums.begin(), sums.end(), Real<T>(0));
+    kernels::add_column_sums<T>(a, sums);
+  });
   return codelet;
 }
 
@@ -56,45 +79,72 @@ const auto& column_sums_codelet() {
 template <Scalar T>
 Real<T> norm_one(Runtime& rt, const TiledData<T>& a) {
   require(is_general(a), "norm_one: the matrix has to store all its tiles; norm_one_hermitian takes a triangle");
-  ColumnSums<Real<T>> sums(rt, a.matrix());
+  ColumnSums<T> sums(rt, a);
   for (std::size_t j = 0; j < a.col_tiles(); ++j)
-    for (std::size_t i = 0; i < a.row_tiles(); ++i) rt.submit(column_sums_codelet<T>(), read(a(i, j)), read_write(sums[j]));
-  return sums.largest(rt);
+    for (std::size_t i = 0; i < a.row_tiles(); ++i) {
+      const auto part = sums.part(a, i, j, j);
+      rt.submit(column_sums_codelet<T>(), read(a(i, j)), write(part));
+      sums.add(j, part);
+    }
+  return sums.largest();
 }
 
 template <Scalar T>
 Real<T> norm_one_hermitian(Runtime& rt, Uplo uplo, const TiledData<T>& a) {
   require(has_triangle(a, uplo), "norm_one_hermitian: the matrix has to be square and store the triangle");
   using Sums = std::span<Real<T>>;
-  static const Codelet diagonal("lanhe", [](Uplo part, MatrixView<const T> tile, Sums sums) {
-    kernels::add_hermitian_sums<T>(part, tile, sums);
+  static const Codelet diagonal("lanhe", [](Uplo half, MatrixView<const T> tile, Sums sums) {
+    std::fill(sums.begin(), sums.end(), Real<T>(0));
+    kernels::add_hermitian_sums<T>(half, tile, sums);
   });
   // A tile beside the diagonal stands for two: its rows are columns of its mirror image.
   static const Codelet beside("lanhe", [](MatrixView<const T> tile, Sums of_columns, Sums of_rows) {
+    std::fill(of_columns.begin(), of_columns.end(), Real<T>(0));
+    std::fill(of_rows.begin(), of_rows.end(), Real<T>(0));
     kernels::add_column_sums<T>(tile, of_columns);
     kernels::add_row_sums<T>(tile, of_rows);
   });
-  ColumnSums<Real<T>> sums(rt, a.matrix());
+  ColumnSums<T> sums(rt, a);
   for (std::size_t j = 0; j < a.col_tiles(); ++j) {
-    rt.submit(diagonal, uplo, read(a(j, j)), read_write(sums[j]));
+    const auto on_diagonal = sums.part(a, j, j, j);
+    rt.submit(diagonal, uplo, read(a(j, j)), write(on_diagonal));
+    sums.add(j, on_diagonal);
     const std::size_t first = uplo == Uplo::lower ? j + 1 : 0;
     const std::size_t last = uplo == Uplo::lower ? a.row_tiles() : j;
-    for (std::size_t i = first; i < last; ++i) rt.submit(beside, read(a(i, j)), read_write(sums[j]), read_write(sums[i]));
+    for (std::size_t i = first; i < last; ++i) {
+      const auto of_columns = sums.part(a, i, j, j), of_rows = sums.part(a, i, j, i);
+      rt.submit(beside, read(a(i, j)), write(of_columns), write(of_rows));
+      sums.add(j, of_columns);
+      sums.add(i, of_rows);
+    }
   }
-  return sums.largest(rt);
+  return sums.largest();
 }
 
 template <Scalar T>
 Real<T> norm_max(Runtime& rt, const TiledData<T>& a) {
   using R = Real<T>;
-  static const Codelet largest("lange", [](MatrixView<const T> tile, R* result) { *result = kernels::lange(Norm::max, tile); });
-  std::vector<R> results(a.row_tiles() * a.col_tiles(), R(0));
-  for (std::size_t j = 0; j < a.col_tiles(); ++j)
-    for (std::size_t i = 0; i < a.row_tiles(); ++i)
-      if (a.stores(i, j)) rt.submit(largest, read(a(i, j)), &results[i + j * a.row_tiles()]);
+  static const Codelet largest("lange", [](MatrixView<const T> tile, R& result) { result = kernels::lange(Norm::max, tile); });
+  static const Codelet zero("zero", [](R& value) { value = 0; });
+  static const Codelet larger("larger", [](const R& value, R& most) { most = most > value || std::isnan(most) ? most : value; });
+  // One number per tile column, beside its first tile, so that most of them stay where they are made.
+  std::vector<Data<R>> columns;
+  for (std::size_t j = 0; j < a.col_tiles() && a.row_tiles() > 0; ++j) {
+    columns.push_back(rt.scalar<R>("largest of a column", rt.beside(a(a.stores(0, j) ? 0 : j, j))));
+    rt.submit(zero, write(columns[j]));
+    for (std::size_t i = 0; i < a.row_tiles(); ++i) {
+      if (!a.stores(i, j)) continue;
+      const auto of_tile = rt.scalar<R>("largest of a tile", rt.beside(a(i, j)));
+      rt.submit(largest, read(a(i, j)), write(of_tile));
+      rt.submit(larger, read(of_tile), read_write(columns[j]));
+    }
+  }
   rt.wait();
   R maximum = 0;
-  for (const R result : results) maximum = maximum > result || std::isnan(maximum) ? maximum : result;
+  for (auto& column : columns) {
+    auto value = rt.acquire(read(column));
+    maximum = maximum > *value || std::isnan(maximum) ? maximum : *value;
+  }
   return maximum;
 }
 

@@ -71,6 +71,7 @@ void submit_upper(Runtime& rt, const TiledData<T>& a, Info* info) {
 template <Scalar T>
 void submit_potrf(Runtime& rt, Uplo uplo, TiledData<T>& a, Info& info) {
   require(has_triangle(a, uplo), "potrf: the matrix has to be square and store the triangle that is factorised");
+  rt.agree_on_least(info.word());
   if (uplo == Uplo::lower) {
     submit_lower(rt, a, &info);
   } else {

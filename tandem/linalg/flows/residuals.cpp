@@ -18,11 +18,12 @@ namespace {
 
 using namespace internal;
 
-/// A matrix of zeros or random numbers, and its data.
+/// A matrix of zeros or random numbers, and its data, distributed as another one is.
 template <Scalar T>
 struct Work {
-  Work(Runtime& rt, const char* name, std::size_t rows, std::size_t cols, std::size_t tile)
-      : matrix({.rows = rows, .cols = cols, .tile = tile}), data(rt, name, matrix) {}
+  Work(Runtime& rt, const char* name, std::size_t rows, std::size_t cols, const TileMatrix<T>& like)
+      : matrix({.rows = rows, .cols = cols, .tile = like.tile_size(), .distribution = like.distribution(), .rank = rt.rank()}),
+        data(rt, name, matrix) {}
   TileMatrix<T> matrix;
   TiledData<T> data;
 };
@@ -45,7 +46,7 @@ Real<T> potrf_residual(Runtime& rt, Uplo uplo, TiledData<T>& a, const TiledData<
   const Op op = lower ? Op::no_trans : Op::conj_trans, other = lower ? Op::conj_trans : Op::no_trans;
   for (std::size_t k = 0; k < nt; ++k) {
     const std::size_t order = a.matrix().tile_rows(k);
-    const auto diagonal = rt.matrix<T>("factor's diagonal tile", order, order);
+    const auto diagonal = rt.matrix<T>("factor's diagonal tile", order, order, rt.beside(factor(k, k)));
     rt.submit(triangle, uplo, read(factor(k, k)), write(diagonal));
     const auto factor_tile = [&](std::size_t m) -> const Data<Matrix<T>>& {
       return m == k ? diagonal : lower ? factor(m, k) : factor(k, m);
@@ -85,8 +86,8 @@ Real<T> gemm_residual(Runtime& rt, const Product<T>& p, const TiledData<T>& befo
   const TileMatrix<T>& mc = c.matrix();
   const std::size_t nb = mc.tile_size(), columns = std::min(probe_columns, nb);
   const std::size_t k = op_cols(p.op_a, p.a.matrix().rows(), p.a.matrix().cols());
-  Work<T> w(rt, "probe", mc.cols(), columns, nb), bw(rt, "op(B) W", k, columns, nb),
-      difference(rt, "difference", mc.rows(), columns, nb);
+  Work<T> w(rt, "probe", mc.cols(), columns, mc), bw(rt, "op(B) W", k, columns, mc),
+      difference(rt, "difference", mc.rows(), columns, mc);
   submit_generate(rt, RandomGeneral{.seed = 0x9e37}, w.data);
   submit_gemm(rt, p.op_b, Op::no_trans, T(1), p.b, w.data, T(0), bw.data);
   submit_gemm(rt, p.op_a, Op::no_trans, p.alpha, p.a, bw.data, T(0), difference.data);

@@ -1,6 +1,7 @@
 // tandem/runtime/data/handle.hpp: a piece of data as the runtime knows it: its place in the flow, and its replicas.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -123,6 +124,11 @@ class alignas(64) Handle {
   SourceLine registered_at;
   const std::type_info* type = nullptr;
   std::unique_ptr<Reduction> reduction;  ///< how `reduce` accesses add up; null: they are errors
+
+  // --- the line of the layer above
+  /// Bytes at which this layer does not look: `dist` keeps there which rank has the data, so that a task of other ranks costs
+  /// one line per access and no look-up.
+  alignas(64) std::array<std::byte, 64> above{};
 
   bool valid_on(NodeIndex node) const noexcept { return (valid.load(std::memory_order_acquire) >> node & 1U) != 0; }
 

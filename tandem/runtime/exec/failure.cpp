@@ -15,6 +15,17 @@ FlowFailure* FailureLog::add(TaskId id, std::exception_ptr exception, std::strin
   return failure.get();
 }
 
+FlowFailure* FailureLog::known_or(TaskId id, const std::function<std::exception_ptr(std::string&)>& make) {
+  {
+    std::lock_guard guard(mutex_);
+    for (const auto& failure : failures_)
+      if (failure->id == id) return failure.get();
+  }
+  std::string description;
+  const std::exception_ptr exception = make(description);
+  return add(id, exception, std::move(description));
+}
+
 void FailureLog::cancelled(TaskId task, FlowFailure& cause) {
   std::lock_guard guard(mutex_);
   ++cancelled_;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,6 +22,8 @@ namespace tandem::runtime {
 class FailureLog {
  public:
   FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description);
+  /// The failure at position `id`, added by `make(description)`, which returns the exception, when it is not known.
+  FlowFailure* known_or(TaskId id, const std::function<std::exception_ptr(std::string& description)>& make);
   /// The task at position `task` did not run because of `cause`.
   void cancelled(TaskId task, FlowFailure& cause);
 

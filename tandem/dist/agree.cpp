@@ -1,0 +1,298 @@
+// tandem/dist/agree.cpp: what all ranks of a flow settle together: the budget, that their flows are one, how it ended.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "tandem/dist/flow.hpp"
+
+namespace tandem::dist {
+
+using runtime::Handle;
+
+namespace {
+
+using Bytes = Agreement::Bytes;
+
+/// Numbers and texts, one after the other.
+class Writer {
+ public:
+  Writer& number(std::uint64_t value) {
+    const auto* from = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), from, from + sizeof value);
+    return *this;
+  }
+  Writer& text(std::string_view value) {
+    number(value.size());
+    const auto* from = reinterpret_cast<const std::byte*>(value.data());
+    bytes_.insert(bytes_.end(), from, from + value.size());
+    return *this;
+  }
+  Bytes take() { return std::move(bytes_); }
+
+ private:
+  Bytes bytes_;
+};
+
+/// What is missing reads as 0 or nothing: a peer that talks nonsense crashes nobody.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    if (bytes_.size() < sizeof value) return 0;
+    std::memcpy(&value, bytes_.data(), sizeof value);
+    bytes_ = bytes_.subspan(sizeof value);
+    return value;
+  }
+  std::string text() {
+    const std::size_t size = std::min<std::size_t>(number(), bytes_.size());
+    std::string value(reinterpret_cast<const char*>(bytes_.data()), size);
+    bytes_ = bytes_.subspan(size);
+    return value;
+  }
+  bool more() const noexcept { return !bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+/// How far a rank's flow has come, and by which tasks; once two ranks differ, what they say of each other.
+struct FlowReport {
+  std::uint64_t rank = 0;
+  std::uint64_t positions = 0;
+  std::uint64_t data = 0;
+  std::uint64_t digest = 0;
+  std::string difference;
+
+  Bytes bytes() const { return Writer().number(rank).number(positions).number(data).number(digest).text(difference).take(); }
+  static FlowReport from(std::span<const std::byte> bytes) {
+    Reader reader(bytes);
+    FlowReport report;
+    report.rank = reader.number();
+    report.positions = reader.number();
+    report.data = reader.number();
+    report.digest = reader.number();
+    report.difference = reader.text();
+    return report;
+  }
+  static void merge(Bytes& into, std::span<const std::byte> from) {
+    FlowReport a = FlowReport::from(into);
+    FlowReport b = FlowReport::from(from);
+    if (b.rank < a.rank) std::swap(a, b);
+    if (a.difference.empty()) a.difference = b.difference;
+    if (a.difference.empty() && (a.positions != b.positions || a.data != b.data || a.digest != b.digest)) {
+      if (a.data != b.data)
+        a.difference = fmt::format("rank {} has registered {} data, rank {} has registered {}", a.rank, a.data, b.rank, b.data);
+      else if (a.positions != b.positions)
+        a.difference = fmt::format("rank {} has submitted {} operations, rank {} has submitted {}", a.rank, a.positions, b.rank,
+                                   b.positions);
+      else
+        a.difference = fmt::format("ranks {} and {} have submitted as many operations, but not the same", a.rank, b.rank);
+    }
+    into = a.bytes();
+  }
+};
+
+/// How often each datum was written, on one rank; and the first one on which two ranks differ.
+struct VersionReport {
+  static constexpr std::uint64_t kNone = UINT64_MAX;
+  std::uint64_t rank = 0;
+  std::uint64_t datum = kNone;      ///< the least id on which ranks differ
+  std::uint64_t versions[2] = {};   ///< of it
+  std::uint64_t ranks[2] = {};
+  std::vector<std::uint64_t> counts;
+
+  Bytes bytes() const {
+    Writer writer;
+    writer.number(rank).number(datum).number(versions[0]).number(versions[1]).number(ranks[0]).number(ranks[1]);
+    for (const std::uint64_t count : counts) writer.number(count);
+    return writer.take();
+  }
+  static VersionReport from(std::span<const std::byte> bytes) {
+    Reader reader(bytes);
+    VersionReport report;
+    report.rank = reader.number();
+    report.datum = reader.number();
+    for (std::uint64_t& version : report.versions) version = reader.number();
+    for (std::uint64_t& rank : report.ranks) rank = reader.number();
+    while (reader.more()) report.counts.push_back(reader.number());
+    return report;
+  }
+  static void merge(Bytes& into, std::span<const std::byte> from) {
+    VersionReport a = VersionReport::from(into);
+    VersionReport b = VersionReport::from(from);
+    if (b.rank < a.rank) std::swap(a, b);
+    if (b.datum < a.datum) {
+      a.datum = b.datum;
+      std::copy(b.versions, b.versions + 2, a.versions);
+      std::copy(b.ranks, b.ranks + 2, a.ranks);
+    }
+    for (std::size_t id = 0; id < std::min({a.counts.size(), b.counts.size(), static_cast<std::size_t>(a.datum)}); ++id) {
+      if (a.counts[id] == b.counts[id]) continue;
+      a.datum = id;
+      a.versions[0] = a.counts[id];
+      a.versions[1] = b.counts[id];
+      a.ranks[0] = a.rank;
+      a.ranks[1] = b.rank;
+    }
+    into = a.bytes();
+  }
+};
+
+/// The failure that is earliest in the flow, and the least numbers.
+struct Outcome {
+  std::uint64_t failure = UINT64_MAX;
+  std::uint64_t rank = 0;
+  std::string description;
+  std::vector<std::uint64_t> least;
+
+  Bytes bytes() const {
+    Writer writer;
+    writer.number(failure).number(rank).text(description);
+    for (const std::uint64_t value : least) writer.number(value);
+    return writer.take();
+  }
+  static Outcome from(std::span<const std::byte> bytes) {
+    Reader reader(bytes);
+    Outcome outcome;
+    outcome.failure = reader.number();
+    outcome.rank = reader.number();
+    outcome.description = reader.text();
+    while (reader.more()) outcome.least.push_back(reader.number());
+    return outcome;
+  }
+  static void merge(Bytes& into, std::span<const std::byte> from) {
+    Outcome a = Outcome::from(into);
+    Outcome b = Outcome::from(from);
+    if (b.failure < a.failure || (b.failure == a.failure && b.rank < a.rank)) {
+      a.failure = b.failure;
+      a.rank = b.rank;
+      a.description = b.description;
+    }
+    a.least.resize(std::max(a.least.size(), b.least.size()), 0);
+    for (std::size_t i = 0; i < b.least.size(); ++i)
+      if (b.least[i] != 0 && (a.least[i] == 0 || b.least[i] < a.least[i])) a.least[i] = b.least[i];
+    into = a.bytes();
+  }
+};
+
+}  // namespace
+
+void Flow::work_until(const std::atomic<bool>& done) {
+  struct Context {
+    const std::atomic<bool>& done;
+    const std::atomic<bool>& aborted;
+  } context{done, aborted_};
+  core_.work_until(
+      [](void* what) {
+        const auto& waits = *static_cast<Context*>(what);
+        return waits.done.load() || waits.aborted.load();
+      },
+      &context);
+}
+
+void Flow::throw_if_aborted() const {
+  if (const std::exception_ptr why = transfers_.aborted(); why != nullptr) std::rethrow_exception(why);
+}
+
+void Flow::tell_abort(const std::string& text) {
+  aborted_.store(true);
+  copies_->lift();
+  core_.executor().caller().wake();
+  if (heard_abort_.load()) return;
+  // The others may wait for this rank, or for one that will never speak to them.
+  const auto kept = std::make_shared<std::string>(text);
+  const auto drop = [kept](const comm::Status&) {};
+  for (std::uint32_t peer = 0; peer < size_; ++peer)
+    if (peer != rank_)
+      endpoint_->isend(base::Rank(peer), comm::Tag(0), comm::SendBuffer(kept->data(), kept->size()),
+                       {.channel = endpoint_->channel("tandem.dist.abort"),
+                        .callbacks = {.released = drop, .failed = drop}});
+}
+
+std::vector<std::byte> Flow::agree(Bytes mine, Agreement::Merge merge) {
+  struct Answer {
+    Bytes bytes;
+    std::atomic<bool> there{false};
+  };
+  const auto answer = std::make_shared<Answer>();
+  agreement_.begin(std::move(mine), std::move(merge), [this, answer](std::span<const std::byte> outcome) {
+    answer->bytes.assign(outcome.begin(), outcome.end());
+    answer->there.store(true);
+    core_.executor().caller().wake();
+  });
+  work_until(answer->there);
+  if (!answer->there.load()) throw_if_aborted();
+  return answer->bytes;
+}
+
+/// The least of all ranks' budgets is everybody's, since both ends of a transfer derive from it what is kept.
+void Flow::agree_on_budget() {
+  copies_ = std::make_unique<CopyBudget>(SIZE_MAX);
+  if (size_ == 1) return;
+  Outcome mine;
+  mine.least.push_back(options_.copy_bytes);
+  const std::size_t budget = Outcome::from(agree(mine.bytes(), &Outcome::merge)).least.at(0);
+  copies_ = std::make_unique<CopyBudget>(budget);
+  if (budget != SIZE_MAX) kept_bytes_ = budget / kKeptPart / (size_ - 1);
+}
+
+void Flow::begin_check_of_flow() {
+  flow_checked_.store(false);
+  FlowReport mine{.rank = rank_, .positions = position_, .data = handles_.size(), .digest = digest_, .difference = {}};
+  agreement_.begin(mine.bytes(), &FlowReport::merge, [this](std::span<const std::byte> outcome) {
+    const FlowReport all = FlowReport::from(outcome);
+    if (!all.difference.empty()) return name_difference(all.difference);
+    flow_checked_.store(true);
+    core_.executor().caller().wake();
+  });
+}
+
+/// Ranks have gone through different flows. The submitting threads wait meanwhile, so that places may be read here.
+void Flow::name_difference(const std::string& what) {
+  VersionReport mine;
+  mine.rank = rank_;
+  for (Handle* handle : handles_) mine.counts.push_back(handle != nullptr ? place_of(*handle).version : 0);
+  agreement_.begin(mine.bytes(), &VersionReport::merge, [this, what](std::span<const std::byte> outcome) {
+    const VersionReport all = VersionReport::from(outcome);
+    std::string where;
+    if (all.datum < handles_.size() && handles_[all.datum] != nullptr)
+      where = fmt::format("; {} was written {} times on rank {} and {} times on rank {}", handles_[all.datum]->described(),
+                          all.versions[0], all.ranks[0], all.versions[1], all.ranks[1]);
+    transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order",
+                                 what, where));
+  });
+}
+
+void Flow::agree_on_outcome() {
+  const runtime::FailureLog::Report report = core_.take_failures();
+  Outcome mine;
+  if (report.failure != nullptr) {
+    mine.failure = report.failure->id;
+    mine.rank = rank_;
+    mine.description = report.failure->description;
+  }
+  for (const std::atomic<std::uint64_t>* value : agreed_) mine.least.push_back(value->load(std::memory_order_relaxed));
+  const Outcome all = Outcome::from(agree(mine.bytes(), &Outcome::merge));
+  for (std::size_t i = 0; i < agreed_.size() && i < all.least.size(); ++i) agreed_[i]->store(all.least[i], std::memory_order_relaxed);
+  agreed_.clear();
+  if (all.failure == UINT64_MAX) return;
+  if (report.failure != nullptr && report.failure->id == all.failure) core_.throw_failure(report);
+  throw RemoteFailure(fmt::format("on rank {}, {}", all.rank, all.description));
+}
+
+void Flow::wait() {
+  bring_home();
+  begin_operation();
+  begin_check_of_flow();
+  core_.drain();
+  work_until(flow_checked_);
+  throw_if_aborted();
+  waited_at_ = position_;  // also when a kernel has thrown: all ranks know
+  agree_on_outcome();
+}
+
+}  // namespace tandem::dist

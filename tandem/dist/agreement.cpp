@@ -1,0 +1,110 @@
+// tandem/dist/agreement.cpp: opinions up, outcome down.
+#include "tandem/dist/agreement.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace tandem::dist {
+
+namespace {
+
+/// Before all data: who waits for an agreement waits for nothing else.
+constexpr int kPriority = 1 << 30;
+
+}  // namespace
+
+Agreement::Agreement(comm::Endpoint& endpoint, std::string_view name)
+    : endpoint_(endpoint),
+      up_(endpoint.channel(std::string(name) + ".up")),
+      down_(endpoint.channel(std::string(name) + ".down")) {
+  const auto listen = [this](comm::Channel channel, bool up) {
+    endpoint_.register_rpc(channel, {.arrived = [](const comm::RpcArrival&) { return comm::RpcAnswer{}; },
+                                     .done = [this, up](const comm::Status& status) {
+                                       if (status.ending == comm::Ending::done) arrived(up, status.tag.value(), status.owned);
+                                     }});
+  };
+  listen(up_, true);
+  listen(down_, false);
+}
+
+/// Binomial: rank r has the children r + 2^j with 2^j below r's lowest set bit.
+std::vector<std::uint32_t> Agreement::children() const {
+  const std::uint32_t rank = endpoint_.rank().value();
+  std::vector<std::uint32_t> result;
+  for (std::uint32_t step = 1; rank + step < endpoint_.size() && (rank == 0 || step < (rank & -rank)); step *= 2)
+    result.push_back(rank + step);
+  return result;
+}
+
+void Agreement::begin(Bytes mine, Merge merge, std::function<void(std::span<const std::byte>)> done) {
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard guard(mutex_);
+    number = begun_++;
+    Round& round = rounds_[number];
+    round.begun = true;
+    round.merged = std::move(mine);
+    round.merge = std::move(merge);
+    round.done = std::move(done);
+    for (const Bytes& opinion : round.early) round.merge(round.merged, opinion);
+    round.heard = static_cast<unsigned>(round.early.size());
+    round.early.clear();
+  }
+  advance(number);
+}
+
+void Agreement::arrived(bool up, std::uint64_t number, std::span<const std::byte> bytes) {
+  if (!up) return finish(number, bytes);
+  {
+    const std::lock_guard guard(mutex_);
+    Round& round = rounds_[number];
+    if (!round.begun) {
+      round.early.emplace_back(bytes.begin(), bytes.end());
+      return;
+    }
+    round.merge(round.merged, bytes);
+    ++round.heard;
+  }
+  advance(number);
+}
+
+/// With all children's opinions merged, the round goes up, or is decided.
+void Agreement::advance(std::uint64_t number) {
+  Bytes merged;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto at = rounds_.find(number);
+    if (at == rounds_.end()) return;  // decided meanwhile
+    Round& round = at->second;
+    if (!round.begun || round.heard != children().size()) return;
+    ++round.heard;  // once
+    merged = std::move(round.merged);
+  }
+  const std::uint32_t rank = endpoint_.rank().value();
+  if (rank == 0) finish(number, merged);
+  else send(rank & (rank - 1), true, number, merged);
+}
+
+void Agreement::finish(std::uint64_t number, std::span<const std::byte> outcome) {
+  std::function<void(std::span<const std::byte>)> done;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto at = rounds_.find(number);
+    if (at == rounds_.end() || !at->second.begun) return;  // a peer that talks nonsense
+    done = std::move(at->second.done);
+    rounds_.erase(at);
+  }
+  const Bytes copy(outcome.begin(), outcome.end());
+  for (const std::uint32_t child : children()) send(child, false, number, copy);
+  done(copy);
+}
+
+void Agreement::send(std::uint32_t to, bool up, std::uint64_t number, const Bytes& bytes) {
+  const auto kept = std::make_shared<Bytes>(bytes);
+  const auto drop = [kept](const comm::Status&) {};
+  endpoint_.isend(comm::Rank(to), comm::Tag(number), comm::SendBuffer(kept->data(), kept->size()),
+                  {.channel = up ? up_ : down_, .priority = kPriority, .callbacks = {.released = drop, .failed = drop}});
+}
+
+}  // namespace tandem::dist

@@ -1,0 +1,42 @@
+// tandem/dist/bag.hpp: the recipients of one version of one piece of data, gathered until the data is ready.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tandem/base/spin_lock.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem::dist {
+
+class Transfers;
+
+/// A send of one version to all ranks that need it, detected from the task graph (thesis 4.2.1, 4.3.1; 2019 report, 2.1.1).
+///
+/// Life. The submitting thread makes it with the first recipient and submits an event that reads the data; it adds recipients
+/// while tasks of other ranks that see this version are submitted. When the writer has ended, the event starts, on any thread,
+/// and what is there by then becomes one broadcast, or one plain message. A recipient that comes later joins the broadcast while
+/// nothing of it was sent (`Endpoint::append`); else it gets a bag of its own. The event ends when the library reads the data no
+/// more; then the next writer may overwrite it.
+///
+/// `lock` guards `recipients`, `started` and `posted` between the submitting thread and the one that starts. Shared by the flow,
+/// while the version is the present one, and by the event, until it has ended.
+struct Bag {
+  Transfers* transfers = nullptr;
+  runtime::Handle* handle = nullptr;
+  std::uint64_t tag = 0;
+  comm::Channel channel{0};
+  std::uint32_t version = 0;
+  base::SpinLock lock;
+  bool started = false;
+  std::vector<comm::Recipient> recipients;
+  comm::Request posted;              ///< the broadcast, once started
+  std::atomic<unsigned> under_way{0};  ///< messages that were posted and not released
+  runtime::RuntimeCore::EventTasks event;
+  std::shared_ptr<Bag> itself;       ///< until the event has ended
+};
+
+}  // namespace tandem::dist

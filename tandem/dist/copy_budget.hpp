@@ -1,0 +1,95 @@
+// tandem/dist/copy_budget.hpp: how much memory received copies may take, reserved in the order of the flow.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace tandem::dist {
+
+/// Counts the bytes of the copies that a rank has received or is about to receive.
+///
+/// Reservations are made by the submitting thread in the order of the flow and granted in that order, whatever their sizes: so
+/// the earliest receive that waits is granted as soon as what is earlier in the flow has given back its own, and a budget cannot
+/// deadlock. Bytes are given back from any thread.
+class CopyBudget {
+ public:
+  explicit CopyBudget(std::size_t bytes) : budget_(bytes) {}
+  CopyBudget(const CopyBudget&) = delete;
+  CopyBudget& operator=(const CopyBudget&) = delete;
+
+  /// False: it has to wait for its turn. By the submitting thread.
+  bool try_reserve(std::size_t bytes) {
+    const std::lock_guard guard(mutex_);
+    if (!waiting_.empty() || !has_room(bytes)) return false;
+    count(bytes);
+    return true;
+  }
+  /// Calls `granted` once the bytes are reserved: at once, or by whoever gives back what was missing. By the submitting thread.
+  void reserve_later(std::size_t bytes, std::function<void()> granted) {
+    {
+      const std::lock_guard guard(mutex_);
+      waiting_.push_back({bytes, std::move(granted)});
+    }
+    give_back(0);
+  }
+  /// Any thread. What can go on now is told before it returns.
+  void give_back(std::size_t bytes) {
+    std::vector<std::function<void()>> granted;
+    {
+      const std::lock_guard guard(mutex_);
+      reserved_ -= bytes;
+      while (!waiting_.empty() && has_room(waiting_.front().bytes)) {
+        count(waiting_.front().bytes);
+        granted.push_back(std::move(waiting_.front().granted));
+        waiting_.pop_front();
+      }
+    }
+    for (const auto& go_on : granted) go_on();
+  }
+  /// There is no limit any more: the job has failed, and everything is to end. Any thread.
+  void lift() {
+    {
+      const std::lock_guard guard(mutex_);
+      budget_ = SIZE_MAX;
+    }
+    give_back(0);
+  }
+
+  std::size_t bytes() const {
+    const std::lock_guard guard(mutex_);
+    return budget_;
+  }
+  std::size_t reserved() const {
+    const std::lock_guard guard(mutex_);
+    return reserved_;
+  }
+  std::size_t most_reserved() const {  ///< since the start
+    const std::lock_guard guard(mutex_);
+    return most_reserved_;
+  }
+
+ private:
+  struct Waiting {
+    std::size_t bytes;
+    std::function<void()> granted;
+  };
+
+  bool has_room(std::size_t bytes) const noexcept { return bytes <= budget_ - std::min(budget_, reserved_); }
+  void count(std::size_t bytes) noexcept {
+    reserved_ += bytes;
+    most_reserved_ = std::max(most_reserved_, reserved_);
+  }
+
+  mutable std::mutex mutex_;  ///< guards all below
+  std::size_t budget_;
+  std::size_t reserved_ = 0;
+  std::size_t most_reserved_ = 0;
+  std::deque<Waiting> waiting_;
+};
+
+}  // namespace tandem::dist

@@ -1,0 +1,474 @@
+// tandem/dist/flow.cpp: who runs a task, and what travels for it.
+#include "tandem/dist/flow.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "tandem/runtime/task/describe.hpp"
+
+namespace tandem::dist {
+
+using runtime::Handle;
+using runtime::Task;
+
+Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint, const FlowOptions& options)
+    : core_(core),
+      endpoint_(std::move(endpoint)),
+      rank_(endpoint_->rank().value()),
+      size_(endpoint_->size()),
+      options_(options),
+      data_channel_(endpoint_->channel("tandem.dist.data")),
+      explicit_channel_(endpoint_->channel("tandem.dist.explicit")),
+      transfers_(core, *endpoint_, options.transfers),
+      agreement_(*endpoint_, "tandem.dist.agreement") {
+  transfers_.on_abort([this](const std::string& text) { tell_abort(text); });
+  endpoint_->register_rpc(endpoint_->channel("tandem.dist.abort"),
+                          {.arrived = [](const comm::RpcArrival&) { return comm::RpcAnswer{}; },
+                           .done = [this](const comm::Status& status) {
+                             if (status.ending != comm::Ending::done) return;
+                             const auto* text = reinterpret_cast<const char*>(status.owned.data());
+                             heard_abort_.store(true);
+                             transfers_.abort(std::string(text, status.owned.size()));
+                           }});
+  endpoint_->on_peer_death([this](base::Rank peer, std::string_view reason) {
+    transfers_.abort(fmt::format("rank {} died: {}", peer.value(), reason));
+  });
+  core_.on_let_go([this](Handle& handle) { let_go(handle); });
+  agree_on_budget();
+}
+
+Flow::~Flow() {
+  try {
+    // Others may wait for what this rank will not do any more.
+    if (std::uncaught_exceptions() > 0) transfers_.abort(fmt::format("rank {} left in the middle of the flow", rank_));
+    else if (waited_at_ != position_ && !aborted_.load()) wait();
+    core_.drain();
+  } catch (const std::exception& error) {
+    core_.log().error("at the end of the flow: {}", error.what());
+  }
+  core_.on_let_go({});
+  endpoint_->close();
+}
+
+// --- data
+
+void Flow::add(Handle& handle, std::uint32_t owner, bool has_value) {
+  if (owner != kEverywhere && owner >= size_)
+    throw UsageError(fmt::format("{} is given to rank {}, but there are {} ranks", handle.described(), owner, size_));
+  Place& place = *new (handle.above.data()) Place;
+  place.owner = place.holder = owner;
+  place.unwritten = !has_value;
+  place.id = static_cast<std::uint32_t>(handles_.size());
+  handles_.push_back(&handle);
+  digest_ = (digest_ ^ (std::uint64_t{owner} << 32 ^ handle.shape.bytes())) * 0x9e3779b97f4a7c15ULL;
+}
+
+Datum& Flow::datum_of(Handle& handle) {
+  Place& place = place_of(handle);
+  if (place.datum == nullptr) {
+    auto& datum = data_[place.id];
+    datum = std::make_unique<Datum>(handle);
+    place.datum = datum.get();
+  }
+  return *place.datum;
+}
+
+void Flow::let_go(Handle& handle) {
+  Place& place = place_of(handle);
+  if (place.id >= handles_.size() || handles_[place.id] != &handle) return;
+  if (place.datum != nullptr) {
+    // What both ends keep is left as it is: each rank lets data go at another moment.
+    if (place.holder == rank_) count_version(*place.datum, counts_);
+    if (place.datum->reserved) copies_->give_back(handle.shape.bytes());
+    data_.erase(place.id);
+  }
+  std::erase(away_, &handle);
+  std::erase(to_drop_, &handle);
+  handles_[place.id] = nullptr;
+}
+
+KeptCopies& Flow::kept(std::unordered_map<std::uint32_t, KeptCopies>& by_peer, std::uint32_t peer) {
+  return by_peer.try_emplace(peer, kept_bytes_).first->second;
+}
+
+// --- a task
+
+void Flow::begin_operation() {
+  ++position_;
+  core_.raise_id((position_ << kIdsPerPosition) + 2);  // the least ids are the flow's own
+}
+
+bool Flow::enter_slowly(std::span<Use> uses, const Wish& wish) {
+  begin_operation();
+  // What is wrong with them the runtime says better, and on every rank.
+  for (const Use& use : uses)
+    if (use.handle == nullptr || use.handle->runtime.load(std::memory_order_relaxed) != &core_) return true;
+  const std::uint32_t executor = place(uses, wish);
+  gather_needs(uses);
+  check_values(wish);
+  const bool here = executor == rank_ || executor == kEverywhere;
+  if (here) check_budget(wish);
+  for (const Need& need : needs_)
+    if (need.sees) bring(*need.handle, executor, wish.priority);
+  for (const Need& need : needs_)
+    if (need.makes) overwrite(*need.handle, executor);
+  if (here) ++counts_.tasks;
+  else entered();
+  return here;
+}
+
+void Flow::entered() {
+  for (Handle* handle : std::exchange(to_drop_, {})) drop_copy(*handle);
+}
+
+void Flow::gather_needs(std::span<const Use> uses) {
+  needs_.clear();
+  for (const Use& use : uses) {
+    if (use.mode == AccessMode::scratch) continue;
+    const bool reduces = use.mode == AccessMode::reduce;
+    auto at = std::find_if(needs_.begin(), needs_.end(), [&](const Need& need) { return need.handle == use.handle; });
+    if (at == needs_.end()) at = needs_.insert(at, {use.handle, false, false});
+    at->sees |= sees_value(use.mode) || reduces;
+    at->makes |= makes_value(use.mode) || reduces;
+  }
+}
+
+void Flow::check_values(const Wish& wish) const {
+  for (const Need& need : needs_) {
+    if (!need.sees || !place_of(*need.handle).unwritten) continue;
+    throw UsageError(fmt::format("a task{} sees {}, but nobody has written it before; write it first, or use mode write",
+                                 wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "",
+                                 need.handle->described()));
+  }
+}
+
+std::uint32_t Flow::place(std::span<const Use> uses, const Wish& wish) const {
+  if (wish.on) {
+    if (*wish.on < size_) return *wish.on;
+    throw UsageError(fmt::format("a task{} is to run on rank {}, but there are {} ranks",
+                                 wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", *wish.on, size_));
+  }
+  std::uint32_t owner = kNobody;
+  std::uint32_t read_at = kEverywhere;
+  bool several = false;
+  const Handle* own = nullptr;
+  const Handle* shared = nullptr;
+  for (const Use& use : uses) {
+    if (use.mode == AccessMode::scratch) continue;
+    const Place& place = place_of(*use.handle);
+    if (use.mode == AccessMode::read) {
+      if (read_at == kEverywhere) read_at = place.owner;
+      continue;
+    }
+    (place.owner == kEverywhere ? own : shared) = use.handle;
+    several |= owner != kNobody && owner != place.owner;
+    owner = place.owner;
+  }
+  if (owner == kNobody) return read_at;  // it writes nothing: where the first datum is that it reads
+  if (!several) return owner;
+  if (own != nullptr)
+    throw UsageError(fmt::format("a task{} writes {}, which each rank has for itself, and {}, which rank {} owns: it can run "
+                                 "neither everywhere nor on one rank; say where with on(rank)",
+                                 wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", own->described(),
+                                 shared->described(), place_of(const_cast<Handle&>(*shared)).owner));
+  return place_among_owners(uses);
+}
+
+/// The rank that needs the fewest bytes moved, to it and back; among equals that of the last datum that is written. By owners,
+/// since every rank knows these.
+std::uint32_t Flow::place_among_owners(std::span<const Use> uses) const {
+  if (placement_) {
+    std::vector<PlacementUse> asked;
+    for (const Use& use : uses)
+      asked.push_back({place_of(*use.handle).owner, use.mode, use.handle->shape.bytes()});
+    const std::uint32_t chosen = placement_(asked);
+    if (chosen >= size_) throw UsageError(fmt::format("the placement policy chose rank {} of {}", chosen, size_));
+    return chosen;
+  }
+  std::uint32_t best = kNobody;
+  std::size_t best_bytes = std::numeric_limits<std::size_t>::max();
+  for (const Use& candidate : uses) {
+    if (candidate.mode == AccessMode::read || candidate.mode == AccessMode::scratch) continue;
+    const std::uint32_t rank = place_of(*candidate.handle).owner;
+    std::size_t moved = 0;
+    for (const Use& use : uses) {
+      const std::uint32_t owner = place_of(*use.handle).owner;
+      if (use.mode == AccessMode::scratch || owner == rank || owner == kEverywhere) continue;
+      moved += use.handle->shape.bytes() * (use.mode == AccessMode::read || use.mode == AccessMode::write ? 1 : 2);
+    }
+    if (moved <= best_bytes) {
+      best = rank;
+      best_bytes = moved;
+    }
+  }
+  return best;
+}
+
+// --- the present version travels
+
+void Flow::bring(Handle& handle, std::uint32_t executor, int priority) {
+  const Place& place = place_of(handle);
+  if (place.owner == kEverywhere || executor == place.holder) return;
+  if (place.holder != rank_) {
+    if (executor == rank_ || executor == kEverywhere) receive_here(handle);
+    return;
+  }
+  if (executor != kEverywhere) return send_to(handle, executor, priority);
+  for (std::uint32_t step = 1; step < size_; ++step) send_to(handle, (rank_ + step) % size_, priority);
+}
+
+/// Whether the recipient still has the present version of what this rank holds; it has from now on.
+bool Flow::has_it(Datum& datum, const Place& place, std::uint32_t recipient) {
+  if (keeps_all()) {
+    if (datum.recipients.contains(recipient)) return true;
+    datum.recipients.add(recipient);
+    return false;
+  }
+  const auto dropped = [&](std::uint32_t id) {
+    if (const auto at = data_.find(id); at != data_.end()) at->second->recipients.remove(recipient);
+  };
+  datum.recipients.add(recipient);
+  return kept(kept_at_, recipient).use(place.id, datum.handle.shape.bytes(), dropped);
+}
+
+void Flow::send_to(Handle& handle, std::uint32_t recipient, int priority) {
+  Datum& datum = datum_of(handle);
+  const Place& place = place_of(handle);
+  const comm::Recipient to{base::Rank(recipient), priority};
+  if (has_it(datum, place, recipient)) {
+    if (datum.bag != nullptr) Transfers::raise(*datum.bag, to);
+    return;
+  }
+  ++datum.sent_to;
+  if (datum.bag != nullptr && transfers_.add(*datum.bag, to)) {
+    if (datum.bags == 1) ++datum.first_bag;
+    return;
+  }
+  datum.bag = transfers_.send(handle, {place.id, data_channel_, place.version}, to);
+  if (++datum.bags == 1) datum.first_bag = 1;
+}
+
+void Flow::receive_here(Handle& handle) {
+  Datum& datum = datum_of(handle);
+  Place& place = place_of(handle);
+  if (keeps_all()) {
+    if (place.copied) return;
+  } else {
+    const auto dropped = [&](std::uint32_t id) {
+      if (handles_[id] != nullptr) to_drop_.push_back(handles_[id]);
+    };
+    if (kept(kept_from_, place.holder).use(place.id, handle.shape.bytes(), dropped)) return;
+    // Dropped by another use of this very task: the sender sends it again.
+    if (place.copied) {
+      to_drop_.erase(std::find(to_drop_.begin(), to_drop_.end(), &handle));
+      drop_copy(handle);
+    }
+  }
+  runtime::TaskRef gate;
+  if (!handle.user_memory) {
+    const std::size_t bytes = handle.shape.bytes();
+    datum.reserved = true;
+    if (!copies_->try_reserve(bytes)) {
+      runtime::RuntimeCore::EventTasks room;
+      core_.submit_event(core_.begin_event("memory for " + handle.name, 0), false, room);
+      gate = room.readable;
+      copies_->reserve_later(bytes, [this, gate] { core_.complete(gate); });
+    }
+  }
+  transfers_.receive(handle, {place.id, data_channel_, place.version}, place.holder, gate);
+  place.copied = true;
+}
+
+/// A task has all its copies at once.
+void Flow::check_budget(const Wish& wish) {
+  if (keeps_all()) return;
+  std::size_t needed = 0;
+  std::size_t kept_bytes = 0;
+  for (const auto& [peer, copies] : kept_from_) kept_bytes += copies.bytes();
+  for (const Need& need : needs_) {
+    const Place& place = place_of(*need.handle);
+    if (!need.sees || place.owner == kEverywhere || place.holder == rank_ || need.handle->user_memory) continue;
+    needed += need.handle->shape.bytes();
+    if (place.copied) kept_bytes -= std::min(kept_bytes, need.handle->shape.bytes());
+  }
+  const std::size_t budget = copies_->bytes();
+  if (needed <= budget - std::min(budget, kept_bytes)) return;
+  throw UsageError(fmt::format(
+      "a task{} sees {} bytes of other ranks' data at once, {} bytes of copies are kept for later tasks, and dist.copies allows {} "
+      "bytes in all; give it {} or more", wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", needed,
+      kept_bytes, budget, kKeptPart * std::max(needed, kept_bytes)));
+}
+
+// --- the next version is made
+
+void Flow::overwrite(Handle& handle, std::uint32_t executor) {
+  Place& place = place_of(handle);
+  note_written(place);
+  if (place.owner == kEverywhere) return;
+  const bool was_holder = place.holder == rank_;
+  if (was_holder && place.datum != nullptr) close_version(*place.datum, place);
+  if (executor == rank_) {
+    if (place.copied) {
+      // Our copy becomes the data itself, and counts no more as a copy.
+      Datum& datum = *place.datum;
+      if (!keeps_all()) kept(kept_from_, place.holder).forget(place.id);
+      std::erase(to_drop_, &handle);
+      place.copied = false;
+      if (std::exchange(datum.reserved, false)) copies_->give_back(handle.shape.bytes());
+    }
+  } else if (place.copied) {
+    std::erase(to_drop_, &handle);
+    drop_copy(handle);
+  } else if (was_holder) {
+    drop(handle);
+  }
+  place.holder = executor;
+  if (executor == place.owner) return;
+  Datum& datum = datum_of(handle);
+  if (!std::exchange(datum.listed_away, true)) away_.push_back(&handle);
+}
+
+void Flow::close_version(Datum& datum, Place& place) {
+  count_version(datum, counts_);
+  datum.bag.reset();
+  datum.sent_to = datum.first_bag = datum.bags = 0;
+  if (!keeps_all())
+    for (auto& [peer, copies] : kept_at_)
+      if (datum.recipients.contains(peer)) copies.forget(place.id);
+  datum.recipients.clear();
+}
+
+void Flow::count_version(const Datum& datum, FlowStatistics& statistics) const {
+  if (datum.sent_to == 0) return;
+  ++statistics.versions_sent;
+  statistics.late += datum.sent_to - datum.first_bag;
+  if (datum.sent_to == 1) {
+    ++statistics.plain;
+    return;
+  }
+  ++(datum.bags == 1 ? statistics.broadcasts : statistics.split);
+  statistics.recipients += datum.first_bag;
+}
+
+void Flow::drop_copy(Handle& handle) {
+  Place& place = place_of(handle);
+  if (!keeps_all()) kept(kept_from_, place.holder).forget(place.id);
+  place.copied = false;
+  drop(handle);
+}
+
+/// What this rank has of the data is of no use any more: its memory goes, unless it is the user's, once all tasks that see it
+/// have ended.
+void Flow::drop(Handle& handle) {
+  if (handle.user_memory) return;
+  struct Drop {
+    Flow& flow;
+    Handle& handle;
+    bool reserved;
+    runtime::RuntimeCore::EventTasks event;
+  };
+  Datum& datum = datum_of(handle);
+  auto* dropped = new Drop{*this, handle, std::exchange(datum.reserved, false), {}};
+  Task& task = core_.begin_event("drop " + handle.name, 1);
+  task.accesses()[0].set(&handle, AccessMode::write);
+  task.extra->context = dropped;
+  task.extra->on_ready = [](Task&, void* context) {
+    const std::unique_ptr<Drop> what(static_cast<Drop*>(context));
+    runtime::RuntimeCore& core = what->flow.core_;
+    core.memory().free_replicas(what->handle);
+    if (what->reserved) what->flow.copies_->give_back(what->handle.shape.bytes());
+    core.complete(what->event.readable);
+  };
+  core_.submit_event(task, false, dropped->event);
+  handle.flow.has_value = false;
+}
+
+// --- operations of the user's
+
+void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceLine& where) {
+  begin_operation();
+  if (rank != kEverywhere && rank >= size_)
+    throw UsageError(fmt::format("cannot fetch {} to rank {}: there are {} ranks", handle.described(), rank, size_));
+  const Use use{&handle, AccessMode::read};
+  gather_needs({&use, 1});
+  const Wish wish{.priority = priority, .where = where};
+  check_values(wish);
+  if (rank == rank_ || rank == kEverywhere) check_budget(wish);
+  bring(handle, rank, priority);
+  entered();
+}
+
+void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) {
+  begin_operation();
+  Place& place = place_of(handle);
+  if (rank >= size_)
+    throw UsageError(fmt::format("cannot migrate {} to rank {}{}: there are {} ranks", handle.described(), rank,
+                                 where ? fmt::format(" (at {})", runtime::describe(where)) : "", size_));
+  if (place.owner == kEverywhere)
+    throw UsageError(fmt::format("cannot migrate {}: each rank has it for itself", handle.described()));
+  if (place.owner == rank) return;
+  if (!place.unwritten) bring(handle, rank, 0);
+  const bool unwritten = place.unwritten;
+  place.owner = rank;
+  if (place.holder != rank) overwrite(handle, rank);
+  place.unwritten = unwritten;
+  entered();
+}
+
+void Flow::flush(Handle& handle) {
+  begin_operation();
+  Place& place = place_of(handle);
+  if (place.owner == kEverywhere || place.datum == nullptr) return;
+  if (place.holder == rank_) close_version(*place.datum, place);
+  else if (place.copied) drop_copy(handle);
+}
+
+void Flow::send(Handle& handle, std::uint32_t to, std::uint64_t tag, int priority) {
+  if (to >= size_ || to == rank_)
+    throw UsageError(fmt::format("cannot send {} from rank {} to rank {} of {}", handle.described(), rank_, to, size_));
+  static_cast<void>(
+      transfers_.send(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, {base::Rank(to), priority}));
+}
+
+void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
+  if (from >= size_ || from == rank_)
+    throw UsageError(fmt::format("cannot receive {} on rank {} from rank {} of {}", handle.described(), rank_, from, size_));
+  place_of(handle).unwritten = false;
+  transfers_.receive(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, from, {});
+}
+
+// --- the end
+
+/// Data that another rank holds goes back to its owner, as if a task there wrote it.
+void Flow::bring_home() {
+  std::vector<Handle*> away = std::exchange(away_, {});
+  std::sort(away.begin(), away.end(), [](Handle* a, Handle* b) { return place_of(*a).id < place_of(*b).id; });
+  for (Handle* handle : away) {
+    Place& place = place_of(*handle);
+    place.datum->listed_away = false;
+    if (place.holder == place.owner) continue;
+    begin_operation();
+    bring(*handle, place.owner, 0);
+    overwrite(*handle, place.owner);
+    entered();
+  }
+}
+
+FlowStatistics Flow::statistics() const {
+  FlowStatistics statistics = counts_;
+  for (const auto& [id, datum] : data_)
+    if (place_of(datum->handle).holder == rank_) count_version(*datum, statistics);
+  statistics.positions = position_;
+  statistics.received = transfers_.received();
+  statistics.received_bytes = transfers_.received_bytes();
+  statistics.most_copy_bytes = copies_->most_reserved();
+  return statistics;
+}
+
+}  // namespace tandem::dist

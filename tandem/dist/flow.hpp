@@ -1,0 +1,231 @@
+// tandem/dist/flow.hpp: the sequential task flow on many ranks: who runs a task, and which data must travel for it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/agreement.hpp"
+#include "tandem/dist/copy_budget.hpp"
+#include "tandem/dist/datum.hpp"
+#include "tandem/dist/kept_copies.hpp"
+#include "tandem/dist/place.hpp"
+#include "tandem/dist/transfers.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem::dist {
+
+/// One use of data by a task. The flow puts other data into it where the task must use a copy of its own (`reduce`).
+struct Use {
+  runtime::Handle* handle = nullptr;
+  AccessMode mode = AccessMode::read;
+};
+
+/// What is said of a task beside its data.
+struct Wish {
+  std::optional<std::uint32_t> on = {};  ///< the rank that runs it, instead of the owner
+  int priority = 0;
+  SourceLine where = {};
+};
+
+/// Who runs a task that writes data of several owners, and what a task needs to know for it.
+struct PlacementUse {
+  std::uint32_t owner = 0;
+  AccessMode mode = AccessMode::read;
+  std::size_t bytes = 0;
+};
+using PlacementPolicy = std::function<std::uint32_t(std::span<const PlacementUse>)>;
+
+struct FlowOptions {
+  TransferOptions transfers = {};
+  std::size_t copy_bytes = SIZE_MAX;  ///< memory for received copies; the least of all ranks' counts
+};
+
+/// Counted since the start, by this rank.
+struct FlowStatistics {
+  std::uint64_t positions = 0;        ///< operations of the flow so far, on whatever rank
+  std::uint64_t tasks = 0;            ///< of them, run here
+  std::uint64_t versions_sent = 0;    ///< versions that at least one other rank got from here
+  std::uint64_t plain = 0;            ///< of them, with one recipient
+  std::uint64_t broadcasts = 0;       ///< with several, in one broadcast: whole
+  std::uint64_t split = 0;            ///< with several, in more than one message
+  std::uint64_t recipients = 0;       ///< of all broadcasts, whole ones and the first messages of split ones
+  std::uint64_t late = 0;             ///< recipients that came too late for the first message of their version
+  std::uint64_t received = 0;
+  std::uint64_t received_bytes = 0;
+  std::uint64_t most_copy_bytes = 0;  ///< reserved for copies at once, at most
+};
+
+/// The distributed flow of one rank.
+///
+/// Every rank calls the same functions in the same order, and each derives from the places of the data alone what concerns it:
+/// the executor of a task is the owner of what it writes; a rank that holds what the executor sees sends it, unless it has sent
+/// that version before; the executor receives it, unless it has it. So no rank tells another what to send (thesis 1.3.3).
+///
+/// - *owner*: the rank for which tasks are placed, and where the user's memory is. `migrate` changes it.
+/// - *holder*: the rank with the present version, which sends it. After a task that ran elsewhere it is not the owner; `wait`
+///   brings the data home.
+/// - *copies*: versions that a rank has received. All its tasks share them until the data is written, or until `copy_bytes` make
+///   both ends drop them (`KeptCopies`).
+/// - data without an owner is each rank's own; tasks that write such data run on every rank, and what they see is sent to all.
+///
+/// Recipients of one version gather in a `Bag` until it is ready, and are served by one broadcast.
+///
+/// Threads: all members belong to the submitting thread. Cost of a task that does not concern this rank: one cache line per
+/// access, no lock, no allocation.
+class Flow {
+ public:
+  Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint, const FlowOptions& options);
+  ~Flow();
+  Flow(const Flow&) = delete;
+  Flow& operator=(const Flow&) = delete;
+
+  std::uint32_t rank() const noexcept { return rank_; }
+  std::uint32_t size() const noexcept { return size_; }
+  comm::Endpoint& endpoint() noexcept { return *endpoint_; }
+
+  /// Data that was just registered with the runtime, on every rank. `has_value`: the owner has given it one.
+  void add(runtime::Handle& handle, std::uint32_t owner, bool has_value);
+
+  /// A task is submitted: true when it runs here, and must be submitted to the runtime right away, after which `entered` is to
+  /// be called. Throws UsageError.
+  bool enter(std::span<Use> uses, const Wish& wish) {
+    std::uint32_t executor = kNobody;
+    bool plain = !wish.on;
+    for (const Use& use : uses) {
+      if (use.handle == nullptr) return enter_slowly(uses, wish);
+      const Place& place = place_of(*use.handle);
+      if (use.mode == AccessMode::read) {
+        plain &= place.untouched_by_reader(rank_);
+      } else if (makes_value(use.mode)) {
+        if (executor == kNobody) executor = place.owner;
+        plain &= place.untouched_by_writer(executor) && !(place.unwritten && use.mode != AccessMode::write);
+      } else {
+        plain = false;
+      }
+    }
+    if (__builtin_expect(!plain || executor >= kNobody || executor == rank_, 0)) return enter_slowly(uses, wish);
+    ++position_;
+    for (const Use& use : uses)
+      if (use.mode != AccessMode::read) note_written(place_of(*use.handle));
+    return false;
+  }
+  /// The task that `enter` let in was submitted.
+  void entered();
+
+  /// The present version goes to `rank`, or to all ranks (`kEverywhere`), before it is asked for there.
+  void fetch(runtime::Handle& handle, std::uint32_t rank, int priority, const SourceLine& where);
+  /// `rank` owns the data from here on, and gets the present version.
+  void migrate(runtime::Handle& handle, std::uint32_t rank, const SourceLine& where);
+  /// Copies of the data are dropped on all ranks: who needs it again receives it again.
+  void flush(runtime::Handle& handle);
+
+  /// Explicit messages between data of two ranks, matched in order per (pair of ranks, tag). Each is called on its rank alone.
+  void send(runtime::Handle& handle, std::uint32_t to, std::uint64_t tag, int priority);
+  void receive(runtime::Handle& handle, std::uint32_t from, std::uint64_t tag);
+
+  /// Waits until the flow has ended on all ranks, with all data at home. Every rank calls it. Throws the failure that is earliest
+  /// in the flow, on every rank, or JobError.
+  void wait();
+  /// At the next `wait`, all ranks get the least `*value` of all ranks that is not 0, or 0.
+  void agree_on_least(std::atomic<std::uint64_t>* value) { agreed_.push_back(value); }
+
+  void set_placement(PlacementPolicy policy) { placement_ = std::move(policy); }
+  FlowStatistics statistics() const;
+  std::uint64_t position() const noexcept { return position_; }
+
+ private:
+  static constexpr std::uint32_t kNobody = UINT32_MAX - 1;  ///< no executor yet; kEverywhere is above
+  /// Ids of a rank's tasks: the position in the common flow, and the nodes that belong to one position.
+  static constexpr unsigned kIdsPerPosition = 10;
+  /// Copies that are kept between tasks may take this part of the budget; the rest is for the tasks that run.
+  static constexpr std::size_t kKeptPart = 2;
+
+  /// One use of each piece of data by a task, however often it names it.
+  struct Need {
+    runtime::Handle* handle;
+    bool sees;
+    bool makes;
+  };
+
+  void note_written(Place& place) noexcept {
+    ++place.version;
+    place.unwritten = false;
+    digest_ = (digest_ ^ (std::uint64_t{place.id} << 20 ^ place.version)) * 0x9e3779b97f4a7c15ULL;
+  }
+  bool enter_slowly(std::span<Use> uses, const Wish& wish);
+  void begin_operation();
+  std::uint32_t place(std::span<const Use> uses, const Wish& wish) const;
+  std::uint32_t place_among_owners(std::span<const Use> uses) const;
+  void gather_needs(std::span<const Use> uses);
+  void check_values(const Wish& wish) const;
+  void check_budget(const Wish& wish);
+
+  // --- the present version travels
+  void bring(runtime::Handle& handle, std::uint32_t executor, int priority);
+  void send_to(runtime::Handle& handle, std::uint32_t recipient, int priority);
+  void receive_here(runtime::Handle& handle);
+  bool has_it(Datum& datum, const Place& place, std::uint32_t recipient);
+
+  // --- the next version is made
+  void overwrite(runtime::Handle& handle, std::uint32_t executor);
+  void close_version(Datum& datum, Place& place);
+  void count_version(const Datum& datum, FlowStatistics& statistics) const;
+  void drop(runtime::Handle& handle);
+  void drop_copy(runtime::Handle& handle);
+
+  void let_go(runtime::Handle& handle);
+  void bring_home();
+  Datum& datum_of(runtime::Handle& handle);
+  KeptCopies& kept(std::unordered_map<std::uint32_t, KeptCopies>& by_peer, std::uint32_t peer);
+  bool keeps_all() const noexcept { return kept_bytes_ == SIZE_MAX; }
+
+  // --- agreement.cpp's users
+  void agree_on_budget();
+  void begin_check_of_flow();
+  void name_difference(const std::string& what);
+  void agree_on_outcome();
+  std::vector<std::byte> agree(std::vector<std::byte> mine, Agreement::Merge merge);
+  void work_until(const std::atomic<bool>& done);
+  void throw_if_aborted() const;
+  void tell_abort(const std::string& text);
+
+  runtime::RuntimeCore& core_;
+  std::unique_ptr<comm::Endpoint> endpoint_;
+  const std::uint32_t rank_;
+  const std::uint32_t size_;
+  FlowOptions options_;
+  comm::Channel data_channel_;
+  comm::Channel explicit_channel_;
+  Transfers transfers_;
+  Agreement agreement_;
+  std::unique_ptr<CopyBudget> copies_;
+  std::size_t kept_bytes_ = SIZE_MAX;  ///< by each pair of ranks
+  std::unordered_map<std::uint32_t, KeptCopies> kept_from_;  ///< here, of another rank's data
+  std::unordered_map<std::uint32_t, KeptCopies> kept_at_;    ///< there, of ours
+  PlacementPolicy placement_;
+
+  std::uint64_t position_ = 0;
+  std::uint64_t digest_ = 0;
+  FlowStatistics counts_;
+  std::vector<runtime::Handle*> handles_;                           ///< by id; null once it was let go
+  std::unordered_map<std::uint32_t, std::unique_ptr<Datum>> data_;  ///< that has travelled, by id
+  std::vector<runtime::Handle*> away_;  ///< data that may be held by another rank than its owner
+  std::vector<Need> needs_;             ///< of the task that is entered
+  std::vector<runtime::Handle*> to_drop_;  ///< copies that are not kept beyond the task that is entered
+  std::vector<std::atomic<std::uint64_t>*> agreed_;
+  std::atomic<bool> flow_checked_{false};  ///< the ranks have compared their flows, with or without a difference
+  std::atomic<bool> aborted_{false};
+  std::atomic<bool> heard_abort_{false};   ///< from another rank, which tells all
+  std::uint64_t waited_at_ = 0;            ///< the position of the last wait that all ranks have ended
+};
+
+}  // namespace tandem::dist

@@ -1,0 +1,65 @@
+// tandem/dist/kept_copies.hpp: which copies a rank keeps of what another has sent: derived alike by both. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+
+namespace tandem::dist {
+
+/// The copies that one receiver keeps of one sender's data, the least recently used last, at most `most_bytes` of them together.
+///
+/// Both ends run the same object through the same uses, in the order of the flow, so that both know at each position what the
+/// receiver still has; nobody needs to ask, and nothing is dropped that nobody would send again. Data larger than `most_bytes` is
+/// not kept at all. Of the submitting thread.
+class KeptCopies {
+ public:
+  explicit KeptCopies(std::size_t most_bytes) : most_bytes_(most_bytes) {}
+
+  /// A task of the receiver sees the data. True: it was kept since its last use. Otherwise it is sent now, and kept from here on;
+  /// `dropped(id)` is called for what is not kept any more, `id` itself too when it is too large.
+  template <class Dropped>
+  bool use(std::uint32_t id, std::size_t bytes, Dropped dropped) {
+    if (const auto at = where_.find(id); at != where_.end()) {
+      order_.splice(order_.begin(), order_, at->second);
+      return true;
+    }
+    if (bytes > most_bytes_) {
+      dropped(id);
+      return false;
+    }
+    order_.push_front({id, bytes});
+    where_[id] = order_.begin();
+    bytes_ += bytes;
+    while (bytes_ > most_bytes_) {
+      const std::uint32_t last = order_.back().id;
+      forget(last);
+      dropped(last);
+    }
+    return false;
+  }
+
+  /// The version was overwritten, or the data flushed.
+  void forget(std::uint32_t id) {
+    const auto at = where_.find(id);
+    if (at == where_.end()) return;
+    bytes_ -= at->second->bytes;
+    order_.erase(at->second);
+    where_.erase(at);
+  }
+
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  struct Entry {
+    std::uint32_t id;
+    std::size_t bytes;
+  };
+  std::size_t most_bytes_;
+  std::size_t bytes_ = 0;
+  std::list<Entry> order_;
+  std::unordered_map<std::uint32_t, std::list<Entry>::iterator> where_;
+};
+
+}  // namespace tandem::dist

@@ -1,0 +1,44 @@
+// tandem/dist/place.hpp: where a piece of data is, as every rank derives it from the flow; it lies in the handle's own line.
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+#include "tandem/runtime/data/handle.hpp"
+
+namespace tandem::dist {
+
+class Datum;
+
+/// Owner of data that each rank has for itself, and executor of tasks that run on every rank.
+inline constexpr std::uint32_t kEverywhere = UINT32_MAX;
+
+/// What a rank must know of data to tell in a few instructions that a task does not concern it.
+///
+/// Every rank keeps the same owner, holder, version and value for data that it uses, because every rank goes through the same
+/// flow. `holder` is the rank with the present version: the last one that wrote it, at first the owner. Of the submitting thread.
+struct Place {
+  std::uint32_t owner = kEverywhere;
+  std::uint32_t holder = kEverywhere;
+  std::uint32_t version = 0;    ///< written so many times in the flow
+  std::uint32_t id = 0;         ///< as many data were registered before it; names it to other ranks
+  bool unwritten = false;       ///< nobody has given it a value by this point of the flow
+  bool copied = false;          ///< this rank, which does not hold it, has the present version or a receive for it
+  bool reducing = false;        ///< a group of `reduce` accesses is open
+  Datum* datum = nullptr;       ///< what else is known, once it has travelled
+
+  /// A task that sees the data on another rank does not concern this one.
+  bool untouched_by_reader(std::uint32_t here) const noexcept { return holder != here && !unwritten && !reducing; }
+  /// A task that writes the data on `executor`, another rank, changes nothing here but the version.
+  bool untouched_by_writer(std::uint32_t executor) const noexcept {
+    return owner == executor && holder == executor && !copied && !reducing;
+  }
+};
+static_assert(std::is_trivially_copyable_v<Place> && sizeof(Place) <= sizeof(runtime::Handle::above));
+
+inline Place& place_of(runtime::Handle& handle) noexcept {
+  return *std::launder(reinterpret_cast<Place*>(handle.above.data()));
+}
+
+}  // namespace tandem::dist

@@ -1,0 +1,274 @@
+// tandem/dist/transfers.cpp: posting, completions, failures.
+#include "tandem/dist/transfers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace tandem::dist {
+
+using runtime::Task;
+
+/// Travels with every message. Behind it, of a version that does not exist, follows the description of the failure.
+struct Transfers::Head {
+  std::uint32_t version = 0;
+  std::uint32_t failed = 0;
+  runtime::TaskId failure = 0;  ///< its position in the flow; only sent when `failed`
+
+  static constexpr std::size_t kShort = 8;
+};
+
+/// A receive under way: from its submission until both its nodes have ended.
+struct Transfers::Receive {
+  Transfers* transfers = nullptr;
+  runtime::Handle* handle = nullptr;
+  Address address;
+  std::uint32_t source = 0;
+  runtime::RuntimeCore::EventTasks event;
+  comm::Request request;
+  runtime::FlowFailure* failure = nullptr;  ///< what the message says, or went wrong with it
+  bool readable = false;                    ///< its first node has ended
+};
+
+namespace {
+
+/// Before all kernels' failures.
+constexpr runtime::TaskId kJobFailure = 1;
+
+comm::SendBuffer bytes_of(const runtime::Handle& handle) {
+  const runtime::Shape& shape = handle.shape;
+  const runtime::Replica& home = handle.home;
+  if (shape.cols <= 1 || home.ld == shape.rows) return {home.pointer, shape.bytes()};
+  return comm::Strided{home.pointer, shape.rows * shape.element_bytes, home.ld * shape.element_bytes, shape.cols};
+}
+
+comm::ReceiveBuffer room_of(const runtime::Handle& handle) {
+  const runtime::Shape& shape = handle.shape;
+  const runtime::Replica& home = handle.home;
+  if (shape.cols <= 1 || home.ld == shape.rows) return {home.pointer, shape.bytes()};
+  return comm::MutableStrided{home.pointer, shape.rows * shape.element_bytes, home.ld * shape.element_bytes, shape.cols};
+}
+
+}  // namespace
+
+Transfers::Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const TransferOptions& options)
+    : core_(core), endpoint_(endpoint), options_(options) {}
+
+// --- sends
+
+std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& address, comm::Recipient recipient) {
+  auto bag = std::make_shared<Bag>();
+  bag->transfers = this;
+  bag->handle = &handle;
+  bag->tag = address.tag;
+  bag->channel = address.channel;
+  bag->version = address.version;
+  bag->recipients.push_back(recipient);
+  bag->itself = bag;
+  Task& task = core_.begin_event("send " + handle.name, 1);
+  task.accesses()[0].set(&handle, AccessMode::read);
+  task.extra->context = bag.get();
+  task.extra->on_ready = [](Task& ready, void* context) {
+    auto& started = *static_cast<Bag*>(context);
+    started.transfers->start(started, ready);
+  };
+  core_.submit_event(task, false, bag->event);
+  return bag;
+}
+
+bool Transfers::add(Bag& bag, comm::Recipient recipient) {
+  const std::lock_guard guard(bag.lock);
+  if (bag.started) return bag.posted.valid() && endpoint_.append(bag.posted, recipient);
+  const auto known = std::find_if(bag.recipients.begin(), bag.recipients.end(),
+                                  [&](const comm::Recipient& other) { return other.rank == recipient.rank; });
+  if (known != bag.recipients.end()) return false;
+  bag.recipients.push_back(recipient);
+  return true;
+}
+
+void Transfers::raise(Bag& bag, comm::Recipient recipient) {
+  const std::lock_guard guard(bag.lock);
+  for (comm::Recipient& known : bag.recipients)
+    if (known.rank == recipient.rank) known.priority = std::max(known.priority, recipient.priority);
+}
+
+void Transfers::start(Bag& bag, Task& task) {
+  Head head{.version = bag.version};
+  std::vector<std::byte> header(Head::kShort);
+  runtime::FlowFailure* failure = core_.executor().why_cancelled(task);
+  if (failure != nullptr) {
+    head.failed = 1;
+    head.failure = failure->id;
+    const std::size_t text = std::min(failure->description.size(), comm::Endpoint::max_header_bytes - sizeof head);
+    header.resize(sizeof head + text);
+    std::memcpy(header.data() + sizeof head, failure->description.data(), text);
+  }
+  std::memcpy(header.data(), &head, std::min(header.size(), sizeof head));
+
+  std::vector<comm::Recipient> recipients;
+  {
+    const std::lock_guard guard(bag.lock);
+    bag.started = true;
+    recipients = std::move(bag.recipients);
+  }
+  post(bag, recipients, failure != nullptr, header);
+}
+
+void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool empty, std::span<const std::byte> header) {
+  const auto buffer = [&] { return empty ? comm::SendBuffer() : bytes_of(*bag.handle); };
+  const comm::Callbacks ended{.released = [&bag](const comm::Status&) { bag.transfers->sent(bag); },
+                              .failed = [&bag](const comm::Status&) { bag.transfers->sent(bag); }};
+  // Who holds the request may be told of its end before this thread goes on: `bag` lives until all are counted.
+  const std::shared_ptr<Bag> alive = bag.itself;
+  const bool broadcast = options_.broadcasts && (recipients.size() > 1 || options_.hold_ns > 0);
+  bag.under_way.store(broadcast ? 1 : static_cast<unsigned>(recipients.size()), std::memory_order_relaxed);
+  if (broadcast) {
+    const std::lock_guard guard(bag.lock);
+    bag.posted = endpoint_.mcast(recipients, comm::Tag(bag.tag), buffer(),
+                                 {.channel = bag.channel, .tree = options_.tree, .hold_ns = options_.hold_ns, .header = header,
+                                  .callbacks = ended});
+    return;
+  }
+  for (const comm::Recipient& recipient : recipients)
+    endpoint_.isend(recipient.rank, comm::Tag(bag.tag), buffer(),
+                    {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
+}
+
+/// One message of the bag has ended, well or not: what cannot be sent because its recipient is gone is that rank's end, which
+/// those who wait for it are told of in other ways.
+void Transfers::sent(Bag& bag) {
+  if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const std::shared_ptr<Bag> last = std::move(bag.itself);
+  core_.complete(last->event.readable);
+}
+
+// --- receives
+
+void Transfers::receive(runtime::Handle& handle, const Address& address, std::uint32_t source,
+                        const runtime::TaskRef& after) {
+  auto* receive =
+      new Receive{.transfers = this, .handle = &handle, .address = address, .source = source, .event = {}, .request = {}};
+  Task& task = core_.begin_event("receive " + handle.name, 1);
+  task.accesses()[0].set(&handle, AccessMode::write);
+  task.extra->context = receive;
+  task.extra->on_ready = [](Task&, void* context) {
+    auto& started = *static_cast<Receive*>(context);
+    started.transfers->start(started);
+  };
+  core_.submit_event(task, true, receive->event, after);
+}
+
+void Transfers::start(Receive& receive) {
+  {
+    // Held while it is posted, so that neither its end nor `abort` comes between the post and the note of it.
+    const std::lock_guard guard(mutex_);
+    if (aborted_ == nullptr) {
+      receive.request = endpoint_.irecv(
+          comm::Rank(receive.source), comm::Tag(receive.address.tag), room_of(*receive.handle),
+          {.channel = receive.address.channel,
+           .callbacks = {.arrived = [&receive](const comm::Status& status) { receive.transfers->arrived(receive, status); },
+                         .released = [&receive](const comm::Status&) { receive.transfers->released(receive); },
+                         .failed = [&receive](const comm::Status& status) { receive.transfers->failed(receive, status); }}});
+      waiting_.insert(&receive);
+      return;
+    }
+  }
+  end(receive, job_failure());
+}
+
+void Transfers::arrived(Receive& receive, const comm::Status& status) {
+  forget(receive);
+  received_.fetch_add(1, std::memory_order_relaxed);
+  received_bytes_.fetch_add(status.bytes, std::memory_order_relaxed);
+  Head head;
+  if (status.header.size() >= Head::kShort) std::memcpy(&head, status.header.data(), std::min(status.header.size(), sizeof head));
+  const runtime::Handle& handle = *receive.handle;
+  const std::size_t wanted = handle.shape.bytes();
+  if (head.failed != 0) {
+    const auto* text = reinterpret_cast<const char*>(status.header.data()) + sizeof head;
+    const std::string said = fmt::format("on another rank, {}", std::string_view(text, status.header.size() - sizeof head));
+    receive.failure = core_.executor().failures().known_or(head.failure, [&](std::string& description) {
+      description = said;
+      return std::make_exception_ptr(RemoteFailure(said));
+    });
+  } else if (head.version != receive.address.version && receive.address.version != kAnyVersion) {
+    const std::string text = fmt::format(
+        "ranks go through different flows: rank {} sent version {} of data '{}' where rank {} expects version {}; all ranks must "
+        "submit the same tasks in the same order", receive.source, head.version, handle.name, endpoint_.rank().value(),
+        receive.address.version);
+    abort(text);
+    receive.failure = job_failure();
+  } else if (status.bytes != wanted) {
+    const std::string text =
+        fmt::format("rank {} sent {} bytes of data '{}', which has {} bytes on rank {}; all ranks must register the same shape",
+                    receive.source, status.bytes, handle.name, wanted, endpoint_.rank().value());
+    abort(text);
+    receive.failure = job_failure();
+  }
+  if (!options_.early_read) return;
+  receive.readable = true;
+  if (receive.failure != nullptr) core_.complete_failed(receive.event.readable, *receive.failure);
+  else core_.complete(receive.event.readable);
+}
+
+void Transfers::released(Receive& receive) { end(receive, receive.failure); }
+
+void Transfers::failed(Receive& receive, const comm::Status& status) {
+  forget(receive);
+  if (receive.failure == nullptr && status.ending != comm::Ending::cancelled) {
+    const std::uint32_t culprit = status.ending == comm::Ending::peer_dead ? status.culprit.value() : receive.source;
+    const std::string text =
+        status.ending == comm::Ending::truncated
+            ? fmt::format("rank {} sent {} bytes of data '{}', which has {} bytes on rank {}; all ranks must register the same "
+                          "shape", receive.source, status.bytes, receive.handle->name, receive.handle->shape.bytes(),
+                          endpoint_.rank().value())
+            : fmt::format("rank {} {} before it sent data '{}' to rank {}", culprit,
+                          status.ending == comm::Ending::peer_dead ? "died" : "ended", receive.handle->name,
+                          endpoint_.rank().value());
+    abort(text);
+  }
+  end(receive, receive.failure != nullptr ? receive.failure : job_failure());
+}
+
+void Transfers::end(Receive& receive, runtime::FlowFailure* failure) {
+  const std::unique_ptr<Receive> last(&receive);
+  if (!last->readable) {
+    if (failure != nullptr) core_.complete_failed(last->event.readable, *failure);
+    else core_.complete(last->event.readable);
+  }
+  core_.complete(last->event.released);
+}
+
+void Transfers::forget(Receive& receive) {
+  const std::lock_guard guard(mutex_);
+  waiting_.erase(&receive);
+}
+
+bool Transfers::abort(const std::string& text) {
+  std::vector<comm::Request> waiting;
+  {
+    const std::lock_guard guard(mutex_);
+    if (aborted_ != nullptr) return false;
+    aborted_ = std::make_exception_ptr(JobError(text));
+    job_failure_ = core_.executor().failures().add(kJobFailure, aborted_, text);
+    for (const Receive* receive : waiting_) waiting.push_back(receive->request);
+  }
+  for (const comm::Request& request : waiting) endpoint_.cancel(request);
+  if (tell_abort_) tell_abort_(text);
+  return true;
+}
+
+std::exception_ptr Transfers::aborted() const {
+  const std::lock_guard guard(mutex_);
+  return aborted_;
+}
+
+runtime::FlowFailure* Transfers::job_failure() {
+  const std::lock_guard guard(mutex_);
+  return job_failure_;
+}
+
+}  // namespace tandem::dist

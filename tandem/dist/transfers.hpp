@@ -1,0 +1,112 @@
+// tandem/dist/transfers.hpp: sends and receives as nodes of the task graph.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <unordered_set>
+
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/bag.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem {
+
+/// What `wait()` throws on a rank for a kernel that threw on another one: which rank, which task, and what it said.
+class RemoteFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The job cannot go on: a rank died or left, or ranks have gone through different flows.
+class JobError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace tandem
+
+namespace tandem::dist {
+
+struct TransferOptions {
+  bool broadcasts = true;                               ///< false: each recipient gets a plain message
+  comm::TreeKind tree = comm::TreeKind::automatic;
+  std::int64_t hold_ns = 0;                             ///< how long a broadcast waits for late recipients
+  bool early_read = true;                               ///< readers start when data has *arrived*; else when it is *released*
+};
+
+/// Posts what the flow has decided, when the data is ready, and ends the nodes of the graph when the library says so.
+///
+/// A send is a node that reads its data and ends when the library has read it. A receive is a node that writes it, with the two
+/// completions of an event: readers start when the data has arrived, writers when it was also forwarded to others (thesis
+/// 4.3.4). A version that does not exist, because a kernel threw, travels as an empty message that says so.
+///
+/// Threads. `send`, `add` and `receive` by the submitting thread. Nodes start on any thread; the endpoint calls back one at a
+/// time. `mutex_` guards the receives under way, so that `abort` finds them.
+class Transfers {
+ public:
+  Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const TransferOptions& options);
+
+  const TransferOptions& options() const noexcept { return options_; }
+
+  /// Where a message belongs: data `tag` on `channel`, its version.
+  struct Address {
+    std::uint64_t tag = 0;
+    comm::Channel channel{0};
+    std::uint32_t version = 0;  ///< both ends must mean the same one; `kAnyVersion`: not compared
+  };
+  static constexpr std::uint32_t kAnyVersion = UINT32_MAX;
+
+  /// The present version of `handle` goes to `recipient`, and to those added later.
+  std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address, comm::Recipient recipient);
+  /// False: too late, or there already; the recipient needs a send of its own.
+  bool add(Bag& bag, comm::Recipient recipient);
+  /// A recipient that is there may have a more urgent use. What was posted keeps its priority.
+  static void raise(Bag& bag, comm::Recipient recipient);
+
+  /// The next version of `handle` comes from `source`. `after`: a node that comes first, or none.
+  void receive(runtime::Handle& handle, const Address& address, std::uint32_t source, const runtime::TaskRef& after);
+
+  /// Is told of what makes the job fail; on the thread that finds it. Before anything is posted.
+  void on_abort(std::function<void(const std::string& text)> tell) { tell_abort_ = std::move(tell); }
+  /// Ends all receives that wait, now and later, with a JobError that says `text`. Any thread. True: it was the first.
+  bool abort(const std::string& text);
+  /// Why everything ends, or null.
+  std::exception_ptr aborted() const;
+
+  std::uint64_t received() const noexcept { return received_.load(std::memory_order_relaxed); }
+  std::uint64_t received_bytes() const noexcept { return received_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Receive;
+  struct Head;
+
+  void start(Bag& bag, runtime::Task& task);
+  void post(Bag& bag, std::span<const comm::Recipient> recipients, bool empty, std::span<const std::byte> header);
+  void sent(Bag& bag);
+  void start(Receive& receive);
+  void arrived(Receive& receive, const comm::Status& status);
+  void released(Receive& receive);
+  void failed(Receive& receive, const comm::Status& status);
+  void end(Receive& receive, runtime::FlowFailure* failure);
+  void forget(Receive& receive);
+  runtime::FlowFailure* job_failure();
+
+  runtime::RuntimeCore& core_;
+  comm::Endpoint& endpoint_;
+  const TransferOptions options_;
+  mutable std::mutex mutex_;
+  std::function<void(const std::string&)> tell_abort_;
+  std::unordered_set<Receive*> waiting_;
+  std::exception_ptr aborted_;
+  runtime::FlowFailure* job_failure_ = nullptr;
+  std::atomic<std::uint64_t> received_{0};
+  std::atomic<std::uint64_t> received_bytes_{0};
+};
+
+}  // namespace tandem::dist

@@ -1,0 +1,56 @@
+// tandem/linalg/distribution.hpp: which rank owns which tile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+
+namespace tandem::linalg {
+
+/// Owners of the tiles of a matrix: a pattern of ranks, repeated in both directions. An immutable value; copies share the pattern.
+///
+/// The default is no distribution: every rank has the whole matrix for itself, as a program of one rank has.
+class Distribution {
+ public:
+  Distribution() = default;
+
+  /// Two-dimensional block-cyclic (ScaLAPACK's): tile (i, j) on rank (i mod P) Q + (j mod Q), as numbered by rows.
+  struct Grid {
+    std::uint32_t p = 1;
+    std::uint32_t q = 1;
+  };
+  static Distribution block_cyclic(Grid grid);
+  /// The same with ranks numbered by columns: tile (i, j) on rank (i mod P) + (j mod Q) P.
+  static Distribution block_cyclic_by_columns(Grid grid);
+  /// The grid for a number of ranks that is nearest to a square, with P <= Q.
+  static Grid squarest(std::uint32_t ranks);
+
+  /// Whole tile columns, dealt out in turn in proportion to the ranks' speeds (each > 0): every prefix of the columns is as
+  /// balanced as it can be (the smallest finishing time first). One rank gets every column when it is alone.
+  static Distribution columns_by_speed(const std::vector<double>& speeds, std::size_t columns);
+
+  /// From text: one line per tile row, ranks separated by blanks, as long as the first; lines that begin with # are comments. The
+  /// pattern is repeated if the matrix is larger. Errors: malformed (with the line), not_found, io.
+  static base::Result<Distribution> parse(const std::string& text);
+  static base::Result<Distribution> from_file(const std::string& path);
+
+  /// False: there is no distribution.
+  bool several() const noexcept { return pattern_ != nullptr; }
+  std::uint32_t owner(std::size_t i, std::size_t j) const noexcept { return (*pattern_)[i % rows_ * cols_ + j % cols_]; }
+  /// One more than the highest rank that owns a tile; 0 without distribution.
+  std::uint32_t ranks() const noexcept { return ranks_; }
+
+ private:
+  Distribution(std::size_t rows, std::size_t cols, std::vector<std::uint32_t> pattern);
+
+  std::size_t rows_ = 1;
+  std::size_t cols_ = 1;
+  std::uint32_t ranks_ = 0;
+  std::shared_ptr<const std::vector<std::uint32_t>> pattern_;  ///< of (i, j) at i cols_ + j
+};
+
+}  // namespace tandem::linalg

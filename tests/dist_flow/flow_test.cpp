@@ -1,0 +1,216 @@
+// tests/dist_flow/flow_test.cpp: what programs of several ranks rely on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "ranks.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+using testing::HasSubstr;
+
+void expect_well(const std::vector<Ending>& endings) {
+  for (std::size_t rank = 0; rank < endings.size(); ++rank) EXPECT_EQ(endings[rank].error, "") << "rank " << rank;
+}
+
+const Codelet add("add", [](double a, std::span<const double> x, std::span<double> y) {
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] += a * x[i];
+});
+const Codelet fill("fill", [](double a, std::span<double> y) {
+  for (double& value : y) value = a;
+});
+
+TEST(DistFlow, ATaskRunsWhereItsDataIsWrittenAndSeesWhatOthersOwn) {
+  expect_well(run_job({.ranks = 3}, [](Runtime& rt) {
+    std::vector<double> x(1000, 1.0 + rt.rank()), y(1000, 0.0);
+    std::vector<Data<Vector<double>>> hx, hy;
+    for (std::uint32_t rank = 0; rank < rt.size(); ++rank) {
+      hx.push_back(rt.data("x", x, {.owner = rank}));
+      hy.push_back(rt.data("y", y, {.owner = rank}));
+    }
+    for (std::uint32_t rank = 0; rank < rt.size(); ++rank)
+      for (std::uint32_t from = 0; from < rt.size(); ++from) rt.submit(add, 2.0, read(hx[from]), read_write(hy[rank]));
+    rt.wait();
+    for (const double value : y) ASSERT_EQ(value, 12.0);
+    EXPECT_EQ(rt.flow_statistics().tasks, 3u);
+    EXPECT_EQ(rt.flow_statistics().received, 2u);
+  }));
+}
+
+TEST(DistFlow, AVersionTravelsOnceHoweverManyTasksSeeIt) {
+  expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
+    std::vector<double> x(10, 3.0), y(10, 0.0);
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1});
+    for (int i = 0; i < 50; ++i) rt.submit(add, 1.0, read(hx), read_write(hy));
+    rt.submit(fill, 5.0, write(hx));
+    for (int i = 0; i < 50; ++i) rt.submit(add, 1.0, read(hx), read_write(hy));
+    rt.wait();
+    if (rt.rank() == 1) {
+      EXPECT_EQ(y[9], 50 * 3.0 + 50 * 5.0);
+      EXPECT_EQ(rt.flow_statistics().received, 2u);
+    } else {
+      EXPECT_EQ(rt.flow_statistics().plain, 2u);
+    }
+  }));
+}
+
+TEST(DistFlow, RecipientsOfAVersionBecomeOneBroadcast) {
+  expect_well(run_job({.ranks = 8}, [](Runtime& rt) {
+    std::vector<double> x(5000, 0.0), y(5000, 0.0);
+    const auto slow = Codelet("slow", [](std::span<double> out) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      for (double& value : out) value = 7;
+    });
+    auto hx = rt.data("x", x, {.owner = 2});
+    std::vector<Data<Vector<double>>> hy;
+    for (std::uint32_t rank = 0; rank < rt.size(); ++rank) hy.push_back(rt.data("y", y, {.owner = rank}));
+    rt.submit(slow, write(hx));
+    for (std::uint32_t rank = 0; rank < rt.size(); ++rank) rt.submit(add, 1.0, read(hx), read_write(hy[rank]));
+    rt.submit(slow, write(hx));
+    rt.wait();
+    EXPECT_EQ(y[4999], 7.0);
+    if (rt.rank() != 2) return;
+    const dist::FlowStatistics statistics = rt.flow_statistics();
+    EXPECT_EQ(statistics.broadcasts, 1u);
+    EXPECT_EQ(statistics.recipients, 7u);
+    EXPECT_EQ(statistics.late, 0u);
+  }));
+}
+
+TEST(DistFlow, DataOfSeveralOwnersMovesAndComesHome) {
+  expect_well(run_job({.ranks = 4}, [](Runtime& rt) {
+    std::vector<double> a(100, rt.rank() == 0 ? 1.0 : -1), b(100, rt.rank() == 1 ? 2.0 : -1);
+    auto ha = rt.data("a", a, {.owner = 0}), hb = rt.data("b", b, {.owner = 1});
+    const Codelet exchange("exchange", [](std::span<double> x, std::span<double> y) {
+      for (std::size_t i = 0; i < x.size(); ++i) std::swap(x[i], y[i]);
+    });
+    for (int round = 0; round < 5; ++round)
+      for (std::uint32_t on = 0; on < 4; ++on) rt.submit({.on = on}, exchange, read_write(ha), read_write(hb));
+    rt.submit(exchange, read_write(ha), read_write(hb));
+    rt.wait();
+    EXPECT_EQ(a[99], rt.rank() == 0 ? 2.0 : -1.0);
+    EXPECT_EQ(b[99], rt.rank() == 1 ? 1.0 : -1.0);
+    rt.submit(fill, 9.0, write(ha));
+    rt.wait();
+    EXPECT_EQ(a[0], rt.rank() == 0 ? 9.0 : -1.0);
+  }));
+}
+
+TEST(DistFlow, DataWithoutAnOwnerIsEachRanksOwn) {
+  expect_well(run_job({.ranks = 3}, [](Runtime& rt) {
+    std::vector<double> x(10, 4.0), sum(10, rt.rank());
+    auto hx = rt.data("x", x, {.owner = 1});
+    auto hsum = rt.data("sum", sum);
+    rt.submit(fill, 6.0, write(hx));
+    rt.submit(add, 1.0, read(hx), read_write(hsum));
+    rt.wait();
+    EXPECT_EQ(sum[3], 6.0 + rt.rank());
+    EXPECT_EQ(x[0], rt.rank() == 1 ? 6.0 : 4.0);
+    auto view = rt.acquire(read(hx));
+    EXPECT_EQ((*view)[5], 6.0);
+  }));
+}
+
+TEST(DistFlow, AKernelThatThrowsIsToldOnEveryRank) {
+  const auto endings = run_job({.ranks = 4}, [](Runtime& rt) {
+    std::vector<double> x(10, 1.0), y(10, 0.0), z(10, 0.0);
+    auto hx = rt.data("x", x, {.owner = 1}), hy = rt.data("y", y, {.owner = 2}), hz = rt.data("z", z, {.owner = 3});
+    const Codelet bad("bad", [](std::span<double>) { throw std::runtime_error("no luck"); });
+    const Codelet worse("worse", [](std::span<double>) { throw std::runtime_error("later"); });
+    rt.submit(bad, write(hx));
+    rt.submit(worse, write(hz));
+    rt.submit(add, 1.0, read(hx), read_write(hy));
+    try {
+      rt.wait();
+      FAIL() << "nothing was thrown";
+    } catch (const std::exception& error) {
+      EXPECT_THAT(error.what(), HasSubstr("no luck"));
+      EXPECT_EQ(dynamic_cast<const RemoteFailure*>(&error) == nullptr, rt.rank() == 1);
+    }
+    // What is written afresh exists again.
+    rt.submit(fill, 2.0, write(hx));
+    rt.submit(fill, 2.0, write(hy));
+    rt.submit(add, 1.0, read(hx), read_write(hy));
+    rt.wait();
+    EXPECT_EQ(y[0], rt.rank() == 2 ? 4.0 : 0.0);
+  });
+  expect_well(endings);
+}
+
+TEST(DistFlow, RanksWithDifferentFlowsAreTold) {
+  const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
+    std::vector<double> x(10, 1.0), y(10, 0.0);
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1});
+    rt.submit(add, 1.0, read(hx), read_write(hy));
+    if (rt.rank() == 2) rt.submit(fill, 1.0, write(hx));
+    else rt.submit(fill, 1.0, write(hy));
+    rt.wait();
+  });
+  for (const Ending& ending : endings) {
+    EXPECT_THAT(ending.error, HasSubstr("different flows"));
+    EXPECT_THAT(ending.error, HasSubstr("was written"));
+  }
+}
+
+TEST(DistFlow, AReceiveThatNobodySendsIsNoHang) {
+  const auto endings = run_job({.ranks = 2}, [](Runtime& rt) {
+    std::vector<double> x(10, 1.0), y(10, 0.0);
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1});
+    if (rt.rank() == 1) rt.submit(add, 1.0, read(hx), read_write(hy));
+    rt.wait();
+  });
+  for (const Ending& ending : endings) EXPECT_THAT(ending.error, HasSubstr("different flows"));
+}
+
+TEST(DistFlow, ARankThatLeavesEndsTheJob) {
+  const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
+    std::vector<double> x(10, 1.0), y(10, 0.0);
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1});
+    if (rt.rank() == 0) throw std::runtime_error("I go");
+    rt.submit(add, 1.0, read(hx), read_write(hy));
+    rt.wait();
+  });
+  EXPECT_EQ(endings[0].error, "I go");
+  // "left in the middle of the flow", or "ended before it sent data", whichever is heard first.
+  for (int rank = 1; rank < 3; ++rank) EXPECT_THAT(endings[rank].error, HasSubstr("rank 0"));
+}
+
+TEST(DistFlow, ExplicitMessagesAreOperationsOfTheFlow) {
+  expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
+    std::vector<double> x(100, rt.rank());
+    auto hx = rt.data("x", x);
+    for (int round = 0; round < 10; ++round) {
+      if (rt.rank() == 0) {
+        rt.submit(fill, round, write(hx));
+        rt.send(hx, 1);
+        rt.receive(hx, 1);
+      } else {
+        rt.receive(hx, 0);
+        rt.submit(add, 1.0, read(hx), read_write(hx));
+        rt.send(hx, 0);
+      }
+    }
+    rt.wait();
+    EXPECT_EQ(x[50], 18.0);
+  }));
+}
+
+TEST(DistFlow, DataMigratesWithItsValue) {
+  expect_well(run_job({.ranks = 3}, [](Runtime& rt) {
+    std::vector<double> x(100, 2.0);
+    auto hx = rt.data("x", x, {.owner = 0});
+    for (std::uint32_t round = 0; round < 7; ++round) {
+      rt.submit(add, 1.0, read(hx), read_write(hx));
+      rt.migrate(hx, (round + 1) % 3);
+      EXPECT_EQ(rt.owner_of(hx), (round + 1) % 3);
+    }
+    auto view = rt.acquire(read(hx));
+    EXPECT_EQ((*view)[0], 2.0 * 128);
+    EXPECT_EQ(rt.flow_statistics().tasks, rt.rank() == 0 ? 3u : 2u);
+  }));
+}
+
+}  // namespace
+}  // namespace tandem::dist_test

@@ -1,0 +1,136 @@
+// tests/dist_flow/linalg_test.cpp: linear algebra on several ranks gives the bits that one rank gives.
+#include <gtest/gtest.h>
+
+#include <complex>
+#include <cstring>
+
+#include "ranks.hpp"
+#include "tandem/linalg.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+using namespace linalg;
+
+/// What one rank has at the end: matrices in LAPACK's layout, and numbers.
+template <class T>
+struct Outcome {
+  std::vector<T> values;
+  std::vector<double> numbers;
+};
+
+template <class T>
+class DistLinalg : public testing::Test {
+ protected:
+  using Program = std::function<void(Runtime&, const Distribution&, Outcome<T>&)>;
+
+  /// `program` on one rank without distribution, then on several with each distribution: all ranks get the same bits.
+  static void expect_same_on_all(const Program& program) {
+    Outcome<T> alone;
+    for (const Ending& ending : run_job({.ranks = 1}, [&](Runtime& rt) { program(rt, {}, alone); }))
+      ASSERT_EQ(ending.error, "");
+    for (const std::uint32_t ranks : {2U, 3U, 4U, 6U, 8U, 16U}) {
+      const auto grid = Distribution::squarest(ranks);
+      for (const auto& distribution :
+           {Distribution::block_cyclic(grid), Distribution::block_cyclic_by_columns({grid.q, grid.p}),
+            Distribution::block_cyclic({1, ranks})}) {
+        std::vector<Outcome<T>> outcomes(ranks);
+        const auto endings =
+            run_job({.ranks = ranks}, [&](Runtime& rt) { program(rt, distribution, outcomes[rt.rank()]); });
+        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+          ASSERT_EQ(endings[rank].error, "") << ranks << " ranks, rank " << rank;
+          ASSERT_EQ(outcomes[rank].values.size(), alone.values.size());
+          EXPECT_EQ(std::memcmp(outcomes[rank].values.data(), alone.values.data(), alone.values.size() * sizeof(T)), 0)
+              << ranks << " ranks, rank " << rank;
+          EXPECT_EQ(outcomes[rank].numbers, alone.numbers) << ranks << " ranks, rank " << rank;
+        }
+      }
+    }
+  }
+
+  /// A matrix of the program's.
+  struct Distributed {
+    Distributed(Runtime& rt, TileShape shape, const Distribution& distribution)
+        : matrix([&] {
+            shape.distribution = distribution;
+            shape.rank = rt.rank();
+            return shape;
+          }()),
+          data(rt, "A", matrix) {}
+    template <class G>
+    Distributed(Runtime& rt, TileShape shape, const Distribution& distribution, const G& generator)
+        : Distributed(rt, shape, distribution) {
+      submit_generate(rt, generator, data);
+    }
+    void keep(Runtime& rt, Outcome<T>& outcome) const {
+      std::vector<T> whole(matrix.rows() * matrix.cols());
+      gather(rt, data, {whole.data(), matrix.rows(), matrix.cols(), matrix.rows()});
+      outcome.values.insert(outcome.values.end(), whole.begin(), whole.end());
+    }
+    TileMatrix<T> matrix;
+    TiledData<T> data;
+  };
+};
+
+using Scalars = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(DistLinalg, Scalars);
+
+TYPED_TEST(DistLinalg, Cholesky) {
+  using T = TypeParam;
+  using Tiled = typename DistLinalg<T>::Distributed;
+  this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
+    const std::size_t n = 77;
+    const RandomPositiveDefinite generator{.seed = 3, .order = n};
+    for (const Uplo uplo : {Uplo::lower, Uplo::upper}) {
+      const TileShape square{.rows = n, .cols = n, .tile = 12, .uplo = uplo}, tall{.rows = n, .cols = 5, .tile = 12};
+      Tiled factor(rt, square, distribution, generator), a(rt, square, distribution, generator);
+      Tiled x(rt, tall, distribution, RandomGeneral{4}), b(rt, tall, distribution, RandomGeneral{4});
+      outcome.numbers.push_back(static_cast<double>(posv(rt, uplo, factor.data, x.data)));
+      factor.keep(rt, outcome);
+      x.keep(rt, outcome);
+      const auto residual = posv_residual(rt, uplo, a.data, x.data, b.data);
+      EXPECT_LE(residual, residual_limit);
+      outcome.numbers.push_back(static_cast<double>(residual));
+      EXPECT_LE(potrf_residual(rt, uplo, a.data, factor.data), residual_limit);
+    }
+  });
+}
+
+TYPED_TEST(DistLinalg, TheFirstBadMinorIsKnownOnEveryRank) {
+  using T = TypeParam;
+  using Tiled = typename DistLinalg<T>::Distributed;
+  this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
+    const std::size_t n = 50, bad = 37;
+    Tiled a(rt, {.rows = n, .cols = n, .tile = 8, .uplo = Uplo::lower}, distribution, RandomPositiveDefinite{.seed = 2, .order = n});
+    if (auto tile = rt.acquire_at_owner(read_write(a.data(bad / 8, bad / 8)))) (**tile)(bad % 8, bad % 8) = T(-1);
+    outcome.numbers.push_back(static_cast<double>(potrf(rt, Uplo::lower, a.data)));
+    EXPECT_EQ(outcome.numbers.back(), bad + 1);
+  });
+}
+
+TYPED_TEST(DistLinalg, ProductsAndSolves) {
+  using T = TypeParam;
+  using Tiled = typename DistLinalg<T>::Distributed;
+  this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
+    const std::size_t m = 33, n = 21, k = 27, nb = 8;
+    Tiled a(rt, {.rows = m, .cols = k, .tile = nb}, distribution, RandomGeneral{1}),
+        b(rt, {.rows = n, .cols = k, .tile = nb}, distribution, RandomGeneral{2}),
+        c(rt, {.rows = m, .cols = n, .tile = nb}, distribution, RandomGeneral{3}),
+        before(rt, {.rows = m, .cols = n, .tile = nb}, distribution, RandomGeneral{3});
+    gemm(rt, Op::no_trans, Op::conj_trans, T(2), a.data, b.data, T(-1), c.data);
+    c.keep(rt, outcome);
+    const Product<T> product{.op_b = Op::conj_trans, .alpha = T(2), .a = a.data, .b = b.data, .beta = T(-1)};
+    EXPECT_LE(gemm_residual(rt, product, before.data, c.data), residual_limit);
+    outcome.numbers.push_back(static_cast<double>(norm_one(rt, c.data)));
+    outcome.numbers.push_back(static_cast<double>(norm_max(rt, c.data)));
+    Tiled s(rt, {.rows = m, .cols = m, .tile = nb, .uplo = Uplo::upper}, distribution, Kms{.rho = 0.5});
+    submit_syrk(rt, Uplo::upper, Op::no_trans, T(1), a.data, T(1), s.data);
+    s.keep(rt, outcome);
+    Tiled triangle(rt, {.rows = m, .cols = m, .tile = nb, .uplo = Uplo::lower}, distribution, Kms{.rho = 0.3});
+    submit_trsm(rt, Side::left, Uplo::lower, Op::trans, Diag::non_unit, T(3), triangle.data, c.data);
+    c.keep(rt, outcome);
+  });
+}
+
+}  // namespace
+}  // namespace tandem::dist_test
