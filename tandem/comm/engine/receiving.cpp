@@ -413,8 +413,9 @@ void Engine::register_rpc(Channel channel, RpcHandler handler) {
 void Engine::hand_over(Envelope& envelope) {
   keep_no_more(envelope);
   asked_.insert(&envelope);
-  events_.push_back(Event{.call = [this, &envelope] {
-    const RpcHandler& handler = handlers_.find(envelope.key.channel)->second;
+  // Looked up while the lock is held: others may register handlers later. They stay where they are.
+  const RpcHandler& handler = handlers_.find(envelope.key.channel)->second;
+  events_.push_back(Event{.call = [this, &envelope, &handler] {
     RpcAnswer answer;
     if (handler.arrived) {
       answer = handler.arrived(RpcArrival{
