@@ -200,7 +200,7 @@ void Flow::throw_if_aborted() const {
 
 void Flow::tell_abort(const std::string& text) {
   aborted_.store(true);
-  copies_->lift();
+  copies_.lift();
   core_.executor().caller().wake();
   if (heard_abort_.load()) return;
   // The others may wait for this rank, or for one that will never speak to them.
@@ -231,12 +231,11 @@ std::vector<std::byte> Flow::agree(Bytes mine, Agreement::Merge merge) {
 
 /// The least of all ranks' budgets is everybody's, since both ends of a transfer derive from it what is kept.
 void Flow::agree_on_budget() {
-  copies_ = std::make_unique<CopyBudget>(SIZE_MAX);
   if (size_ == 1) return;
   Outcome mine;
   mine.least.push_back(options_.copy_bytes);
   const std::size_t budget = Outcome::from(agree(mine.bytes(), &Outcome::merge)).least.at(0);
-  copies_ = std::make_unique<CopyBudget>(budget);
+  copies_.set(budget);
   if (budget != SIZE_MAX) kept_bytes_ = budget / kKeptPart / (size_ - 1);
 }
 

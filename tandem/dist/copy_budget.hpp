@@ -18,7 +18,8 @@ namespace tandem::dist {
 /// deadlock. Bytes are given back from any thread.
 class CopyBudget {
  public:
-  explicit CopyBudget(std::size_t bytes) : budget_(bytes) {}
+  /// Without a limit, until one is set.
+  CopyBudget() = default;
   CopyBudget(const CopyBudget&) = delete;
   CopyBudget& operator=(const CopyBudget&) = delete;
 
@@ -51,10 +52,16 @@ class CopyBudget {
     }
     for (const auto& go_on : granted) go_on();
   }
+  /// Before anything is reserved.
+  void set(std::size_t bytes) {
+    const std::lock_guard guard(mutex_);
+    if (!lifted_) budget_ = bytes;
+  }
   /// There is no limit any more: the job has failed, and everything is to end. Any thread.
   void lift() {
     {
       const std::lock_guard guard(mutex_);
+      lifted_ = true;
       budget_ = SIZE_MAX;
     }
     give_back(0);
@@ -86,7 +93,8 @@ class CopyBudget {
   }
 
   mutable std::mutex mutex_;  ///< guards all below
-  std::size_t budget_;
+  std::size_t budget_ = SIZE_MAX;
+  bool lifted_ = false;
   std::size_t reserved_ = 0;
   std::size_t most_reserved_ = 0;
   std::deque<Waiting> waiting_;

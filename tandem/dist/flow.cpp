@@ -85,7 +85,7 @@ void Flow::let_go(Handle& handle) {
   if (place.datum != nullptr) {
     // What both ends keep is left as it is: each rank lets data go at another moment.
     if (place.holder == rank_) count_version(*place.datum, counts_);
-    if (place.datum->reserved) copies_->give_back(handle.shape.bytes());
+    if (place.datum->reserved) copies_.give_back(handle.shape.bytes());
     data_.erase(place.id);
   }
   std::erase(away_, &handle);
@@ -274,11 +274,11 @@ void Flow::receive_here(Handle& handle) {
   if (!handle.user_memory) {
     const std::size_t bytes = handle.shape.bytes();
     datum.reserved = true;
-    if (!copies_->try_reserve(bytes)) {
+    if (!copies_.try_reserve(bytes)) {
       runtime::RuntimeCore::EventTasks room;
       core_.submit_event(core_.begin_event("memory for " + handle.name, 0), false, room);
       gate = room.readable;
-      copies_->reserve_later(bytes, [this, gate] { core_.complete(gate); });
+      copies_.reserve_later(bytes, [this, gate] { core_.complete(gate); });
     }
   }
   transfers_.receive(handle, {place.id, data_channel_, place.version}, place.holder, gate);
@@ -297,7 +297,7 @@ void Flow::check_budget(const Wish& wish) {
     needed += need.handle->shape.bytes();
     if (place.copied) kept_bytes -= std::min(kept_bytes, need.handle->shape.bytes());
   }
-  const std::size_t budget = copies_->bytes();
+  const std::size_t budget = copies_.bytes();
   if (needed <= budget - std::min(budget, kept_bytes)) return;
   throw UsageError(fmt::format(
       "a task{} sees {} bytes of other ranks' data at once, {} bytes of copies are kept for later tasks, and dist.copies allows {} "
@@ -320,7 +320,7 @@ void Flow::overwrite(Handle& handle, std::uint32_t executor) {
       if (!keeps_all()) kept(kept_from_, place.holder).forget(place.id);
       std::erase(to_drop_, &handle);
       place.copied = false;
-      if (std::exchange(datum.reserved, false)) copies_->give_back(handle.shape.bytes());
+      if (std::exchange(datum.reserved, false)) copies_.give_back(handle.shape.bytes());
     }
   } else if (place.copied) {
     std::erase(to_drop_, &handle);
@@ -382,7 +382,7 @@ void Flow::drop(Handle& handle) {
     const std::unique_ptr<Drop> what(static_cast<Drop*>(context));
     runtime::RuntimeCore& core = what->flow.core_;
     core.memory().free_replicas(what->handle);
-    if (what->reserved) what->flow.copies_->give_back(what->handle.shape.bytes());
+    if (what->reserved) what->flow.copies_.give_back(what->handle.shape.bytes());
     core.complete(what->event.readable);
   };
   core_.submit_event(task, false, dropped->event);
@@ -467,7 +467,7 @@ FlowStatistics Flow::statistics() const {
   statistics.positions = position_;
   statistics.received = transfers_.received();
   statistics.received_bytes = transfers_.received_bytes();
-  statistics.most_copy_bytes = copies_->most_reserved();
+  statistics.most_copy_bytes = copies_.most_reserved();
   return statistics;
 }
 

@@ -207,7 +207,7 @@ class Flow {
   comm::Channel explicit_channel_;
   Transfers transfers_;
   Agreement agreement_;
-  std::unique_ptr<CopyBudget> copies_;
+  CopyBudget copies_;
   std::size_t kept_bytes_ = SIZE_MAX;  ///< by each pair of ranks
   std::unordered_map<std::uint32_t, KeptCopies> kept_from_;  ///< here, of another rank's data
   std::unordered_map<std::uint32_t, KeptCopies> kept_at_;    ///< there, of ours

@@ -309,14 +309,10 @@ void LoopNetwork::send(Rank to, Message message) {
 
 void LoopNetwork::deliver(Rank to, Message message) {
   Box& target = box(to);
-  std::function<void()> wake;
-  {
-    const std::lock_guard lock(target.mutex);
-    if (target.dead || target.gone) return;
-    target.inbox.push_back(std::move(message));
-    wake = target.wake;
-  }
-  if (wake) wake();
+  const std::lock_guard lock(target.mutex);  // also while it is woken: a receiver that goes waits for that
+  if (target.dead || target.gone) return;
+  target.inbox.push_back(std::move(message));
+  if (target.wake) target.wake();
 }
 
 void LoopNetwork::kill(Rank rank) {
@@ -356,15 +352,14 @@ void LoopNetwork::tell_death(Rank dead, Rank to) {
 void LoopNetwork::stop(Rank rank, bool stopped) {
   Box& target = box(rank);
   std::deque<std::pair<Rank, Message>> held;
-  std::function<void()> wake;
   {
     const std::lock_guard lock(target.mutex);
     target.stopped = stopped;
     if (!stopped) held.swap(target.held);
-    wake = target.wake;
   }
   for (auto& [to, message] : held) send(to, std::move(message));
-  if (!stopped && wake) wake();
+  const std::lock_guard lock(target.mutex);
+  if (!stopped && target.wake) target.wake();
 }
 
 }  // namespace tandem::comm
