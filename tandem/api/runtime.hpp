@@ -227,6 +227,7 @@ class Runtime {
                   "the application acquires data with read, write or read_write");
     if (flow_ != nullptr) share_access(named(access.handle, "acquire"), mode, access.where);
     auto granted = core_->acquire(named(access.handle, "acquire"), mode, access.where);
+    if (flow_ != nullptr) flow_->entered();
     return {std::move(granted), DataTraits<Kind>::view(access.handle->home, access.handle->shape)};
   }
 

@@ -280,6 +280,9 @@ void Flow::agree_on_outcome() {
   agreed_.clear();
   if (all.failure == UINT64_MAX) return;
   if (report.failure != nullptr && report.failure->id == all.failure) core_.throw_failure(report);
+  // Told before, here, and the cause of something elsewhere since.
+  if (const runtime::FlowFailure* known = core_.executor().failures().find(all.failure); known != nullptr)
+    std::rethrow_exception(known->exception);
   throw RemoteFailure(fmt::format("on rank {}, {}", all.rank, all.description));
 }
 

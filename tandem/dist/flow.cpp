@@ -39,7 +39,8 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   endpoint_->on_peer_death([this](base::Rank peer, std::string_view reason) {
     transfers_.abort(fmt::format("rank {} died: {}", peer.value(), reason));
   });
-  core_.on_let_go([this](Handle& handle) { let_go(handle); });
+  core_.on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
+                        .let_go = [this](Handle& handle) { let_go(handle); }});
   agree_on_budget();
 }
 
@@ -52,7 +53,7 @@ Flow::~Flow() {
   } catch (const std::exception& error) {
     core_.log().error("at the end of the flow: {}", error.what());
   }
-  core_.on_let_go({});
+  core_.on_end_of_data({});
   endpoint_->close();
 }
 
@@ -64,6 +65,7 @@ void Flow::add(Handle& handle, std::uint32_t owner, bool has_value) {
   Place& place = *new (handle.above.data()) Place;
   place.owner = place.holder = owner;
   place.unwritten = !has_value;
+  place.in_users_memory = has_value;
   place.id = static_cast<std::uint32_t>(handles_.size());
   handles_.push_back(&handle);
   digest_ = (digest_ ^ (std::uint64_t{owner} << 32 ^ handle.shape.bytes())) * 0x9e3779b97f4a7c15ULL;
@@ -79,6 +81,14 @@ Datum& Flow::datum_of(Handle& handle) {
   return *place.datum;
 }
 
+/// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory goes there.
+void Flow::abandon(Handle& handle) {
+  Place& place = place_of(handle);
+  if (place.datum == nullptr || !std::exchange(place.datum->listed_away, false)) return;
+  std::erase(away_, &handle);
+  if (place.in_users_memory) take_home(handle);
+}
+
 void Flow::let_go(Handle& handle) {
   Place& place = place_of(handle);
   if (place.id >= handles_.size() || handles_[place.id] != &handle) return;
@@ -88,7 +98,6 @@ void Flow::let_go(Handle& handle) {
     if (place.datum->reserved) copies_.give_back(handle.shape.bytes());
     data_.erase(place.id);
   }
-  std::erase(away_, &handle);
   std::erase(to_drop_, &handle);
   handles_[place.id] = nullptr;
 }
@@ -150,7 +159,7 @@ void Flow::check_values(const Wish& wish) const {
 
 std::uint32_t Flow::place(std::span<const Use> uses, const Wish& wish) const {
   if (wish.on) {
-    if (*wish.on < size_) return *wish.on;
+    if (*wish.on < size_ || *wish.on == kEverywhere) return *wish.on;
     throw UsageError(fmt::format("a task{} is to run on rank {}, but there are {} ranks",
                                  wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", *wish.on, size_));
   }
@@ -446,17 +455,21 @@ void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
 // --- the end
 
 /// Data that another rank holds goes back to its owner, as if a task there wrote it.
+void Flow::take_home(Handle& handle) {
+  const Place& place = place_of(handle);
+  if (place.holder == place.owner) return;
+  begin_operation();
+  bring(handle, place.owner, 0);
+  overwrite(handle, place.owner);
+  entered();
+}
+
 void Flow::bring_home() {
   std::vector<Handle*> away = std::exchange(away_, {});
   std::sort(away.begin(), away.end(), [](Handle* a, Handle* b) { return place_of(*a).id < place_of(*b).id; });
   for (Handle* handle : away) {
-    Place& place = place_of(*handle);
-    place.datum->listed_away = false;
-    if (place.holder == place.owner) continue;
-    begin_operation();
-    bring(*handle, place.owner, 0);
-    overwrite(*handle, place.owner);
-    entered();
+    place_of(*handle).datum->listed_away = false;
+    take_home(*handle);
   }
 }
 

@@ -31,7 +31,7 @@ struct Use {
 
 /// What is said of a task beside its data.
 struct Wish {
-  std::optional<std::uint32_t> on = {};  ///< the rank that runs it, instead of the owner
+  std::optional<std::uint32_t> on = {};  ///< the rank that runs it, instead of the owner; kEverywhere for one that only reads
   int priority = 0;
   SourceLine where = {};
 };
@@ -182,7 +182,9 @@ class Flow {
   void drop(runtime::Handle& handle);
   void drop_copy(runtime::Handle& handle);
 
+  void abandon(runtime::Handle& handle);
   void let_go(runtime::Handle& handle);
+  void take_home(runtime::Handle& handle);
   void bring_home();
   Datum& datum_of(runtime::Handle& handle);
   KeptCopies& kept(std::unordered_map<std::uint32_t, KeptCopies>& by_peer, std::uint32_t peer);

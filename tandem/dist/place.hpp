@@ -26,6 +26,7 @@ struct Place {
   bool unwritten = false;       ///< nobody has given it a value by this point of the flow
   bool copied = false;          ///< this rank, which does not hold it, has the present version or a receive for it
   bool reducing = false;        ///< a group of `reduce` accesses is open
+  bool in_users_memory = false;  ///< on its first owner
   Datum* datum = nullptr;       ///< what else is known, once it has travelled
 
   /// A task that sees the data on another rank does not concern this one.

@@ -142,7 +142,7 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
 void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::shared_ptr<Bag> last = std::move(bag.itself);
-  core_.complete(last->event.readable);
+  core_.complete_read(last->event.readable);
 }
 
 // --- receives

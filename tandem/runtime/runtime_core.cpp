@@ -160,7 +160,7 @@ void RuntimeCore::unregister(Handle& handle) {
 }
 
 void RuntimeCore::let_go(Handle* handle) noexcept {
-  if (tell_let_go_) tell_let_go_(*handle);
+  if (end_of_data_.let_go) end_of_data_.let_go(*handle);
   memory_.free_replicas(*handle);
   handles_.erase(handle);
   unwritten_.erase(handle);
@@ -185,6 +185,11 @@ void RuntimeCore::drop_owner(Handle* handle) noexcept {
     if (handle->runtime == nullptr) return handle->drop_reference();
     runtime->foreign_orphans_.push_back(handle);
     return;
+  }
+  try {
+    if (runtime->end_of_data_.abandoned) runtime->end_of_data_.abandoned(*handle);
+  } catch (const std::exception& error) {
+    runtime->log().error("while {} was let go: {}", handle->described(), error.what());
   }
   if (!handle->user_memory) {
     runtime->orphans_.push_back(handle);
@@ -458,7 +463,12 @@ void RuntimeCore::complete(const TaskRef& event, std::exception_ptr failure) {
 
 void RuntimeCore::complete_failed(const TaskRef& event, FlowFailure& failure) {
   const ForeignCalls::Guard guard(completions_);
-  executor_.cancel(*event.task, failure);
+  executor_.poison(*event.task, failure);
+  executor_.complete(*event.task);
+}
+
+void RuntimeCore::complete_read(const TaskRef& event) {
+  const ForeignCalls::Guard guard(completions_);
   executor_.complete(*event.task);
 }
 

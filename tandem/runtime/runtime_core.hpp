@@ -121,8 +121,10 @@ class RuntimeCore final : private FlowHost {
   /// whatever data it uses.
   void submit_event(Task& task, bool with_release, EventTasks& event, const TaskRef& after = {});
   void complete(const TaskRef& event, std::exception_ptr failure = nullptr);  ///< any thread
-  /// As `complete`, for an event that ends because of a failure whose place in the flow is elsewhere. Any thread.
+  /// As `complete`, for an event whose data do not exist because of a failure elsewhere; counts as no task. Any thread.
   void complete_failed(const TaskRef& event, FlowFailure& failure);
+  /// As `complete`, for an event that has read only, or found nothing to read; counts as no task. Any thread.
+  void complete_read(const TaskRef& event);
   /// For `on_ready` of an event: its data do not exist, so there is nothing to start; it is to be completed at once.
   bool is_cancelled(Task& event) { return executor_.why_cancelled(event) != nullptr; }
 
@@ -159,8 +161,13 @@ class RuntimeCore final : private FlowHost {
   // --- for the layer above
   /// The next task's id is `id` or more: so that several runtimes number the tasks of one flow alike.
   void raise_id(TaskId id) noexcept { last_id_ = std::max(last_id_, id - 1); }
-  /// Is told before data is let go, by the submitting thread; nobody uses the data any more.
-  void on_let_go(std::function<void(Handle&)> tell) { tell_let_go_ = std::move(tell); }
+  /// Who is told of the end of data, by the submitting thread: `abandoned` when the program has dropped the last reference, at that
+  /// position of the flow; `let_go` later, when nobody uses it any more.
+  struct EndOfData {
+    std::function<void(Handle&)> abandoned;
+    std::function<void(Handle&)> let_go;
+  };
+  void on_end_of_data(EndOfData tell) { end_of_data_ = std::move(tell); }
   /// Works, or sleeps, until `done(context)`, which whoever makes it true follows by waking `executor().caller()`.
   void work_until(bool (*done)(void*), void* context) { run_until(done, context); }
 
@@ -307,7 +314,7 @@ class RuntimeCore final : private FlowHost {
   std::mutex foreign_mutex_;
   std::vector<Handle*> foreign_orphans_;  ///< whose last owner went on another thread; under the mutex
   std::shared_ptr<CodeletCore> combine_;
-  std::function<void(Handle&)> tell_let_go_;
+  EndOfData end_of_data_;
   std::vector<std::unique_ptr<std::byte, base::FreeLarge>> kept_;
 
   static constinit thread_local const char thread_token_;

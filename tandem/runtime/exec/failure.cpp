@@ -15,15 +15,22 @@ FlowFailure* FailureLog::add(TaskId id, std::exception_ptr exception, std::strin
   return failure.get();
 }
 
+FlowFailure* FailureLog::find(TaskId id) {
+  std::lock_guard guard(mutex_);
+  for (const auto& failure : failures_)
+    if (failure->id == id) return failure.get();
+  return nullptr;
+}
+
 FlowFailure* FailureLog::known_or(TaskId id, const std::function<std::exception_ptr(std::string&)>& make) {
-  {
-    std::lock_guard guard(mutex_);
-    for (const auto& failure : failures_)
-      if (failure->id == id) return failure.get();
-  }
+  if (FlowFailure* known = find(id); known != nullptr) return known;
   std::string description;
   const std::exception_ptr exception = make(description);
-  return add(id, exception, std::move(description));
+  FlowFailure* failure = add(id, exception, std::move(description));
+  std::lock_guard guard(mutex_);
+  // Others have told of it then, and so has this runtime, as far as its program is concerned.
+  if (id <= reported_until_) failure->told_until = reported_until_;
+  return failure;
 }
 
 void FailureLog::cancelled(TaskId task, FlowFailure& cause) {
@@ -53,6 +60,7 @@ void FailureLog::tell(FlowFailure& failure, TaskId until) {
 FailureLog::Report FailureLog::take_report(TaskId until) {
   std::lock_guard guard(mutex_);
   Report report;
+  reported_until_ = until;
   report.failed = failures_.size() - reported_;
   report.cancelled = cancelled_;
   reported_ = failures_.size();

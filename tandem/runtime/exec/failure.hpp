@@ -24,6 +24,8 @@ class FailureLog {
   FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description);
   /// The failure at position `id`, added by `make(description)`, which returns the exception, when it is not known.
   FlowFailure* known_or(TaskId id, const std::function<std::exception_ptr(std::string& description)>& make);
+  /// The failure at position `id`, or null.
+  FlowFailure* find(TaskId id);
   /// The task at position `task` did not run because of `cause`.
   void cancelled(TaskId task, FlowFailure& cause);
 
@@ -49,6 +51,7 @@ class FailureLog {
   std::vector<std::unique_ptr<FlowFailure>> failures_;
   std::unordered_map<TaskId, FlowFailure*> causes_;
   std::size_t reported_ = 0;
+  TaskId reported_until_ = 0;
   std::size_t cancelled_ = 0;
   std::atomic<bool> any_{false};
 };

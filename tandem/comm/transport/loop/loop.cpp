@@ -10,7 +10,7 @@
 namespace tandem::comm {
 
 struct LoopNetwork::Message {
-  enum class Kind { packet, taken, failed } kind = Kind::packet;
+  enum class Kind { packet, taken, failed, closed } kind = Kind::packet;
   Rank from{0};
   unsigned rail = 0;
   std::vector<std::uint64_t> control = {};  ///< aligned to 8 bytes
@@ -99,10 +99,22 @@ class LoopTransport final : public Transport {
   }
   ~LoopTransport() override {
     LoopNetwork::Box& box = network_.box(self_);
-    const std::lock_guard lock(box.mutex);
-    box.gone = true;
-    box.wake = {};
-    box.inbox.clear();
+    bool dead = false;
+    {
+      const std::lock_guard lock(box.mutex);
+      box.gone = true;
+      box.wake = {};
+      box.inbox.clear();
+      dead = box.dead;
+    }
+    if (dead) return;
+    // As a socket does.
+    for (const auto& [peer, links] : links_) {
+      LoopNetwork::Message message;
+      message.kind = LoopNetwork::Message::Kind::closed;
+      message.from = self_;
+      network_.send(Rank{peer}, std::move(message));
+    }
   }
 
   std::string_view name() const noexcept override { return "loop"; }
@@ -157,6 +169,7 @@ class LoopTransport final : public Transport {
   }
 
   void handle(LoopNetwork::Message& message) {
+    if (message.kind == LoopNetwork::Message::Kind::closed && !links_.contains(message.from.value())) return;
     const bool seen = network_.options().deaths_are_seen_by_all || links_.contains(message.from.value());
     if (message.kind == LoopNetwork::Message::Kind::failed && !seen) return;
     LoopLink& from = link(message.from, message.rail);
@@ -172,6 +185,9 @@ class LoopTransport final : public Transport {
       case LoopNetwork::Message::Kind::failed:
         if (!from.fail()) return;
         sink_.peer_failed(message.from, "it was killed");
+        return;
+      case LoopNetwork::Message::Kind::closed:
+        if (from.fail()) sink_.peer_failed(message.from, "it closed its endpoint");
         return;
     }
   }

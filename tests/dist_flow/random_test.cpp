@@ -1,0 +1,402 @@
+// tests/dist_flow/random_test.cpp: random flows on random owners give what their sequential execution gives, on every rank.
+//
+// DIST_FLOW_SEED=n plays the flow of that seed alone; DIST_FLOW_COUNT=n plays n flows per test; DIST_FLOW_FRESH=1 those of seeds
+// that were never played before. DIST_FLOW_VERBOSE=1 says what a flow does.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <stdexcept>
+
+#include "baton.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+using Word = std::uint64_t;
+using Values = std::vector<Word>;
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+enum class Kind { task, everywhere, fetch, fetch_everywhere, migrate, flush, wait, look, write_at_owner, replace };
+
+struct Operation {
+  Kind kind = Kind::task;
+  std::vector<unsigned> data;  ///< of a task: what it sees first, then what it writes
+  std::vector<AccessMode> modes;
+  Word factor = 0;
+  int priority = 0;
+  std::optional<std::uint32_t> on;
+  bool throws = false;
+};
+
+struct Plan {
+  std::uint64_t seed = 0;
+  std::uint32_t ranks = 2;
+  JobSetup setup;
+  std::vector<std::optional<std::uint32_t>> owners;  ///< none: each rank's own
+  std::vector<bool> allocated;                       ///< by Tandem, so without a value at first
+  std::vector<std::size_t> sizes;
+  std::vector<Operation> operations;
+  bool faults = false;
+};
+
+constexpr unsigned kMostUses = 3;
+
+/// What a kernel does: the same for the runtime and for the oracle.
+void compute(Word factor, std::span<const std::span<const Word>> seen, AccessMode mode, std::span<Word> written) {
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    Word sum = factor + i;
+    for (const auto& in : seen)
+      if (!in.empty()) sum = sum * 31 + in[i % in.size()];
+    if (mode == AccessMode::write) written[i] = sum;
+    else if (mode == AccessMode::commute) written[i] += sum;
+    else written[i] = written[i] * 7 + sum;
+  }
+}
+
+Plan draw(std::uint64_t seed) {
+  std::mt19937_64 random(seed * 77 + 5);
+  const auto below = [&](std::uint64_t n) { return static_cast<unsigned>(random() % n); };
+  Plan plan;
+  plan.seed = seed;
+  plan.ranks = 1 + below(6);
+  plan.faults = below(3) == 0;
+  JobSetup& setup = plan.setup;
+  setup.ranks = plan.ranks;
+  setup.workers = 1 + below(3);
+  setup.sched = std::vector<std::string>{"lws", "prio", "random"}[below(3)];
+  setup.core.watchdog_ns = 0;
+  setup.core.tasks_per_step = 1 + below(3);
+  setup.core.seed = seed;
+  setup.network.latency_max_ns = 1 + below(20'000);
+  setup.network.copies = below(2) == 0;
+  setup.network.remote_copy = below(3) == 0;
+  setup.network.ranks_per_host = 1 + below(4);
+  setup.network.eager_bytes = std::vector<std::size_t>{64, 1024, 4096}[below(3)];
+  setup.network.segment_bytes = 1024;
+  setup.flow.transfers.broadcasts = below(4) != 0;
+  setup.flow.transfers.tree = std::vector<comm::TreeKind>{comm::TreeKind::automatic, comm::TreeKind::binary, comm::TreeKind::chain,
+                                                          comm::TreeKind::two_tree, comm::TreeKind::flat}[below(5)];
+  setup.flow.transfers.early_read = below(4) != 0;
+  setup.flow.transfers.hold_ns = below(4) == 0 ? 2'000 : 0;
+  const unsigned count = 2 + below(7);
+  std::size_t largest = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    plan.owners.push_back(below(5) == 0 ? std::nullopt : std::optional<std::uint32_t>(below(plan.ranks)));
+    plan.allocated.push_back(below(3) == 0);
+    plan.sizes.push_back(below(8) == 0 ? below(2) : below(600));
+    largest = std::max(largest, plan.sizes.back() * sizeof(Word));
+  }
+  // Often just what the largest task may need.
+  if (below(3) == 0) setup.flow.copy_bytes = 5 * (largest + 64) * (1 + below(3));
+  std::vector<bool> unwritten = plan.allocated;
+  const unsigned length = 10 + below(90);
+  for (unsigned step = 0; step < length; ++step) {
+    Operation operation;
+    operation.factor = random() % 1000;
+    const unsigned what = below(100);
+    if (what < 70) {
+      operation.kind = Kind::task;
+      operation.priority = static_cast<int>(below(5));
+      std::vector<unsigned> order(count);
+      for (unsigned i = 0; i < count; ++i) order[i] = i;
+      std::shuffle(order.begin(), order.end(), random);
+      const unsigned uses = std::min(count, 1 + below(kMostUses));
+      const unsigned writes = std::min(uses, 1 + below(2));
+      const bool own = !plan.owners[order[0]].has_value();
+      for (unsigned i = 0; i < uses; ++i) {
+        const unsigned datum = order[uses - 1 - i];
+        const bool writer = i >= uses - writes && plan.owners[datum].has_value() != own;
+        AccessMode mode = AccessMode::read;
+        if (writer) {
+          mode = std::vector<AccessMode>{AccessMode::write, AccessMode::read_write, AccessMode::read_write,
+                                         AccessMode::commute}[below(plan.faults ? 3 : 4)];
+          if (unwritten[datum]) mode = AccessMode::write;
+        }
+        if (mode == AccessMode::read && unwritten[datum]) continue;
+        operation.data.push_back(datum);
+        operation.modes.push_back(mode);
+      }
+      if (operation.data.empty()) continue;
+      bool writes_something = false;
+      for (std::size_t i = 0; i < operation.data.size(); ++i)
+        if (operation.modes[i] != AccessMode::read) {
+          unwritten[operation.data[i]] = false;
+          writes_something = true;
+        }
+      if (!own && writes_something && below(4) == 0) operation.on = below(plan.ranks);
+      operation.throws = plan.faults && writes_something && below(12) == 0;
+    } else {
+      const unsigned datum = below(count);
+      operation.data.push_back(datum);
+      operation.kind = what < 75   ? Kind::fetch
+                       : what < 79 ? Kind::fetch_everywhere
+                       : what < 83 ? Kind::migrate
+                       : what < 86 ? Kind::flush
+                       : what < 91 ? Kind::wait
+                       : what < 95 ? Kind::look
+                       : what < 98 ? Kind::write_at_owner
+                                   : Kind::replace;
+      operation.on = below(plan.ranks);
+      const bool sees = operation.kind != Kind::wait && operation.kind != Kind::replace && operation.kind != Kind::flush &&
+                        operation.kind != Kind::migrate;
+      if (sees && unwritten[datum]) continue;
+      if ((operation.kind == Kind::migrate || operation.kind == Kind::write_at_owner) && !plan.owners[datum]) continue;
+      if (operation.kind == Kind::look && plan.faults) continue;
+      if (operation.kind == Kind::write_at_owner && plan.faults) continue;
+      if (operation.kind == Kind::replace) unwritten[datum] = true;
+    }
+    plan.operations.push_back(std::move(operation));
+  }
+  plan.operations.emplace_back().kind = Kind::wait;
+  return plan;
+}
+
+/// What a person who looks for a mistake reads.
+void print(const Plan& plan) {
+  std::printf("%u ranks, %u workers, %s, copies %zu\n", plan.ranks, plan.setup.workers, plan.setup.sched.c_str(),
+              plan.setup.flow.copy_bytes);
+  for (std::size_t i = 0; i < plan.sizes.size(); ++i)
+    std::printf("d%zu: %zu words, owner %d%s\n", i, plan.sizes[i], plan.owners[i] ? static_cast<int>(*plan.owners[i]) : -1,
+                plan.allocated[i] ? ", allocated" : "");
+  const char* const kinds[] = {"task",  "everywhere", "fetch", "fetch_everywhere", "migrate",
+                               "flush", "wait",       "look",  "write_at_owner",   "replace"};
+  for (std::size_t position = 0; position < plan.operations.size(); ++position) {
+    const Operation& operation = plan.operations[position];
+    std::printf("%zu %s", position, kinds[static_cast<int>(operation.kind)]);
+    for (std::size_t i = 0; i < operation.data.size(); ++i)
+      std::printf(" d%u%s%s", operation.data[i], operation.modes.empty() ? "" : ":",
+                  operation.modes.empty() ? "" : std::string(name_of(operation.modes[i])).c_str());
+    if (operation.on) std::printf(" on %u", *operation.on);
+    std::printf("%s\n", operation.throws ? " throws" : "");
+  }
+}
+
+/// Executes a plan one operation after the other.
+class Oracle {
+ public:
+  explicit Oracle(const Plan& plan) : plan_(plan) {
+    for (std::size_t i = 0; i < plan.sizes.size(); ++i) values_.push_back(initial(plan, i));
+    poison_.resize(values_.size());
+  }
+  static Values initial(const Plan& plan, std::size_t datum) { return Values(plan.sizes[datum], 1000 + datum); }
+
+  /// What this wait throws: the label of a task, or nothing.
+  std::string step(std::size_t position, const Operation& operation) {
+    if (operation.kind == Kind::task) run(position, operation);
+    if (operation.kind == Kind::write_at_owner) values_[operation.data[0]].assign(plan_.sizes[operation.data[0]], operation.factor);
+    if (operation.kind == Kind::replace) poison_[operation.data[0]] = nullptr;
+    if (operation.kind != Kind::wait) return {};
+    Failure* told = nullptr;
+    for (auto& failure : failures_) {
+      const bool untold = failure->told == 0 || failure->last_cancelled > failure->told;
+      if (untold && told == nullptr) told = failure.get();
+      failure->told = position + 1;
+    }
+    return told == nullptr ? std::string() : label(told->position);
+  }
+  static std::string label(std::size_t position) { return "failure at " + std::to_string(position); }
+  /// Null: it does not exist.
+  const Values* value(std::size_t datum) const { return poison_[datum] == nullptr ? &values_[datum] : nullptr; }
+
+ private:
+  struct Failure {
+    std::size_t position = 0;
+    std::size_t last_cancelled = 0;
+    std::size_t told = 0;
+  };
+
+  void run(std::size_t position, const Operation& operation) {
+    Failure* cause = nullptr;
+    std::vector<std::span<const Word>> seen;
+    for (std::size_t i = 0; i < operation.data.size(); ++i) {
+      if (operation.modes[i] == AccessMode::read) seen.emplace_back(values_[operation.data[i]]);
+      Failure* poison = poison_[operation.data[i]];
+      if (operation.modes[i] != AccessMode::write && poison != nullptr && (cause == nullptr || poison->position < cause->position))
+        cause = poison;
+    }
+    if (cause != nullptr) cause->last_cancelled = position + 1;
+    if (cause == nullptr && operation.throws) {
+      failures_.push_back(std::make_unique<Failure>(Failure{.position = position}));
+      cause = failures_.back().get();
+    }
+    for (std::size_t i = 0; i < operation.data.size(); ++i) {
+      if (operation.modes[i] == AccessMode::read) continue;
+      poison_[operation.data[i]] = cause;
+      if (cause == nullptr) compute(operation.factor + i, seen, operation.modes[i], values_[operation.data[i]]);
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<Values> values_;
+  std::vector<Failure*> poison_;
+  std::vector<std::unique_ptr<Failure>> failures_;
+};
+
+/// One rank's program: goes through the plan and through the oracle's values side by side.
+class Program {
+ public:
+  Program(const Plan& plan, Runtime& rt, BatonJob& job) : plan_(plan), rt_(rt), job_(job), oracle_(plan) {
+    for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
+      memory_.push_back(Oracle::initial(plan, i));
+      owners_.push_back(plan.owners[i]);
+      data_.push_back(add(i));
+      has_memory_.push_back(!plan.allocated[i]);
+    }
+  }
+
+  void play() {
+    for (std::size_t position = 0; position < plan_.operations.size(); ++position) {
+      const Operation& operation = plan_.operations[position];
+      job_.breathe(rt_.rank());
+      const std::string expected = oracle_.step(position, operation);
+      if (operation.kind == Kind::wait) wait(expected);
+      else perform(position, operation);
+    }
+  }
+
+ private:
+  Data<Vector<Word>> add(std::size_t datum) {
+    const DataOptions options{.owner = owners_[datum]};
+    const std::string name = "d" + std::to_string(datum);
+    if (plan_.allocated[datum]) return rt_.vector<Word>(name, plan_.sizes[datum], options);
+    return rt_.data(name, memory_[datum], options);
+  }
+
+  void wait(const std::string& expected) {
+    std::string thrown;
+    try {
+      rt_.wait();
+    } catch (const std::exception& error) {
+      thrown = error.what();
+    }
+    if (expected.empty() ? !thrown.empty() : thrown.find(expected + "!") == std::string::npos)
+      throw std::logic_error("wait threw '" + thrown + "' instead of '" + expected + "'");
+    // What has memory of the program's is at home now.
+    for (std::size_t i = 0; i < data_.size(); ++i) {
+      const bool here = !owners_[i] || *owners_[i] == rt_.rank();
+      const bool at_home = has_memory_[i] && (!plan_.owners[i] || owners_[i] == plan_.owners[i]);
+      if (here && at_home && oracle_.value(i) != nullptr && memory_[i] != *oracle_.value(i))
+        throw std::logic_error("after a wait, d" + std::to_string(i) + " differs");
+    }
+  }
+
+  void perform(std::size_t position, const Operation& operation) {
+    const unsigned datum = operation.data[0];
+    auto& data = data_[datum];
+    switch (operation.kind) {
+      case Kind::task: submit(position, operation); break;
+      case Kind::fetch: rt_.fetch(data, *operation.on); break;
+      case Kind::fetch_everywhere: rt_.fetch_everywhere(data); break;
+      case Kind::migrate:
+        rt_.migrate(data, *operation.on);
+        owners_[datum] = *operation.on;
+        break;
+      case Kind::flush: rt_.flush(data); break;
+      case Kind::look: {
+        auto view = rt_.acquire(read(data));
+        const Values* expected = oracle_.value(datum);
+        if (!std::equal((*view).begin(), (*view).end(), expected->begin(), expected->end()))
+          throw std::logic_error("a look at d" + std::to_string(datum) + " differs");
+        break;
+      }
+      case Kind::write_at_owner:
+        if (auto view = rt_.acquire_at_owner(write(data)))
+          for (Word& word : **view) word = operation.factor;
+        break;
+      case Kind::replace:
+        data = {};
+        owners_[datum] = plan_.owners[datum];
+        data = rt_.vector<Word>("d" + std::to_string(datum), plan_.sizes[datum], {.owner = owners_[datum]});
+        has_memory_[datum] = false;
+        break;
+      default: break;
+    }
+  }
+
+  /// Kernels of up to `kMostUses` uses, of whatever modes.
+  template <class... Accesses>
+  void submit_with(std::size_t position, const Operation& operation, const Accesses&... accesses) {
+    const Codelet codelet("task", [](const Operation* what, std::size_t at, auto... views) {
+      if (what->throws) throw std::runtime_error(Oracle::label(at) + "!");
+      const std::span<const Word> all[] = {std::span<const Word>(views.data(), views.size())...};
+      std::vector<std::span<const Word>> seen;
+      for (std::size_t i = 0; i < what->data.size(); ++i)
+        if (what->modes[i] == AccessMode::read) seen.push_back(all[i]);
+      for (std::size_t i = 0; i < what->data.size(); ++i)
+        if (what->modes[i] != AccessMode::read)
+          compute(what->factor + i, seen, what->modes[i], {const_cast<Word*>(all[i].data()), all[i].size()});
+    });
+    rt_.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, accesses...);
+  }
+  template <class... Accesses>
+  void submit_next(std::size_t position, const Operation& operation, const Accesses&... accesses) {
+    constexpr std::size_t index = sizeof...(accesses);
+    if constexpr (index > 0)
+      if (index == operation.data.size()) return submit_with(position, operation, accesses...);
+    if constexpr (index < kMostUses) {
+      const auto& data = data_[operation.data[index]];
+      switch (operation.modes[index]) {
+        case AccessMode::read: return submit_next(position, operation, accesses..., read(data));
+        case AccessMode::write: return submit_next(position, operation, accesses..., write(data));
+        case AccessMode::commute: return submit_next(position, operation, accesses..., commute(data));
+        default: return submit_next(position, operation, accesses..., read_write(data));
+      }
+    }
+  }
+  void submit(std::size_t position, const Operation& operation) { submit_next(position, operation); }
+
+  const Plan& plan_;
+  Runtime& rt_;
+  BatonJob& job_;
+  Oracle oracle_;
+  std::vector<Values> memory_;
+  std::vector<std::optional<std::uint32_t>> owners_;
+  std::vector<bool> has_memory_;
+  std::vector<Data<Vector<Word>>> data_;
+};
+
+void play(std::uint64_t seed) {
+  const Plan plan = draw(seed);
+  if (from_environment("DIST_FLOW_VERBOSE", 0) != 0) {
+    print(plan);
+    std::fflush(stdout);
+  }
+  BatonJob job(seed);
+  const BatonJob::Outcome outcome = job.run(plan.setup, [&](Runtime& rt, BatonJob& baton) { Program(plan, rt, baton).play(); });
+  if (outcome.stuck) {
+    std::fprintf(stderr, "DIST_FLOW_SEED=%llu: nothing goes on\n%s", static_cast<unsigned long long>(seed),
+                 outcome.why.c_str());
+    std::abort();
+  }
+  for (std::uint32_t rank = 0; rank < plan.ranks; ++rank)
+    ASSERT_EQ(outcome.endings[rank].error, "") << "DIST_FLOW_SEED=" << seed << ", rank " << rank << " of " << plan.ranks;
+}
+
+class RandomDistFlow : public testing::TestWithParam<unsigned> {};
+
+TEST_P(RandomDistFlow, GivesWhatSequentialExecutionGives) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const std::uint64_t usual = 40;
+#else
+  const std::uint64_t usual = 400;
+#endif
+  const std::uint64_t count = from_environment("DIST_FLOW_COUNT", usual);
+  std::uint64_t first = GetParam() * count + 1;
+  if (from_environment("DIST_FLOW_FRESH", 0) != 0) {
+    first = (std::uint64_t{std::random_device()()} << 20) + GetParam() * count;
+    std::printf("seeds from %llu on\n", static_cast<unsigned long long>(first));
+  }
+  if (const std::uint64_t only = from_environment("DIST_FLOW_SEED", 0); only != 0) return play(only);
+  for (std::uint64_t seed = first; seed < first + count && !HasFatalFailure(); ++seed) play(seed);
+}
+INSTANTIATE_TEST_SUITE_P(Chunk, RandomDistFlow, testing::Range(0U, 5U));
+
+}  // namespace
+}  // namespace tandem::dist_test
