@@ -70,6 +70,21 @@ struct RandomPositiveDefinite {
   }
 };
 
+/// General: elements beside the diagonal of modulus at most 1 at random, and `order` on the diagonal. Strictly diagonally
+/// dominant, so that elimination needs no pivoting; its condition is near 1.
+struct RandomDominant {
+  std::uint64_t seed = 0;
+  std::size_t order = 0;
+
+  template <Scalar T>
+  T element(std::size_t i, std::size_t j) const noexcept {
+    if (i == j) return T(static_cast<Real<T>>(order));
+    const T beside = RandomGeneral{seed}.element<T>(i, j);
+    // Both parts of a complex element reach 1 and its modulus the square root of 2.
+    return is_complex<T> ? beside * static_cast<Real<T>>(0.70710678118654752) : beside;
+  }
+};
+
 /// Kac, Murdock and Szego: a_ij = rho^|i - j|. Positive definite for |rho| < 1 with condition below ((1 + rho) / (1 - rho))^2,
 /// and its Cholesky factor is known: l_ij = rho^(i-j), times sqrt(1 - rho^2) for j > 0.
 struct Kms {

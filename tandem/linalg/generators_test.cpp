@@ -61,6 +61,18 @@ TEST(Generators, PositiveDefiniteMatricesAreHermitianAndDominant) {
   }
 }
 
+TEST(Generators, DominantMatricesNeedNoPivoting) {
+  using Complex = std::complex<double>;
+  const std::size_t n = 40;
+  const RandomDominant generator{.seed = 5, .order = n};
+  EXPECT_NE(generator.element<Complex>(1, 2), std::conj(generator.element<Complex>(2, 1)));
+  for (std::size_t j = 0; j < n; ++j) {
+    double beside = 0;
+    for (std::size_t i = 0; i < n; ++i) beside += i == j ? 0 : std::abs(generator.element<Complex>(i, j));
+    EXPECT_GT(std::abs(generator.element<Complex>(j, j)), beside);
+  }
+}
+
 TEST(Generators, NamedMatricesFollowTheirFormulas) {
   EXPECT_EQ(Hilbert{}.element<double>(2, 3), 1.0 / 6);
   EXPECT_EQ(MinIj{}.element<float>(4, 2), 3.0f);

@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include <complex>
+#include <vector>
 
 #define lapack_complex_float std::complex<float>
 #define lapack_complex_double std::complex<double>
@@ -13,6 +14,8 @@
 #include "tandem/linalg/generators.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 #include "tandem/linalg/kernels/gemm.hpp"
+#include "tandem/linalg/kernels/getrf.hpp"
+#include "tandem/linalg/kernels/getrf_nopiv.hpp"
 #include "tandem/linalg/kernels/herk.hpp"
 #include "tandem/linalg/kernels/lacpy.hpp"
 #include "tandem/linalg/kernels/potrf.hpp"
@@ -109,6 +112,68 @@ void potrf_library_double(benchmark::State& state) {
   report(state, cube(t) / 3);
 }
 
+void getrf_nopiv_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  for (auto _ : state) {
+    kernels::lacpy(Uplo::general, t.spd, t.result);
+    benchmark::DoNotOptimize(kernels::getrf_nopiv(t.result));
+  }
+  report(state, 2 * cube(t) / 3);
+}
+void getrf_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  std::vector<std::size_t> interchanges(t.n);
+  for (auto _ : state) {
+    kernels::lacpy(Uplo::general, t.general, t.result);
+    benchmark::DoNotOptimize(kernels::getrf(t.result, std::span(interchanges)));
+  }
+  report(state, 2 * cube(t) / 3);
+}
+void getrf_library_double(benchmark::State& state) {
+  Tiles t(std::size_t(state.range(0)));
+  const int n = int(t.n);
+  std::vector<int> ipiv(t.n);
+  for (auto _ : state) {
+    kernels::lacpy(Uplo::general, t.general, t.result);
+    benchmark::DoNotOptimize(LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, t.result.data, n, ipiv.data()));
+  }
+  report(state, 2 * cube(t) / 3);
+}
+
+/// The pivots of two tiles, one on the other, as a match of a tournament finds them: rows in a padded array.
+struct Match {
+  explicit Match(std::size_t n) : from({.rows = 2 * n + 8, .cols = n, .tile = 2 * n + 8}), to(from.shape()) {
+    base::restrict_blas_threads();
+    generate_tile(RandomGeneral{.seed = 2}, {}, from.tile(0, 0));
+    a = to.tile(0, 0).block(0, 0, 2 * n, n);
+  }
+  void copy() { kernels::lacpy(Uplo::general, from.tile(0, 0).block(0, 0, a.rows, a.cols), a); }
+  TileMatrix<double> from, to;
+  MatrixView<double> a;
+};
+
+void getrf_tall_double(benchmark::State& state) {
+  const auto n = std::size_t(state.range(0));
+  Match match(n);
+  std::vector<std::size_t> interchanges(n);
+  for (auto _ : state) {
+    match.copy();
+    benchmark::DoNotOptimize(kernels::getrf(match.a, std::span(interchanges)));
+  }
+  report(state, 5 * double(n) * double(n) * double(n) / 3);
+}
+void getrf_tall_library_double(benchmark::State& state) {
+  const auto n = std::size_t(state.range(0));
+  Match match(n);
+  std::vector<int> ipiv(n);
+  for (auto _ : state) {
+    match.copy();
+    benchmark::DoNotOptimize(
+        LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, int(2 * n), int(n), match.a.data, int(match.a.ld), ipiv.data()));
+  }
+  report(state, 5 * double(n) * double(n) * double(n) / 3);
+}
+
 #define TILE_SIZES Arg(128)->Arg(256)->Arg(320)->Arg(512)
 BENCHMARK(gemm_double)->TILE_SIZES;
 BENCHMARK(gemm_library_double)->TILE_SIZES;
@@ -118,5 +183,10 @@ BENCHMARK(herk_double)->TILE_SIZES;
 BENCHMARK(herk_library_double)->TILE_SIZES;
 BENCHMARK(potrf_double)->TILE_SIZES;
 BENCHMARK(potrf_library_double)->TILE_SIZES;
+BENCHMARK(getrf_nopiv_double)->TILE_SIZES;
+BENCHMARK(getrf_double)->TILE_SIZES;
+BENCHMARK(getrf_library_double)->TILE_SIZES;
+BENCHMARK(getrf_tall_double)->TILE_SIZES;
+BENCHMARK(getrf_tall_library_double)->TILE_SIZES;
 
 }  // namespace
