@@ -1,6 +1,8 @@
 // tandem/linalg/flows/check_shapes.hpp: what flows ask of their matrices, as errors that say so. Private to the flows.
 #pragma once
 
+#include <string>
+
 #include "tandem/linalg/tiled_data.hpp"
 #include "tandem/runtime/usage_error.hpp"
 
@@ -21,6 +23,17 @@ bool has_triangle(const TiledData<T>& a, Uplo uplo) noexcept {
 template <Scalar T>
 bool is_general(const TiledData<T>& a) noexcept {
   return a.matrix().uplo() == Uplo::general;
+}
+
+/// Throws UsageError unless A X = B is a system of general matrices, for the flow called `name`.
+template <Scalar T>
+void require_system(const char* name, const TiledData<T>& a, const TiledData<T>& b) {
+  const TileMatrix<T>&ma = a.matrix(), &mb = b.matrix();
+  if (!is_general(a) || ma.rows() != ma.cols())
+    throw UsageError(std::string(name) + ": A has to be square and store all its tiles");
+  if (!is_general(b)) throw UsageError(std::string(name) + ": B has to store all its tiles");
+  if (ma.rows() != mb.rows() || ma.tile_size() != mb.tile_size())
+    throw UsageError(std::string(name) + ": the rows or the tile sizes of A and B differ");
 }
 
 }  // namespace tandem::linalg::internal

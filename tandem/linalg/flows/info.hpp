@@ -7,9 +7,9 @@
 
 namespace tandem::linalg {
 
-/// Whether a Cholesky factorisation succeeded: 0, or the order of the first leading minor that is not positive definite. A
-/// numerical outcome and no error: once it is set, the kernels of the flows that were given it return at once, and the flow ends
-/// soon.
+/// Whether a factorisation succeeded: 0, or for Cholesky the order of the first leading minor that is not positive definite, for
+/// LU the number, from 1, of the first pivot that is exactly zero. A numerical outcome and no error: once it is set, the kernels
+/// of the flows that were given it return at once, and the flow ends soon.
 ///
 /// Lives until those flows have been waited for; read it then. Tasks write it: those that may (the factorisations of
 /// diagonal tiles) are ordered by the flow, so the first failure stands and it is the same in every schedule. Other tasks
@@ -21,7 +21,7 @@ class Info {
   std::size_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
   bool failed() const noexcept { return value() != 0; }
 
-  /// For kernels: the minor of this order is not positive definite. Relaxed: what must see it depends on the caller's task.
+  /// For kernels: the factorisation failed at this order. Relaxed: what must see it depends on the caller's task.
   void fail(std::size_t order) noexcept { value_.store(order, std::memory_order_relaxed); }
 
   /// What ranks agree on when they wait: the first failure, on whichever of them it happened.

@@ -9,6 +9,7 @@
 #include "tandem/linalg/flows/gemm.hpp"
 #include "tandem/linalg/flows/generate.hpp"
 #include "tandem/linalg/flows/hemm.hpp"
+#include "tandem/linalg/flows/laswp.hpp"
 #include "tandem/linalg/flows/norms.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 #include "tandem/linalg/kernels/laset.hpp"
@@ -29,6 +30,44 @@ struct Work {
 };
 
 constexpr std::size_t probe_columns = 8;
+
+/// A := A - L U for L and U in `factors`, one term of the sum after the other.
+template <Scalar T>
+void submit_subtract_product(Runtime& rt, TiledData<T>& a, const TiledData<T>& factors) {
+  // The factors of a diagonal tile, with the zeros and ones that are not stored.
+  static const Codelet split("split", [](MatrixView<const T> lu, MatrixView<T> l, MatrixView<T> u) {
+    kernels::lacpy(Uplo::lower, lu.block(0, 0, l.rows, l.cols), l);
+    kernels::laset(Uplo::upper, T(0), T(1), l);
+    kernels::laset(Uplo::lower, T(0), T(0), u);
+    kernels::lacpy(Uplo::upper, lu.block(0, 0, u.rows, u.cols), u);
+  });
+  const TileMatrix<T>& m = a.matrix();
+  for (std::size_t k = 0; k < std::min(a.row_tiles(), a.col_tiles()); ++k) {
+    const std::size_t order = std::min(m.tile_rows(k), m.tile_cols(k));
+    const auto l = rt.matrix<T>("L's diagonal tile", m.tile_rows(k), order), u = rt.matrix<T>("U's diagonal tile", order,
+                                                                                               m.tile_cols(k));
+    rt.submit(split, read(factors(k, k)), write(l), write(u));
+    for (std::size_t j = k; j < a.col_tiles(); ++j)
+      for (std::size_t i = k; i < a.row_tiles(); ++i)
+        rt.submit(gemm_codelet<T>(), Op::no_trans, Op::no_trans, T(-1), read(i == k ? l : factors(i, k)),
+                  read(j == k ? u : factors(k, j)), T(1), read_write(a(i, j)), no_info);
+  }
+}
+
+/// || A - L U ||_1 / (n ||A||_1 eps); the order of A's rows does not change its norm.
+template <Scalar T>
+Real<T> product_residual(Runtime& rt, Real<T> size, TiledData<T>& a, const TiledData<T>& factors) {
+  submit_subtract_product(rt, a, factors);
+  return scaled_residual(norm_one(rt, a), size, a.matrix().cols(), epsilon<T>);
+}
+
+template <Scalar T>
+void require_same_shape(const TiledData<T>& a, const TiledData<T>& factors) {
+  const TileMatrix<T>&ma = a.matrix(), &mf = factors.matrix();
+  require(is_general(a) && is_general(factors), "getrf_residual: the matrices have to store all their tiles");
+  require(ma.rows() == mf.rows() && ma.cols() == mf.cols() && ma.tile_size() == mf.tile_size(),
+          "getrf_residual: the shapes of A and its factors differ");
+}
 
 }  // namespace
 
@@ -70,6 +109,28 @@ template <Scalar T>
 Real<T> posv_residual(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b) {
   const Real<T> size = norm_one_hermitian(rt, uplo, a) * norm_one(rt, x);
   submit_hemm(rt, uplo, T(-1), a, x, T(1), b);  // B := B - A X
+  return scaled_residual(norm_one(rt, b), size, a.matrix().rows(), epsilon<T>);
+}
+
+template <Scalar T>
+Real<T> getrf_residual(Runtime& rt, TiledData<T>& a, const TiledData<T>& factors, const TiledPivots& pivots) {
+  require_same_shape(a, factors);
+  const Real<T> size = norm_one(rt, a);
+  submit_laswp(rt, pivots, a);
+  return product_residual(rt, size, a, factors);
+}
+
+template <Scalar T>
+Real<T> getrf_nopiv_residual(Runtime& rt, TiledData<T>& a, const TiledData<T>& factors) {
+  require_same_shape(a, factors);
+  const Real<T> size = norm_one(rt, a);
+  return product_residual(rt, size, a, factors);
+}
+
+template <Scalar T>
+Real<T> gesv_residual(Runtime& rt, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b) {
+  const Real<T> size = norm_one(rt, a) * norm_one(rt, x);
+  submit_gemm(rt, Op::no_trans, Op::no_trans, T(-1), a, x, T(1), b);  // B := B - A X
   return scaled_residual(norm_one(rt, b), size, a.matrix().rows(), epsilon<T>);
 }
 
@@ -128,6 +189,9 @@ void submit_expand(Runtime& rt, Uplo uplo, Mirror mirror, const TiledData<T>& a,
 #define INSTANTIATE(T)                                                                                         \
   template Real<T> potrf_residual<T>(Runtime&, Uplo, TiledData<T>&, const TiledData<T>&);                      \
   template Real<T> posv_residual<T>(Runtime&, Uplo, const TiledData<T>&, const TiledData<T>&, TiledData<T>&);  \
+  template Real<T> getrf_residual<T>(Runtime&, TiledData<T>&, const TiledData<T>&, const TiledPivots&);        \
+  template Real<T> getrf_nopiv_residual<T>(Runtime&, TiledData<T>&, const TiledData<T>&);                      \
+  template Real<T> gesv_residual<T>(Runtime&, const TiledData<T>&, const TiledData<T>&, TiledData<T>&);        \
   template Real<T> trsm_residual<T>(Runtime&, Op, T, const TiledData<T>&, const TiledData<T>&, TiledData<T>&); \
   template Real<T> gemm_residual<T>(Runtime&, const Product<T>&, const TiledData<T>&, const TiledData<T>&);    \
   template void submit_expand<T>(Runtime&, Uplo, Mirror, const TiledData<T>&, TiledData<T>&);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "tandem/linalg/tiled_data.hpp"
+#include "tandem/linalg/tiled_pivots.hpp"
 
 namespace tandem::linalg {
 
@@ -29,6 +30,19 @@ Real<T> potrf_residual(Runtime& rt, Uplo uplo, TiledData<T>& a, const TiledData<
 /// || B - A X ||_1 / (n ||A||_1 ||X||_1 eps) for Hermitian A (LAPACK's dpot02). `b` is overwritten.
 template <Scalar T>
 Real<T> posv_residual(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b);
+
+/// || P A - L U ||_1 / (n ||A||_1 eps) for the factors and pivots of an m x n matrix (LAPACK's dget01). `a` holds A and is
+/// overwritten.
+template <Scalar T>
+Real<T> getrf_residual(Runtime& rt, TiledData<T>& a, const TiledData<T>& factors, const TiledPivots& pivots);
+
+/// The same without pivots.
+template <Scalar T>
+Real<T> getrf_nopiv_residual(Runtime& rt, TiledData<T>& a, const TiledData<T>& factors);
+
+/// || B - A X ||_1 / (n ||A||_1 ||X||_1 eps) for general A (LAPACK's dget02). `b` is overwritten.
+template <Scalar T>
+Real<T> gesv_residual(Runtime& rt, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b);
 
 /// || alpha B - op(A) X ||_1 / (n ||A||_1 ||X||_1 eps) for a triangular A in `triangle`, a general matrix with zeros in the other
 /// triangle (and ones on the diagonal of a unit one). `b` is overwritten.
