@@ -27,6 +27,7 @@ struct LinalgArguments {
   std::string op;
   std::vector<std::string> precisions{"d"};
   std::string uplo = "lower";
+  std::string pivoting = "tournament";
   std::size_t nrhs = 0;      ///< 0: not given
   unsigned repetitions = 0;  ///< 0: not given
   unsigned workers = 0;      ///< 0: as configured
@@ -37,7 +38,8 @@ struct LinalgArguments {
 
 const std::map<std::string, LinalgOp> ops{{"potrf", LinalgOp::potrf}, {"potrs", LinalgOp::potrs}, {"posv", LinalgOp::posv},
                                           {"gemm", LinalgOp::gemm},   {"trsm", LinalgOp::trsm},   {"syrk", LinalgOp::syrk},
-                                          {"herk", LinalgOp::herk},   {"lacpy", LinalgOp::lacpy}};
+                                          {"herk", LinalgOp::herk},   {"lacpy", LinalgOp::lacpy}, {"getrf", LinalgOp::getrf},
+                                          {"gesv", LinalgOp::gesv}};
 
 base::Result<LinalgOutcome> run_in_precision(Runtime& rt, const LinalgJob& job, char precision) {
   switch (precision) {
@@ -48,16 +50,19 @@ base::Result<LinalgOutcome> run_in_precision(Runtime& rt, const LinalgJob& job, 
   }
 }
 
+bool is_lu(LinalgOp op) { return op == LinalgOp::getrf || op == LinalgOp::gesv; }
+
 /// What does not fit together, or an empty text.
 std::string contradiction(const LinalgArguments& arguments) {
   const LinalgOp op = arguments.job.op;
-  const bool factors = op == LinalgOp::potrf || op == LinalgOp::potrs || op == LinalgOp::posv;
-  const bool solves = op == LinalgOp::potrs || op == LinalgOp::posv;
+  const bool solves = op == LinalgOp::potrs || op == LinalgOp::posv || op == LinalgOp::gesv;
+  const bool factors = solves || op == LinalgOp::potrf || op == LinalgOp::getrf;
   const LinalgJob& job = arguments.job;
-  if (!job.matrix_file.empty() && !factors) return "--matrix is for potrf, potrs and posv";
-  if (!job.rhs_file.empty() && !solves) return "--rhs is for potrs and posv";
-  if (!job.out_file.empty() && !factors) return "--out is for potrf, potrs and posv";
-  if (arguments.nrhs > 0 && !solves && op != LinalgOp::trsm) return "--nrhs is for potrs, posv and trsm";
+  if (!job.matrix_file.empty() && !factors) return "--matrix is for potrf, potrs, posv, getrf and gesv";
+  if (!job.rhs_file.empty() && !solves) return "--rhs is for potrs, posv and gesv";
+  if (!job.out_file.empty() && !solves && op != LinalgOp::potrf) return "--out is for potrf, potrs, posv and gesv";
+  if (arguments.nrhs > 0 && !solves && op != LinalgOp::trsm) return "--nrhs is for potrs, posv, gesv and trsm";
+  if (job.pivoting != Pivoting::tournament && !is_lu(op)) return "--pivoting is for getrf and gesv";
   if (arguments.nrhs > 0 && !job.rhs_file.empty()) return "--nrhs and --rhs exclude each other: the file has its columns";
   if (job.n > 0 && !job.matrix_file.empty()) return "-n and --matrix exclude each other: the file has its size";
   if (job.n == 0 && job.matrix_file.empty()) return "say how large the matrix is with -n, or give one with --matrix";
@@ -101,6 +106,7 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
                         {"sched", rt.config().get_string("sched")},
                         {"info", outcome.info}};
   if (outcome.nrhs > 0) measurement.params["nrhs"] = outcome.nrhs;
+  if (is_lu(arguments.job.op)) measurement.params["pivoting"] = arguments.pivoting;
   if (!arguments.job.matrix_file.empty()) measurement.params["matrix"] = arguments.job.matrix_file;
   measurement.params["seconds"] = median(outcome.seconds);
   if (outcome.residual) measurement.params["residual"] = *outcome.residual;
@@ -123,7 +129,11 @@ void print_row(const Measurement& measurement) {
 }
 
 /// Whether the outcome is one to be proud of; if not, says why to `log`, which may be null.
-bool accepted(const LinalgOutcome& outcome, base::Log* log) {
+bool accepted(LinalgOp op, const LinalgOutcome& outcome, base::Log* log) {
+  if (outcome.info != 0 && is_lu(op)) {
+    if (log != nullptr) log->error("pivot {} of the factorisation is zero (info = {})", outcome.info, outcome.info);
+    return false;
+  }
   if (outcome.info != 0) {
     if (log != nullptr)
       log->error("the matrix is not positive definite: its leading minor of order {} is not (info = {})", outcome.info,
@@ -179,7 +189,7 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
       context.exit_status = outcome.error().code == base::ErrorCode::invalid_argument ? wrong_use : failure;
       return;
     }
-    if (!accepted(outcome.value(), speaks ? &context.log : nullptr)) context.exit_status = failure;
+    if (!accepted(arguments.job.op, outcome.value(), speaks ? &context.log : nullptr)) context.exit_status = failure;
     if (outcome.value().seconds.empty()) continue;  // potrs, whose matrix could not be factorised
     measurements.push_back(measurement_of(arguments, precision[0], outcome.value(), rt));
     if (arguments.json || !speaks) continue;
@@ -199,7 +209,7 @@ void add_linalg(CLI::App& app, ToolContext& context) {
   const CLI::Range positive(std::size_t(1), std::size_t(INT_MAX), "POSITIVE");
   std::vector<std::string> names;
   for (const auto& [name, op] : ops) names.push_back(name);
-  command->add_option("OP", arguments->op, "gemm, herk, lacpy, posv, potrf, potrs, syrk or trsm")
+  command->add_option("OP", arguments->op, "gemm, gesv, getrf, herk, lacpy, posv, potrf, potrs, syrk or trsm")
       ->required()
       ->check(CLI::IsMember(names));
   command->add_option("-n", job.n, "Order of the matrices")->check(positive);
@@ -209,7 +219,10 @@ void add_linalg(CLI::App& app, ToolContext& context) {
   command->add_option("--uplo", arguments->uplo, "Triangle of A that is used")
       ->check(CLI::IsMember({"lower", "upper"}))
       ->capture_default_str();
-  command->add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs and posv, n for trsm unless given")
+  command->add_option("--pivoting", arguments->pivoting, "Of getrf and gesv; none: generated matrices are diagonally dominant")
+      ->check(CLI::IsMember({"tournament", "none"}))
+      ->capture_default_str();
+  command->add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs, posv and gesv, n for trsm unless given")
       ->check(positive);
   command->add_option("--repetitions", arguments->repetitions,
                       "Runs that are counted; 5, after one more, for a generated matrix, and 1 for --matrix, unless given")
@@ -222,13 +235,15 @@ void add_linalg(CLI::App& app, ToolContext& context) {
                       "On several ranks: file with the rank of each tile, a line per tile row");
   command->add_option("--seed", job.seed, "Of generated matrices")->capture_default_str();
   command->add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (up to 30 is right)");
-  command->add_option("--matrix", job.matrix_file, "potrf, potrs, posv: Matrix Market file of A");
-  command->add_option("--rhs", job.rhs_file, "potrs, posv: Matrix Market file of B; random unless given");
-  command->add_option("--out", job.out_file, "Matrix Market file to write: the solution of potrs and posv, the factor of potrf");
+  command->add_option("--matrix", job.matrix_file, "potrf, potrs, posv, getrf, gesv: Matrix Market file of A");
+  command->add_option("--rhs", job.rhs_file, "potrs, posv, gesv: Matrix Market file of B; random unless given");
+  command->add_option("--out", job.out_file,
+                      "Matrix Market file to write: the solution of potrs, posv and gesv, the factor of potrf");
   command->add_flag("--json", arguments->json, "Print a JSON object");
   command->callback([arguments, &context] {
     arguments->job.op = ops.at(arguments->op);
     arguments->job.uplo = arguments->uplo == "lower" ? linalg::Uplo::lower : linalg::Uplo::upper;
+    arguments->job.pivoting = arguments->pivoting == "none" ? Pivoting::none : Pivoting::tournament;
     if (arguments->nrhs > 0) arguments->job.nrhs = arguments->nrhs;
     const unsigned usual = arguments->job.matrix_file.empty() ? 5 : 1;
     arguments->job.repetitions = arguments->repetitions > 0 ? arguments->repetitions : usual;

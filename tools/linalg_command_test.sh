@@ -32,6 +32,14 @@ for op in potrf potrs posv gemm trsm syrk herk lacpy; do
   done
 done
 
+for op in getrf gesv; do
+  for pivoting in tournament none; do
+    "$tandem" linalg $op -n 150 --nb 64 --precision s,d,c,z --pivoting $pivoting --check --repetitions 1 --workers 2 > out ||
+      fail "linalg $op --pivoting $pivoting --check"
+    [ "$(grep -c "^$op " out)" -eq 4 ] || fail "linalg $op: four rows expected: $(cat out)"
+  done
+done
+
 # The system whose solution is all ones.
 cat > a.mtx << 'END'
 %%MatrixMarket matrix coordinate real symmetric
@@ -46,6 +54,16 @@ printf '%%%%MatrixMarket matrix array real general\n3 1\n1\n0\n1\n' > b.mtx
 "$tandem" linalg posv --matrix a.mtx --rhs b.mtx --out x.mtx --check > out || fail "posv of a user's system"
 awk 'NR > 2 && ($1 - 1 > 1e-12 || 1 - $1 > 1e-12) { exit 1 }' x.mtx || fail "the solution is not all ones: $(cat x.mtx)"
 
+# And a general one, with zeros on its diagonal.
+printf '%%%%MatrixMarket matrix coordinate real general\n3 3 4\n1 2 1\n2 3 2\n3 1 4\n3 2 1\n' > g.mtx
+printf '%%%%MatrixMarket matrix array real general\n3 1\n1\n2\n5\n' > h.mtx
+rm x.mtx
+"$tandem" linalg gesv --matrix g.mtx --rhs h.mtx --out x.mtx --check > out || fail "gesv of a user's system"
+awk 'NR > 2 && ($1 - 1 > 1e-12 || 1 - $1 > 1e-12) { exit 1 }' x.mtx || fail "the solution is not all ones: $(cat x.mtx)"
+refused 1 "info = 1" gesv --matrix g.mtx --pivoting none
+refused 1 "pivot 3 of the factorisation is zero" getrf --matrix <(sed 's/2 3 2/2 3 0/' g.mtx)
+refused 2 "--pivoting is for getrf and gesv" potrf -n 10 --pivoting none
+
 "$tandem" linalg posv --matrix a.mtx --json > out || fail "posv --json"
 python3 -c 'import json; r = json.load(open("out"))["results"][0]; assert (r["name"], r["params"]["n"]) == ("posv", 3)' ||
   fail "--json is not the object that was promised: $(cat out)"
@@ -58,7 +76,7 @@ sed 's/2 1 -1/2 4 -1/' a.mtx > outside.mtx
 refused 1 "outside.mtx, line 6: \"4\" is not a column from 1 to 3" posv --matrix outside.mtx
 refused 1 "nowhere.mtx: cannot be opened" posv --matrix nowhere.mtx
 refused 2 "say how large" potrf
-refused 2 "--rhs is for potrs and posv" gemm -n 10 --rhs b.mtx
+refused 2 "--rhs is for potrs, posv and gesv" gemm -n 10 --rhs b.mtx
 refused 2 "exclude each other" posv -n 3 --matrix a.mtx
 refused 2 "qr not in" qr -n 10
 refused 2 "Value 0 not in range" potrf -n 10 --nb 0

@@ -44,11 +44,17 @@ struct Elements {
 template <Scalar T>
 constexpr double complex_factor = is_complex<T> ? 4 : 1;
 
+template <Scalar T>
+Result<void> require_square(const DenseMatrix<T>& dense, const std::string& name) {
+  if (dense.rows != dense.cols)
+    return Error{ErrorCode::invalid_argument, fmt::format("{}: the matrix is {} x {}, not square", name, dense.rows, dense.cols)};
+  return {};
+}
+
 /// A has to be Hermitian to what is left by writing it down with some digits.
 template <Scalar T>
 Result<void> require_hermitian(const DenseMatrix<T>& dense, const std::string& name) {
-  if (dense.rows != dense.cols)
-    return Error{ErrorCode::invalid_argument, fmt::format("{}: the matrix is {} x {}, not square", name, dense.rows, dense.cols)};
+  if (Result<void> square = require_square(dense, name); !square) return square;
   const auto a = dense.view();
   Real<T> largest = 0;
   for (const T& value : dense.values) largest = std::max<Real<T>>(largest, std::abs(value));
@@ -85,6 +91,8 @@ class Runner {
       case LinalgOp::syrk:
       case LinalgOp::herk: return run_rank_update();
       case LinalgOp::lacpy: return run_lacpy();
+      case LinalgOp::getrf: return run_getrf();
+      case LinalgOp::gesv: return run_gesv();
     }
     return std::move(outcome_);
   }
@@ -99,7 +107,10 @@ class Runner {
       auto matrix = read_dense<T>(job_.matrix_file);
       if (!matrix) return matrix.error();
       a_file_ = std::move(matrix).value();
-      if (Result<void> hermitian = require_hermitian(*a_file_, job_.matrix_file); !hermitian) return hermitian;
+      const bool general = job_.op == LinalgOp::getrf || job_.op == LinalgOp::gesv;
+      const std::string& name = job_.matrix_file;
+      const Result<void> fit = general ? require_square(*a_file_, name) : require_hermitian(*a_file_, name);
+      if (!fit) return fit;
       job_.n = a_file_->rows;
     }
     if (!job_.rhs_file.empty()) {
@@ -123,6 +134,12 @@ class Runner {
   void fill_positive_definite(TiledData<T>& a) {
     if (a_file_) generate(rt_, Elements<T>{&*a_file_}, a);
     else generate(rt_, RandomPositiveDefinite{.seed = job_.seed, .order = job_.n}, a);
+  }
+  /// Without pivoting a generated matrix has to be one that needs none.
+  void fill_general(TiledData<T>& a) {
+    if (a_file_) generate(rt_, Elements<T>{&*a_file_}, a);
+    else if (job_.pivoting == Pivoting::none) generate(rt_, RandomDominant{.seed = job_.seed, .order = job_.n}, a);
+    else fill_random(a, 0);
   }
   void fill_rhs(TiledData<T>& b) {
     if (b_file_) generate(rt_, Elements<T>{&*b_file_}, b);
@@ -263,6 +280,41 @@ class Runner {
     repeat(2 * order() * order() * sizeof(T), [] {}, [&] { lacpy(rt_, Uplo::general, a.data, b.data); });
     if (job_.check) outcome_.residual = differs(a, b) ? 1 / static_cast<double>(epsilon<T>) : 0;
     return std::move(outcome_);
+  }
+
+  Result<LinalgOutcome> run_getrf() {
+    const bool pivoting = job_.pivoting == Pivoting::tournament;
+    Tiled<T> factors(rt_, "A", square());
+    TiledPivots pivots(rt_, factors.data);
+    repeat(2 * order() * order() * order() / 3 * complex_factor<T>, [&] { fill_general(factors.data); },
+           [&] { outcome_.info = pivoting ? getrf(rt_, factors.data, pivots) : getrf_nopiv(rt_, factors.data); });
+    if (job_.check && outcome_.info == 0) {
+      Tiled<T> a(rt_, "A again", square());
+      fill_general(a.data);
+      outcome_.residual = static_cast<double>(pivoting ? getrf_residual(rt_, a.data, factors.data, pivots)
+                                                       : getrf_nopiv_residual(rt_, a.data, factors.data));
+    }
+    return std::move(outcome_);
+  }
+
+  Result<LinalgOutcome> run_gesv() {
+    const bool pivoting = job_.pivoting == Pivoting::tournament;
+    const double rhs = static_cast<double>(outcome_.nrhs = job_.right_hand_sides());
+    Tiled<T> factors(rt_, "A", square()), x(rt_, "B", tall());
+    TiledPivots pivots(rt_, factors.data);
+    repeat((2 * order() * order() * order() / 3 + 2 * order() * order() * rhs) * complex_factor<T>,
+           [&] {
+             fill_general(factors.data);
+             fill_rhs(x.data);
+           },
+           [&] { outcome_.info = pivoting ? gesv(rt_, factors.data, pivots, x.data) : gesv_nopiv(rt_, factors.data, x.data); });
+    if (job_.check && outcome_.info == 0) {
+      Tiled<T> a(rt_, "A again", square()), b(rt_, "B again", tall());
+      fill_general(a.data);
+      fill_rhs(b.data);
+      outcome_.residual = static_cast<double>(gesv_residual(rt_, a.data, x.data, b.data));
+    }
+    return write_result(x.matrix);
   }
 
   void submit_zero(TiledData<T>& a) {

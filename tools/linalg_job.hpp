@@ -14,22 +14,26 @@
 
 namespace tandem::tools {
 
-enum class LinalgOp { potrf, potrs, posv, gemm, trsm, syrk, herk, lacpy };
+enum class LinalgOp { potrf, potrs, posv, gemm, trsm, syrk, herk, lacpy, getrf, gesv };
+
+/// How getrf and gesv choose pivots.
+enum class Pivoting { tournament, none };
 
 /// What the command line asks for, in one precision.
 struct LinalgJob {
   LinalgOp op = LinalgOp::potrf;
   std::size_t n = 0;                    ///< order of the matrices; taken from the file when there is one
   std::size_t tile = 256;
-  std::optional<std::size_t> nrhs;      ///< right-hand sides; default 1 for potrs and posv, n for trsm
+  std::optional<std::size_t> nrhs;      ///< right-hand sides; default 1 for potrs, posv and gesv, n for trsm
   linalg::Uplo uplo = linalg::Uplo::lower;
   linalg::Distribution distribution = {};  ///< of all matrices; needed on several ranks
+  Pivoting pivoting = Pivoting::tournament;
   unsigned repetitions = 5;
   bool check = false;
   std::uint64_t seed = 1;
-  std::string matrix_file;              ///< potrf, potrs and posv: Matrix Market file of A instead of a generated matrix
-  std::string rhs_file;                 ///< potrs and posv: of B
-  std::string out_file;                 ///< potrs and posv: where X goes; potrf: the factor
+  std::string matrix_file;              ///< where A is factorised: Matrix Market file of it instead of a generated matrix
+  std::string rhs_file;                 ///< potrs, posv and gesv: of B
+  std::string out_file;                 ///< potrs, posv and gesv: where X goes; potrf: the factor
 
   std::size_t right_hand_sides() const noexcept { return nrhs.value_or(op == LinalgOp::trsm ? n : 1); }
 };
@@ -40,7 +44,7 @@ struct LinalgOutcome {
   std::size_t nrhs = 0;               ///< 0 for operations that have none
   std::vector<double> seconds;        ///< of each repetition; generating, reading and checking are not counted
   double work = 0;                    ///< of one repetition: operations, or bytes moved for lacpy
-  std::size_t info = 0;               ///< LAPACK's, of potrf and posv
+  std::size_t info = 0;               ///< LAPACK's, of factorisations
   std::optional<double> residual;     ///< scaled as LAPACK's testers do; with `check`, if info is 0
 };
 
