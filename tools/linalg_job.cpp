@@ -314,7 +314,7 @@ class Runner {
       fill_rhs(b.data);
       outcome_.residual = static_cast<double>(gesv_residual(rt_, a.data, x.data, b.data));
     }
-    return write_result(x.matrix);
+    return write_result(x.data);
   }
 
   void submit_zero(TiledData<T>& a) {

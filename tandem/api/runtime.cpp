@@ -131,7 +131,7 @@ void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const Sourc
     throw UsageError("cannot acquire " + handle.described() + " with mode " + std::string(name_of(mode)) +
                      " on every rank, since rank " + std::to_string(owner_of(handle)) + " owns it; use acquire_at_owner");
   dist::Use use{&handle, mode};
-  flow_->enter({&use, 1}, {.on = dist::kEverywhere, .where = where});
+  flow_->enter({&use, 1}, {.on = dist::kEverywhere, .where = where, .is_task = false});
 }
 
 dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {

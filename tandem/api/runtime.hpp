@@ -236,7 +236,7 @@ class Runtime {
   std::optional<Acquired<typename Access<mode, Kind>::View>> acquire_at_owner(const Access<mode, Kind>& access) {
     if (flow_ == nullptr) return acquire(access);
     dist::Use use{&named(access.handle, "acquire"), mode};
-    const bool here = flow_->enter({&use, 1}, {.on = owner_of(*access.handle), .where = access.where});
+    const bool here = flow_->enter({&use, 1}, {.on = owner_of(*access.handle), .where = access.where, .is_task = false});
     if (!here) return {};
     auto granted = core_->acquire(*access.handle, mode, access.where);
     flow_->entered();

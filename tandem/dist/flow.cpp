@@ -127,8 +127,8 @@ bool Flow::enter_slowly(std::span<Use> uses, const Wish& wish) {
     if (need.sees) bring(*need.handle, executor, wish.priority);
   for (const Need& need : needs_)
     if (need.makes) overwrite(*need.handle, executor);
-  if (here) ++counts_.tasks;
-  else entered();
+  if (!here) entered();
+  else if (wish.is_task) ++counts_.tasks;
   return here;
 }
 

@@ -34,6 +34,7 @@ struct Wish {
   std::optional<std::uint32_t> on = {};  ///< the rank that runs it, instead of the owner; kEverywhere for one that only reads
   int priority = 0;
   SourceLine where = {};
+  bool is_task = true;                   ///< false: an access of the application's
 };
 
 /// Who runs a task that writes data of several owners, and what a task needs to know for it.

@@ -12,9 +12,12 @@ TiledPivots::TiledPivots(Runtime& rt, const TileShape& shape) : shape_(shape) {
   const std::size_t order = std::min(shape.rows, shape.cols);
   for (std::size_t first = 0; first < order; first += shape.tile) {
     const std::size_t k = first / shape.tile;
-    interchanges_.push_back(rt.vector<std::size_t>(fmt::format("interchanges({})", k), std::min(shape.tile, order - first)));
+    DataOptions place;
+    if (shape.distribution.several()) place.owner = shape.distribution.owner(k, k);
+    interchanges_.push_back(
+        rt.vector<std::size_t>(fmt::format("interchanges({})", k), std::min(shape.tile, order - first), place));
     exchanges_.push_back(
-        rt.vector<std::size_t>(fmt::format("exchanges({})", k), 2 * std::min(shape.tile, shape.rows - first)));
+        rt.vector<std::size_t>(fmt::format("exchanges({})", k), 2 * std::min(shape.tile, shape.rows - first), place));
   }
 }
 

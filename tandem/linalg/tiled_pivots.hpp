@@ -12,13 +12,12 @@ namespace tandem::linalg {
 
 /// The pivots of P A = L U, panel by panel, for an A of given dimensions and tiles. Panel k is tile column k from tile row k on;
 /// its rows are counted from its first, 0. They have no values until getrf has been submitted; then getrs may be, and as often as
-/// wanted. Belongs to the submitting thread; the runtime outlives it.
+/// wanted. On several ranks those of a panel lie beside its diagonal tile. Belongs to the submitting thread; the runtime outlives it.
 class TiledPivots {
  public:
   /// For A and what has its dimensions and tiles.
   template <Scalar T>
-  TiledPivots(Runtime& rt, const TiledData<T>& a)
-      : TiledPivots(rt, TileShape{a.matrix().rows(), a.matrix().cols(), a.matrix().tile_size(), Uplo::general}) {}
+  TiledPivots(Runtime& rt, const TiledData<T>& a) : TiledPivots(rt, a.matrix().shape()) {}
   TiledPivots(Runtime& rt, const TileShape& shape);
 
   /// Of the factorised matrix.

@@ -108,6 +108,28 @@ TYPED_TEST(DistLinalg, TheFirstBadMinorIsKnownOnEveryRank) {
   });
 }
 
+TYPED_TEST(DistLinalg, LuWithAndWithoutPivoting) {
+  using T = TypeParam;
+  using Tiled = typename DistLinalg<T>::Distributed;
+  this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
+    const std::size_t n = 53, nb = 9;
+    const TileShape square{.rows = n, .cols = n, .tile = nb}, tall{.rows = n, .cols = 4, .tile = nb};
+    Tiled a(rt, square, distribution, RandomGeneral{5}), factors(rt, square, distribution, RandomGeneral{5});
+    Tiled b(rt, tall, distribution, RandomGeneral{6}), x(rt, tall, distribution, RandomGeneral{6});
+    TiledPivots pivots(rt, factors.data);
+    outcome.numbers.push_back(static_cast<double>(gesv(rt, factors.data, pivots, x.data)));
+    factors.keep(rt, outcome);
+    x.keep(rt, outcome);
+    for (const std::size_t pivot : pivots.ipiv(rt)) outcome.numbers.push_back(static_cast<double>(pivot));
+    EXPECT_LE(gesv_residual(rt, a.data, x.data, b.data), residual_limit);
+    Tiled dominant(rt, square, distribution, RandomDominant{.seed = 7, .order = n}), again(rt, square, distribution,
+                                                                                         RandomDominant{.seed = 7, .order = n});
+    outcome.numbers.push_back(static_cast<double>(getrf_nopiv(rt, dominant.data)));
+    dominant.keep(rt, outcome);
+    EXPECT_LE(getrf_nopiv_residual(rt, again.data, dominant.data), residual_limit);
+  });
+}
+
 TYPED_TEST(DistLinalg, ProductsAndSolves) {
   using T = TypeParam;
   using Tiled = typename DistLinalg<T>::Distributed;

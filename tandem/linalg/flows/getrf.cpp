@@ -67,7 +67,8 @@ class Factorisation {
     const std::size_t candidates = m.tile_rows(i) + (lone ? 0 : m.tile_rows(i + 1));
     const std::size_t count = std::min(candidates, pivots_.interchanges(k).rows());
     const std::size_t first = (i - k) * m.tile_size();
-    const Winners winners{rt_.matrix<T>("pivot rows", count, m.tile_cols(k)), rt_.vector<std::size_t>("pivot rows", count)};
+    const Winners winners{rt_.matrix<T>("pivot rows", count, m.tile_cols(k), rt_.beside(a_(i, k))),
+                          rt_.vector<std::size_t>("pivot rows", count, rt_.beside(a_(i, k)))};
     const TaskOptions options{.priority = level_.match(k, 0)};
     if (lone)
       rt_.submit(options, lone_match_codelet<T>(), first, read(a_(i, k)), write(winners.values), write(winners.rows),
@@ -130,6 +131,7 @@ void submit_getrf(Runtime& rt, TiledData<T>& a, TiledPivots& pivots, Info& info)
   require(is_general(a), "getrf: the matrix has to store all its tiles");
   require(pivots.shape().rows == m.rows() && pivots.shape().cols == m.cols() && pivots.shape().tile == m.tile_size(),
           "getrf: the pivots are for a matrix of another shape");
+  rt.agree_on_least(info.word());
   Factorisation<T>(rt, a, pivots, &info).submit();
 }
 

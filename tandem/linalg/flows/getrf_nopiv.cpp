@@ -16,6 +16,7 @@ using namespace internal;
 template <Scalar T>
 void submit_getrf_nopiv(Runtime& rt, TiledData<T>& a, Info& info) {
   require(is_general(a), "getrf_nopiv: the matrix has to store all its tiles");
+  rt.agree_on_least(info.word());
   const std::size_t mt = a.row_tiles(), nt = a.col_tiles(), nb = a.matrix().tile_size();
   const LuPriorities level({.rows = mt, .cols = nt});
   for (std::size_t k = 0; k < std::min(mt, nt); ++k) {

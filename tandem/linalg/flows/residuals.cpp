@@ -44,8 +44,9 @@ void submit_subtract_product(Runtime& rt, TiledData<T>& a, const TiledData<T>& f
   const TileMatrix<T>& m = a.matrix();
   for (std::size_t k = 0; k < std::min(a.row_tiles(), a.col_tiles()); ++k) {
     const std::size_t order = std::min(m.tile_rows(k), m.tile_cols(k));
-    const auto l = rt.matrix<T>("L's diagonal tile", m.tile_rows(k), order), u = rt.matrix<T>("U's diagonal tile", order,
-                                                                                               m.tile_cols(k));
+    const DataOptions place = rt.beside(factors(k, k));
+    const auto l = rt.matrix<T>("L's diagonal tile", m.tile_rows(k), order, place),
+               u = rt.matrix<T>("U's diagonal tile", order, m.tile_cols(k), place);
     rt.submit(split, read(factors(k, k)), write(l), write(u));
     for (std::size_t j = k; j < a.col_tiles(); ++j)
       for (std::size_t i = k; i < a.row_tiles(); ++i)
