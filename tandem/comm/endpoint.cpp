@@ -275,6 +275,10 @@ std::string_view Endpoint::transport_to(Rank peer) {
   return transport != nullptr ? transport->name() : peer == parts_->job.rank ? "self" : "none";
 }
 
+void Endpoint::abandon() {
+  parts_->post([](internal::Engine& engine) { return engine.abandon(), true; });
+}
+
 void Endpoint::close() {
   if (std::exchange(parts_->closed, true)) return;
   internal::Engine& engine = *parts_->engine;

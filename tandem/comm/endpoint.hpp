@@ -212,6 +212,10 @@ class Endpoint {
   /// The transport that speaks with a peer: "shm", "tcp", and so on; connects if needed.
   std::string_view transport_to(Rank peer);
 
+  /// Gives the job up: links are closed, so that peers take this rank for dead, and all that is under way ends as cancelled, with
+  /// its callbacks. Buffers are the user's again. Any thread, also from callbacks.
+  void abandon();
+
   /// Leaves the job: finishes what is owed (sends, forwards), says goodbye to each peer and waits for its answer. Receives that
   /// are still posted end as cancelled. Then nothing may be posted any more.
   void close();

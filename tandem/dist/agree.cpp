@@ -16,6 +16,8 @@ namespace {
 
 using Bytes = Agreement::Bytes;
 
+constexpr int kAbortPriority = 1 << 30;
+
 /// Numbers and texts, one after the other.
 class Writer {
  public:
@@ -201,16 +203,19 @@ void Flow::throw_if_aborted() const {
 void Flow::tell_abort(const std::string& text) {
   aborted_.store(true);
   copies_.lift();
+  if (!heard_abort_.load()) {
+    // The others may wait for this rank, or for one that will never speak to them.
+    const auto kept = std::make_shared<std::string>(text);
+    const auto drop = [kept](const comm::Status&) {};
+    for (std::uint32_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_)
+        endpoint_->isend(base::Rank(peer), comm::Tag(0), comm::SendBuffer(kept->data(), kept->size()),
+                         {.channel = endpoint_->channel("tandem.dist.abort"), .priority = kAbortPriority,
+                          .callbacks = {.released = drop, .failed = drop}});
+  }
+  // What is under way will never end: who should take it has given up, too.
+  endpoint_->abandon();
   core_.executor().caller().wake();
-  if (heard_abort_.load()) return;
-  // The others may wait for this rank, or for one that will never speak to them.
-  const auto kept = std::make_shared<std::string>(text);
-  const auto drop = [kept](const comm::Status&) {};
-  for (std::uint32_t peer = 0; peer < size_; ++peer)
-    if (peer != rank_)
-      endpoint_->isend(base::Rank(peer), comm::Tag(0), comm::SendBuffer(kept->data(), kept->size()),
-                       {.channel = endpoint_->channel("tandem.dist.abort"),
-                        .callbacks = {.released = drop, .failed = drop}});
 }
 
 std::vector<std::byte> Flow::agree(Bytes mine, Agreement::Merge merge) {

@@ -115,6 +115,7 @@ void Flow::begin_operation() {
 
 bool Flow::enter_slowly(std::span<Use> uses, const Wish& wish) {
   begin_operation();
+  to_drop_.clear();  // a task that was refused may have left some
   // What is wrong with them the runtime says better, and on every rank.
   for (const Use& use : uses)
     if (use.handle == nullptr || use.handle->runtime.load(std::memory_order_relaxed) != &core_) return true;
@@ -122,9 +123,9 @@ bool Flow::enter_slowly(std::span<Use> uses, const Wish& wish) {
   gather_needs(uses);
   check_values(wish);
   const bool here = executor == rank_ || executor == kEverywhere;
-  if (here) check_budget(wish);
   for (const Need& need : needs_)
     if (need.sees) bring(*need.handle, executor, wish.priority);
+  if (here) check_budget(wish);
   for (const Need& need : needs_)
     if (need.makes) overwrite(*need.handle, executor);
   if (!here) entered();
@@ -273,10 +274,10 @@ void Flow::receive_here(Handle& handle) {
       if (handles_[id] != nullptr) to_drop_.push_back(handles_[id]);
     };
     if (kept(kept_from_, place.holder).use(place.id, handle.shape.bytes(), dropped)) return;
-    // Dropped by another use of this very task: the sender sends it again.
+    // Dropped by another use of this very task: the sender sends it again, and it is kept from now on.
     if (place.copied) {
-      to_drop_.erase(std::find(to_drop_.begin(), to_drop_.end(), &handle));
-      drop_copy(handle);
+      std::erase(to_drop_, &handle);
+      drop(handle);
     }
   }
   runtime::TaskRef gate;
@@ -294,24 +295,24 @@ void Flow::receive_here(Handle& handle) {
   place.copied = true;
 }
 
-/// A task has all its copies at once.
+/// A task has all its copies at once, beside those that are kept for later ones.
 void Flow::check_budget(const Wish& wish) {
   if (keeps_all()) return;
   std::size_t needed = 0;
-  std::size_t kept_bytes = 0;
-  for (const auto& [peer, copies] : kept_from_) kept_bytes += copies.bytes();
+  std::size_t beside = 0;
+  for (const auto& [peer, copies] : kept_from_) beside += copies.bytes();
   for (const Need& need : needs_) {
     const Place& place = place_of(*need.handle);
-    if (!need.sees || place.owner == kEverywhere || place.holder == rank_ || need.handle->user_memory) continue;
+    if (!need.sees || !place.copied || need.handle->user_memory) continue;
     needed += need.handle->shape.bytes();
-    if (place.copied) kept_bytes -= std::min(kept_bytes, need.handle->shape.bytes());
+    if (kept(kept_from_, place.holder).contains(place.id)) beside -= need.handle->shape.bytes();
   }
   const std::size_t budget = copies_.bytes();
-  if (needed <= budget - std::min(budget, kept_bytes)) return;
+  if (needed + beside <= budget) return;
   throw UsageError(fmt::format(
-      "a task{} sees {} bytes of other ranks' data at once, {} bytes of copies are kept for later tasks, and dist.copies allows {} "
-      "bytes in all; give it {} or more", wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", needed,
-      kept_bytes, budget, kKeptPart * std::max(needed, kept_bytes)));
+      "a task{} sees {} bytes of other ranks' data at once, {} bytes are kept for later tasks, and option copies allows {} bytes in "
+      "all; give it {} or more", wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", needed, beside, budget,
+      kKeptPart * needed));
 }
 
 // --- the next version is made
@@ -408,8 +409,8 @@ void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceL
   gather_needs({&use, 1});
   const Wish wish{.priority = priority, .where = where};
   check_values(wish);
-  if (rank == rank_ || rank == kEverywhere) check_budget(wish);
   bring(handle, rank, priority);
+  if (rank == rank_ || rank == kEverywhere) check_budget(wish);
   entered();
 }
 

@@ -136,6 +136,8 @@ class Flow {
   /// Waits until the flow has ended on all ranks, with all data at home. Every rank calls it. Throws the failure that is earliest
   /// in the flow, on every rank, or JobError.
   void wait();
+  /// Ends the job on all ranks: their waits throw a JobError that says `why`. Any thread.
+  void abort(const std::string& why) { transfers_.abort(why); }
   /// At the next `wait`, all ranks get the least `*value` of all ranks that is not 0, or 0.
   void agree_on_least(std::atomic<std::uint64_t>* value) { agreed_.push_back(value); }
 

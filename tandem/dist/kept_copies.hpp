@@ -49,6 +49,7 @@ class KeptCopies {
     where_.erase(at);
   }
 
+  bool contains(std::uint32_t id) const { return where_.contains(id); }
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:

@@ -48,7 +48,7 @@ class BatonJob::RankDriver final : public base::Driver {
       const std::int64_t next = caller_->step(now);
       if (done(context)) break;
       if (next > now) {
-        if (next < base::kNever) job_.loop_.at(next, [this] { waker_.wake(); });
+        if (next < base::kNever) job_.loop_.at(next, [&seat = seat_] { seat.woken = true; });
         seat_.resting = true;
       }
       job_.yield(seat_);

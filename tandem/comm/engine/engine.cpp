@@ -362,6 +362,13 @@ bool Engine::all_heard_goodbye() const noexcept {
   });
 }
 
+void Engine::abandon() {
+  for (const auto& [rank, peer] : peers_) {
+    if (!peer->dead && peer->transport != nullptr) peer->transport->disconnect(peer->rank);
+  }
+  cancel_everything();
+}
+
 void Engine::cancel_everything() {
   for (PostedReceive* posted : matcher_.extract_all_posted()) {
     fail_receive(static_cast<ReceiveCore&>(*posted), Ending::cancelled, Rank{0});

@@ -125,6 +125,8 @@ class Engine final : public PacketSink {
   void listen_to_roots();
   void say_goodbye();
   bool all_heard_goodbye() const noexcept;
+  /// Closes the links to all peers; what was under way ends as cancelled. Not while polling.
+  void abandon();
   void cancel_everything();
 
   /// Held back, of all peers.

@@ -1,0 +1,253 @@
+// tests/dist_flow/counts_test.cpp: how many messages a factorisation sends, and how much memory it takes for what it receives.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "baton.hpp"
+#include "tandem/linalg.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+using namespace linalg;
+using testing::HasSubstr;
+
+struct Tiles {
+  Tiles(Runtime& rt, std::size_t tiles, std::size_t nb, const Distribution& distribution)
+      : matrix({.rows = tiles * nb, .cols = tiles * nb, .tile = nb, .uplo = Uplo::lower, .distribution = distribution,
+                .rank = rt.rank()}),
+        data(rt, "A", matrix) {
+    generate(rt, RandomPositiveDefinite{.seed = 1, .order = tiles * nb}, data);
+  }
+  TileMatrix<double> matrix;
+  TiledData<double> data;
+};
+
+dist::FlowStatistics operator-(dist::FlowStatistics a, const dist::FlowStatistics& b) {
+  a.plain -= b.plain;
+  a.broadcasts -= b.broadcasts;
+  a.split -= b.split;
+  a.recipients -= b.recipients;
+  a.versions_sent -= b.versions_sent;
+  a.received -= b.received;
+  return a;
+}
+
+/// What rank counts in a Cholesky factorisation of `tiles` x `tiles` tiles.
+std::vector<dist::FlowStatistics> count_cholesky(std::uint32_t ranks, std::size_t tiles, const Distribution& distribution,
+                                                 const JobSetup& setup = {}) {
+  JobSetup job = setup;
+  job.ranks = ranks;
+  std::vector<dist::FlowStatistics> counts(ranks);
+  for (const Ending& ending : run_job(job, [&](Runtime& rt) {
+         Tiles a(rt, tiles, 3, distribution);
+         const dist::FlowStatistics before = rt.flow_statistics();
+         ASSERT_EQ(potrf(rt, Uplo::lower, a.data), 0u);
+         counts[rt.rank()] = rt.flow_statistics() - before;
+       }))
+    EXPECT_EQ(ending.error, "");
+  return counts;
+}
+
+/// A. Swartvagher's report of 2019, annex A.2: with one tile per rank, numbered by columns, rank n with tile (i, j), i >= j, sends
+/// one broadcast to N - j - 1 recipients.
+TEST(DistCounts, OneTilePerRankSendsOneBroadcastPerTile) {
+  for (const std::uint32_t order : {1U, 2U, 3U, 4U, 5U}) {
+    const auto counts =
+        count_cholesky(order * order, order, Distribution::block_cyclic_by_columns({.p = order, .q = order}));
+    for (std::uint32_t j = 0; j < order; ++j) {
+      for (std::uint32_t i = 0; i < order; ++i) {
+        const dist::FlowStatistics& count = counts[i + j * order];
+        const std::uint32_t recipients = i >= j ? order - j - 1 : 0;
+        EXPECT_EQ(count.broadcasts, recipients > 1 ? 1u : 0u) << i << ", " << j << " of " << order;
+        EXPECT_EQ(count.recipients, recipients > 1 ? recipients : 0u) << i << ", " << j << " of " << order;
+        EXPECT_EQ(count.plain, recipients == 1 ? 1u : 0u) << i << ", " << j << " of " << order;
+        EXPECT_EQ(count.split, 0u);
+      }
+    }
+  }
+}
+
+/// The ranks that see tile (i, j) once it is final.
+std::set<std::uint32_t> readers(std::size_t i, std::size_t j, std::size_t tiles, const Distribution& distribution) {
+  std::set<std::uint32_t> result;
+  if (i == j) {
+    for (std::size_t m = j + 1; m < tiles; ++m) result.insert(distribution.owner(m, j));
+  } else {
+    for (std::size_t n = j + 1; n <= i; ++n) result.insert(distribution.owner(i, n));
+    for (std::size_t m = i + 1; m < tiles; ++m) result.insert(distribution.owner(m, i));
+  }
+  result.erase(distribution.owner(i, j));
+  return result;
+}
+
+TEST(DistCounts, MoreTilesThanRanksSendWhatTheAlgorithmSays) {
+  for (const auto& [ranks, grid] : {std::pair<std::uint32_t, Distribution::Grid>{4, {2, 2}}, {6, {2, 3}}, {12, {4, 3}}}) {
+    const std::size_t tiles = 11;
+    const auto distribution = Distribution::block_cyclic(grid);
+    std::vector<dist::FlowStatistics> expected(ranks);
+    for (std::size_t j = 0; j < tiles; ++j) {
+      for (std::size_t i = j; i < tiles; ++i) {
+        const auto who = readers(i, j, tiles, distribution);
+        dist::FlowStatistics& count = expected[distribution.owner(i, j)];
+        if (who.size() == 1) ++count.plain;
+        if (who.size() > 1) {
+          ++count.broadcasts;
+          count.recipients += who.size();
+        }
+        for (const std::uint32_t rank : who) ++expected[rank].received;
+      }
+    }
+    const auto counts = count_cholesky(ranks, tiles, distribution);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      EXPECT_EQ(counts[rank].broadcasts, expected[rank].broadcasts) << "rank " << rank << " of " << ranks;
+      EXPECT_EQ(counts[rank].recipients, expected[rank].recipients) << "rank " << rank << " of " << ranks;
+      EXPECT_EQ(counts[rank].plain, expected[rank].plain) << "rank " << rank << " of " << ranks;
+      EXPECT_EQ(counts[rank].received, expected[rank].received) << "rank " << rank << " of " << ranks;
+    }
+  }
+}
+
+TEST(DistCounts, NearlyAllBroadcastsAreWholeWhenSubmissionIsAhead) {
+  const auto counts = count_cholesky(16, 40, Distribution::block_cyclic({4, 4}));
+  std::uint64_t whole = 0, split = 0;
+  for (const dist::FlowStatistics& count : counts) {
+    whole += count.broadcasts;
+    split += count.split;
+  }
+  EXPECT_GT(whole, 700u);
+  EXPECT_LE(static_cast<double>(split), 0.02 * static_cast<double>(whole + split));
+}
+
+TEST(DistCounts, BroadcastsCanBeSwitchedOff) {
+  JobSetup setup;
+  setup.flow.transfers.broadcasts = false;
+  const auto counts = count_cholesky(4, 8, Distribution::block_cyclic({2, 2}), setup);
+  for (const dist::FlowStatistics& count : counts) EXPECT_GT(count.received, 0u);
+}
+
+// --- memory
+
+TEST(DistMemory, ARingGoesRoundInTheMemoryOfOneBlock) {
+  const std::uint32_t ranks = 5;
+  const std::size_t words = 4096;
+  JobSetup setup;
+  setup.ranks = ranks;
+  setup.flow.copy_bytes = words * sizeof(double);
+  const auto endings = run_job(setup, [&](Runtime& rt) {
+    std::vector<double> block(words, rt.rank());
+    std::vector<Data<Vector<double>>> blocks;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks.push_back(rt.data("block", block, {.owner = rank}));
+    const Codelet add("add", [](std::span<const double> from, std::span<double> to) {
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+    });
+    std::vector<double> expected(ranks);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) expected[rank] = rank;
+    for (int round = 0; round < 40; ++round) {
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const std::uint32_t next = (rank + 1) % ranks;
+        rt.submit(add, read(blocks[rank]), read_write(blocks[next]));
+        expected[next] += expected[rank];
+      }
+    }
+    rt.wait();
+    EXPECT_EQ(block[words - 1], expected[rt.rank()]);
+    EXPECT_LE(rt.flow_statistics().most_copy_bytes, words * sizeof(double));
+  });
+  for (const Ending& ending : endings) EXPECT_EQ(ending.error, "");
+}
+
+TEST(DistMemory, FactorisationsGiveTheSameInTheMemoryOfOneTask) {
+  const std::size_t tiles = 9, nb = 8, n = tiles * nb;
+  std::vector<double> alone(n * n, 0), alone_lu(n * n, 0);
+  const auto program = [&](Runtime& rt, const Distribution& distribution, std::vector<double>& cholesky, std::vector<double>& lu) {
+    Tiles a(rt, tiles, nb, distribution);
+    ASSERT_EQ(potrf(rt, Uplo::lower, a.data), 0u);
+    TileMatrix<double> general(
+        {.rows = n, .cols = n, .tile = nb, .distribution = distribution, .rank = rt.rank()});
+    TiledData<double> b(rt, "B", general);
+    generate(rt, RandomDominant{.seed = 3, .order = n}, b);
+    ASSERT_EQ(getrf_nopiv(rt, b), 0u);
+    gather(rt, a.data, MatrixView<double>{cholesky.data(), n, n, n});
+    gather(rt, b, MatrixView<double>{lu.data(), n, n, n});
+  };
+  run_job({.ranks = 1}, [&](Runtime& rt) { program(rt, {}, alone, alone_lu); });
+  for (const std::uint32_t ranks : {2U, 4U, 6U}) {
+    // gemm sees two tiles of other ranks.
+    for (const std::size_t budget : {std::size_t(2), std::size_t(5), std::size_t(20)}) {
+      JobSetup setup;
+      setup.ranks = ranks;
+      setup.workers = 2;
+      setup.flow.copy_bytes = budget * nb * nb * sizeof(double);
+      const auto endings = run_job(setup, [&](Runtime& rt) {
+        std::vector<double> cholesky(n * n, 0), lu(n * n, 0);
+        program(rt, Distribution::block_cyclic(Distribution::squarest(ranks)), cholesky, lu);
+        EXPECT_EQ(cholesky, alone);
+        EXPECT_EQ(lu, alone_lu);
+        EXPECT_LE(rt.flow_statistics().most_copy_bytes, budget * nb * nb * sizeof(double));
+      });
+      for (const Ending& ending : endings) EXPECT_EQ(ending.error, "") << ranks << " ranks, " << budget << " tiles";
+    }
+  }
+}
+
+TEST(DistMemory, ATaskThatNeedsMoreSaysHowMuch) {
+  JobSetup setup;
+  setup.ranks = 2;
+  setup.flow.copy_bytes = 100 * sizeof(double);
+  const auto endings = run_job(setup, [](Runtime& rt) {
+    std::vector<double> x(101, 1.0), y(101, 0.0);
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1});
+    rt.submit(Codelet("copy", [](std::span<const double>, std::span<double>) {}), read(hx), write(hy));
+    rt.wait();
+  });
+  EXPECT_THAT(endings[1].error, HasSubstr("808 bytes"));
+  EXPECT_THAT(endings[0].error, HasSubstr("rank 1"));
+}
+
+// --- deaths
+
+TEST(DistDeath, ARankKilledInTheMiddleEndsTheJobOnTheOthers) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    BatonJob job(seed);
+    JobSetup setup;
+    setup.ranks = static_cast<std::uint32_t>(2 + seed % 5);
+    setup.core.watchdog_ns = 0;
+    setup.network.latency_max_ns = 10'000;
+    setup.network.deaths_are_seen_by_all = seed % 2 == 0;
+    const auto victim = static_cast<std::uint32_t>(seed / 3 % setup.ranks);
+    std::vector<bool> factored(setup.ranks, false);
+    const auto outcome = job.run(setup, [&](Runtime& rt, BatonJob& baton) {
+      Tiles a(rt, 6, 4, Distribution::block_cyclic(Distribution::squarest(rt.size())));
+      const auto alive = std::make_shared<Runtime*>(&rt);
+      const struct Ended {
+        Runtime*& shown;
+        ~Ended() { shown = nullptr; }
+      } ended{*alive};
+      if (rt.rank() == victim)
+        baton.loop().at(baton.loop().now_ns() + static_cast<std::int64_t>(seed * 7919 % 200'000),
+                        [&baton, alive, victim] {
+                          if (*alive == nullptr) return;
+                          baton.network().kill(comm::Rank(victim));
+                          (*alive)->flow()->abort("killed");  // ends the program, from which nobody hears any more
+                        });
+      for (int round = 0; round < 50; ++round) {
+        Info info;
+        submit_potrf(rt, Uplo::lower, a.data, info);
+        rt.wait();
+      }
+      factored[rt.rank()] = true;
+    });
+    ASSERT_FALSE(outcome.stuck) << "seed " << seed << "\n" << outcome.why;
+    for (std::uint32_t rank = 0; rank < setup.ranks; ++rank)
+      if (rank != victim && !factored[rank]) {
+        EXPECT_THAT(outcome.endings[rank].error, HasSubstr("rank " + std::to_string(victim))) << "seed " << seed;
+      }
+  }
+}
+
+}  // namespace
+}  // namespace tandem::dist_test
