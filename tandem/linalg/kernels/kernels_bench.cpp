@@ -16,10 +16,14 @@
 #include "tandem/linalg/kernels/gemm.hpp"
 #include "tandem/linalg/kernels/getrf.hpp"
 #include "tandem/linalg/kernels/getrf_nopiv.hpp"
+#include "tandem/linalg/kernels/geqrt.hpp"
 #include "tandem/linalg/kernels/herk.hpp"
 #include "tandem/linalg/kernels/lacpy.hpp"
 #include "tandem/linalg/kernels/potrf.hpp"
+#include "tandem/linalg/kernels/tpmqrt.hpp"
+#include "tandem/linalg/kernels/tpqrt.hpp"
 #include "tandem/linalg/kernels/trsm.hpp"
+#include "tandem/linalg/kernels/unmqr.hpp"
 #include "tandem/linalg/tile_matrix.hpp"
 
 namespace {
@@ -174,6 +178,98 @@ void getrf_tall_library_double(benchmark::State& state) {
   report(state, 5 * double(n) * double(n) * double(n) / 3);
 }
 
+/// Tiles of a QR factorisation: A and B are factorised anew each time, C and D have Q^H applied again and again, which keeps
+/// their norms.
+struct QrTiles : Tiles {
+  explicit QrTiles(std::size_t order)
+      : Tiles(order), more({.rows = order, .cols = 3 * order, .tile = order}), factors(block * order) {
+    generate_tile(RandomGeneral{.seed = 4}, {}, d);
+  }
+  void reset_r() { kernels::lacpy(Uplo::general, general, r); }
+  void reset_v() { kernels::lacpy(Uplo::general, spd, v); }
+  static constexpr std::size_t block = 32;
+  TileMatrix<double> more;
+  std::vector<double> factors;
+  MatrixView<double> r = more.tile(0, 0), v = more.tile(0, 1), c = result, d = more.tile(0, 2);
+  MatrixView<double> t{factors.data(), block, n, block};
+  std::vector<double> work = std::vector<double>(block * n);
+};
+
+void geqrt_double(benchmark::State& state) {
+  QrTiles q(std::size_t(state.range(0)));
+  for (auto _ : state) {
+    q.reset_r();
+    kernels::geqrt(q.r, q.t);
+  }
+  report(state, 4 * cube(q) / 3);
+}
+void geqrt_library_double(benchmark::State& state) {
+  QrTiles q(std::size_t(state.range(0)));
+  const int n = int(q.n), ib = int(q.block);
+  for (auto _ : state) {
+    q.reset_r();
+    LAPACKE_dgeqrt_work(LAPACK_COL_MAJOR, n, n, ib, q.r.data, n, q.t.data, ib, q.work.data());
+  }
+  report(state, 4 * cube(q) / 3);
+}
+
+void unmqr_double(benchmark::State& state) {
+  QrTiles q(std::size_t(state.range(0)));
+  q.reset_r();
+  kernels::geqrt(q.r, q.t);
+  for (auto _ : state) kernels::unmqr(Op::conj_trans, q.r, q.t, q.c);
+  report(state, 2 * cube(q));
+}
+void unmqr_library_double(benchmark::State& state) {
+  QrTiles q(std::size_t(state.range(0)));
+  const int n = int(q.n), ib = int(q.block);
+  q.reset_r();
+  kernels::geqrt(q.r, q.t);
+  for (auto _ : state)
+    LAPACKE_dgemqrt_work(LAPACK_COL_MAJOR, 'L', 'T', n, n, n, ib, q.r.data, n, q.t.data, ib, q.c.data, n, q.work.data());
+  report(state, 2 * cube(q));
+}
+
+void tpqrt_double(benchmark::State& state) {
+  QrTiles q(std::size_t(state.range(0)));
+  for (auto _ : state) {
+    q.reset_r();
+    q.reset_v();
+    kernels::tpqrt(q.r, q.v, q.t);
+  }
+  report(state, 2 * cube(q));
+}
+void tpqrt_library_double(benchmark::State& state) {
+  QrTiles q(std::size_t(state.range(0)));
+  const int n = int(q.n), ib = int(q.block);
+  for (auto _ : state) {
+    q.reset_r();
+    q.reset_v();
+    LAPACKE_dtpqrt_work(LAPACK_COL_MAJOR, n, n, 0, ib, q.r.data, n, q.v.data, n, q.t.data, ib, q.work.data());
+  }
+  report(state, 2 * cube(q));
+}
+
+void tpmqrt_double(benchmark::State& state) {
+  QrTiles q(std::size_t(state.range(0)));
+  q.reset_r();
+  q.reset_v();
+  kernels::tpqrt(q.r, q.v, q.t);
+  for (auto _ : state) kernels::tpmqrt(Op::conj_trans, q.v, q.t, q.c, q.d);
+  report(state, 4 * cube(q));
+}
+void tpmqrt_library_double(benchmark::State& state) {
+  QrTiles q(std::size_t(state.range(0)));
+  const int n = int(q.n), ib = int(q.block);
+  q.reset_r();
+  q.reset_v();
+  kernels::tpqrt(q.r, q.v, q.t);
+  for (auto _ : state)
+    LAPACKE_dtpmqrt_work(LAPACK_COL_MAJOR, 'L', 'T', n, n, n, 0, ib, q.v.data, n, q.t.data, ib, q.c.data, n, q.d.data, n,
+                         q.work.data());
+  report(state, 4 * cube(q));
+}
+
 #define TILE_SIZES Arg(128)->Arg(256)->Arg(320)->Arg(512)
 BENCHMARK(gemm_double)->TILE_SIZES;
 BENCHMARK(gemm_library_double)->TILE_SIZES;
@@ -188,5 +284,13 @@ BENCHMARK(getrf_double)->TILE_SIZES;
 BENCHMARK(getrf_library_double)->TILE_SIZES;
 BENCHMARK(getrf_tall_double)->TILE_SIZES;
 BENCHMARK(getrf_tall_library_double)->TILE_SIZES;
+BENCHMARK(geqrt_double)->TILE_SIZES;
+BENCHMARK(geqrt_library_double)->TILE_SIZES;
+BENCHMARK(unmqr_double)->TILE_SIZES;
+BENCHMARK(unmqr_library_double)->TILE_SIZES;
+BENCHMARK(tpqrt_double)->TILE_SIZES;
+BENCHMARK(tpqrt_library_double)->TILE_SIZES;
+BENCHMARK(tpmqrt_double)->TILE_SIZES;
+BENCHMARK(tpmqrt_library_double)->TILE_SIZES;
 
 }  // namespace
