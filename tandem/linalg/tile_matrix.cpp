@@ -22,7 +22,7 @@ std::shared_ptr<std::byte> allocate_tiles(std::size_t bytes) {
 template <Scalar T>
 TileMatrix<T>::TileMatrix(TileShape shape) : shape_(shape) {
   TANDEM_ASSERT(shape.tile > 0);
-  TANDEM_ASSERT(shape.uplo == Uplo::general || shape.rows == shape.cols);
+  TANDEM_ASSERT(shape.uplo == Uplo::general || (shape.rows == shape.cols && has_square_tiles()));
   constexpr std::size_t alignment = 64;
   offsets_.assign(row_tiles() * col_tiles(), 0);
   for (std::size_t j = 0; j < col_tiles(); ++j) {
@@ -56,7 +56,7 @@ void TileMatrix<T>::to_lapack(MatrixView<T> a) const {
     for (std::size_t i = 0; i < row_tiles(); ++i) {
       if (!stores(i, j) || !is_here(i, j)) continue;
       const MatrixView<const T> from = tile(i, j);
-      const MatrixView<T> to = a.block(i * tile_size(), j * tile_size(), from.rows, from.cols);
+      const MatrixView<T> to = a.block(i * tile_height(), j * tile_size(), from.rows, from.cols);
       kernels::lacpy(i == j ? uplo() : Uplo::general, from, to);
     }
   }

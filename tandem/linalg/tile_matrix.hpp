@@ -1,4 +1,4 @@
-// tandem/linalg/tile_matrix.hpp: a matrix in square tiles, each contiguous in memory.
+// tandem/linalg/tile_matrix.hpp: a matrix in tiles, square ones unless said otherwise, each contiguous in memory.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,7 @@ struct TileShape {
   Uplo uplo = Uplo::general;
   Distribution distribution = {};
   std::uint32_t rank = 0;
+  std::size_t tile_rows = 0;  ///< of a tile that is not square, then only general: its rows, and nb its columns; 0: nb
 };
 
 namespace internal {
@@ -42,7 +43,7 @@ class TileMatrix {
  public:
   TileMatrix() : TileMatrix(TileShape{}) {}
 
-  /// Asserts tile > 0, and a square matrix unless uplo is general. Throws std::bad_alloc.
+  /// Asserts tile > 0, and a square matrix of square tiles unless uplo is general. Throws std::bad_alloc.
   explicit TileMatrix(TileShape shape);
 
   TileMatrix(TileMatrix&&) noexcept = default;
@@ -63,12 +64,14 @@ class TileMatrix {
   std::size_t cols() const noexcept { return shape_.cols; }
   std::size_t tile_size() const noexcept { return shape_.tile; }
   Uplo uplo() const noexcept { return shape_.uplo; }
-  std::size_t row_tiles() const noexcept { return (shape_.rows + shape_.tile - 1) / shape_.tile; }
+  std::size_t tile_height() const noexcept { return shape_.tile_rows == 0 ? shape_.tile : shape_.tile_rows; }
+  bool has_square_tiles() const noexcept { return tile_height() == tile_size(); }
+  std::size_t row_tiles() const noexcept { return (shape_.rows + tile_height() - 1) / tile_height(); }
   std::size_t col_tiles() const noexcept { return (shape_.cols + shape_.tile - 1) / shape_.tile; }
 
   /// Rows of the tiles of tile row i, columns of the tiles of tile column j.
-  std::size_t tile_rows(std::size_t i) const noexcept { return extent(shape_.rows, i); }
-  std::size_t tile_cols(std::size_t j) const noexcept { return extent(shape_.cols, j); }
+  std::size_t tile_rows(std::size_t i) const noexcept { return extent(shape_.rows, i, tile_height()); }
+  std::size_t tile_cols(std::size_t j) const noexcept { return extent(shape_.cols, j, shape_.tile); }
 
   bool stores(std::size_t i, std::size_t j) const noexcept {
     return i < row_tiles() && j < col_tiles() &&
@@ -91,10 +94,10 @@ class TileMatrix {
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  std::size_t extent(std::size_t size, std::size_t index) const noexcept {
-    const std::size_t first = index * shape_.tile;
+  static std::size_t extent(std::size_t size, std::size_t index, std::size_t tile) noexcept {
+    const std::size_t first = index * tile;
     TANDEM_DEBUG_ASSERT(first < size);
-    return size - first < shape_.tile ? size - first : shape_.tile;
+    return size - first < tile ? size - first : tile;
   }
 
   T* data(std::size_t i, std::size_t j) const noexcept {

@@ -21,6 +21,21 @@ TEST(TileMatrix, LastTilesAreSmaller) {
   EXPECT_EQ(a.tile(2, 1).ld, 2u);
 }
 
+TEST(TileMatrix, TilesNeedNotBeSquare) {
+  TileMatrix<double> t({.rows = 6, .cols = 7, .tile = 4, .tile_rows = 2});
+  EXPECT_FALSE(t.has_square_tiles());
+  EXPECT_EQ(t.row_tiles(), 3u);
+  EXPECT_EQ(t.col_tiles(), 2u);
+  EXPECT_EQ(t.tile(2, 1).rows, 2u);
+  EXPECT_EQ(t.tile(2, 1).cols, 3u);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 2; ++j) generate_tile(MinIj{}, {i * 2, j * 4}, t.tile(i, j));
+  std::vector<double> dense(6 * 7);
+  t.to_lapack({dense.data(), 6, 7, 6});
+  for (std::size_t j = 0; j < 7; ++j)
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(dense[i + j * 6], MinIj{}.element<double>(i, j));
+}
+
 TEST(TileMatrix, MayBeEmptyOrOneElement) {
   TileMatrix<float> none({.rows = 0, .cols = 0});
   EXPECT_EQ(none.row_tiles(), 0u);

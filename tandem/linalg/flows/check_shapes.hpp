@@ -17,12 +17,13 @@ inline void require(bool holds, const char* what) {
 template <Scalar T>
 bool has_triangle(const TiledData<T>& a, Uplo uplo) noexcept {
   const TileMatrix<T>& m = a.matrix();
-  return m.rows() == m.cols() && (m.uplo() == Uplo::general || m.uplo() == uplo) && uplo != Uplo::general;
+  return m.rows() == m.cols() && m.has_square_tiles() && (m.uplo() == Uplo::general || m.uplo() == uplo) && uplo != Uplo::general;
 }
 
+/// Whether all tiles are there, and square ones.
 template <Scalar T>
 bool is_general(const TiledData<T>& a) noexcept {
-  return a.matrix().uplo() == Uplo::general;
+  return a.matrix().uplo() == Uplo::general && a.matrix().has_square_tiles();
 }
 
 /// Throws UsageError unless A X = B is a system of general matrices, for the flow called `name`.

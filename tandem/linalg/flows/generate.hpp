@@ -15,10 +15,10 @@ void submit_generate(Runtime& rt, const G& generator, TiledData<T>& a) {
   static const Codelet generate("generate", [](const G& elements, TilePosition at, MatrixView<T> tile) {
     generate_tile(elements, at, tile);
   });
-  const std::size_t nb = a.matrix().tile_size();
+  const std::size_t height = a.matrix().tile_height(), width = a.matrix().tile_size();
   for (std::size_t j = 0; j < a.col_tiles(); ++j)
     for (std::size_t i = 0; i < a.row_tiles(); ++i)
-      if (a.stores(i, j)) rt.submit(generate, generator, TilePosition{i * nb, j * nb}, write(a(i, j)));
+      if (a.stores(i, j)) rt.submit(generate, generator, TilePosition{i * height, j * width}, write(a(i, j)));
 }
 
 /// Fills and waits.

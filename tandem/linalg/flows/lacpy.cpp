@@ -12,7 +12,8 @@ using namespace internal;
 template <Scalar T>
 void submit_lacpy(Runtime& rt, Uplo uplo, const TiledData<T>& a, TiledData<T>& b) {
   const TileMatrix<T>&ma = a.matrix(), &mb = b.matrix();
-  require(ma.rows() == mb.rows() && ma.cols() == mb.cols() && ma.tile_size() == mb.tile_size(),
+  require(ma.rows() == mb.rows() && ma.cols() == mb.cols() && ma.tile_size() == mb.tile_size() &&
+              ma.tile_height() == mb.tile_height(),
           "lacpy: the shapes of A and B differ");
   const auto stores_part = [uplo](Uplo stored) { return stored == Uplo::general || stored == uplo; };
   require(stores_part(ma.uplo()) && stores_part(mb.uplo()), "lacpy: A or B does not store the part that is copied");

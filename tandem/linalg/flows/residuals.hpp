@@ -75,4 +75,20 @@ enum class Mirror { symmetric, hermitian };
 template <Scalar T>
 void submit_expand(Runtime& rt, Uplo uplo, Mirror mirror, const TiledData<T>& a, TiledData<T>& b);
 
+/// || A - Q R ||_1 / (max(m, n) ||A||_1 eps) for what geqrf left in `factor` and `t`, by Q applied to R (LAPACK's dqrt01 takes
+/// Q^H A - R instead). `a` holds the m x n A and is overwritten.
+template <Scalar T>
+Real<T> geqrf_residual(Runtime& rt, TiledData<T>& a, const TiledData<T>& factor, const TiledData<T>& t);
+
+/// || Q^H (Q W) - W ||_1 / (m ||W||_1 eps), with a random W of at most eight columns: that Q is unitary.
+template <Scalar T>
+Real<T> geqrf_orthogonality(Runtime& rt, const TiledData<T>& factor, const TiledData<T>& t);
+
+/// How well gels solved, for the m x n A, m >= n, and the B that it was given, which is overwritten; X is what it left in B.
+///   no_trans    || A^H (B - A X) ||_1 / (max(m, nrhs) ||A||_1 (||A||_1 ||X||_1 + ||B||_1) eps): the residual is orthogonal to
+///               A's columns (LAPACK's dqrt17, which has ||B|| only, and so finds fault with large solutions)
+///   conj_trans  || B - A^H X ||_1 / (m ||A||_1 ||X||_1 eps), in B's first n rows (LAPACK's dqrt16)
+template <Scalar T>
+Real<T> gels_residual(Runtime& rt, Op op, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b);
+
 }  // namespace tandem::linalg

@@ -1,0 +1,59 @@
+// tandem/linalg/flows/geqrf.cpp: the tiled QR with a flat tree (Buttari, Langou, Kurzak, Dongarra: A class of parallel tiled
+// linear algebra algorithms for multicore architectures, Parallel Computing 35, 2009, section 2.2).
+#include "tandem/linalg/flows/geqrf.hpp"
+
+#include <algorithm>
+
+#include "tandem/linalg/flows/check_shapes.hpp"
+#include "tandem/linalg/flows/qr_codelets.hpp"
+#include "tandem/linalg/flows/qr_priorities.hpp"
+#include "tandem/linalg/flows/qr_shapes.hpp"
+#include "tandem/linalg/kernels/blas.hpp"
+
+namespace tandem::linalg {
+
+using namespace internal;
+
+TileShape geqrf_factors_shape(const TileShape& a, std::size_t ib) {
+  TANDEM_ASSERT(ib > 0 && ib <= block_reflector_max);
+  const std::size_t nb = a.tile, height = std::min(ib, nb), row_tiles = (a.rows + nb - 1) / nb;
+  return {.rows = row_tiles * height,
+          .cols = std::min(a.cols, row_tiles * nb),
+          .tile = nb,
+          .distribution = a.distribution,
+          .rank = a.rank,
+          .tile_rows = height};
+}
+
+template <Scalar T>
+void submit_geqrf(Runtime& rt, TiledData<T>& a, TiledData<T>& t) {
+  require(is_general(a), "geqrf: A has to store all its tiles");
+  require(has_factors_shape(t, a), "geqrf: T has to be of A's geqrf_factors_shape");
+  const std::size_t mt = a.row_tiles(), nt = a.col_tiles();
+  const QrPriorities level({.rows = mt, .cols = nt});
+  constexpr Op conj_trans = Op::conj_trans;
+  for (std::size_t k = 0; k < std::min(mt, nt); ++k) {
+    // A(k,k) = Q(k,k) R(k,k)
+    rt.submit({.priority = level.geqrt(k)}, geqrt_codelet<T>(), read_write(a(k, k)), write(t(k, k)));
+    for (std::size_t j = k + 1; j < nt; ++j) {
+      // A(k,j) := Q(k,k)^H A(k,j)
+      rt.submit({.priority = level.unmqr(k, j)}, unmqr_codelet<T>(), conj_trans, read(a(k, k)), read(t(k, k)),
+                read_write(a(k, j)));
+    }
+    for (std::size_t i = k + 1; i < mt; ++i) {
+      // [R(k,k); A(i,k)] = Q(i,k) [R(k,k); 0]
+      rt.submit({.priority = level.tpqrt(k, i)}, tpqrt_codelet<T>(), read_write(a(k, k)), read_write(a(i, k)), write(t(i, k)));
+      for (std::size_t j = k + 1; j < nt; ++j) {
+        // [A(k,j); A(i,j)] := Q(i,k)^H [A(k,j); A(i,j)]
+        rt.submit({.priority = level.tpmqrt(k, i, j)}, tpmqrt_codelet<T>(), conj_trans, read(a(i, k)), read(t(i, k)),
+                  read_write(a(k, j)), read_write(a(i, j)));
+      }
+    }
+  }
+}
+
+#define INSTANTIATE(T) template void submit_geqrf<T>(Runtime&, TiledData<T>&, TiledData<T>&);
+TANDEM_LINALG_FOR_EACH_SCALAR(INSTANTIATE)
+#undef INSTANTIATE
+
+}  // namespace tandem::linalg

@@ -1,0 +1,42 @@
+// tandem/linalg/flows/qr_codelets.hpp: the tile kernels of QR as codelets. Private to the flows.
+#pragma once
+
+#include "tandem/api/codelet.hpp"
+#include "tandem/linalg/kernels/geqrt.hpp"
+#include "tandem/linalg/kernels/tpmqrt.hpp"
+#include "tandem/linalg/kernels/tpqrt.hpp"
+#include "tandem/linalg/kernels/unmqr.hpp"
+#include "tandem/linalg/types.hpp"
+
+namespace tandem::linalg::internal {
+
+// Codelets are immutable and shared by all runtimes; each is built at its first use.
+
+template <Scalar T>
+const auto& geqrt_codelet() {
+  static const Codelet codelet("geqrt", [](MatrixView<T> a, MatrixView<T> t) { kernels::geqrt(a, t); });
+  return codelet;
+}
+
+template <Scalar T>
+const auto& unmqr_codelet() {
+  static const Codelet codelet("unmqr", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> c) {
+    kernels::unmqr(op, v, t, c);
+  });
+  return codelet;
+}
+
+template <Scalar T>
+const auto& tpqrt_codelet() {
+  static const Codelet codelet("tpqrt", [](MatrixView<T> a, MatrixView<T> b, MatrixView<T> t) { kernels::tpqrt(a, b, t); });
+  return codelet;
+}
+
+template <Scalar T>
+const auto& tpmqrt_codelet() {
+  static const Codelet codelet("tpmqrt", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> a,
+                                            MatrixView<T> b) { kernels::tpmqrt(op, v, t, a, b); });
+  return codelet;
+}
+
+}  // namespace tandem::linalg::internal

@@ -1,0 +1,80 @@
+// tandem/linalg/flows/unmqr.cpp: geqrf's steps on other columns, and back again for Q itself.
+#include "tandem/linalg/flows/unmqr.hpp"
+
+#include <algorithm>
+
+#include "tandem/linalg/flows/check_shapes.hpp"
+#include "tandem/linalg/flows/qr_codelets.hpp"
+#include "tandem/linalg/flows/qr_shapes.hpp"
+#include "tandem/linalg/kernels/blas.hpp"
+
+namespace tandem::linalg {
+namespace {
+
+using namespace internal;
+
+// The longest path, in units of nb^3 / 3 operations, goes through a task of 12 per row and per step that are left.
+int level(std::size_t rows_left, std::size_t steps_left) { return 12 * static_cast<int>(rows_left + steps_left); }
+
+/// Q^H C: with Q = Q(0,0) Q(1,0) ... Q(1,1) Q(2,1) ..., in the order of the factorisation.
+template <Scalar T>
+void submit_conj_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t, TiledData<T>& c) {
+  const std::size_t mt = a.row_tiles(), steps = std::min(mt, a.col_tiles());
+  for (std::size_t k = 0; k < steps; ++k) {
+    for (std::size_t j = 0; j < c.col_tiles(); ++j) {
+      // C(k,j) := Q(k,k)^H C(k,j)
+      rt.submit({.priority = level(mt - k, steps - k)}, unmqr_codelet<T>(), Op::conj_trans, read(a(k, k)), read(t(k, k)),
+                read_write(c(k, j)));
+    }
+    for (std::size_t i = k + 1; i < mt; ++i) {
+      for (std::size_t j = 0; j < c.col_tiles(); ++j) {
+        // [C(k,j); C(i,j)] := Q(i,k)^H [C(k,j); C(i,j)]
+        rt.submit({.priority = level(mt - i, steps - k)}, tpmqrt_codelet<T>(), Op::conj_trans, read(a(i, k)), read(t(i, k)),
+                  read_write(c(k, j)), read_write(c(i, j)));
+      }
+    }
+  }
+}
+
+/// Q C: the last factor of Q meets C first.
+template <Scalar T>
+void submit_no_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t, TiledData<T>& c) {
+  const std::size_t mt = a.row_tiles(), steps = std::min(mt, a.col_tiles());
+  for (std::size_t k = steps; k-- > 0;) {
+    for (std::size_t i = mt; i-- > k + 1;) {
+      for (std::size_t j = 0; j < c.col_tiles(); ++j) {
+        // [C(k,j); C(i,j)] := Q(i,k) [C(k,j); C(i,j)]
+        rt.submit({.priority = level(i + 1, k)}, tpmqrt_codelet<T>(), Op::no_trans, read(a(i, k)), read(t(i, k)),
+                  read_write(c(k, j)), read_write(c(i, j)));
+      }
+    }
+    for (std::size_t j = 0; j < c.col_tiles(); ++j) {
+      // C(k,j) := Q(k,k) C(k,j)
+      rt.submit({.priority = level(k + 1, k)}, unmqr_codelet<T>(), Op::no_trans, read(a(k, k)), read(t(k, k)),
+                read_write(c(k, j)));
+    }
+  }
+}
+
+}  // namespace
+
+template <Scalar T>
+void submit_unmqr(Runtime& rt, Op op, const TiledData<T>& a, const TiledData<T>& t, TiledData<T>& c) {
+  require(!is_complex<T> || op != Op::trans, "unmqr: op is no_trans or conj_trans for complex matrices");
+  require(is_general(a) && is_general(c), "unmqr: the matrices have to store all their tiles");
+  require(has_factors_shape(t, a), "unmqr: T has to be of A's geqrf_factors_shape");
+  require(a.matrix().tile_size() == c.matrix().tile_size(), "unmqr: the tile sizes differ");
+  require(a.matrix().rows() == c.matrix().rows(), "unmqr: C has to have A's rows");
+  if (op == Op::no_trans) {
+    submit_no_trans(rt, a, t, c);
+  } else {
+    submit_conj_trans(rt, a, t, c);
+  }
+}
+
+#define INSTANTIATE(T) \
+  template void submit_unmqr<T>(Runtime&, Op, const TiledData<T>&, const TiledData<T>&, TiledData<T>&);
+TANDEM_LINALG_FOR_EACH_SCALAR(INSTANTIATE)
+#undef INSTANTIATE
+
+}  // namespace tandem::linalg
