@@ -29,6 +29,7 @@ struct LinalgArguments {
   std::string uplo = "lower";
   std::string pivoting = "tournament";
   std::size_t nrhs = 0;      ///< 0: not given
+  std::size_t rows = 0;      ///< 0: not given
   unsigned repetitions = 0;  ///< 0: not given
   unsigned workers = 0;      ///< 0: as configured
   std::uint32_t p = 0, q = 0;     ///< 0: not given
@@ -39,7 +40,7 @@ struct LinalgArguments {
 const std::map<std::string, LinalgOp> ops{{"potrf", LinalgOp::potrf}, {"potrs", LinalgOp::potrs}, {"posv", LinalgOp::posv},
                                           {"gemm", LinalgOp::gemm},   {"trsm", LinalgOp::trsm},   {"syrk", LinalgOp::syrk},
                                           {"herk", LinalgOp::herk},   {"lacpy", LinalgOp::lacpy}, {"getrf", LinalgOp::getrf},
-                                          {"gesv", LinalgOp::gesv}};
+                                          {"gesv", LinalgOp::gesv},   {"geqrf", LinalgOp::geqrf}, {"gels", LinalgOp::gels}};
 
 base::Result<LinalgOutcome> run_in_precision(Runtime& rt, const LinalgJob& job, char precision) {
   switch (precision) {
@@ -61,8 +62,11 @@ std::string contradiction(const LinalgArguments& arguments) {
   if (!job.matrix_file.empty() && !factors) return "--matrix is for potrf, potrs, posv, getrf and gesv";
   if (!job.rhs_file.empty() && !solves) return "--rhs is for potrs, posv and gesv";
   if (!job.out_file.empty() && !solves && op != LinalgOp::potrf) return "--out is for potrf, potrs, posv and gesv";
-  if (arguments.nrhs > 0 && !solves && op != LinalgOp::trsm) return "--nrhs is for potrs, posv, gesv and trsm";
+  if (arguments.nrhs > 0 && !solves && op != LinalgOp::trsm && op != LinalgOp::gels)
+    return "--nrhs is for potrs, posv, gesv, trsm and gels";
   if (job.pivoting != Pivoting::tournament && !is_lu(op)) return "--pivoting is for getrf and gesv";
+  if (arguments.rows > 0 && op != LinalgOp::geqrf && op != LinalgOp::gels) return "-m is for geqrf and gels";
+  if (op == LinalgOp::gels && job.rows() < job.n) return "gels: A has at least as many rows as columns";
   if (arguments.nrhs > 0 && !job.rhs_file.empty()) return "--nrhs and --rhs exclude each other: the file has its columns";
   if (job.n > 0 && !job.matrix_file.empty()) return "-n and --matrix exclude each other: the file has its size";
   if (job.n == 0 && job.matrix_file.empty()) return "say how large the matrix is with -n, or give one with --matrix";
@@ -105,6 +109,7 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
                         {"workers", rt.worker_count()},
                         {"sched", rt.config().get_string("sched")},
                         {"info", outcome.info}};
+  if (outcome.m != outcome.n) measurement.params["m"] = outcome.m;
   if (outcome.nrhs > 0) measurement.params["nrhs"] = outcome.nrhs;
   if (is_lu(arguments.job.op)) measurement.params["pivoting"] = arguments.pivoting;
   if (!arguments.job.matrix_file.empty()) measurement.params["matrix"] = arguments.job.matrix_file;
@@ -118,11 +123,17 @@ void print_heading() {
              "workers", "seconds", "median", "min", "max", "unit", "residual");
 }
 
+/// The order of the matrices, or m x n.
+std::string size_of(const Json& params) {
+  const std::string n = fmt::format("{}", params["n"].get<std::size_t>());
+  return params.contains("m") ? fmt::format("{}x{}", params["m"].get<std::size_t>(), n) : n;
+}
+
 void print_row(const Measurement& measurement) {
   const Json& params = measurement.params;
   const auto [least, most] = std::minmax_element(measurement.samples.begin(), measurement.samples.end());
   fmt::print("{:<6} {:>9} {:>8} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n", measurement.name,
-             params["precision"].get<std::string>(), params["n"].get<std::size_t>(), params["nb"].get<std::size_t>(),
+             params["precision"].get<std::string>(), size_of(params), params["nb"].get<std::size_t>(),
              params.contains("nrhs") ? fmt::format("{}", params["nrhs"].get<std::size_t>()) : "-",
              params["workers"].get<unsigned>(), params["seconds"].get<double>(), median(measurement.samples), *least, *most,
              measurement.unit, params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
@@ -209,10 +220,11 @@ void add_linalg(CLI::App& app, ToolContext& context) {
   const CLI::Range positive(std::size_t(1), std::size_t(INT_MAX), "POSITIVE");
   std::vector<std::string> names;
   for (const auto& [name, op] : ops) names.push_back(name);
-  command->add_option("OP", arguments->op, "gemm, gesv, getrf, herk, lacpy, posv, potrf, potrs, syrk or trsm")
+  command->add_option("OP", arguments->op, "gels, gemm, geqrf, gesv, getrf, herk, lacpy, posv, potrf, potrs, syrk or trsm")
       ->required()
       ->check(CLI::IsMember(names));
   command->add_option("-n", job.n, "Order of the matrices")->check(positive);
+  command->add_option("-m", arguments->rows, "geqrf and gels: rows of A; n unless given")->check(positive);
   command->add_option("--nb", job.tile, "Order of a tile")->check(positive)->capture_default_str();
   command->add_option("--precision", arguments->precisions, "Any of s, d, c, z, by commas")
       ->delimiter(',')->check(CLI::IsMember({"s", "d", "c", "z"}))->capture_default_str();
@@ -222,7 +234,7 @@ void add_linalg(CLI::App& app, ToolContext& context) {
   command->add_option("--pivoting", arguments->pivoting, "Of getrf and gesv; none: generated matrices are diagonally dominant")
       ->check(CLI::IsMember({"tournament", "none"}))
       ->capture_default_str();
-  command->add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs, posv and gesv, n for trsm unless given")
+  command->add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs, posv, gesv and gels, n for trsm unless given")
       ->check(positive);
   command->add_option("--repetitions", arguments->repetitions,
                       "Runs that are counted; 5, after one more, for a generated matrix, and 1 for --matrix, unless given")
@@ -245,6 +257,7 @@ void add_linalg(CLI::App& app, ToolContext& context) {
     arguments->job.uplo = arguments->uplo == "lower" ? linalg::Uplo::lower : linalg::Uplo::upper;
     arguments->job.pivoting = arguments->pivoting == "none" ? Pivoting::none : Pivoting::tournament;
     if (arguments->nrhs > 0) arguments->job.nrhs = arguments->nrhs;
+    if (arguments->rows > 0) arguments->job.m = arguments->rows;
     const unsigned usual = arguments->job.matrix_file.empty() ? 5 : 1;
     arguments->job.repetitions = arguments->repetitions > 0 ? arguments->repetitions : usual;
     if (const std::string what = contradiction(*arguments); !what.empty()) {

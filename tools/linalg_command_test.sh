@@ -39,6 +39,12 @@ for op in getrf gesv; do
     [ "$(grep -c "^$op " out)" -eq 4 ] || fail "linalg $op: four rows expected: $(cat out)"
   done
 done
+for shape in "geqrf -m 150 -n 150" "geqrf -m 310 -n 70" "geqrf -m 70 -n 310" "gels -n 150" "gels -m 310 -n 70 --nrhs 5"; do
+  # shellcheck disable=SC2086  # several arguments
+  "$tandem" linalg $shape --nb 64 --precision s,d,c,z --check --repetitions 1 --workers 2 > out || fail "linalg $shape --check"
+  [ "$(grep -cE '^ge(qrf|ls) ' out)" -eq 4 ] || fail "linalg $shape: four rows expected: $(cat out)"
+done
+grep -qF " 310x70 " out || fail "rows and columns are not shown: $(cat out)"
 
 # The system whose solution is all ones.
 cat > a.mtx << 'END'
@@ -78,6 +84,8 @@ refused 1 "nowhere.mtx: cannot be opened" posv --matrix nowhere.mtx
 refused 2 "say how large" potrf
 refused 2 "--rhs is for potrs, posv and gesv" gemm -n 10 --rhs b.mtx
 refused 2 "exclude each other" posv -n 3 --matrix a.mtx
+refused 2 "-m is for geqrf and gels" gemm -n 10 -m 20
+refused 2 "at least as many rows" gels -n 20 -m 10
 refused 2 "qr not in" qr -n 10
 refused 2 "Value 0 not in range" potrf -n 10 --nb 0
 

@@ -82,6 +82,7 @@ class Runner {
   Result<LinalgOutcome> run() {
     if (Result<void> read = read_files(); !read) return read.error();
     outcome_.n = job_.n;
+    outcome_.m = job_.rows();
     switch (job_.op) {
       case LinalgOp::potrf: return run_potrf();
       case LinalgOp::potrs:
@@ -93,6 +94,8 @@ class Runner {
       case LinalgOp::lacpy: return run_lacpy();
       case LinalgOp::getrf: return run_getrf();
       case LinalgOp::gesv: return run_gesv();
+      case LinalgOp::geqrf: return run_geqrf();
+      case LinalgOp::gels: return run_gels();
     }
     return std::move(outcome_);
   }
@@ -315,6 +318,47 @@ class Runner {
       outcome_.residual = static_cast<double>(gesv_residual(rt_, a.data, x.data, b.data));
     }
     return write_result(x.data);
+  }
+
+  TileShape rectangular() const { return shape(job_.rows(), job_.n); }
+  TileShape sides() const { return shape(job_.rows(), job_.right_hand_sides()); }
+
+  /// Operations of QR: 2 n^2 (m - n/3) for m >= n.
+  double qr_work() const {
+    const double rows = static_cast<double>(job_.rows()), less = std::min(rows, order()), more = std::max(rows, order());
+    return 2 * less * less * (more - less / 3);
+  }
+
+  Result<LinalgOutcome> run_geqrf() {
+    Tiled<T> a(rt_, "A", rectangular()), t(rt_, "T", geqrf_factors_shape(rectangular()));
+    repeat(qr_work() * complex_factor<T>, [&] { fill_random(a.data, 0); }, [&] { geqrf(rt_, a.data, t.data); });
+    if (job_.check) {
+      Tiled<T> again(rt_, "A again", rectangular());
+      fill_random(again.data, 0);
+      const R product = geqrf_residual(rt_, again.data, a.data, t.data), unitary = geqrf_orthogonality(rt_, a.data, t.data);
+      outcome_.residual = static_cast<double>(unitary > product || std::isnan(unitary) ? unitary : product);
+    }
+    return std::move(outcome_);
+  }
+
+  Result<LinalgOutcome> run_gels() {
+    const double rhs = static_cast<double>(outcome_.nrhs = job_.right_hand_sides());
+    // Q^H B takes 4 m n - 2 n^2 operations for each right-hand side, and R X = Q^H B n^2.
+    const double solve = rhs * order() * (4 * static_cast<double>(job_.rows()) - order());
+    Tiled<T> a(rt_, "A", rectangular()), t(rt_, "T", geqrf_factors_shape(rectangular())), x(rt_, "B", sides());
+    repeat((qr_work() + solve) * complex_factor<T>,
+           [&] {
+             fill_random(a.data, 0);
+             fill_random(x.data, 1);
+           },
+           [&] { gels(rt_, Op::no_trans, a.data, t.data, x.data); });
+    if (job_.check) {
+      Tiled<T> b(rt_, "B again", sides());
+      fill_random(a.data, 0);
+      fill_random(b.data, 1);
+      outcome_.residual = static_cast<double>(gels_residual(rt_, Op::no_trans, a.data, x.data, b.data));
+    }
+    return std::move(outcome_);
   }
 
   void submit_zero(TiledData<T>& a) {

@@ -14,7 +14,7 @@
 
 namespace tandem::tools {
 
-enum class LinalgOp { potrf, potrs, posv, gemm, trsm, syrk, herk, lacpy, getrf, gesv };
+enum class LinalgOp { potrf, potrs, posv, gemm, trsm, syrk, herk, lacpy, getrf, gesv, geqrf, gels };
 
 /// How getrf and gesv choose pivots.
 enum class Pivoting { tournament, none };
@@ -23,8 +23,9 @@ enum class Pivoting { tournament, none };
 struct LinalgJob {
   LinalgOp op = LinalgOp::potrf;
   std::size_t n = 0;                    ///< order of the matrices; taken from the file when there is one
+  std::optional<std::size_t> m;         ///< geqrf and gels: rows of A, which has n columns; default n
   std::size_t tile = 256;
-  std::optional<std::size_t> nrhs;      ///< right-hand sides; default 1 for potrs, posv and gesv, n for trsm
+  std::optional<std::size_t> nrhs;      ///< right-hand sides; default 1 for potrs, posv, gesv and gels, n for trsm
   linalg::Uplo uplo = linalg::Uplo::lower;
   linalg::Distribution distribution = {};  ///< of all matrices; needed on several ranks
   Pivoting pivoting = Pivoting::tournament;
@@ -35,12 +36,14 @@ struct LinalgJob {
   std::string rhs_file;                 ///< potrs, posv and gesv: of B
   std::string out_file;                 ///< potrs, posv and gesv: where X goes; potrf: the factor
 
+  std::size_t rows() const noexcept { return m.value_or(n); }
   std::size_t right_hand_sides() const noexcept { return nrhs.value_or(op == LinalgOp::trsm ? n : 1); }
 };
 
 /// What came out.
 struct LinalgOutcome {
   std::size_t n = 0;
+  std::size_t m = 0;                  ///< rows of A; n for square matrices
   std::size_t nrhs = 0;               ///< 0 for operations that have none
   std::vector<double> seconds;        ///< of each repetition; generating, reading and checking are not counted
   double work = 0;                    ///< of one repetition: operations, or bytes moved for lacpy
