@@ -154,5 +154,31 @@ TYPED_TEST(DistLinalg, ProductsAndSolves) {
   });
 }
 
+TYPED_TEST(DistLinalg, LeastSquares) {
+  using T = TypeParam;
+  using Tiled = typename DistLinalg<T>::Distributed;
+  this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
+    for (const Op op : {Op::no_trans, Op::conj_trans}) {
+      const TileShape shape{.rows = 53, .cols = 29, .tile = 8}, side{.rows = 53, .cols = 5, .tile = 8};
+      Tiled factor(rt, shape, distribution, RandomGeneral{1}), a(rt, shape, distribution, RandomGeneral{1});
+      Tiled x(rt, side, distribution, RandomGeneral{2}), b(rt, side, distribution, RandomGeneral{2});
+      Tiled t(rt, geqrf_factors_shape(shape, 4), distribution);
+      gels(rt, op, factor.data, t.data, x.data);
+      factor.keep(rt, outcome);
+      x.keep(rt, outcome);
+      for (const auto residual :
+           {gels_residual(rt, op, a.data, x.data, b.data), geqrf_residual(rt, a.data, factor.data, t.data),
+            geqrf_orthogonality(rt, factor.data, t.data)}) {
+        EXPECT_LE(residual, residual_limit);
+        outcome.numbers.push_back(static_cast<double>(residual));
+      }
+    }
+    const TileShape wide{.rows = 29, .cols = 53, .tile = 8};
+    Tiled a(rt, wide, distribution, RandomGeneral{3}), t(rt, geqrf_factors_shape(wide), distribution);
+    geqrf(rt, a.data, t.data);
+    a.keep(rt, outcome);
+  });
+}
+
 }  // namespace
 }  // namespace tandem::dist_test

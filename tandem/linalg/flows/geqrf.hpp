@@ -6,7 +6,8 @@
 namespace tandem::linalg {
 
 /// The shape of T, the triangular factors of Q's blocks of reflectors, which geqrf leaves beside an A of shape `a`. Tile (i, k)
-/// has LAPACK's inner block size `ib` as its rows, at most 32, and the columns of A's tile; none above the diagonal is used. T is distributed as A is.
+/// has LAPACK's inner block size `ib` as its rows, at most 32, and the columns of A's tile; none above the diagonal is used. T is
+/// distributed as A is.
 TileShape geqrf_factors_shape(const TileShape& a, std::size_t ib = 32);
 
 /// Submits A = Q R for general m x n A, wide or tall. R replaces the upper triangle (trapezoid) of A and the reflectors that make
