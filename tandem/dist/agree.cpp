@@ -203,18 +203,22 @@ void Flow::throw_if_aborted() const {
 void Flow::tell_abort(const std::string& text) {
   aborted_.store(true);
   copies_.lift();
-  if (!heard_abort_.load()) {
-    // The others may wait for this rank, or for one that will never speak to them.
-    const auto kept = std::make_shared<std::string>(text);
-    const auto drop = [kept](const comm::Status&) {};
-    for (std::uint32_t peer = 0; peer < size_; ++peer)
-      if (peer != rank_)
-        endpoint_->isend(base::Rank(peer), comm::Tag(0), comm::SendBuffer(kept->data(), kept->size()),
-                         {.channel = endpoint_->channel("tandem.dist.abort"), .priority = kAbortPriority,
-                          .callbacks = {.released = drop, .failed = drop}});
-  }
-  // What is under way will never end: who should take it has given up, too.
-  endpoint_->abandon();
+  // What is under way will never end: who should take it has given up, too. But the others are told first, since they may wait
+  // for this rank, or for one that will never speak to them.
+  struct Told {
+    std::string text;
+    std::atomic<std::uint32_t> missing;
+  };
+  const bool tells = !heard_abort_.load();
+  const std::shared_ptr<Told> told(new Told{text, {tells ? size_ : 1}});
+  const auto done = [this, told](const comm::Status&) {
+    if (told->missing.fetch_sub(1) == 1) endpoint_->abandon();
+  };
+  for (std::uint32_t step = 1; tells && step < size_; ++step)
+    endpoint_->isend(base::Rank((rank_ + step) % size_), comm::Tag(0), comm::SendBuffer(told->text.data(), told->text.size()),
+                     {.channel = endpoint_->channel("tandem.dist.abort"), .priority = kAbortPriority,
+                      .callbacks = {.released = done, .failed = done}});
+  done({});
   core_.executor().caller().wake();
 }
 

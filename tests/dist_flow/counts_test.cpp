@@ -218,6 +218,7 @@ TEST(DistDeath, ARankKilledInTheMiddleEndsTheJobOnTheOthers) {
     setup.core.watchdog_ns = 0;
     setup.network.latency_max_ns = 10'000;
     setup.network.deaths_are_seen_by_all = seed % 2 == 0;
+    setup.network.copies = true;  // as sockets do: what was sent arrives though its sender has gone
     const auto victim = static_cast<std::uint32_t>(seed / 3 % setup.ranks);
     std::vector<bool> factored(setup.ranks, false);
     const auto outcome = job.run(setup, [&](Runtime& rt, BatonJob& baton) {

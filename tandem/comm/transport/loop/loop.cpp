@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <unordered_set>
 
 #include "tandem/base/assert.hpp"
 
@@ -32,6 +33,7 @@ struct LoopNetwork::Box {
   bool gone = false;  ///< was attached, and is no more
   bool dead = false;
   bool stopped = false;
+  std::unordered_set<std::uint32_t> cut;  ///< peers to which this rank has closed its links
 };
 
 /// One rail to one peer. `in_flight_` is touched by its own rank alone: the peer answers each packet with a `taken`.
@@ -109,12 +111,7 @@ class LoopTransport final : public Transport {
     }
     if (dead) return;
     // As a socket does.
-    for (const auto& [peer, links] : links_) {
-      LoopNetwork::Message message;
-      message.kind = LoopNetwork::Message::Kind::closed;
-      message.from = self_;
-      network_.send(Rank{peer}, std::move(message));
-    }
+    for (const auto& [peer, links] : links_) tell_closed(Rank{peer});
   }
 
   std::string_view name() const noexcept override { return "loop"; }
@@ -155,10 +152,23 @@ class LoopTransport final : public Transport {
   void peer_left(Rank) override {}
   void disconnect(Rank peer) override {
     for (unsigned rail = 0; rail < capabilities_.rails; ++rail) link(peer, rail).fail();
+    {
+      LoopNetwork::Box& box = network_.box(self_);
+      const std::lock_guard lock(box.mutex);
+      box.cut.insert(peer.value());
+    }
+    tell_closed(peer);
   }
 
  private:
   static constexpr unsigned kMostPerPoll = 64;
+
+  void tell_closed(Rank peer) {
+    LoopNetwork::Message message;
+    message.kind = LoopNetwork::Message::Kind::closed;
+    message.from = self_;
+    network_.send(peer, std::move(message));
+  }
 
   LoopLink& link(Rank peer, unsigned rail) {
     auto& links = links_[peer.value()];
@@ -200,7 +210,11 @@ class LoopTransport final : public Transport {
         from.fail();
         sink_.peer_failed(message.from, landing.malformed);
       } else if (message.payload_bytes > 0) {
-        copy(message, landing.pieces);
+        if (!read(message, landing.pieces)) {
+          from.fail();
+          sink_.peer_failed(message.from, "it closed its endpoint");
+          return;
+        }
         sink_.landed(from, landing.token);
       }
     }
@@ -211,6 +225,15 @@ class LoopTransport final : public Transport {
     answer.posted = message.posted;
     answer.cookie = message.cookie;
     network_.deliver(message.from, std::move(answer));
+  }
+
+  /// False: the sender has closed the link, and what was to be read from its memory may not be there any more.
+  bool read(const LoopNetwork::Message& message, std::span<const iovec> to) {
+    LoopNetwork::Box& sender = network_.box(message.from);
+    const std::lock_guard lock(sender.mutex);
+    if (message.posted && sender.cut.contains(self_.value())) return false;
+    copy(message, to);
+    return true;
   }
 
   static void copy(const LoopNetwork::Message& message, std::span<const iovec> to) {
