@@ -26,7 +26,7 @@ Waker& ThreadDriver::add(Steppable& steppable, const Placement& placement) {
     while (!stopping_.load(std::memory_order_acquire)) {
       const std::int64_t now = now_ns_();
       const std::int64_t next = seat.steppable->step(now);
-      if (next > now) rest(seat.parker, now, next);
+      if (next > now) rest(seat.parker, next);
     }
   });
   return seat;
@@ -52,16 +52,20 @@ RunEnd ThreadDriver::run_until(bool (*done)(void*), void* context, std::int64_t 
     const std::int64_t now = now_ns_();
     if (now >= deadline_ns) return RunEnd::timed_out;
     const std::int64_t next = caller_->steppable->step(now);
-    if (next > now && !done(context)) rest(caller_->parker, now, std::min(next, deadline_ns));
+    if (next > now && !done(context)) rest(caller_->parker, std::min(next, deadline_ns));
   }
   return RunEnd::done;
 }
 
-void ThreadDriver::rest(Parker& parker, std::int64_t now, std::int64_t until_ns) {
+void ThreadDriver::rest(Parker& parker, std::int64_t until_ns) {
   if (until_ns == kNever) {
     parker.park();
-  } else if (until_ns - now >= spin_below_ns) {
-    parker.park(until_ns - now);
+    return;
+  }
+  // From now on, not from the beginning of the step: it may have worked for long before it found nothing to do.
+  const std::int64_t left_ns = until_ns - now_ns_();
+  if (left_ns >= spin_below_ns) {
+    parker.park(left_ns);
   } else {
     while (now_ns_() < until_ns && !parker.try_take()) pause_cpu();
   }

@@ -38,7 +38,7 @@ class ThreadDriver final : public Driver {
     void wake() noexcept override { parker.unpark(); }
   };
 
-  void rest(Parker& parker, std::int64_t now, std::int64_t until_ns);
+  void rest(Parker& parker, std::int64_t until_ns);
 
   std::function<std::int64_t()> now_ns_;
   Binder bind_;

@@ -71,6 +71,24 @@ TEST(ThreadDriver, NamesAndBindsItsThreads) {
   EXPECT_EQ(bound_to, 3);
 }
 
+TEST(ThreadDriver, ARestCountsFromTheEndOfAStepThatWorkedForLong) {
+  // The step finds nothing at its end, and asks for another one soon after that. The rest must not last as long as the work did.
+  std::int64_t asked_for_ns = 0;
+  std::int64_t late_ns = -1;
+  Stepping working([&](std::int64_t now_ns) {
+    if (asked_for_ns != 0) {
+      late_ns = now_ns - asked_for_ns;
+      return kNever;
+    }
+    while (steady_ns() - now_ns < 200'000'000) std::this_thread::sleep_for(1ms);
+    return asked_for_ns = steady_ns() + 1'000;
+  });
+  ThreadDriver driver(&steady_ns, {});
+  driver.add_caller(working);
+  driver.run_until([](void* late) { return *static_cast<std::int64_t*>(late) >= 0; }, &late_ns, kNever);
+  EXPECT_LT(late_ns, 100'000'000);
+}
+
 TEST(ThreadDriver, StepsAgainAtTheDateAskedFor) {
   for (const std::int64_t pause_ns : {ThreadDriver::spin_below_ns / 2, std::int64_t{2'000'000}}) {
     std::atomic<int> steps{0};
