@@ -263,13 +263,18 @@ void Flow::begin_check_of_flow() {
 void Flow::name_difference(const std::string& what) {
   VersionReport mine;
   mine.rank = rank_;
-  for (Handle* handle : handles_) mine.counts.push_back(handle != nullptr ? place_of(*handle).version : 0);
-  agreement_.begin(mine.bytes(), &VersionReport::merge, [this, what](std::span<const std::byte> outcome) {
+  // Named now: when the outcome is here the program may have heard it from another rank, and go on.
+  std::vector<std::string> names;
+  for (Handle* handle : handles_) {
+    mine.counts.push_back(handle != nullptr ? place_of(*handle).version : 0);
+    names.push_back(handle != nullptr ? handle->described() : "data that was let go");
+  }
+  agreement_.begin(mine.bytes(), &VersionReport::merge, [this, what, names](std::span<const std::byte> outcome) {
     const VersionReport all = VersionReport::from(outcome);
     std::string where;
-    if (all.datum < handles_.size() && handles_[all.datum] != nullptr)
-      where = fmt::format("; {} was written {} times on rank {} and {} times on rank {}", handles_[all.datum]->described(),
-                          all.versions[0], all.ranks[0], all.versions[1], all.ranks[1]);
+    if (all.datum < names.size())
+      where = fmt::format("; {} was written {} times on rank {} and {} times on rank {}", names[all.datum], all.versions[0],
+                          all.ranks[0], all.versions[1], all.ranks[1]);
     transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order",
                                  what, where));
   });

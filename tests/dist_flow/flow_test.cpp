@@ -15,6 +15,20 @@ void expect_well(const std::vector<Ending>& endings) {
   for (std::size_t rank = 0; rank < endings.size(); ++rank) EXPECT_EQ(endings[rank].error, "") << "rank " << rank;
 }
 
+/// The job ends on every rank. The rank that finds the difference first says what it is; on another that rank's end may be heard
+/// before its reason.
+void expect_difference_named(const std::vector<Ending>& endings) {
+  unsigned named = 0;
+  for (const Ending& ending : endings) {
+    const bool difference = ending.error.find("different flows") != std::string::npos;
+    named += difference && ending.error.find("was written") != std::string::npos;
+    if (!difference) {
+      EXPECT_THAT(ending.error, testing::AnyOf(HasSubstr("died"), HasSubstr("ended before")));
+    }
+  }
+  EXPECT_GE(named, 1u);
+}
+
 const Codelet add("add", [](double a, std::span<const double> x, std::span<double> y) {
   for (std::size_t i = 0; i < x.size(); ++i) y[i] += a * x[i];
 });
@@ -148,10 +162,7 @@ TEST(DistFlow, RanksWithDifferentFlowsAreTold) {
     else rt.submit(fill, 1.0, write(hy));
     rt.wait();
   });
-  for (const Ending& ending : endings) {
-    EXPECT_THAT(ending.error, HasSubstr("different flows"));
-    EXPECT_THAT(ending.error, HasSubstr("was written"));
-  }
+  expect_difference_named(endings);
 }
 
 TEST(DistFlow, AReceiveThatNobodySendsIsNoHang) {
@@ -161,7 +172,7 @@ TEST(DistFlow, AReceiveThatNobodySendsIsNoHang) {
     if (rt.rank() == 1) rt.submit(add, 1.0, read(hx), read_write(hy));
     rt.wait();
   });
-  for (const Ending& ending : endings) EXPECT_THAT(ending.error, HasSubstr("different flows"));
+  expect_difference_named(endings);
 }
 
 TEST(DistFlow, ARankThatLeavesEndsTheJob) {

@@ -366,10 +366,18 @@ void Engine::abandon() {
   for (const auto& [rank, peer] : peers_) {
     if (!peer->dead && peer->transport != nullptr) peer->transport->disconnect(peer->rank);
   }
-  cancel_everything();
+  // Handlers that are being asked about a message learn that it will not come.
+  for (Envelope* envelope : asked_) envelope->lost = true;
+  end_everything();
 }
 
 void Engine::cancel_everything() {
+  end_everything();
+  for (Envelope* envelope : asked_) delete envelope;
+  asked_.clear();
+}
+
+void Engine::end_everything() {
   for (PostedReceive* posted : matcher_.extract_all_posted()) {
     fail_receive(static_cast<ReceiveCore&>(*posted), Ending::cancelled, Rank{0});
   }

@@ -438,6 +438,7 @@ class Engine final : public PacketSink {
   void lose(Broadcast& broadcast, Rank dead);
 
   // failure.cpp
+  void end_everything();
   void peer_has_left(Peer& peer);
   void fail_peer(Peer& peer, Ending ending);
   static void lose_envelope(Envelope& envelope);

@@ -194,8 +194,6 @@ void Engine::drop_broadcasts() {
     for (Envelope* envelope : root.plain) delete envelope;
   }
   broadcasts_.roots.clear();
-  for (Envelope* envelope : asked_) delete envelope;
-  asked_.clear();
 }
 
 /// Whether leaving now would break a promise to somebody below.

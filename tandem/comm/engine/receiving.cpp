@@ -279,6 +279,11 @@ void Engine::keep_no_more(Envelope& envelope) {
 /// A message that was in nobody's hands goes to a receive. The envelope is gone afterwards, or when its data is complete.
 void Engine::give(Envelope& envelope, ReceiveCore& core) {
   keep_no_more(envelope);
+  if (envelope.kind == Envelope::Kind::broadcast && envelope.lost) {  // the broadcast is gone
+    fail_receive(core, Ending::peer_dead, envelope.key.source);
+    delete &envelope;
+    return;
+  }
   if (envelope.kind == Envelope::Kind::broadcast) {
     Broadcast& broadcast = *envelope.broadcast;
     broadcast.envelope = nullptr;
