@@ -424,15 +424,18 @@ class Runtime {
   TaskRef submit_in_flow(const TaskOptions* options, const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
     constexpr std::size_t count = (std::size_t{0} + ... + static_cast<std::size_t>(internal::is_access<Arguments>));
     std::array<dist::Use, count> uses;
-    dist::Wish wish;
     [[maybe_unused]] std::size_t index = 0;
     [[maybe_unused]] const auto note = [&](const auto& argument) {
-      if constexpr (internal::is_access<decltype(argument)>) {
+      if constexpr (internal::is_access<decltype(argument)>)
         uses[index++] = {argument.handle, std::remove_cvref_t<decltype(argument)>::mode};
-        wish.where = argument.where;
-      }
     };
     (note(arguments), ...);
+    if ((options == nullptr || !options->on) && flow_->passes_by(uses)) return {};
+    dist::Wish wish;
+    [[maybe_unused]] const auto note_line = [&](const auto& argument) {
+      if constexpr (internal::is_access<decltype(argument)>) wish.where = argument.where;
+    };
+    (note_line(arguments), ...);
     if (options != nullptr) {
       wish.on = options->on;
       wish.priority = options->priority;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -96,28 +97,32 @@ class Flow {
   /// Data that was just registered with the runtime, on every rank. `has_value`: the owner has given it one.
   void add(runtime::Handle& handle, std::uint32_t owner, bool has_value);
 
-  /// A task is submitted: true when it runs here, and must be submitted to the runtime right away, after which `entered` is to
-  /// be called. Throws UsageError.
-  bool enter(std::span<Use> uses, const Wish& wish) {
+  /// A task is submitted that nobody places: true when it concerns this rank in nothing, and is dealt with. Else `enter` it.
+  [[gnu::always_inline]] bool passes_by(std::span<const Use> uses) noexcept {
     std::uint32_t executor = kNobody;
-    bool plain = !wish.on;
+    bool untouched = true;
     for (const Use& use : uses) {
-      if (use.handle == nullptr) return enter_slowly(uses, wish);
+      if (use.handle == nullptr) return false;
       const Place& place = place_of(*use.handle);
       if (use.mode == AccessMode::read) {
-        plain &= place.untouched_by_reader(rank_);
+        untouched &= place.untouched_by_reader(rank_);
       } else if (makes_value(use.mode)) {
         if (executor == kNobody) executor = place.owner;
-        plain &= place.untouched_by_writer(executor) && !(place.unwritten && use.mode != AccessMode::write);
+        untouched &= place.untouched_by_writer(executor) & !(place.unwritten & (use.mode != AccessMode::write));
       } else {
-        plain = false;
+        return false;
       }
     }
-    if (__builtin_expect(!plain || executor >= kNobody || executor == rank_, 0)) return enter_slowly(uses, wish);
+    if (!untouched || executor >= kNobody || executor == rank_) return false;
     ++position_;
     for (const Use& use : uses)
       if (use.mode != AccessMode::read) note_written(place_of(*use.handle));
-    return false;
+    return true;
+  }
+  /// A task is submitted: true when it runs here, and must be submitted to the runtime right away, after which `entered` is to
+  /// be called. Throws UsageError.
+  bool enter(std::span<Use> uses, const Wish& wish) {
+    return (wish.on || !passes_by(uses)) && enter_slowly(uses, wish);
   }
   /// The task that `enter` let in was submitted.
   void entered();
@@ -162,7 +167,8 @@ class Flow {
   void note_written(Place& place) noexcept {
     ++place.version;
     place.unwritten = false;
-    digest_ = (digest_ ^ (std::uint64_t{place.id} << 20 ^ place.version)) * 0x9e3779b97f4a7c15ULL;
+    // The product does not wait for the one before.
+    digest_ = std::rotl(digest_, 5) ^ (std::uint64_t{place.id} << 32 ^ place.version) * 0x9e3779b97f4a7c15ULL;
   }
   bool enter_slowly(std::span<Use> uses, const Wish& wish);
   void begin_operation();
