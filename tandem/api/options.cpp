@@ -48,12 +48,12 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "early_read", .type = OptionType::boolean, .default_value = "true",
                 .help = "tasks that only read start when data has arrived; false: when it was forwarded, too"});
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
-                .help = "memory for data received from other ranks, the least of all ranks counts (0: half of the machine's)",
+                .help = "memory for data received from other ranks, the least of all ranks counts (0: no limit)",
                 .minimum = 0});
   comm::add_comm_options(registry);
 }
 
-dist::FlowOptions flow_options(const base::Config& config, std::uint32_t ranks_here) {
+dist::FlowOptions flow_options(const base::Config& config) {
   dist::FlowOptions options;
   const std::string& broadcast = config.get_string("broadcast");
   options.transfers.broadcasts = broadcast != "off";
@@ -61,7 +61,6 @@ dist::FlowOptions flow_options(const base::Config& config, std::uint32_t ranks_h
   options.transfers.hold_ns = config.get_duration_ns("broadcast_hold");
   options.transfers.early_read = config.get_bool("early_read");
   options.copy_bytes = static_cast<std::size_t>(config.get_bytes("copies"));
-  static_cast<void>(ranks_here);
   if (options.copy_bytes == 0) options.copy_bytes = SIZE_MAX;
   return options;
 }

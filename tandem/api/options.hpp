@@ -26,7 +26,7 @@ struct Options {
 
 /// What the runtime proper needs of a configuration.
 runtime::CoreOptions core_options(const base::Config& config);
-/// What the flow of several ranks needs. `ranks_here`: ranks that share this machine's memory.
-dist::FlowOptions flow_options(const base::Config& config, std::uint32_t ranks_here);
+/// What the flow of several ranks needs.
+dist::FlowOptions flow_options(const base::Config& config);
 
 }  // namespace tandem

@@ -87,7 +87,7 @@ void Runtime::start() {
   std::unique_ptr<comm::Endpoint> endpoint = join(*config_, *ground_);
   core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
   if (endpoint != nullptr)
-    flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_, ground_->ranks_here));
+    flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
   if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(ground_->clock->now_ns());
 }
 

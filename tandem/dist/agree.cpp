@@ -16,8 +16,6 @@ namespace {
 
 using Bytes = Agreement::Bytes;
 
-constexpr int kAbortPriority = 1 << 30;
-
 /// Numbers and texts, one after the other.
 class Writer {
  public:
@@ -216,7 +214,7 @@ void Flow::tell_abort(const std::string& text) {
   };
   for (std::uint32_t step = 1; tells && step < size_; ++step)
     endpoint_->isend(base::Rank((rank_ + step) % size_), comm::Tag(0), comm::SendBuffer(told->text.data(), told->text.size()),
-                     {.channel = endpoint_->channel("tandem.dist.abort"), .priority = kAbortPriority,
+                     {.channel = endpoint_->channel("tandem.dist.abort"), .priority = Agreement::kPriority,
                       .callbacks = {.released = done, .failed = done}});
   done({});
   core_.executor().caller().wake();

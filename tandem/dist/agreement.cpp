@@ -7,13 +7,6 @@
 
 namespace tandem::dist {
 
-namespace {
-
-/// Before all data: who waits for an agreement waits for nothing else.
-constexpr int kPriority = 1 << 30;
-
-}  // namespace
-
 Agreement::Agreement(comm::Endpoint& endpoint, std::string_view name)
     : endpoint_(endpoint),
       up_(endpoint.channel(std::string(name) + ".up")),

@@ -24,6 +24,9 @@ class Agreement {
   /// Makes `into` the merger of both. Associative and commutative: the tree decides about the order.
   using Merge = std::function<void(Bytes& into, std::span<const std::byte> from)>;
 
+  /// Of its messages. Before all data: who waits for an agreement waits for nothing else.
+  static constexpr int kPriority = 1 << 30;
+
   Agreement(comm::Endpoint& endpoint, std::string_view name);
 
   void begin(Bytes mine, Merge merge, std::function<void(std::span<const std::byte> outcome)> done);

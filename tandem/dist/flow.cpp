@@ -113,7 +113,7 @@ void Flow::begin_operation() {
   core_.raise_id((position_ << kIdsPerPosition) + 2);  // the least ids are the flow's own
 }
 
-bool Flow::enter_slowly(std::span<Use> uses, const Wish& wish) {
+bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
   begin_operation();
   to_drop_.clear();  // a task that was refused may have left some
   // What is wrong with them the runtime says better, and on every rank.

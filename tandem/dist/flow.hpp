@@ -24,7 +24,7 @@
 
 namespace tandem::dist {
 
-/// One use of data by a task. The flow puts other data into it where the task must use a copy of its own (`reduce`).
+/// One use of data by a task.
 struct Use {
   runtime::Handle* handle = nullptr;
   AccessMode mode = AccessMode::read;
@@ -121,7 +121,7 @@ class Flow {
   }
   /// A task is submitted: true when it runs here, and must be submitted to the runtime right away, after which `entered` is to
   /// be called. Throws UsageError.
-  bool enter(std::span<Use> uses, const Wish& wish) {
+  bool enter(std::span<const Use> uses, const Wish& wish) {
     return (wish.on || !passes_by(uses)) && enter_slowly(uses, wish);
   }
   /// The task that `enter` let in was submitted.
@@ -170,7 +170,7 @@ class Flow {
     // The product does not wait for the one before.
     digest_ = std::rotl(digest_, 5) ^ (std::uint64_t{place.id} << 32 ^ place.version) * 0x9e3779b97f4a7c15ULL;
   }
-  bool enter_slowly(std::span<Use> uses, const Wish& wish);
+  bool enter_slowly(std::span<const Use> uses, const Wish& wish);
   void begin_operation();
   std::uint32_t place(std::span<const Use> uses, const Wish& wish) const;
   std::uint32_t place_among_owners(std::span<const Use> uses) const;

@@ -52,8 +52,6 @@ class Transfers {
  public:
   Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const TransferOptions& options);
 
-  const TransferOptions& options() const noexcept { return options_; }
-
   /// Where a message belongs: data `tag` on `channel`, its version.
   struct Address {
     std::uint64_t tag = 0;

@@ -23,7 +23,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-enum class Kind { task, everywhere, fetch, fetch_everywhere, migrate, flush, wait, look, write_at_owner, replace };
+enum class Kind { task, fetch, fetch_everywhere, migrate, flush, wait, look, write_at_owner, replace };
 
 struct Operation {
   Kind kind = Kind::task;
@@ -165,8 +165,7 @@ void print(const Plan& plan) {
   for (std::size_t i = 0; i < plan.sizes.size(); ++i)
     std::printf("d%zu: %zu words, owner %d%s\n", i, plan.sizes[i], plan.owners[i] ? static_cast<int>(*plan.owners[i]) : -1,
                 plan.allocated[i] ? ", allocated" : "");
-  const char* const kinds[] = {"task",  "everywhere", "fetch", "fetch_everywhere", "migrate",
-                               "flush", "wait",       "look",  "write_at_owner",   "replace"};
+  const char* const kinds[] = {"task", "fetch", "fetch_everywhere", "migrate", "flush", "wait", "look", "write_at_owner", "replace"};
   for (std::size_t position = 0; position < plan.operations.size(); ++position) {
     const Operation& operation = plan.operations[position];
     std::printf("%zu %s", position, kinds[static_cast<int>(operation.kind)]);
