@@ -201,23 +201,28 @@ void Flow::throw_if_aborted() const {
 void Flow::tell_abort(const std::string& text) {
   aborted_.store(true);
   copies_.lift();
-  // What is under way will never end: who should take it has given up, too. But the others are told first, since they may wait
-  // for this rank, or for one that will never speak to them.
-  struct Told {
-    std::string text;
-    std::atomic<std::uint32_t> missing;
+  // What is under way will never end: who should take it has given up, too. But the others are told first, each on the link that
+  // is closed then, so that all hear the reason before they see that this rank is gone.
+  const auto missing = std::make_shared<std::atomic<std::uint32_t>>(size_);
+  const auto told = [this, missing] {
+    if (missing->fetch_sub(1) == 1) endpoint_->abandon();
   };
-  const bool tells = !heard_abort_.load();
-  const std::shared_ptr<Told> told(new Told{text, {tells ? size_ : 1}});
-  const auto done = [this, told](const comm::Status&) {
-    if (told->missing.fetch_sub(1) == 1) endpoint_->abandon();
-  };
-  for (std::uint32_t step = 1; tells && step < size_; ++step)
-    endpoint_->isend(base::Rank((rank_ + step) % size_), comm::Tag(0), comm::SendBuffer(told->text.data(), told->text.size()),
-                     {.channel = endpoint_->channel("tandem.dist.abort"), .priority = Agreement::kPriority,
-                      .callbacks = {.released = done, .failed = done}});
-  done({});
+  for (std::uint32_t step = 1; step < size_; ++step) send_abort((rank_ + step) % size_, text, told);
+  told();
   core_.executor().caller().wake();
+}
+
+/// A rank is gone. Why may stand in a message of it that has arrived and is not handled yet: a word to ourselves comes after that.
+void Flow::note_loss(const std::string& text) {
+  send_abort(rank_, text, [] {});
+}
+
+void Flow::send_abort(std::uint32_t to, const std::string& text, const std::function<void()>& told) {
+  const auto kept = std::make_shared<std::string>(text);
+  const auto done = [kept, told](const comm::Status&) { told(); };
+  endpoint_->isend(base::Rank(to), comm::Tag(0), comm::SendBuffer(kept->data(), kept->size()),
+                   {.channel = endpoint_->channel("tandem.dist.abort"), .priority = Agreement::kPriority,
+                    .callbacks = {.released = done, .failed = done}});
 }
 
 std::vector<std::byte> Flow::agree(Bytes mine, Agreement::Merge merge) {

@@ -28,16 +28,16 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
       transfers_(core, *endpoint_, options.transfers),
       agreement_(*endpoint_, "tandem.dist.agreement") {
   transfers_.on_abort([this](const std::string& text) { tell_abort(text); });
+  transfers_.on_loss([this](const std::string& text) { note_loss(text); });
   endpoint_->register_rpc(endpoint_->channel("tandem.dist.abort"),
                           {.arrived = [](const comm::RpcArrival&) { return comm::RpcAnswer{}; },
                            .done = [this](const comm::Status& status) {
                              if (status.ending != comm::Ending::done) return;
                              const auto* text = reinterpret_cast<const char*>(status.owned.data());
-                             heard_abort_.store(true);
                              transfers_.abort(std::string(text, status.owned.size()));
                            }});
   endpoint_->on_peer_death([this](base::Rank peer, std::string_view reason) {
-    transfers_.abort(fmt::format("rank {} died: {}", peer.value(), reason));
+    note_loss(fmt::format("rank {} died: {}", peer.value(), reason));
   });
   core_.on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
                         .let_go = [this](Handle& handle) { let_go(handle); }});

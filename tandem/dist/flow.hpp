@@ -208,6 +208,8 @@ class Flow {
   void work_until(const std::atomic<bool>& done);
   void throw_if_aborted() const;
   void tell_abort(const std::string& text);
+  void note_loss(const std::string& text);
+  void send_abort(std::uint32_t to, const std::string& text, const std::function<void()>& told);
 
   runtime::RuntimeCore& core_;
   std::unique_ptr<comm::Endpoint> endpoint_;
@@ -235,7 +237,6 @@ class Flow {
   std::vector<std::atomic<std::uint64_t>*> agreed_;
   std::atomic<bool> flow_checked_{false};  ///< the ranks have compared their flows, with or without a difference
   std::atomic<bool> aborted_{false};
-  std::atomic<bool> heard_abort_{false};   ///< from another rank, which tells all
   std::uint64_t waited_at_ = 0;            ///< the position of the last wait that all ranks have ended
 };
 

@@ -218,19 +218,26 @@ void Transfers::released(Receive& receive) { end(receive, receive.failure); }
 
 void Transfers::failed(Receive& receive, const comm::Status& status) {
   forget(receive);
-  if (receive.failure == nullptr && status.ending != comm::Ending::cancelled) {
-    const std::uint32_t culprit = status.ending == comm::Ending::peer_dead ? status.culprit.value() : receive.source;
-    const std::string text =
-        status.ending == comm::Ending::truncated
-            ? fmt::format("rank {} sent {} bytes of data '{}', which has {} bytes on rank {}; all ranks must register the same "
-                          "shape", receive.source, status.bytes, receive.handle->name, receive.handle->shape.bytes(),
-                          endpoint_.rank().value())
-            : fmt::format("rank {} {} before it sent data '{}' to rank {}", culprit,
-                          status.ending == comm::Ending::peer_dead ? "died" : "ended", receive.handle->name,
-                          endpoint_.rank().value());
-    abort(text);
+  if (receive.failure != nullptr || status.ending == comm::Ending::cancelled)
+    return end(receive, receive.failure != nullptr ? receive.failure : job_failure());
+  if (status.ending == comm::Ending::truncated) {
+    abort(fmt::format("rank {} sent {} bytes of data '{}', which has {} bytes on rank {}; all ranks must register the same shape",
+                      receive.source, status.bytes, receive.handle->name, receive.handle->shape.bytes(),
+                      endpoint_.rank().value()));
+    return end(receive, job_failure());
   }
-  end(receive, receive.failure != nullptr ? receive.failure : job_failure());
+  const bool dead = status.ending == comm::Ending::peer_dead;
+  const std::string text =
+      fmt::format("rank {} {} before it sent data '{}' to rank {}", dead ? status.culprit.value() : receive.source,
+                  dead ? "died" : "ended", receive.handle->name, endpoint_.rank().value());
+  bool reason_known = false;
+  {
+    const std::lock_guard guard(mutex_);
+    reason_known = aborted_ != nullptr;
+    if (!reason_known) lost_.push_back(&receive);  // `abort` ends it
+  }
+  if (reason_known) end(receive, job_failure());
+  else tell_loss_(text);
 }
 
 void Transfers::end(Receive& receive, runtime::FlowFailure* failure) {
@@ -249,14 +256,17 @@ void Transfers::forget(Receive& receive) {
 
 bool Transfers::abort(const std::string& text) {
   std::vector<comm::Request> waiting;
+  std::vector<Receive*> lost;
   {
     const std::lock_guard guard(mutex_);
     if (aborted_ != nullptr) return false;
     aborted_ = std::make_exception_ptr(JobError(text));
     job_failure_ = core_.executor().failures().add(kJobFailure, aborted_, text);
     for (const Receive* receive : waiting_) waiting.push_back(receive->request);
+    lost = std::exchange(lost_, {});
   }
   for (const comm::Request& request : waiting) endpoint_.cancel(request);
+  for (Receive* receive : lost) end(*receive, job_failure());
   if (tell_abort_) tell_abort_(text);
   return true;
 }

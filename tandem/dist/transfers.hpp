@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/bag.hpp"
@@ -72,6 +73,8 @@ class Transfers {
 
   /// Is told of what makes the job fail; on the thread that finds it. Before anything is posted.
   void on_abort(std::function<void(const std::string& text)> tell) { tell_abort_ = std::move(tell); }
+  /// Is told that a rank is lost, as far as this one can see: its reason may be on its way. `abort` follows, with that or this text.
+  void on_loss(std::function<void(const std::string& text)> tell) { tell_loss_ = std::move(tell); }
   /// Ends all receives that wait, now and later, with a JobError that says `text`. Any thread. True: it was the first.
   bool abort(const std::string& text);
   /// Why everything ends, or null.
@@ -100,6 +103,8 @@ class Transfers {
   const TransferOptions options_;
   mutable std::mutex mutex_;
   std::function<void(const std::string&)> tell_abort_;
+  std::function<void(const std::string&)> tell_loss_;
+  std::vector<Receive*> lost_;  ///< that failed because of a loss, and end when the job is aborted
   std::unordered_set<Receive*> waiting_;
   std::exception_ptr aborted_;
   runtime::FlowFailure* job_failure_ = nullptr;

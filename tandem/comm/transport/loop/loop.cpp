@@ -102,16 +102,19 @@ class LoopTransport final : public Transport {
   ~LoopTransport() override {
     LoopNetwork::Box& box = network_.box(self_);
     bool dead = false;
+    std::unordered_set<std::uint32_t> peers;
+    for (const auto& [peer, links] : links_) peers.insert(peer);
     {
       const std::lock_guard lock(box.mutex);
       box.gone = true;
       box.wake = {};
+      for (const LoopNetwork::Message& unread : box.inbox) peers.insert(unread.from.value());
       box.inbox.clear();
       dead = box.dead;
     }
     if (dead) return;
     // As a socket does.
-    for (const auto& [peer, links] : links_) tell_closed(Rank{peer});
+    for (const std::uint32_t peer : peers) tell_closed(Rank{peer});
   }
 
   std::string_view name() const noexcept override { return "loop"; }
@@ -347,11 +350,22 @@ void LoopNetwork::send(Rank to, Message message) {
 }
 
 void LoopNetwork::deliver(Rank to, Message message) {
-  Box& target = box(to);
-  const std::lock_guard lock(target.mutex);  // also while it is woken: a receiver that goes waits for that
-  if (target.dead || target.gone) return;
-  target.inbox.push_back(std::move(message));
-  if (target.wake) target.wake();
+  {
+    Box& target = box(to);
+    const std::lock_guard lock(target.mutex);  // also while it is woken: a receiver that goes waits for that
+    if (target.dead) return;
+    if (!target.gone) {
+      target.inbox.push_back(std::move(message));
+      if (target.wake) target.wake();
+      return;
+    }
+  }
+  if (message.kind != Message::Kind::packet) return;
+  // As a socket does whose listener has gone.
+  Message refusal;
+  refusal.kind = Message::Kind::closed;
+  refusal.from = to;
+  deliver(message.from, std::move(refusal));
 }
 
 void LoopNetwork::kill(Rank rank) {
