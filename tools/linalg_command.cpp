@@ -12,6 +12,7 @@
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/linalg/blas_threads.hpp"
 #include "tandem/linalg/flows/residuals.hpp"
+#include "tandem/linalg/kernel_operations.hpp"
 #include "tools/json_report.hpp"
 #include "tools/linalg_job.hpp"
 #include "tools/subcommands.hpp"
@@ -34,6 +35,7 @@ struct LinalgArguments {
   unsigned workers = 0;      ///< 0: as configured
   std::uint32_t p = 0, q = 0;     ///< 0: not given
   std::string distribution;  ///< file
+  double emulated_rate = 0;  ///< GFlop/s of emulated kernels; 0: kernels run
   bool json = false;
 };
 
@@ -71,9 +73,29 @@ std::string contradiction(const LinalgArguments& arguments) {
   if (job.n > 0 && !job.matrix_file.empty()) return "-n and --matrix exclude each other: the file has its size";
   if (job.n == 0 && job.matrix_file.empty()) return "say how large the matrix is with -n, or give one with --matrix";
   if (!job.out_file.empty() && arguments.precisions.size() > 1) return "--out takes one precision";
+  if (arguments.emulated_rate > 0) {
+    const bool known = op == LinalgOp::potrf || op == LinalgOp::gemm || op == LinalgOp::trsm || op == LinalgOp::syrk ||
+                       op == LinalgOp::herk || op == LinalgOp::geqrf ||
+                       (op == LinalgOp::getrf && job.pivoting == Pivoting::none);
+    if (!known) return "--emulate-kernels is for potrf, gemm, trsm, syrk, herk, geqrf, and getrf without pivoting";
+    if (job.check || !job.out_file.empty()) return "--emulate-kernels computes nothing that --check or --out could use";
+    if (arguments.precisions.size() > 1) return "--emulate-kernels takes one precision";
+  }
   if (!arguments.distribution.empty() && (arguments.p > 0 || arguments.q > 0))
     return "--distribution and --p, --q exclude each other: the file says who owns which tile";
   return "";
+}
+
+/// Kernels that take as long as their operations do at the rate that is asked for; empty when they run.
+runtime::Emulation emulation_of(const LinalgArguments& arguments) {
+  if (arguments.emulated_rate == 0) return {};
+  const char precision = arguments.precisions.front()[0];
+  const double operations_per_ns = arguments.emulated_rate / (precision == 'c' || precision == 'z' ? 4 : 1);
+  return [operations_per_ns](const runtime::EmulatedTask& task) -> std::optional<std::int64_t> {
+    const auto operations = linalg::kernel_operations(task.codelet, task.data);
+    if (!operations) return std::nullopt;
+    return static_cast<std::int64_t>(*operations / operations_per_ns);
+  };
 }
 
 /// Who owns which tile among `ranks` ranks. Errors: a file, or a grid of another number of ranks.
@@ -114,6 +136,7 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
   if (is_lu(arguments.job.op)) measurement.params["pivoting"] = arguments.pivoting;
   if (!arguments.job.matrix_file.empty()) measurement.params["matrix"] = arguments.job.matrix_file;
   measurement.params["seconds"] = median(outcome.seconds);
+  if (arguments.emulated_rate > 0) measurement.params["emulated_gflops"] = arguments.emulated_rate;
   if (outcome.residual) measurement.params["residual"] = *outcome.residual;
   return measurement;
 }
@@ -179,6 +202,7 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
   int argc = static_cast<int>(words.size());
   Options options;
   if (arguments.workers > 0) options.workers = arguments.workers;
+  options.emulation = emulation_of(arguments);
   Runtime rt(argc, argv.data(), options);
 
   // Rank 0 speaks for all.
@@ -204,7 +228,11 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
     if (outcome.value().seconds.empty()) continue;  // potrs, whose matrix could not be factorised
     measurements.push_back(measurement_of(arguments, precision[0], outcome.value(), rt));
     if (arguments.json || !speaks) continue;
-    if (measurements.size() == 1) print_heading();
+    if (measurements.size() == 1) {
+      if (arguments.emulated_rate > 0)
+        fmt::print("emulated: each kernel sleeps for its operations at {} GFlop/s instead of computing\n", arguments.emulated_rate);
+      print_heading();
+    }
     print_row(measurements.back());
   }
   if (arguments.json && speaks) print(report("linalg " + arguments.op, topology.value(), measurements));
@@ -245,6 +273,9 @@ void add_linalg(CLI::App& app, ToolContext& context) {
   command->add_option("--q", arguments->q, "On several ranks: columns of the grid of ranks")->check(positive);
   command->add_option("--distribution", arguments->distribution,
                       "On several ranks: file with the rank of each tile, a line per tile row");
+  command->add_option("--emulate-kernels", arguments->emulated_rate,
+                      "Kernels sleep for their operations at this rate in GFlop/s, so that few cores stand for many")
+      ->check(CLI::Range(1e-3, 1e6, "GFLOPS"));
   command->add_option("--seed", job.seed, "Of generated matrices")->capture_default_str();
   command->add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (up to 30 is right)");
   command->add_option("--matrix", job.matrix_file, "potrf, potrs, posv, getrf, gesv: Matrix Market file of A");

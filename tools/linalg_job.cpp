@@ -225,10 +225,13 @@ class Runner {
 
   Result<LinalgOutcome> run_gemm() {
     Tiled<T> a(rt_, "A", square()), b(rt_, "B", square()), c(rt_, "C", square());
-    fill_random(a.data, 0);
-    fill_random(b.data, 1);
+    const auto fill = [&] {
+      fill_random(a.data, 0);
+      fill_random(b.data, 1);
+      fill_random(c.data, 2);
+    };
     const Product<T> product{.alpha = T(R(1.5)), .a = a.data, .b = b.data, .beta = T(R(-0.5))};
-    repeat(2 * order() * order() * order() * complex_factor<T>, [&] { fill_random(c.data, 2); },
+    repeat(2 * order() * order() * order() * complex_factor<T>, fill,
            [&] { gemm(rt_, product.op_a, product.op_b, product.alpha, a.data, b.data, product.beta, c.data); });
     if (job_.check) {
       Tiled<T> before(rt_, "C again", square());

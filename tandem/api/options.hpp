@@ -22,6 +22,8 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> more = {};  ///< any other option: name without "tandem.", value as text
   /// Scheduling policies of the program's own, by name, to be chosen like the built-in ones.
   std::vector<std::pair<std::string, runtime::PolicyRegistry::Make>> policies = {};
+  /// Tasks that take a modelled time instead of computing; see runtime::Emulation.
+  runtime::Emulation emulation = {};
 };
 
 /// What the runtime proper needs of a configuration.

@@ -1,9 +1,11 @@
 // tandem/api/options_test.cpp: what options change: statistics, timeline, pictures, callers that do not work, idle workers.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -91,6 +93,51 @@ TEST(Options, TheTimelineHasEachRunInOrder) {
     EXPECT_LE(events[i - 1].end_ns, events[i].start_ns) << "a chain";
     EXPECT_LT(events[i - 1].task, events[i].task);
   }
+}
+
+/// Virtual time: exactly what the model says.
+TEST(Options, EmulatedTasksTakeTheirTimeAndComputeNothing) {
+  runtime::CoreOptions options;
+  options.emulation = [](const runtime::EmulatedTask& task) -> std::optional<std::int64_t> {
+    if (task.codelet != "add") return std::nullopt;
+    return static_cast<std::int64_t>(task.data[0].bytes()) * 1'000;
+  };
+  options.timeline = true;
+  auto rt = loop_runtime({.workers = 2}, options);
+  double chain = 1, other = 1, real = 1;
+  auto x = rt->data("x", chain), y = rt->data("y", other), z = rt->data("z", real);
+  unsigned called = 0;
+  for (int i = 0; i < 3; ++i) rt->submit({.callback = [&] { ++called; }}, kAdd, read_write(x));
+  for (int i = 0; i < 2; ++i) rt->submit(kAdd, read_write(y));
+  rt->submit(Codelet("copy", [](double from, double& to) { to = from; }), read(x), read_write(z));
+  rt->wait();
+  EXPECT_EQ(chain, 1.0);
+  EXPECT_EQ(real, 1.0);
+  EXPECT_EQ(called, 3U);
+  std::int64_t begin_ns = INT64_MAX, end_ns = 0;
+  for (const TimelineEvent& event : rt->timeline()) {
+    if (*event.codelet != "add") continue;
+    EXPECT_GE(event.end_ns - event.start_ns, 8'000);
+    EXPECT_LT(event.end_ns - event.start_ns, 9'000);
+    begin_ns = std::min(begin_ns, event.start_ns);
+    end_ns = std::max(end_ns, event.end_ns);
+  }
+  EXPECT_GE(end_ns - begin_ns, 24'000);
+  EXPECT_LT(end_ns - begin_ns, 32'000) << "the chains run side by side";
+}
+
+TEST(Options, EmulatedTasksTakeTheirTimeOnThreads) {
+  runtime::Emulation emulation = [](const runtime::EmulatedTask&) { return std::optional<std::int64_t>(20'000'000); };
+  Runtime rt(Options{.workers = 16, .more = {{"bind", "false"}, {"ranks", "alone"}}, .emulation = std::move(emulation)});
+  std::vector<double> values(16, 1.0);
+  std::vector<Data<double>> data;
+  for (double& value : values) data.push_back(rt.data("x", value));
+  const auto begin = std::chrono::steady_clock::now();
+  for (auto& x : data) rt.submit(kAdd, read_write(x));
+  rt.wait();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(elapsed.count(), 0.020);
+  EXPECT_EQ(values, std::vector<double>(16, 1.0));
 }
 
 TEST(Options, TheGraphOfTheFlowIsWrittenAtTheEnd) {

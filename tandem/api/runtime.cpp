@@ -59,12 +59,12 @@ std::unique_ptr<comm::Endpoint> join(const base::Config& config, Ground& ground)
 
 Runtime::Runtime(const Options& options)
     : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))), ground_(make_ground(*config_, options)) {
-  start();
+  start(options.emulation);
 }
 
 Runtime::Runtime(int& argc, char** argv, const Options& options)
     : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))), ground_(make_ground(*config_, options)) {
-  start();
+  start(options.emulation);
 }
 
 Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options)
@@ -83,9 +83,11 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
 
 Runtime::~Runtime() = default;
 
-void Runtime::start() {
+void Runtime::start(const runtime::Emulation& emulation) {
   std::unique_ptr<comm::Endpoint> endpoint = join(*config_, *ground_);
-  core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), core_options(*config_));
+  runtime::CoreOptions options = core_options(*config_);
+  options.emulation = emulation;
+  core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), options);
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
   if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(ground_->clock->now_ns());

@@ -478,7 +478,7 @@ class Runtime {
       submit_chunk(first, first + std::min(grain, end - first));
   }
   void wait_for(const std::vector<TaskRef>& tasks);
-  void start();
+  void start(const runtime::Emulation& emulation);
   static void set_start(runtime::Task& task, std::function<void(runtime::Task&)> start);
   static void start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready);
 

@@ -48,8 +48,12 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
   queues_ = std::make_unique<ReadyQueues>(*world_.policy, world_.distance, static_cast<unsigned>(world_.workers.size()) - sharing,
                                           options_.seed);
-  const WorkerOptions worker_options{options_.poll_max_ns, options_.poll_for_ns, options_.tasks_per_step,
-                                     options_.statistics || options_.timeline, options_.timeline};
+  const WorkerOptions worker_options{.poll_max_ns = options_.poll_max_ns,
+                                     .poll_for_ns = options_.poll_for_ns,
+                                     .tasks_per_step = options_.tasks_per_step,
+                                     .timed = options_.statistics || options_.timeline || options_.emulation,
+                                     .timeline = options_.timeline,
+                                     .emulation = options_.emulation ? &options_.emulation : nullptr};
   base::Waker* caller = world_.caller_works ? nullptr : &world_.driver->add_caller(idler_);
   for (unsigned i = 0; i < world_.workers.size(); ++i) {
     const WorkerSpec& spec = world_.workers[i];

@@ -42,6 +42,7 @@ struct CoreOptions {
   std::int64_t poll_for_ns = 20'000;
   unsigned tasks_per_step = 256;
   std::uint64_t seed = 1;
+  Emulation emulation = {};               ///< empty: kernels run
 };
 
 /// What a runtime is made of in a world: real, test or virtual.

@@ -154,6 +154,8 @@ class Engine final : public PacketSink {
   void sent(Link& link, std::uint64_t cookie) override;
   void writable(Link& link) override;
   void peer_failed(Rank peer, std::string_view reason) override;
+  void opened(Link& link) override;
+  void peer_unreachable(Rank peer, std::string_view reason) override;
 
  private:
   static MatchPattern pattern_of(Source from, TagPattern tag, Channel channel) noexcept {
@@ -440,6 +442,7 @@ class Engine final : public PacketSink {
   // failure.cpp
   void end_everything();
   void peer_has_left(Peer& peer);
+  bool waits_for(const Peer& peer) const;
   void fail_peer(Peer& peer, Ending ending);
   static void lose_envelope(Envelope& envelope);
   void fail_landings(Peer& peer, Ending ending);

@@ -20,6 +20,25 @@ void Engine::peer_failed(Rank rank, std::string_view reason) {
   }
 }
 
+/// So that it is among those to whom we say goodbye.
+void Engine::opened(Link& link) {
+  Peer& peer = *rail_of(link).peer;
+  if (leaving_ && !peer.dead) post_control(peer, wire::Goodbye{});
+}
+
+/// Who needs nothing of it need not know whether it left or died. A broadcast whose root is out of reach is needed.
+void Engine::peer_unreachable(Rank rank, std::string_view reason) {
+  Peer& peer = make_peer(rank);
+  if (!waits_for(peer)) peer.left = true;
+  peer_failed(rank, reason);
+}
+
+bool Engine::waits_for(const Peer& peer) const {
+  const auto needs = [&](const auto& entry) { return entry.second->root == peer.rank && adrift(*entry.second); };
+  return !peer.queue.idle() || peer.withheld != nullptr || !peer.outgoing.empty() || !peer.incoming.empty() ||
+         matcher_.waits_for(peer.rank) || std::ranges::any_of(broadcasts_.all, needs);
+}
+
 /// The peer said goodbye: it will send nothing more. What we still owe it goes out until it closes.
 void Engine::peer_has_left(Peer& peer) {
   peer.at_once_below = at_once_below(peer);

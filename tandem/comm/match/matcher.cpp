@@ -131,6 +131,14 @@ void Matcher::add_to_index(ArrivedEnvelope& envelope, unsigned wild_class) {
   index_.push(*link);
 }
 
+bool Matcher::waits_for(Rank source) const {
+  bool found = false;
+  posted_.for_each([&](const PostedReceive& receive) {
+    found |= !receive.pattern.any_source && receive.pattern.source == source;
+  });
+  return found;
+}
+
 std::vector<PostedReceive*> Matcher::extract_posted_from(Rank source) {
   return extract_posted_if([source](const PostedReceive& receive) {
     return !receive.pattern.any_source && receive.pattern.source == source;

@@ -177,6 +177,8 @@ class Matcher {
   /// Takes an unexpected message out, wherever it stands in its queue. It must be kept.
   void remove(ArrivedEnvelope& envelope) noexcept;
 
+  /// Whether a receive is posted for exactly this source. O(pending).
+  bool waits_for(Rank source) const;
   /// For a peer that failed: takes out all receives posted for exactly this source, in the order of posting. O(pending).
   std::vector<PostedReceive*> extract_posted_from(Rank source);
   /// The same for the unexpected messages of a source, in the order of arrival. O(pending).

@@ -110,6 +110,10 @@ class PacketSink {
   virtual void writable(Link& link) = 0;
   /// The peer cannot be reached any more. Once per peer and transport; everything owed on its links is dropped, silently.
   virtual void peer_failed(Rank peer, std::string_view reason) = 0;
+  /// A peer has connected. It may have done so only to hear of this rank's end, and never say anything.
+  virtual void opened(Link&) {}
+  /// Instead of `peer_failed`, where no connection was ever made: it may have left before, well ordered.
+  virtual void peer_unreachable(Rank peer, std::string_view reason) { peer_failed(peer, reason); }
 };
 
 /// What a transport can do: declared, not guessed.

@@ -22,6 +22,10 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
 
 std::int64_t Worker::step(std::int64_t now_ns) {
   if (present_since_ns_.get() < 0) present_since_ns_.set(now_ns);
+  if (emulated_ != nullptr) {
+    if (now_ns < emulated_until_ns_) return emulated_until_ns_;
+    end_emulated();
+  }
   ReadyQueues& queues = executor_.queues();
   if (announced_) {
     announced_ = false;
@@ -38,7 +42,7 @@ std::int64_t Worker::step(std::int64_t now_ns) {
     if (task == nullptr) task = queues.pop(index_);
     if (task == nullptr) return rest(now_ns);
     if (idle_since_ns_.get() >= 0 || woken_) back_to_work(now_ns);
-    run(*task);
+    if (!run(*task)) return emulated_until_ns_;
   }
   // The driver may look elsewhere now: what this worker keeps must be where others find it.
   if (Task* task = std::exchange(origin_.keep, nullptr)) queues.push_released(index_, task);
@@ -76,6 +80,7 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
 }
 
 void Worker::leave(std::int64_t now_ns) {
+  if (emulated_ != nullptr) end_emulated();  // early: the caller has other things to do
   if (Task* task = std::exchange(origin_.keep, nullptr)) executor_.queues().push_released(index_, task);
   executor_.flush(origin_);
   bool chosen = std::exchange(woken_, false);
@@ -134,21 +139,52 @@ static void prefetch_successors(const Task& task) noexcept {
   }
 }
 
-void Worker::run(Task& task) {
-  if ((__builtin_expect(task.poisoned.load(std::memory_order_relaxed), 0) || !present(task)) && !prepare(task)) return;
+/// False: the task takes a modelled time, until `emulated_until_ns_`.
+bool Worker::run(Task& task) {
+  if ((__builtin_expect(task.poisoned.load(std::memory_order_relaxed), 0) || !present(task)) && !prepare(task)) return true;
   running_.store(&task, std::memory_order_release);
   prefetch_successors(task);
   if (options_.timed) {
     const std::int64_t start_ns = clock_.now_ns();
     running_since_ns_.store(start_ns, std::memory_order_relaxed);
+    if (options_.emulation != nullptr && emulate(task, start_ns)) return false;
     invoke(task);
     measure(task, start_ns, clock_.now_ns());
   } else {
     invoke(task);
   }
+  finish(task);
+  return true;
+}
+
+void Worker::finish(Task& task) {
   running_.store(nullptr, std::memory_order_relaxed);
   if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
   executor_.end(task, origin_);
+}
+
+bool Worker::emulate(Task& task, std::int64_t start_ns) {
+  Shape shapes[UINT8_MAX];
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    if (task.accesses()[i].mode() == AccessMode::reduce) return false;
+    shapes[i] = task.accesses()[i].handle()->shape;
+  }
+  const auto duration_ns = (*options_.emulation)({task.codelet->name, {shapes, task.access_count}});
+  if (!duration_ns) return false;
+  emulated_ = &task;
+  emulated_until_ns_ = start_ns + *duration_ns;
+  return true;
+}
+
+void Worker::end_emulated() {
+  Task& task = *std::exchange(emulated_, nullptr);
+  try {
+    succeed(task);
+  } catch (...) {
+    fail(task);
+  }
+  measure(task, running_since_ns_.load(std::memory_order_relaxed), clock_.now_ns());
+  finish(task);
 }
 
 void Worker::invoke(Task& task) {
@@ -158,11 +194,15 @@ void Worker::invoke(Task& task) {
       call.implementation = static_cast<unsigned>(task.codelet->implementation_for(spec_.device));
     if (__builtin_expect(task.special, 0)) invoke_special(task, call);
     else task.ops->invoke(call);
-    if (task.extra != nullptr && task.extra->callback) task.extra->callback();
-    note_results(task);
+    succeed(task);
   } catch (...) {
     fail(task);
   }
+}
+
+void Worker::succeed(Task& task) {
+  if (task.extra != nullptr && task.extra->callback) task.extra->callback();
+  note_results(task);
 }
 
 void Worker::note_results(Task& task) noexcept {

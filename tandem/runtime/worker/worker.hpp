@@ -13,6 +13,7 @@
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/exec/kernel_call.hpp"
+#include "tandem/runtime/worker/emulation.hpp"
 #include "tandem/runtime/worker/statistics.hpp"
 
 namespace tandem::runtime {
@@ -23,6 +24,7 @@ struct WorkerOptions {
   unsigned tasks_per_step = 256;
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep each kernel's dates
+  const Emulation* emulation = nullptr;  ///< with `timed`; null: kernels run
 };
 
 /// A worker. Stepped by one driver, on one thread at a time; only `running` may be read by others.
@@ -53,10 +55,14 @@ class Worker final : public base::Steppable {
   WorkerReport report(std::int64_t now_ns) const;
 
  private:
-  void run(Task& task);
+  bool run(Task& task);
   bool prepare(Task& task);
   bool present(const Task& task) const noexcept;
   void invoke(Task& task);
+  void succeed(Task& task);
+  void finish(Task& task);
+  bool emulate(Task& task, std::int64_t start_ns);
+  void end_emulated();
   void invoke_special(Task& task, KernelCall& call);
   void give_back_private(Task& task, bool filled);
   void note_results(Task& task) noexcept;
@@ -77,6 +83,8 @@ class Worker final : public base::Steppable {
   bool announced_ = false;
   bool woken_ = false;
   std::int64_t pause_ns_ = 0;
+  Task* emulated_ = nullptr;        ///< has begun, and ends at `emulated_until_ns_`
+  std::int64_t emulated_until_ns_ = 0;
   base::Published<std::int64_t> idle_since_ns_{-1};  ///< -1: at work
   std::vector<void*> private_memory_;
   std::vector<std::vector<std::byte>> scratch_;

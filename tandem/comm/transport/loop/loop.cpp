@@ -11,7 +11,7 @@
 namespace tandem::comm {
 
 struct LoopNetwork::Message {
-  enum class Kind { packet, taken, failed, closed } kind = Kind::packet;
+  enum class Kind { packet, taken, failed, closed, refused } kind = Kind::packet;
   Rank from{0};
   unsigned rail = 0;
   std::vector<std::uint64_t> control = {};  ///< aligned to 8 bytes
@@ -202,6 +202,9 @@ class LoopTransport final : public Transport {
       case LoopNetwork::Message::Kind::closed:
         if (from.fail()) sink_.peer_failed(message.from, "it closed its endpoint");
         return;
+      case LoopNetwork::Message::Kind::refused:
+        if (from.fail()) sink_.peer_unreachable(message.from, "it has closed its endpoint");
+        return;
     }
   }
 
@@ -363,7 +366,7 @@ void LoopNetwork::deliver(Rank to, Message message) {
   if (message.kind != Message::Kind::packet) return;
   // As a socket does whose listener has gone.
   Message refusal;
-  refusal.kind = Message::Kind::closed;
+  refusal.kind = Message::Kind::refused;
   refusal.from = to;
   deliver(message.from, std::move(refusal));
 }

@@ -64,6 +64,7 @@ class ShmLink final : public Link {
   std::uint64_t process_watch = 0;
   unsigned idle_polls = 0;   ///< polls since the link was last busy
   bool left = false;         ///< the peer said goodbye
+  bool met = false;          ///< was attached
   bool lost = false;         ///< the peer is gone: what it wrote is still delivered
   bool last_chance = false;  ///< one more poll, in which the engine may say that the peer had left
   std::string lost_why;

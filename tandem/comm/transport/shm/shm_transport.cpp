@@ -232,7 +232,8 @@ unsigned ShmTransport::bury() {
     const std::string why = std::move(link.lost_why);
     let_go(link);
     if (link.left) continue;
-    sink_.peer_failed(link.peer(), why);
+    if (link.met) sink_.peer_failed(link.peer(), why);
+    else sink_.peer_unreachable(link.peer(), why);
     ++events;
   }
   return events;
@@ -255,11 +256,13 @@ Refusal ShmTransport::admit(Rank peer) {
 void ShmTransport::attached(Rank peer, Attachment attachment) {
   ShmLink& link = link_to(peer);
   link.attach(std::move(attachment));
+  link.met = true;
   busy_.push_back(&link);
   const auto gone = [this, &link] { lost(link, "its process has ended or closed its socket"); };
   link.socket_watch = events_.add(link.attachment().socket.get(), gone);
   if (link.attachment().process) link.process_watch = events_.add(link.attachment().process.get(), gone);
   if (link.socket_watch == 0) lost(link, "the kernel has no memory to watch its socket");
+  sink_.opened(link);
 }
 
 void ShmTransport::unreachable(Rank peer, std::string reason) { lost(link_to(peer), std::move(reason)); }

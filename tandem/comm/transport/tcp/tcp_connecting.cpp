@@ -214,11 +214,14 @@ void TcpTransport::proved(Connection& connection) {
     connection.link->out = &connection;
   }
   TcpLink& link = *connection.link;
+  link.owner_peer.met = true;
   connection.stage = Stage::open;
   connection.deadline_ns = never;
   connection.proof.reset();
   watch_events(connection, EPOLLIN);
   heat(connection);
+  if (link.theirs == &connection) sink_.opened(link);
+  if (connection.stage == Stage::ended) return;
   if (link.out == &connection && (link.ours == &connection || link.wants_writable)) {
     link.wants_writable = false;
     ++events_;

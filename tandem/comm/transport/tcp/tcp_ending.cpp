@@ -124,7 +124,8 @@ void TcpTransport::fail(TcpPeer& peer, std::string_view reason) {
   peer.state = TcpPeer::State::gone;
   if (peer.left) return;
   ++events_;
-  sink_.peer_failed(peer.rank, reason);
+  if (peer.met) sink_.peer_failed(peer.rank, reason);
+  else sink_.peer_unreachable(peer.rank, reason);
 }
 
 void TcpTransport::close_all(TcpPeer& peer) {

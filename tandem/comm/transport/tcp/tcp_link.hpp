@@ -111,6 +111,7 @@ struct TcpPeer {
   Rank rank;
   State state = State::present;
   bool left = false;  ///< it has said goodbye
+  bool met = false;   ///< a connection with it was open
   std::vector<std::unique_ptr<TcpLink>> links = {};  ///< by rail; null where there is none
   std::string loss = {};                ///< why it is `losing`
   std::uint64_t lost_at_poll = 0;       ///< the number of that `poll`

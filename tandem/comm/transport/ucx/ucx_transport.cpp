@@ -192,6 +192,7 @@ void UcxTransport::let_in(const Hello& hello) {
   UcxLink* link = find(hello.from);
   if (link == nullptr) link = &make_link(hello.from, hello.card);
   link->proved();
+  shared_.sink->opened(*link);
 }
 
 void UcxTransport::bury(UcxLink& link, const std::string& why) {

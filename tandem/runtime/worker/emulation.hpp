@@ -1,0 +1,25 @@
+// tandem/runtime/worker/emulation.hpp: tasks that take a modelled time instead of computing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "tandem/runtime/data/handle.hpp"
+
+namespace tandem::runtime {
+
+/// A task, as a model of its duration sees it.
+struct EmulatedTask {
+  std::string_view codelet;     ///< its name
+  std::span<const Shape> data;  ///< of its accesses, in their order
+};
+
+/// How long a task takes, in ns. Its kernel is not called: for that time its worker is busy and its core is free, so that few
+/// cores stand for many. Data that it writes counts as written, and keeps the bytes that it had. Nothing: the kernel runs.
+/// So do tasks with `reduce` accesses, which are not asked about. Called by several threads at once.
+using Emulation = std::function<std::optional<std::int64_t>(const EmulatedTask&)>;
+
+}  // namespace tandem::runtime

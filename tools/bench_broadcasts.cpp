@@ -1,0 +1,84 @@
+// tools/bench_broadcasts.cpp: `tandem bench broadcasts`: factorisations on many ranks behind slow links, with the broadcasts that
+// the flow detects and without (thesis 4.4.2, 4.4.3).
+#include <filesystem>
+#include <memory>
+
+#include <fmt/core.h>
+
+#include "tools/bench_run.hpp"
+
+namespace tandem::tools {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct BroadcastsOptions : BenchOptions {
+  std::vector<unsigned> ranks{16, 36};
+  Words operations{"geqrf", "potrf", "gemm"};
+  Words trees{"off"};
+  std::string rate = "200mbit";
+  unsigned tile = 320;
+  double gflops = 40;
+};
+
+/// QR is the thesis's: a matrix three times wider than high, and all tiles of a column on one rank.
+Words operation_words(const std::string& operation, unsigned tile, unsigned ranks) {
+  const auto tiles = [&](unsigned count) { return std::to_string(count * tile); };
+  if (operation == "geqrf") return {operation, "-m", tiles(8), "-n", tiles(24), "--p", "1", "--q", std::to_string(ranks)};
+  return {operation, "-n", tiles(operation == "gemm" ? 12 : 24)};
+}
+
+BenchSuite suite(const Programs& programs, const BroadcastsOptions& options, const std::string& operation, unsigned ranks) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string(), count = std::to_string(ranks);
+  const auto with = [&](const std::string& tree) {
+    Words words{"linalg"};
+    for (const std::string& word : operation_words(operation, options.tile, ranks)) words.push_back(word);
+    const Words more{"--nb", std::to_string(options.tile), "--precision", "s", "--workers", "1", "--repetitions", "1", "--json",
+                     "--tandem.sched=prio", "--tandem.broadcast=" + tree, "--emulate-kernels",
+                     fmt::format("{}", options.gflops)};
+    words.insert(words.end(), more.begin(), more.end());
+    return programs.launched(programs.ours("tandem", words),
+                             {{"netns", "run", count, "--rate", options.rate, "--"}, {"tandem_ranks", self, count}});
+  };
+  BenchSuite made{fmt::format("{} on {} ranks, namespaces of {} each, kernels emulated at {} GFlop/s", operation, ranks,
+                              options.rate, options.gflops),
+                  {with("automatic")},
+                  true,
+                  {{"ranks", ranks}, {"rate", options.rate}, {"nb", options.tile}, {"emulated_gflops", options.gflops}}};
+  for (const std::string& tree : options.trees) {
+    made.programs.push_back(with(tree));
+    made.programs.back().peer = tree;
+  }
+  return made;
+}
+
+}  // namespace
+
+void add_bench_broadcasts(CLI::App& bench, ToolContext& context) {
+  CLI::App* command =
+      bench.add_subcommand("broadcasts", "What detected broadcasts gain: QR, Cholesky and a product behind slow links (needs root)");
+  const auto options = std::make_shared<BroadcastsOptions>();
+  add_bench_options(command, *options);
+  command->add_option("--ranks", options->ranks, "Numbers of ranks, of one worker each, by commas")
+      ->delimiter(',')->check(CLI::Range(2, 250))->capture_default_str();
+  command->add_option("--operations", options->operations, "geqrf, potrf, gemm, by commas")
+      ->delimiter(',')->check(CLI::IsMember({"geqrf", "potrf", "gemm"}))->capture_default_str();
+  command->add_option("--trees", options->trees, "What `automatic` is measured beside, by commas")->delimiter(',')
+      ->check(CLI::IsMember({"off", "flat", "chain", "binary", "binomial", "two_tree"}))->capture_default_str();
+  command->add_option("--rate", options->rate, "Of each rank's namespace, both ways: 200mbit, 1gbit, none")
+      ->capture_default_str();
+  command->add_option("--nb", options->tile, "Order of a tile")->check(positive())->capture_default_str();
+  command->add_option("--emulate-kernels", options->gflops,
+                      "GFlop/s at which kernels would run: they sleep instead, so that few cores stand for many")
+      ->check(CLI::Range(1e-3, 1e6, "GFLOPS"))->capture_default_str();
+  command->callback([options, &context] {
+    run_bench("broadcasts", *options, context, [&](const Programs& programs, unsigned) {
+      std::vector<BenchSuite> suites;
+      for (const std::string& operation : options->operations)
+        for (const unsigned ranks : options->ranks) suites.push_back(suite(programs, *options, operation, ranks));
+      return suites;
+    });
+  });
+}
+
+}  // namespace tandem::tools
