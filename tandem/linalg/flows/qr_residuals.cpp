@@ -6,6 +6,7 @@
 #include "tandem/linalg/flows/gemm.hpp"
 #include "tandem/linalg/flows/generate.hpp"
 #include "tandem/linalg/flows/norms.hpp"
+#include "tandem/linalg/flows/residual_work.hpp"
 #include "tandem/linalg/flows/residuals.hpp"
 #include "tandem/linalg/flows/unmqr.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
@@ -16,18 +17,6 @@ namespace tandem::linalg {
 namespace {
 
 using namespace internal;
-
-/// A matrix in tiles like another one's, distributed as that is, and its data.
-template <Scalar T>
-struct Work {
-  Work(Runtime& rt, const char* name, std::size_t rows, std::size_t cols, const TileMatrix<T>& like)
-      : matrix({.rows = rows, .cols = cols, .tile = like.tile_size(), .distribution = like.distribution(), .rank = rt.rank()}),
-        data(rt, name, matrix) {}
-  TileMatrix<T> matrix;
-  TiledData<T> data;
-};
-
-constexpr std::size_t probe_columns = 8;
 
 /// R := the upper triangle (trapezoid) of A, and zeros beneath it.
 template <Scalar T>
@@ -87,9 +76,8 @@ Real<T> geqrf_orthogonality(Runtime& rt, const TiledData<T>& factor, const Tiled
   const TileMatrix<T>& m = factor.matrix();
   const std::size_t columns = std::min(probe_columns, m.tile_size());
   Work<T> w(rt, "probe", m.rows(), columns, m), again(rt, "Q^H Q probe", m.rows(), columns, m);
-  const RandomGeneral random{.seed = 0x9e37};
-  submit_generate(rt, random, w.data);
-  submit_generate(rt, random, again.data);
+  submit_generate(rt, probe, w.data);
+  submit_generate(rt, probe, again.data);
   submit_unmqr(rt, Op::no_trans, factor, t, again.data);
   submit_unmqr(rt, Op::conj_trans, factor, t, again.data);
   submit_subtract(rt, again.data, w.data);

@@ -11,6 +11,7 @@
 #include "tandem/linalg/flows/hemm.hpp"
 #include "tandem/linalg/flows/laswp.hpp"
 #include "tandem/linalg/flows/norms.hpp"
+#include "tandem/linalg/flows/residual_work.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 #include "tandem/linalg/kernels/laset.hpp"
 
@@ -18,18 +19,6 @@ namespace tandem::linalg {
 namespace {
 
 using namespace internal;
-
-/// A matrix of zeros or random numbers, and its data, distributed as another one is.
-template <Scalar T>
-struct Work {
-  Work(Runtime& rt, const char* name, std::size_t rows, std::size_t cols, const TileMatrix<T>& like)
-      : matrix({.rows = rows, .cols = cols, .tile = like.tile_size(), .distribution = like.distribution(), .rank = rt.rank()}),
-        data(rt, name, matrix) {}
-  TileMatrix<T> matrix;
-  TiledData<T> data;
-};
-
-constexpr std::size_t probe_columns = 8;
 
 /// A := A - L U for L and U in `factors`, one term of the sum after the other.
 template <Scalar T>
@@ -150,7 +139,7 @@ Real<T> gemm_residual(Runtime& rt, const Product<T>& p, const TiledData<T>& befo
   const std::size_t k = op_cols(p.op_a, p.a.matrix().rows(), p.a.matrix().cols());
   Work<T> w(rt, "probe", mc.cols(), columns, mc), bw(rt, "op(B) W", k, columns, mc),
       difference(rt, "difference", mc.rows(), columns, mc);
-  submit_generate(rt, RandomGeneral{.seed = 0x9e37}, w.data);
+  submit_generate(rt, probe, w.data);
   submit_gemm(rt, p.op_b, Op::no_trans, T(1), p.b, w.data, T(0), bw.data);
   submit_gemm(rt, p.op_a, Op::no_trans, p.alpha, p.a, bw.data, T(0), difference.data);
   submit_gemm(rt, Op::no_trans, Op::no_trans, p.beta, before, w.data, T(1), difference.data);

@@ -1,0 +1,25 @@
+// tandem/linalg/flows/residual_work.hpp: what residuals compute with: matrices like the ones they judge. Private to the flows.
+#pragma once
+
+#include <cstddef>
+
+#include "tandem/linalg/generators.hpp"
+#include "tandem/linalg/tiled_data.hpp"
+
+namespace tandem::linalg::internal {
+
+/// A matrix in tiles like another one's, distributed as that is, and its data. Uninitialised.
+template <Scalar T>
+struct Work {
+  Work(Runtime& rt, const char* name, std::size_t rows, std::size_t cols, const TileMatrix<T>& like)
+      : matrix({.rows = rows, .cols = cols, .tile = like.tile_size(), .distribution = like.distribution(), .rank = rt.rank()}),
+        data(rt, name, matrix) {}
+  TileMatrix<T> matrix;
+  TiledData<T> data;
+};
+
+/// What stands for all vectors that a matrix can be multiplied with: random columns, as many as this if a tile has them.
+inline constexpr std::size_t probe_columns = 8;
+inline constexpr RandomGeneral probe{.seed = 0x9e37};
+
+}  // namespace tandem::linalg::internal
