@@ -20,6 +20,10 @@ template <class T>
 class Padded {
  public:
   Padded(std::size_t rows, std::size_t cols) : rows_(rows), cols_(cols), ld_(rows + 3), storage_(ld_ * (cols + 1), guard()) {}
+  template <class G>
+  Padded(std::size_t rows, std::size_t cols, const G& generator) : Padded(rows, cols) {
+    generate_tile(generator, {}, view());
+  }
   MatrixView<T> view() { return {storage_.data(), rows_, cols_, ld_}; }
   bool guards_intact() {
     for (std::size_t j = 0; j <= cols_; ++j)
@@ -36,9 +40,7 @@ class Padded {
 
 template <class T>
 Padded<T> random(std::uint64_t seed, std::size_t rows, std::size_t cols) {
-  Padded<T> m(rows, cols);
-  generate_tile(RandomGeneral{seed}, {}, m.view());
-  return m;
+  return {rows, cols, RandomGeneral{seed}};
 }
 
 using Scalars = testing::Types<float, double, std::complex<float>, std::complex<double>>;

@@ -13,6 +13,7 @@
 #include "tandem/linalg/generators.hpp"
 #include "tandem/linalg/kernels/getrf.hpp"
 #include "tandem/linalg/kernels/getrf_nopiv.hpp"
+#include "tandem/linalg/kernels/kernel_test_support.hpp"
 #include "tandem/linalg/kernels/lacpy.hpp"
 #include "tandem/linalg/kernels/laswp.hpp"
 #include "tandem/linalg/kernels/tournament.hpp"
@@ -20,28 +21,7 @@
 namespace tandem::linalg {
 namespace {
 
-/// A matrix inside a larger array, so that a kernel that confuses ld and rows, or writes outside, is caught.
-template <class T>
-class Padded {
- public:
-  template <class G>
-  Padded(std::size_t rows, std::size_t cols, const G& generator)
-      : rows_(rows), cols_(cols), ld_(rows + 3), storage_(ld_ * (cols + 1), guard()) {
-    generate_tile(generator, {}, view());
-  }
-  MatrixView<T> view() { return {storage_.data(), rows_, cols_, ld_}; }
-  bool guards_intact() {
-    for (std::size_t j = 0; j <= cols_; ++j)
-      for (std::size_t i = 0; i < ld_; ++i)
-        if ((i >= rows_ || j == cols_) && storage_[i + j * ld_] != guard()) return false;
-    return true;
-  }
-
- private:
-  static T guard() { return T(Real<T>(12345)); }
-  std::size_t rows_, cols_, ld_;
-  std::vector<T> storage_;
-};
+using test::Padded;
 
 /// max |a_ij - (L U)_ij|
 template <class T>
@@ -64,14 +44,7 @@ class LuKernels : public testing::Test {
   static Real<T> tolerance(std::size_t n) { return Real<T>(n + 1) * 8 * epsilon<T>; }
 };
 
-using Scalars = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-struct Letters {
-  template <class T>
-  static std::string GetName(int) {
-    return std::string(1, precision_letter<T>);
-  }
-};
-TYPED_TEST_SUITE(LuKernels, Scalars, Letters);
+TYPED_TEST_SUITE(LuKernels, test::Scalars, test::Letters);
 
 /// Squares around the leaves (8 and 32), tall and wide ones.
 const std::pair<std::size_t, std::size_t> shapes[] = {{0, 0},   {0, 3},     {3, 0}, {1, 1}, {2, 2},    {7, 7},    {8, 8},
