@@ -1,11 +1,11 @@
 // tests/dist_flow/linalg_test.cpp: linear algebra on several ranks gives the bits that one rank gives.
 #include <gtest/gtest.h>
 
-#include <complex>
 #include <cstring>
 
 #include "ranks.hpp"
 #include "tandem/linalg.hpp"
+#include "tandem/linalg/scalar_test_support.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -72,8 +72,7 @@ class DistLinalg : public testing::Test {
   };
 };
 
-using Scalars = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-TYPED_TEST_SUITE(DistLinalg, Scalars);
+TYPED_TEST_SUITE(DistLinalg, linalg::test::Scalars, linalg::test::Letters);
 
 TYPED_TEST(DistLinalg, Cholesky) {
   using T = TypeParam;

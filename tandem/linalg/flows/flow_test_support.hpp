@@ -1,12 +1,11 @@
 // tandem/linalg/flows/flow_test_support.hpp: what tests of flows share: matrices with data, and the runtimes they run on.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "tandem/linalg/flows/generate.hpp"
+#include "tandem/linalg/scalar_test_support.hpp"
 #include "tandem/linalg/tiled_data.hpp"
 
 namespace tandem::linalg::test {
@@ -38,13 +37,5 @@ struct Setting {
 inline const std::vector<Setting> settings{{1, "eager"}, {2, "lws"}, {3, "prio"}, {4, "random"}};
 
 inline Options options(const Setting& setting) { return {.workers = setting.workers, .sched = setting.sched, .more = {}}; }
-
-using Scalars = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-struct Letters {
-  template <class T>
-  static std::string GetName(int) {
-    return std::string(1, precision_letter<T>);
-  }
-};
 
 }  // namespace tandem::linalg::test

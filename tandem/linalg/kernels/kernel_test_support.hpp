@@ -1,15 +1,12 @@
 // tandem/linalg/kernels/kernel_test_support.hpp: what tests of kernels share: matrices whose surroundings are watched.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <complex>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "tandem/linalg/generators.hpp"
+#include "tandem/linalg/scalar_test_support.hpp"
 #include "tandem/linalg/types.hpp"
 #include "tandem/runtime/data/views.hpp"
 
@@ -43,11 +40,4 @@ Padded<T> random(std::uint64_t seed, std::size_t rows, std::size_t cols) {
   return {rows, cols, RandomGeneral{seed}};
 }
 
-using Scalars = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-struct Letters {
-  template <class T>
-  static std::string GetName(int) {
-    return std::string(1, precision_letter<T>);
-  }
-};
 }  // namespace tandem::linalg::test
