@@ -33,19 +33,15 @@ struct LogLines {
   }
 };
 
-/// A runtime on one event loop, which says nothing.
-inline std::unique_ptr<Runtime> loop_runtime(const TestWorldOptions& world_options = {}, const runtime::CoreOptions& options = {},
-                                             LogLines* lines = nullptr) {
+/// What a runtime stands on, which says nothing, or what it says to `lines`.
+inline std::unique_ptr<Ground> test_ground(LogLines* lines = nullptr) {
   auto ground = std::make_unique<Ground>();
   ground->log = LogLines::log_to(lines);
-  auto world = make_test_world(world_options, *ground);
-  return std::make_unique<Runtime>(std::move(ground), std::move(world), options);
+  return ground;
 }
 
-/// A runtime on threads, which says nothing, or what it says to `lines`.
-inline std::unique_ptr<Runtime> thread_runtime(const Options& options = {}, LogLines* lines = nullptr) {
-  auto ground = std::make_unique<Ground>();
-  ground->log = LogLines::log_to(lines);
+/// What `options` say, and the defaults of the others, but two workers: whatever the environment and tandem.toml have.
+inline base::Config test_config(const Options& options) {
   base::Registry registry;
   register_options(registry);
   base::Config config(registry);
@@ -55,6 +51,21 @@ inline std::unique_ptr<Runtime> thread_runtime(const Options& options = {}, LogL
   set("workers", std::to_string(options.workers.value_or(2)));
   if (options.sched) set("sched", *options.sched);
   for (const auto& [name, value] : options.more) set(name, value);
+  return config;
+}
+
+/// A runtime on one event loop, which says nothing.
+inline std::unique_ptr<Runtime> loop_runtime(const TestWorldOptions& world_options = {}, const runtime::CoreOptions& options = {},
+                                             LogLines* lines = nullptr) {
+  auto ground = test_ground(lines);
+  auto world = make_test_world(world_options, *ground);
+  return std::make_unique<Runtime>(std::move(ground), std::move(world), options);
+}
+
+/// A runtime on threads, which says nothing, or what it says to `lines`.
+inline std::unique_ptr<Runtime> thread_runtime(const Options& options = {}, LogLines* lines = nullptr) {
+  auto ground = test_ground(lines);
+  const base::Config config = test_config(options);
   auto world = make_real_world(config, *ground);
   return std::make_unique<Runtime>(std::move(ground), std::move(world), core_options(config));
 }

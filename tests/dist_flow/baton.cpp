@@ -106,9 +106,7 @@ BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(
         changed_.wait(lock, [&] { return running_ == &seat; });
       }
       try {
-        auto ground = std::make_unique<Ground>();
-        ground->log = std::make_unique<base::Log>(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
-        base::Log& log = *ground->log;
+        auto ground = test::test_ground();
         TestWorldOptions world_options;
         world_options.workers = setup.workers;
         world_options.sched = setup.sched;
@@ -117,7 +115,7 @@ BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(
         world.clock = ground->clock.get();
         world.driver = std::make_unique<RankDriver>(*this, seat);
         ground->loop = nullptr;
-        auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, log, &loop_);
+        auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *ground->log, &loop_);
         Runtime rt(std::move(ground), std::move(world), setup.core, std::move(endpoint), setup.flow);
         const struct Shown {
           Seat& seat;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/api/test_support.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/tandem.hpp"
 
@@ -37,17 +38,10 @@ inline std::vector<Ending> run_job(const JobSetup& setup, const std::function<vo
   for (std::uint32_t rank = 0; rank < setup.ranks; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        auto ground = std::make_unique<Ground>();
-        ground->log = std::make_unique<base::Log>(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
-        base::Log& log = *ground->log;
-        base::Registry registry;
-        register_options(registry);
-        base::Config config(registry);
-        static_cast<void>(config.set("workers", std::to_string(setup.workers)));
-        static_cast<void>(config.set("sched", setup.sched));
-        static_cast<void>(config.set("bind", "false"));
+        auto ground = test::test_ground();
+        const auto config = test::test_config({.workers = setup.workers, .sched = setup.sched, .more = {{"bind", "false"}}});
         auto world = make_real_world(config, *ground);
-        auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, log, nullptr);
+        auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *ground->log, nullptr);
         Runtime rt(std::move(ground), std::move(world), setup.core, std::move(endpoint), setup.flow);
         program(rt);
       } catch (const std::exception& error) {

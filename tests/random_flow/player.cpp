@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "tandem/api/test_support.hpp"
+
 namespace tandem::random_flow {
 
 namespace {
@@ -100,18 +102,13 @@ void Guards::begin_writing(unsigned datum) {
 }
 
 Player::Player(const FlowSetup& setup) : setup_(setup) {
-  auto ground = std::make_unique<Ground>();
-  ground->log = std::make_unique<base::Log>(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
+  auto ground = test::test_ground();
   runtime::World world;
   runtime::CoreOptions options;
   if (setup.threads) {
-    base::Registry registry;
-    register_options(registry);
-    base::Config config(registry);
-    static_cast<void>(config.set("workers", std::to_string(setup.workers)));
-    static_cast<void>(config.set("sched", setup.sched));
-    static_cast<void>(config.set("bind", "false"));
-    static_cast<void>(config.set("caller", setup.caller_works ? "true" : "false"));
+    const auto config = test::test_config({.workers = setup.workers,
+                                           .sched = setup.sched,
+                                           .more = {{"bind", "false"}, {"caller", setup.caller_works ? "true" : "false"}}});
     world = make_real_world(config, *ground);
     options.poll_for_ns = setup.seed % 3 == 0 ? 0 : 20'000;
     network_ = std::make_unique<ThreadNetwork>(setup.seed);
