@@ -28,8 +28,8 @@ int main(int argc, char** argv) {
   });
   const auto submit_sweep = [&](auto& from, auto& to) {
     for (std::size_t i = 0; i < blocks; ++i)
-      rt.submit(sweep, i == 0, i + 1 == blocks, read(from[i == 0 ? i : i - 1]), read(from[i]), read(from[i + 1 == blocks ? i : i + 1]),
-                write(to[i]));
+      rt.submit(sweep, i == 0, i + 1 == blocks, read(from[i == 0 ? i : i - 1]), read(from[i]),
+                read(from[i + 1 == blocks ? i : i + 1]), write(to[i]));
   };
 
   tandem::Graph iteration = rt.record([&] {

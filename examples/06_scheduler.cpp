@@ -25,7 +25,8 @@ class ShortFirst final : public tandem::runtime::Policy {
 }  // namespace
 
 int main(int argc, char** argv) {
-  tandem::Runtime rt(argc, argv, {.sched = "short_first", .policies = {{"short_first", [] { return std::make_unique<ShortFirst>(); }}}});
+  tandem::Runtime rt(argc, argv,
+                     {.sched = "short_first", .policies = {{"short_first", [] { return std::make_unique<ShortFirst>(); }}}});
   std::atomic<int> short_ones{0};
   std::atomic<int> long_ones{0};
   tandem::Codelet short_codelet("short", [&] { ++short_ones; });

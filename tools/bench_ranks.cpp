@@ -25,7 +25,8 @@ BenchSuite suite(const Programs& programs, unsigned ranks, unsigned order, unsig
   const Words size{"--nb", std::to_string(tile), "--workers", "1", "--precision", precision, "--repetitions", "1"};
   Words ours{"linalg", "potrf", "--tandem.sched=prio", "-n", std::to_string(order), "--json"};
   ours.insert(ours.end(), size.begin(), size.end());
-  BenchSuite made{fmt::format("Cholesky factorisation, {}, n = {}, tile {}, {} ranks of one worker", precision, order, tile, ranks),
+  BenchSuite made{fmt::format("Cholesky factorisation, {}, n = {}, tile {}, {} ranks of one worker", precision, order, tile,
+                              ranks),
                   {programs.launched(programs.ours("tandem", ours), {{"tandem_ranks", self, std::to_string(ranks)}})},
                   true,
                   {{"n", order}, {"nb", tile}, {"precision", precision}, {"ranks", ranks}, {"workers", 1}}};
@@ -56,7 +57,8 @@ void add_bench_ranks(CLI::App& bench, ToolContext& context) {
       ->check(CLI::IsMember({"d", "s"}))->capture_default_str();
   command->callback([options, &context] {
     if (options->tiles.size() != options->orders.size()) {
-      context.log.error("bench ranks: --nb gives {} tiles for the {} orders of -n", options->tiles.size(), options->orders.size());
+      context.log.error("bench ranks: --nb gives {} tiles for the {} orders of -n", options->tiles.size(),
+                        options->orders.size());
       context.exit_status = 2;
       return;
     }

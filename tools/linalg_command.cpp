@@ -112,9 +112,9 @@ base::Result<linalg::Distribution> distribution_of(const LinalgArguments& argume
   if (arguments.p > 0) grid = {arguments.p, arguments.q > 0 ? arguments.q : std::max(1U, ranks / arguments.p)};
   else if (arguments.q > 0) grid = {std::max(1U, ranks / arguments.q), arguments.q};
   if (grid.p * grid.q != ranks)
-    return base::Error{base::ErrorCode::invalid_argument,
-                       fmt::format("a grid of {} x {} ranks does not fit {} ranks; P times Q must be their number", grid.p, grid.q,
-                                   ranks)};
+    return base::Error{
+        base::ErrorCode::invalid_argument,
+        fmt::format("a grid of {} x {} ranks does not fit {} ranks; P times Q must be their number", grid.p, grid.q, ranks)};
   return ranks == 1 ? Distribution() : Distribution::block_cyclic(grid);
 }
 

@@ -212,7 +212,7 @@ void Flow::tell_abort(const std::string& text) {
   core_.executor().caller().wake();
 }
 
-/// A rank is gone. Why may stand in a message of it that has arrived and is not handled yet: a word to ourselves comes after that.
+/// A rank is gone. Why may stand in a message of it that has arrived and is not handled yet: a word to ourselves comes after it.
 void Flow::note_loss(const std::string& text) {
   send_abort(rank_, text, [] {});
 }
@@ -293,7 +293,8 @@ void Flow::agree_on_outcome() {
   }
   for (const std::atomic<std::uint64_t>* value : agreed_) mine.least.push_back(value->load(std::memory_order_relaxed));
   const Outcome all = Outcome::from(agree(mine.bytes(), &Outcome::merge));
-  for (std::size_t i = 0; i < agreed_.size() && i < all.least.size(); ++i) agreed_[i]->store(all.least[i], std::memory_order_relaxed);
+  for (std::size_t i = 0; i < agreed_.size() && i < all.least.size(); ++i)
+    agreed_[i]->store(all.least[i], std::memory_order_relaxed);
   agreed_.clear();
   if (all.failure == UINT64_MAX) return;
   if (report.failure != nullptr && report.failure->id == all.failure) core_.throw_failure(report);

@@ -14,7 +14,7 @@
 namespace tandem::dist {
 
 /// Rounds of agreement among all ranks of an endpoint: opinions go up a binomial tree, where `merge` makes one of them, and the
-/// outcome comes down again. Nobody waits inside: `done` is called by whoever makes progress, once all ranks have begun the round.
+/// outcome comes down again. Nobody waits inside: `done` is called by whoever makes progress, once all ranks are in the round.
 ///
 /// Every rank begins the same rounds in the same order. A round may begin while the one before is under way. Of the submitting
 /// thread, but for what the endpoint calls; `mutex_` guards the rounds.

@@ -310,9 +310,9 @@ void Flow::check_budget(const Wish& wish) {
   const std::size_t budget = copies_.bytes();
   if (needed + beside <= budget) return;
   throw UsageError(fmt::format(
-      "a task{} sees {} bytes of other ranks' data at once, {} bytes are kept for later tasks, and option copies allows {} bytes in "
-      "all; give it {} or more", wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", needed, beside, budget,
-      kKeptPart * needed));
+      "a task{} sees {} bytes of other ranks' data at once, {} bytes are kept for later tasks, and option copies allows {} bytes "
+      "in all; give it {} or more",
+      wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", needed, beside, budget, kKeptPart * needed));
 }
 
 // --- the next version is made

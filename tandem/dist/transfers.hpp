@@ -73,7 +73,7 @@ class Transfers {
 
   /// Is told of what makes the job fail; on the thread that finds it. Before anything is posted.
   void on_abort(std::function<void(const std::string& text)> tell) { tell_abort_ = std::move(tell); }
-  /// Is told that a rank is lost, as far as this one can see: its reason may be on its way. `abort` follows, with that or this text.
+  /// Is told that a rank is lost, as far as this one sees; its reason may be on its way. `abort` follows, with it or this text.
   void on_loss(std::function<void(const std::string& text)> tell) { tell_loss_ = std::move(tell); }
   /// Ends all receives that wait, now and later, with a JobError that says `text`. Any thread. True: it was the first.
   bool abort(const std::string& text);

@@ -11,7 +11,7 @@
 
 namespace tandem::linalg {
 
-/// Owners of the tiles of a matrix: a pattern of ranks, repeated in both directions. An immutable value; copies share the pattern.
+/// Owners of the tiles of a matrix: a pattern of ranks, repeated in both directions. An immutable value; copies share it.
 ///
 /// The default is no distribution: every rank has the whole matrix for itself, as a program of one rank has.
 class Distribution {

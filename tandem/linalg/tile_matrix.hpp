@@ -56,7 +56,8 @@ class TileMatrix {
   };
   static TileMatrix from_lapack(MatrixView<const T> a, Tiling tiling);
 
-  /// Copies the stored tiles that are here to a LAPACK matrix of the same dimensions; diagonal tiles of a triangle only in the triangle.
+  /// Copies the stored tiles that are here to a LAPACK matrix of the same dimensions; of the diagonal tiles of a triangle, only
+  /// the triangle.
   void to_lapack(MatrixView<T> a) const;
 
   const TileShape& shape() const noexcept { return shape_; }

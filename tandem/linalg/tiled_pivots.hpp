@@ -12,7 +12,8 @@ namespace tandem::linalg {
 
 /// The pivots of P A = L U, panel by panel, for an A of given dimensions and tiles. Panel k is tile column k from tile row k on;
 /// its rows are counted from its first, 0. They have no values until getrf has been submitted; then getrs may be, and as often as
-/// wanted. On several ranks those of a panel lie beside its diagonal tile. Belongs to the submitting thread; the runtime outlives it.
+/// wanted. On several ranks those of a panel lie beside its diagonal tile. Belongs to the submitting thread; goes before the
+/// runtime.
 class TiledPivots {
  public:
   /// For A and what has its dimensions and tiles.

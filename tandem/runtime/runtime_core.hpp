@@ -162,8 +162,8 @@ class RuntimeCore final : private FlowHost {
   // --- for the layer above
   /// The next task's id is `id` or more: so that several runtimes number the tasks of one flow alike.
   void raise_id(TaskId id) noexcept { last_id_ = std::max(last_id_, id - 1); }
-  /// Who is told of the end of data, by the submitting thread: `abandoned` when the program has dropped the last reference, at that
-  /// position of the flow; `let_go` later, when nobody uses it any more.
+  /// Who is told of the end of data, by the submitting thread: `abandoned` when the program has dropped the last reference, at
+  /// that position of the flow; `let_go` later, when nobody uses it any more.
   struct EndOfData {
     std::function<void(Handle&)> abandoned;
     std::function<void(Handle&)> let_go;

@@ -168,7 +168,8 @@ BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(
       if (anybody) continue;
       for (const Ending& ending : outcome.endings) outcome.why += ending.error + "\n";
       for (const auto& seat : seats_)
-        if (seat->runtime != nullptr) outcome.why += seat->runtime->core().explain_stuck() + seat->runtime->flow()->endpoint().describe();
+        if (seat->runtime != nullptr)
+          outcome.why += seat->runtime->core().explain_stuck() + seat->runtime->flow()->endpoint().describe();
       outcome.stuck = true;
       return outcome;  // the caller ends the process: the programs wait for ever
     }

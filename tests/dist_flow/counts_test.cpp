@@ -53,8 +53,8 @@ std::vector<dist::FlowStatistics> count_cholesky(std::uint32_t ranks, std::size_
   return counts;
 }
 
-/// A. Swartvagher's report of 2019, annex A.2: with one tile per rank, numbered by columns, rank n with tile (i, j), i >= j, sends
-/// one broadcast to N - j - 1 recipients.
+/// A. Swartvagher's report of 2019, annex A.2: with one tile per rank, numbered by columns, rank n with tile (i, j), i >= j,
+/// sends one broadcast to N - j - 1 recipients.
 TEST(DistCounts, OneTilePerRankSendsOneBroadcastPerTile) {
   for (const std::uint32_t order : {1U, 2U, 3U, 4U, 5U}) {
     const auto counts =
@@ -164,7 +164,8 @@ TEST(DistMemory, ARingGoesRoundInTheMemoryOfOneBlock) {
 TEST(DistMemory, FactorisationsGiveTheSameInTheMemoryOfOneTask) {
   const std::size_t tiles = 9, nb = 8, n = tiles * nb;
   std::vector<double> alone(n * n, 0), alone_lu(n * n, 0);
-  const auto program = [&](Runtime& rt, const Distribution& distribution, std::vector<double>& cholesky, std::vector<double>& lu) {
+  const auto program = [&](Runtime& rt, const Distribution& distribution, std::vector<double>& cholesky,
+                           std::vector<double>& lu) {
     Tiles a(rt, tiles, nb, distribution);
     ASSERT_EQ(potrf(rt, Uplo::lower, a.data), 0u);
     TileMatrix<double> general(
@@ -248,7 +249,8 @@ TEST(DistDeath, ARankKilledInTheMiddleEndsTheJobOnTheOthers) {
     for (std::uint32_t rank = 0; rank < setup.ranks; ++rank)
       if (rank != victim && !factored[rank]) {
         // Of the killed rank, or of one that heard of it earlier and gave up.
-        EXPECT_THAT(outcome.endings[rank].error, AnyOf(HasSubstr("died"), HasSubstr("ended"), HasSubstr("killed"))) << "seed " << seed;
+        EXPECT_THAT(outcome.endings[rank].error, AnyOf(HasSubstr("died"), HasSubstr("ended"), HasSubstr("killed")))
+            << "seed " << seed;
         victim_named += outcome.endings[rank].error.find("rank " + std::to_string(victim)) != std::string::npos;
         ++told;
       }

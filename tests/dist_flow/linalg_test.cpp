@@ -100,7 +100,8 @@ TYPED_TEST(DistLinalg, TheFirstBadMinorIsKnownOnEveryRank) {
   using Tiled = typename DistLinalg<T>::Distributed;
   this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
     const std::size_t n = 50, bad = 37;
-    Tiled a(rt, {.rows = n, .cols = n, .tile = 8, .uplo = Uplo::lower}, distribution, RandomPositiveDefinite{.seed = 2, .order = n});
+    Tiled a(rt, {.rows = n, .cols = n, .tile = 8, .uplo = Uplo::lower}, distribution,
+            RandomPositiveDefinite{.seed = 2, .order = n});
     if (auto tile = rt.acquire_at_owner(read_write(a.data(bad / 8, bad / 8)))) (**tile)(bad % 8, bad % 8) = T(-1);
     outcome.numbers.push_back(static_cast<double>(potrf(rt, Uplo::lower, a.data)));
     EXPECT_EQ(outcome.numbers.back(), bad + 1);

@@ -81,8 +81,9 @@ Plan draw(std::uint64_t seed) {
   setup.network.eager_bytes = std::vector<std::size_t>{64, 1024, 4096}[below(3)];
   setup.network.segment_bytes = 1024;
   setup.flow.transfers.broadcasts = below(4) != 0;
-  setup.flow.transfers.tree = std::vector<comm::TreeKind>{comm::TreeKind::automatic, comm::TreeKind::binary, comm::TreeKind::chain,
-                                                          comm::TreeKind::two_tree, comm::TreeKind::flat}[below(5)];
+  setup.flow.transfers.tree =
+      std::vector<comm::TreeKind>{comm::TreeKind::automatic, comm::TreeKind::binary, comm::TreeKind::chain,
+                                  comm::TreeKind::two_tree, comm::TreeKind::flat}[below(5)];
   setup.flow.transfers.early_read = below(4) != 0;
   setup.flow.transfers.hold_ns = below(4) == 0 ? 2'000 : 0;
   const unsigned count = 2 + below(7);
@@ -165,7 +166,8 @@ void print(const Plan& plan) {
   for (std::size_t i = 0; i < plan.sizes.size(); ++i)
     std::printf("d%zu: %zu words, owner %d%s\n", i, plan.sizes[i], plan.owners[i] ? static_cast<int>(*plan.owners[i]) : -1,
                 plan.allocated[i] ? ", allocated" : "");
-  const char* const kinds[] = {"task", "fetch", "fetch_everywhere", "migrate", "flush", "wait", "look", "write_at_owner", "replace"};
+  const char* const kinds[] = {"task", "fetch", "fetch_everywhere", "migrate", "flush",
+                               "wait", "look",  "write_at_owner",   "replace"};
   for (std::size_t position = 0; position < plan.operations.size(); ++position) {
     const Operation& operation = plan.operations[position];
     std::printf("%zu %s", position, kinds[static_cast<int>(operation.kind)]);
@@ -189,7 +191,8 @@ class Oracle {
   /// What this wait throws: the label of a task, or nothing.
   std::string step(std::size_t position, const Operation& operation) {
     if (operation.kind == Kind::task) run(position, operation);
-    if (operation.kind == Kind::write_at_owner) values_[operation.data[0]].assign(plan_.sizes[operation.data[0]], operation.factor);
+    if (operation.kind == Kind::write_at_owner)
+      values_[operation.data[0]].assign(plan_.sizes[operation.data[0]], operation.factor);
     if (operation.kind == Kind::replace) poison_[operation.data[0]] = nullptr;
     if (operation.kind != Kind::wait) return {};
     Failure* told = nullptr;
@@ -217,7 +220,8 @@ class Oracle {
     for (std::size_t i = 0; i < operation.data.size(); ++i) {
       if (operation.modes[i] == AccessMode::read) seen.emplace_back(values_[operation.data[i]]);
       Failure* poison = poison_[operation.data[i]];
-      if (operation.modes[i] != AccessMode::write && poison != nullptr && (cause == nullptr || poison->position < cause->position))
+      if (operation.modes[i] != AccessMode::write && poison != nullptr &&
+          (cause == nullptr || poison->position < cause->position))
         cause = poison;
     }
     if (cause != nullptr) cause->last_cancelled = position + 1;

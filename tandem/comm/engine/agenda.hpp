@@ -7,8 +7,8 @@
 
 namespace tandem::comm::internal {
 
-/// A list whose entries count, with those of other lists, in one number: most messages leave nothing to do, and do not ask list by
-/// list. Not thread-safe; the number outlives it.
+/// A list whose entries count, with those of other lists, in one number: most messages leave nothing to do, and do not ask list
+/// by list. Not thread-safe; the number outlives it.
 template <class T>
 class CountedList {
  public:
