@@ -5,22 +5,8 @@ set -uo pipefail
 
 tandem=$1
 from_bin=$2
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1  # where no tandem.toml lies
-failures=0
-
-fail() {
-  echo "FAILED: $1" >&2
-  failures=$((failures + 1))
-}
-
-# program PATH BODY: a shell script.
-program() {
-  mkdir -p "$(dirname "$1")"
-  printf '#!/bin/sh\n%s\n' "$2" > "$1"
-  chmod +x "$1"
-}
+# shellcheck source=tools/command_test_support.sh
+source "$(dirname "$0")/command_test_support.sh" || exit 1
 
 # reports NAME=MEDIAN...: the body of a script that prints a report with these results.
 reports() {
@@ -46,10 +32,6 @@ run() {
   "$tandem" bench "$@" > out 2> err < /dev/null
   local actual=$?
   ((actual == status)) || { fail "tandem bench $*: exit $actual instead of $status"; cat out err >&2; }
-}
-
-holds() {
-  grep -qE -- "$2" "$1" || { fail "no line of $1 is like '$2':"; cat "$1" >&2; }
 }
 
 json_holds() {

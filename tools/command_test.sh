@@ -4,10 +4,8 @@
 set -uo pipefail
 
 tandem=$1
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1  # where no tandem.toml lies
-failures=0
+# shellcheck source=tools/command_test_support.sh
+source "$(dirname "$0")/command_test_support.sh" || exit 1
 
 # expect WHAT STATUS PATTERN COMMAND...: the exit code and a pattern in both streams together.
 expect() {

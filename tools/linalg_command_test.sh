@@ -4,15 +4,8 @@
 set -uo pipefail
 
 tandem=$1
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1  # where no tandem.toml lies
-failures=0
-
-fail() {
-  echo "FAILED: $1" >&2
-  failures=$((failures + 1))
-}
+# shellcheck source=tools/command_test_support.sh
+source "$(dirname "$0")/command_test_support.sh" || exit 1
 
 # refused STATUS MESSAGE ARGUMENTS...: the command ends with that status and says MESSAGE on standard error.
 refused() {

@@ -5,22 +5,9 @@ set -uo pipefail
 
 tandem=$1
 probe=$2
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1  # where no tandem.toml lies
-failures=0
+# shellcheck source=tools/command_test_support.sh
+source "$(dirname "$0")/command_test_support.sh" || exit 1
 unset "${!TANDEM_@}"
-
-fail() {
-  echo "FAILED: $1" >&2
-  failures=$((failures + 1))
-}
-
-# program PATH BODY: a shell script.
-program() {
-  printf '#!/bin/sh\n%s\n' "$2" > "$1"
-  chmod +x "$1"
-}
 
 # run STATUS ARGUMENTS...: leaves the streams in the files out and err.
 run() {
@@ -29,10 +16,6 @@ run() {
   timeout -k 5 60 "$tandem" run "$@" > out 2> err < /dev/null
   local actual=$?
   ((actual == status)) || { fail "tandem run $*: exit $actual instead of $status"; head -c 2000 out err >&2; }
-}
-
-holds() {
-  grep -qE -- "$2" "$1" || { fail "no line of $1 is like '$2':"; head -c 2000 "$1" >&2; }
 }
 
 is() {

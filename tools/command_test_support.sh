@@ -1,0 +1,23 @@
+# shellcheck shell=bash
+# tools/command_test_support.sh: what the tests of the command share; they source it: a folder of their own, and how they fail.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1  # where no tandem.toml lies
+failures=0
+
+fail() {
+  echo "FAILED: $1" >&2
+  failures=$((failures + 1))
+}
+
+# program PATH BODY: a shell script.
+program() {
+  mkdir -p "$(dirname "$1")"
+  printf '#!/bin/sh\n%s\n' "$2" > "$1"
+  chmod +x "$1"
+}
+
+# holds FILE PATTERN: a line of the file is like that.
+holds() {
+  grep -qE -- "$2" "$1" || { fail "no line of $1 is like '$2':"; head -c 2000 "$1" >&2; }
+}
