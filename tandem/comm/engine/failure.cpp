@@ -8,7 +8,8 @@ namespace tandem::comm::internal {
 void Engine::peer_failed(Rank rank, std::string_view reason) {
   Peer& peer = make_peer(rank);
   if (peer.dead) return;
-  if (peer.left) {  // it said goodbye, and is gone now
+  // It said goodbye, and is gone now; or we did, and it has not waited to answer.
+  if (peer.left || leaving_) {
     fail_peer(peer, Ending::peer_left);
     return fail_broadcasts(rank);
   }

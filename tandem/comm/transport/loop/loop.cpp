@@ -102,19 +102,21 @@ class LoopTransport final : public Transport {
   ~LoopTransport() override {
     LoopNetwork::Box& box = network_.box(self_);
     bool dead = false;
-    std::unordered_set<std::uint32_t> peers;
-    for (const auto& [peer, links] : links_) peers.insert(peer);
+    std::unordered_set<std::uint32_t> strangers;  ///< whose first words were not read
     {
       const std::lock_guard lock(box.mutex);
       box.gone = true;
       box.wake = {};
-      for (const LoopNetwork::Message& unread : box.inbox) peers.insert(unread.from.value());
+      for (const LoopNetwork::Message& unread : box.inbox)
+        if (!links_.contains(unread.from.value())) strangers.insert(unread.from.value());
       box.inbox.clear();
       dead = box.dead;
     }
     if (dead) return;
     // As a socket does.
-    for (const std::uint32_t peer : peers) tell_closed(Rank{peer});
+    using Kind = LoopNetwork::Message::Kind;
+    for (const auto& [peer, links] : links_) tell(Rank{peer}, Kind::closed);
+    for (const std::uint32_t peer : strangers) tell(Rank{peer}, Kind::refused);
   }
 
   std::string_view name() const noexcept override { return "loop"; }
@@ -160,15 +162,15 @@ class LoopTransport final : public Transport {
       const std::lock_guard lock(box.mutex);
       box.cut.insert(peer.value());
     }
-    tell_closed(peer);
+    tell(peer, LoopNetwork::Message::Kind::closed);
   }
 
  private:
   static constexpr unsigned kMostPerPoll = 64;
 
-  void tell_closed(Rank peer) {
+  void tell(Rank peer, LoopNetwork::Message::Kind what) {
     LoopNetwork::Message message;
-    message.kind = LoopNetwork::Message::Kind::closed;
+    message.kind = what;
     message.from = self_;
     network_.send(peer, std::move(message));
   }
