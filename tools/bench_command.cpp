@@ -136,6 +136,7 @@ void add_bench(CLI::App& app, ToolContext& context) {
   add_bench_priority(*bench, context);
   add_bench_overlap(*bench, context);
   add_bench_ranks(*bench, context);
+  add_bench_readers(*bench, context);
   add_bench_broadcasts(*bench, context);
   add_bench_bcast(*bench, context);
   add_bench_clock(*bench, context);

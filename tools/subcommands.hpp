@@ -24,11 +24,12 @@ struct ToolContext {
 // subcommand to `app` whose callback runs it.
 void add_bench(CLI::App& app, ToolContext& context);
 void add_bench_bcast(CLI::App& bench, ToolContext& context);  ///< below `bench`
+void add_bench_broadcasts(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_burst(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_clock(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_overlap(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_ranks(CLI::App& bench, ToolContext& context);    ///< below `bench`
-void add_bench_broadcasts(CLI::App& bench, ToolContext& context);    ///< below `bench`
+void add_bench_readers(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_pingpong(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_priority(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_config(CLI::App& app, ToolContext& context);

@@ -305,7 +305,8 @@ class Runtime {
     if (flow_ != nullptr) flow_->flush(named(data.handle(), "flush"));
   }
   /// Sends the value, once it is there, to data of the same shape on another rank, where `receive` names this rank and the same
-  /// tag. Called on this rank alone, on data that each rank has for itself.
+  /// tag. Called on this rank alone, on data that each rank has for itself. Sends of one value with one tag to several ranks are
+  /// one broadcast, as those that are inferred, and may be read there before it was forwarded.
   template <class Kind>
   void send(const Data<Kind>& data, std::uint32_t to, std::uint64_t tag = 0, int priority = 0) {
     own_flow("send", data.handle()).send(*data.handle(), to, tag, priority);

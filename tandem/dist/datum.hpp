@@ -24,6 +24,10 @@ class Datum {
   std::uint32_t first_bag = 0;   ///< of them, in its first message
   std::uint32_t bags = 0;        ///< its messages
 
+  std::shared_ptr<Bag> told;     ///< the last explicit send of the present value, or null
+  std::uint32_t told_version = 0;  ///< by `Place::version`
+  RecipientSet told_ranks;         ///< to which it goes
+
   bool reserved = false;         ///< the memory of its copy counts in the budget
   bool listed_away = false;
 };

@@ -442,14 +442,25 @@ void Flow::flush(Handle& handle) {
 void Flow::send(Handle& handle, std::uint32_t to, std::uint64_t tag, int priority) {
   if (to >= size_ || to == rank_)
     throw UsageError(fmt::format("cannot send {} from rank {} to rank {} of {}", handle.described(), rank_, to, size_));
-  static_cast<void>(
-      transfers_.send(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, {base::Rank(to), priority}));
+  const comm::Recipient recipient{base::Rank(to), priority};
+  Datum& datum = datum_of(handle);
+  const std::uint32_t version = place_of(handle).version;
+  const bool gathers = datum.told != nullptr && datum.told->tag == tag && datum.told_version == version &&
+                       !datum.told_ranks.contains(to);
+  if (!gathers || !transfers_.add(*datum.told, recipient)) {
+    datum.told = transfers_.send(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, recipient);
+    datum.told_version = version;
+    datum.told_ranks.clear();
+  }
+  datum.told_ranks.add(to);
 }
 
 void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
   if (from >= size_ || from == rank_)
     throw UsageError(fmt::format("cannot receive {} on rank {} from rank {} of {}", handle.described(), rank_, from, size_));
-  place_of(handle).unwritten = false;
+  Place& place = place_of(handle);
+  place.unwritten = false;
+  if (place.datum != nullptr) place.datum->told.reset();
   transfers_.receive(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, from, {});
 }
 

@@ -184,6 +184,38 @@ TEST(DistFlow, ARankThatLeavesEndsTheJob) {
   for (int rank = 1; rank < 3; ++rank) EXPECT_THAT(endings[rank].error, HasSubstr("rank 0 left in the middle of the flow"));
 }
 
+TEST(DistFlow, ExplicitSendsOfOneValueBecomeOneBroadcast) {
+  expect_well(run_job({.ranks = 6}, [](Runtime& rt) {
+    std::vector<double> x(5000, -1.0);
+    double sum = 0;
+    std::atomic<bool> all_submitted{false};
+    auto hx = rt.data("x", x);
+    auto hsum = rt.data("sum", sum);
+    const Codelet late("late", [&](double value, std::span<double> out) {
+      all_submitted.wait(false);
+      for (double& element : out) element = value;
+    });
+    const Codelet look("look", [](std::span<const double> in, double& total) { total += in[0] + in[4999]; });
+    for (int round = 1; round <= 3; ++round) {
+      rt.submit(late, 1.0 * round, write(hx));
+      for (std::uint32_t other = 1; other < rt.size(); ++other) {
+        if (rt.rank() == 0) rt.send(hx, other, 7);
+        if (rt.rank() == other) rt.receive(hx, 0, 7);
+      }
+      rt.submit(look, read(hx), read_write(hsum));
+    }
+    // The same value a second time to one of them is another message.
+    if (rt.rank() == 0) rt.send(hx, 1, 7), rt.send(hx, 1, 7);
+    if (rt.rank() == 1) rt.receive(hx, 0, 7), rt.receive(hx, 0, 7);
+    rt.submit(look, read(hx), read_write(hsum));
+    all_submitted.store(true);
+    all_submitted.notify_all();
+    rt.wait();
+    EXPECT_EQ(sum, 2 * (1 + 2 + 3 + 3));
+    if (rt.rank() == 0) EXPECT_EQ(rt.flow()->endpoint().statistics().mcasts_started, 3U);
+  }));
+}
+
 TEST(DistFlow, ExplicitMessagesAreOperationsOfTheFlow) {
   expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
     std::vector<double> x(100, rt.rank());
