@@ -1,10 +1,11 @@
-// tandem/linalg/kernels/gemm.cpp: the BLAS's gemm, in blocks where that is faster.
+// tandem/linalg/kernels/gemm.cpp: our own gemm or the BLAS's, which is called in blocks where that is faster.
 #include "tandem/linalg/kernels/gemm.hpp"
 
 #include <algorithm>
 
 #include "tandem/linalg/kernels/blas.hpp"
 #include "tandem/linalg/kernels/gemm_blocking.hpp"
+#include "tandem/linalg/kernels/packed_gemm.hpp"
 
 namespace tandem::linalg::kernels {
 namespace {
@@ -67,6 +68,10 @@ void gemm(Op op_a, Op op_b, std::type_identity_t<T> alpha, std::type_identity_t<
   TANDEM_DEBUG_ASSERT(op_cols(op_b, b.rows, b.cols) == c.cols);
   TANDEM_DEBUG_ASSERT(op_rows(op_b, b.rows, b.cols) == k);
   if (c.empty()) return;
+  if constexpr (!is_complex<T>) {
+    if (has_packed_gemm() && worth_packing(c.rows, c.cols, k) && alpha != T(0))
+      return packed_gemm<T>(op_a, op_b, alpha, a, b, beta, c);
+  }
   const GemmBlocking blocking = gemm_blocking<T>(op_a, op_b);
   const bool fits = c.rows <= blocking.m && c.cols <= blocking.n && k <= blocking.k;
   if (blocking.whole() || fits || k == 0) {

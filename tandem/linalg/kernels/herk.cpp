@@ -8,6 +8,7 @@
 
 #include "tandem/linalg/kernels/blas.hpp"
 #include "tandem/linalg/kernels/gemm.hpp"
+#include "tandem/linalg/kernels/packed_gemm.hpp"
 
 namespace tandem::linalg::kernels {
 namespace {
@@ -63,13 +64,25 @@ void update(const RankUpdate<T>& u, MatrixView<const T> a, MatrixView<T> c) {
   update(u, a2, c.block(n1, n1, n2, n2));
 }
 
+/// Whether it made the update, all at once. In a triangle a copied element serves half as many sums as in a square.
+template <Scalar T>
+bool update_packed(Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
+  if constexpr (!is_complex<T>) {
+    if (has_packed_gemm() && worth_packing(c.rows / 2, c.cols / 2, op_cols(op, a.rows, a.cols)) && alpha != T(0)) {
+      packed_syrk<T>(uplo, op, alpha, a, beta, c);
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 template <Scalar T>
 void herk(Uplo uplo, Op op, Real<T> alpha, std::type_identity_t<MatrixView<const T>> a, Real<T> beta, MatrixView<T> c) {
   TANDEM_DEBUG_ASSERT(uplo != Uplo::general && c.rows == c.cols && op_rows(op, a.rows, a.cols) == c.rows);
   TANDEM_DEBUG_ASSERT(!is_complex<T> || op != Op::trans);
-  if (c.empty()) return;
+  if (c.empty() || update_packed<T>(uplo, op, T(alpha), a, T(beta), c)) return;
   const bool plain = op == Op::no_trans;
   const Op transposed = is_complex<T> ? Op::conj_trans : Op::trans;
   update(
@@ -82,7 +95,7 @@ void syrk(Uplo uplo, Op op, std::type_identity_t<T> alpha, std::type_identity_t<
           std::type_identity_t<T> beta, MatrixView<T> c) {
   TANDEM_DEBUG_ASSERT(uplo != Uplo::general && c.rows == c.cols && op_rows(op, a.rows, a.cols) == c.rows);
   TANDEM_DEBUG_ASSERT(!is_complex<T> || op != Op::conj_trans);
-  if (c.empty()) return;
+  if (c.empty() || update_packed<T>(uplo, op, T(alpha), a, T(beta), c)) return;
   const bool plain = op == Op::no_trans;
   update(RankUpdate<T>{uplo, plain ? Op::no_trans : Op::trans, plain ? Op::trans : Op::no_trans, alpha, beta, false}, a, c);
 }
