@@ -160,8 +160,20 @@ void Runtime::wait() {
 }
 
 Graph Runtime::record(const std::function<void()>& flow) {
-  if (flow_ != nullptr) throw UsageError("cannot record a graph on several ranks: submit the flow each time");
   Graph graph;
+  if (flow_ != nullptr) {
+    graph.recording_ = std::make_unique<dist::Recording>(*core_);
+    flow_->start_recording(*graph.recording_);
+    try {
+      flow();
+    } catch (...) {
+      flow_->stop_recording();
+      throw;
+    }
+    flow_->stop_recording();
+    graph.recording_->finish();
+    return graph;
+  }
   graph.graph_ = std::make_unique<runtime::RecordedGraph>(*core_);
   runtime::Recorder recorder(*graph.graph_);
   core_->start_recording(&recorder);
@@ -174,6 +186,14 @@ Graph Runtime::record(const std::function<void()>& flow) {
   core_->stop_recording();
   recorder.finish();
   return graph;
+}
+
+TaskRef Runtime::replay(Graph& graph) {
+  if (graph.recording_ == nullptr) return graph.graph_->replay();
+  flow_->replay(*graph.recording_);
+  static const Codelet end("end of a replay", [] {});
+  const std::span<const TaskRef> ends = graph.recording_->ends();
+  return core_->submit_after(fill(end), ends.data(), ends.size());
 }
 
 std::size_t Runtime::grain_of(std::size_t count, const RangeOptions& options) const noexcept {

@@ -90,29 +90,40 @@ enum class Release { with_readable, separate };
 /// A recorded flow. Must go before its runtime.
 class Graph {
  public:
-  std::size_t task_count() const noexcept { return graph_->task_count() - 1; }
+  /// Of all ranks.
+  std::size_t task_count() const noexcept { return recording_ != nullptr ? recording_->task_count() : graph_->task_count() - 1; }
 
-  /// Other values for a recorded task, in the replays to come. As many, and of the types, that were submitted.
+  /// Other values for a recorded task, in the replays to come. As many, and of the types, that were submitted. Nothing happens on
+  /// ranks that do not run it.
   template <class... Values>
   void set_values(const TaskRef& task, Values&&... values) {
     using Tuple = std::tuple<std::decay_t<Values>...>;
-    runtime::Task& model = graph_->change(task);
+    runtime::Task* const changed = change(task);
+    if (changed == nullptr) return;
+    runtime::Task& model = *changed;
     if (model.ops->value_types == nullptr || *model.ops->value_types != typeid(Tuple))
       throw UsageError(
           "set_values: the number or the types of the values differ from those that were submitted; convert them first");
     *static_cast<Tuple*>(model.values()) = Tuple(std::forward<Values>(values)...);
   }
-  void set_priority(const TaskRef& task, int priority) { graph_->change(task).priority = priority; }
+  /// Of the task; messages keep the priority that was recorded.
+  void set_priority(const TaskRef& task, int priority) {
+    if (runtime::Task* const model = change(task)) model->priority = priority;
+  }
   /// `to` takes the place of `from`, of the same type and shape, in the replays to come.
   template <class Kind>
   void rebind(const Data<Kind>& from, const Data<Kind>& to) {
     if (from.handle() == nullptr || to.handle() == nullptr) throw UsageError("rebind: an empty Data object");
-    graph_->rebind(*from.handle(), *to.handle());
+    if (recording_ != nullptr) recording_->rebind(*from.handle(), *to.handle());
+    else graph_->rebind(*from.handle(), *to.handle());
   }
 
  private:
   friend class Runtime;
+  runtime::Task* change(const TaskRef& task) { return recording_ != nullptr ? recording_->change(task) : &graph_->change(task); }
+
   std::unique_ptr<runtime::RecordedGraph> graph_;
+  std::unique_ptr<dist::Recording> recording_;  ///< instead, on several ranks
 };
 
 /// Options of `parallel_for` and `map_reduce`.
@@ -365,10 +376,12 @@ class Runtime {
   }
 
   // --- recorded graphs
-  /// Runs `flow`, which submits; nothing runs, and the flow is kept.
+  /// Runs `flow`, which submits; nothing runs, and the flow is kept. On several ranks, it is settled here who runs each task, and
+  /// all readers of a version are known before the first is submitted: broadcasts are whole.
   Graph record(const std::function<void()>& flow);
-  /// Submits all tasks of the graph, at a fraction of the cost. Returns a reference that can be waited for.
-  TaskRef replay(Graph& graph) { return graph.graph_->replay(); }
+  /// Submits all tasks of the graph, at a fraction of the cost. Returns a reference that can be waited for, on several ranks for
+  /// this one's tasks.
+  TaskRef replay(Graph& graph);
 
   // --- what is known
   unsigned worker_count() const noexcept { return static_cast<unsigned>(core_->world().workers.size()); }
@@ -411,11 +424,14 @@ class Runtime {
     task.where = access.where;
   }
 
-  TaskRef submit_with(const TaskOptions& options, runtime::Task& task) {
+  void set_options(const TaskOptions& options, runtime::Task& task) {
     task.priority = options.priority;
     if (!task.where) task.where = options.where;
     if (!options.name.empty()) core_->extra_of(task).name = options.name;
     if (options.callback) core_->extra_of(task).callback = options.callback;
+  }
+  TaskRef submit_with(const TaskOptions& options, runtime::Task& task) {
+    set_options(options, task);
     if (options.after.empty()) return core_->submit(task);
     return core_->submit_after(task, options.after.data(), options.after.size());
   }
@@ -431,7 +447,9 @@ class Runtime {
         uses[index++] = {argument.handle, std::remove_cvref_t<decltype(argument)>::mode};
     };
     (note(arguments), ...);
-    if ((options == nullptr || !options->on) && flow_->passes_by(uses)) return {};
+    dist::Recording* const recording = flow_->recording();
+    const bool placed = (options != nullptr && options->on) || __builtin_expect(recording != nullptr, 0);
+    if (!placed && flow_->passes_by(uses)) return {};
     dist::Wish wish;
     [[maybe_unused]] const auto note_line = [&](const auto& argument) {
       if constexpr (internal::is_access<decltype(argument)>) wish.where = argument.where;
@@ -440,6 +458,15 @@ class Runtime {
     if (options != nullptr) {
       wish.on = options->on;
       wish.priority = options->priority;
+    }
+    if (recording != nullptr) {
+      const std::uint32_t executor = flow_->executor_of(uses, wish);
+      runtime::Task* model = nullptr;
+      if (executor == rank() || executor == dist::kEverywhere) {
+        model = &fill(codelet, std::forward<Arguments>(arguments)...);
+        if (options != nullptr) set_options(*options, *model);
+      }
+      return recording->add(uses, wish, executor, model, options != nullptr ? options->after : std::vector<TaskRef>());
     }
     if (!flow_->enter(uses, wish)) return {};
     runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);

@@ -109,6 +109,7 @@ KeptCopies& Flow::kept(std::unordered_map<std::uint32_t, KeptCopies>& by_peer, s
 // --- a task
 
 void Flow::begin_operation() {
+  if (recording_ != nullptr) refuse_recording();
   ++position_;
   core_.raise_id((position_ << kIdsPerPosition) + 2);  // the least ids are the flow's own
 }
@@ -119,7 +120,10 @@ bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
   // What is wrong with them the runtime says better, and on every rank.
   for (const Use& use : uses)
     if (use.handle == nullptr || use.handle->runtime.load(std::memory_order_relaxed) != &core_) return true;
-  const std::uint32_t executor = place(uses, wish);
+  return enter_at(place(uses, wish), uses, wish);
+}
+
+bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wish& wish) {
   gather_needs(uses);
   check_values(wish);
   const bool here = executor == rank_ || executor == kEverywhere;
@@ -135,6 +139,37 @@ bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
 
 void Flow::entered() {
   for (Handle* handle : std::exchange(to_drop_, {})) drop_copy(*handle);
+}
+
+void Flow::refuse_recording() {
+  throw UsageError(
+      "only tasks can be recorded on several ranks: wait, fetch, migrate, send and use data yourself before or after");
+}
+
+void Flow::start_recording(Recording& recording) {
+  if (recording_ != nullptr) throw UsageError("cannot record a graph while another is recorded");
+  recording_ = &recording;
+}
+
+void Flow::replay(Recording& recording) {
+  if (recording_ != nullptr) throw UsageError("cannot replay a graph while one is recorded");
+  recording.check_data();
+  for (const Recording::Operation& operation : recording.operations()) {
+    const std::uint32_t executor = operation.executor;
+    const bool elsewhere = executor != rank_ && executor != kEverywhere;
+    // With little memory, what came long before its task might be dropped before it.
+    const bool sends_ahead = operation.sendings > 0 && keeps_all();
+    if (elsewhere && !sends_ahead && passes_by(operation.uses, executor)) continue;
+    begin_operation();
+    to_drop_.clear();
+    const Wish wish{.priority = operation.priority, .where = operation.where};
+    gather_needs(operation.uses);
+    check_values(wish);
+    if (sends_ahead) bring_recorded(recording.sendings(operation));
+    if (!enter_at(executor, operation.uses, wish)) continue;
+    recording.submit(operation);
+    entered();
+  }
 }
 
 void Flow::gather_needs(std::span<const Use> uses) {
@@ -229,8 +264,30 @@ void Flow::bring(Handle& handle, std::uint32_t executor, int priority) {
     if (executor == rank_ || executor == kEverywhere) receive_here(handle);
     return;
   }
-  if (executor != kEverywhere) return send_to(handle, executor, priority);
-  for (std::uint32_t step = 1; step < size_; ++step) send_to(handle, (rank_ + step) % size_, priority);
+  recipients_.clear();
+  add_recipients(executor, priority);
+  send_to(handle, recipients_);
+}
+
+/// To all for whom it was recorded at once: the data may be ready.
+void Flow::bring_recorded(std::span<const Recording::Sending> sendings) {
+  while (!sendings.empty()) {
+    Handle& handle = *sendings.front().handle;
+    std::size_t count = 0;
+    recipients_.clear();
+    for (; count < sendings.size() && sendings[count].handle == &handle; ++count) {
+      const Recording::Sending& sending = sendings[count];
+      if (place_of(handle).holder != rank_) bring(handle, sending.recipient, sending.priority);
+      else if (sending.recipient != rank_) add_recipients(sending.recipient, sending.priority);
+    }
+    if (place_of(handle).owner != kEverywhere && !recipients_.empty()) send_to(handle, recipients_);
+    sendings = sendings.subspan(count);
+  }
+}
+
+void Flow::add_recipients(std::uint32_t executor, int priority) {
+  if (executor != kEverywhere) return recipients_.push_back({base::Rank(executor), priority});
+  for (std::uint32_t step = 1; step < size_; ++step) recipients_.push_back({base::Rank((rank_ + step) % size_), priority});
 }
 
 /// Whether the recipient still has the present version of what this rank holds; it has from now on.
@@ -247,21 +304,23 @@ bool Flow::has_it(Datum& datum, const Place& place, std::uint32_t recipient) {
   return kept(kept_at_, recipient).use(place.id, datum.handle.shape.bytes(), dropped);
 }
 
-void Flow::send_to(Handle& handle, std::uint32_t recipient, int priority) {
+void Flow::send_to(Handle& handle, std::span<const comm::Recipient> recipients) {
   Datum& datum = datum_of(handle);
   const Place& place = place_of(handle);
-  const comm::Recipient to{base::Rank(recipient), priority};
-  if (has_it(datum, place, recipient)) {
-    if (datum.bag != nullptr) Transfers::raise(*datum.bag, to);
-    return;
+  std::vector<comm::Recipient>& unserved = unserved_;
+  unserved.clear();
+  for (const comm::Recipient& to : recipients) {
+    if (has_it(datum, place, to.rank.value())) {
+      if (datum.bag != nullptr) Transfers::raise(*datum.bag, to);
+      continue;
+    }
+    ++datum.sent_to;
+    if (datum.bag == nullptr || !transfers_.add(*datum.bag, to)) unserved.push_back(to);
+    else if (datum.bags == 1) ++datum.first_bag;
   }
-  ++datum.sent_to;
-  if (datum.bag != nullptr && transfers_.add(*datum.bag, to)) {
-    if (datum.bags == 1) ++datum.first_bag;
-    return;
-  }
-  datum.bag = transfers_.send(handle, {place.id, data_channel_, place.version}, to);
-  if (++datum.bags == 1) datum.first_bag = 1;
+  if (unserved.empty()) return;
+  datum.bag = transfers_.send(handle, {place.id, data_channel_, place.version}, unserved);
+  if (++datum.bags == 1) datum.first_bag = static_cast<std::uint32_t>(unserved.size());
 }
 
 void Flow::receive_here(Handle& handle) {
@@ -440,6 +499,7 @@ void Flow::flush(Handle& handle) {
 }
 
 void Flow::send(Handle& handle, std::uint32_t to, std::uint64_t tag, int priority) {
+  if (recording_ != nullptr) refuse_recording();
   if (to >= size_ || to == rank_)
     throw UsageError(fmt::format("cannot send {} from rank {} to rank {} of {}", handle.described(), rank_, to, size_));
   const comm::Recipient recipient{base::Rank(to), priority};
@@ -448,7 +508,7 @@ void Flow::send(Handle& handle, std::uint32_t to, std::uint64_t tag, int priorit
   const bool gathers = datum.told != nullptr && datum.told->tag == tag && datum.told_version == version &&
                        !datum.told_ranks.contains(to);
   if (!gathers || !transfers_.add(*datum.told, recipient)) {
-    datum.told = transfers_.send(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, recipient);
+    datum.told = transfers_.send(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, {&recipient, 1});
     datum.told_version = version;
     datum.told_ranks.clear();
   }
@@ -456,6 +516,7 @@ void Flow::send(Handle& handle, std::uint32_t to, std::uint64_t tag, int priorit
 }
 
 void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
+  if (recording_ != nullptr) refuse_recording();
   if (from >= size_ || from == rank_)
     throw UsageError(fmt::format("cannot receive {} on rank {} from rank {} of {}", handle.described(), rank_, from, size_));
   Place& place = place_of(handle);

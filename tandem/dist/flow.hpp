@@ -19,24 +19,12 @@
 #include "tandem/dist/datum.hpp"
 #include "tandem/dist/kept_copies.hpp"
 #include "tandem/dist/place.hpp"
+#include "tandem/dist/recording.hpp"
 #include "tandem/dist/transfers.hpp"
+#include "tandem/dist/use.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem::dist {
-
-/// One use of data by a task.
-struct Use {
-  runtime::Handle* handle = nullptr;
-  AccessMode mode = AccessMode::read;
-};
-
-/// What is said of a task beside its data.
-struct Wish {
-  std::optional<std::uint32_t> on = {};  ///< the rank that runs it, instead of the owner; kEverywhere for one that only reads
-  int priority = 0;
-  SourceLine where = {};
-  bool is_task = true;                   ///< false: an access of the application's
-};
 
 /// Who runs a task that writes data of several owners, and what a task needs to know for it.
 struct PlacementUse {
@@ -97,9 +85,9 @@ class Flow {
   /// Data that was just registered with the runtime, on every rank. `has_value`: the owner has given it one.
   void add(runtime::Handle& handle, std::uint32_t owner, bool has_value);
 
-  /// A task is submitted that nobody places: true when it concerns this rank in nothing, and is dealt with. Else `enter` it.
-  [[gnu::always_inline]] bool passes_by(std::span<const Use> uses) noexcept {
-    std::uint32_t executor = kNobody;
+  /// A task is submitted: true when it concerns this rank in nothing, and is dealt with. Else `enter` it. `executor`: who runs
+  /// it, if that is settled.
+  [[gnu::always_inline]] bool passes_by(std::span<const Use> uses, std::uint32_t executor = kNobody) noexcept {
     bool untouched = true;
     for (const Use& use : uses) {
       if (use.handle == nullptr) return false;
@@ -122,10 +110,19 @@ class Flow {
   /// A task is submitted: true when it runs here, and must be submitted to the runtime right away, after which `entered` is to
   /// be called. Throws UsageError.
   bool enter(std::span<const Use> uses, const Wish& wish) {
+    if (recording_ != nullptr) refuse_recording();
     return (wish.on || !passes_by(uses)) && enter_slowly(uses, wish);
   }
   /// The task that `enter` let in was submitted.
   void entered();
+
+  /// Tasks are recorded until `stop_recording`: `recorded` is asked of each who runs it, and `recording()` takes it.
+  void start_recording(Recording& recording);
+  void stop_recording() noexcept { recording_ = nullptr; }
+  Recording* recording() noexcept { return recording_; }
+  std::uint32_t executor_of(std::span<const Use> uses, const Wish& wish) const { return place(uses, wish); }
+  /// Submits what was recorded, at this position of the flow. Throws UsageError.
+  void replay(Recording& recording);
 
   /// The present version goes to `rank`, or to all ranks (`kEverywhere`), before it is asked for there.
   void fetch(runtime::Handle& handle, std::uint32_t rank, int priority, const SourceLine& where);
@@ -171,6 +168,8 @@ class Flow {
     digest_ = std::rotl(digest_, 5) ^ (std::uint64_t{place.id} << 32 ^ place.version) * 0x9e3779b97f4a7c15ULL;
   }
   bool enter_slowly(std::span<const Use> uses, const Wish& wish);
+  bool enter_at(std::uint32_t executor, std::span<const Use> uses, const Wish& wish);
+  [[noreturn]] static void refuse_recording();
   void begin_operation();
   std::uint32_t place(std::span<const Use> uses, const Wish& wish) const;
   std::uint32_t place_among_owners(std::span<const Use> uses) const;
@@ -180,7 +179,9 @@ class Flow {
 
   // --- the present version travels
   void bring(runtime::Handle& handle, std::uint32_t executor, int priority);
-  void send_to(runtime::Handle& handle, std::uint32_t recipient, int priority);
+  void bring_recorded(std::span<const Recording::Sending> sendings);
+  void add_recipients(std::uint32_t executor, int priority);
+  void send_to(runtime::Handle& handle, std::span<const comm::Recipient> recipients);
   void receive_here(runtime::Handle& handle);
   bool has_it(Datum& datum, const Place& place, std::uint32_t recipient);
 
@@ -237,6 +238,8 @@ class Flow {
   std::vector<std::atomic<std::uint64_t>*> agreed_;
   std::atomic<bool> flow_checked_{false};  ///< the ranks have compared their flows, with or without a difference
   std::atomic<bool> aborted_{false};
+  std::vector<comm::Recipient> recipients_, unserved_;  ///< of the send that is submitted, kept for their memory
+  Recording* recording_ = nullptr;         ///< takes the tasks that are submitted; null: they run
   std::uint64_t waited_at_ = 0;            ///< the position of the last wait that all ranks have ended
 };
 

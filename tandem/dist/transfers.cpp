@@ -59,14 +59,15 @@ Transfers::Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const
 
 // --- sends
 
-std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& address, comm::Recipient recipient) {
+std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& address,
+                                     std::span<const comm::Recipient> recipients) {
   auto bag = std::make_shared<Bag>();
   bag->transfers = this;
   bag->handle = &handle;
   bag->tag = address.tag;
   bag->channel = address.channel;
   bag->version = address.version;
-  bag->recipients.push_back(recipient);
+  bag->recipients.assign(recipients.begin(), recipients.end());
   bag->itself = bag;
   Task& task = core_.begin_event("send " + handle.name, 1);
   task.accesses()[0].set(&handle, AccessMode::read);

@@ -61,8 +61,8 @@ class Transfers {
   };
   static constexpr std::uint32_t kAnyVersion = UINT32_MAX;
 
-  /// The present version of `handle` goes to `recipient`, and to those added later.
-  std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address, comm::Recipient recipient);
+  /// The present version of `handle` goes to `recipients`, and to those added later.
+  std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address, std::span<const comm::Recipient> recipients);
   /// False: too late, or there already; the recipient needs a send of its own.
   bool add(Bag& bag, comm::Recipient recipient);
   /// A recipient that is there may have a more urgent use. What was posted keeps its priority.

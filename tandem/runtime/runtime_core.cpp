@@ -330,6 +330,24 @@ void RuntimeCore::adopt_slowly(const std::shared_ptr<CodeletCore>& codelet, std:
 
 // --- tasks
 
+Task& RuntimeCore::begin_copy(Task& model) {
+  check_thread("submit");
+  Task& task = take(*model.ops, model.access_count);
+  task.codelet = model.codelet;
+  task.kind = model.kind;
+  task.restricted = model.restricted;
+  task.priority = model.priority;
+  task.where = model.where;
+  for (unsigned i = 0; i < model.access_count; ++i)
+    task.accesses()[i].set(model.accesses()[i].handle(), model.accesses()[i].mode());
+  if (model.ops->copy_values != nullptr) model.ops->copy_values(model, task, true);
+  if (model.extra != nullptr) {
+    extra_of(task).name = model.extra->name;
+    extra_of(task).callback = model.extra->callback;
+  }
+  return task;
+}
+
 void RuntimeCore::abandon(Task& task) noexcept {
   if (task.ops->destroy_values != nullptr) task.ops->destroy_values(task);
   if (task.recorded) return recorder_->abandon(task);

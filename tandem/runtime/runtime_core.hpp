@@ -96,6 +96,8 @@ class RuntimeCore final : private FlowHost {
     task.restricted = !codelet->plain;
     return task;
   }
+  /// As `begin`, filled as `model`, a task that is kept and not submitted.
+  Task& begin_copy(Task& model);
   TaskRef submit(Task& task) {
     check(task);
     if (__builtin_expect(recorder_ != nullptr, 0)) return record_task(task);

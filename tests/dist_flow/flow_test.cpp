@@ -184,6 +184,124 @@ TEST(DistFlow, ARankThatLeavesEndsTheJob) {
   for (int rank = 1; rank < 3; ++rank) EXPECT_THAT(endings[rank].error, HasSubstr("rank 0 left in the middle of the flow"));
 }
 
+/// Power iteration, without the scaling: y_i := sum of x, x_i := y_i + i, on every rank a part of both.
+TEST(DistFlow, ARecordedFlowIsReplayedAndItsBroadcastsAreWhole) {
+  constexpr int replays = 5;
+  expect_well(run_job({.ranks = 5}, [](Runtime& rt) {
+    std::vector<double> x(rt.size(), 1.0), y(rt.size(), 0.0), z(rt.size(), 0.0);
+    std::vector<Data<double>> hx, hy, hz;
+    for (std::uint32_t rank = 0; rank < rt.size(); ++rank) {
+      hx.push_back(rt.data("x", x[rank], {.owner = rank}));
+      hy.push_back(rt.data("y", y[rank], {.owner = rank}));
+      hz.push_back(rt.data("z", z[rank], {.owner = rank}));
+    }
+    const Codelet accumulate("accumulate", [](double scale, const double& from, double& to) { to += scale * from; });
+    const Codelet assign("assign", [](double more, const double& from, double& to) { to = from + more; });
+    const Codelet clear("clear", [](double& value) { value = 0; });
+    std::vector<TaskRef> first;
+    Graph graph = rt.record([&] {
+      for (std::uint32_t i = 0; i < rt.size(); ++i) {
+        rt.submit(clear, write(hy[i]));
+        for (std::uint32_t j = 0; j < rt.size(); ++j) {
+          const TaskRef task = rt.submit(accumulate, 1.0, read(hx[j]), read_write(hy[i]));
+          if (i == 0 && j == 0) first.push_back(task);
+        }
+      }
+      for (std::uint32_t i = 0; i < rt.size(); ++i) rt.submit(assign, 1.0 * i, read(hy[i]), write(hx[i]));
+    });
+    EXPECT_EQ(graph.task_count(), rt.size() * (2 + rt.size()));
+    rt.wait();
+    EXPECT_EQ(x[rt.rank()], 1.0) << "nothing has run";
+    // Ready data: without a recording each recipient would get a message of its own.
+    std::vector<double> expected(rt.size(), 1.0);
+    const auto iterate = [&](double first_scale) {
+      double sum = 0;
+      for (const double value : expected) sum += value;
+      const double x0 = expected[0];
+      for (std::uint32_t i = 0; i < rt.size(); ++i) expected[i] = sum + i;
+      expected[0] += (first_scale - 1) * x0;
+    };
+    for (int replay = 0; replay < replays; ++replay) {
+      rt.replay(graph);
+      iterate(1);
+    }
+    rt.wait();
+    EXPECT_EQ(x[rt.rank()], expected[rt.rank()]);
+    const dist::FlowStatistics statistics = rt.flow_statistics();
+    EXPECT_EQ(statistics.broadcasts, static_cast<unsigned>(replays));
+    EXPECT_EQ(statistics.recipients, replays * (rt.size() - 1));
+    EXPECT_EQ(statistics.split + statistics.plain + statistics.late, 0U);
+
+    graph.set_values(first[0], 3.0);
+    rt.wait(rt.replay(graph));
+    iterate(3);
+    rt.wait();
+    EXPECT_EQ(x[rt.rank()], expected[rt.rank()]);
+
+    for (std::uint32_t i = 0; i < rt.size(); ++i) graph.rebind(hy[i], hz[i]);
+    rt.replay(graph);
+    const double before = y[rt.rank()];
+    iterate(3);
+    rt.wait();
+    EXPECT_EQ(x[rt.rank()], expected[rt.rank()]);
+    EXPECT_EQ(y[rt.rank()], before);
+    EXPECT_EQ(z[rt.rank()], expected[rt.rank()] - rt.rank());
+  }));
+}
+
+TEST(DistFlow, ARecordedFlowKeepsOrderMigrationAndModes) {
+  expect_well(run_job({.ranks = 3}, [](Runtime& rt) {
+    double a = 1, b = 10;
+    double own = 0;
+    std::vector<int> order;
+    auto ha = rt.data("a", a, {.owner = 0}), hb = rt.data("b", b, {.owner = 1});
+    auto hown = rt.data("own", own);
+    const Codelet add_to("add to", [](const double& from, double& to) { to += from; });
+    const Codelet note("note", [&order](int which) { order.push_back(which); });
+    Graph graph = rt.record([&] {
+      rt.submit({.on = 2}, add_to, read(hb), read_write(ha));   // a third rank
+      rt.submit(add_to, read(ha), read_write(hb));
+      rt.submit(add_to, read(hb), read_write(hown));            // on every rank
+      const TaskRef two = rt.submit({.on = 1}, note, 2);
+      rt.submit({.after = {two}, .on = 1}, note, 3);
+    });
+    double ea = 1, eb = 10, eown = 0;
+    for (int replay = 0; replay < 4; ++replay) {
+      if (replay == 2) rt.migrate(ha, 1);
+      rt.replay(graph);
+      ea += eb, eb += ea, eown += eb;
+    }
+    rt.submit(add_to, read(ha), read_write(hown));
+    rt.wait();
+    EXPECT_EQ(own, eown + ea);
+    EXPECT_EQ(rt.rank() == 1 ? b : eb, eb);
+    EXPECT_EQ(order, rt.rank() == 1 ? (std::vector{2, 3, 2, 3, 2, 3, 2, 3}) : std::vector<int>{});
+  }));
+}
+
+TEST(DistFlow, WhatCannotBeRecordedSaysSo) {
+  expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
+    double value = 1;
+    auto data = rt.data("value", value, {.owner = 0});
+    const auto inside = [&](const std::function<void()>& action) {
+      try {
+        const Graph graph = rt.record(action);
+      } catch (const UsageError& error) {
+        return std::string(error.what());
+      }
+      return std::string("nothing was thrown");
+    };
+    EXPECT_THAT(inside([&] { rt.wait(); }), HasSubstr("cannot wait while a graph is recorded"));
+    EXPECT_THAT(inside([&] { rt.fetch(data, 1); }), HasSubstr("only tasks can be recorded"));
+    EXPECT_THAT(inside([&] { rt.acquire(read(data)); }), HasSubstr("only tasks can be recorded"));
+    EXPECT_THAT(inside([&] { const Graph inner = rt.record([] {}); }), HasSubstr("while another is recorded"));
+    EXPECT_THAT(inside([&] { rt.submit({.after = {TaskRef{nullptr, 0}}}, Codelet("nothing", [] {})); }), HasSubstr("nothing was"));
+    const Graph empty = rt.record([] {});
+    EXPECT_EQ(empty.task_count(), 0U);
+    rt.wait();
+  }));
+}
+
 TEST(DistFlow, ExplicitSendsOfOneValueBecomeOneBroadcast) {
   expect_well(run_job({.ranks = 6}, [](Runtime& rt) {
     std::vector<double> x(5000, -1.0);
@@ -212,7 +330,9 @@ TEST(DistFlow, ExplicitSendsOfOneValueBecomeOneBroadcast) {
     all_submitted.notify_all();
     rt.wait();
     EXPECT_EQ(sum, 2 * (1 + 2 + 3 + 3));
-    if (rt.rank() == 0) EXPECT_EQ(rt.flow()->endpoint().statistics().mcasts_started, 3U);
+    if (rt.rank() == 0) {
+      EXPECT_EQ(rt.flow()->endpoint().statistics().mcasts_started, 3U);
+    }
   }));
 }
 

@@ -43,6 +43,12 @@ struct Plan {
   std::vector<bool> allocated;                       ///< by Tandem, so without a value at first
   std::vector<std::size_t> sizes;
   std::vector<Operation> operations;
+  /// Tasks from a position on that are recorded together, and how often they are replayed.
+  struct Recorded {
+    std::size_t length = 0;
+    unsigned replays = 0;
+  };
+  std::map<std::size_t, Recorded> recorded;
   bool faults = false;
 };
 
@@ -156,6 +162,10 @@ Plan draw(std::uint64_t seed) {
     plan.operations.push_back(std::move(operation));
   }
   plan.operations.emplace_back().kind = Kind::wait;
+  for (std::size_t from = 0, to = 0; !plan.faults && from < plan.operations.size(); from = std::max(to, from + 1)) {
+    for (to = from; plan.operations[to].kind == Kind::task && to - from < 1 + below(12);) ++to;
+    if (to > from && below(2) == 0) plan.recorded[from] = {to - from, 1 + below(3)};
+  }
   return plan;
 }
 
@@ -170,6 +180,8 @@ void print(const Plan& plan) {
                                "wait", "look",  "write_at_owner",   "replace"};
   for (std::size_t position = 0; position < plan.operations.size(); ++position) {
     const Operation& operation = plan.operations[position];
+    if (const auto recorded = plan.recorded.find(position); recorded != plan.recorded.end())
+      std::printf("the next %zu are recorded and replayed %u times\n", recorded->second.length, recorded->second.replays);
     std::printf("%zu %s", position, kinds[static_cast<int>(operation.kind)]);
     for (std::size_t i = 0; i < operation.data.size(); ++i)
       std::printf(" d%u%s%s", operation.data[i], operation.modes.empty() ? "" : ":",
@@ -258,6 +270,11 @@ class Program {
     for (std::size_t position = 0; position < plan_.operations.size(); ++position) {
       const Operation& operation = plan_.operations[position];
       job_.breathe(rt_.rank());
+      if (const auto recorded = plan_.recorded.find(position); recorded != plan_.recorded.end()) {
+        replay(position, recorded->second);
+        position += recorded->second.length - 1;
+        continue;
+      }
       const std::string expected = oracle_.step(position, operation);
       if (operation.kind == Kind::wait) wait(expected);
       else perform(position, operation);
@@ -270,6 +287,17 @@ class Program {
     const std::string name = "d" + std::to_string(datum);
     if (plan_.allocated[datum]) return rt_.vector<Word>(name, plan_.sizes[datum], options);
     return rt_.data(name, memory_[datum], options);
+  }
+
+  void replay(std::size_t from, const Plan::Recorded& recorded) {
+    Graph graph = rt_.record([&] {
+      for (std::size_t i = 0; i < recorded.length; ++i) perform(from + i, plan_.operations[from + i]);
+    });
+    for (unsigned replay = 0; replay < recorded.replays; ++replay) {
+      job_.breathe(rt_.rank());
+      rt_.replay(graph);
+      for (std::size_t i = 0; i < recorded.length; ++i) oracle_.step(from + i, plan_.operations[from + i]);
+    }
   }
 
   void wait(const std::string& expected) {

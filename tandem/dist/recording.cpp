@@ -1,0 +1,208 @@
+// tandem/dist/recording.cpp: what is derived from a recorded flow, and the copies of its tasks.
+#include "tandem/dist/recording.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tandem/dist/place.hpp"
+#include "tandem/runtime/task/describe.hpp"
+
+namespace tandem::dist {
+
+using runtime::Handle;
+using runtime::Task;
+using runtime::TaskRef;
+
+namespace {
+
+bool sees(AccessMode mode) { return sees_value(mode) || mode == AccessMode::reduce; }
+bool makes(AccessMode mode) { return makes_value(mode) || mode == AccessMode::reduce; }
+
+}  // namespace
+
+Recording::~Recording() {
+  for (const Operation& operation : operations_)
+    if (operation.model != nullptr) core_.abandon(*operation.model);
+  while (!kept_.empty()) let_go(**kept_.begin());
+}
+
+TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, Task* model,
+                       std::span<const TaskRef> after) {
+  std::vector<std::uint32_t> predecessors;
+  const auto refuse = [&](const std::string& why) {
+    const std::string at = wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "";
+    if (model != nullptr) core_.abandon(*model);
+    throw UsageError(fmt::format("a task{} cannot be recorded: {}", at, why));
+  };
+  for (const Use& use : uses)
+    if (use.handle == nullptr || use.handle->runtime.load(std::memory_order_relaxed) != &core_)
+      refuse("it uses data that is not registered with this runtime");
+  if (model != nullptr && model->ops->value_bytes != 0 && model->ops->copy_values == nullptr)
+    refuse("its values cannot be copied; pass pointers or data instead");
+  for (const TaskRef& task : after) {
+    if (task.task == nullptr) continue;  // of another rank
+    predecessors.push_back(index_of(task));
+    if (predecessors.back() == kNone) refuse("it is to follow a task that is not of the recording");
+  }
+  uses_.emplace_back(uses.begin(), uses.end());
+  after_.push_back(std::move(predecessors));
+  for (const Use& use : uses) keep(*use.handle);
+  operations_.push_back({.executor = executor, .priority = wish.priority, .where = wish.where, .model = model});
+  return model != nullptr ? TaskRef{model, operations_.size()} : TaskRef{};
+}
+
+std::uint32_t Recording::index_of(const TaskRef& task) const noexcept {
+  const bool known = task.id > 0 && task.id <= operations_.size() && operations_[task.id - 1].model == task.task;
+  return known ? static_cast<std::uint32_t>(task.id - 1) : kNone;
+}
+
+void Recording::finish() {
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    operations_[i].uses = uses_[i];
+    operations_[i].after = after_[i];
+  }
+  submitted_.resize(operations_.size());
+  find_sendings();
+  find_ends();
+}
+
+/// The ranks that see a version, gathered at the first task that does.
+void Recording::find_sendings() {
+  struct Readers {
+    std::size_t first = 0;
+    std::vector<Sending> ranks;
+  };
+  std::unordered_map<Handle*, Readers> present;
+  std::vector<std::vector<Sending>> at(operations_.size());
+  const auto close = [&](Readers& readers) {
+    auto& here = at[readers.first];
+    if (readers.ranks.size() > 1) here.insert(here.end(), readers.ranks.begin(), readers.ranks.end());
+    readers.ranks.clear();
+  };
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    const Operation& operation = operations_[i];
+    for (const Use& use : operation.uses) {
+      if (!sees(use.mode)) continue;
+      Readers& readers = present[use.handle];
+      if (readers.ranks.empty()) readers.first = i;
+      const auto known = std::find_if(readers.ranks.begin(), readers.ranks.end(),
+                                      [&](const Sending& sending) { return sending.recipient == operation.executor; });
+      if (known == readers.ranks.end()) readers.ranks.push_back({use.handle, operation.executor, operation.priority});
+      else known->priority = std::max(known->priority, operation.priority);
+    }
+    for (const Use& use : operation.uses)
+      if (const auto readers = present.find(use.handle); makes(use.mode) && readers != present.end()) close(readers->second);
+  }
+  // In the order of the flow, which is the same on all ranks; a hash table's is not.
+  for (std::size_t i = 0; i < operations_.size(); ++i)
+    for (const Use& use : operations_[i].uses)
+      if (const auto readers = present.find(use.handle); readers != present.end() && readers->second.first == i)
+        close(readers->second);
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    operations_[i].first_sending = static_cast<std::uint32_t>(sendings_.size());
+    operations_[i].sendings = static_cast<std::uint32_t>(at[i].size());
+    sendings_.insert(sendings_.end(), at[i].begin(), at[i].end());
+  }
+}
+
+/// Tasks of this rank that none follows: the others end before.
+void Recording::find_ends() {
+  struct Last {
+    std::uint32_t writer = kNone;
+    std::vector<std::uint32_t> readers;
+  };
+  std::unordered_map<Handle*, Last> last;
+  std::vector<bool> followed(operations_.size(), false);
+  for (std::uint32_t i = 0; i < operations_.size(); ++i) {
+    if (operations_[i].model == nullptr) continue;
+    for (const std::uint32_t before : operations_[i].after) followed[before] = true;
+    for (const Use& use : operations_[i].uses) {
+      if (use.mode == AccessMode::scratch) continue;
+      Last& known = last[use.handle];
+      // Members of a group of `commute` or `reduce` do not follow each other.
+      const bool orders = use.mode == AccessMode::read || use.mode == AccessMode::write || use.mode == AccessMode::read_write;
+      if (orders && known.writer != kNone && known.writer != i) followed[known.writer] = true;
+      if (use.mode == AccessMode::read || !orders) {
+        known.readers.push_back(i);
+        continue;
+      }
+      for (const std::uint32_t reader : known.readers) followed[reader] = followed[reader] || reader != i;
+      known.readers.clear();
+      known.writer = i;
+    }
+  }
+  for (std::uint32_t i = 0; i < operations_.size(); ++i)
+    if (operations_[i].model != nullptr && !followed[i]) last_.push_back(i);
+}
+
+Task* Recording::change(const TaskRef& task) {
+  if (task.task == nullptr) return nullptr;
+  if (index_of(task) == kNone)
+    throw UsageError("a change to a recorded graph names a task that is not of its recording; keep what submit returned while it "
+                     "was recorded");
+  return task.task;
+}
+
+void Recording::rebind(Handle& from, Handle& to) {
+  if (!kept_.contains(&from))
+    throw UsageError(fmt::format("cannot rebind {}: the recorded graph does not use it", from.described()));
+  if (kept_.contains(&to))
+    throw UsageError(
+        fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
+  if (!(from.shape == to.shape) || *from.type != *to.type)
+    throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
+  if (to.runtime.load(std::memory_order_relaxed) != &core_)
+    throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
+  if (place_of(from).owner != place_of(to).owner)
+    throw UsageError(fmt::format("cannot rebind {} to {}: ranks {} and {} own them, and the recording knows who runs each task",
+                                 from.described(), to.described(), place_of(from).owner, place_of(to).owner));
+  for (std::vector<Use>& uses : uses_)
+    for (Use& use : uses)
+      if (use.handle == &from) use.handle = &to;
+  for (Sending& sending : sendings_)
+    if (sending.handle == &from) sending.handle = &to;
+  for (const Operation& operation : operations_) {
+    if (operation.model == nullptr) continue;
+    for (unsigned slot = 0; slot < operation.model->access_count; ++slot)
+      if (operation.model->accesses()[slot].handle() == &from) operation.model->accesses()[slot].rebind(&to);
+  }
+  keep(to);
+  let_go(from);
+}
+
+void Recording::check_data() const {
+  for (const Handle* handle : kept_)
+    if (handle->runtime.load(std::memory_order_relaxed) != &core_)
+      throw UsageError(
+          fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", handle->described()));
+}
+
+void Recording::submit(const Operation& operation) {
+  Task& task = core_.begin_copy(*operation.model);
+  std::vector<TaskRef> predecessors;
+  for (const std::uint32_t before : operation.after) predecessors.push_back(submitted_[before]);
+  submitted_[static_cast<std::size_t>(&operation - operations_.data())] =
+      predecessors.empty() ? core_.submit(task) : core_.submit_after(task, predecessors.data(), predecessors.size());
+}
+
+std::span<const TaskRef> Recording::ends() {
+  ends_.clear();
+  for (const std::uint32_t last : last_) ends_.push_back(submitted_[last]);
+  return ends_;
+}
+
+void Recording::keep(Handle& handle) {
+  if (!kept_.insert(&handle).second) return;
+  handle.references.fetch_add(1, std::memory_order_relaxed);
+  if (!handle.user_memory) handle.owners.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Recording::let_go(Handle& handle) noexcept {
+  kept_.erase(&handle);
+  if (!handle.user_memory) runtime::RuntimeCore::drop_owner(&handle);
+  handle.drop_reference();
+}
+
+}  // namespace tandem::dist

@@ -1,0 +1,91 @@
+// tandem/dist/recording.hpp: a part of the flow of several ranks that is kept, to be submitted again and again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "tandem/dist/use.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem::dist {
+
+/// What a rank keeps of a recorded flow: of each task who runs it and what it uses, and where it runs the task itself. Who runs a
+/// task is decided when it is recorded. All ranks keep the same operations, and submit them at the same position of the flow.
+///
+/// A recording knows every reader of a version before the first one is submitted (`Sending`): so its broadcasts are whole, also
+/// of data that is ready when the replay begins. Not so with a budget for copies, which are then brought task by task.
+///
+/// Of the submitting thread. Data that Tandem allocated lives as long as a recording uses it.
+class Recording {
+ public:
+  /// A task of the recorded flow.
+  struct Operation {
+    std::uint32_t executor = 0;      ///< kEverywhere: all ranks
+    int priority = 0;
+    SourceLine where = {};
+    runtime::Task* model = nullptr;  ///< is copied for each replay; null on ranks that do not run the task
+    std::span<const Use> uses = {};
+    std::span<const std::uint32_t> after = {};  ///< operations that the user wants to come first; all run here
+    std::uint32_t first_sending = 0;
+    std::uint32_t sendings = 0;
+  };
+  /// A version goes to a rank when the first task is submitted that sees it.
+  struct Sending {
+    runtime::Handle* handle;
+    std::uint32_t recipient;
+    int priority;
+  };
+
+  explicit Recording(runtime::RuntimeCore& core) : core_(core) {}
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  /// One more task. `model`, filled, is the recording's from now on, whether this throws or not. Returns what names the task to
+  /// `change`; nothing on ranks that do not run it. Throws UsageError.
+  runtime::TaskRef add(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, runtime::Task* model,
+                       std::span<const runtime::TaskRef> after);
+  /// No more tasks.
+  void finish();
+
+  /// Values or priority of a task, as `RecordedGraph`; null for a task of another rank. Throw UsageError.
+  runtime::Task* change(const runtime::TaskRef& task);
+  void rebind(runtime::Handle& from, runtime::Handle& to);
+
+  std::size_t task_count() const noexcept { return operations_.size(); }
+  std::span<const Operation> operations() const noexcept { return operations_; }
+  std::span<const Sending> sendings(const Operation& operation) const noexcept {
+    return std::span(sendings_).subspan(operation.first_sending, operation.sendings);
+  }
+
+  /// Throws UsageError when data was unregistered since.
+  void check_data() const;
+  /// Submits a copy of an operation's model.
+  void submit(const Operation& operation);
+  /// The tasks of the last replay that no other task of it on this rank follows.
+  std::span<const runtime::TaskRef> ends();
+
+ private:
+  void keep(runtime::Handle& handle);
+  void let_go(runtime::Handle& handle) noexcept;
+  std::uint32_t index_of(const runtime::TaskRef& task) const noexcept;
+  void find_sendings();
+  void find_ends();
+
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  runtime::RuntimeCore& core_;
+  std::vector<Operation> operations_;
+  std::vector<std::vector<Use>> uses_;  ///< of each operation
+  std::vector<std::vector<std::uint32_t>> after_;
+  std::vector<Sending> sendings_;
+  std::vector<std::uint32_t> last_;     ///< operations of `ends`
+  std::unordered_set<runtime::Handle*> kept_;
+  std::vector<runtime::TaskRef> submitted_;  ///< of the last replay, by operation
+  std::vector<runtime::TaskRef> ends_;
+};
+
+}  // namespace tandem::dist

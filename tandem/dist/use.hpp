@@ -1,0 +1,26 @@
+// tandem/dist/use.hpp: what the flow is told of a task.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tandem/runtime/data/access.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::dist {
+
+/// One use of data by a task.
+struct Use {
+  runtime::Handle* handle = nullptr;
+  AccessMode mode = AccessMode::read;
+};
+
+/// What is said of a task beside its data.
+struct Wish {
+  std::optional<std::uint32_t> on = {};  ///< the rank that runs it, instead of the owner; kEverywhere for one that only reads
+  int priority = 0;
+  SourceLine where = {};
+  bool is_task = true;                   ///< false: an access of the application's
+};
+
+}  // namespace tandem::dist
