@@ -42,6 +42,15 @@ Distribution::Grid Distribution::squarest(std::uint32_t ranks) {
   return {std::max(p, 1U), ranks / std::max(p, 1U)};
 }
 
+Distribution Distribution::contiguous(Grid grid, Tiles tiles) {
+  TANDEM_ASSERT(grid.p > 0 && grid.q > 0 && tiles.rows > 0 && tiles.cols > 0);
+  std::vector<std::uint32_t> pattern;
+  for (std::size_t i = 0; i < tiles.rows; ++i)
+    for (std::size_t j = 0; j < tiles.cols; ++j)
+      pattern.push_back(static_cast<std::uint32_t>(i * grid.p / tiles.rows * grid.q + j * grid.q / tiles.cols));
+  return {tiles.rows, tiles.cols, std::move(pattern)};
+}
+
 Distribution Distribution::columns_by_speed(const std::vector<double>& speeds, std::size_t columns) {
   TANDEM_ASSERT(!speeds.empty() && std::all_of(speeds.begin(), speeds.end(), [](double speed) { return speed > 0; }));
   std::vector<double> given(speeds.size(), 0);

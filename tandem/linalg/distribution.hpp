@@ -29,6 +29,14 @@ class Distribution {
   /// The grid for a number of ranks that is nearest to a square, with P <= Q.
   static Grid squarest(std::uint32_t ranks);
 
+  /// Blocks of neighbouring tiles, as even as they can be, for what exchanges borders: tile (i, j) of rows x cols on rank
+  /// floor(i P / rows) Q + floor(j Q / cols). Asserts that there are tiles. Fewer tiles than ranks leave some ranks without.
+  struct Tiles {
+    std::size_t rows = 1;
+    std::size_t cols = 1;
+  };
+  static Distribution contiguous(Grid grid, Tiles tiles);
+
   /// Whole tile columns, dealt out in turn in proportion to the ranks' speeds (each > 0): every prefix of the columns is as
   /// balanced as it can be (the smallest finishing time first). One rank gets every column when it is alone.
   static Distribution columns_by_speed(const std::vector<double>& speeds, std::size_t columns);

@@ -34,6 +34,7 @@ dist::FlowStatistics operator-(dist::FlowStatistics a, const dist::FlowStatistic
   a.recipients -= b.recipients;
   a.versions_sent -= b.versions_sent;
   a.received -= b.received;
+  a.received_bytes -= b.received_bytes;
   return a;
 }
 
@@ -128,6 +129,45 @@ TEST(DistCounts, BroadcastsCanBeSwitchedOff) {
   setup.flow.transfers.broadcasts = false;
   const auto counts = count_cholesky(4, 8, Distribution::block_cyclic({2, 2}), setup);
   for (const dist::FlowStatistics& count : counts) EXPECT_GT(count.received, 0u);
+}
+
+/// Neighbours on other ranks get a block's border once per state of the grid, the first one included; blocks stay where they are.
+TEST(DistCounts, AJacobiStepSendsBordersAndNoBlock) {
+  const std::size_t tiles = 6, nb = 64, steps = 7;
+  for (const auto& [grid, distribution] :
+       {std::pair{Distribution::Grid{2, 2}, Distribution::contiguous({2, 2}, {.rows = tiles, .cols = tiles})},
+        std::pair{Distribution::Grid{1, 3}, Distribution::contiguous({1, 3}, {.rows = tiles, .cols = tiles})},
+        std::pair{Distribution::Grid{3, 2}, Distribution::block_cyclic({3, 2})}}) {
+    const std::uint32_t ranks = grid.p * grid.q;
+    std::vector<std::uint64_t> expected(ranks, 0);
+    for (std::size_t j = 0; j < tiles; ++j)
+      for (std::size_t i = 0; i < tiles; ++i) {
+        const auto meet = [&](std::size_t below, std::size_t right) {
+          const std::uint32_t a = distribution.owner(i, j), b = distribution.owner(below, right);
+          if (a == b) return;
+          expected[a] += steps;
+          expected[b] += steps;
+        };
+        if (i + 1 < tiles) meet(i + 1, j);
+        if (j + 1 < tiles) meet(i, j + 1);
+      }
+    std::vector<dist::FlowStatistics> counts(ranks);
+    for (const Ending& ending : run_job({.ranks = ranks}, [&](Runtime& rt) {
+           const std::size_t n = tiles * nb;
+           const TileShape shape{.rows = n, .cols = n, .tile = nb, .distribution = distribution, .rank = rt.rank()};
+           TileMatrix<double> u(shape), work(shape);
+           TiledData<double> hu(rt, "u", u), hw(rt, "work", work);
+           generate(rt, RandomGeneral{.seed = 1}, hu);
+           const dist::FlowStatistics before = rt.flow_statistics();
+           jacobi(rt, hu, hw, {.steps = steps});
+           counts[rt.rank()] = rt.flow_statistics() - before;
+         }))
+      EXPECT_EQ(ending.error, "");
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      EXPECT_EQ(counts[rank].received, expected[rank]) << "rank " << rank << " of " << ranks;
+      EXPECT_EQ(counts[rank].received_bytes, expected[rank] * nb * sizeof(double)) << "rank " << rank << " of " << ranks;
+    }
+  }
 }
 
 // --- memory

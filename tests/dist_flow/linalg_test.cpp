@@ -180,5 +180,30 @@ TYPED_TEST(DistLinalg, LeastSquares) {
   });
 }
 
+TYPED_TEST(DistLinalg, JacobiSteps) {
+  using T = TypeParam;
+  using Tiled = typename DistLinalg<T>::Distributed;
+  if constexpr (!is_complex<T>) {
+    this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
+      // Neighbouring blocks together, and dealt out in turn.
+      const Distribution together = Distribution::contiguous(Distribution::squarest(rt.size()), {.rows = 8, .cols = 6});
+      for (const Distribution& places : {distribution, distribution.several() ? together : distribution}) {
+        const TileShape shape{.rows = 31, .cols = 22, .tile = 4};
+        Tiled u(rt, shape, places, JacobiModes({.rows = 31, .cols = 22}, 0)), work(rt, shape, places);
+        jacobi(rt, u.data, work.data, {.steps = 7});
+        u.keep(rt, outcome);
+        const T residual = jacobi_residual(rt, u.data, 7, work.data);
+        EXPECT_LE(residual, residual_limit);
+        const JacobiOutcome ended = jacobi(rt, u.data, work.data, {.steps = 60, .tolerance = 0.02, .interval = 3});
+        EXPECT_TRUE(ended.converged);
+        EXPECT_LT(ended.steps, 60u);
+        outcome.numbers.insert(outcome.numbers.end(), {static_cast<double>(residual), static_cast<double>(ended.steps),
+                                                       ended.change.value()});
+        u.keep(rt, outcome);
+      }
+    });
+  }
+}
+
 }  // namespace
 }  // namespace tandem::dist_test

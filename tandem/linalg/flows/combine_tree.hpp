@@ -1,0 +1,27 @@
+// tandem/linalg/flows/combine_tree.hpp: many pieces of data combined into the first, by a tree of tasks. Private to the flows.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include "tandem/api/runtime.hpp"
+
+namespace tandem::linalg::internal {
+
+/// Submits part(0) := part(0) + part(1) + ... + part(count - 1), with `combine(from, into)` for the addition, in
+/// ceil(log2(count)) rounds: with h the largest power of two below count, part(i) takes part(i + h) for all i < count - h at
+/// once, then the same with h / 2, and so on to 1. Each task runs where the piece lies that it adds to. The others keep sums of
+/// their own.
+///
+/// The order depends on count alone, so the sum has the same bits on every number of ranks. Where the pieces are dealt out in
+/// turn to P ranks and P is a power of two, pieces a multiple of P apart lie on one rank, so that all rounds are local but the
+/// last log2(P).
+template <class Part, class Combine>
+void submit_combine_tree(Runtime& rt, const TaskOptions& options, std::size_t count, const Part& part, const Combine& combine) {
+  for (std::size_t distance = std::bit_ceil(count) / 2; distance > 0; distance /= 2)
+    for (std::size_t i = 0; i < distance && i + distance < count; ++i)
+      rt.submit(options, combine, read(part(i + distance)), read_write(part(i)));
+}
+
+}  // namespace tandem::linalg::internal

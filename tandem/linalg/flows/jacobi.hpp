@@ -1,0 +1,78 @@
+// tandem/linalg/flows/jacobi.hpp: Jacobi steps of the 5-point stencil on a grid in blocks, of which only borders travel.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tandem/linalg/tiled_data.hpp"
+
+namespace tandem::linalg {
+
+struct JacobiOptions {
+  std::size_t steps = 100;    ///< at most
+  double tolerance = 0;       ///< ends when no point changes by more than this in a step; 0: nobody looks
+  std::size_t interval = 10;  ///< steps between two looks, at least 1
+};
+
+struct JacobiOutcome {
+  std::size_t steps = 0;          ///< done
+  std::optional<double> change;   ///< the largest of a point in the last step that was looked at
+  bool converged = false;         ///< that change was within the tolerance, which is above 0
+};
+
+/// Jacobi's iteration for Laplace's equation on a grid of rows x cols points: in each step every point but those at the edges of
+/// the grid, which keep their values, becomes the mean of its four neighbours. Submits and waits; the result is in `u`, and
+/// `work`, of the same shape and distribution, is overwritten. R is float or double. The bits are those of a sequential sweep in
+/// kernels::jacobi's order, whatever the tiles, the workers, and the ranks.
+///
+/// Each block has its four borders as vectors of their own, twice, so that blocks stay where they are: a rank sends 2 (rows +
+/// cols) numbers of a block and step at most. Tasks of a step and block: its new borders, urgent, from which the neighbours' next
+/// step starts, and the block itself. The stop is looked for while the next `interval` steps go on, so that up to that many more
+/// are done than needed; their number is the same everywhere. Any size will do, also 0 and tiles that do not divide it.
+///
+/// UsageError: a matrix without all its tiles, shapes or distributions that differ, a tolerance that is negative or not a number,
+/// an interval of 0.
+template <std::floating_point R>
+JacobiOutcome jacobi(Runtime& rt, TiledData<R>& u, TiledData<R>& work, const JacobiOptions& options = {});
+
+/// A grid whose Jacobi steps are known, as a generator of its state after `steps` of them: x y - x / 2, which is its own mean,
+/// and sin(a pi x) sin(b pi y) / 2 for some whole a and b, which a step multiplies by (cos(a pi / (rows - 1)) + cos(b pi / (cols
+/// - 1))) / 2; with x = i / (rows - 1) and y = j / (cols - 1). Immutable; copies share tables of rows + cols sines.
+class JacobiModes {
+ public:
+  struct Grid {
+    std::size_t rows = 0;
+    std::size_t cols = 0;
+  };
+  JacobiModes(Grid grid, std::size_t steps);
+
+  template <Scalar T>
+    requires(!is_complex<T>)
+  T element(std::size_t i, std::size_t j) const noexcept {
+    const Line &row = tables_->rows[i], &col = tables_->cols[j];
+    double value = row.at * col.at - row.at / 2;
+    for (std::size_t mode = 0; mode < row.sines.size(); ++mode) value += row.sines[mode] * col.sines[mode];
+    return static_cast<T>(value);
+  }
+
+ private:
+  struct Line {
+    double at = 0;                    ///< x or y
+    std::array<double, 3> sines = {};  ///< of each mode, those of rows times its factor
+  };
+  struct Tables {
+    std::vector<Line> rows, cols;
+  };
+  std::shared_ptr<const Tables> tables_;
+};
+
+/// max |u - exact| / ((steps + 1) max |exact| eps), for what `steps` steps made of JacobiModes in u: below 30 when right. Submits
+/// and waits; `work`, of u's shape, is overwritten.
+template <std::floating_point R>
+R jacobi_residual(Runtime& rt, const TiledData<R>& u, std::size_t steps, TiledData<R>& work);
+
+}  // namespace tandem::linalg
