@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/linalg/blas_threads.hpp"
+#include "tandem/linalg/flows/cg.hpp"
 #include "tandem/linalg/flows/gather.hpp"
 #include "tandem/linalg/flows/gels.hpp"
 #include "tandem/linalg/flows/gemm.hpp"
@@ -24,6 +25,7 @@
 #include "tandem/linalg/flows/unmqr.hpp"
 #include "tandem/linalg/generators.hpp"
 #include "tandem/linalg/kernels/gemm.hpp"
+#include "tandem/linalg/kernels/gemv.hpp"
 #include "tandem/linalg/kernels/getrf.hpp"
 #include "tandem/linalg/kernels/getrf_nopiv.hpp"
 #include "tandem/linalg/kernels/geqrt.hpp"

@@ -180,6 +180,38 @@ TYPED_TEST(DistLinalg, LeastSquares) {
   });
 }
 
+TYPED_TEST(DistLinalg, ConjugateGradients) {
+  using T = TypeParam;
+  using Tiled = typename DistLinalg<T>::Distributed;
+  this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
+    const std::size_t n = 45, nb = 7;
+    const auto keep = [&](const CgOutcome& ended) {
+      for (const double number : {double(ended.iterations), ended.residual, double(ended.converged), double(ended.info)})
+        outcome.numbers.push_back(number);
+    };
+    const RandomPositiveDefinite good{.seed = 3, .order = n, .dominance = 0.5}, bad{.seed = 3, .order = n, .dominance = 0};
+    for (const Uplo uplo : {Uplo::lower, Uplo::upper}) {
+      const TileShape square{.rows = n, .cols = n, .tile = nb, .uplo = uplo}, column{.rows = n, .cols = 1, .tile = nb};
+      Tiled a(rt, square, distribution, good), b(rt, column, distribution, RandomGeneral{4}),
+          x(rt, column, distribution, RandomGeneral{5});
+      const CgOutcome ended = cg(rt, uplo, a.data, b.data, x.data, {.tolerance = 1e-4});
+      EXPECT_TRUE(ended.converged);
+      EXPECT_GT(ended.iterations, 3u);
+      keep(ended);
+      x.keep(rt, outcome);
+      const auto residual = cg_residual(rt, uplo, a.data, x.data, b.data, ended.residual);
+      EXPECT_LE(residual, residual_limit);
+      outcome.numbers.push_back(double(residual));
+      // Every rank hears of a matrix that is not positive definite, and of iterations that are spent.
+      Tiled indefinite(rt, square, distribution, bad), y(rt, column, distribution, RandomGeneral{5});
+      keep(cg(rt, uplo, indefinite.data, b.data, y.data));
+      EXPECT_GT(outcome.numbers.back(), 0);
+      keep(cg(rt, uplo, a.data, b.data, y.data, {.iterations = 2}));
+      y.keep(rt, outcome);
+    }
+  });
+}
+
 TYPED_TEST(DistLinalg, JacobiSteps) {
   using T = TypeParam;
   using Tiled = typename DistLinalg<T>::Distributed;

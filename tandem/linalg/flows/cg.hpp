@@ -1,0 +1,50 @@
+// tandem/linalg/flows/cg.hpp: the method of conjugate gradients for a dense, tiled, Hermitian positive definite matrix.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "tandem/linalg/tiled_data.hpp"
+
+namespace tandem::linalg {
+
+struct CgOptions {
+  std::optional<std::size_t> iterations = {};  ///< at most; the order of A unless given, which is enough without rounding
+  std::optional<double> tolerance = {};        ///< ends when ||r|| <= tolerance ||b||, in 2-norms; 10 eps unless given
+};
+
+/// How it ended. A numerical outcome is no error.
+struct CgOutcome {
+  std::size_t iterations = 0;  ///< done
+  double residual = 0;         ///< ||r|| / ||b|| of the recurrence for r, which rounding parts from b - A x; ||r|| if b = 0
+  bool converged = false;      ///< within the tolerance
+  /// 0, or k: p^H A p was not a positive number in iteration k, so A is not positive definite (or numbers overflowed, or some are
+  /// none). Then x is that of iteration k - 1.
+  std::size_t info = 0;
+};
+
+/// Solves A X = B, with A n x n, Hermitian (symmetric in real types) and positive definite, of which the `uplo` triangle is read
+/// where it lies; B and X n x 1, of A's tile size, in any distribution. X holds the first guess and is replaced; A and B stay.
+/// Submits and waits; the iterations that are done are the same on every rank (Hestenes and Stiefel: Methods of conjugate
+/// gradients for solving linear systems, J. Res. NBS 49, 1952, section 3):
+///
+///   r := b - A x,  p := r,  rho := r^H r,  and then
+///   q := A p,  alpha := rho / (p^H q),  x := x + alpha p,  r := r - alpha q,  rho' := r^H r,  p := r + (rho' / rho) p
+///
+/// A tile that is stored is read once per iteration, for its products with two blocks of p, on the rank that has it; what travels
+/// are blocks of vectors and numbers. Sums over tiles go by trees of tasks whose order depends on the number of tiles alone, so
+/// that the bits depend on the tile size and not on the ranks, workers or schedule. Scalars are double in all precisions. Two
+/// iterations are submitted ahead of the one whose end is looked at; tasks after the end do nothing. Tasks of an iteration, nt
+/// being n / nb: nt (nt + 1) / 2 products, nt (nt - 1) additions of blocks, 6 nt on blocks. Memory: A's n^2 / nb numbers more.
+///
+/// UsageError: A not square or without the triangle, B or X of another shape, a tolerance that is negative or not a number.
+template <Scalar T>
+CgOutcome cg(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& b, TiledData<T>& x,
+             const CgOptions& options = {});
+
+/// || B - A X ||_1 / (n (reached ||B||_1 + ||A||_1 ||X||_1 eps)), where `reached` is CgOutcome::residual: whether x is as good as
+/// cg says, to rounding. Accepted up to `residual_limit`. Submits and waits; `b` is overwritten.
+template <Scalar T>
+Real<T> cg_residual(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b, double reached);
+
+}  // namespace tandem::linalg
