@@ -22,6 +22,14 @@ namespace {
 
 constexpr int failure = 1, wrong_use = 2;
 
+/// Who owns which tile, as the command line says.
+struct Places {
+  std::uint32_t p = 0, q = 0;  ///< 0: not given
+  std::string file = {};
+
+  bool given() const noexcept { return p > 0 || q > 0 || !file.empty(); }
+};
+
 /// The command line as it stands.
 struct LinalgArguments {
   LinalgJob job;
@@ -33,8 +41,8 @@ struct LinalgArguments {
   std::size_t rows = 0;      ///< 0: not given
   unsigned repetitions = 0;  ///< 0: not given
   unsigned workers = 0;      ///< 0: as configured
-  std::uint32_t p = 0, q = 0;     ///< 0: not given
-  std::string distribution;  ///< file
+  Places places;
+  Places to;  ///< copy: of the matrix that is written
   double emulated_rate = 0;  ///< GFlop/s of emulated kernels; 0: kernels run
   bool json = false;
 };
@@ -42,7 +50,8 @@ struct LinalgArguments {
 const std::map<std::string, LinalgOp> ops{{"potrf", LinalgOp::potrf}, {"potrs", LinalgOp::potrs}, {"posv", LinalgOp::posv},
                                           {"gemm", LinalgOp::gemm},   {"trsm", LinalgOp::trsm},   {"syrk", LinalgOp::syrk},
                                           {"herk", LinalgOp::herk},   {"lacpy", LinalgOp::lacpy}, {"getrf", LinalgOp::getrf},
-                                          {"gesv", LinalgOp::gesv},   {"geqrf", LinalgOp::geqrf}, {"gels", LinalgOp::gels}};
+                                          {"gesv", LinalgOp::gesv},   {"geqrf", LinalgOp::geqrf}, {"gels", LinalgOp::gels},
+                                          {"cg", LinalgOp::cg},       {"copy", LinalgOp::copy},   {"stencil", LinalgOp::stencil}};
 
 base::Result<LinalgOutcome> run_in_precision(Runtime& rt, const LinalgJob& job, char precision) {
   switch (precision) {
@@ -54,20 +63,29 @@ base::Result<LinalgOutcome> run_in_precision(Runtime& rt, const LinalgJob& job, 
 }
 
 bool is_lu(LinalgOp op) { return op == LinalgOp::getrf || op == LinalgOp::gesv; }
+bool is_iterative(LinalgOp op) { return op == LinalgOp::cg || op == LinalgOp::stencil; }
+bool is_copy(LinalgOp op) { return op == LinalgOp::lacpy || op == LinalgOp::copy; }
+bool is_rectangular(LinalgOp op) {
+  return op == LinalgOp::geqrf || op == LinalgOp::gels || op == LinalgOp::stencil || op == LinalgOp::copy;
+}
 
 /// What does not fit together, or an empty text.
 std::string contradiction(const LinalgArguments& arguments) {
   const LinalgOp op = arguments.job.op;
   const bool solves = op == LinalgOp::potrs || op == LinalgOp::posv || op == LinalgOp::gesv;
-  const bool factors = solves || op == LinalgOp::potrf || op == LinalgOp::getrf;
+  const bool takes_rhs = solves || op == LinalgOp::cg;
+  const bool takes_matrix = takes_rhs || op == LinalgOp::potrf || op == LinalgOp::getrf;
   const LinalgJob& job = arguments.job;
-  if (!job.matrix_file.empty() && !factors) return "--matrix is for potrf, potrs, posv, getrf and gesv";
-  if (!job.rhs_file.empty() && !solves) return "--rhs is for potrs, posv and gesv";
-  if (!job.out_file.empty() && !solves && op != LinalgOp::potrf) return "--out is for potrf, potrs, posv and gesv";
+  if (!job.matrix_file.empty() && !takes_matrix) return "--matrix is for potrf, potrs, posv, getrf, gesv and cg";
+  if (!job.rhs_file.empty() && !takes_rhs) return "--rhs is for potrs, posv, gesv and cg";
+  if (!job.out_file.empty() && !takes_rhs && op != LinalgOp::potrf) return "--out is for potrf, potrs, posv, gesv and cg";
   if (arguments.nrhs > 0 && !solves && op != LinalgOp::trsm && op != LinalgOp::gels)
     return "--nrhs is for potrs, posv, gesv, trsm and gels";
   if (job.pivoting != Pivoting::tournament && !is_lu(op)) return "--pivoting is for getrf and gesv";
-  if (arguments.rows > 0 && op != LinalgOp::geqrf && op != LinalgOp::gels) return "-m is for geqrf and gels";
+  if (arguments.rows > 0 && !is_rectangular(op)) return "-m is for geqrf, gels, stencil and copy";
+  if ((job.iterations || job.tolerance) && !is_iterative(op)) return "--iterations and --tolerance are for cg and stencil";
+  if (job.tolerance && !(*job.tolerance >= 0)) return "--tolerance has to be a number that is not negative";
+  if (arguments.to.given() && op != LinalgOp::copy) return "--to-p, --to-q and --to-distribution are for copy";
   if (op == LinalgOp::gels && job.rows() < job.n) return "gels: A has at least as many rows as columns";
   if (arguments.nrhs > 0 && !job.rhs_file.empty()) return "--nrhs and --rhs exclude each other: the file has its columns";
   if (job.n > 0 && !job.matrix_file.empty()) return "-n and --matrix exclude each other: the file has its size";
@@ -81,8 +99,9 @@ std::string contradiction(const LinalgArguments& arguments) {
     if (job.check || !job.out_file.empty()) return "--emulate-kernels computes nothing that --check or --out could use";
     if (arguments.precisions.size() > 1) return "--emulate-kernels takes one precision";
   }
-  if (!arguments.distribution.empty() && (arguments.p > 0 || arguments.q > 0))
-    return "--distribution and --p, --q exclude each other: the file says who owns which tile";
+  for (const Places& places : {arguments.places, arguments.to})
+    if (!places.file.empty() && (places.p > 0 || places.q > 0))
+      return "a distribution and a grid of ranks exclude each other: the file says who owns which tile";
   return "";
 }
 
@@ -99,29 +118,43 @@ runtime::Emulation emulation_of(const LinalgArguments& arguments) {
 }
 
 /// Who owns which tile among `ranks` ranks. Errors: a file, or a grid of another number of ranks.
-base::Result<linalg::Distribution> distribution_of(const LinalgArguments& arguments, std::uint32_t ranks) {
+base::Result<linalg::Distribution> distribution_of(const LinalgJob& job, const Places& places, std::uint32_t ranks) {
   using linalg::Distribution;
-  if (!arguments.distribution.empty()) {
-    auto read = Distribution::from_file(arguments.distribution);
+  if (!places.file.empty()) {
+    auto read = Distribution::from_file(places.file);
     if (!read || read.value().ranks() <= ranks) return read;
     return base::Error{base::ErrorCode::invalid_argument,
-                       fmt::format("{} names rank {}, but there are {} ranks", arguments.distribution,
-                                   read.value().ranks() - 1, ranks)};
+                       fmt::format("{} names rank {}, but there are {} ranks", places.file, read.value().ranks() - 1, ranks)};
   }
   Distribution::Grid grid = Distribution::squarest(ranks);
-  if (arguments.p > 0) grid = {arguments.p, arguments.q > 0 ? arguments.q : std::max(1U, ranks / arguments.p)};
-  else if (arguments.q > 0) grid = {std::max(1U, ranks / arguments.q), arguments.q};
+  if (places.p > 0) grid = {places.p, places.q > 0 ? places.q : std::max(1U, ranks / places.p)};
+  else if (places.q > 0) grid = {std::max(1U, ranks / places.q), places.q};
   if (grid.p * grid.q != ranks)
     return base::Error{
         base::ErrorCode::invalid_argument,
         fmt::format("a grid of {} x {} ranks does not fit {} ranks; P times Q must be their number", grid.p, grid.q, ranks)};
-  return ranks == 1 ? Distribution() : Distribution::block_cyclic(grid);
+  if (ranks == 1) return Distribution();
+  if (job.op != LinalgOp::stencil) return Distribution::block_cyclic(grid);
+  const auto tiles = [&](std::size_t size) { return (size + job.tile - 1) / job.tile; };
+  return Distribution::contiguous(grid, {.rows = tiles(job.rows()), .cols = tiles(job.n)});
+}
+
+/// Fills in who owns what. Errors: as above.
+base::Result<void> distribute(const LinalgArguments& arguments, std::uint32_t ranks, LinalgJob& job) {
+  for (const auto& [places, distribution] :
+       {std::pair{&arguments.places, &job.distribution}, std::pair{&arguments.to, &job.target}}) {
+    const bool unchanged = distribution == &job.target && !places->given();
+    auto found = unchanged ? job.distribution : distribution_of(job, *places, ranks);
+    if (!found) return found.error();
+    *distribution = std::move(found).value();
+  }
+  return {};
 }
 
 Measurement measurement_of(const LinalgArguments& arguments, char precision, const LinalgOutcome& outcome, Runtime& rt) {
   Measurement measurement;
   measurement.name = arguments.op;
-  measurement.unit = arguments.job.op == LinalgOp::lacpy ? "GB/s" : "GFlop/s";
+  measurement.unit = is_copy(arguments.job.op) || arguments.job.op == LinalgOp::stencil ? "GB/s" : "GFlop/s";
   for (const double seconds : outcome.seconds) measurement.samples.push_back(outcome.work / seconds * 1e-9);
   measurement.params = {{"n", outcome.n},
                         {"nb", arguments.job.tile},
@@ -134,6 +167,9 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
   if (outcome.m != outcome.n) measurement.params["m"] = outcome.m;
   if (outcome.nrhs > 0) measurement.params["nrhs"] = outcome.nrhs;
   if (is_lu(arguments.job.op)) measurement.params["pivoting"] = arguments.pivoting;
+  if (outcome.iterations) measurement.params["iterations"] = *outcome.iterations;
+  if (outcome.reached) measurement.params[arguments.job.op == LinalgOp::cg ? "relative_residual" : "change"] = *outcome.reached;
+  if (arguments.job.op == LinalgOp::copy) measurement.params["travelling_bytes"] = outcome.travelling;
   if (!arguments.job.matrix_file.empty()) measurement.params["matrix"] = arguments.job.matrix_file;
   measurement.params["seconds"] = median(outcome.seconds);
   if (arguments.emulated_rate > 0) measurement.params["emulated_gflops"] = arguments.emulated_rate;
@@ -142,8 +178,8 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
 }
 
 void print_heading() {
-  fmt::print("{:<6} {:>9} {:>8} {:>6} {:>6} {:>8} {:>11} {:>9} {:>9} {:>9} {:<8} {:>9}\n", "op", "precision", "n", "nb", "nrhs",
-             "workers", "seconds", "median", "min", "max", "unit", "residual");
+  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>8} {:>11} {:>9} {:>9} {:>9} {:<8} {:>9}\n", "op", "precision", "n", "nb",
+             "nrhs", "steps", "workers", "seconds", "median", "min", "max", "unit", "residual");
 }
 
 /// The order of the matrices, or m x n.
@@ -155,11 +191,14 @@ std::string size_of(const Json& params) {
 void print_row(const Measurement& measurement) {
   const Json& params = measurement.params;
   const auto [least, most] = std::minmax_element(measurement.samples.begin(), measurement.samples.end());
-  fmt::print("{:<6} {:>9} {:>8} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n", measurement.name,
-             params["precision"].get<std::string>(), size_of(params), params["nb"].get<std::size_t>(),
-             params.contains("nrhs") ? fmt::format("{}", params["nrhs"].get<std::size_t>()) : "-",
-             params["workers"].get<unsigned>(), params["seconds"].get<double>(), median(measurement.samples), *least, *most,
-             measurement.unit, params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
+  const auto count = [&](const char* name) {
+    return params.contains(name) ? fmt::format("{}", params[name].get<std::size_t>()) : "-";
+  };
+  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n", measurement.name,
+             params["precision"].get<std::string>(), size_of(params), params["nb"].get<std::size_t>(), count("nrhs"),
+             count("iterations"), params["workers"].get<unsigned>(), params["seconds"].get<double>(),
+             median(measurement.samples), *least, *most, measurement.unit,
+             params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
 }
 
 /// Whether the outcome is one to be proud of; if not, says why to `log`, which may be null.
@@ -168,10 +207,23 @@ bool accepted(LinalgOp op, const LinalgOutcome& outcome, base::Log* log) {
     if (log != nullptr) log->error("pivot {} of the factorisation is zero (info = {})", outcome.info, outcome.info);
     return false;
   }
+  if (outcome.info != 0 && op == LinalgOp::cg) {
+    if (log != nullptr)
+      log->error("the matrix is not positive definite: p^H A p of iteration {} is not a positive number (info = {})",
+                 outcome.info, outcome.info);
+    return false;
+  }
   if (outcome.info != 0) {
     if (log != nullptr)
       log->error("the matrix is not positive definite: its leading minor of order {} is not (info = {})", outcome.info,
                  outcome.info);
+    return false;
+  }
+  if (!outcome.converged) {
+    if (log != nullptr)
+      log->error("not converged after {} iterations: {} is {:.3g}; allow more with --iterations, or a larger --tolerance",
+                 outcome.iterations.value_or(0), op == LinalgOp::cg ? "||r|| / ||b||" : "the largest change of a point",
+                 outcome.reached.value_or(0));
     return false;
   }
   // A NaN fails too.
@@ -208,13 +260,11 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
   // Rank 0 speaks for all.
   const bool speaks = rt.rank() == 0;
   LinalgJob job = arguments.job;
-  auto distribution = distribution_of(arguments, rt.size());
-  if (!distribution) {
-    if (speaks) context.log.error("{}", distribution.error().message);
+  if (const auto distributed = distribute(arguments, rt.size(), job); !distributed) {
+    if (speaks) context.log.error("{}", distributed.error().message);
     context.exit_status = wrong_use;
     return;
   }
-  job.distribution = std::move(distribution).value();
 
   std::vector<Measurement> measurements;
   for (const std::string& precision : arguments.precisions) {
@@ -248,11 +298,12 @@ void add_linalg(CLI::App& app, ToolContext& context) {
   const CLI::Range positive(std::size_t(1), std::size_t(INT_MAX), "POSITIVE");
   std::vector<std::string> names;
   for (const auto& [name, op] : ops) names.push_back(name);
-  command->add_option("OP", arguments->op, "gels, gemm, geqrf, gesv, getrf, herk, lacpy, posv, potrf, potrs, syrk or trsm")
+  command->add_option("OP", arguments->op,
+                      "cg, copy, gels, gemm, geqrf, gesv, getrf, herk, lacpy, posv, potrf, potrs, stencil, syrk or trsm")
       ->required()
       ->check(CLI::IsMember(names));
   command->add_option("-n", job.n, "Order of the matrices")->check(positive);
-  command->add_option("-m", arguments->rows, "geqrf and gels: rows of A; n unless given")->check(positive);
+  command->add_option("-m", arguments->rows, "geqrf, gels, stencil and copy: rows of A; n unless given")->check(positive);
   command->add_option("--nb", job.tile, "Order of a tile")->check(positive)->capture_default_str();
   command->add_option("--precision", arguments->precisions, "Any of s, d, c, z, by commas")
       ->delimiter(',')->check(CLI::IsMember({"s", "d", "c", "z"}))->capture_default_str();
@@ -268,20 +319,29 @@ void add_linalg(CLI::App& app, ToolContext& context) {
                       "Runs that are counted; 5, after one more, for a generated matrix, and 1 for --matrix, unless given")
       ->check(positive);
   command->add_option("--workers", arguments->workers, "As --tandem.workers")->check(positive);
-  command->add_option("--p", arguments->p, "On several ranks: rows of the grid of ranks; nearest to a square unless given")
+  command->add_option("--iterations", job.iterations, "At most: of cg, n unless given; of stencil, 100 unless given")
       ->check(positive);
-  command->add_option("--q", arguments->q, "On several ranks: columns of the grid of ranks")->check(positive);
-  command->add_option("--distribution", arguments->distribution,
+  command->add_option("--tolerance", job.tolerance,
+                      "cg: of ||r|| / ||b||, 10 eps unless given, 0: all iterations; stencil: of the change of a point in a "
+                      "step, looked at only when given");
+  command->add_option("--p", arguments->places.p, "On several ranks: rows of the grid of ranks; nearest to a square unless given")
+      ->check(positive);
+  command->add_option("--q", arguments->places.q, "On several ranks: columns of the grid of ranks")->check(positive);
+  command->add_option("--distribution", arguments->places.file,
                       "On several ranks: file with the rank of each tile, a line per tile row");
   command->add_option("--emulate-kernels", arguments->emulated_rate,
                       "Kernels sleep for their operations at this rate in GFlop/s, so that few cores stand for many")
       ->check(CLI::Range(1e-3, 1e6, "GFLOPS"));
+  command->add_option("--to-p", arguments->to.p, "copy on several ranks: rows of the grid that gets the copy")->check(positive);
+  command->add_option("--to-q", arguments->to.q, "Its columns; where neither is given, tiles are copied where they lie")
+      ->check(positive);
+  command->add_option("--to-distribution", arguments->to.file, "copy on several ranks: file with the rank of each tile copied");
   command->add_option("--seed", job.seed, "Of generated matrices")->capture_default_str();
   command->add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (up to 30 is right)");
-  command->add_option("--matrix", job.matrix_file, "potrf, potrs, posv, getrf, gesv: Matrix Market file of A");
-  command->add_option("--rhs", job.rhs_file, "potrs, posv, gesv: Matrix Market file of B; random unless given");
+  command->add_option("--matrix", job.matrix_file, "potrf, potrs, posv, getrf, gesv, cg: Matrix Market file of A");
+  command->add_option("--rhs", job.rhs_file, "potrs, posv, gesv, cg: Matrix Market file of B; random unless given");
   command->add_option("--out", job.out_file,
-                      "Matrix Market file to write: the solution of potrs, posv and gesv, the factor of potrf");
+                      "Matrix Market file to write: the solution of potrs, posv, gesv and cg, the factor of potrf");
   command->add_flag("--json", arguments->json, "Print a JSON object");
   command->callback([arguments, &context] {
     arguments->job.op = ops.at(arguments->op);

@@ -42,10 +42,63 @@ grep -qF " 310x70 " out || fail "rows and columns are not shown: $(cat out)"
 # 512^3 / 3 operations at 1 GFlop/s.
 "$tandem" linalg potrf -n 512 --nb 128 --emulate-kernels 1 --workers 1 --repetitions 1 > out || fail "emulated kernels"
 grep -q "emulated" out || fail "it is not said that kernels are emulated: $(cat out)"
-awk '/^potrf/ { found = $7 >= 0.0447 } END { exit !found }' out || fail "emulated kernels take their time: $(cat out)"
+awk '/^potrf/ { found = $8 >= 0.0447 } END { exit !found }' out || fail "emulated kernels take their time: $(cat out)"
 refused 2 "computes nothing that --check" potrf -n 100 --emulate-kernels 1 --check
 refused 2 "--emulate-kernels is for" gels -n 100 --emulate-kernels 1
 refused 2 "takes one precision" potrf -n 100 --emulate-kernels 1 --precision s,d
+
+# --- conjugate gradients, a stencil, and copies: on one rank and on several, with the same number of steps
+for shape in "cg -n 150" "cg -n 150 --uplo upper" "cg -n 1" "copy -n 150 -m 70" "copy -n 1"; do
+  # shellcheck disable=SC2086  # several arguments
+  "$tandem" linalg $shape --nb 64 --precision s,d,c,z --check --repetitions 1 --workers 2 > out || fail "linalg $shape --check"
+  [ "$(grep -cE '^(cg|copy) ' out)" -eq 4 ] || fail "linalg $shape: four rows expected: $(cat out)"
+done
+for shape in "-n 150 -m 70 --nb 64" "-n 1" "-n 2 -m 3 --nb 1" "-n 60 --nb 25 --iterations 1000 --tolerance 1e-4"; do
+  # shellcheck disable=SC2086
+  "$tandem" linalg stencil $shape --precision s,d --check --repetitions 1 --workers 2 > out ||
+    fail "linalg stencil $shape --check"
+  [ "$(grep -c '^stencil ' out)" -eq 2 ] || fail "linalg stencil $shape: two rows expected: $(cat out)"
+done
+
+# result EXPRESSION ARGUMENTS...: linalg's JSON has a result for which the Python EXPRESSION of its "params" p holds.
+result() {
+  local expression=$1
+  shift
+  "$@" --check --json --repetitions 1 2> err | sed 's/^\[0\] //' > out || fail "$*: $(cat err)"
+  python3 -c "import json; p = json.load(open('out'))['results'][0]['params']; assert $expression, p" 2>> err ||
+    fail "$*: not $expression: $(tail -n 1 err)"
+}
+of_cg='(p["iterations"], p["relative_residual"] < 1e-8, p["info"])'
+result 'p["iterations"] == 7 and 1e-8 < p["relative_residual"] < 1' "$tandem" linalg cg -n 100 --iterations 7 --tolerance 0
+"$tandem" linalg cg -n 150 --nb 32 --tolerance 1e-8 --out alone.mtx --check --json > out || fail "cg --out"
+steps=$(python3 -c "import json; print(json.load(open('out'))['results'][0]['params']['iterations'])")
+for grid in "" "--p 1" "--q 1"; do
+  rm -f several.mtx
+  # shellcheck disable=SC2086
+  result "$of_cg == ($steps, True, 0)" \
+    "$tandem" run -n 3 "$tandem" linalg cg -n 150 --nb 32 --tolerance 1e-8 $grid --out several.mtx
+  cmp -s alone.mtx several.mtx || fail "cg on three ranks $grid gives other numbers than on one"
+  # shellcheck disable=SC2086
+  result 'p["iterations"] == 100 and p["ranks"] == 3' "$tandem" run -n 3 "$tandem" linalg stencil -n 90 -m 100 --nb 16 $grid
+done
+result 'p["travelling_bytes"] == 0' "$tandem" run -n 2 "$tandem" linalg copy -n 64 --nb 16
+# Half of the tiles of rows and columns dealt out in turn change hands.
+result 'p["travelling_bytes"] == 64 * 64 * 4' "$tandem" run -n 2 "$tandem" linalg copy -n 64 --nb 16 --p 1 --to-p 2
+echo 0 > first.ranks
+echo 1 > second.ranks
+result 'p["travelling_bytes"] == 64 * 64 * 8' "$tandem" run -n 2 "$tandem" linalg copy -n 64 --nb 16 \
+  --distribution first.ranks --to-distribution second.ranks
+
+refused 1 "not converged after 3 iterations" cg -n 100 --iterations 3
+refused 1 "the largest change of a point is" stencil -n 100 --iterations 10 --tolerance 1e-9
+refused 2 "not negative" cg -n 10 --tolerance -1
+refused 2 "not negative" stencil -n 10 --tolerance nan
+refused 2 "--iterations and --tolerance are for cg and stencil" potrf -n 10 --tolerance 1
+refused 2 "--to-p, --to-q and --to-distribution are for copy" lacpy -n 10 --to-p 1
+refused 2 "P times Q must be their number" copy -n 10 --to-p 3
+refused 2 "exclude each other" copy -n 10 --to-p 1 --to-distribution file
+refused 2 "give precision s or d" stencil -n 10 --precision z
+refused 2 "not in range" stencil -n 0
 
 # The system whose solution is all ones.
 cat > a.mtx << 'END'
@@ -59,6 +112,10 @@ cat > a.mtx << 'END'
 END
 printf '%%%%MatrixMarket matrix array real general\n3 1\n1\n0\n1\n' > b.mtx
 "$tandem" linalg posv --matrix a.mtx --rhs b.mtx --out x.mtx --check > out || fail "posv of a user's system"
+awk 'NR > 2 && ($1 - 1 > 1e-12 || 1 - $1 > 1e-12) { exit 1 }' x.mtx || fail "the solution is not all ones: $(cat x.mtx)"
+
+rm x.mtx
+"$tandem" linalg cg --matrix a.mtx --rhs b.mtx --out x.mtx --check > out || fail "cg of a user's system"
 awk 'NR > 2 && ($1 - 1 > 1e-12 || 1 - $1 > 1e-12) { exit 1 }' x.mtx || fail "the solution is not all ones: $(cat x.mtx)"
 
 # And a general one, with zeros on its diagonal.
@@ -77,15 +134,18 @@ python3 -c 'import json; r = json.load(open("out"))["results"][0]; assert (r["na
 
 sed 's/3 3 2/3 3 -2/' a.mtx > indefinite.mtx
 refused 1 "info = 3" posv --matrix indefinite.mtx
+refused 1 "is not a positive number (info = " cg --matrix indefinite.mtx --rhs b.mtx
+printf '%%%%MatrixMarket matrix array real general\n3 2\n1\n0\n1\n1\n0\n1\n' > two.mtx
+refused 2 "cg takes one right-hand side, and here are 2" cg --matrix a.mtx --rhs two.mtx
 sed 's/symmetric/general/' a.mtx > unsymmetric.mtx
 refused 2 "not symmetric: elements (2, 1) and (1, 2) differ" posv --matrix unsymmetric.mtx
 sed 's/2 1 -1/2 4 -1/' a.mtx > outside.mtx
 refused 1 "outside.mtx, line 6: \"4\" is not a column from 1 to 3" posv --matrix outside.mtx
 refused 1 "nowhere.mtx: cannot be opened" posv --matrix nowhere.mtx
 refused 2 "say how large" potrf
-refused 2 "--rhs is for potrs, posv and gesv" gemm -n 10 --rhs b.mtx
+refused 2 "--rhs is for potrs, posv, gesv and cg" gemm -n 10 --rhs b.mtx
 refused 2 "exclude each other" posv -n 3 --matrix a.mtx
-refused 2 "-m is for geqrf and gels" gemm -n 10 -m 20
+refused 2 "-m is for geqrf, gels, stencil and copy" gemm -n 10 -m 20
 refused 2 "at least as many rows" gels -n 20 -m 10
 refused 2 "qr not in" qr -n 10
 refused 2 "Value 0 not in range" potrf -n 10 --nb 0

@@ -44,6 +44,10 @@ struct Elements {
 template <Scalar T>
 constexpr double complex_factor = is_complex<T> ? 4 : 1;
 
+/// Of a random symmetric matrix that is positive definite, but not by far: its eigenvalues differ by a factor of about ten
+/// (generators.hpp has the edge), so that conjugate gradients have something to do.
+double little_dominance(std::size_t n) { return 2.5 / std::sqrt(3 * static_cast<double>(n)); }
+
 template <Scalar T>
 Result<void> require_square(const DenseMatrix<T>& dense, const std::string& name) {
   if (dense.rows != dense.cols)
@@ -96,6 +100,9 @@ class Runner {
       case LinalgOp::gesv: return run_gesv();
       case LinalgOp::geqrf: return run_geqrf();
       case LinalgOp::gels: return run_gels();
+      case LinalgOp::cg: return run_cg();
+      case LinalgOp::stencil: return run_stencil();
+      case LinalgOp::copy: return run_copy();
     }
     return std::move(outcome_);
   }
@@ -360,6 +367,74 @@ class Runner {
       fill_random(a.data, 0);
       fill_random(b.data, 1);
       outcome_.residual = static_cast<double>(gels_residual(rt_, Op::no_trans, a.data, x.data, b.data));
+    }
+    return std::move(outcome_);
+  }
+
+  Result<LinalgOutcome> run_cg() {
+    if (b_file_ && b_file_->cols != 1)
+      return Error{ErrorCode::invalid_argument, fmt::format("{}: cg takes one right-hand side, and here are {}", job_.rhs_file,
+                                                            b_file_->cols)};
+    Tiled<T> a(rt_, "A", square(job_.uplo)), b(rt_, "B", tall()), x(rt_, "X", tall());
+    if (a_file_) generate(rt_, Elements<T>{&*a_file_}, a.data);
+    else generate(rt_, RandomPositiveDefinite{.seed = job_.seed, .order = job_.n, .dominance = little_dominance(job_.n)}, a.data);
+    fill_rhs(b.data);
+    const CgOptions options{.iterations = job_.iterations, .tolerance = job_.tolerance};
+    CgOutcome ended;
+    repeat(0,
+           [&] {
+             submit_zero(x.data);
+             rt_.wait();
+           },
+           [&] { ended = cg(rt_, job_.uplo, a.data, b.data, x.data, options); });
+    // In each iteration a product with A, two products and three additions of vectors.
+    outcome_.work = static_cast<double>(ended.iterations) * (2 * order() * order() + 10 * order()) * complex_factor<T>;
+    outcome_.info = ended.info;
+    outcome_.iterations = ended.iterations;
+    outcome_.reached = ended.residual;
+    outcome_.converged = ended.converged || job_.tolerance == 0.0;
+    if (job_.check && outcome_.info == 0)
+      outcome_.residual = static_cast<double>(cg_residual(rt_, job_.uplo, a.data, x.data, b.data, ended.residual));
+    return write_result(x.data);
+  }
+
+  Result<LinalgOutcome> run_stencil() {
+    if constexpr (is_complex<T>) {
+      return Error{ErrorCode::invalid_argument, "stencil: the grid has real numbers; give precision s or d"};
+    } else {
+      Tiled<T> u(rt_, "u", rectangular()), work(rt_, "next u", rectangular());
+      const JacobiModes start({.rows = job_.rows(), .cols = job_.n}, 0);
+      const JacobiOptions options{.steps = job_.iterations.value_or(JacobiOptions{}.steps),
+                                  .tolerance = job_.tolerance.value_or(0)};
+      JacobiOutcome ended;
+      repeat(0, [&] { generate(rt_, start, u.data); }, [&] { ended = jacobi(rt_, u.data, work.data, options); });
+      // A point is read and written in each step.
+      outcome_.work = static_cast<double>(ended.steps) * 2 * order() * static_cast<double>(job_.rows()) * sizeof(T);
+      outcome_.iterations = ended.steps;
+      outcome_.reached = ended.change;
+      outcome_.converged = ended.converged || options.tolerance == 0;
+      if (job_.check) outcome_.residual = static_cast<double>(jacobi_residual(rt_, u.data, ended.steps, work.data));
+      return std::move(outcome_);
+    }
+  }
+
+  Result<LinalgOutcome> run_copy() {
+    const TileShape from = rectangular();
+    TileShape to = from;
+    to.distribution = job_.target;
+    Tiled<T> a(rt_, "A", from), b(rt_, "B", to);
+    const TileMatrix<T>& m = a.matrix;
+    for (std::size_t j = 0; j < m.col_tiles(); ++j)
+      for (std::size_t i = 0; i < m.row_tiles(); ++i)
+        if (from.distribution.several() && from.distribution.owner(i, j) != to.distribution.owner(i, j))
+          outcome_.travelling += m.tile_rows(i) * m.tile_cols(j) * sizeof(T);
+    // Written anew each time: what another rank has seen does not travel again.
+    repeat(2 * order() * static_cast<double>(job_.rows()) * sizeof(T), [&] { fill_random(a.data, 0); },
+           [&] { lacpy(rt_, Uplo::general, a.data, b.data); });
+    if (job_.check) {
+      Tiled<T> again(rt_, "A again", to);
+      fill_random(again.data, 0);
+      outcome_.residual = differs(again, b) ? 1 / static_cast<double>(epsilon<T>) : 0;
     }
     return std::move(outcome_);
   }

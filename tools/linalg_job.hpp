@@ -14,7 +14,7 @@
 
 namespace tandem::tools {
 
-enum class LinalgOp { potrf, potrs, posv, gemm, trsm, syrk, herk, lacpy, getrf, gesv, geqrf, gels };
+enum class LinalgOp { potrf, potrs, posv, gemm, trsm, syrk, herk, lacpy, getrf, gesv, geqrf, gels, cg, stencil, copy };
 
 /// How getrf and gesv choose pivots.
 enum class Pivoting { tournament, none };
@@ -23,18 +23,21 @@ enum class Pivoting { tournament, none };
 struct LinalgJob {
   LinalgOp op = LinalgOp::potrf;
   std::size_t n = 0;                    ///< order of the matrices; taken from the file when there is one
-  std::optional<std::size_t> m;         ///< geqrf and gels: rows of A, which has n columns; default n
+  std::optional<std::size_t> m;         ///< geqrf, gels, stencil and copy: rows of A, which has n columns; default n
   std::size_t tile = 256;
   std::optional<std::size_t> nrhs;      ///< right-hand sides; default 1 for potrs, posv, gesv and gels, n for trsm
   linalg::Uplo uplo = linalg::Uplo::lower;
   linalg::Distribution distribution = {};  ///< of all matrices; needed on several ranks
+  linalg::Distribution target = {};        ///< copy: of the matrix that is written
+  std::optional<std::size_t> iterations;   ///< cg: at most, default n; stencil: at most, default 100
+  std::optional<double> tolerance;         ///< as CgOptions and JacobiOptions have it
   Pivoting pivoting = Pivoting::tournament;
   unsigned repetitions = 5;
   bool check = false;
   std::uint64_t seed = 1;
-  std::string matrix_file;              ///< where A is factorised: Matrix Market file of it instead of a generated matrix
-  std::string rhs_file;                 ///< potrs, posv and gesv: of B
-  std::string out_file;                 ///< potrs, posv and gesv: where X goes; potrf: the factor
+  std::string matrix_file;              ///< where A is factorised, and cg: Matrix Market file of it instead of a generated matrix
+  std::string rhs_file;                 ///< potrs, posv, gesv and cg: of B
+  std::string out_file;                 ///< potrs, posv, gesv and cg: where X goes; potrf: the factor
 
   std::size_t rows() const noexcept { return m.value_or(n); }
   std::size_t right_hand_sides() const noexcept { return nrhs.value_or(op == LinalgOp::trsm ? n : 1); }
@@ -46,9 +49,13 @@ struct LinalgOutcome {
   std::size_t m = 0;                  ///< rows of A; n for square matrices
   std::size_t nrhs = 0;               ///< 0 for operations that have none
   std::vector<double> seconds;        ///< of each repetition; generating, reading and checking are not counted
-  double work = 0;                    ///< of one repetition: operations, or bytes moved for lacpy
-  std::size_t info = 0;               ///< LAPACK's, of factorisations
+  double work = 0;                    ///< of one repetition: operations, or bytes moved for lacpy, copy and stencil
+  std::size_t info = 0;               ///< LAPACK's, of factorisations; cg's
   std::optional<double> residual;     ///< scaled as LAPACK's testers do; with `check`, if info is 0
+  std::optional<std::size_t> iterations;  ///< cg and stencil: done
+  std::optional<double> reached;          ///< cg: ||r|| / ||b||; stencil: the largest change of a point, when it was looked at
+  bool converged = true;                  ///< cg and stencil: false when a tolerance above 0 was not reached
+  std::size_t travelling = 0;             ///< copy: bytes that are read on one rank and written on another
 };
 
 /// Runs a job in element type T. A generated matrix is run once before the repetitions, uncounted; a user's own is not. Errors:

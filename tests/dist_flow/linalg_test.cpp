@@ -180,6 +180,42 @@ TYPED_TEST(DistLinalg, LeastSquares) {
   });
 }
 
+TYPED_TEST(DistLinalg, CopiesBetweenDistributions) {
+  using T = TypeParam;
+  using Tiled = typename DistLinalg<T>::Distributed;
+  this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
+    const TileShape shape{.rows = 41, .cols = 27, .tile = 7}, square{.rows = 30, .cols = 30, .tile = 7, .uplo = Uplo::lower};
+    std::vector<Distribution> others{distribution};
+    if (distribution.several()) {
+      others.push_back(Distribution::block_cyclic({rt.size(), 1}));
+      others.push_back(Distribution::parse(std::to_string(rt.size() - 1)).value());
+    }
+    std::vector<T> expected(41 * 27);
+    generate_tile(RandomGeneral{1}, {}, MatrixView<T>{expected.data(), 41, 27, 41});
+    for (const Distribution& other : others) {
+      Tiled a(rt, shape, distribution, RandomGeneral{1}), b(rt, shape, other, RandomGeneral{2});
+      const std::uint64_t before = rt.flow_statistics().received_bytes;
+      lacpy(rt, Uplo::general, a.data, b.data);
+      std::size_t moved = 0;
+      for (std::size_t j = 0; j < b.data.col_tiles(); ++j)
+        for (std::size_t i = 0; i < b.data.row_tiles(); ++i)
+          if (b.matrix.is_here(i, j) && !a.matrix.is_here(i, j))
+            moved += b.matrix.tile_rows(i) * b.matrix.tile_cols(j) * sizeof(T);
+      EXPECT_EQ(rt.flow_statistics().received_bytes - before, moved);
+      Outcome<T> copied, half;
+      b.keep(rt, copied);
+      EXPECT_EQ(copied.values, expected);
+      // A triangle, beside which B stays.
+      Tiled triangle(rt, square, distribution, RandomGeneral{3}),
+          whole(rt, {.rows = 30, .cols = 30, .tile = 7}, other, RandomGeneral{4});
+      lacpy(rt, Uplo::lower, triangle.data, whole.data);
+      whole.keep(rt, half);
+      if (outcome.values.empty()) outcome = half;
+      EXPECT_EQ(half.values, outcome.values);
+    }
+  });
+}
+
 TYPED_TEST(DistLinalg, ConjugateGradients) {
   using T = TypeParam;
   using Tiled = typename DistLinalg<T>::Distributed;
