@@ -8,7 +8,7 @@ export JOBS
 .PHONY: help setup build demo check bench stress tsan asan install clean
 
 help:
-	@echo 'make demo       forecast atmospheric CO2 on all cores; numbers, and pictures in build/demo'
+	@echo 'make demo       forecast atmospheric CO2 on all cores; numbers, and pictures in build/demo; then four ranks'
 	@echo 'make check      build, and run every test'
 	@echo 'make build      build; the command is then build/release/bin/tandem'
 	@echo 'make setup      install the packages that are missing (make demo and make check do it too)'
@@ -30,6 +30,15 @@ build:
 demo: setup
 	$(MAKE) --no-print-directory build
 	build/release/bin/co2_forecast --data data/co2_weekly.csv --out build/demo
+	@echo
+	@echo 'The same on several ranks: four processes here, which could be four machines (tandem run --host). Each owns a part of'
+	@echo 'the data and runs the tasks that write it; what a task reads from others is sent to it. First a Cholesky'
+	@echo 'factorisation, then a stencil, whose blocks exchange their borders in each step. Rank 0 speaks for all.'
+	@for job in 'potrf -n 2048 --nb 128' 'stencil -n 2048 --nb 256'; do \
+	  echo "tandem run -n 4 tandem linalg $$job --check"; \
+	  build/release/bin/tandem run -n 4 build/release/bin/tandem linalg $$job --check || exit 1; \
+	done
+	@echo 'The residual is the error in units of rounding errors: the results are right up to 30, as LAPACK counts.'
 
 check: setup
 	$(MAKE) --no-print-directory build

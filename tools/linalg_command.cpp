@@ -178,8 +178,8 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
 }
 
 void print_heading() {
-  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>8} {:>11} {:>9} {:>9} {:>9} {:<8} {:>9}\n", "op", "precision", "n", "nb",
-             "nrhs", "steps", "workers", "seconds", "median", "min", "max", "unit", "residual");
+  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6} {:>8} {:>11} {:>9} {:>9} {:>9} {:<8} {:>9}\n", "op", "precision", "n",
+             "nb", "nrhs", "steps", "ranks", "workers", "seconds", "median", "min", "max", "unit", "residual");
 }
 
 /// The order of the matrices, or m x n.
@@ -194,9 +194,10 @@ void print_row(const Measurement& measurement) {
   const auto count = [&](const char* name) {
     return params.contains(name) ? fmt::format("{}", params[name].get<std::size_t>()) : "-";
   };
-  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n", measurement.name,
-             params["precision"].get<std::string>(), size_of(params), params["nb"].get<std::size_t>(), count("nrhs"),
-             count("iterations"), params["workers"].get<unsigned>(), params["seconds"].get<double>(),
+  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n",
+             measurement.name, params["precision"].get<std::string>(), size_of(params), params["nb"].get<std::size_t>(),
+             count("nrhs"), count("iterations"), count("ranks"), params["workers"].get<unsigned>(),
+             params["seconds"].get<double>(),
              median(measurement.samples), *least, *most, measurement.unit,
              params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
 }

@@ -35,7 +35,7 @@ struct CgOutcome {
 /// are blocks of vectors and numbers. Sums over tiles go by trees of tasks whose order depends on the number of tiles alone, so
 /// that the bits depend on the tile size and not on the ranks, workers or schedule. Scalars are double in all precisions. Two
 /// iterations are submitted ahead of the one whose end is looked at; tasks after the end do nothing. Tasks of an iteration, nt
-/// being n / nb: nt (nt + 1) / 2 products, nt (nt - 1) additions of blocks, 6 nt on blocks. Memory: A's n^2 / nb numbers more.
+/// being n / nb: nt (nt + 1) / 2 products, nt (nt - 1) additions of blocks, 6 nt on blocks. Memory: n^2 / nb numbers besides A.
 ///
 /// UsageError: A not square or without the triangle, B or X of another shape, a tolerance that is negative or not a number.
 template <Scalar T>
