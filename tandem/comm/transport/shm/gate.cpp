@@ -121,7 +121,13 @@ void Gate::hear_visitor(VisitorId id) {
   std::array<std::byte, sizeof hello + 1> room;
   Received received = receive_message(visitor.socket, room);
   if (received.outcome == Received::Outcome::nothing_yet) return;
-  if (received.outcome == Received::Outcome::closed) return dismiss(id, visitor.crossed ? "" : "it closed during the handshake");
+  if (received.outcome == Received::Outcome::closed) {
+    // A rank that leaves, or dies, does so too.
+    if (!visitor.crossed && options_.log != nullptr)
+      options_.log->info("shm: rank {} dropped a caller (pid {}): it closed during the handshake", options_.rank.value(),
+                         identity_of(visitor.socket).pid);
+    return dismiss(id, {});
+  }
   if (visitor.crossed) return dismiss(id, "it spoke out of turn");
   const auto read = read_message({room.data(), received.bytes}, MessageKind::hello);
   if (!read) return dismiss(id, "it does not speak Tandem's handshake");
