@@ -40,6 +40,13 @@ template <class Argument>
 inline constexpr bool is_access = IsAccess<std::remove_cvref_t<Argument>>::value;
 
 template <class Argument>
+inline constexpr bool reduces_unqualified = false;
+template <class Kind>
+inline constexpr bool reduces_unqualified<Access<AccessMode::reduce, Kind>> = true;
+template <class Argument>
+inline constexpr bool reduces = reduces_unqualified<std::remove_cvref_t<Argument>>;
+
+template <class Argument>
 inline constexpr bool is_event_access = false;
 template <AccessMode mode, class Kind>
 inline constexpr bool is_event_access<Access<mode, Kind>> =

@@ -468,8 +468,12 @@ class Runtime {
       }
       return recording->add(uses, wish, executor, model, options != nullptr ? options->after : std::vector<TaskRef>());
     }
+    constexpr bool reduces = (false || ... || internal::reduces<Arguments>);
+    if constexpr (reduces) flow_->share_reductions(uses, wish);
     if (!flow_->enter(uses, wish)) return {};
     runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);
+    if constexpr (reduces)
+      for (unsigned i = 0; i < count; ++i) task.accesses()[i].rebind(uses[i].handle);
     const TaskRef ref = options != nullptr ? submit_with(*options, task) : core_->submit(task);
     flow_->entered();
     return ref;

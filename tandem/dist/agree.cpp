@@ -306,6 +306,7 @@ void Flow::agree_on_outcome() {
 
 void Flow::wait() {
   if (recording_ != nullptr) throw UsageError("cannot wait while a graph is recorded");
+  settle_all();
   bring_home();
   begin_operation();
   begin_check_of_flow();

@@ -84,6 +84,8 @@ Datum& Flow::datum_of(Handle& handle) {
 /// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory goes there.
 void Flow::abandon(Handle& handle) {
   Place& place = place_of(handle);
+  if (place.reducing && place.in_users_memory) settle(handle);
+  std::erase_if(shares_, [&](const Shares& shares) { return shares.handle == &handle; });
   if (place.datum == nullptr || !std::exchange(place.datum->listed_away, false)) return;
   std::erase(away_, &handle);
   if (place.in_users_memory) take_home(handle);
@@ -115,11 +117,14 @@ void Flow::begin_operation() {
 }
 
 bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
+  for (const Use& use : uses)
+    if (use.handle != nullptr && use.mode != AccessMode::reduce && use.mode != AccessMode::scratch && is_of(*use.handle))
+      settle(*use.handle);
   begin_operation();
   to_drop_.clear();  // a task that was refused may have left some
   // What is wrong with them the runtime says better, and on every rank.
   for (const Use& use : uses)
-    if (use.handle == nullptr || use.handle->runtime.load(std::memory_order_relaxed) != &core_) return true;
+    if (use.handle == nullptr || !is_of(*use.handle)) return true;
   return enter_at(place(uses, wish), uses, wish);
 }
 
@@ -160,6 +165,7 @@ void Flow::replay(Recording& recording) {
     // With little memory, what came long before its task might be dropped before it.
     const bool sends_ahead = operation.sendings > 0 && keeps_all();
     if (elsewhere && !sends_ahead && passes_by(operation.uses, executor)) continue;
+    for (const Use& use : operation.uses) settle(*use.handle);
     begin_operation();
     to_drop_.clear();
     const Wish wish{.priority = operation.priority, .where = operation.where};
@@ -461,6 +467,7 @@ void Flow::drop(Handle& handle) {
 // --- operations of the user's
 
 void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceLine& where) {
+  settle(handle);
   begin_operation();
   if (rank != kEverywhere && rank >= size_)
     throw UsageError(fmt::format("cannot fetch {} to rank {}: there are {} ranks", handle.described(), rank, size_));
@@ -474,6 +481,7 @@ void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceL
 }
 
 void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) {
+  settle(handle);
   begin_operation();
   Place& place = place_of(handle);
   if (rank >= size_)
@@ -491,6 +499,7 @@ void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) 
 }
 
 void Flow::flush(Handle& handle) {
+  settle(handle);
   begin_operation();
   Place& place = place_of(handle);
   if (place.owner == kEverywhere || place.datum == nullptr) return;

@@ -124,6 +124,11 @@ class Flow {
   /// Submits what was recorded, at this position of the flow. Throws UsageError.
   void replay(Recording& recording);
 
+  /// Before `enter` of a task with `reduce` accesses: where it runs on another rank than the data's owner, it adds to a share of
+  /// that rank's, which takes the data's place in `uses`. The shares are gathered by a tree of tasks when the data is used
+  /// otherwise. Sets `wish.on`.
+  void share_reductions(std::span<Use> uses, Wish& wish);
+
   /// The present version goes to `rank`, or to all ranks (`kEverywhere`), before it is asked for there.
   void fetch(runtime::Handle& handle, std::uint32_t rank, int priority, const SourceLine& where);
   /// `rank` owns the data from here on, and gets the present version.
@@ -170,7 +175,27 @@ class Flow {
   bool enter_slowly(std::span<const Use> uses, const Wish& wish);
   bool enter_at(std::uint32_t executor, std::span<const Use> uses, const Wish& wish);
   [[noreturn]] static void refuse_recording();
+
+  // --- reductions.cpp: partial results on several ranks
+  struct DropOwner {
+    void operator()(runtime::Handle* handle) const noexcept { runtime::RuntimeCore::drop_owner(handle); }
+  };
+  using OwnedHandle = std::unique_ptr<runtime::Handle, DropOwner>;
+  struct Shares {
+    runtime::Handle* handle = nullptr;
+    std::vector<OwnedHandle> of_ranks;  ///< each owned by its rank
+    int priority = 0;                   ///< of the most urgent task that added to one
+  };
+  runtime::Handle& share_of(runtime::Handle& handle, std::uint32_t rank, const Wish& wish);
+  void gather_shares(runtime::Handle& handle);
+  void settle(runtime::Handle& handle) {
+    if (place_of(handle).reducing) gather_shares(handle);
+  }
+  void settle_all();
   void begin_operation();
+  bool is_of(const runtime::Handle& handle) const noexcept {
+    return handle.runtime.load(std::memory_order_relaxed) == &core_;
+  }
   std::uint32_t place(std::span<const Use> uses, const Wish& wish) const;
   std::uint32_t place_among_owners(std::span<const Use> uses) const;
   void gather_needs(std::span<const Use> uses);
@@ -238,6 +263,7 @@ class Flow {
   std::vector<std::atomic<std::uint64_t>*> agreed_;
   std::atomic<bool> flow_checked_{false};  ///< the ranks have compared their flows, with or without a difference
   std::atomic<bool> aborted_{false};
+  std::vector<Shares> shares_;             ///< of data that is `reducing`, by the start of that
   std::vector<comm::Recipient> recipients_, unserved_;  ///< of the send that is submitted, kept for their memory
   Recording* recording_ = nullptr;         ///< takes the tasks that are submitted; null: they run
   std::uint64_t waited_at_ = 0;            ///< the position of the last wait that all ranks have ended

@@ -25,14 +25,15 @@ struct Place {
   std::uint32_t id = 0;         ///< as many data were registered before it; names it to other ranks
   bool unwritten = false;       ///< nobody has given it a value by this point of the flow
   bool copied = false;          ///< this rank, which does not hold it, has the present version or a receive for it
+  bool reducing = false;        ///< tasks of other ranks have added to shares of their own, which are not gathered yet
   bool in_users_memory = false;  ///< on its first owner
   Datum* datum = nullptr;       ///< what else is known, once it has travelled
 
   /// A task that sees the data on another rank does not concern this one.
-  bool untouched_by_reader(std::uint32_t here) const noexcept { return holder != here && !unwritten; }
+  bool untouched_by_reader(std::uint32_t here) const noexcept { return holder != here && !unwritten && !reducing; }
   /// A task that writes the data on `executor`, another rank, changes nothing here but the version.
   bool untouched_by_writer(std::uint32_t executor) const noexcept {
-    return owner == executor && holder == executor && !copied;
+    return owner == executor && holder == executor && !copied && !reducing;
   }
 };
 static_assert(std::is_trivially_copyable_v<Place> && sizeof(Place) <= sizeof(runtime::Handle::above));

@@ -279,6 +279,37 @@ TEST(DistFlow, ARecordedFlowKeepsOrderMigrationAndModes) {
   }));
 }
 
+TEST(DistFlow, RanksAddToSharesThatATreeGathers) {
+  constexpr int rounds = 3, tasks = 4;
+  expect_well(run_job({.ranks = 8}, [](Runtime& rt) {
+    double total = 5;
+    auto sum = rt.data("total", total, {.owner = 2});
+    sum.reduction([](double& share) { share = 0; }, [](double& into, double more) { into += more; });
+    double seen = 0;
+    auto hseen = rt.data("seen", seen, {.owner = 2});
+    const Codelet add_one("add one", [](double value, double& to) { to += value; });
+    const Codelet copy("copy", [](const double& from, double& to) { to = from; });
+    double expected = 5;
+    for (int round = 0; round < rounds; ++round) {
+      for (int task = 0; task < tasks; ++task)
+        for (std::uint32_t rank = 0; rank < rt.size(); ++rank) {
+          rt.submit({.on = rank}, add_one, 1.0 + rank, reduce(sum));
+          expected += 1.0 + rank;
+        }
+      if (round < 2) rt.submit(copy, read(sum), write(hseen));
+      if (round == 0) rt.submit(add_one, 100.0, read_write(sum));
+      if (round == 0) expected += 100;
+    }
+    rt.wait();
+    if (rt.rank() == 2) {
+      EXPECT_EQ(total, expected);
+    }
+    const dist::FlowStatistics statistics = rt.flow_statistics();
+    EXPECT_EQ(statistics.versions_sent, rt.rank() == 2 ? 0U : unsigned{rounds}) << "one share a round";
+    EXPECT_LE(statistics.received, 3U * rounds) << "log2 of the ranks";
+  }));
+}
+
 TEST(DistFlow, WhatCannotBeRecordedSaysSo) {
   expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
     double value = 1;

@@ -61,7 +61,7 @@ void compute(Word factor, std::span<const std::span<const Word>> seen, AccessMod
     for (const auto& in : seen)
       if (!in.empty()) sum = sum * 31 + in[i % in.size()];
     if (mode == AccessMode::write) written[i] = sum;
-    else if (mode == AccessMode::commute) written[i] += sum;
+    else if (mode == AccessMode::commute || mode == AccessMode::reduce) written[i] += sum;
     else written[i] = written[i] * 7 + sum;
   }
 }
@@ -122,8 +122,8 @@ Plan draw(std::uint64_t seed) {
         const bool writer = i >= uses - writes && plan.owners[datum].has_value() != own;
         AccessMode mode = AccessMode::read;
         if (writer) {
-          mode = std::vector<AccessMode>{AccessMode::write, AccessMode::read_write, AccessMode::read_write,
-                                         AccessMode::commute}[below(plan.faults ? 3 : 4)];
+          mode = std::vector<AccessMode>{AccessMode::write, AccessMode::read_write, AccessMode::read_write, AccessMode::commute,
+                                         AccessMode::reduce}[below(plan.faults ? 3 : 5)];
           if (unwritten[datum]) mode = AccessMode::write;
         }
         if (mode == AccessMode::read && unwritten[datum]) continue;
@@ -285,8 +285,15 @@ class Program {
   Data<Vector<Word>> add(std::size_t datum) {
     const DataOptions options{.owner = owners_[datum]};
     const std::string name = "d" + std::to_string(datum);
-    if (plan_.allocated[datum]) return rt_.vector<Word>(name, plan_.sizes[datum], options);
-    return rt_.data(name, memory_[datum], options);
+    if (plan_.allocated[datum]) return with_sum(rt_.vector<Word>(name, plan_.sizes[datum], options));
+    return with_sum(rt_.data(name, memory_[datum], options));
+  }
+  static Data<Vector<Word>> with_sum(Data<Vector<Word>> data) {
+    data.reduction([](std::span<Word> sum) { std::fill(sum.begin(), sum.end(), Word{0}); },
+                   [](std::span<Word> sum, std::span<const Word> more) {
+                     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+                   });
+    return data;
   }
 
   void replay(std::size_t from, const Plan::Recorded& recorded) {
@@ -344,7 +351,7 @@ class Program {
       case Kind::replace:
         data = {};
         owners_[datum] = plan_.owners[datum];
-        data = rt_.vector<Word>("d" + std::to_string(datum), plan_.sizes[datum], {.owner = owners_[datum]});
+        data = with_sum(rt_.vector<Word>("d" + std::to_string(datum), plan_.sizes[datum], {.owner = owners_[datum]}));
         has_memory_[datum] = false;
         break;
       default: break;
@@ -377,6 +384,7 @@ class Program {
         case AccessMode::read: return submit_next(position, operation, accesses..., read(data));
         case AccessMode::write: return submit_next(position, operation, accesses..., write(data));
         case AccessMode::commute: return submit_next(position, operation, accesses..., commute(data));
+        case AccessMode::reduce: return submit_next(position, operation, accesses..., reduce(data));
         default: return submit_next(position, operation, accesses..., read_write(data));
       }
     }

@@ -1,0 +1,102 @@
+// tandem/dist/reductions.cpp: `reduce` accesses on several ranks: each adds to a share of its own, and a tree of tasks gathers them.
+#include <algorithm>
+#include <memory>
+
+#include "tandem/dist/flow.hpp"
+
+namespace tandem::dist {
+
+using runtime::Handle;
+using runtime::KernelCall;
+using runtime::Task;
+using runtime::TaskOps;
+
+namespace {
+
+constexpr TaskOps kStart{.invoke = [](KernelCall& call) {
+  const Handle& share = *call.task.accesses()[0].handle();
+  const runtime::Replica memory = call.memory(0);
+  share.reduction->init(memory.pointer, memory.ld, share.shape);
+}};
+
+constexpr TaskOps kGather{.invoke = [](KernelCall& call) {
+  const Handle& into = *call.task.accesses()[0].handle();
+  const runtime::Replica sum = call.memory(0), more = call.memory(1);
+  into.reduction->combine(sum.pointer, sum.ld, more.pointer, more.ld, into.shape);
+}};
+
+std::shared_ptr<runtime::CodeletCore> make_codelet(const char* name) {
+  auto codelet = std::make_shared<runtime::CodeletCore>(name);
+  codelet->devices.push_back(DeviceKind::cpu);
+  return codelet;
+}
+
+}  // namespace
+
+void Flow::share_reductions(std::span<Use> uses, Wish& wish) {
+  for (const Use& use : uses)
+    if (use.handle == nullptr || !is_of(*use.handle)) return;  // `enter` says so
+  const std::uint32_t executor = place(uses, wish);
+  if (executor == kEverywhere) return;
+  wish.on = executor;
+  for (Use& use : uses) {
+    if (use.mode != AccessMode::reduce) continue;
+    const Place& place = place_of(*use.handle);
+    const bool adds_here = place.owner == executor || place.owner == kEverywhere;
+    if (!adds_here && !place.unwritten && use.handle->reduction != nullptr) use.handle = &share_of(*use.handle, executor, wish);
+  }
+}
+
+Handle& Flow::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
+  static const std::shared_ptr<runtime::CodeletCore> start = make_codelet("start a share");
+  auto shares = std::find_if(shares_.begin(), shares_.end(), [&](const Shares& known) { return known.handle == &handle; });
+  if (shares == shares_.end()) {
+    place_of(handle).reducing = true;
+    shares = shares_.insert(shares_.end(), Shares{&handle, {}, wish.priority});
+  }
+  shares->priority = std::max(shares->priority, wish.priority);
+  for (const OwnedHandle& known : shares->of_ranks)
+    if (place_of(*known).owner == rank) return *known;
+  OwnedHandle share(core_.add_data("share of " + handle.name, handle.shape, nullptr, handle.shape.rows, *handle.type,
+                                   handle.registered_at));
+  share->reduction = std::make_unique<runtime::Reduction>(*handle.reduction);
+  add(*share, rank, false);
+  const Use use{share.get(), AccessMode::write};
+  if (enter({&use, 1}, {.on = rank, .priority = wish.priority, .where = wish.where, .is_task = false})) {
+    Task& task = core_.begin(start, kStart, 1);
+    task.accesses()[0].set(share.get(), AccessMode::write);
+    task.priority = wish.priority;
+    task.where = wish.where;
+    core_.submit(task);
+    entered();
+  }
+  return *shares->of_ranks.emplace_back(std::move(share));
+}
+
+/// By a binomial tree whose root is the data itself: log2 of the number of ranks steps, each on the rank that keeps the sum.
+void Flow::gather_shares(Handle& handle) {
+  static const std::shared_ptr<runtime::CodeletCore> gather = make_codelet("gather shares");
+  const auto found = std::find_if(shares_.begin(), shares_.end(), [&](const Shares& known) { return known.handle == &handle; });
+  const Shares shares = std::move(*found);
+  shares_.erase(found);
+  place_of(handle).reducing = false;
+  std::vector<Handle*> sums{&handle};
+  for (const OwnedHandle& share : shares.of_ranks) sums.push_back(share.get());
+  for (std::size_t stride = 1; stride < sums.size(); stride *= 2) {
+    for (std::size_t i = 0; i + stride < sums.size(); i += 2 * stride) {
+      const Use uses[] = {{sums[i], AccessMode::read_write}, {sums[i + stride], AccessMode::read}};
+      if (!enter(uses, {.on = place_of(*sums[i]).owner, .priority = shares.priority, .is_task = false})) continue;
+      Task& task = core_.begin(gather, kGather, 2);
+      for (unsigned slot = 0; slot < 2; ++slot) task.accesses()[slot].set(uses[slot].handle, uses[slot].mode);
+      task.priority = shares.priority;
+      core_.submit(task);
+      entered();
+    }
+  }
+}
+
+void Flow::settle_all() {
+  while (!shares_.empty()) gather_shares(*shares_.front().handle);
+}
+
+}  // namespace tandem::dist
