@@ -25,7 +25,6 @@ bool makes(AccessMode mode) { return makes_value(mode) || mode == AccessMode::re
 Recording::~Recording() {
   for (const Operation& operation : operations_)
     if (operation.model != nullptr) core_.abandon(*operation.model);
-  while (!kept_.empty()) let_go(**kept_.begin());
 }
 
 TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, Task* model,
@@ -48,7 +47,7 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
   }
   uses_.emplace_back(uses.begin(), uses.end());
   after_.push_back(std::move(predecessors));
-  for (const Use& use : uses) keep(*use.handle);
+  for (const Use& use : uses) kept_.keep(*use.handle);
   operations_.push_back({.executor = executor, .priority = wish.priority, .where = wish.where, .model = model});
   return model != nullptr ? TaskRef{model, operations_.size()} : TaskRef{};
 }
@@ -146,9 +145,9 @@ Task* Recording::change(const TaskRef& task) {
 }
 
 void Recording::rebind(Handle& from, Handle& to) {
-  if (!kept_.contains(&from))
+  if (!kept_.holds(from))
     throw UsageError(fmt::format("cannot rebind {}: the recorded graph does not use it", from.described()));
-  if (kept_.contains(&to))
+  if (kept_.holds(to))
     throw UsageError(
         fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
@@ -168,15 +167,8 @@ void Recording::rebind(Handle& from, Handle& to) {
     for (unsigned slot = 0; slot < operation.model->access_count; ++slot)
       if (operation.model->accesses()[slot].handle() == &from) operation.model->accesses()[slot].rebind(&to);
   }
-  keep(to);
-  let_go(from);
-}
-
-void Recording::check_data() const {
-  for (const Handle* handle : kept_)
-    if (handle->runtime.load(std::memory_order_relaxed) != &core_)
-      throw UsageError(
-          fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", handle->described()));
+  kept_.keep(to);
+  kept_.drop(from);
 }
 
 void Recording::submit(const Operation& operation) {
@@ -191,18 +183,6 @@ std::span<const TaskRef> Recording::ends() {
   ends_.clear();
   for (const std::uint32_t last : last_) ends_.push_back(submitted_[last]);
   return ends_;
-}
-
-void Recording::keep(Handle& handle) {
-  if (!kept_.insert(&handle).second) return;
-  handle.references.fetch_add(1, std::memory_order_relaxed);
-  if (!handle.user_memory) handle.owners.fetch_add(1, std::memory_order_relaxed);
-}
-
-void Recording::let_go(Handle& handle) noexcept {
-  kept_.erase(&handle);
-  if (!handle.user_memory) runtime::RuntimeCore::drop_owner(&handle);
-  handle.drop_reference();
 }
 
 }  // namespace tandem::dist

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
 #include "tandem/dist/use.hpp"
+#include "tandem/runtime/record/kept_data.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem::dist {
@@ -62,15 +61,13 @@ class Recording {
   }
 
   /// Throws UsageError when data was unregistered since.
-  void check_data() const;
+  void check_data() const { kept_.check(core_); }
   /// Submits a copy of an operation's model.
   void submit(const Operation& operation);
   /// The tasks of the last replay that no other task of it on this rank follows.
   std::span<const runtime::TaskRef> ends();
 
  private:
-  void keep(runtime::Handle& handle);
-  void let_go(runtime::Handle& handle) noexcept;
   std::uint32_t index_of(const runtime::TaskRef& task) const noexcept;
   void find_sendings();
   void find_ends();
@@ -83,7 +80,7 @@ class Recording {
   std::vector<std::vector<std::uint32_t>> after_;
   std::vector<Sending> sendings_;
   std::vector<std::uint32_t> last_;     ///< operations of `ends`
-  std::unordered_set<runtime::Handle*> kept_;
+  runtime::KeptData kept_;
   std::vector<runtime::TaskRef> submitted_;  ///< of the last replay, by operation
   std::vector<runtime::TaskRef> ends_;
 };

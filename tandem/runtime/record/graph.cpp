@@ -27,28 +27,12 @@ RecordedGraph::~RecordedGraph() {
     destroy(*task);
     std::free(task);
   }
-  while (!kept_.empty()) drop(**kept_.begin());
-}
-
-void RecordedGraph::keep(Handle& handle) {
-  if (!kept_.insert(&handle).second) return;
-  handle.references.fetch_add(1, std::memory_order_relaxed);
-  if (!handle.user_memory) handle.owners.fetch_add(1, std::memory_order_relaxed);
-}
-
-void RecordedGraph::drop(Handle& handle) noexcept {
-  kept_.erase(&handle);
-  if (!handle.user_memory) RuntimeCore::drop_owner(&handle);
-  handle.drop_reference();
 }
 
 TaskRef RecordedGraph::replay() {
   runtime_.check_thread("replay a graph");
   if (templates_.size() <= 1) return {};
-  for (const Handle* handle : kept_)
-    if (handle->runtime != &runtime_)
-      throw UsageError(
-          fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", handle->described()));
+  kept_.check(runtime_);
   for (const RecordedUse& use : uses_)
     if (use.needs_value && !use.handle->flow.has_value)
       throw UsageError(
@@ -193,7 +177,7 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
   if (to.runtime != &runtime_)
     throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   at->handle = &to;
-  keep(to);
+  kept_.keep(to);
   ++version_;
   for (RecordIndex index = 0; index < templates_.size(); ++index) {
     Task& task = *templates_[index];
@@ -205,7 +189,7 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
     }
     if (changed) changes_.emplace_back(version_, index);
   }
-  drop(from);
+  kept_.drop(from);
 }
 
 void RecordedGraph::update(Instance& instance) {

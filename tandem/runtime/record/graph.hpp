@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <unordered_set>
 #include <vector>
 
 #include "tandem/base/large_memory.hpp"
 #include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/record/kept_data.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/task.hpp"
 
@@ -78,8 +78,6 @@ class RecordedGraph {
  private:
   friend class Recorder;
 
-  void keep(Handle& handle);
-  void drop(Handle& handle) noexcept;
   Instance& idle_instance();
   std::unique_ptr<Instance> build_instance();
   void update(Instance& instance);
@@ -95,7 +93,7 @@ class RecordedGraph {
   std::vector<std::uint32_t> explicit_from_;
   std::vector<RecordIndex> successors_;
   std::vector<RecordedUse> uses_;
-  std::unordered_set<Handle*> kept_;         ///< all data of its tasks, which stay known while it lives
+  KeptData kept_;                            ///< all data of its tasks
   std::vector<RecordIndex> guarded_;         ///< tasks with entries: their counts hold a guard until the replay has entered
   std::vector<RecordIndex> roots_;           ///< tasks without predecessors and entries
   std::vector<RecordIndex> boundary_;

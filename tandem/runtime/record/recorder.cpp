@@ -62,7 +62,7 @@ TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t cou
   const std::size_t bytes =
       (Task::value_offset(task.access_count, task.ops->value_alignment) + task.ops->value_bytes + 63) / 64 * 64;
   const RecordIndex index = add(task, bytes);
-  for (unsigned i = 0; i < task.access_count; ++i) graph_.keep(*task.accesses()[i].handle());
+  for (unsigned i = 0; i < task.access_count; ++i) graph_.kept_.keep(*task.accesses()[i].handle());
   for (std::size_t i = 0; i < count; ++i) edge(static_cast<RecordIndex>(predecessors[i].id - 1), index, true);
   for (unsigned i = 0; i < task.access_count; ++i)
     if (!task.accesses()[i].alias()) infer(index, static_cast<std::uint8_t>(i));

@@ -1,0 +1,31 @@
+// tandem/runtime/record/kept_data.hpp: the data of a recording, which stays known while the recording lives.
+#pragma once
+
+#include <unordered_set>
+
+#include "tandem/runtime/data/handle.hpp"
+
+namespace tandem::runtime {
+
+class RuntimeCore;
+
+/// A set of data. Handles stay valid; data that Tandem allocated is not let go either, data over the user's memory may be
+/// unregistered. Of the submitting thread.
+class KeptData {
+ public:
+  KeptData() = default;
+  KeptData(const KeptData&) = delete;
+  KeptData& operator=(const KeptData&) = delete;
+  ~KeptData();
+
+  void keep(Handle& handle);
+  void drop(Handle& handle) noexcept;
+  bool holds(Handle& handle) const { return handles_.contains(&handle); }
+  /// Throws UsageError when some of it is not registered with `runtime` any more.
+  void check(const RuntimeCore& runtime) const;
+
+ private:
+  std::unordered_set<Handle*> handles_;
+};
+
+}  // namespace tandem::runtime
