@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/base/assert.hpp"
+
 namespace tandem::dist {
 
 /// Counts the bytes of the copies that a rank has received or is about to receive.
@@ -43,6 +45,7 @@ class CopyBudget {
     std::vector<std::function<void()>> granted;
     {
       const std::lock_guard guard(mutex_);
+      TANDEM_ASSERT(bytes <= reserved_);
       reserved_ -= bytes;
       while (!waiting_.empty() && has_room(waiting_.front().bytes)) {
         count(waiting_.front().bytes);
@@ -51,6 +54,14 @@ class CopyBudget {
       }
     }
     for (const auto& go_on : granted) go_on();
+  }
+  /// As `give_back`, of what the submitting thread has reserved and may still wait for: then in turn, once that was granted.
+  void give_back_in_turn(std::size_t bytes) {
+    {
+      const std::lock_guard guard(mutex_);
+      if (!waiting_.empty()) return waiting_.push_back({0, [this, bytes] { give_back(bytes); }});
+    }
+    give_back(bytes);
   }
   /// Before anything is reserved.
   void set(std::size_t bytes) {

@@ -133,7 +133,7 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   check_values(wish);
   const bool here = executor == rank_ || executor == kEverywhere;
   for (const Need& need : needs_)
-    if (need.sees) bring(*need.handle, executor, wish.priority);
+    if (need.sees) bring(*need.handle, executor, need.makes ? Purpose::possession : Purpose::copy, wish.priority);
   if (here) check_budget(wish);
   for (const Need& need : needs_)
     if (need.makes) overwrite(*need.handle, executor);
@@ -263,11 +263,11 @@ std::uint32_t Flow::place_among_owners(std::span<const Use> uses) const {
 
 // --- the present version travels
 
-void Flow::bring(Handle& handle, std::uint32_t executor, int priority) {
+void Flow::bring(Handle& handle, std::uint32_t executor, Purpose purpose, int priority) {
   const Place& place = place_of(handle);
   if (place.owner == kEverywhere || executor == place.holder) return;
   if (place.holder != rank_) {
-    if (executor == rank_ || executor == kEverywhere) receive_here(handle);
+    if (executor == rank_ || executor == kEverywhere) receive_here(handle, purpose);
     return;
   }
   recipients_.clear();
@@ -283,7 +283,7 @@ void Flow::bring_recorded(std::span<const Recording::Sending> sendings) {
     recipients_.clear();
     for (; count < sendings.size() && sendings[count].handle == &handle; ++count) {
       const Recording::Sending& sending = sendings[count];
-      if (place_of(handle).holder != rank_) bring(handle, sending.recipient, sending.priority);
+      if (place_of(handle).holder != rank_) bring(handle, sending.recipient, Purpose::copy, sending.priority);
       else if (sending.recipient != rank_) add_recipients(sending.recipient, sending.priority);
     }
     if (place_of(handle).owner != kEverywhere && !recipients_.empty()) send_to(handle, recipients_);
@@ -329,7 +329,7 @@ void Flow::send_to(Handle& handle, std::span<const comm::Recipient> recipients) 
   if (++datum.bags == 1) datum.first_bag = static_cast<std::uint32_t>(unserved.size());
 }
 
-void Flow::receive_here(Handle& handle) {
+void Flow::receive_here(Handle& handle, Purpose purpose) {
   Datum& datum = datum_of(handle);
   Place& place = place_of(handle);
   if (keeps_all()) {
@@ -346,7 +346,7 @@ void Flow::receive_here(Handle& handle) {
     }
   }
   runtime::TaskRef gate;
-  if (!handle.user_memory) {
+  if (purpose == Purpose::copy && !handle.user_memory) {
     const std::size_t bytes = handle.shape.bytes();
     datum.reserved = true;
     if (!copies_.try_reserve(bytes)) {
@@ -368,9 +368,10 @@ void Flow::check_budget(const Wish& wish) {
   for (const auto& [peer, copies] : kept_from_) beside += copies.bytes();
   for (const Need& need : needs_) {
     const Place& place = place_of(*need.handle);
-    if (!need.sees || !place.copied || need.handle->user_memory) continue;
-    needed += need.handle->shape.bytes();
-    if (kept(kept_from_, place.holder).contains(place.id)) beside -= need.handle->shape.bytes();
+    if (!need.sees || !place.copied) continue;
+    const std::size_t bytes = need.handle->shape.bytes();
+    if (place.datum->reserved) needed += bytes;
+    if (kept(kept_from_, place.holder).contains(place.id)) beside -= bytes;
   }
   const std::size_t budget = copies_.bytes();
   if (needed + beside <= budget) return;
@@ -395,7 +396,7 @@ void Flow::overwrite(Handle& handle, std::uint32_t executor) {
       if (!keeps_all()) kept(kept_from_, place.holder).forget(place.id);
       std::erase(to_drop_, &handle);
       place.copied = false;
-      if (std::exchange(datum.reserved, false)) copies_.give_back(handle.shape.bytes());
+      if (std::exchange(datum.reserved, false)) copies_.give_back_in_turn(handle.shape.bytes());
     }
   } else if (place.copied) {
     std::erase(to_drop_, &handle);
@@ -475,7 +476,7 @@ void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceL
   gather_needs({&use, 1});
   const Wish wish{.priority = priority, .where = where};
   check_values(wish);
-  bring(handle, rank, priority);
+  bring(handle, rank, Purpose::copy, priority);
   if (rank == rank_ || rank == kEverywhere) check_budget(wish);
   entered();
 }
@@ -490,7 +491,7 @@ void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) 
   if (place.owner == kEverywhere)
     throw UsageError(fmt::format("cannot migrate {}: each rank has it for itself", handle.described()));
   if (place.owner == rank) return;
-  if (!place.unwritten) bring(handle, rank, 0);
+  if (!place.unwritten) bring(handle, rank, Purpose::possession, 0);
   const bool unwritten = place.unwritten;
   place.owner = rank;
   if (place.holder != rank) overwrite(handle, rank);
@@ -541,7 +542,7 @@ void Flow::take_home(Handle& handle) {
   const Place& place = place_of(handle);
   if (place.holder == place.owner) return;
   begin_operation();
-  bring(handle, place.owner, 0);
+  bring(handle, place.owner, Purpose::possession, 0);
   overwrite(handle, place.owner);
   entered();
 }

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
 #include <map>
 #include <set>
+
+#include <fmt/core.h>
 
 #include "baton.hpp"
 #include "tandem/linalg.hpp"
@@ -232,6 +235,114 @@ TEST(DistMemory, FactorisationsGiveTheSameInTheMemoryOfOneTask) {
         EXPECT_LE(rt.flow_statistics().most_copy_bytes, budget * nb * nb * sizeof(double));
       });
       for (const Ending& ending : endings) EXPECT_EQ(ending.error, "") << ranks << " ranks, " << budget << " tiles";
+    }
+  }
+}
+
+/// Blocks of a ring are of different sizes.
+std::size_t block_words(std::uint32_t block) { return 100 + 37 * (block * 3 % 5); }
+
+using Values = std::vector<double>;
+
+/// Each rank reads its neighbour's block; every third time it works on the one after that, which moves to it for the purpose.
+Values go_round(Runtime& rt, const Distribution&) {
+  const std::uint32_t blocks = 4;
+  std::vector<Values> memory(blocks);
+  std::vector<Data<Vector<double>>> data;
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    memory[block].assign(block_words(block), block + 1.0);
+    data.push_back(rt.data("block", memory[block], {.owner = block % rt.size()}));
+  }
+  const Codelet mix("mix", [](std::span<const double> from, std::span<double> to) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = 0.75 * to[i] + 0.5 * from[i % from.size()];
+  });
+  for (std::uint32_t step = 0; step < 40 * blocks; ++step) {
+    const std::uint32_t here = step % blocks, next = (here + 1) % blocks, far = (here + 2) % blocks;
+    if (step % 3 == 2) rt.submit({.on = here % rt.size()}, mix, read(data[next]), read_write(data[far]));
+    else rt.submit(mix, read(data[next]), read_write(data[here]));
+  }
+  rt.wait();
+  Values result;
+  for (const auto& block : data) {
+    auto view = rt.acquire(read(block));
+    result.insert(result.end(), (*view).begin(), (*view).end());
+  }
+  return result;
+}
+
+Values factor_cholesky(Runtime& rt, const Distribution& distribution) {
+  const std::size_t tiles = 7, nb = 6, n = tiles * nb;
+  Values whole(n * n, 0);
+  Tiles a(rt, tiles, nb, distribution);
+  EXPECT_EQ(potrf(rt, Uplo::lower, a.data), 0u);
+  gather(rt, a.data, MatrixView<double>{whole.data(), n, n, n});
+  return whole;
+}
+
+/// Tiles of two sizes: those of T are lower than those of A.
+Values factor_qr(Runtime& rt, const Distribution& distribution) {
+  const std::size_t m = 47, n = 33, nb = 8;
+  Values whole(m * n);
+  const TileShape shape{.rows = m, .cols = n, .tile = nb, .distribution = distribution, .rank = rt.rank()};
+  TileMatrix<double> matrix(shape), factors(geqrf_factors_shape(shape, 3));
+  TiledData<double> a(rt, "A", matrix), t(rt, "T", factors);
+  generate(rt, RandomGeneral{5}, a);
+  geqrf(rt, a, t);
+  gather(rt, a, MatrixView<double>{whole.data(), m, n, m});
+  return whole;
+}
+
+/// Which budget a refused task has named, of all ranks: the one that it needed just then, or the one that it recommends.
+std::size_t named_budget(const std::vector<Ending>& endings, bool recommended) {
+  std::size_t budget = 0;
+  for (const Ending& ending : endings) {
+    std::size_t sees = 0, kept = 0, allowed = 0, better = 0;
+    const std::size_t from = ending.error.find("sees ");
+    if (from == std::string::npos) continue;
+    if (std::sscanf(ending.error.c_str() + from,
+                    "sees %zu bytes of other ranks' data at once, %zu bytes are kept for later tasks, and option copies allows "
+                    "%zu bytes in all; give it %zu",
+                    &sees, &kept, &allowed, &better) == 4)
+      budget = std::max(budget, recommended ? better : sees + kept);
+  }
+  return budget;
+}
+
+/// As somebody does who gives what is asked for, until nobody asks for more.
+TEST(DistMemory, TheLeastBudgetThatIsAcceptedIsEnough) {
+  using Program = Values (*)(Runtime&, const Distribution&);
+  for (const auto& [name, program] :
+       {std::pair<const char*, Program>{"ring", go_round}, {"potrf", factor_cholesky}, {"geqrf", factor_qr}}) {
+    Values alone;
+    run_job({.ranks = 1}, [&](Runtime& rt) { alone = program(rt, {}); });
+    for (const std::uint32_t ranks : {2U, 4U}) {
+      for (const bool recommended : {false, true}) {
+        JobSetup setup;
+        setup.ranks = ranks;
+        setup.workers = 2;
+        setup.flow.copy_bytes = 1;
+        unsigned refused = 0;
+        while (true) {
+          SCOPED_TRACE(fmt::format("{} on {} ranks with {} bytes", name, ranks, setup.flow.copy_bytes));
+          std::vector<Values> results(ranks);
+          const auto endings = run_job(setup, [&](Runtime& rt) {
+            results[rt.rank()] = program(rt, Distribution::block_cyclic(Distribution::squarest(rt.size())));
+            EXPECT_LE(rt.flow_statistics().most_copy_bytes, setup.flow.copy_bytes);
+          });
+          if (const std::size_t more = named_budget(endings, recommended); more > 0) {
+            ASSERT_GT(more, setup.flow.copy_bytes);
+            setup.flow.copy_bytes = more;
+            ++refused;
+            continue;
+          }
+          for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+            EXPECT_EQ(endings[rank].error, "") << "rank " << rank;
+            EXPECT_EQ(results[rank], alone) << "rank " << rank;
+          }
+          break;
+        }
+        EXPECT_GT(refused, 0u);
+      }
     }
   }
 }
