@@ -884,6 +884,31 @@ TEST(Mcast, WhoeverLeavesDoesNotWaitForThoseWhomADeadRootHolds) {
   EXPECT_LT(world.loop.now_ns(), late_ns);
 }
 
+/// Broadcasts at each stage are given up: one that waits for its time, one under way, one that is forwarded.
+TEST(Mcast, WhatIsPostedAfterGivingUpEndsToo) {
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
+    World world(4, {.copies = true}, {}, seed);
+    const Bytes sent = pattern(40000, 1);
+    std::vector<Recipient> others;
+    for (std::uint32_t r = 1; r < 4; ++r) others.push_back({Rank{r}, 0});
+    const Recipient back[] = {{Rank{0}, 1}, {Rank{2}, 0}};
+    const Request forwarded = world.at[3]->mcast(back, Tag{1}, sent, {.tree = TreeKind::chain});
+    const Request under_way = world.at[0]->mcast(others, Tag{1}, sent);
+    const Request held = world.at[0]->mcast(others, Tag{1}, sent, {.hold_ns = 1'000'000'000});
+    world.loop.step_some(static_cast<unsigned>(seed));
+    world.at[0]->abandon();
+    world.settle();
+    EXPECT_TRUE(under_way.released());
+    EXPECT_TRUE(held.released());
+    std::vector<Request> later;
+    later.push_back(world.at[0]->mcast(others, Tag{1}, sent));
+    for (std::uint32_t r = 1; r < 4; ++r) later.push_back(world.at[0]->isend(Rank{r}, Tag{1}, sent));
+    world.settle();
+    for (const Request& request : later) EXPECT_TRUE(request.released()) << "seed " << seed << '\n' << world.describe();
+    world.at[3]->wait(forwarded);
+  }
+}
+
 /// A fence has nine bits: what waits for messages must not mistake hundreds that passed it for hundreds that are missing.
 TEST(Mcast, HundredsOfMessagesPassAForwardedBroadcast) {
   World world(3);

@@ -194,7 +194,7 @@ void Engine::listen_to_roots() {
   }
 }
 
-/// The endpoint ends: nobody will ask for these any more.
+/// The endpoint ends, or is given up: nobody will ask for these any more.
 void Engine::drop_broadcasts() {
   for (const auto& [name, broadcast] : broadcasts_.all) {
     if (broadcast->receive != nullptr) fail_receive(*std::exchange(broadcast->receive, nullptr), Ending::cancelled, Rank{0});
@@ -208,6 +208,11 @@ void Engine::drop_broadcasts() {
       }
     }
   }
+  broadcasts_.unstarted.clear();
+  broadcasts_.to_offer.clear();
+  broadcasts_.unacknowledged.clear();
+  broadcasts_.by_key.clear();
+  broadcasts_.forward_bytes = 0;
   broadcasts_.all.clear();
   broadcasts_.forgotten.clear();
   for (auto& [rank, root] : broadcasts_.roots) {
