@@ -2,6 +2,8 @@
 //
 // DIST_FLOW_SEED=n plays the flow of that seed alone; DIST_FLOW_COUNT=n plays n flows per test; DIST_FLOW_FRESH=1 those of seeds
 // that were never played before. DIST_FLOW_VERBOSE=1 says what a flow does.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -15,6 +17,7 @@
 namespace tandem::dist_test {
 namespace {
 
+using testing::HasSubstr;
 using Word = std::uint64_t;
 using Values = std::vector<Word>;
 
@@ -321,6 +324,8 @@ class Program {
     std::string thrown;
     try {
       rt_.wait();
+    } catch (const JobError&) {
+      throw;  // a rank died
     } catch (const std::exception& error) {
       thrown = error.what();
     }
@@ -431,22 +436,94 @@ void play(std::uint64_t seed) {
     ASSERT_EQ(outcome.endings[rank].error, "") << "DIST_FLOW_SEED=" << seed << ", rank " << rank << " of " << plan.ranks;
 }
 
-class RandomDistFlow : public testing::TestWithParam<unsigned> {};
-
-TEST_P(RandomDistFlow, GivesWhatSequentialExecutionGives) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  const std::uint64_t usual = 40;
-#else
-  const std::uint64_t usual = 400;
-#endif
-  const std::uint64_t count = from_environment("DIST_FLOW_COUNT", usual);
-  std::uint64_t first = GetParam() * count + 1;
-  if (from_environment("DIST_FLOW_FRESH", 0) != 0) {
-    first = (std::uint64_t{std::random_device()()} << 20) + GetParam() * count;
-    std::printf("seeds from %llu on\n", static_cast<unsigned long long>(first));
+/// Kills the rank of this program after a while, unless it has ended before. Nobody hears from it any more, but its thread has to
+/// end too.
+class Killer {
+ public:
+  Killer(Runtime& rt, BatonJob& job, std::int64_t after_ns) : target_(std::make_shared<Runtime*>(&rt)) {
+    job.loop().at(job.loop().now_ns() + after_ns, [&job, target = target_] {
+      if (*target == nullptr) return;
+      job.network().kill(comm::Rank((*target)->rank()));
+      (*target)->flow()->abort("killed");
+    });
   }
-  if (const std::uint64_t only = from_environment("DIST_FLOW_SEED", 0); only != 0) return play(only);
-  for (std::uint64_t seed = first; seed < first + count && !HasFatalFailure(); ++seed) play(seed);
+  ~Killer() { *target_ = nullptr; }
+  Killer(const Killer&) = delete;
+  Killer& operator=(const Killer&) = delete;
+
+ private:
+  std::shared_ptr<Runtime*> target_;
+};
+
+/// How many ranks did not go through all of the flow, and how many of them know who died.
+struct Told {
+  unsigned ranks = 0;
+  unsigned by_name = 0;
+};
+
+/// One rank is killed at some moment. The others come to the end with the right values, or are told.
+void play_with_a_death(std::uint64_t seed, Told& told) {
+  Plan plan = draw(seed);
+  std::mt19937_64 random(seed * 131 + 7);
+  plan.ranks = plan.setup.ranks = std::max(plan.ranks, 2U);
+  plan.setup.flow.copy_bytes = SIZE_MAX;
+  // As sockets do: what was sent arrives though its sender has gone, and nobody reads a dead rank's memory.
+  plan.setup.network.copies = true;
+  plan.setup.network.remote_copy = false;
+  plan.setup.network.deaths_are_seen_by_all = random() % 2 == 0;
+  const auto victim = static_cast<std::uint32_t>(random() % plan.ranks);
+  const auto after_ns = static_cast<std::int64_t>(random() % (std::uint64_t{1} << (8 + random() % 14)));
+  if (from_environment("DIST_FLOW_VERBOSE", 0) != 0) {
+    print(plan);
+    std::printf("rank %u dies after %lld ns\n", victim, static_cast<long long>(after_ns));
+    std::fflush(stdout);
+  }
+  BatonJob job(seed);
+  std::vector<bool> played(plan.ranks, false);
+  const BatonJob::Outcome outcome = job.run(plan.setup, [&](Runtime& rt, BatonJob& baton) {
+    const std::optional<Killer> killer = rt.rank() == victim ? std::optional<Killer>(std::in_place, rt, baton, after_ns) : std::nullopt;
+    Program(plan, rt, baton).play();
+    played[rt.rank()] = true;
+  });
+  if (outcome.stuck) {
+    std::fprintf(stderr, "DIST_FLOW_SEED=%llu, rank %u dies: nothing goes on\n%s", static_cast<unsigned long long>(seed), victim,
+                 outcome.why.c_str());
+    std::abort();
+  }
+  for (std::uint32_t rank = 0; rank < plan.ranks; ++rank) {
+    const std::string& error = outcome.endings[rank].error;
+    if (rank == victim || (played[rank] && error.empty())) continue;
+    ++told.ranks;
+    if (error.find(fmt::format("rank {}", victim)) != std::string::npos) ++told.by_name;
+    EXPECT_THAT(error, testing::AnyOf(HasSubstr("died"), HasSubstr("ended"), HasSubstr("killed")))
+        << "DIST_FLOW_SEED=" << seed << ", rank " << rank << " of " << plan.ranks << " when rank " << victim << " dies";
+  }
+}
+
+class RandomDistFlow : public testing::TestWithParam<unsigned> {
+ protected:
+  /// Plays the seeds of this chunk, or the one that was asked for.
+  static void play_seeds(std::uint64_t usual, const std::function<void(std::uint64_t)>& one) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    usual /= 10;
+#endif
+    const std::uint64_t count = from_environment("DIST_FLOW_COUNT", usual);
+    std::uint64_t first = GetParam() * count + 1;
+    if (from_environment("DIST_FLOW_FRESH", 0) != 0) {
+      first = (std::uint64_t{std::random_device()()} << 20) + GetParam() * count;
+      std::printf("seeds from %llu on\n", static_cast<unsigned long long>(first));
+    }
+    if (const std::uint64_t only = from_environment("DIST_FLOW_SEED", 0); only != 0) return one(only);
+    for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) one(seed);
+  }
+};
+
+TEST_P(RandomDistFlow, GivesWhatSequentialExecutionGives) { play_seeds(400, play); }
+
+TEST_P(RandomDistFlow, ARankThatDiesEndsTheFlowOfTheOthers) {
+  Told told;
+  play_seeds(200, [&](std::uint64_t seed) { play_with_a_death(seed, told); });
+  EXPECT_GE(told.by_name * 10, told.ranks * 9) << "of " << told.ranks;
 }
 INSTANTIATE_TEST_SUITE_P(Chunk, RandomDistFlow, testing::Range(0U, 5U));
 

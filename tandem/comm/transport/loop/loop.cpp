@@ -334,6 +334,16 @@ std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::siz
   return last;
 }
 
+/// Of what a dead rank had in flight on a rail the first packets arrive; those that must be read from its memory cannot.
+bool LoopNetwork::is_lost(Rank to, const Message& message) {
+  const bool lost = message.posted || loop_->random() % 2 == 0;
+  const std::lock_guard lock(mutex_);
+  auto& torn = timing_[message.from.value()].torn;
+  const std::uint64_t rail = (std::uint64_t{to.value()} << 8) | message.rail;
+  if (lost) torn.insert(rail);
+  return torn.contains(rail);
+}
+
 void LoopNetwork::send(Rank to, Message message) {
   Box& source = box(message.from);
   {
@@ -348,8 +358,7 @@ void LoopNetwork::send(Rank to, Message message) {
   const std::int64_t when = arrival_ns(message.from, to, message.rail, message.payload_bytes + message.control_bytes);
   auto shared = std::make_shared<Message>(std::move(message));
   loop_->at(when, [this, to, shared] {
-    // Of what a dead rank had in flight some packets arrive; those that must be read from its memory cannot.
-    if (box(shared->from).dead && (shared->posted || loop_->random() % 2 == 0)) return;
+    if (box(shared->from).dead && is_lost(to, *shared)) return;
     deliver(to, std::move(*shared));
   });
 }
@@ -366,11 +375,11 @@ void LoopNetwork::deliver(Rank to, Message message) {
     }
   }
   if (message.kind != Message::Kind::packet) return;
-  // As a socket does whose listener has gone.
+  // As a socket does whose listener has gone; behind what it has sent before.
   Message refusal;
   refusal.kind = Message::Kind::refused;
   refusal.from = to;
-  deliver(message.from, std::move(refusal));
+  send(message.from, std::move(refusal));
 }
 
 void LoopNetwork::kill(Rank rank) {

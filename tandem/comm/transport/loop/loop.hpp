@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tandem/base/event_loop.hpp"
@@ -47,7 +48,7 @@ class LoopNetwork {
   const LoopOptions& options() const noexcept { return options_; }
   std::unique_ptr<Transport> attach(Rank rank, PacketSink& sink, std::function<void()> wake);
 
-  /// The rank dies: what it has in flight is lost, each packet by a draw, and the others are told after a delay.
+  /// The rank dies: what it has in flight is lost from some packet on, drawn for each rail, and the others are told after a delay.
   void kill(Rank rank);
   /// The rank's packets are held back (SIGSTOP), or flow again.
   void stop(Rank rank, bool stopped);
@@ -62,6 +63,7 @@ class LoopNetwork {
   void send(Rank to, Message message);
   void deliver(Rank to, Message message);
   bool is_dead(Rank rank);
+  bool is_lost(Rank to, const Message& message);
   std::atomic<std::uint64_t>& word(Rank from, Rank to);
   void tell_death(Rank dead, Rank to);
   std::int64_t arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes);
@@ -74,6 +76,7 @@ class LoopNetwork {
   struct Timing {
     std::int64_t egress_free_ns = 0;
     std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail
+    std::unordered_set<std::uint64_t> torn = {};  ///< destinations and rails for which something of this dead rank was lost
   };
   std::unordered_map<std::uint32_t, Timing> timing_;
 };
