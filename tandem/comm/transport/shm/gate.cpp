@@ -122,7 +122,7 @@ void Gate::hear_visitor(VisitorId id) {
   Received received = receive_message(visitor.socket, room);
   if (received.outcome == Received::Outcome::nothing_yet) return;
   if (received.outcome == Received::Outcome::closed) {
-    // A rank that leaves, or dies, does so too.
+    // A rank that leaves, or that was called meanwhile and has answered, does so too: no warning.
     if (!visitor.crossed && options_.log != nullptr)
       options_.log->info("shm: rank {} dropped a caller (pid {}): it closed during the handshake", options_.rank.value(),
                          identity_of(visitor.socket).pid);
