@@ -21,3 +21,22 @@ program() {
 holds() {
   grep -qE -- "$2" "$1" || { fail "no line of $1 is like '$2':"; head -c 2000 "$1" >&2; }
 }
+
+# Whether a process runs; a zombie that nobody has reaped yet does not.
+runs() {
+  local state
+  state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2> /dev/null)
+  [[ -n $state && $state != [ZX] ]]
+}
+
+# until_true SECONDS COMMAND...: waits for something that comes soon.
+until_true() {
+  local tries=$(($1 * 20))
+  shift
+  while ((tries-- > 0)); do
+    "$@" && return 0
+    sleep 0.05
+  done
+  return 1
+}
+is_gone() { ! runs "$1"; }

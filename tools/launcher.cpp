@@ -95,6 +95,7 @@ class Launcher final : GroupEvents {
   int interrupts_ = 0;      ///< SIGINT and SIGTERM so far
   int passed_on_ = 0;       ///< the last of them
   bool failed_ = false;
+  bool failed_by_exit_ = false;  ///< the reason so far is a rank's exit code
   int exit_code_ = 0;
 };
 
@@ -274,8 +275,12 @@ void Launcher::ended(std::uint32_t rank, int wait_status) {
   const std::string how = by_signal ? fmt::format("was ended by signal {} ({})", number, strsignal(number))
                                     : fmt::format("ended with exit code {}", number);
   server_->rank_ended(base::Rank(rank), "it " + how);
-  if ((!by_signal && number == 0) || failed_) return;
+  if (!by_signal && number == 0) return;
+  // Others may have failed because of one that was killed, and be seen to end before it.
+  const bool killed = by_signal && number != SIGTERM && number != passed_on_ && phase_ <= Phase::asked_to_end;
+  if (failed_ && !(killed && failed_by_exit_)) return;
   failed_ = true;
+  failed_by_exit_ = !by_signal;
   exit_code_ = by_signal ? 128 + number : number;
   if (!by_signal || number != passed_on_)
     log_.error("rank {} {}{}", rank, how, size_ > 1 ? "; the other ranks are ended too" : "");

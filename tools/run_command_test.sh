@@ -22,28 +22,11 @@ is() {
   [[ $(cat "$1") == "$2" ]] || { fail "$1 is not '$2' but:"; head -c 2000 "$1" >&2; }
 }
 
-# Whether a process runs; a zombie that nobody has reaped yet does not.
-runs() {
-  local state
-  state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2> /dev/null)
-  [[ -n $state && $state != [ZX] ]]
-}
-
-# until_true SECONDS COMMAND...: waits for something that comes soon.
-until_true() {
-  local tries=$(($1 * 20))
-  shift
-  while ((tries-- > 0)); do
-    "$@" && return 0
-    sleep 0.05
-  done
-  return 1
-}
 is_stopped() { [[ $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status") == T ]]; }
 is_not_stopped() { ! is_stopped "$1"; }
-is_gone() { ! runs "$1"; }
 has_lines() { [[ -f $2 ]] && (($(wc -l < "$2") >= $1)); }
 
+# gone_soon FILE...: the processes whose numbers are there end.
 gone_soon() {
   local pid
   for pid in $(cat "$@"); do until_true 5 is_gone "$pid" || fail "process $pid of $* is still there"; done
@@ -239,6 +222,17 @@ until_true 10 has_lines 3 pids
 kill -9 "$(head -1 pids)"
 ended_with 137 "a rank that is killed"
 gone_soon pids
+
+# A rank that is killed is the reason, not those that fail without it and are seen to end before.
+background -n 3 sh -c 'trap "exit 3" USR1; echo $$ > pid.$TANDEM_JOB_RANK; echo $$ >> pids; while :; do sleep 0.05; done'
+until_true 10 has_lines 3 pids
+kill -STOP $launcher
+kill -9 "$(cat pid.1)"
+kill -USR1 "$(cat pid.0)" "$(cat pid.2)"
+for rank in 0 1 2; do until_true 10 is_gone "$(cat pid.$rank)" || fail "rank $rank does not end"; done
+kill -CONT $launcher
+ended_with 137 "a rank that is killed, whose death others answer"
+holds err 'rank 1 was ended by signal 9'
 
 # It sleeps while nothing happens.
 background -n 4 sh -c 'echo $$ >> pids; exec sleep 60'
