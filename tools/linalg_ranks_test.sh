@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# tools/linalg_ranks_test.sh: `tandem linalg` on several processes: one is killed, whoever starts them, more of them than cores.
+# Usage: linalg_ranks_test.sh killed|transports|mpirun|crowd PATH_OF_TANDEM [PATH_OF_MPIRUN]
+set -uo pipefail
+
+part=$1
+tandem=$2
+mpirun=${3:-mpirun}
+# shellcheck source=tools/command_test_support.sh
+source "$(dirname "$0")/command_test_support.sh" || exit 1
+unset "${!TANDEM_@}"
+ranks="0 1 2 3"
+
+# has_worked PID: it has used a tenth of a second of a core, so that it is past its start.
+has_worked() {
+  local -a stat
+  read -r -a stat < <(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null)
+  ((${#stat[@]} > 12 && stat[11] + stat[12] > 10))
+}
+many_factorisations=(linalg potrf -n 2048 --nb 128 --workers 1 --repetitions 1000)
+
+# Without a launcher that ends the others: they end by themselves, and say who died.
+survivors_know() {
+  local transport=$1 rank status pids=()
+  TANDEM_MASTER_PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  export TANDEM_MASTER_PORT TANDEM_JOB_SECRET=0123456789abcdef0123456789abcdef WORLD_SIZE=4 MASTER_ADDR=127.0.0.1
+  for rank in $ranks; do
+    RANK=$rank "$tandem" "${many_factorisations[@]}" --tandem.comm.transports="$transport" > "out.$rank" 2> "err.$rank" &
+    pids+=($!)
+  done
+  for rank in $ranks; do until_true 30 has_worked "${pids[rank]}" || fail "rank $rank over $transport does not work"; done
+  sleep 0.3
+  kill -9 "${pids[2]}"
+  for rank in $ranks; do
+    until_true 10 is_gone "${pids[rank]}" || { fail "rank $rank over $transport goes on"; kill -9 "${pids[rank]}"; }
+    wait "${pids[rank]}" 2> /dev/null
+    status=$?
+    if ((rank == 2)); then continue; fi
+    ((status == 1)) || fail "rank $rank over $transport ends with $status"
+    holds "err.$rank" '^tandem: error: rank 2 died'
+    [[ ! -s out.$rank ]] || fail "rank $rank over $transport has a result: $(cat "out.$rank")"
+  done
+  unset TANDEM_MASTER_PORT TANDEM_JOB_SECRET WORLD_SIZE MASTER_ADDR
+}
+
+killed() {
+  survivors_know shm,tcp
+  survivors_know tcp
+  # And under `tandem run`, with the status of who was killed.
+  # shellcheck disable=SC2016  # for the ranks' shell
+  "$tandem" run -n 4 -- sh -c 'echo $$ > pid.$TANDEM_JOB_RANK; exec "$@"' - "$tandem" "${many_factorisations[@]}" > out 2> err &
+  local launcher=$! rank
+  for rank in $ranks; do
+    until_true 30 test -s "pid.$rank" || fail "rank $rank does not start"
+    until_true 30 has_worked "$(cat "pid.$rank")" || fail "rank $rank does not work"
+  done
+  kill -9 "$(cat pid.2)"
+  until_true 10 is_gone $launcher || fail "tandem run goes on without rank 2"
+  wait $launcher
+  local status=$?
+  ((status == 137)) || fail "tandem run ends with $status"
+  holds err 'rank 2 was ended by signal 9'
+  for rank in $ranks; do is_gone "$(cat "pid.$rank")" || fail "rank $rank is still there"; done
+}
+
+# solves_alike LAUNCHER...: 4 ranks that it starts find the solution that one rank finds, bit by bit, whatever carries their
+# messages; $transports says what may, or nothing.
+solves_alike() {
+  local solve=("$tandem" linalg posv -n 300 --nb 32 --nrhs 3 --workers 1 --repetitions 1 --out) transport
+  "${solve[@]}" alone.mtx > out || fail "one rank"
+  for transport in "${transports[@]}"; do
+    rm -f x.mtx
+    timeout -k 5 60 "$@" "${solve[@]}" x.mtx ${transport:+"--tandem.comm.transports=$transport"} > out 2> err < /dev/null ||
+      fail "$* over $transport: exit $?"
+    ! grep 'tandem: ' err >&2 || fail "$* over $transport: there are complaints"  # MPI may have some of its own
+    cmp -s x.mtx alone.mtx || fail "$* over $transport: another solution"
+  done
+}
+
+transports() {
+  local transports=("" shm tcp)
+  solves_alike "$tandem" run -n 4
+}
+
+mpirun() {
+  local transports=("" tcp mpi)
+  # Ranks outnumber cores on small machines, and tests run as root in containers; both need Open MPI's leave.
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  export OMPI_MCA_mpi_yield_when_idle=1
+  solves_alike "$mpirun" -n 4
+}
+
+crowd() {
+  SECONDS=0
+  timeout -k 5 100 "$tandem" run -n 64 -- "$tandem" linalg potrf -n 1024 --nb 64 --check --workers 1 --repetitions 1 \
+    > out 2> err < /dev/null || fail "64 ranks: exit $?: $(head -5 err)"
+  [[ ! -s err ]] || fail "there are complaints: $(head -5 err)"
+  holds out '^\[0\] potrf '
+  (($(wc -l < out) == 2)) || fail "others than rank 0 speak: $(cat out)"
+  echo "64 ranks: $SECONDS s"
+}
+
+"$part"
+((failures == 0))
