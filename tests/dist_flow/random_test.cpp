@@ -466,7 +466,7 @@ void play_with_a_death(std::uint64_t seed, Told& told) {
   Plan plan = draw(seed);
   std::mt19937_64 random(seed * 131 + 7);
   plan.ranks = plan.setup.ranks = std::max(plan.ranks, 2U);
-  plan.setup.flow.copy_bytes = SIZE_MAX;
+  if (plan.may_be_refused) plan.setup.flow.copy_bytes = SIZE_MAX;
   // As sockets do: what was sent arrives though its sender has gone, and nobody reads a dead rank's memory.
   plan.setup.network.copies = true;
   plan.setup.network.remote_copy = false;
@@ -481,7 +481,8 @@ void play_with_a_death(std::uint64_t seed, Told& told) {
   BatonJob job(seed);
   std::vector<bool> played(plan.ranks, false);
   const BatonJob::Outcome outcome = job.run(plan.setup, [&](Runtime& rt, BatonJob& baton) {
-    const std::optional<Killer> killer = rt.rank() == victim ? std::optional<Killer>(std::in_place, rt, baton, after_ns) : std::nullopt;
+    std::optional<Killer> killer;
+    if (rt.rank() == victim) killer.emplace(rt, baton, after_ns);
     Program(plan, rt, baton).play();
     played[rt.rank()] = true;
   });

@@ -48,7 +48,7 @@ class LoopNetwork {
   const LoopOptions& options() const noexcept { return options_; }
   std::unique_ptr<Transport> attach(Rank rank, PacketSink& sink, std::function<void()> wake);
 
-  /// The rank dies: what it has in flight is lost from some packet on, drawn for each rail, and the others are told after a delay.
+  /// The rank dies: what it has in flight is lost from some packet of each rail on, and the others are told after a delay.
   void kill(Rank rank);
   /// The rank's packets are held back (SIGSTOP), or flow again.
   void stop(Rank rank, bool stopped);
