@@ -8,6 +8,7 @@ namespace tandem::dist_test {
 /// One rank's program.
 struct BatonJob::Seat {
   std::thread thread;
+  std::condition_variable turn;  ///< it has the baton
   bool ended = false;
   bool resting = false;  ///< it waits for a wake-up
   bool woken = false;
@@ -80,15 +81,15 @@ void BatonJob::let_others(std::uint32_t rank) { yield(*seats_[rank]); }
 void BatonJob::yield(Seat& seat) {
   std::unique_lock lock(mutex_);
   running_ = nullptr;
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return running_ == &seat; });
+  given_back_.notify_one();
+  seat.turn.wait(lock, [&] { return running_ == &seat; });
 }
 
 void BatonJob::resume(Seat& seat) {
   std::unique_lock lock(mutex_);
   running_ = &seat;
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return running_ == nullptr; });
+  seat.turn.notify_one();
+  given_back_.wait(lock, [&] { return running_ == nullptr; });
 }
 
 BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(Runtime&, BatonJob&)>& program) {
@@ -103,7 +104,7 @@ BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(
     seat.thread = std::thread([&, rank] {
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return running_ == &seat; });
+        seat.turn.wait(lock, [&] { return running_ == &seat; });
       }
       try {
         auto ground = test::test_ground();
@@ -129,7 +130,7 @@ BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(
       const std::lock_guard lock(mutex_);
       seat.ended = true;
       running_ = nullptr;
-      changed_.notify_all();
+      given_back_.notify_one();
     });
   }
 

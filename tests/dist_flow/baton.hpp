@@ -53,7 +53,7 @@ class BatonJob {
   std::unique_ptr<comm::LoopNetwork> network_;
   std::vector<std::unique_ptr<Seat>> seats_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable given_back_;  ///< the main thread has the baton
   Seat* running_ = nullptr;  ///< null: the main thread; guarded by `mutex_`
 };
 
