@@ -132,6 +132,8 @@ void add_bench(CLI::App& app, ToolContext& context) {
   add_wake(*bench, context);
   add_cholesky(*bench, context);
   add_bench_pingpong(*bench, context);
+  add_bench_flow_pingpong(*bench, context);
+  add_bench_arrival(*bench, context);
   add_bench_burst(*bench, context);
   add_bench_priority(*bench, context);
   add_bench_overlap(*bench, context);

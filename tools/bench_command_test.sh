@@ -146,6 +146,19 @@ json_holds "o['results'][0]['ours_over_peer'] == {'bare': 2} and o['missing']['u
 # The witness, here the bare program, always says 1; each of the two programs runs seven sizes, in two rounds.
 json_holds "[(w['usual'], w['runs'], w['repeated'], w['unusual']) for w in o['witness']] == [(1, 28, 0, 0)]"
 
+# Between tasks: launched by others, unbound and bound, for each number of ranks.
+program between/tandem_ranks 'echo "ranks $2" >> told_between; shift 2; exec "$@"'
+program between/mpi_ranks 'shift; exec "$@"'
+program between/bench_flow_pingpong_tandem 'echo "$*" >> told_between; '"$(reports comm_8=1 flow_8=2)"
+program between/bench_arrival_tandem "$(reports arrive_busy=3)"
+run 0 flow_pingpong --bin between --rounds 1 --ranks 2,4 --trips 10 --json
+holds told_between '^ranks 4$'
+holds told_between '^--bytes 8 --trips 10 --repetitions 3 --bound$'
+json_holds "[(p['name'], p['params']['ranks'], p['params']['bound'], p['value']) for p in o['results'][:3]] == \
+[('comm_8', 2, False, 1), ('flow_8', 2, False, 2), ('comm_8', 2, True, 1)]"
+run 0 arrival --bin between --rounds 1 --busy 2 --json
+json_holds "o['results'][0]['params'] == {'workers': 2} and o['results'][0]['value'] == 3"
+
 # Broadcasts: programs are started by others, in namespaces when a rate is given; trees are a parameter; details are kept.
 program bcast/bench_bcast_tandem 'echo "$*" >> told_bcast
 echo "{\"results\": [{\"name\": \"automatic\", \"unit\": \"ms\", \"median\": 20, \"details\": {\"arrived_ms\": [1, 2]}}]}"'

@@ -23,10 +23,12 @@ struct ToolContext {
 // To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in main.cpp. Each adds a CLI11
 // subcommand to `app` whose callback runs it.
 void add_bench(CLI::App& app, ToolContext& context);
+void add_bench_arrival(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_bcast(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_broadcasts(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_burst(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_clock(CLI::App& bench, ToolContext& context);  ///< below `bench`
+void add_bench_flow_pingpong(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_overlap(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_ranks(CLI::App& bench, ToolContext& context);    ///< below `bench`
 void add_bench_readers(CLI::App& bench, ToolContext& context);  ///< below `bench`

@@ -50,6 +50,10 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory for data received from other ranks, the least of all ranks counts (0: no limit)",
                 .minimum = 0});
+  registry.add({.name = "reserve_core", .type = OptionType::boolean, .default_value = "false",
+                .help = "no worker is bound to the core of comm.progress_core, nor counted for it"});
+  registry.add({.name = "idle_progress", .type = OptionType::boolean, .default_value = "true",
+                .help = "idle workers make progress for the network, and sleep where it wakes them; false: its thread alone"});
   comm::add_comm_options(registry);
 }
 
@@ -60,6 +64,7 @@ dist::FlowOptions flow_options(const base::Config& config) {
   options.transfers.tree = comm::tree_kind(broadcast).value_or(comm::TreeKind::automatic);
   options.transfers.hold_ns = config.get_duration_ns("broadcast_hold");
   options.transfers.early_read = config.get_bool("early_read");
+  options.idle_progress = config.get_bool("idle_progress");
   options.copy_bytes = static_cast<std::size_t>(config.get_bytes("copies"));
   if (options.copy_bytes == 0) options.copy_bytes = SIZE_MAX;
   return options;

@@ -65,11 +65,24 @@ class LateCopier final : public runtime::Copier {
   std::int64_t most_ns_;
 };
 
+/// All but the one that is kept for the progress thread, if another is left.
+std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, const base::Config& config) {
+  const std::int64_t progress_pu = config.get_bool("reserve_core") ? config.get_int("comm.progress_core") : -1;
+  std::vector<base::CoreId> cores;
+  for (std::uint32_t core = 0; core < topology.cores().size(); ++core) {
+    const auto& pus = topology.cores()[core].pus;
+    const bool reserved = progress_pu >= 0 && std::count(pus.begin(), pus.end(), static_cast<unsigned>(progress_pu)) > 0;
+    if (!reserved || topology.cores().size() == 1) cores.emplace_back(core);
+  }
+  return cores;
+}
+
 }  // namespace
 
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
                                           const base::Config& config, std::uint32_t ranks_here) {
-  const std::size_t core_count = topology.cores().size();
+  const std::vector<base::CoreId> cores = cores_for_workers(topology, config);
+  const std::size_t core_count = cores.size();
   auto count = static_cast<std::size_t>(config.get_int("workers"));
   if (count == 0)
     count = cpu_quota ? std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(*cpu_quota)), 1, core_count) : core_count;
@@ -79,7 +92,7 @@ std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::o
   for (std::size_t worker = 0; worker < count; ++worker) {
     const bool is_caller = worker == 0 && config.get_bool("caller");
     plan.push_back({worker, {}, is_caller});
-    if (bound && !is_caller) plan.back().core = base::CoreId(static_cast<std::uint32_t>(worker));
+    if (bound && !is_caller) plan.back().core = cores[worker];
   }
   return plan;
 }
@@ -104,7 +117,7 @@ runtime::World make_real_world(const base::Config& config, Ground& ground) {
   };
   world.driver = std::make_unique<base::ThreadDriver>([&ground] { return ground.clock->now_ns(); }, bind);
   const auto core_of = [&](std::size_t worker) {
-    return base::CoreId(static_cast<std::uint32_t>(worker % ground.topology->cores().size()));
+    return plan[worker].core.value_or(base::CoreId(static_cast<std::uint32_t>(worker % ground.topology->cores().size())));
   };
   world.distance.resize(plan.size());
   for (std::size_t a = 0; a < plan.size(); ++a) {

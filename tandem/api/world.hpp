@@ -33,7 +33,8 @@ struct WorkerPlacement {
 
 /// By the options: as many workers as cores, or as the cgroup's quota of processor time allows if that is less, shared among the
 /// ranks of the job on this machine; worker 0 is the calling thread, which is never bound; worker i goes to core i, unless there
-/// are more workers than cores, or several ranks, when the system places them all.
+/// are more workers than cores, or several ranks, when the system places them all. The core that the progress thread is bound to
+/// counts as none if it is reserved.
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
                                           const base::Config& config, std::uint32_t ranks_here = 1);
 

@@ -7,6 +7,8 @@
 
 namespace tandem::base {
 
+class Attendance;  // attendance.hpp
+
 /// The answer of a `step` that wants to be woken, not stepped again by itself.
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
@@ -17,6 +19,8 @@ class Steppable {
   /// Does some work. Returns when it wants the next step: a time not after `now_ns` means at once, `kNever` means when woken.
   /// A step that returns `kNever` has already arranged that whoever brings work will wake it.
   virtual std::int64_t step(std::int64_t now_ns) = 0;
+  /// What it attends to between its steps, which is where its thread sleeps; null: in a place of its own.
+  virtual Attendance* attends() noexcept { return nullptr; }
 };
 
 /// How others wake a steppable. `wake` may be called from any thread, at any time; wake-ups that come early are not lost.

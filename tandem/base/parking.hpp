@@ -49,6 +49,9 @@ class BasicParker {
     return true;
   }
 
+  /// Whether there is a permit. By an owner that sleeps elsewhere, where whoever leaves permits wakes it too.
+  bool has_permit() const noexcept { return state_.load(std::memory_order_seq_cst) == kPermit; }
+
   /// Takes the permit if there is one, without sleeping. By the owner.
   bool try_take() noexcept {
     return state_.load(std::memory_order_relaxed) == kPermit && state_.exchange(kEmpty, std::memory_order_acquire) == kPermit;

@@ -26,7 +26,7 @@ Waker& ThreadDriver::add(Steppable& steppable, const Placement& placement) {
     while (!stopping_.load(std::memory_order_acquire)) {
       const std::int64_t now = now_ns_();
       const std::int64_t next = seat.steppable->step(now);
-      if (next > now) rest(seat.parker, next);
+      if (next > now) rest(seat, next);
     }
   });
   return seat;
@@ -41,7 +41,7 @@ Waker& ThreadDriver::add_caller(Steppable& steppable) {
 
 void ThreadDriver::stop() {
   stopping_.store(true, std::memory_order_release);
-  for (auto& seat : seats_) seat->parker.unpark();
+  for (auto& seat : seats_) seat->wake();
   for (auto& seat : seats_)
     if (seat->thread.joinable()) seat->thread.join();
 }
@@ -52,12 +52,14 @@ RunEnd ThreadDriver::run_until(bool (*done)(void*), void* context, std::int64_t 
     const std::int64_t now = now_ns_();
     if (now >= deadline_ns) return RunEnd::timed_out;
     const std::int64_t next = caller_->steppable->step(now);
-    if (next > now && !done(context)) rest(caller_->parker, std::min(next, deadline_ns));
+    if (next > now && !done(context)) rest(*caller_, std::min(next, deadline_ns));
   }
   return RunEnd::done;
 }
 
-void ThreadDriver::rest(Parker& parker, std::int64_t until_ns) {
+void ThreadDriver::rest(Seat& seat, std::int64_t until_ns) {
+  if (Attendance* const place = seat.steppable->attends(); place != nullptr) return rest_attending(seat, *place, until_ns);
+  Parker& parker = seat.parker;
   if (until_ns == kNever) {
     parker.park();
     return;
@@ -69,6 +71,13 @@ void ThreadDriver::rest(Parker& parker, std::int64_t until_ns) {
   } else {
     while (now_ns_() < until_ns && !parker.try_take()) pause_cpu();
   }
+}
+
+void ThreadDriver::rest_attending(Seat& seat, Attendance& place, std::int64_t until_ns) {
+  seat.sleeps_in.store(&place);
+  place.sleep([](void* parker) { return static_cast<Parker*>(parker)->has_permit(); }, &seat.parker, until_ns);
+  seat.sleeps_in.store(nullptr);
+  seat.parker.try_take();
 }
 
 }  // namespace tandem::base

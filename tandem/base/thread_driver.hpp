@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "tandem/base/attendance.hpp"
 #include "tandem/base/driver.hpp"
 #include "tandem/base/parking.hpp"
 
@@ -14,6 +15,9 @@ namespace tandem::base {
 
 /// Each steppable has a thread that steps it and sleeps in its own `Parker` when the step says so. Waits shorter than
 /// `spin_below_ns` are spent polling the parker's own cache line, longer ones in the kernel.
+///
+/// Who attends to something sleeps there instead (`Attendance`), until the parker has a permit: it notes so (`sleeps_in`), then
+/// looks for a permit, while whoever wakes it leaves the permit and then reads the note. All four are sequentially consistent.
 class ThreadDriver final : public Driver {
  public:
   using Binder = std::function<void(int core)>;  ///< binds the calling thread to a core
@@ -35,10 +39,15 @@ class ThreadDriver final : public Driver {
     Steppable* steppable = nullptr;
     Parker parker;
     std::thread thread;
-    void wake() noexcept override { parker.unpark(); }
+    std::atomic<Attendance*> sleeps_in{nullptr};
+    void wake() noexcept override {
+      parker.unpark();
+      if (Attendance* const place = sleeps_in.load(); place != nullptr) [[unlikely]] place->wake();
+    }
   };
 
-  void rest(Parker& parker, std::int64_t until_ns);
+  void rest(Seat& seat, std::int64_t until_ns);
+  void rest_attending(Seat& seat, Attendance& place, std::int64_t until_ns);
 
   std::function<std::int64_t()> now_ns_;
   Binder bind_;

@@ -241,6 +241,8 @@ void Endpoint::wait_all(std::span<const Request> requests) {
 bool Endpoint::progress() { return parts_->progress->once(); }
 void Endpoint::expect(std::int64_t within_ns) { parts_->progress->expect(within_ns); }
 
+base::IdleWork* Endpoint::idle_work() noexcept { return parts_->loop == nullptr ? parts_->progress.get() : nullptr; }
+
 void Endpoint::on_peer_death(std::function<void(Rank, std::string_view)> tell) {
   const std::lock_guard guard(parts_->progress->lock());
   parts_->engine->tell_death = std::move(tell);

@@ -21,6 +21,10 @@
 #include "tandem/comm/mcast/tree.hpp"
 #include "tandem/comm/request.hpp"
 
+namespace tandem::base {
+class IdleWork;  // attendance.hpp
+}
+
 namespace tandem::comm {
 
 class LoopNetwork;  // transport/loop/loop.hpp: ranks of one process
@@ -198,6 +202,9 @@ class Endpoint {
   /// Messages will come within that time: who polls for them goes on until then, though `spin_ns` be shorter, unless others want
   /// the core. The last call counts; 0 takes it back.
   void expect(std::int64_t within_ns);
+
+  /// What idle threads may do for this endpoint, instead of its progress thread; null with an event loop. Until it is closed.
+  base::IdleWork* idle_work() noexcept;
 
   /// Told of each death of a peer that we have spoken to, as callbacks are.
   void on_peer_death(std::function<void(Rank, std::string_view reason)> tell);

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "tandem/base/attendance.hpp"
 #include "tandem/comm/bootstrap/thread_job.hpp"
 #include "tandem/comm/endpoint_test_support.hpp"
 #include "tandem/comm/engine/core.hpp"
@@ -423,6 +424,96 @@ TEST(Endpoint, ARestingEndpointGivesBackWhatABurstHasLeft) {
   for (int i = 0; i < 10'000 && endpoint->statistics().spare_bytes > 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(endpoint->statistics().spare_bytes, 0u);
+}
+
+/// Two ranks with threads, of which rank 1 counts what arrives.
+struct CountingPair {
+  explicit CountingPair(const std::string& progress) {
+    sender = Endpoint::open_loop(network, Rank{0}, {}, log, nullptr);
+    receiver = Endpoint::open_loop(network, Rank{1}, {.progress = progress}, log, nullptr);
+  }
+  ~CountingPair() {
+    std::thread other([this] { sender->close(); });
+    receiver->close();
+    other.join();
+  }
+  void post_receive() {
+    receiver->irecv_owned(Rank{0}, Tag{0}, {.callbacks = {.arrived = [this](const Status&) {
+                            ++arrived;
+                            receiver->idle_work()->wake();
+                          }}});
+  }
+  void send() { sender->isend(Rank{1}, Tag{0}, SendBuffer()); }
+
+  LoopNetwork network{{.ranks = 2}};
+  base::Log log{base::LogLevel::error};
+  std::atomic<int> arrived{0};
+  std::unique_ptr<Endpoint> sender, receiver;
+};
+
+TEST(Endpoint, WhoAttendsMakesProgressAndSleeps) {
+  for (const char* progress : {"inline", "thread"}) {
+    CountingPair pair(progress);
+    base::IdleWork& work = *pair.receiver->idle_work();
+    work.enter();
+    for (int count = 1; count <= 200; ++count) {
+      pair.post_receive();
+      std::thread other([&] { pair.send(); });
+      struct Awaited {
+        const std::atomic<int>& arrived;
+        int count;
+      } awaited{pair.arrived, count};
+      const auto there = [](void* what) {
+        const auto& it = *static_cast<Awaited*>(what);
+        return it.arrived.load() >= it.count;
+      };
+      while (!there(&awaited))
+        if (work.look() == base::IdleWork::Found::nothing_for_long) work.sleep(there, &awaited, base::kNever);
+      other.join();
+    }
+    work.leave();
+  }
+}
+
+TEST(Endpoint, BehindAnAttendantThatHasLeftTheThreadMakesProgress) {
+  CountingPair pair("thread");
+  base::IdleWork& work = *pair.receiver->idle_work();
+  for (int count = 1; count <= 300; ++count) {
+    pair.post_receive();
+    work.enter();
+    for (int i = 0; i < count % 7; ++i) work.look();
+    if (count % 3 == 0) work.sleep([](void*) { return true; }, nullptr, base::kNever);
+    if (count % 5 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));  // the thread lies below
+    if (count % 2 == 0) pair.send();
+    work.leave();
+    if (count % 2 != 0) pair.send();
+    if (count % 11 == 0) pair.sender->wait(pair.sender->isend(Rank{0}, Tag{1}, SendBuffer()));
+    while (pair.arrived.load() < count) std::this_thread::yield();
+  }
+}
+
+TEST(Endpoint, WhoAttendsAndWhoWaitsShareTheProgress) {
+  CountingPair pair("thread");
+  std::atomic<bool> stop{false};
+  std::thread attendant([&] {
+    base::IdleWork& work = *pair.receiver->idle_work();
+    for (int turn = 0; !stop.load(); ++turn) {
+      work.enter();
+      for (int i = 0; i < turn % 50; ++i)
+        if (work.look() == base::IdleWork::Found::nothing_for_long)
+          work.sleep([](void* over) { return static_cast<std::atomic<bool>*>(over)->load(); }, &stop, base::kNever);
+      work.leave();
+    }
+  });
+  for (int count = 0; count < 500; ++count) {
+    const Request receive = pair.receiver->irecv_owned(Rank{0}, Tag{0});
+    if (count % 3 == 0) std::this_thread::yield();
+    pair.send();
+    EXPECT_EQ(pair.receiver->wait(receive).ending, Ending::done);
+  }
+  stop.store(true);
+  pair.receiver->idle_work()->wake();
+  attendant.join();
 }
 
 TEST(Endpoint, ReceivesWhoseRequestWasDroppedGetTheirMessagesAndAreFreed) {

@@ -1,10 +1,10 @@
 // tandem/comm/progress.cpp: stepping, telling and sleeping.
 #include "tandem/comm/progress.hpp"
 
+#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,32 +14,6 @@
 #include <fmt/format.h>
 
 namespace tandem::comm::internal {
-namespace {
-
-/// As the kernel's `struct sched_attr` in its first version, which glibc knows only since 2.41.
-struct SchedulingAttributes {
-  std::uint32_t size = sizeof(SchedulingAttributes);
-  std::uint32_t policy = 0;
-  std::uint64_t flags = 0;
-  std::int32_t nice = 0;
-  std::uint32_t priority = 0;
-  std::uint64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;
-};
-static_assert(sizeof(SchedulingAttributes) == 48);
-
-/// Asks for short turns on the core. Since Linux 6.12 a thread that wakes interrupts one whose slice is longer; otherwise it may
-/// wait for the next tick, 4 ms at 250 Hz, behind an application that computes on the same core. Needs no privilege, and older
-/// kernels take no notice.
-void ask_for_short_slice() noexcept {
-  constexpr std::uint64_t slice_ns = 100'000;  // the least that the kernel grants
-  SchedulingAttributes attributes;
-  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER) return;
-  attributes.runtime_ns = slice_ns;
-  (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
-}  // namespace
-
 Progress::Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop)
     : engine_(engine),
       patience_(options.spin_ns),
@@ -67,7 +41,7 @@ base::Result<void> Progress::start() {
   if (epoll_ < 0) return failed("an epoll set");
   bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (bell_ < 0) return failed("an eventfd");
-  epoll_event event{.events = EPOLLIN, .data = {.fd = bell_}};
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = bell_}};
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, bell_, &event) != 0) return failed("its bell");
   for (const auto& transport : engine_.transports()) {
     const int descriptor = transport->wait_descriptor();
@@ -96,43 +70,52 @@ void Progress::run() {
     CPU_SET(static_cast<unsigned>(core_), &cores);
     sched_setaffinity(0, sizeof cores, &cores);
   }
-  ask_for_short_slice();
+  ShortSlice slice;
+  slice.take();
   Polling polling(patience_, now_ns_());
   std::int64_t rest_ns = kShortestRestNs;
   std::uint64_t seen_steps = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
+    if (attended_.load(std::memory_order_relaxed)) {
+      sleep_below(polling);
+      continue;
+    }
     const std::uint64_t steps = inline_steps_.load(std::memory_order_relaxed);
     const bool somebody_waits = waiters_.load() > 0;
     if (somebody_waits || steps != seen_steps) {  // somebody makes progress without us
       seen_steps = steps;
       const bool long_rest = somebody_waits && rest_ns >= kLongestRestNs;
-      if (long_rest) rests_long_.store(true);
-      if (!long_rest || waiters_.load() > 0) parker_.park(long_rest ? kLongestAbsenceNs : rest_ns);
-      if (long_rest) rests_long_.store(false, std::memory_order_relaxed);
+      rests_.store(long_rest ? Rests::until_they_leave : Rests::shortly);
+      if ((!long_rest || waiters_.load() > 0) && !attended_.load()) parker_.park(long_rest ? kLongestAbsenceNs : rest_ns);
+      rests_.store(Rests::no, std::memory_order_relaxed);
       rest_ns = std::min(2 * rest_ns, kLongestRestNs);
       polling = Polling(patience_, now_ns_());
       continue;
     }
     const std::int64_t now = now_ns_();
-    bool happened;
-    {
-      const std::lock_guard guard(lock_);
-      happened = engine_.step(now) <= now;
-    }
-    tell_events();
-    if (happened) {
-      wake_others();
-      rest_ns = kShortestRestNs;
-    }
+    const bool happened = step_and_tell(now);
+    if (happened) rest_ns = kShortestRestNs;
     switch (polling.polled(happened, now_ns_)) {
       case Polling::Next::poll: break;
       case Polling::Next::yield: offer_core(polling); break;
       case Polling::Next::sleep:
-        if (!sleep_in_bed(polling, base::kNever, [](void*) { return false; }, nullptr)) parker_.park(kLongestRestNs);
-        else bed_.wake_resting();  // when callers wait, we leave it to them, and make no progress ourselves
+        sleep_below(polling);
+        bed_.wake_resting();  // when callers wait, we leave it to them, and make no progress ourselves
         break;
     }
   }
+}
+
+/// True when something happened.
+bool Progress::step_and_tell(std::int64_t now_ns) {
+  bool happened;
+  {
+    const std::lock_guard guard(lock_);
+    happened = engine_.step(now_ns) <= now_ns;
+  }
+  tell_events();
+  if (happened) wake_others();
+  return happened;
 }
 
 void Progress::offer_core(Polling& polling) {
@@ -143,7 +126,7 @@ void Progress::offer_core(Polling& polling) {
 /// False: another thread has the bed.
 bool Progress::sleep_in_bed(Polling& polling, std::int64_t until_ns, bool (*done)(void*), void* context) {
   if (!bed_.take()) return false;
-  const bool found = sleep(until_ns, done, context);
+  const bool found = lie_down(until_ns, done, context);
   bed_.leave();
   polling.slept(now_ns_(), found);
   return true;
@@ -175,54 +158,114 @@ bool Progress::rest(std::int64_t wait_ns) {
 bool Progress::await_bell(std::int64_t wait_ns) {
   timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
   epoll_event events[8];
-  const int found = epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr);
-  for (int i = 0; i < found; ++i) {
-    std::uint64_t rung;
-    if (events[i].data.fd == bell_ && read(bell_, &rung, sizeof rung) < 0) continue;  // another thread was faster
+  if (epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr) <= 0) return false;
+  told_.store(true);
+  return true;
+}
+
+/// Declares that nobody polls, unless there is something to do.
+Progress::LastLook Progress::arm() {
+  LastLook look;
+  const auto transports = engine_.transports();
+  for (const auto& transport : transports) look.all_ring &= transport->rings();
+  if (!armed_) {
+    std::size_t armed = 0;
+    while (armed < transports.size() && transports[armed]->arm()) ++armed;
+    armed_ = armed == transports.size();
+    // Whoever refused to be armed is not armed.
+    if (!armed_) std::for_each_n(transports.begin(), armed, [](const auto& transport) { transport->disarm(); });
   }
-  return found > 0;
+  look.due_ns = engine_.due_ns(now_ns_());
+  look.work = !armed_ || engine_.busy() || !engine_.events().empty() || stopping_.load();
+  const bool left = !look.work && told_.load(std::memory_order_relaxed) && something_ready();
+  if (armed_ && (look.work || left)) disarm();
+  look.work |= left;
+  return look;
+}
+
+void Progress::disarm() {
+  if (std::exchange(armed_, false))
+    for (const auto& transport : engine_.transports()) transport->disarm();
+  engine_.poll_all_next();
+}
+
+/// What was told of and is still there. The next event is told of in any case.
+bool Progress::something_ready() {
+  told_.store(false, std::memory_order_relaxed);
+  for (const auto& transport : engine_.transports()) {
+    pollfd descriptor{.fd = transport->wait_descriptor(), .events = POLLIN, .revents = 0};
+    if (descriptor.fd < 0 || ::poll(&descriptor, 1, 0) <= 0) continue;
+    told_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  return false;
+}
+
+/// Negative: for ever.
+std::int64_t Progress::longest_sleep_ns(const LastLook& look, std::int64_t until_ns) {
+  until_ns = std::min(until_ns, look.due_ns);
+  const std::int64_t wait_ns = until_ns == base::kNever ? -1 : std::max<std::int64_t>(0, until_ns - now_ns_());
+  if (look.all_ring) return wait_ns;
+  const std::int64_t back_off_ns = engine_.quiet() ? kQuietBackOffNs : kBackOffNs;
+  return wait_ns < 0 ? back_off_ns : std::min(wait_ns, back_off_ns);
 }
 
 /// In the bed that we have taken. True when there is, or may be, something to do.
-bool Progress::sleep(std::int64_t until_ns, bool (*done)(void*), void* context) {
-  bool all_ring = true;
-  bool work = false;
+bool Progress::lie_down(std::int64_t until_ns, bool (*done)(void*), void* context) {
   in_bed_.store(true);  // before the last look; pairs with `kick`, see the type
+  std::int64_t wait_ns = 0;
+  bool work = false;
   {
     const std::lock_guard guard(lock_);
-    std::size_t armed = 0;
-    const auto transports = engine_.transports();
-    for (; armed < transports.size() && !work; ++armed) {
-      all_ring &= transports[armed]->rings();
-      work = !transports[armed]->arm();
-    }
-    until_ns = std::min(until_ns, engine_.due_ns(now_ns_()));
-    work |= engine_.busy() || !engine_.events().empty() || stopping_.load();
-    if (work) {
-      // Whoever refused to be armed is not armed.
-      for (std::size_t i = 0; i < armed; ++i) transports[i]->disarm();
-    }
-  }
-  const auto disarm_all = [this] {
-    const std::lock_guard guard(lock_);
-    for (const auto& transport : engine_.transports()) transport->disarm();
-    engine_.poll_all_next();
-  };
-  if (!work && done(context)) {
-    disarm_all();
-    work = true;
+    const LastLook look = arm();
+    work = look.work;
+    wait_ns = longest_sleep_ns(look, until_ns);
   }
   if (!work) {
-    std::int64_t wait_ns = until_ns == base::kNever ? -1 : std::max<std::int64_t>(0, until_ns - now_ns_());
-    if (!all_ring) {
-      const std::int64_t back_off_ns = engine_.quiet() ? kQuietBackOffNs : kBackOffNs;
-      wait_ns = wait_ns < 0 ? back_off_ns : std::min(wait_ns, back_off_ns);
-    }
-    work = rest(wait_ns);
-    disarm_all();
+    work = done(context) || rest(wait_ns);
+    const std::lock_guard guard(lock_);
+    disarm();
   }
   in_bed_.store(false);
   return work;
+}
+
+/// By the thread. An attendant that is awake looks after all, and arms the transports when it leaves.
+void Progress::sleep_below(Polling& polling) {
+  below_.store(true);
+  LastLook look;
+  std::int64_t wait_ns = -1;
+  {
+    const std::lock_guard guard(lock_);
+    if (attended_.load() && !in_bed_.load()) {
+      look.work = stopping_.load();
+    } else {
+      look = arm();
+      wait_ns = longest_sleep_ns(look, base::kNever);
+    }
+  }
+  const bool found = look.work || rest(wait_ns);
+  bool somebody_above;
+  {
+    // Who is in bed counts on what is armed.
+    const std::lock_guard guard(lock_);
+    below_.store(false);
+    somebody_above = in_bed_.load();
+    if (!somebody_above) disarm();
+  }
+  if (somebody_above) {
+    if (found) ring();
+    parker_.park(kShortestRestNs);
+  }
+  polling.slept(now_ns_(), found);
+}
+
+/// Under the lock, by who looks no more: true when the thread must be woken; else it sleeps on until transports ring, or is awake.
+bool Progress::hand_over() {
+  if (attended_.load() || waiters_.load() > 0) return false;
+  if (!below_.load()) return !engine_.nothing_left();  // it may be about to rest
+  const LastLook look = arm();
+  return look.work || !look.all_ring || look.due_ns != base::kNever;
 }
 
 void Progress::kick() noexcept {
@@ -230,15 +273,23 @@ void Progress::kick() noexcept {
     if (waker_ != nullptr) waker_->wake();
     return;
   }
-  if (in_bed_.load() && bell_ >= 0) {
-    const std::uint64_t one = 1;
-    if (write(bell_, &one, sizeof one) < 0) return;  // it is rung already
-  }
+  if (in_bed_.load() || (below_.load() && !attended_.load())) ring();
+}
+
+void Progress::ring() noexcept {
+  const std::uint64_t one = 1;  // never read: each is told of once, and in 500 years there is no room for more
+  if (bell_ < 0 || write(bell_, &one, sizeof one) < 0) return;
 }
 
 void Progress::wake_for_work() {
-  if (waiters_.load(std::memory_order_relaxed) > 0) return;
-  if (in_bed_.load()) kick();
+  if (left_to_this_thread() || waiters_.load(std::memory_order_relaxed) > 0) return;
+  if (in_bed_.load()) return ring();
+  if (attended_.load()) return;  // who leaves looks once more
+  wake_thread();
+}
+
+void Progress::wake_thread() noexcept {
+  if (below_.load()) ring();
   else parker_.unpark();
 }
 
@@ -286,16 +337,7 @@ void Progress::tell(Event& event) {
 bool Progress::once() { return loop_ != nullptr ? loop_->step_one() : once(now_ns_()); }
 
 bool Progress::once(std::int64_t now) {
-  bool happened = false;
-  if (lock_.try_lock()) {
-    // Not a read-modify-write: callers hold the lock, and the thread only looks for changes.
-    inline_steps_.store(inline_steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    happened = engine_.step(now) <= now;
-    const bool events = !engine_.events().empty();
-    lock_.unlock();
-    if (events) [[unlikely]] tell_events();
-  }
-  return happened;
+  return look_once(now, true);
 }
 
 /// Something happened in our step. Whoever sleeps may wait for just that: a caller may have gone to bed while this thread, about
@@ -308,7 +350,7 @@ void Progress::wake_sleepers() {
 bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns) {
   if (loop_ != nullptr) return loop_->run_until(done, context, deadline_ns) == base::RunEnd::done;
   waiters_.fetch_add(1);
-  if (in_bed_.load() && bed_.taken()) kick();  // the thread leaves the bed to us
+  if (!in_bed_.load()) kick();  // the thread leaves all to us
   Polling polling(patience_, now_ns_());
   while (!done(context) && polling.now_ns() < deadline_ns) {
     const bool happened = once(polling.now_ns());
@@ -323,9 +365,77 @@ bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadlin
         break;
     }
   }
-  if (waiters_.fetch_sub(1) == 1 && rests_long_.load()) parker_.unpark();
+  if (waiters_.fetch_sub(1) == 1) {
+    if (rests_.load() == Rests::until_they_leave) parker_.unpark();
+    if (below_.load()) leave_to_thread();
+  }
   wake_others();  // one of them takes the bed; else the thread does, when it finds that nobody makes progress
   return done(context);
+}
+
+void Progress::leave_to_thread() {
+  bool wanted;
+  {
+    const std::lock_guard guard(lock_);
+    wanted = hand_over();
+  }
+  if (wanted) wake_thread();
+}
+
+// --- idle workers
+
+void Progress::enter() {
+  {
+    const std::lock_guard guard(lock_);
+    attended_.store(true);
+    if (armed_ && !in_bed_.load()) disarm();
+  }
+  if (rests_.load() != Rests::no) parker_.unpark();  // so that it is below when we leave
+  attending_.emplace(patience_, now_ns_());
+}
+
+base::IdleWork::Found Progress::look() {
+  Polling& polling = *attending_;
+  const bool happened = look_once(polling.now_ns(), false);
+  if (happened) wake_others();
+  switch (polling.polled(happened, now_ns_)) {
+    case Polling::Next::poll: break;
+    case Polling::Next::yield: offer_core(polling); break;
+    case Polling::Next::sleep: return Found::nothing_for_long;
+  }
+  return happened ? Found::something : Found::nothing;
+}
+
+void Progress::sleep(bool (*done)(void*), void* context, std::int64_t until_ns) {
+  slice_.take();
+  if (!sleep_in_bed(*attending_, until_ns, done, context)) bed_.rest([&] { return done(context); }, kLongestRestNs);
+}
+
+void Progress::leave() {
+  slice_.give_back();
+  bool wanted;
+  {
+    const std::lock_guard guard(lock_);
+    attended_.store(false);
+    wanted = hand_over();
+  }
+  if (wanted) wake_thread();
+  bed_.wake_resting();
+}
+
+void Progress::wake() noexcept {
+  if (in_bed_.load()) ring();
+  bed_.wake_resting();
+}
+
+void Progress::tend() {
+  step_and_tell(now_ns_());
+  bool left;
+  {
+    const std::lock_guard guard(lock_);
+    left = !engine_.nothing_left();
+  }
+  if (left) wake_for_work();
 }
 
 std::int64_t Progress::Seat::step(std::int64_t now_ns) {

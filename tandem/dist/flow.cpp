@@ -41,6 +41,7 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   });
   core_.on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
                         .let_go = [this](Handle& handle) { let_go(handle); }});
+  if (options_.idle_progress) attended_.emplace(core_.attendance(), endpoint_->idle_work());
   agree_on_budget();
 }
 
@@ -54,6 +55,7 @@ Flow::~Flow() {
     core_.log().error("at the end of the flow: {}", error.what());
   }
   core_.on_end_of_data({});
+  attended_.reset();
   endpoint_->close();
 }
 

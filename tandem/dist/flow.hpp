@@ -36,6 +36,7 @@ using PlacementPolicy = std::function<std::uint32_t(std::span<const PlacementUse
 
 struct FlowOptions {
   TransferOptions transfers = {};
+  bool idle_progress = true;          ///< idle workers make progress for the network; false: its thread alone
   std::size_t copy_bytes = SIZE_MAX;  ///< memory for received copies; the least of all ranks' counts
 };
 
@@ -239,6 +240,15 @@ class Flow {
   void note_loss(const std::string& text);
   void send_abort(std::uint32_t to, const std::string& text, const std::function<void()>& told);
 
+  /// Idle workers look after the endpoint while this lives.
+  struct Attended {
+    base::Attendance& by;
+    Attended(base::Attendance& attendance, base::IdleWork* work) : by(attendance) { by.set(work); }
+    ~Attended() { by.set(nullptr); }
+    Attended(const Attended&) = delete;
+    Attended& operator=(const Attended&) = delete;
+  };
+
   runtime::RuntimeCore& core_;
   std::unique_ptr<comm::Endpoint> endpoint_;
   const std::uint32_t rank_;
@@ -269,6 +279,7 @@ class Flow {
   std::vector<comm::Recipient> recipients_, unserved_;  ///< of the send that is submitted, kept for their memory
   Recording* recording_ = nullptr;         ///< takes the tasks that are submitted; null: they run
   std::uint64_t waited_at_ = 0;            ///< the position of the last wait that all ranks have ended
+  std::optional<Attended> attended_;
 };
 
 }  // namespace tandem::dist

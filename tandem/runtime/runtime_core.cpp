@@ -53,7 +53,8 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
                                      .tasks_per_step = options_.tasks_per_step,
                                      .timed = options_.statistics || options_.timeline || options_.emulation,
                                      .timeline = options_.timeline,
-                                     .emulation = options_.emulation ? &options_.emulation : nullptr};
+                                     .emulation = options_.emulation ? &options_.emulation : nullptr,
+                                     .attendance = &attendance_};
   base::Waker* caller = world_.caller_works ? nullptr : &world_.driver->add_caller(idler_);
   for (unsigned i = 0; i < world_.workers.size(); ++i) {
     const WorkerSpec& spec = world_.workers[i];

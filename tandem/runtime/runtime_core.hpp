@@ -162,6 +162,8 @@ class RuntimeCore final : private FlowHost {
   std::string explain_stuck();
 
   // --- for the layer above
+  /// What idle workers look after: set by the submitting thread, and taken away before it is destroyed.
+  base::Attendance& attendance() noexcept { return attendance_; }
   /// The next task's id is `id` or more: so that several runtimes number the tasks of one flow alike.
   void raise_id(TaskId id) noexcept { last_id_ = std::max(last_id_, id - 1); }
   /// Who is told of the end of data, by the submitting thread: `abandoned` when the program has dropped the last reference, at
@@ -294,6 +296,7 @@ class RuntimeCore final : private FlowHost {
   Executor executor_;
   Memory memory_;
   std::unique_ptr<ReadyQueues> queues_;
+  base::Attendance attendance_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Idler idler_;
   Recorder* recorder_ = nullptr;

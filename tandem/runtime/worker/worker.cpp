@@ -41,6 +41,7 @@ std::int64_t Worker::step(std::int64_t now_ns) {
     }
     if (task == nullptr) task = queues.pop(index_);
     if (task == nullptr) return rest(now_ns);
+    if (owes_) [[unlikely]] tend();
     if (idle_since_ns_.get() >= 0 || woken_) back_to_work(now_ns);
     if (!run(*task)) return emulated_until_ns_;
   }
@@ -50,6 +51,7 @@ std::int64_t Worker::step(std::int64_t now_ns) {
 }
 
 void Worker::back_to_work(std::int64_t now_ns) {
+  if (attends_) stop_attending();
   note_idle_until(now_ns);
   pause_ns_ = 0;
   if (std::exchange(woken_, false)) executor_.queues().wake_next_if_work(index_);
@@ -62,24 +64,50 @@ void Worker::note_idle_until(std::int64_t now_ns) {
 
 std::int64_t Worker::rest(std::int64_t now_ns) {
   executor_.flush(origin_);
+  const std::int64_t at_once_ns = now_ns;
   if (idle_since_ns_.get() < 0) {
     now_ns = clock_.now_ns();  // the step may have run tasks for long since it began
     idle_since_ns_.set(now_ns);
     pause_ns_ = kFirstPauseNs;
   }
-  if (now_ns - idle_since_ns_.get() < options_.poll_for_ns) {
+  if (attend()) {
+    if (options_.attendance->look() != base::IdleWork::Found::nothing_for_long) return at_once_ns;
+  } else if (now_ns - idle_since_ns_.get() < options_.poll_for_ns) {
     pause_ns_ = std::min(pause_ns_ * 2, std::max(options_.poll_max_ns, kFirstPauseNs));
     return now_ns + pause_ns_;
   }
   ReadyQueues& queues = executor_.queues();
   queues.announce_idle(index_);
   announced_ = true;
-  if (!queues.looks_empty(index_)) return now_ns;
+  if (!queues.looks_empty(index_)) return at_once_ns;
   woken_ = false;  // nothing anywhere, and who pushes from now on sees that this worker sleeps
   return base::kNever;
 }
 
+/// True: this worker attends, and others need not tell the network that something is to be done.
+bool Worker::attend() {
+  base::Attendance* const attendance = options_.attendance;
+  if (attendance == nullptr) return false;
+  if (attends_ && attendance->over()) stop_attending();
+  if (!attends_) attends_ = attendance->enter();
+  if (attends_) owes_ = false;  // to look is to tend
+  else if (owes_) tend();
+  return attends_;
+}
+
+void Worker::stop_attending() {
+  options_.attendance->leave();
+  attends_ = false;
+}
+
+void Worker::tend() {
+  owes_ = false;
+  options_.attendance->tend();
+}
+
 void Worker::leave(std::int64_t now_ns) {
+  if (attends_) stop_attending();
+  if (owes_) tend();
   if (emulated_ != nullptr) end_emulated();  // early: the caller has other things to do
   if (Task* task = std::exchange(origin_.keep, nullptr)) executor_.queues().push_released(index_, task);
   executor_.flush(origin_);
@@ -123,7 +151,7 @@ bool Worker::prepare(Task& task) {
 void Worker::skip(Task& task) {
   if (task.ops->skip != nullptr) task.ops->skip(task);
   if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
-  executor_.end(task, origin_);
+  end(task);
 }
 
 /// What ending the task will write to is on its way while the kernel runs: the lines of its successors, which another worker or
@@ -157,10 +185,18 @@ bool Worker::run(Task& task) {
   return true;
 }
 
+void Worker::end(Task& task) {
+  const base::IdleWork* const work = options_.attendance != nullptr ? options_.attendance->work() : nullptr;
+  if (work == nullptr) return executor_.end(task, origin_);
+  const base::IdleWork::Promise promise(work);
+  executor_.end(task, origin_);
+  owes_ |= promise.owes();
+}
+
 void Worker::finish(Task& task) {
   running_.store(nullptr, std::memory_order_relaxed);
   if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
-  executor_.end(task, origin_);
+  end(task);
 }
 
 bool Worker::emulate(Task& task, std::int64_t start_ns) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/base/attendance.hpp"
 #include "tandem/base/driver.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/base/published.hpp"
@@ -25,6 +26,7 @@ struct WorkerOptions {
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep each kernel's dates
   const Emulation* emulation = nullptr;  ///< with `timed`; null: kernels run
+  base::Attendance* attendance = nullptr;  ///< of what idle workers look after; null: nothing. Outlives the worker
 };
 
 /// A worker. Stepped by one driver, on one thread at a time; only `running` may be read by others.
@@ -32,6 +34,10 @@ struct WorkerOptions {
 /// A step runs up to `tasks_per_step` tasks. With nothing to do it asks to be stepped again after a pause that doubles each time
 /// up to `poll_max_ns` (thesis 5.4.3: exponential back-off, so that polling workers do not load the memory bus); when it has
 /// polled for `poll_for_ns` it announces itself idle, looks once more, and returns `kNever`.
+///
+/// One idle worker at a time attends to what wants to be looked after (`Attendance`: the network): it looks there and for tasks in
+/// turn, without pauses, until looking does not pay, and then sleeps there. It leaves before it runs a task. What tasks that end
+/// give the network to do, their worker sees to itself, before the next kernel or while it attends.
 ///
 /// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one read-modify-write per
 /// successor; no lock when it runs its own successor next.
@@ -41,6 +47,7 @@ class Worker final : public base::Steppable {
          base::Log& log);
 
   std::int64_t step(std::int64_t now_ns) override;
+  base::Attendance* attends() noexcept override { return attends_ ? options_.attendance : nullptr; }
 
   /// The caller's wait is over: nobody shall count on this worker. By its thread.
   void leave(std::int64_t now_ns);
@@ -61,6 +68,10 @@ class Worker final : public base::Steppable {
   void invoke(Task& task);
   void succeed(Task& task);
   void finish(Task& task);
+  void end(Task& task);
+  void tend();
+  bool attend();
+  void stop_attending();
   bool emulate(Task& task, std::int64_t start_ns);
   void end_emulated();
   void invoke_special(Task& task, KernelCall& call);
@@ -82,6 +93,8 @@ class Worker final : public base::Steppable {
   Origin origin_;
   bool announced_ = false;
   bool woken_ = false;
+  bool attends_ = false;
+  bool owes_ = false;               ///< it has promised to tend to what it gave the network to do
   std::int64_t pause_ns_ = 0;
   Task* emulated_ = nullptr;        ///< has begun, and ends at `emulated_until_ns_`
   std::int64_t emulated_until_ns_ = 0;

@@ -1,0 +1,90 @@
+// tools/bench_flow_pingpong.cpp: `tandem bench flow_pingpong` and `arrival`: what the task flow adds to a message, and how soon progress
+// is there when a message comes.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/core.h>
+
+#include "tools/bench_run.hpp"
+
+namespace tandem::tools {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct FlowPingpongOptions : BenchOptions {
+  std::vector<unsigned> ranks{2, 4};
+  unsigned bytes = 8;
+  unsigned trips = 1000;
+};
+
+struct ArrivalOptions : BenchOptions {
+  std::vector<unsigned> busy{1, 2};
+  unsigned messages = 300;
+};
+
+std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+BenchSuite flow_pingpong_suite(const Programs& programs, const FlowPingpongOptions& options, unsigned ranks, bool bound) {
+  const std::string count = std::to_string(ranks);
+  const auto words = [&](unsigned trips) {
+    Words made{"--bytes", std::to_string(options.bytes), "--trips", std::to_string(trips), "--repetitions", "3"};
+    if (bound) made.push_back("--bound");
+    return made;
+  };
+  const unsigned peer_trips = std::max(1U, options.trips / 20);  // each may take milliseconds
+  return {fmt::format("half a round trip between tasks of two ranks, {} ranks, {}", ranks,
+                      bound ? "each on a core" : "as the system places them"),
+          {programs.launched(programs.ours("bench_flow_pingpong_tandem", words(options.trips)), {{"tandem_ranks", own_path(), count}}),
+           programs.launched(programs.peer("starpu_mpi", "peer_flow_pingpong_starpu", words(peer_trips)), {{"mpi_ranks", count}})},
+          false,
+          {{"ranks", ranks}, {"bytes", options.bytes}, {"bound", bound}}};
+}
+
+BenchSuite arrival_suite(const Programs& programs, const ArrivalOptions& options, unsigned workers) {
+  const Words words{"--workers", std::to_string(workers), "--messages", std::to_string(options.messages), "--repetitions", "1"};
+  return {fmt::format("a message to a rank of {} workers that rest or compute", workers),
+          {programs.launched(programs.ours("bench_arrival_tandem", words), {{"tandem_ranks", own_path(), "2"}})},
+          false,
+          {{"workers", workers}}};
+}
+
+}  // namespace
+
+void add_bench_flow_pingpong(CLI::App& bench, ToolContext& context) {
+  CLI::App* command = bench.add_subcommand("flow_pingpong", "What the task flow adds to a message between tasks of two ranks");
+  const auto options = std::make_shared<FlowPingpongOptions>();
+  add_bench_options(command, *options);
+  command->add_option("--ranks", options->ranks, "Numbers of ranks, even, by commas; pairs of them play at once")->delimiter(',')
+      ->check(positive())->capture_default_str();
+  command->add_option("--bytes", options->bytes, "Size of the datum")->check(positive())->capture_default_str();
+  command->add_option("--trips", options->trips, "Round trips of a sample, submitted ahead")->check(positive())
+      ->capture_default_str();
+  command->callback([options, &context] {
+    run_bench("flow_pingpong", *options, context, [&](const Programs& programs, unsigned) {
+      std::vector<BenchSuite> suites;
+      for (const unsigned ranks : options->ranks)
+        for (const bool bound : {false, true}) suites.push_back(flow_pingpong_suite(programs, *options, ranks, bound));
+      return suites;
+    });
+  });
+}
+
+void add_bench_arrival(CLI::App& bench, ToolContext& context) {
+  CLI::App* command = bench.add_subcommand("arrival", "How soon a message is taken by a rank that rests, or whose workers compute");
+  const auto options = std::make_shared<ArrivalOptions>();
+  add_bench_options(command, *options);
+  command->add_option("--busy", options->busy, "Workers of the rank that receives, by commas")->delimiter(',')
+      ->check(positive())->capture_default_str();
+  command->add_option("--messages", options->messages, "Of each kind in a round")->check(positive())->capture_default_str();
+  command->callback([options, &context] {
+    run_bench("arrival", *options, context, [&](const Programs& programs, unsigned) {
+      std::vector<BenchSuite> suites;
+      for (const unsigned workers : options->busy) suites.push_back(arrival_suite(programs, *options, workers));
+      return suites;
+    });
+  });
+}
+
+}  // namespace tandem::tools
