@@ -135,6 +135,7 @@ void add_bench(CLI::App& app, ToolContext& context) {
   add_bench_flow_pingpong(*bench, context);
   add_bench_arrival(*bench, context);
   add_bench_burst(*bench, context);
+  add_bench_urgent(*bench, context);
   add_bench_priority(*bench, context);
   add_bench_overlap(*bench, context);
   add_bench_ranks(*bench, context);

@@ -159,6 +159,17 @@ json_holds "[(p['name'], p['params']['ranks'], p['params']['bound'], p['value'])
 run 0 arrival --bin between --rounds 1 --busy 2 --json
 json_holds "o['results'][0]['params'] == {'workers': 2} and o['results'][0]['value'] == 3"
 
+# Urgent tasks: three ways, in namespaces.
+program urgent/bench_urgent_tandem 'echo "$TANDEM_COMM_PORT_PRIORITIES $TANDEM_ANNOUNCE" >> told_urgent; '"$(reports step=5)"
+program urgent/tandem_ranks 'shift 2; exec "$@"'
+program urgent/netns 'echo "$1 $2 $3 $4 $5" >> told_urgent; shift 5; exec "$@"'
+run 0 urgent --bin urgent --rounds 1 --ranks 4 --rate 1gbit --json
+holds told_urgent '^run 4 --rate 1gbit --$'
+holds told_urgent '^true true$'
+holds told_urgent '^true false$'
+holds told_urgent '^false false$'
+json_holds "o['results'][0]['value'] == 5 and o['results'][0]['params']['ranks'] == 4"
+
 # Broadcasts: programs are started by others, in namespaces when a rate is given; trees are a parameter; details are kept.
 program bcast/bench_bcast_tandem 'echo "$*" >> told_bcast
 echo "{\"results\": [{\"name\": \"automatic\", \"unit\": \"ms\", \"median\": 20, \"details\": {\"arrived_ms\": [1, 2]}}]}"'

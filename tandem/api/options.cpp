@@ -47,6 +47,8 @@ void register_options(base::Registry& registry) {
                 .help = "how long a broadcast waits for recipients that come late", .minimum = 0});
   registry.add({.name = "early_read", .type = OptionType::boolean, .default_value = "true",
                 .help = "tasks that only read start when data has arrived; false: when it was forwarded, too"});
+  registry.add({.name = "announce", .type = OptionType::boolean, .default_value = "true",
+                .help = "networks are told of messages whose writers run, so that less urgent ones are out of the way then"});
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory for data received from other ranks, the least of all ranks counts (0: no limit)",
                 .minimum = 0});
@@ -63,6 +65,7 @@ dist::FlowOptions flow_options(const base::Config& config) {
   options.transfers.broadcasts = broadcast != "off";
   options.transfers.tree = comm::tree_kind(broadcast).value_or(comm::TreeKind::automatic);
   options.transfers.hold_ns = config.get_duration_ns("broadcast_hold");
+  options.transfers.announce = config.get_bool("announce");
   options.transfers.early_read = config.get_bool("early_read");
   options.idle_progress = config.get_bool("idle_progress");
   options.copy_bytes = static_cast<std::size_t>(config.get_bytes("copies"));

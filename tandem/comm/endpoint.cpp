@@ -241,6 +241,18 @@ void Endpoint::wait_all(std::span<const Request> requests) {
 bool Endpoint::progress() { return parts_->progress->once(); }
 void Endpoint::expect(std::int64_t within_ns) { parts_->progress->expect(within_ns); }
 
+std::uint64_t Endpoint::announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, int priority) {
+  return parts_->post([&](internal::Engine& engine) { return engine.announce(to, bytes, in_ns, priority); });
+}
+
+void Endpoint::withdraw(Rank to, std::uint64_t announced) {
+  parts_->post([&](internal::Engine& engine) { return engine.withdraw(to, announced), true; });
+}
+
+bool Endpoint::hears_announcements(Rank to) {
+  return parts_->post([&](internal::Engine& engine) { return engine.hears_announcements(to); });
+}
+
 base::IdleWork* Endpoint::idle_work() noexcept { return parts_->loop == nullptr ? parts_->progress.get() : nullptr; }
 
 void Endpoint::on_peer_death(std::function<void(Rank, std::string_view)> tell) {

@@ -118,6 +118,7 @@ struct EndpointOptions {
   std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
   std::string ports = {};                          ///< "first-last" of tcp; empty: any
   unsigned rails = 1;                         ///< tcp connections per peer
+  bool port_priorities = true;                ///< on networks bulk waits while other peers have more urgent bulk (`PortGate`)
   bool cross_memory = true;                   ///< peers may read ours: directly over shm, as lent pages over tcp
   std::string modules = {};                   ///< folder of the modules of ucx and mpi; empty: where the dynamic loader looks
   const void* mpi_communicator = nullptr;     ///< the program's `MPI_Comm*`, for the transport mpi; null: MPI_COMM_WORLD
@@ -133,6 +134,7 @@ struct EndpointStatistics {
   std::uint64_t messages_sent = 0, messages_received = 0;
   std::uint64_t unexpected_messages = 0;  ///< held now
   std::uint64_t unexpected_bytes = 0;     ///< of their data, where it does not lie with the envelope (up to 16 bytes do)
+  std::uint64_t announcements = 0;        ///< by `Endpoint::announce`, of use
   std::uint64_t withheld_messages = 0;    ///< ours, held back now: their receivers keep as many announcements as they are to
   std::uint64_t spare_bytes = 0;          ///< that a burst has left behind; given back when the endpoint rests
   std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
@@ -202,6 +204,14 @@ class Endpoint {
   /// Messages will come within that time: who polls for them goes on until then, though `spin_ns` be shorter, unless others want
   /// the core. The last call counts; 0 takes it back.
   void expect(std::int64_t within_ns);
+
+  /// A message of so many bytes, to that rank, will be posted in about so many ns. On a network that ranks share, large messages of
+  /// lower priority wait from when the port would not be done with them before, so that nothing is in the way when it comes. The
+  /// number is for `withdraw`, which is due when the message was posted, or will not be. 0: that would be of no use.
+  std::uint64_t announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, int priority);
+  void withdraw(Rank to, std::uint64_t announced);
+  /// Whether it is of any use to announce messages to that rank.
+  bool hears_announcements(Rank to);
 
   /// What idle threads may do for this endpoint, instead of its progress thread; null with an event loop. Until it is closed.
   base::IdleWork* idle_work() noexcept;

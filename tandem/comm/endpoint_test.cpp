@@ -516,6 +516,85 @@ TEST(Endpoint, WhoAttendsAndWhoWaitsShareTheProgress) {
   attendant.join();
 }
 
+/// Rank 0 has megabytes for ranks 1 to 3, then something urgent for rank 4, on a port of 25 bytes per us. So many ms after it was
+/// posted the urgent message was there, and everything.
+struct BesideBulk {
+  double urgent_ms, all_ms;
+};
+BesideBulk beside_bulk(const EndpointOptions& options, std::int64_t announced_ns, bool late_receiver = false) {
+  World world(5, {.segment_bytes = 16384, .packets_in_flight = 8, .copies = true, .bytes_per_ns = 0.025}, options);
+  const Bytes bulk = pattern(2'000'000, 1), urgent = pattern(400'000, 2);
+  std::vector<Bytes> got(5, Bytes(bulk.size()));
+  std::vector<Request> receives(5);
+  for (std::uint32_t to = 1; to < 5; ++to) {
+    if (to < 4 || !late_receiver) receives[to] = world.at[to]->irecv(Rank{0}, Tag{1}, ReceiveBuffer(got[to].data(), got[to].size()));
+    if (to < 4) world.at[0]->isend(Rank{to}, Tag{1}, SendBuffer(bulk.data(), bulk.size()), {.priority = 0});
+  }
+  const auto pass = [&](std::int64_t ns) {
+    world.loop.run_until([](void*) { return false; }, nullptr, world.loop.now_ns() + ns);
+  };
+  pass(20'000'000);
+  std::uint64_t announced = 0;
+  if (announced_ns > 0) {
+    announced = world.at[0]->announce(Rank{4}, urgent.size(), announced_ns, 5);
+    EXPECT_NE(announced, 0u);
+    pass(announced_ns);
+  }
+  const std::int64_t posted_ns = world.loop.now_ns();
+  const auto since_ms = [&] { return static_cast<double>(world.loop.now_ns() - posted_ns) / 1e6; };
+  world.at[0]->isend(Rank{4}, Tag{1}, SendBuffer(urgent.data(), urgent.size()), {.priority = 5});
+  if (announced != 0) world.at[0]->withdraw(Rank{4}, announced);
+  BesideBulk times{};
+  if (late_receiver) {
+    for (std::uint32_t to = 1; to < 4; ++to) world.at[to]->wait(receives[to]);
+    times.all_ms = since_ms();
+    receives[4] = world.at[4]->irecv(Rank{0}, Tag{1}, ReceiveBuffer(got[4].data(), got[4].size()));
+  }
+  EXPECT_EQ(world.at[4]->wait(receives[4]).bytes, urgent.size());
+  times.urgent_ms = since_ms();
+  for (std::uint32_t to = 1; to < 4; ++to) world.at[to]->wait(receives[to]);
+  if (!late_receiver) times.all_ms = since_ms();
+  for (std::uint32_t to = 1; to < 4; ++to) EXPECT_EQ(got[to], bulk);
+  got[4].resize(urgent.size());
+  EXPECT_EQ(got[4], urgent);
+  return times;
+}
+
+TEST(Endpoint, LargeMessagesWaitWhileMoreUrgentOnesGoToOtherRanks) {
+  const BesideBulk shared = beside_bulk({.port_priorities = false}, 0);
+  const BesideBulk urgent_first = beside_bulk({}, 0);
+  const BesideBulk announced = beside_bulk({}, 20'000'000);
+  // Alone it takes 16 ms, and what the rails have at most 16 more.
+  EXPECT_GT(shared.urgent_ms, 50);
+  EXPECT_LT(urgent_first.urgent_ms, 37);
+  EXPECT_LT(announced.urgent_ms, 20);
+  // 6.4 MB take 256 ms, and nobody rests for long.
+  EXPECT_LT(urgent_first.all_ms, shared.all_ms + 3);
+  EXPECT_LT(announced.all_ms, shared.all_ms - 20 + 20);
+}
+
+TEST(Endpoint, LargeMessagesDoNotWaitForAnUrgentOneWhoseReceiverIsLate) {
+  const BesideBulk times = beside_bulk({}, 0, true);
+  EXPECT_LT(times.all_ms, 240 + 10);  // 6 MB, of which 20 ms are over
+  EXPECT_LT(times.urgent_ms, times.all_ms + 20);
+}
+
+TEST(Endpoint, WhatIsAnnouncedAndNeverPostedHoldsNobodyForLong) {
+  World world(3, {.segment_bytes = 16384, .packets_in_flight = 2, .bytes_per_ns = 0.025});
+  const Bytes bulk = pattern(1'000'000, 1);
+  Bytes got(bulk.size());
+  const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, ReceiveBuffer(got.data(), got.size()));
+  world.at[0]->isend(Rank{1}, Tag{1}, SendBuffer(bulk.data(), bulk.size()), {});
+  EXPECT_TRUE(world.at[0]->hears_announcements(Rank{2}));
+  EXPECT_FALSE(world.at[0]->hears_announcements(Rank{0})) << "to itself nothing waits for a port";
+  EXPECT_EQ(world.at[0]->announce(Rank{2}, 100, 1'000'000, 5), 0u) << "too small to be in the way of anything";
+  EXPECT_NE(world.at[0]->announce(Rank{2}, 400'000, 8'000'000, 5), 0u);
+  const std::int64_t start_ns = world.loop.now_ns();
+  world.at[1]->wait(receive);
+  EXPECT_EQ(got, bulk);
+  EXPECT_LT(world.loop.now_ns() - start_ns, 40'000'000 + 4'000'000);
+}
+
 TEST(Endpoint, ReceivesWhoseRequestWasDroppedGetTheirMessagesAndAreFreed) {
   const std::size_t before = internal::RequestCore::orphans();
   {

@@ -35,6 +35,8 @@ void add_comm_options(base::Registry& registry) {
   registry.add({.name = "comm.ports", .default_value = "", .help = "ports of tcp, as 20000-20100 (empty: any)"});
   registry.add({.name = "comm.rails", .type = OptionType::integer, .default_value = "1", .help = "tcp connections per peer",
                 .minimum = 1, .maximum = 64});
+  registry.add({.name = "comm.port_priorities", .type = OptionType::boolean, .default_value = "true",
+                .help = "on networks large messages wait while more urgent ones go to other ranks, or are announced"});
   registry.add({.name = "comm.cross_memory", .type = OptionType::boolean, .default_value = "true",
                 .help = "peers may read this process's memory: directly over shm, as lent pages over tcp"});
   registry.add({.name = "comm.modules", .default_value = "",
@@ -61,6 +63,7 @@ EndpointOptions comm_options(const base::Config& config) {
   options.interface = config.get_string("comm.interface");
   options.ports = config.get_string("comm.ports");
   options.rails = static_cast<unsigned>(config.get_int("comm.rails"));
+  options.port_priorities = config.get_bool("comm.port_priorities");
   options.cross_memory = config.get_bool("comm.cross_memory");
   options.modules = config.get_string("comm.modules");
   return options;

@@ -22,7 +22,8 @@ class Transfers;
 /// nothing of it was sent (`Endpoint::append`); else it gets a bag of its own. The event ends when the library reads the data no
 /// more; then the next writer may overwrite it.
 ///
-/// `lock` guards `recipients`, `started` and `posted` between the submitting thread and the one that starts. Shared by the flow,
+/// `lock` guards `recipients`, `started`, `announced` and `posted` between the submitting thread, the one that runs the writer, and the
+/// one that starts. Shared by the flow,
 /// while the version is the present one, and by the event, until it has ended.
 struct Bag {
   Transfers* transfers = nullptr;
@@ -33,6 +34,7 @@ struct Bag {
   base::SpinLock lock;
   bool started = false;
   std::vector<comm::Recipient> recipients;
+  std::uint64_t announced = 0;       ///< to the endpoint, for the first recipient; 0: not
   comm::Request posted;              ///< the broadcast, once started
   std::atomic<unsigned> under_way{0};  ///< messages that were posted and not released
   runtime::RuntimeCore::EventTasks event;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -76,6 +77,12 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
     auto& started = *static_cast<Bag*>(context);
     started.transfers->start(started, ready);
   };
+  if (options_.announce) {
+    task.extra->on_expected = [](void* context, std::int64_t in_ns) {
+      auto& expected = *static_cast<Bag*>(context);
+      expected.transfers->announce(expected, in_ns);
+    };
+  }
   core_.submit_event(task, false, bag->event);
   return bag;
 }
@@ -96,6 +103,15 @@ void Transfers::raise(Bag& bag, comm::Recipient recipient) {
     if (known.rank == recipient.rank) known.priority = std::max(known.priority, recipient.priority);
 }
 
+/// The bag's writer runs, and will have ended in so many ns.
+void Transfers::announce(Bag& bag, std::int64_t in_ns) {
+  const std::lock_guard guard(bag.lock);
+  if (bag.started || bag.announced != 0 || bag.recipients.empty()) return;
+  int priority = INT_MIN;
+  for (const comm::Recipient& recipient : bag.recipients) priority = std::max(priority, recipient.priority);
+  bag.announced = endpoint_.announce(bag.recipients.front().rank, bag.handle->shape.bytes(), in_ns, priority);
+}
+
 void Transfers::start(Bag& bag, Task& task) {
   Head head{.version = bag.version};
   std::vector<std::byte> header(Head::kShort);
@@ -110,12 +126,17 @@ void Transfers::start(Bag& bag, Task& task) {
   std::memcpy(header.data(), &head, std::min(header.size(), sizeof head));
 
   std::vector<comm::Recipient> recipients;
+  std::uint64_t announced = 0;
   {
     const std::lock_guard guard(bag.lock);
     bag.started = true;
     recipients = std::move(bag.recipients);
+    announced = bag.announced;
   }
+  const comm::Rank first = recipients.front().rank;
+  if (options_.announce && endpoint_.hears_announcements(first)) core_.tell_expected();
   post(bag, recipients, failure != nullptr, header);
+  if (announced != 0) endpoint_.withdraw(first, announced);
 }
 
 void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool empty, std::span<const std::byte> header) {

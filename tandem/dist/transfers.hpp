@@ -38,6 +38,7 @@ struct TransferOptions {
   bool broadcasts = true;                               ///< false: each recipient gets a plain message
   comm::TreeKind tree = comm::TreeKind::automatic;
   std::int64_t hold_ns = 0;                             ///< how long a broadcast waits for late recipients
+  bool announce = true;                                 ///< the endpoint is told of messages whose writers run
   bool early_read = true;                               ///< readers start when data has *arrived*; else when it is *released*
 };
 
@@ -88,6 +89,7 @@ class Transfers {
   struct Head;
 
   void start(Bag& bag, runtime::Task& task);
+  void announce(Bag& bag, std::int64_t in_ns);
   void post(Bag& bag, std::span<const comm::Recipient> recipients, bool empty, std::span<const std::byte> header);
   void sent(Bag& bag);
   void start(Receive& receive);

@@ -54,6 +54,7 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
                                      .timed = options_.statistics || options_.timeline || options_.emulation,
                                      .timeline = options_.timeline,
                                      .emulation = options_.emulation ? &options_.emulation : nullptr,
+                                     .expects = &expects_,
                                      .attendance = &attendance_};
   base::Waker* caller = world_.caller_works ? nullptr : &world_.driver->add_caller(idler_);
   for (unsigned i = 0; i < world_.workers.size(); ++i) {

@@ -90,6 +90,30 @@ TEST(DistFlow, RecipientsOfAVersionBecomeOneBroadcast) {
   }));
 }
 
+TEST(DistFlow, MessagesAreAnnouncedWhenTheirWritersBegin) {
+  for (const bool announce : {true, false}) {
+    expect_well(run_job({.ranks = 2, .flow = {.transfers = {.announce = announce}}}, [announce](Runtime& rt) {
+      std::vector<double> x(5000, 0.0), y(5000, 0.0);
+      std::atomic<bool> all_submitted{false};
+      auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1});
+      const auto produce = Codelet("produce", [&](std::span<double> out) {
+        all_submitted.wait(false);
+        for (double& value : out) ++value;
+      });
+      for (int version = 0; version < 4; ++version) {
+        rt.submit(produce, read_write(hx));
+        rt.submit(add, 1.0, read(hx), read_write(hy));
+      }
+      all_submitted.store(true);
+      all_submitted.notify_all();
+      rt.wait();
+      if (rt.rank() == 1) EXPECT_EQ(y[4999], 10.0);
+      // The first send shows that the network may be told, the second writer how long one takes.
+      EXPECT_EQ(rt.flow()->endpoint().statistics().announcements, announce && rt.rank() == 0 ? 2u : 0u);
+    }));
+  }
+}
+
 TEST(DistFlow, DataOfSeveralOwnersMovesAndComesHome) {
   expect_well(run_job({.ranks = 4}, [](Runtime& rt) {
     std::vector<double> a(100, rt.rank() == 0 ? 1.0 : -1), b(100, rt.rank() == 1 ? 2.0 : -1);

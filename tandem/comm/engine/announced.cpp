@@ -45,6 +45,7 @@ void Engine::refresh(OutgoingStream& stream) {
   } else {
     return;
   }
+  note_bulk(*stream.peer);
   mark_dirty(*stream.peer);
 }
 
@@ -53,6 +54,7 @@ void Engine::stream_advanced(OutgoingStream& stream) {
   if (stream.child != nullptr) return child_progress(*stream.child);
   if (stream.cursor < stream.limit || stream.posted > 0 || stream.granted < stream.limit) return;
   SendCore& core = *stream.send;
+  keep_from_gate(stream);
   if (stream.started_ns != 0) measure(*stream.peer, stream.limit, stream.started_ns);
   end_stream(stream);
   core.stream = nullptr;
@@ -68,7 +70,11 @@ void Engine::end_stream(OutgoingStream& stream) {
 
 void Engine::drop_stream(OutgoingStream& stream) {
   stop_pushing(stream);
-  if (stream.queued()) stream.peer->queue.remove(stream);
+  expect_no_more(stream);
+  if (stream.queued()) {
+    stream.peer->queue.remove(stream);
+    note_bulk(*stream.peer);
+  }
   if (stream.send != nullptr) --stream.peer->announced;
   stream.peer->outgoing.erase(stream.id, stream);
   delete &stream;
@@ -99,6 +105,7 @@ const char* Engine::take_grant(Peer& peer, const wire::Grant& grant) {
   }
   stream.granted = std::max(stream.granted, grant.up_to);
   refresh(stream);
+  expect_no_more(stream);
   stream_advanced(stream);
   return nullptr;
 }

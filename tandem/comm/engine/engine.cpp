@@ -166,6 +166,7 @@ std::int64_t Engine::step(std::int64_t now_ns) {
 /// Starts broadcasts whose time has come, sends what was posted meanwhile, and copies a piece. The rest of `step`.
 std::int64_t Engine::do_what_is_left(std::int64_t now_ns, bool events) {
   if (!draining_.empty()) look_at_draining(now_ns);
+  if (!held_.empty()) look_at_gates(now_ns);
   if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
   const bool copying = copies();
   if (copying) {
@@ -182,6 +183,7 @@ std::int64_t Engine::due_ns(std::int64_t now_ns) const noexcept {
   for (Transport* transport : draining_) {
     next = std::min(next, std::max<std::int64_t>(0, ports_.find(transport)->second.rate.look_ns()));
   }
+  for (const Peer* peer : held_) next = std::min(next, peer->port->look_ns);
   for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, due_ns(*broadcast, now_ns));
   return next;
 }

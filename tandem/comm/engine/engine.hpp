@@ -92,6 +92,10 @@ class Engine final : public PacketSink {
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
   bool append(RequestCore& mcast, Recipient recipient);
   bool cancel(RequestCore& core);
+  /// A message for that rank will be posted in about `in_ns`: see `PortGate`. 0: that is of no use.
+  std::uint64_t announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, std::int32_t priority);
+  bool hears_announcements(Rank to);
+  void withdraw(Rank to, std::uint64_t announced);
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel);
   void register_rpc(Channel channel, RpcHandler handler);
 
@@ -114,7 +118,7 @@ class Engine final : public PacketSink {
   /// Whether anything is left to be done without waiting for the network.
   bool busy() const noexcept { return copies() || !dirty_.empty() || !broadcasts_.to_offer.empty(); }
   /// Whether something happens at a time that nobody has asked the driver for yet.
-  bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty() || !draining_.empty(); }
+  bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty() || !draining_.empty() || !held_.empty(); }
   /// Neither that, nor busy, nor are there events.
   bool nothing_left() const noexcept { return left_ == 0; }
   /// Whether nobody waits for anything: no send, stream, forward or receive is under way.
@@ -225,7 +229,7 @@ class Engine final : public PacketSink {
   void prepare(SendCore& core, Peer& peer);
   std::uint64_t bytes_unasked(const SendCore& core, const Peer& peer) const noexcept;
   static std::uint32_t announced_bytes(const SendCore& core) noexcept;
-  static void make_stream(SendCore& core, Peer& peer);
+  void make_stream(SendCore& core, Peer& peer);
   bool within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept;
   static void take_credit(Peer& peer, std::uint32_t units) noexcept {
     ++peer.eager_sent;
@@ -247,6 +251,17 @@ class Engine final : public PacketSink {
   void pump(Peer& peer);
   bool pump_rail(Peer& peer, unsigned rail);
   void note_backlog(Peer& peer);
+  bool has_gate(const Peer& peer) const noexcept;
+  void note_bulk(Peer& peer);
+  bool waits_at_gate(Peer& peer);
+  void expect_at_gate(OutgoingStream& stream);
+  void expect_no_more(OutgoingStream& stream);
+  void keep_from_gate(const OutgoingStream& stream);
+  std::int64_t port_busy_ns(const Peer& peer, unsigned segments) const;
+  std::int64_t grace_ns(const Peer& peer) const;
+  void passed_gate(Peer& peer, std::int32_t priority);
+  void let_go(const Port& port);
+  void look_at_gates(std::int64_t now_ns);
   void look_at_draining(std::int64_t now_ns);
   std::pair<std::int64_t, std::size_t> unsent_bytes(const Transport& transport) const;
   static std::size_t segment_for(const Peer& peer) noexcept;
@@ -489,6 +504,7 @@ class Engine final : public PacketSink {
   Transport* polling_ = nullptr;      ///< inside its `poll`
   std::unordered_map<Transport*, Port> ports_;
   Transport* busiest_ = nullptr;      ///< brought the last event
+  CountedList<Peer*> held_{left_};           ///< their bulk waits at their ports' gates
   CountedList<Transport*> draining_{left_};  ///< their rates want a look at their buffers
   std::uint64_t steps_ = 0;
   std::vector<std::byte> block_;

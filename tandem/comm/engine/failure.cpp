@@ -61,6 +61,7 @@ void Engine::fail_peer(Peer& peer, Ending ending) {
   fail_landings(peer, ending);
   fail_outgoing(peer, ending);
   note_backlog(peer);
+  note_bulk(peer);
   for (Incoming* incoming : peer.incoming.all()) {
     if (incoming->strand != nullptr) incoming->strand->incoming = nullptr;
     ReceiveCore* core = incoming->receive;

@@ -18,6 +18,7 @@
 #include "tandem/comm/engine/stream_table.hpp"
 #include "tandem/comm/engine/withheld.hpp"
 #include "tandem/comm/mcast/port_rate.hpp"
+#include "tandem/comm/schedule/port_gate.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
@@ -59,6 +60,7 @@ struct OutgoingStream final : Item, Recycled<OutgoingStream> {
   std::int64_t started_ns = 0;      ///< when bytes could go: at the first grant, or with the announcement that met its receive
   SendCore* send = nullptr;         ///< whose message it is, or
   Child* child = nullptr;           ///< whose part of a broadcast
+  std::uint64_t expected = 0;       ///< at the port's gate, until it is granted; 0: not
 
   /// What the queue may hand to a rail now.
   std::uint64_t ready() const noexcept {
@@ -105,6 +107,8 @@ inline constexpr std::size_t kInlineBytes = 1024;
 struct Port {
   PortRate rate;
   CopyChoice copies;
+  PortGate gate;
+  std::int64_t look_ns = 0;  ///< while bulk is held at the gate: when to look whether it still is
   unsigned backlogged = 0;  ///< peers for whom something waits
 };
 
@@ -125,6 +129,8 @@ struct Peer {
   bool pumping = false;   ///< guards against forming packets from inside forming packets
   bool backlogged = false;  ///< something waits that its rails did not take
   bool dirty = false;     ///< in the engine's list of peers to be pumped
+  bool held = false;      ///< its bulk waits at the port's gate: in the engine's list of those
+  std::optional<std::int32_t> at_gate;  ///< the priority of its most urgent ready stream, as the gate knows it
   bool unreachable = false;  ///< no transport, or nobody knows where it is: dead as soon as this may be told
   bool dead = false;
   bool left = false;           ///< said goodbye

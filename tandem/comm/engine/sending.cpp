@@ -133,6 +133,7 @@ void Engine::make_stream(SendCore& core, Peer& peer) {
   stream.length = stream.limit = stream.available = core.bytes;
   stream.priority = core.SendItem::priority;
   core.stream = &stream;
+  expect_at_gate(stream);
 }
 
 bool Engine::within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept {
@@ -177,6 +178,7 @@ void Engine::pump(Peer& peer) {
   }
   peer.pumping = false;
   note_backlog(peer);
+  note_bulk(peer);
 }
 
 /// Keeps count of the peers for whom something waits: when there is none, the network rests.
@@ -194,6 +196,117 @@ void Engine::note_backlog(Peer& peer) {
     const bool watched = std::find(draining_.begin(), draining_.end(), peer.transport) != draining_.end();
     if (port.rate.look_ns() >= 0 && !watched) draining_.push_back(peer.transport);
   }
+}
+
+// ---- The gate of a port that peers share (`PortGate`).
+
+bool Engine::has_gate(const Peer& peer) const noexcept {
+  return ground_.options.port_priorities && peer.transport != nullptr && !peer.transport->capabilities().shared_memory &&
+         peer.queue.order() == SendOrder::priority;
+}
+
+/// Keeps the gate's account of what peers have ready.
+void Engine::note_bulk(Peer& peer) {
+  const SendItem* const stream = peer.queue.stream();
+  const auto priority = stream != nullptr ? std::optional(stream->priority) : std::nullopt;
+  if (priority == peer.at_gate || !has_gate(peer)) return;
+  if (peer.port->gate.changed(std::exchange(peer.at_gate, priority), priority, now())) let_go(*peer.port);
+}
+
+/// Whether the peer's streams have to wait. They are noted, and pumped again when they need not.
+bool Engine::waits_at_gate(Peer& peer) {
+  const SendItem* const stream = peer.queue.stream();
+  if (stream == nullptr || !has_gate(peer)) return false;
+  const Port& port = *peer.port;
+  const std::int64_t now_ns = now();
+  const std::int64_t busy_ns = port.gate.expects_above(stream->priority, now_ns) ? port_busy_ns(peer, 1) : 0;
+  if (!port.gate.holds(stream->priority, now_ns, busy_ns)) return false;
+  peer.port->look_ns = port.gate.due_ns(now_ns);
+  if (!std::exchange(peer.held, true)) held_.push_back(&peer);
+  return true;
+}
+
+/// For so long the port is busy with what it has and so many segments to the peer.
+std::int64_t Engine::port_busy_ns(const Peer& peer, unsigned segments) const {
+  const PortRate& port = peer.port->rate;
+  const double rate = port.known() ? port.bytes_per_ns() : peer.bytes_per_ns;
+  const auto bytes = static_cast<double>(unsent_bytes(*peer.transport).second + segments * segment_for(peer));
+  return rate > 0 ? static_cast<std::int64_t>(bytes / rate) : 0;
+}
+
+/// What is urgent moves, or its receiver answers, within that time.
+std::int64_t Engine::grace_ns(const Peer& peer) const {
+  constexpr std::int64_t kLeastNs = 200'000, kMostNs = 200'000'000;
+  constexpr unsigned kSegments = 8;
+  return std::clamp(port_busy_ns(peer, kSegments), kLeastNs, kMostNs);
+}
+
+/// A segment was handed to the network.
+void Engine::passed_gate(Peer& peer, std::int32_t priority) {
+  PortGate& gate = peer.port->gate;
+  if (gate.contended()) gate.moved(priority, now(), grace_ns(peer));
+}
+
+/// What was announced to its receiver is ready soon, if a receive waits for it.
+void Engine::expect_at_gate(OutgoingStream& stream) {
+  Peer& peer = *stream.peer;
+  if (!has_gate(peer) || !peer.port->gate.has_below(stream.priority)) return;
+  PortGate& gate = peer.port->gate;
+  const std::int64_t now_ns = now();
+  stream.expected = gate.announce(stream.priority, now_ns, now_ns + grace_ns(peer));
+}
+
+void Engine::expect_no_more(OutgoingStream& stream) {
+  const std::uint64_t expected = std::exchange(stream.expected, 0);
+  if (expected != 0 && stream.peer->port->gate.withdraw(expected)) let_go(*stream.peer->port);
+}
+
+/// The last of it was handed over: while that is in buffers, what is less urgent would share the port with it.
+void Engine::keep_from_gate(const OutgoingStream& stream) {
+  const Peer& peer = *stream.peer;
+  if (held_.empty() || !has_gate(peer)) return;
+  const std::int64_t now_ns = now();
+  const std::int64_t wait_ns = port_busy_ns(peer, 0) / 4 * 3;  // the port shall not rest
+  if (wait_ns > 0) peer.port->gate.announce(stream.priority, now_ns, now_ns + std::min(wait_ns, grace_ns(peer)));
+}
+
+void Engine::let_go(const Port& port) {
+  held_.remove_if([&](Peer* peer) {
+    if (peer->port != &port) return false;
+    peer->held = false;
+    mark_dirty(*peer);
+    return true;
+  });
+}
+
+void Engine::look_at_gates(std::int64_t now_ns) {
+  for (auto& [transport, port] : ports_) {
+    if (port.look_ns > now_ns) continue;
+    port.gate.expire(now_ns);
+    let_go(port);
+  }
+}
+
+bool Engine::hears_announcements(Rank to) {
+  const Peer* const peer = to == ground_.rank ? nullptr : peer_for(to);
+  return peer != nullptr && !peer->dead && !peer->left && has_gate(*peer);
+}
+
+std::uint64_t Engine::announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, std::int32_t priority) {
+  if (!hears_announcements(to)) return 0;
+  Peer& peer = *peer_for(to);
+  constexpr std::int64_t kLeastLatenessNs = 1'000'000;
+  if (bytes <= eager_limit(peer)) return 0;  // in the way of little, and little is in its way
+  const std::int64_t now_ns = now();
+  ++statistics_.announcements;
+  const std::int64_t when_ns = now_ns + std::max<std::int64_t>(0, in_ns);
+  return peer.port->gate.announce(priority, when_ns, when_ns + std::max(kLeastLatenessNs, (when_ns - now_ns) / 8));
+}
+
+void Engine::withdraw(Rank to, std::uint64_t announced) {
+  const Peer* const peer = peer_for(to);
+  if (peer == nullptr || peer->port == nullptr) return;
+  if (peer->port->gate.withdraw(announced)) let_go(*peer->port);
 }
 
 /// What is in a transport's buffers, and when: together, though this thread may lose its core in between.
@@ -228,7 +341,8 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
                       .rails = peer.rail_states,
                       .max_control_bytes = able.max_control_bytes - sizeof(wire::BlockHead),
                       .max_payload_bytes = able.max_payload_bytes,
-                      .segment_bytes = segment_for(peer)};
+                      .segment_bytes = segment_for(peer),
+                      .streams_wait = waits_at_gate(peer)};
   do {
     strategy_->plan(peer.queue, view, plan_);
   } while (announce_uncovered(peer));
@@ -262,6 +376,7 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
   sent_now_.assign(plan_.records.begin(), plan_.records.end());
   SendItem* const bulk = plan_.bulk;
   const std::uint64_t bulk_bytes = plan_.bulk_bytes;
+  if (bulk != nullptr && bulk->kind == SendKind::stream && has_gate(peer)) passed_gate(peer, bulk->priority);
   if (bulk != nullptr && status == SendStatus::posted) {
     peer.rail_states[number].in_flight_bytes += bulk_bytes;
     name_posted(*bulk, rail.posted[slot]);

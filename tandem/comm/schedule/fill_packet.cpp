@@ -38,7 +38,7 @@ void fill_packet(const SendQueue& queue, const RailView& view, SendItem* stream,
 void plan_one_rail(const SendQueue& queue, const RailView& view, PacketPlan& out) {
   out.clear();
   if (view.rail != 0) return;
-  SendItem* const stream = queue.stream();
+  SendItem* const stream = view.streams_wait ? nullptr : queue.stream();
   fill_packet(queue, view, stream, stream ? segment_of(view, stream->bulk_bytes) : 0, out);
 }
 

@@ -20,7 +20,7 @@ class Split final : public Strategy {
 
   void plan(const SendQueue& queue, const RailView& view, PacketPlan& out) const override {
     out.clear();
-    const Portion portion = choose(queue, view);
+    const Portion portion = view.streams_wait ? Portion{} : choose(queue, view);
     if (view.rail == 0) {
       fill_packet(queue, view, portion.stream, portion.bytes, out);
     } else if (portion.stream) {

@@ -30,6 +30,7 @@ struct RailView {
   std::size_t max_control_bytes = 0;     ///< room for records
   std::size_t max_payload_bytes = 0;     ///< largest payload of a packet
   std::size_t segment_bytes = 0;         ///< payload of a stream in one packet at most
+  bool streams_wait = false;             ///< plan none: others of the port go first (`PortGate`)
 };
 
 /// What goes into a packet: `records`, in this order, then the record of `bulk` with `bulk_bytes` of its payload. Reused
@@ -50,7 +51,7 @@ struct PacketPlan {
 /// Every strategy promises: a plan holds items of the queue, each once; ordered items of a key are planned in their order (an
 /// item is planned only with or after all older ones of its key); `control_bytes` is at most `max_control_bytes`, `bulk_bytes` at
 /// most `max_payload_bytes`, and a stream's at most `segment_bytes`; messages go on rail 0 alone; and while the queue is not idle
-/// some rail's plan is not empty. An item needs a record that fits into an empty packet: the engine sees to it.
+/// some rail's plan is not empty, unless it holds streams alone and they wait. An item needs a record that fits into an empty packet: the engine sees to it.
 class Strategy {
  public:
   virtual ~Strategy() = default;

@@ -42,6 +42,7 @@ void TaskPool::recycle(Task* task) {
     free_links(extra);
     extra.name.clear();
     extra.on_ready = nullptr;
+    extra.on_expected = nullptr;
     extra.context = nullptr;
     extra.callback = nullptr;
   }

@@ -89,6 +89,8 @@ struct TaskOps {
 struct TaskExtra {
   std::string name;                               ///< instead of the codelet's
   void (*on_ready)(Task&, void*) = nullptr;       ///< event and application tasks: called when every predecessor has ended
+  /// Event tasks: called when a predecessor's kernel begins, which is expected to end in so many ns. Null: nobody wants to know.
+  void (*on_expected)(void* context, std::int64_t in_ns) = nullptr;
   void* context = nullptr;
   std::function<void()> callback;                 ///< called after a kernel's successful end, before successors start
   struct LinkChunk* links = nullptr;              ///< edges beyond one per access

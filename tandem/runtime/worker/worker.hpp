@@ -26,6 +26,7 @@ struct WorkerOptions {
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep each kernel's dates
   const Emulation* emulation = nullptr;  ///< with `timed`; null: kernels run
+  const std::atomic<bool>* expects = nullptr;  ///< set: somebody wants to know when kernels will end (`TaskExtra::on_expected`)
   base::Attendance* attendance = nullptr;  ///< of what idle workers look after; null: nothing. Outlives the worker
 };
 
@@ -72,6 +73,8 @@ class Worker final : public base::Steppable {
   void tend();
   bool attend();
   void stop_attending();
+  bool expects() const noexcept { return options_.expects != nullptr && options_.expects->load(std::memory_order_relaxed); }
+  static void tell_expected(const Task& task, std::int64_t in_ns);
   bool emulate(Task& task, std::int64_t start_ns);
   void end_emulated();
   void invoke_special(Task& task, KernelCall& call);

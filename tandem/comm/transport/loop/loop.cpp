@@ -122,6 +122,7 @@ class LoopTransport final : public Transport {
   std::string_view name() const noexcept override { return "loop"; }
   const Capabilities& capabilities() const noexcept override { return capabilities_; }
   std::string card() const override { return "loop"; }
+  std::size_t unsent_bytes() const override { return network_.unsent_bytes(self_); }
   bool reaches(Rank, std::string_view card) override { return card == "loop"; }
   Link& connect(Rank peer, std::string_view, unsigned rail) override {
     const bool fresh = !links_.contains(peer.value());
@@ -332,6 +333,13 @@ std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::siz
   std::int64_t& last = timing.last_ns[(std::uint64_t{to.value()} << 8) | rail];
   last = std::max(last + 1, when);  // the loop orders by time alone
   return last;
+}
+
+std::size_t LoopNetwork::unsent_bytes(Rank from) {
+  if (loop_ == nullptr || options_.bytes_per_ns <= 0) return 0;
+  const std::lock_guard lock(mutex_);
+  const std::int64_t left_ns = timing_[from.value()].egress_free_ns - loop_->now_ns();
+  return left_ns <= 0 ? 0 : static_cast<std::size_t>(static_cast<double>(left_ns) * options_.bytes_per_ns);
 }
 
 /// Of what a dead rank had in flight on a rail the first packets arrive; those that must be read from its memory cannot.

@@ -1,0 +1,62 @@
+// tools/bench_urgent.cpp: `tandem bench urgent`: a chain of urgent tasks beside bulk for other ranks, with and without hints.
+#include <filesystem>
+#include <memory>
+
+#include <fmt/core.h>
+
+#include "tools/bench_run.hpp"
+
+namespace tandem::tools {
+namespace {
+
+struct UrgentOptions : BenchOptions {
+  unsigned ranks = 6;
+  std::string rate = "200mbit";
+  unsigned repetitions = 3;
+};
+
+BenchSuite suite(const Programs& programs, const UrgentOptions& options) {
+  struct Way {
+    const char* name;
+    const char* port_priorities;
+    const char* announce;
+  };
+  constexpr Way ways[] = {{"announced", "true", "true"}, {"port priorities", "true", "false"}, {"shared", "false", "false"}};
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string ranks = std::to_string(options.ranks);
+  BenchSuite made{fmt::format("steps of a chain between two ranks of {}, beside bulk for the others, namespaces of {} each",
+                              options.ranks, options.rate),
+                  {},
+                  false,
+                  {{"ranks", options.ranks}, {"rate", options.rate}}};
+  made.name_as_param = "way";
+  for (const Way& way : ways) {
+    BenchProgram program = programs.ours("bench_urgent_tandem", {"--repetitions", std::to_string(options.repetitions)});
+    program.command.environment.emplace_back("TANDEM_COMM_PORT_PRIORITIES", way.port_priorities);
+    program.command.environment.emplace_back("TANDEM_ANNOUNCE", way.announce);
+    program.peer = way.name;
+    made.programs.push_back(
+        programs.launched(program, {{"netns", "run", ranks, "--rate", options.rate, "--"}, {"tandem_ranks", self, ranks}}));
+  }
+  return made;
+}
+
+}  // namespace
+
+void add_bench_urgent(CLI::App& bench, ToolContext& context) {
+  CLI::App* command = bench.add_subcommand(
+      "urgent", "What urgent tasks gain when bulk for other ranks makes way, and when they are announced (needs root)");
+  const auto options = std::make_shared<UrgentOptions>();
+  add_bench_options(command, *options);
+  command->add_option("--ranks", options->ranks, "Of which all but two only take bulk")->check(CLI::Range(3, 250))
+      ->capture_default_str();
+  command->add_option("--rate", options->rate, "Of each rank's namespace, both ways: 200mbit, 1gbit, none")
+      ->capture_default_str();
+  command->add_option("--repetitions", options->repetitions, "Chains in each run")->check(positive())->capture_default_str();
+  command->callback([options, &context] {
+    run_bench("urgent", *options, context,
+              [&](const Programs& programs, unsigned) { return std::vector{suite(programs, *options)}; });
+  });
+}
+
+}  // namespace tandem::tools
