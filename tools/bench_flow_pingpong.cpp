@@ -1,5 +1,5 @@
-// tools/bench_flow_pingpong.cpp: `tandem bench flow_pingpong` and `arrival`: what the task flow adds to a message, and how soon progress
-// is there when a message comes.
+// tools/bench_flow_pingpong.cpp: `tandem bench flow_pingpong` and `arrival`: what the task flow adds to a message, and how soon
+// progress is there when a message comes.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -36,8 +36,10 @@ BenchSuite flow_pingpong_suite(const Programs& programs, const FlowPingpongOptio
   const unsigned peer_trips = std::max(1U, options.trips / 20);  // each may take milliseconds
   return {fmt::format("half a round trip between tasks of two ranks, {} ranks, {}", ranks,
                       bound ? "each on a core" : "as the system places them"),
-          {programs.launched(programs.ours("bench_flow_pingpong_tandem", words(options.trips)), {{"tandem_ranks", own_path(), count}}),
-           programs.launched(programs.peer("starpu_mpi", "peer_flow_pingpong_starpu", words(peer_trips)), {{"mpi_ranks", count}})},
+          {programs.launched(programs.ours("bench_flow_pingpong_tandem", words(options.trips)),
+                             {{"tandem_ranks", own_path(), count}}),
+           programs.launched(programs.peer("starpu_mpi", "peer_flow_pingpong_starpu", words(peer_trips)),
+                             {{"mpi_ranks", count}})},
           false,
           {{"ranks", ranks}, {"bytes", options.bytes}, {"bound", bound}}};
 }
@@ -72,7 +74,8 @@ void add_bench_flow_pingpong(CLI::App& bench, ToolContext& context) {
 }
 
 void add_bench_arrival(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("arrival", "How soon a message is taken by a rank that rests, or whose workers compute");
+  CLI::App* command =
+      bench.add_subcommand("arrival", "How soon a message is taken by a rank that rests, or whose workers compute");
   const auto options = std::make_shared<ArrivalOptions>();
   add_bench_options(command, *options);
   command->add_option("--busy", options->busy, "Workers of the rank that receives, by commas")->delimiter(',')

@@ -1,13 +1,13 @@
-// benchmarks/pingpong/bench_flow_pingpong_tandem.cpp: what the task flow adds to a message: a datum that tasks of two ranks touch
-// in turn, beside the same exchange by the ranks' endpoints alone.
+// benchmarks/pingpong/bench_flow_pingpong_tandem.cpp: what the task flow adds to a message: a datum that tasks of two ranks
+// touch in turn, beside the same exchange by the ranks' endpoints alone.
 //
 // Ranks 2 k and 2 k + 1 are a pair; all pairs play at once. `tandem run -n 2` starts it.
 //
 //   --bytes N (8), --trips N (1000): round trips of each sample; --repetitions N (5); --pairs N (all): the others wait;
 //   --bound: each rank, with all its threads, to a core of its own
 //
-// Results, in us, of a pair's round trips: `comm_N`, half of one by the endpoint; `flow_N`, half of one through handles, submitted
-// ahead; both the medians of a sample's trips; `added_N`, their difference; and `..._p99`, the 99th percentiles.
+// Results, in us, of a pair's round trips: `comm_N`, half of one by the endpoint; `flow_N`, half of one through handles,
+// submitted ahead; both the medians of a sample's trips; `added_N`, their difference; and `..._p99`, the 99th percentiles.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// benchmarks/pingpong/peer_flow_pingpong_starpu.cpp: what StarPU-MPI's task flow adds to a message of MPI's: a datum that tasks of two
-// ranks touch in turn, beside the same exchange by MPI alone.
+// benchmarks/pingpong/peer_flow_pingpong_starpu.cpp: what StarPU-MPI's task flow adds to a message of MPI's: a datum that tasks
+// of two ranks touch in turn, beside the same exchange by MPI alone.
 //
 // As bench_flow_pingpong_tandem.cpp, with its options and results; `mpirun -n 2` starts it. Threads go where the system places
 // them, for StarPU's default binds those of all processes to the same cores; with --bound each process to one core.

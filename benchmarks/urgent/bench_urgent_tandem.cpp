@@ -1,13 +1,15 @@
-// benchmarks/urgent/bench_urgent_tandem.cpp: a chain of urgent tasks on two ranks, while one of these has bulk to send to others.
+// benchmarks/urgent/bench_urgent_tandem.cpp: a chain of urgent tasks on two ranks, while one of these has bulk to send to
+// others.
 //
-// Rank 0 computes (sleeps for --compute-ms), what it has computed travels to rank 1, whose answer it needs before it goes on: that
-// is a step. The tasks of the chain have priority 10. Meanwhile rank 0 sends --bulk MiB of priority 0 to each of the other ranks.
-// `tandem run -n 6` starts it.
+// Rank 0 computes (sleeps for --compute-ms), what it has computed travels to rank 1, whose answer it needs before it goes on:
+// that is a step. The tasks of the chain have priority 10. Meanwhile rank 0 sends --bulk MiB of priority 0 to each of the other
+// ranks. `tandem run -n 6` starts it.
 //
-//   --bytes N (409600): of each step; --steps N (20); --compute-ms N (20); --bulk N (12), in pieces of 1 MiB; --repetitions N (3)
+//   --bytes N (409600): of each step; --steps N (20); --compute-ms N (20); --bulk N (12), in pieces of 1 MiB; --repetitions N
+//   (3)
 //
-// Results: `step`, ms, the median of a repetition's steps; `step_alone`, the same without bulk; `bulk`, ms from the first step's
-// beginning until the last rank has all of its bulk.
+// Results: `step`, ms, the median of a repetition's steps; `step_alone`, the same without bulk; `bulk`, ms from the first
+// step's beginning until the last rank has all of its bulk.
 #include <unistd.h>
 
 #include <algorithm>

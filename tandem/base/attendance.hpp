@@ -60,18 +60,18 @@ class IdleWork {
 
 /// Who attends: at most one of many threads, and none any more once the work is taken away.
 ///
-/// Protocol. A thread that uses the work counts itself `inside_` first and then reads `work_`; `set` writes `work_` and then waits
-/// until nobody is inside, woken by the last one that goes out and finds the work gone. All are sequentially consistent, so that
-/// either the thread finds the work gone or `set` waits for it, and either `set` finds nobody inside or the last one wakes it. The
-/// attendant is inside for as long as it attends; `over` tells it to leave, and it is woken for that: either its last look before
-/// it sleeps finds the work gone, or `wake` comes after it, which is IdleWork's promise.
+/// Protocol. A thread that uses the work counts itself `inside_` first and then reads `work_`; `set` writes `work_` and then
+/// waits until nobody is inside, woken by the last one that goes out and finds the work gone. All are sequentially consistent,
+/// so that either the thread finds the work gone or `set` waits for it, and either `set` finds nobody inside or the last one
+/// wakes it. The attendant is inside for as long as it attends; `over` tells it to leave, and it is woken for that: either its
+/// last look before it sleeps finds the work gone, or `wake` comes after it, which is IdleWork's promise.
 ///
 /// `Atomic` and `Parker` are replaced by models where every order of steps is tried (tests/interleave).
 template <template <class> class Atomic, class Parker>
 class BasicAttendance {
  public:
-  /// `work` is attended to from now on; null: none is, and nobody looks at the one before any more. By one thread at a time, which
-  /// is not the attendant.
+  /// `work` is attended to from now on; null: none is, and nobody looks at the one before any more. By one thread at a time,
+  /// which is not the attendant.
   void set(IdleWork* work) {
     IdleWork* const before = work_.exchange(nullptr);
     if (before != nullptr) before->wake();
@@ -83,7 +83,8 @@ class BasicAttendance {
 
   /// True: the calling thread attends from now on.
   bool enter() {
-    if (work() == nullptr || taken_.load(std::memory_order_relaxed) || taken_.exchange(true, std::memory_order_acquire)) return false;
+    if (work() == nullptr || taken_.load(std::memory_order_relaxed)) return false;
+    if (taken_.exchange(true, std::memory_order_acquire)) return false;
     IdleWork* const work = come_in();
     if (work == nullptr) {
       taken_.store(false, std::memory_order_release);

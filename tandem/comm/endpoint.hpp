@@ -205,9 +205,10 @@ class Endpoint {
   /// the core. The last call counts; 0 takes it back.
   void expect(std::int64_t within_ns);
 
-  /// A message of so many bytes, to that rank, will be posted in about so many ns. On a network that ranks share, large messages of
-  /// lower priority wait from when the port would not be done with them before, so that nothing is in the way when it comes. The
-  /// number is for `withdraw`, which is due when the message was posted, or will not be. 0: that would be of no use.
+  /// A message of so many bytes, to that rank, will be posted in about so many ns. On a network that ranks share, large
+  /// messages of lower priority wait from when the port would not be done with them before, so that nothing is in the way when
+  /// it comes. The number is for `withdraw`, which is due when the message was posted, or will not be. 0: that would be of no
+  /// use.
   std::uint64_t announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, int priority);
   void withdraw(Rank to, std::uint64_t announced);
   /// Whether it is of any use to announce messages to that rank.

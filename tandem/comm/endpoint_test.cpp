@@ -527,7 +527,7 @@ BesideBulk beside_bulk(const EndpointOptions& options, std::int64_t announced_ns
   std::vector<Bytes> got(5, Bytes(bulk.size()));
   std::vector<Request> receives(5);
   for (std::uint32_t to = 1; to < 5; ++to) {
-    if (to < 4 || !late_receiver) receives[to] = world.at[to]->irecv(Rank{0}, Tag{1}, ReceiveBuffer(got[to].data(), got[to].size()));
+    if (to < 4 || !late_receiver) receives[to] = world.at[to]->irecv(Rank{0}, Tag{1}, got[to]);
     if (to < 4) world.at[0]->isend(Rank{to}, Tag{1}, SendBuffer(bulk.data(), bulk.size()), {.priority = 0});
   }
   const auto pass = [&](std::int64_t ns) {
@@ -548,7 +548,7 @@ BesideBulk beside_bulk(const EndpointOptions& options, std::int64_t announced_ns
   if (late_receiver) {
     for (std::uint32_t to = 1; to < 4; ++to) world.at[to]->wait(receives[to]);
     times.all_ms = since_ms();
-    receives[4] = world.at[4]->irecv(Rank{0}, Tag{1}, ReceiveBuffer(got[4].data(), got[4].size()));
+    receives[4] = world.at[4]->irecv(Rank{0}, Tag{1}, got[4]);
   }
   EXPECT_EQ(world.at[4]->wait(receives[4]).bytes, urgent.size());
   times.urgent_ms = since_ms();

@@ -260,7 +260,8 @@ void Progress::sleep_below(Polling& polling) {
   polling.slept(now_ns_(), found);
 }
 
-/// Under the lock, by who looks no more: true when the thread must be woken; else it sleeps on until transports ring, or is awake.
+/// Under the lock, by who looks no more: true when the thread must be woken; else it sleeps on until transports ring, or is
+/// awake.
 bool Progress::hand_over() {
   if (attended_.load() || waiters_.load() > 0) return false;
   if (!below_.load()) return !engine_.nothing_left();  // it may be about to rest

@@ -20,27 +20,29 @@ namespace tandem::comm::internal {
 
 /// Steps one engine from several threads.
 ///
-/// Protocol. `lock` guards the engine; whoever holds it may step. Users are told without it: `tell_events` takes events out under
-/// the lock and calls them while it holds the *baton*, so that calls come one at a time; who finds the baton taken leaves its
-/// events to the holder, who looks again after putting it down.
+/// Protocol. `lock` guards the engine; whoever holds it may step. Users are told without it: `tell_events` takes events out
+/// under the lock and calls them while it holds the *baton*, so that calls come one at a time; who finds the baton taken leaves
+/// its events to the holder, who looks again after putting it down.
 ///
-/// Sleeping. There is one epoll set, with the transports' descriptors and an eventfd, and two places at it: the *bed* (`Bed`) for
-/// one of those who wait, and *below* it that of the progress thread. Who goes to sleep says so (`in_bed_`, `below_`), then,
-/// under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at these afterwards
-/// and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the sleeper (both
-/// sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the sleeper looks
-/// at what it waits for after it has let the lock go. A sleeper that nobody wakes gives back, now and then, what bursts have left.
+/// Sleeping. There is one epoll set, with the transports' descriptors and an eventfd, and two places at it: the *bed* (`Bed`)
+/// for one of those who wait, and *below* it that of the progress thread. Who goes to sleep says so (`in_bed_`, `below_`),
+/// then, under the lock, arms all transports and looks a last time for work. Who brings work (under the lock) looks at these
+/// afterwards and writes the eventfd. Either the sleeper's look comes later and finds the work, or the bringer sees the sleeper
+/// (both sequentially consistent). Who steps and makes something happen looks at `in_bed_` afterwards as well, and the sleeper
+/// looks at what it waits for after it has let the lock go. A sleeper that nobody wakes gives back, now and then, what bursts
+/// have left.
 ///
 /// The set tells of each event once (EPOLLET), and so wakes one sleeper for it: the last one that lay down, as Linux does it,
-/// which is the one in bed. When the thread finds the bed occupied as it wakes, it rings again and keeps out of the way. Whoever
-/// was woken may leave something that was told of where it is: so who arms the transports after that asks for what is ready
-/// (`told_`).
+/// which is the one in bed. When the thread finds the bed occupied as it wakes, it rings again and keeps out of the way.
+/// Whoever was woken may leave something that was told of where it is: so who arms the transports after that asks for what is
+/// ready (`told_`).
 ///
-/// Attending. An idle worker (`base::Attendance`) polls as a caller does, and the thread goes below while it does, without arming
-/// the transports, so that peers ring for nobody. When the attendant leaves it arms them, if the thread is below: the next message
-/// wakes the thread, and nothing was said to it before. So a worker may alternate between short tasks and messages at little
-/// cost, and behind a long task progress goes on. While the thread is below one of these holds: transports are armed; somebody attends
-/// and is awake; a caller waits and is awake. Whoever ends the last of these looks whether the thread is below (`hand_over`).
+/// Attending. An idle worker (`base::Attendance`) polls as a caller does, and the thread goes below while it does, without
+/// arming the transports, so that peers ring for nobody. When the attendant leaves it arms them, if the thread is below: the
+/// next message wakes the thread, and nothing was said to it before. So a worker may alternate between short tasks and messages
+/// at little cost, and behind a long task progress goes on. While the thread is below one of these holds: transports are armed;
+/// somebody attends and is awake; a caller waits and is awake. Whoever ends the last of these looks whether the thread is below
+/// (`hand_over`).
 ///
 /// Sharing. A caller that waits polls until its first look at the clock first, if nobody is in bed, and only then counts among
 /// `waiters_`; until then the progress thread sees by `inline_steps_` that somebody makes progress. While a caller waits, the

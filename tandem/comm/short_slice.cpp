@@ -11,7 +11,9 @@ namespace {
 constexpr std::uint64_t kSliceNs = 100'000;  // the least that the kernel grants
 }
 
-bool ShortSlice::get(Attributes& attributes) noexcept { return syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0; }
+bool ShortSlice::get(Attributes& attributes) noexcept {
+  return syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0;
+}
 
 bool ShortSlice::set(Attributes& attributes) noexcept { return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0; }
 

@@ -18,13 +18,12 @@ class Transfers;
 ///
 /// Life. The submitting thread makes it with the first recipient and submits an event that reads the data; it adds recipients
 /// while tasks of other ranks that see this version are submitted. When the writer has ended, the event starts, on any thread,
-/// and what is there by then becomes one broadcast, or one plain message. A recipient that comes later joins the broadcast while
-/// nothing of it was sent (`Endpoint::append`); else it gets a bag of its own. The event ends when the library reads the data no
-/// more; then the next writer may overwrite it.
+/// and what is there by then becomes one broadcast, or one plain message. A recipient that comes later joins the broadcast
+/// while nothing of it was sent (`Endpoint::append`); else it gets a bag of its own. The event ends when the library reads the
+/// data no more; then the next writer may overwrite it.
 ///
-/// `lock` guards `recipients`, `started`, `announced` and `posted` between the submitting thread, the one that runs the writer, and the
-/// one that starts. Shared by the flow,
-/// while the version is the present one, and by the event, until it has ended.
+/// `lock` guards `recipients`, `started`, `announced` and `posted` between the submitting thread, the one that runs the writer,
+/// and the one that starts. Shared by the flow, while the version is the present one, and by the event, until it has ended.
 struct Bag {
   Transfers* transfers = nullptr;
   runtime::Handle* handle = nullptr;

@@ -164,8 +164,8 @@ class RuntimeCore final : private FlowHost {
   // --- for the layer above
   /// What idle workers look after: set by the submitting thread, and taken away before it is destroyed.
   base::Attendance& attendance() noexcept { return attendance_; }
-  /// From now on workers tell, as kernels begin, when they are expected to end (`TaskExtra::on_expected`): by the mean duration of
-  /// their codelet on that worker so far, or by the emulation. Any thread. Costs two looks at the clock for each kernel.
+  /// From now on workers tell, as kernels begin, when they are expected to end (`TaskExtra::on_expected`): by the mean duration
+  /// of their codelet on that worker so far, or by the emulation. Any thread. Costs two looks at the clock for each kernel.
   void tell_expected() noexcept { expects_.store(true, std::memory_order_relaxed); }
   /// The next task's id is `id` or more: so that several runtimes number the tasks of one flow alike.
   void raise_id(TaskId id) noexcept { last_id_ = std::max(last_id_, id - 1); }

@@ -10,17 +10,18 @@
 
 namespace tandem::comm {
 
-/// Each peer has a queue of its own (`SendQueue`), and its connections take what they can; a network then shares the port alike among
-/// connections, whatever their messages' priorities are. So bulk (ready streams) waits at this gate
+/// Each peer has a queue of its own (`SendQueue`), and its connections take what they can; a network then shares the port alike
+/// among connections, whatever their messages' priorities are. So bulk (ready streams) waits at this gate
 ///
 ///  - while another peer has bulk of higher priority, as long as that moves: when nothing of it has gone for `grace_ns`, its
-///    receiver is what is slow, and the gate is open until something of it goes again. So no two ranks can wait for each other here,
-///    and the port is not idle for long;
+///    receiver is what is slow, and the gate is open until something of it goes again. So no two ranks can wait for each other
+///    here, and the port is not idle for long;
 ///  - and from when the port would not be done with it before a more urgent message begins that was announced, until that is
-///    withdrawn, or is late by more than was said with it. Users announce what they will post; what is posted is expected until its
-///    receiver has granted it.
+///    withdrawn, or is late by more than was said with it. Users announce what they will post; what is posted is expected until
+///    its receiver has granted it.
 ///
-/// Bulk of equal priority shares the port. Not thread-safe. Costs: O(log P), P being the number of different priorities present.
+/// Bulk of equal priority shares the port. Not thread-safe. Costs: O(log P), P being the number of different priorities
+/// present.
 class PortGate {
  public:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();

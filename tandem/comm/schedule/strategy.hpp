@@ -49,9 +49,10 @@ struct PacketPlan {
 /// or input and output. So one object may serve any number of queues and threads.
 ///
 /// Every strategy promises: a plan holds items of the queue, each once; ordered items of a key are planned in their order (an
-/// item is planned only with or after all older ones of its key); `control_bytes` is at most `max_control_bytes`, `bulk_bytes` at
-/// most `max_payload_bytes`, and a stream's at most `segment_bytes`; messages go on rail 0 alone; and while the queue is not idle
-/// some rail's plan is not empty, unless it holds streams alone and they wait. An item needs a record that fits into an empty packet: the engine sees to it.
+/// item is planned only with or after all older ones of its key); `control_bytes` is at most `max_control_bytes`, `bulk_bytes`
+/// at most `max_payload_bytes`, and a stream's at most `segment_bytes`; messages go on rail 0 alone; and while the queue is not
+/// idle some rail's plan is not empty, unless it holds streams alone and they wait. An item needs a record that fits into an
+/// empty packet: the engine sees to it.
 class Strategy {
  public:
   virtual ~Strategy() = default;

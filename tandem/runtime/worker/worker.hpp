@@ -32,13 +32,13 @@ struct WorkerOptions {
 
 /// A worker. Stepped by one driver, on one thread at a time; only `running` may be read by others.
 ///
-/// A step runs up to `tasks_per_step` tasks. With nothing to do it asks to be stepped again after a pause that doubles each time
-/// up to `poll_max_ns` (thesis 5.4.3: exponential back-off, so that polling workers do not load the memory bus); when it has
-/// polled for `poll_for_ns` it announces itself idle, looks once more, and returns `kNever`.
+/// A step runs up to `tasks_per_step` tasks. With nothing to do it asks to be stepped again after a pause that doubles each
+/// time up to `poll_max_ns` (thesis 5.4.3: exponential back-off, so that polling workers do not load the memory bus); when it
+/// has polled for `poll_for_ns` it announces itself idle, looks once more, and returns `kNever`.
 ///
-/// One idle worker at a time attends to what wants to be looked after (`Attendance`: the network): it looks there and for tasks in
-/// turn, without pauses, until looking does not pay, and then sleeps there. It leaves before it runs a task. What tasks that end
-/// give the network to do, their worker sees to itself, before the next kernel or while it attends.
+/// One idle worker at a time attends to what wants to be looked after (`Attendance`: the network): it looks there and for tasks
+/// in turn, without pauses, until looking does not pay, and then sleeps there. It leaves before it runs a task. What tasks that
+/// end give the network to do, their worker sees to itself, before the next kernel or while it attends.
 ///
 /// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one read-modify-write per
 /// successor; no lock when it runs its own successor next.
