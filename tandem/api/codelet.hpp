@@ -102,8 +102,14 @@ struct TaskCode<TypedCore<Kernels...>, Arguments...> {
   static decltype(auto) argument(runtime::KernelCall& call) {
     using Argument = std::tuple_element_t<i, std::tuple<std::remove_cvref_t<Arguments>...>>;
     if constexpr (is_access<Argument>) {
-      return static_cast<typename Argument::View>(
-          DataTraits<typename Argument::Kind>::view(call.memory(kPositions[i]), call.shape(kPositions[i])));
+      using Kind = typename Argument::Kind;
+      typename Argument::View view = DataTraits<Kind>::view(call.memory(kPositions[i]), call.shape(kPositions[i]));
+      if constexpr (Argument::mode == AccessMode::write && is_object<Kind>) {
+        // One that the task names twice may be read as well.
+        const runtime::AccessSlot& slot = call.task.accesses()[kPositions[i]];
+        if (slot.mode() == AccessMode::write && !slot.alias()) view = std::remove_cvref_t<decltype(view)>();
+      }
+      return static_cast<typename Argument::View>(view);
     } else {
       return std::as_const(std::get<kPositions[i]>(values(call.task)));
     }

@@ -20,12 +20,17 @@ struct Vector {};
 /// What data of a column-major matrix holds: kernels get `MatrixView<const T>` or `MatrixView<T>`.
 template <class T>
 struct Matrix {};
+/// What data of an object holds, a value of any type that has a `Serialize` and may change its size: kernels get `const T&` or
+/// `T&`. A kernel that writes it finds an empty value, `T()`.
+template <class T>
+struct Object {};
 
 /// How kernels see data of kind `Kind`. This one is for scalars and the user's own types: kernels get `const T&` or `T&`.
 template <class Kind>
 struct DataTraits {
   static_assert(std::is_trivially_copyable_v<Kind>,
-                "data of a user's type is moved as bytes, so the type must be trivially copyable");
+                "data of a user's type is moved as bytes, so the type must be trivially copyable; register others as objects, with "
+                "rt.object");
   using ReadView = const Kind&;
   using WriteView = Kind&;
   static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept {
@@ -51,7 +56,25 @@ struct DataTraits<Matrix<T>> {
   }
 };
 
-/// A piece of data, as kind `Kind` (a type, `Vector<T>` or `Matrix<T>`). Copies name the same data. When the last copy goes, data
+template <class T>
+struct DataTraits<Object<T>> {
+  using ReadView = const T&;
+  using WriteView = T&;
+  static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept {
+    return *static_cast<T*>(replica.pointer);
+  }
+};
+
+namespace internal {
+
+template <class Kind>
+inline constexpr bool is_object = false;
+template <class T>
+inline constexpr bool is_object<Object<T>> = true;
+
+}  // namespace internal
+
+/// A piece of data, as kind `Kind` (a type, `Vector<T>`, `Matrix<T>` or `Object<T>`). Copies name the same data. When the last copy goes, data
 /// over the user's memory is unregistered, which waits for the tasks that use it and brings the value home; data that Tandem
 /// allocated is freed once its last task has ended. Copies may go on any thread; all else belongs to the submitting thread.
 template <class Kind>
@@ -148,6 +171,7 @@ Access<AccessMode::reduce, Kind> reduce(const Data<Kind>& data, std::source_loca
 /// Memory of the data's shape for the time of the kernel; orders nothing and leaves the data alone.
 template <class Kind>
 Access<AccessMode::scratch, Kind> scratch(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  static_assert(!internal::is_object<Kind>, "scratch is memory without a value: let the kernel make an object of its own");
   return {data.handle(), where};
 }
 

@@ -93,15 +93,19 @@ void Runtime::start(const runtime::Emulation& emulation) {
   if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(ground_->clock->now_ns());
 }
 
-void Runtime::check_owner(const std::string& name, const DataOptions& options) const {
-  if (!options.owner || *options.owner < size()) return;
-  throw UsageError("data '" + name + "' (at " + runtime::describe(options.where) + ") is given to rank " +
-                   std::to_string(*options.owner) + ", but there are " + std::to_string(size()) + " ranks");
+void Runtime::check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const {
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("data '" + name + "' (at " + runtime::describe(options.where) + ") " + why);
+  };
+  if (options.owner && *options.owner >= size())
+    refuse("is given to rank " + std::to_string(*options.owner) + ", but there are " + std::to_string(size()) + " ranks");
+  if (options.bytes != 0 && object == nullptr) refuse("has the bytes of its shape; option bytes is for objects");
 }
 
 runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
-                                        const std::type_info& type, const DataOptions& options) {
-  check_owner(name, options);
+                                        const std::type_info& type, const DataOptions& options,
+                                        const runtime::ObjectOps* object) {
+  check_options(name, options, object);
   // Empty data may have no address: give it one, so that it is not taken for data that Tandem shall allocate.
   static char nothing;
   if (memory == nullptr && shape.bytes() == 0) memory = &nothing;
@@ -109,14 +113,18 @@ runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& 
   runtime::Handle* handle =
       elsewhere ? core_->add_data(std::move(name), shape, nullptr, shape.rows, type, options.where)
                 : core_->add_data(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type, options.where);
+  handle->object = object;
+  handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), true);
   return handle;
 }
 
 runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
-                                        const DataOptions& options) {
-  check_owner(name, options);
+                                        const DataOptions& options, const runtime::ObjectOps* object) {
+  check_options(name, options, object);
   runtime::Handle* handle = core_->add_data(std::move(name), shape, nullptr, shape.rows, type, options.where);
+  handle->object = object;
+  handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), false);
   return handle;
 }

@@ -18,6 +18,7 @@
 #include "tandem/api/codelet.hpp"
 #include "tandem/api/data.hpp"
 #include "tandem/api/options.hpp"
+#include "tandem/api/serialize.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/dist/flow.hpp"
@@ -34,6 +35,9 @@ struct DataOptions {
   /// The rank that has the memory and runs the tasks that write the data. None: each rank has the data for itself, and tasks that
   /// write it run on every rank.
   std::optional<std::uint32_t> owner = {};
+  /// Of an object: about how many bytes it takes when it travels, the same on all ranks. Option `copies` and the placement of
+  /// tasks count with it; what it really takes may be more or less. 0: the size of its type.
+  std::size_t bytes = 0;
   std::source_location where = std::source_location::current();
 };
 
@@ -177,6 +181,19 @@ class Runtime {
     return data(std::move(name), std::forward<Memory>(memory), DataOptions{.where = where});
   }
 
+  /// An object of the user's, which may change its size; how it travels says `Serialize<T>`. Of one with an owner that other ranks
+  /// register too their object is not looked at.
+  template <class T>
+  Data<Object<T>> object(std::string name, T& value, const DataOptions& options) {
+    static_assert(!std::is_const_v<T>, "an object is written by tasks, or replaced by what arrives: it cannot be const");
+    return Data<Object<T>>(register_data(std::move(name), {1, 1, sizeof(T)}, &value, 1, typeid(Object<T>), options,
+                                         &internal::ObjectType<T>::ops));
+  }
+  template <class T>
+  Data<Object<T>> object(std::string name, T& value, std::source_location where = std::source_location::current()) {
+    return object(std::move(name), value, DataOptions{.where = where});
+  }
+
   // --- data that Tandem allocates; it has no value until a task writes it
   template <class T>
   Data<Vector<T>> vector(std::string name, std::size_t count, const DataOptions& options) {
@@ -189,6 +206,15 @@ class Runtime {
   template <class T>
   Data<T> scalar(std::string name, const DataOptions& options) {
     return allocate<T>(std::move(name), {1, 1, sizeof(T)}, options);
+  }
+  template <class T>
+  Data<Object<T>> object(std::string name, const DataOptions& options) {
+    return Data<Object<T>>(allocate_data(std::move(name), {1, 1, sizeof(T)}, typeid(Object<T>), options,
+                                         &internal::ObjectType<T>::ops));
+  }
+  template <class T>
+  Data<Object<T>> object(std::string name, std::source_location where = std::source_location::current()) {
+    return object<T>(std::move(name), DataOptions{.where = where});
   }
   template <class T>
   Data<Vector<T>> vector(std::string name, std::size_t count, std::source_location where = std::source_location::current()) {
@@ -239,7 +265,7 @@ class Runtime {
     if (flow_ != nullptr) share_access(named(access.handle, "acquire"), mode, access.where);
     auto granted = core_->acquire(named(access.handle, "acquire"), mode, access.where);
     if (flow_ != nullptr) flow_->entered();
-    return {std::move(granted), DataTraits<Kind>::view(access.handle->home, access.handle->shape)};
+    return lend<mode, Kind>(std::move(granted), *access.handle);
   }
 
   /// As `acquire`, on the data's owner alone; the other ranks get nothing.
@@ -251,8 +277,7 @@ class Runtime {
     if (!here) return {};
     auto granted = core_->acquire(*access.handle, mode, access.where);
     flow_->entered();
-    return Acquired<typename Access<mode, Kind>::View>(std::move(granted),
-                                                       DataTraits<Kind>::view(access.handle->home, access.handle->shape));
+    return lend<mode, Kind>(std::move(granted), *access.handle);
   }
 
   /// An event that uses data: `start(event)` runs when the data is ready for it, maybe before this returns, on any thread, and
@@ -396,17 +421,24 @@ class Runtime {
  private:
   template <class Kind>
   Data<Kind> add(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld, const DataOptions& options) {
-    return Data<Kind>(register_data(std::move(name), shape, memory, ld, typeid(Kind), options));
+    return Data<Kind>(register_data(std::move(name), shape, memory, ld, typeid(Kind), options, nullptr));
   }
   template <class Kind>
   Data<Kind> allocate(std::string name, const runtime::Shape& shape, const DataOptions& options) {
-    return Data<Kind>(allocate_data(std::move(name), shape, typeid(Kind), options));
+    return Data<Kind>(allocate_data(std::move(name), shape, typeid(Kind), options, nullptr));
+  }
+  template <AccessMode mode, class Kind>
+  static Acquired<typename Access<mode, Kind>::View> lend(std::unique_ptr<runtime::ApplicationAccess> granted,
+                                                          const runtime::Handle& handle) {
+    typename Access<mode, Kind>::View view = DataTraits<Kind>::view(handle.home, handle.shape);
+    if constexpr (mode == AccessMode::write && internal::is_object<Kind>) view = std::remove_cvref_t<decltype(view)>();
+    return {std::move(granted), view};
   }
   runtime::Handle* register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
-                                 const std::type_info& type, const DataOptions& options);
+                                 const std::type_info& type, const DataOptions& options, const runtime::ObjectOps* object);
   runtime::Handle* allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
-                                 const DataOptions& options);
-  void check_owner(const std::string& name, const DataOptions& options) const;
+                                 const DataOptions& options, const runtime::ObjectOps* object);
+  void check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const;
   static bool is_owned(runtime::Handle& handle) noexcept { return dist::place_of(handle).owner != dist::kEverywhere; }
   std::uint32_t owner_of(runtime::Handle& handle) const noexcept;
   void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);

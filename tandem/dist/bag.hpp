@@ -2,12 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/packed_value.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem::dist {
@@ -34,6 +37,9 @@ struct Bag {
   bool started = false;
   std::vector<comm::Recipient> recipients;
   std::uint64_t announced = 0;       ///< to the endpoint, for the first recipient; 0: not
+  std::shared_ptr<PackedValue> packed;  ///< of an object; null: the value lies in the data's memory
+  bool holds_bytes = false;          ///< of `packed`; then until the event ends
+  std::span<const std::byte> bytes;  ///< these
   comm::Request posted;              ///< the broadcast, once started
   std::atomic<unsigned> under_way{0};  ///< messages that were posted and not released
   runtime::RuntimeCore::EventTasks event;

@@ -28,6 +28,8 @@ class Datum {
   std::uint32_t told_version = 0;  ///< by `Place::version`
   RecipientSet told_ranks;         ///< to which it goes
 
+  std::shared_ptr<PackedValue> packed;  ///< of an object, once it was sent
+
   bool reserved = false;         ///< the memory of its copy counts in the budget
   bool listed_away = false;
 };

@@ -70,7 +70,8 @@ void Flow::add(Handle& handle, std::uint32_t owner, bool has_value) {
   place.in_users_memory = has_value;
   place.id = static_cast<std::uint32_t>(handles_.size());
   handles_.push_back(&handle);
-  digest_ = (digest_ ^ (std::uint64_t{owner} << 32 ^ handle.shape.bytes())) * 0x9e3779b97f4a7c15ULL;
+  const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : 0;
+  digest_ = (digest_ ^ (std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind)) * 0x9e3779b97f4a7c15ULL;
 }
 
 Datum& Flow::datum_of(Handle& handle) {
@@ -81,6 +82,11 @@ Datum& Flow::datum_of(Handle& handle) {
     place.datum = datum.get();
   }
   return *place.datum;
+}
+
+std::shared_ptr<PackedValue> Flow::packed_of(Datum& datum) {
+  if (datum.handle.object != nullptr && datum.packed == nullptr) datum.packed = std::make_shared<PackedValue>();
+  return datum.packed;
 }
 
 /// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory goes there.
@@ -99,7 +105,7 @@ void Flow::let_go(Handle& handle) {
   if (place.datum != nullptr) {
     // What both ends keep is left as it is: each rank lets data go at another moment.
     if (place.holder == rank_) count_version(*place.datum, counts_);
-    if (place.datum->reserved) copies_.give_back(handle.shape.bytes());
+    if (place.datum->reserved) copies_.give_back(handle.travel_bytes());
     data_.erase(place.id);
   }
   std::erase(to_drop_, &handle);
@@ -239,7 +245,7 @@ std::uint32_t Flow::place_among_owners(std::span<const Use> uses) const {
   if (placement_) {
     std::vector<PlacementUse> asked;
     for (const Use& use : uses)
-      asked.push_back({place_of(*use.handle).owner, use.mode, use.handle->shape.bytes()});
+      asked.push_back({place_of(*use.handle).owner, use.mode, use.handle->travel_bytes()});
     const std::uint32_t chosen = placement_(asked);
     if (chosen >= size_) throw UsageError(fmt::format("the placement policy chose rank {} of {}", chosen, size_));
     return chosen;
@@ -253,7 +259,7 @@ std::uint32_t Flow::place_among_owners(std::span<const Use> uses) const {
     for (const Use& use : uses) {
       const std::uint32_t owner = place_of(*use.handle).owner;
       if (use.mode == AccessMode::scratch || owner == rank || owner == kEverywhere) continue;
-      moved += use.handle->shape.bytes() * (use.mode == AccessMode::read || use.mode == AccessMode::write ? 1 : 2);
+      moved += use.handle->travel_bytes() * (use.mode == AccessMode::read || use.mode == AccessMode::write ? 1 : 2);
     }
     if (moved <= best_bytes) {
       best = rank;
@@ -269,7 +275,7 @@ void Flow::bring(Handle& handle, std::uint32_t executor, Purpose purpose, int pr
   const Place& place = place_of(handle);
   if (place.owner == kEverywhere || executor == place.holder) return;
   if (place.holder != rank_) {
-    if (executor == rank_ || executor == kEverywhere) receive_here(handle, purpose);
+    if (executor == rank_ || executor == kEverywhere) receive_here(handle, purpose, priority);
     return;
   }
   recipients_.clear();
@@ -309,7 +315,7 @@ bool Flow::has_it(Datum& datum, const Place& place, std::uint32_t recipient) {
     if (const auto at = data_.find(id); at != data_.end()) at->second->recipients.remove(recipient);
   };
   datum.recipients.add(recipient);
-  return kept(kept_at_, recipient).use(place.id, datum.handle.shape.bytes(), dropped);
+  return kept(kept_at_, recipient).use(place.id, datum.handle.travel_bytes(), dropped);
 }
 
 void Flow::send_to(Handle& handle, std::span<const comm::Recipient> recipients) {
@@ -327,11 +333,11 @@ void Flow::send_to(Handle& handle, std::span<const comm::Recipient> recipients) 
     else if (datum.bags == 1) ++datum.first_bag;
   }
   if (unserved.empty()) return;
-  datum.bag = transfers_.send(handle, {place.id, data_channel_, place.version}, unserved);
+  datum.bag = transfers_.send(handle, {place.id, data_channel_, place.version}, unserved, packed_of(datum));
   if (++datum.bags == 1) datum.first_bag = static_cast<std::uint32_t>(unserved.size());
 }
 
-void Flow::receive_here(Handle& handle, Purpose purpose) {
+void Flow::receive_here(Handle& handle, Purpose purpose, int priority) {
   Datum& datum = datum_of(handle);
   Place& place = place_of(handle);
   if (keeps_all()) {
@@ -340,7 +346,7 @@ void Flow::receive_here(Handle& handle, Purpose purpose) {
     const auto dropped = [&](std::uint32_t id) {
       if (handles_[id] != nullptr) to_drop_.push_back(handles_[id]);
     };
-    if (kept(kept_from_, place.holder).use(place.id, handle.shape.bytes(), dropped)) return;
+    if (kept(kept_from_, place.holder).use(place.id, handle.travel_bytes(), dropped)) return;
     // Dropped by another use of this very task: the sender sends it again, and it is kept from now on.
     if (place.copied) {
       std::erase(to_drop_, &handle);
@@ -349,7 +355,7 @@ void Flow::receive_here(Handle& handle, Purpose purpose) {
   }
   runtime::TaskRef gate;
   if (purpose == Purpose::copy && !handle.user_memory) {
-    const std::size_t bytes = handle.shape.bytes();
+    const std::size_t bytes = handle.travel_bytes();
     datum.reserved = true;
     if (!copies_.try_reserve(bytes)) {
       runtime::RuntimeCore::EventTasks room;
@@ -358,7 +364,7 @@ void Flow::receive_here(Handle& handle, Purpose purpose) {
       copies_.reserve_later(bytes, [this, gate] { core_.complete(gate); });
     }
   }
-  transfers_.receive(handle, {place.id, data_channel_, place.version}, place.holder, gate);
+  transfers_.receive(handle, {place.id, data_channel_, place.version}, place.holder, gate, priority);
   place.copied = true;
 }
 
@@ -371,7 +377,7 @@ void Flow::check_budget(const Wish& wish) {
   for (const Need& need : needs_) {
     const Place& place = place_of(*need.handle);
     if (!need.sees || !place.copied) continue;
-    const std::size_t bytes = need.handle->shape.bytes();
+    const std::size_t bytes = need.handle->travel_bytes();
     if (place.datum->reserved) needed += bytes;
     if (kept(kept_from_, place.holder).contains(place.id)) beside -= bytes;
   }
@@ -398,7 +404,7 @@ void Flow::overwrite(Handle& handle, std::uint32_t executor) {
       if (!keeps_all()) kept(kept_from_, place.holder).forget(place.id);
       std::erase(to_drop_, &handle);
       place.copied = false;
-      if (std::exchange(datum.reserved, false)) copies_.give_back_in_turn(handle.shape.bytes());
+      if (std::exchange(datum.reserved, false)) copies_.give_back_in_turn(handle.travel_bytes());
     }
   } else if (place.copied) {
     std::erase(to_drop_, &handle);
@@ -460,7 +466,7 @@ void Flow::drop(Handle& handle) {
     const std::unique_ptr<Drop> what(static_cast<Drop*>(context));
     runtime::RuntimeCore& core = what->flow.core_;
     core.memory().free_replicas(what->handle);
-    if (what->reserved) what->flow.copies_.give_back(what->handle.shape.bytes());
+    if (what->reserved) what->flow.copies_.give_back(what->handle.travel_bytes());
     core.complete(what->event.readable);
   };
   core_.submit_event(task, false, dropped->event);
@@ -520,7 +526,7 @@ void Flow::send(Handle& handle, std::uint32_t to, std::uint64_t tag, int priorit
   const bool gathers = datum.told != nullptr && datum.told->tag == tag && datum.told_version == version &&
                        !datum.told_ranks.contains(to);
   if (!gathers || !transfers_.add(*datum.told, recipient)) {
-    datum.told = transfers_.send(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, {&recipient, 1});
+    datum.told = transfers_.send(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, {&recipient, 1}, packed_of(datum));
     datum.told_version = version;
     datum.told_ranks.clear();
   }
@@ -534,7 +540,7 @@ void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
   Place& place = place_of(handle);
   place.unwritten = false;
   if (place.datum != nullptr) place.datum->told.reset();
-  transfers_.receive(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, from, {});
+  transfers_.receive(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, from, {}, 0);
 }
 
 // --- the end

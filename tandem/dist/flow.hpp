@@ -210,7 +210,7 @@ class Flow {
   void bring_recorded(std::span<const Recording::Sending> sendings);
   void add_recipients(std::uint32_t executor, int priority);
   void send_to(runtime::Handle& handle, std::span<const comm::Recipient> recipients);
-  void receive_here(runtime::Handle& handle, Purpose purpose);
+  void receive_here(runtime::Handle& handle, Purpose purpose, int priority);
   bool has_it(Datum& datum, const Place& place, std::uint32_t recipient);
 
   // --- the next version is made
@@ -225,6 +225,7 @@ class Flow {
   void take_home(runtime::Handle& handle);
   void bring_home();
   Datum& datum_of(runtime::Handle& handle);
+  static std::shared_ptr<PackedValue> packed_of(Datum& datum);
   KeptCopies& kept(std::unordered_map<std::uint32_t, KeptCopies>& by_peer, std::uint32_t peer);
   bool keeps_all() const noexcept { return kept_bytes_ == SIZE_MAX; }
 

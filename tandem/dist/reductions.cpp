@@ -59,6 +59,8 @@ Handle& Flow::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
     if (place_of(*known).owner == rank) return *known;
   OwnedHandle share(core_.add_data("share of " + handle.name, handle.shape, nullptr, handle.shape.rows, *handle.type,
                                    handle.registered_at));
+  share->object = handle.object;
+  share->typical_bytes = handle.typical_bytes;
   share->reduction = std::make_unique<runtime::Reduction>(*handle.reduction);
   add(*share, rank, false);
   const Use use{share.get(), AccessMode::write};

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -32,7 +34,24 @@ struct Transfers::Receive {
   comm::Request request;
   runtime::FlowFailure* failure = nullptr;  ///< what the message says, or went wrong with it
   bool readable = false;                    ///< its first node has ended
+  std::span<const std::byte> packed = {};   ///< of an object, once arrived: in the request's memory
+  std::shared_ptr<Receive> itself = {};     ///< until both have ended
+
+  /// For an object: of the task that comes next. Throws a SerializationError that names the data.
+  void unpack() const;
 };
+
+void Transfers::Receive::unpack() const {
+  try {
+    handle->object->read(handle->home.pointer, packed);
+  } catch (const std::exception& error) {
+    std::throw_with_nested(SerializationError(fmt::format("the {} bytes that rank {} sent of {} cannot be read: {}", packed.size(),
+                                                          source, handle->described(), error.what())));
+  } catch (...) {
+    std::throw_with_nested(SerializationError(
+        fmt::format("the {} bytes that rank {} sent of {} cannot be read", packed.size(), source, handle->described())));
+  }
+}
 
 namespace {
 
@@ -61,13 +80,14 @@ Transfers::Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const
 // --- sends
 
 std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& address,
-                                     std::span<const comm::Recipient> recipients) {
+                                     std::span<const comm::Recipient> recipients, std::shared_ptr<PackedValue> packed) {
   auto bag = std::make_shared<Bag>();
   bag->transfers = this;
   bag->handle = &handle;
   bag->tag = address.tag;
   bag->channel = address.channel;
   bag->version = address.version;
+  bag->packed = std::move(packed);
   bag->recipients.assign(recipients.begin(), recipients.end());
   bag->itself = bag;
   Task& task = core_.begin_event("send " + handle.name, 1);
@@ -116,6 +136,7 @@ void Transfers::start(Bag& bag, Task& task) {
   Head head{.version = bag.version};
   std::vector<std::byte> header(Head::kShort);
   runtime::FlowFailure* failure = core_.executor().why_cancelled(task);
+  if (failure == nullptr && bag.packed != nullptr) failure = pack(bag, task);
   if (failure != nullptr) {
     head.failed = 1;
     head.failure = failure->id;
@@ -139,8 +160,33 @@ void Transfers::start(Bag& bag, Task& task) {
   if (announced != 0) endpoint_.withdraw(first, announced);
 }
 
+/// Returns why it cannot be.
+runtime::FlowFailure* Transfers::pack(Bag& bag, const Task& task) {
+  std::string why;
+  std::exception_ptr exception;
+  try {
+    try {
+      bag.bytes = bag.packed->acquire(*bag.handle);
+      bag.holds_bytes = true;
+      return nullptr;
+    } catch (const std::exception& error) {
+      why = fmt::format("{} cannot be written to a message: {}", bag.handle->described(), error.what());
+      std::throw_with_nested(SerializationError(why));
+    } catch (...) {
+      why = fmt::format("{} cannot be written to a message", bag.handle->described());
+      std::throw_with_nested(SerializationError(why));
+    }
+  } catch (...) {
+    exception = std::current_exception();
+  }
+  return core_.executor().failures().add(task.id, exception, why);
+}
+
 void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool empty, std::span<const std::byte> header) {
-  const auto buffer = [&] { return empty ? comm::SendBuffer() : bytes_of(*bag.handle); };
+  const auto buffer = [&] {
+    if (empty) return comm::SendBuffer();
+    return bag.packed != nullptr ? comm::SendBuffer(bag.bytes) : bytes_of(*bag.handle);
+  };
   const comm::Callbacks ended{.released = [&bag](const comm::Status&) { bag.transfers->sent(bag); },
                               .failed = [&bag](const comm::Status&) { bag.transfers->sent(bag); }};
   // Who holds the request may be told of its end before this thread goes on: `bag` lives until all are counted.
@@ -164,23 +210,51 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
 void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::shared_ptr<Bag> last = std::move(bag.itself);
+  if (last->holds_bytes) last->packed->release();
   core_.complete_read(last->event.readable);
 }
 
 // --- receives
 
 void Transfers::receive(runtime::Handle& handle, const Address& address, std::uint32_t source,
-                        const runtime::TaskRef& after) {
-  auto* receive =
-      new Receive{.transfers = this, .handle = &handle, .address = address, .source = source, .event = {}, .request = {}};
+                        const runtime::TaskRef& after, int priority) {
+  const auto receive = std::make_shared<Receive>();
+  receive->transfers = this;
+  receive->handle = &handle;
+  receive->address = address;
+  receive->source = source;
+  receive->itself = receive;
   Task& task = core_.begin_event("receive " + handle.name, 1);
   task.accesses()[0].set(&handle, AccessMode::write);
-  task.extra->context = receive;
+  task.extra->context = receive.get();
   task.extra->on_ready = [](Task&, void* context) {
     auto& started = *static_cast<Receive*>(context);
     started.transfers->start(started);
   };
-  core_.submit_event(task, true, receive->event, after);
+  // An object has memory of its own: whoever overwrites it need not wait until the message was forwarded.
+  core_.submit_event(task, handle.object == nullptr, receive->event, after);
+  if (handle.object != nullptr) unpack_after(receive, priority);
+}
+
+/// Its values are the receive, which lives as long as this or the message needs it.
+void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priority) {
+  using Values = std::shared_ptr<Receive>;
+  static constexpr runtime::TaskOps ops{
+      .invoke = [](runtime::KernelCall& call) { (*static_cast<Values*>(call.task.values()))->unpack(); },
+      .destroy_values = [](Task& task) noexcept { static_cast<Values*>(task.values())->~Values(); },
+      .value_bytes = sizeof(Values),
+      .value_alignment = alignof(Values),
+      .serves = true};
+  static const auto codelet = [] {
+    auto core = std::make_shared<runtime::CodeletCore>("read an object");
+    core->devices.push_back(DeviceKind::cpu);
+    return core;
+  }();
+  Task& task = core_.begin(codelet, ops, 1);
+  new (task.values()) Values(receive);
+  task.accesses()[0].set(receive->handle, AccessMode::read_write);
+  task.priority = priority;
+  core_.submit_serving(task);
 }
 
 void Transfers::start(Receive& receive) {
@@ -188,12 +262,15 @@ void Transfers::start(Receive& receive) {
     // Held while it is posted, so that neither its end nor `abort` comes between the post and the note of it.
     const std::lock_guard guard(mutex_);
     if (aborted_ == nullptr) {
-      receive.request = endpoint_.irecv(
-          comm::Rank(receive.source), comm::Tag(receive.address.tag), room_of(*receive.handle),
-          {.channel = receive.address.channel,
-           .callbacks = {.arrived = [&receive](const comm::Status& status) { receive.transfers->arrived(receive, status); },
-                         .released = [&receive](const comm::Status&) { receive.transfers->released(receive); },
-                         .failed = [&receive](const comm::Status& status) { receive.transfers->failed(receive, status); }}});
+      const comm::ReceiveOptions options{
+          .channel = receive.address.channel,
+          .callbacks = {.arrived = [&receive](const comm::Status& status) { receive.transfers->arrived(receive, status); },
+                        .released = [&receive](const comm::Status&) { receive.transfers->released(receive); },
+                        .failed = [&receive](const comm::Status& status) { receive.transfers->failed(receive, status); }}};
+      const comm::Rank source(receive.source);
+      const comm::Tag tag(receive.address.tag);
+      receive.request = receive.handle->object != nullptr ? endpoint_.irecv_owned(source, tag, options)
+                                                          : endpoint_.irecv(source, tag, room_of(*receive.handle), options);
       waiting_.insert(&receive);
       return;
     }
@@ -223,6 +300,8 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
         receive.address.version);
     abort(text);
     receive.failure = job_failure();
+  } else if (handle.object != nullptr) {
+    receive.packed = status.owned;
   } else if (status.bytes != wanted) {
     const std::string text =
         fmt::format("rank {} sent {} bytes of data '{}', which has {} bytes on rank {}; all ranks must register the same shape",
@@ -263,12 +342,12 @@ void Transfers::failed(Receive& receive, const comm::Status& status) {
 }
 
 void Transfers::end(Receive& receive, runtime::FlowFailure* failure) {
-  const std::unique_ptr<Receive> last(&receive);
+  const std::shared_ptr<Receive> last = std::move(receive.itself);
   if (!last->readable) {
     if (failure != nullptr) core_.complete_failed(last->event.readable, *failure);
     else core_.complete(last->event.readable);
   }
-  core_.complete(last->event.released);
+  if (last->event.released.task != nullptr) core_.complete(last->event.released);
 }
 
 void Transfers::forget(Receive& receive) {

@@ -30,6 +30,12 @@ class JobError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// An object could not be written to a message, or made of one; nested in it, what was thrown.
+class SerializationError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace tandem
 
 namespace tandem::dist {
@@ -48,6 +54,11 @@ struct TransferOptions {
 /// completions of an event: readers start when the data has arrived, writers when it was also forwarded to others (thesis
 /// 4.3.4). A version that does not exist, because a kernel threw, travels as an empty message that says so.
 ///
+/// An object is written to bytes when its first send starts, by the thread that ended its writer, and the bytes are freed when
+/// the last send has ended. Its receive takes a message of whatever size into the library's memory, and a task of this rank, at
+/// the head of the readers, makes the value of it: so what is slow about that delays no messages. That task fails as a kernel
+/// does when the bytes are not what the type expects.
+///
 /// Threads. `send`, `add` and `receive` by the submitting thread. Nodes start on any thread; the endpoint calls back one at a
 /// time. `mutex_` guards the receives under way, so that `abort` finds them.
 class Transfers {
@@ -62,15 +73,17 @@ class Transfers {
   };
   static constexpr std::uint32_t kAnyVersion = UINT32_MAX;
 
-  /// The present version of `handle` goes to `recipients`, and to those added later.
-  std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address, std::span<const comm::Recipient> recipients);
+  /// The present version of `handle` goes to `recipients`, and to those added later. `packed`: of an object, shared by its sends.
+  std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address, std::span<const comm::Recipient> recipients,
+                            std::shared_ptr<PackedValue> packed);
   /// False: too late, or there already; the recipient needs a send of its own.
   bool add(Bag& bag, comm::Recipient recipient);
   /// A recipient that is there may have a more urgent use. What was posted keeps its priority.
   static void raise(Bag& bag, comm::Recipient recipient);
 
-  /// The next version of `handle` comes from `source`. `after`: a node that comes first, or none.
-  void receive(runtime::Handle& handle, const Address& address, std::uint32_t source, const runtime::TaskRef& after);
+  /// The next version of `handle` comes from `source`. `after`: a node that comes first, or none. `priority`: of the task that
+  /// makes an object of the message.
+  void receive(runtime::Handle& handle, const Address& address, std::uint32_t source, const runtime::TaskRef& after, int priority);
 
   /// Is told of what makes the job fail; on the thread that finds it. Before anything is posted.
   void on_abort(std::function<void(const std::string& text)> tell) { tell_abort_ = std::move(tell); }
@@ -90,8 +103,10 @@ class Transfers {
 
   void start(Bag& bag, runtime::Task& task);
   void announce(Bag& bag, std::int64_t in_ns);
+  runtime::FlowFailure* pack(Bag& bag, const runtime::Task& task);
   void post(Bag& bag, std::span<const comm::Recipient> recipients, bool empty, std::span<const std::byte> header);
   void sent(Bag& bag);
+  void unpack_after(const std::shared_ptr<Receive>& receive, int priority);
   void start(Receive& receive);
   void arrived(Receive& receive, const comm::Status& status);
   void released(Receive& receive);

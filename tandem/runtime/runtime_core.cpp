@@ -394,6 +394,15 @@ TaskRef RuntimeCore::submit_after(Task& task, const TaskRef* predecessors, std::
   return ref;
 }
 
+TaskRef RuntimeCore::submit_serving(Task& task) {
+  check(task);
+  enter(task);
+  flow_.enter_accesses(task);
+  const TaskRef ref{&task, task.id};
+  leave_unthrottled(task);
+  return ref;
+}
+
 void RuntimeCore::settle_submission() {
   while (Task* join = submitter_origin_.joins) {
     submitter_origin_.joins = join->next;

@@ -109,6 +109,8 @@ class RuntimeCore final : private FlowHost {
   }
   /// As `submit`, after `predecessors` too.
   TaskRef submit_after(Task& task, const TaskRef* predecessors, std::size_t count);
+  /// As `submit`, of a task that moves data for others (`TaskOps::serves`): does not wait for room in the window.
+  TaskRef submit_serving(Task& task);
   void abandon(Task& task) noexcept;
   TaskExtra& extra_of(Task& task) { return pool_.extra_of(task); }
 
@@ -263,10 +265,13 @@ class RuntimeCore final : private FlowHost {
     flow_.begin_entering(task);
   }
   void leave(Task& task) {
-    if (flow_.finish_entering(task)) executor_.make_ready(task, submitter_origin_);
-    if (__builtin_expect(submitter_origin_.joins != nullptr, 0)) settle_submission();
+    leave_unthrottled(task);
     // What the application or something outside ends must not be waited for here: it may end only after this call.
     if (task.kind == TaskKind::kernel) throttle_if_needed();
+  }
+  void leave_unthrottled(Task& task) {
+    if (flow_.finish_entering(task)) executor_.make_ready(task, submitter_origin_);
+    if (__builtin_expect(submitter_origin_.joins != nullptr, 0)) settle_submission();
   }
   static void note_mode(Task& task, const AccessSlot& slot) noexcept {
     if (makes_value(slot.mode())) slot.handle()->flow.has_value = true;

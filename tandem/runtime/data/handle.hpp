@@ -14,6 +14,7 @@
 #include "tandem/base/turnstile.hpp"
 #include "tandem/runtime/data/access.hpp"
 #include "tandem/runtime/data/member_list.hpp"
+#include "tandem/runtime/data/object.hpp"
 #include "tandem/runtime/data/poison.hpp"
 #include "tandem/runtime/task/task.hpp"
 
@@ -124,6 +125,8 @@ class alignas(64) Handle {
   SourceLine registered_at;
   const std::type_info* type = nullptr;
   std::unique_ptr<Reduction> reduction;  ///< how `reduce` accesses add up; null: they are errors
+  const ObjectOps* object = nullptr;     ///< of an object: its type's; null: the value is its bytes
+  std::size_t typical_bytes = 0;         ///< of an object: what it is said to take when it travels
 
   // --- the line of the layer above
   /// Bytes at which this layer does not look: `dist` keeps there which rank has the data, so that a task of other ranks costs
@@ -138,6 +141,9 @@ class alignas(64) Handle {
   void drop_reference() noexcept {
     if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
+
+  /// What it takes to have it elsewhere; of an object as its program has estimated.
+  std::size_t travel_bytes() const noexcept { return object != nullptr ? typical_bytes : shape.bytes(); }
 
   /// What to call it in a message.
   std::string described() const;

@@ -186,7 +186,7 @@ void Executor::poison(Task& task, FlowFailure& failure) {
 
 void Executor::cancel(Task& task, FlowFailure& cause) {
   poison(task, cause);
-  failures_.cancelled(flow_position(task), cause);
+  if (task.ops == nullptr || !task.ops->serves) failures_.cancelled(flow_position(task), cause);
 }
 
 FlowFailure* Executor::why_cancelled(Task& task) {

@@ -1,9 +1,12 @@
 // tandem/runtime/memory/memory.cpp: coherence of replicas, and transfers.
 #include "tandem/runtime/memory/memory.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 namespace tandem::runtime {
@@ -35,10 +38,31 @@ void Memory::ensure_allocated(Handle& handle, NodeIndex node) {
   std::lock_guard guard(handle.lock);
   Replica& replica = handle.replica(node);
   if (replica.pointer != nullptr) return;
-  replica.pointer = nodes_[node].node->allocate(handle.shape.bytes());
-  if (replica.pointer == nullptr) throw std::bad_alloc();
+  replica.pointer = allocate(handle, node);
   replica.ld = handle.shape.rows;
   replica.owned = true;
+}
+
+void* Memory::allocate(const Handle& handle, NodeIndex node) {
+  if (handle.object != nullptr && node != 0)
+    throw std::logic_error(fmt::format("{} is an object, and objects stay in main memory: a task that uses it cannot run in {}; "
+                                       "give its codelet an implementation for the CPU alone, or a can_run",
+                                       handle.described(), nodes_[node].node->name()));
+  void* const memory = nodes_[node].node->allocate(handle.shape.bytes());
+  if (memory == nullptr) throw std::bad_alloc();
+  if (handle.object == nullptr) return memory;
+  try {
+    handle.object->construct(memory);
+  } catch (...) {
+    nodes_[node].node->release(memory, handle.shape.bytes());
+    throw;
+  }
+  return memory;
+}
+
+void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcept {
+  if (handle.object != nullptr) handle.object->destroy(memory);
+  nodes_[node].node->release(memory, handle.shape.bytes());
 }
 
 bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
@@ -93,10 +117,11 @@ void* Memory::take_partial(Handle& handle) {
       if (!partial.in_use && (taken == nullptr || partial.filled)) taken = &partial;
     if (taken == nullptr) {
       taken = &handle.partials.emplace_back();
-      taken->pointer = nodes_[0].node->allocate(handle.shape.bytes());
-      if (taken->pointer == nullptr) {
+      try {
+        taken->pointer = allocate(handle, 0);
+      } catch (...) {
         handle.partials.pop_back();
-        throw std::bad_alloc();
+        throw;
       }
     }
     taken->in_use = true;
@@ -141,11 +166,11 @@ void Memory::discard_partials(Handle& handle) noexcept {
 void Memory::free_replicas(Handle& handle) noexcept {
   for (NodeIndex node = 0; node < node_count(); ++node) {
     Replica& replica = handle.replica(node);
-    if (replica.owned) nodes_[node].node->release(replica.pointer, handle.shape.bytes());
+    if (replica.owned) release(handle, node, replica.pointer);
     replica = Replica{};
   }
   for (Handle::Partial& partial : handle.partials)
-    if (partial.pointer != nullptr) nodes_[0].node->release(partial.pointer, handle.shape.bytes());
+    if (partial.pointer != nullptr) release(handle, 0, partial.pointer);
   handle.partials.clear();
 }
 

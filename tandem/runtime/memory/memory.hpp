@@ -36,7 +36,8 @@ class Memory {
   enum class Staging { ready, pending };
 
   /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `pending`: transfers are under way
-  /// and the listener will be told. Throws std::bad_alloc when a node has no memory left. By the worker that will run the task.
+  /// and the listener will be told. Throws std::bad_alloc when a node has no memory left, std::logic_error for objects, which stay in
+  /// main memory, on another node, and what the constructor of an object throws. By the worker that will run the task.
   Staging acquire(Task& task, NodeIndex node);
 
   /// The kernel has written through `slot` on `node`: other replicas are out of date.
@@ -45,7 +46,8 @@ class Memory {
     if (handle.valid.load(std::memory_order_relaxed) != only) handle.valid.store(only, std::memory_order_release);
   }
 
-  /// A private copy for a `reduce` access, initialised if it is new to this group. Thread-safe. Throws std::bad_alloc.
+  /// A private copy for a `reduce` access, initialised if it is new to this group. Thread-safe. Throws std::bad_alloc, and what
+  /// the initialisation throws.
   void* take_partial(Handle& handle);
   /// `filled` false: the kernel threw, so the copy counts for nothing.
   static void give_back_partial(Handle& handle, void* partial, bool filled) noexcept;
@@ -68,6 +70,9 @@ class Memory {
   };
 
   void ensure_allocated(Handle& handle, NodeIndex node);
+  /// Memory for a value, in which an object has begun.
+  void* allocate(const Handle& handle, NodeIndex node);
+  void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
   bool fetch(Task& task, AccessSlot& slot, NodeIndex node);
   void fetched(Handle& handle, NodeIndex node);
 

@@ -83,6 +83,8 @@ struct TaskOps {
   const std::type_info* value_types = nullptr;  ///< of the tuple of values
   std::uint32_t value_bytes = 0;
   std::uint32_t value_alignment = 1;
+  /// Moves data for other tasks, and is none of the program's: is not emulated, and not counted when it is cancelled.
+  bool serves = false;
 };
 
 /// What few tasks have; kept apart so that the others stay small. Owned by the task, reused with it.

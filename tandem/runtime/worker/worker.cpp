@@ -220,6 +220,7 @@ void Worker::finish(Task& task) {
 }
 
 bool Worker::emulate(Task& task, std::int64_t start_ns) {
+  if (task.ops->serves) return false;
   Shape shapes[UINT8_MAX];
   for (unsigned i = 0; i < task.access_count; ++i) {
     if (task.accesses()[i].mode() == AccessMode::reduce) return false;

@@ -1,0 +1,40 @@
+// tandem/dist/packed_value.hpp: the present value of an object as bytes, while messages of it are under way.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tandem/runtime/data/handle.hpp"
+
+namespace tandem::dist {
+
+/// Made by the first send of a version that starts, shared by those that start before all others have ended, freed with the last.
+/// A send is a reader of the data, so nobody writes the object meanwhile. Any thread.
+class PackedValue {
+ public:
+  /// The bytes of `handle`'s value, until `release`. Throws what writing them throws, and holds nothing then.
+  std::span<const std::byte> acquire(const runtime::Handle& handle) {
+    const std::lock_guard guard(mutex_);
+    if (users_ == 0) {
+      std::vector<std::byte> bytes;
+      handle.object->write(handle.home.pointer, bytes);
+      bytes_ = std::move(bytes);
+    }
+    ++users_;
+    return bytes_;
+  }
+  void release() noexcept {
+    const std::lock_guard guard(mutex_);
+    if (--users_ == 0) bytes_ = {};
+  }
+
+ private:
+  std::mutex mutex_;  ///< guards both; held while the bytes are written
+  std::vector<std::byte> bytes_;
+  unsigned users_ = 0;
+};
+
+}  // namespace tandem::dist
