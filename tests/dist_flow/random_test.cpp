@@ -53,6 +53,7 @@ struct Plan {
   };
   std::map<std::size_t, Recorded> recorded;
   bool faults = false;
+  bool objects = false;         ///< all data are objects, whose sizes change; `sizes` are those at first, and the estimates
   bool may_be_refused = false;  ///< the budget of copies may be less than a task sees
 };
 
@@ -70,6 +71,18 @@ void compute(Word factor, std::span<const std::span<const Word>> seen, AccessMod
   }
 }
 
+/// Of an object, what is computed: the size changes, and with commuting accesses in whatever order to the same.
+std::span<Word> resized(Word factor, AccessMode mode, Values& values) {
+  const std::size_t wanted = factor % 600;
+  if (mode == AccessMode::commute || mode == AccessMode::reduce) {
+    if (values.size() < wanted) values.resize(wanted);
+    return std::span(values).first(wanted);
+  }
+  if (mode == AccessMode::write) values.assign(wanted, 0);
+  else values.resize((values.size() + factor) % 700);
+  return values;
+}
+
 Plan draw(std::uint64_t seed) {
   std::mt19937_64 random(seed * 77 + 5);
   const auto below = [&](std::uint64_t n) { return static_cast<unsigned>(random() % n); };
@@ -77,6 +90,7 @@ Plan draw(std::uint64_t seed) {
   plan.seed = seed;
   plan.ranks = 1 + below(6);
   plan.faults = below(3) == 0;
+  plan.objects = seed % 3 == 0;
   JobSetup& setup = plan.setup;
   setup.ranks = plan.ranks;
   setup.workers = 1 + below(3);
@@ -168,7 +182,7 @@ Plan draw(std::uint64_t seed) {
     std::size_t most = 1;
     for (const Operation& operation : plan.operations) {
       std::size_t bytes = 0;
-      for (const unsigned datum : operation.data) bytes += plan.sizes[datum] * sizeof(Word);
+      for (const unsigned datum : operation.data) bytes += std::max<std::size_t>(plan.sizes[datum] * sizeof(Word), 1);
       most = std::max(most, bytes);
     }
     const unsigned eighths = std::vector<unsigned>{8, 8 + below(8), 16, 16 + below(32)}[below(4)];
@@ -184,8 +198,8 @@ Plan draw(std::uint64_t seed) {
 
 /// What a person who looks for a mistake reads.
 void print(const Plan& plan) {
-  std::printf("%u ranks, %u workers, %s, copies %zu\n", plan.ranks, plan.setup.workers, plan.setup.sched.c_str(),
-              plan.setup.flow.copy_bytes);
+  std::printf("%u ranks, %u workers, %s, copies %zu%s\n", plan.ranks, plan.setup.workers, plan.setup.sched.c_str(),
+              plan.setup.flow.copy_bytes, plan.objects ? ", objects" : "");
   for (std::size_t i = 0; i < plan.sizes.size(); ++i)
     std::printf("d%zu: %zu words, owner %d%s\n", i, plan.sizes[i], plan.owners[i] ? static_cast<int>(*plan.owners[i]) : -1,
                 plan.allocated[i] ? ", allocated" : "");
@@ -257,7 +271,10 @@ class Oracle {
     for (std::size_t i = 0; i < operation.data.size(); ++i) {
       if (operation.modes[i] == AccessMode::read) continue;
       poison_[operation.data[i]] = cause;
-      if (cause == nullptr) compute(operation.factor + i, seen, operation.modes[i], values_[operation.data[i]]);
+      if (cause != nullptr) continue;
+      Values& values = values_[operation.data[i]];
+      const Word factor = operation.factor + i;
+      compute(factor, seen, operation.modes[i], plan_.objects ? resized(factor, operation.modes[i], values) : values);
     }
   }
 
@@ -268,9 +285,13 @@ class Oracle {
 };
 
 /// One rank's program: goes through the plan and through the oracle's values side by side.
+template <bool objects>
 class Program {
+  using Held = std::conditional_t<objects, Object<Values>, Vector<Word>>;
+
  public:
   Program(const Plan& plan, Runtime& rt, BatonJob& job) : plan_(plan), rt_(rt), job_(job), oracle_(plan) {
+    memory_.reserve(plan.sizes.size());  // objects stay where they were registered
     for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
       memory_.push_back(Oracle::initial(plan, i));
       owners_.push_back(plan.owners[i]);
@@ -295,17 +316,35 @@ class Program {
   }
 
  private:
-  Data<Vector<Word>> add(std::size_t datum) {
-    const DataOptions options{.owner = owners_[datum]};
+  Data<Held> add(std::size_t datum) {
+    if (plan_.allocated[datum]) return allocate(datum);
     const std::string name = "d" + std::to_string(datum);
-    if (plan_.allocated[datum]) return with_sum(rt_.vector<Word>(name, plan_.sizes[datum], options));
-    return with_sum(rt_.data(name, memory_[datum], options));
+    if constexpr (objects) return with_sum(rt_.object(name, memory_[datum], options(datum)));
+    else return with_sum(rt_.data(name, memory_[datum], options(datum)));
   }
-  static Data<Vector<Word>> with_sum(Data<Vector<Word>> data) {
-    data.reduction([](std::span<Word> sum) { std::fill(sum.begin(), sum.end(), Word{0}); },
-                   [](std::span<Word> sum, std::span<const Word> more) {
-                     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
-                   });
+  Data<Held> allocate(std::size_t datum) {
+    const std::string name = "d" + std::to_string(datum);
+    if constexpr (objects) return with_sum(rt_.object<Values>(name, options(datum)));
+    else return with_sum(rt_.vector<Word>(name, plan_.sizes[datum], options(datum)));
+  }
+  DataOptions options(std::size_t datum) const {
+    DataOptions options{.owner = owners_[datum]};
+    if (objects) options.bytes = std::max<std::size_t>(plan_.sizes[datum] * sizeof(Word), 1);
+    return options;
+  }
+  static Data<Held> with_sum(Data<Held> data) {
+    if constexpr (objects) {
+      data.reduction([](Values& sum) { sum.clear(); },
+                     [](Values& sum, const Values& more) {
+                       if (sum.size() < more.size()) sum.resize(more.size());
+                       for (std::size_t i = 0; i < more.size(); ++i) sum[i] += more[i];
+                     });
+    } else {
+      data.reduction([](std::span<Word> sum) { std::fill(sum.begin(), sum.end(), Word{0}); },
+                     [](std::span<Word> sum, std::span<const Word> more) {
+                       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+                     });
+    }
     return data;
   }
 
@@ -360,13 +399,15 @@ class Program {
         break;
       }
       case Kind::write_at_owner:
-        if (auto view = rt_.acquire_at_owner(write(data)))
+        if (auto view = rt_.acquire_at_owner(write(data))) {
+          if constexpr (objects) (**view).resize(plan_.sizes[datum]);
           for (Word& word : **view) word = operation.factor;
+        }
         break;
       case Kind::replace:
         data = {};
         owners_[datum] = plan_.owners[datum];
-        data = with_sum(rt_.vector<Word>("d" + std::to_string(datum), plan_.sizes[datum], {.owner = owners_[datum]}));
+        data = allocate(datum);
         has_memory_[datum] = false;
         break;
       default: break;
@@ -376,15 +417,20 @@ class Program {
   /// Kernels of up to `kMostUses` uses, of whatever modes.
   template <class... Accesses>
   void submit_with(std::size_t position, const Operation& operation, const Accesses&... accesses) {
-    const Codelet codelet("task", [](const Operation* what, std::size_t at, auto... views) {
+    const Codelet codelet("task", [](const Operation* what, std::size_t at, auto&&... views) {
       if (what->throws) throw std::runtime_error(Oracle::label(at) + "!");
       const std::span<const Word> all[] = {std::span<const Word>(views.data(), views.size())...};
       std::vector<std::span<const Word>> seen;
       for (std::size_t i = 0; i < what->data.size(); ++i)
         if (what->modes[i] == AccessMode::read) seen.push_back(all[i]);
-      for (std::size_t i = 0; i < what->data.size(); ++i)
-        if (what->modes[i] != AccessMode::read)
-          compute(what->factor + i, seen, what->modes[i], {const_cast<Word*>(all[i].data()), all[i].size()});
+      std::size_t i = 0;
+      const auto change = [&]<class View>(View& view) {
+        [[maybe_unused]] const AccessMode mode = what->modes[i];
+        [[maybe_unused]] const Word factor = what->factor + i++;
+        if constexpr (std::is_same_v<View, Values>) compute(factor, seen, mode, resized(factor, mode, view));
+        else if constexpr (std::is_same_v<View, std::span<Word>>) compute(factor, seen, mode, view);
+      };
+      (change(views), ...);
     });
     rt_.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, accesses...);
   }
@@ -413,8 +459,13 @@ class Program {
   std::vector<Values> memory_;
   std::vector<std::optional<std::uint32_t>> owners_;
   std::vector<bool> has_memory_;
-  std::vector<Data<Vector<Word>>> data_;
+  std::vector<Data<Held>> data_;
 };
+
+void play_program(const Plan& plan, Runtime& rt, BatonJob& baton) {
+  if (plan.objects) Program<true>(plan, rt, baton).play();
+  else Program<false>(plan, rt, baton).play();
+}
 
 void play(std::uint64_t seed) {
   const Plan plan = draw(seed);
@@ -423,7 +474,7 @@ void play(std::uint64_t seed) {
     std::fflush(stdout);
   }
   BatonJob job(seed);
-  const BatonJob::Outcome outcome = job.run(plan.setup, [&](Runtime& rt, BatonJob& baton) { Program(plan, rt, baton).play(); });
+  const BatonJob::Outcome outcome = job.run(plan.setup, [&](Runtime& rt, BatonJob& baton) { play_program(plan, rt, baton); });
   if (outcome.stuck) {
     std::fprintf(stderr, "DIST_FLOW_SEED=%llu: nothing goes on\n%s", static_cast<unsigned long long>(seed),
                  outcome.why.c_str());
@@ -483,7 +534,7 @@ void play_with_a_death(std::uint64_t seed, Told& told) {
   const BatonJob::Outcome outcome = job.run(plan.setup, [&](Runtime& rt, BatonJob& baton) {
     std::optional<Killer> killer;
     if (rt.rank() == victim) killer.emplace(rt, baton, after_ns);
-    Program(plan, rt, baton).play();
+    play_program(plan, rt, baton);
     played[rt.rank()] = true;
   });
   if (outcome.stuck) {
