@@ -1,5 +1,7 @@
 // tests/compile_fail/cases.cpp: wrong calls, one for each value of CASE, that the compiler refuses in our words; CASE 0 is right.
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tandem/tandem.hpp"
@@ -14,6 +16,10 @@ void wrong(Runtime& rt, Data<double>& scalar, Data<Vector<double>>& vector, Data
   rt.submit(on_scalar, read_write(scalar));
   rt.submit(on_vector, write(vector));
   rt.submit(on_matrix, 1.0, read(matrix));
+  std::vector<std::string> lines;
+  auto object = rt.object("lines", lines, {.owner = 0, .bytes = 1000});
+  rt.submit(Codelet("on object", [](std::vector<std::string>& to) { to.emplace_back(); }), read_write(object));
+  static_cast<void>((*rt.acquire(read(rt.object<std::string>("text")))).size());
 #elif CASE == 1  // a kernel that writes, on data that is read
   rt.submit(on_vector, read(vector));
 #elif CASE == 2  // another kind of data
@@ -41,5 +47,18 @@ void wrong(Runtime& rt, Data<double>& scalar, Data<Vector<double>>& vector, Data
   static_cast<void>(rt.acquire(commute(scalar)));
 #elif CASE == 11  // an event neither
   static_cast<void>(rt.event("e", Release::with_readable, {}, reduce(scalar)));
+#elif CASE == 12  // an object whose type says nothing of how it travels
+  std::shared_ptr<int> shared;
+  static_cast<void>(rt.object("shared", shared));
+#elif CASE == 13  // an object whose bytes mean nothing elsewhere
+  std::vector<std::string_view> words;
+  static_cast<void>(rt.object("words", words));
+#elif CASE == 14  // an object that cannot begin empty
+  struct Full {
+    explicit Full(int) {}
+  } full(1);
+  static_cast<void>(rt.object("full", full));
+#elif CASE == 15  // scratch has no value
+  static_cast<void>(scratch(rt.object<std::string>("text")));
 #endif
 }
