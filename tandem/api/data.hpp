@@ -21,7 +21,7 @@ struct Vector {};
 template <class T>
 struct Matrix {};
 /// What data of an object holds, a value of any type that has a `Serialize` and may change its size: kernels get `const T&` or
-/// `T&`. A kernel that writes it finds an empty value, `T()`.
+/// `T&`. Who has it with mode write, a kernel or the application, finds an empty value, `T()`.
 template <class T>
 struct Object {};
 
@@ -29,8 +29,8 @@ struct Object {};
 template <class Kind>
 struct DataTraits {
   static_assert(std::is_trivially_copyable_v<Kind>,
-                "data of a user's type is moved as bytes, so the type must be trivially copyable; register others as objects, with "
-                "rt.object");
+                "data of a user's type is moved as bytes, so the type must be trivially copyable; register others as objects, "
+                "with rt.object");
   using ReadView = const Kind&;
   using WriteView = Kind&;
   static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept {
@@ -40,6 +40,9 @@ struct DataTraits {
 
 template <class T>
 struct DataTraits<Vector<T>> {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "elements of a vector are moved as bytes, so their type must be trivially copyable; register the whole "
+                "std::vector as an object, with rt.object");
   using ReadView = std::span<const T>;
   using WriteView = std::span<T>;
   static WriteView view(const runtime::Replica& replica, const runtime::Shape& shape) noexcept {
@@ -49,6 +52,7 @@ struct DataTraits<Vector<T>> {
 
 template <class T>
 struct DataTraits<Matrix<T>> {
+  static_assert(std::is_trivially_copyable_v<T>, "elements of a matrix are moved as bytes, so their type must be trivially copyable");
   using ReadView = MatrixView<const T>;
   using WriteView = MatrixView<T>;
   static WriteView view(const runtime::Replica& replica, const runtime::Shape& shape) noexcept {
@@ -74,9 +78,9 @@ inline constexpr bool is_object<Object<T>> = true;
 
 }  // namespace internal
 
-/// A piece of data, as kind `Kind` (a type, `Vector<T>`, `Matrix<T>` or `Object<T>`). Copies name the same data. When the last copy goes, data
-/// over the user's memory is unregistered, which waits for the tasks that use it and brings the value home; data that Tandem
-/// allocated is freed once its last task has ended. Copies may go on any thread; all else belongs to the submitting thread.
+/// A piece of data, as kind `Kind` (a type, `Vector<T>`, `Matrix<T>` or `Object<T>`). Copies name the same data. When the last
+/// copy goes, data over the user's memory is unregistered, which waits for the tasks that use it and brings the value home; data
+/// that Tandem allocated is freed once its last task has ended. Copies may go on any thread; all else belongs to the submitting thread.
 template <class Kind>
 class Data {
  public:

@@ -181,8 +181,8 @@ class Runtime {
     return data(std::move(name), std::forward<Memory>(memory), DataOptions{.where = where});
   }
 
-  /// An object of the user's, which may change its size; how it travels says `Serialize<T>`. Of one with an owner that other ranks
-  /// register too their object is not looked at.
+  /// An object of the user's, which may change its size; how it travels says `Serialize<T>`. Of one with an owner that other
+  /// ranks register too their object is not looked at.
   template <class T>
   Data<Object<T>> object(std::string name, T& value, const DataOptions& options) {
     static_assert(!std::is_const_v<T>, "an object is written by tasks, or replaced by what arrives: it cannot be const");

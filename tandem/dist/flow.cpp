@@ -145,13 +145,19 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   if (here) check_budget(wish);
   for (const Need& need : needs_)
     if (need.makes) overwrite(*need.handle, executor);
-  if (!here) entered();
-  else if (wish.is_task) ++counts_.tasks;
-  return here;
+  if (!here) {
+    entered();
+    return false;
+  }
+  if (wish.is_task) ++counts_.tasks;
+  // The task may wait for memory that these give back.
+  if (!to_drop_.empty()) core_.postpone_throttle();
+  return true;
 }
 
 void Flow::entered() {
   for (Handle* handle : std::exchange(to_drop_, {})) drop_copy(*handle);
+  core_.resume_throttle();
 }
 
 void Flow::refuse_recording() {

@@ -42,14 +42,15 @@ struct Transfers::Receive {
 };
 
 void Transfers::Receive::unpack() const {
+  const auto what_is_wrong = [this] {
+    return fmt::format("the {} bytes that rank {} sent of {} cannot be read", packed.size(), source, handle->described());
+  };
   try {
     handle->object->read(handle->home.pointer, packed);
   } catch (const std::exception& error) {
-    std::throw_with_nested(SerializationError(fmt::format("the {} bytes that rank {} sent of {} cannot be read: {}", packed.size(),
-                                                          source, handle->described(), error.what())));
+    std::throw_with_nested(SerializationError(what_is_wrong() + ": " + error.what()));
   } catch (...) {
-    std::throw_with_nested(SerializationError(
-        fmt::format("the {} bytes that rank {} sent of {} cannot be read", packed.size(), source, handle->described())));
+    std::throw_with_nested(SerializationError(what_is_wrong()));
   }
 }
 

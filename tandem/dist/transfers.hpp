@@ -83,7 +83,8 @@ class Transfers {
 
   /// The next version of `handle` comes from `source`. `after`: a node that comes first, or none. `priority`: of the task that
   /// makes an object of the message.
-  void receive(runtime::Handle& handle, const Address& address, std::uint32_t source, const runtime::TaskRef& after, int priority);
+  void receive(runtime::Handle& handle, const Address& address, std::uint32_t source, const runtime::TaskRef& after,
+               int priority);
 
   /// Is told of what makes the job fail; on the thread that finds it. Before anything is posted.
   void on_abort(std::function<void(const std::string& text)> tell) { tell_abort_ = std::move(tell); }

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "tandem/base/driver.hpp"
@@ -178,6 +179,11 @@ class RuntimeCore final : private FlowHost {
     std::function<void(Handle&)> let_go;
   };
   void on_end_of_data(EndOfData tell) { end_of_data_ = std::move(tell); }
+  /// Submitting does not wait for room in the window until `resume_throttle`, which does: what makes room is still to be submitted.
+  void postpone_throttle() noexcept { throttle_postponed_ = true; }
+  void resume_throttle() {
+    if (std::exchange(throttle_postponed_, false)) throttle_if_needed();
+  }
   /// Works, or sleeps, until `done(context)`, which whoever makes it true follows by waking `executor().caller()`.
   void work_until(bool (*done)(void*), void* context) { run_until(done, context); }
 
@@ -318,6 +324,7 @@ class RuntimeCore final : private FlowHost {
   TaskId last_id_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t finished_seen_ = 0;
+  bool throttle_postponed_ = false;
   std::uint64_t held_ = 0;  ///< accesses that the application has acquired: the window does not count them
   std::array<const CodeletCore*, 64> adopted_{};
   std::vector<std::shared_ptr<CodeletCore>> codelets_;

@@ -60,6 +60,7 @@ base::RunEnd RuntimeCore::run_until(bool (*done)(void*), void* context) {
 }
 
 void RuntimeCore::throttle() {
+  if (throttle_postponed_) return;
   finished_seen_ = executor_.finished();
   if (submitted_ - finished_seen_ < options_.window + held_) return;
   // Down to three quarters of the window, so that submission goes on in runs.

@@ -60,5 +60,9 @@ void wrong(Runtime& rt, Data<double>& scalar, Data<Vector<double>>& vector, Data
   static_cast<void>(rt.object("full", full));
 #elif CASE == 15  // scratch has no value
   static_cast<void>(scratch(rt.object<std::string>("text")));
+#elif CASE == 16  // elements that cannot be moved as bytes
+  std::vector<std::string> strings;
+  auto data = rt.data("strings", strings);
+  rt.submit(Codelet("k", [](std::span<const std::string>) {}), read(data));
 #endif
 }

@@ -174,8 +174,9 @@ TEST(DistObject, ContainersOfContainersAndOwnData) {
 
 TEST(DistObject, AVersionIsWrittenOnceForABroadcastAndReadOncePerRank) {
   static constexpr unsigned ranks = 7, rounds = 3;
-  for (const comm::TreeKind tree : {comm::TreeKind::automatic, comm::TreeKind::flat, comm::TreeKind::chain, comm::TreeKind::binary,
-                                    comm::TreeKind::binomial, comm::TreeKind::two_tree}) {
+  using comm::TreeKind;
+  for (const TreeKind tree : {TreeKind::automatic, TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::binomial,
+                              TreeKind::two_tree}) {
     for (const bool early_read : {true, false}) {
       Fragile::written = Fragile::read = 0;
       JobSetup setup{.ranks = ranks};
@@ -412,6 +413,40 @@ TEST(DistObject, ABudgetCountsEstimates) {
     for (std::size_t i = rt.rank(); i < 6; i += 3) EXPECT_EQ(numbers[i], expected[i]);
     EXPECT_LE(rt.flow_statistics().most_copy_bytes, 4'000U);
   });
+}
+
+/// The room for one copy comes when another one is dropped, which is submitted after both: nobody may wait for a message before.
+TEST(DistObject, ABudgetAndAWindowDoNotWaitForEachOther) {
+  JobSetup setup{.ranks = 2};
+  setup.flow.copy_bytes = 2'000;
+  setup.core.window = 1;
+  run_everywhere(setup, [](Runtime& rt) {
+    Numbers a{1}, b{2}, c{3}, sum;
+    auto ha = rt.object("a", a, {.owner = 0, .bytes = 1'000}), hb = rt.object("b", b, {.owner = 0, .bytes = 1'000}),
+         hc = rt.object("c", c, {.owner = 0, .bytes = 1'000}), hsum = rt.object("sum", sum, {.owner = 1});
+    const Codelet join_both("join both", [](const Numbers& x, const Numbers& y, Numbers& to) {
+      to.insert(to.end(), {x[0], y[0]});
+    });
+    rt.submit(join_to, read(ha), read_write(hsum));
+    rt.submit(join_both, read(hb), read(hc), read_write(hsum));
+    rt.wait();
+    if (rt.rank() == 1) {
+      EXPECT_THAT(sum, ElementsAre(1, 2, 3));
+    }
+  }, 4);
+}
+
+/// Kernels that are not called write nothing; what travels is real.
+TEST(DistObject, AModelOfTimesLeavesMessagesReal) {
+  JobSetup setup{.ranks = 2};
+  setup.core.emulation = [](const runtime::EmulatedTask&) { return std::int64_t{1'000}; };
+  run_everywhere(setup, [](Runtime& rt) {
+    Numbers numbers;
+    if (rt.rank() == 0) numbers = {1, 2, 3};
+    auto data = rt.object("numbers", numbers, {.owner = 0});
+    rt.submit({.on = 1}, push, 4U, read_write(data));
+    EXPECT_THAT(*rt.acquire(read(data)), ElementsAre(1, 2, 3));
+  }, 4);
 }
 
 TEST(DistObject, RanksThatDisagreeWhetherItIsOneAreTold) {

@@ -36,8 +36,8 @@ class Memory {
   enum class Staging { ready, pending };
 
   /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `pending`: transfers are under way
-  /// and the listener will be told. Throws std::bad_alloc when a node has no memory left, std::logic_error for objects, which stay in
-  /// main memory, on another node, and what the constructor of an object throws. By the worker that will run the task.
+  /// and the listener will be told. Throws std::bad_alloc when a node has no memory left, std::logic_error for objects, which
+  /// stay in main memory, on another node, and what the constructor of an object throws. By the worker that will run the task.
   Staging acquire(Task& task, NodeIndex node);
 
   /// The kernel has written through `slot` on `node`: other replicas are out of date.
