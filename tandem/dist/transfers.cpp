@@ -130,7 +130,7 @@ void Transfers::announce(Bag& bag, std::int64_t in_ns) {
   if (bag.started || bag.announced != 0 || bag.recipients.empty()) return;
   int priority = INT_MIN;
   for (const comm::Recipient& recipient : bag.recipients) priority = std::max(priority, recipient.priority);
-  bag.announced = endpoint_.announce(bag.recipients.front().rank, bag.handle->shape.bytes(), in_ns, priority);
+  bag.announced = endpoint_.announce(bag.recipients.front().rank, bag.handle->travel_bytes(), in_ns, priority);
 }
 
 void Transfers::start(Bag& bag, Task& task) {
