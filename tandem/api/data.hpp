@@ -52,7 +52,8 @@ struct DataTraits<Vector<T>> {
 
 template <class T>
 struct DataTraits<Matrix<T>> {
-  static_assert(std::is_trivially_copyable_v<T>, "elements of a matrix are moved as bytes, so their type must be trivially copyable");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "elements of a matrix are moved as bytes, so their type must be trivially copyable");
   using ReadView = MatrixView<const T>;
   using WriteView = MatrixView<T>;
   static WriteView view(const runtime::Replica& replica, const runtime::Shape& shape) noexcept {
@@ -80,7 +81,8 @@ inline constexpr bool is_object<Object<T>> = true;
 
 /// A piece of data, as kind `Kind` (a type, `Vector<T>`, `Matrix<T>` or `Object<T>`). Copies name the same data. When the last
 /// copy goes, data over the user's memory is unregistered, which waits for the tasks that use it and brings the value home; data
-/// that Tandem allocated is freed once its last task has ended. Copies may go on any thread; all else belongs to the submitting thread.
+/// that Tandem allocated is freed once its last task has ended. Copies may go on any thread; all else belongs to the submitting
+/// thread.
 template <class Kind>
 class Data {
  public:

@@ -230,8 +230,8 @@ namespace internal {
 template <class T>
 struct ObjectType {
   static_assert(std::is_default_constructible_v<T> && std::is_move_assignable_v<T>,
-                "an object begins as an empty value on ranks that do not have it, and is replaced by what arrives: its type needs "
-                "a default constructor and an assignment that moves");
+                "an object begins as an empty value on ranks that do not have it, and is replaced by what arrives: its type "
+                "needs a default constructor and an assignment that moves");
   static_assert(alignof(T) <= 64, "objects are aligned to a cache line at most");
 
   static void construct(void* memory) { new (memory) T(); }

@@ -179,7 +179,7 @@ class RuntimeCore final : private FlowHost {
     std::function<void(Handle&)> let_go;
   };
   void on_end_of_data(EndOfData tell) { end_of_data_ = std::move(tell); }
-  /// Submitting does not wait for room in the window until `resume_throttle`, which does: what makes room is still to be submitted.
+  /// Submitting does not wait for room in the window until `resume_throttle`, which does: what makes room is to come first.
   void postpone_throttle() noexcept { throttle_postponed_ = true; }
   void resume_throttle() {
     if (std::exchange(throttle_postponed_, false)) throttle_if_needed();
