@@ -144,6 +144,14 @@ void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const Sourc
   flow_->enter({&use, 1}, {.on = dist::kEverywhere, .where = where, .is_task = false});
 }
 
+/// In a cancelled flow nothing travels any more: what is here is lent, if that leaves other ranks' copies right.
+void Runtime::check_access_behind_end(runtime::Handle& handle, AccessMode mode) {
+  const bool is_here = flow_ == nullptr || !is_owned(handle) || (owner_of(handle) == rank() && mode == AccessMode::read);
+  if (!is_here || (mode != AccessMode::write && !handle.flow.has_value))
+    throw FlowCancelled("cannot acquire " + handle.described() + " with mode " + std::string(name_of(mode)) +
+                        ": the flow was cancelled; wait first");
+}
+
 dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
   runtime::Handle& data = named(handle, action);
   if (flow_ == nullptr) throw UsageError(std::string("cannot ") + action + " " + data.described() + ": there is one rank only");
@@ -198,6 +206,7 @@ Graph Runtime::record(const std::function<void()>& flow) {
 
 TaskRef Runtime::replay(Graph& graph) {
   if (graph.recording_ == nullptr) return graph.graph_->replay();
+  if (is_over()) return {};
   flow_->replay(*graph.recording_);
   static const Codelet end("end of a replay", [] {});
   const std::span<const TaskRef> ends = graph.recording_->ends();
@@ -224,12 +233,17 @@ void Runtime::wait_for(const std::vector<TaskRef>& tasks) {
       if (failure == nullptr) failure = std::current_exception();
     }
   }
+  const bool ignored = std::any_of(tasks.begin(), tasks.end(), [](const TaskRef& task) { return task.task == nullptr; });
+  if (failure == nullptr && ignored && is_over())
+    throw FlowCancelled("tasks that are waited for did not run: the flow was cancelled before them");
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-void Runtime::set_start(runtime::Task& task, std::function<void(runtime::Task&)> start) {
+void Runtime::set_start(runtime::Task& task, bool counts_as_task, std::function<void(runtime::Task&)> start) {
   task.extra->callback = [&task, start = std::move(start)] { start(task); };
-  task.extra->on_ready = [](runtime::Task& ready, void*) {
+  task.extra->context = counts_as_task ? core_.get() : nullptr;
+  task.extra->on_ready = [](runtime::Task& ready, void* core) {
+    if (core != nullptr && !static_cast<runtime::RuntimeCore*>(core)->may_begin(ready)) return;
     // Moved out: once the event is completed the task may be used again.
     const std::function<void()> begin = std::exchange(ready.extra->callback, nullptr);
     begin();
@@ -237,6 +251,10 @@ void Runtime::set_start(runtime::Task& task, std::function<void(runtime::Task&)>
 }
 
 void Runtime::start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready) {
+  if (start && event.core_->is_behind_end(ready)) {
+    if (event.tasks_.released.task != nullptr) event.released();
+    return event.core_->pass_over(event.tasks_.readable);
+  }
   const bool cancelled = event.core_->is_cancelled(ready);
   if (!cancelled && start) return start(event);
   if (!cancelled) return;

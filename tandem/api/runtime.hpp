@@ -75,12 +75,16 @@ class Acquired {
 class Event {
  public:
   /// Tasks that read what the event writes may start. Any thread; once.
-  void readable(std::exception_ptr failure = nullptr) { core_->complete(tasks_.readable, std::move(failure)); }
+  void readable(std::exception_ptr failure = nullptr) {
+    if (core_ != nullptr) core_->complete(tasks_.readable, std::move(failure));
+  }
   /// Tasks that overwrite it may start too. Any thread; once, for events made with `Release::separate`.
-  void released() { core_->complete(tasks_.released); }
+  void released() {
+    if (core_ != nullptr) core_->complete(tasks_.released);
+  }
 
   TaskRef task() const noexcept { return tasks_.readable; }
-  /// False: it takes place on another rank.
+  /// False: it takes place on another rank, or came after the end of a cancelled flow.
   bool is_here() const noexcept { return core_ != nullptr; }
 
  private:
@@ -236,6 +240,7 @@ class Runtime {
   TaskRef submit(const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
     if (__builtin_expect(flow_ != nullptr, 0))
       return submit_in_flow(nullptr, codelet, std::forward<Arguments>(arguments)...);
+    if (core_->is_over()) return {};
     runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);
     return core_->submit(task);
   }
@@ -243,13 +248,14 @@ class Runtime {
   TaskRef submit(const TaskOptions& options, const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
     if (__builtin_expect(flow_ != nullptr, 0))
       return submit_in_flow(&options, codelet, std::forward<Arguments>(arguments)...);
+    if (core_->is_over()) return {};
     runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);
     return submit_with(options, task);
   }
 
   /// Waits for all tasks. Throws what the kernel threw that is earliest in the flow.
   void wait();
-  /// Waits for one task, or for the end of a replay. Throws if it failed or was cancelled.
+  /// Waits for one task, or for the end of a replay. Throws if it failed or was cancelled; with the flow, a `FlowCancelled`.
   void wait(const TaskRef& task) { core_->wait(task); }
   /// Waits for the tasks that use the data. Throws if its value could not be made.
   template <class Kind>
@@ -257,12 +263,37 @@ class Runtime {
     core_->wait(named(data.handle(), "wait for"));
   }
 
+  // --- the end of a flow before its end
+  /// What has not begun of the flow is not needed any more: an iteration has converged. Any thread: this one, a kernel, a
+  /// callback; on one rank, or on several. All tasks up to one position of the flow run, and those behind it on no rank. `wait()`
+  /// returns as usual, and a new flow begins after it.
+  ///
+  /// Data has the values that the tasks up to that position left, on all ranks. Only where a task behind it was submitted to
+  /// `write` data afresh on a rank that did not have its value there is none: until it is written, tasks that see it are
+  /// cancelled, and waits throw `FlowCancelled`. Accesses by `acquire` and explicit messages are no tasks: they take place.
+  void cancel() {
+    if (flow_ != nullptr) flow_->cancel();
+    else core_->cancel();
+  }
+  /// The flow is cancelled, and this thread has come to the end of it: what it submits until the next `wait()` is nothing, and
+  /// references to it are empty. Loops end when they see it; every rank sees it at the same place. `acquire` still gives what
+  /// is here, and throws `FlowCancelled` for other data.
+  bool cancelled() { return is_over(); }
+  /// How far this thread has come in the flow; alike on all ranks. It grows with each operation.
+  std::uint64_t position() const noexcept { return flow_ != nullptr ? flow_->position() : core_->last_id(); }
+  /// Where the flow was cancelled that the last `wait()` has ended: what was submitted before `position()` went beyond has run,
+  /// what was submitted when `position()` had come there has not. Nothing: it was not cancelled.
+  std::optional<std::uint64_t> cancelled_at() const noexcept {
+    return flow_ != nullptr ? flow_->cancelled_at() : core_->cancelled_at();
+  }
+
   /// Waits until the data may be used so, and lends it to the application. With `read`, `write` or `read_write`.
   template <AccessMode mode, class Kind>
   Acquired<typename Access<mode, Kind>::View> acquire(const Access<mode, Kind>& access) {
     static_assert(mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write,
                   "the application acquires data with read, write or read_write");
-    if (flow_ != nullptr) share_access(named(access.handle, "acquire"), mode, access.where);
+    if (is_over()) check_access_behind_end(named(access.handle, "acquire"), mode);
+    else if (flow_ != nullptr) share_access(named(access.handle, "acquire"), mode, access.where);
     auto granted = core_->acquire(named(access.handle, "acquire"), mode, access.where);
     if (flow_ != nullptr) flow_->entered();
     return lend<mode, Kind>(std::move(granted), *access.handle);
@@ -272,6 +303,10 @@ class Runtime {
   template <AccessMode mode, class Kind>
   std::optional<Acquired<typename Access<mode, Kind>::View>> acquire_at_owner(const Access<mode, Kind>& access) {
     if (flow_ == nullptr) return acquire(access);
+    if (flow_->is_over()) {
+      if (owner_of(named(access.handle, "acquire")) == rank()) return acquire(access);
+      return {};
+    }
     dist::Use use{&named(access.handle, "acquire"), mode};
     const bool here = flow_->enter({&use, 1}, {.on = owner_of(*access.handle), .where = access.where, .is_task = false});
     if (!here) return {};
@@ -288,6 +323,7 @@ class Runtime {
   Event event(std::string name, Release release, std::function<void(Event)> start, const Accesses&... accesses) {
     static_assert((internal::is_event_access<Accesses> && ...),
                   "an event takes accesses: read(data), write(data), read_write(data)");
+    if (is_over()) return {};
     if (flow_ != nullptr) {
       std::array<dist::Use, sizeof...(Accesses)> uses{dist::Use{accesses.handle, Accesses::mode}...};
       if (!flow_->enter(uses, {})) return {};
@@ -297,7 +333,9 @@ class Runtime {
     (set_access(task, index++, accesses), ...);
     auto event = std::make_shared<Event>();
     event->core_ = core_.get();
-    set_start(task, [event, start = std::move(start)](runtime::Task& ready) { Runtime::start_event(*event, start, ready); });
+    const bool counts_as_task = start != nullptr;  // else somebody completes it in any case
+    set_start(task, counts_as_task,
+              [event, start = std::move(start)](runtime::Task& ready) { Runtime::start_event(*event, start, ready); });
     core_->submit_event(task, release == Release::separate, event->tasks_);
     if (flow_ != nullptr) flow_->entered();
     return *event;
@@ -441,6 +479,8 @@ class Runtime {
   void check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const;
   static bool is_owned(runtime::Handle& handle) noexcept { return dist::place_of(handle).owner != dist::kEverywhere; }
   std::uint32_t owner_of(runtime::Handle& handle) const noexcept;
+  bool is_over() { return flow_ != nullptr ? flow_->is_over() : core_->is_over(); }
+  void check_access_behind_end(runtime::Handle& handle, AccessMode mode);
   void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);
   dist::Flow& own_flow(const char* action, runtime::Handle* handle);
 
@@ -480,6 +520,7 @@ class Runtime {
     };
     (note(arguments), ...);
     dist::Recording* const recording = flow_->recording();
+    if (flow_->is_over()) return {};
     const bool placed = (options != nullptr && options->on) || __builtin_expect(recording != nullptr, 0);
     if (!placed && flow_->passes_by(uses)) return {};
     dist::Wish wish;
@@ -543,7 +584,7 @@ class Runtime {
   }
   void wait_for(const std::vector<TaskRef>& tasks);
   void start(const runtime::Emulation& emulation);
-  static void set_start(runtime::Task& task, std::function<void(runtime::Task&)> start);
+  void set_start(runtime::Task& task, bool counts_as_task, std::function<void(runtime::Task&)> start);
   static void start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready);
 
   std::unique_ptr<base::Config> config_;

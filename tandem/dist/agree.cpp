@@ -142,16 +142,17 @@ struct VersionReport {
   }
 };
 
-/// The failure that is earliest in the flow, and the least numbers.
+/// The failure that is earliest in the flow, whether it was cancelled, and the least numbers.
 struct Outcome {
   std::uint64_t failure = UINT64_MAX;
+  std::uint64_t cancelled = 0;
   std::uint64_t rank = 0;
   std::string description;
   std::vector<std::uint64_t> least;
 
   Bytes bytes() const {
     Writer writer;
-    writer.number(failure).number(rank).text(description);
+    writer.number(failure).number(cancelled).number(rank).text(description);
     for (const std::uint64_t value : least) writer.number(value);
     return writer.take();
   }
@@ -159,6 +160,7 @@ struct Outcome {
     Reader reader(bytes);
     Outcome outcome;
     outcome.failure = reader.number();
+    outcome.cancelled = reader.number();
     outcome.rank = reader.number();
     outcome.description = reader.text();
     while (reader.more()) outcome.least.push_back(reader.number());
@@ -172,6 +174,7 @@ struct Outcome {
       a.rank = b.rank;
       a.description = b.description;
     }
+    a.cancelled |= b.cancelled;
     a.least.resize(std::max(a.least.size(), b.least.size()), 0);
     for (std::size_t i = 0; i < b.least.size(); ++i)
       if (b.least[i] != 0 && (a.least[i] == 0 || b.least[i] < a.least[i])) a.least[i] = b.least[i];
@@ -201,6 +204,7 @@ void Flow::throw_if_aborted() const {
 void Flow::tell_abort(const std::string& text) {
   aborted_.store(true);
   copies_.lift();
+  give_up_cancel();
   // What is under way will never end: who should take it has given up, too. But the others are told first, each on the link that
   // is closed then, so that all hear the reason before they see that this rank is gone.
   const auto missing = std::make_shared<std::atomic<std::uint32_t>>(size_);
@@ -286,6 +290,7 @@ void Flow::name_difference(const std::string& what) {
 void Flow::agree_on_outcome() {
   const runtime::FailureLog::Report report = core_.take_failures();
   Outcome mine;
+  mine.cancelled = stop_cancels() ? 1 : 0;
   if (report.failure != nullptr) {
     mine.failure = report.failure->id;
     mine.rank = rank_;
@@ -296,6 +301,7 @@ void Flow::agree_on_outcome() {
   for (std::size_t i = 0; i < agreed_.size() && i < all.least.size(); ++i)
     agreed_[i]->store(all.least[i], std::memory_order_relaxed);
   agreed_.clear();
+  begin_next_flow(all.cancelled != 0);
   if (all.failure == UINT64_MAX) return;
   if (report.failure != nullptr && report.failure->id == all.failure) core_.throw_failure(report);
   // Told before, here, and the cause of something elsewhere since.
@@ -306,8 +312,7 @@ void Flow::agree_on_outcome() {
 
 void Flow::wait() {
   if (recording_ != nullptr) throw UsageError("cannot wait while a graph is recorded");
-  settle_all();
-  bring_home();
+  if (!closed_) close();
   begin_operation();
   begin_check_of_flow();
   core_.drain();

@@ -30,6 +30,12 @@ std::vector<std::uint32_t> Agreement::children() const {
   return result;
 }
 
+std::vector<std::uint32_t> Agreement::neighbours() const {
+  std::vector<std::uint32_t> result = children();
+  if (const std::uint32_t rank = endpoint_.rank().value(); rank != 0) result.push_back(rank & (rank - 1));
+  return result;
+}
+
 void Agreement::begin(Bytes mine, Merge merge, std::function<void(std::span<const std::byte>)> done) {
   std::uint64_t number = 0;
   {

@@ -31,6 +31,9 @@ class Agreement {
 
   void begin(Bytes mine, Merge merge, std::function<void(std::span<const std::byte> outcome)> done);
 
+  /// The ranks with which this one speaks directly: all of them are connected so.
+  std::vector<std::uint32_t> neighbours() const;
+
  private:
   struct Round {
     bool begun = false;

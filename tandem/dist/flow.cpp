@@ -26,7 +26,10 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
       data_channel_(endpoint_->channel("tandem.dist.data")),
       explicit_channel_(endpoint_->channel("tandem.dist.explicit")),
       transfers_(core, *endpoint_, options.transfers),
-      agreement_(*endpoint_, "tandem.dist.agreement") {
+      agreement_(*endpoint_, "tandem.dist.agreement"),
+      cancel_agreement_(*endpoint_, "tandem.dist.end"),
+      cancel_channel_(endpoint_->channel("tandem.dist.cancel")) {
+  core_.executor().set_positions(kIdsPerPosition);
   transfers_.on_abort([this](const std::string& text) { tell_abort(text); });
   transfers_.on_loss([this](const std::string& text) { note_loss(text); });
   endpoint_->register_rpc(endpoint_->channel("tandem.dist.abort"),
@@ -36,6 +39,11 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
                              const auto* text = reinterpret_cast<const char*>(status.owned.data());
                              transfers_.abort(std::string(text, status.owned.size()));
                            }});
+  endpoint_->register_rpc(cancel_channel_, {.arrived = [](const comm::RpcArrival&) { return comm::RpcAnswer{}; },
+                                            .done = [this](const comm::Status& status) {
+                                              if (status.ending != comm::Ending::done) return;
+                                              join_cancel(status.tag.value(), status.source.value());
+                                            }});
   endpoint_->on_peer_death([this](base::Rank peer, std::string_view reason) {
     note_loss(fmt::format("rank {} died: {}", peer.value(), reason));
   });
@@ -143,6 +151,11 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   for (const Need& need : needs_)
     if (need.sees) bring(*need.handle, executor, need.makes ? Purpose::possession : Purpose::copy, wish.priority);
   if (here) check_budget(wish);
+  for (const Need& need : needs_) {
+    const Place& place = place_of(*need.handle);
+    if (need.makes && !need.sees && executor == rank_ && place.owner != kEverywhere && place.holder != rank_ && !place.copied)
+      mark_lost(*need.handle);
+  }
   for (const Need& need : needs_)
     if (need.makes) overwrite(*need.handle, executor);
   if (!here) {
@@ -172,6 +185,7 @@ void Flow::start_recording(Recording& recording) {
 
 void Flow::replay(Recording& recording) {
   if (recording_ != nullptr) throw UsageError("cannot replay a graph while one is recorded");
+  if (is_over()) return;
   recording.check_data();
   for (const Recording::Operation& operation : recording.operations()) {
     const std::uint32_t executor = operation.executor;
@@ -479,9 +493,29 @@ void Flow::drop(Handle& handle) {
   handle.flow.has_value = false;
 }
 
+/// A task writes the data afresh here, while another rank has its value, which is dropped there: should the flow be cancelled
+/// between, there is none.
+void Flow::mark_lost(Handle& handle) {
+  struct Mark {
+    runtime::RuntimeCore& core;
+    runtime::RuntimeCore::EventTasks event;
+  };
+  auto* mark = new Mark{core_, {}};
+  Task& task = core_.begin_event("move " + handle.name, 1);
+  task.accesses()[0].set(&handle, AccessMode::write);
+  task.extra->context = mark;
+  task.extra->on_ready = [](Task& ready, void* context) {
+    const std::unique_ptr<Mark> what(static_cast<Mark*>(context));
+    what->core.executor().mark_lost(ready);
+    what->core.complete_read(what->event.readable);
+  };
+  core_.submit_event(task, false, mark->event);
+}
+
 // --- operations of the user's
 
 void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceLine& where) {
+  if (is_over()) return;
   settle(handle);
   begin_operation();
   if (rank != kEverywhere && rank >= size_)
@@ -496,6 +530,7 @@ void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceL
 }
 
 void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) {
+  if (is_over()) return;
   settle(handle);
   begin_operation();
   Place& place = place_of(handle);
@@ -514,6 +549,7 @@ void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) 
 }
 
 void Flow::flush(Handle& handle) {
+  if (is_over()) return;
   settle(handle);
   begin_operation();
   Place& place = place_of(handle);
@@ -526,6 +562,7 @@ void Flow::send(Handle& handle, std::uint32_t to, std::uint64_t tag, int priorit
   if (recording_ != nullptr) refuse_recording();
   if (to >= size_ || to == rank_)
     throw UsageError(fmt::format("cannot send {} from rank {} to rank {} of {}", handle.described(), rank_, to, size_));
+  if (is_over()) return;
   const comm::Recipient recipient{base::Rank(to), priority};
   Datum& datum = datum_of(handle);
   const std::uint32_t version = place_of(handle).version;
@@ -543,6 +580,7 @@ void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
   if (recording_ != nullptr) refuse_recording();
   if (from >= size_ || from == rank_)
     throw UsageError(fmt::format("cannot receive {} on rank {} from rank {} of {}", handle.described(), rank_, from, size_));
+  if (is_over()) return;
   Place& place = place_of(handle);
   place.unwritten = false;
   if (place.datum != nullptr) place.datum->told.reset();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@
 #include "tandem/dist/recording.hpp"
 #include "tandem/dist/transfers.hpp"
 #include "tandem/dist/use.hpp"
+#include "tandem/runtime/exec/cutoff.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem::dist {
@@ -144,6 +146,19 @@ class Flow {
   /// Waits until the flow has ended on all ranks, with all data at home. Every rank calls it. Throws the failure that is earliest
   /// in the flow, on every rank, or JobError.
   void wait();
+  /// What has not begun of the flow is not needed: tasks behind one position, which all ranks agree on, run nowhere, and all up
+  /// to it run. Any thread, kernels included; of one rank or of several. Too late while a wait ends.
+  ///
+  /// A rank that hears of it begins nothing new and says how far its tasks and its submission have come; the most of all ranks is
+  /// where tasks end and where submission ends. Up to the latter every rank goes through the same flow, in which the tasks behind
+  /// the former do nothing: so places and versions agree, and everything that is sent is received.
+  void cancel();
+  /// The flow is cancelled, and this rank has gone through it to its end: what is submitted until the next `wait` is nothing. All
+  /// ranks get the same answer at the same position; while they agree, this waits.
+  bool is_over() { return !entering_.within(position_ + 1) && recording_ == nullptr && comes_to_end(); }
+  /// Where the flow was cancelled that the last `wait` has ended: the last position whose task has run; nothing if it was not.
+  std::optional<std::uint64_t> cancelled_at() const noexcept { return cancelled_at_; }
+
   /// Ends the job on all ranks: their waits throw a JobError that says `why`. Any thread.
   void abort(const std::string& why) { transfers_.abort(why); }
   /// At the next `wait`, all ranks get the least `*value` of all ranks that is not 0, or 0.
@@ -159,6 +174,8 @@ class Flow {
   static constexpr unsigned kIdsPerPosition = 10;
   /// Copies that are kept between tasks may take this part of the budget; the rest is for the tasks that run.
   static constexpr std::size_t kKeptPart = 2;
+  /// Positions that a rank counts as submitted at once.
+  static constexpr std::uint64_t kEnterAhead = 64;
 
   /// One use of each piece of data by a task, however often it names it.
   struct Need {
@@ -219,6 +236,7 @@ class Flow {
   void count_version(const Datum& datum, FlowStatistics& statistics) const;
   void drop(runtime::Handle& handle);
   void drop_copy(runtime::Handle& handle);
+  void mark_lost(runtime::Handle& handle);
 
   void abandon(runtime::Handle& handle);
   void let_go(runtime::Handle& handle);
@@ -240,6 +258,15 @@ class Flow {
   void tell_abort(const std::string& text);
   void note_loss(const std::string& text);
   void send_abort(std::uint32_t to, const std::string& text, const std::function<void()>& told);
+
+  // --- cancel.cpp: where a cancelled flow ends
+  bool comes_to_end();
+  void close();
+  void join_cancel(std::uint64_t flow, std::optional<std::uint32_t> told_by);
+  void decide_end(std::span<const std::byte> outcome);
+  void give_up_cancel();
+  bool stop_cancels();
+  void begin_next_flow(bool cancelled);
 
   /// Idle workers look after the endpoint while this lives.
   struct Attended {
@@ -279,6 +306,19 @@ class Flow {
   std::vector<Shares> shares_;             ///< of data that is `reducing`, by the start of that
   std::vector<comm::Recipient> recipients_, unserved_;  ///< of the send that is submitted, kept for their memory
   Recording* recording_ = nullptr;         ///< takes the tasks that are submitted; null: they run
+  Agreement cancel_agreement_;             ///< a round for each flow that is cancelled
+  comm::Channel cancel_channel_;
+  std::mutex cancel_mutex_;                ///< guards what follows, but for `Cutoff::within`
+  runtime::Cutoff entering_;               ///< positions that are entered
+  std::uint64_t flow_number_ = 0;          ///< waits that have ended
+  std::uint64_t end_of_tasks_ = 0;         ///< once decided
+  bool joined_ = false;                    ///< this rank knows that the present flow is cancelled
+  bool told_early_ = false;                ///< the next one is, say ranks that have come to it
+  bool ending_ = false;                    ///< all tasks have ended here, and it is too late to cancel
+  std::atomic<bool> end_decided_{false};
+  bool closed_ = false;                    ///< the present flow has ended here, with all data on their way home
+  std::uint64_t closed_at_ = 0;            ///< by the submitting thread
+  std::optional<std::uint64_t> cancelled_at_;
   std::uint64_t waited_at_ = 0;            ///< the position of the last wait that all ranks have ended
   std::optional<Attended> attended_;
 };

@@ -17,13 +17,13 @@ constexpr TaskOps kStart{.invoke = [](KernelCall& call) {
   const Handle& share = *call.task.accesses()[0].handle();
   const runtime::Replica memory = call.memory(0);
   share.reduction->init(memory.pointer, memory.ld, share.shape);
-}};
+}, .always = true};
 
 constexpr TaskOps kGather{.invoke = [](KernelCall& call) {
   const Handle& into = *call.task.accesses()[0].handle();
   const runtime::Replica sum = call.memory(0), more = call.memory(1);
   into.reduction->combine(sum.pointer, sum.ld, more.pointer, more.ld, into.shape);
-}};
+}, .always = true};
 
 std::shared_ptr<runtime::CodeletCore> make_codelet(const char* name) {
   auto codelet = std::make_shared<runtime::CodeletCore>(name);

@@ -243,6 +243,7 @@ void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priori
   static constexpr runtime::TaskOps ops{
       .invoke = [](runtime::KernelCall& call) { (*static_cast<Values*>(call.task.values()))->unpack(); },
       .destroy_values = [](Task& task) noexcept { static_cast<Values*>(task.values())->~Values(); },
+      .always = true,
       .value_bytes = sizeof(Values),
       .value_alignment = alignof(Values),
       .serves = true};

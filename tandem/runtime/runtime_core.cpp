@@ -26,7 +26,7 @@ void invoke_combine(KernelCall& call) {
   Memory::combine_partials(*call.task.accesses()[0].handle(), replica.pointer, replica.ld);
 }
 void skip_combine(Task& task) noexcept { Memory::discard_partials(*task.accesses()[0].handle()); }
-constexpr TaskOps kCombine{.invoke = &invoke_combine, .skip = &skip_combine};
+constexpr TaskOps kCombine{.invoke = &invoke_combine, .skip = &skip_combine, .always = true};
 
 }  // namespace
 
@@ -69,6 +69,7 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   }
   executor_.connect(queues_.get(), &memory_, caller);
   const std::uint64_t share = options_.window / (4 * world_.workers.size());
+  executor_.set_ahead(options_.begin_ahead_ns);
   executor_.set_batch(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, 32)));
   if (!options_.graphviz.empty()) {
     chart_ = std::make_unique<FlowChart>();
@@ -502,6 +503,12 @@ void RuntimeCore::complete_failed(const TaskRef& event, FlowFailure& failure) {
 
 void RuntimeCore::complete_read(const TaskRef& event) {
   const ForeignCalls::Guard guard(completions_);
+  executor_.complete(*event.task);
+}
+
+void RuntimeCore::pass_over(const TaskRef& event) {
+  const ForeignCalls::Guard guard(completions_);
+  executor_.pass_over(*event.task);
   executor_.complete(*event.task);
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -42,6 +43,7 @@ struct CoreOptions {
   std::int64_t poll_max_ns = 1'000;
   std::int64_t poll_for_ns = 20'000;
   unsigned tasks_per_step = 256;
+  std::int64_t begin_ahead_ns = 20'000;  ///< a flow that is cancelled may still begin what begins within about so long
   std::uint64_t seed = 1;
   Emulation emulation = {};               ///< empty: kernels run
 };
@@ -133,6 +135,14 @@ class RuntimeCore final : private FlowHost {
   void complete_read(const TaskRef& event);
   /// For `on_ready` of an event: its data do not exist, so there is nothing to start; it is to be completed at once.
   bool is_cancelled(Task& event) { return executor_.why_cancelled(event) != nullptr; }
+  /// For `on_ready` of an event that counts as a task. False: the ranks agree first where a cancelled flow ends, and it is called
+  /// again. Then `is_behind_end` tells whether the event is to start, or to `pass_over`.
+  bool may_begin(Task& event) {
+    return executor_.may_begin(event) || executor_.ask_to_begin(event, world_.clock->now_ns()) != Cutoff::Answer::hold;
+  }
+  bool is_behind_end(const Task& event) const noexcept { return executor_.is_behind_end(event.id); }
+  /// As `complete`, for an event that did not start. Any thread.
+  void pass_over(const TaskRef& event);
 
   // --- waiting
   void wait_all();
@@ -144,6 +154,17 @@ class RuntimeCore final : private FlowHost {
   void wait(Handle& handle);
   std::unique_ptr<ApplicationAccess> acquire(Handle& handle, AccessMode mode, const SourceLine& where);
   void release(ApplicationAccess& access) noexcept;
+
+  // --- the end of a flow
+  /// What has not begun of the flow is not needed: tasks behind one position do not run, and what is submitted there is nothing.
+  /// Any thread, kernels included. Of one rank: `dist::Flow` agrees on the position of several.
+  void cancel() { executor_.decide_end(executor_.freeze_end()); }
+  /// What is submitted now would be behind the end of a cancelled flow. False while a graph is recorded.
+  bool is_over() const noexcept {
+    return __builtin_expect(executor_.is_behind_end(last_id_ + 1), 0) && recorder_ == nullptr;
+  }
+  /// Where the flow was cancelled that the last `wait_all` has ended; nothing if it was not.
+  std::optional<TaskId> cancelled_at() const noexcept { return cancelled_at_; }
 
   // --- recorded graphs
   void start_recording(Recorder* recorder);
@@ -159,6 +180,7 @@ class RuntimeCore final : private FlowHost {
   base::Driver& driver() noexcept { return *world_.driver; }
   const CoreOptions& options() const noexcept { return options_; }
   std::uint64_t submitted() const noexcept { return submitted_; }
+  TaskId last_id() const noexcept { return last_id_; }
   StatisticsReport statistics();
   std::vector<TimelineEvent> timeline() const;
   /// Why nothing goes on: each waiting task and what it waits for. While everybody rests.
@@ -298,6 +320,7 @@ class RuntimeCore final : private FlowHost {
   ApplicationAccess& begin_access(ApplicationAccess& access, Handle* handle, AccessMode mode, const SourceLine& where,
                                   const TaskRef* after);
   void close_reductions();
+  void end_flow();
   bool nobody_uses(const Handle& handle) const noexcept;
   void free_orphans(bool all);
   void let_go(Handle* handle) noexcept;
@@ -322,6 +345,7 @@ class RuntimeCore final : private FlowHost {
   std::atomic<const char*> submitter_{nullptr};
   const char* owner_ = nullptr;
   TaskId last_id_ = 0;
+  std::optional<TaskId> cancelled_at_;
   std::uint64_t submitted_ = 0;
   std::uint64_t finished_seen_ = 0;
   bool throttle_postponed_ = false;

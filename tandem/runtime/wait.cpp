@@ -79,7 +79,15 @@ void RuntimeCore::throttle() {
 
 void RuntimeCore::wait_all() {
   drain();
+  end_flow();
   if (const FailureLog::Report report = take_failures(); report.failure != nullptr) throw_failure(report);
+}
+
+void RuntimeCore::end_flow() {
+  cancelled_at_.reset();
+  const TaskId end = executor_.freeze_end();
+  if (executor_.is_behind_end(UINT64_MAX)) cancelled_at_ = std::min(end, last_id_);
+  executor_.reopen();
 }
 
 void RuntimeCore::drain() {
@@ -197,6 +205,8 @@ void RuntimeCore::wait(const TaskRef& task) {
   wait_granted(access);
   FlowFailure* failure = executor_.why_cancelled(*access.task);
   release(access);
+  if (executor_.is_behind_end(task.id))
+    throw FlowCancelled("a task that is waited for did not run: the flow was cancelled before it");
   if (failure == nullptr) return;
   executor_.failures().tell(*failure, last_id_);
   std::rethrow_exception(failure->exception);

@@ -2,6 +2,8 @@
 #include "tandem/runtime/exec/executor.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 namespace tandem::runtime {
 
@@ -186,7 +188,62 @@ void Executor::poison(Task& task, FlowFailure& failure) {
 
 void Executor::cancel(Task& task, FlowFailure& cause) {
   poison(task, cause);
-  if (task.ops == nullptr || !task.ops->serves) failures_.cancelled(flow_position(task), cause);
+  // Behind the end of the flow nobody misses it.
+  const bool serves = task.ops != nullptr && task.ops->serves;
+  if (!serves && !cutoff_.passed(flow_position(task))) failures_.cancelled(flow_position(task), cause);
+}
+
+Cutoff::Answer Executor::ask_to_begin(Task& task, std::int64_t now_ns) {
+  if (task.ops->always) return Cutoff::Answer::go;
+  const std::lock_guard guard(cutoff_lock_);
+  const TaskId position = flow_position(task);
+  // Asked once for as much as lasts `ahead_ns_`: small tasks ask seldom, and of large ones none is counted before it begins.
+  if (!cutoff_.frozen() && !cutoff_.within(position)) {
+    ahead_ = now_ns - asked_at_ns_ < ahead_ns_ ? std::min(2 * ahead_ + 1, kMostAhead) : ahead_ / 2;
+    asked_at_ns_ = now_ns;
+  }
+  const TaskId last = position | ((TaskId{1} << position_bits_) - 1);
+  const Cutoff::Answer answer = cutoff_.ask(position, last + (ahead_ << position_bits_));
+  if (answer == Cutoff::Answer::hold) held_.push_back(&task);
+  return answer;
+}
+
+void Executor::pass_over(Task& task) {
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    AccessSlot& slot = task.accesses()[i];
+    Handle& handle = *slot.handle();
+    if (slot.mode() == AccessMode::write && !handle.poison.any() && handle.valid.load(std::memory_order_acquire) == 0)
+      handle.poison.set(&failures_.lost());
+  }
+}
+
+void Executor::mark_lost(Task& event) {
+  for (unsigned i = 0; i < event.access_count; ++i) event.accesses()[i].handle()->poison.set(&failures_.lost());
+}
+
+std::uint64_t Executor::freeze_end() {
+  const std::lock_guard guard(cutoff_lock_);
+  return position_of(cutoff_.freeze());
+}
+
+void Executor::decide_end(std::uint64_t position) {
+  std::vector<Task*> held;
+  {
+    const std::lock_guard guard(cutoff_lock_);
+    cutoff_.decide(((position + 1) << position_bits_) - 1);
+    held = std::exchange(held_, {});
+  }
+  Origin origin;
+  for (Task* task : held) {
+    if (task->kind == TaskKind::kernel) enqueue(*task, origin);  // it is in its turnstiles
+    else make_ready(*task, origin);
+  }
+  flush(origin);
+}
+
+void Executor::reopen() {
+  const std::lock_guard guard(cutoff_lock_);
+  cutoff_.reopen();
 }
 
 FlowFailure* Executor::why_cancelled(Task& task) {

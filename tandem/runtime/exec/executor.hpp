@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tandem/base/spin_lock.hpp"
+#include "tandem/runtime/exec/cutoff.hpp"
 #include "tandem/runtime/exec/failure.hpp"
 #include "tandem/runtime/memory/memory.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
@@ -92,6 +94,30 @@ class Executor final : public StagingListener {
   /// `task` will not run, because of `cause`: poisons what it should have written, and counts. It is to be ended next.
   void cancel(Task& task, FlowFailure& cause);
 
+  // --- the end of a flow that is cancelled
+  /// Whether `task`, which is ready, begins at a position that tasks have begun at before; else ask.
+  bool may_begin(const Task& task) const noexcept { return cutoff_.within(flow_position(task)); }
+  /// `hold`: the task is kept until `decide_end`, and then becomes ready once more. `over`: it is behind the end of the flow, and
+  /// is to be passed over.
+  Cutoff::Answer ask_to_begin(Task& task, std::int64_t now_ns);
+  /// `task` does not run, since the flow has ended before it. What it should have written keeps its value; what has none gets a
+  /// mark that says so. It is to be ended next.
+  void pass_over(Task& task);
+  /// The data that `event` writes has no value here until the task that overwrites it has run.
+  void mark_lost(Task& event);
+  /// The place in the flow, in `position_of` of ids, behind which nothing has begun nor will before `decide_end`.
+  std::uint64_t freeze_end();
+  /// Tasks behind `position` do not run. Not before the `freeze_end` that the program or another rank caused.
+  void decide_end(std::uint64_t position);
+  /// Everything has ended: tasks from here on are another flow's.
+  void reopen();
+  /// The flow is cancelled, and what has this id is behind its end.
+  bool is_behind_end(TaskId id) const noexcept { return cutoff_.passed(id); }
+  /// Ids of 2^`bits` each are one position of the flow; tasks that begin within `ahead_ns` may be counted together.
+  void set_positions(unsigned bits) noexcept { position_bits_ = bits; }
+  void set_ahead(std::int64_t ahead_ns) noexcept { ahead_ns_ = ahead_ns; }
+  std::uint64_t position_of(TaskId id) const noexcept { return id >> position_bits_; }
+
  private:
   void end_one(Task& task, Origin& origin);
   void poison_successor(Task& successor, FlowFailure* cause);
@@ -114,6 +140,15 @@ class Executor final : public StagingListener {
   base::Waker* caller_ = nullptr;
   std::uint32_t batch_ = 32;
   FailureLog failures_;
+  static constexpr std::uint64_t kMostAhead = 63;  ///< positions that count as begun with one that begins
+
+  alignas(64) base::SpinLock cutoff_lock_;  ///< guards what follows; for `Cutoff::within` it is not needed
+  Cutoff cutoff_;
+  std::vector<Task*> held_;
+  unsigned position_bits_ = 0;
+  std::int64_t ahead_ns_ = 0;
+  std::uint64_t ahead_ = 0;              ///< as many positions as have been passed in `ahead_ns_` lately
+  std::int64_t asked_at_ns_ = 0;
   alignas(64) std::atomic<std::uint64_t> finished_{0};
   alignas(64) std::atomic<std::uint64_t> wake_at_{UINT64_MAX};
 };

@@ -5,6 +5,12 @@
 
 namespace tandem::runtime {
 
+FailureLog::FailureLog() {
+  lost_.id = kLost;
+  lost_.description = "data has no value, since the flow was cancelled before the task that was to write it; write it first";
+  lost_.exception = std::make_exception_ptr(FlowCancelled(lost_.description));
+}
+
 FlowFailure* FailureLog::add(TaskId id, std::exception_ptr exception, std::string description) {
   std::lock_guard guard(mutex_);
   auto& failure = failures_.emplace_back(std::make_unique<FlowFailure>());
@@ -16,6 +22,7 @@ FlowFailure* FailureLog::add(TaskId id, std::exception_ptr exception, std::strin
 }
 
 FlowFailure* FailureLog::find(TaskId id) {
+  if (id == kLost) return &lost_;
   std::lock_guard guard(mutex_);
   for (const auto& failure : failures_)
     if (failure->id == id) return failure.get();
@@ -71,6 +78,8 @@ FailureLog::Report FailureLog::take_report(TaskId until) {
     if (untold && (report.failure == nullptr || failure->id < report.failure->id)) report.failure = failure.get();
     failure->told_until = until;
   }
+  if (report.failure == nullptr && lost_.last_cancelled > lost_.told_until) report.failure = &lost_;
+  lost_.told_until = until;
   any_.store(false, std::memory_order_release);
   return report;
 }

@@ -7,11 +7,22 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "tandem/runtime/data/poison.hpp"
+
+namespace tandem {
+
+/// Something asks for what does not exist because a flow was cancelled: a task that did not run, or data that it was to write.
+class FlowCancelled : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace tandem
 
 namespace tandem::runtime {
 
@@ -21,6 +32,8 @@ namespace tandem::runtime {
 /// wait. Both are decided by positions in the flow, never by dates, so every schedule tells the same.
 class FailureLog {
  public:
+  FailureLog();
+
   FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description);
   /// The failure at position `id`, added by `make(description)`, which returns the exception, when it is not known.
   FlowFailure* known_or(TaskId id, const std::function<std::exception_ptr(std::string& description)>& make);
@@ -33,6 +46,9 @@ class FailureLog {
   /// that come after it by the user's wish and to those who wait for it.
   void note_cause(TaskId task, FlowFailure& cause);
   FlowFailure* cause_of(TaskId task);
+
+  /// Why data has no value that was to be written in a cancelled flow. Behind all failures; told when it cancels a task.
+  FlowFailure& lost() noexcept { return lost_; }
 
   /// False: nothing has failed or was cancelled since the last report.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
@@ -47,7 +63,10 @@ class FailureLog {
   Report take_report(TaskId until);
 
  private:
+  static constexpr TaskId kLost = UINT64_MAX - 1;  ///< no task's position
+
   std::mutex mutex_;
+  FlowFailure lost_;
   std::vector<std::unique_ptr<FlowFailure>> failures_;
   std::unordered_map<TaskId, FlowFailure*> causes_;
   std::size_t reported_ = 0;

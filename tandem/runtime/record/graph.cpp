@@ -31,7 +31,7 @@ RecordedGraph::~RecordedGraph() {
 
 TaskRef RecordedGraph::replay() {
   runtime_.check_thread("replay a graph");
-  if (templates_.size() <= 1) return {};
+  if (templates_.size() <= 1 || runtime_.is_over()) return {};
   kept_.check(runtime_);
   for (const RecordedUse& use : uses_)
     if (use.needs_value && !use.handle->flow.has_value)

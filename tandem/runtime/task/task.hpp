@@ -80,6 +80,8 @@ struct TaskOps {
   void (*copy_values)(Task& from, Task& to, bool construct) = nullptr;
   /// Called instead of `invoke` when the task does not run after all; null: there is nothing to do.
   void (*skip)(Task& task) noexcept = nullptr;
+  /// It only brings values together that are there: it runs in a cancelled flow, too.
+  bool always = false;
   const std::type_info* value_types = nullptr;  ///< of the tuple of values
   std::uint32_t value_bytes = 0;
   std::uint32_t value_alignment = 1;

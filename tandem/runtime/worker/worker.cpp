@@ -131,6 +131,15 @@ bool Worker::present(const Task& task) const noexcept {
   return true;
 }
 
+/// False: the task does not run now; the flow was cancelled before it, or it waits until the ranks know where.
+bool Worker::begin(Task& task) {
+  const Cutoff::Answer answer = executor_.ask_to_begin(task, clock_.now_ns());
+  if (answer != Cutoff::Answer::over) return answer == Cutoff::Answer::go;
+  executor_.pass_over(task);
+  skip(task);
+  return false;
+}
+
 /// False: the task does not run now; it was cancelled, or it waits for transfers.
 bool Worker::prepare(Task& task) {
   if (FlowFailure* cause = executor_.why_cancelled(task)) {
@@ -169,6 +178,7 @@ static void prefetch_successors(const Task& task) noexcept {
 
 /// False: the task takes a modelled time, until `emulated_until_ns_`.
 bool Worker::run(Task& task) {
+  if (!executor_.may_begin(task) && !begin(task)) [[unlikely]] return true;
   if ((__builtin_expect(task.poisoned.load(std::memory_order_relaxed), 0) || !present(task)) && !prepare(task)) return true;
   running_.store(&task, std::memory_order_release);
   prefetch_successors(task);

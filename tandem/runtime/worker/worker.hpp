@@ -65,6 +65,7 @@ class Worker final : public base::Steppable {
  private:
   bool run(Task& task);
   bool prepare(Task& task);
+  bool begin(Task& task);
   bool present(const Task& task) const noexcept;
   void invoke(Task& task);
   void succeed(Task& task);
