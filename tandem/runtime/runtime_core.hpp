@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "tandem/base/driver.hpp"
@@ -201,11 +200,10 @@ class RuntimeCore final : private FlowHost {
     std::function<void(Handle&)> let_go;
   };
   void on_end_of_data(EndOfData tell) { end_of_data_ = std::move(tell); }
-  /// Submitting does not wait for room in the window until `resume_throttle`, which does: what makes room is to come first.
+  /// Submitting does not wait for room in the window until `resume_throttle`: what makes room is to come first. Then the next
+  /// task does.
   void postpone_throttle() noexcept { throttle_postponed_ = true; }
-  void resume_throttle() {
-    if (std::exchange(throttle_postponed_, false)) throttle_if_needed();
-  }
+  void resume_throttle() noexcept { throttle_postponed_ = false; }
   /// Works, or sleeps, until `done(context)`, which whoever makes it true follows by waking `executor().caller()`.
   void work_until(bool (*done)(void*), void* context) { run_until(done, context); }
 
