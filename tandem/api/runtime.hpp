@@ -520,9 +520,9 @@ class Runtime {
     };
     (note(arguments), ...);
     dist::Recording* const recording = flow_->recording();
-    if (flow_->is_over()) return {};
     const bool placed = (options != nullptr && options->on) || __builtin_expect(recording != nullptr, 0);
     if (!placed && flow_->passes_by(uses)) return {};
+    if (flow_->is_over()) return {};
     dist::Wish wish;
     [[maybe_unused]] const auto note_line = [&](const auto& argument) {
       if constexpr (internal::is_access<decltype(argument)>) wish.where = argument.where;

@@ -91,7 +91,7 @@ class Flow {
   /// A task is submitted: true when it concerns this rank in nothing, and is dealt with. Else `enter` it. `executor`: who runs
   /// it, if that is settled.
   [[gnu::always_inline]] bool passes_by(std::span<const Use> uses, std::uint32_t executor = kNobody) noexcept {
-    bool untouched = true;
+    bool untouched = entering_.within(position_ + 1);  // else it is asked for: `is_over`
     for (const Use& use : uses) {
       if (use.handle == nullptr) return false;
       const Place& place = place_of(*use.handle);
