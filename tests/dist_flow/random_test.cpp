@@ -413,9 +413,12 @@ class Program {
     compare(&lost);
     if (!end) return;
     // Everything is written afresh, so that the flows to come start from what is known.
-    const Codelet fresh("fresh", [](Word factor, std::span<Word> out) { std::fill(out.begin(), out.end(), factor); });
+    const Codelet fresh("fresh", [](Word factor, std::size_t size, auto&& out) {
+      if constexpr (objects) out.resize(size);
+      std::fill(out.begin(), out.end(), factor);
+    });
     for (std::size_t i = 0; i < data_.size(); ++i) {
-      rt_.submit(fresh, position * 100 + i, write(data_[i]));
+      rt_.submit(fresh, position * 100 + i, plan_.sizes[i], write(data_[i]));
       oracle_.set(i, position * 100 + i);
     }
     rt_.wait();
