@@ -29,9 +29,12 @@ void potrs(Runtime& rt, Uplo uplo, const TiledData<T>& factor, TiledData<T>& b) 
 }
 
 /// Submits the factorisation of A, positive definite, and the solution of A X = B. The solve starts on tiles that are final while
-/// the factorisation goes on. When A is not positive definite, `info` says so and B's content is undefined.
+/// the factorisation goes on. When A is not positive definite, `info` says so and B's content is undefined. UsageError: shapes that
+/// do not fit; then nothing is submitted.
 template <Scalar T>
 void submit_posv(Runtime& rt, Uplo uplo, TiledData<T>& a, TiledData<T>& b, Info& info) {
+  if (a.matrix().rows() != b.matrix().rows() || a.matrix().tile_size() != b.matrix().tile_size())
+    throw UsageError("posv: the rows or the tile sizes of A and B differ");
   submit_potrf(rt, uplo, a, info);
   submit_potrs(rt, uplo, a, b, &info);
 }

@@ -117,6 +117,18 @@ TEST(PotrfFlow, IllConditionedSystemsHaveSmallBackwardErrors) {
   EXPECT_LE(potrf_residual(rt, Uplo::lower, a.data, factor.data), residual_limit);
 }
 
+TEST(PotrfFlow, ASystemWhosePartsDoNotFitIsRefusedBeforeAnythingIsFactorised) {
+  Runtime rt(test::options({2, "lws"}));
+  Tiled<double> a(rt, {.rows = 40, .cols = 40, .tile = 8, .uplo = Uplo::lower}, MinIj{});
+  const auto before = a.dense();
+  for (const TileShape& shape : {TileShape{.rows = 39, .cols = 2, .tile = 8}, TileShape{.rows = 40, .cols = 2, .tile = 10}}) {
+    Tiled<double> b(rt, shape, RandomGeneral{1});
+    EXPECT_THROW(posv(rt, Uplo::lower, a.data, b.data), UsageError);
+  }
+  rt.wait();
+  EXPECT_EQ(a.dense(), before);
+}
+
 TEST(PotrfFlow, RefusesMatricesThatDoNotFit) {
   Runtime rt(test::options({1, "lws"}));
   Tiled<double> lower(rt, {.rows = 10, .cols = 10, .tile = 4, .uplo = Uplo::lower}), wide(rt, {.rows = 4, .cols = 10, .tile = 4});
