@@ -237,7 +237,7 @@ std::int64_t Engine::port_busy_ns(const Peer& peer, unsigned segments) const {
 /// What is urgent moves, or its receiver answers, within that time.
 std::int64_t Engine::grace_ns(const Peer& peer) const {
   constexpr std::int64_t kLeastNs = 200'000, kMostNs = 200'000'000;
-  constexpr unsigned kSegments = 8;
+  constexpr unsigned kSegments = 2;
   return std::clamp(port_busy_ns(peer, kSegments), kLeastNs, kMostNs);
 }
 
@@ -247,7 +247,7 @@ void Engine::passed_gate(Peer& peer, std::int32_t priority) {
   if (gate.contended()) gate.moved(priority, now(), grace_ns(peer));
 }
 
-/// What was announced to its receiver is ready soon, if a receive waits for it.
+/// What was announced to its receiver is ready soon, if a receive waits for it. Until then what the port has keeps it busy.
 void Engine::expect_at_gate(OutgoingStream& stream) {
   Peer& peer = *stream.peer;
   if (!has_gate(peer) || !peer.port->gate.has_below(stream.priority)) return;
