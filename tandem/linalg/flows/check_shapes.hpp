@@ -26,15 +26,21 @@ bool is_general(const TiledData<T>& a) noexcept {
   return a.matrix().uplo() == Uplo::general && a.matrix().has_square_tiles();
 }
 
-/// Throws UsageError unless A X = B is a system of general matrices, for the flow called `name`.
+/// Throws UsageError unless B is a right-hand side of a system with A, for the flow called `name`.
 template <Scalar T>
-void require_system(const char* name, const TiledData<T>& a, const TiledData<T>& b) {
+void require_right_side(const char* name, const TiledData<T>& a, const TiledData<T>& b) {
   const TileMatrix<T>&ma = a.matrix(), &mb = b.matrix();
-  if (!is_general(a) || ma.rows() != ma.cols())
-    throw UsageError(std::string(name) + ": A has to be square and store all its tiles");
   if (!is_general(b)) throw UsageError(std::string(name) + ": B has to store all its tiles");
   if (ma.rows() != mb.rows() || ma.tile_size() != mb.tile_size())
     throw UsageError(std::string(name) + ": the rows or the tile sizes of A and B differ");
+}
+
+/// Throws UsageError unless A X = B is a system of general matrices, for the flow called `name`.
+template <Scalar T>
+void require_system(const char* name, const TiledData<T>& a, const TiledData<T>& b) {
+  if (!is_general(a) || a.matrix().rows() != a.matrix().cols())
+    throw UsageError(std::string(name) + ": A has to be square and store all its tiles");
+  require_right_side(name, a, b);
 }
 
 }  // namespace tandem::linalg::internal

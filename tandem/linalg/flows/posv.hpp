@@ -1,6 +1,7 @@
 // tandem/linalg/flows/posv.hpp: solving with a Cholesky factor, and factorising and solving in one flow.
 #pragma once
 
+#include "tandem/linalg/flows/check_shapes.hpp"
 #include "tandem/linalg/flows/info.hpp"
 #include "tandem/linalg/flows/potrf.hpp"
 #include "tandem/linalg/flows/trsm.hpp"
@@ -33,8 +34,7 @@ void potrs(Runtime& rt, Uplo uplo, const TiledData<T>& factor, TiledData<T>& b) 
 /// do not fit; then nothing is submitted.
 template <Scalar T>
 void submit_posv(Runtime& rt, Uplo uplo, TiledData<T>& a, TiledData<T>& b, Info& info) {
-  if (a.matrix().rows() != b.matrix().rows() || a.matrix().tile_size() != b.matrix().tile_size())
-    throw UsageError("posv: the rows or the tile sizes of A and B differ");
+  internal::require_right_side("posv", a, b);
   submit_potrf(rt, uplo, a, info);
   submit_potrs(rt, uplo, a, b, &info);
 }

@@ -121,7 +121,8 @@ TEST(PotrfFlow, ASystemWhosePartsDoNotFitIsRefusedBeforeAnythingIsFactorised) {
   Runtime rt(test::options({2, "lws"}));
   Tiled<double> a(rt, {.rows = 40, .cols = 40, .tile = 8, .uplo = Uplo::lower}, MinIj{});
   const auto before = a.dense();
-  for (const TileShape& shape : {TileShape{.rows = 39, .cols = 2, .tile = 8}, TileShape{.rows = 40, .cols = 2, .tile = 10}}) {
+  for (const TileShape& shape : {TileShape{.rows = 39, .cols = 2, .tile = 8}, TileShape{.rows = 40, .cols = 2, .tile = 10},
+                                 TileShape{.rows = 40, .cols = 40, .tile = 8, .uplo = Uplo::lower}}) {
     Tiled<double> b(rt, shape, RandomGeneral{1});
     EXPECT_THROW(posv(rt, Uplo::lower, a.data, b.data), UsageError);
   }
