@@ -256,6 +256,7 @@ class Engine final : public PacketSink {
   bool waits_at_gate(Peer& peer);
   void expect_at_gate(OutgoingStream& stream);
   void expect_no_more(OutgoingStream& stream);
+  void withdraw(Port& port, std::uint64_t announced);
   void keep_from_gate(const OutgoingStream& stream);
   std::int64_t port_busy_ns(const Peer& peer, unsigned segments) const;
   std::int64_t grace_ns(const Peer& peer) const;

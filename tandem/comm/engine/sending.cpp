@@ -257,8 +257,11 @@ void Engine::expect_at_gate(OutgoingStream& stream) {
 }
 
 void Engine::expect_no_more(OutgoingStream& stream) {
-  const std::uint64_t expected = std::exchange(stream.expected, 0);
-  if (expected != 0 && stream.peer->port->gate.withdraw(expected)) let_go(*stream.peer->port);
+  if (const std::uint64_t expected = std::exchange(stream.expected, 0); expected != 0) withdraw(*stream.peer->port, expected);
+}
+
+void Engine::withdraw(Port& port, std::uint64_t announced) {
+  if (port.gate.withdraw(announced)) let_go(port);
 }
 
 /// The last of it was handed over: while that is in buffers, what is less urgent would share the port with it.
@@ -298,6 +301,7 @@ std::uint64_t Engine::announce(Rank to, std::uint64_t bytes, std::int64_t in_ns,
   constexpr std::int64_t kLeastLatenessNs = 1'000'000;
   if (bytes <= eager_limit(peer)) return 0;  // in the way of little, and little is in its way
   const std::int64_t now_ns = now();
+  peer.port->gate.expire(now_ns);  // what nobody withdraws, and nobody waits for, shall not pile up
   ++statistics_.announcements;
   const std::int64_t when_ns = now_ns + std::max<std::int64_t>(0, in_ns);
   return peer.port->gate.announce(priority, when_ns, when_ns + std::max(kLeastLatenessNs, (when_ns - now_ns) / 8));
@@ -305,8 +309,7 @@ std::uint64_t Engine::announce(Rank to, std::uint64_t bytes, std::int64_t in_ns,
 
 void Engine::withdraw(Rank to, std::uint64_t announced) {
   const Peer* const peer = peer_for(to);
-  if (peer == nullptr || peer->port == nullptr) return;
-  if (peer->port->gate.withdraw(announced)) let_go(*peer->port);
+  if (peer != nullptr && peer->port != nullptr) withdraw(*peer->port, announced);
 }
 
 /// What is in a transport's buffers, and when: together, though this thread may lose its core in between.
