@@ -20,8 +20,12 @@ BenchSuite suite(const Programs& programs, const UrgentOptions& options) {
     const char* name;
     const char* port_priorities;
     const char* announce;
+    const char* incoming;
   };
-  constexpr Way ways[] = {{"announced", "true", "true"}, {"port priorities", "true", "false"}, {"shared", "false", "false"}};
+  constexpr Way ways[] = {{"all hints", "true", "true", "true"},
+                          {"announced", "true", "true", "false"},
+                          {"port priorities", "true", "false", "false"},
+                          {"shared", "false", "false", "false"}};
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string ranks = std::to_string(options.ranks);
   BenchSuite made{fmt::format("steps of a chain between two ranks of {}, beside bulk for the others, namespaces of {} each",
@@ -34,6 +38,7 @@ BenchSuite suite(const Programs& programs, const UrgentOptions& options) {
     BenchProgram program = programs.ours("bench_urgent_tandem", {"--repetitions", std::to_string(options.repetitions)});
     program.command.environment.emplace_back("TANDEM_COMM_PORT_PRIORITIES", way.port_priorities);
     program.command.environment.emplace_back("TANDEM_ANNOUNCE", way.announce);
+    program.command.environment.emplace_back("TANDEM_INCOMING", way.incoming);
     program.peer = way.name;
     made.programs.push_back(
         programs.launched(program, {{"netns", "run", ranks, "--rate", options.rate, "--"}, {"tandem_ranks", self, ranks}}));
@@ -45,7 +50,7 @@ BenchSuite suite(const Programs& programs, const UrgentOptions& options) {
 
 void add_bench_urgent(CLI::App& bench, ToolContext& context) {
   CLI::App* command = bench.add_subcommand(
-      "urgent", "What urgent tasks gain when bulk for other ranks makes way, and when they are announced (needs root)");
+      "urgent", "What urgent tasks gain when bulk makes way, when they are announced, and when workers wait (needs root)");
   const auto options = std::make_shared<UrgentOptions>();
   add_bench_options(command, *options);
   command->add_option("--ranks", options->ranks, "Of which all but two only take bulk")->check(CLI::Range(3, 250))

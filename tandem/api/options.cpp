@@ -49,6 +49,8 @@ void register_options(base::Registry& registry) {
                 .help = "tasks that only read start when data has arrived; false: when it was forwarded, too"});
   registry.add({.name = "announce", .type = OptionType::boolean, .default_value = "true",
                 .help = "networks are told of messages whose writers run, so that less urgent ones are out of the way then"});
+  registry.add({.name = "incoming", .type = OptionType::boolean, .default_value = "true",
+                .help = "a worker may wait for an urgent task whose data begins to come, instead of beginning a long one"});
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory for data received from other ranks, the least of all ranks counts (0: no limit)",
                 .minimum = 0});
@@ -66,6 +68,7 @@ dist::FlowOptions flow_options(const base::Config& config) {
   options.transfers.tree = comm::tree_kind(broadcast).value_or(comm::TreeKind::automatic);
   options.transfers.hold_ns = config.get_duration_ns("broadcast_hold");
   options.transfers.announce = config.get_bool("announce");
+  options.transfers.incoming = config.get_bool("incoming");
   options.transfers.early_read = config.get_bool("early_read");
   options.idle_progress = config.get_bool("idle_progress");
   options.copy_bytes = static_cast<std::size_t>(config.get_bytes("copies"));

@@ -219,8 +219,9 @@ class Endpoint {
 
   /// Told of each death of a peer that we have spoken to, as callbacks are.
   void on_peer_death(std::function<void(Rank, std::string_view reason)> tell);
-  /// Told when a large message is announced: source, channel, tag, bytes, and when it is expected to be complete.
-  void on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t bytes, std::int64_t expected_ns)> tell);
+  /// Told when a large message is announced, or begins to come by a broadcast: source, channel, tag, bytes, and in how many ns it
+  /// is expected to be complete, by the rate at which the network has brought messages so far. It may have arrived by then.
+  void on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t bytes, std::int64_t in_ns)> tell);
 
   /// Whether two ranks run on one host, as their cards say.
   bool same_host(Rank a, Rank b);

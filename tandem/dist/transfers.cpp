@@ -32,6 +32,7 @@ struct Transfers::Receive {
   std::uint32_t source = 0;
   runtime::RuntimeCore::EventTasks event;
   comm::Request request;
+  std::uint64_t expected = 0;               ///< to the scheduler, as a task that will be ready; 0: not
   runtime::FlowFailure* failure = nullptr;  ///< what the message says, or went wrong with it
   bool readable = false;                    ///< its first node has ended
   std::span<const std::byte> packed = {};   ///< of an object, once arrived: in the request's memory
@@ -56,6 +57,8 @@ void Transfers::Receive::unpack() const {
 
 namespace {
 
+/// Between ranks of one host messages take less, and nothing is expected nor measured.
+constexpr std::int64_t kShortNs = 100'000;
 /// Before all kernels' failures.
 constexpr runtime::TaskId kJobFailure = 1;
 
@@ -76,7 +79,12 @@ comm::ReceiveBuffer room_of(const runtime::Handle& handle) {
 }  // namespace
 
 Transfers::Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const TransferOptions& options)
-    : core_(core), endpoint_(endpoint), options_(options) {}
+    : core_(core), endpoint_(endpoint), options_(options) {
+  if (!options_.incoming) return;
+  endpoint_.on_incoming([this](comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns) {
+    expect(source, channel, tag, bytes, in_ns);
+  });
+}
 
 // --- sends
 
@@ -273,7 +281,7 @@ void Transfers::start(Receive& receive) {
       const comm::Tag tag(receive.address.tag);
       receive.request = receive.handle->object != nullptr ? endpoint_.irecv_owned(source, tag, options)
                                                           : endpoint_.irecv(source, tag, room_of(*receive.handle), options);
-      waiting_.insert(&receive);
+      waiting_.emplace(receive.address.tag, &receive);
       return;
     }
   }
@@ -315,6 +323,7 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
   receive.readable = true;
   if (receive.failure != nullptr) core_.complete_failed(receive.event.readable, *receive.failure);
   else core_.complete(receive.event.readable);
+  expect_no_more(receive);
 }
 
 void Transfers::released(Receive& receive) { end(receive, receive.failure); }
@@ -350,11 +359,36 @@ void Transfers::end(Receive& receive, runtime::FlowFailure* failure) {
     else core_.complete(last->event.readable);
   }
   if (last->event.released.task != nullptr) core_.complete(last->event.released);
+  expect_no_more(*last);
 }
 
 void Transfers::forget(Receive& receive) {
   const std::lock_guard guard(mutex_);
-  waiting_.erase(&receive);
+  const auto [first, last] = waiting_.equal_range(receive.address.tag);
+  const auto found = std::find_if(first, last, [&](const auto& known) { return known.second == &receive; });
+  if (found != last) waiting_.erase(found);
+}
+
+/// A message begins to come, and takes long enough to be waited for. Whoever waits for it has not arrived: the endpoint calls back one at a time.
+void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns) {
+  if (in_ns < kShortNs) return;
+  Receive* receive = nullptr;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto [first, last] = waiting_.equal_range(tag.value());
+    const auto found = std::find_if(first, last, [&](const auto& known) {
+      const Receive& one = *known.second;
+      return one.source == source.value() && one.address.channel == channel && one.expected == 0 &&
+             (one.handle->object != nullptr || one.handle->shape.bytes() == bytes);
+    });
+    if (found != last) receive = found->second;
+  }
+  if (receive != nullptr) receive->expected = core_.expect_end(receive->event.readable, in_ns);
+}
+
+/// After what it waited for was told that it may go.
+void Transfers::expect_no_more(Receive& receive) {
+  if (const std::uint64_t expected = std::exchange(receive.expected, 0); expected != 0) core_.expect_no_more(expected);
 }
 
 bool Transfers::abort(const std::string& text) {
@@ -365,7 +399,7 @@ bool Transfers::abort(const std::string& text) {
     if (aborted_ != nullptr) return false;
     aborted_ = std::make_exception_ptr(JobError(text));
     job_failure_ = core_.executor().failures().add(kJobFailure, aborted_, text);
-    for (const Receive* receive : waiting_) waiting.push_back(receive->request);
+    for (const auto& [tag, receive] : waiting_) waiting.push_back(receive->request);
     lost = std::exchange(lost_, {});
   }
   for (const comm::Request& request : waiting) endpoint_.cancel(request);

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "tandem/comm/endpoint.hpp"
@@ -45,6 +45,7 @@ struct TransferOptions {
   comm::TreeKind tree = comm::TreeKind::automatic;
   std::int64_t hold_ns = 0;                             ///< how long a broadcast waits for late recipients
   bool announce = true;                                 ///< the endpoint is told of messages whose writers run
+  bool incoming = true;                                 ///< the scheduler is told of messages that begin to come
   bool early_read = true;                               ///< readers start when data has *arrived*; else when it is *released*
 };
 
@@ -114,6 +115,8 @@ class Transfers {
   void failed(Receive& receive, const comm::Status& status);
   void end(Receive& receive, runtime::FlowFailure* failure);
   void forget(Receive& receive);
+  void expect(comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns);
+  void expect_no_more(Receive& receive);
   runtime::FlowFailure* job_failure();
 
   runtime::RuntimeCore& core_;
@@ -123,7 +126,7 @@ class Transfers {
   std::function<void(const std::string&)> tell_abort_;
   std::function<void(const std::string&)> tell_loss_;
   std::vector<Receive*> lost_;  ///< that failed because of a loss, and end when the job is aborted
-  std::unordered_set<Receive*> waiting_;
+  std::unordered_multimap<std::uint64_t, Receive*> waiting_;  ///< by tag
   std::exception_ptr aborted_;
   runtime::FlowFailure* job_failure_ = nullptr;
   std::atomic<std::uint64_t> received_{0};

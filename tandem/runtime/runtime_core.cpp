@@ -495,6 +495,21 @@ void RuntimeCore::complete(const TaskRef& event, std::exception_ptr failure) {
   executor_.complete(task);
 }
 
+std::uint64_t RuntimeCore::expect_end(const TaskRef& event, std::int64_t in_ns) {
+  constexpr unsigned kMostLooked = 64;
+  std::optional<std::int32_t> priority;
+  unsigned looked = 0;
+  for (const Link* link = event.task->successors.peek(); link != nullptr && looked < kMostLooked; link = link->next, ++looked) {
+    const Task& next = *link->task();
+    if (next.kind == TaskKind::kernel && next.waits.load(std::memory_order_relaxed) == 1)
+      priority = std::max(priority.value_or(next.priority), next.priority);
+  }
+  if (!priority) return 0;
+  tell_expected();  // workers measure how long tasks take
+  const std::int64_t now_ns = world_.clock->now_ns();
+  return executor_.expected().add(*priority, now_ns + in_ns, now_ns);
+}
+
 void RuntimeCore::complete_failed(const TaskRef& event, FlowFailure& failure) {
   const ForeignCalls::Guard guard(completions_);
   executor_.poison(*event.task, failure);

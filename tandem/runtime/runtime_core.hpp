@@ -191,6 +191,11 @@ class RuntimeCore final : private FlowHost {
   /// From now on workers tell, as kernels begin, when they are expected to end (`TaskExtra::on_expected`): by the mean duration
   /// of their codelet on that worker so far, or by the emulation. Any thread. Costs two looks at the clock for each kernel.
   void tell_expected() noexcept { expects_.store(true, std::memory_order_relaxed); }
+  /// `event`, which has not ended and will not during the call, ends in about so many ns. If it is the last thing that an urgent
+  /// task waits for, a worker may wait for that one too, instead of beginning something long (`Policy::waits`). The number is for
+  /// `expect_no_more`, which is due when the event has ended; 0: no task waits for it alone. Any thread.
+  std::uint64_t expect_end(const TaskRef& event, std::int64_t in_ns);
+  void expect_no_more(std::uint64_t expected) { executor_.expected().remove(expected); }
   /// The next task's id is `id` or more: so that several runtimes number the tasks of one flow alike.
   void raise_id(TaskId id) noexcept { last_id_ = std::max(last_id_, id - 1); }
   /// Who is told of the end of data, by the submitting thread: `abandoned` when the program has dropped the last reference, at

@@ -118,6 +118,10 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
   strand.told_done = false;
   strand.declined = false;
   if (!again) {
+    const bool first = !broadcast.strands[0].known && !broadcast.strands[1].known;
+    if (tell_incoming && first && payload_bytes < broadcast.bytes)
+      see_coming(peer, {.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()},
+                 broadcast.bytes);
     strand.known = true;
     strand.first = record.strand_first;
     strand.bytes = record.strand_bytes;

@@ -332,6 +332,7 @@ class Engine final : public PacketSink {
   [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                                     std::span<const std::byte> header, std::span<const std::byte> data);
   const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
+  void see_coming(const Peer& peer, const MatchKey& key, std::uint64_t bytes);
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
   ReceiveCore* match(MatchKey key);
   [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);

@@ -201,6 +201,15 @@ void Engine::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint
   else set_aside(*envelope);
 }
 
+/// All of a message begins to come from `peer`; of a broadcast, that is not its source.
+void Engine::see_coming(const Peer& peer, const MatchKey& key, std::uint64_t bytes) {
+  const double rate = std::max(peer.bytes_per_ns, 1e-6);
+  const std::int64_t expected_ns = now_ns_ + 2 * peer.latency_ns + static_cast<std::int64_t>(static_cast<double>(bytes) / rate);
+  events_.push_back(Event{.call = [this, key, bytes, expected_ns] {
+    tell_incoming(key.source, Channel{key.channel}, Tag{key.tag}, bytes, std::max<std::int64_t>(expected_ns - now(), 0));
+  }});
+}
+
 const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes) {
   Peer& peer = *rail.peer;
   const auto announce = reader.get<wire::Announce>();
@@ -218,12 +227,7 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
   const MatchKey key{.source = peer.rank, .channel = announce.channel, .tag = announce.tag};
   const Envelope::Announced announced{
       .address = announce.address, .stream = announce.stream, .along = static_cast<std::uint32_t>(along)};
-  if (tell_incoming && announce.bytes > 0) {
-    const double rate = std::max(peer.bytes_per_ns, 1e-6);
-    const auto expected = now_ns_ + 2 * peer.latency_ns + static_cast<std::int64_t>(static_cast<double>(announce.bytes) / rate);
-    events_.push_back(Event{.call = [this, rank = peer.rank, channel = Channel{announce.channel}, tag = Tag{announce.tag},
-                                     bytes = announce.bytes, expected] { tell_incoming(rank, channel, tag, bytes, expected); }});
-  }
+  if (tell_incoming && announce.bytes > 0) see_coming(peer, key, announce.bytes);
   const bool early =
       (announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after);
   if (ReceiveCore* receive = early ? nullptr : match(key)) {

@@ -9,6 +9,7 @@
 #include "tandem/runtime/exec/cutoff.hpp"
 #include "tandem/runtime/exec/failure.hpp"
 #include "tandem/runtime/memory/memory.hpp"
+#include "tandem/runtime/sched/expected_tasks.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/pool.hpp"
@@ -78,6 +79,7 @@ class Executor final : public StagingListener {
   void set_batch(std::uint32_t batch) noexcept { batch_ = batch; }
 
   FailureLog& failures() noexcept { return failures_; }
+  ExpectedTasks& expected() noexcept { return expected_; }
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
   base::Waker& caller() noexcept { return *caller_; }
@@ -140,6 +142,7 @@ class Executor final : public StagingListener {
   base::Waker* caller_ = nullptr;
   std::uint32_t batch_ = 32;
   FailureLog failures_;
+  ExpectedTasks expected_;
   static constexpr std::uint64_t kMostAhead = 63;  ///< positions that count as begun with one that begins
 
   alignas(64) base::SpinLock cutoff_lock_;  ///< guards what follows; for `Cutoff::within` it is not needed

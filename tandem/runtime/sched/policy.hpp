@@ -43,6 +43,10 @@ class Policy {
   virtual bool keeps_released() const noexcept = 0;
   /// The worker into whose queue the task goes. Not asked when there is one queue.
   virtual unsigned place(const ReadyTask& task, const Situation& now) const noexcept = 0;
+  /// A worker could run `task`, which takes `task_ns`, and no other is idle; but one of `expected` priority will be ready in
+  /// `in_ns`. True: it waits for that one, and runs `task` only if it does not come. The default, for policies by priority: when
+  /// the more urgent one would otherwise lose more time than the worker does by waiting.
+  virtual bool waits(const ReadyTask& task, std::int64_t task_ns, std::int32_t expected, std::int64_t in_ns) const noexcept;
   /// In which order `thief` looks into the queues of others. `distance[w]`: how far worker w's core is from the thief's.
   virtual std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const = 0;
 };

@@ -83,5 +83,14 @@ TEST(Policy, RandomPlacesByWhatWasDrawnAndReachesEverybody) {
   EXPECT_EQ(reached, (std::set<unsigned>{0, 1, 2, 3, 4}));
 }
 
+TEST(Policy, ALongTaskIsNotBegunShortlyBeforeAMoreUrgentOne) {
+  for (const auto& policy : {make_lws(), make_prio()}) {
+    EXPECT_TRUE(policy->waits(kTask, 1000, kTask.priority + 1, 499)) << policy->name();
+    EXPECT_FALSE(policy->waits(kTask, 1000, kTask.priority + 1, 500)) << "as much is lost as is gained";
+    EXPECT_FALSE(policy->waits(kTask, 1000, kTask.priority, 1));
+  }
+  EXPECT_FALSE(make_eager()->waits(kTask, 1000, kTask.priority + 1, 1)) << "it knows no priorities";
+}
+
 }  // namespace
 }  // namespace tandem::runtime

@@ -48,9 +48,17 @@ ReadyQueues::ReadyQueues(const Policy& policy, const std::vector<std::vector<uns
   }
 }
 
+ReadyTask ReadyQueues::as_ready(const Task& task) noexcept {
+  return {task.priority, task.codelet != nullptr ? &task.codelet->name : &kNoName};
+}
+
+bool ReadyQueues::waits(const Task& task, std::int64_t task_ns, std::int32_t expected, std::int64_t in_ns) const noexcept {
+  return policy_.waits(as_ready(task), task_ns, expected, in_ns);
+}
+
 ReadyQueues::Queue& ReadyQueues::place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept {
   if (!per_worker_) return *queues_[0];
-  const ReadyTask ready{task.priority, task.codelet != nullptr ? &task.codelet->name : &kNoName};
+  const ReadyTask ready = as_ready(task);
   const Situation now{from, worker_count(), sequence++, next_random(random)};
   return *queues_[policy_.place(ready, now) % queues_.size()];
 }
@@ -116,6 +124,15 @@ Task* ReadyQueues::pop_from(Queue& queue) {
   return task;
 }
 
+Task* ReadyQueues::pop_from(Queue& queue, std::int32_t above) {
+  if (queue.inbox.looks_empty() && queue.size.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard guard(queue.lock);
+  drain_inbox(queue);
+  Task* task = queue.tasks.top_priority() > above ? queue.tasks.pop() : nullptr;
+  note_size(queue);
+  return task;
+}
+
 Task* ReadyQueues::take_pinned(Lane& lane) {
   if (lane.pinned_in_order == nullptr) {
     if (lane.pinned.looks_empty()) return nullptr;
@@ -132,6 +149,26 @@ Task* ReadyQueues::pop(unsigned worker) {
   if (lane.home == nullptr) return nullptr;
   if (Task* task = pop_from(*lane.home)) return task;
   return steal(lane);
+}
+
+Task* ReadyQueues::pop_above(unsigned worker, std::int32_t priority) {
+  Lane& lane = *lanes_[worker];
+  if (Task* task = take_pinned(lane)) return task;
+  if (lane.home == nullptr) return nullptr;
+  if (Task* task = pop_from(*lane.home, priority)) return task;
+  for (const unsigned victim : lane.victims)
+    if (Task* task = pop_from(*queues_[victim], priority)) return task;
+  return nullptr;
+}
+
+void ReadyQueues::put_back(unsigned worker, Task* task) {
+  Queue& queue = *lanes_[worker]->home;
+  {
+    const std::lock_guard guard(queue.lock);
+    queue.tasks.push_front(task);
+    note_size(queue);
+  }
+  idle_.wake_one();  // who has become idle meanwhile may have it
 }
 
 Task* ReadyQueues::steal(Lane& lane) {
@@ -195,6 +232,19 @@ bool ReadyQueues::looks_empty(unsigned worker) const noexcept {
   for (const unsigned victim : lane.victims)
     if (filled(*queues_[victim])) return false;
   return true;
+}
+
+bool ReadyQueues::looks_empty_above(unsigned worker, std::int32_t priority) noexcept {
+  const Lane& lane = *lanes_[worker];
+  if (!lane.pinned.empty() || lane.pinned_in_order != nullptr) return false;
+  const auto has_above = [priority](Queue& queue) {
+    const std::lock_guard guard(queue.lock);
+    drain_inbox(queue);
+    note_size(queue);
+    return queue.tasks.top_priority() > priority;
+  };
+  if (has_above(*lane.home)) return false;
+  return std::none_of(lane.victims.begin(), lane.victims.end(), [&](unsigned victim) { return has_above(*queues_[victim]); });
 }
 
 void ReadyQueues::wake_next_if_work(unsigned worker) noexcept {

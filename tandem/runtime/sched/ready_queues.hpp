@@ -50,6 +50,13 @@ class ReadyQueues {
 
   /// The next task for `worker`, or null. By that worker.
   Task* pop(unsigned worker);
+  /// The same, of those that only `worker` may run and those above `priority`, wherever they are.
+  Task* pop_above(unsigned worker, std::int32_t priority);
+  /// A task that `worker` has popped and does not run now: it is the next one of its priority again.
+  void put_back(unsigned worker, Task* task);
+
+  /// Whether `worker`, which could run `task` for `task_ns`, waits for a more urgent one instead.
+  bool waits(const Task& task, std::int64_t task_ns, std::int32_t expected, std::int64_t in_ns) const noexcept;
 
   /// True when `worker` may run `task`, which it has just released, without queueing it.
   bool may_run_at_once(unsigned worker, const Task& task) const noexcept;
@@ -57,6 +64,9 @@ class ReadyQueues {
   /// `worker` will sleep unless `looks_empty` says no.
   void announce_idle(unsigned worker) noexcept { idle_.announce(worker); }
   bool looks_empty(unsigned worker) const noexcept;
+  bool looks_empty_above(unsigned worker, std::int32_t priority) noexcept;
+  /// Whether a worker sleeps, or is about to. A hint.
+  bool somebody_idle() const noexcept { return idle_.any(); }
   /// Back from `announce_idle`. Returns true when somebody had chosen this worker to wake up.
   bool withdraw_idle(unsigned worker) noexcept { return idle_.withdraw(worker); }
   /// A worker that was woken leaves without looking for work (the caller's, when its wait is over): wake another if there is
@@ -93,6 +103,8 @@ class ReadyQueues {
   static void note_size(Queue& queue) noexcept;
   static bool filled(const Queue& queue) noexcept;
   static Task* pop_from(Queue& queue);
+  static Task* pop_from(Queue& queue, std::int32_t above);
+  static ReadyTask as_ready(const Task& task) noexcept;
   Task* take_pinned(Lane& lane);
   Task* steal(Lane& lane);
   Task* steal_from(Queue& victim, Lane& lane);

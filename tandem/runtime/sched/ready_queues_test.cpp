@@ -164,5 +164,34 @@ TEST(ReadyQueues, OneThatLeavesPassesItsWakeUpOn) {
   EXPECT_EQ(f.wakers[1].woken, 1U);
 }
 
+TEST(ReadyQueues, WhatIsMoreUrgentIsFoundWhereverItIs) {
+  Fixture f(make_lws(), 2, 1);
+  f.queues.push_released(1, f.make(1, 3));
+  f.queues.push_released(0, f.make(2, 3));
+  EXPECT_EQ(f.queues.pop_above(1, 3), nullptr);
+  EXPECT_TRUE(f.queues.looks_empty_above(1, 3));
+  EXPECT_FALSE(f.queues.looks_empty(1));
+  f.queues.push_submitted(f.make(3, 4));  // to worker 1, still in its inbox
+  EXPECT_FALSE(f.queues.looks_empty_above(0, 3));
+  EXPECT_EQ(f.queues.pop_above(0, 3)->id, 3U) << "from the neighbour";
+  f.queues.push_pinned(1, f.make(4, 0));
+  EXPECT_FALSE(f.queues.looks_empty_above(1, 3));
+  EXPECT_EQ(f.queues.pop_above(1, 3)->id, 4U) << "nobody else may run it";
+  EXPECT_EQ(f.queues.pop_above(2, 3), nullptr);
+  EXPECT_EQ(f.queues.size(), 2U);
+}
+
+TEST(ReadyQueues, WhatIsPutBackComesNextAndIsOfferedToWhoIsIdle) {
+  Fixture f(make_prio(), 2);
+  for (const TaskId id : {1, 2}) f.queues.push_submitted(f.make(id, 3));
+  Task* const first = f.queues.pop(0);
+  ASSERT_TRUE(first != nullptr && !f.queues.somebody_idle());
+  f.queues.announce_idle(1);
+  EXPECT_TRUE(f.queues.somebody_idle());
+  f.queues.put_back(0, first);
+  EXPECT_EQ(f.wakers[1].woken, 1U);
+  EXPECT_EQ(f.pop(1), 1U);
+}
+
 }  // namespace
 }  // namespace tandem::runtime

@@ -15,11 +15,12 @@ std::string StatisticsReport::table() const {
     fmt::format_to(end, "{:<24} {:>10} {:>12.3f} {:>12.3f} {:>12.3f}\n", codelet.name, codelet.durations.count,
                    codelet.durations.mean_ns * 1e-3, codelet.durations.deviation_ns() * 1e-3,
                    codelet.durations.total_ns() * 1e-6);
-  fmt::format_to(end, "{:<24} {:>10} {:>12} {:>12} {:>12} {:>8}\n", "worker", "tasks", "busy ms", "idle ms", "overhead ms",
-                 "steals");
+  fmt::format_to(end, "{:<24} {:>10} {:>12} {:>12} {:>12} {:>8} {:>8}\n", "worker", "tasks", "busy ms", "idle ms",
+                 "overhead ms", "steals", "holds");
   for (std::size_t i = 0; i < workers.size(); ++i)
-    fmt::format_to(end, "{:<24} {:>10} {:>12.3f} {:>12.3f} {:>12.3f} {:>8}\n", i, workers[i].tasks, workers[i].busy_ns * 1e-6,
-                   workers[i].idle_ns * 1e-6, workers[i].overhead_ns() * 1e-6, workers[i].steals);
+    fmt::format_to(end, "{:<24} {:>10} {:>12.3f} {:>12.3f} {:>12.3f} {:>8} {:>8}\n", i, workers[i].tasks,
+                   workers[i].busy_ns * 1e-6, workers[i].idle_ns * 1e-6, workers[i].overhead_ns() * 1e-6, workers[i].steals,
+                   workers[i].holds);
   return out;
 }
 

@@ -42,6 +42,7 @@ struct CodeletReport {
 struct WorkerReport {
   std::uint64_t tasks = 0;
   std::uint64_t steals = 0;
+  std::uint64_t holds = 0;  ///< times that it waited for an urgent task, when it could have run another
   double busy_ns = 0;
   double idle_ns = 0;
   double total_ns = 0;

@@ -39,7 +39,11 @@ std::int64_t Worker::step(std::int64_t now_ns) {
       queues.push_released(index_, task);
       task = nullptr;
     }
-    if (task == nullptr) task = queues.pop(index_);
+    if (task == nullptr) task = next();
+    if (task != nullptr && holds(*task)) [[unlikely]] {
+      queues.put_back(index_, task);
+      task = nullptr;
+    }
     if (task == nullptr) return rest(now_ns);
     if (owes_) [[unlikely]] tend();
     if (idle_since_ns_.get() >= 0 || woken_) back_to_work(now_ns);
@@ -48,6 +52,49 @@ std::int64_t Worker::step(std::int64_t now_ns) {
   // The driver may look elsewhere now: what this worker keeps must be where others find it.
   if (Task* task = std::exchange(origin_.keep, nullptr)) queues.push_released(index_, task);
   return now_ns;
+}
+
+Task* Worker::next() {
+  ReadyQueues& queues = executor_.queues();
+  if (hold_until_ns_ == 0) [[likely]] return queues.pop(index_);
+  const bool still_comes = executor_.expected().contains(hold_for_);  // until it is ready: so look for it after this
+  if (Task* task = queues.pop_above(index_, hold_above_)) {
+    end_hold();
+    return task;
+  }
+  if (still_comes && clock_.now_ns() < hold_until_ns_) return nullptr;
+  end_hold();
+  return queues.pop(index_);
+}
+
+/// Whether it waits for something more urgent instead of running the task.
+bool Worker::holds(const Task& task) {
+  ExpectedTasks& expected = executor_.expected();
+  ReadyQueues& queues = executor_.queues();
+  if (!expected.any()) [[likely]] return false;
+  if (task.ops->serves || task.restricted || spec_.device != DeviceKind::cpu || queues.somebody_idle()) return false;
+  const auto task_ns = expected_ns(task);
+  if (!task_ns) return false;
+  const std::int64_t now_ns = clock_.now_ns();
+  const auto one = expected.claim([&](const ExpectedTasks::Expected& known) {
+    return known.due_ns > now_ns && queues.waits(task, *task_ns, known.priority, known.due_ns - now_ns);
+  });
+  if (!one) return false;
+  hold_until_ns_ = one->due_ns + (one->due_ns - now_ns) / 4;
+  hold_above_ = task.priority;
+  hold_for_ = one->number;
+  holds_.add(1);
+  return true;
+}
+
+void Worker::end_hold() {
+  if (std::exchange(hold_until_ns_, 0) != 0) executor_.expected().unclaim();
+}
+
+/// Looked at after `announce_idle`.
+bool Worker::finds_nothing() const noexcept {
+  ReadyQueues& queues = executor_.queues();
+  return hold_until_ns_ == 0 ? queues.looks_empty(index_) : queues.looks_empty_above(index_, hold_above_);
 }
 
 void Worker::back_to_work(std::int64_t now_ns) {
@@ -77,11 +124,13 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
     return now_ns + pause_ns_;
   }
   ReadyQueues& queues = executor_.queues();
+  // What it was woken for may be for another, while it waits for something else.
+  if (hold_until_ns_ != 0 && std::exchange(woken_, false)) queues.pass_on_wake();
   queues.announce_idle(index_);
   announced_ = true;
-  if (!queues.looks_empty(index_)) return at_once_ns;
+  if (!finds_nothing()) return at_once_ns;
   woken_ = false;  // nothing anywhere, and who pushes from now on sees that this worker sleeps
-  return base::kNever;
+  return hold_until_ns_ == 0 ? base::kNever : hold_until_ns_;
 }
 
 /// True: this worker attends, and others need not tell the network that something is to be done.
@@ -108,6 +157,7 @@ void Worker::tend() {
 void Worker::leave(std::int64_t now_ns) {
   if (attends_) stop_attending();
   if (owes_) tend();
+  end_hold();
   if (emulated_ != nullptr) end_emulated();  // early: the caller has other things to do
   if (Task* task = std::exchange(origin_.keep, nullptr)) executor_.queues().push_released(index_, task);
   executor_.flush(origin_);
@@ -230,17 +280,31 @@ void Worker::finish(Task& task) {
 }
 
 bool Worker::emulate(Task& task, std::int64_t start_ns) {
-  if (task.ops->serves) return false;
-  Shape shapes[UINT8_MAX];
-  for (unsigned i = 0; i < task.access_count; ++i) {
-    if (task.accesses()[i].mode() == AccessMode::reduce) return false;
-    shapes[i] = task.accesses()[i].handle()->shape;
-  }
-  const auto duration_ns = (*options_.emulation)({task.codelet->name, {shapes, task.access_count}});
+  const auto duration_ns = emulated_ns(task);
   if (!duration_ns) return false;
   emulated_ = &task;
   emulated_until_ns_ = start_ns + *duration_ns;
   return true;
+}
+
+/// Nothing: it runs.
+std::optional<std::int64_t> Worker::emulated_ns(const Task& task) const {
+  if (task.ops->serves) return {};
+  Shape shapes[UINT8_MAX];
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    if (task.accesses()[i].mode() == AccessMode::reduce) return {};
+    shapes[i] = task.accesses()[i].handle()->shape;
+  }
+  return (*options_.emulation)({task.codelet->name, {shapes, task.access_count}});
+}
+
+/// How long it will run here, if that is known.
+std::optional<std::int64_t> Worker::expected_ns(const Task& task) const {
+  if (options_.emulation != nullptr)
+    if (const auto duration_ns = emulated_ns(task)) return duration_ns;
+  const auto known = durations_.find(task.codelet);
+  if (known == durations_.end()) return {};
+  return static_cast<std::int64_t>(known->second.mean_ns);
 }
 
 void Worker::end_emulated() {
@@ -339,6 +403,7 @@ WorkerReport Worker::report(std::int64_t now_ns) const {
   report.idle_ns = idle_ns_.get();
   report.total_ns = total_ns_.get();
   report.steals = executor_.queues().steals(index_);
+  report.holds = holds_.get();
   if (const auto since_ns = present_since_ns_.get(); since_ns >= 0) report.total_ns += static_cast<double>(now_ns - since_ns);
   if (const auto since_ns = idle_since_ns_.get(); since_ns >= 0) report.idle_ns += static_cast<double>(now_ns - since_ns);
   return report;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -39,6 +40,9 @@ struct WorkerOptions {
 /// One idle worker at a time attends to what wants to be looked after (`Attendance`: the network): it looks there and for tasks
 /// in turn, without pauses, until looking does not pay, and then sleeps there. It leaves before it runs a task. What tasks that
 /// end give the network to do, their worker sees to itself, before the next kernel or while it attends.
+///
+/// While an urgent task is expected (`ExpectedTasks`) and no worker is idle, one that would begin something long and less urgent
+/// puts that back and rests for a while, as the policy says: it takes what is more urgent, and is idle to all others.
 ///
 /// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one read-modify-write per
 /// successor; no lock when it runs its own successor next.
@@ -77,6 +81,12 @@ class Worker final : public base::Steppable {
   bool expects() const noexcept { return options_.expects != nullptr && options_.expects->load(std::memory_order_relaxed); }
   static void tell_expected(const Task& task, std::int64_t in_ns);
   bool emulate(Task& task, std::int64_t start_ns);
+  std::optional<std::int64_t> emulated_ns(const Task& task) const;
+  std::optional<std::int64_t> expected_ns(const Task& task) const;
+  Task* next();
+  bool holds(const Task& task);
+  void end_hold();
+  bool finds_nothing() const noexcept;
   void end_emulated();
   void invoke_special(Task& task, KernelCall& call);
   void give_back_private(Task& task, bool filled);
@@ -102,6 +112,9 @@ class Worker final : public base::Steppable {
   std::int64_t pause_ns_ = 0;
   Task* emulated_ = nullptr;        ///< has begun, and ends at `emulated_until_ns_`
   std::int64_t emulated_until_ns_ = 0;
+  std::int64_t hold_until_ns_ = 0;  ///< it waits for what is more urgent than `hold_above_`; 0: it does not
+  std::int32_t hold_above_ = 0;
+  std::uint64_t hold_for_ = 0;      ///< of `ExpectedTasks`
   base::Published<std::int64_t> idle_since_ns_{-1};  ///< -1: at work
   std::vector<void*> private_memory_;
   std::vector<std::vector<std::byte>> scratch_;
@@ -114,6 +127,7 @@ class Worker final : public base::Steppable {
   base::Published<std::uint64_t> tasks_;
   base::Published<double> busy_ns_;
   base::Published<double> idle_ns_;
+  base::Published<std::uint64_t> holds_;
   base::Published<double> total_ns_;
 };
 

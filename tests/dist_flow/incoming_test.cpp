@@ -1,0 +1,121 @@
+// tests/dist_flow/incoming_test.cpp: what the network sees coming and the scheduler does about it, in the event loop's time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "baton.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+struct Setting {
+  bool incoming = true;
+  std::string sched = "lws";
+  unsigned workers = 1;
+  int urgency = 5;                  ///< priority of the task that waits for the message
+  std::int64_t chore_ns = 8 * kMs;  ///< tasks of priority 0 that could run meanwhile
+  bool chained = false;             ///< they run one after the other, however many workers there are
+  bool for_all = false;             ///< the message is a broadcast to three ranks
+};
+
+struct Times {
+  double use_ms = 0;     ///< from the start of what makes the message, on rank 0, to that of the urgent task, on rank 1
+  double chores_ms = 0;  ///< from the beginning to the end of the last chore there
+  std::uint64_t holds = 0;
+};
+
+/// Rank 0 makes 1 MB in 1 ms, which takes 10 ms to come to rank 1, where a task needs it. Rank 1 has chores of its own.
+Times last_round(const Setting& setting) {
+  JobSetup setup{.ranks = setting.for_all ? 4u : 2u, .workers = setting.workers, .sched = setting.sched};
+  setup.flow.transfers.incoming = setting.incoming;
+  setup.network = {.latency_min_ns = 1000, .latency_max_ns = 1000, .bytes_per_ns = 0.1};
+  setup.core.timeline = true;
+  setup.core.emulation = [&](const runtime::EmulatedTask& task) -> std::int64_t {
+    return task.codelet == "chore" ? setting.chore_ns : kMs;
+  };
+  Times times;
+  double produced_ms = 0, used_ms = 0;
+  const auto program = [&](Runtime& rt, BatonJob& job) {
+    auto x = rt.vector<unsigned char>("x", 1'000'000, {.owner = 0});
+    auto y = rt.scalar<int>("y", {.owner = 1});
+    std::vector<Data<int>> chores, others;
+    for (int i = 0; i < 8; ++i) chores.push_back(rt.scalar<int>("c", {.owner = 1}));
+    for (std::uint32_t rank = 2; rank < rt.size(); ++rank) others.push_back(rt.scalar<int>("o", {.owner = rank}));
+    const Codelet produce("produce", [](std::span<unsigned char>) {});
+    const Codelet chore("chore", [](int&) {});
+    const Codelet use("use", [](std::span<const unsigned char>, int&) {});
+    std::size_t before = 0;
+    std::int64_t start_ns = 0;
+    for (int round = 0; round < 3; ++round) {  // the first ones tell the rate of the network
+      before = rt.timeline().size();
+      start_ns = job.loop().now_ns();
+      for (const auto& one : chores) rt.submit(chore, write(setting.chained ? chores.front() : one));
+      rt.submit({.priority = 9}, produce, write(x));
+      rt.submit({.priority = setting.urgency}, use, read(x), write(y));
+      for (const auto& other : others) rt.submit({.priority = setting.urgency}, use, read(x), write(other));
+      rt.wait();
+    }
+    const std::vector<TimelineEvent> events = rt.timeline();
+    if (rt.rank() == 0) produced_ms = static_cast<double>(events.back().start_ns) / kMs;
+    if (rt.rank() != 1) return;
+    for (const TimelineEvent& event : std::span(events).subspan(before)) {
+      if (*event.codelet == "use") used_ms = static_cast<double>(event.start_ns) / kMs;
+      else times.chores_ms = std::max(times.chores_ms, static_cast<double>(event.end_ns - start_ns) / kMs);
+    }
+    for (const runtime::WorkerReport& worker : rt.statistics().workers) times.holds += worker.holds;
+  };
+  const BatonJob::Outcome outcome = BatonJob(1).run(setup, program);
+  EXPECT_FALSE(outcome.stuck) << outcome.why;
+  for (const Ending& ending : outcome.endings) EXPECT_EQ(ending.error, "");
+  times.use_ms = used_ms - produced_ms;
+  return times;
+}
+
+TEST(DistIncoming, AWorkerWaitsForAnUrgentTaskInsteadOfBeginningALongOne) {
+  for (const char* sched : {"lws", "prio"}) {
+    const Times told = last_round({.sched = sched}), deaf = last_round({.incoming = false, .sched = sched});
+    // Chores end after 8 and 16 ms; the message is there after 11.
+    EXPECT_GE(deaf.use_ms, 16) << sched;
+    EXPECT_LT(told.use_ms, 11.5) << sched;
+    EXPECT_LT(told.chores_ms, deaf.chores_ms + 4) << "it waited for 3 ms";
+    EXPECT_EQ(deaf.holds, 0u);
+    EXPECT_GE(told.holds, 1u);
+    EXPECT_LE(told.holds, 3u) << "once for each message";
+  }
+}
+
+TEST(DistIncoming, SoItIsWithBroadcasts) {
+  const Times told = last_round({.for_all = true}), deaf = last_round({.incoming = false, .for_all = true});
+  EXPECT_LT(told.use_ms + 1, deaf.use_ms);
+  EXPECT_GE(told.holds, 1u);
+}
+
+TEST(DistIncoming, NobodyWaitsForWhatIsNotUrgent) {
+  EXPECT_EQ(last_round({.urgency = 0}).holds, 0u);
+  EXPECT_EQ(last_round({.urgency = -1}).holds, 0u);
+}
+
+TEST(DistIncoming, NobodyWaitsInsteadOfSomethingShort) {
+  const Times times = last_round({.chore_ns = kMs / 20});
+  EXPECT_EQ(times.holds, 0u);
+  EXPECT_LT(times.use_ms, 11.5);
+}
+
+TEST(DistIncoming, NobodyWaitsWhileAnotherWorkerIsIdle) {
+  const Times alone = last_round({.chained = true}), others = last_round({.workers = 3, .chained = true});
+  EXPECT_GE(alone.holds, 1u);
+  EXPECT_EQ(others.holds, 0u);
+  EXPECT_LT(others.use_ms, 11.5);
+}
+
+TEST(DistIncoming, PoliciesWithoutPrioritiesDoNotWait) {
+  EXPECT_EQ(last_round({.sched = "eager"}).holds, 0u);
+}
+
+}  // namespace
+}  // namespace tandem::dist_test
