@@ -197,8 +197,11 @@ void Flow::work_until(const std::atomic<bool>& done) {
       &context);
 }
 
-void Flow::throw_if_aborted() const {
-  if (const std::exception_ptr why = transfers_.aborted(); why != nullptr) std::rethrow_exception(why);
+void Flow::throw_if_aborted() {
+  const std::exception_ptr why = transfers_.aborted();
+  if (why == nullptr) return;
+  abort_told_ = true;
+  std::rethrow_exception(why);
 }
 
 void Flow::tell_abort(const std::string& text) {

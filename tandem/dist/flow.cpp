@@ -56,9 +56,11 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
 Flow::~Flow() {
   try {
     // Others may wait for what this rank will not do any more.
-    if (std::uncaught_exceptions() > 0) transfers_.abort(fmt::format("rank {} left in the middle of the flow", rank_));
+    const bool leaves = std::uncaught_exceptions() > 0;
+    if (leaves) transfers_.abort(fmt::format("rank {} left in the middle of the flow", rank_));
     else if (waited_at_ != position_ && !aborted_.load()) wait();
     core_.drain();
+    if (!leaves && !abort_told_) throw_if_aborted();
   } catch (const std::exception& error) {
     core_.log().error("at the end of the flow: {}", error.what());
   }

@@ -254,7 +254,7 @@ class Flow {
   void agree_on_outcome();
   std::vector<std::byte> agree(std::vector<std::byte> mine, Agreement::Merge merge);
   void work_until(const std::atomic<bool>& done);
-  void throw_if_aborted() const;
+  void throw_if_aborted();
   void tell_abort(const std::string& text);
   void note_loss(const std::string& text);
   void send_abort(std::uint32_t to, const std::string& text, const std::function<void()>& told);
@@ -303,6 +303,7 @@ class Flow {
   std::vector<std::atomic<std::uint64_t>*> agreed_;
   std::atomic<bool> flow_checked_{false};  ///< the ranks have compared their flows, with or without a difference
   std::atomic<bool> aborted_{false};
+  bool abort_told_ = false;                ///< the program has caught why
   std::vector<Shares> shares_;             ///< of data that is `reducing`, by the start of that
   std::vector<comm::Recipient> recipients_, unserved_;  ///< of the send that is submitted, kept for their memory
   Recording* recording_ = nullptr;         ///< takes the tasks that are submitted; null: they run

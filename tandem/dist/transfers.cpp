@@ -399,6 +399,7 @@ bool Transfers::abort(const std::string& text) {
     if (aborted_ != nullptr) return false;
     aborted_ = std::make_exception_ptr(JobError(text));
     job_failure_ = core_.executor().failures().add(kJobFailure, aborted_, text);
+    core_.executor().failures().tell(*job_failure_, UINT64_MAX);  // the flow tells it
     for (const auto& [tag, receive] : waiting_) waiting.push_back(receive->request);
     lost = std::exchange(lost_, {});
   }

@@ -1,6 +1,8 @@
 // tandem/comm/engine/engine.cpp: the engine's peers, its steps, and how requests end.
 #include "tandem/comm/engine/engine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tandem::comm::internal {
@@ -81,8 +83,13 @@ bool Engine::find_transport(Peer& peer) {
       }
     }
   }
-  ground_.log->error("rank {} has no transport that reaches rank {} on {}", ground_.rank.value(), peer.rank.value(),
-                     card->host_name);
+  std::string ours, theirs;
+  for (const auto& transport : transports_) ours += fmt::format("{}{}", ours.empty() ? "" : ", ", transport->name());
+  for (const auto& [name, bytes] : card->transports) theirs += fmt::format("{}{}", theirs.empty() ? "" : ", ", name);
+  ground_.log->error("rank {} has no transport that reaches rank {} on {}: it has {}, that rank has {} (mpi reaches ranks that mpirun has "
+                     "started); see option comm.transports",
+                     ground_.rank.value(), peer.rank.value(), card->host_name, ours.empty() ? "none" : ours,
+                     theirs.empty() ? "none" : theirs);
   return false;
 }
 
