@@ -27,7 +27,8 @@ class IdleWork;  // attendance.hpp
 
 namespace tandem::comm {
 
-class LoopNetwork;  // transport/loop/loop.hpp: ranks of one process
+class BroadcastPlan;  // broadcast_plan.hpp
+class LoopNetwork;    // transport/loop/loop.hpp: ranks of one process
 
 struct SendOptions {
   Channel channel{0};
@@ -71,6 +72,7 @@ struct McastOptions {
   Callbacks callbacks = {};
   CompletionQueue* queue = nullptr;
   std::uint64_t user = 0;
+  std::shared_ptr<BroadcastPlan> plan = {};  ///< shared with broadcasts that are alike; null: the tree is chosen for this one
 };
 
 /// A message that was announced or has arrived, and that no receive has taken.
@@ -138,6 +140,7 @@ struct EndpointStatistics {
   std::uint64_t withheld_messages = 0;    ///< ours, held back now: their receivers keep as many announcements as they are to
   std::uint64_t spare_bytes = 0;          ///< that a burst has left behind; given back when the endpoint rests
   std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
+  std::uint64_t plans_reused = 0;   ///< broadcasts by the tree that their `BroadcastPlan` had
   std::uint64_t segments = 0;       ///< of large messages and broadcasts: sent, or read from the memory of their senders
   std::uint64_t remote_copies = 0;  ///< messages, and strands of broadcasts, read from the memory of their senders
   std::uint64_t shared_copies = 0;  ///< of these, messages of which the sender has written a part

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/base/spin_lock.hpp"
+#include "tandem/comm/broadcast_plan.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/packed_value.hpp"
 #include "tandem/runtime/runtime_core.hpp"
@@ -36,6 +37,7 @@ struct Bag {
   base::SpinLock lock;
   bool started = false;
   std::vector<comm::Recipient> recipients;
+  std::shared_ptr<comm::BroadcastPlan> plan;  ///< of a recorded send, shared by its replays; null: none
   std::uint64_t announced = 0;       ///< to the endpoint, for the first recipient; 0: not
   std::shared_ptr<PackedValue> packed;  ///< of an object; null: the value lies in the data's memory
   bool holds_bytes = false;          ///< of `packed`; then until the event ends

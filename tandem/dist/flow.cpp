@@ -306,9 +306,10 @@ void Flow::bring(Handle& handle, std::uint32_t executor, Purpose purpose, int pr
 }
 
 /// To all for whom it was recorded at once: the data may be ready.
-void Flow::bring_recorded(std::span<const Recording::Sending> sendings) {
+void Flow::bring_recorded(std::span<Recording::Sending> sendings) {
   while (!sendings.empty()) {
     Handle& handle = *sendings.front().handle;
+    std::shared_ptr<comm::BroadcastPlan>& plan = sendings.front().plan;
     std::size_t count = 0;
     recipients_.clear();
     for (; count < sendings.size() && sendings[count].handle == &handle; ++count) {
@@ -316,7 +317,10 @@ void Flow::bring_recorded(std::span<const Recording::Sending> sendings) {
       if (place_of(handle).holder != rank_) bring(handle, sending.recipient, Purpose::copy, sending.priority);
       else if (sending.recipient != rank_) add_recipients(sending.recipient, sending.priority);
     }
-    if (place_of(handle).owner != kEverywhere && !recipients_.empty()) send_to(handle, recipients_);
+    if (place_of(handle).owner != kEverywhere && !recipients_.empty()) {
+      if (plan == nullptr) plan = std::make_shared<comm::BroadcastPlan>();
+      send_to(handle, recipients_, plan);
+    }
     sendings = sendings.subspan(count);
   }
 }
@@ -340,7 +344,8 @@ bool Flow::has_it(Datum& datum, const Place& place, std::uint32_t recipient) {
   return kept(kept_at_, recipient).use(place.id, datum.handle.travel_bytes(), dropped);
 }
 
-void Flow::send_to(Handle& handle, std::span<const comm::Recipient> recipients) {
+void Flow::send_to(Handle& handle, std::span<const comm::Recipient> recipients,
+                   const std::shared_ptr<comm::BroadcastPlan>& plan) {
   Datum& datum = datum_of(handle);
   const Place& place = place_of(handle);
   std::vector<comm::Recipient>& unserved = unserved_;
@@ -355,7 +360,7 @@ void Flow::send_to(Handle& handle, std::span<const comm::Recipient> recipients) 
     else if (datum.bags == 1) ++datum.first_bag;
   }
   if (unserved.empty()) return;
-  datum.bag = transfers_.send(handle, {place.id, data_channel_, place.version}, unserved, packed_of(datum));
+  datum.bag = transfers_.send(handle, {place.id, data_channel_, place.version}, unserved, packed_of(datum), plan);
   if (++datum.bags == 1) datum.first_bag = static_cast<std::uint32_t>(unserved.size());
 }
 

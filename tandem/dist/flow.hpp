@@ -224,9 +224,10 @@ class Flow {
   /// To stay as a copy, or to become the executor's, who holds the data from here on.
   enum class Purpose { copy, possession };
   void bring(runtime::Handle& handle, std::uint32_t executor, Purpose purpose, int priority);
-  void bring_recorded(std::span<const Recording::Sending> sendings);
+  void bring_recorded(std::span<Recording::Sending> sendings);
   void add_recipients(std::uint32_t executor, int priority);
-  void send_to(runtime::Handle& handle, std::span<const comm::Recipient> recipients);
+  void send_to(runtime::Handle& handle, std::span<const comm::Recipient> recipients,
+               const std::shared_ptr<comm::BroadcastPlan>& plan = {});
   void receive_here(runtime::Handle& handle, Purpose purpose, int priority);
   bool has_it(Datum& datum, const Place& place, std::uint32_t recipient);
 

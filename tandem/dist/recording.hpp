@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "tandem/comm/broadcast_plan.hpp"
 #include "tandem/dist/use.hpp"
 #include "tandem/runtime/record/kept_data.hpp"
 #include "tandem/runtime/runtime_core.hpp"
@@ -31,11 +33,12 @@ class Recording {
     std::uint32_t first_sending = 0;
     std::uint32_t sendings = 0;
   };
-  /// A version goes to a rank when the first task is submitted that sees it.
+  /// A version goes to a rank when the first task is submitted that sees it. Those of one version stand together.
   struct Sending {
     runtime::Handle* handle;
     std::uint32_t recipient;
     int priority;
+    std::shared_ptr<comm::BroadcastPlan> plan = {};  ///< of the first of a version, on the rank that sends it: of all its replays
   };
 
   explicit Recording(runtime::RuntimeCore& core) : core_(core) {}
@@ -56,7 +59,7 @@ class Recording {
 
   std::size_t task_count() const noexcept { return operations_.size(); }
   std::span<const Operation> operations() const noexcept { return operations_; }
-  std::span<const Sending> sendings(const Operation& operation) const noexcept {
+  std::span<Sending> sendings(const Operation& operation) noexcept {
     return std::span(sendings_).subspan(operation.first_sending, operation.sendings);
   }
 

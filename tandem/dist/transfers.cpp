@@ -89,7 +89,8 @@ Transfers::Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const
 // --- sends
 
 std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& address,
-                                     std::span<const comm::Recipient> recipients, std::shared_ptr<PackedValue> packed) {
+                                     std::span<const comm::Recipient> recipients, std::shared_ptr<PackedValue> packed,
+                                     std::shared_ptr<comm::BroadcastPlan> plan) {
   auto bag = std::make_shared<Bag>();
   bag->transfers = this;
   bag->handle = &handle;
@@ -97,6 +98,7 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
   bag->channel = address.channel;
   bag->version = address.version;
   bag->packed = std::move(packed);
+  bag->plan = std::move(plan);
   bag->recipients.assign(recipients.begin(), recipients.end());
   bag->itself = bag;
   Task& task = core_.begin_event("send " + handle.name, 1);
@@ -206,7 +208,7 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
     const std::lock_guard guard(bag.lock);
     bag.posted = endpoint_.mcast(recipients, comm::Tag(bag.tag), buffer(),
                                  {.channel = bag.channel, .tree = options_.tree, .hold_ns = options_.hold_ns, .header = header,
-                                  .callbacks = ended});
+                                  .callbacks = ended, .plan = bag.plan});
     return;
   }
   for (const comm::Recipient& recipient : recipients)

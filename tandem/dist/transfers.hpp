@@ -75,8 +75,9 @@ class Transfers {
   static constexpr std::uint32_t kAnyVersion = UINT32_MAX;
 
   /// The present version of `handle` goes to `recipients`, and to those added later. `packed`: of an object, shared by its sends.
+  /// `plan`: of sends that will be alike, or null.
   std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address, std::span<const comm::Recipient> recipients,
-                            std::shared_ptr<PackedValue> packed);
+                            std::shared_ptr<PackedValue> packed, std::shared_ptr<comm::BroadcastPlan> plan = {});
   /// False: too late, or there already; the recipient needs a send of its own.
   bool add(Bag& bag, comm::Recipient recipient);
   /// A recipient that is there may have a more urgent use. What was posted keeps its priority.

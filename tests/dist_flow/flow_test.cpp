@@ -255,6 +255,7 @@ TEST(DistFlow, ARecordedFlowIsReplayedAndItsBroadcastsAreWhole) {
     EXPECT_EQ(statistics.broadcasts, static_cast<unsigned>(replays));
     EXPECT_EQ(statistics.recipients, replays * (rt.size() - 1));
     EXPECT_EQ(statistics.split + statistics.plain + statistics.late, 0U);
+    EXPECT_EQ(rt.flow()->endpoint().statistics().plans_reused, replays - 1U) << "the tree is chosen once";
 
     graph.set_values(first[0], 3.0);
     rt.wait(rt.replay(graph));
@@ -270,6 +271,22 @@ TEST(DistFlow, ARecordedFlowIsReplayedAndItsBroadcastsAreWhole) {
     EXPECT_EQ(x[rt.rank()], expected[rt.rank()]);
     EXPECT_EQ(y[rt.rank()], before);
     EXPECT_EQ(z[rt.rank()], expected[rt.rank()] - rt.rank());
+    EXPECT_EQ(rt.flow()->endpoint().statistics().plans_reused, replays + 1U);
+
+    // Other data of the same size keep the tree, too.
+    std::vector<double> u(rt.size(), 2.0);
+    std::vector<Data<double>> hu;
+    for (std::uint32_t rank = 0; rank < rt.size(); ++rank) {
+      hu.push_back(rt.data("u", u[rank], {.owner = rank}));
+      graph.rebind(hx[rank], hu[rank]);
+    }
+    graph.set_values(first[0], 1.0);
+    expected.assign(rt.size(), 2.0);
+    rt.replay(graph);
+    iterate(1);
+    rt.wait();
+    EXPECT_EQ(u[rt.rank()], expected[rt.rank()]);
+    EXPECT_EQ(rt.flow()->endpoint().statistics().plans_reused, replays + 2U);
   }));
 }
 

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/comm/broadcast_plan.hpp"
 #include "tandem/comm/engine/agenda.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/peer.hpp"
@@ -22,6 +23,35 @@ namespace tandem::comm::internal {
 
 /// Entries of one route, so that it fits into the smallest control block that a transport may have, with the user's header.
 inline constexpr std::size_t kMostPerRoute = 340;
+
+/// The tree that was chosen for a broadcast, and what it was chosen for: the content of a `BroadcastPlan`. What differs from one
+/// broadcast to the next, the order of each recipient's messages, is no part of it.
+struct PlannedTree {
+  /// Of a strand.
+  struct Way {
+    std::vector<std::byte> route;           ///< of everybody
+    std::vector<std::uint32_t> recipients;  ///< of each entry, by number
+    bool sequential = false;
+  };
+
+  Engine* engine = nullptr;           ///< whose it is; null: nobody's yet
+  std::vector<Recipient> given;       ///< by the user
+  std::vector<Recipient> sorted;      ///< the same, as `Broadcast::recipients`
+
+  // What the tree is for:
+  std::vector<Recipient> recipients;  ///< that it serves; empty: there is none yet
+  std::uint64_t bytes = 0;
+  TreeKind kind = TreeKind::automatic;
+  unsigned arity = 0;
+  std::size_t segment_wanted = 0;
+  NetworkCosts costs;
+  bool one_machine = false;           ///< part of the costs, and as lasting as the recipients are
+
+  // The tree:
+  unsigned strand_count = 0;
+  std::size_t segment_bytes = 0;      ///< 0: strands go whole
+  std::array<Way, 2> ways;            ///< one per strand
+};
 
 /// The first packet of a strand to a child: its route and the first segment.
 struct OfferItem final : Item {
@@ -99,6 +129,7 @@ struct Broadcast {
   TreeKind tree = TreeKind::automatic;
   unsigned arity = 0;
   std::size_t segment_wanted = 0;
+  std::shared_ptr<BroadcastPlan> plan;   ///< until it starts; null: none
   bool cancelled = false;
   bool started = false;
   bool acknowledged = false;             ///< by all recipients
@@ -167,6 +198,8 @@ struct Broadcasts {
   TreeBuilder builder;
   TreeChooser chooser{NetworkCosts{}};
   Forest forest;
+  std::vector<std::byte> route;
+  PlannedTree unplanned;  ///< of the broadcast that starts, where it has no plan; kept for its memory, as those above
 };
 
 }  // namespace tandem::comm::internal

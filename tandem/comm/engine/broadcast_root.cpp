@@ -1,6 +1,5 @@
-// tandem/comm/engine/broadcast_root.cpp: where broadcasts begin: who receives them, by which tree, and in which order.
+// tandem/comm/engine/broadcast_root.cpp: where broadcasts begin: who receives them, and in which order.
 #include <algorithm>
-#include <cmath>
 
 #include "tandem/comm/engine/engine.hpp"
 
@@ -14,11 +13,6 @@ constexpr std::uint32_t kMostUnseen = 250;
 /// A broadcast whose recipients' rails are all busy waits for this long at most for one of them.
 constexpr std::int64_t kPatienceNs = 2'000'000;
 constexpr int kMostLookedAt = 64;
-/// Work of waking the next rank of a hop up, where ranks share cores: a chain of 7 between namespaces without a limit took 20 us
-/// per segment and hop beside its bytes.
-constexpr double kWakeUpNs = 10'000;
-/// A limiter's burst was no burst when the network carries so many times the rate that was seen behind it.
-constexpr double kFasterThanSeen = 2;
 
 }  // namespace
 
@@ -48,7 +42,8 @@ RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendB
   broadcast.segment_wanted = options.segment_bytes;
   broadcast.start_at_ns = now() + options.hold_ns;
   core->broadcast = &broadcast;
-  for (const Recipient& recipient : recipients) insert_recipient(broadcast, recipient);
+  broadcast.plan = options.plan;
+  sort_recipients(broadcast, recipients);
 
   broadcasts_.all.emplace(Broadcasts::name(broadcast.root, broadcast.id), std::move(owned));
   broadcasts_.unacknowledged.insert(broadcast.id);
@@ -241,150 +236,33 @@ void Engine::harm(Broadcast& broadcast, Rank dead) {
   broadcast.culprit = dead;
 }
 
-/// Builds the tree over the recipients, sorted by priority, and offers the broadcast to those directly below.
+/// Lays the planned routes out, with what each recipient must have seen before, and offers the broadcast to those directly below.
 void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
-  const TreeChoice choice = choose_tree(broadcast, recipients);
-  broadcast.strand_count = 1;
-  for (std::size_t first = 0; first < recipients.size(); first += kMostPerRoute) {
-    const auto part = recipients.subspan(first, std::min(kMostPerRoute, recipients.size() - first));
-    TreeShape shape = choice.shape;
-    shape.segments = segment_count(shape.kind, static_cast<std::uint32_t>(part.size()), broadcast.bytes, choice.segment_bytes);
-    if (hosts_.size() >= first + part.size()) {
-      broadcasts_.builder.build(
-          static_cast<std::uint32_t>(part.size()), shape,
-          HostGroups{.host = std::span(hosts_).subspan(first, part.size()), .root_host = 0, .inside = inside_},
-          broadcasts_.forest);
-    } else {
-      broadcasts_.builder.build(static_cast<std::uint32_t>(part.size()), shape, broadcasts_.forest);
-    }
-    // The first part says whether there are two strands; a part too small for two has its tree twice.
-    const Forest& forest = broadcasts_.forest;
-    if (first == 0) broadcast.strand_count = broadcast.bytes > 1 ? forest.strand_count : 1;
-    for (unsigned index = 0; index < broadcast.strand_count; ++index) {
-      std::vector<std::byte> route;
-      write_route(forest.strands[std::min(index, forest.strand_count - 1)], part, route);
-      Strand& strand = broadcast.strands[index];
-      strand.route_bytes.insert(strand.route_bytes.end(), route.begin(), route.end());
-      strand.sequential = !forest.interleaved;
-    }
-  }
+  const PlannedTree& plan = planned(broadcast, recipients);
+  broadcast.strand_count = plan.strand_count;
   const std::uint64_t half = broadcast.strand_count == 2 ? (broadcast.bytes + 1) / 2 : broadcast.bytes;
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
+    const PlannedTree::Way& way = plan.ways[index];
     Strand& strand = broadcast.strands[index];
+    strand.route_bytes = way.route;
+    for (std::size_t at = 0; at < way.recipients.size(); ++at) {
+      const RouteRecipient& recipient = recipients[way.recipients[at]];
+      set_order(std::span(strand.route_bytes).subspan(at * route_entry_bytes), recipient.ordered, recipient.fence);
+    }
+    strand.sequential = way.sequential;
     strand.index = index;
     strand.known = strand.complete = true;
     strand.first = index * half;
     strand.bytes = std::min(half, broadcast.bytes - strand.first);
     strand.arrived = strand.bytes;
     strand.segment =
-        static_cast<std::uint32_t>(choice.segment_bytes == 0 ? std::max<std::uint64_t>(1, strand.bytes)
-                                                             : std::min<std::uint64_t>(choice.segment_bytes, 1u << 30));
+        static_cast<std::uint32_t>(plan.segment_bytes == 0 ? std::max<std::uint64_t>(1, strand.bytes)
+                                                           : std::min<std::uint64_t>(plan.segment_bytes, 1u << 30));
   }
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
     for (RouteView child : RouteView(broadcast.strands[index].route_bytes).children()) add_child(broadcast.strands[index], child);
     offer_children(broadcast.strands[index]);
   }
-}
-
-/// The user's tree, or the best one for what is known of the network; its segments, too. Fills `hosts_` when ranks share hosts.
-TreeChoice Engine::choose_tree(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
-  hosts_.clear();
-  inside_ = TreeKind::flat;
-  bool one_host = true;
-  if (ground_.directory != nullptr) {
-    std::map<std::string, std::uint32_t> numbers;
-    const PeerCard* own = card_of(ground_.rank);
-    numbers.emplace(own != nullptr ? own->host : "", 0);
-    bool shared = false;
-    for (const RouteRecipient& recipient : recipients) {
-      const PeerCard* card = card_of(recipient.rank);
-      const auto [it, fresh] = numbers.emplace(card != nullptr ? card->host : std::to_string(recipient.rank.value()),
-                                               static_cast<std::uint32_t>(numbers.size()));
-      hosts_.push_back(it->second);
-      shared |= !fresh;
-      one_host &= it->second == 0;
-    }
-    // With one host alone there is nothing to group.
-    if (!shared || one_host) hosts_.clear();
-  }
-  BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)),
-                     .bytes = broadcast.bytes};
-  for (const auto& [rank, peer] : peers_) load.queued_bytes += peer->queue.pending_bytes();
-  broadcasts_.chooser.set_costs(costs_for(broadcast, recipients));
-  TreeChoice choice;
-  TreeShape shape{.kind = broadcast.tree};
-  if (broadcast.tree == TreeKind::automatic) {
-    choice = broadcasts_.chooser.choose(load);
-  } else {
-    if (broadcast.tree == TreeKind::kary || broadcast.tree == TreeKind::knomial)
-      shape.fanout = std::max(2u, broadcast.arity > 0 ? broadcast.arity : 4u);
-    if (broadcast.tree == TreeKind::two_groups) {
-      choice.shape = shape;
-      choice.segment_bytes = 65536;
-      std::vector<std::int32_t> priorities;
-      for (const RouteRecipient& recipient : recipients) priorities.push_back(recipient.priority);
-      choice.shape.first_group = largest_gap(priorities);
-    } else {
-      choice = broadcasts_.chooser.cut(load, shape);
-    }
-  }
-  if (broadcast.segment_wanted > 0) choice.segment_bytes = broadcast.segment_wanted;
-  const NetworkCosts& costs = broadcasts_.chooser.costs();
-  ground_.log->debug(
-      "broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} bytes/ns, "
-      "bursts of {:.0f} bytes, {} bytes queued",
-      broadcast.id, broadcast.bytes, recipients.size(), tree_name(choice.shape.kind), choice.segment_bytes,
-      choice.predicted_ns / 1e6, costs.latency_ns / 1e3, costs.bytes_per_ns, costs.burst_bytes, load.queued_bytes);
-  return choice;
-}
-
-/// What the chooser is told of the network, rounded, so that what it decided is found again.
-NetworkCosts Engine::costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
-  const Peer* peer = nullptr;
-  for (const RouteRecipient& recipient : recipients) {
-    const auto found = peers_.find(recipient.rank.value());
-    if (found == peers_.end() || found->second->transport == nullptr) continue;
-    if (peer == nullptr || (found->second->measured && !peer->measured)) peer = found->second.get();
-  }
-  if (peer == nullptr) {
-    Peer* first = peer_for(recipients[0].rank);
-    peer = first != nullptr && first->transport != nullptr ? first : nullptr;
-  }
-  NetworkCosts costs;
-  if (peer == nullptr) return costs;
-  const auto rounded = [](double value) { return std::exp2(std::round(std::log2(std::max(value, 1e-9)) * 4) / 4); };
-  const Capabilities& able = peer->transport->capabilities();
-  const PortRate& port = peer->port->rate;
-  costs.latency_ns = rounded(static_cast<double>(peer->latency_ns));
-  // A port seems slow when those who send, or who take, have no core. What its transport knows better replaces that.
-  const double seen = port.known() ? port.bytes_per_ns() : peer->bytes_per_ns;
-  const double carried = peer->transport->carried_bytes_per_ns();
-  costs.bytes_per_ns = rounded(std::max(seen, carried));
-  if (port.known() && port.burst_bytes() > 0 && carried < kFasterThanSeen * seen) {
-    costs.burst_bytes = rounded(port.burst_bytes());
-    costs.burst_bytes_per_ns = std::max(4.0, costs.bytes_per_ns);
-  }
-  costs.max_segment_bytes = std::min(able.segment_bytes, able.max_payload_bytes);  // a larger one would be several packets
-  if (can_pull(*peer) && worth_pulling(*peer->transport, broadcast.bytes) && broadcast.own.contiguous()) {
-    costs.receiver_pulls = true;
-    costs.max_segment_bytes = 0;  // what is read by the recipients is not cut
-  }
-  costs.per_message_ns = able.message_ns;
-  costs.cpu_per_message_ns = 2 * able.message_ns + (able.shared_memory ? 0 : kWakeUpNs);
-  costs.cpu_per_byte_ns = able.copy_ns_per_byte;
-  costs.shared_cores = share_machine(recipients) ? ground_.cores : 0;
-  return costs;
-}
-
-/// Whether all ranks of a broadcast run on one machine, be it in different network namespaces: then they share its cores.
-bool Engine::share_machine(std::span<const RouteRecipient> recipients) {
-  const auto machine_of = [this](Rank rank) {
-    const PeerCard* card = card_of(rank);
-    return card != nullptr ? card->host.substr(0, card->host.find('/')) : std::to_string(rank.value());
-  };
-  const std::string ours = machine_of(ground_.rank);
-  return std::all_of(recipients.begin(), recipients.end(),
-                     [&](const RouteRecipient& recipient) { return machine_of(recipient.rank) == ours; });
 }
 
 /// Everybody has it: nothing needs to be named after it any more.

@@ -396,13 +396,18 @@ class Engine final : public PacketSink {
   void send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after);
   static void harm(Broadcast& broadcast, Rank dead);
   void plant(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
-  TreeChoice choose_tree(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
-  NetworkCosts costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients);
-  bool share_machine(std::span<const RouteRecipient> recipients);
   void acknowledge_if_all(Broadcast& broadcast);
   std::uint32_t low_id() const noexcept;
   std::uint32_t started_up_to() const noexcept;
   void pass_fences(const Broadcast& broadcast);
+
+  // broadcast_plan.cpp
+  void sort_recipients(Broadcast& broadcast, std::span<const Recipient> given);
+  const PlannedTree& planned(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
+  void make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, PlannedTree& plan);
+  TreeChoice choose_tree(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, const NetworkCosts& costs);
+  NetworkCosts costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, bool one_machine);
+  bool share_machine(std::span<const RouteRecipient> recipients);
 
   // broadcast_children.cpp
   static std::uint64_t window_bytes(std::uint32_t segment) noexcept;

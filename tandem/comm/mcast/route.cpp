@@ -23,6 +23,10 @@ std::uint64_t read_word(std::span<const std::byte> bytes) {
   return word;
 }
 
+void write_word(std::uint64_t word, std::span<std::byte> bytes) {
+  for (unsigned i = 0; i < route_entry_bytes; ++i) bytes[i] = static_cast<std::byte>(word >> 8 * i);
+}
+
 [[maybe_unused]] bool all_different(std::span<const RouteRecipient> recipients) {
   std::vector<std::uint32_t> ranks;
   ranks.reserve(recipients.size());
@@ -42,7 +46,13 @@ void write_route_entry(const RouteEntry& entry, std::span<std::byte> bytes) {
   const std::uint64_t word = std::uint64_t{entry.rank.value()} | std::uint64_t{entry.subtree_size} << size_at |
                              std::uint64_t{static_cast<std::uint16_t>(priority)} << priority_at |
                              std::uint64_t{entry.ordered} << ordered_at | std::uint64_t{entry.fence} << fence_at;
-  for (unsigned i = 0; i < route_entry_bytes; ++i) bytes[i] = static_cast<std::byte>(word >> 8 * i);
+  write_word(word, bytes);
+}
+
+void set_order(std::span<std::byte> entry, bool ordered, std::uint16_t fence) {
+  TANDEM_ASSERT(fence <= max_route_fence);
+  const std::uint64_t rest = read_word(entry) & ((std::uint64_t{1} << ordered_at) - 1);
+  write_word(rest | std::uint64_t{ordered} << ordered_at | std::uint64_t{fence} << fence_at, entry);
 }
 
 RouteEntry read_route_entry(std::span<const std::byte> bytes) {

@@ -43,6 +43,8 @@ struct RouteEntry {
 /// Writes and reads one entry at any address; `bytes` has at least `route_entry_bytes`. Reading accepts all bits.
 void write_route_entry(const RouteEntry& entry, std::span<std::byte> bytes);
 RouteEntry read_route_entry(std::span<const std::byte> bytes);
+/// Writes these two of an entry that is there already.
+void set_order(std::span<std::byte> entry, bool ordered, std::uint16_t fence);
 
 /// What is written of a recipient beside its place.
 struct RouteRecipient {

@@ -53,6 +53,19 @@ TEST(Route, BitsAreWhereTheHeaderSays) {
   for (unsigned i = 0; i < 8; ++i) EXPECT_EQ(bytes[i], static_cast<std::byte>(expected >> 8 * i));
 }
 
+TEST(Route, OrderIsWrittenIntoAnEntryThatIsThere) {
+  std::array<std::byte, 8> bytes{};
+  for (const RouteEntry& entry : {RouteEntry{Rank(max_route_rank), 65'535, -1, true, 511}, RouteEntry{Rank(5), 7, 3, false, 0}}) {
+    for (const std::uint16_t fence : {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{511}}) {
+      for (const bool ordered : {false, true}) {
+        write_route_entry(entry, bytes);
+        set_order(bytes, ordered, fence);
+        EXPECT_EQ(read_route_entry(bytes), (RouteEntry{entry.rank, entry.subtree_size, entry.priority, ordered, fence}));
+      }
+    }
+  }
+}
+
 TEST(Route, PrioritiesSaturate) {
   std::array<std::byte, 8> bytes{};
   write_route_entry({Rank(1), 1, 1'000'000, false, 0}, bytes);

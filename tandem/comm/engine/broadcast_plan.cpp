@@ -1,0 +1,210 @@
+// tandem/comm/engine/broadcast_plan.cpp: by which tree a broadcast travels, and when one that was chosen before does.
+#include "tandem/comm/broadcast_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/comm/engine/engine.hpp"
+
+namespace tandem::comm {
+
+BroadcastPlan::BroadcastPlan() : tree_(std::make_unique<internal::PlannedTree>()) {}
+BroadcastPlan::~BroadcastPlan() = default;
+
+}  // namespace tandem::comm
+
+namespace tandem::comm::internal {
+namespace {
+
+/// Work of waking the next rank of a hop up, where ranks share cores: a chain of 7 between namespaces without a limit took 20 us
+/// per segment and hop beside its bytes.
+constexpr double kWakeUpNs = 10'000;
+/// A limiter's burst was no burst when the network carries so many times the rate that was seen behind it.
+constexpr double kFasterThanSeen = 2;
+
+bool are_alike(std::span<const Recipient> known, const auto& given) {
+  return std::equal(known.begin(), known.end(), given.begin(), given.end(),
+                    [](const Recipient& a, const auto& b) { return a.rank == b.rank && a.priority == b.priority; });
+}
+
+}  // namespace
+
+/// As `insert_recipient`, or as the plan remembers them.
+void Engine::sort_recipients(Broadcast& broadcast, std::span<const Recipient> given) {
+  PlannedTree* const plan = broadcast.plan != nullptr ? broadcast.plan->tree_.get() : nullptr;
+  if (plan != nullptr) {
+    TANDEM_ASSERT(plan->engine == nullptr || plan->engine == this);
+    plan->engine = this;
+    if (are_alike(plan->given, given)) {
+      broadcast.recipients = plan->sorted;
+      return;
+    }
+  }
+  for (const Recipient& recipient : given) insert_recipient(broadcast, recipient);
+  if (plan == nullptr) return;
+  plan->given.assign(given.begin(), given.end());
+  plan->sorted = broadcast.recipients;
+}
+
+/// The tree that the broadcast's plan has, if it is still the right one; else the one that is chosen now.
+const PlannedTree& Engine::planned(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
+  const std::shared_ptr<BroadcastPlan> shared = std::exchange(broadcast.plan, nullptr);
+  PlannedTree& plan = shared != nullptr ? *shared->tree_ : broadcasts_.unplanned;
+  if (shared != nullptr && plan.bytes == broadcast.bytes && plan.kind == broadcast.tree && plan.arity == broadcast.arity &&
+      plan.segment_wanted == broadcast.segment_wanted && are_alike(plan.recipients, recipients) &&
+      plan.costs == costs_for(broadcast, recipients, plan.one_machine)) {
+    ++statistics_.plans_reused;
+    return plan;
+  }
+  plan.one_machine = share_machine(recipients);
+  plan.costs = costs_for(broadcast, recipients, plan.one_machine);
+  make_plan(broadcast, recipients, plan);
+  if (shared == nullptr) return plan;
+  plan.bytes = broadcast.bytes;
+  plan.kind = broadcast.tree;
+  plan.arity = broadcast.arity;
+  plan.segment_wanted = broadcast.segment_wanted;
+  plan.recipients.clear();
+  for (const RouteRecipient& recipient : recipients) plan.recipients.push_back({recipient.rank, recipient.priority});
+  return plan;
+}
+
+/// Builds the tree over the recipients, sorted by priority.
+void Engine::make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, PlannedTree& plan) {
+  const TreeChoice choice = choose_tree(broadcast, recipients, plan.costs);
+  plan.segment_bytes = choice.segment_bytes;
+  for (PlannedTree::Way& way : plan.ways) {
+    way.route.clear();
+    way.recipients.clear();
+  }
+  std::vector<RouteRecipient> bare(recipients.begin(), recipients.end());
+  for (RouteRecipient& recipient : bare) recipient = {.rank = recipient.rank, .priority = recipient.priority};
+  for (std::size_t first = 0; first < recipients.size(); first += kMostPerRoute) {
+    const auto part = std::span(bare).subspan(first, std::min(kMostPerRoute, recipients.size() - first));
+    TreeShape shape = choice.shape;
+    shape.segments = segment_count(shape.kind, static_cast<std::uint32_t>(part.size()), broadcast.bytes, choice.segment_bytes);
+    if (hosts_.size() >= first + part.size()) {
+      broadcasts_.builder.build(
+          static_cast<std::uint32_t>(part.size()), shape,
+          HostGroups{.host = std::span(hosts_).subspan(first, part.size()), .root_host = 0, .inside = inside_},
+          broadcasts_.forest);
+    } else {
+      broadcasts_.builder.build(static_cast<std::uint32_t>(part.size()), shape, broadcasts_.forest);
+    }
+    // The first part says whether there are two strands; a part too small for two has its tree twice.
+    const Forest& forest = broadcasts_.forest;
+    if (first == 0) plan.strand_count = broadcast.bytes > 1 ? forest.strand_count : 1;
+    for (unsigned index = 0; index < plan.strand_count; ++index) {
+      const comm::Strand& strand = forest.strands[std::min(index, forest.strand_count - 1)];
+      PlannedTree::Way& way = plan.ways[index];
+      write_route(strand, part, broadcasts_.route);
+      way.route.insert(way.route.end(), broadcasts_.route.begin(), broadcasts_.route.end());
+      for (const RouteNode& node : strand.nodes) way.recipients.push_back(static_cast<std::uint32_t>(first) + node.recipient);
+      way.sequential = !forest.interleaved;
+    }
+  }
+}
+
+/// The user's tree, or the best one for what is known of the network; its segments, too. Fills `hosts_` when ranks share hosts.
+TreeChoice Engine::choose_tree(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
+                               const NetworkCosts& costs) {
+  hosts_.clear();
+  inside_ = TreeKind::flat;
+  bool one_host = true;
+  if (ground_.directory != nullptr) {
+    std::map<std::string, std::uint32_t> numbers;
+    const PeerCard* own = card_of(ground_.rank);
+    numbers.emplace(own != nullptr ? own->host : "", 0);
+    bool shared = false;
+    for (const RouteRecipient& recipient : recipients) {
+      const PeerCard* card = card_of(recipient.rank);
+      const auto [it, fresh] = numbers.emplace(card != nullptr ? card->host : std::to_string(recipient.rank.value()),
+                                               static_cast<std::uint32_t>(numbers.size()));
+      hosts_.push_back(it->second);
+      shared |= !fresh;
+      one_host &= it->second == 0;
+    }
+    // With one host alone there is nothing to group.
+    if (!shared || one_host) hosts_.clear();
+  }
+  BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)),
+                     .bytes = broadcast.bytes};
+  for (const auto& [rank, peer] : peers_) load.queued_bytes += peer->queue.pending_bytes();
+  broadcasts_.chooser.set_costs(costs);
+  TreeChoice choice;
+  TreeShape shape{.kind = broadcast.tree};
+  if (broadcast.tree == TreeKind::automatic) {
+    choice = broadcasts_.chooser.choose(load);
+  } else {
+    if (broadcast.tree == TreeKind::kary || broadcast.tree == TreeKind::knomial)
+      shape.fanout = std::max(2u, broadcast.arity > 0 ? broadcast.arity : 4u);
+    if (broadcast.tree == TreeKind::two_groups) {
+      choice.shape = shape;
+      choice.segment_bytes = 65536;
+      std::vector<std::int32_t> priorities;
+      for (const RouteRecipient& recipient : recipients) priorities.push_back(recipient.priority);
+      choice.shape.first_group = largest_gap(priorities);
+    } else {
+      choice = broadcasts_.chooser.cut(load, shape);
+    }
+  }
+  if (broadcast.segment_wanted > 0) choice.segment_bytes = broadcast.segment_wanted;
+  ground_.log->debug(
+      "broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} bytes/ns, "
+      "bursts of {:.0f} bytes, {} bytes queued",
+      broadcast.id, broadcast.bytes, recipients.size(), tree_name(choice.shape.kind), choice.segment_bytes,
+      choice.predicted_ns / 1e6, costs.latency_ns / 1e3, costs.bytes_per_ns, costs.burst_bytes, load.queued_bytes);
+  return choice;
+}
+
+/// What the chooser is told of the network, rounded, so that what it decided is found again.
+NetworkCosts Engine::costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, bool one_machine) {
+  const Peer* peer = nullptr;
+  for (const RouteRecipient& recipient : recipients) {
+    const auto found = peers_.find(recipient.rank.value());
+    if (found == peers_.end() || found->second->transport == nullptr) continue;
+    if (peer == nullptr || found->second->measured) peer = found->second.get();
+    if (peer->measured) break;
+  }
+  if (peer == nullptr) {
+    Peer* first = peer_for(recipients[0].rank);
+    peer = first != nullptr && first->transport != nullptr ? first : nullptr;
+  }
+  NetworkCosts costs;
+  if (peer == nullptr) return costs;
+  const auto rounded = [](double value) { return std::exp2(std::round(std::log2(std::max(value, 1e-9)) * 4) / 4); };
+  const Capabilities& able = peer->transport->capabilities();
+  const PortRate& port = peer->port->rate;
+  costs.latency_ns = rounded(static_cast<double>(peer->latency_ns));
+  // A port seems slow when those who send, or who take, have no core. What its transport knows better replaces that.
+  const double seen = port.known() ? port.bytes_per_ns() : peer->bytes_per_ns;
+  const double carried = peer->transport->carried_bytes_per_ns();
+  costs.bytes_per_ns = rounded(std::max(seen, carried));
+  if (port.known() && port.burst_bytes() > 0 && carried < kFasterThanSeen * seen) {
+    costs.burst_bytes = rounded(port.burst_bytes());
+    costs.burst_bytes_per_ns = std::max(4.0, costs.bytes_per_ns);
+  }
+  costs.max_segment_bytes = std::min(able.segment_bytes, able.max_payload_bytes);  // a larger one would be several packets
+  if (can_pull(*peer) && worth_pulling(*peer->transport, broadcast.bytes) && broadcast.own.contiguous()) {
+    costs.receiver_pulls = true;
+    costs.max_segment_bytes = 0;  // what is read by the recipients is not cut
+  }
+  costs.per_message_ns = able.message_ns;
+  costs.cpu_per_message_ns = 2 * able.message_ns + (able.shared_memory ? 0 : kWakeUpNs);
+  costs.cpu_per_byte_ns = able.copy_ns_per_byte;
+  costs.shared_cores = one_machine ? ground_.cores : 0;
+  return costs;
+}
+
+/// Whether all ranks of a broadcast run on one machine, be it in different network namespaces: then they share its cores.
+bool Engine::share_machine(std::span<const RouteRecipient> recipients) {
+  const auto machine_of = [this](Rank rank) {
+    const PeerCard* card = card_of(rank);
+    return card != nullptr ? card->host.substr(0, card->host.find('/')) : std::to_string(rank.value());
+  };
+  const std::string ours = machine_of(ground_.rank);
+  return std::all_of(recipients.begin(), recipients.end(),
+                     [&](const RouteRecipient& recipient) { return machine_of(recipient.rank) == ours; });
+}
+
+}  // namespace tandem::comm::internal
