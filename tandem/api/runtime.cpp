@@ -129,9 +129,9 @@ runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& 
   return handle;
 }
 
-std::uint32_t Runtime::owner_of(runtime::Handle& handle) const noexcept {
+std::uint32_t Runtime::owner_of(runtime::Handle& handle) const {
   if (flow_ == nullptr) return 0;
-  return is_owned(handle) ? dist::place_of(handle).owner : flow_->rank();
+  return is_owned(handle) ? flow_->owner_of(handle) : flow_->rank();
 }
 
 /// What the application sees, every rank sees; it writes only what each rank has for itself.

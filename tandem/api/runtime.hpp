@@ -440,10 +440,12 @@ class Runtime {
 
   // --- recorded graphs
   /// Runs `flow`, which submits; nothing runs, and the flow is kept. On several ranks, it is settled here who runs each task, and
-  /// all readers of a version are known before the first is submitted: broadcasts are whole.
+  /// all readers of a version are known before the first is submitted: broadcasts are whole. Tasks, `fetch`, `migrate`, `flush`,
+  /// `send` and `receive` are kept; `wait`, `acquire` and events throw UsageError. What is migrated has its next owner from there
+  /// on in the recording (`owner_of`), and moves in each replay.
   Graph record(const std::function<void()>& flow);
   /// Submits all tasks of the graph, at a fraction of the cost. Returns a reference that can be waited for, on several ranks for
-  /// this one's tasks.
+  /// this one's tasks. Throws UsageError when data that the graph migrates has another owner than when it was recorded.
   TaskRef replay(Graph& graph);
 
   // --- what is known
@@ -478,7 +480,7 @@ class Runtime {
                                  const DataOptions& options, const runtime::ObjectOps* object);
   void check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const;
   static bool is_owned(runtime::Handle& handle) noexcept { return dist::place_of(handle).owner != dist::kEverywhere; }
-  std::uint32_t owner_of(runtime::Handle& handle) const noexcept;
+  std::uint32_t owner_of(runtime::Handle& handle) const;
   bool is_over() { return flow_ != nullptr ? flow_->is_over() : core_->is_over(); }
   void check_access_behind_end(runtime::Handle& handle, AccessMode mode);
   void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);

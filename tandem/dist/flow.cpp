@@ -177,7 +177,8 @@ void Flow::entered() {
 
 void Flow::refuse_recording() {
   throw UsageError(
-      "only tasks can be recorded on several ranks: wait, fetch, migrate, send and use data yourself before or after");
+      "only tasks, fetch, migrate, flush, send and receive can be recorded on several ranks: wait, and use data yourself, before "
+      "or after");
 }
 
 void Flow::start_recording(Recording& recording) {
@@ -189,7 +190,12 @@ void Flow::replay(Recording& recording) {
   if (recording_ != nullptr) throw UsageError("cannot replay a graph while one is recorded");
   if (is_over()) return;
   recording.check_data();
+  recording.check_owners();
   for (const Recording::Operation& operation : recording.operations()) {
+    if (operation.kind != Recording::Kind::task) {
+      perform(recording, operation);
+      continue;
+    }
     const std::uint32_t executor = operation.executor;
     const bool elsewhere = executor != rank_ && executor != kEverywhere;
     // With little memory, what came long before its task might be dropped before it.
@@ -242,14 +248,14 @@ std::uint32_t Flow::place(std::span<const Use> uses, const Wish& wish) const {
   const Handle* shared = nullptr;
   for (const Use& use : uses) {
     if (use.mode == AccessMode::scratch) continue;
-    const Place& place = place_of(*use.handle);
+    const std::uint32_t owned_by = owner_of(*use.handle);
     if (use.mode == AccessMode::read) {
-      if (read_at == kEverywhere) read_at = place.owner;
+      if (read_at == kEverywhere) read_at = owned_by;
       continue;
     }
-    (place.owner == kEverywhere ? own : shared) = use.handle;
-    several |= owner != kNobody && owner != place.owner;
-    owner = place.owner;
+    (owned_by == kEverywhere ? own : shared) = use.handle;
+    several |= owner != kNobody && owner != owned_by;
+    owner = owned_by;
   }
   if (owner == kNobody) return read_at;  // it writes nothing: where the first datum is that it reads
   if (!several) return owner;
@@ -257,7 +263,7 @@ std::uint32_t Flow::place(std::span<const Use> uses, const Wish& wish) const {
     throw UsageError(fmt::format("a task{} writes {}, which each rank has for itself, and {}, which rank {} owns: it can run "
                                  "neither everywhere nor on one rank; say where with on(rank)",
                                  wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", own->described(),
-                                 shared->described(), place_of(const_cast<Handle&>(*shared)).owner));
+                                 shared->described(), owner_of(const_cast<Handle&>(*shared))));
   return place_among_owners(uses);
 }
 
@@ -267,7 +273,7 @@ std::uint32_t Flow::place_among_owners(std::span<const Use> uses) const {
   if (placement_) {
     std::vector<PlacementUse> asked;
     for (const Use& use : uses)
-      asked.push_back({place_of(*use.handle).owner, use.mode, use.handle->travel_bytes()});
+      asked.push_back({owner_of(*use.handle), use.mode, use.handle->travel_bytes()});
     const std::uint32_t chosen = placement_(asked);
     if (chosen >= size_) throw UsageError(fmt::format("the placement policy chose rank {} of {}", chosen, size_));
     return chosen;
@@ -276,10 +282,10 @@ std::uint32_t Flow::place_among_owners(std::span<const Use> uses) const {
   std::size_t best_bytes = std::numeric_limits<std::size_t>::max();
   for (const Use& candidate : uses) {
     if (candidate.mode == AccessMode::read || candidate.mode == AccessMode::scratch) continue;
-    const std::uint32_t rank = place_of(*candidate.handle).owner;
+    const std::uint32_t rank = owner_of(*candidate.handle);
     std::size_t moved = 0;
     for (const Use& use : uses) {
-      const std::uint32_t owner = place_of(*use.handle).owner;
+      const std::uint32_t owner = owner_of(*use.handle);
       if (use.mode == AccessMode::scratch || owner == rank || owner == kEverywhere) continue;
       moved += use.handle->travel_bytes() * (use.mode == AccessMode::read || use.mode == AccessMode::write ? 1 : 2);
     }
@@ -523,29 +529,40 @@ void Flow::mark_lost(Handle& handle) {
 
 void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceLine& where) {
   if (is_over()) return;
-  settle(handle);
-  begin_operation();
   if (rank != kEverywhere && rank >= size_)
     throw UsageError(fmt::format("cannot fetch {} to rank {}: there are {} ranks", handle.described(), rank, size_));
+  if (recording_ == nullptr) return fetch_now(handle, rank, {.priority = priority, .where = where}, {});
+  recording_->add({.kind = Recording::Kind::fetch, .executor = rank, .priority = priority, .where = where}, handle);
+}
+
+/// `ahead`: all that goes to others together with it, of a recorded one.
+void Flow::fetch_now(Handle& handle, std::uint32_t rank, const Wish& wish, std::span<Recording::Sending> ahead) {
+  settle(handle);
+  begin_operation();
   const Use use{&handle, AccessMode::read};
   gather_needs({&use, 1});
-  const Wish wish{.priority = priority, .where = where};
   check_values(wish);
-  bring(handle, rank, Purpose::copy, priority);
+  bring_recorded(ahead);
+  bring(handle, rank, Purpose::copy, wish.priority);
   if (rank == rank_ || rank == kEverywhere) check_budget(wish);
   entered();
 }
 
 void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) {
   if (is_over()) return;
-  settle(handle);
-  begin_operation();
-  Place& place = place_of(handle);
   if (rank >= size_)
     throw UsageError(fmt::format("cannot migrate {} to rank {}{}: there are {} ranks", handle.described(), rank,
                                  where ? fmt::format(" (at {})", runtime::describe(where)) : "", size_));
-  if (place.owner == kEverywhere)
+  if (place_of(handle).owner == kEverywhere)
     throw UsageError(fmt::format("cannot migrate {}: each rank has it for itself", handle.described()));
+  if (recording_ == nullptr) return migrate_now(handle, rank);
+  recording_->add({.kind = Recording::Kind::migrate, .executor = rank, .where = where}, handle);
+}
+
+void Flow::migrate_now(Handle& handle, std::uint32_t rank) {
+  settle(handle);
+  begin_operation();
+  Place& place = place_of(handle);
   if (place.owner == rank) return;
   if (!place.unwritten) bring(handle, rank, Purpose::possession, 0);
   const bool unwritten = place.unwritten;
@@ -557,6 +574,11 @@ void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) 
 
 void Flow::flush(Handle& handle) {
   if (is_over()) return;
+  if (recording_ == nullptr) return flush_now(handle);
+  recording_->add({.kind = Recording::Kind::flush}, handle);
+}
+
+void Flow::flush_now(Handle& handle) {
   settle(handle);
   begin_operation();
   Place& place = place_of(handle);
@@ -566,32 +588,65 @@ void Flow::flush(Handle& handle) {
 }
 
 void Flow::send(Handle& handle, std::uint32_t to, std::uint64_t tag, int priority) {
-  if (recording_ != nullptr) refuse_recording();
   if (to >= size_ || to == rank_)
     throw UsageError(fmt::format("cannot send {} from rank {} to rank {} of {}", handle.described(), rank_, to, size_));
   if (is_over()) return;
   const comm::Recipient recipient{base::Rank(to), priority};
+  if (recording_ == nullptr) return send_now(handle, {&recipient, 1}, tag, nullptr);
+  recording_->add({.kind = Recording::Kind::send}, handle, {.tag = tag, .recipients = {recipient}});
+}
+
+void Flow::send_now(Handle& handle, std::span<const comm::Recipient> recipients, std::uint64_t tag,
+                    const std::shared_ptr<comm::BroadcastPlan>& plan) {
   Datum& datum = datum_of(handle);
   const std::uint32_t version = place_of(handle).version;
-  const bool gathers = datum.told != nullptr && datum.told->tag == tag && datum.told_version == version &&
-                       !datum.told_ranks.contains(to);
-  if (!gathers || !transfers_.add(*datum.told, recipient)) {
-    datum.told = transfers_.send(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, {&recipient, 1}, packed_of(datum));
-    datum.told_version = version;
-    datum.told_ranks.clear();
+  const bool gathers = datum.told != nullptr && datum.told->tag == tag && datum.told_version == version;
+  unserved_.clear();
+  for (const comm::Recipient& to : recipients) {
+    const bool joins = gathers && !datum.told_ranks.contains(to.rank.value()) && transfers_.add(*datum.told, to);
+    if (joins) datum.told_ranks.add(to.rank.value());
+    else unserved_.push_back(to);
   }
-  datum.told_ranks.add(to);
+  if (unserved_.empty()) return;
+  datum.told = transfers_.send(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, unserved_, packed_of(datum), plan);
+  datum.told_version = version;
+  datum.told_ranks.clear();
+  for (const comm::Recipient& to : unserved_) datum.told_ranks.add(to.rank.value());
 }
 
 void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
-  if (recording_ != nullptr) refuse_recording();
   if (from >= size_ || from == rank_)
     throw UsageError(fmt::format("cannot receive {} on rank {} from rank {} of {}", handle.described(), rank_, from, size_));
   if (is_over()) return;
+  if (recording_ == nullptr) return receive_now(handle, from, tag);
+  recording_->add({.kind = Recording::Kind::receive, .executor = from}, handle, {.tag = tag});
+}
+
+void Flow::receive_now(Handle& handle, std::uint32_t from, std::uint64_t tag) {
   Place& place = place_of(handle);
   place.unwritten = false;
   if (place.datum != nullptr) place.datum->told.reset();
   transfers_.receive(handle, {tag, explicit_channel_, Transfers::kAnyVersion}, from, {}, 0);
+}
+
+/// A recorded operation that is no task takes place.
+void Flow::perform(Recording& recording, const Recording::Operation& operation) {
+  using Kind = Recording::Kind;
+  Handle& handle = *operation.uses.front().handle;
+  const Wish wish{.priority = operation.priority, .where = operation.where};
+  // With little memory, what came long before its task might be dropped before it.
+  const auto ahead = keeps_all() ? recording.sendings(operation) : std::span<Recording::Sending>();
+  switch (operation.kind) {
+    case Kind::fetch: return fetch_now(handle, operation.executor, wish, ahead);
+    case Kind::migrate: return migrate_now(handle, operation.executor);
+    case Kind::flush: return flush_now(handle);
+    case Kind::send: {
+      const Recording::Message& message = recording.message(operation);
+      return send_now(handle, message.recipients, message.tag, message.plan);
+    }
+    case Kind::receive: return receive_now(handle, operation.executor, recording.message(operation).tag);
+    case Kind::task: return;
+  }
 }
 
 // --- the end

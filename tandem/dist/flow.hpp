@@ -119,11 +119,16 @@ class Flow {
   /// The task that `enter` let in was submitted.
   void entered();
 
-  /// Tasks are recorded until `stop_recording`: `recorded` is asked of each who runs it, and `recording()` takes it.
+  /// Tasks, and the operations of the user's below, are recorded until `stop_recording`: `executor_of` says of a task who runs
+  /// it, and `recording()` takes it.
   void start_recording(Recording& recording);
   void stop_recording() noexcept { recording_ = nullptr; }
   Recording* recording() noexcept { return recording_; }
   std::uint32_t executor_of(std::span<const Use> uses, const Wish& wish) const { return place(uses, wish); }
+  /// Of data that one rank owns; while a flow is recorded, at this point of its replays.
+  std::uint32_t owner_of(runtime::Handle& handle) const {
+    return recording_ != nullptr ? recording_->owner_of(handle) : place_of(handle).owner;
+  }
   /// Submits what was recorded, at this position of the flow. Throws UsageError.
   void replay(Recording& recording);
 
@@ -225,6 +230,15 @@ class Flow {
   enum class Purpose { copy, possession };
   void bring(runtime::Handle& handle, std::uint32_t executor, Purpose purpose, int priority);
   void bring_recorded(std::span<Recording::Sending> sendings);
+
+  // --- what `fetch` and the others do when they take place; recorded ones do, also behind the end of a cancelled flow
+  void perform(Recording& recording, const Recording::Operation& operation);
+  void fetch_now(runtime::Handle& handle, std::uint32_t rank, const Wish& wish, std::span<Recording::Sending> ahead);
+  void migrate_now(runtime::Handle& handle, std::uint32_t rank);
+  void flush_now(runtime::Handle& handle);
+  void send_now(runtime::Handle& handle, std::span<const comm::Recipient> recipients, std::uint64_t tag,
+                const std::shared_ptr<comm::BroadcastPlan>& plan);
+  void receive_now(runtime::Handle& handle, std::uint32_t from, std::uint64_t tag);
   void add_recipients(std::uint32_t executor, int priority);
   void send_to(runtime::Handle& handle, std::span<const comm::Recipient> recipients,
                const std::shared_ptr<comm::BroadcastPlan>& plan = {});

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 #include "tandem/dist/place.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -19,6 +19,14 @@ namespace {
 
 bool sees(AccessMode mode) { return sees_value(mode) || mode == AccessMode::reduce; }
 bool makes(AccessMode mode) { return makes_value(mode) || mode == AccessMode::reduce; }
+
+/// What an operation that is no task means for a version and its recipients. With `flush` a version's copies end, as when it is
+/// overwritten; a migration is a task of the next owner's that changes nothing.
+AccessMode mode_of(Recording::Kind kind) {
+  using Kind = Recording::Kind;
+  if (kind == Kind::migrate) return AccessMode::read_write;
+  return kind == Kind::flush || kind == Kind::receive ? AccessMode::write : AccessMode::read;
+}
 
 }  // namespace
 
@@ -49,7 +57,53 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
   after_.push_back(std::move(predecessors));
   for (const Use& use : uses) kept_.keep(*use.handle);
   operations_.push_back({.executor = executor, .priority = wish.priority, .where = wish.where, .model = model});
+  ++task_count_;
   return model != nullptr ? TaskRef{model, operations_.size()} : TaskRef{};
+}
+
+void Recording::add(const Operation& operation, Handle& handle) {
+  if (handle.runtime.load(std::memory_order_relaxed) != &core_)
+    throw UsageError(fmt::format("an operation of {} cannot be recorded: it is not registered with this runtime",
+                                 handle.described()));
+  if (operation.kind == Kind::migrate)
+    moves_.try_emplace(&handle, Move{.from = place_of(handle).owner}).first->second.to = operation.executor;
+  uses_.push_back({{&handle, mode_of(operation.kind)}});
+  after_.emplace_back();
+  kept_.keep(handle);
+  operations_.push_back(operation);
+}
+
+void Recording::add(Operation operation, Handle& handle, Message message) {
+  if (operation.kind == Kind::send && !operations_.empty() && operations_.back().kind == Kind::send) {
+    // Nothing comes between them: one value is sent to all at once.
+    Message& last = messages_.back();
+    const comm::Recipient& to = message.recipients.front();
+    if (uses_.back().front().handle == &handle && last.tag == message.tag &&
+        std::none_of(last.recipients.begin(), last.recipients.end(),
+                     [&](const comm::Recipient& known) { return known.rank == to.rank; }))
+      return last.recipients.push_back(to);
+  }
+  if (operation.kind == Kind::send) message.plan = std::make_shared<comm::BroadcastPlan>();
+  operation.message = static_cast<std::uint32_t>(messages_.size());
+  add(operation, handle);
+  messages_.push_back(std::move(message));
+}
+
+std::uint32_t Recording::owner_of(Handle& handle) const {
+  const auto moved = moves_.find(&handle);
+  return moved != moves_.end() ? moved->second.to : place_of(handle).owner;
+}
+
+void Recording::check_owners() const {
+  Handle* wrong = nullptr;  // the one that was registered first: all ranks name the same
+  for (const auto& [handle, move] : moves_)
+    if (place_of(*handle).owner != move.from && (wrong == nullptr || place_of(*handle).id < place_of(*wrong).id)) wrong = handle;
+  if (wrong == nullptr) return;
+  const Move& move = moves_.at(wrong);
+  throw UsageError(fmt::format(
+      "cannot replay: rank {} owns {}, but rank {} did when the graph was recorded, which migrates it and leaves it to rank {}; "
+      "migrate it back to rank {} at the end of the recording, or before each replay",
+      place_of(*wrong).owner, wrong->described(), move.from, move.to, move.from));
 }
 
 std::uint32_t Recording::index_of(const TaskRef& task) const noexcept {
@@ -77,13 +131,14 @@ void Recording::find_sendings() {
   std::vector<std::vector<Sending>> at(operations_.size());
   const auto close = [&](Readers& readers) {
     auto& here = at[readers.first];
-    if (readers.ranks.size() > 1) here.insert(here.end(), readers.ranks.begin(), readers.ranks.end());
+    const bool several = readers.ranks.size() > 1 || (readers.ranks.size() == 1 && readers.ranks[0].recipient == kEverywhere);
+    if (several) here.insert(here.end(), readers.ranks.begin(), readers.ranks.end());
     readers.ranks.clear();
   };
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     const Operation& operation = operations_[i];
     for (const Use& use : operation.uses) {
-      if (!sees(use.mode)) continue;
+      if (!sees(use.mode) || place_of(*use.handle).owner == kEverywhere) continue;
       Readers& readers = present[use.handle];
       if (readers.ranks.empty()) readers.first = i;
       const auto known = std::find_if(readers.ranks.begin(), readers.ranks.end(),
@@ -154,9 +209,15 @@ void Recording::rebind(Handle& from, Handle& to) {
     throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
   if (to.runtime.load(std::memory_order_relaxed) != &core_)
     throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
-  if (place_of(from).owner != place_of(to).owner)
+  const auto moved = moves_.find(&from);
+  const std::uint32_t owner = moved != moves_.end() ? moved->second.from : place_of(from).owner;
+  if (owner != place_of(to).owner)
     throw UsageError(fmt::format("cannot rebind {} to {}: ranks {} and {} own them, and the recording knows who runs each task",
-                                 from.described(), to.described(), place_of(from).owner, place_of(to).owner));
+                                 from.described(), to.described(), owner, place_of(to).owner));
+  if (moved != moves_.end()) {
+    moves_.emplace(&to, moved->second);
+    moves_.erase(&from);
+  }
   for (std::vector<Use>& uses : uses_)
     for (Use& use : uses)
       if (use.handle == &from) use.handle = &to;

@@ -364,8 +364,12 @@ TEST(DistFlow, WhatCannotBeRecordedSaysSo) {
       return std::string("nothing was thrown");
     };
     EXPECT_THAT(inside([&] { rt.wait(); }), HasSubstr("cannot wait while a graph is recorded"));
-    EXPECT_THAT(inside([&] { rt.fetch(data, 1); }), HasSubstr("only tasks can be recorded"));
-    EXPECT_THAT(inside([&] { rt.acquire(read(data)); }), HasSubstr("only tasks can be recorded"));
+    EXPECT_THAT(inside([&] { rt.acquire(read(data)); }), HasSubstr("send and receive can be recorded"));
+    EXPECT_THAT(inside([&] { rt.acquire_at_owner(write(data)); }), HasSubstr("send and receive can be recorded"));
+    EXPECT_THAT(inside([&] { rt.event("e", Release::with_readable, {}, read(data)); }), HasSubstr("can be recorded"));
+    EXPECT_THAT(inside([&] { rt.fetch(data, 2); }), HasSubstr("cannot fetch"));
+    EXPECT_THAT(inside([&] { rt.migrate(data, 2); }), HasSubstr("cannot migrate"));
+    EXPECT_THAT(inside([&] { rt.send(data, 1 - rt.rank()); }), HasSubstr("rank 0 owns it"));
     EXPECT_THAT(inside([&] { const Graph inner = rt.record([] {}); }), HasSubstr("while another is recorded"));
     EXPECT_THAT(inside([&] { rt.submit({.after = {TaskRef{nullptr, 0}}}, Codelet("nothing", [] {})); }), HasSubstr("nothing was"));
     const Graph empty = rt.record([] {});

@@ -26,7 +26,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-enum class Kind { task, fetch, fetch_everywhere, migrate, flush, wait, look, write_at_owner, replace };
+enum class Kind { task, fetch, fetch_everywhere, migrate, flush, message, wait, look, write_at_owner, replace };
 
 struct Operation {
   Kind kind = Kind::task;
@@ -48,7 +48,7 @@ struct Plan {
   std::vector<bool> allocated;                       ///< by Tandem, so without a value at first
   std::vector<std::size_t> sizes;
   std::vector<Operation> operations;
-  /// Tasks from a position on that are recorded together, and how often they are replayed.
+  /// Operations from a position on that are recorded together, and how often they are replayed.
   struct Recorded {
     std::size_t length = 0;
     unsigned replays = 0;
@@ -163,12 +163,14 @@ Plan draw(std::uint64_t seed) {
       operation.kind = what < 75   ? Kind::fetch
                        : what < 79 ? Kind::fetch_everywhere
                        : what < 83 ? Kind::migrate
-                       : what < 86 ? Kind::flush
+                       : what < 85 ? Kind::flush
+                       : what < 88 ? Kind::message
                        : what < 91 ? Kind::wait
                        : what < 95 ? Kind::look
                        : what < 98 ? Kind::write_at_owner
                                    : Kind::replace;
       operation.on = below(plan.ranks);
+      if (operation.kind == Kind::message && (plan.owners[datum] || plan.faults)) continue;
       const bool sees = operation.kind != Kind::wait && operation.kind != Kind::replace && operation.kind != Kind::flush &&
                         operation.kind != Kind::migrate;
       if (sees && unwritten[datum]) continue;
@@ -193,7 +195,7 @@ Plan draw(std::uint64_t seed) {
     plan.may_be_refused = eighths < 16;
   }
   for (std::size_t from = 0, to = 0; !plan.faults && !plan.may_be_refused && from < plan.operations.size(); from = std::max(to, from + 1)) {
-    for (to = from; plan.operations[to].kind == Kind::task && to - from < 1 + below(12);) ++to;
+    for (to = from; plan.operations[to].kind < Kind::wait && to - from < 1 + below(12);) ++to;
     if (to > from && below(2) == 0) plan.recorded[from] = {to - from, 1 + below(3)};
   }
   return plan;
@@ -224,8 +226,8 @@ void print(const Plan& plan) {
   for (std::size_t i = 0; i < plan.sizes.size(); ++i)
     std::printf("d%zu: %zu words, owner %d%s\n", i, plan.sizes[i], plan.owners[i] ? static_cast<int>(*plan.owners[i]) : -1,
                 plan.allocated[i] ? ", allocated" : "");
-  const char* const kinds[] = {"task", "fetch", "fetch_everywhere", "migrate", "flush",
-                               "wait", "look",  "write_at_owner",   "replace"};
+  const char* const kinds[] = {"task",    "fetch", "fetch_everywhere", "migrate",        "flush",
+                               "message", "wait",  "look",             "write_at_owner", "replace"};
   for (std::size_t position = 0; position < plan.operations.size(); ++position) {
     const Operation& operation = plan.operations[position];
     if (const auto recorded = plan.recorded.find(position); recorded != plan.recorded.end())
@@ -435,9 +437,14 @@ class Program {
   }
 
   void replay(std::size_t from, const Plan::Recorded& recorded) {
+    const std::vector<std::optional<std::uint32_t>> owners = owners_;
     Graph graph = rt_.record([&] {
       for (std::size_t i = 0; i < recorded.length; ++i) perform(from + i, plan_.operations[from + i]);
+      // The next replay finds the owners that this one has found.
+      for (std::size_t datum = 0; datum < owners.size(); ++datum)
+        if (owners_[datum] != owners[datum]) rt_.migrate(data_[datum], *owners[datum]);
     });
+    owners_ = owners;
     for (unsigned replay = 0; replay < recorded.replays; ++replay) {
       job_.breathe(rt_.rank());
       rt_.replay(graph);
@@ -477,6 +484,14 @@ class Program {
         owners_[datum] = *operation.on;
         break;
       case Kind::flush: rt_.flush(data); break;
+      case Kind::message:
+        // All have the same value before, and after.
+        for (std::uint32_t rank = 0; rank < rt_.size(); ++rank) {
+          if (rank == *operation.on || (operation.factor >> rank & 1) == 0) continue;
+          if (rt_.rank() == *operation.on) rt_.send(data, rank, position, operation.priority);
+          if (rt_.rank() == rank) rt_.receive(data, *operation.on, position);
+        }
+        break;
       case Kind::look: {
         auto view = rt_.acquire(read(data));
         if (plan_.cancels) break;
