@@ -3,4 +3,5 @@
 
 #include "tandem/api/codelet.hpp"
 #include "tandem/api/data.hpp"
+#include "tandem/api/for_tasks_of.hpp"
 #include "tandem/api/runtime.hpp"

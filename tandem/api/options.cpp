@@ -58,6 +58,10 @@ void register_options(base::Registry& registry) {
                 .help = "no worker is bound to the core of comm.progress_core, nor counted for it"});
   registry.add({.name = "idle_progress", .type = OptionType::boolean, .default_value = "true",
                 .help = "idle workers make progress for the network, and sleep where it wakes them; false: its thread alone"});
+  registry.add({.name = "prune", .type = OptionType::boolean, .default_value = "true",
+                .help = "loops that are pruned to a rank pass over tasks that do not concern it; false: they submit all"});
+  registry.add({.name = "check_pruning", .type = OptionType::boolean, .default_value = "false",
+                .help = "such loops submit all tasks, and throw UsageError where they should not have passed over one"});
   comm::add_comm_options(registry);
 }
 
@@ -71,6 +75,8 @@ dist::FlowOptions flow_options(const base::Config& config) {
   options.transfers.incoming = config.get_bool("incoming");
   options.transfers.early_read = config.get_bool("early_read");
   options.idle_progress = config.get_bool("idle_progress");
+  options.prune = config.get_bool("prune");
+  options.check_pruning = config.get_bool("check_pruning");
   options.copy_bytes = static_cast<std::size_t>(config.get_bytes("copies"));
   if (options.copy_bytes == 0) options.copy_bytes = SIZE_MAX;
   return options;

@@ -161,6 +161,10 @@ dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
   return *flow_;
 }
 
+void Runtime::refuse_pass_over() {
+  throw UsageError("cannot pass over tasks: there is one rank only, which runs them all");
+}
+
 void Runtime::wait() {
   if (flow_ != nullptr) flow_->wait();
   else core_->wait_all();

@@ -253,6 +253,33 @@ class Runtime {
     return submit_with(options, task);
   }
 
+  // --- loops that are pruned to a rank; `for_tasks_of` (tandem/api/for_tasks_of.hpp) calls these
+  /// This rank does not submit the next `tasks` tasks of the flow. All ranks together go through one flow, but each may leave out
+  /// tasks that do not concern it. It must submit
+  /// (a) the tasks that it runs;
+  /// (b) those that see data which it owns or of which it has the present version, and those that write such data, or data of
+  ///     which it has a copy;
+  /// (c) before a task here sees data, in this flow or a later one: the last task that wrote it;
+  /// (d) those with `reduce` accesses, and the next one that uses their data otherwise.
+  /// Positions of the flow are those that they would be: a wrong number is a JobError at the next `wait()`. Whoever leaves out
+  /// what it needs may wait for ever, or use an old value; option `check_pruning` finds that. When the flow is cancelled and
+  /// over, nothing. On one rank, which runs all tasks, UsageError unless `tasks` is 0. In a recording, of each replay.
+  void pass_over(std::uint64_t tasks) {
+    if (flow_ != nullptr) flow_->pass_over(tasks);
+    else if (tasks > 0 && !core_->is_over()) refuse_pass_over();
+  }
+  /// As things are, rules (a), (b) or (d) want this rank to submit a task with these accesses, if it runs where data is that it
+  /// writes.
+  template <class... Accesses>
+  bool concerned_by(const Accesses&... accesses) const {
+    static_assert((internal::is_access<Accesses> && ...), "concerned_by takes accesses: read(data), read_write(data), ...");
+    if (flow_ == nullptr) return true;
+    const std::array<dist::Use, sizeof...(Accesses)> uses{dist::Use{accesses.handle, Accesses::mode}...};
+    return flow_->concerns(uses);
+  }
+  /// Whether loops are to be pruned: there are several ranks, and option `prune` does not say no.
+  bool prunes() const noexcept { return flow_ != nullptr && flow_->prunes(); }
+
   /// Waits for all tasks. Throws what the kernel threw that is earliest in the flow.
   void wait();
   /// Waits for one task, or for the end of a replay. Throws if it failed or was cancelled; with the flow, a `FlowCancelled`.
@@ -485,6 +512,7 @@ class Runtime {
   void check_access_behind_end(runtime::Handle& handle, AccessMode mode);
   void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);
   dist::Flow& own_flow(const char* action, runtime::Handle* handle);
+  [[noreturn]] static void refuse_pass_over();
 
   static runtime::Handle& named(runtime::Handle* handle, const char* action) {
     if (handle == nullptr)
@@ -521,10 +549,10 @@ class Runtime {
         uses[index++] = {argument.handle, std::remove_cvref_t<decltype(argument)>::mode};
     };
     (note(arguments), ...);
-    dist::Recording* const recording = flow_->recording();
-    const bool placed = (options != nullptr && options->on) || __builtin_expect(recording != nullptr, 0);
+    const bool placed = (options != nullptr && options->on) || __builtin_expect(flow_->looks_closely(), 0);
     if (!placed && flow_->passes_by(uses)) return {};
     if (flow_->is_over()) return {};
+    dist::Recording* const recording = flow_->recording();
     dist::Wish wish;
     [[maybe_unused]] const auto note_line = [&](const auto& argument) {
       if constexpr (internal::is_access<decltype(argument)>) wish.where = argument.where;

@@ -59,22 +59,29 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
-/// How far a rank's flow has come, and by which tasks; once two ranks differ, what they say of each other.
+/// How far a rank's flow has come, and by which tasks; once two ranks differ, what they say of each other. Tasks are compared
+/// among ranks that have submitted all.
 struct FlowReport {
   std::uint64_t rank = 0;
-  std::uint64_t positions = 0;
+  std::uint64_t positions = 0;    ///< of the program's operations
+  std::uint64_t end = 0;          ///< the last one of the flow's own that follow; of several ranks the greatest
   std::uint64_t data = 0;
+  std::uint64_t data_digest = 0;
   std::uint64_t digest = 0;
+  std::uint64_t pruned = 0;       ///< some rank has passed over tasks
   std::string difference;
 
-  Bytes bytes() const { return Writer().number(rank).number(positions).number(data).number(digest).text(difference).take(); }
+  Bytes bytes() const {
+    Writer writer;
+    for (const std::uint64_t number : {rank, positions, end, data, data_digest, digest, pruned}) writer.number(number);
+    return writer.text(difference).take();
+  }
   static FlowReport from(std::span<const std::byte> bytes) {
     Reader reader(bytes);
     FlowReport report;
-    report.rank = reader.number();
-    report.positions = reader.number();
-    report.data = reader.number();
-    report.digest = reader.number();
+    for (std::uint64_t* number : {&report.rank, &report.positions, &report.end, &report.data, &report.data_digest, &report.digest,
+                                  &report.pruned})
+      *number = reader.number();
     report.difference = reader.text();
     return report;
   }
@@ -83,15 +90,20 @@ struct FlowReport {
     FlowReport b = FlowReport::from(from);
     if (b.rank < a.rank) std::swap(a, b);
     if (a.difference.empty()) a.difference = b.difference;
-    if (a.difference.empty() && (a.positions != b.positions || a.data != b.data || a.digest != b.digest)) {
+    const bool comparable = a.pruned == 0 && b.pruned == 0;
+    if (a.difference.empty()) {
       if (a.data != b.data)
         a.difference = fmt::format("rank {} has registered {} data, rank {} has registered {}", a.rank, a.data, b.rank, b.data);
       else if (a.positions != b.positions)
-        a.difference = fmt::format("rank {} has submitted {} operations, rank {} has submitted {}", a.rank, a.positions, b.rank,
-                                   b.positions);
-      else
+        a.difference = fmt::format("rank {} has submitted {} operations, rank {} has submitted {}{}", a.rank, a.positions, b.rank,
+                                   b.positions, comparable ? "" : ", with those that were passed over");
+      else if (a.data_digest != b.data_digest)
+        a.difference = fmt::format("ranks {} and {} have registered as many data, but not the same", a.rank, b.rank);
+      else if (comparable && a.digest != b.digest)
         a.difference = fmt::format("ranks {} and {} have submitted as many operations, but not the same", a.rank, b.rank);
     }
+    a.pruned |= b.pruned;
+    a.end = std::max(a.end, b.end);
     into = a.bytes();
   }
 };
@@ -260,23 +272,27 @@ void Flow::agree_on_budget() {
 
 void Flow::begin_check_of_flow() {
   flow_checked_.store(false);
-  FlowReport mine{.rank = rank_, .positions = position_, .data = handles_.size(), .digest = digest_, .difference = {}};
+  const FlowReport mine{.rank = rank_, .positions = closed_at_, .end = position_, .data = handles_.size(),
+                        .data_digest = data_digest_, .digest = digest_, .pruned = pruned_ ? 1U : 0U, .difference = {}};
   agreement_.begin(mine.bytes(), &FlowReport::merge, [this](std::span<const std::byte> outcome) {
     const FlowReport all = FlowReport::from(outcome);
     if (!all.difference.empty()) return name_difference(all.difference);
+    end_of_all_ = all.end;
+    any_pruned_ = all.pruned != 0;
     flow_checked_.store(true);
     core_.executor().caller().wake();
   });
 }
 
-/// Ranks have gone through different flows. The submitting threads wait meanwhile, so that places may be read here.
+/// Ranks have gone through different flows. The submitting threads wait meanwhile, so that places may be read here. Who has ever
+/// passed over tasks knows no versions that could be compared.
 void Flow::name_difference(const std::string& what) {
   VersionReport mine;
   mine.rank = rank_;
   // Named now: when the outcome is here the program may have heard it from another rank, and go on.
   std::vector<std::string> names;
   for (Handle* handle : handles_) {
-    mine.counts.push_back(handle != nullptr ? place_of(*handle).version : 0);
+    if (!has_pruned_) mine.counts.push_back(handle != nullptr ? place_of(*handle).version : 0);
     names.push_back(handle != nullptr ? handle->described() : "data that was let go");
   }
   agreement_.begin(mine.bytes(), &VersionReport::merge, [this, what, names](std::span<const std::byte> outcome) {
@@ -285,8 +301,8 @@ void Flow::name_difference(const std::string& what) {
     if (all.datum < names.size())
       where = fmt::format("; {} was written {} times on rank {} and {} times on rank {}", names[all.datum], all.versions[0],
                           all.ranks[0], all.versions[1], all.ranks[1]);
-    transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order",
-                                 what, where));
+    transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order{}",
+                                 what, where, has_pruned_ ? ", or pass over as many" : ""));
   });
 }
 
@@ -321,6 +337,10 @@ void Flow::wait() {
   core_.drain();
   work_until(flow_checked_);
   throw_if_aborted();
+  // Who has passed over tasks may not have known of data that came home.
+  position_ = end_of_all_;
+  if (any_pruned_) digest_ = 0;
+  pruned_ = false;
   waited_at_ = position_;  // also when a kernel has thrown: all ranks know
   agree_on_outcome();
 }

@@ -34,6 +34,7 @@ struct Bag {
   std::uint64_t tag = 0;
   comm::Channel channel{0};
   std::uint32_t version = 0;
+  bool exact = true;                 ///< else the version is the least that it may be
   base::SpinLock lock;
   bool started = false;
   std::vector<comm::Recipient> recipients;

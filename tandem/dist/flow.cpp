@@ -29,6 +29,7 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
       agreement_(*endpoint_, "tandem.dist.agreement"),
       cancel_agreement_(*endpoint_, "tandem.dist.end"),
       cancel_channel_(endpoint_->channel("tandem.dist.cancel")) {
+  looks_closely_ = options_.check_pruning;
   core_.executor().set_positions(kIdsPerPosition);
   transfers_.on_abort([this](const std::string& text) { tell_abort(text); });
   transfers_.on_loss([this](const std::string& text) { note_loss(text); });
@@ -78,10 +79,11 @@ void Flow::add(Handle& handle, std::uint32_t owner, bool has_value) {
   place.owner = place.holder = owner;
   place.unwritten = !has_value;
   place.in_users_memory = has_value;
+  place.always_here = owner == rank_;
   place.id = static_cast<std::uint32_t>(handles_.size());
   handles_.push_back(&handle);
   const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : 0;
-  digest_ = (digest_ ^ (std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind)) * 0x9e3779b97f4a7c15ULL;
+  data_digest_ = (data_digest_ ^ (std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind)) * 0x9e3779b97f4a7c15ULL;
 }
 
 Datum& Flow::datum_of(Handle& handle) {
@@ -99,14 +101,17 @@ std::shared_ptr<PackedValue> Flow::packed_of(Datum& datum) {
   return datum.packed;
 }
 
-/// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory goes there.
+/// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory goes there,
+/// which is no position of its own: a rank that passes over tasks need not know that the data is away.
 void Flow::abandon(Handle& handle) {
   Place& place = place_of(handle);
   if (place.reducing && place.in_users_memory) settle(handle);
   std::erase_if(shares_, [&](const Shares& shares) { return shares.handle == &handle; });
   if (place.datum == nullptr || !std::exchange(place.datum->listed_away, false)) return;
   std::erase(away_, &handle);
-  if (place.in_users_memory) take_home(handle);
+  if (!place.in_users_memory || place.holder == place.owner) return;
+  core_.raise_id((position_ << kIdsPerPosition) + 2);
+  take_home(handle);
 }
 
 void Flow::let_go(Handle& handle) {
@@ -148,7 +153,8 @@ bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
 
 bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wish& wish) {
   gather_needs(uses);
-  check_values(wish);
+  check_values(executor, wish);
+  if (options_.check_pruning) check_pruned(executor, wish);
   const bool here = executor == rank_ || executor == kEverywhere;
   for (const Need& need : needs_)
     if (need.sees) bring(*need.handle, executor, need.makes ? Purpose::possession : Purpose::copy, wish.priority);
@@ -184,6 +190,7 @@ void Flow::refuse_recording() {
 void Flow::start_recording(Recording& recording) {
   if (recording_ != nullptr) throw UsageError("cannot record a graph while another is recorded");
   recording_ = &recording;
+  looks_closely_ = true;
 }
 
 void Flow::replay(Recording& recording) {
@@ -192,6 +199,10 @@ void Flow::replay(Recording& recording) {
   recording.check_data();
   recording.check_owners();
   for (const Recording::Operation& operation : recording.operations()) {
+    if (operation.kind == Recording::Kind::pass_over) {
+      pass_over_to(position_ + operation.passed);
+      continue;
+    }
     if (operation.kind != Recording::Kind::task) {
       perform(recording, operation);
       continue;
@@ -200,13 +211,15 @@ void Flow::replay(Recording& recording) {
     const bool elsewhere = executor != rank_ && executor != kEverywhere;
     // With little memory, what came long before its task might be dropped before it.
     const bool sends_ahead = operation.sendings > 0 && keeps_all();
-    if (elsewhere && !sends_ahead && passes_by(operation.uses, executor)) continue;
+    if (elsewhere && !sends_ahead && !options_.check_pruning && passes_by(operation.uses, executor)) continue;
+    std::optional<Skipping> skipping;
+    if (operation.skipped) skipping.emplace(*this, 0);
     for (const Use& use : operation.uses) settle(*use.handle);
     begin_operation();
     to_drop_.clear();
     const Wish wish{.priority = operation.priority, .where = operation.where};
     gather_needs(operation.uses);
-    check_values(wish);
+    check_values(executor, wish);
     if (sends_ahead) bring_recorded(recording.sendings(operation));
     if (!enter_at(executor, operation.uses, wish)) continue;
     recording.submit(operation);
@@ -226,9 +239,15 @@ void Flow::gather_needs(std::span<const Use> uses) {
   }
 }
 
-void Flow::check_values(const Wish& wish) const {
+void Flow::check_values(std::uint32_t executor, const Wish& wish) {
   for (const Need& need : needs_) {
-    if (!need.sees || !place_of(*need.handle).unwritten) continue;
+    Place& place = place_of(*need.handle);
+    if (!need.sees || !place.unwritten) continue;
+    const bool may_be_missed = has_pruned_ && executor != rank_ && executor != kEverywhere && place.owner != rank_;
+    if (may_be_missed) {
+      place.unwritten = false;  // by a task that this rank has passed over; who uses the data knows
+      continue;
+    }
     throw UsageError(fmt::format("a task{} sees {}, but nobody has written it before; write it first, or use mode write",
                                  wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "",
                                  need.handle->described()));
@@ -366,7 +385,8 @@ void Flow::send_to(Handle& handle, std::span<const comm::Recipient> recipients,
     else if (datum.bags == 1) ++datum.first_bag;
   }
   if (unserved.empty()) return;
-  datum.bag = transfers_.send(handle, {place.id, data_channel_, place.version}, unserved, packed_of(datum), plan);
+  datum.bag =
+      transfers_.send(handle, {place.id, data_channel_, place.version, knows_version(place)}, unserved, packed_of(datum), plan);
   if (++datum.bags == 1) datum.first_bag = static_cast<std::uint32_t>(unserved.size());
 }
 
@@ -397,7 +417,7 @@ void Flow::receive_here(Handle& handle, Purpose purpose, int priority) {
       copies_.reserve_later(bytes, [this, gate] { core_.complete(gate); });
     }
   }
-  transfers_.receive(handle, {place.id, data_channel_, place.version}, place.holder, gate, priority);
+  transfers_.receive(handle, {place.id, data_channel_, place.version, knows_version(place)}, place.holder, gate, priority);
   place.copied = true;
 }
 
@@ -541,7 +561,8 @@ void Flow::fetch_now(Handle& handle, std::uint32_t rank, const Wish& wish, std::
   begin_operation();
   const Use use{&handle, AccessMode::read};
   gather_needs({&use, 1});
-  check_values(wish);
+  check_values(rank, wish);
+  if (rank == rank_ || rank == kEverywhere) check_known(handle, wish.where);
   bring_recorded(ahead);
   bring(handle, rank, Purpose::copy, wish.priority);
   if (rank == rank_ || rank == kEverywhere) check_budget(wish);
@@ -555,15 +576,17 @@ void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) 
                                  where ? fmt::format(" (at {})", runtime::describe(where)) : "", size_));
   if (place_of(handle).owner == kEverywhere)
     throw UsageError(fmt::format("cannot migrate {}: each rank has it for itself", handle.described()));
-  if (recording_ == nullptr) return migrate_now(handle, rank);
+  if (recording_ == nullptr) return migrate_now(handle, rank, where);
   recording_->add({.kind = Recording::Kind::migrate, .executor = rank, .where = where}, handle);
 }
 
-void Flow::migrate_now(Handle& handle, std::uint32_t rank) {
+void Flow::migrate_now(Handle& handle, std::uint32_t rank, const SourceLine& where) {
   settle(handle);
   begin_operation();
   Place& place = place_of(handle);
   if (place.owner == rank) return;
+  if (rank == rank_) check_known(handle, where);
+  place.stale = place.always_here = false;
   if (!place.unwritten) bring(handle, rank, Purpose::possession, 0);
   const bool unwritten = place.unwritten;
   place.owner = rank;
@@ -638,14 +661,15 @@ void Flow::perform(Recording& recording, const Recording::Operation& operation) 
   const auto ahead = keeps_all() ? recording.sendings(operation) : std::span<Recording::Sending>();
   switch (operation.kind) {
     case Kind::fetch: return fetch_now(handle, operation.executor, wish, ahead);
-    case Kind::migrate: return migrate_now(handle, operation.executor);
+    case Kind::migrate: return migrate_now(handle, operation.executor, operation.where);
     case Kind::flush: return flush_now(handle);
     case Kind::send: {
       const Recording::Message& message = recording.message(operation);
       return send_now(handle, message.recipients, message.tag, message.plan);
     }
     case Kind::receive: return receive_now(handle, operation.executor, recording.message(operation).tag);
-    case Kind::task: return;
+    case Kind::task:
+    case Kind::pass_over: return;
   }
 }
 
@@ -654,8 +678,6 @@ void Flow::perform(Recording& recording, const Recording::Operation& operation) 
 /// Data that another rank holds goes back to its owner, as if a task there wrote it.
 void Flow::take_home(Handle& handle) {
   const Place& place = place_of(handle);
-  if (place.holder == place.owner) return;
-  begin_operation();
   bring(handle, place.owner, Purpose::possession, 0);
   overwrite(handle, place.owner);
   entered();
@@ -665,7 +687,10 @@ void Flow::bring_home() {
   std::vector<Handle*> away = std::exchange(away_, {});
   std::sort(away.begin(), away.end(), [](Handle* a, Handle* b) { return place_of(*a).id < place_of(*b).id; });
   for (Handle* handle : away) {
-    place_of(*handle).datum->listed_away = false;
+    const Place& place = place_of(*handle);
+    place.datum->listed_away = false;
+    if (place.holder == place.owner) continue;
+    begin_operation();
     take_home(*handle);
   }
 }

@@ -40,12 +40,15 @@ struct FlowOptions {
   TransferOptions transfers = {};
   bool idle_progress = true;          ///< idle workers make progress for the network; false: its thread alone
   std::size_t copy_bytes = SIZE_MAX;  ///< memory for received copies; the least of all ranks' counts
+  bool prune = true;                  ///< loops may pass over tasks that do not concern this rank; false: they submit all
+  bool check_pruning = false;         ///< they submit all, and what they should have passed over is checked
 };
 
 /// Counted since the start, by this rank.
 struct FlowStatistics {
   std::uint64_t positions = 0;        ///< operations of the flow so far, on whatever rank
   std::uint64_t tasks = 0;            ///< of them, run here
+  std::uint64_t passed_over = 0;      ///< of them, not submitted here
   std::uint64_t versions_sent = 0;    ///< versions that at least one other rank got from here
   std::uint64_t plain = 0;            ///< of them, with one recipient
   std::uint64_t broadcasts = 0;       ///< with several, in one broadcast: whole
@@ -71,6 +74,12 @@ struct FlowStatistics {
 /// - data without an owner is each rank's own; tasks that write such data run on every rank, and what they see is sent to all.
 ///
 /// Recipients of one version gather in a `Bag` until it is ready, and are served by one broadcast.
+///
+/// A rank may pass over tasks that it need not submit (`pass_over`); it must submit
+/// (a) tasks that it runs,
+/// (b) tasks that see data which it owns or holds, and that write such data or data of which it has a copy,
+/// (c) before it sees data, the last task that wrote it,
+/// (d) tasks with `reduce` accesses, and the next one that uses their data otherwise.
 ///
 /// Threads: all members belong to the submitting thread. Cost of a task that does not concern this rank: one cache line per
 /// access, no lock, no allocation.
@@ -114,7 +123,7 @@ class Flow {
   /// be called. Throws UsageError.
   bool enter(std::span<const Use> uses, const Wish& wish) {
     if (recording_ != nullptr) refuse_recording();
-    return (wish.on || !passes_by(uses)) && enter_slowly(uses, wish);
+    return (wish.on || looks_closely_ || !passes_by(uses)) && enter_slowly(uses, wish);
   }
   /// The task that `enter` let in was submitted.
   void entered();
@@ -122,7 +131,10 @@ class Flow {
   /// Tasks, and the operations of the user's below, are recorded until `stop_recording`: `executor_of` says of a task who runs
   /// it, and `recording()` takes it.
   void start_recording(Recording& recording);
-  void stop_recording() noexcept { recording_ = nullptr; }
+  void stop_recording() noexcept {
+    recording_ = nullptr;
+    looks_closely_ = options_.check_pruning;
+  }
   Recording* recording() noexcept { return recording_; }
   std::uint32_t executor_of(std::span<const Use> uses, const Wish& wish) const { return place(uses, wish); }
   /// Of data that one rank owns; while a flow is recorded, at this point of its replays.
@@ -131,6 +143,32 @@ class Flow {
   }
   /// Submits what was recorded, at this position of the flow. Throws UsageError.
   void replay(Recording& recording);
+
+  /// This rank does not submit the next so many tasks of the flow, which it need not.
+  void pass_over(std::uint64_t tasks);
+  /// Whether loops should look for what they may pass over.
+  bool prunes() const noexcept { return options_.prune; }
+  bool checks_pruning() const noexcept { return options_.check_pruning; }
+  /// As things are, this rank must submit a task with these accesses, by rules (a), (b) and (d).
+  bool concerns(std::span<const Use> uses) const;
+  /// While this lives, with `check_pruning`, what is submitted is what this rank would have passed over: it throws UsageError
+  /// when that concerns it.
+  class Skipping {
+   public:
+    Skipping(Flow& flow, std::size_t index) : flow_(flow), index_(index), before_(flow.position_) { flow.skipping_ = true; }
+    ~Skipping() { flow_.skipping_ = false; }
+    Skipping(const Skipping&) = delete;
+    Skipping& operator=(const Skipping&) = delete;
+    /// Throws UsageError unless one task was submitted.
+    void check_count() const;
+
+   private:
+    Flow& flow_;
+    const std::size_t index_;
+    const std::uint64_t before_;
+  };
+  /// Each task is looked at: `passes_by` is not to be asked.
+  bool looks_closely() const noexcept { return looks_closely_; }
 
   /// Before `enter` of a task with `reduce` accesses: where it runs on another rank than the data's owner, it adds to a share of
   /// that rank's, which takes the data's place in `uses`. The shares are gathered by a tree of tasks when the data is used
@@ -170,6 +208,7 @@ class Flow {
   void agree_on_least(std::atomic<std::uint64_t>* value) { agreed_.push_back(value); }
 
   void set_placement(PlacementPolicy policy) { placement_ = std::move(policy); }
+  bool has_placement() const noexcept { return placement_ != nullptr; }
   FlowStatistics statistics() const;
   std::uint64_t position() const noexcept { return position_; }
 
@@ -192,8 +231,8 @@ class Flow {
   void note_written(Place& place) noexcept {
     ++place.version;
     place.unwritten = false;
-    // The product does not wait for the one before.
-    digest_ = std::rotl(digest_, 5) ^ (std::uint64_t{place.id} << 32 ^ place.version) * 0x9e3779b97f4a7c15ULL;
+    // The product does not wait for the one before. Positions are alike on all ranks for ever, versions are not.
+    digest_ = std::rotl(digest_, 5) ^ (std::uint64_t{place.id} << 32 ^ position_) * 0x9e3779b97f4a7c15ULL;
   }
   bool enter_slowly(std::span<const Use> uses, const Wish& wish);
   bool enter_at(std::uint32_t executor, std::span<const Use> uses, const Wish& wish);
@@ -222,7 +261,7 @@ class Flow {
   std::uint32_t place(std::span<const Use> uses, const Wish& wish) const;
   std::uint32_t place_among_owners(std::span<const Use> uses) const;
   void gather_needs(std::span<const Use> uses);
-  void check_values(const Wish& wish) const;
+  void check_values(std::uint32_t executor, const Wish& wish);
   void check_budget(const Wish& wish);
 
   // --- the present version travels
@@ -234,7 +273,7 @@ class Flow {
   // --- what `fetch` and the others do when they take place; recorded ones do, also behind the end of a cancelled flow
   void perform(Recording& recording, const Recording::Operation& operation);
   void fetch_now(runtime::Handle& handle, std::uint32_t rank, const Wish& wish, std::span<Recording::Sending> ahead);
-  void migrate_now(runtime::Handle& handle, std::uint32_t rank);
+  void migrate_now(runtime::Handle& handle, std::uint32_t rank, const SourceLine& where);
   void flush_now(runtime::Handle& handle);
   void send_now(runtime::Handle& handle, std::span<const comm::Recipient> recipients, std::uint64_t tag,
                 const std::shared_ptr<comm::BroadcastPlan>& plan);
@@ -244,6 +283,18 @@ class Flow {
                const std::shared_ptr<comm::BroadcastPlan>& plan = {});
   void receive_here(runtime::Handle& handle, Purpose purpose, int priority);
   bool has_it(Datum& datum, const Place& place, std::uint32_t recipient);
+
+  // --- pruning.cpp: tasks that are passed over
+  void pass_over_to(std::uint64_t position) noexcept {
+    counts_.passed_over += position - position_;
+    pruned_ = has_pruned_ = true;
+    position_ = position;
+  }
+  void check_pruned(std::uint32_t executor, const Wish& wish);
+  void check_known(runtime::Handle& handle, const SourceLine& where) const;
+  [[noreturn]] void refuse_skip(const std::string& what, const runtime::Handle& handle, const SourceLine& where) const;
+  /// All versions of the data so far have been seen here.
+  bool knows_version(const Place& place) const noexcept { return !has_pruned_ || place.always_here; }
 
   // --- the next version is made
   void overwrite(runtime::Handle& handle, std::uint32_t executor);
@@ -308,7 +359,8 @@ class Flow {
   PlacementPolicy placement_;
 
   std::uint64_t position_ = 0;
-  std::uint64_t digest_ = 0;
+  std::uint64_t digest_ = 0;                ///< of what was written since ranks last pruned
+  std::uint64_t data_digest_ = 0;           ///< of what was registered
   FlowStatistics counts_;
   std::vector<runtime::Handle*> handles_;                           ///< by id; null once it was let go
   std::unordered_map<std::uint32_t, std::unique_ptr<Datum>> data_;  ///< that has travelled, by id
@@ -316,12 +368,18 @@ class Flow {
   std::vector<Need> needs_;             ///< of the task that is entered
   std::vector<runtime::Handle*> to_drop_;  ///< copies that are not kept beyond the task that is entered
   std::vector<std::atomic<std::uint64_t>*> agreed_;
-  std::atomic<bool> flow_checked_{false};  ///< the ranks have compared their flows, with or without a difference
+  std::atomic<bool> flow_checked_{false};  ///< the ranks have compared their flows, without a difference; guards the next two
+  std::uint64_t end_of_all_ = 0;           ///< the last position, data on their way home included, of any rank
+  bool any_pruned_ = false;                ///< some rank has passed over tasks since the last wait
   std::atomic<bool> aborted_{false};
   bool abort_told_ = false;                ///< the program has caught why
   std::vector<Shares> shares_;             ///< of data that is `reducing`, by the start of that
   std::vector<comm::Recipient> recipients_, unserved_;  ///< of the send that is submitted, kept for their memory
   Recording* recording_ = nullptr;         ///< takes the tasks that are submitted; null: they run
+  bool looks_closely_ = false;             ///< tasks are recorded, or checked
+  bool pruned_ = false;                    ///< this rank has passed over tasks since the last wait
+  bool has_pruned_ = false;                ///< or ever
+  bool skipping_ = false;                  ///< what is submitted is what would be passed over
   Agreement cancel_agreement_;             ///< a round for each flow that is cancelled
   comm::Channel cancel_channel_;
   std::mutex cancel_mutex_;                ///< guards what follows, but for `Cutoff::within`

@@ -18,6 +18,9 @@ inline constexpr std::uint32_t kEverywhere = UINT32_MAX;
 ///
 /// Every rank keeps the same owner, holder, version and value for data that it uses, because every rank goes through the same
 /// flow. `holder` is the rank with the present version: the last one that wrote it, at first the owner. Of the submitting thread.
+///
+/// A rank that passes over tasks (`Flow::pass_over`) knows of other ranks' data the owner; the holder and a lower bound of the
+/// version as of the last writer that it has submitted, or of the last wait.
 struct Place {
   std::uint32_t owner = kEverywhere;
   std::uint32_t holder = kEverywhere;
@@ -27,6 +30,8 @@ struct Place {
   bool copied = false;          ///< this rank, which does not hold it, has the present version or a receive for it
   bool reducing = false;        ///< tasks of other ranks have added to shares of their own, which are not gathered yet
   bool in_users_memory = false;  ///< on its first owner
+  bool always_here = false;     ///< this rank has owned it from the beginning, and so has seen all its versions
+  bool stale = false;           ///< with `check_pruning`: its last writer is one that this rank would not have submitted
   Datum* datum = nullptr;       ///< what else is known, once it has travelled
 
   /// A task that sees the data on another rank does not concern this one.

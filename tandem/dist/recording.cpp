@@ -106,6 +106,17 @@ void Recording::check_owners() const {
       place_of(*wrong).owner, wrong->described(), move.from, move.to, move.from));
 }
 
+void Recording::pass_over(std::uint64_t tasks) {
+  task_count_ += tasks;
+  if (!operations_.empty() && operations_.back().kind == Kind::pass_over) {
+    operations_.back().passed += tasks;
+    return;
+  }
+  uses_.emplace_back();
+  after_.emplace_back();
+  operations_.push_back({.kind = Kind::pass_over, .passed = tasks});
+}
+
 std::uint32_t Recording::index_of(const TaskRef& task) const noexcept {
   const bool known = task.id > 0 && task.id <= operations_.size() && operations_[task.id - 1].model == task.task;
   return known ? static_cast<std::uint32_t>(task.id - 1) : kNone;

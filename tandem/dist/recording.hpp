@@ -28,9 +28,9 @@ namespace tandem::dist {
 /// Of the submitting thread. Data that Tandem allocated lives as long as a recording uses it.
 class Recording {
  public:
-  enum class Kind : std::uint8_t { task, fetch, migrate, flush, send, receive };
+  enum class Kind : std::uint8_t { task, fetch, migrate, flush, send, receive, pass_over };
 
-  /// A step of the recorded flow. All but tasks are of one piece of data.
+  /// A step of the recorded flow. All but `task` and `pass_over` are of one piece of data.
   struct Operation {
     Kind kind = Kind::task;
     std::uint32_t executor = 0;      ///< kEverywhere: all ranks. Or who gets what is fetched, is the next owner, sends a message
@@ -42,6 +42,8 @@ class Recording {
     std::span<const std::uint32_t> after = {};  ///< operations that the user wants to come first; all run here
     std::uint32_t first_sending = 0;
     std::uint32_t sendings = 0;
+    std::uint64_t passed = 0;        ///< of `pass_over`: so many tasks
+    bool skipped = false;            ///< with `check_pruning`: this rank would not have submitted it
   };
   /// An explicit one.
   struct Message {
@@ -69,6 +71,10 @@ class Recording {
   /// One more operation that is no task. Throws UsageError.
   void add(const Operation& operation, runtime::Handle& handle);
   void add(Operation operation, runtime::Handle& handle, Message message);
+  /// So many tasks that this rank passes over.
+  void pass_over(std::uint64_t tasks);
+  /// With `check_pruning`: the last task is one that this rank would have passed over.
+  void note_skipped() noexcept { operations_.back().skipped = true; }
   /// No more operations.
   void finish();
   /// While it is recorded: who owns the data at this point of a replay.
@@ -78,6 +84,7 @@ class Recording {
   runtime::Task* change(const runtime::TaskRef& task);
   void rebind(runtime::Handle& from, runtime::Handle& to);
 
+  /// Those that are passed over count, too: alike on all ranks.
   std::size_t task_count() const noexcept { return task_count_; }
   std::span<const Operation> operations() const noexcept { return operations_; }
   std::span<Sending> sendings(const Operation& operation) noexcept {

@@ -36,6 +36,8 @@ std::shared_ptr<runtime::CodeletCore> make_codelet(const char* name) {
 void Flow::share_reductions(std::span<Use> uses, Wish& wish) {
   for (const Use& use : uses)
     if (use.handle == nullptr || !is_of(*use.handle)) return;  // `enter` says so
+  for (const Use& use : uses)
+    if (skipping_ && use.mode == AccessMode::reduce) refuse_skip("has a reduce access to", *use.handle, wish.where);
   const std::uint32_t executor = place(uses, wish);
   if (executor == kEverywhere) return;
   wish.on = executor;
@@ -78,6 +80,7 @@ Handle& Flow::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
 /// By a binomial tree whose root is the data itself: log2 of the number of ranks steps, each on the rank that keeps the sum.
 void Flow::gather_shares(Handle& handle) {
   static const std::shared_ptr<runtime::CodeletCore> gather = make_codelet("gather shares");
+  if (skipping_) refuse_skip("is the first one after tasks with reduce accesses that uses", handle, {});
   const auto found = std::find_if(shares_.begin(), shares_.end(), [&](const Shares& known) { return known.handle == &handle; });
   const Shares shares = std::move(*found);
   shares_.erase(found);

@@ -18,10 +18,18 @@ using runtime::Task;
 /// Travels with every message. Behind it, of a version that does not exist, follows the description of the failure.
 struct Transfers::Head {
   std::uint32_t version = 0;
-  std::uint32_t failed = 0;
-  runtime::TaskId failure = 0;  ///< its position in the flow; only sent when `failed`
+  std::uint32_t flags = 0;
+  runtime::TaskId failure = 0;  ///< its position in the flow; only sent with `kFailed`
 
   static constexpr std::size_t kShort = 8;
+  static constexpr std::uint32_t kFailed = 1;
+  static constexpr std::uint32_t kLowerBound = 2;  ///< the sender knows the least that the version may be
+
+  /// Whether this may be the version that a receiver expects, who knows it exactly or knows a lower bound of it.
+  bool may_be(std::uint32_t expected, bool exactly) const noexcept {
+    const bool not_below = (flags & kLowerBound) != 0 || version >= expected;
+    return not_below && (!exactly || version <= expected);
+  }
 };
 
 /// A receive under way: from its submission until both its nodes have ended.
@@ -97,6 +105,7 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
   bag->tag = address.tag;
   bag->channel = address.channel;
   bag->version = address.version;
+  bag->exact = address.exact;
   bag->packed = std::move(packed);
   bag->plan = std::move(plan);
   bag->recipients.assign(recipients.begin(), recipients.end());
@@ -144,12 +153,12 @@ void Transfers::announce(Bag& bag, std::int64_t in_ns) {
 }
 
 void Transfers::start(Bag& bag, Task& task) {
-  Head head{.version = bag.version};
+  Head head{.version = bag.version, .flags = bag.exact ? 0 : Head::kLowerBound};
   std::vector<std::byte> header(Head::kShort);
   runtime::FlowFailure* failure = core_.executor().why_cancelled(task);
   if (failure == nullptr && bag.packed != nullptr) failure = pack(bag, task);
   if (failure != nullptr) {
-    head.failed = 1;
+    head.flags |= Head::kFailed;
     head.failure = failure->id;
     const std::size_t text = std::min(failure->description.size(), comm::Endpoint::max_header_bytes - sizeof head);
     header.resize(sizeof head + text);
@@ -298,18 +307,19 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
   if (status.header.size() >= Head::kShort) std::memcpy(&head, status.header.data(), std::min(status.header.size(), sizeof head));
   const runtime::Handle& handle = *receive.handle;
   const std::size_t wanted = handle.shape.bytes();
-  if (head.failed != 0) {
+  const Address& address = receive.address;
+  if ((head.flags & Head::kFailed) != 0) {
     const auto* text = reinterpret_cast<const char*>(status.header.data()) + sizeof head;
     const std::string said = fmt::format("on another rank, {}", std::string_view(text, status.header.size() - sizeof head));
     receive.failure = core_.executor().failures().known_or(head.failure, [&](std::string& description) {
       description = said;
       return std::make_exception_ptr(RemoteFailure(said));
     });
-  } else if (head.version != receive.address.version && receive.address.version != kAnyVersion) {
+  } else if (address.version != kAnyVersion && !head.may_be(address.version, address.exact)) {
     const std::string text = fmt::format(
         "ranks go through different flows: rank {} sent version {} of data '{}' where rank {} expects version {}; all ranks must "
         "submit the same tasks in the same order", receive.source, head.version, handle.name, endpoint_.rank().value(),
-        receive.address.version);
+        address.version);
     abort(text);
     receive.failure = job_failure();
   } else if (handle.object != nullptr) {

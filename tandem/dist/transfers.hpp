@@ -71,6 +71,7 @@ class Transfers {
     std::uint64_t tag = 0;
     comm::Channel channel{0};
     std::uint32_t version = 0;  ///< both ends must mean the same one; `kAnyVersion`: not compared
+    bool exact = true;          ///< false: this rank knows a lower bound only, as it has passed over tasks
   };
   static constexpr std::uint32_t kAnyVersion = UINT32_MAX;
 

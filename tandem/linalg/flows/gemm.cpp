@@ -4,6 +4,7 @@
 #include "tandem/linalg/flows/check_shapes.hpp"
 #include "tandem/linalg/flows/codelets.hpp"
 #include "tandem/linalg/flows/scale.hpp"
+#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {
@@ -21,15 +22,23 @@ void submit_gemm(Runtime& rt, Op op_a, Op op_b, std::type_identity_t<T> alpha, c
           "gemm: the dimensions of op(A), op(B) and C do not fit");
   const std::size_t kt = op_cols(op_a, a.row_tiles(), a.col_tiles());
   if (kt == 0) return submit_scale(rt, Uplo::general, beta, c);
+  const OwnTiles own_a(rt, a, OwnTiles::Use::read), own_b(rt, b, OwnTiles::Use::read), own_c(rt, c, OwnTiles::Use::written);
+  const bool all = own_a.everything() || own_b.everything() || own_c.everything();
+  const LastIndex last(kt);
   for (std::size_t j = 0; j < c.col_tiles(); ++j) {
     for (std::size_t i = 0; i < c.row_tiles(); ++i) {
-      for (std::size_t k = 0; k < kt; ++k) {
+      // Where C(i,j) is another rank's, those that read a tile of this one, and the last, which leaves C(i,j).
+      const TaskIndices products =
+          all || own_c.has(i, j) ? TaskIndices::all()
+                                 : TaskIndices{op_a == Op::no_trans ? own_a.row(i) : own_a.col(i),
+                                               op_b == Op::no_trans ? own_b.col(j) : own_b.row(j), last.list()};
+      for_tasks_of(rt, 0, kt, products, [&](std::size_t k) {
         // C(i,j) := alpha op(A)(i,k) op(B)(k,j) + beta C(i,j), and beta once only
         const auto& a_ik = op_a == Op::no_trans ? a(i, k) : a(k, i);
         const auto& b_kj = op_b == Op::no_trans ? b(k, j) : b(j, k);
         rt.submit({.priority = static_cast<int>(kt - k)}, gemm_codelet<T>(), op_a, op_b, T(alpha), read(a_ik), read(b_kj),
                   k == 0 ? T(beta) : T(1), read_write(c(i, j)), no_info);
-      }
+      });
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "tandem/linalg/flows/check_shapes.hpp"
 #include "tandem/linalg/flows/lu_codelets.hpp"
 #include "tandem/linalg/flows/lu_priorities.hpp"
+#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {
@@ -19,6 +20,7 @@ void submit_getrf_nopiv(Runtime& rt, TiledData<T>& a, Info& info) {
   rt.agree_on_least(info.word());
   const std::size_t mt = a.row_tiles(), nt = a.col_tiles(), nb = a.matrix().tile_size();
   const LuPriorities level({.rows = mt, .cols = nt});
+  const OwnTiles own(rt, a, OwnTiles::Use::written);
   for (std::size_t k = 0; k < std::min(mt, nt); ++k) {
     // A(k,k) = L(k,k) U(k,k)
     rt.submit({.priority = level.getrf(k)}, getrf_nopiv_codelet<T>(), k * nb, read_write(a(k, k)), &info);
@@ -33,11 +35,13 @@ void submit_getrf_nopiv(Runtime& rt, TiledData<T>& a, Info& info) {
                 read(a(k, k)), read_write(a(k, j)), &info);
     }
     for (std::size_t j = k + 1; j < nt; ++j) {
-      for (std::size_t i = k + 1; i < mt; ++i) {
+      // Those that use a tile of this rank; what is final all ranks have submitted above.
+      const TaskIndices updates = own.has(k, j) ? TaskIndices::all() : TaskIndices{own.col(j), own.col(k)};
+      for_tasks_of(rt, k + 1, mt, updates, [&](std::size_t i) {
         // A(i,j) := A(i,j) - L(i,k) U(k,j)
         rt.submit({.priority = level.gemm(k, i, j)}, gemm_codelet<T>(), Op::no_trans, Op::no_trans, T(-1), read(a(i, k)),
                   read(a(k, j)), T(1), read_write(a(i, j)), &info);
-      }
+      });
     }
   }
 }

@@ -4,6 +4,7 @@
 #include "tandem/linalg/flows/check_shapes.hpp"
 #include "tandem/linalg/flows/codelets.hpp"
 #include "tandem/linalg/flows/scale.hpp"
+#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {
@@ -26,16 +27,23 @@ void submit_rank_update(Runtime& rt, Uplo uplo, Op op, Op other, T alpha, const 
   const auto a_tile = [&](std::size_t i, std::size_t k) -> const Data<Matrix<T>>& {
     return op == Op::no_trans ? a(i, k) : a(k, i);
   };
+  const OwnTiles own_a(rt, a, OwnTiles::Use::read), own_c(rt, c, OwnTiles::Use::written);
+  const bool all = own_a.everything() || own_c.everything();
+  const LastIndex last_product(kt);
+  const auto own_line = [&](std::size_t i) { return op == Op::no_trans ? own_a.row(i) : own_a.col(i); };
   for (std::size_t j = 0; j < c.col_tiles(); ++j) {
     for (std::size_t k = 0; k < kt; ++k) update_diagonal(a_tile(j, k), k == 0 ? beta : T(1), c(j, j));
     const std::size_t first = uplo == Uplo::lower ? j + 1 : 0;
     const std::size_t last = uplo == Uplo::lower ? c.row_tiles() : j;
     for (std::size_t i = first; i < last; ++i) {
-      for (std::size_t k = 0; k < kt; ++k) {
+      // As in gemm.
+      const TaskIndices products =
+          all || own_c.has(i, j) ? TaskIndices::all() : TaskIndices{own_line(i), own_line(j), last_product.list()};
+      for_tasks_of(rt, 0, kt, products, [&](std::size_t k) {
         // C(i,j) := alpha op(A)(i,k) op(A)(j,k)^H + beta C(i,j)
         rt.submit({.priority = static_cast<int>(kt - k)}, gemm_codelet<T>(), op, other, alpha, read(a_tile(i, k)),
                   read(a_tile(j, k)), k == 0 ? beta : T(1), read_write(c(i, j)), no_info);
-      }
+      });
     }
   }
 }

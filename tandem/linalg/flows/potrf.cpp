@@ -5,6 +5,7 @@
 #include "tandem/linalg/flows/check_shapes.hpp"
 #include "tandem/linalg/flows/cholesky_priorities.hpp"
 #include "tandem/linalg/flows/codelets.hpp"
+#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {
@@ -14,9 +15,17 @@ using namespace internal;
 
 constexpr Op conj_trans = Op::conj_trans, no_trans = Op::no_trans;
 
+/// The updates of row m (lower) or column m (upper) in step k that use a tile of this rank; the panels and the diagonal, which
+/// write each tile last, are submitted by all ranks. `own_line` are its tiles in that row or column, `own_panel` those in step
+/// k's.
+TaskIndices own_updates(bool sees_all, OwnTiles::Indices own_line, OwnTiles::Indices own_panel) {
+  return sees_all ? TaskIndices::all() : TaskIndices{own_line, own_panel};
+}
+
 template <Scalar T>
 void submit_lower(Runtime& rt, const TiledData<T>& a, Info* info) {
   const std::size_t nt = a.row_tiles(), nb = a.matrix().tile_size();
+  const OwnTiles own(rt, a, OwnTiles::Use::written);
   const CholeskyPriorities level(nt);
   constexpr Uplo uplo = Uplo::lower;
   for (std::size_t k = 0; k < nt; ++k) {
@@ -28,11 +37,11 @@ void submit_lower(Runtime& rt, const TiledData<T>& a, Info* info) {
                 read(a(k, k)), read_write(a(m, k)), info);
     }
     for (std::size_t m = k + 1; m < nt; ++m) {
-      for (std::size_t n = k + 1; n < m; ++n) {
+      for_tasks_of(rt, k + 1, m, own_updates(own.has(m, k), own.row(m), own.col(k)), [&](std::size_t n) {
         // A(m,n) := A(m,n) - L(m,k) L(n,k)^H
         rt.submit({.priority = level.gemm(k, m, n)}, gemm_codelet<T>(), no_trans, conj_trans, T(-1), read(a(m, k)), read(a(n, k)),
                   T(1), read_write(a(m, n)), info);
-      }
+      });
       // A(m,m) := A(m,m) - L(m,k) L(m,k)^H
       rt.submit({.priority = level.herk(k, m)}, herk_codelet<T>(), uplo, no_trans, Real<T>(-1), read(a(m, k)), Real<T>(1),
                 read_write(a(m, m)), info);
@@ -43,6 +52,7 @@ void submit_lower(Runtime& rt, const TiledData<T>& a, Info* info) {
 template <Scalar T>
 void submit_upper(Runtime& rt, const TiledData<T>& a, Info* info) {
   const std::size_t nt = a.row_tiles(), nb = a.matrix().tile_size();
+  const OwnTiles own(rt, a, OwnTiles::Use::written);
   const CholeskyPriorities level(nt);
   constexpr Uplo uplo = Uplo::upper;
   for (std::size_t k = 0; k < nt; ++k) {
@@ -54,11 +64,11 @@ void submit_upper(Runtime& rt, const TiledData<T>& a, Info* info) {
                 read(a(k, k)), read_write(a(k, m)), info);
     }
     for (std::size_t m = k + 1; m < nt; ++m) {
-      for (std::size_t n = k + 1; n < m; ++n) {
+      for_tasks_of(rt, k + 1, m, own_updates(own.has(k, m), own.col(m), own.row(k)), [&](std::size_t n) {
         // A(n,m) := A(n,m) - U(k,n)^H U(k,m)
         rt.submit({.priority = level.gemm(k, m, n)}, gemm_codelet<T>(), conj_trans, no_trans, T(-1), read(a(k, n)), read(a(k, m)),
                   T(1), read_write(a(n, m)), info);
-      }
+      });
       // A(m,m) := A(m,m) - U(k,m)^H U(k,m)
       rt.submit({.priority = level.herk(k, m)}, herk_codelet<T>(), uplo, conj_trans, Real<T>(-1), read(a(k, m)), Real<T>(1),
                 read_write(a(m, m)), info);

@@ -4,6 +4,7 @@
 
 #include "tandem/linalg/flows/check_shapes.hpp"
 #include "tandem/linalg/flows/codelets.hpp"
+#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {
@@ -35,10 +36,13 @@ int update_level(std::size_t step, std::size_t target, std::size_t steps) {
   return 6 * static_cast<int>(target - step) + solve_level(target, steps);
 }
 
-/// Steps k = 0, 1, ... in the order of elimination, `at(k)` being the unknown of step k.
+/// Steps k = 0, 1, ... in the order of elimination, `at(k)` being the unknown of step k. Solves, which write each tile last, all ranks
+/// submit; of the updates those that use a tile of theirs.
 template <Scalar T>
 void submit_left(Runtime& rt, const Solve<T>& s, T alpha) {
   const std::size_t steps = s.b.row_tiles();
+  const OwnTiles own_a(rt, s.a, OwnTiles::Use::read), own_b(rt, s.b, OwnTiles::Use::written);
+  const bool all = own_a.everything() || own_b.everything();
   const auto at = [&](std::size_t step) { return s.forward() ? step : steps - 1 - step; };
   for (std::size_t step = 0; step < steps; ++step) {
     const std::size_t k = at(step);
@@ -50,11 +54,13 @@ void submit_left(Runtime& rt, const Solve<T>& s, T alpha) {
     }
     for (std::size_t later = step + 1; later < steps; ++later) {
       const std::size_t i = at(later);
-      for (std::size_t j = 0; j < s.b.col_tiles(); ++j) {
+      const bool sees_all = all || (s.op == Op::no_trans ? own_a.has(i, k) : own_a.has(k, i));
+      const TaskIndices updates = sees_all ? TaskIndices::all() : TaskIndices{own_b.row(i), own_b.row(k)};
+      for_tasks_of(rt, 0, s.b.col_tiles(), updates, [&](std::size_t j) {
         // B(i,j) := B(i,j) - op(A)(i,k) X(k,j)
         rt.submit({.priority = update_level(step, later, steps)}, gemm_codelet<T>(), s.op, Op::no_trans, T(-1),
                   read(s.a_tile(i, k)), read(s.b(k, j)), once, read_write(s.b(i, j)), s.after);
-      }
+      });
     }
   }
 }
@@ -62,6 +68,8 @@ void submit_left(Runtime& rt, const Solve<T>& s, T alpha) {
 template <Scalar T>
 void submit_right(Runtime& rt, const Solve<T>& s, T alpha) {
   const std::size_t steps = s.b.col_tiles();
+  const OwnTiles own_a(rt, s.a, OwnTiles::Use::read), own_b(rt, s.b, OwnTiles::Use::written);
+  const bool all = own_a.everything() || own_b.everything();
   const auto at = [&](std::size_t step) { return s.forward() ? step : steps - 1 - step; };
   for (std::size_t step = 0; step < steps; ++step) {
     const std::size_t k = at(step);
@@ -73,11 +81,13 @@ void submit_right(Runtime& rt, const Solve<T>& s, T alpha) {
     }
     for (std::size_t later = step + 1; later < steps; ++later) {
       const std::size_t j = at(later);
-      for (std::size_t i = 0; i < s.b.row_tiles(); ++i) {
+      const bool sees_all = all || (s.op == Op::no_trans ? own_a.has(k, j) : own_a.has(j, k));
+      const TaskIndices updates = sees_all ? TaskIndices::all() : TaskIndices{own_b.col(j), own_b.col(k)};
+      for_tasks_of(rt, 0, s.b.row_tiles(), updates, [&](std::size_t i) {
         // B(i,j) := B(i,j) - X(i,k) op(A)(k,j)
         rt.submit({.priority = update_level(step, later, steps)}, gemm_codelet<T>(), Op::no_trans, s.op, T(-1), read(s.b(i, k)),
                   read(s.a_tile(k, j)), once, read_write(s.b(i, j)), s.after);
-      }
+      });
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "tandem/linalg/flows/check_shapes.hpp"
 #include "tandem/linalg/flows/qr_codelets.hpp"
 #include "tandem/linalg/flows/qr_shapes.hpp"
+#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {
@@ -16,10 +17,31 @@ using namespace internal;
 // The longest path, in units of nb^3 / 3 operations, goes through a task of 12 per row and per step that are left.
 int level(std::size_t rows_left, std::size_t steps_left) { return 12 * static_cast<int>(rows_left + steps_left); }
 
+/// The updates that this rank submits: all with reflectors that it has, all in columns of C in which it has tiles, since they move
+/// from rank to rank, and those that write a tile of C last.
+template <Scalar T>
+class OwnUpdates {
+ public:
+  OwnUpdates(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t, const TiledData<T>& c)
+      : a_(rt, a, OwnTiles::Use::read),
+        t_(rt, t, OwnTiles::Use::read),
+        c_(rt, c, OwnTiles::Use::written),
+        all_(a_.everything() || t_.everything() || c_.everything() || rt.flow()->has_placement()) {}
+
+  TaskIndices columns(std::size_t i, std::size_t k, bool last) const {
+    return all_ || last || a_.has(i, k) || t_.has(i, k) ? TaskIndices::all() : TaskIndices{c_.cols()};
+  }
+
+ private:
+  const OwnTiles a_, t_, c_;
+  const bool all_;
+};
+
 /// Q^H C: with Q = Q(0,0) Q(1,0) ... Q(1,1) Q(2,1) ..., in the order of the factorisation.
 template <Scalar T>
 void submit_conj_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t, TiledData<T>& c) {
   const std::size_t mt = a.row_tiles(), steps = std::min(mt, a.col_tiles());
+  const OwnUpdates<T> own(rt, a, t, c);
   for (std::size_t k = 0; k < steps; ++k) {
     for (std::size_t j = 0; j < c.col_tiles(); ++j) {
       // C(k,j) := Q(k,k)^H C(k,j)
@@ -27,11 +49,12 @@ void submit_conj_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t
                 read_write(c(k, j)));
     }
     for (std::size_t i = k + 1; i < mt; ++i) {
-      for (std::size_t j = 0; j < c.col_tiles(); ++j) {
+      const bool last = i == mt - 1 || k == steps - 1;
+      for_tasks_of(rt, 0, c.col_tiles(), own.columns(i, k, last), [&](std::size_t j) {
         // [C(k,j); C(i,j)] := Q(i,k)^H [C(k,j); C(i,j)]
         rt.submit({.priority = level(mt - i, steps - k)}, tpmqrt_codelet<T>(), Op::conj_trans, read(a(i, k)), read(t(i, k)),
                   read_write(c(k, j)), read_write(c(i, j)));
-      }
+      });
     }
   }
 }
@@ -40,13 +63,14 @@ void submit_conj_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t
 template <Scalar T>
 void submit_no_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t, TiledData<T>& c) {
   const std::size_t mt = a.row_tiles(), steps = std::min(mt, a.col_tiles());
+  const OwnUpdates<T> own(rt, a, t, c);
   for (std::size_t k = steps; k-- > 0;) {
     for (std::size_t i = mt; i-- > k + 1;) {
-      for (std::size_t j = 0; j < c.col_tiles(); ++j) {
+      for_tasks_of(rt, 0, c.col_tiles(), own.columns(i, k, k == 0), [&](std::size_t j) {
         // [C(k,j); C(i,j)] := Q(i,k) [C(k,j); C(i,j)]
         rt.submit({.priority = level(i + 1, k)}, tpmqrt_codelet<T>(), Op::no_trans, read(a(i, k)), read(t(i, k)),
                   read_write(c(k, j)), read_write(c(i, j)));
-      }
+      });
     }
     for (std::size_t j = 0; j < c.col_tiles(); ++j) {
       // C(k,j) := Q(k,k) C(k,j)

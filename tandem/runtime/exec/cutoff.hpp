@@ -34,6 +34,8 @@ class Cutoff {
     frozen_ = true;
     return limit_.load(std::memory_order_relaxed);
   }
+  /// The last position that may be passed as things are.
+  std::uint64_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
   /// `end` is not below what `freeze` has returned.
   void decide(std::uint64_t end) noexcept {
     frozen_ = true;

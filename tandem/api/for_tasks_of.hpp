@@ -1,0 +1,127 @@
+// tandem/api/for_tasks_of.hpp: loops over tasks, pruned to those that concern a rank.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+
+#include "tandem/api/runtime.hpp"
+
+namespace tandem {
+
+/// The indices of a loop whose tasks a rank must submit: all, or those that are in one of a few sorted lists. Views: the lists
+/// live longer.
+class TaskIndices {
+ public:
+  using List = std::span<const std::uint32_t>;
+  static constexpr std::size_t kMostLists = 4;
+
+  static TaskIndices all() noexcept {
+    TaskIndices indices;
+    indices.all_ = true;
+    return indices;
+  }
+  /// Each ascending; an index may be in several. At most `kMostLists`.
+  TaskIndices(std::initializer_list<List> lists) noexcept {
+    TANDEM_ASSERT(lists.size() <= kMostLists);
+    std::copy(lists.begin(), lists.end(), lists_.begin());
+  }
+
+  bool is_all() const noexcept { return all_; }
+  /// Forgets what is below `first`. By binary search.
+  void skip_to(std::size_t first) noexcept {
+    for (List& list : lists_) list = list.subspan(std::lower_bound(list.begin(), list.end(), first) - list.begin());
+  }
+  /// Takes the least index; nothing when there is none below `last`.
+  std::optional<std::size_t> take(std::size_t last) noexcept {
+    std::size_t least = last;
+    for (const List& list : lists_)
+      if (!list.empty() && list.front() < least) least = list.front();
+    if (least == last) return std::nullopt;
+    for (List& list : lists_)
+      if (!list.empty() && list.front() == least) list = list.subspan(1);
+    return least;
+  }
+
+ private:
+  TaskIndices() = default;
+
+  bool all_ = false;
+  std::array<List, kMostLists> lists_{};
+};
+
+namespace internal {
+
+/// Option `check_pruning`: all are submitted, and those that would have been passed over are looked at.
+template <class Concerns, class Submit>
+void submit_checked(Runtime& rt, std::size_t first, std::size_t last, Concerns&& concerns, Submit&& submit) {
+  for (std::size_t i = first; i < last; ++i) {
+    if (concerns(i)) {
+      submit(i);
+      continue;
+    }
+    const dist::Flow::Skipping skipping(*rt.flow(), i);
+    submit(i);
+    skipping.check_count();
+  }
+}
+
+}  // namespace internal
+
+/// One task per index i in [first, last): `submit(i)` submits it. This rank passes over those for which `concerns(i)` is false,
+/// which are to be such as `Runtime::pass_over` allows. On one rank, and with option `prune` off, all are submitted.
+template <class Concerns, class Submit>
+  requires std::is_invocable_r_v<bool, Concerns&, std::size_t>
+void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, Concerns&& concerns, Submit&& submit) {
+  if (!rt.prunes()) {
+    for (std::size_t i = first; i < last; ++i) submit(i);
+    return;
+  }
+  if (rt.flow()->checks_pruning()) return internal::submit_checked(rt, first, last, concerns, submit);
+  std::uint64_t passed = 0;
+  for (std::size_t i = first; i < last; ++i) {
+    if (!concerns(i)) {
+      ++passed;
+      continue;
+    }
+    rt.pass_over(passed);
+    passed = 0;
+    submit(i);
+  }
+  rt.pass_over(passed);
+}
+
+/// The same for `indices` that are known beforehand: what this rank passes over costs it nothing.
+template <class Submit>
+void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, TaskIndices indices, Submit&& submit) {
+  if (first >= last) return;
+  if (indices.is_all() || !rt.prunes()) {
+    for (std::size_t i = first; i < last; ++i) submit(i);
+    return;
+  }
+  indices.skip_to(first);
+  if (rt.flow()->checks_pruning()) {
+    std::optional<std::size_t> next = indices.take(last);
+    return internal::submit_checked(
+        rt, first, last,
+        [&](std::size_t i) {
+          if (next != i) return false;
+          next = indices.take(last);
+          return true;
+        },
+        submit);
+  }
+  std::size_t reached = first;
+  while (const std::optional<std::size_t> index = indices.take(last)) {
+    rt.pass_over(*index - reached);
+    submit(*index);
+    reached = *index + 1;
+  }
+  rt.pass_over(last - reached);
+}
+
+}  // namespace tandem
