@@ -269,7 +269,7 @@ class Runtime {
     else if (tasks > 0 && !core_->is_over()) refuse_pass_over();
   }
   /// As things are, rules (a), (b) or (d) want this rank to submit a task with these accesses, if it runs where data is that it
-  /// writes.
+  /// writes. What rule (c) wants is not known before it comes.
   template <class... Accesses>
   bool concerned_by(const Accesses&... accesses) const {
     static_assert((internal::is_access<Accesses> && ...), "concerned_by takes accesses: read(data), read_write(data), ...");
@@ -569,7 +569,9 @@ class Runtime {
         model = &fill(codelet, std::forward<Arguments>(arguments)...);
         if (options != nullptr) set_options(*options, *model);
       }
-      return recording->add(uses, wish, executor, model, options != nullptr ? options->after : std::vector<TaskRef>());
+      const TaskRef ref = recording->add(uses, wish, executor, model, options != nullptr ? options->after : std::vector<TaskRef>());
+      if (flow_->is_skipping()) recording->note_skipped();
+      return ref;
     }
     constexpr bool reduces = (false || ... || internal::reduces<Arguments>);
     if constexpr (reduces) flow_->share_reductions(uses, wish);

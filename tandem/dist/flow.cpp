@@ -243,9 +243,8 @@ void Flow::check_values(std::uint32_t executor, const Wish& wish) {
   for (const Need& need : needs_) {
     Place& place = place_of(*need.handle);
     if (!need.sees || !place.unwritten) continue;
-    const bool may_be_missed = has_pruned_ && executor != rank_ && executor != kEverywhere && place.owner != rank_;
-    if (may_be_missed) {
-      place.unwritten = false;  // by a task that this rank has passed over; who uses the data knows
+    if (may_have_missed(place) && executor != rank_ && executor != kEverywhere) {
+      place.unwritten = false;  // who uses the data knows
       continue;
     }
     throw UsageError(fmt::format("a task{} sees {}, but nobody has written it before; write it first, or use mode write",
@@ -586,6 +585,7 @@ void Flow::migrate_now(Handle& handle, std::uint32_t rank, const SourceLine& whe
   Place& place = place_of(handle);
   if (place.owner == rank) return;
   if (rank == rank_) check_known(handle, where);
+  if (may_have_missed(place) && rank != rank_) place.unwritten = false;
   place.stale = place.always_here = false;
   if (!place.unwritten) bring(handle, rank, Purpose::possession, 0);
   const bool unwritten = place.unwritten;

@@ -167,6 +167,7 @@ class Flow {
     const std::size_t index_;
     const std::uint64_t before_;
   };
+  bool is_skipping() const noexcept { return skipping_; }
   /// Each task is looked at: `passes_by` is not to be asked.
   bool looks_closely() const noexcept { return looks_closely_; }
 
@@ -293,6 +294,8 @@ class Flow {
   void check_pruned(std::uint32_t executor, const Wish& wish);
   void check_known(runtime::Handle& handle, const SourceLine& where) const;
   [[noreturn]] void refuse_skip(const std::string& what, const runtime::Handle& handle, const SourceLine& where) const;
+  /// Somebody may have written the data without this rank's knowledge.
+  bool may_have_missed(const Place& place) const noexcept { return has_pruned_ && place.owner != rank_; }
   /// All versions of the data so far have been seen here.
   bool knows_version(const Place& place) const noexcept { return !has_pruned_ || place.always_here; }
 

@@ -65,6 +65,11 @@ void Flow::Skipping::check_count() const {
 /// it leaves. Or it is submitted in any case: then it must not see what this rank does not know.
 void Flow::check_pruned(std::uint32_t executor, const Wish& wish) {
   const bool here = executor == rank_ || executor == kEverywhere;
+  if (skipping_ && here) {
+    const auto written = std::find_if(needs_.begin(), needs_.end(), [](const Need& need) { return need.makes; });
+    if (written != needs_.end()) refuse_skip("runs here and writes", *written->handle, wish.where);
+    if (!needs_.empty()) refuse_skip("runs here and sees", *needs_.front().handle, wish.where);
+  }
   for (const Need& need : needs_) {
     Place& place = place_of(*need.handle);
     if (!skipping_) {
@@ -72,7 +77,6 @@ void Flow::check_pruned(std::uint32_t executor, const Wish& wish) {
       if (need.makes) place.stale = false;
       continue;
     }
-    if (here) refuse_skip("runs here; it uses", *need.handle, wish.where);
     if (place.owner == rank_ && need.makes) refuse_skip("writes what this rank owns,", *need.handle, wish.where);
     if (place.holder == rank_) refuse_skip("uses what this rank holds,", *need.handle, wish.where);
     if (place.copied && need.makes) refuse_skip("writes what this rank has a copy of,", *need.handle, wish.where);

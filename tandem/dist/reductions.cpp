@@ -43,8 +43,9 @@ void Flow::share_reductions(std::span<Use> uses, Wish& wish) {
   wish.on = executor;
   for (Use& use : uses) {
     if (use.mode != AccessMode::reduce) continue;
-    const Place& place = place_of(*use.handle);
+    Place& place = place_of(*use.handle);
     const bool adds_here = place.owner == executor || place.owner == kEverywhere;
+    if (may_have_missed(place)) place.unwritten = false;
     if (!adds_here && !place.unwritten && use.handle->reduction != nullptr) use.handle = &share_of(*use.handle, executor, wish);
   }
 }
