@@ -569,7 +569,8 @@ class Runtime {
         model = &fill(codelet, std::forward<Arguments>(arguments)...);
         if (options != nullptr) set_options(*options, *model);
       }
-      const TaskRef ref = recording->add(uses, wish, executor, model, options != nullptr ? options->after : std::vector<TaskRef>());
+      const TaskRef ref =
+          recording->add(uses, wish, executor, model, options != nullptr ? options->after : std::vector<TaskRef>());
       if (flow_->is_skipping()) recording->note_skipped();
       return ref;
     }

@@ -301,8 +301,9 @@ void Flow::name_difference(const std::string& what) {
     if (all.datum < names.size())
       where = fmt::format("; {} was written {} times on rank {} and {} times on rank {}", names[all.datum], all.versions[0],
                           all.ranks[0], all.versions[1], all.ranks[1]);
-    transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order{}",
-                                 what, where, has_pruned_ ? ", or pass over as many" : ""));
+    const char* const or_pass = has_pruned_ ? ", or pass over as many" : "";
+    transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order"
+                                 "{}", what, where, or_pass));
   });
 }
 

@@ -87,8 +87,8 @@ void Flow::check_pruned(std::uint32_t executor, const Wish& wish) {
 /// Something here is to see the data.
 void Flow::check_known(Handle& handle, const SourceLine& where) const {
   if (!place_of(handle).stale) return;
-  throw UsageError(fmt::format("rank {} sees {}{}, but would have passed over the last task that wrote it; a rank must submit that, "
-                               "whoever runs it",
+  throw UsageError(fmt::format("rank {} sees {}{}, but would have passed over the last task that wrote it; a rank must submit "
+                               "that, whoever runs it",
                                rank_, handle.described(), where ? fmt::format(" (at {})", runtime::describe(where)) : ""));
 }
 

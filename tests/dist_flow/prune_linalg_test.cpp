@@ -64,7 +64,8 @@ void scatter(Runtime& rt, const TiledData<T>& a) {
   }
 }
 
-using Program = std::function<void(Runtime&, const std::vector<Distribution>&, Outcome&)>;
+using Places = std::vector<Distribution>;
+using Program = std::function<void(Runtime&, const Places&, Outcome&)>;
 
 std::vector<Outcome> outcomes_of(std::uint32_t ranks, const std::vector<Distribution>& distributions,
                                  const dist::FlowOptions& options, const Program& program) {
@@ -128,7 +129,7 @@ std::uint64_t expect_same_pruned_or_not(const Program& program) {
 }
 
 TEST(PrunedLinalg, CholeskyAndWhatFollows) {
-  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const std::vector<Distribution>& places, Outcome& outcome) {
+  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const Places& places, Outcome& outcome) {
     const std::size_t n = 61;
     const RandomPositiveDefinite generator{.seed = 3, .order = n};
     for (const Uplo uplo : {Uplo::lower, Uplo::upper}) {
@@ -156,7 +157,7 @@ TEST(PrunedLinalg, CholeskyAndWhatFollows) {
 }
 
 TEST(PrunedLinalg, ProductsThatReadProducts) {
-  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const std::vector<Distribution>& places, Outcome& outcome) {
+  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const Places& places, Outcome& outcome) {
     const std::size_t m = 33, n = 21, k = 27, nb = 6;
     Tiled a(rt, {.rows = m, .cols = k, .tile = nb}, places[0], RandomGeneral{1}),
         b(rt, {.rows = n, .cols = k, .tile = nb}, places[1], RandomGeneral{2}),
@@ -182,7 +183,7 @@ TEST(PrunedLinalg, ProductsThatReadProducts) {
 }
 
 TEST(PrunedLinalg, Solves) {
-  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const std::vector<Distribution>& places, Outcome& outcome) {
+  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const Places& places, Outcome& outcome) {
     const std::size_t m = 33, n = 27, nb = 6;
     Tiled b(rt, {.rows = m, .cols = n, .tile = nb}, places[2], RandomGeneral{3});
     for (const Uplo uplo : {Uplo::lower, Uplo::upper}) {
@@ -199,7 +200,7 @@ TEST(PrunedLinalg, Solves) {
 }
 
 TEST(PrunedLinalg, LuAndItsSolves) {
-  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const std::vector<Distribution>& places, Outcome& outcome) {
+  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const Places& places, Outcome& outcome) {
     for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{53, 53}, {61, 30}, {30, 61}}) {
       Tiled a(rt, {.rows = rows, .cols = cols, .tile = 7}, places[0], RandomDominant{.seed = 7, .order = 61});
       Info info;
@@ -217,7 +218,7 @@ TEST(PrunedLinalg, LuAndItsSolves) {
 }
 
 TEST(PrunedLinalg, QrWhoseTilesMove) {
-  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const std::vector<Distribution>& places, Outcome& outcome) {
+  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const Places& places, Outcome& outcome) {
     for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{53, 29}, {29, 53}, {41, 41}, {49, 25}}) {
       const TileShape shape{.rows = rows, .cols = cols, .tile = 8}, side{.rows = rows, .cols = 19, .tile = 8};
       Tiled a(rt, shape, places[0], RandomGeneral{1}), b(rt, side, places[1], RandomGeneral{2});
@@ -239,7 +240,7 @@ TEST(PrunedLinalg, QrWhoseTilesMove) {
 }
 
 TEST(PrunedLinalg, TilesThatWereMovedAndCopiedBefore) {
-  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const std::vector<Distribution>& places, Outcome& outcome) {
+  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const Places& places, Outcome& outcome) {
     const std::size_t n = 41, nb = 6;
     const TileShape square{.rows = n, .cols = n, .tile = nb}, lower{.rows = n, .cols = n, .tile = nb, .uplo = Uplo::lower};
     Tiled a(rt, square, places[0], RandomDominant{.seed = 5, .order = n}), b(rt, square, places[1], RandomGeneral{6}),
@@ -266,7 +267,7 @@ TEST(PrunedLinalg, TilesThatWereMovedAndCopiedBefore) {
 }
 
 TEST(PrunedLinalg, APlacementOfTheProgramsOwn) {
-  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const std::vector<Distribution>& places, Outcome& outcome) {
+  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const Places& places, Outcome& outcome) {
     rt.set_placement([ranks = rt.size()](std::span<const dist::PlacementUse> uses) {
       std::uint32_t sum = 1;
       for (const dist::PlacementUse& use : uses) sum += use.owner;
@@ -284,7 +285,7 @@ TEST(PrunedLinalg, APlacementOfTheProgramsOwn) {
 }
 
 TEST(PrunedLinalg, BesideRecordedFlows) {
-  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const std::vector<Distribution>& places, Outcome& outcome) {
+  const std::uint64_t passed_over = expect_same_pruned_or_not([](Runtime& rt, const Places& places, Outcome& outcome) {
     const std::size_t n = 29, nb = 5;
     const TileShape square{.rows = n, .cols = n, .tile = nb};
     Tiled a(rt, square, places[0], RandomGeneral{1}), b(rt, square, places[1], RandomGeneral{2}),

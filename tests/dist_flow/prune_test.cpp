@@ -37,8 +37,8 @@ struct Words {
   std::vector<Data<Word>> data;
 };
 
-/// Of steps in which rank i changes its word by that of the next one, whether one concerns a rank: it runs it, holds what it sees,
-/// or will see what it writes.
+/// Of steps in which rank i changes its word by that of the next one, whether one concerns a rank: it runs it, holds what it
+/// sees, or will see what it writes.
 bool step_concerns(std::uint32_t rank, std::uint32_t ranks, std::size_t i) {
   return i % ranks == rank || (i + 1) % ranks == rank || i % ranks == (rank + 1) % ranks;
 }
@@ -315,7 +315,8 @@ TEST(DistPrune, CancelledFlowsEndAtOnePosition) {
 }
 
 /// What the ranks of a job with `check_pruning` say of `program`, one of them by itself.
-void expect_found(std::uint32_t rank, const std::string& what, const std::string& datum, const std::function<void(Runtime&)>& program) {
+void expect_found(std::uint32_t rank, const std::string& what, const std::string& datum,
+                  const std::function<void(Runtime&)>& program) {
   const auto endings = run_job({.ranks = 3, .flow = {.check_pruning = true}}, [&](Runtime& rt) {
     program(rt);
     rt.wait();

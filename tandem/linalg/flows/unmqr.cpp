@@ -17,8 +17,8 @@ using namespace internal;
 // The longest path, in units of nb^3 / 3 operations, goes through a task of 12 per row and per step that are left.
 int level(std::size_t rows_left, std::size_t steps_left) { return 12 * static_cast<int>(rows_left + steps_left); }
 
-/// The updates that this rank submits: all with reflectors that it has, all in columns of C in which it has tiles, since they move
-/// from rank to rank, and those that write a tile of C last.
+/// The updates that this rank submits: all with reflectors that it has, all in columns of C in which it has tiles, since they
+/// move from rank to rank, and those that write a tile of C last.
 template <Scalar T>
 class OwnUpdates {
  public:
