@@ -102,14 +102,16 @@ std::shared_ptr<PackedValue> Flow::packed_of(Datum& datum) {
 }
 
 /// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory goes there,
-/// which is no position of its own: a rank that passes over tasks need not know that the data is away.
+/// which is no position of its own: a rank that passes over tasks need not know that the data is away. Not when an exception drops
+/// it: other ranks may never come here, and nobody may wait for what they would send.
 void Flow::abandon(Handle& handle) {
   Place& place = place_of(handle);
-  if (place.reducing && place.in_users_memory) settle(handle);
+  const bool comes_home = place.in_users_memory && std::uncaught_exceptions() == 0;
+  if (place.reducing && comes_home) settle(handle);
   std::erase_if(shares_, [&](const Shares& shares) { return shares.handle == &handle; });
   if (place.datum == nullptr || !std::exchange(place.datum->listed_away, false)) return;
   std::erase(away_, &handle);
-  if (!place.in_users_memory || place.holder == place.owner) return;
+  if (!comes_home || place.holder == place.owner) return;
   core_.raise_id((position_ << kIdsPerPosition) + 2);
   take_home(handle);
 }

@@ -208,6 +208,23 @@ TEST(DistFlow, ARankThatLeavesEndsTheJob) {
   for (int rank = 1; rank < 3; ++rank) EXPECT_THAT(endings[rank].error, HasSubstr("rank 0 left in the middle of the flow"));
 }
 
+TEST(DistFlow, ARankThatLeavesDoesNotWaitForItsDataThatAreElsewhere) {
+  const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
+    std::vector<double> x(10, 1.0), y(10, 0.0), sum(1, 0.0);
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1}), hsum = rt.data("sum", sum, {.owner = 0});
+    hsum.reduction([](std::span<double> none) { none[0] = 0; },
+                   [](std::span<double> all, std::span<const double> more) { all[0] += more[0]; });
+    rt.submit({.on = 1}, fill, 2.0, write(hx));  // it would come home to rank 0 when it is dropped
+    rt.submit({.on = 2}, Codelet("sum", [](std::span<const double> in, std::span<double> out) { out[0] += in[0]; }), read(hy),
+              reduce(hsum));                     // and so would the share of rank 2
+    if (rt.rank() == 0) throw std::runtime_error("I go");
+    rt.submit(add, 1.0, read(hx), read_write(hy));
+    rt.wait();
+  });
+  EXPECT_EQ(endings[0].error, "I go");
+  for (int rank = 1; rank < 3; ++rank) EXPECT_THAT(endings[rank].error, HasSubstr("rank 0 left in the middle of the flow"));
+}
+
 /// Power iteration, without the scaling: y_i := sum of x, x_i := y_i + i, on every rank a part of both.
 TEST(DistFlow, ARecordedFlowIsReplayedAndItsBroadcastsAreWhole) {
   constexpr int replays = 5;

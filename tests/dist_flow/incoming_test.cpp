@@ -110,7 +110,6 @@ TEST(DistIncoming, NobodyWaitsWhileAnotherWorkerIsIdle) {
   const Times alone = last_round({.chained = true}), others = last_round({.workers = 3, .chained = true});
   EXPECT_GE(alone.holds, 1u);
   EXPECT_EQ(others.holds, 0u);
-  EXPECT_LT(others.use_ms, 11.5);
 }
 
 TEST(DistIncoming, PoliciesWithoutPrioritiesDoNotWait) {

@@ -195,7 +195,8 @@ Plan draw(std::uint64_t seed) {
     setup.flow.copy_bytes = (most * eighths + 7) / 8;
     plan.may_be_refused = eighths < 16;
   }
-  for (std::size_t from = 0, to = 0; !plan.faults && !plan.may_be_refused && from < plan.operations.size(); from = std::max(to, from + 1)) {
+  const bool records = !plan.faults && !plan.may_be_refused;
+  for (std::size_t from = 0, to = 0; records && from < plan.operations.size(); from = std::max(to, from + 1)) {
     for (to = from; plan.operations[to].kind < Kind::wait && to - from < 1 + below(12);) ++to;
     if (to > from && below(2) == 0) plan.recorded[from] = {to - from, 1 + below(3)};
   }
@@ -230,8 +231,12 @@ class Pruner {
       const auto recorded = plan.recorded.find(position);
       const std::size_t length = recorded == plan.recorded.end() ? 1 : recorded->second.length;
       const unsigned times = recorded == plan.recorded.end() ? 1 : recorded->second.replays;
-      for (unsigned time = 0; time < times; ++time)
+      for (unsigned time = 0; time < times; ++time) {
+        const std::vector<Datum> before = data_;
         for (std::size_t i = position; i < position + length; ++i) go_through(i, recorded != plan.recorded.end());
+        for (unsigned datum = 0; recorded != plan.recorded.end() && datum < data_.size(); ++datum)
+          if (data_[datum].owner != before[datum].owner) migrate_back(datum, before[datum].owner);
+      }
       position += length - 1;
     }
   }
@@ -255,6 +260,7 @@ class Pruner {
   /// An operation as it takes place; several times when it is recorded.
   struct Step {
     std::size_t operation = 0;
+    bool may_be_skipped = false;
     std::vector<unsigned> gathered;  ///< before it
     std::vector<unsigned> written;   ///< known to all ranks that submit it
     std::vector<unsigned> seen;
@@ -307,7 +313,7 @@ class Pruner {
 
   void go_through(std::size_t position, bool recorded) {
     const Operation& operation = plan_.operations[position];
-    Step step{.operation = position, .gathered = {}, .written = {}, .seen = {}};
+    Step step{.operation = position, .may_be_skipped = operation.kind == Kind::task, .gathered = {}, .written = {}, .seen = {}};
     if (operation.kind == Kind::task) {
       go_through_task(operation, step, recorded);
     } else if (operation.kind == Kind::wait) {
@@ -320,16 +326,11 @@ class Pruner {
       gather(datum, step);
       const bool everywhere = operation.kind == Kind::fetch_everywhere || operation.kind == Kind::look;
       step.seen_by = everywhere ? kAll : operation.on.value_or(0);
-      const bool moves = operation.kind == Kind::migrate && data_[datum].owner != step.seen_by;
-      if (operation.kind == Kind::fetch || everywhere || moves) {
+      if (operation.kind == Kind::fetch || everywhere) {
         step.seen.push_back(datum);
         see(datum, step.seen_by);
       }
-      if (moves) {
-        step.written.push_back(datum);
-        data_[datum].owner = step.seen_by;
-        if (data_[datum].holder != step.seen_by) write(datum, step.seen_by);
-      }
+      if (operation.kind == Kind::migrate) migrate(datum, step.seen_by, step);
       if (operation.kind == Kind::write_at_owner) {
         step.written.push_back(datum);
         write(datum, data_[datum].owner);
@@ -339,6 +340,22 @@ class Pruner {
         start(datum);
       }
     }
+    steps_.push_back(std::move(step));
+  }
+
+  void migrate(unsigned datum, std::uint32_t to, Step& step) {
+    if (data_[datum].owner == to) return;
+    step.seen.push_back(datum);
+    see(datum, to);
+    step.written.push_back(datum);
+    data_[datum].owner = to;
+    if (data_[datum].holder != to) write(datum, to);
+  }
+  /// At the end of a replay.
+  void migrate_back(unsigned datum, std::uint32_t to) {
+    Step step{.gathered = {}, .written = {}, .seen = {}, .seen_by = to};
+    gather(datum, step);
+    migrate(datum, to, step);
     steps_.push_back(std::move(step));
   }
 
@@ -385,8 +402,7 @@ class Pruner {
   std::optional<std::size_t> needed_writer(std::uint32_t rank, const std::vector<bool>& skips) const {
     std::vector<bool> needed(data_.size(), false);
     for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-      const bool is_task = plan_.operations[step->operation].kind == Kind::task;
-      if (is_task && skips[step->operation]) {
+      if (step->may_be_skipped && skips[step->operation]) {
         for (const unsigned datum : step->written)
           if (needed[datum]) return step->operation;
         continue;
