@@ -587,8 +587,8 @@ void Flow::migrate_now(Handle& handle, std::uint32_t rank, const SourceLine& whe
   Place& place = place_of(handle);
   if (place.owner == rank) return;
   if (rank == rank_) check_known(handle, where);
-  if (may_have_missed(place) && rank != rank_) place.unwritten = false;
-  place.stale = place.always_here = false;
+  // Whether there is a value knows who is to see it, here or after this; other ranks may have missed who wrote it.
+  place.always_here = false;
   if (!place.unwritten) bring(handle, rank, Purpose::possession, 0);
   const bool unwritten = place.unwritten;
   place.owner = rank;

@@ -345,9 +345,8 @@ class Pruner {
 
   void migrate(unsigned datum, std::uint32_t to, Step& step) {
     if (data_[datum].owner == to) return;
-    step.seen.push_back(datum);
+    step.seen.push_back(datum);  // and not written: whether there is a value says only the task that wrote it
     see(datum, to);
-    step.written.push_back(datum);
     data_[datum].owner = to;
     if (data_[datum].holder != to) write(datum, to);
   }
@@ -831,6 +830,7 @@ class Killer {
       if (*target == nullptr) return;
       job.network().kill(comm::Rank((*target)->rank()));
       (*target)->flow()->abort("killed");
+      (*target)->flow()->endpoint().abandon();  // nobody takes what tells of it, and its sends would wait for that
     });
   }
   ~Killer() { *target_ = nullptr; }
