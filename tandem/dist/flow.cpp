@@ -102,8 +102,8 @@ std::shared_ptr<PackedValue> Flow::packed_of(Datum& datum) {
 }
 
 /// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory goes there,
-/// which is no position of its own: a rank that passes over tasks need not know that the data is away. Not when an exception drops
-/// it: other ranks may never come here, and nobody may wait for what they would send.
+/// which is no position of its own: a rank that passes over tasks need not know that the data is away. Not when an exception
+/// drops it: other ranks may never come here, and nobody may wait for what they would send.
 void Flow::abandon(Handle& handle) {
   Place& place = place_of(handle);
   const bool comes_home = place.in_users_memory && std::uncaught_exceptions() == 0;

@@ -86,8 +86,8 @@ bool Engine::find_transport(Peer& peer) {
   std::string ours, theirs;
   for (const auto& transport : transports_) ours += fmt::format("{}{}", ours.empty() ? "" : ", ", transport->name());
   for (const auto& [name, bytes] : card->transports) theirs += fmt::format("{}{}", theirs.empty() ? "" : ", ", name);
-  ground_.log->error("rank {} has no transport that reaches rank {} on {}: it has {}, that rank has {} (mpi reaches ranks that mpirun has "
-                     "started); see option comm.transports",
+  ground_.log->error("rank {} has no transport that reaches rank {} on {}: it has {}, that rank has {} (mpi reaches ranks that "
+                     "mpirun has started); see option comm.transports",
                      ground_.rank.value(), peer.rank.value(), card->host_name, ours.empty() ? "none" : ours,
                      theirs.empty() ? "none" : theirs);
   return false;
