@@ -85,22 +85,27 @@ void Flow::give_up_cancel() {
   core_.executor().decide_end(core_.executor().freeze_end());
 }
 
-/// A position comes that this rank has not counted as submitted. True: it is behind the end.
-bool Flow::comes_to_end() {
+/// Counts positions up to this one as submitted. False: it is behind the end of a cancelled flow; while the ranks agree on that,
+/// this waits.
+bool Flow::may_enter(std::uint64_t position) {
   using Answer = runtime::Cutoff::Answer;
   for (;;) {
     Answer answer;
     {
       const std::lock_guard guard(cancel_mutex_);
-      answer = entering_.ask(position_ + 1, position_ + kEnterAhead);
+      answer = entering_.ask(position, position - 1 + kEnterAhead);
     }
-    if (answer == Answer::go || aborted_.load()) return false;
-    if (answer == Answer::over) {
-      if (!std::exchange(closed_, true)) close();
-      return true;
-    }
+    if (answer == Answer::go || aborted_.load()) return true;
+    if (answer == Answer::over) return false;
     work_until(end_decided_);
   }
+}
+
+/// A position comes that this rank has not counted as submitted. True: it is behind the end.
+bool Flow::comes_to_end() {
+  if (may_enter(position_ + 1)) return false;
+  if (!std::exchange(closed_, true)) close();
+  return true;
 }
 
 /// The last operations of a flow: all data goes home.

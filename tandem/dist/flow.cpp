@@ -220,9 +220,11 @@ void Flow::replay(Recording& recording) {
     begin_operation();
     to_drop_.clear();
     const Wish wish{.priority = operation.priority, .where = operation.where};
-    gather_needs(operation.uses);
-    check_values(executor, wish);
-    if (sends_ahead) bring_recorded(recording.sendings(operation));
+    if (sends_ahead) {  // what is wrong with the task is said before anything goes
+      gather_needs(operation.uses);
+      check_values(executor, wish);
+      bring_recorded(recording.sendings(operation));
+    }
     if (!enter_at(executor, operation.uses, wish)) continue;
     recording.submit(operation);
     entered();

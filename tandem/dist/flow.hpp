@@ -329,6 +329,7 @@ class Flow {
   void send_abort(std::uint32_t to, const std::string& text, const std::function<void()>& told);
 
   // --- cancel.cpp: where a cancelled flow ends
+  bool may_enter(std::uint64_t position);
   bool comes_to_end();
   void close();
   void join_cancel(std::uint64_t flow, std::optional<std::uint32_t> told_by);

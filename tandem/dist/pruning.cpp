@@ -15,25 +15,10 @@ void Flow::pass_over(std::uint64_t tasks) {
   if (tasks == 0) return;
   if (recording_ != nullptr) return recording_->pass_over(tasks);
   const std::uint64_t target = position_ + tasks;
-  if (!entering_.within(target)) {
-    using Answer = runtime::Cutoff::Answer;
-    for (;;) {
-      Answer answer;
-      {
-        const std::lock_guard guard(cancel_mutex_);
-        answer = entering_.ask(target, target + kEnterAhead);
-      }
-      if (answer == Answer::go || aborted_.load()) break;
-      if (answer == Answer::over) {
-        // The end lies within what is passed over: there this rank stops, as those do that submit task by task.
-        if (const std::uint64_t end = std::min(target, entering_.limit()); end > position_) pass_over_to(end);
-        is_over();
-        return;
-      }
-      work_until(end_decided_);
-    }
-  }
-  pass_over_to(target);
+  if (entering_.within(target) || may_enter(target)) return pass_over_to(target);
+  // The end lies within what is passed over: there this rank stops, as those do that submit task by task.
+  if (const std::uint64_t end = std::min(target, entering_.limit()); end > position_) pass_over_to(end);
+  is_over();
 }
 
 bool Flow::concerns(std::span<const Use> uses) const {
