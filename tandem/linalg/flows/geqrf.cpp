@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "tandem/linalg/flows/check_shapes.hpp"
+#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/flows/qr_codelets.hpp"
 #include "tandem/linalg/flows/qr_priorities.hpp"
 #include "tandem/linalg/flows/qr_shapes.hpp"
-#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {

@@ -3,8 +3,8 @@
 
 #include "tandem/linalg/flows/check_shapes.hpp"
 #include "tandem/linalg/flows/codelets.hpp"
-#include "tandem/linalg/flows/scale.hpp"
 #include "tandem/linalg/flows/own_tiles.hpp"
+#include "tandem/linalg/flows/scale.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {

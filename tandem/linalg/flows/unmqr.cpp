@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "tandem/linalg/flows/check_shapes.hpp"
+#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/flows/qr_codelets.hpp"
 #include "tandem/linalg/flows/qr_shapes.hpp"
-#include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg {
