@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "distributed_matrix.hpp"
 #include "ranks.hpp"
 #include "tandem/linalg.hpp"
 #include "tandem/linalg/scalar_test_support.hpp"
@@ -48,28 +49,7 @@ class DistLinalg : public testing::Test {
     }
   }
 
-  /// A matrix of the program's.
-  struct Distributed {
-    Distributed(Runtime& rt, TileShape shape, const Distribution& distribution)
-        : matrix([&] {
-            shape.distribution = distribution;
-            shape.rank = rt.rank();
-            return shape;
-          }()),
-          data(rt, "A", matrix) {}
-    template <class G>
-    Distributed(Runtime& rt, TileShape shape, const Distribution& distribution, const G& generator)
-        : Distributed(rt, shape, distribution) {
-      submit_generate(rt, generator, data);
-    }
-    void keep(Runtime& rt, Outcome<T>& outcome) const {
-      std::vector<T> whole(matrix.rows() * matrix.cols());
-      gather(rt, data, {whole.data(), matrix.rows(), matrix.cols(), matrix.rows()});
-      outcome.values.insert(outcome.values.end(), whole.begin(), whole.end());
-    }
-    TileMatrix<T> matrix;
-    TiledData<T> data;
-  };
+  using Distributed = DistributedMatrix<T>;
 };
 
 TYPED_TEST_SUITE(DistLinalg, linalg::test::Scalars, linalg::test::Letters);
@@ -85,8 +65,8 @@ TYPED_TEST(DistLinalg, Cholesky) {
       Tiled factor(rt, square, distribution, generator), a(rt, square, distribution, generator);
       Tiled x(rt, tall, distribution, RandomGeneral{4}), b(rt, tall, distribution, RandomGeneral{4});
       outcome.numbers.push_back(static_cast<double>(posv(rt, uplo, factor.data, x.data)));
-      factor.keep(rt, outcome);
-      x.keep(rt, outcome);
+      factor.keep(rt, outcome.values);
+      x.keep(rt, outcome.values);
       const auto residual = posv_residual(rt, uplo, a.data, x.data, b.data);
       EXPECT_LE(residual, residual_limit);
       outcome.numbers.push_back(static_cast<double>(residual));
@@ -118,14 +98,14 @@ TYPED_TEST(DistLinalg, LuWithAndWithoutPivoting) {
     Tiled b(rt, tall, distribution, RandomGeneral{6}), x(rt, tall, distribution, RandomGeneral{6});
     TiledPivots pivots(rt, factors.data);
     outcome.numbers.push_back(static_cast<double>(gesv(rt, factors.data, pivots, x.data)));
-    factors.keep(rt, outcome);
-    x.keep(rt, outcome);
+    factors.keep(rt, outcome.values);
+    x.keep(rt, outcome.values);
     for (const std::size_t pivot : pivots.ipiv(rt)) outcome.numbers.push_back(static_cast<double>(pivot));
     EXPECT_LE(gesv_residual(rt, a.data, x.data, b.data), residual_limit);
     Tiled dominant(rt, square, distribution, RandomDominant{.seed = 7, .order = n}), again(rt, square, distribution,
                                                                                          RandomDominant{.seed = 7, .order = n});
     outcome.numbers.push_back(static_cast<double>(getrf_nopiv(rt, dominant.data)));
-    dominant.keep(rt, outcome);
+    dominant.keep(rt, outcome.values);
     EXPECT_LE(getrf_nopiv_residual(rt, again.data, dominant.data), residual_limit);
   });
 }
@@ -140,17 +120,17 @@ TYPED_TEST(DistLinalg, ProductsAndSolves) {
         c(rt, {.rows = m, .cols = n, .tile = nb}, distribution, RandomGeneral{3}),
         before(rt, {.rows = m, .cols = n, .tile = nb}, distribution, RandomGeneral{3});
     gemm(rt, Op::no_trans, Op::conj_trans, T(2), a.data, b.data, T(-1), c.data);
-    c.keep(rt, outcome);
+    c.keep(rt, outcome.values);
     const Product<T> product{.op_b = Op::conj_trans, .alpha = T(2), .a = a.data, .b = b.data, .beta = T(-1)};
     EXPECT_LE(gemm_residual(rt, product, before.data, c.data), residual_limit);
     outcome.numbers.push_back(static_cast<double>(norm_one(rt, c.data)));
     outcome.numbers.push_back(static_cast<double>(norm_max(rt, c.data)));
     Tiled s(rt, {.rows = m, .cols = m, .tile = nb, .uplo = Uplo::upper}, distribution, Kms{.rho = 0.5});
     submit_syrk(rt, Uplo::upper, Op::no_trans, T(1), a.data, T(1), s.data);
-    s.keep(rt, outcome);
+    s.keep(rt, outcome.values);
     Tiled triangle(rt, {.rows = m, .cols = m, .tile = nb, .uplo = Uplo::lower}, distribution, Kms{.rho = 0.3});
     submit_trsm(rt, Side::left, Uplo::lower, Op::trans, Diag::non_unit, T(3), triangle.data, c.data);
-    c.keep(rt, outcome);
+    c.keep(rt, outcome.values);
   });
 }
 
@@ -164,8 +144,8 @@ TYPED_TEST(DistLinalg, LeastSquares) {
       Tiled x(rt, side, distribution, RandomGeneral{2}), b(rt, side, distribution, RandomGeneral{2});
       Tiled t(rt, geqrf_factors_shape(shape, 4), distribution);
       gels(rt, op, factor.data, t.data, x.data);
-      factor.keep(rt, outcome);
-      x.keep(rt, outcome);
+      factor.keep(rt, outcome.values);
+      x.keep(rt, outcome.values);
       for (const auto residual :
            {gels_residual(rt, op, a.data, x.data, b.data), geqrf_residual(rt, a.data, factor.data, t.data),
             geqrf_orthogonality(rt, factor.data, t.data)}) {
@@ -176,7 +156,7 @@ TYPED_TEST(DistLinalg, LeastSquares) {
     const TileShape wide{.rows = 29, .cols = 53, .tile = 8};
     Tiled a(rt, wide, distribution, RandomGeneral{3}), t(rt, geqrf_factors_shape(wide), distribution);
     geqrf(rt, a.data, t.data);
-    a.keep(rt, outcome);
+    a.keep(rt, outcome.values);
   });
 }
 
@@ -203,13 +183,13 @@ TYPED_TEST(DistLinalg, CopiesBetweenDistributions) {
             moved += b.matrix.tile_rows(i) * b.matrix.tile_cols(j) * sizeof(T);
       EXPECT_EQ(rt.flow_statistics().received_bytes - before, moved);
       Outcome<T> copied, half;
-      b.keep(rt, copied);
+      b.keep(rt, copied.values);
       EXPECT_EQ(copied.values, expected);
       // A triangle, beside which B stays.
       Tiled triangle(rt, square, distribution, RandomGeneral{3}),
           whole(rt, {.rows = 30, .cols = 30, .tile = 7}, other, RandomGeneral{4});
       lacpy(rt, Uplo::lower, triangle.data, whole.data);
-      whole.keep(rt, half);
+      whole.keep(rt, half.values);
       if (outcome.values.empty()) outcome = half;
       EXPECT_EQ(half.values, outcome.values);
     }
@@ -234,7 +214,7 @@ TYPED_TEST(DistLinalg, ConjugateGradients) {
       EXPECT_TRUE(ended.converged);
       EXPECT_GT(ended.iterations, 3u);
       keep(ended);
-      x.keep(rt, outcome);
+      x.keep(rt, outcome.values);
       const auto residual = cg_residual(rt, uplo, a.data, x.data, b.data, ended.residual);
       EXPECT_LE(residual, residual_limit);
       outcome.numbers.push_back(double(residual));
@@ -243,7 +223,7 @@ TYPED_TEST(DistLinalg, ConjugateGradients) {
       keep(cg(rt, uplo, indefinite.data, b.data, y.data));
       EXPECT_GT(outcome.numbers.back(), 0);
       keep(cg(rt, uplo, a.data, b.data, y.data, {.iterations = 2}));
-      y.keep(rt, outcome);
+      y.keep(rt, outcome.values);
     }
   });
 }
@@ -259,7 +239,7 @@ TYPED_TEST(DistLinalg, JacobiSteps) {
         const TileShape shape{.rows = 31, .cols = 22, .tile = 4};
         Tiled u(rt, shape, places, JacobiModes({.rows = 31, .cols = 22}, 0)), work(rt, shape, places);
         jacobi(rt, u.data, work.data, {.steps = 7});
-        u.keep(rt, outcome);
+        u.keep(rt, outcome.values);
         const T residual = jacobi_residual(rt, u.data, 7, work.data);
         EXPECT_LE(residual, residual_limit);
         const JacobiOutcome ended = jacobi(rt, u.data, work.data, {.steps = 60, .tolerance = 0.02, .interval = 3});
@@ -267,7 +247,7 @@ TYPED_TEST(DistLinalg, JacobiSteps) {
         EXPECT_LT(ended.steps, 60u);
         outcome.numbers.insert(outcome.numbers.end(), {static_cast<double>(residual), static_cast<double>(ended.steps),
                                                        ended.change.value()});
-        u.keep(rt, outcome);
+        u.keep(rt, outcome.values);
       }
     });
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed_matrix.hpp"
 #include "ranks.hpp"
 #include "tandem/linalg.hpp"
 
@@ -30,27 +31,7 @@ std::vector<std::uint64_t> counts_of(Runtime& rt) {
           counted.recipients + counted.late, counted.received, counted.received_bytes};
 }
 
-/// A matrix of the program's.
-struct Tiled {
-  Tiled(Runtime& rt, TileShape shape, const Distribution& distribution)
-      : matrix([&] {
-          shape.distribution = distribution;
-          shape.rank = rt.rank();
-          return shape;
-        }()),
-        data(rt, "A", matrix) {}
-  template <class G>
-  Tiled(Runtime& rt, TileShape shape, const Distribution& distribution, const G& generator) : Tiled(rt, shape, distribution) {
-    submit_generate(rt, generator, data);
-  }
-  void keep(Runtime& rt, Outcome& outcome) const {
-    std::vector<T> whole(matrix.rows() * matrix.cols());
-    gather(rt, data, {whole.data(), matrix.rows(), matrix.cols(), matrix.rows()});
-    outcome.values.insert(outcome.values.end(), whole.begin(), whole.end());
-  }
-  TileMatrix<T> matrix;
-  TiledData<T> data;
-};
+using Tiled = DistributedMatrix<T>;
 
 /// Each tile is moved by a task to another rank than its owner, or copied there, or neither.
 void scatter(Runtime& rt, const TiledData<T>& a) {
@@ -146,8 +127,8 @@ TEST(PrunedLinalg, CholeskyAndWhatFollows) {
       EXPECT_LE(outcome.values.back(), residual_limit);
       outcome.values.push_back(potrf_residual(rt, uplo, a.data, factor.data));
       EXPECT_LE(outcome.values.back(), residual_limit);
-      factor.keep(rt, outcome);
-      x.keep(rt, outcome);
+      factor.keep(rt, outcome.values);
+      x.keep(rt, outcome.values);
       // The factor is written anew from where its copies are.
       submit_potrf(rt, uplo, factor.data, info);
       rt.wait();
@@ -172,12 +153,12 @@ TEST(PrunedLinalg, ProductsThatReadProducts) {
       submit_hemm(rt, uplo, 1, s.data, c.data, 0.5, e.data);
       Tiled g(rt, {.rows = n, .cols = n, .tile = nb, .uplo = uplo}, places[2], Kms{.rho = 0.3});
       submit_herk(rt, uplo, Op::conj_trans, 1, d.data, 2, g.data);
-      s.keep(rt, outcome);
-      g.keep(rt, outcome);
+      s.keep(rt, outcome.values);
+      g.keep(rt, outcome.values);
     }
-    c.keep(rt, outcome);
-    d.keep(rt, outcome);
-    e.keep(rt, outcome);
+    c.keep(rt, outcome.values);
+    d.keep(rt, outcome.values);
+    e.keep(rt, outcome.values);
   });
   EXPECT_GT(passed_over, 0u);
 }
@@ -194,7 +175,7 @@ TEST(PrunedLinalg, Solves) {
         submit_trsm(rt, Side::right, uplo, op, Diag::unit, 1, right.data, b.data);
       }
     }
-    b.keep(rt, outcome);
+    b.keep(rt, outcome.values);
   });
   EXPECT_GT(passed_over, 0u);
 }
@@ -209,9 +190,9 @@ TEST(PrunedLinalg, LuAndItsSolves) {
         Tiled b(rt, {.rows = rows, .cols = 16, .tile = 7}, places[1], RandomGeneral{6});
         submit_trsm(rt, Side::left, Uplo::lower, Op::no_trans, Diag::unit, 1, a.data, b.data);
         submit_trsm(rt, Side::left, Uplo::upper, Op::no_trans, Diag::non_unit, 1, a.data, b.data);
-        b.keep(rt, outcome);
+        b.keep(rt, outcome.values);
       }
-      a.keep(rt, outcome);
+      a.keep(rt, outcome.values);
     }
   });
   EXPECT_GT(passed_over, 0u);
@@ -230,10 +211,10 @@ TEST(PrunedLinalg, QrWhoseTilesMove) {
       if (rows >= cols) {
         Tiled x(rt, side, places[0], RandomGeneral{3}), again(rt, shape, places[2], RandomGeneral{1});
         gels(rt, Op::no_trans, again.data, t.data, x.data);
-        x.keep(rt, outcome);
+        x.keep(rt, outcome.values);
       }
-      b.keep(rt, outcome);
-      a.keep(rt, outcome);
+      b.keep(rt, outcome.values);
+      a.keep(rt, outcome.values);
     }
   });
   EXPECT_GT(passed_over, 0u);
@@ -261,7 +242,7 @@ TEST(PrunedLinalg, TilesThatWereMovedAndCopiedBefore) {
     scatter(rt, b.data);
     scatter(rt, c.data);
     submit_unmqr(rt, Op::conj_trans, b.data, t.data, c.data);
-    for (const Tiled* matrix : {&a, &b, &c, &s}) matrix->keep(rt, outcome);
+    for (const Tiled* matrix : {&a, &b, &c, &s}) matrix->keep(rt, outcome.values);
   });
   EXPECT_GT(passed_over, 0u);
 }
@@ -278,8 +259,8 @@ TEST(PrunedLinalg, APlacementOfTheProgramsOwn) {
     Tiled t(rt, geqrf_factors_shape(shape, 4), places[0]);
     submit_geqrf(rt, a.data, t.data);
     submit_unmqr(rt, Op::conj_trans, a.data, t.data, b.data);
-    a.keep(rt, outcome);
-    b.keep(rt, outcome);
+    a.keep(rt, outcome.values);
+    b.keep(rt, outcome.values);
   });
   EXPECT_EQ(passed_over, 0u);
 }
@@ -295,8 +276,8 @@ TEST(PrunedLinalg, BesideRecordedFlows) {
       rt.replay(graph);
       submit_gemm(rt, Op::no_trans, Op::no_trans, 0.1, c.data, b.data, 1, a.data);
     }
-    a.keep(rt, outcome);
-    c.keep(rt, outcome);
+    a.keep(rt, outcome.values);
+    c.keep(rt, outcome.values);
   });
   EXPECT_GT(passed_over, 0u);
 }

@@ -739,9 +739,8 @@ class Program {
   }
 
   /// Kernels of up to `kMostUses` uses, of whatever modes.
-  /// Not inlined into one function, which takes sanitizers minutes to compile.
   template <class... Accesses>
-  [[gnu::noinline]] void submit_with(std::size_t position, const Operation& operation, const Accesses&... accesses) {
+  void submit_with(std::size_t position, const Operation& operation, const Accesses&... accesses) {
     const Codelet codelet("task", [](const Operation* what, std::size_t at, Runtime* rt, auto&&... views) {
       if (what->cancels) rt->cancel();
       if (what->throws) throw std::runtime_error(Oracle::label(at) + "!");
@@ -761,7 +760,7 @@ class Program {
     rt_.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, &rt_, accesses...);
   }
   template <class... Accesses>
-  [[gnu::noinline]] void submit_next(std::size_t position, const Operation& operation, const Accesses&... accesses) {
+  void submit_next(std::size_t position, const Operation& operation, const Accesses&... accesses) {
     constexpr std::size_t index = sizeof...(accesses);
     if constexpr (index > 0)
       if (index == operation.data.size()) return submit_with(position, operation, accesses...);
