@@ -1,0 +1,317 @@
+// tandem/trace/event.hpp: which events there are: name, category, fields. The one source of metadata, readers and documents.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tandem::trace {
+
+/// What an event belongs to, for those who choose what is recorded.
+enum class Category : std::uint8_t {
+  about,      ///< descriptions: names, places, clocks. Always on, without stamps of their own
+  task,       ///< the life of tasks
+  sched,      ///< queues of ready tasks
+  worker,     ///< what workers do
+  data,       ///< memory and transfers between the memories of a machine
+  comm,       ///< messages and the progress engine
+  broadcast,  ///< bags of recipients, trees, forwarding
+  dist,       ///< which data goes to which rank for the flow
+  flow,       ///< submission, throttling, waiting
+  tracer,     ///< the tracer itself
+  user,       ///< what the program marks
+};
+inline constexpr std::size_t kCategories = 11;
+std::string_view name_of(Category category) noexcept;
+
+/// How a field lies in a record: little-endian, packed, without padding.
+enum class Field : std::uint8_t {
+  u8, u16, u32, u64, i32, i64, f64,
+  text,   ///< UTF-8, ended by a zero byte
+  list8,  ///< as many u32 as the u8 field called `NAME_count` before it says
+};
+
+struct FieldSpec {
+  std::string_view name = {};
+  Field field = Field::u32;
+};
+
+/// The types. Their numbers are the format: new ones go to the end, and none is used again.
+enum class Type : std::uint8_t {
+  none = 0,  ///< ends what was written of a live packet
+  // about: descriptions
+  actor = 1,
+  site = 2,
+  data = 3,
+  name = 4,
+  task_name = 5,
+  clock_point = 6,
+  option = 7,
+  replay = 8,
+  // task
+  task_submitted = 10,
+  task_accesses = 11,
+  task_deps = 12,
+  task_ready = 13,
+  task_started = 14,
+  task_ended = 15,
+  task_failed = 16,
+  task_cancelled = 17,
+  task_replayed = 18,
+  // sched
+  task_pushed = 20,
+  task_popped = 21,
+  task_stolen = 22,
+  // worker
+  worker_state = 25,
+  // data
+  data_allocated = 30,
+  data_freed = 31,
+  transfer_started = 32,
+  transfer_ended = 33,
+  // comm
+  send_posted = 40,
+  receive_posted = 41,
+  send_announced = 42,
+  send_granted = 43,
+  message_sent = 44,
+  message_arrived = 45,
+  message_released = 46,
+  packet_sent = 47,
+  packet_received = 48,
+  progress_state = 49,
+  message_failed = 50,
+  // broadcast
+  mcast_posted = 55,
+  mcast_routed = 56,
+  mcast_forwarded = 57,
+  mcast_declined = 58,
+  bag_opened = 60,
+  bag_joined = 61,
+  bag_closed = 62,
+  // dist
+  data_sent = 65,
+  data_expected = 66,
+  data_received = 67,
+  data_dropped = 68,
+  data_migrated = 69,
+  // flow
+  submission_throttled = 75,
+  submission_resumed = 76,
+  wait_began = 77,
+  wait_ended = 78,
+  flow_cancelled = 79,
+  // tracer
+  events_lost = 85,
+  tracer_waited = 86,
+  flush_began = 87,
+  flush_ended = 88,
+  selection_changed = 89,
+  quiet_began = 90,
+  quiet_ended = 91,
+  // user
+  mark = 95,
+  counter = 96,
+  span_began = 97,
+  span_ended = 98,
+  // not a type: the header says so when the stamp is whole
+  extended = 127,
+};
+inline constexpr std::size_t kTypes = 128;
+
+struct EventSpec {
+  Type type = Type::none;
+  Category category = Category::about;
+  std::string_view name = {};  ///< `category.event`, in metadata and in selections
+  std::array<FieldSpec, 8> fields = {};
+  std::string_view help = {};
+};
+
+/// What `actor` says of its kind.
+enum class ActorKind : std::uint8_t { catalogue, submitter, worker, progress, others, flusher, user, callbacks };
+std::string_view name_of(ActorKind kind) noexcept;
+
+/// `worker_state`. What a worker executes, `task.started` and `task.ended` say: between them the state is that of before.
+enum class WorkerState : std::uint8_t {
+  absent,       ///< the caller's worker outside of waits
+  scheduling,   ///< looks for a task, or prepares one
+  polling,      ///< has found none, and looks again
+  sleeping,
+  fetching,     ///< brings a task's data to its memory
+  progressing,  ///< looks after the network
+  holding,      ///< waits for an urgent task, and could run another
+};
+inline constexpr std::size_t kWorkerStates = 7;
+std::string_view name_of(WorkerState state) noexcept;
+
+/// `progress_state`.
+enum class ProgressState : std::uint8_t { working, polling, sleeping };
+std::string_view name_of(ProgressState state) noexcept;
+
+/// In `name`: what it is the name of.
+enum class NameKind : std::uint8_t { mark, counter, span, node, channel };
+std::string_view name_of(NameKind kind) noexcept;
+
+/// In `clock_point`: how it came about.
+enum class ClockPointKind : std::uint8_t {
+  barrier,     ///< a barrier that all ranks left at one instant: the time that was waited for (thesis 3.4.2)
+  background,  ///< what the clocks that follow each other knew then
+};
+
+/// In the words of `task.submitted`'s accesses: the data's number times 8, plus the mode (`AccessMode`: 0 read, 1 write, 2
+/// read_write, 3 commute, 4 reduce, 5 scratch).
+constexpr std::uint32_t access_word(std::uint32_t data, unsigned mode) noexcept { return data << 3 | mode; }
+constexpr std::uint32_t data_of_access(std::uint32_t word) noexcept { return word >> 3; }
+constexpr unsigned mode_of_access(std::uint32_t word) noexcept { return word & 7; }
+
+namespace internal {
+
+using enum Field;
+
+// Numbers: `task` is the low 32 bits of the task's id, which grows with submission, so that a reader finds the rest; `data` counts
+// registrations of the rank; `site`, `name` and `actor` are given by the session, and described in its catalogue; `request` counts
+// the operations posted at the rank's endpoint (low 32 bits); `peer` and `rank` are ranks. Sizes are in bytes.
+inline constexpr EventSpec event_table[] = {
+    {Type::actor, Category::about, "about.actor",
+     {{{"actor", u32}, {"kind", u8}, {"index", u16}, {"core", i32}, {"name", text}}},
+     "an actor with a stream of its own; index: of the worker; core: that it is bound to, or -1"},
+    {Type::site, Category::about, "about.site", {{{"site", u16}, {"line", u32}, {"codelet", text}, {"file", text}}},
+     "a place in the program that submits tasks of a codelet"},
+    {Type::data, Category::about, "about.data",
+     {{{"data", u32}, {"owner", u32}, {"bytes", u64}, {"rows", u64}, {"cols", u64}, {"line", u32}, {"name", text}, {"file", text}}},
+     "a piece of data that was registered; owner: its rank, or 4294967295 for each rank"},
+    {Type::name, Category::about, "about.name", {{{"name", u32}, {"kind", u8}, {"text", text}}}, "of a mark, counter or span"},
+    {Type::task_name, Category::about, "about.task_name", {{{"task", u32}, {"text", text}}}, "a task with a name of its own"},
+    {Type::clock_point, Category::about, "about.clock_point",
+     {{{"kind", u8}, {"local_ns", i64}, {"reference_ns", i64}, {"error_ns", i64}, {"late_ns", i64}}},
+     "the reference's clock showed reference_ns when this rank's showed local_ns, give or take error_ns"},
+    {Type::option, Category::about, "about.option", {{{"name", text}, {"value", text}, {"source", text}}}, "a value of the run's configuration"},
+    {Type::replay, Category::about, "about.replay", {{{"graph", u32}, {"index", u32}, {"task", u32}}},
+     "place `index` of a recorded graph is the task that was submitted under this number"},
+
+    {Type::task_submitted, Category::task, "task.submitted",
+     {{{"task", u32}, {"priority", i32}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list8},
+       {"deps", list8}}},
+     "submitted; accesses: data * 8 + mode; deps: tasks that come first. Lists of more than 255 go on in task.accesses, task.deps"},
+    {Type::task_accesses, Category::task, "task.accesses", {{{"task", u32}, {"access", u32}}}, "one more access of a task"},
+    {Type::task_deps, Category::task, "task.deps", {{{"task", u32}, {"predecessor", u32}}}, "one more task that comes before"},
+    {Type::task_ready, Category::task, "task.ready", {{{"task", u32}}}, "all that came before it has ended, by what the actor has just done"},
+    {Type::task_started, Category::task, "task.started", {{{"task", u32}}}, "its kernel begins, on this worker"},
+    {Type::task_ended, Category::task, "task.ended", {{{"task", u32}}}, "its kernel has ended"},
+    {Type::task_failed, Category::task, "task.failed", {{{"task", u32}}}, "its kernel has thrown; task.ended follows"},
+    {Type::task_cancelled, Category::task, "task.cancelled", {{{"task", u32}}}, "does not run, for a failure or since the flow has ended"},
+    {Type::task_replayed, Category::task, "task.replayed", {{{"graph", u32}, {"task", u32}, {"count", u32}}},
+     "a recorded graph was submitted again: its tasks have the numbers from `task` on"},
+
+    {Type::task_pushed, Category::sched, "sched.pushed", {{{"task", u32}, {"worker", u16}}},
+     "into the queue of a worker; 65535: a queue of all"},
+    {Type::task_popped, Category::sched, "sched.popped", {{{"task", u32}}}, "taken from a queue by this worker"},
+    {Type::task_stolen, Category::sched, "sched.stolen", {{{"task", u32}, {"worker", u16}}}, "taken from another worker's queue"},
+
+    {Type::worker_state, Category::worker, "worker.state", {{{"state", u8}}}, "from now on this worker is in this state"},
+
+    {Type::data_allocated, Category::data, "data.allocated", {{{"data", u32}, {"node", u16}, {"bytes", u64}}}, "memory on a node"},
+    {Type::data_freed, Category::data, "data.freed", {{{"data", u32}, {"node", u16}, {"bytes", u64}}}, "and given back"},
+    {Type::transfer_started, Category::data, "data.transfer_started", {{{"data", u32}, {"from", u16}, {"to", u16}, {"bytes", u64}}},
+     "a copy between memory nodes of the machine"},
+    {Type::transfer_ended, Category::data, "data.transfer_ended", {{{"data", u32}, {"from", u16}, {"to", u16}}}, "and its end"},
+
+    {Type::send_posted, Category::comm, "comm.send_posted",
+     {{{"request", u32}, {"peer", u32}, {"channel", u32}, {"priority", i32}, {"tag", u64}, {"bytes", u64}}}, "a message was posted"},
+    {Type::receive_posted, Category::comm, "comm.receive_posted",
+     {{{"request", u32}, {"peer", u32}, {"channel", u32}, {"tag", u64}}}, "a receive was posted; peer 4294967295: any"},
+    {Type::send_announced, Category::comm, "comm.send_announced", {{{"request", u32}}}, "a large message's announcement has left"},
+    {Type::send_granted, Category::comm, "comm.send_granted", {{{"request", u32}}}, "its receiver wants it"},
+    {Type::message_sent, Category::comm, "comm.message_sent", {{{"request", u32}}}, "the last byte was given to the network"},
+    {Type::message_arrived, Category::comm, "comm.message_arrived",
+     {{{"request", u32}, {"peer", u32}, {"channel", u32}, {"tag", u64}, {"bytes", u64}}}, "a receive has its message"},
+    {Type::message_released, Category::comm, "comm.message_released", {{{"request", u32}}}, "the buffer is the program's again"},
+    {Type::packet_sent, Category::comm, "comm.packet_sent", {{{"peer", u32}, {"bytes", u32}}}, "a packet was given to a rail"},
+    {Type::packet_received, Category::comm, "comm.packet_received", {{{"peer", u32}, {"bytes", u32}}}, "a packet has come"},
+    {Type::progress_state, Category::comm, "comm.progress_state", {{{"state", u8}}}, "from now on the progress engine is in this state"},
+    {Type::message_failed, Category::comm, "comm.message_failed", {{{"request", u32}, {"outcome", u8}}},
+     "truncated, cancelled, or its peer is gone"},
+
+    {Type::mcast_posted, Category::broadcast, "broadcast.posted",
+     {{{"request", u32}, {"channel", u32}, {"tag", u64}, {"bytes", u64}, {"recipients", u32}}}, "a broadcast was posted"},
+    {Type::mcast_routed, Category::broadcast, "broadcast.routed",
+     {{{"request", u32}, {"tree", u8}, {"segment_bytes", u32}, {"children_count", u8}, {"children", list8}}},
+     "its tree was chosen; children: those of the root"},
+    {Type::mcast_forwarded, Category::broadcast, "broadcast.forwarded",
+     {{{"root", u32}, {"child", u32}, {"tag", u64}, {"bytes", u64}}}, "this rank begins to forward a broadcast to a child"},
+    {Type::mcast_declined, Category::broadcast, "broadcast.declined", {{{"root", u32}, {"peer", u32}, {"tag", u64}}},
+     "this rank has no room to forward it"},
+    {Type::bag_opened, Category::broadcast, "broadcast.bag_opened", {{{"bag", u32}, {"data", u32}, {"version", u32}}},
+     "a version of data has a first recipient"},
+    {Type::bag_joined, Category::broadcast, "broadcast.bag_joined", {{{"bag", u32}, {"rank", u32}, {"priority", i32}}}, "a recipient"},
+    {Type::bag_closed, Category::broadcast, "broadcast.bag_closed", {{{"bag", u32}, {"recipients", u32}, {"request", u32}}},
+     "it is sent: by this request of the endpoint"},
+
+    {Type::data_sent, Category::dist, "dist.sent", {{{"data", u32}, {"version", u32}, {"task", u32}, {"request", u32}}},
+     "the node `task` of the graph sends a version of data"},
+    {Type::data_expected, Category::dist, "dist.expected", {{{"data", u32}, {"version", u32}, {"task", u32}, {"peer", u32}}},
+     "the node `task` of the graph will receive a version of data from a rank"},
+    {Type::data_received, Category::dist, "dist.received", {{{"data", u32}, {"version", u32}, {"task", u32}, {"request", u32}}},
+     "and has received it"},
+    {Type::data_dropped, Category::dist, "dist.dropped", {{{"data", u32}}}, "a received copy was dropped"},
+    {Type::data_migrated, Category::dist, "dist.migrated", {{{"data", u32}, {"rank", u32}}}, "has a new owner"},
+
+    {Type::submission_throttled, Category::flow, "flow.throttled", {}, "submission waits for room in the window"},
+    {Type::submission_resumed, Category::flow, "flow.resumed", {}, "and goes on"},
+    {Type::wait_began, Category::flow, "flow.wait_began", {}, "the program waits"},
+    {Type::wait_ended, Category::flow, "flow.wait_ended", {}, "and goes on"},
+    {Type::flow_cancelled, Category::flow, "flow.cancelled", {{{"task", u32}}}, "the flow ends behind this task"},
+
+    {Type::events_lost, Category::tracer, "tracer.lost", {{{"events", u64}}}, "so many events of this actor were lost before this one"},
+    {Type::tracer_waited, Category::tracer, "tracer.waited", {{{"ns", u64}}}, "this actor has waited for a buffer until now"},
+    {Type::flush_began, Category::tracer, "tracer.flush_began", {{{"actor", u32}, {"bytes", u32}}}, "the flusher writes a buffer of an actor"},
+    {Type::flush_ended, Category::tracer, "tracer.flush_ended", {{{"actor", u32}}}, "and has written it"},
+    {Type::selection_changed, Category::tracer, "tracer.selection", {{{"low", u64}, {"high", u64}}}, "the types that are recorded from now on, a bit each"},
+    {Type::quiet_began, Category::tracer, "tracer.quiet_began", {}, "a region of interest: nothing is flushed"},
+    {Type::quiet_ended, Category::tracer, "tracer.quiet_ended", {}, "its end"},
+
+    {Type::mark, Category::user, "user.mark", {{{"name", u32}, {"value", f64}}}, "the program was here"},
+    {Type::counter, Category::user, "user.counter", {{{"name", u32}, {"value", f64}}}, "a number of the program's has this value from now on"},
+    {Type::span_began, Category::user, "user.span_began", {{{"name", u32}}}, "a part of the program begins on this actor"},
+    {Type::span_ended, Category::user, "user.span_ended", {{{"name", u32}}}, "and ends"},
+};
+
+constexpr std::size_t index_of(Type type) noexcept {
+  for (std::size_t i = 0; i < std::size(event_table); ++i)
+    if (event_table[i].type == type) return i;
+  return std::size(event_table);
+}
+
+}  // namespace internal
+
+/// All types, in the order of their numbers but for gaps.
+inline constexpr std::size_t kEventSpecs = std::size(internal::event_table);
+constexpr const EventSpec& spec_at(std::size_t index) noexcept { return internal::event_table[index]; }
+/// Null when there is no such type.
+constexpr const EventSpec* find_spec(Type type) noexcept {
+  const std::size_t index = internal::index_of(type);
+  return index < kEventSpecs ? &internal::event_table[index] : nullptr;
+}
+constexpr std::size_t field_count(const EventSpec& spec) noexcept {
+  std::size_t count = 0;
+  while (count < spec.fields.size() && !spec.fields[count].name.empty()) ++count;
+  return count;
+}
+/// Of a field without lists and texts; 0 for those.
+constexpr std::size_t bytes_of(Field field) noexcept {
+  switch (field) {
+    case Field::u8: return 1;
+    case Field::u16: return 2;
+    case Field::u32:
+    case Field::i32: return 4;
+    case Field::u64:
+    case Field::i64:
+    case Field::f64: return 8;
+    case Field::text:
+    case Field::list8: return 0;
+  }
+  return 0;
+}
+
+}  // namespace tandem::trace

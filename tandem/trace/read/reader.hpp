@@ -1,0 +1,177 @@
+// tandem/trace/read/reader.hpp: reads the folder of a run: which ranks and actors there are, and their events in order.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+#include "tandem/clock/tsc_clock.hpp"
+#include "tandem/trace/event.hpp"
+#include "tandem/trace/packet.hpp"
+
+namespace tandem::trace {
+
+/// One event, where it lies in the file. Valid as long as its reader.
+///
+/// Fields are asked for by their index in the type's specification; the reader has checked that all of them lie in the packet,
+/// so that asking cannot fail. Asking for a field of another kind is an assertion.
+class Event {
+ public:
+  Type type = Type::none;
+  std::uint32_t rank = 0;
+  std::uint32_t actor = 0;
+  std::uint64_t ticks = 0;   ///< raw
+  std::int64_t local_ns = 0;  ///< of the rank's clock
+
+  const EventSpec& spec() const noexcept { return *spec_; }
+  /// u8, u16, u32, u64
+  std::uint64_t number(std::size_t field) const noexcept;
+  /// i32, i64
+  std::int64_t integer(std::size_t field) const noexcept;
+  double real(std::size_t field) const noexcept;
+  std::string_view text(std::size_t field) const noexcept;
+  /// Of a list8; entries may lie unaligned, hence a copy each.
+  std::size_t list_size(std::size_t field) const noexcept;
+  std::uint32_t list_entry(std::size_t field, std::size_t index) const noexcept;
+  /// "task=3 priority=-1 ...", for people.
+  std::string described() const;
+
+ private:
+  friend class StreamReader;
+  const std::byte* find(std::size_t field, Field expected) const noexcept;
+
+  const EventSpec* spec_ = nullptr;
+  const std::byte* fields_ = nullptr;
+};
+
+/// What an actor's stream holds, from its packets' headers.
+struct StreamSummary {
+  std::uint32_t actor = 0;
+  ActorKind kind = ActorKind::user;
+  std::uint16_t index = 0;
+  std::int32_t core = -1;
+  std::string name;
+  std::uint64_t packets = 0;
+  std::uint64_t events = 0;
+  std::uint64_t lost_events = 0;    ///< as the last packet says
+  std::uint64_t missing_packets = 0;  ///< gaps in the sequence: overwritten, or not written
+  std::uint64_t bytes = 0;
+  std::uint64_t first_ticks = 0;
+  std::uint64_t last_ticks = 0;
+  bool truncated = false;           ///< the file ends within a packet, which is left out
+};
+
+/// The events of one actor, in order. A stream's file is mapped; nothing is copied.
+class StreamReader {
+ public:
+  static base::Result<std::unique_ptr<StreamReader>> open(const std::filesystem::path& file, std::uint32_t rank,
+                                                          const clock::TickScale& scale);
+  ~StreamReader();
+  StreamReader(const StreamReader&) = delete;
+  StreamReader& operator=(const StreamReader&) = delete;
+
+  const StreamSummary& summary() const noexcept { return summary_; }
+  /// The next event, or nothing at the end. Errors (malformed): which file, at which byte, and what is wrong; nothing follows.
+  base::Result<std::optional<Event>> next();
+  void rewind() noexcept;
+  void name_actor(ActorKind kind, std::uint16_t index, std::int32_t core, std::string name);
+
+ private:
+  StreamReader() = default;
+  base::Result<void> index_packets();
+  base::Result<std::size_t> field_bytes(const EventSpec& spec, std::size_t at) const;
+  base::Error malformed(std::size_t at, std::string_view what) const;
+
+  struct Packet {
+    std::size_t begin = 0;  ///< of the header
+    std::size_t end = 0;    ///< of the content
+  };
+  std::filesystem::path file_;
+  const std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::uint32_t rank_ = 0;
+  clock::TickScale scale_;
+  StreamSummary summary_;
+  std::vector<Packet> packets_;
+  std::size_t packet_ = 0;
+  std::size_t at_ = 0;
+  std::uint64_t ticks_ = 0;
+  std::uint32_t events_in_packet_ = 0;
+};
+
+/// A place in the program.
+struct Site {
+  std::string codelet;
+  std::string file;
+  std::uint32_t line = 0;
+};
+
+/// A piece of data that was registered.
+struct DataDescription {
+  std::uint32_t owner = UINT32_MAX;
+  std::uint64_t bytes = 0, rows = 0, cols = 0;
+  std::string name;
+  std::string file;
+  std::uint32_t line = 0;
+};
+
+/// An instant that two clocks have in common.
+struct ClockPoint {
+  ClockPointKind kind = ClockPointKind::barrier;
+  std::int64_t local_ns = 0;
+  std::int64_t reference_ns = 0;
+  std::int64_t error_ns = 0;
+  std::int64_t late_ns = 0;
+};
+
+/// One rank's folder: its manifest, its streams, and what its catalogue says.
+class RankTrace {
+ public:
+  /// Errors: not_found, malformed, io. A folder whose program was killed and not recovered is refused, with the remedy.
+  static base::Result<std::unique_ptr<RankTrace>> open(const std::filesystem::path& folder);
+
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  bool complete = false;           ///< the program has ended its trace itself
+  std::string manifest;            ///< rank.json, as it is
+  std::string host, program, job, commit;
+  clock::TickScale scale;          ///< of the rank's clock
+  std::int64_t realtime_ns = 0;    ///< the system's date (since 1970) when the clock showed `realtime_local_ns`
+  std::int64_t realtime_local_ns = 0;
+  std::vector<std::unique_ptr<StreamReader>> streams;  ///< by actor, the catalogue among them
+
+  // From the catalogue. Entries that nobody described are empty.
+  std::vector<Site> sites;
+  std::vector<DataDescription> data;
+  std::vector<std::pair<NameKind, std::string>> names;
+  std::vector<ClockPoint> clock_points;
+  std::vector<std::pair<std::string, std::string>> options;
+
+  StreamReader* stream_of(std::uint32_t actor) noexcept;
+};
+
+/// A run: all ranks' folders, in the order of ranks.
+class TraceReader {
+ public:
+  /// `folder` is a run's, or one rank's. Errors: as `RankTrace::open`; two ranks of one number.
+  static base::Result<std::unique_ptr<TraceReader>> open(const std::filesystem::path& folder);
+
+  std::filesystem::path folder;
+  std::vector<std::unique_ptr<RankTrace>> ranks;
+  RankTrace* rank_of(std::uint32_t rank) noexcept;
+
+  /// All events but descriptions, of all ranks and actors, in the order of `time_of(event)`; equal times in the order of actors.
+  /// `each` returns false to stop. The time must not decrease along a stream; where it does, the stream's greatest so far counts.
+  base::Result<void> in_order(const std::function<std::int64_t(const Event&)>& time_of,
+                              const std::function<bool(const Event&, std::int64_t time_ns)>& each);
+};
+
+}  // namespace tandem::trace
