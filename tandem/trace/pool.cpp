@@ -1,0 +1,110 @@
+// tandem/trace/pool.cpp: makes the live file, and hands out its buffers.
+#include "tandem/trace/pool.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "tandem/trace/live.hpp"
+
+namespace tandem::trace {
+
+namespace {
+
+base::Error refused(std::string_view what, const std::filesystem::path& file, std::size_t bytes) {
+  const int error = errno;
+  const bool full = error == ENOSPC || error == ENOMEM;
+  return {full ? base::ErrorCode::exhausted : base::ErrorCode::io,
+          fmt::format("{} {} for the trace's live buffers ({} KiB): {}{}", what, file.string(), bytes >> 10, std::strerror(error),
+                      full ? "; ask for less by --tandem.trace.memory, or name a folder with room by --tandem.trace.live" : "")};
+}
+
+/// A name that no other pool of this machine has.
+std::filesystem::path fresh_name(const std::filesystem::path& folder, unsigned attempt) {
+  return folder / fmt::format("{}{}.{}", live_prefix, ::getpid(), attempt);
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& options) {
+  std::unique_ptr<BufferPool> pool(new BufferPool);
+  pool->buffer_bytes_ = options.buffer_bytes;
+  pool->bytes_ = sizeof(LivePage) + options.buffer_bytes * options.count;
+  int file = -1;
+  for (unsigned attempt = 0; file < 0; ++attempt) {
+    pool->file_ = fresh_name(options.live_folder, attempt);
+    file = ::open(pool->file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 && errno != EEXIST) {
+      const base::Error error = refused("cannot make", pool->file_, pool->bytes_);
+      pool->file_.clear();
+      return error;
+    }
+  }
+  // What is allocated cannot fail later, when it would be a signal.
+  const int allocated = ::posix_fallocate(file, 0, static_cast<off_t>(pool->bytes_));
+  void* memory = MAP_FAILED;
+  if (allocated == 0) memory = ::mmap(nullptr, pool->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  else errno = allocated;
+  const int error = errno;
+  ::close(file);
+  if (memory == MAP_FAILED) {
+    errno = error;
+    return refused("no room in", pool->file_, pool->bytes_);
+  }
+  pool->memory_ = static_cast<std::byte*>(memory);
+
+  const unsigned nodes = std::max(1u, options.numa_nodes);
+  pool->per_node_ = std::max(1u, (options.count + nodes - 1) / nodes);
+  std::byte* const buffers = pool->memory_ + sizeof(LivePage);
+  for (unsigned node = 0; node < nodes && options.bind != nullptr; ++node) {
+    const std::size_t first = std::min<std::size_t>(std::size_t{node} * pool->per_node_, options.count);
+    const std::size_t last = std::min<std::size_t>(first + pool->per_node_, options.count);
+    if (last > first)
+      options.bind(buffers + first * options.buffer_bytes, (last - first) * options.buffer_bytes, node, options.context);
+  }
+  std::memset(buffers, 0, options.buffer_bytes * options.count);  // present from now on, where it was bound to
+  LivePage page;
+  page.buffer_bytes = static_cast<std::uint32_t>(options.buffer_bytes);
+  page.buffers = options.count;
+  page.process = static_cast<std::uint32_t>(::getpid());
+  const std::size_t length = std::min(options.rank_folder.size(), sizeof(page.folder) - 1);
+  std::memcpy(page.folder, options.rank_folder.data(), length);
+  std::memcpy(pool->memory_, &page, sizeof(page));
+
+  pool->buffers_.resize(options.count);
+  for (unsigned node = 0; node < nodes; ++node) pool->free_.push_back(std::make_unique<base::IndexStack<>>(options.count));
+  for (std::uint32_t i = options.count; i-- > 0;) {
+    pool->buffers_[i].memory = buffers + std::size_t{i} * options.buffer_bytes;
+    pool->buffers_[i].index = i;
+    pool->free_[i / pool->per_node_]->put(i);
+  }
+  return pool;
+}
+
+BufferPool::~BufferPool() {
+  if (memory_ != nullptr) ::munmap(memory_, bytes_);
+  if (!file_.empty()) ::unlink(file_.c_str());
+}
+
+Buffer* BufferPool::take(unsigned node) noexcept {
+  const std::size_t nodes = free_.size();
+  for (std::size_t step = 0; step < nodes; ++step)
+    if (const auto index = free_[(node + step) % nodes]->take()) return &buffers_[*index];
+  return nullptr;
+}
+
+void BufferPool::give_back(Buffer& buffer) noexcept {
+  // Nothing is in it from here on, for those who find the memory; then the rest may go.
+  std::atomic_ref<std::uint32_t>(buffer.header().magic).store(0, std::memory_order_release);
+  std::memset(buffer.memory, 0, buffer.content_bytes);
+  buffer.content_bytes = 0;
+  free_[buffer.index / per_node_]->put(buffer.index);
+}
+
+}  // namespace tandem::trace

@@ -1,0 +1,71 @@
+// tandem/trace/pool.hpp: the memory of a trace: buffers in a file in shared memory, so that they survive their program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tandem/base/index_stack.hpp"
+#include "tandem/base/result.hpp"
+#include "tandem/trace/packet.hpp"
+
+namespace tandem::trace {
+
+/// One buffer, which becomes one packet. Belongs to the pool, then to the stream that took it, then to the flusher.
+struct Buffer {
+  Buffer* next = nullptr;  ///< among those handed over
+  std::byte* memory = nullptr;
+  std::uint32_t index = 0;
+  std::uint32_t content_bytes = 0;  ///< once handed over, header included
+
+  PacketHeader& header() noexcept { return *reinterpret_cast<PacketHeader*>(memory); }
+};
+
+/// Buffers of equal size, all present in memory and zero before anybody waits for them.
+///
+/// Threads: `take` and `give_back` from any, without waiting (`base::IndexStack`); the last one given back is taken first, since it
+/// is in a cache. On machines with several NUMA nodes each has its part; who finds that empty takes from the others.
+class BufferPool {
+ public:
+  struct Options {
+    std::size_t buffer_bytes = 64 << 10;  ///< a multiple of 64
+    std::uint32_t count = 256;
+    std::filesystem::path live_folder = "/dev/shm";
+    std::string rank_folder = {};         ///< absolute; a killed trace's finder learns it from the live file
+    unsigned numa_nodes = 1;
+    /// Binds memory to a node: called once for each, before the memory is touched. Empty: not bound.
+    void (*bind)(void* memory, std::size_t bytes, unsigned node, void* context) = nullptr;
+    void* context = nullptr;
+  };
+  /// Errors: io, exhausted (no room in shared memory; says how much was asked for).
+  static base::Result<std::unique_ptr<BufferPool>> make(const Options& options);
+  ~BufferPool();  ///< the live file is removed
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  Buffer* take(unsigned node) noexcept;  ///< null: there is none
+  /// What was written of it is made zero first.
+  void give_back(Buffer& buffer) noexcept;
+
+  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(buffers_.size()); }
+  std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
+  const std::filesystem::path& live_file() const noexcept { return file_; }
+  std::span<const std::byte> live_memory() const noexcept { return {memory_, bytes_}; }
+
+ private:
+  BufferPool() = default;
+
+  std::filesystem::path file_;
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t buffer_bytes_ = 0;
+  std::vector<Buffer> buffers_;
+  std::uint32_t per_node_ = 1;
+  std::vector<std::unique_ptr<base::IndexStack<>>> free_;  ///< a stack per NUMA node, of indices in all
+};
+
+}  // namespace tandem::trace

@@ -1,0 +1,41 @@
+// tandem/trace/selection.hpp: which types of events are recorded, as a value and as people write it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tandem/base/result.hpp"
+#include "tandem/trace/event.hpp"
+
+namespace tandem::trace {
+
+/// A set of types: a bit each. Descriptions (`about`) are always in it once anything is.
+struct Selection {
+  std::array<std::uint64_t, kTypes / 64> words{};
+
+  static Selection none() noexcept { return {}; }
+  static Selection all() noexcept;
+  static Selection of(Category category) noexcept;
+
+  /// As `task,comm,-task.deps`: names of categories, of events, `all`, `none`; `-` takes away; from left to right. What begins with
+  /// `-` takes away from all. Errors (invalid_argument): the unknown word, and the nearest known one.
+  static base::Result<Selection> parse(std::string_view text);
+
+  constexpr bool has(Type type) const noexcept {
+    const auto number = static_cast<unsigned>(type);
+    return (words[number / 64] >> number % 64 & 1) != 0;
+  }
+  constexpr void add(Type type) noexcept {
+    const auto number = static_cast<unsigned>(type);
+    words[number / 64] |= std::uint64_t{1} << number % 64;
+  }
+  bool empty() const noexcept { return words == decltype(words){}; }
+  /// In words that `parse` reads.
+  std::string described() const;
+
+  friend bool operator==(const Selection&, const Selection&) = default;
+};
+
+}  // namespace tandem::trace

@@ -1,0 +1,468 @@
+// tandem/trace/session.cpp: opens a trace, attaches its streams, hands their buffers on, and closes it.
+#include "tandem/trace/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <system_error>
+
+#include "tandem/base/thread_driver.hpp"
+#include "tandem/trace/live.hpp"
+
+namespace tandem::trace {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kLeastPeriodNs = 1'000'000;
+constexpr std::int64_t kMostPeriodNs = 50'000'000;
+constexpr std::size_t kLongestText = 4096;
+
+void raise_to(std::atomic<std::uint64_t>& most, std::uint64_t value) noexcept {
+  std::uint64_t known = most.load(std::memory_order_relaxed);
+  while (known < value && !most.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+  }
+}
+
+void append(std::string& record, std::string_view text) {
+  record.append(text.substr(0, std::min(text.find('\0'), kLongestText)));
+  record.push_back('\0');
+}
+
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+void append(std::string& record, Number number) {
+  record.append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+/// Where the fields of a well-formed record end, without what fills up to the next one.
+const std::byte* end_of_fields(const std::uint32_t* header) noexcept {
+  const auto low = static_cast<Type>(*header & ((1u << RecordHeader::type_bits) - 1));
+  const bool extended = low == Type::extended;
+  const EventSpec* const spec = find_spec(extended ? static_cast<Type>(*header >> RecordHeader::type_bits) : low);
+  const auto* const fields =
+      reinterpret_cast<const std::byte*>(header) + (extended ? RecordHeader::extended_bytes : RecordHeader::compact_bytes);
+  const std::byte* at = fields;
+  for (std::size_t i = 0; i < field_count(*spec); ++i) {
+    const FieldSpec& field = spec->fields[i];
+    if (field.field == Field::text) {
+      at += std::strlen(reinterpret_cast<const char*>(at)) + 1;
+    } else if (field.field == Field::list8) {
+      const std::byte* count = fields;
+      for (std::size_t j = 0; !is_count_of(spec->fields[j], field); ++j) count += bytes_of(spec->fields[j].field);
+      at += std::to_integer<std::size_t>(*count) * 4;
+    } else {
+      at += bytes_of(field.field);
+    }
+  }
+  return at;
+}
+
+const clock::Clock* clock_of_probes(const clock::Clock& clock) noexcept {
+#if defined(__x86_64__)
+  if (dynamic_cast<const clock::TscClock*>(&clock) != nullptr) return nullptr;
+#endif
+  return &clock;
+}
+
+}  // namespace
+
+Session::Session(const SessionOptions& options, const clock::Clock& clock, base::Log& log)
+    : options_(options), clock_(clock), probes_clock_(clock_of_probes(clock)), log_(log), selection_(options.selection) {}
+
+base::Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options, const clock::Clock& clock, base::Log& log,
+                                                     base::EventLoop* loop) {
+  std::unique_ptr<Session> session(new Session(options, clock, log));
+  if (auto prepared = session->prepare(loop); !prepared) {
+    session->closed_ = true;
+    return prepared.error();
+  }
+  return session;
+}
+
+base::Result<void> Session::prepare(base::EventLoop* loop) {
+  if (options_.buffer_bytes < 2 * kLongestText || options_.buffer_bytes % 64 != 0 || options_.buffer_bytes > (1u << 30))
+    return base::Error{base::ErrorCode::invalid_argument,
+                       fmt::format("a trace's buffers of {} bytes: they take a multiple of 64, from {} bytes to 1 GiB",
+                                   options_.buffer_bytes, 2 * kLongestText)};
+  std::error_code failed;
+  const fs::path run_folder = fs::absolute(options_.folder, failed);
+  fs::create_directories(run_folder, failed);
+  rank_folder_ = run_folder / rank_folder_name(options_.rank);
+  if (!fs::create_directory(rank_folder_, failed)) {
+    if (!failed)
+      return base::Error{base::ErrorCode::invalid_argument,
+                         fmt::format("{} exists: a trace would be mixed with another one; name another folder by "
+                                     "--tandem.trace.folder, or remove this one",
+                                     rank_folder_.string())};
+    return base::Error{base::ErrorCode::io, fmt::format("cannot make the trace's folder {}: {}", rank_folder_.string(),
+                                                        failed.message())};
+  }
+  // CTF's readers want nothing but streams beside the metadata.
+  fs::create_directory(rank_folder_ / ctf_folder_name, failed);
+  BufferPool::Options pool_options{.buffer_bytes = options_.buffer_bytes,
+                                   .count = static_cast<std::uint32_t>(
+                                       std::max<std::size_t>(options_.memory_bytes / options_.buffer_bytes, 4)),
+                                   .live_folder = options_.live_folder,
+                                   .rank_folder = rank_folder_.string(),
+                                   .numa_nodes = options_.numa_nodes,
+                                   .bind = options_.bind,
+                                   .context = options_.context};
+  auto pool = BufferPool::make(pool_options);
+  if (!pool) {
+    fs::remove_all(rank_folder_, failed);
+    return pool.error();
+  }
+  pool_ = std::move(pool).value();
+  files_ = std::make_unique<StreamFiles>(rank_folder_ / ctf_folder_name);
+  realtime_local_ns_ = clock_.now_ns();
+  realtime_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  write_metadata();
+  write_manifest(false);
+  fs::create_symlink(pool_->live_file(), rank_folder_ / live_link, failed);
+
+  attach(catalogue_, {.kind = ActorKind::catalogue, .name = "catalogue"});
+  attach(others_, {.kind = ActorKind::others, .name = "other threads"});
+  attach(flusher_stream_, {.kind = ActorKind::flusher, .name = "flusher"});
+  if (loop != nullptr) {
+    loop_ = loop;
+    waker_ = &loop->add(flusher_, {});
+  } else {
+    thread_ = std::make_unique<base::ThreadDriver>([this] { return clock_.now_ns(); }, [](int) {});
+    thread_->add(flusher_, {.core = -1, .name = "tandem-trace"}).wake();
+  }
+  return {};
+}
+
+Session::~Session() { close(); }
+
+void Session::attach(Stream& stream, const ActorSpec& spec) {
+  std::uint32_t actor = 0;
+  {
+    const std::lock_guard guard(mutex_);
+    TANDEM_ASSERT(!stream.attached());
+    actor = static_cast<std::uint32_t>(actors_.size());
+    actors_.push_back(std::make_unique<Actor>());
+    actors_.back()->stream = &stream;
+    stream.actor_ = actor;
+    stream.numa_node_ = spec.numa_node;
+    stream.clock_ = probes_clock_;
+    stream.last_ = stream.read_clock();
+    stream.instant_ = stream.last_;
+    stream.session_.store(this, std::memory_order_release);
+    turn(stream, selection_);
+  }
+  describe_as(Type::actor, actor, static_cast<std::uint8_t>(spec.kind), spec.index, static_cast<std::int32_t>(spec.core),
+              std::string_view(spec.name));
+}
+
+void Session::turn(Stream& stream, const Selection& selection) noexcept {
+  for (std::size_t i = 0; i < selection.words.size(); ++i) stream.on_[i].store(selection.words[i], std::memory_order_relaxed);
+}
+
+void Session::select(const Selection& selection) {
+  {
+    const std::lock_guard guard(mutex_);
+    selection_ = selection;
+    if (!selection_.empty())
+      for (std::size_t i = 0; i < selection_.words.size(); ++i) selection_.words[i] |= Selection::of(Category::about).words[i];
+    for (const auto& actor : actors_)
+      if (actor->stream != nullptr) turn(*actor->stream, selection_);
+  }
+  emit_shared<Type::selection_changed>(selection.words[0], selection.words[1]);
+}
+
+Selection Session::selection() const {
+  const std::lock_guard guard(mutex_);
+  return selection_;
+}
+
+void Session::begin_quiet() {
+  quiet_.fetch_add(1, std::memory_order_relaxed);
+  emit_shared<Type::quiet_began>();
+}
+
+void Session::end_quiet() {
+  emit_shared<Type::quiet_ended>();
+  quiet_.fetch_sub(1, std::memory_order_relaxed);
+  if (waker_ != nullptr) waker_->wake();
+}
+
+// --- of streams
+
+/// Hands over the buffer that the stream has, and gives it another one. False: there is none.
+bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
+  if (stream.buffer_ != nullptr) complete(stream, *stream.buffer_);
+  Buffer* const buffer = find_buffer(stream);
+  if (buffer == nullptr) return false;
+  raise_to(most_in_use_, in_use_.fetch_add(1, std::memory_order_relaxed) + 1);
+  PacketHeader header;
+  header.magic = 0;
+  header.actor = stream.actor_;
+  header.begin_ticks = header.end_ticks = ticks;
+  header.sequence = stream.sequence_++;
+  header.lost_events = stream.lost_;
+  std::memcpy(buffer->memory, &header, sizeof(header));
+  std::atomic_ref<std::uint32_t>(buffer->header().magic).store(PacketHeader::ctf_magic, std::memory_order_release);
+  stream.buffer_ = buffer;
+  stream.at_ = buffer->memory + sizeof(PacketHeader);
+  stream.end_ = buffer->memory + pool_->buffer_bytes();
+  stream.last_ = ticks;
+  stream.count_ = 0;
+  return true;
+}
+
+Buffer* Session::find_buffer(const Stream& stream) noexcept {
+  if (Buffer* const buffer = pool_->take(stream.numa_node_)) return buffer;
+  if (options_.when_full == WhenFull::newest) return overwrite_oldest();
+  // Names are few, and others need them. The flusher would wait for itself.
+  const bool waits = options_.when_full == WhenFull::wait ? &stream != &flusher_stream_ : &stream == &catalogue_;
+  return waits ? wait_for_buffer(stream.numa_node_) : nullptr;
+}
+
+/// By writing what others have handed over. Null: nothing is to be had that way.
+Buffer* Session::wait_for_buffer(unsigned numa_node) noexcept {
+  waits_.fetch_add(1, std::memory_order_relaxed);
+  for (unsigned attempt = 0; attempt < 1'000; ++attempt) {
+    flush(true);
+    if (Buffer* const buffer = pool_->take(numa_node)) return buffer;
+    if (options_.when_full != WhenFull::wait) return nullptr;
+    std::this_thread::yield();  // all buffers are with streams that write; another may be about to hand over
+  }
+  return nullptr;
+}
+
+Buffer* Session::overwrite_oldest() noexcept {
+  const std::lock_guard guard(newest_mutex_);
+  if (newest_.empty()) return nullptr;
+  Buffer* const oldest = newest_.front();
+  newest_.pop_front();
+  const PacketHeader& header = oldest->header();
+  actor(header.actor).overwritten.fetch_add(header.event_count, std::memory_order_relaxed);
+  lost_.fetch_add(header.event_count, std::memory_order_relaxed);
+  events_.fetch_sub(header.event_count, std::memory_order_relaxed);
+  bytes_.fetch_sub(oldest->content_bytes, std::memory_order_relaxed);
+  in_use_.fetch_sub(1, std::memory_order_relaxed);
+  std::atomic_ref<std::uint32_t>(oldest->header().magic).store(0, std::memory_order_release);
+  std::memset(oldest->memory, 0, oldest->content_bytes);
+  return oldest;
+}
+
+/// Makes the stream's buffer a whole packet and hands it on; the stream has none then.
+void Session::complete(Stream& stream, Buffer& buffer) noexcept {
+  buffer.content_bytes = static_cast<std::uint32_t>(stream.at_ - buffer.memory);
+  PacketHeader& header = buffer.header();
+  header.end_ticks = stream.last_;
+  header.lost_events = stream.lost_;
+  header.event_count = stream.count_;
+  header.packet_bits = std::uint64_t{buffer.content_bytes} * 8;
+  // CTF's readers take whatever is left behind the last record for another one.
+  const std::byte* const end = stream.count_ > 0 ? end_of_fields(stream.last_record_) : stream.at_;
+  const auto content_bits = static_cast<std::uint64_t>(end - buffer.memory) * 8;
+  std::atomic_ref<std::uint64_t>(header.content_bits).store(content_bits, std::memory_order_release);
+  events_.fetch_add(stream.count_, std::memory_order_relaxed);
+  bytes_.fetch_add(buffer.content_bytes, std::memory_order_relaxed);
+  packets_.fetch_add(1, std::memory_order_relaxed);
+  stream.buffer_ = nullptr;
+  stream.at_ = stream.end_ = nullptr;
+  stream.count_ = 0;
+  if (options_.when_full == WhenFull::newest) {
+    const std::lock_guard guard(newest_mutex_);
+    newest_.push_back(&buffer);
+  } else {
+    full_.put(&buffer);
+    if (waker_ != nullptr) waker_->wake();
+  }
+}
+
+/// The stream goes off, with what it has; its actor does not write.
+void Session::let_go(Stream& stream) noexcept {
+  turn(stream, Selection::none());
+  // What was lost since its last packet is in no packet yet.
+  if (stream.buffer_ == nullptr && stream.lost_ != stream.lost_told_) renew(stream, stream.last_);
+  if (stream.buffer_ != nullptr) complete(stream, *stream.buffer_);
+  lost_.fetch_add(stream.lost_, std::memory_order_relaxed);
+  {
+    const std::lock_guard guard(mutex_);
+    actors_[stream.actor_]->stream = nullptr;
+  }
+  stream.session_.store(nullptr, std::memory_order_release);
+}
+
+Session::Actor& Session::actor(std::uint32_t number) noexcept {
+  const std::lock_guard guard(mutex_);
+  return *actors_[number];
+}
+
+// --- flushing
+
+std::int64_t Session::flush_step(std::int64_t now_ns) {
+  const bool now = options_.write_early && options_.when_full != WhenFull::newest && quiet_.load(std::memory_order_relaxed) == 0;
+  const std::size_t written = now ? flush(false) : 0;
+  if (waker_ != nullptr) return base::kNever;
+  // Often enough that an eighth of the buffers is the most that waits, and no oftener.
+  if (written * 8 > pool_->count()) period_ns_ = std::max(period_ns_ / 2, kLeastPeriodNs);
+  else if (written * 32 < pool_->count()) period_ns_ = std::min(period_ns_ * 2, kMostPeriodNs);
+  return now_ns + period_ns_;
+}
+
+/// Writes what was handed over; how many buffers. `quietly`: without events of its own.
+std::size_t Session::flush(bool quietly) {
+  const std::lock_guard guard(flush_mutex_);
+  std::size_t written = 0;
+  for (Buffer* buffer = full_.take_all_in_order(); buffer != nullptr; ++written) {
+    Buffer* const next = buffer->next;
+    write_out(*buffer, quietly);
+    buffer = next;
+  }
+  return written;
+}
+
+void Session::write_out(Buffer& buffer, bool quietly) {
+  PacketHeader& header = buffer.header();
+  const std::uint32_t actor = header.actor;
+  header.lost_events += this->actor(actor).overwritten.load(std::memory_order_relaxed);
+  if (!quietly) flusher_stream_.emit<Type::flush_began>(actor, buffer.content_bytes);
+  if (auto added = files_->add(actor, {buffer.memory, buffer.content_bytes}); !added) {
+    write_errors_.fetch_add(1, std::memory_order_relaxed);
+    lost_.fetch_add(header.event_count, std::memory_order_relaxed);
+    events_.fetch_sub(header.event_count, std::memory_order_relaxed);
+    bytes_.fetch_sub(buffer.content_bytes, std::memory_order_relaxed);
+    if (!std::exchange(told_of_error_, true)) log_.error("{}; what cannot be written is counted as lost", added.error().message);
+  }
+  in_use_.fetch_sub(1, std::memory_order_relaxed);
+  pool_->give_back(buffer);
+  if (!quietly) flusher_stream_.emit<Type::flush_ended>(actor);
+}
+
+// --- descriptions
+
+template <class... Parts>
+void Session::describe_as(Type type, const Parts&... parts) {
+  const std::lock_guard guard(describe_mutex_);
+  record_.clear();
+  (append(record_, parts), ...);
+  if (!catalogue_.attached()) return;
+  const Stream::Open record = catalogue_.open(type, catalogue_.last_, record_.size());
+  if (record.fields == nullptr) return;
+  std::memcpy(record.fields, record_.data(), record_.size());
+  catalogue_.publish(record);
+}
+
+std::uint32_t Session::name(NameKind kind, std::string_view text) {
+  std::uint32_t number = 0;
+  {
+    const std::lock_guard guard(describe_mutex_);
+    const auto [entry, fresh] = names_.try_emplace({kind, std::string(text)}, static_cast<std::uint32_t>(names_.size()));
+    number = entry->second;
+    if (!fresh) return number;
+  }
+  describe_as(Type::name, number, static_cast<std::uint8_t>(kind), text);
+  return number;
+}
+
+std::uint16_t Session::site(std::string_view codelet, std::string_view file, std::uint32_t line) {
+  constexpr std::size_t most = UINT16_MAX;
+  std::uint16_t number = 0;
+  {
+    const std::lock_guard guard(describe_mutex_);
+    std::tuple key{std::string(codelet), std::string(file), line};
+    if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
+    if (sites_.size() == most) return static_cast<std::uint16_t>(most);
+    number = static_cast<std::uint16_t>(sites_.size());
+    sites_.emplace(std::move(key), number);
+  }
+  describe_as(Type::site, number, line, codelet, file);
+  return number;
+}
+
+void Session::describe(const DataFacts& facts) {
+  describe_as(Type::data, facts.data, facts.owner, facts.bytes, facts.rows, facts.cols, facts.line, facts.name, facts.file);
+}
+
+void Session::describe_task(std::uint32_t task, std::string_view name) { describe_as(Type::task_name, task, name); }
+
+void Session::describe_replay(std::uint32_t graph, std::uint32_t index, std::uint32_t task) {
+  describe_as(Type::replay, graph, index, task);
+}
+
+void Session::describe_option(std::string_view name, std::string_view value, std::string_view source) {
+  describe_as(Type::option, name, value, source);
+}
+
+void Session::describe(const ClockPoint& point) {
+  {
+    const std::lock_guard guard(mutex_);
+    clock_points_.push_back(point);
+  }
+  describe_as(Type::clock_point, static_cast<std::uint8_t>(point.kind), point.local_ns, point.reference_ns, point.error_ns,
+              point.late_ns);
+}
+
+void Session::set_reference_date(std::int64_t offset_ns) {
+  const std::lock_guard guard(mutex_);
+  reference_date_ns_ = offset_ns;
+}
+
+void Session::mark(std::string_view text, double value) { emit_shared<Type::mark>(name(NameKind::mark, text), value); }
+
+void Session::counter(std::string_view text, double value) { emit_shared<Type::counter>(name(NameKind::counter, text), value); }
+
+// --- the end
+
+SessionCounts Session::close() {
+  if (std::exchange(closed_, true)) return counts();
+  // The flusher first: from here on nobody else writes files.
+  if (thread_ != nullptr) thread_->stop();
+  if (loop_ != nullptr) loop_->remove(flusher_);
+  waker_ = nullptr;
+  std::vector<Stream*> streams;
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& actor : actors_)
+      if (actor->stream != nullptr) streams.push_back(actor->stream);
+  }
+  for (Stream* const stream : streams)
+    if (stream != &flusher_stream_) let_go(*stream);
+  let_go(flusher_stream_);
+  for (Buffer* const buffer : newest_) full_.put(buffer);
+  newest_.clear();
+  flush(true);
+  write_metadata();
+  write_manifest(true);
+  std::error_code ignored;
+  fs::remove(rank_folder_ / live_link, ignored);
+  const SessionCounts counted = counts();
+  if (counted.lost_events > 0)
+    log_.warn("trace {}: {} of {} events were lost; --tandem.trace.memory={}MiB would have kept them all", rank_folder_.string(),
+              counted.lost_events, counted.events + counted.lost_events, (counted.needed_bytes >> 20) + 1);
+  pool_.reset();
+  return counted;
+}
+
+SessionCounts Session::counts() const {
+  SessionCounts counts;
+  counts.events = events_.load(std::memory_order_relaxed);
+  counts.lost_events = lost_.load(std::memory_order_relaxed);
+  counts.bytes = bytes_.load(std::memory_order_relaxed);
+  counts.packets = packets_.load(std::memory_order_relaxed);
+  counts.most_buffers = most_in_use_.load(std::memory_order_relaxed);
+  counts.waits = waits_.load(std::memory_order_relaxed);
+  counts.write_errors = write_errors_.load(std::memory_order_relaxed);
+  // Lost events would have taken as much as the others.
+  const bool unseen = options_.when_full != WhenFull::newest && counts.events > 0;
+  const double share = !unseen ? 1 : 1 + static_cast<double>(counts.lost_events) / static_cast<double>(counts.events);
+  counts.needed_bytes =
+      static_cast<std::uint64_t>(static_cast<double>(counts.packets) * share) * options_.buffer_bytes + options_.buffer_bytes;
+  return counts;
+}
+
+clock::TickScale Session::tick_scale() const noexcept {
+  if (probes_clock_ == nullptr) return static_cast<const clock::TscClock&>(clock_).scale();
+  return {.origin_ticks = 0, .origin_ns = 0, .multiplier = std::int64_t{1} << 32};
+}
+
+}  // namespace tandem::trace

@@ -1,0 +1,227 @@
+// tandem/trace/session.hpp: the trace of one rank: who writes, what is recorded, where it goes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/driver.hpp"
+#include "tandem/base/event_loop.hpp"
+#include "tandem/base/inbox.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/base/result.hpp"
+#include "tandem/base/spin_lock.hpp"
+#include "tandem/trace/clock_point.hpp"
+#include "tandem/trace/pool.hpp"
+#include "tandem/trace/stream.hpp"
+#include "tandem/trace/stream_files.hpp"
+
+namespace tandem::trace {
+
+/// What happens to events when all buffers are full.
+enum class WhenFull : std::uint8_t {
+  lose,    ///< they are lost, and counted
+  wait,    ///< who writes them writes a buffer to its file first
+  newest,  ///< the oldest are overwritten, and counted: a flight recorder. Files are written at the end, or by `snapshot`
+};
+
+struct SessionOptions {
+  std::filesystem::path folder;         ///< of the run; the rank's is made in it, and must not exist
+  Selection selection = Selection::all();
+  std::size_t memory_bytes = 16 << 20;  ///< of all buffers
+  std::size_t buffer_bytes = 64 << 10;  ///< a multiple of 64
+  WhenFull when_full = WhenFull::lose;
+  bool write_early = true;              ///< false: all stays in memory until the end
+  std::filesystem::path live_folder = "/dev/shm";
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::string job, program, commit;
+  std::vector<std::string> arguments;
+  std::string cpu;                      ///< model
+  unsigned cores = 0;
+  unsigned numa_nodes = 1;
+  void (*bind)(void* memory, std::size_t bytes, unsigned node, void* context) = nullptr;  ///< to a NUMA node
+  void* context = nullptr;
+};
+
+struct ActorSpec {
+  ActorKind kind = ActorKind::user;
+  std::string name;
+  std::uint16_t index = 0;
+  int core = -1;
+  unsigned numa_node = 0;
+};
+
+/// What was recorded so far. Events that lie in buffers which are being written to are not in it before the end.
+struct SessionCounts {
+  std::uint64_t events = 0;        ///< in packets that were handed over
+  std::uint64_t lost_events = 0;   ///< for want of buffers, overwritten, or in packets that could not be written
+  std::uint64_t bytes = 0;         ///< of those packets
+  std::uint64_t packets = 0;
+  std::uint64_t most_buffers = 0;  ///< in use at once
+  std::uint64_t needed_bytes = 0;  ///< memory that would have held everything until the end
+  std::uint64_t waits = 0;
+  std::uint64_t write_errors = 0;
+};
+
+/// The trace of one rank: owns buffers, flusher and files; knows all streams.
+///
+/// Threads. Any thread may attach streams, describe, select, and mark. A stream must be detached, or gone, before its session; those
+/// that are left when it closes are taken as they are, and their actors must have stopped writing. The flusher is a steppable on a
+/// thread of its own, or of the driver's that was given; it alone writes files, but for `WhenFull::wait`, where whoever waits
+/// writes, too.
+///
+/// Invariants: 1. events that probes emitted = those in files + those reported lost, once it is closed. 2. Whatever was emitted
+/// 100 ms before the process is killed can be read afterwards, losses apart (`recover.hpp`). 3. No probe waits, unless
+/// `WhenFull::wait` was asked for.
+class Session {
+ public:
+  /// `clock` is the actors', and outlives the session. `loop` steps the flusher; null: a thread of its own does. Errors: io, exhausted,
+  /// invalid_argument (the rank's folder exists: it names what to do).
+  static base::Result<std::unique_ptr<Session>> open(const SessionOptions& options, const clock::Clock& clock, base::Log& log,
+                                                     base::EventLoop* loop = nullptr);
+  ~Session();  ///< closes when nobody did
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// `stream`, which is not attached, writes here from now on. Its actor may be running.
+  void attach(Stream& stream, const ActorSpec& spec);
+
+  // --- what is recorded
+  void select(const Selection& selection);
+  Selection selection() const;
+  /// Between the two nothing is flushed, whatever it costs in memory. They nest.
+  void begin_quiet();
+  void end_quiet();
+
+  // --- descriptions; any thread
+  std::uint32_t name(NameKind kind, std::string_view text);
+  std::uint16_t site(std::string_view codelet, std::string_view file, std::uint32_t line);
+  struct DataFacts {
+    std::uint32_t data = 0, owner = UINT32_MAX, line = 0;
+    std::uint64_t bytes = 0, rows = 0, cols = 0;
+    std::string_view name, file;
+  };
+  void describe(const DataFacts& facts);
+  void describe_task(std::uint32_t task, std::string_view name);
+  void describe_replay(std::uint32_t graph, std::uint32_t index, std::uint32_t task);
+  void describe_option(std::string_view name, std::string_view value, std::string_view source);
+  void describe(const ClockPoint& point);
+  /// What rank 0's clock lacks to the date: so that all ranks of a run have one date in other people's tools.
+  void set_reference_date(std::int64_t offset_ns);
+  /// The date when this rank's clock shows 0, by this machine.
+  std::int64_t date_offset_ns() const noexcept { return realtime_ns_ - realtime_local_ns_; }
+
+  // --- events of threads that have no stream; they take a lock
+  void mark(std::string_view text, double value = 0);
+  void counter(std::string_view text, double value);
+  template <Type T, class... Fields>
+  void emit_shared(Fields... fields) {
+    if (!others_.any_on<T>()) return;
+    const std::lock_guard guard(others_lock_);
+    others_.emit<T>(fields...);
+  }
+
+  // --- the end
+  /// Writes what is in memory now into a folder beside the run's, as if the program were killed: for `WhenFull::newest`. Its path.
+  base::Result<std::filesystem::path> snapshot();
+  /// All streams go off, everything is written. No probe of a stream that is still attached may be under way.
+  SessionCounts close();
+  SessionCounts counts() const;
+  const std::filesystem::path& rank_folder() const noexcept { return rank_folder_; }
+
+ private:
+  friend class Stream;
+
+  /// Steps the flusher.
+  class Flusher final : public base::Steppable {
+   public:
+    explicit Flusher(Session& session) : session_(session) {}
+    std::int64_t step(std::int64_t now_ns) override { return session_.flush_step(now_ns); }
+
+   private:
+    Session& session_;
+  };
+  struct Actor {
+    Stream* stream = nullptr;                    ///< null: it has gone
+    std::atomic<std::uint64_t> overwritten{0};  ///< of its events
+  };
+
+  Session(const SessionOptions& options, const clock::Clock& clock, base::Log& log);
+  base::Result<void> prepare(base::EventLoop* loop);
+
+  // Of streams.
+  bool renew(Stream& stream, std::uint64_t ticks) noexcept;
+  Buffer* find_buffer(const Stream& stream) noexcept;
+  Buffer* wait_for_buffer(unsigned numa_node) noexcept;
+  Buffer* overwrite_oldest() noexcept;
+  void complete(Stream& stream, Buffer& buffer) noexcept;
+  void let_go(Stream& stream) noexcept;
+
+  std::int64_t flush_step(std::int64_t now_ns);
+  std::size_t flush(bool quietly);
+  void write_out(Buffer& buffer, bool quietly);
+  void turn(Stream& stream, const Selection& selection) noexcept;
+  template <class... Parts>
+  void describe_as(Type type, const Parts&... parts);
+  void write_manifest(bool complete);
+  std::string manifest(bool complete) const;
+  Actor& actor(std::uint32_t number) noexcept;
+  void write_metadata();
+  clock::TickScale tick_scale() const noexcept;
+
+  const SessionOptions options_;
+  const clock::Clock& clock_;
+  const clock::Clock* const probes_clock_;  ///< null: the TSC
+  base::Log& log_;
+  std::filesystem::path rank_folder_;
+  std::int64_t realtime_ns_ = 0, realtime_local_ns_ = 0;
+  std::unique_ptr<BufferPool> pool_;
+  base::Inbox<Buffer> full_;
+
+  mutable std::mutex mutex_;  ///< guards what follows up to the next one
+  std::vector<std::unique_ptr<Actor>> actors_;
+  Selection selection_;
+  std::vector<ClockPoint> clock_points_;
+  std::optional<std::int64_t> reference_date_ns_;
+
+  std::mutex describe_mutex_;  ///< guards what follows
+  Stream catalogue_;
+  std::string record_;
+  std::map<std::pair<NameKind, std::string>, std::uint32_t, std::less<>> names_;
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, std::uint16_t> sites_;
+
+  base::SpinLock others_lock_;
+  Stream others_;
+
+  std::mutex newest_mutex_;
+  std::deque<Buffer*> newest_;  ///< `WhenFull::newest`: handed over, the oldest first
+
+  std::mutex flush_mutex_;      ///< one flushes at a time; guards the files and the flusher's stream
+  std::unique_ptr<StreamFiles> files_;
+  Stream flusher_stream_;
+  std::int64_t period_ns_ = 10'000'000;
+  bool told_of_error_ = false;
+
+  bool closed_ = false;         ///< of the thread that closes
+  std::atomic<int> quiet_{0};
+  std::atomic<std::uint64_t> events_{0}, lost_{0}, bytes_{0}, packets_{0}, waits_{0}, write_errors_{0};
+  std::atomic<std::uint64_t> in_use_{0}, most_in_use_{0};
+
+  Flusher flusher_{*this};
+  base::EventLoop* loop_ = nullptr;
+  base::Waker* waker_ = nullptr;      ///< of the flusher, where time stands still when all rest; null: it looks by itself
+  std::unique_ptr<base::Driver> thread_;
+};
+
+}  // namespace tandem::trace

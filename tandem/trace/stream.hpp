@@ -1,0 +1,200 @@
+// tandem/trace/stream.hpp: what an actor writes its events into: the probes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "tandem/clock/clock.hpp"
+#include "tandem/clock/tsc_clock.hpp"
+#include "tandem/trace/packet.hpp"
+#include "tandem/trace/selection.hpp"
+
+namespace tandem::trace {
+
+class Session;
+struct Buffer;  // pool.hpp
+
+namespace internal {
+
+template <Field F>
+struct FieldValue;
+template <> struct FieldValue<Field::u8> { using Type = std::uint8_t; };
+template <> struct FieldValue<Field::u16> { using Type = std::uint16_t; };
+template <> struct FieldValue<Field::u32> { using Type = std::uint32_t; };
+template <> struct FieldValue<Field::u64> { using Type = std::uint64_t; };
+template <> struct FieldValue<Field::i32> { using Type = std::int32_t; };
+template <> struct FieldValue<Field::i64> { using Type = std::int64_t; };
+template <> struct FieldValue<Field::f64> { using Type = double; };
+
+template <Type T>
+constexpr std::size_t fixed_bytes() noexcept {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < field_count(*find_spec(T)); ++i) bytes += bytes_of(find_spec(T)->fields[i].field);
+  return bytes;
+}
+
+template <Type T, std::size_t I = 0>
+inline void store_fields(std::byte*) noexcept {}
+
+template <Type T, std::size_t I = 0, class First, class... Rest>
+[[gnu::always_inline]] inline void store_fields(std::byte* to, First first, Rest... rest) noexcept {
+  using Value = typename FieldValue<find_spec(T)->fields[I].field>::Type;
+  const auto value = static_cast<Value>(first);
+  std::memcpy(to, &value, sizeof(value));
+  store_fields<T, I + 1>(to + sizeof(value), rest...);
+}
+
+constexpr std::size_t rounded(std::size_t bytes) noexcept { return (bytes + 3) & ~std::size_t{3}; }
+
+}  // namespace internal
+
+/// The events of one actor, in order. Embedded in the actor; until a session attaches it, and for types that are not selected, a
+/// probe is one load and a branch.
+///
+/// Threads. One thread at a time writes: the actor's. What it writes to is its alone until it hands a full buffer over, so that a
+/// probe takes no lock, shares no line and calls no system. `Session` turns types on and off from any thread (relaxed: a probe that
+/// is under way may still see the old choice).
+///
+/// Protocol of a live buffer. Its memory is zero before it is used. A record's fields are stored before its header word, which is
+/// never zero (release). So whoever reads the memory, also after the process was killed, takes records up to the first zero.
+///
+/// Stamps. `emit` reads the clock: 8 ns of about 10. What follows at once from an event can bear its stamp: `begin_instant` reads the
+/// clock if any of several types is on, and `append` takes that stamp.
+class Stream {
+ public:
+  Stream() noexcept = default;
+  ~Stream() { detach(); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  template <Type... T>
+  [[gnu::always_inline]] bool any_on() const noexcept {
+    constexpr Selection types = selection_of<T...>();
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < types.words.size(); ++i)
+      if (types.words[i] != 0) found |= on_[i].load(std::memory_order_relaxed) & types.words[i];
+    return found != 0;
+  }
+
+  /// An event with a stamp of its own.
+  template <Type T, class... Fields>
+  [[gnu::always_inline]] void emit(Fields... fields) noexcept {
+    if (any_on<T>()) [[unlikely]] write<T>(read_clock(), fields...);
+  }
+
+  /// Reads the clock if any of these types is on; true then. The stamp is that of the `append`s that follow.
+  template <Type... T>
+  [[gnu::always_inline]] bool begin_instant() noexcept {
+    if (!any_on<T...>()) [[likely]] return false;
+    instant_ = read_clock();
+    return true;
+  }
+  /// An event of the present instant.
+  template <Type T, class... Fields>
+  [[gnu::always_inline]] void append(Fields... fields) noexcept {
+    if (any_on<T>()) [[unlikely]] write<T>(instant_, fields...);
+  }
+  std::uint64_t instant() const noexcept { return instant_; }
+  /// The instant is one that the actor has read before; not before that of its last event.
+  void set_instant(std::uint64_t ticks) noexcept { instant_ = ticks; }
+
+  /// An event with a stamp that was read by `read_clock` since the last one.
+  template <Type T, class... Fields>
+  [[gnu::always_inline]] void emit_at(std::uint64_t ticks, Fields... fields) noexcept {
+    if (any_on<T>()) [[unlikely]] write<T>(ticks, fields...);
+  }
+
+  std::uint64_t read_clock() const noexcept {
+#if defined(__x86_64__)
+    if (clock_ == nullptr) [[likely]] return __builtin_ia32_rdtsc();
+#endif
+    return static_cast<std::uint64_t>(clock_->now_ns());
+  }
+
+  /// A record whose fields the caller stores: `fields` has `bytes` of room (zeroed), then `publish`. Null `fields`: it is lost.
+  struct Open {
+    std::byte* fields = nullptr;
+    std::uint32_t* header = nullptr;
+    std::uint32_t word = 0;
+  };
+  [[gnu::always_inline]] Open open(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
+    const std::size_t needed = RecordHeader::compact_bytes + internal::rounded(bytes);
+    std::byte* const at = at_;
+    if (static_cast<std::size_t>(end_ - at) < needed || ticks - last_ >= RecordHeader::stamp_span) [[unlikely]]
+      return open_slowly(type, ticks, bytes);
+    last_ = ticks;
+    at_ = at + needed;
+    return {at + RecordHeader::compact_bytes, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)};
+  }
+  [[gnu::always_inline]] void publish(const Open& record) noexcept {
+    ++count_;
+    last_record_ = record.header;
+    std::atomic_ref<std::uint32_t>(*record.header).store(record.word, std::memory_order_release);
+  }
+
+  /// Hands over what was written, and goes off. The actor writes no more, or is the caller.
+  void detach() noexcept;
+  std::uint64_t last_stamp() const noexcept { return last_; }
+  bool attached() const noexcept { return session_.load(std::memory_order_relaxed) != nullptr; }
+  /// Of this stream in its session; names it in other events.
+  std::uint32_t actor() const noexcept { return actor_; }
+
+ private:
+  friend class Session;
+
+  template <Type... T>
+  static constexpr Selection selection_of() noexcept {
+    Selection selection;
+    (selection.add(T), ...);
+    return selection;
+  }
+
+  template <Type T, class... Fields>
+  [[gnu::always_inline]] void write(std::uint64_t ticks, Fields... fields) noexcept {
+    static_assert(sizeof...(Fields) == field_count(*find_spec(T)), "an event has as many values as its specification has fields");
+    const Open record = open(T, ticks, internal::fixed_bytes<T>());
+    if (record.fields == nullptr) [[unlikely]] return;
+    internal::store_fields<T>(record.fields, fields...);
+    publish(record);
+  }
+
+  Open open_slowly(Type type, std::uint64_t ticks, std::size_t bytes) noexcept;
+
+  std::array<std::atomic<std::uint64_t>, kTypes / 64> on_{};
+  std::byte* at_ = nullptr;     ///< where the next record goes
+  std::byte* end_ = nullptr;    ///< of the buffer
+  std::uint64_t last_ = 0;      ///< stamp of the last record
+  const std::uint32_t* last_record_ = nullptr;  ///< its header
+  std::uint64_t instant_ = 0;
+  const clock::Clock* clock_ = nullptr;  ///< null: the TSC
+  std::uint32_t count_ = 0;     ///< records in this buffer
+  std::uint32_t actor_ = 0;
+  // --- seldom
+  std::atomic<Session*> session_{nullptr};
+  Buffer* buffer_ = nullptr;
+  unsigned numa_node_ = 0;
+  std::uint64_t sequence_ = 0;  ///< packets so far
+  std::uint64_t lost_ = 0;      ///< events that found no buffer, and those that were overwritten
+  std::uint64_t lost_told_ = 0;  ///< of them, by `tracer.lost`
+};
+
+/// Begins a span when made and ends it when it goes; `name` is the session's.
+class Span {
+ public:
+  Span(Stream& stream, std::uint32_t name) noexcept : stream_(stream), name_(name) { stream_.emit<Type::span_began>(name_); }
+  ~Span() { stream_.emit<Type::span_ended>(name_); }
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+
+ private:
+  Stream& stream_;
+  std::uint32_t name_;
+};
+
+}  // namespace tandem::trace

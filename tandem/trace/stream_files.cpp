@@ -1,0 +1,55 @@
+// tandem/trace/stream_files.cpp: writes packets.
+#include "tandem/trace/stream_files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace tandem::trace {
+
+std::filesystem::path stream_file_name(std::uint32_t actor) { return fmt::format("stream_{:04}", actor); }
+std::filesystem::path rank_folder_name(std::uint32_t rank) { return fmt::format("rank-{:04}", rank); }
+
+namespace {
+
+base::Error refused(std::string_view what, const std::filesystem::path& file) {
+  const int error = errno;
+  const bool full = error == ENOSPC || error == EDQUOT;
+  return {full ? base::ErrorCode::exhausted : base::ErrorCode::io,
+          fmt::format("cannot {} the trace's file {}: {}", what, file.string(), std::strerror(error))};
+}
+
+}  // namespace
+
+StreamFiles::~StreamFiles() {
+  for (const File& file : files_)
+    if (file.descriptor >= 0) ::close(file.descriptor);
+}
+
+base::Result<void> StreamFiles::add(std::uint32_t actor, std::span<const std::byte> packet) {
+  const std::filesystem::path path = folder_ / stream_file_name(actor);
+  if (files_.size() <= actor) files_.resize(actor + 1);
+  File& file = files_[actor];
+  if (file.descriptor < 0) {
+    file.descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    if (file.descriptor < 0) return refused("make", path);
+  }
+  std::size_t written = 0;
+  while (written < packet.size()) {
+    const ssize_t count = ::write(file.descriptor, packet.data() + written, packet.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      const base::Error error = refused("write", path);
+      if (::ftruncate(file.descriptor, static_cast<off_t>(file.bytes)) != 0) return refused("shorten", path);
+      return error;
+    }
+    written += static_cast<std::size_t>(count);
+  }
+  file.bytes += packet.size();
+  return {};
+}
+
+}  // namespace tandem::trace

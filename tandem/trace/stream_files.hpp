@@ -1,0 +1,42 @@
+// tandem/trace/stream_files.hpp: the files of a rank's streams, to which packets are added.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+
+namespace tandem::trace {
+
+/// In a rank's folder: holds `metadata` and the streams.
+inline constexpr const char* ctf_folder_name = "ctf";
+/// The name of an actor's file in there.
+std::filesystem::path stream_file_name(std::uint32_t actor);
+/// The name of a rank's folder in its run's.
+std::filesystem::path rank_folder_name(std::uint32_t rank);
+
+/// Adds packets to files, which it opens when they are first needed. Of one thread at a time. What a full disk has cut off is taken
+/// back, so that the file holds whole packets.
+class StreamFiles {
+ public:
+  explicit StreamFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  ~StreamFiles();
+  StreamFiles(const StreamFiles&) = delete;
+  StreamFiles& operator=(const StreamFiles&) = delete;
+
+  /// Errors: io, exhausted (the disk is full); then the file is as before.
+  base::Result<void> add(std::uint32_t actor, std::span<const std::byte> packet);
+
+ private:
+  struct File {
+    int descriptor = -1;
+    std::uint64_t bytes = 0;
+  };
+  std::filesystem::path folder_;
+  std::vector<File> files_;
+};
+
+}  // namespace tandem::trace
