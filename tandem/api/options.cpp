@@ -33,6 +33,22 @@ void register_options(base::Registry& registry) {
                 .help = "keep the dates of each task, for Runtime::timeline()"});
   registry.add({.name = "graphviz", .type = OptionType::text, .default_value = "",
                 .help = "file to write the graph of the flow to, in the DOT language; empty: none"});
+  registry.add({.name = "trace", .type = OptionType::text, .default_value = "",
+                .help = "events to record: all, or categories and events such as task,comm,-task.deps; empty: no trace"});
+  registry.add({.name = "trace.folder", .type = OptionType::text, .default_value = "",
+                .help = "folder of the trace, one folder per rank in it; empty: trace-PROGRAM-JOB"});
+  registry.add({.name = "trace.memory", .type = OptionType::bytes, .default_value = "16MiB",
+                .help = "memory for events that are not written yet, of each rank", .minimum = 65536});
+  registry.add({.name = "trace.buffer", .type = OptionType::bytes, .default_value = "64KiB",
+                .help = "of it, what an actor fills before it is written; a multiple of 64", .minimum = 8192,
+                .maximum = 1 << 30});
+  registry.add({.name = "trace.when_full", .type = OptionType::choice, .default_value = "lose",
+                .help = "without memory for events: lose them and count; wait for the disk; or keep the newest",
+                .choices = {"lose", "wait", "newest"}});
+  registry.add({.name = "trace.write_early", .type = OptionType::boolean, .default_value = "true",
+                .help = "write events while the program runs; false: at its end alone, so trace.memory must hold all"});
+  registry.add({.name = "trace.live", .type = OptionType::text, .default_value = "/dev/shm",
+                .help = "folder in memory for events that are not written yet, which survive the program there"});
   registry.add(
       {.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "of everything that is drawn at random"});
   registry.add({.name = "log", .type = OptionType::choice, .default_value = "warn", .help = "least grave messages to print",

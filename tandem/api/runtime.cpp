@@ -44,15 +44,19 @@ std::unique_ptr<Ground> make_ground(const base::Config& config, const Options& o
 }
 
 /// This process's place among the ranks of a job; null when it is alone.
-std::unique_ptr<comm::Endpoint> join(const base::Config& config, Ground& ground) {
-  if (config.get_string("ranks") == "alone") return nullptr;
+std::optional<comm::Job> join(const base::Config& config, Ground& ground) {
+  if (config.get_string("ranks") == "alone") return {};
   auto job = comm::join_job({.environment = base::process_environment(), .log = *ground.log});
   if (!job.ok()) throw UsageError(job.error().message);
   ground.ranks_here = job.value().ranks_here;
-  if (job.value().size == 1) return nullptr;
-  auto endpoint = comm::Endpoint::open(std::move(job).value(), comm::comm_options(config), *ground.log);
-  if (!endpoint.ok()) throw UsageError(endpoint.error().message);
-  return std::move(endpoint).value();
+  if (job.value().size == 1) return {};
+  return std::move(job).value();
+}
+
+std::unique_ptr<trace::Session> open_trace(const trace::SessionOptions& options, Ground& ground) {
+  auto session = trace::Session::open(options, *ground.clock, *ground.log, ground.loop);
+  if (!session.ok()) throw UsageError(session.error().message);
+  return std::move(session).value();
 }
 
 }  // namespace
@@ -73,6 +77,8 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
   register_options(registry);
   config_ = std::make_unique<base::Config>(registry);
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
+  trace_ = std::make_unique<Trace>(nullptr, [this] { return open_trace(trace_options(*config_, {}, nullptr), *ground_); });
+  connect_trace();
 }
 
 Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options,
@@ -84,13 +90,38 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
 Runtime::~Runtime() = default;
 
 void Runtime::start(const runtime::Emulation& emulation) {
-  std::unique_ptr<comm::Endpoint> endpoint = join(*config_, *ground_);
+  std::optional<comm::Job> job = join(*config_, *ground_);
+  TracePlace place;
+  if (job) place = {job->rank.value(), job->size, job->id};
+  runtime::World world = make_real_world(*config_, *ground_);
+  const bool traced = !config_->get_string("trace").empty();
+  trace_ = std::make_unique<Trace>(
+      traced ? open_trace(trace_options(*config_, place, ground_->topology.get()), *ground_) : nullptr, [this, place] {
+        return open_trace(trace_options(*config_, place, ground_->topology.get()), *ground_);
+      });
+  std::unique_ptr<comm::Endpoint> endpoint;
+  if (job) {
+    auto opened = comm::Endpoint::open(std::move(*job), comm::comm_options(*config_), *ground_->log);
+    if (!opened.ok()) throw UsageError(opened.error().message);
+    endpoint = std::move(opened).value();
+  }
   runtime::CoreOptions options = core_options(*config_);
   options.emulation = emulation;
-  core_ = std::make_unique<runtime::RuntimeCore>(make_real_world(*config_, *ground_), options);
+  core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
+  connect_trace();
   if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(ground_->clock->now_ns());
+}
+
+/// Tells everything to the trace, once there is one.
+void Runtime::connect_trace() {
+  trace_->submitter_ = &core_->submitter_trace();
+  trace_->connect([this](trace::Session& session) {
+    for (const base::ConfigEntry& entry : config_->entries())
+      session.describe_option(entry.option.name, entry.value_text(), entry.where);
+    core_->trace_to(session);
+  });
 }
 
 void Runtime::check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const {

@@ -19,6 +19,7 @@
 #include "tandem/api/data.hpp"
 #include "tandem/api/options.hpp"
 #include "tandem/api/serialize.hpp"
+#include "tandem/api/trace.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/dist/flow.hpp"
@@ -478,6 +479,8 @@ class Runtime {
   // --- what is known
   unsigned worker_count() const noexcept { return static_cast<unsigned>(core_->world().workers.size()); }
   const base::Config& config() const noexcept { return *config_; }
+  /// What is recorded of this program, and what it records itself.
+  Trace& trace() noexcept { return *trace_; }
   /// Counts and times; times only with option `stats` or `timeline`.
   StatisticsReport statistics() { return core_->statistics(); }
   /// Each run of a kernel, by start, with option `timeline`. Between waits.
@@ -617,11 +620,13 @@ class Runtime {
   }
   void wait_for(const std::vector<TaskRef>& tasks);
   void start(const runtime::Emulation& emulation);
+  void connect_trace();
   void set_start(runtime::Task& task, bool counts_as_task, std::function<void(runtime::Task&)> start);
   static void start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready);
 
   std::unique_ptr<base::Config> config_;
   std::unique_ptr<Ground> ground_;
+  std::unique_ptr<Trace> trace_;
   std::unique_ptr<runtime::RuntimeCore> core_;
   std::unique_ptr<dist::Flow> flow_;         ///< beyond one rank
   std::unique_ptr<base::CompanyWatch> company_;  ///< real world, with a BLAS in the program, until it has warned

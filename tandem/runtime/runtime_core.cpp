@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <unordered_map>
 
 #include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -75,6 +76,8 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
     chart_ = std::make_unique<FlowChart>();
     flow_.set_observer(chart_.get());
   }
+  submitter_origin_.kind = Origin::Kind::submitter;
+  submitter_origin_.trace = &flow_.trace().stream;
   owner_ = &thread_token_;
   submitter_.store(owner_, std::memory_order_relaxed);
   for (unsigned i = world_.caller_works ? 1 : 0; i < workers_.size(); ++i) queues_->start(i);
@@ -139,6 +142,8 @@ Handle* RuntimeCore::add_data(std::string name, const Shape& shape, void* memory
     handle->valid.store(1, std::memory_order_relaxed);
     handle->flow.has_value = true;
   }
+  handle->number = data_count_++;
+  if (trace_ != nullptr && !owner_of_) describe_data(*handle, UINT32_MAX);
   if (orphans_.size() > 64 && recorder_ == nullptr) free_orphans(false);
   handles_.insert(handle.get());
   if (recorder_ != nullptr && memory == nullptr) unwritten_.insert(handle.get());
@@ -541,6 +546,56 @@ void RuntimeCore::forget_tasks(const void* first, const void* last) noexcept {
     if (inside(handle->flow.writer)) handle->flow.writer = {};
     handle->flow.members.erase_if(inside);
   }
+}
+
+// --- the trace
+
+void RuntimeCore::trace_to(trace::Session& session) {
+  check_thread("trace");
+  TANDEM_ASSERT(trace_ == nullptr);
+  trace_ = &session;
+  flow_.trace().set_session(&session);
+  session.attach(flow_.trace().stream, {.kind = trace::ActorKind::submitter, .name = "submitter"});
+  for (unsigned i = 0; i < workers_.size(); ++i)
+    session.attach(workers_[i]->trace(), {.kind = trace::ActorKind::worker,
+                                          .name = fmt::format("worker {}", i),
+                                          .index = static_cast<std::uint16_t>(i),
+                                          .core = world_.workers[i].core});
+  executor_.set_trace(&session);
+  memory_.set_trace(&session);
+  for (const Handle* handle : handles_) describe_data(*handle, owner_of_ ? owner_of_(*handle) : UINT32_MAX);
+}
+
+void RuntimeCore::describe_data(const Handle& handle, std::uint32_t owner) {
+  if (trace_ == nullptr) return;
+  trace_->describe({.data = handle.number,
+                    .owner = owner,
+                    .line = handle.registered_at.line,
+                    .bytes = handle.shape.bytes(),
+                    .rows = handle.shape.rows,
+                    .cols = handle.shape.cols,
+                    .name = handle.name,
+                    .file = handle.registered_at.file != nullptr ? handle.registered_at.file : ""});
+}
+
+std::uint32_t RuntimeCore::trace_replay(std::uint32_t graph, TaskId base, const std::vector<Task*>& tasks) {
+  SubmissionTrace& trace = flow_.trace();
+  if (!trace.stream.begin_instant<trace::Type::task_submitted, trace::Type::task_deps, trace::Type::task_replayed>()) return graph;
+  if (graph == 0) {
+    graph = ++traced_graphs_;
+    std::unordered_map<const Task*, std::uint32_t> index;
+    for (std::size_t i = 0; i < tasks.size(); ++i) index.emplace(tasks[i], static_cast<std::uint32_t>(i));
+    std::vector<std::vector<std::uint32_t>> predecessors(tasks.size());
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const RecordedPart& part = *tasks[i]->recording;
+      for (std::uint32_t s = 0; s < part.successor_count; ++s)
+        predecessors[index.at(part.successors[s])].push_back(static_cast<std::uint32_t>(base + i));
+    }
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      trace.describe(*tasks[i], base + i, predecessors[i]);
+  }
+  trace.stream.append<trace::Type::task_replayed>(graph, base, tasks.size());
+  return graph;
 }
 
 StatisticsReport RuntimeCore::statistics() {

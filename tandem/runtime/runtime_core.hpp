@@ -26,6 +26,7 @@
 #include "tandem/runtime/task/pool.hpp"
 #include "tandem/runtime/usage_error.hpp"
 #include "tandem/runtime/worker/worker.hpp"
+#include "tandem/trace/session.hpp"
 
 namespace tandem::runtime {
 
@@ -184,6 +185,18 @@ class RuntimeCore final : private FlowHost {
   std::vector<TimelineEvent> timeline() const;
   /// Why nothing goes on: each waiting task and what it waits for. While everybody rests.
   std::string explain_stuck();
+
+  // --- the trace
+  /// From now on everything is told to `session`, which outlives the runtime. Once. By the submitting thread.
+  void trace_to(trace::Session& session);
+  trace::Session* trace_session() noexcept { return trace_; }
+  /// The submitter's stream: also for events of the layers above.
+  trace::Stream& submitter_trace() noexcept { return flow_.trace().stream; }
+  /// Data are described by the layer above, which knows their owners.
+  void leave_description_of_data(std::function<std::uint32_t(const Handle&)> owner_of) { owner_of_ = std::move(owner_of); }
+  void describe_data(const Handle& handle, std::uint32_t owner);
+  /// Describes `tasks`, which are replayed under the ids from `base` on; `graph` 0: they have no number yet. Returns it.
+  std::uint32_t trace_replay(std::uint32_t graph, TaskId base, const std::vector<Task*>& tasks);
 
   // --- for the layer above
   /// What idle workers look after: set by the submitting thread, and taken away before it is destroyed.
@@ -365,6 +378,10 @@ class RuntimeCore final : private FlowHost {
   std::shared_ptr<CodeletCore> combine_;
   EndOfData end_of_data_;
   std::vector<std::unique_ptr<std::byte, base::FreeLarge>> kept_;
+  trace::Session* trace_ = nullptr;
+  std::function<std::uint32_t(const Handle&)> owner_of_;  ///< empty: nobody owns anything
+  std::uint32_t data_count_ = 0;
+  std::uint32_t traced_graphs_ = 0;
 
   static constinit thread_local const char thread_token_;
 };

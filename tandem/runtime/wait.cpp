@@ -26,6 +26,7 @@ bool access_granted(void* context) { return static_cast<ApplicationAccess*>(cont
 
 base::RunEnd RuntimeCore::run_until(bool (*done)(void*), void* context) {
   if (done(context)) return base::RunEnd::done;
+  submitter_trace().emit<trace::Type::wait_began>();
   // Kernels run on this thread from here on: what they submit is refused.
   struct Working {
     RuntimeCore& core;
@@ -33,6 +34,7 @@ base::RunEnd RuntimeCore::run_until(bool (*done)(void*), void* context) {
     ~Working() {
       if (core.world_.caller_works) core.workers_[0]->leave(core.world_.driver->now_ns());
       core.submitter_.store(core.owner_, std::memory_order_relaxed);
+      core.submitter_trace().emit<trace::Type::wait_ended>();
     }
   } working(*this);
 
@@ -67,12 +69,14 @@ void RuntimeCore::throttle() {
   CountReached reached{&executor_, submitted_ - held_ - options_.window + (options_.window + 3) / 4};
   executor_.flush(submitter_origin_);
   executor_.wake_at(reached.count);
+  submitter_trace().emit<trace::Type::submission_throttled>();
   try {
     run_until(&count_reached, &reached);
   } catch (...) {
     executor_.wake_at(UINT64_MAX);
     throw;
   }
+  submitter_trace().emit<trace::Type::submission_resumed>();
   executor_.wake_at(UINT64_MAX);
   finished_seen_ = executor_.finished();
 }

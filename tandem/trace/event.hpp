@@ -48,7 +48,6 @@ enum class Type : std::uint8_t {
   task_name = 5,
   clock_point = 6,
   option = 7,
-  replay = 8,
   // task
   task_submitted = 10,
   task_accesses = 11,
@@ -187,8 +186,6 @@ inline constexpr EventSpec event_table[] = {
      {{{"kind", u8}, {"local_ns", i64}, {"reference_ns", i64}, {"error_ns", i64}, {"late_ns", i64}}},
      "the reference's clock showed reference_ns when this rank's showed local_ns, give or take error_ns"},
     {Type::option, Category::about, "about.option", {{{"name", text}, {"value", text}, {"source", text}}}, "a value of the run's configuration"},
-    {Type::replay, Category::about, "about.replay", {{{"graph", u32}, {"index", u32}, {"task", u32}}},
-     "place `index` of a recorded graph is the task that was submitted under this number"},
 
     {Type::task_submitted, Category::task, "task.submitted",
      {{{"task", u32}, {"priority", i32}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list8},
@@ -202,12 +199,13 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_failed, Category::task, "task.failed", {{{"task", u32}}}, "its kernel has thrown; task.ended follows"},
     {Type::task_cancelled, Category::task, "task.cancelled", {{{"task", u32}}}, "does not run, for a failure or since the flow has ended"},
     {Type::task_replayed, Category::task, "task.replayed", {{{"graph", u32}, {"task", u32}, {"count", u32}}},
-     "a recorded graph was submitted again: its tasks have the numbers from `task` on"},
+     "a recorded graph was submitted: its tasks have the numbers from `task` on, and are as those of its first replay, which were "
+     "described one by one; a graph that is changed gets another number"},
 
     {Type::task_pushed, Category::sched, "sched.pushed", {{{"task", u32}, {"worker", u16}}},
      "into the queue of a worker; 65535: a queue of all"},
     {Type::task_popped, Category::sched, "sched.popped", {{{"task", u32}}}, "taken from a queue by this worker"},
-    {Type::task_stolen, Category::sched, "sched.stolen", {{{"task", u32}, {"worker", u16}}}, "taken from another worker's queue"},
+    {Type::task_stolen, Category::sched, "sched.stolen", {{{"task", u32}}}, "taken by this worker from another one's queue"},
 
     {Type::worker_state, Category::worker, "worker.state", {{{"state", u8}}}, "from now on this worker is in this state"},
 

@@ -160,7 +160,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
 }
 
 void Session::turn(Stream& stream, const Selection& selection) noexcept {
-  for (std::size_t i = 0; i < selection.words.size(); ++i) stream.on_[i].store(selection.words[i], std::memory_order_relaxed);
+  for (std::size_t i = 0; i < selection.words.size(); ++i) stream.on_[i].store(selection.words[i], std::memory_order_release);
 }
 
 void Session::select(const Selection& selection) {
@@ -384,10 +384,6 @@ void Session::describe(const DataFacts& facts) {
 }
 
 void Session::describe_task(std::uint32_t task, std::string_view name) { describe_as(Type::task_name, task, name); }
-
-void Session::describe_replay(std::uint32_t graph, std::uint32_t index, std::uint32_t task) {
-  describe_as(Type::replay, graph, index, task);
-}
 
 void Session::describe_option(std::string_view name, std::string_view value, std::string_view source) {
   describe_as(Type::option, name, value, source);

@@ -114,7 +114,6 @@ class Session {
   };
   void describe(const DataFacts& facts);
   void describe_task(std::uint32_t task, std::string_view name);
-  void describe_replay(std::uint32_t graph, std::uint32_t index, std::uint32_t task);
   void describe_option(std::string_view name, std::string_view value, std::string_view source);
   void describe(const ClockPoint& point);
   /// What rank 0's clock lacks to the date: so that all ranks of a run have one date in other people's tools.

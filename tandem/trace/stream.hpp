@@ -58,8 +58,9 @@ constexpr std::size_t rounded(std::size_t bytes) noexcept { return (bytes + 3) &
 /// probe is one load and a branch.
 ///
 /// Threads. One thread at a time writes: the actor's. What it writes to is its alone until it hands a full buffer over, so that a
-/// probe takes no lock, shares no line and calls no system. `Session` turns types on and off from any thread (relaxed: a probe that
-/// is under way may still see the old choice).
+/// probe takes no lock, shares no line and calls no system. `Session` turns types on and off from any thread; a probe
+/// that is under way may still see the old choice. A probe that finds its type on (acquire) also sees what the session has set up
+/// (release).
 ///
 /// Protocol of a live buffer. Its memory is zero before it is used. A record's fields are stored before its header word, which is
 /// never zero (release). So whoever reads the memory, also after the process was killed, takes records up to the first zero.
@@ -78,7 +79,7 @@ class Stream {
     constexpr Selection types = selection_of<T...>();
     std::uint64_t found = 0;
     for (std::size_t i = 0; i < types.words.size(); ++i)
-      if (types.words[i] != 0) found |= on_[i].load(std::memory_order_relaxed) & types.words[i];
+      if (types.words[i] != 0) found |= on_[i].load(std::memory_order_acquire) & types.words[i];
     return found != 0;
   }
 

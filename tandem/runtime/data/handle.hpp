@@ -102,6 +102,7 @@ class alignas(64) Handle {
   Replica home;               ///< on node 0
   Shape shape;
   std::atomic<std::uint32_t> valid{0};
+  std::uint32_t number = 0;   ///< as many data were registered with the runtime before it
 
   // --- the rest
   alignas(64) base::SpinLock lock;

@@ -5,11 +5,19 @@
 #include <mutex>
 #include <utility>
 
+#include "tandem/trace/session.hpp"
+
 namespace tandem::runtime {
 
 Executor::Executor(TaskPool& pool, const std::vector<WorkerSpec>& workers) : pool_(pool), workers_(workers) {}
 
+template <trace::Type T, class... Fields>
+void Executor::tell_shared(trace::Session& session, Fields... fields) {
+  session.emit_shared<T>(fields...);
+}
+
 void Executor::make_ready(Task& task, Origin& origin) {
+  tell<trace::Type::task_ready>(origin, flow_position(task));
   switch (task.kind) {
     case TaskKind::kernel:
       if (__builtin_expect(task.special, 0) && !enter_turnstiles(task)) return;
@@ -34,10 +42,18 @@ void Executor::make_ready(Task& task, Origin& origin) {
 }
 
 void Executor::enqueue(Task& task, Origin& origin) {
-  if (__builtin_expect(task.restricted, 0)) return enqueue_restricted(task);
+  if (__builtin_expect(task.restricted, 0)) return enqueue_restricted(task, origin);
   switch (origin.kind) {
-    case Origin::Kind::submitter: queues_->push_submitted(&task); return;
-    case Origin::Kind::foreign: queues_->push_foreign(&task); return;
+    case Origin::Kind::submitter: {
+      const TaskId id = flow_position(task);
+      const unsigned worker = queues_->push_submitted(&task);
+      tell<trace::Type::task_pushed>(origin, id, worker);
+      return;
+    }
+    case Origin::Kind::foreign:
+      tell<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
+      queues_->push_foreign(&task);
+      return;
     case Origin::Kind::worker: break;
   }
   // Successors come newest first: among equals the oldest stays to run next, and the others stand in order behind it.
@@ -47,15 +63,18 @@ void Executor::enqueue(Task& task, Origin& origin) {
     return;
   }
   if (task.priority >= origin.keep->priority) std::swap(queued, origin.keep);
+  tell<trace::Type::task_pushed>(origin, flow_position(*queued), origin.worker);
   queues_->push_released(origin.worker, queued);
 }
 
-void Executor::enqueue_restricted(Task& task) {
+void Executor::enqueue_restricted(Task& task, Origin& origin) {
   const auto count = static_cast<unsigned>(workers_.size());
   const auto start = static_cast<unsigned>(task.id % count);
   for (unsigned step = 0; step < count; ++step) {
     const unsigned worker = (start + step) % count;
-    if (can_run(*task.codelet, worker)) return queues_->push_pinned(worker, &task);
+    if (!can_run(*task.codelet, worker)) continue;
+    tell<trace::Type::task_pushed>(origin, flow_position(task), worker);
+    return queues_->push_pinned(worker, &task);
   }
   TANDEM_ASSERT(!"a predicate that agreed at submission refuses now");
 }

@@ -14,6 +14,7 @@
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/pool.hpp"
 #include "tandem/runtime/task/task.hpp"
+#include "tandem/trace/stream.hpp"
 
 namespace tandem::runtime {
 
@@ -34,6 +35,7 @@ struct Origin {
   Task* finished = nullptr;   ///< ended tasks that were not yet handed back
   Task* finished_last = nullptr;
   std::uint32_t unreported = 0;  ///< ended tasks that were not yet counted
+  trace::Stream* trace = nullptr;  ///< null: the stream of all threads that have none
 };
 
 /// The part of the runtime that runs on every thread: dispatches ready tasks, ends tasks and releases their successors, counts.
@@ -77,6 +79,8 @@ class Executor final : public StagingListener {
   /// The caller is woken once `finished()` is at least `count`. Set before the caller looks at `finished()` and rests.
   void wake_at(std::uint64_t count) noexcept { wake_at_.store(count, std::memory_order_seq_cst); }
   void set_batch(std::uint32_t batch) noexcept { batch_ = batch; }
+  /// For events of threads that have no stream. Before anything is ready; outlives this.
+  void set_trace(trace::Session* session) noexcept { trace_.store(session, std::memory_order_release); }
 
   FailureLog& failures() noexcept { return failures_; }
   ExpectedTasks& expected() noexcept { return expected_; }
@@ -122,6 +126,14 @@ class Executor final : public StagingListener {
 
  private:
   void end_one(Task& task, Origin& origin);
+  /// An event of the instant of whoever `origin` is.
+  template <trace::Type T, class... Fields>
+  [[gnu::always_inline]] void tell(const Origin& origin, Fields... fields) {
+    if (origin.trace != nullptr) return origin.trace->append<T>(fields...);
+    if (trace::Session* const session = trace_.load(std::memory_order_acquire)) tell_shared<T>(*session, fields...);
+  }
+  template <trace::Type T, class... Fields>
+  void tell_shared(trace::Session& session, Fields... fields);
   void poison_successor(Task& successor, FlowFailure* cause);
   void release(Task& successor, Origin& origin) {
     // The last one to arrive needs no read-modify-write: nobody else will touch the count.
@@ -130,7 +142,7 @@ class Executor final : public StagingListener {
   }
   void retire(Task& task, bool recorded, Origin& origin);
   void enqueue(Task& task, Origin& origin);
-  void enqueue_restricted(Task& task);
+  void enqueue_restricted(Task& task, Origin& origin);
   bool enter_turnstiles(Task& task);
   /// What only tasks with commute or scratch accesses hold.
   void give_back_special(Task& task, Origin& origin);
@@ -143,6 +155,7 @@ class Executor final : public StagingListener {
   std::uint32_t batch_ = 32;
   FailureLog failures_;
   ExpectedTasks expected_;
+  std::atomic<trace::Session*> trace_{nullptr};
   static constexpr std::uint64_t kMostAhead = 63;  ///< positions that count as begun with one that begins
 
   alignas(64) base::SpinLock cutoff_lock_;  ///< guards what follows; for `Cutoff::within` it is not needed

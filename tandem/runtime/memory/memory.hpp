@@ -8,6 +8,7 @@
 #include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/task/foreign_calls.hpp"
 #include "tandem/runtime/task/task.hpp"
+#include "tandem/trace/stream.hpp"
 
 namespace tandem::runtime {
 
@@ -29,6 +30,9 @@ class Memory {
 
   /// A further node, reached from and to all others by `copier`. Before any handle exists. Returns its index.
   NodeIndex add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Copier> copier);
+
+  /// Of what is allocated and copied; outlives this. Any thread may be at work.
+  void set_trace(trace::Session* session) noexcept { trace_.store(session, std::memory_order_release); }
 
   unsigned node_count() const noexcept { return static_cast<unsigned>(nodes_.size()); }
   MemoryNode& node(NodeIndex index) noexcept { return *nodes_[index].node; }
@@ -76,6 +80,10 @@ class Memory {
   bool fetch(Task& task, AccessSlot& slot, NodeIndex node);
   void fetched(Handle& handle, NodeIndex node);
 
+  template <trace::Type T, class... Fields>
+  void tell(Fields... fields) const;
+
+  std::atomic<trace::Session*> trace_{nullptr};
   StagingListener& listener_;
   ForeignCalls foreign_calls_;
   std::vector<Node> nodes_;

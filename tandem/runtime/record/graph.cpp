@@ -50,6 +50,9 @@ TaskRef RecordedGraph::replay() {
   runtime_.count_submitted(templates_.size());
   enter_data(instance);
   leave_data(instance);
+  if (traced_version_ != version_) traced_as_ = 0;
+  traced_version_ = version_;
+  traced_as_ = runtime_.trace_replay(traced_as_, instance.state.base, instance.tasks);
   start(instance);
   return instance.end;
 }

@@ -100,6 +100,8 @@ class RecordedGraph {
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<std::pair<std::uint64_t, RecordIndex>> changes_;
   std::uint64_t version_ = 0;
+  std::uint32_t traced_as_ = 0;         ///< its number in the trace, 0: none yet
+  std::uint64_t traced_version_ = 0;
 };
 
 }  // namespace tandem::runtime

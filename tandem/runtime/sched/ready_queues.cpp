@@ -56,22 +56,24 @@ bool ReadyQueues::waits(const Task& task, std::int64_t task_ns, std::int32_t exp
   return policy_.waits(as_ready(task), task_ns, expected, in_ns);
 }
 
-ReadyQueues::Queue& ReadyQueues::place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept {
-  if (!per_worker_) return *queues_[0];
+unsigned ReadyQueues::place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept {
+  if (!per_worker_) return 0;
   const ReadyTask ready = as_ready(task);
   const Situation now{from, worker_count(), sequence++, next_random(random)};
-  return *queues_[policy_.place(ready, now) % queues_.size()];
+  return policy_.place(ready, now) % static_cast<unsigned>(queues_.size());
 }
 
-void ReadyQueues::push_submitted(Task* task) {
-  place(*task, Situation::kNoWorker, submitted_sequence_, submitted_random_).inbox.put(task);
+unsigned ReadyQueues::push_submitted(Task* task) {
+  const unsigned queue = place(*task, Situation::kNoWorker, submitted_sequence_, submitted_random_);
+  queues_[queue]->inbox.put(task);
   idle_.wake_one();
+  return queue;
 }
 
 void ReadyQueues::push_foreign(Task* task) {
   std::uint64_t sequence = task->id;
   std::uint64_t random = task->id;
-  place(*task, Situation::kNoWorker, sequence, random).inbox.put(task);
+  queues_[place(*task, Situation::kNoWorker, sequence, random)]->inbox.put(task);
   idle_.wake_one();
 }
 
@@ -79,7 +81,7 @@ void ReadyQueues::push_released(unsigned worker, Task* task) {
   Lane& lane = *lanes_[worker];
   const unsigned from = lane.home != nullptr ? worker : Situation::kNoWorker;
   const bool stays = keeps_released_ && lane.home != nullptr;
-  Queue& queue = stays ? *lane.home : place(*task, from, lane.sequence, lane.random);
+  Queue& queue = stays ? *lane.home : *queues_[place(*task, from, lane.sequence, lane.random)];
   if (&queue != lane.home) {
     queue.inbox.put(task);
   } else {

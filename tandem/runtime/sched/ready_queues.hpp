@@ -29,6 +29,7 @@ namespace tandem::runtime {
 class ReadyQueues {
  public:
   static constexpr unsigned kMaxWorkers = 1024;
+  static constexpr unsigned kAnyQueue = UINT16_MAX;  ///< for the trace: it is not said which
 
   /// `distance[a][b]`: between the cores of workers a and b, which share all tasks. `pinned_only` further workers follow them in
   /// number: devices, which run only what is pushed to them.
@@ -39,8 +40,8 @@ class ReadyQueues {
   /// Lets `worker` begin: its driver holds it until its first wake-up.
   void start(unsigned worker) noexcept { idle_.waker(worker).wake(); }
 
-  /// A task that was ready when submitted. By the submitting thread.
-  void push_submitted(Task* task);
+  /// A task that was ready when submitted. By the submitting thread. Which queue it went to.
+  unsigned push_submitted(Task* task);
   /// A task that `worker` has made ready; by that worker.
   void push_released(unsigned worker, Task* task);
   /// A task that a foreign thread has made ready.
@@ -108,7 +109,7 @@ class ReadyQueues {
   Task* take_pinned(Lane& lane);
   Task* steal(Lane& lane);
   Task* steal_from(Queue& victim, Lane& lane);
-  Queue& place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept;
+  unsigned place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept;
 
   const Policy& policy_;
   bool per_worker_;

@@ -6,6 +6,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/pool.hpp"
+#include "tandem/runtime/task/submission_trace.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
@@ -37,13 +38,18 @@ class Flow {
  public:
   Flow(TaskPool& pool, FlowHost& host) : pool_(pool), host_(host) {}
 
-  void set_observer(GraphObserver* observer) noexcept { observer_ = observer; }
+  void set_observer(GraphObserver* observer) noexcept {
+    observer_ = observer;
+    watched_ = observer != nullptr;
+  }
+  SubmissionTrace& trace() noexcept { return trace_; }
 
   /// Begins to enter `task`, whose accesses are set; then any number of `depend`; then `finish_entering`.
   void begin_entering(Task& task) noexcept {
     edges_ = 0;
     task.waits.store(kGuard, std::memory_order_relaxed);
-    if (__builtin_expect(observer_ != nullptr, 0)) observer_->node(task);
+    if (trace_.on()) [[unlikely]] begin_tracing();
+    if (__builtin_expect(watched_, 0) && observer_ != nullptr) observer_->node(task);
   }
 
   /// Infers the dependencies of all accesses of `task` and makes it the last user of its data.
@@ -56,7 +62,7 @@ class Flow {
   /// `task` waits for `predecessor`, through `link`, or through a link of the pool when that is null.
   void depend(Task& task, Link* link, const TaskRef& predecessor, const Handle* data, bool explicitly = false) {
     if (predecessor.task == nullptr) return;
-    if (__builtin_expect(observer_ != nullptr, 0)) observer_->edge(predecessor.id, task, data);
+    if (__builtin_expect(watched_, 0)) tell_edge(predecessor.id, task, data);
     if (predecessor.task->id != predecessor.id) return;  // ended and reused
     if (link == nullptr) link = pool_.extra_link(task);
     link->lead_to(&task, explicitly);
@@ -65,6 +71,7 @@ class Flow {
 
   /// True: the task waits for nobody, and the caller makes it ready.
   bool finish_entering(Task& task) noexcept {
+    if (__builtin_expect(traces_, 0)) finish_tracing(task);
     if (edges_ == 0) {
       task.waits.store(0, std::memory_order_relaxed);
       return true;
@@ -141,10 +148,27 @@ class Flow {
 
   /// Replaces the members of a group by one task that follows them all, so that the next group needs one edge per member.
   void close_group(Handle& handle);
+
+  void begin_tracing() noexcept {
+    trace_.begin();
+    traces_ = watched_ = true;
+  }
+  void tell_edge(TaskId from, const Task& to, const Handle* data) {
+    if (traces_) trace_.depend(from);
+    if (observer_ != nullptr) observer_->edge(from, to, data);
+  }
+  void finish_tracing(const Task& task) {
+    traces_ = trace_.end(task);
+    watched_ = traces_ || observer_ != nullptr;
+  }
+
   TaskPool& pool_;
   FlowHost& host_;
   GraphObserver* observer_ = nullptr;
   std::int32_t edges_ = 0;
+  bool traces_ = false;   ///< the task that is entered is traced
+  bool watched_ = false;  ///< it is, or there is an observer
+  SubmissionTrace trace_;
 };
 
 }  // namespace tandem::runtime

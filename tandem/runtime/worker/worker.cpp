@@ -11,17 +11,29 @@ namespace tandem::runtime {
 
 namespace {
 constexpr std::int64_t kFirstPauseNs = 60;
+/// Behind a kernel as short as this, the next one's start is said to be its end: a second look at the clock would take longer than
+/// what lies between, and a good part of the kernel.
+constexpr std::uint64_t kShortTicks = 512;
+}  // namespace
+
+namespace {
+using trace::Type;
+using trace::WorkerState;
 }
 
 Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
                const clock::Clock& clock, base::Log& log)
     : index_(index), spec_(spec), options_(options), executor_(executor), clock_(clock), log_(log) {
   origin_.kind = Origin::Kind::worker;
+  origin_.trace = &trace_;
   origin_.worker = index;
 }
 
 std::int64_t Worker::step(std::int64_t now_ns) {
-  if (present_since_ns_.get() < 0) present_since_ns_.set(now_ns);
+  if (present_since_ns_.get() < 0) {
+    present_since_ns_.set(now_ns);
+    enter_state(WorkerState::scheduling);
+  }
   if (emulated_ != nullptr) {
     if (now_ns < emulated_until_ns_) return emulated_until_ns_;
     end_emulated();
@@ -39,7 +51,10 @@ std::int64_t Worker::step(std::int64_t now_ns) {
       queues.push_released(index_, task);
       task = nullptr;
     }
-    if (task == nullptr) task = next();
+    if (task == nullptr) {
+      task = next();
+      if (trace_.any_on<Type::task_popped, Type::task_stolen>() && task != nullptr) [[unlikely]] tell_popped(*task);
+    }
     if (task != nullptr && holds(*task)) [[unlikely]] {
       queues.put_back(index_, task);
       task = nullptr;
@@ -99,6 +114,7 @@ bool Worker::finds_nothing() const noexcept {
 
 void Worker::back_to_work(std::int64_t now_ns) {
   if (attends_) stop_attending();
+  enter_state(WorkerState::scheduling);
   note_idle_until(now_ns);
   pause_ns_ = 0;
   if (std::exchange(woken_, false)) executor_.queues().wake_next_if_work(index_);
@@ -118,8 +134,10 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
     pause_ns_ = kFirstPauseNs;
   }
   if (attend()) {
+    enter_state(WorkerState::progressing);
     if (options_.attendance->look() != base::IdleWork::Found::nothing_for_long) return at_once_ns;
   } else if (now_ns - idle_since_ns_.get() < options_.poll_for_ns) {
+    enter_state(WorkerState::polling);
     pause_ns_ = std::min(pause_ns_ * 2, std::max(options_.poll_max_ns, kFirstPauseNs));
     return now_ns + pause_ns_;
   }
@@ -129,6 +147,7 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
   queues.announce_idle(index_);
   announced_ = true;
   if (!finds_nothing()) return at_once_ns;
+  enter_state(hold_until_ns_ == 0 ? WorkerState::sleeping : WorkerState::holding);
   woken_ = false;  // nothing anywhere, and who pushes from now on sees that this worker sleeps
   return hold_until_ns_ == 0 ? base::kNever : hold_until_ns_;
 }
@@ -165,6 +184,7 @@ void Worker::leave(std::int64_t now_ns) {
   if (std::exchange(announced_, false)) chosen = executor_.queues().withdraw_idle(index_) || chosen;
   if (chosen) executor_.queues().pass_on_wake();
   note_idle_until(now_ns);
+  enter_state(WorkerState::absent);
   if (present_since_ns_.get() >= 0) total_ns_.add(static_cast<double>(now_ns - present_since_ns_.get()));
   present_since_ns_.set(-1);
 }
@@ -208,6 +228,8 @@ bool Worker::prepare(Task& task) {
 }
 
 void Worker::skip(Task& task) {
+  trace_.emit<Type::task_cancelled>(flow_position(task));
+  at_instant_ = false;
   if (task.ops->skip != nullptr) task.ops->skip(task);
   if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
   end(task);
@@ -232,6 +254,7 @@ bool Worker::run(Task& task) {
   if ((__builtin_expect(task.poisoned.load(std::memory_order_relaxed), 0) || !present(task)) && !prepare(task)) return true;
   running_.store(&task, std::memory_order_release);
   prefetch_successors(task);
+  if (trace_.any_on<Type::task_started>()) [[unlikely]] tell_started(task);
   const bool expected = expects();
   if (options_.timed || expected) {
     const std::int64_t start_ns = clock_.now_ns();
@@ -274,9 +297,33 @@ void Worker::end(Task& task) {
 }
 
 void Worker::finish(Task& task) {
+  if (trace_.any_on<Type::task_ended, Type::task_ready, Type::task_pushed>()) [[unlikely]] tell_ended(task);
   running_.store(nullptr, std::memory_order_relaxed);
   if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
   end(task);
+}
+
+// --- the trace
+
+void Worker::tell_popped(const Task& task) {
+  if (!at_instant_) trace_.set_instant(trace_.read_clock());
+  at_instant_ = true;
+  const std::uint64_t steals = executor_.queues().steals(index_);
+  if (std::exchange(steals_told_, steals) != steals) trace_.append<Type::task_stolen>(flow_position(task));
+  else trace_.append<Type::task_popped>(flow_position(task));
+}
+
+void Worker::tell_started(const Task& task) {
+  if (!at_instant_) trace_.set_instant(trace_.read_clock());
+  started_ticks_ = trace_.instant();
+  trace_.append<Type::task_started>(flow_position(task));
+}
+
+void Worker::tell_ended(const Task& task) {
+  const std::uint64_t ticks = trace_.read_clock();
+  trace_.set_instant(ticks);
+  at_instant_ = ticks - started_ticks_ < kShortTicks;
+  trace_.append<Type::task_ended>(flow_position(task));
 }
 
 bool Worker::emulate(Task& task, std::int64_t start_ns) {
@@ -347,6 +394,7 @@ void Worker::note_results(Task& task) noexcept {
 }
 
 void Worker::fail(Task& task) {
+  trace_.emit<Type::task_failed>(flow_position(task));
   const std::exception_ptr exception = std::current_exception();
   std::string what = "an exception that is no std::exception";
   try {

@@ -57,6 +57,9 @@ class Worker final : public base::Steppable {
   /// The caller's wait is over: nobody shall count on this worker. By its thread.
   void leave(std::int64_t now_ns);
 
+  /// What it tells the trace: `task.*` and `sched.*` of tasks that it runs or makes ready, and its states.
+  trace::Stream& trace() noexcept { return trace_; }
+
   /// The task whose kernel it runs, or null. For diagnosis, by any thread; the task may have ended meanwhile.
   const Task* running() const noexcept { return running_.load(std::memory_order_acquire); }
   std::int64_t running_since_ns() const noexcept { return running_since_ns_.load(std::memory_order_relaxed); }
@@ -97,6 +100,15 @@ class Worker final : public base::Steppable {
   std::int64_t rest(std::int64_t now_ns);
   void back_to_work(std::int64_t now_ns);
   void note_idle_until(std::int64_t now_ns);
+  void enter_state(trace::WorkerState state) {
+    if (state_ == state) return;
+    state_ = state;
+    trace_.emit<trace::Type::worker_state>(static_cast<std::uint8_t>(state));
+    at_instant_ = false;
+  }
+  void tell_popped(const Task& task);
+  void tell_started(const Task& task);
+  void tell_ended(const Task& task);
 
   const unsigned index_;
   const WorkerSpec spec_;
@@ -105,6 +117,11 @@ class Worker final : public base::Steppable {
   const clock::Clock& clock_;
   base::Log& log_;
   Origin origin_;
+  trace::Stream trace_;
+  trace::WorkerState state_ = trace::WorkerState::absent;
+  bool at_instant_ = false;         ///< what happens now bears the stamp of the last event
+  std::uint64_t started_ticks_ = 0;
+  std::uint64_t steals_told_ = 0;   ///< of the queues' count
   bool announced_ = false;
   bool woken_ = false;
   bool attends_ = false;

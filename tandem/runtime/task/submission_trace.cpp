@@ -1,0 +1,87 @@
+// tandem/runtime/task/submission_trace.cpp: writes the records of tasks that are submitted.
+#include "tandem/runtime/task/submission_trace.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/task/codelet_core.hpp"
+#include "tandem/trace/session.hpp"
+
+namespace tandem::runtime {
+
+using trace::Type;
+
+namespace {
+
+constexpr std::size_t kMostInRecord = UINT8_MAX;
+
+std::string_view name_of_site(const Task& task) noexcept {
+  switch (task.kind) {
+    case TaskKind::kernel: return task.codelet != nullptr ? std::string_view(task.codelet->name) : "(task)";
+    case TaskKind::join: return "(join)";
+    case TaskKind::event: return "(event)";
+    case TaskKind::application: return "(application)";
+  }
+  return "";
+}
+
+}  // namespace
+
+void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors) {
+  const auto number = static_cast<std::uint32_t>(id);
+  const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
+  std::size_t listed = 0;
+  if (stream.any_on<Type::task_submitted>()) {
+    listed = std::min(with_predecessors, kMostInRecord);
+    const std::size_t accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
+    struct [[gnu::packed]] Fixed {
+      std::uint32_t task;
+      std::int32_t priority;
+      std::uint16_t site;
+      std::uint8_t accesses, predecessors;
+    };
+    const std::uint16_t site = site_of(task);
+    const trace::Stream::Open record =
+        stream.open(Type::task_submitted, stream.instant(), sizeof(Fixed) + 4 * (accesses + listed));
+    if (record.fields != nullptr) [[likely]] {
+      const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses), static_cast<std::uint8_t>(listed)};
+      std::memcpy(record.fields, &fixed, sizeof(fixed));
+      auto* at = reinterpret_cast<std::uint32_t*>(record.fields + sizeof(fixed));
+      for (std::size_t i = 0; i < accesses; ++i) {
+        const AccessSlot& slot = task.accesses()[i];
+        *at++ = trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode()));
+      }
+      for (std::size_t i = 0; i < listed; ++i) *at++ = predecessors[i];
+      stream.publish(record);
+    }
+    if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
+      if (session_ != nullptr) session_->describe_task(number, task.extra->name);
+  }
+  for (std::size_t i = listed; i < with_predecessors; ++i) stream.append<Type::task_deps>(number, predecessors[i]);
+}
+
+void SubmissionTrace::describe_more(const Task& task) {
+  for (const std::uint32_t predecessor : more_) stream.append<Type::task_deps>(task.id, predecessor);
+  more_.clear();
+}
+
+std::uint16_t SubmissionTrace::site_of(const Task& task) {
+  const auto key = (reinterpret_cast<std::uintptr_t>(task.codelet) >> 4) ^ (std::uintptr_t{task.where.line} * 37) ^
+                   static_cast<std::uintptr_t>(task.kind);
+  Site& slot = sites_[key % sites_.size()];
+  const void* const codelet = task.codelet != nullptr ? static_cast<const void*>(task.codelet) : name_of_site(task).data();
+  if (slot.codelet == codelet && slot.file == task.where.file && slot.line == task.where.line) [[likely]] return slot.number;
+  return find_site(task, slot);
+}
+
+std::uint16_t SubmissionTrace::find_site(const Task& task, Site& slot) {
+  if (session_ == nullptr) return UINT16_MAX;
+  slot.codelet = task.codelet != nullptr ? static_cast<const void*>(task.codelet) : name_of_site(task).data();
+  slot.file = task.where.file;
+  slot.line = task.where.line;
+  slot.number = session_->site(name_of_site(task), task.where.file != nullptr ? task.where.file : "", task.where.line);
+  return slot.number;
+}
+
+}  // namespace tandem::runtime

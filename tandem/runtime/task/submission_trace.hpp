@@ -1,0 +1,75 @@
+// tandem/runtime/task/submission_trace.hpp: what the submitting thread tells the trace: tasks, their data and dependencies.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tandem/base/assert.hpp"
+#include "tandem/runtime/task/task.hpp"
+#include "tandem/trace/stream.hpp"
+
+namespace tandem::runtime {
+
+/// The submitter's stream, and what is gathered of a task while it is entered into the graph. Of the submitting thread.
+///
+/// A task's record bears the stamp of the moment when its entering began, and is written before the task can start. A join or a
+/// combining task may be entered in the middle of another task's entering: then there are two frames.
+class SubmissionTrace {
+ public:
+  trace::Stream stream;
+
+  void set_session(trace::Session* session) noexcept { session_ = session; }
+
+  bool on() const noexcept {
+    using enum trace::Type;
+    return stream.any_on<task_submitted, task_deps, task_ready, task_pushed>();
+  }
+  /// `task` begins to be entered.
+  void begin() noexcept {
+    TANDEM_ASSERT(depth_ < frames_.size());
+    if (depth_ == 0) {
+      stream.set_instant(stream.read_clock());
+      count_ = 0;
+    }
+    frames_[depth_++] = count_;
+  }
+  /// A predecessor, whether it has ended or not.
+  void depend(TaskId predecessor) noexcept {
+    if (count_ < predecessors_.size()) predecessors_[count_++] = static_cast<std::uint32_t>(predecessor);
+    else more_.push_back(static_cast<std::uint32_t>(predecessor));
+  }
+  /// All accesses and predecessors are known; it has not started. True: an outer frame goes on.
+  bool end(const Task& task) {
+    const std::uint32_t from = frames_[--depth_];
+    describe(task, task.id, {predecessors_.data() + from, count_ - from});
+    if (!more_.empty()) [[unlikely]] describe_more(task);
+    count_ = from;
+    return depth_ > 0;
+  }
+
+  /// The same of a task whose predecessors the caller has, at the present instant.
+  void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors);
+
+ private:
+  struct Site {
+    const void* codelet = nullptr;
+    const char* file = nullptr;
+    std::uint32_t line = 0;
+    std::uint16_t number = 0;
+  };
+  void describe_more(const Task& task);
+  std::uint16_t site_of(const Task& task);
+  std::uint16_t find_site(const Task& task, Site& slot);
+
+  trace::Session* session_ = nullptr;
+  unsigned depth_ = 0;
+  std::uint32_t count_ = 0;
+  std::array<std::uint32_t, 4> frames_{};           ///< where in the list each begins
+  std::array<std::uint32_t, 512> predecessors_;     ///< of all frames; left as it is: most of it is never used
+  std::vector<std::uint32_t> more_;                 ///< those for which there was no room, of the inmost frame
+  std::array<Site, 64> sites_;                      ///< those met last, by a hash
+};
+
+}  // namespace tandem::runtime
