@@ -98,6 +98,26 @@ void add_wake(CLI::App& bench, ToolContext& context) {
   });
 }
 
+BenchSuite trace_suite(const Programs& programs) {
+  const std::vector<std::string> words{"--repetitions", "1"};
+  BenchSuite suite{"cost of an event with two arguments, for the thread that records it",
+                   {programs.ours("bench_trace_tandem", words)}, false, Json::object()};
+  for (const char* peer : {"fxt", "lttng", "bare"})
+    suite.programs.push_back(programs.peer(peer, fmt::format("peer_trace_{}", peer), words));
+  return suite;
+}
+
+void add_trace(CLI::App& bench, ToolContext& context) {
+  CLI::App* command = bench.add_subcommand("trace", "What an event of a trace costs whoever records it");
+  const auto arguments = std::make_shared<BenchArguments>();
+  add_bench_options(command, *arguments);
+  command->callback([arguments, &context] {
+    run_bench("trace", *arguments, context, [&](const Programs& programs, unsigned) {
+      return std::vector{trace_suite(programs)};
+    });
+  });
+}
+
 void add_cholesky(CLI::App& bench, ToolContext& context) {
   CLI::App* command = bench.add_subcommand("cholesky", "GFlop/s of the Cholesky factorisation, and the bound of its kernels");
   const auto arguments = std::make_shared<BenchArguments>();
@@ -130,6 +150,7 @@ void add_bench(CLI::App& app, ToolContext& context) {
   bench->require_subcommand(1);
   add_tasks(*bench, context);
   add_wake(*bench, context);
+  add_trace(*bench, context);
   add_cholesky(*bench, context);
   add_bench_pingpong(*bench, context);
   add_bench_flow_pingpong(*bench, context);

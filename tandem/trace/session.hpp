@@ -45,9 +45,9 @@ struct SessionOptions {
   std::filesystem::path live_folder = "/dev/shm";
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  std::string job, program, commit;
-  std::vector<std::string> arguments;
-  std::string cpu;                      ///< model
+  std::string job = {}, program = {}, commit = {};
+  std::vector<std::string> arguments = {};
+  std::string cpu = {};                 ///< model
   unsigned cores = 0;
   unsigned numa_nodes = 1;
   void (*bind)(void* memory, std::size_t bytes, unsigned node, void* context) = nullptr;  ///< to a NUMA node

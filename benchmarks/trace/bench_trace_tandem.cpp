@@ -1,0 +1,69 @@
+// benchmarks/trace/bench_trace_tandem.cpp: what an event costs on Tandem.
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include <unistd.h>
+
+#include "benchmarks/trace/harness.hpp"
+#include "tandem/trace/session.hpp"
+
+namespace benchmarks::trace {
+namespace {
+
+namespace tt = tandem::trace;
+
+class TandemAdapter {
+ public:
+  static constexpr const char* name = "tandem";
+
+  TandemAdapter() : folder_(std::filesystem::temp_directory_path() / ("bench-trace-" + std::to_string(::getpid()))) {
+    tt::SessionOptions options{.folder = folder_, .selection = tt::Selection::parse("all,-task.ready").value()};
+    options.memory_bytes = 16 << 20;
+    auto opened = tt::Session::open(options, *clock_, log_);
+    if (!opened.ok()) {
+      std::fprintf(stderr, "%s\n", opened.error().message.c_str());
+      std::exit(1);
+    }
+    session_ = std::move(opened).value();
+  }
+  ~TandemAdapter() {
+    const tt::SessionCounts counts = session_->close();
+    if (counts.lost_events > 0) std::fprintf(stderr, "%llu events were lost\n", static_cast<unsigned long long>(counts.lost_events));
+    std::filesystem::remove_all(folder_);
+  }
+
+  class Actor {
+   public:
+    Actor(TandemAdapter& adapter, unsigned index) {
+      adapter.session_->attach(stream_, {.name = "thread " + std::to_string(index)});
+    }
+    void on(std::uint32_t a, std::uint32_t b) { stream_.emit<tt::Type::task_deps>(a, b); }
+    void off(std::uint32_t a, std::uint32_t) {
+      stream_.emit<tt::Type::task_ready>(a);
+      asm volatile("" ::: "memory");
+    }
+
+   private:
+    tt::Stream stream_;
+  };
+
+  std::string version() const { return "0.1.0"; }
+  /// The flusher looks at least each 50 ms.
+  void drain() { std::this_thread::sleep_for(std::chrono::milliseconds(80)); }
+
+ private:
+  std::filesystem::path folder_;
+  std::unique_ptr<tandem::clock::Clock> clock_ = tandem::clock::best_clock();
+  tandem::base::Log log_;
+  std::unique_ptr<tt::Session> session_;
+};
+
+}  // namespace
+}  // namespace benchmarks::trace
+
+int main(int argc, char** argv) {
+  const benchmarks::trace::Plan plan(argc, argv);
+  benchmarks::trace::TandemAdapter adapter;
+  benchmarks::trace::measure(adapter, plan);
+}
