@@ -21,12 +21,12 @@ struct CtfClock {
 
 /// What is known of a rank's clock.
 struct ClockFacts {
-  clock::TickScale scale;               ///< ticks to the rank's own clock
+  clock::TickScale scale = {};          ///< ticks to the rank's own clock
   std::int64_t realtime_ns = 0;         ///< the system's date (since 1970) when the rank's clock showed `realtime_local_ns`
   std::int64_t realtime_local_ns = 0;
-  ReferenceLine line;                   ///< to rank 0's clock
+  ReferenceLine line = {};              ///< to rank 0's clock
   /// What rank 0's clock lacks to the date, so that all ranks of a run have one date; without it, this rank's own is meant.
-  std::optional<std::int64_t> reference_realtime_offset_ns;
+  std::optional<std::int64_t> reference_realtime_offset_ns = std::nullopt;
   /// Where the description is exact. CTF's frequencies are whole Hz, so that it errs elsewhere: at 2 GHz by 0.25 ns for each second
   /// from here. The middle of the trace is best, its first event is good enough.
   std::uint64_t exact_at_ticks = 0;
@@ -38,7 +38,7 @@ struct MetadataOptions {
   std::string program;
   std::uint32_t rank = 0;
   std::string tandem_version;
-  CtfClock clock;
+  CtfClock clock = {};
 };
 
 /// The file `metadata` of one rank: packets as in packet.hpp, events as in event.hpp. Fields are named with an underscore in front,

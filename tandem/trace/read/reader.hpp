@@ -14,6 +14,7 @@
 
 #include "tandem/base/result.hpp"
 #include "tandem/clock/tsc_clock.hpp"
+#include "tandem/trace/clock_point.hpp"
 #include "tandem/trace/event.hpp"
 #include "tandem/trace/packet.hpp"
 
@@ -46,7 +47,7 @@ class Event {
 
  private:
   friend class StreamReader;
-  const std::byte* find(std::size_t field, Field expected) const noexcept;
+  const std::byte* find(std::size_t field) const noexcept;
 
   const EventSpec* spec_ = nullptr;
   const std::byte* fields_ = nullptr;
@@ -83,16 +84,24 @@ class StreamReader {
   base::Result<std::optional<Event>> next();
   void rewind() noexcept;
   void name_actor(ActorKind kind, std::uint16_t index, std::int32_t core, std::string name);
+  /// Of a file without packets, which does not say it.
+  void set_actor(std::uint32_t actor);
 
  private:
   StreamReader() = default;
+  base::Result<void> map();
   base::Result<void> index_packets();
-  base::Result<std::size_t> field_bytes(const EventSpec& spec, std::size_t at) const;
+  base::Result<void> enter_packet_at(std::size_t at, const PacketHeader& header);
+  base::Result<void> end_packet();
+  void begin_packet(std::size_t packet) noexcept;
   base::Error malformed(std::size_t at, std::string_view what) const;
 
   struct Packet {
     std::size_t begin = 0;  ///< of the header
     std::size_t end = 0;    ///< of the content
+    std::uint64_t begin_ticks = 0;
+    std::uint64_t end_ticks = 0;
+    std::uint32_t events = 0;
   };
   std::filesystem::path file_;
   const std::byte* data_ = nullptr;
@@ -103,8 +112,10 @@ class StreamReader {
   std::vector<Packet> packets_;
   std::size_t packet_ = 0;
   std::size_t at_ = 0;
-  std::uint64_t ticks_ = 0;
-  std::uint32_t events_in_packet_ = 0;
+  std::size_t end_ = 0;          ///< of this packet's content
+  std::uint64_t ticks_ = 0;      ///< of the last record
+  std::uint64_t end_ticks_ = 0;  ///< of this packet
+  std::uint32_t events_ = 0;     ///< read of this packet
 };
 
 /// A place in the program.
@@ -123,15 +134,6 @@ struct DataDescription {
   std::uint32_t line = 0;
 };
 
-/// An instant that two clocks have in common.
-struct ClockPoint {
-  ClockPointKind kind = ClockPointKind::barrier;
-  std::int64_t local_ns = 0;
-  std::int64_t reference_ns = 0;
-  std::int64_t error_ns = 0;
-  std::int64_t late_ns = 0;
-};
-
 /// One rank's folder: its manifest, its streams, and what its catalogue says.
 class RankTrace {
  public:
@@ -141,8 +143,9 @@ class RankTrace {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
   bool complete = false;           ///< the program has ended its trace itself
+  bool recovered = false;          ///< it was killed, and what it left was gathered
   std::string manifest;            ///< rank.json, as it is
-  std::string host, program, job, commit;
+  std::string host, program, job, commit, version;
   clock::TickScale scale;          ///< of the rank's clock
   std::int64_t realtime_ns = 0;    ///< the system's date (since 1970) when the clock showed `realtime_local_ns`
   std::int64_t realtime_local_ns = 0;
@@ -156,7 +159,25 @@ class RankTrace {
   std::vector<std::pair<std::string, std::string>> options;
 
   StreamReader* stream_of(std::uint32_t actor) noexcept;
+  /// To rank 0's time, as the clock points say.
+  ReferenceLine line() const noexcept { return ReferenceLine::through(clock_points); }
+  /// Where the rank's folder is.
+  std::filesystem::path folder;
+
+ private:
+  friend class TraceReader;
+  RankTrace() = default;
+  base::Result<void> read_manifest();
+  base::Result<void> refuse_unfinished() const;
+  base::Result<void> open_streams();
+  base::Result<void> read_catalogue();
+  base::Result<void> learn(const Event& event, std::uint64_t most_numbers);
 };
+
+/// The actor whose stream this file is, by its name; nothing for other files.
+std::optional<std::uint32_t> actor_of_stream(const std::filesystem::path& file);
+/// The folders of ranks in a run's folder, or the folder itself when it is a rank's. Errors: not_found, io.
+base::Result<std::vector<std::filesystem::path>> rank_folders(const std::filesystem::path& folder);
 
 /// A run: all ranks' folders, in the order of ranks.
 class TraceReader {

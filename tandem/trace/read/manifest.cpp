@@ -1,0 +1,214 @@
+// tandem/trace/read/manifest.cpp: reads and changes rank.json, and says which key is wrong.
+#include "tandem/trace/read/manifest.hpp"
+
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+#include "tandem/trace/event.hpp"
+
+namespace tandem::trace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+/// Looks keys up and remembers the first thing that is wrong.
+class Keys {
+ public:
+  Keys(const Json& root, std::filesystem::path file) : root_(root), file_(std::move(file)) {}
+
+  /// Dots lead into objects: "clock.multiplier".
+  std::int64_t integer(const std::string& path, std::int64_t least, std::int64_t most) {
+    const Json* value = find(path);
+    if (value == nullptr) return least;
+    if (value->is_number_integer()) {
+      const bool fits = !value->is_number_unsigned() || value->get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
+      const std::int64_t number = fits ? value->get<std::int64_t>() : 0;
+      if (fits && number >= least && number <= most) return number;
+    }
+    fail(path, "is no whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    return least;
+  }
+  std::uint64_t ticks(const std::string& path) {
+    const Json* value = find(path);
+    if (value == nullptr) return 0;
+    if (value->is_number_unsigned()) return value->get<std::uint64_t>();
+    fail(path, "is no number of ticks, a whole number that is not negative");
+    return 0;
+  }
+  std::string text(const std::string& path) {
+    const Json* value = find(path);
+    if (value == nullptr) return {};
+    if (value->is_string()) return value->get<std::string>();
+    fail(path, "is no text");
+    return {};
+  }
+  bool truth(const std::string& path) {
+    const Json* value = find(path);
+    if (value == nullptr) return false;
+    if (value->is_boolean()) return value->get<bool>();
+    fail(path, "is neither true nor false");
+    return false;
+  }
+  void fail(const std::string& path, const std::string& what) {
+    if (error_.empty()) error_ = file_.string() + ": the key '" + path + "' " + what;
+  }
+  const std::string& error() const noexcept { return error_; }
+
+ private:
+  const Json* find(const std::string& path) {
+    const Json* value = &root_;
+    std::istringstream parts(path);
+    for (std::string part; std::getline(parts, part, '.');) {
+      const auto found = value->is_object() ? value->find(part) : value->end();
+      if (!value->is_object() || found == value->end()) {
+        fail(path, "is missing");
+        return nullptr;
+      }
+      value = &*found;
+    }
+    return value;
+  }
+
+  const Json& root_;
+  std::filesystem::path file_;
+  std::string error_;
+};
+
+std::string_view kind_name(Field field) noexcept {
+  switch (field) {
+    case Field::u8: return "u8";
+    case Field::u16: return "u16";
+    case Field::u32: return "u32";
+    case Field::u64: return "u64";
+    case Field::i32: return "i32";
+    case Field::i64: return "i64";
+    case Field::f64: return "f64";
+    case Field::text: return "text";
+    case Field::list8: return "list8";
+  }
+  return "";
+}
+
+bool is_text(const Json& object, const char* key, std::string_view expected) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() && found->get_ref<const std::string&>() == expected;
+}
+
+/// A type that the file describes lies as this version's table says. (One that the table does not know is the reader's concern, when
+/// such a record comes.)
+bool agrees(const Json& event) {
+  if (!event.is_object() || !event.contains("type") || !event["type"].is_number_unsigned()) return false;
+  const auto number = event["type"].get<std::uint64_t>();
+  const EventSpec* spec = number < kTypes ? find_spec(static_cast<Type>(number)) : nullptr;
+  if (spec == nullptr) return true;
+  if (!event.contains("fields") || !event["fields"].is_array() || event["fields"].size() != field_count(*spec)) return false;
+  for (std::size_t i = 0; i < field_count(*spec); ++i) {
+    const Json& field = event["fields"][i];
+    if (!field.is_object() || !is_text(field, "name", spec->fields[i].name) ||
+        !is_text(field, "kind", kind_name(spec->fields[i].field)))
+      return false;
+  }
+  return is_text(event, "name", spec->name);
+}
+
+void check_events(const Json& root, Keys& keys) {
+  const auto events = root.find("events");
+  if (events == root.end()) return;
+  if (!events->is_array()) return keys.fail("events", "is no list");
+  for (const Json& event : *events)
+    if (!agrees(event)) return keys.fail("events", "describes a type of events otherwise than this version of Tandem: read the trace with "
+                                                   "the version that wrote it");
+}
+
+Result<std::string> read_text(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (status.type() == std::filesystem::file_type::not_found)
+    return Error{ErrorCode::not_found, file.string() + ": there is no such file, so that its folder is no rank's trace"};
+  if (status.type() != std::filesystem::file_type::regular) return Error{ErrorCode::io, file.string() + ": is no file that can be read"};
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) return Error{ErrorCode::io, file.string() + ": cannot be read"};
+  return text.str();
+}
+
+Result<Json> parse(const std::string& text, const std::filesystem::path& file) {
+  Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object()) return Error{ErrorCode::malformed, file.string() + ": is no JSON object"};
+  return root;
+}
+
+}  // namespace
+
+Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
+  const auto file = folder / manifest_file;
+  auto text = read_text(file);
+  if (!text) return text.error();
+  const auto root = parse(text.value(), file);
+  if (!root) return root.error();
+
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t most_ns = std::int64_t{1} << 61;  // 70 years: sums of two still fit
+  Keys keys(root.value(), file);
+  if (const auto format = keys.integer("format", 1, most); keys.error().empty() && format != manifest_format)
+    keys.fail("format", "is " + std::to_string(format) + ", and this version of Tandem reads " + std::to_string(manifest_format) +
+                            ": read the trace with the version that wrote it");
+  Manifest manifest;
+  manifest.text = std::move(text).value();
+  manifest.rank = static_cast<std::uint32_t>(keys.integer("rank", 0, UINT32_MAX - 1));
+  manifest.size = static_cast<std::uint32_t>(keys.integer("size", 1, UINT32_MAX));
+  manifest.process = static_cast<std::uint32_t>(keys.integer("pid", 0, INT32_MAX));
+  manifest.version = keys.text("tandem");
+  manifest.commit = keys.text("commit");
+  manifest.job = keys.text("job");
+  manifest.program = keys.text("program");
+  manifest.host = keys.text("host");
+  manifest.scale.origin_ticks = keys.ticks("clock.origin_ticks");
+  manifest.scale.origin_ns = keys.integer("clock.origin_ns", -most_ns, most_ns);
+  manifest.scale.multiplier = keys.integer("clock.multiplier", 1, most);
+  manifest.realtime_ns = keys.integer("clock.realtime_ns", -most_ns, most_ns);
+  manifest.realtime_local_ns = keys.integer("clock.realtime_local_ns", -most_ns, most_ns);
+  manifest.complete = keys.truth("complete");
+  manifest.recovered = keys.truth("recovered");
+  check_events(root.value(), keys);
+  if (!keys.error().empty()) return Error{ErrorCode::malformed, keys.error()};
+  return manifest;
+}
+
+Result<void> replace_file(const std::filesystem::path& file, const std::string& content) {
+  auto written = file;
+  written += ".new";
+  {
+    std::ofstream stream(written, std::ios::binary | std::ios::trunc);
+    stream.write(content.data(), static_cast<std::streamsize>(content.size()));
+    stream.close();
+    if (!stream) return Error{ErrorCode::io, written.string() + ": cannot be written: is the disk full, or the folder another user's?"};
+  }
+  std::error_code error;
+  std::filesystem::rename(written, file, error);
+  if (error) return Error{ErrorCode::io, file.string() + ": cannot be replaced: " + error.message()};
+  return {};
+}
+
+Result<void> mark_recovered(const std::filesystem::path& folder) {
+  const auto file = folder / manifest_file;
+  const auto text = read_text(file);
+  if (!text) return text.error();
+  auto root = parse(text.value(), file);
+  if (!root) return root.error();
+  Json changed = std::move(root).value();
+  changed["complete"] = false;
+  changed["recovered"] = true;
+  return replace_file(file, changed.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace tandem::trace

@@ -1,0 +1,38 @@
+// tandem/trace/read/manifest.hpp: rank.json, as far as readers need it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "tandem/base/result.hpp"
+#include "tandem/clock/tsc_clock.hpp"
+
+namespace tandem::trace {
+
+inline constexpr const char* manifest_file = "rank.json";
+inline constexpr int manifest_format = 1;
+
+struct Manifest {
+  std::string text;  ///< the file, as it is
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::uint32_t process = 0;
+  std::string host, program, job, commit, version;
+  clock::TickScale scale;
+  std::int64_t realtime_ns = 0;
+  std::int64_t realtime_local_ns = 0;
+  bool complete = false;
+  bool recovered = false;
+
+  /// Errors: not_found, io, malformed (which key, and what is wrong with it; also when its types of events are not event.hpp's).
+  static base::Result<Manifest> read(const std::filesystem::path& folder);
+};
+
+/// Notes in the file that the program was killed and that its trace was recovered. All or nothing: the file is replaced.
+base::Result<void> mark_recovered(const std::filesystem::path& folder);
+
+/// Writes a file under another name and renames it, so that it is there with all its content or not at all.
+base::Result<void> replace_file(const std::filesystem::path& file, const std::string& content);
+
+}  // namespace tandem::trace

@@ -1,0 +1,163 @@
+// tandem/trace/read/record.hpp: takes one record apart, checked against the bytes that there are. For files and for live buffers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "tandem/trace/event.hpp"
+#include "tandem/trace/packet.hpp"
+
+namespace tandem::trace::internal {
+
+template <class T>
+T load(const std::byte* at) noexcept {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+/// What is wrong with the header of a complete packet, or nothing. Whether the file is long enough is the caller's question.
+constexpr std::string_view problem_of(const PacketHeader& header) noexcept {
+  constexpr std::uint64_t header_bits = sizeof(PacketHeader) * 8;
+  constexpr std::uint64_t most_bits = (std::uint64_t{UINT32_MAX} + 1) * 8;  // live.hpp counts a buffer's bytes in 32 bits
+  constexpr std::uint64_t least_record_bits = RecordHeader::compact_bytes * 8;
+  if (header.magic != PacketHeader::ctf_magic) return "no packet begins here: its magic number is wrong";
+  if (header.content_bits < header_bits || header.content_bits % 8 != 0) return "the packet's content_size is impossible";
+  if (header.packet_bits < header.content_bits || header.packet_bits % 32 != 0 || header.packet_bits > most_bits)
+    return "the packet's packet_size is impossible";
+  if (header.end_ticks < header.begin_ticks) return "the packet ends before it begins";
+  if (header.event_count > (header.content_bits - header_bits) / least_record_bits)
+    return "the packet's event_count is more than fits into its content_size";
+  return {};
+}
+
+/// What decoding needs of a type, computed once.
+struct TypeInfo {
+  const EventSpec* spec = nullptr;        ///< null: no such type
+  bool is_fixed = false;                  ///< neither texts nor lists
+  std::uint8_t fields = 0;
+  std::uint16_t fixed_bytes = 0;          ///< of all fields up to the first text or list
+  std::array<std::uint16_t, 9> offsets{}; ///< of a field, right up to and including the first text or list
+  std::uint8_t first_variable = 0;        ///< the index of that, or the number of fields
+};
+
+constexpr TypeInfo describe_type(unsigned type) noexcept {
+  TypeInfo info;
+  info.spec = find_spec(static_cast<Type>(type));
+  if (info.spec == nullptr) return info;
+  info.fields = static_cast<std::uint8_t>(field_count(*info.spec));
+  while (info.first_variable < info.fields && bytes_of(info.spec->fields[info.first_variable].field) > 0) {
+    const std::size_t bytes = bytes_of(info.spec->fields[info.first_variable].field);
+    info.fixed_bytes = static_cast<std::uint16_t>(info.fixed_bytes + bytes);
+    info.offsets[++info.first_variable] = info.fixed_bytes;
+  }
+  info.is_fixed = info.first_variable == info.fields;
+  return info;
+}
+
+constexpr std::array<TypeInfo, kTypes> describe_types() noexcept {
+  std::array<TypeInfo, kTypes> all{};
+  for (unsigned type = 0; type < kTypes; ++type) all[type] = describe_type(type);
+  return all;
+}
+inline constexpr std::array<TypeInfo, kTypes> type_infos = describe_types();
+
+/// The field called `NAME_count` of the list `field`; the tables are checked to have one before it.
+constexpr std::size_t count_field(const EventSpec& spec, std::size_t field) noexcept {
+  const std::string_view list = spec.fields[field].name;
+  constexpr std::string_view suffix = "_count";
+  for (std::size_t i = 0; i < field; ++i) {
+    const std::string_view name = spec.fields[i].name;
+    if (spec.fields[i].field == Field::u8 && name.size() == list.size() + suffix.size() && name.starts_with(list) &&
+        name.ends_with(suffix))
+      return i;
+  }
+  return spec.fields.size();
+}
+
+/// Counts lie before the first text or list, so that decoding finds them at a fixed place.
+constexpr bool every_list_has_its_count_at_a_fixed_place() noexcept {
+  for (const TypeInfo& info : type_infos)
+    for (std::size_t i = 0; i < info.fields; ++i)
+      if (info.spec->fields[i].field == Field::list8 && count_field(*info.spec, i) >= info.first_variable) return false;
+  return true;
+}
+static_assert(every_list_has_its_count_at_a_fixed_place());
+
+/// A record that lies in its packet with all its fields.
+struct Record {
+  const TypeInfo* info = nullptr;
+  Type type = Type::none;
+  std::uint64_t ticks = 0;
+  std::size_t fields = 0;  ///< byte of the first field
+  std::size_t end = 0;     ///< behind the last field
+
+  std::size_t next() const noexcept { return (end + 3) & ~std::size_t{3}; }
+};
+
+enum class RecordFault { none, header_cut, unknown_type, stamp_back, fields_cut, text_open };
+constexpr std::string_view describe(RecordFault fault) noexcept {
+  switch (fault) {
+    case RecordFault::none: return "nothing";
+    case RecordFault::header_cut: return "the packet's content ends within a record's header";
+    case RecordFault::unknown_type: return "a record of a type that does not exist";
+    case RecordFault::stamp_back: return "a record's stamp is before that of the record before";
+    case RecordFault::fields_cut: return "the packet's content ends within a record's fields";
+    case RecordFault::text_open: return "a text is not ended within the packet's content";
+  }
+  return "";
+}
+
+/// Goes over texts and lists. `at` is where the first of them begins.
+inline RecordFault skip_variable(const TypeInfo& info, const std::byte* data, std::size_t fields, std::size_t end,
+                                 std::size_t* at) noexcept {
+  for (std::size_t i = info.first_variable; i < info.fields; ++i) {
+    const Field field = info.spec->fields[i].field;
+    if (field == Field::text) {
+      const void* zero = *at < end ? std::memchr(data + *at, 0, end - *at) : nullptr;
+      if (zero == nullptr) return RecordFault::text_open;
+      *at = static_cast<std::size_t>(static_cast<const std::byte*>(zero) - data) + 1;
+      continue;
+    }
+    std::size_t bytes = bytes_of(field);
+    if (field == Field::list8) bytes = 4 * load<std::uint8_t>(data + fields + info.offsets[count_field(*info.spec, i)]);
+    if (end - *at < bytes) return RecordFault::fields_cut;
+    *at += bytes;
+  }
+  return RecordFault::none;
+}
+
+/// The record whose header word, already read, lies at `at`, in content that ends at `end`; `before` is the stamp before it.
+/// `at` is a multiple of 4, and the word ends before `end`.
+inline RecordFault decode(const std::byte* data, std::size_t at, std::size_t end, std::uint32_t word, std::uint64_t before,
+                          Record* record) noexcept {
+  std::uint32_t type = word & (kTypes - 1);
+  std::size_t fields = at + RecordHeader::compact_bytes;
+  if (type != static_cast<std::uint32_t>(Type::extended)) {
+    record->ticks = RecordHeader::stamp(word, before);
+  } else {
+    type = word >> RecordHeader::type_bits;
+    fields = at + RecordHeader::extended_bytes;
+    if (end < fields) return RecordFault::header_cut;
+    record->ticks = load<std::uint64_t>(data + at + RecordHeader::compact_bytes);
+  }
+  if (type >= kTypes || type_infos[type].spec == nullptr) return RecordFault::unknown_type;
+  if (record->ticks < before) return RecordFault::stamp_back;
+  const TypeInfo& info = type_infos[type];
+  if (end < fields || end - fields < info.fixed_bytes) return RecordFault::fields_cut;
+  std::size_t behind = fields + info.fixed_bytes;
+  if (!info.is_fixed) {
+    const RecordFault fault = skip_variable(info, data, fields, end, &behind);
+    if (fault != RecordFault::none) return fault;
+  }
+  record->info = &info;
+  record->type = static_cast<Type>(type);
+  record->fields = fields;
+  record->end = behind;
+  return RecordFault::none;
+}
+
+}  // namespace tandem::trace::internal

@@ -1,0 +1,126 @@
+// tandem/trace/read/sample_trace.hpp: a run of two ranks with every kind of record, for tests that want a whole one.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tandem/trace/read/test_support.hpp"
+
+namespace tandem::trace::test {
+
+/// Stamps are in steps that need compact and extended headers; packets follow each other within a stream; the ranks exchange messages.
+/// Each rank has `sample_events` events, and `sample_descriptions` besides.
+inline constexpr int sample_tasks = 400;
+inline constexpr std::uint64_t sample_worker_events = 3 * sample_tasks;
+inline constexpr std::uint64_t sample_other_events = 21;
+inline constexpr std::uint64_t sample_events = sample_worker_events + sample_other_events;
+inline constexpr std::uint64_t sample_descriptions = 11;
+
+inline std::string sample_catalogue(std::uint32_t rank) {
+  PacketWriter packet(0, 0, 1'000'000);
+  packet.add(Type::actor, 1'000'000, {1, 2, 0, 3, "worker 0"})
+      .add(Type::actor, 1'000'000, {2, 3, 0, -1, "progress"})
+      .add(Type::actor, 1'000'000, {3, 5, 0, -1, "flusher"})
+      .add(Type::site, 1'000'000, {0, 42, "potrf", "app.cpp"})
+      .add(Type::data, 1'000'000, {0, 0, 8192, 32, 32, 7, "A[0,0]", "app.cpp"})
+      .add(Type::name, 1'000'000, {0, 2, "phase \"one\""})
+      .add(Type::name, 1'000'000, {1, 1, "residual"})
+      .add(Type::task_name, 1'000'000, {3, "first"})
+      .add(Type::option, 1'000'000, {"sched", "lws", "command line"})
+      .add(Type::clock_point, 1'000'000, {0, 5'000, 5'000 + 100 * rank, 20, 0})
+      .add(Type::clock_point, 1'000'000, {0, 2'000'005'000, 2'000'005'000 + 300 * rank, 20, 0});
+  return packet.bytes();
+}
+
+inline std::vector<std::string> sample_worker_packets() {
+  std::vector<std::string> packets;
+  std::uint64_t ticks = 1'000'100;
+  for (int packet_index = 0; packet_index < 4; ++packet_index) {
+    PacketWriter packet(1, packet_index, ticks);
+    for (int i = 0; i < sample_tasks / 4; ++i) {
+      const int task = packet_index * (sample_tasks / 4) + i + 1;
+      packet.add(Type::task_submitted, ticks, {task, -2, 0, 2, 1, std::vector<std::uint32_t>{access_word(0, 2), 17},
+                                               std::vector<std::uint32_t>{static_cast<std::uint32_t>(task) - 1}});
+      packet.add(Type::task_started, ticks + 10, {task});
+      packet.add(Type::task_ended, ticks + 500 + i, {task});
+      // Sometimes more than the 2^25 ticks that a compact stamp spans, and once exactly that.
+      ticks += i % 16 == 15 ? 40'000'000 : 1'000;
+      if (i == 40) ticks += RecordHeader::stamp_span - 1'000;
+    }
+    packets.push_back(packet.bytes());
+  }
+  return packets;
+}
+
+inline std::string joined(const std::vector<std::string>& packets) {
+  std::string bytes;
+  for (const std::string& packet : packets) bytes += packet;
+  return bytes;
+}
+
+inline std::string sample_progress(std::uint32_t rank) {
+  const std::uint32_t other = 1 - rank;
+  PacketWriter packet(2, 0, 1'000'050);
+  packet.add(Type::progress_state, 1'000'050, {0});
+  for (int i = 0; i < 3; ++i) packet.add(Type::send_posted, 1'001'000 + 100 * i, {i, other, 7, 5, 99, 4096});
+  for (int i = 0; i < 3; ++i) packet.add(Type::message_arrived, 1'011'000 + 100 * i, {10 + i, other, 7, 99, 4096});
+  packet.add(Type::mcast_routed, 1'020'000, {20, 1, 65536, 0, std::vector<std::uint32_t>{}});
+  packet.add(Type::mcast_routed, 1'020'001, {21, 1, 65536, 2, std::vector<std::uint32_t>{4, 5}});
+  packet.add(Type::progress_state, 1'030'000, {2});
+  packet.add(Type::span_began, 1'040'000, {0}).add(Type::mark, 1'040'100, {0, 1.5}).add(Type::counter, 1'040'200, {1, -0.25});
+  packet.add(Type::span_ended, 1'041'000, {0});
+  packet.add(Type::wait_began, 1'042'000).add(Type::wait_ended, 1'043'000);
+  return packet.bytes();
+}
+
+inline std::string sample_flusher() {
+  std::string bytes;
+  for (int i = 0; i < 2; ++i) {
+    const std::uint64_t ticks = 2'000'000 + 1'000 * i;
+    bytes += PacketWriter(3, i, ticks).add(Type::flush_began, ticks, {1, 65536}).add(Type::flush_ended, ticks + 900, {1}).bytes();
+  }
+  return bytes + PacketWriter(3, 2, 2'010'000).add(Type::tracer_waited, 2'010'000, {123}).bytes();
+}
+
+inline std::filesystem::path sample_rank_folder(const std::filesystem::path& run, std::uint32_t rank) {
+  return run / ("rank-000" + std::to_string(rank));
+}
+
+inline void write_sample_rank(const std::filesystem::path& folder, RankFacts facts) {
+  facts.events = sample_events + sample_descriptions;
+  write_rank(folder, facts);
+  write_file(stream_path(folder, 0), sample_catalogue(facts.rank));
+  write_file(stream_path(folder, 1), joined(sample_worker_packets()));
+  write_file(stream_path(folder, 2), sample_progress(facts.rank));
+  write_file(stream_path(folder, 3), sample_flusher());
+}
+
+inline void write_sample_run(const std::filesystem::path& run) {
+  for (std::uint32_t rank = 0; rank < 2; ++rank) write_sample_rank(sample_rank_folder(run, rank), {.rank = rank, .size = 2});
+}
+
+/// A sample rank as it is when it was killed: its progress engine's events are in a live buffer only; of its worker's stream the last
+/// packet is written in part and in a buffer as a whole, the first is still in a buffer too, and a task runs; one buffer is empty.
+inline void kill_sample_rank(const std::filesystem::path& folder, const std::filesystem::path& live, RankFacts facts) {
+  constexpr std::size_t buffer_bytes = 65536;
+  facts.complete = false;
+  write_rank(folder, facts, /*with_metadata=*/false);
+  std::filesystem::remove(folder / "metadata");
+  const std::vector<std::string> worker = sample_worker_packets();
+  PacketHeader last;
+  std::memcpy(&last, worker[3].data(), sizeof last);
+  PacketWriter running(1, 4, last.end_ticks);
+  running.add(Type::task_started, last.end_ticks + 5, {sample_tasks + 1});
+  std::vector<std::string> buffers{running.live_unfinished(buffer_bytes), worker[3], "", sample_progress(facts.rank), worker[0]};
+  for (std::string& buffer : buffers) buffer.resize(buffer_bytes);
+
+  write_file(stream_path(folder, 0), sample_catalogue(facts.rank));
+  write_file(stream_path(folder, 1), worker[0] + worker[1] + worker[2] + worker[3].substr(0, worker[3].size() / 2));
+  write_file(stream_path(folder, 3), sample_flusher());
+  std::filesystem::remove(stream_path(folder, 2));
+  write_file(live, live_file(folder, facts.process, buffer_bytes, buffers));
+  std::filesystem::remove(folder / live_link);
+  std::filesystem::create_symlink(live, folder / live_link);
+}
+
+}  // namespace tandem::trace::test

@@ -1,0 +1,186 @@
+// tandem/trace/read/stream_reader.cpp: the events of one actor, each checked before it is handed out.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "tandem/trace/read/reader.hpp"
+#include "tandem/trace/read/record.hpp"
+
+namespace tandem::trace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+Error io_error(const std::filesystem::path& file, std::string_view what) {
+  return {ErrorCode::io, file.string() + ": " + std::string(what) + ": " + std::generic_category().message(errno)};
+}
+
+/// Whether the clock's time is near enough to its origin (70 years) at both stamps, and thus between them, that computing with it in
+/// 64 bits is safe.
+bool in_the_clocks_reach(const clock::TickScale& scale, std::uint64_t begin, std::uint64_t end) noexcept {
+  __extension__ using Wide = __int128;
+  constexpr Wide most_ns = Wide{1} << 61;
+  const auto elapsed = [&](std::uint64_t ticks) { return static_cast<std::int64_t>(ticks - scale.origin_ticks); };
+  const auto near = [&](std::uint64_t ticks) {
+    const Wide ns = (Wide{elapsed(ticks)} * scale.multiplier) >> 32;
+    return ns > -most_ns && ns < most_ns;
+  };
+  return elapsed(begin) <= elapsed(end) && near(begin) && near(end);
+}
+
+}  // namespace
+
+Error StreamReader::malformed(std::size_t at, std::string_view what) const {
+  return {ErrorCode::malformed, file_.string() + ": at byte " + std::to_string(at) + ": " + std::string(what)};
+}
+
+Result<std::unique_ptr<StreamReader>> StreamReader::open(const std::filesystem::path& file, std::uint32_t rank,
+                                                         const clock::TickScale& scale) {
+  std::unique_ptr<StreamReader> reader(new StreamReader);
+  reader->file_ = file;
+  reader->rank_ = rank;
+  reader->scale_ = scale;
+  if (auto mapped = reader->map(); !mapped) return mapped.error();
+  if (auto indexed = reader->index_packets(); !indexed) return indexed.error();
+  reader->rewind();
+  return reader;
+}
+
+StreamReader::~StreamReader() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), bytes_);
+}
+
+Result<void> StreamReader::map() {
+  const int descriptor = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return io_error(file_, "cannot be opened");
+  struct stat status {};
+  Result<void> result;
+  if (::fstat(descriptor, &status) != 0) {
+    result = io_error(file_, "its size is unknown");
+  } else if (!S_ISREG(status.st_mode)) {
+    result = Error{ErrorCode::malformed, file_.string() + ": is no file"};
+  } else if (status.st_size > 0) {
+    void* memory = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (memory == MAP_FAILED) {
+      result = io_error(file_, "cannot be mapped");
+    } else {
+      bytes_ = static_cast<std::size_t>(status.st_size);
+      data_ = static_cast<const std::byte*>(memory);
+      ::madvise(memory, bytes_, MADV_SEQUENTIAL);
+    }
+  }
+  ::close(descriptor);
+  return result;
+}
+
+Result<void> StreamReader::index_packets() {
+  summary_.bytes = bytes_;
+  std::size_t at = 0;
+  while (at < bytes_) {
+    if (bytes_ - at < sizeof(PacketHeader)) break;
+    const auto header = internal::load<PacketHeader>(data_ + at);
+    if (const auto problem = internal::problem_of(header); !problem.empty()) return malformed(at, problem);
+    if (header.packet_bits / 8 > bytes_ - at) break;
+    if (auto entered = enter_packet_at(at, header); !entered) return entered;
+    at += header.packet_bits / 8;
+  }
+  summary_.truncated = at < bytes_;
+  set_actor(summary_.actor);
+  return {};
+}
+
+Result<void> StreamReader::enter_packet_at(std::size_t at, const PacketHeader& header) {
+  if (!packets_.empty() && header.actor != summary_.actor) return malformed(at, "a packet of another actor");
+  if (!packets_.empty() && header.begin_ticks < summary_.last_ticks) return malformed(at, "the packet begins before the one before ends");
+  // So many packets should have come before this one; those that did not are missing.
+  const std::uint64_t expected = summary_.packets + summary_.missing_packets;
+  if (header.sequence < expected) return malformed(at, "the packet's number is not greater than that of the one before");
+  if (!in_the_clocks_reach(scale_, header.begin_ticks, header.end_ticks))
+    return malformed(at, "the packet's time is more than 70 years from the clock's origin in rank.json");
+  if (packets_.empty()) {
+    summary_.actor = header.actor;
+    summary_.first_ticks = header.begin_ticks;
+  }
+  summary_.missing_packets += header.sequence - expected;
+  ++summary_.packets;
+  summary_.events += header.event_count;
+  summary_.lost_events = header.lost_events;
+  summary_.last_ticks = header.end_ticks;
+  packets_.push_back({at, at + header.content_bits / 8, header.begin_ticks, header.end_ticks, header.event_count});
+  return {};
+}
+
+void StreamReader::begin_packet(std::size_t packet) noexcept {
+  packet_ = packet;
+  events_ = 0;
+  if (packet == packets_.size()) return;
+  const Packet& entered = packets_[packet];
+  at_ = entered.begin + sizeof(PacketHeader);
+  end_ = entered.end;
+  ticks_ = entered.begin_ticks;
+  end_ticks_ = entered.end_ticks;
+}
+
+void StreamReader::rewind() noexcept { begin_packet(0); }
+
+Result<void> StreamReader::end_packet() {
+  const Packet& packet = packets_[packet_];
+  if (events_ != packet.events)
+    return malformed(packet.begin, "the packet says that it has " + std::to_string(packet.events) + " events, and has " +
+                                       std::to_string(events_));
+  if (events_ > 0 && ticks_ != packet.end_ticks) return malformed(packet.begin, "the packet's last stamp is not its timestamp_end");
+  begin_packet(packet_ + 1);
+  return {};
+}
+
+Result<std::optional<Event>> StreamReader::next() {
+  const auto fail = [this](Error error) {
+    begin_packet(packets_.size());
+    return error;
+  };
+  if (packet_ == packets_.size()) return std::optional<Event>{};
+  while (at_ >= end_) {
+    if (auto ended = end_packet(); !ended) return fail(ended.error());
+    if (packet_ == packets_.size()) return std::optional<Event>{};
+  }
+  internal::Record record;
+  auto fault = internal::RecordFault::header_cut;
+  if (end_ - at_ >= RecordHeader::compact_bytes)
+    fault = internal::decode(data_, at_, end_, internal::load<std::uint32_t>(data_ + at_), ticks_, &record);
+  if (fault != internal::RecordFault::none) return fail(malformed(at_, internal::describe(fault)));
+  if (record.ticks > end_ticks_) return fail(malformed(at_, "a record's stamp is behind its packet's timestamp_end"));
+  at_ = record.next();
+  ticks_ = record.ticks;
+  ++events_;
+
+  Event event;
+  event.type = record.type;
+  event.rank = rank_;
+  event.actor = summary_.actor;
+  event.ticks = record.ticks;
+  event.local_ns = scale_.to_ns(record.ticks);
+  event.spec_ = record.info->spec;
+  event.fields_ = data_ + record.fields;
+  return std::optional<Event>(event);
+}
+
+void StreamReader::set_actor(std::uint32_t actor) {
+  summary_.actor = actor;
+  summary_.name = "actor " + std::to_string(actor);
+}
+
+void StreamReader::name_actor(ActorKind kind, std::uint16_t index, std::int32_t core, std::string name) {
+  summary_.kind = kind;
+  summary_.index = index;
+  summary_.core = core;
+  if (!name.empty()) summary_.name = std::move(name);
+}
+
+}  // namespace tandem::trace
