@@ -45,6 +45,7 @@ int run(int argc, char** argv) {
   tandem::tools::add_linalg(app, context);
   tandem::tools::add_machine(app, context);
   tandem::tools::add_run(app, context);
+  tandem::tools::add_trace(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -39,5 +39,6 @@ void add_config(CLI::App& app, ToolContext& context);
 void add_linalg(CLI::App& app, ToolContext& context);
 void add_machine(CLI::App& app, ToolContext& context);
 void add_run(CLI::App& app, ToolContext& context);
+void add_trace(CLI::App& app, ToolContext& context);
 
 }  // namespace tandem::tools

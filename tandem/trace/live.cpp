@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "tandem/trace/layout.hpp"
 #include "tandem/trace/live.hpp"
 #include "tandem/trace/read/record.hpp"
 #include "tandem/trace/recover.hpp"

@@ -30,8 +30,6 @@ static_assert(offsetof(LivePage, version) == 8 && offsetof(LivePage, buffer_byte
 /// Live files are called live_folder/live_prefix + PID + "." + whatever tells those of one process apart.
 inline constexpr const char* live_folder = "/dev/shm";
 inline constexpr const char* live_prefix = "tandem-trace.";
-/// The symbolic link to it in the rank's folder.
-inline constexpr const char* live_link = "live";
 
 constexpr std::size_t live_buffer_offset(const LivePage& page, std::size_t buffer) noexcept {
   return sizeof(LivePage) + buffer * page.buffer_bytes;

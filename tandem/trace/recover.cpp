@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -106,7 +105,7 @@ struct Piece {
 /// The stream of one actor, before and after.
 class StreamRepair {
  public:
-  StreamRepair(const std::filesystem::path& folder, std::uint32_t actor) : path_(folder / file_name(actor)) {}
+  StreamRepair(const std::filesystem::path& folder, std::uint32_t actor) : path_(folder / stream_file_name(actor)) {}
 
   Result<void> read_file() {
     const File file(path_, O_RDONLY);
@@ -153,12 +152,6 @@ class StreamRepair {
   }
 
  private:
-  static std::string file_name(std::uint32_t actor) {
-    char name[32];
-    std::snprintf(name, sizeof name, "stream_%04u", actor);
-    return name;
-  }
-
   static bool write_live(const File& file, std::uint64_t at, const LivePacket& packet) {
     constexpr std::byte nothing[4] = {};
     const std::size_t content = packet.content_bytes();
@@ -186,8 +179,7 @@ class StreamRepair {
 
   /// Where a packet belongs between those of the file: all of it anew, then renamed.
   Result<void> rewrite() const {
-    auto anew = path_;
-    anew += ".new";
+    const auto anew = unfinished(path_);
     {
       const File from(path_, O_RDONLY);
       const File to(anew, O_RDWR | O_CREAT | O_TRUNC);
@@ -246,14 +238,14 @@ Result<void> repair_streams(const std::filesystem::path& folder, std::span<const
 
 /// What rank 0's clock lacks to the date, when rank 0's folder lies beside this one.
 std::optional<std::int64_t> reference_offset_of_run(const std::filesystem::path& folder) {
-  const auto first = Manifest::read(folder / ".." / "rank-0000");
+  const auto first = Manifest::read(folder / ".." / rank_folder_name(0));
   if (!first || first.value().rank != 0) return std::nullopt;
   return first.value().realtime_ns - first.value().realtime_local_ns;
 }
 
 Result<void> write_metadata(const std::filesystem::path& folder, RecoverReport* report) {
   std::error_code error;
-  if (std::filesystem::exists(folder / "metadata", error)) return {};
+  if (std::filesystem::exists(folder / metadata_file, error)) return {};
   auto opened = RankTrace::open(folder);
   if (!opened) return opened.error();
   const RankTrace& trace = *opened.value();
@@ -265,7 +257,7 @@ Result<void> write_metadata(const std::filesystem::path& folder, RecoverReport* 
                    .line = trace.line(), .reference_realtime_offset_ns = reference_offset_of_run(folder),
                    .exact_at_ticks = first_ticks.value_or(trace.scale.origin_ticks)};
   ++report->metadata_written;
-  return replace_file(folder / "metadata", ctf_metadata({.hostname = trace.host, .program = trace.program, .rank = trace.rank,
+  return replace_file(folder / metadata_file, ctf_metadata({.hostname = trace.host, .program = trace.program, .rank = trace.rank,
                                                          .tandem_version = trace.version, .clock = ctf_clock(facts)}));
 }
 

@@ -174,13 +174,13 @@ TEST_F(RecoverTest, AppendsWhatIsMissingAndCutsWhatIsHalf) {
   EXPECT_EQ(report.metadata_written, 1u);
   EXPECT_EQ(events(), test::sample_events + 1);
   EXPECT_FALSE(std::filesystem::exists(live_));
-  EXPECT_FALSE(std::filesystem::is_symlink(folder_ / "live"));
+  EXPECT_FALSE(std::filesystem::is_symlink(folder_ / live_link));
   const auto trace = RankTrace::open(folder_);
   EXPECT_FALSE(trace.value()->complete);
   EXPECT_TRUE(trace.value()->recovered);
   EXPECT_FALSE(trace.value()->stream_of(1)->summary().truncated);
   EXPECT_EQ(trace.value()->stream_of(1)->summary().missing_packets, 0u);
-  EXPECT_NE(test::read_file(folder_ / "rank.json").find("\"arguments\""), std::string::npos) << "the rest of the manifest is kept";
+  EXPECT_NE(test::read_file(folder_ / manifest_file).find("\"arguments\""), std::string::npos) << "the rest of the manifest is kept";
 }
 
 TEST_F(RecoverTest, DoesNothingTheSecondTime) {
@@ -197,7 +197,7 @@ TEST_F(RecoverTest, GoesOnWhereItWasInterrupted) {
   recover();
   const std::string stream = test::read_file(test::stream_path(folder_, 1));
   test::write_file(live_, live);  // as though it had been stopped just before it removed the buffers
-  std::filesystem::create_symlink(live_, folder_ / "live");
+  std::filesystem::create_symlink(live_, folder_ / live_link);
   EXPECT_EQ(recover().packets_added, 0u);
   EXPECT_EQ(test::read_file(test::stream_path(folder_, 1)), stream);
   EXPECT_FALSE(std::filesystem::exists(live_));
@@ -214,7 +214,7 @@ TEST_F(RecoverTest, PutsAPacketWhereItBelongsWhenTheFileIsAhead) {
 
 TEST_F(RecoverTest, DoesWithoutALiveFile) {
   kill();
-  std::filesystem::remove(folder_ / "live");
+  std::filesystem::remove(folder_ / live_link);
   EXPECT_EQ(recover().packets_added, 0u);
   EXPECT_EQ(events(), test::sample_events - 16 - test::sample_worker_events / 4);
 }
@@ -223,7 +223,7 @@ TEST_F(RecoverTest, DoesWithoutALiveFileThatItsOwnHostHasLost) {
   kill();
   std::filesystem::remove(live_);
   recover();
-  EXPECT_FALSE(std::filesystem::is_symlink(folder_ / "live"));
+  EXPECT_FALSE(std::filesystem::is_symlink(folder_ / live_link));
 }
 
 TEST_F(RecoverTest, RefusesWhereTheLiveFileIsAnotherHosts) {
@@ -241,7 +241,7 @@ TEST_F(RecoverTest, RefusesWhileTheProcessIsAliveUnlessForced) {
   expect_error(base::ErrorCode::unsupported, "is alive");
   EXPECT_EQ(test::read_file(test::stream_path(folder_, 1)), before);
   EXPECT_TRUE(std::filesystem::exists(live_));
-  std::filesystem::remove(folder_ / "live");
+  std::filesystem::remove(folder_ / live_link);
   expect_error(base::ErrorCode::unsupported, "is alive");
   recover({.force = true});
 }
@@ -250,7 +250,7 @@ TEST_F(RecoverTest, LeavesATraceThatIsCompleteAsItIs) {
   test::write_sample_rank(folder_, facts_);
   EXPECT_EQ(recover().ranks, 0u);
   test::write_file(live_, test::live_file(folder_, dead_process(), buffer_bytes, {two_events(1, 99).live_complete(buffer_bytes)}));
-  std::filesystem::create_symlink(live_, folder_ / "live");
+  std::filesystem::create_symlink(live_, folder_ / live_link);
   EXPECT_EQ(recover().packets_added, 0u) << "killed between the end of the trace and the removal of its buffers";
   EXPECT_FALSE(std::filesystem::exists(live_));
   EXPECT_TRUE(RankTrace::open(folder_).value()->complete);
@@ -258,9 +258,9 @@ TEST_F(RecoverTest, LeavesATraceThatIsCompleteAsItIs) {
 
 TEST_F(RecoverTest, NeverRemovesAFileThatIsNoLiveFile) {
   kill();
-  std::filesystem::remove(folder_ / "live");
+  std::filesystem::remove(folder_ / live_link);
   test::write_file(temp_.path() / "precious", std::string(8192, 'x'));
-  std::filesystem::create_symlink(temp_.path() / "precious", folder_ / "live");
+  std::filesystem::create_symlink(temp_.path() / "precious", folder_ / live_link);
   expect_error(base::ErrorCode::malformed, "is no file of live buffers");
   EXPECT_TRUE(std::filesystem::exists(temp_.path() / "precious"));
 }
@@ -281,7 +281,7 @@ TEST_F(RecoverTest, OfARunDoesAllRanks) {
   const auto report = recover_run(temp_.path() / "run");
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_EQ(report.value().ranks, 1u);
-  std::filesystem::remove(temp_.path() / "run" / "rank-0001" / "rank.json");
+  std::filesystem::remove(temp_.path() / "run" / "rank-0001" / manifest_file);
   EXPECT_FALSE(recover_run(temp_.path() / "run").ok());
   EXPECT_FALSE(recover_run(temp_.path() / "nowhere").ok());
 }

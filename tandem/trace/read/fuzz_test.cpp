@@ -80,7 +80,7 @@ TEST(TraceFuzz, NoDamageToAFolderDoesMoreThanAnError) {
   std::filesystem::remove_all(test::sample_rank_folder(run, 0));
   const std::vector<std::filesystem::path> files{test::stream_path(damaged_rank, 0), test::stream_path(damaged_rank, 2),
                                                  test::stream_path(damaged_rank, 3), test::stream_path(damaged_rank, 1),
-                                                 damaged_rank / "rank.json"};
+                                                 damaged_rank / manifest_file};
   const std::uint64_t whole = read_all(run);
   EXPECT_EQ(whole, test::sample_events + test::sample_descriptions);
   std::uint64_t fewer = 0;

@@ -184,9 +184,12 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   return manifest;
 }
 
+std::filesystem::path unfinished(const std::filesystem::path& file) {
+  return file.parent_path() / ("." + file.filename().string() + ".new");
+}
+
 Result<void> replace_file(const std::filesystem::path& file, const std::string& content) {
-  auto written = file;
-  written += ".new";
+  const auto written = unfinished(file);
   {
     std::ofstream stream(written, std::ios::binary | std::ios::trunc);
     stream.write(content.data(), static_cast<std::streamsize>(content.size()));

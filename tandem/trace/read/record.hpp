@@ -44,14 +44,12 @@ struct TypeInfo {
   std::uint8_t first_variable = 0;        ///< the index of that, or the number of fields
 };
 
-constexpr TypeInfo describe_type(unsigned type) noexcept {
+constexpr TypeInfo describe(const EventSpec& spec) noexcept {
   TypeInfo info;
-  info.spec = find_spec(static_cast<Type>(type));
-  if (info.spec == nullptr) return info;
-  info.fields = static_cast<std::uint8_t>(field_count(*info.spec));
-  while (info.first_variable < info.fields && bytes_of(info.spec->fields[info.first_variable].field) > 0) {
-    const std::size_t bytes = bytes_of(info.spec->fields[info.first_variable].field);
-    info.fixed_bytes = static_cast<std::uint16_t>(info.fixed_bytes + bytes);
+  info.spec = &spec;
+  info.fields = static_cast<std::uint8_t>(field_count(spec));
+  while (info.first_variable < info.fields && bytes_of(spec.fields[info.first_variable].field) > 0) {
+    info.fixed_bytes = static_cast<std::uint16_t>(info.fixed_bytes + bytes_of(spec.fields[info.first_variable].field));
     info.offsets[++info.first_variable] = info.fixed_bytes;
   }
   info.is_fixed = info.first_variable == info.fields;
@@ -60,7 +58,7 @@ constexpr TypeInfo describe_type(unsigned type) noexcept {
 
 constexpr std::array<TypeInfo, kTypes> describe_types() noexcept {
   std::array<TypeInfo, kTypes> all{};
-  for (unsigned type = 0; type < kTypes; ++type) all[type] = describe_type(type);
+  for (std::size_t i = 0; i < kEventSpecs; ++i) all[static_cast<std::size_t>(spec_at(i).type)] = describe(spec_at(i));
   return all;
 }
 inline constexpr std::array<TypeInfo, kTypes> type_infos = describe_types();
@@ -80,9 +78,11 @@ constexpr std::size_t count_field(const EventSpec& spec, std::size_t field) noex
 
 /// Counts lie before the first text or list, so that decoding finds them at a fixed place.
 constexpr bool every_list_has_its_count_at_a_fixed_place() noexcept {
-  for (const TypeInfo& info : type_infos)
-    for (std::size_t i = 0; i < info.fields; ++i)
-      if (info.spec->fields[i].field == Field::list8 && count_field(*info.spec, i) >= info.first_variable) return false;
+  for (std::size_t type = 0; type < kEventSpecs; ++type) {
+    const EventSpec& spec = spec_at(type);
+    for (std::size_t i = 0; i < field_count(spec); ++i)
+      if (spec.fields[i].field == Field::list8 && count_field(spec, i) >= describe(spec).first_variable) return false;
+  }
   return true;
 }
 static_assert(every_list_has_its_count_at_a_fixed_place());

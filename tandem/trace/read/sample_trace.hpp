@@ -16,7 +16,14 @@ inline constexpr std::uint64_t sample_other_events = 21;
 inline constexpr std::uint64_t sample_events = sample_worker_events + sample_other_events;
 inline constexpr std::uint64_t sample_descriptions = 11;
 
+/// Each rank's clock is behind rank 0's, and ever more so.
+inline ClockPoint sample_first_point(std::uint32_t rank) { return {ClockPointKind::barrier, 5'000, 5'000 + 100 * rank, 20, 0}; }
+inline ClockPoint sample_last_point(std::uint32_t rank) {
+  return {ClockPointKind::barrier, 2'000'005'000, 2'000'005'000 + 300 * rank, 20, 0};
+}
+
 inline std::string sample_catalogue(std::uint32_t rank) {
+  const ClockPoint first = sample_first_point(rank), last = sample_last_point(rank);
   PacketWriter packet(0, 0, 1'000'000);
   packet.add(Type::actor, 1'000'000, {1, 2, 0, 3, "worker 0"})
       .add(Type::actor, 1'000'000, {2, 3, 0, -1, "progress"})
@@ -27,8 +34,8 @@ inline std::string sample_catalogue(std::uint32_t rank) {
       .add(Type::name, 1'000'000, {1, 1, "residual"})
       .add(Type::task_name, 1'000'000, {3, "first"})
       .add(Type::option, 1'000'000, {"sched", "lws", "command line"})
-      .add(Type::clock_point, 1'000'000, {0, 5'000, 5'000 + 100 * rank, 20, 0})
-      .add(Type::clock_point, 1'000'000, {0, 2'000'005'000, 2'000'005'000 + 300 * rank, 20, 0});
+      .add(Type::clock_point, 1'000'000, {0, first.local_ns, first.reference_ns, first.error_ns, first.late_ns})
+      .add(Type::clock_point, 1'000'000, {0, last.local_ns, last.reference_ns, last.error_ns, last.late_ns});
   return packet.bytes();
 }
 
@@ -83,11 +90,12 @@ inline std::string sample_flusher() {
 }
 
 inline std::filesystem::path sample_rank_folder(const std::filesystem::path& run, std::uint32_t rank) {
-  return run / ("rank-000" + std::to_string(rank));
+  return run / rank_folder_name(rank);
 }
 
 inline void write_sample_rank(const std::filesystem::path& folder, RankFacts facts) {
   facts.events = sample_events + sample_descriptions;
+  facts.line = {sample_first_point(facts.rank), sample_last_point(facts.rank)};
   write_rank(folder, facts);
   write_file(stream_path(folder, 0), sample_catalogue(facts.rank));
   write_file(stream_path(folder, 1), joined(sample_worker_packets()));
@@ -105,7 +113,7 @@ inline void kill_sample_rank(const std::filesystem::path& folder, const std::fil
   constexpr std::size_t buffer_bytes = 65536;
   facts.complete = false;
   write_rank(folder, facts, /*with_metadata=*/false);
-  std::filesystem::remove(folder / "metadata");
+  std::filesystem::remove(folder / metadata_file);
   const std::vector<std::string> worker = sample_worker_packets();
   PacketHeader last;
   std::memcpy(&last, worker[3].data(), sizeof last);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tandem/trace/event.hpp"
+#include "tandem/trace/layout.hpp"
 #include "tandem/trace/live.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/packet.hpp"
@@ -174,6 +175,7 @@ struct RankFacts {
   std::int64_t realtime_local_ns = 5'000;
   std::uint64_t events = 0;
   std::uint64_t lost_events = 0;
+  ReferenceLine line = {};
 
   clock::TickScale scale() const { return {origin_ticks, origin_ns, multiplier}; }
 };
@@ -198,19 +200,18 @@ inline std::string manifest(const RankFacts& facts) {
 }
 
 inline std::filesystem::path stream_path(const std::filesystem::path& folder, std::uint32_t actor) {
-  char name[32];
-  std::snprintf(name, sizeof name, "stream_%04u", actor);
-  return folder / name;
+  return folder / stream_file_name(actor);
 }
 
 /// What lies beside a rank's streams.
 inline void write_rank(const std::filesystem::path& folder, const RankFacts& facts, bool with_metadata = true) {
-  std::filesystem::create_directories(folder);
-  write_file(folder / "rank.json", manifest(facts));
+  std::filesystem::create_directories(folder / own_folder);
+  write_file(folder / manifest_file, manifest(facts));
   if (!with_metadata) return;
   const CtfClock clock = ctf_clock({.scale = facts.scale(), .realtime_ns = facts.realtime_ns, .realtime_local_ns = facts.realtime_local_ns,
+                                    .line = facts.line, .reference_realtime_offset_ns = 1'699'999'999'999'995'000,
                                     .exact_at_ticks = facts.origin_ticks});
-  write_file(folder / "metadata", ctf_metadata({.hostname = facts.host, .program = "./app", .rank = facts.rank,
+  write_file(folder / metadata_file, ctf_metadata({.hostname = facts.host, .program = "./app", .rank = facts.rank,
                                                 .tandem_version = "0.1.0", .clock = clock}));
 }
 

@@ -23,7 +23,7 @@ Result<std::vector<std::filesystem::path>> rank_folders(const std::filesystem::p
   }
   if (error) return Error{ErrorCode::io, folder.string() + ": cannot be listed: " + error.message()};
   if (folders.empty())
-    return Error{ErrorCode::not_found, folder.string() + ": is no trace: it holds neither rank.json nor folders rank-0000 and so on"};
+    return Error{ErrorCode::not_found, folder.string() + ": is no trace: it holds neither tandem/rank.json nor folders rank-0000 and so on"};
   std::ranges::sort(folders);
   return folders;
 }

@@ -134,10 +134,10 @@ TEST_F(TraceReaderTest, SaysWhichKeyOfTheManifestIsWrong) {
   const auto folder = test::sample_rank_folder(run_, 0);
   const auto with = [&](const std::string& old, const std::string& anew) {
     test::write_sample_run(run_);
-    std::string text = test::read_file(folder / "rank.json");
+    std::string text = test::read_file(folder / manifest_file);
     const auto place = text.find(old);
     ASSERT_NE(place, std::string::npos) << old;
-    test::write_file(folder / "rank.json", text.replace(place, old.size(), anew));
+    test::write_file(folder / manifest_file, text.replace(place, old.size(), anew));
   };
   with("\"multiplier\"", "\"multiplied\"");
   expect_error(run_, base::ErrorCode::malformed, "'clock.multiplier' is missing");

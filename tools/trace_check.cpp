@@ -1,0 +1,336 @@
+// tools/trace_check.cpp: `tandem trace check`: whether a trace keeps its promises: spans end, counts agree, messages arrive after they left.
+#include "tools/trace_check.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/json_report.hpp"
+#include "tools/trace_command.hpp"
+#include "tools/version.hpp"
+
+namespace tandem::tools {
+namespace {
+
+using trace::Event;
+using trace::RankTrace;
+using trace::StreamReader;
+using trace::StreamSummary;
+using trace::Type;
+
+constexpr std::size_t most_examples = 5;
+constexpr std::uint32_t any_rank = UINT32_MAX;
+
+class Findings {
+ public:
+  void add(const std::string& promise, std::string example) {
+    auto found = std::ranges::find(violations_, promise, &Violation::promise);
+    if (found == violations_.end()) found = violations_.insert(found, Violation{.promise = promise, .count = 0, .examples = {}});
+    ++found->count;
+    if (found->examples.size() < most_examples) found->examples.push_back(std::move(example));
+  }
+  std::vector<Violation> take() { return std::move(violations_); }
+
+ private:
+  std::vector<Violation> violations_;
+};
+
+std::string place_of(const RankTrace& rank, const StreamSummary& summary) { return fmt::format("rank {}, {}", rank.rank, summary.name); }
+
+/// An actor's stream has its events as they happened, none left out.
+bool is_whole(const StreamSummary& summary) noexcept {
+  return summary.lost_events == 0 && summary.missing_packets == 0 && !summary.truncated;
+}
+bool is_whole(const RankTrace& rank) noexcept {
+  return rank.complete && std::ranges::all_of(rank.streams, [](const auto& stream) { return is_whole(stream->summary()); });
+}
+
+/// Reads a stream to its end: the reader itself checks packets, records, stamps and counts.
+bool check_bytes(const RankTrace& rank, StreamReader& stream, Findings& findings) {
+  stream.rewind();
+  std::uint64_t lost = 0;
+  for (;;) {
+    const auto event = stream.next();
+    if (!event) {
+      findings.add("every packet and record follows the format", event.error().message);
+      return false;
+    }
+    if (!event.value()) break;
+    if (event.value()->type == Type::events_lost) lost += event.value()->number(0);
+  }
+  const StreamSummary& summary = stream.summary();
+  if (summary.truncated) findings.add("every file ends with a whole packet", place_of(rank, summary));
+  // What was lost behind the last event only the packets' headers can say.
+  if (lost > summary.lost_events)
+    findings.add("no more events are said to be lost than the packets count",
+                 fmt::format("{}: {} in tracer.lost, {} in the last packet", place_of(rank, summary), lost, summary.lost_events));
+  return true;
+}
+
+/// What the manifest says at its end, against the streams.
+void check_manifest(const RankTrace& rank, Findings& findings) {
+  const auto manifest = nlohmann::json::parse(rank.manifest, nullptr, false);
+  const auto buffers = manifest.find("buffers");
+  const auto policy = buffers != manifest.end() && buffers->is_object() ? buffers->value("policy", nlohmann::json()) : nlohmann::json();
+  std::uint64_t events = 0, lost = 0, missing = 0;
+  for (const auto& stream : rank.streams) {
+    const StreamSummary& summary = stream->summary();
+    events += summary.events;
+    lost += summary.lost_events;
+    missing += summary.missing_packets;
+    if (summary.missing_packets > 0 && (policy == "lose" || policy == "wait"))
+      findings.add("no packet is missing where buffers are never overwritten",
+                   fmt::format("{}: {} missing", place_of(rank, summary), summary.missing_packets));
+  }
+  const auto end = manifest.find("end");
+  if (end == manifest.end() || !end->is_object() || missing > 0) return;
+  const auto compare = [&](const char* key, std::uint64_t found) {
+    const auto said = end->find(key);
+    if (said != end->end() && said->is_number_unsigned() && said->get<std::uint64_t>() != found)
+      findings.add("rank.json counts what the streams hold",
+                   fmt::format("rank {}: {} {} in rank.json, {} in the streams", rank.rank, said->get<std::uint64_t>(), key, found));
+  };
+  compare("events", events);
+  compare("lost_events", lost);
+}
+
+/// Beginnings and ends of one actor: what begins last ends first.
+class Spans {
+ public:
+  Spans(std::string promise, std::string place) : promise_(std::move(promise)), place_(std::move(place)) {}
+
+  void begin(std::uint64_t what) { open_.push_back(what); }
+  void end(std::uint64_t what, const Event& event, const std::string& time, Findings& findings) {
+    if (!open_.empty() && open_.back() == what) return open_.pop_back();
+    const std::string state = open_.empty() ? "nothing is open" : fmt::format("{} is open", open_.back());
+    findings.add(promise_, fmt::format("{} at {} s: {} {}, while {}", place_, time, event.spec().name, what, state));
+    // One wrong end is not told again for each span around it.
+    if (const auto found = std::ranges::find(open_, what); found != open_.end()) open_.erase(found);
+  }
+  std::size_t open() const noexcept { return open_.size(); }
+  void finish(Findings& findings) const {
+    for (const std::uint64_t what : open_) findings.add(promise_, fmt::format("{}: {} has no end", place_, what));
+  }
+
+ private:
+  std::string promise_, place_;
+  std::vector<std::uint64_t> open_;
+};
+
+/// The spans of one actor.
+struct Actor {
+  explicit Actor(const std::string& place)
+      : tasks("each task.started has its task.ended on the same actor, properly nested", place),
+        flushes("each tracer.flush_began has its tracer.flush_ended", place),
+        spans("each user.span_began has its user.span_ended, properly nested", place),
+        waits("each flow.wait_began has its flow.wait_ended", place),
+        throttles("each flow.throttled has its flow.resumed", place),
+        quiets("each tracer.quiet_began has its tracer.quiet_ended", place) {}
+
+  Spans tasks, flushes, spans, waits, throttles, quiets;
+
+  void add(const Event& event, const std::string& time, Findings& findings) {
+    switch (event.type) {
+      case Type::task_started: return tasks.begin(event.number(0));
+      case Type::task_ended: return tasks.end(event.number(0), event, time, findings);
+      case Type::flush_began: return flushes.begin(event.number(0));
+      case Type::flush_ended: return flushes.end(event.number(0), event, time, findings);
+      case Type::span_began: return spans.begin(event.number(0));
+      case Type::span_ended: return spans.end(event.number(0), event, time, findings);
+      case Type::wait_began: return waits.begin(0);
+      case Type::wait_ended: return waits.end(0, event, time, findings);
+      case Type::submission_throttled: return throttles.begin(0);
+      case Type::submission_resumed: return throttles.end(0, event, time, findings);
+      case Type::quiet_began: return quiets.begin(0);
+      case Type::quiet_ended: return quiets.end(0, event, time, findings);
+      default: return;
+    }
+  }
+  void finish(Findings& findings) const {
+    for (const Spans* all : {&tasks, &flushes, &spans, &waits, &throttles, &quiets}) all->finish(findings);
+  }
+};
+
+/// The messages of one key, in the order of posting and of arrival, which are the same.
+struct Channel {
+  std::uint32_t source = 0, destination = 0, channel = 0;
+  std::uint64_t tag = 0;
+  auto operator<=>(const Channel&) const = default;
+};
+struct Message {
+  std::int64_t time_ns = 0;
+  std::uint64_t bytes = 0;
+};
+struct Traffic {
+  std::vector<Message> sent, arrived;
+};
+
+class Messages {
+ public:
+  void add(const Event& event, std::int64_t time_ns) {
+    switch (event.type) {
+      case Type::send_posted:
+        senders_.insert(event.rank);
+        key(event.rank, event.number(1), event.number(2), event.number(4)).sent.push_back({time_ns, event.number(5)});
+        break;
+      case Type::message_arrived:
+        receivers_.insert(event.rank);
+        key(event.number(1), event.rank, event.number(2), event.number(3)).arrived.push_back({time_ns, event.number(4)});
+        break;
+      case Type::mcast_posted:
+        broadcasts_.insert({event.rank, any_rank, static_cast<std::uint32_t>(event.number(1)), event.number(2)});
+        break;
+      case Type::message_failed: failures_.insert(event.rank); break;
+      default: break;
+    }
+  }
+
+  void finish(trace::TraceReader& run, const RunTimes& times, TraceCheck& result, Findings& findings) const;
+
+ private:
+  Traffic& key(std::uint64_t source, std::uint64_t destination, std::uint64_t channel, std::uint64_t tag) {
+    return traffic_[{static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(destination), static_cast<std::uint32_t>(channel), tag}];
+  }
+
+  std::map<Channel, Traffic> traffic_;
+  std::set<Channel> broadcasts_;
+  std::set<std::uint32_t> senders_, receivers_, failures_;
+};
+
+std::string name_of(const Channel& key) {
+  return fmt::format("from rank {} to rank {}, channel {}, tag {}", key.source, key.destination, key.channel, key.tag);
+}
+
+void Messages::finish(trace::TraceReader& run, const RunTimes& times, TraceCheck& result, Findings& findings) const {
+  std::uint64_t not_checked = 0;
+  for (const auto& [key, traffic] : traffic_) {
+    const RankTrace* source = run.rank_of(key.source);
+    const RankTrace* destination = run.rank_of(key.destination);
+    // A broadcast is received like a message of its root's, and its recipients are not in the trace.
+    const bool is_broadcast = broadcasts_.contains({key.source, any_rank, key.channel, key.tag});
+    if (source == nullptr || destination == nullptr || !is_whole(*source) || !is_whole(*destination) || is_broadcast ||
+        !senders_.contains(key.source) || !receivers_.contains(key.destination)) {
+      not_checked += traffic.sent.size() + traffic.arrived.size();
+      continue;
+    }
+    const bool failed = failures_.contains(key.source) || failures_.contains(key.destination);
+    if (traffic.arrived.size() > traffic.sent.size() || (traffic.arrived.size() < traffic.sent.size() && !failed))
+      findings.add("as many messages arrive as were sent",
+                   fmt::format("{}: {} sent, {} arrived", name_of(key), traffic.sent.size(), traffic.arrived.size()));
+    const auto source_error = times.error_ns(key.source), destination_error = times.error_ns(key.destination);
+    const bool same_clock = key.source == key.destination;
+    const bool has_clocks = same_clock || (source_error && destination_error);
+    const std::int64_t error_ns = same_clock || !has_clocks ? 0 : *source_error + *destination_error;
+    // Where some have failed, the nth arrival need not be the nth message.
+    const std::size_t pairs = failed && traffic.arrived.size() != traffic.sent.size() ? 0 : std::min(traffic.sent.size(), traffic.arrived.size());
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const Message &sent = traffic.sent[i], &arrived = traffic.arrived[i];
+      ++result.messages_paired;
+      if (sent.bytes != arrived.bytes)
+        findings.add("a message arrives with the bytes that were sent",
+                     fmt::format("{}: message {}: {} bytes sent, {} arrived", name_of(key), i, sent.bytes, arrived.bytes));
+      if (!has_clocks) continue;
+      const std::int64_t latency_ns = arrived.time_ns - sent.time_ns;
+      result.least_latency_ns = std::min(result.least_latency_ns.value_or(latency_ns), latency_ns);
+      if (latency_ns < -error_ns)
+        findings.add("no message arrives before it was sent",
+                     fmt::format("{}: message {}: {} ns before, while the clocks err by {} ns", name_of(key), i, -latency_ns, error_ns));
+    }
+  }
+  if (not_checked > 0)
+    result.notes.push_back(fmt::format("{} sends and arrivals were not paired: broadcasts, ranks that are not here, whose events were "
+                                       "lost, or that recorded one side only",
+                                       not_checked));
+}
+
+void check_events(trace::TraceReader& run, TraceCheck& result, Findings& findings) {
+  const RunTimes times(run);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Actor> actors;
+  std::uint64_t lossy = 0;
+  for (const auto& rank : run.ranks) {
+    for (const auto& stream : rank->streams) {
+      if (is_whole(stream->summary())) actors.emplace(std::pair(rank->rank, stream->summary().actor), place_of(*rank, stream->summary()));
+      else ++lossy;
+    }
+  }
+  Messages messages;
+  std::optional<std::int64_t> start_ns;
+  const auto read = run.in_order([&](const Event& event) { return times.of(event); }, [&](const Event& event, std::int64_t time_ns) {
+    if (!start_ns) start_ns = time_ns;
+    ++result.events;
+    if (event.type == Type::task_started) ++result.tasks_started;
+    if (event.type == Type::task_ended) ++result.tasks_ended;
+    if (const auto actor = actors.find({event.rank, event.actor}); actor != actors.end())
+      actor->second.add(event, seconds(time_ns - *start_ns), findings);
+    messages.add(event, time_ns);
+    return true;
+  });
+  if (!read) findings.add("every packet and record follows the format", read.error().message);
+  for (const auto& [number, actor] : actors) {
+    if (run.rank_of(number.first)->complete) actor.finish(findings);
+    else result.tasks_running_at_kill += actor.tasks.open();
+  }
+  if (lossy == 0 && result.tasks_started != result.tasks_ended + result.tasks_running_at_kill)
+    findings.add("as many tasks start as end, or run when their program is killed",
+                 fmt::format("{} started, {} ended, {} ran", result.tasks_started, result.tasks_ended, result.tasks_running_at_kill));
+  if (lossy > 0) result.notes.push_back(fmt::format("spans of {} actors were not checked, since events of theirs were lost", lossy));
+  messages.finish(run, times, result, findings);
+}
+
+void print_json(const trace::TraceReader& run, const TraceCheck& result) {
+  Json violations = Json::array();
+  for (const Violation& violation : result.violations)
+    violations.push_back({{"promise", violation.promise}, {"count", violation.count}, {"examples", violation.examples}});
+  print({{"tandem", version}, {"commit", commit}, {"folder", run.folder.string()}, {"events", result.events},
+         {"tasks_started", result.tasks_started}, {"tasks_ended", result.tasks_ended},
+         {"tasks_running_at_kill", result.tasks_running_at_kill}, {"messages_paired", result.messages_paired},
+         {"least_latency_ns", result.least_latency_ns ? Json(*result.least_latency_ns) : Json(nullptr)},
+         {"violations", violations}, {"notes", result.notes}});
+}
+
+void print_table(const TraceCheck& result) {
+  fmt::print("events    {}\ntasks     {} started, {} ended{}\nmessages  {} paired{}\n", result.events, result.tasks_started, result.tasks_ended,
+             result.tasks_running_at_kill > 0 ? fmt::format(", {} ran when the program was killed", result.tasks_running_at_kill) : "",
+             result.messages_paired, result.least_latency_ns ? fmt::format(", least latency {} ns", *result.least_latency_ns) : "");
+  for (const std::string& note : result.notes) fmt::print("note: {}\n", note);
+  for (const Violation& violation : result.violations) {
+    fmt::print("\nbroken {} {}: {}\n", violation.count, violation.count == 1 ? "time" : "times", violation.promise);
+    for (const std::string& example : violation.examples) fmt::print("  {}\n", example);
+  }
+  if (result.violations.empty()) fmt::print("all promises hold\n");
+}
+
+}  // namespace
+
+TraceCheck check(trace::TraceReader& run) {
+  TraceCheck result;
+  Findings findings;
+  bool is_sound = true;
+  for (const auto& rank : run.ranks) {
+    for (const auto& stream : rank->streams) is_sound = check_bytes(*rank, *stream, findings) && is_sound;
+    check_manifest(*rank, findings);
+  }
+  if (is_sound) check_events(run, result, findings);
+  else result.notes.push_back("events were not checked, since not all of them can be read");
+  result.violations = findings.take();
+  return result;
+}
+
+void add_trace_check(CLI::App& trace, ToolContext& context) {
+  CLI::App* command = trace.add_subcommand("check", "Whether the trace keeps its promises; exit status 1 if not");
+  const auto folder = trace_folder(*command);
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print a JSON object");
+  command->callback([folder, json, &context] {
+    const auto run = open_trace(*folder, context);
+    if (run == nullptr) return;
+    const TraceCheck result = check(*run);
+    *json ? print_json(*run, result) : print_table(result);
+    if (!result.violations.empty()) context.exit_status = 1;
+  });
+}
+
+}  // namespace tandem::tools

@@ -1,0 +1,56 @@
+// tools/trace_command.hpp: the subcommands below `tandem trace`, and what they share.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tandem/base/result.hpp"
+#include "tandem/trace/read/reader.hpp"
+#include "tools/subcommands.hpp"
+
+namespace tandem::tools {
+
+// To add one, write trace_NAME.cpp with add_trace_NAME, declare it here, and call it in trace_command.cpp.
+void add_trace_archive(CLI::App& trace, ToolContext& context);
+void add_trace_check(CLI::App& trace, ToolContext& context);
+void add_trace_dump(CLI::App& trace, ToolContext& context);
+void add_trace_info(CLI::App& trace, ToolContext& context);
+void add_trace_recover(CLI::App& trace, ToolContext& context);
+
+/// Adds the argument FOLDER to a subcommand.
+std::shared_ptr<std::string> trace_folder(CLI::App& command);
+
+/// Says the error and sets the exit status: 2 when the folder is no trace, or none that can be read yet; 1 for damage and the system's
+/// refusals.
+void fail(ToolContext& context, const base::Error& error);
+
+/// Null after an error, which was told.
+std::unique_ptr<trace::TraceReader> open_trace(const std::string& folder, ToolContext& context);
+
+/// The time of all of a run's events on one clock: that of rank 0, corrected by the line between the first and the last comparison of
+/// each rank, the offset being held before and after. A rank that was never compared has rank 0's clock where it ran on the
+/// same host (the TSC's origin is the machine's), else the date of its system.
+class RunTimes {
+ public:
+  explicit RunTimes(const trace::TraceReader& run);
+
+  std::int64_t of(const trace::Event& event) const { return of(event.rank, event.local_ns); }
+  std::int64_t of(std::uint32_t rank, std::int64_t local_ns) const;
+  /// Nanoseconds since 1970 of such a time.
+  std::int64_t date_ns(std::int64_t time_ns) const noexcept { return time_ns + date_offset_ns_; }
+  /// How wrong the correction may be between the points; nothing when the clock was never compared.
+  std::optional<std::int64_t> error_ns(std::uint32_t rank) const;
+
+ private:
+  std::map<std::uint32_t, trace::ReferenceLine> lines_;
+  std::map<std::uint32_t, std::int64_t> errors_;
+  std::int64_t date_offset_ns_ = 0;
+};
+
+/// "12.000000345": nanoseconds as seconds, exactly.
+std::string seconds(std::int64_t ns);
+
+}  // namespace tandem::tools

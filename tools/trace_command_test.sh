@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# tools/trace_command_test.sh: `tandem trace` on a trace that a small program writes: what it prints, and how it refuses.
+# Usage: trace_command_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE
+set -uo pipefail
+
+tandem=$1
+write_sample=$2
+# shellcheck source=tools/command_test_support.sh
+source "$(dirname "$0")/command_test_support.sh" || exit 1
+
+# run STATUS ARGUMENTS...: leaves the streams in the files out and err.
+run() {
+  local status=$1
+  shift
+  "$tandem" trace "$@" > out 2> err < /dev/null
+  local actual=$?
+  ((actual == status)) || { fail "tandem trace $*: exit $actual instead of $status"; cat out err >&2; }
+}
+
+json_holds() {
+  python3 -c "import json, sys; o = json.load(open('out')); sys.exit(not ($1))" || { fail "not ($1) of:"; cat out err >&2; }
+}
+
+"$write_sample" run || fail "no sample"
+
+run 0 info run
+holds out '^ranks     2 of 2$'
+holds out '^0 on node1, complete +1232 '
+holds out '^  worker 0 +3 +1200 .* 0 +0$'
+holds out 'clock: 2 comparisons .*offset 100 \+- 20 ns to 300 \+- 20 ns, rate \+0\.100 ppm'
+run 0 info run --json
+json_holds "o['size'] == 2 and o['events'] == 2464 and o['program'] == './app' and len(o['ranks']) == 2"
+json_holds "o['ranks'][1]['actors'][1] | {'bytes': 0, 'bytes_per_event': 0, 'duration_ns': 0} == {'actor': 1, 'name': 'worker 0', \
+'kind': 'worker', 'index': 0, 'core': 3, 'packets': 4, 'events': 1200, 'bytes': 0, 'bytes_per_event': 0, 'lost_events': 0, \
+'missing_packets': 0, 'truncated': False, 'duration_ns': 0}"
+json_holds "o['ranks'][1]['clock_points'][1]['error_ns'] == 20"
+run 0 info run/rank-0001 --json
+json_holds "[r['rank'] for r in o['ranks']] == [1]"
+
+run 0 dump run --limit 3
+(($(wc -l < out) == 3)) || fail "--limit 3 prints $(wc -l < out) lines"
+holds out '^ +0\.000000000 +0  progress +comm\.progress_state state=0$'
+holds out '^ +0\.000000100 +0  worker 0 +task\.submitted task=1 priority=-2 site=0 accesses=\[2 17\] deps=\[0\]$'
+run 0 dump run --type task.started,user --rank 1
+(($(wc -l < out) == 404)) || fail "--type task.started,user --rank 1 prints $(wc -l < out) lines"
+holds out ' 1  progress +user\.mark name=0 value=1\.5$'
+run 0 dump run --type comm.send_posted --rank 0 --limit 1 --json
+json_holds "o['fields'] == {'request': 0, 'peer': 1, 'channel': 7, 'priority': 5, 'tag': 99, 'bytes': 4096}"
+json_holds "o['date_ns'] == 1700000000000002000 and o['ticks'] == 1001000 and o['actor_name'] == 'progress'"
+run 2 dump run --type task.strated
+holds err 'task\.strated: there are no such events'
+run 2 dump run --rank 7
+holds err 'the trace has no such rank'
+
+run 0 check run
+holds out '^all promises hold$'
+holds out '^tasks     800 started, 800 ended$'
+holds out '^messages  6 paired, least latency 19900 ns$'
+cp -r run damaged
+printf 'x' | dd of=damaged/rank-0001/stream_0001 bs=1 seek=70 conv=notrunc 2> /dev/null
+run 1 check damaged
+holds out 'broken 1 time: every packet and record follows the format'
+holds out 'stream_0001: at byte '
+run 1 check damaged --json
+json_holds "o['violations'][0]['count'] == 1 and o['notes']"
+
+run 0 archive run -o run.tar.zst
+if command -v bsdtar > /dev/null || { command -v tar > /dev/null && command -v zstd > /dev/null; }; then
+  mkdir unpacked
+  if command -v bsdtar > /dev/null; then bsdtar -xf run.tar.zst -C unpacked; else zstd -dcq run.tar.zst | tar -xf - -C unpacked; fi
+  diff -r run unpacked/run || fail "the archive holds something else"
+fi
+run 1 archive run -o nowhere/run.tar.zst
+holds err 'nowhere/run.tar.zst'
+
+# A rank that was killed: refused, recovered, read.
+sleep 0 &
+wait $!
+"$write_sample" killed "$folder/live" $! || fail "no sample of a killed rank"
+run 2 info killed
+holds err 'killed before it ended its trace.*tandem trace recover killed/rank-0001'
+run 0 recover killed
+holds out '^1 rank recovered: 317 events in 3 packets added, [0-9]+ bytes of unfinished packets cut off$'
+[[ ! -e live && ! -L killed/rank-0001/tandem/live ]] || fail "the live file is still there"
+run 0 recover killed
+holds out '^nothing to recover'
+run 0 check killed
+holds out ', 1 ran when the program was killed$'
+run 0 info killed
+holds out '^1 on .*, killed, recovered +1233 '
+"$write_sample" alive "$folder/live" $$ || fail "no sample of a rank that lives"
+run 2 info alive
+holds err "process $$ is still writing"
+run 2 recover alive
+holds err 'is alive'
+run 0 recover alive --force
+
+# What is no trace.
+mkdir empty
+for command in info dump check archive recover; do
+  run 2 $command nowhere
+  holds err 'nowhere: there is no such folder'
+  run 2 $command empty
+  holds err 'empty: is no trace'
+  run 2 $command
+done
+run 2
+echo '{' > damaged/rank-0000/tandem/rank.json
+run 1 info damaged
+holds err 'rank-0000/tandem/rank.json: is no JSON object'
+
+((failures == 0)) || exit 1
