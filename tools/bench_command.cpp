@@ -107,7 +107,7 @@ BenchSuite trace_suite(const Programs& programs) {
   return suite;
 }
 
-void add_trace(CLI::App& bench, ToolContext& context) {
+void add_events(CLI::App& bench, ToolContext& context) {
   CLI::App* command = bench.add_subcommand("trace", "What an event of a trace costs whoever records it");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
@@ -150,7 +150,7 @@ void add_bench(CLI::App& app, ToolContext& context) {
   bench->require_subcommand(1);
   add_tasks(*bench, context);
   add_wake(*bench, context);
-  add_trace(*bench, context);
+  add_events(*bench, context);
   add_cholesky(*bench, context);
   add_bench_pingpong(*bench, context);
   add_bench_flow_pingpong(*bench, context);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "tandem/trace/layout.hpp"
+
 namespace tandem {
 
 namespace {

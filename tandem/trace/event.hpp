@@ -296,10 +296,6 @@ constexpr std::size_t field_count(const EventSpec& spec) noexcept {
   while (count < spec.fields.size() && !spec.fields[count].name.empty()) ++count;
   return count;
 }
-/// Whether `count` says how long `list` is: it stands before it, and no field of changing length before that.
-constexpr bool is_count_of(const FieldSpec& count, const FieldSpec& list) noexcept {
-  return count.name.size() == list.name.size() + 6 && count.name.starts_with(list.name) && count.name.ends_with("_count");
-}
 /// Of a field without lists and texts; 0 for those.
 constexpr std::size_t bytes_of(Field field) noexcept {
   switch (field) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tandem/trace/layout.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/session.hpp"
 
@@ -105,7 +106,7 @@ std::string Session::manifest(bool complete) const {
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-void Session::write_manifest(bool complete) { replace_file(rank_folder_ / "rank.json", manifest(complete), log_); }
+void Session::write_manifest(bool complete) { replace_file(rank_folder_ / manifest_file, manifest(complete), log_); }
 
 void Session::write_metadata() {
   ClockFacts facts;
@@ -120,7 +121,7 @@ void Session::write_metadata() {
   facts.exact_at_ticks = catalogue_.last_stamp();
   const std::string text = ctf_metadata({.hostname = host_name(), .program = options_.program, .rank = options_.rank,
                                          .tandem_version = std::string(kVersion), .clock = ctf_clock(facts)});
-  replace_file(rank_folder_ / ctf_folder_name / "metadata", text, log_);
+  replace_file(rank_folder_ / metadata_file, text, log_);
 }
 
 }  // namespace tandem::trace

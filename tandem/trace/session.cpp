@@ -9,7 +9,8 @@
 #include <system_error>
 
 #include "tandem/base/thread_driver.hpp"
-#include "tandem/trace/live.hpp"
+#include "tandem/trace/layout.hpp"
+#include "tandem/trace/read/record.hpp"
 
 namespace tandem::trace {
 
@@ -36,29 +37,6 @@ template <class Number>
   requires std::is_arithmetic_v<Number>
 void append(std::string& record, Number number) {
   record.append(reinterpret_cast<const char*>(&number), sizeof(number));
-}
-
-/// Where the fields of a well-formed record end, without what fills up to the next one.
-const std::byte* end_of_fields(const std::uint32_t* header) noexcept {
-  const auto low = static_cast<Type>(*header & ((1u << RecordHeader::type_bits) - 1));
-  const bool extended = low == Type::extended;
-  const EventSpec* const spec = find_spec(extended ? static_cast<Type>(*header >> RecordHeader::type_bits) : low);
-  const auto* const fields =
-      reinterpret_cast<const std::byte*>(header) + (extended ? RecordHeader::extended_bytes : RecordHeader::compact_bytes);
-  const std::byte* at = fields;
-  for (std::size_t i = 0; i < field_count(*spec); ++i) {
-    const FieldSpec& field = spec->fields[i];
-    if (field.field == Field::text) {
-      at += std::strlen(reinterpret_cast<const char*>(at)) + 1;
-    } else if (field.field == Field::list8) {
-      const std::byte* count = fields;
-      for (std::size_t j = 0; !is_count_of(spec->fields[j], field); ++j) count += bytes_of(spec->fields[j].field);
-      at += std::to_integer<std::size_t>(*count) * 4;
-    } else {
-      at += bytes_of(field.field);
-    }
-  }
-  return at;
 }
 
 const clock::Clock* clock_of_probes(const clock::Clock& clock) noexcept {
@@ -101,8 +79,7 @@ base::Result<void> Session::prepare(base::EventLoop* loop) {
     return base::Error{base::ErrorCode::io, fmt::format("cannot make the trace's folder {}: {}", rank_folder_.string(),
                                                         failed.message())};
   }
-  // CTF's readers want nothing but streams beside the metadata.
-  fs::create_directory(rank_folder_ / ctf_folder_name, failed);
+  fs::create_directory(rank_folder_ / own_folder, failed);
   BufferPool::Options pool_options{.buffer_bytes = options_.buffer_bytes,
                                    .count = static_cast<std::uint32_t>(
                                        std::max<std::size_t>(options_.memory_bytes / options_.buffer_bytes, 4)),
@@ -117,7 +94,7 @@ base::Result<void> Session::prepare(base::EventLoop* loop) {
     return pool.error();
   }
   pool_ = std::move(pool).value();
-  files_ = std::make_unique<StreamFiles>(rank_folder_ / ctf_folder_name);
+  files_ = std::make_unique<StreamFiles>(rank_folder_);
   realtime_local_ns_ = clock_.now_ns();
   realtime_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   write_metadata();
@@ -260,8 +237,14 @@ void Session::complete(Stream& stream, Buffer& buffer) noexcept {
   header.event_count = stream.count_;
   header.packet_bits = std::uint64_t{buffer.content_bytes} * 8;
   // CTF's readers take whatever is left behind the last record for another one.
-  const std::byte* const end = stream.count_ > 0 ? end_of_fields(stream.last_record_) : stream.at_;
-  const auto content_bits = static_cast<std::uint64_t>(end - buffer.memory) * 8;
+  std::size_t end = buffer.content_bytes;
+  if (stream.count_ > 0) {
+    internal::Record last;
+    const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(stream.last_record_) - buffer.memory);
+    internal::decode(buffer.memory, at, end, *stream.last_record_, 0, &last);
+    end = last.end;
+  }
+  const std::uint64_t content_bits = std::uint64_t{end} * 8;
   std::atomic_ref<std::uint64_t>(header.content_bits).store(content_bits, std::memory_order_release);
   events_.fetch_add(stream.count_, std::memory_order_relaxed);
   bytes_.fetch_add(buffer.content_bytes, std::memory_order_relaxed);

@@ -8,10 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
-namespace tandem::trace {
+#include "tandem/trace/layout.hpp"
 
-std::filesystem::path stream_file_name(std::uint32_t actor) { return fmt::format("stream_{:04}", actor); }
-std::filesystem::path rank_folder_name(std::uint32_t rank) { return fmt::format("rank-{:04}", rank); }
+namespace tandem::trace {
 
 namespace {
 

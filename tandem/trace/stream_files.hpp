@@ -11,13 +11,6 @@
 
 namespace tandem::trace {
 
-/// In a rank's folder: holds `metadata` and the streams.
-inline constexpr const char* ctf_folder_name = "ctf";
-/// The name of an actor's file in there.
-std::filesystem::path stream_file_name(std::uint32_t actor);
-/// The name of a rank's folder in its run's.
-std::filesystem::path rank_folder_name(std::uint32_t rank);
-
 /// Adds packets to files, which it opens when they are first needed. Of one thread at a time. What a full disk has cut off is taken
 /// back, so that the file holds whole packets.
 class StreamFiles {
