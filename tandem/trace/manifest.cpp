@@ -67,7 +67,7 @@ void replace_file(const std::filesystem::path& path, const std::string& text, ba
 
 }  // namespace
 
-std::string Session::manifest(bool complete) const {
+std::string Session::manifest(Written written) const {
   const clock::TickScale scale = tick_scale();
   const auto started = static_cast<std::time_t>(realtime_ns_ / 1'000'000'000);
   nlohmann::ordered_json json = {
@@ -94,9 +94,9 @@ std::string Session::manifest(bool complete) const {
        {{"bytes", options_.buffer_bytes}, {"count", pool_->count()}, {"policy", name_of(options_.when_full)}}},
       {"selection", selection().described()},
       {"events", events_table()},
-      {"complete", complete},
-      {"recovered", false}};
-  if (complete) {
+      {"complete", written == Written::ended},
+      {"recovered", written == Written::gathered}};
+  if (written == Written::ended) {
     const SessionCounts counted = counts();
     json["end"] = {{"events", counted.events},           {"lost_events", counted.lost_events},
                    {"bytes", counted.bytes},             {"most_buffers", counted.most_buffers},
@@ -106,7 +106,9 @@ std::string Session::manifest(bool complete) const {
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-void Session::write_manifest(bool complete) { replace_file(rank_folder_ / manifest_file, manifest(complete), log_); }
+void Session::write_manifest(const std::filesystem::path& rank_folder, Written written) {
+  replace_file(rank_folder / manifest_file, manifest(written), log_);
+}
 
 void Session::write_metadata() {
   ClockFacts facts;

@@ -11,10 +11,14 @@
 #include "tandem/base/thread_driver.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/read/record.hpp"
+#include "tandem/trace/recover.hpp"
 
 namespace tandem::trace {
 
 namespace fs = std::filesystem;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
 
 namespace {
 
@@ -51,7 +55,7 @@ const clock::Clock* clock_of_probes(const clock::Clock& clock) noexcept {
 Session::Session(const SessionOptions& options, const clock::Clock& clock, base::Log& log)
     : options_(options), clock_(clock), probes_clock_(clock_of_probes(clock)), log_(log), selection_(options.selection) {}
 
-base::Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options, const clock::Clock& clock, base::Log& log,
+Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options, const clock::Clock& clock, base::Log& log,
                                                      base::EventLoop* loop) {
   std::unique_ptr<Session> session(new Session(options, clock, log));
   if (auto prepared = session->prepare(loop); !prepared) {
@@ -61,9 +65,9 @@ base::Result<std::unique_ptr<Session>> Session::open(const SessionOptions& optio
   return session;
 }
 
-base::Result<void> Session::prepare(base::EventLoop* loop) {
+Result<void> Session::prepare(base::EventLoop* loop) {
   if (options_.buffer_bytes < 2 * kLongestText || options_.buffer_bytes % 64 != 0 || options_.buffer_bytes > (1u << 30))
-    return base::Error{base::ErrorCode::invalid_argument,
+    return Error{ErrorCode::invalid_argument,
                        fmt::format("a trace's buffers of {} bytes: they take a multiple of 64, from {} bytes to 1 GiB",
                                    options_.buffer_bytes, 2 * kLongestText)};
   std::error_code failed;
@@ -72,11 +76,11 @@ base::Result<void> Session::prepare(base::EventLoop* loop) {
   rank_folder_ = run_folder / rank_folder_name(options_.rank);
   if (!fs::create_directory(rank_folder_, failed)) {
     if (!failed)
-      return base::Error{base::ErrorCode::invalid_argument,
+      return Error{ErrorCode::invalid_argument,
                          fmt::format("{} exists: a trace would be mixed with another one; name another folder by "
                                      "--tandem.trace.folder, or remove this one",
                                      rank_folder_.string())};
-    return base::Error{base::ErrorCode::io, fmt::format("cannot make the trace's folder {}: {}", rank_folder_.string(),
+    return Error{ErrorCode::io, fmt::format("cannot make the trace's folder {}: {}", rank_folder_.string(),
                                                         failed.message())};
   }
   fs::create_directory(rank_folder_ / own_folder, failed);
@@ -98,7 +102,7 @@ base::Result<void> Session::prepare(base::EventLoop* loop) {
   realtime_local_ns_ = clock_.now_ns();
   realtime_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   write_metadata();
-  write_manifest(false);
+  write_manifest(rank_folder_, Written::begun);
   fs::create_symlink(pool_->live_file(), rank_folder_ / live_link, failed);
 
   attach(catalogue_, {.kind = ActorKind::catalogue, .name = "catalogue"});
@@ -392,6 +396,30 @@ void Session::counter(std::string_view text, double value) { emit_shared<Type::c
 
 // --- the end
 
+Result<fs::path> Session::snapshot() {
+  fs::path folder;
+  std::error_code failed;
+  do folder = rank_folder_.parent_path().string() + "-snapshot-" + std::to_string(++snapshots_);
+  while (fs::exists(folder / rank_folder_.filename(), failed));
+  const fs::path rank_folder = folder / rank_folder_.filename();
+  fs::create_directories(rank_folder / own_folder, failed);
+  if (failed)
+    return Error{ErrorCode::io, fmt::format("cannot make the snapshot's folder {}: {}", rank_folder.string(), failed.message())};
+  // Nothing is overwritten meanwhile: what would be is lost instead.
+  const std::lock_guard guard(newest_mutex_);
+  StreamFiles files(rank_folder);
+  std::vector<std::byte> packet;
+  for (const LivePacket& live : collect_live(pool_->live_memory())) {
+    packet.assign(live.header.packet_bits / 8, std::byte{0});
+    std::memcpy(packet.data(), &live.header, sizeof(live.header));
+    std::memcpy(packet.data() + sizeof(live.header), live.content, live.content_bytes());
+    if (auto added = files.add(live.header.actor, packet); !added) return added.error();
+  }
+  fs::copy_file(rank_folder_ / metadata_file, rank_folder / metadata_file, failed);
+  write_manifest(rank_folder, Written::gathered);
+  return folder;
+}
+
 SessionCounts Session::close() {
   if (std::exchange(closed_, true)) return counts();
   // The flusher first: from here on nobody else writes files.
@@ -411,7 +439,7 @@ SessionCounts Session::close() {
   newest_.clear();
   flush(true);
   write_metadata();
-  write_manifest(true);
+  write_manifest(rank_folder_, Written::ended);
   std::error_code ignored;
   fs::remove(rank_folder_ / live_link, ignored);
   const SessionCounts counted = counts();
@@ -432,10 +460,12 @@ SessionCounts Session::counts() const {
   counts.waits = waits_.load(std::memory_order_relaxed);
   counts.write_errors = write_errors_.load(std::memory_order_relaxed);
   // Lost events would have taken as much as the others.
-  const bool unseen = options_.when_full != WhenFull::newest && counts.events > 0;
-  const double share = !unseen ? 1 : 1 + static_cast<double>(counts.lost_events) / static_cast<double>(counts.events);
-  counts.needed_bytes =
-      static_cast<std::uint64_t>(static_cast<double>(counts.packets) * share) * options_.buffer_bytes + options_.buffer_bytes;
+  // Those that were overwritten, or could not be written, had their packets.
+  const bool unseen = options_.when_full != WhenFull::newest && counts.write_errors == 0 && counts.events > 0;
+  const double lost_bytes = unseen ? static_cast<double>(counts.lost_events) * static_cast<double>(counts.bytes) /
+                                         static_cast<double>(counts.events)
+                                   : 0;
+  counts.needed_bytes = (counts.packets + 1) * options_.buffer_bytes + static_cast<std::uint64_t>(lost_bytes);
   return counts;
 }
 

@@ -173,8 +173,10 @@ class Session {
   void turn(Stream& stream, const Selection& selection) noexcept;
   template <class... Parts>
   void describe_as(Type type, const Parts&... parts);
-  void write_manifest(bool complete);
-  std::string manifest(bool complete) const;
+  /// How far a trace has come: begun, ended by its program, or gathered from live buffers.
+  enum class Written { begun, ended, gathered };
+  void write_manifest(const std::filesystem::path& rank_folder, Written written);
+  std::string manifest(Written written) const;
   Actor& actor(std::uint32_t number) noexcept;
   void write_metadata();
   clock::TickScale tick_scale() const noexcept;
@@ -203,6 +205,7 @@ class Session {
   base::SpinLock others_lock_;
   Stream others_;
 
+  unsigned snapshots_ = 0;      ///< of the thread that asks for them
   std::mutex newest_mutex_;
   std::deque<Buffer*> newest_;  ///< `WhenFull::newest`: handed over, the oldest first
 

@@ -33,7 +33,7 @@ base::Result<void> StreamFiles::add(std::uint32_t actor, std::span<const std::by
   if (files_.size() <= actor) files_.resize(actor + 1);
   File& file = files_[actor];
   if (file.descriptor < 0) {
-    file.descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    file.descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (file.descriptor < 0) return refused("make", path);
   }
   std::size_t written = 0;
@@ -42,7 +42,7 @@ base::Result<void> StreamFiles::add(std::uint32_t actor, std::span<const std::by
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       const base::Error error = refused("write", path);
-      if (::ftruncate(file.descriptor, static_cast<off_t>(file.bytes)) != 0) return refused("shorten", path);
+      if (written > 0 && ::ftruncate(file.descriptor, static_cast<off_t>(file.bytes)) != 0) return refused("shorten", path);
       return error;
     }
     written += static_cast<std::size_t>(count);

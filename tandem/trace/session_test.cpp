@@ -1,0 +1,386 @@
+// tandem/trace/session_test.cpp: what is emitted is stored or reported lost, whatever happens.
+#include "tandem/trace/session.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "tandem/trace/layout.hpp"
+#include "tandem/trace/read/reader.hpp"
+#include "tandem/trace/recover.hpp"
+
+namespace tandem::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SessionTest : public testing::Test {
+ protected:
+  SessionTest() : folder_(fs::temp_directory_path() / ("tandem-session-test-" + std::to_string(::getpid()))) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    log_.set_level(base::LogLevel::error);
+    options_.folder = folder_ / "run";
+    options_.memory_bytes = 1 << 20;
+    options_.buffer_bytes = 16 << 10;
+  }
+  ~SessionTest() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<Session> open() {
+    auto session = Session::open(options_, *clock_, log_);
+    EXPECT_TRUE(session.ok()) << (session.ok() ? "" : session.error().message);
+    return session.ok() ? std::move(session).value() : nullptr;
+  }
+
+  /// How many events of each type, by actor's name; and that files say what they hold.
+  std::map<std::string, std::map<Type, std::uint64_t>> read() {
+    std::map<std::string, std::map<Type, std::uint64_t>> counts;
+    auto trace = TraceReader::open(options_.folder);
+    EXPECT_TRUE(trace.ok()) << (trace.ok() ? "" : trace.error().message);
+    if (!trace.ok()) return counts;
+    lost_ = 0;
+    for (const auto& rank : trace.value()->ranks)
+      for (const auto& stream : rank->streams) {
+        lost_ += stream->summary().lost_events;
+        std::uint64_t before = 0;
+        for (;;) {
+          auto event = stream->next();
+          EXPECT_TRUE(event.ok()) << (event.ok() ? "" : event.error().message);
+          if (!event.ok() || !event.value()) break;
+          EXPECT_GE(event.value()->ticks, before);
+          before = event.value()->ticks;
+          ++counts[stream->summary().name][event.value()->type];
+        }
+      }
+    return counts;
+  }
+
+  const fs::path folder_;
+  std::unique_ptr<clock::Clock> clock_ = clock::best_clock();
+  base::Log log_;
+  SessionOptions options_;
+  std::uint64_t lost_ = 0;
+};
+
+TEST_F(SessionTest, WhatIsEmittedIsRead) {
+  auto session = open();
+  Stream stream;
+  session->attach(stream, {.kind = ActorKind::user, .name = "mine", .index = 3});
+  for (std::uint32_t i = 0; i < 10'000; ++i) stream.emit<Type::task_deps>(i, i + 1);
+  ASSERT_TRUE((stream.begin_instant<Type::task_started, Type::task_ended>()));
+  stream.append<Type::task_started>(7);
+  stream.append<Type::task_ended>(7);
+  stream.detach();
+  const SessionCounts counts = session->close();
+  EXPECT_EQ(counts.lost_events, 0u);
+  auto events = read();
+  EXPECT_EQ(events["mine"][Type::task_deps], 10'000u);
+  EXPECT_EQ(events["mine"][Type::task_ended], 1u);
+  std::uint64_t all = 0;
+  for (const auto& [actor, types] : events)
+    for (const auto& [type, count] : types) all += count;
+  EXPECT_EQ(all, counts.events);
+}
+
+TEST_F(SessionTest, FieldsAndStampsComeBackAsTheyWere) {
+  clock::ManualClock clock(1'000);
+  auto opened = Session::open(options_, clock, log_);
+  ASSERT_TRUE(opened.ok());
+  Session& session = *opened.value();
+  Stream stream;
+  session.attach(stream, {.name = "mine"});
+  const std::uint32_t name = session.name(NameKind::counter, "residual");
+  const std::int64_t pauses_ns[] = {0, 1, 33'554'431, 33'554'432, 33'554'433, 10'000'000'000};
+  std::int64_t expected_ns = 1'000;
+  for (const std::int64_t pause_ns : pauses_ns) {
+    clock.advance_ns(pause_ns);
+    stream.emit<Type::counter>(name, static_cast<double>(pause_ns) / 3);
+  }
+  stream.detach();
+  session.close();
+  auto trace = TraceReader::open(options_.folder);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  RankTrace& rank = *trace.value()->ranks[0];
+  EXPECT_EQ(rank.names[name].second, "residual");
+  StreamReader& reader = *rank.stream_of(stream.actor());
+  for (const std::int64_t pause_ns : pauses_ns) {
+    expected_ns += pause_ns;
+    auto event = reader.next();
+    ASSERT_TRUE(event.ok() && event.value());
+    EXPECT_EQ(event.value()->local_ns, expected_ns);
+    EXPECT_EQ(event.value()->number(0), name);
+    EXPECT_EQ(event.value()->real(1), static_cast<double>(pause_ns) / 3);
+  }
+}
+
+TEST_F(SessionTest, OnlyWhatIsSelectedIsRecordedAndThatMayChange) {
+  options_.selection = Selection::parse("task,-task.deps").value();
+  auto session = open();
+  Stream stream;
+  session->attach(stream, {.name = "mine"});
+  const auto emit = [&] {
+    stream.emit<Type::task_ready>(1);
+    stream.emit<Type::task_deps>(1, 2);
+    stream.emit<Type::task_pushed>(1, 0);
+  };
+  emit();
+  session->select(Selection::none());
+  emit();
+  session->select(Selection::parse("sched").value());
+  emit();
+  stream.detach();
+  session->close();
+  auto events = read()["mine"];
+  EXPECT_EQ(events[Type::task_ready], 1u);
+  EXPECT_EQ(events[Type::task_deps], 0u);
+  EXPECT_EQ(events[Type::task_pushed], 1u);
+}
+
+TEST_F(SessionTest, WithoutMemoryEventsAreLostAndCounted) {
+  options_.memory_bytes = 4 * options_.buffer_bytes;
+  options_.write_early = false;
+  auto session = open();
+  Stream stream;
+  session->attach(stream, {.name = "mine"});
+  constexpr std::uint32_t emitted = 50'000;
+  for (std::uint32_t i = 0; i < emitted; ++i) stream.emit<Type::task_deps>(i, i);
+  stream.detach();
+  const SessionCounts counts = session->close();
+  EXPECT_GT(counts.lost_events, 0u);
+  EXPECT_EQ(read()["mine"][Type::task_deps] + counts.lost_events, emitted);
+  EXPECT_GT(counts.needed_bytes, std::uint64_t{emitted} * 12);
+  // Each actor's last buffer is partly empty, and events differ in size.
+  EXPECT_LT(counts.needed_bytes, std::uint64_t{emitted} * 14 + 6 * options_.buffer_bytes);
+}
+
+TEST_F(SessionTest, WhoeverWaitsLosesNothing) {
+  options_.memory_bytes = 4 * options_.buffer_bytes;
+  options_.when_full = WhenFull::wait;
+  auto session = open();
+  constexpr std::uint32_t emitted = 100'000;
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      Stream stream;
+      session->attach(stream, {.name = "mine"});
+      for (std::uint32_t i = 0; i < emitted; ++i) stream.emit<Type::task_deps>(i, i);
+    });
+  for (std::thread& thread : threads) thread.join();
+  const SessionCounts counts = session->close();
+  const std::uint64_t stored = read()["mine"][Type::task_deps];
+  EXPECT_EQ(stored + counts.lost_events, 3 * emitted);
+  EXPECT_GT(counts.waits, 0u);
+}
+
+TEST_F(SessionTest, AFlightRecorderKeepsTheNewest) {
+  options_.memory_bytes = 6 * options_.buffer_bytes;
+  options_.when_full = WhenFull::newest;
+  auto session = open();
+  Stream stream;
+  session->attach(stream, {.name = "mine"});
+  constexpr std::uint32_t emitted = 60'000;
+  for (std::uint32_t i = 0; i < emitted; ++i) stream.emit<Type::task_deps>(i, i);
+  const std::uint32_t actor = stream.actor();
+  stream.detach();
+  const SessionCounts counts = session->close();
+  auto trace = TraceReader::open(options_.folder);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  StreamReader& reader = *trace.value()->ranks[0]->stream_of(actor);
+  std::uint64_t stored = 0, last = 0;
+  for (auto event = reader.next(); event.ok() && event.value(); event = reader.next()) {
+    last = event.value()->number(0);
+    ++stored;
+  }
+  EXPECT_EQ(last, emitted - 1);
+  EXPECT_GT(stored, 2 * options_.buffer_bytes / 12);
+  EXPECT_EQ(stored + counts.lost_events, emitted);
+  EXPECT_EQ(reader.summary().lost_events, counts.lost_events);
+}
+
+TEST_F(SessionTest, ASnapshotHoldsWhatIsInMemory) {
+  options_.when_full = WhenFull::newest;
+  auto session = open();
+  Stream stream;
+  session->attach(stream, {.name = "mine"});
+  for (std::uint32_t i = 0; i < 5'000; ++i) stream.emit<Type::task_deps>(i, i);
+  auto folder = session->snapshot();
+  ASSERT_TRUE(folder.ok()) << folder.error().message;
+  auto trace = TraceReader::open(folder.value());
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  std::uint64_t stored = 0;
+  StreamReader& reader = *trace.value()->ranks[0]->stream_of(stream.actor());
+  for (auto event = reader.next(); event.ok() && event.value(); event = reader.next()) ++stored;
+  EXPECT_EQ(stored, 5'000u);
+  stream.detach();
+  session->close();
+  EXPECT_EQ(read()["mine"][Type::task_deps], 5'000u);
+}
+
+TEST_F(SessionTest, NothingIsWrittenInARegionOfInterest) {
+  auto session = open();
+  Stream stream;
+  session->attach(stream, {.name = "mine"});
+  session->begin_quiet();
+  for (std::uint32_t i = 0; i < 10'000; ++i) stream.emit<Type::task_deps>(i, i);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  const fs::path file = session->rank_folder() / stream_file_name(stream.actor());
+  EXPECT_FALSE(fs::exists(file));
+  session->end_quiet();
+  for (int i = 0; i < 100 && !fs::exists(file); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(fs::exists(file));
+}
+
+TEST_F(SessionTest, AFolderThatHoldsATraceIsRefused) {
+  open()->close();
+  const auto again = Session::open(options_, *clock_, log_);
+  ASSERT_FALSE(again.ok());
+  EXPECT_NE(again.error().message.find("exists"), std::string::npos) << again.error().message;
+  EXPECT_NE(again.error().message.find("--tandem.trace.folder"), std::string::npos) << again.error().message;
+}
+
+TEST_F(SessionTest, NoRoomInMemoryIsAnError) {
+  options_.live_folder = folder_ / "nowhere";
+  const auto session = Session::open(options_, *clock_, log_);
+  ASSERT_FALSE(session.ok());
+  EXPECT_NE(session.error().message.find("nowhere"), std::string::npos) << session.error().message;
+  EXPECT_FALSE(fs::exists(options_.folder / rank_folder_name(0)));
+}
+
+TEST_F(SessionTest, AFullDiskLosesEventsAndNothingElse) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
+  auto session = open();
+  Stream stream;
+  session->attach(stream, {.name = "mine"});
+  // The stream's file is another name of a device that is always full.
+  fs::create_symlink("/dev/full", session->rank_folder() / stream_file_name(stream.actor()));
+  for (std::uint32_t i = 0; i < 10'000; ++i) stream.emit<Type::task_deps>(i, i);
+  stream.detach();
+  const SessionCounts counts = session->close();
+  EXPECT_GT(counts.write_errors, 0u);
+  EXPECT_EQ(counts.lost_events, 10'000u);
+}
+
+TEST_F(SessionTest, ThreadsWithoutAStreamShareOne) {
+  auto session = open();
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1'000; ++i) session->mark("here", i);
+    });
+  for (std::thread& thread : threads) thread.join();
+  session->close();
+  EXPECT_EQ(read()["other threads"][Type::mark], 4'000u);
+}
+
+TEST_F(SessionTest, ActorsComeAndGoWhileTypesChange) {
+  auto session = open();
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> emitted{0};
+  std::thread changer([&] {
+    while (!stop) {
+      session->select(Selection::all());
+      std::this_thread::yield();
+    }
+  });
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) {
+        Stream stream;
+        session->attach(stream, {.name = "mine"});
+        for (std::uint32_t i = 0; i < 500; ++i) stream.emit<Type::task_deps>(i, i);
+        emitted += 500;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  stop = true;
+  changer.join();
+  const SessionCounts counts = session->close();
+  EXPECT_EQ(read()["mine"][Type::task_deps] + counts.lost_events, emitted.load());
+}
+
+TEST_F(SessionTest, AnEventLoopStepsTheFlusher) {
+  base::EventLoop loop(1);
+  clock::ManualClock clock;
+  auto session = Session::open(options_, clock, log_, &loop);
+  ASSERT_TRUE(session.ok());
+  Stream stream;
+  session.value()->attach(stream, {.name = "mine"});
+  for (std::uint32_t i = 0; i < 10'000; ++i) {
+    clock.advance_ns(5);
+    stream.emit<Type::task_deps>(i, i);
+  }
+  while (loop.step_one()) {
+  }
+  EXPECT_TRUE(fs::exists(session.value()->rank_folder() / stream_file_name(stream.actor())));
+  stream.detach();
+  session.value()->close();
+  EXPECT_EQ(read()["mine"][Type::task_deps], 10'000u);
+}
+
+/// What a killed program emitted before, and said so, is there.
+TEST_F(SessionTest, AKilledProgramLeavesItsTrace) {
+  int said[2];
+  ASSERT_EQ(::pipe(said), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto session = Session::open(options_, *clock_, log_);
+    if (!session.ok()) ::_exit(1);
+    Stream stream;
+    session.value()->attach(stream, {.name = "mine"});
+    for (std::uint32_t i = 0;; ++i) {
+      stream.emit<Type::task_deps>(i, i);
+      if (i % 1'000 == 0 && ::write(said[1], &i, sizeof(i)) != sizeof(i)) ::_exit(1);
+      if (i % 1'000 == 0) ::usleep(1'000);
+    }
+  }
+  ::close(said[1]);
+  std::uint32_t told = 0;
+  while (told < 60'000 && ::read(said[0], &told, sizeof(told)) == sizeof(told)) {
+  }
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ::close(said[0]);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_GE(told, 60'000u);
+  EXPECT_FALSE(TraceReader::open(options_.folder).ok());  // it says that it must be recovered
+  const auto recovered = recover_run(options_.folder);
+  ASSERT_TRUE(recovered.ok()) << recovered.error().message;
+  EXPECT_GT(recovered.value().events_added, 0u);
+  const std::uint64_t stored = read()["mine"][Type::task_deps];
+  EXPECT_GT(stored, told);
+  EXPECT_EQ(lost_, 0u);
+}
+
+TEST(Selection, ReadsWordsFromLeftToRight) {
+  const auto parsed = [](std::string_view text) { return Selection::parse(text).value(); };
+  EXPECT_TRUE(parsed("all") == Selection::all());
+  EXPECT_TRUE(parsed("").empty());
+  EXPECT_TRUE(parsed("none").empty());
+  EXPECT_TRUE(parsed("task").has(Type::task_started));
+  EXPECT_FALSE(parsed("task").has(Type::task_pushed));
+  EXPECT_FALSE(parsed("task,-task.deps").has(Type::task_deps));
+  EXPECT_TRUE(parsed("-task.deps").has(Type::send_posted));
+  EXPECT_TRUE(parsed("task,-task,task.deps").has(Type::task_deps));
+  EXPECT_FALSE(parsed("task,-task,task.deps").has(Type::task_ready));
+  EXPECT_TRUE(parsed(" task , comm ").has(Type::send_posted));
+  for (const char* text : {"all", "none", "task", "task,comm,-task.deps", "user.mark", "-worker.state"})
+    EXPECT_TRUE(parsed(parsed(text).described()) == parsed(text)) << text << " became " << parsed(text).described();
+}
+
+TEST(Selection, AnUnknownWordIsAnErrorWithTheNearestKnownOne) {
+  const auto wrong = Selection::parse("task,task.dep");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().message.find("'task.dep'"), std::string::npos);
+  EXPECT_NE(wrong.error().message.find("task.deps"), std::string::npos) << wrong.error().message;
+}
+
+}  // namespace
+}  // namespace tandem::trace
