@@ -57,7 +57,7 @@ holds out '^all promises hold$'
 holds out '^tasks     800 started, 800 ended$'
 holds out '^messages  6 paired, least latency 19900 ns$'
 cp -r run damaged
-printf 'x' | dd of=damaged/rank-0001/stream_0001 bs=1 seek=70 conv=notrunc 2> /dev/null
+printf 'x' | dd of=damaged/rank-0001/stream_0001 bs=1 seek=64 conv=notrunc 2> /dev/null
 run 1 check damaged
 holds out 'broken 1 time: every packet and record follows the format'
 holds out 'stream_0001: at byte '

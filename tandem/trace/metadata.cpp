@@ -75,8 +75,11 @@ constexpr std::string_view trace =
     "  };\n"
     "};\n\n";
 
+// A structure begins where the field with the greatest alignment in it wants to. So the whole stamp of an extended header, though it
+// lies at a multiple of 8 bits, must not ask for one, or the structure could not begin behind 7 bits.
 constexpr std::string_view stamps =
     "typealias integer { size = 64; align = 8; signed = false; map = clock.tandem.value; } := stamp;\n"
+    "typealias integer { size = 64; align = 1; signed = false; map = clock.tandem.value; } := whole_stamp;\n"
     "typealias integer { size = 25; align = 1; signed = false; map = clock.tandem.value; } := stamp_bits;\n\n";
 
 constexpr std::string_view stream =
@@ -88,7 +91,7 @@ constexpr std::string_view stream =
     "    } compact;\n"
     "    struct {\n"
     "      extended_type id;\n"
-    "      stamp timestamp;\n"
+    "      whole_stamp timestamp;\n"
     "    } extended;\n"
     "  } v;\n"
     "} align(32);\n\n"

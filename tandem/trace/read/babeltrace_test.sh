@@ -12,8 +12,8 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 "$2" run || exit 1
 
-# The catalogue has no dates, and what is read of it is compared by number only.
-babeltrace2 --clock-seconds --no-delta --names none --fields trace,trace:hostname run > theirs 2> err || { cat err >&2; exit 1; }
+# The catalogue has no dates: what is read of it is compared by number only.
+babeltrace2 --clock-seconds --no-delta --names none --fields loglevel run > theirs 2> err || { cat err >&2; exit 1; }
 [[ ! -s err ]] || { cat err >&2; exit 1; }
 "$1" trace dump run --json > ours || exit 1
 
@@ -25,7 +25,7 @@ def fail(what):
 
 theirs, descriptions = [], 0
 for line in open("theirs"):
-    seconds, nanoseconds, name = re.match(r"\[(\d+)\.(\d{9})\] (?:.* )?((?:\w+)\.(?:\w+)): ", line).groups()
+    seconds, nanoseconds, name = re.match(r"\[(\d+)\.(\d{9})\] (\w+\.\w+): ", line).groups()
     if name.startswith("about."):
         descriptions += 1
     else:
@@ -40,10 +40,10 @@ a = by_name(theirs, lambda e: e[1], lambda e: e[0])
 b = by_name(ours, lambda e: e["event"], lambda e: e["date_ns"])
 for (name, date), (our_name, our_date) in zip(a, b):
     # CTF's frequency is a whole number, and its line has no ends.
-    if name != our_name or abs(date - our_date) > 100:
+    if name != our_name or abs(date - our_date) > 50:
         fail(f"{name} at {date} ns, ours {our_name} at {our_date} ns")
 texts = "".join(line for _, _, line in theirs)
-for expected in ("{ 1, -2, 0, 2, 1, [ [0] = 2, [1] = 17 ], [ [0] = 0 ] }", "{ 1, -0.25 }", "{ 0, 1, 7, 5, 99, 4096 }"):
+for expected in ("{ 1, -2, 0, 2, 1, [ 2, 17 ], [ 0 ] }", "{ 1, -0.25 }", "{ 0, 1, 7, 5, 99, 4096 }"):
     if expected not in texts:
         fail(f"no event has the fields {expected}")
 print(f"{len(ours)} events at the same dates, the greatest difference being "

@@ -185,7 +185,10 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
 }
 
 std::filesystem::path unfinished(const std::filesystem::path& file) {
-  return file.parent_path() / ("." + file.filename().string() + ".new");
+  std::string name = ".";
+  name += file.filename().string();
+  name += ".new";
+  return file.parent_path() / name;
 }
 
 Result<void> replace_file(const std::filesystem::path& file, const std::string& content) {
