@@ -9,9 +9,10 @@
 //
 //     x  <-  argmin  x'Ax/2 - b'x + mu/2 sum_k min(0, g_k(x) - z_k/mu)^2,      z_k  <-  max(0, z_k - mu g_k(x)).
 //
-// The minimum is found by Newton steps, each with those k whose term is not zero at present; each step's system, A + mu sum c c',
-// by a sparse L D L' (up-looking; Davis, "Direct methods for sparse linear systems", 4.7), the unknowns in order of time. So what
-// L has between different functions is due to the inequalities at work, and about as long as they reach back in time.
+// The minimum is found by Newton steps, each with those k whose term is not zero at present, and as long as is best along its
+// direction: the function is convex, so that its slope has one zero there. Each step's system, A + mu sum c c', is solved by a
+// sparse L D L' (up-looking; Davis, "Direct methods for sparse linear systems", 4.7), the unknowns in order of time. So what L has
+// between different functions is due to the inequalities at work alone.
 //
 // Example: x = (x_0, x_1), A = 1 and b = (0, 0), under x_1 - x_0 - 2 >= 0, has x = (-1, 1) with z = 1.
 #pragma once
@@ -56,6 +57,7 @@ class SparseMatrix {
     double value;
   };
   std::span<const Entry> column(std::size_t index) const noexcept { return columns_[index]; }
+  std::vector<double> times(const std::vector<double>& x) const;
 
  private:
   std::vector<std::vector<Entry>> columns_;
@@ -90,16 +92,7 @@ class LeastSquares {
   std::vector<double> solve(std::span<const Inequality> inequalities, const Limits& limits) const;
 
  private:
-  struct Term {
-    std::size_t column;
-    double factor;
-  };
-  /// The entries of c: at most four.
-  static std::vector<Term> normal(const Inequality& inequality);
-  void add_square(std::span<const Term> terms, double weight, SparseMatrix& matrix) const;
-  std::vector<double> solution(const SparseMatrix& matrix, const std::vector<double>& right_side) const;
-
-  std::vector<std::size_t> place_of_;  ///< in the matrix, of each unknown
+  std::vector<std::size_t> place_of_;  ///< of each unknown, in order of time, which is that of all that follows
   SparseMatrix matrix_;
   std::vector<double> right_side_;
 };
