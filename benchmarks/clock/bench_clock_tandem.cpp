@@ -19,31 +19,22 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/clock/endpoint.hpp"
 #include "benchmarks/clock/ranks.hpp"
 #include "benchmarks/common/options.hpp"
 #include "benchmarks/common/report.hpp"
 #include "tandem/clock/drifting_clock.hpp"
 #include "tandem/clock/tsc_clock.hpp"
-#include "tandem/comm/bootstrap/card.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/sync/clock_sync.hpp"
 
 namespace benchmarks::clocks {
 namespace {
 
-namespace base = tandem::base;
 namespace clock = tandem::clock;
-namespace comm = tandem::comm;
 using Us = std::vector<double>;
 
 constexpr std::int64_t second_ns = 1'000'000'000;
-
-template <class T>
-T checked(base::Result<T> result) {
-  if (result.ok()) return std::move(result).value();
-  std::fprintf(stderr, "%s\n", result.error().message.c_str());
-  std::_Exit(1);
-}
 
 struct Plan {
   unsigned ranks, interval_ms, barriers;
@@ -78,36 +69,6 @@ clock::Drift drift_of(unsigned rank, const Plan& plan, std::int64_t origin_ns) {
   if (plan.drift != "constant") drift.rate = sign * 15e-6 * (rank + 1);
   if (plan.drift == "sinusoidal" && rank > 0) drift.amplitude_ns = 10'000, drift.period_ns = 60 * second_ns;
   return drift;
-}
-
-class BoardDirectory final : public comm::Directory {
- public:
-  explicit BoardDirectory(Ranks& ranks) : ranks_(&ranks) {}
-
-  base::Result<void> publish(const comm::PeerCard& card) override {
-    own_version_ = card.wire_version;
-    ranks_->publish_card(checked(comm::internal::encode_card(card)));
-    return {};
-  }
-  base::Result<comm::PeerCard> lookup(comm::Rank peer) override {
-    return comm::internal::decode_card(ranks_->card_of(peer.value()), own_version_);
-  }
-
- private:
-  Ranks* ranks_;
-  std::uint32_t own_version_ = 0;
-};
-
-std::unique_ptr<comm::Endpoint> open_endpoint(Ranks& ranks, const Plan& plan, base::Log& log) {
-  comm::Job job;
-  job.rank = comm::Rank(ranks.rank());
-  job.size = ranks.size();
-  job.id = "clock-" + std::to_string(getpgrp());
-  job.secret.fill(std::byte{29});
-  job.directory = std::make_shared<BoardDirectory>(ranks);
-  comm::EndpointOptions options;
-  options.transports = {plan.transport};
-  return checked(comm::Endpoint::open(std::move(job), options, log));
 }
 
 /// One rank's view of the experiment: the common clock, its own wrong one, and rank 0's.
@@ -213,7 +174,7 @@ void run(Ranks& ranks, const Plan& plan, const clock::TscClock& common, std::int
   base::Log log;
   const Setting setting{common, drift_of(ranks.rank(), plan, origin_ns), drift_of(0, plan, origin_ns)};
   const clock::DriftingClock local(common, setting.own);  // outlives the endpoint
-  const auto endpoint = open_endpoint(ranks, plan, log);
+  const auto endpoint = open_endpoint(ranks, plan.transport, log);
   auto sync = checked(comm::ClockSync::open(*endpoint, {.interval_ns = plan.interval_ms * 1'000'000LL, .clock = &local}, log));
   Report report{"tandem", "0.1.0", ranks.size(), {}};
   measure_errors(ranks, *sync, setting, plan, report);

@@ -1,18 +1,19 @@
-// tandem/clock/correction.hpp: the clocks of a finished trace, set right afterwards: from each rank's local stamps to rank 0's time.
+// tandem/clock/correction.hpp: the clocks of a finished trace, set right afterwards: from local stamps to the time of rank 0.
 //
-// Mathematics. Let theta_r(t) be the reference's time minus that of rank r when r's clock shows t; theta_0 = 0. A trace has points
-// (t_i, o_i, w_i) at which rank r was compared with the reference, |theta_r(t_i) - o_i| <= w_i (what `DriftModel` works with
-// while the program runs; afterwards there are points on both sides), and messages, none of which arrives before it was sent:
+// Mathematics. Let theta_r(t) be the reference's time minus that of rank r when r's clock shows t; theta_0 = 0. A trace has
+// points (t_i, o_i, w_i) at which rank r was compared with the reference, |theta_r(t_i) - o_i| <= w_i (what `DriftModel` works
+// with while the program runs; afterwards there are points on both sides), and messages, none of which arrives before it was
+// sent: with t_a when a sends it, t_b when b receives it, and L the least latency,
 //
-//     t_b + theta_b(t_b)  >=  t_a + theta_a(t_a) + L(a, b)    sent at t_a by a, received at t_b by b, L the least latency.      (1)
+//     t_b + theta_b(t_b)  >=  t_a + theta_a(t_a) + L(a, b).                                                                 (1)
 //
 // Method `none`: theta_r is the offset of the first point. With a rate of 20 ppm that is wrong by 20 us after a second.
 // Method `linear` (Vampir's, and the article's two synchronised barriers): theta_r is interpolated between the first and the last
-// barrier, and its value there is held before and after (figure 19: extrapolated, it may be wrong by anything). A rate that changes
-// by df over a span T leaves an error of up to df T / 8 between them.
+// barrier, and its value there is held before and after (figure 19: extrapolated, it may be wrong by anything). A rate that
+// changes by df over a span T leaves an error of up to df T / 8 between them.
 // Method `piecewise`: theta_r is linear between knots k_j, a window W apart, x_j = theta_r(k_j) being the least of
 //
-//     sum_i ((theta_r(t_i) - o_i) / s_i)^2  +  sum_j (W / T) ((x_{j+1} - 2 x_j + x_{j-1}) / (alpha W^2))^2                     (2)
+//     sum_i ((theta_r(t_i) - o_i) / s_i)^2  +  sum_j (W / T) ((x_{j+1} - 2 x_j + x_{j-1}) / (alpha W^2))^2                  (2)
 //     s_i = w / 8 + w_i - w,    w = min_i w_i,    T the usual time between points,
 //
 // under the inequalities (1). alpha is the limit on the change of a rate (`DriftLimits`), so that the second sum allows what a
@@ -25,12 +26,12 @@
 // that is *inconsistent* (a clock was set, a stamp is wrong, L is too large): it is counted, and bends nothing. When violations
 // remain since lines are too stiff, W is halved.
 //
-// What nobody can see: a path that always takes longer one way than back. Points err by half of the difference, within w_i, and as
-// long as both ways take longer than L no message shows it. All ranks may be shifted so, by constants.
+// What nobody can see: a path that always takes longer one way than back. Points err by half of the difference, within w_i, and
+// as long as both ways take longer than L no message shows it. All ranks may be shifted so, by constants.
 //
-// Example: rank 1 has the points (0 s, 0, 100 ns) and (10 s, 50 us, 100 ns), and was 10 us off that line in between, at 5 s. `none`
-// is wrong by 50 us at 10 s, `linear` by 10 us at 5 s. A message that rank 1 sends at 5 s and that takes 4 us arrives 6 us before
-// it was sent by `linear`; `piecewise` bends the line there by the 6 us at least. With points every second it needs no message.
+// Example: rank 1 has the points (0 s, 0, 100 ns) and (10 s, 50 us, 100 ns), and was 10 us off that line in between, at 5 s.
+// `none` is wrong by 50 us at 10 s, `linear` by 10 us at 5 s. A message that rank 1 sends at 5 s and that takes 4 us arrives 6 us
+// before it was sent by `linear`; `piecewise` bends the line there by those 6 us. With points every second it needs no message.
 #pragma once
 
 #include <cstddef>
@@ -58,8 +59,8 @@ struct TracedMessage {
   std::int64_t receive_local_ns = 0;  ///< the receiver's clock, when the message was there
 };
 
-/// A continuous function from a rank's local time to the reference's, linear between knots, that never decreases. A value; reading
-/// is thread-safe.
+/// A continuous function from a rank's local time to the reference's, linear between knots, that never decreases. A value;
+/// reading is thread-safe.
 class Correction {
  public:
   struct Knot {
@@ -71,8 +72,8 @@ class Correction {
   enum class Outside : std::uint8_t { hold_offset, hold_rate };
 
   Correction() noexcept = default;  ///< the identity
-  /// `knots` in strictly increasing local order (assertion). One whose reference is before that of its predecessor is set to that:
-  /// the time of the reference stands still there.
+  /// `knots` in strictly increasing local order (assertion). One whose reference is before that of its predecessor is set to
+  /// that: the time of the reference stands still there.
   explicit Correction(std::vector<Knot> knots, Outside outside = Outside::hold_offset);
 
   /// O(log knots). Times of 70 years fit.

@@ -1,7 +1,7 @@
 // tandem/clock/correction_fit.hpp: from a trace to the least squares (2) of correction.hpp under its inequalities (1), and back.
 //
-// Each rank's offset is written as a straight line through its points, plus a function that is linear between knots and small: what
-// `correction_solver.hpp` finds. First without messages. Then those messages become inequalities that may matter: with
+// Each rank's offset is written as a straight line through its points, plus a function that is linear between knots and small:
+// what `correction_solver.hpp` finds. First without messages. Then those messages become inequalities that may matter: with
 //
 //     open_r(t) = max(w_i, w_{i+1}) + alpha (t_{i+1} - t_i)^2 / 8 + rms of the residuals                                     (3)
 //

@@ -1,7 +1,7 @@
 // tandem/clock/correction_test.cpp: traces of ranks whose clocks are known to be wrong, and what is left of that afterwards.
 //
 // The system: every rank's clock shows a drift (drifting_clock.hpp) of one common time; rank 0's is the reference. Points are the
-// truth with noise within their error, messages take the least latency and something random. So the truth of every stamp is known.
+// truth with noise within their error, messages take the least latency and something random. So every stamp's truth is known.
 #include "tandem/clock/correction.hpp"
 
 #include <algorithm>
@@ -120,7 +120,8 @@ TEST(Correction, ACursorSaysTheSameInAnyOrder) {
   std::mt19937_64 random(5);
   std::vector<Knot> knots;
   for (std::int64_t i = 0, local = 7, reference = 1'000; i < 50; ++i)
-    knots.push_back({local += 1 + static_cast<std::int64_t>(random() % 100), reference += static_cast<std::int64_t>(random() % 100)});
+    knots.push_back({local += 1 + static_cast<std::int64_t>(random() % 100),
+                     reference += static_cast<std::int64_t>(random() % 100)});
   const Correction correction(knots);
   Correction::Cursor rising(correction), wild(correction);
   for (std::int64_t t = -100; t < 6'000; ++t) {
