@@ -164,6 +164,7 @@ void add_bench(CLI::App& app, ToolContext& context) {
   add_bench_broadcasts(*bench, context);
   add_bench_bcast(*bench, context);
   add_bench_clock(*bench, context);
+  add_bench_ring(*bench, context);
 }
 
 }  // namespace tandem::tools

@@ -28,6 +28,11 @@ void show_progress(const std::string& text) {
 
 void print_table(const BenchSuite& suite, const BenchOutcome& outcome) {
   fmt::print("\n{} ({} is better)\n", suite.title, suite.higher_is_better ? "higher" : "lower");
+  if (suite.print_table) {
+    suite.print_table(outcome);
+    std::fflush(stdout);
+    return;
+  }
   fmt::print("{:<19} {:<12} {:>10} {:>10} {:>10} {:<9} {:>9}\n", "result", "program", "median", "min", "max", "unit",
              "ours/peer");
   std::string previous;

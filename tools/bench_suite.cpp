@@ -115,7 +115,7 @@ class SuiteRun {
     }
     if (suite_.witness) call_witness();
     std::vector<BenchRound> rounds;
-    for (unsigned number = 0; number <= limits_.rounds; ++number) {
+    for (unsigned number = suite_.warms_up ? 0 : 1; number <= limits_.rounds; ++number) {
       BenchRound round = run_round(number);
       if (number > 0) rounds.push_back(std::move(round));
     }

@@ -36,6 +36,9 @@ struct BenchSuite {
   /// lies between runs that are compared.
   std::vector<std::vector<std::string>> parts = {{}};
   std::optional<BenchWitness> witness = {};  ///< watches the machine around each run
+  bool warms_up = true;  ///< false: no round that does not count, for programs that take long and do it themselves
+  /// Prints what came out for people, instead of the usual table.
+  std::function<void(const struct BenchOutcome&)> print_table = {};
 };
 
 /// A number that one run of a program told.

@@ -32,6 +32,7 @@ void add_bench_flow_pingpong(CLI::App& bench, ToolContext& context);  ///< below
 void add_bench_overlap(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_ranks(CLI::App& bench, ToolContext& context);    ///< below `bench`
 void add_bench_readers(CLI::App& bench, ToolContext& context);  ///< below `bench`
+void add_bench_ring(CLI::App& bench, ToolContext& context);     ///< below `bench`
 void add_bench_urgent(CLI::App& bench, ToolContext& context);   ///< below `bench`
 void add_bench_pingpong(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_priority(CLI::App& bench, ToolContext& context);  ///< below `bench`

@@ -92,6 +92,7 @@ class Rank {
         next_((ranks.rank() + 1) % plan.ranks), previous_((ranks.rank() + plan.ranks - 1) % plan.ranks) {}
 
   Notes run() {
+    std::this_thread::sleep_for(settling);
     pass_plain_barrier();
     notes_.plain_exit_ns = local_.now_ns();
     pass_synchronised_barrier();
@@ -105,6 +106,8 @@ class Rank {
   }
 
  private:
+  /// The first measurements of offsets follow each other quickly, and may have been disturbed by processes that start.
+  static constexpr std::chrono::milliseconds settling{1'000};
   static constexpr comm::Tag ring_tag{1}, barrier_tag{2};
 
   /// Dissemination: after step d, 2d ranks are known to be there.
