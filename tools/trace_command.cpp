@@ -69,6 +69,7 @@ void add_trace(CLI::App& app, ToolContext& context) {
   add_trace_check(*command, context);
   add_trace_dump(*command, context);
   add_trace_info(*command, context);
+  add_trace_overhead(*command, context);
   add_trace_recover(*command, context);
 }
 

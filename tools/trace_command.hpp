@@ -18,6 +18,7 @@ void add_trace_archive(CLI::App& trace, ToolContext& context);
 void add_trace_check(CLI::App& trace, ToolContext& context);
 void add_trace_dump(CLI::App& trace, ToolContext& context);
 void add_trace_info(CLI::App& trace, ToolContext& context);
+void add_trace_overhead(CLI::App& trace, ToolContext& context);
 void add_trace_recover(CLI::App& trace, ToolContext& context);
 
 /// Adds the argument FOLDER to a subcommand.
