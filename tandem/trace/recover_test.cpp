@@ -22,7 +22,7 @@ constexpr std::size_t buffer_bytes = 1024;
 class Memory {
  public:
   explicit Memory(const std::string& bytes) : words_((bytes.size() + 7) / 8), bytes_(bytes.size()) {
-    std::memcpy(words_.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(words_.data(), bytes.data(), bytes.size());
   }
   std::span<const std::byte> bytes() const { return {reinterpret_cast<const std::byte*>(words_.data()), bytes_}; }
   std::vector<LivePacket> packets() const { return collect_live(bytes()); }
