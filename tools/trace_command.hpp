@@ -24,16 +24,16 @@ void add_trace_recover(CLI::App& trace, ToolContext& context);
 /// Adds the argument FOLDER to a subcommand.
 std::shared_ptr<std::string> trace_folder(CLI::App& command);
 
-/// Says the error and sets the exit status: 2 when the folder is no trace, or none that can be read yet; 1 for damage and the system's
-/// refusals.
+/// Says the error and sets the exit status: 2 when the folder is no trace, or none that can be read yet; 1 for damage and the
+/// system's refusals.
 void fail(ToolContext& context, const base::Error& error);
 
 /// Null after an error, which was told.
 std::unique_ptr<trace::TraceReader> open_trace(const std::string& folder, ToolContext& context);
 
-/// The time of all of a run's events on one clock: that of rank 0, corrected by the line between the first and the last comparison of
-/// each rank, the offset being held before and after. A rank that was never compared has rank 0's clock where it ran on the
-/// same host (the TSC's origin is the machine's), else the date of its system.
+/// The time of all of a run's events on one clock: that of rank 0, corrected by the line between the first and the last
+/// comparison of each rank, the offset being held before and after. A rank that was never compared has rank 0's clock where it
+/// ran on the same host (the TSC's origin is the machine's), else the date of its system.
 class RunTimes {
  public:
   explicit RunTimes(const trace::TraceReader& run);

@@ -75,8 +75,8 @@ constexpr std::string_view trace =
     "  };\n"
     "};\n\n";
 
-// A structure begins where the field with the greatest alignment in it wants to. So the whole stamp of an extended header, though it
-// lies at a multiple of 8 bits, must not ask for one, or the structure could not begin behind 7 bits.
+// A structure begins where the field with the greatest alignment in it wants to. So the whole stamp of an extended header, though
+// it lies at a multiple of 8 bits, must not ask for one, or the structure could not begin behind 7 bits.
 constexpr std::string_view stamps =
     "typealias integer { size = 64; align = 8; signed = false; map = clock.tandem.value; } := stamp;\n"
     "typealias integer { size = 64; align = 1; signed = false; map = clock.tandem.value; } := whole_stamp;\n"

@@ -27,8 +27,8 @@ struct ClockFacts {
   ReferenceLine line = {};              ///< to rank 0's clock
   /// What rank 0's clock lacks to the date, so that all ranks of a run have one date; without it, this rank's own is meant.
   std::optional<std::int64_t> reference_realtime_offset_ns = std::nullopt;
-  /// Where the description is exact. CTF's frequencies are whole Hz, so that it errs elsewhere: at 2 GHz by 0.25 ns for each second
-  /// from here. The middle of the trace is best, its first event is good enough.
+  /// Where the description is exact. CTF's frequencies are whole Hz, so that it errs elsewhere: at 2 GHz by 0.25 ns for each
+  /// second from here. The middle of the trace is best, its first event is good enough.
   std::uint64_t exact_at_ticks = 0;
 };
 CtfClock ctf_clock(const ClockFacts& facts);
@@ -41,8 +41,8 @@ struct MetadataOptions {
   CtfClock clock = {};
 };
 
-/// The file `metadata` of one rank: packets as in packet.hpp, events as in event.hpp. Fields are named with an underscore in front,
-/// which readers take off, since some are words of TSDL.
+/// The file `metadata` of one rank: packets as in packet.hpp, events as in event.hpp. Fields are named with an underscore in
+/// front, which readers take off, since some are words of TSDL.
 std::string ctf_metadata(const MetadataOptions& options);
 
 }  // namespace tandem::trace

@@ -124,8 +124,8 @@ class StreamRepair {
     return {};
   }
 
-  /// Takes those of the actor's packets that the file lacks and that fit between their neighbours, `packets` being in the order of
-  /// their numbers.
+  /// Takes those of the actor's packets that the file lacks and that fit between their neighbours, `packets` being in the order
+  /// of their numbers.
   void add(std::span<const LivePacket> packets, RecoverReport* report) {
     const std::size_t in_file = pieces_.size();
     for (const LivePacket& packet : packets) {

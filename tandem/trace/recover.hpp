@@ -23,10 +23,11 @@ struct LivePacket {
   std::size_t padded_bytes() const noexcept { return header.packet_bits / 8 - sizeof(PacketHeader); }
 };
 
-/// The packets in a live file's buffers, by actor and then by sequence number; those that hold nothing are left out. A buffer that is
-/// being written ends before the first record that is not there yet, as FORMAT.md says ("Live buffers"): header words are
-/// read with acquire, which pairs with the probe's release of the word behind the fields. Whatever the bytes are, only well-formed
-/// packets come out. `file` is aligned to 8 bytes, and, while its process lives, what was read may be old as soon as it was.
+/// The packets in a live file's buffers, by actor and then by sequence number; those that hold nothing are left out. A buffer
+/// that is being written ends before the first record that is not there yet, as FORMAT.md says ("Live buffers"): header words are
+/// read with acquire, which pairs with the probe's release of the word behind the fields. Whatever the bytes are, only
+/// well-formed packets come out. `file` is aligned to 8 bytes, and, while its process lives, what was read may be old as soon as
+/// it was.
 std::vector<LivePacket> collect_live(std::span<const std::byte> file);
 
 /// What a rank's `live` leads to.
@@ -37,8 +38,8 @@ struct LiveFile {
   /// Whether its process is there, though perhaps a zombie, or another that got its number.
   bool is_alive() const noexcept;
 };
-/// Nothing when there is no link. Errors: not_found (the link leads nowhere: another machine's memory, or this one was restarted),
-/// malformed (what it leads to is no live file), io.
+/// Nothing when there is no link. Errors: not_found (the link leads nowhere: another machine's memory, or this one was
+/// restarted), malformed (what it leads to is no live file), io.
 base::Result<std::optional<LiveFile>> find_live(const std::filesystem::path& folder);
 
 /// The live files of a process: live_folder/live_prefix + PID + "." + anything, in the order of their names.
@@ -57,14 +58,15 @@ struct RecoverReport {
   std::uint32_t metadata_written = 0;
 };
 
-/// Completes the folder of a rank whose process is dead, as FORMAT.md says: appends the packets that its streams' files lack, cuts off
-/// packets that were written in part, writes `metadata` where there is none, notes the recovery in rank.json, and removes the live
-/// file and the link. A trace that was ended by its program stays as it is, and calling it again does no harm, also when
-/// it was interrupted. Errors: unsupported (the process is alive), not_found, malformed, io; then the live file is still there.
+/// Completes the folder of a rank whose process is dead, as FORMAT.md says: appends the packets that its streams' files lack,
+/// cuts off packets that were written in part, writes `metadata` where there is none, notes the recovery in rank.json, and
+/// removes the live file and the link. A trace that was ended by its program stays as it is, and calling it again does no harm,
+/// also when it was interrupted. Errors: unsupported (the process is alive), not_found, malformed, io; then the live file is
+/// still there.
 base::Result<RecoverReport> recover_rank(const std::filesystem::path& folder, const RecoverOptions& options = {});
 
-/// All ranks of a run, or of a rank's folder itself. A rank that fails does not keep the others from being recovered; the error is
-/// the first one's.
+/// All ranks of a run, or of a rank's folder itself. A rank that fails does not keep the others from being recovered; the error
+/// is the first one's.
 base::Result<RecoverReport> recover_run(const std::filesystem::path& folder, const RecoverOptions& options = {});
 
 }  // namespace tandem::trace

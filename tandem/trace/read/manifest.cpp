@@ -102,8 +102,8 @@ bool is_text(const Json& object, const char* key, std::string_view expected) {
   return found != object.end() && found->is_string() && found->get_ref<const std::string&>() == expected;
 }
 
-/// A type that the file describes lies as this version's table says. (One that the table does not know is the reader's concern, when
-/// such a record comes.)
+/// A type that the file describes lies as this version's table says. (One that the table does not know is the reader's concern,
+/// when such a record comes.)
 bool agrees(const Json& event) {
   if (!event.is_object() || !event.contains("type") || !event["type"].is_number_unsigned()) return false;
   const auto number = event["type"].get<std::uint64_t>();

@@ -15,8 +15,8 @@ using base::Result;
 
 namespace {
 
-/// As numbers are given one after the other, one far beyond the number of descriptions is no number: believing it would take all memory.
-/// The slack is for numbers that are given and not described.
+/// As numbers are given one after the other, one far beyond the number of descriptions is no number: believing it would take all
+/// memory. The slack is for numbers that are given and not described.
 constexpr std::uint64_t undescribed_numbers = 65536;
 
 template <class T>

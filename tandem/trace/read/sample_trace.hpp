@@ -8,8 +8,8 @@
 
 namespace tandem::trace::test {
 
-/// Stamps are in steps that need compact and extended headers; packets follow each other within a stream; the ranks exchange messages.
-/// Each rank has `sample_events` events, and `sample_descriptions` besides.
+/// Stamps are in steps that need compact and extended headers; packets follow each other within a stream; the ranks exchange
+/// messages. Each rank has `sample_events` events, and `sample_descriptions` besides.
 inline constexpr int sample_tasks = 400;
 inline constexpr std::uint64_t sample_worker_events = 3 * sample_tasks;
 inline constexpr std::uint64_t sample_other_events = 21;
@@ -107,8 +107,9 @@ inline void write_sample_run(const std::filesystem::path& run) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) write_sample_rank(sample_rank_folder(run, rank), {.rank = rank, .size = 2});
 }
 
-/// A sample rank as it is when it was killed: its progress engine's events are in a live buffer only; of its worker's stream the last
-/// packet is written in part and in a buffer as a whole, the first is still in a buffer too, and a task runs; one buffer is empty.
+/// A sample rank as it is when it was killed: its progress engine's events are in a live buffer only; of its worker's stream the
+/// last packet is written in part and in a buffer as a whole, the first is still in a buffer too, and a task runs; one buffer is
+/// empty.
 inline void kill_sample_rank(const std::filesystem::path& folder, const std::filesystem::path& live, RankFacts facts) {
   constexpr std::size_t buffer_bytes = 65536;
   facts.complete = false;

@@ -22,8 +22,8 @@ Error io_error(const std::filesystem::path& file, std::string_view what) {
   return {ErrorCode::io, file.string() + ": " + std::string(what) + ": " + std::generic_category().message(errno)};
 }
 
-/// Whether the clock's time is near enough to its origin (70 years) at both stamps, and thus between them, that computing with it in
-/// 64 bits is safe.
+/// Whether the clock's time is near enough to its origin (70 years) at both stamps, and thus between them, that computing with it
+/// in 64 bits is safe.
 bool in_the_clocks_reach(const clock::TickScale& scale, std::uint64_t begin, std::uint64_t end) noexcept {
   __extension__ using Wide = __int128;
   constexpr Wide most_ns = Wide{1} << 61;
