@@ -49,7 +49,8 @@ Json field_json(const Event& event, std::size_t field) {
     case Field::i64: return event.integer(field);
     case Field::f64: return event.real(field);
     case Field::text: return event.text(field);
-    case Field::list8: {
+    case Field::list16:
+    case Field::list32: {
       Json list = Json::array();
       for (std::size_t i = 0; i < event.list_size(field); ++i) list.push_back(event.list_entry(field, i));
       return list;

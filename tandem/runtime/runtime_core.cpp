@@ -570,12 +570,12 @@ void RuntimeCore::describe_data(const Handle& handle, std::uint32_t owner) {
   if (trace_ == nullptr) return;
   trace_->describe({.data = handle.number,
                     .owner = owner,
-                    .line = handle.registered_at.line,
                     .bytes = handle.shape.bytes(),
                     .rows = handle.shape.rows,
                     .cols = handle.shape.cols,
                     .name = handle.name,
-                    .file = handle.registered_at.file != nullptr ? handle.registered_at.file : ""});
+                    .file = handle.registered_at.file != nullptr ? handle.registered_at.file : "",
+                    .line = handle.registered_at.line});
 }
 
 std::uint32_t RuntimeCore::trace_replay(std::uint32_t graph, TaskId base, const std::vector<Task*>& tasks) {

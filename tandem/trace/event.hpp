@@ -29,7 +29,8 @@ std::string_view name_of(Category category) noexcept;
 enum class Field : std::uint8_t {
   u8, u16, u32, u64, i32, i64, f64,
   text,   ///< UTF-8, ended by a zero byte
-  list8,  ///< as many u32 as the u8 field called `NAME_count` before it says
+  list16,  ///< as many u16 as the u8 field called `NAME_count` before it says
+  list32,  ///< the same of u32
 };
 
 struct FieldSpec {
@@ -58,6 +59,7 @@ enum class Type : std::uint8_t {
   task_failed = 16,
   task_cancelled = 17,
   task_replayed = 18,
+  task_submitted_wide = 19,
   // sched
   task_pushed = 20,
   task_popped = 21,
@@ -178,8 +180,8 @@ inline constexpr EventSpec event_table[] = {
     {Type::site, Category::about, "about.site", {{{"site", u16}, {"line", u32}, {"codelet", text}, {"file", text}}},
      "a place in the program that submits tasks of a codelet"},
     {Type::data, Category::about, "about.data",
-     {{{"data", u32}, {"owner", u32}, {"bytes", u64}, {"rows", u64}, {"cols", u64}, {"line", u32}, {"name", text}, {"file", text}}},
-     "a piece of data that was registered; owner: its rank, or 4294967295 for each rank"},
+     {{{"data", u32}, {"owner", u32}, {"bytes", u64}, {"rows", u32}, {"cols", u32}, {"site", u16}, {"name", text}}},
+     "a piece of data that was registered; owner: its rank, or 4294967295 for each rank; site: where, without a codelet"},
     {Type::name, Category::about, "about.name", {{{"name", u32}, {"kind", u8}, {"text", text}}}, "of a mark, counter or span"},
     {Type::task_name, Category::about, "about.task_name", {{{"task", u32}, {"text", text}}}, "a task with a name of its own"},
     {Type::clock_point, Category::about, "about.clock_point",
@@ -189,9 +191,10 @@ inline constexpr EventSpec event_table[] = {
      "a value of the run's configuration"},
 
     {Type::task_submitted, Category::task, "task.submitted",
-     {{{"task", u32}, {"priority", i32}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list8},
-       {"deps", list8}}},
-     "submitted; accesses: data * 8 + mode; deps: tasks that come first. Lists of more than 255 go on in task.accesses, task.deps"},
+     {{{"task", u32}, {"priority", i32}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list16},
+       {"deps", list16}}},
+     "submitted; accesses: data * 8 + mode; deps: this task's number less those of tasks that come first. Lists of more than "
+     "255 go on in task.accesses and task.deps"},
     {Type::task_accesses, Category::task, "task.accesses", {{{"task", u32}, {"access", u32}}}, "one more access of a task"},
     {Type::task_deps, Category::task, "task.deps", {{{"task", u32}, {"predecessor", u32}}}, "one more task that comes before"},
     {Type::task_ready, Category::task, "task.ready", {{{"task", u32}}},
@@ -204,6 +207,10 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_replayed, Category::task, "task.replayed", {{{"graph", u32}, {"task", u32}, {"count", u32}}},
      "a recorded graph was submitted: its tasks have the numbers from `task` on, and are as those of its first replay, which were "
      "described one by one; a graph that is changed gets another number"},
+    {Type::task_submitted_wide, Category::task, "task.submitted_wide",
+     {{{"task", u32}, {"priority", i32}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list32},
+       {"deps", list32}}},
+     "the same, when a number does not fit into 16 bits"},
 
     {Type::task_pushed, Category::sched, "sched.pushed", {{{"task", u32}, {"worker", u16}}},
      "into the queue of a worker; 65535: a queue of all"},
@@ -241,7 +248,7 @@ inline constexpr EventSpec event_table[] = {
     {Type::mcast_posted, Category::broadcast, "broadcast.posted",
      {{{"request", u32}, {"channel", u32}, {"tag", u64}, {"bytes", u64}, {"recipients", u32}}}, "a broadcast was posted"},
     {Type::mcast_routed, Category::broadcast, "broadcast.routed",
-     {{{"request", u32}, {"tree", u8}, {"segment_bytes", u32}, {"children_count", u8}, {"children", list8}}},
+     {{{"request", u32}, {"tree", u8}, {"segment_bytes", u32}, {"children_count", u8}, {"children", list32}}},
      "its tree was chosen; children: those of the root"},
     {Type::mcast_forwarded, Category::broadcast, "broadcast.forwarded",
      {{{"root", u32}, {"child", u32}, {"tag", u64}, {"bytes", u64}}}, "this rank begins to forward a broadcast to a child"},
@@ -319,9 +326,15 @@ constexpr std::size_t bytes_of(Field field) noexcept {
     case Field::i64:
     case Field::f64: return 8;
     case Field::text:
-    case Field::list8: return 0;
+    case Field::list16:
+    case Field::list32: return 0;
   }
   return 0;
+}
+
+/// Of an entry of a list; 0 for what is none.
+constexpr std::size_t entry_bytes_of(Field field) noexcept {
+  return field == Field::list16 ? 2 : field == Field::list32 ? 4 : 0;
 }
 
 }  // namespace tandem::trace

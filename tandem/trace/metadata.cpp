@@ -26,9 +26,10 @@ std::string quoted(std::string_view text) {
 std::string_view tsdl_type(Field field) noexcept {
   switch (field) {
     case Field::u8: return "u8";
-    case Field::u16: return "u16";
+    case Field::u16:
+    case Field::list16: return "u16";
     case Field::u32:
-    case Field::list8: return "u32";
+    case Field::list32: return "u32";
     case Field::u64: return "u64";
     case Field::i32: return "i32";
     case Field::i64: return "i64";
@@ -45,7 +46,7 @@ void add_event(std::string& out, const EventSpec& spec) {
     const FieldSpec& field = spec.fields[i];
     const std::string name(field.name);
     out += "    " + std::string(tsdl_type(field.field)) + " _" + name;
-    if (field.field == Field::list8) out += "[_" + name + "_count]";
+    if (entry_bytes_of(field.field) != 0) out += "[_" + name + "_count]";
     out += ";\n";
   }
   out += "  } align(8);\n};\n\n";

@@ -367,7 +367,9 @@ std::uint16_t Session::site(std::string_view codelet, std::string_view file, std
 }
 
 void Session::describe(const DataFacts& facts) {
-  describe_as(Type::data, facts.data, facts.owner, facts.bytes, facts.rows, facts.cols, facts.line, facts.name, facts.file);
+  const auto saturated = [](std::uint64_t count) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, UINT32_MAX)); };
+  describe_as(Type::data, facts.data, facts.owner, facts.bytes, saturated(facts.rows), saturated(facts.cols),
+              site("", facts.file, facts.line), facts.name);
 }
 
 void Session::describe_task(std::uint32_t task, std::string_view name) { describe_as(Type::task_name, task, name); }

@@ -108,9 +108,10 @@ class Session {
   std::uint32_t name(NameKind kind, std::string_view text);
   std::uint16_t site(std::string_view codelet, std::string_view file, std::uint32_t line);
   struct DataFacts {
-    std::uint32_t data = 0, owner = UINT32_MAX, line = 0;
+    std::uint32_t data = 0, owner = UINT32_MAX;
     std::uint64_t bytes = 0, rows = 0, cols = 0;
     std::string_view name, file;
+    std::uint32_t line = 0;
   };
   void describe(const DataFacts& facts);
   void describe_task(std::uint32_t task, std::string_view name);

@@ -28,6 +28,41 @@ std::string_view name_of_site(const Task& task) noexcept {
 
 }  // namespace
 
+/// False: a number does not fit into an `Entry`; nothing was written.
+template <class Entry>
+bool SubmissionTrace::write_record(const Task& task, std::uint32_t number, std::size_t accesses,
+                                   std::span<const std::uint32_t> predecessors) {
+  constexpr bool is_short = sizeof(Entry) < sizeof(std::uint32_t);
+  constexpr std::uint32_t most = static_cast<Entry>(-1);
+  struct [[gnu::packed]] Fixed {
+    std::uint32_t task;
+    std::int32_t priority;
+    std::uint16_t site;
+    std::uint8_t accesses, predecessors;
+  };
+  std::uint32_t largest = 0;
+  if constexpr (is_short) {
+    for (std::size_t i = 0; i < accesses; ++i) largest |= trace::access_word(task.accesses()[i].handle()->number, 0);
+    for (const std::uint32_t predecessor : predecessors) largest |= number - predecessor;
+    if (largest > most) return false;
+  }
+  const std::uint16_t site = site_of(task);
+  const trace::Stream::Open record = stream.open(is_short ? Type::task_submitted : Type::task_submitted_wide, stream.instant(),
+                                                 sizeof(Fixed) + sizeof(Entry) * (accesses + predecessors.size()));
+  if (record.fields == nullptr) [[unlikely]] return true;
+  const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses),
+                    static_cast<std::uint8_t>(predecessors.size())};
+  std::memcpy(record.fields, &fixed, sizeof(fixed));
+  auto* at = reinterpret_cast<Entry*>(record.fields + sizeof(fixed));
+  for (std::size_t i = 0; i < accesses; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    *at++ = static_cast<Entry>(trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())));
+  }
+  for (const std::uint32_t predecessor : predecessors) *at++ = static_cast<Entry>(number - predecessor);
+  stream.publish(record);
+  return true;
+}
+
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors) {
   const auto number = static_cast<std::uint32_t>(id);
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
@@ -35,26 +70,8 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   if (stream.any_on<Type::task_submitted>()) {
     listed = std::min(with_predecessors, kMostInRecord);
     const std::size_t accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
-    struct [[gnu::packed]] Fixed {
-      std::uint32_t task;
-      std::int32_t priority;
-      std::uint16_t site;
-      std::uint8_t accesses, predecessors;
-    };
-    const std::uint16_t site = site_of(task);
-    const trace::Stream::Open record =
-        stream.open(Type::task_submitted, stream.instant(), sizeof(Fixed) + 4 * (accesses + listed));
-    if (record.fields != nullptr) [[likely]] {
-      const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses), static_cast<std::uint8_t>(listed)};
-      std::memcpy(record.fields, &fixed, sizeof(fixed));
-      auto* at = reinterpret_cast<std::uint32_t*>(record.fields + sizeof(fixed));
-      for (std::size_t i = 0; i < accesses; ++i) {
-        const AccessSlot& slot = task.accesses()[i];
-        *at++ = trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode()));
-      }
-      for (std::size_t i = 0; i < listed; ++i) *at++ = predecessors[i];
-      stream.publish(record);
-    }
+    if (!write_record<std::uint16_t>(task, number, accesses, predecessors.first(listed)))
+      write_record<std::uint32_t>(task, number, accesses, predecessors.first(listed));
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
   }

@@ -59,6 +59,8 @@ class SubmissionTrace {
     std::uint32_t line = 0;
     std::uint16_t number = 0;
   };
+  template <class Entry>
+  bool write_record(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   void describe_more(const Task& task);
   std::uint16_t site_of(const Task& task);
   std::uint16_t find_site(const Task& task, Site& slot);

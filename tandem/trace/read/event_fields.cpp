@@ -18,7 +18,8 @@ const std::byte* Event::find(std::size_t field) const noexcept {
   for (std::size_t i = info.first_variable; i < field; ++i) {
     switch (const Field kind = spec_->fields[i].field; kind) {
       case Field::text: at += std::strlen(reinterpret_cast<const char*>(at)) + 1; break;
-      case Field::list8: at += 4 * list_size(i); break;
+      case Field::list16:
+      case Field::list32: at += entry_bytes_of(kind) * list_size(i); break;
       default: at += bytes_of(kind);
     }
   }
@@ -62,12 +63,13 @@ std::string_view Event::text(std::size_t field) const noexcept {
 }
 
 std::size_t Event::list_size(std::size_t field) const noexcept {
-  TANDEM_ASSERT(field < field_count(*spec_) && spec_->fields[field].field == Field::list8);
+  TANDEM_ASSERT(field < field_count(*spec_) && entry_bytes_of(spec_->fields[field].field) != 0);
   return number(internal::count_field(*spec_, field));
 }
 
 std::uint32_t Event::list_entry(std::size_t field, std::size_t index) const noexcept {
   TANDEM_ASSERT(index < list_size(field));
+  if (spec_->fields[field].field == Field::list16) return load<std::uint16_t>(find(field) + 2 * index);
   return load<std::uint32_t>(find(field) + 4 * index);
 }
 
@@ -96,7 +98,7 @@ void add_list(std::string& out, const Event& event, std::size_t field) {
 
 bool counts_a_list(const EventSpec& spec, std::size_t field) {
   for (std::size_t i = field + 1; i < field_count(spec); ++i)
-    if (spec.fields[i].field == Field::list8 && internal::count_field(spec, i) == field) return true;
+    if (entry_bytes_of(spec.fields[i].field) != 0 && internal::count_field(spec, i) == field) return true;
   return false;
 }
 
@@ -114,7 +116,8 @@ std::string Event::described() const {
       case Field::i64: out += std::to_string(integer(i)); break;
       case Field::f64: add_real(out, real(i)); break;
       case Field::text: add_text(out, text(i)); break;
-      case Field::list8: add_list(out, *this, i); break;
+      case Field::list16:
+      case Field::list32: add_list(out, *this, i); break;
       default: out += std::to_string(number(i));
     }
   }

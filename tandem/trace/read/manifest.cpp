@@ -92,7 +92,8 @@ std::string_view kind_name(Field field) noexcept {
     case Field::i64: return "i64";
     case Field::f64: return "f64";
     case Field::text: return "text";
-    case Field::list8: return "list8";
+    case Field::list16: return "list16";
+    case Field::list32: return "list32";
   }
   return "";
 }

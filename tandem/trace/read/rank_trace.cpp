@@ -122,9 +122,8 @@ Result<void> RankTrace::learn(const Event& event, std::uint64_t most_numbers) {
         datum->bytes = event.number(2);
         datum->rows = event.number(3);
         datum->cols = event.number(4);
-        datum->line = static_cast<std::uint32_t>(event.number(5));
+        datum->site = static_cast<std::uint16_t>(event.number(5));
         datum->name = event.text(6);
-        datum->file = event.text(7);
       }
       break;
     case Type::name:

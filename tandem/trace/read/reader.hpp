@@ -39,7 +39,7 @@ class Event {
   std::int64_t integer(std::size_t field) const noexcept;
   double real(std::size_t field) const noexcept;
   std::string_view text(std::size_t field) const noexcept;
-  /// Of a list8; entries may lie unaligned, hence a copy each.
+  /// Of a list; entries may lie unaligned, hence a copy each.
   std::size_t list_size(std::size_t field) const noexcept;
   std::uint32_t list_entry(std::size_t field, std::size_t index) const noexcept;
   /// "task=3 priority=-1 ...", for people.
@@ -130,8 +130,7 @@ struct DataDescription {
   std::uint32_t owner = UINT32_MAX;
   std::uint64_t bytes = 0, rows = 0, cols = 0;
   std::string name;
-  std::string file;
-  std::uint32_t line = 0;
+  std::uint16_t site = 0;  ///< where it was registered: of `RankTrace::sites`
 };
 
 /// One rank's folder: its manifest, its streams, and what its catalogue says.

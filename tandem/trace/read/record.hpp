@@ -81,7 +81,7 @@ constexpr bool every_list_has_its_count_at_a_fixed_place() noexcept {
   for (std::size_t type = 0; type < kEventSpecs; ++type) {
     const EventSpec& spec = spec_at(type);
     for (std::size_t i = 0; i < field_count(spec); ++i)
-      if (spec.fields[i].field == Field::list8 && count_field(spec, i) >= describe(spec).first_variable) return false;
+      if (entry_bytes_of(spec.fields[i].field) != 0 && count_field(spec, i) >= describe(spec).first_variable) return false;
   }
   return true;
 }
@@ -123,7 +123,8 @@ inline RecordFault skip_variable(const TypeInfo& info, const std::byte* data, st
       continue;
     }
     std::size_t bytes = bytes_of(field);
-    if (field == Field::list8) bytes = 4 * load<std::uint8_t>(data + fields + info.offsets[count_field(*info.spec, i)]);
+    if (const std::size_t entry = entry_bytes_of(field); entry != 0)
+      bytes = entry * load<std::uint8_t>(data + fields + info.offsets[count_field(*info.spec, i)]);
     if (end - *at < bytes) return RecordFault::fields_cut;
     *at += bytes;
   }

@@ -29,7 +29,7 @@ inline std::string sample_catalogue(std::uint32_t rank) {
       .add(Type::actor, 1'000'000, {2, 3, 0, -1, "progress"})
       .add(Type::actor, 1'000'000, {3, 5, 0, -1, "flusher"})
       .add(Type::site, 1'000'000, {0, 42, "potrf", "app.cpp"})
-      .add(Type::data, 1'000'000, {0, 0, 8192, 32, 32, 7, "A[0,0]", "app.cpp"})
+      .add(Type::data, 1'000'000, {0, 0, 8192, 32, 32, 0, "A[0,0]"})
       .add(Type::name, 1'000'000, {0, 2, "phase \"one\""})
       .add(Type::name, 1'000'000, {1, 1, "residual"})
       .add(Type::task_name, 1'000'000, {3, "first"})

@@ -136,7 +136,10 @@ class PacketWriter {
       case Field::i64: put(value.number); break;
       case Field::f64: put(value.real); break;
       case Field::text: records_.append(value.text.c_str(), value.text.size() + 1); break;
-      case Field::list8:
+      case Field::list16:
+        for (const std::uint32_t entry : value.list) put(static_cast<std::uint16_t>(entry));
+        break;
+      case Field::list32:
         for (const std::uint32_t entry : value.list) put(entry);
         break;
     }
