@@ -335,7 +335,13 @@ void Progress::tell(Event& event) {
   core.drop();
 }
 
-bool Progress::once() { return loop_ != nullptr ? loop_->step_one() : once(now_ns_()); }
+/// For the user's threads. One of them may take what another one sleeps for, with the ring that would have woken it.
+bool Progress::once() {
+  if (loop_ != nullptr) return loop_->step_one();
+  const bool happened = once(now_ns_());
+  if (happened) wake_others();
+  return happened;
+}
 
 bool Progress::once(std::int64_t now) {
   return look_once(now, true);
