@@ -213,6 +213,24 @@ run 0 overlap --bin two --rounds 1 --rate 1gbit --json
 holds told_netns_two '^run 2 --rate 1gbit --'
 json_holds "[p['params']['transport'] for p in o['results']] == ['tcp', 'shm']"
 
+# Ring: one run without a warm-up, a table of its own, details in JSON.
+program ring/bench_ring_tandem 'echo "$*" >> told_ring
+echo "{\"results\": [{\"name\": \"piecewise\", \"unit\": \"us\", \"median\": 0.25,
+\"details\": {\"duration\": 12.5, \"error_p01\": -0.5, \"violations\": 0, \"series\": [[[0, 1, 2]]]}}]}"'
+run 0 ring --bin ring --ranks 3 --seconds 7
+holds told_ring '^--ranks 3 --seconds 7 --period 10 --transport shm$'
+(($(wc -l < told_ring) == 1)) || fail "bench ring runs its program more than once"
+holds out '^piecewise +12\.5 +-0\.5 +- +- +- +0$'
+run 0 ring --bin ring --json
+json_holds "r['piecewise']['value'] == 0.25 and r['piecewise']['details']['series'] == [[[0, 1, 2]]]"
+json_holds "r['piecewise']['params'] == {'ranks': 4, 'seconds': 60, 'period_ms': 10, 'transport': 'shm'}"
+# And the program itself, where it was built: every method tells of all that it is to tell.
+if [[ -x $(dirname "$tandem")/bench_ring_tandem ]]; then
+  run 0 ring --seconds 1 --ranks 3 --timeout 60 --json
+  json_holds "list(r) == ['true', 'plain_barrier', 'one_barrier', 'two_barriers', 'piecewise']"
+  json_holds "all(len(r[m]['details']['series']) == 3 for m in list(r)[1:]) and r['piecewise']['details']['violations'] == 0"
+fi
+
 # Wrong uses.
 run 2
 run 2 pingpong --transport carrier_pigeon

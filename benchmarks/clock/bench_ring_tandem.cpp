@@ -3,7 +3,8 @@
 //
 // Messages of 4 bytes go round a ring of processes, one round every --period ms. All processes read one TSC through one
 // calibration made before they part, and each stamps by a clock with a drift of its own, which is known: another offset, a rate
-// within 20 ppm, and all but rank 0's a slow wave of some us. So the true duration of each message is known, and the error of what
+// within 20 ppm, and all but rank 0's a slow wave of some us. So the true duration of each message is known, and the error of
+// what
 //
 //   plain_barrier  the offset at the exit of a barrier of messages, taken for one instant (figure 14),
 //   one_barrier    the offset at a synchronised barrier in the beginning,

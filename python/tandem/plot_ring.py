@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # python/tandem/plot_ring.py: the picture of corrected clocks, from the JSON object that `tandem bench ring --json` prints.
-"""Draw the durations of messages over time, by clocks that were set right in several ways (figure 17 of the article on traces)."""
+"""Draw the durations of messages over time, by clocks set right in several ways (figure 17 of the article on traces)."""
 
 import argparse
 import json
@@ -24,8 +24,8 @@ def draw(axes, row, column, name):
     """One dot for each message of the series; hops share a colour, since each is a line of its own where clocks drift."""
     label, colour = METHODS[name]
     for hop, messages in enumerate(row["details"]["series"]):
-        axes.plot([message[0] for message in messages], [message[column] for message in messages], ".", color=colour, markersize=2.5,
-                  alpha=0.6, markeredgewidth=0, label=label if hop == 0 else None)
+        axes.plot([message[0] for message in messages], [message[column] for message in messages], ".", color=colour,
+                  markersize=2.5, alpha=0.6, markeredgewidth=0, label=label if hop == 0 else None)
 
 
 def dress(axes, title, unit):
@@ -44,7 +44,8 @@ def main():
     arguments = parser.parse_args()
     report = json.loads(Path(arguments.report).read_text(encoding="utf-8"))
     if report.get("benchmark") != "ring":
-        sys.exit(f"{arguments.report}: holds the benchmark {report.get('benchmark')!r}, expected 'ring' (tandem bench ring --json)")
+        sys.exit(f"{arguments.report}: holds the benchmark {report.get('benchmark')!r}, expected 'ring' "
+                 "(tandem bench ring --json)")
     rows = {entry["name"]: entry for entry in report["results"] if entry["name"] in METHODS}
     if not rows:
         sys.exit("the report holds no results, nothing to draw")
