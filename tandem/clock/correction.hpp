@@ -150,7 +150,7 @@ struct CorrectedClocks {
 
 /// The corrections of all ranks. Pure. Some passes over all messages, and for `piecewise` some tens of factorisations of a sparse
 /// matrix with a row per knot: 1.3 s for a million messages of 4 ranks over a minute, 2.3 s for those of 64 ranks, 19 s for those
-/// of 256 (points each second; an AMD EPYC virtual machine). Memory: 40 bytes per message that could matter.
+/// of 256 (points each second; two cores of an Intel Xeon virtual machine). Memory: 40 bytes per message that could matter.
 CorrectedClocks correct_clocks(const TracedClocks& trace, const CorrectionOptions& options = {});
 
 }  // namespace tandem::clock
