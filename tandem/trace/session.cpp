@@ -274,7 +274,10 @@ void Session::let_go(Stream& stream) noexcept {
   lost_.fetch_add(stream.lost_, std::memory_order_relaxed);
   {
     const std::lock_guard guard(mutex_);
-    actors_[stream.actor_]->stream = nullptr;
+    Actor& gone = *actors_[stream.actor_];
+    gone.stream = nullptr;
+    gone.lost_at_end = stream.lost_;
+    gone.packets_at_end = stream.sequence_;
   }
   stream.session_.store(nullptr, std::memory_order_release);
 }
@@ -311,7 +314,7 @@ std::size_t Session::flush(bool quietly) {
 void Session::write_out(Buffer& buffer, bool quietly) {
   PacketHeader& header = buffer.header();
   const std::uint32_t actor = header.actor;
-  header.lost_events += this->actor(actor).overwritten.load(std::memory_order_relaxed);
+  note_losses(header);
   if (!quietly) flusher_stream_.emit<Type::flush_began>(actor, buffer.content_bytes);
   if (auto added = files_->add(actor, {buffer.memory, buffer.content_bytes}); !added) {
     write_errors_.fetch_add(1, std::memory_order_relaxed);
@@ -323,6 +326,14 @@ void Session::write_out(Buffer& buffer, bool quietly) {
   in_use_.fetch_sub(1, std::memory_order_relaxed);
   pool_->give_back(buffer);
   if (!quietly) flusher_stream_.emit<Type::flush_ended>(actor);
+}
+
+/// What the packet's maker could not know yet: what was overwritten, and, in the last one, what was lost behind it.
+void Session::note_losses(PacketHeader& header) noexcept {
+  const std::lock_guard guard(mutex_);
+  const Actor& actor = *actors_[header.actor];
+  if (actor.stream == nullptr && header.sequence + 1 == actor.packets_at_end) header.lost_events = actor.lost_at_end;
+  header.lost_events += actor.overwritten.load(std::memory_order_relaxed);
 }
 
 // --- descriptions

@@ -154,6 +154,8 @@ class Session {
   };
   struct Actor {
     Stream* stream = nullptr;                    ///< null: it has gone
+    std::uint64_t lost_at_end = 0;               ///< then: how many of its events were lost,
+    std::uint64_t packets_at_end = 0;            ///< and how many packets it has made
     std::atomic<std::uint64_t> overwritten{0};  ///< of its events
   };
 
@@ -171,6 +173,7 @@ class Session {
   std::int64_t flush_step(std::int64_t now_ns);
   std::size_t flush(bool quietly);
   void write_out(Buffer& buffer, bool quietly);
+  void note_losses(PacketHeader& header) noexcept;
   void turn(Stream& stream, const Selection& selection) noexcept;
   template <class... Parts>
   void describe_as(Type type, const Parts&... parts);
