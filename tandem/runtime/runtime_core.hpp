@@ -314,7 +314,7 @@ class RuntimeCore final : private FlowHost {
     if (task.kind == TaskKind::kernel) throttle_if_needed();
   }
   void leave_unthrottled(Task& task) {
-    if (flow_.finish_entering(task)) executor_.make_ready(task, submitter_origin_);
+    if (flow_.finish_entering(task)) executor_.dispatch(task, submitter_origin_);
     if (__builtin_expect(submitter_origin_.joins != nullptr, 0)) settle_submission();
   }
   static void note_mode(Task& task, const AccessSlot& slot) noexcept {

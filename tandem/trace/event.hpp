@@ -198,7 +198,8 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_accesses, Category::task, "task.accesses", {{{"task", u32}, {"access", u32}}}, "one more access of a task"},
     {Type::task_deps, Category::task, "task.deps", {{{"task", u32}, {"predecessor", u32}}}, "one more task that comes before"},
     {Type::task_ready, Category::task, "task.ready", {{{"task", u32}}},
-     "all that came before it has ended, by what the actor has just done"},
+     "all that came before it has ended, by what the actor has just done; of a task that waits for nobody when it is submitted, "
+     "there is none"},
     {Type::task_started, Category::task, "task.started", {{{"task", u32}}}, "its kernel begins, on this worker"},
     {Type::task_ended, Category::task, "task.ended", {{{"task", u32}}}, "its kernel has ended"},
     {Type::task_failed, Category::task, "task.failed", {{{"task", u32}}}, "its kernel has thrown; task.ended follows"},

@@ -100,9 +100,8 @@ Buffer* BufferPool::take(unsigned node) noexcept {
 }
 
 void BufferPool::give_back(Buffer& buffer) noexcept {
-  // Nothing is in it from here on, for those who find the memory; then the rest may go.
+  // Nothing is in it from here on, for those who find the memory.
   std::atomic_ref<std::uint32_t>(buffer.header().magic).store(0, std::memory_order_release);
-  std::memset(buffer.memory, 0, buffer.content_bytes);
   buffer.content_bytes = 0;
   free_[buffer.index / per_node_]->put(buffer.index);
 }

@@ -25,7 +25,7 @@ struct Buffer {
   PacketHeader& header() noexcept { return *reinterpret_cast<PacketHeader*>(memory); }
 };
 
-/// Buffers of equal size, all present in memory and zero before anybody waits for them.
+/// Buffers of equal size, all present in memory before anybody waits for them. What was in them stays until it is overwritten.
 ///
 /// Threads: `take` and `give_back` from any, without waiting (`base::IndexStack`); the last one given back is taken first, since it
 /// is in a cache. On machines with several NUMA nodes each has its part; who finds that empty takes from the others.
@@ -48,7 +48,6 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
 
   Buffer* take(unsigned node) noexcept;  ///< null: there is none
-  /// What was written of it is made zero first.
   void give_back(Buffer& buffer) noexcept;
 
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(buffers_.size()); }

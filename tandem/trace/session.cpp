@@ -187,10 +187,11 @@ bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
   header.sequence = stream.sequence_++;
   header.lost_events = stream.lost_;
   std::memcpy(buffer->memory, &header, sizeof(header));
+  std::memset(buffer->memory + sizeof(header), 0, RecordHeader::compact_bytes);
   std::atomic_ref<std::uint32_t>(buffer->header().magic).store(PacketHeader::ctf_magic, std::memory_order_release);
   stream.buffer_ = buffer;
   stream.at_ = buffer->memory + sizeof(PacketHeader);
-  stream.end_ = buffer->memory + pool_->buffer_bytes();
+  stream.end_ = buffer->memory + pool_->buffer_bytes() - RecordHeader::compact_bytes;
   stream.last_ = ticks;
   stream.count_ = 0;
   return true;
@@ -228,7 +229,6 @@ Buffer* Session::overwrite_oldest() noexcept {
   bytes_.fetch_sub(oldest->content_bytes, std::memory_order_relaxed);
   in_use_.fetch_sub(1, std::memory_order_relaxed);
   std::atomic_ref<std::uint32_t>(oldest->header().magic).store(0, std::memory_order_release);
-  std::memset(oldest->memory, 0, oldest->content_bytes);
   return oldest;
 }
 

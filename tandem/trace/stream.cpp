@@ -36,9 +36,11 @@ Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t byt
   if (whole) {
     std::memcpy(at + RecordHeader::compact_bytes, &ticks, sizeof(ticks));
     at_ = at + RecordHeader::extended_bytes + internal::rounded(bytes);
+    fill_up(bytes);
     return {at + RecordHeader::extended_bytes, reinterpret_cast<std::uint32_t*>(at), RecordHeader::extended(type)};
   }
   at_ = at + RecordHeader::compact_bytes + internal::rounded(bytes);
+  fill_up(bytes);
   return {at + RecordHeader::compact_bytes, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)};
 }
 

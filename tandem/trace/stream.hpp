@@ -62,8 +62,9 @@ constexpr std::size_t rounded(std::size_t bytes) noexcept { return (bytes + 3) &
 /// that is under way may still see the old choice. A probe that finds its type on (acquire) also sees what the session has set up
 /// (release).
 ///
-/// Protocol of a live buffer. Its memory is zero before it is used. A record's fields are stored before its header word, which is
-/// never zero (release). So whoever reads the memory, also after the process was killed, takes records up to the first zero.
+/// Protocol of a live buffer. A record's fields, and a zero where the next record's header word will be, are stored before its own
+/// header word (release), which is never zero and stood at zero before. So whoever reads the memory, also after the process was
+/// killed, takes records up to the first zero; what an earlier packet has left behind that is not looked at.
 ///
 /// Stamps. `emit` reads the clock: 8 ns of about 10. What follows at once from an event can bear its stamp: `begin_instant` reads the
 /// clock if any of several types is on, and `append` takes that stamp.
@@ -118,7 +119,8 @@ class Stream {
     return static_cast<std::uint64_t>(clock_->now_ns());
   }
 
-  /// A record whose fields the caller stores: `fields` has `bytes` of room (zeroed), then `publish`. Null `fields`: it is lost.
+  /// A record whose fields the caller stores: `fields` has `bytes` of room, and zeros up to the next multiple of 4; then `publish`.
+  /// Null `fields`: it is lost.
   struct Open {
     std::byte* fields = nullptr;
     std::uint32_t* header = nullptr;
@@ -131,11 +133,13 @@ class Stream {
       return open_slowly(type, ticks, bytes);
     last_ = ticks;
     at_ = at + needed;
+    fill_up(bytes);
     return {at + RecordHeader::compact_bytes, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)};
   }
   [[gnu::always_inline]] void publish(const Open& record) noexcept {
     ++count_;
     last_record_ = record.header;
+    *reinterpret_cast<std::uint32_t*>(at_) = 0;
     std::atomic_ref<std::uint32_t>(*record.header).store(record.word, std::memory_order_release);
   }
 
@@ -165,11 +169,15 @@ class Stream {
     publish(record);
   }
 
+  /// The record before `at_` has `bytes` of fields.
+  [[gnu::always_inline]] void fill_up(std::size_t bytes) noexcept {
+    if (bytes % 4 != 0) reinterpret_cast<std::uint32_t*>(at_)[-1] = 0;
+  }
   Open open_slowly(Type type, std::uint64_t ticks, std::size_t bytes) noexcept;
 
   std::array<std::atomic<std::uint64_t>, kTypes / 64> on_{};
   std::byte* at_ = nullptr;     ///< where the next record goes
-  std::byte* end_ = nullptr;    ///< of the buffer
+  std::byte* end_ = nullptr;    ///< of the room for records; a word of the buffer is behind it
   std::uint64_t last_ = 0;      ///< stamp of the last record
   const std::uint32_t* last_record_ = nullptr;  ///< its header
   std::uint64_t instant_ = 0;

@@ -16,8 +16,11 @@ void Executor::tell_shared(trace::Session& session, Fields... fields) {
   session.emit_shared<T>(fields...);
 }
 
-void Executor::make_ready(Task& task, Origin& origin) {
+void Executor::tell_ready(const Task& task, const Origin& origin) {
   tell<trace::Type::task_ready>(origin, flow_position(task));
+}
+
+void Executor::dispatch(Task& task, Origin& origin) {
   switch (task.kind) {
     case TaskKind::kernel:
       if (__builtin_expect(task.special, 0) && !enter_turnstiles(task)) return;

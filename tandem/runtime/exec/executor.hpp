@@ -55,7 +55,12 @@ class Executor final : public StagingListener {
   }
 
   /// All predecessors of `task` have ended.
-  void make_ready(Task& task, Origin& origin);
+  void make_ready(Task& task, Origin& origin) {
+    tell_ready(task, origin);
+    dispatch(task, origin);
+  }
+  /// `task`, which waits for nobody, is ready: it goes where it is to go.
+  void dispatch(Task& task, Origin& origin);
 
   /// `task` has ended: its successors learn it, and so do the joins that follow.
   void end(Task& task, Origin& origin) {
@@ -132,6 +137,7 @@ class Executor final : public StagingListener {
     if (origin.trace != nullptr) return origin.trace->append<T>(fields...);
     if (trace::Session* const session = trace_.load(std::memory_order_acquire)) tell_shared<T>(*session, fields...);
   }
+  void tell_ready(const Task& task, const Origin& origin);
   template <trace::Type T, class... Fields>
   void tell_shared(trace::Session& session, Fields... fields);
   void poison_successor(Task& successor, FlowFailure* cause);
