@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace tandem::runtime {
 
@@ -17,8 +18,15 @@ constexpr std::size_t kLinkChunksPerSlab = 256;
 TaskPool::~TaskPool() = default;
 
 void TaskPool::refill(std::size_t size_class) {
-  collect();
-  if (free_[size_class] != nullptr) return;
+  // One at a time: each lies in the cache of the worker that ended it, and is asked for while the one before is filled.
+  if (handed_back_ == nullptr) handed_back_ = returned_.take_all();
+  while (handed_back_ != nullptr) {
+    Task* const task = handed_back_;
+    handed_back_ = task->next;
+    fetch(handed_back_);
+    recycle(task);
+    if (free_[size_class] != nullptr) return;
+  }
   const std::size_t task_bytes = size_class * kClassBytes;
   const std::size_t slab_bytes = std::clamp(bytes_, kFirstSlabBytes, kLargestSlabBytes);
   const std::size_t count = std::max<std::size_t>(1, slab_bytes / task_bytes);
@@ -36,27 +44,30 @@ void TaskPool::refill(std::size_t size_class) {
   }
 }
 
+void TaskPool::clean(Task& task) noexcept {
+  TaskExtra& extra = *task.extra;
+  free_links(extra);
+  extra.name.clear();
+  extra.on_ready = nullptr;
+  extra.on_expected = nullptr;
+  extra.context = nullptr;
+  extra.callback = nullptr;
+}
+
 void TaskPool::recycle(Task* task) {
-  if (task->extra != nullptr) {
-    TaskExtra& extra = *task->extra;
-    free_links(extra);
-    extra.name.clear();
-    extra.on_ready = nullptr;
-    extra.on_expected = nullptr;
-    extra.context = nullptr;
-    extra.callback = nullptr;
-  }
+  if (task->extra != nullptr) clean(*task);
   task->next = free_[task->size_class];
   free_[task->size_class] = task;
 }
 
 std::size_t TaskPool::collect() {
   std::size_t count = 0;
-  for (Task* task = returned_.take_all(); task != nullptr; ++count) {
-    Task* next = task->next;
-    recycle(task);
-    task = next;
-  }
+  for (Task* list : {std::exchange(handed_back_, nullptr), returned_.take_all()})
+    for (Task* task = list; task != nullptr; ++count) {
+      Task* next = task->next;
+      recycle(task);
+      task = next;
+    }
   return count;
 }
 

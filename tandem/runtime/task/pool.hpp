@@ -41,9 +41,10 @@ class TaskPool {
   Task* take(std::size_t bytes) {
     const std::size_t size_class = (bytes + kClassBytes - 1) / kClassBytes;
     Task*& free = free_[size_class];
-    if (__builtin_expect(free == nullptr, 0)) refill(size_class);
+    if (free == nullptr) refill(size_class);
     Task* task = free;
     free = task->next;
+    fetch(free);
     return task;
   }
 
@@ -81,10 +82,17 @@ class TaskPool {
     std::size_t count;
   };
 
+  /// The lines of a task that is next: a worker has written them last.
+  static void fetch(const Task* task) noexcept {
+    __builtin_prefetch(task, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(task) + 64, 1);
+  }
   void refill(std::size_t size_class);
+  void clean(Task& task) noexcept;
   void free_links(TaskExtra& extra) noexcept;
 
   std::array<Task*, kClasses> free_{};
+  Task* handed_back_ = nullptr;  ///< taken from `returned_`, and not looked at yet
   LinkChunk* free_links_ = nullptr;
   std::vector<std::unique_ptr<LinkChunk[]>> link_slabs_;
   std::vector<Slab> slabs_;
