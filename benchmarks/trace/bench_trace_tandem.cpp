@@ -1,6 +1,7 @@
 // benchmarks/trace/bench_trace_tandem.cpp: what an event costs on Tandem.
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <unistd.h>
@@ -59,11 +60,46 @@ class TandemAdapter {
   std::unique_ptr<tt::Session> session_;
 };
 
+/// Processor time of the thread that writes, so far, in ns.
+double flusher_ns() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::ifstream(task.path() / "comm") >> name;
+    double ns = 0;
+    if (name == "tandem-trace" && std::ifstream(task.path() / "schedstat") >> ns) return ns;
+  }
+  return 0;
+}
+
+/// What the flusher takes of a core while two threads record half a million events per second each.
+void measure_flusher(TandemAdapter& adapter, Report& report) {
+  constexpr unsigned threads = 2, milliseconds = 1'000, events = 500;
+  const double before_ns = flusher_ns(), from_ns = internal::wall_ns();
+  std::vector<std::thread> all;
+  for (unsigned t = 0; t < threads; ++t)
+    all.emplace_back([&, t] {
+      TandemAdapter::Actor actor(adapter, t);
+      auto next = std::chrono::steady_clock::now();
+      for (unsigned i = 0; i < milliseconds; ++i) {
+        for (std::uint32_t event = 0; event < events; ++event) actor.on(event, i);
+        std::this_thread::sleep_until(next += std::chrono::milliseconds(1));
+      }
+    });
+  for (std::thread& thread : all) thread.join();
+  adapter.drain();
+  const double seconds = (internal::wall_ns() - from_ns) / 1e9;
+  const double per_million = (flusher_ns() - before_ns) / (threads * events * milliseconds) * 1e6;
+  report.results.push_back({"flusher_per_million", "% of a core", {per_million / 1e7}});
+  report.results.push_back({"rate", "million events/s", {threads * events * milliseconds / seconds / 1e6}});
+}
+
 }  // namespace
 }  // namespace benchmarks::trace
 
 int main(int argc, char** argv) {
   const benchmarks::trace::Plan plan(argc, argv);
   benchmarks::trace::TandemAdapter adapter;
-  benchmarks::trace::measure(adapter, plan);
+  benchmarks::Report report = benchmarks::trace::measure(adapter, plan);
+  benchmarks::trace::measure_flusher(adapter, report);
+  report.print();
 }

@@ -110,7 +110,7 @@ double percentile_999_ns(Adapter& adapter, unsigned events) {
 }  // namespace internal
 
 template <class Adapter>
-void measure(Adapter& adapter, const Plan& plan) {
+Report measure(Adapter& adapter, const Plan& plan) {
   using Actor = typename Adapter::Actor;
   Report report{Adapter::name, adapter.version(), 1, {}};
   const auto add = [&](const std::string& name, auto sample) {
@@ -136,7 +136,7 @@ void measure(Adapter& adapter, const Plan& plan) {
       asm volatile("" ::"r"(now));
     });
   });
-  report.print();
+  return report;
 }
 
 }  // namespace benchmarks::trace

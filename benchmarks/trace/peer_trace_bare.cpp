@@ -44,5 +44,5 @@ class BareAdapter {
 int main(int argc, char** argv) {
   const benchmarks::trace::Plan plan(argc, argv);
   benchmarks::trace::BareAdapter adapter;
-  benchmarks::trace::measure(adapter, plan);
+  benchmarks::trace::measure(adapter, plan).print();
 }

@@ -57,5 +57,5 @@ class FxtAdapter {
 int main(int argc, char** argv) {
   const benchmarks::trace::Plan plan(argc, argv);
   benchmarks::trace::FxtAdapter adapter;
-  benchmarks::trace::measure(adapter, plan);
+  benchmarks::trace::measure(adapter, plan).print();
 }

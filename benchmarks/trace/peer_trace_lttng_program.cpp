@@ -36,5 +36,5 @@ class LttngAdapter {
 int main(int argc, char** argv) {
   const benchmarks::trace::Plan plan(argc, argv);
   benchmarks::trace::LttngAdapter adapter;
-  benchmarks::trace::measure(adapter, plan);
+  benchmarks::trace::measure(adapter, plan).print();
 }

@@ -102,6 +102,14 @@ std::string Session::manifest(Written written) const {
                    {"bytes", counted.bytes},             {"most_buffers", counted.most_buffers},
                    {"needed_bytes", counted.needed_bytes}, {"waits", counted.waits},
                    {"write_errors", counted.write_errors}};
+    auto actors = nlohmann::ordered_json::array();
+    const std::lock_guard guard(mutex_);
+    for (std::size_t i = 0; i < actors_.size(); ++i)
+      actors.push_back({{"actor", i},
+                        {"name", actors_[i]->name},
+                        {"packets", actors_[i]->packets_at_end},
+                        {"lost_events", actors_[i]->lost_at_end + actors_[i]->dropped.load(std::memory_order_relaxed)}});
+    json["end"]["actors"] = actors;
   }
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

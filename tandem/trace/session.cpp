@@ -128,6 +128,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
     actor = static_cast<std::uint32_t>(actors_.size());
     actors_.push_back(std::make_unique<Actor>());
     actors_.back()->stream = &stream;
+    actors_.back()->name = spec.name;
     stream.actor_ = actor;
     stream.numa_node_ = spec.numa_node;
     stream.clock_ = probes_clock_;
@@ -223,7 +224,7 @@ Buffer* Session::overwrite_oldest() noexcept {
   Buffer* const oldest = newest_.front();
   newest_.pop_front();
   const PacketHeader& header = oldest->header();
-  actor(header.actor).overwritten.fetch_add(header.event_count, std::memory_order_relaxed);
+  actor(header.actor).dropped.fetch_add(header.event_count, std::memory_order_relaxed);
   lost_.fetch_add(header.event_count, std::memory_order_relaxed);
   events_.fetch_sub(header.event_count, std::memory_order_relaxed);
   bytes_.fetch_sub(oldest->content_bytes, std::memory_order_relaxed);
@@ -318,6 +319,7 @@ void Session::write_out(Buffer& buffer, bool quietly) {
   if (!quietly) flusher_stream_.emit<Type::flush_began>(actor, buffer.content_bytes);
   if (auto added = files_->add(actor, {buffer.memory, buffer.content_bytes}); !added) {
     write_errors_.fetch_add(1, std::memory_order_relaxed);
+    this->actor(actor).dropped.fetch_add(header.event_count, std::memory_order_relaxed);
     lost_.fetch_add(header.event_count, std::memory_order_relaxed);
     events_.fetch_sub(header.event_count, std::memory_order_relaxed);
     bytes_.fetch_sub(buffer.content_bytes, std::memory_order_relaxed);
@@ -333,7 +335,7 @@ void Session::note_losses(PacketHeader& header) noexcept {
   const std::lock_guard guard(mutex_);
   const Actor& actor = *actors_[header.actor];
   if (actor.stream == nullptr && header.sequence + 1 == actor.packets_at_end) header.lost_events = actor.lost_at_end;
-  header.lost_events += actor.overwritten.load(std::memory_order_relaxed);
+  header.lost_events += actor.dropped.load(std::memory_order_relaxed);
 }
 
 // --- descriptions

@@ -153,10 +153,11 @@ class Session {
     Session& session_;
   };
   struct Actor {
+    std::string name;
     Stream* stream = nullptr;                    ///< null: it has gone
     std::uint64_t lost_at_end = 0;               ///< then: how many of its events were lost,
     std::uint64_t packets_at_end = 0;            ///< and how many packets it has made
-    std::atomic<std::uint64_t> overwritten{0};  ///< of its events
+    std::atomic<std::uint64_t> dropped{0};  ///< of its events, with packets that were overwritten or could not be written
   };
 
   Session(const SessionOptions& options, const clock::Clock& clock, base::Log& log);

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tandem/trace/layout.hpp"
@@ -175,6 +176,33 @@ TEST_F(SessionTest, WhoeverWaitsLosesNothing) {
   EXPECT_EQ(read()["mine"][Type::task_deps], 3 * emitted);
   EXPECT_EQ(lost_["mine"], 0u);
   EXPECT_GT(counts.waits, 0u);
+}
+
+TEST_F(SessionTest, AtFullSpeedEachThreadKnowsWhatItLost) {
+  options_.memory_bytes = 16 * options_.buffer_bytes;
+  auto session = open();
+  constexpr std::uint32_t emitted = 300'000;
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      Stream stream;
+      session->attach(stream, {.name = "thread " + std::to_string(t)});
+      for (std::uint32_t i = 0; i < emitted; ++i) stream.emit<Type::task_deps>(i, i);
+    });
+  for (std::thread& thread : threads) thread.join();
+  const SessionCounts counts = session->close();
+  std::ifstream file(session->rank_folder() / manifest_file);
+  std::uint64_t lost = 0;
+  auto stored = read();
+  const auto manifest = nlohmann::json::parse(file);
+  for (const auto& actor : manifest["end"]["actors"]) {
+    const std::string name = actor["name"];
+    lost += actor["lost_events"].get<std::uint64_t>();
+    if (name.starts_with("thread"))
+      EXPECT_EQ(stored[name][Type::task_deps] + actor["lost_events"].get<std::uint64_t>(), emitted) << name;
+  }
+  EXPECT_EQ(lost, counts.lost_events);
+  EXPECT_GT(lost, 0u);
 }
 
 TEST_F(SessionTest, AFlightRecorderKeepsTheNewest) {
