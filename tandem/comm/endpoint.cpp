@@ -13,6 +13,7 @@
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/comm/transports.hpp"
 #include "tandem/comm/wire.hpp"
+#include "tandem/trace/session.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -47,6 +48,7 @@ struct Endpoint::Parts {
   std::int64_t now() const { return loop != nullptr ? loop->now_ns() : clock->now_ns(); }
 
   base::Result<void> make_engine();
+  void trace_to(trace::Session& session);
 
   /// Runs `act` on the engine, and sees to it that what it posted goes on.
   template <class Act>
@@ -80,7 +82,14 @@ base::Result<void> Endpoint::Parts::make_engine() {
   EndpointOptions how = options;
   if (job.ranks_here > 2 * std::thread::hardware_concurrency()) how.spin_ns = 0;
   progress = std::make_unique<internal::Progress>(*engine, how, [this] { return now(); }, loop);
+  if (options.trace != nullptr) trace_to(*options.trace);
   return {};
+}
+
+void Endpoint::Parts::trace_to(trace::Session& session) {
+  session.attach(engine->trace(), {.kind = trace::ActorKind::progress, .name = "comm engine"});
+  if (!progress->has_thread()) return;
+  session.attach(progress->trace(), {.kind = trace::ActorKind::progress, .name = "progress thread", .index = 1});
 }
 
 base::Result<std::unique_ptr<Endpoint>> Endpoint::open(Job job, const EndpointOptions& options, base::Log& log) {
@@ -264,6 +273,8 @@ void Endpoint::on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t,
   const std::lock_guard guard(parts_->progress->lock());
   parts_->engine->tell_incoming = std::move(tell);
 }
+
+void Endpoint::trace_to(trace::Session& session) { parts_->trace_to(session); }
 
 bool Endpoint::same_host(Rank a, Rank b) {
   const std::lock_guard guard(parts_->progress->lock());

@@ -24,6 +24,9 @@
 namespace tandem::base {
 class IdleWork;  // attendance.hpp
 }
+namespace tandem::trace {
+class Session;  // trace/session.hpp
+}
 
 namespace tandem::comm {
 
@@ -104,7 +107,7 @@ struct RpcHandler {
   std::function<void(std::function<void()>)> executor = {};  ///< empty: on the progress thread
 };
 
-/// How an endpoint works. Every field is an option `comm.NAME` of the registry too (see `add_comm_options`).
+/// How an endpoint works. Fields but pointers are options `comm.NAME` of the registry too (see `add_comm_options`).
 struct EndpointOptions {
   std::vector<std::string> transports = {};   ///< in order of preference; empty: shm, then tcp
   std::string strategy = "split";             ///< fifo, aggregate, priority, split
@@ -124,6 +127,7 @@ struct EndpointOptions {
   bool cross_memory = true;                   ///< peers may read ours: directly over shm, as lent pages over tcp
   std::string modules = {};                   ///< folder of the modules of ucx and mpi; empty: where the dynamic loader looks
   const void* mpi_communicator = nullptr;     ///< the program's `MPI_Comm*`, for the transport mpi; null: MPI_COMM_WORLD
+  trace::Session* trace = nullptr;            ///< is told from the beginning (`Endpoint::trace_to`); outlives the endpoint
 };
 
 /// Registers the options `comm.*`, and reads them back.
@@ -225,6 +229,10 @@ class Endpoint {
   /// Told when a large message is announced, or begins to come by a broadcast: source, channel, tag, bytes, and in how many ns it
   /// is expected to be complete, by the rate at which the network has brought messages so far. It may have arrived by then.
   void on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t bytes, std::int64_t in_ns)> tell);
+
+  /// From now on `session`, which outlives the endpoint, is told of messages, packets, broadcasts, and of what the progress thread
+  /// does. Once, unless options have named one.
+  void trace_to(trace::Session& session);
 
   /// Whether two ranks run on one host, as their cards say.
   bool same_host(Rank a, Rank b);

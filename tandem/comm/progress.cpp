@@ -85,6 +85,7 @@ void Progress::run() {
     if (somebody_waits || steps != seen_steps) {  // somebody makes progress without us
       seen_steps = steps;
       const bool long_rest = somebody_waits && rest_ns >= kLongestRestNs;
+      enter_sleep();
       rests_.store(long_rest ? Rests::until_they_leave : Rests::shortly);
       if ((!long_rest || waiters_.load() > 0) && !attended_.load()) parker_.park(long_rest ? kLongestAbsenceNs : rest_ns);
       rests_.store(Rests::no, std::memory_order_relaxed);
@@ -92,8 +93,10 @@ void Progress::run() {
       polling = Polling(patience_, now_ns_());
       continue;
     }
+    const bool traced = trace_.begin_instant<trace::Type::progress_state>();
     const std::int64_t now = now_ns_();
     const bool happened = step_and_tell(now);
+    if (traced) [[unlikely]] enter_state(happened ? trace::ProgressState::working : trace::ProgressState::polling);
     if (happened) rest_ns = kShortestRestNs;
     switch (polling.polled(happened, now_ns_)) {
       case Polling::Next::poll: break;
@@ -232,6 +235,7 @@ bool Progress::lie_down(std::int64_t until_ns, bool (*done)(void*), void* contex
 
 /// By the thread. An attendant that is awake looks after all, and arms the transports when it leaves.
 void Progress::sleep_below(Polling& polling) {
+  enter_sleep();
   below_.store(true);
   LastLook look;
   std::int64_t wait_ns = -1;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "tandem/base/attendance.hpp"
 #include "tandem/base/event_loop.hpp"
@@ -15,6 +16,7 @@
 #include "tandem/comm/engine/engine.hpp"
 #include "tandem/comm/patience.hpp"
 #include "tandem/comm/short_slice.hpp"
+#include "tandem/trace/stream.hpp"
 
 namespace tandem::comm::internal {
 
@@ -61,6 +63,9 @@ class Progress final : public base::IdleWork {
   void stop();
 
   base::SpinLock& lock() noexcept { return lock_; }
+  bool has_thread() const noexcept { return with_thread_ && loop_ == nullptr; }
+  /// Of the thread, which alone writes it: its states.
+  trace::Stream& trace() noexcept { return trace_; }
   /// After something was posted, under the lock: sees to it that it goes on, and lets the lock go.
   [[gnu::always_inline]] void posted_and_unlock() {
     // Events are told by whoever makes progress, never inside a post.
@@ -109,6 +114,13 @@ class Progress final : public base::IdleWork {
   static constexpr std::int64_t kQuietBackOffNs = 20 * kBackOffNs;  ///< while nothing is under way here
 
   void run();
+  /// Of the thread, where its states are told: in which it is from the instant on that was begun.
+  void enter_state(trace::ProgressState state) {
+    if (std::exchange(state_, state) != state) trace_.append<trace::Type::progress_state>(static_cast<std::uint8_t>(state));
+  }
+  void enter_sleep() {
+    if (trace_.begin_instant<trace::Type::progress_state>()) [[unlikely]] enter_state(trace::ProgressState::sleeping);
+  }
   bool wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns);
   template <class Done>
   bool poll_briefly(Done& done);
@@ -173,6 +185,8 @@ class Progress final : public base::IdleWork {
   enum class Rests : std::uint8_t { no, shortly, until_they_leave };
   std::atomic<Rests> rests_{Rests::no};  ///< the thread, at `parker_`; checked against `waiters_` and `attended_` on both sides
   std::atomic<bool> stopping_{false};
+  trace::Stream trace_;
+  std::optional<trace::ProgressState> state_;  ///< of the thread; nothing: it is not told
   std::thread thread_;
 };
 

@@ -51,6 +51,8 @@ bool Request::released() const noexcept { return core_ != nullptr && core_->ende
 
 Status Request::status() const { return core_ != nullptr ? core_->status() : Status{}; }
 
+std::uint32_t Request::trace_number() const noexcept { return core_ != nullptr ? core_->request : 0; }
+
 namespace internal {
 
 [[gnu::noinline]] void DeleteExtra::operator()(Extra* extra) const noexcept { delete extra; }

@@ -125,6 +125,8 @@ class Request {
   bool released() const noexcept;  ///< nothing is owed any more: buffers are the user's; or it failed
   /// Complete once `arrived()`; before, only `ending == pending` can be relied on.
   Status status() const;
+  /// Its number in the trace; 0: nothing is recorded.
+  std::uint32_t trace_number() const noexcept;
 
  private:
   friend class Endpoint;

@@ -102,6 +102,7 @@ const char* Engine::take_grant(Peer& peer, const wire::Grant& grant) {
   if (stream.send != nullptr && stream.granted == 0) {
     peer.receives_wait = (grant.prefix.flags & wire::flag_met) != 0;
     if (!peer.receives_wait || stream.cursor == 0) stream.started_ns = now();
+    trace_.request_event<trace::Type::send_granted>(*stream.send);
   }
   stream.granted = std::max(stream.granted, grant.up_to);
   refresh(stream);
@@ -268,6 +269,7 @@ const char* Engine::take_finish(Peer& peer, const wire::Finish& finish) {
   SendCore& core = *stream.send;
   end_stream(stream);
   core.stream = nullptr;
+  trace_.request_event<trace::Type::message_sent>(core);
   finish_send(core, Ending::done);
   return nullptr;
 }
@@ -378,6 +380,7 @@ const char* Engine::take_share(Rail& rail, const wire::Share& share) {
   std::atomic<std::uint64_t>* const word = rail.link->shared_word(Link::Direction::outgoing);
   const bool pushed = std::any_of(pushing_.begin(), pushing_.end(), [&](const Push& push) { return push.stream == &stream; });
   if (parts == 0 || parts > Meeting::kMostParts || word == nullptr || pushed) return "a share that cannot be";
+  trace_.request_event<trace::Type::send_granted>(*stream.send);
   pushing_.push_back(Push{.stream = &stream,
                           .address = share.address,
                           .bytes = share.bytes,

@@ -48,6 +48,7 @@ struct PlannedTree {
   bool one_machine = false;           ///< part of the costs, and as lasting as the recipients are
 
   // The tree:
+  TreeKind chosen = TreeKind::automatic;  ///< `kind`, or what was found to be best
   unsigned strand_count = 0;
   std::size_t segment_bytes = 0;      ///< 0: strands go whole
   std::array<Way, 2> ways;            ///< one per strand

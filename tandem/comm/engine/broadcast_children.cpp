@@ -106,7 +106,9 @@ void Engine::offer(Child& child) {
       static_cast<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) + child.route.bytes().size());
   peer->queue.push(item);
   mark_dirty(*peer);
-  if (broadcast.root != ground_.rank) ++statistics_.mcasts_forwarded;
+  if (broadcast.root == ground_.rank) return;
+  ++statistics_.mcasts_forwarded;
+  trace_.stream.emit<trace::Type::mcast_forwarded>(broadcast.root.value(), child.rank.value(), broadcast.tag.value(), strand.bytes);
 }
 
 bool Engine::worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept {

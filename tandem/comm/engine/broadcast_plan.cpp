@@ -72,6 +72,7 @@ const PlannedTree& Engine::planned(Broadcast& broadcast, std::span<const RouteRe
 /// Builds the tree over the recipients, sorted by priority.
 void Engine::make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, PlannedTree& plan) {
   const TreeChoice choice = choose_tree(broadcast, recipients, plan.costs);
+  plan.chosen = choice.shape.kind;
   plan.segment_bytes = choice.segment_bytes;
   for (PlannedTree::Way& way : plan.ways) {
     way.route.clear();

@@ -228,6 +228,8 @@ void Engine::decline(Strand& strand) {
   wire::McastNote note{.stream = strand.parent_stream};
   note.prefix.kind = wire::Kind::mcast_decline;
   post_control(*strand.parent, note);
+  const Broadcast& broadcast = *strand.broadcast;
+  trace_.stream.emit<trace::Type::mcast_declined>(broadcast.root.value(), strand.parent->rank.value(), broadcast.tag.value());
 }
 
 /// There is memory now: strands for which there was none are asked for, from their beginning. We stay a leaf of them.

@@ -44,6 +44,7 @@ RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendB
   core->broadcast = &broadcast;
   broadcast.plan = options.plan;
   sort_recipients(broadcast, recipients);
+  trace_.mcast_posted(*core, options.channel, broadcast.recipients);
 
   broadcasts_.all.emplace(Broadcasts::name(broadcast.root, broadcast.id), std::move(owned));
   broadcasts_.unacknowledged.insert(broadcast.id);
@@ -74,7 +75,9 @@ bool Engine::insert_recipient(Broadcast& broadcast, Recipient recipient) {
 bool Engine::append(RequestCore& core, Recipient recipient) {
   if (core.kind != RequestCore::Kind::broadcast) return false;
   Broadcast* broadcast = static_cast<McastCore&>(core).broadcast;
-  return broadcast != nullptr && !broadcast->started && insert_recipient(*broadcast, recipient);
+  if (broadcast == nullptr || broadcast->started || !insert_recipient(*broadcast, recipient)) return false;
+  trace_.mcast_joined(core, recipient.rank);
+  return true;
 }
 
 bool Engine::cancel_broadcast(McastCore& core) {
@@ -225,6 +228,7 @@ void Engine::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32
   core->after = after;
   core->broadcast = &broadcast;
   core->peer = peer;
+  core->request = broadcast.request->request;
   ++outstanding_;
   ++broadcast.plain_pending;
   enqueue(*core, *peer);
@@ -260,9 +264,18 @@ void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipie
                                                            : std::min<std::uint64_t>(plan.segment_bytes, 1u << 30));
   }
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
-    for (RouteView child : RouteView(broadcast.strands[index].route_bytes).children()) add_child(broadcast.strands[index], child);
-    offer_children(broadcast.strands[index]);
+    Strand& strand = broadcast.strands[index];
+    for (RouteView child : RouteView(strand.route_bytes).children()) add_child(strand, child);
+    tell_routed(strand, plan.chosen);
+    offer_children(strand);
   }
+}
+
+void Engine::tell_routed(const Strand& strand, TreeKind tree) {
+  if (!trace_.follows()) return;
+  std::vector<std::uint32_t> children;
+  for (const auto& child : strand.children) children.push_back(child->rank.value());
+  trace_.mcast_routed(*strand.broadcast->request, tree, strand.segment, children);
 }
 
 /// Everybody has it: nothing needs to be named after it any more.

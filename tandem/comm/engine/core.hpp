@@ -89,11 +89,13 @@ class RequestCore : public RequestLife<std::atomic> {
     return *extra;
   }
 
-  const Kind kind;
+  // Of these few bits nothing is written once others see the request.
+  const Kind kind : 2;
+  bool tells : 1 = false;        ///< somebody is to be told by `extra`
+  bool owns_buffer : 1 = false;  ///< a receive, for which the library brings the memory
   Ending ending = Ending::pending;
-  Rank other{0};             ///< destination of a send; source of a receive, when matched
-  bool tells = false;        ///< somebody is to be told by `extra`
-  bool owns_buffer = false;  ///< a receive, for which the library brings the memory
+  Rank other{0};                 ///< destination of a send; source of a receive, when matched
+  std::uint32_t request = 0;     ///< its number in the trace; 0: none
   Tag tag{0};
   std::unique_ptr<Extra, DeleteExtra> extra;  ///< null: nothing of it
   std::uint64_t bytes = 0;  ///< beside nothing that `status` copies: both would be loaded at once, and wait for all stores before

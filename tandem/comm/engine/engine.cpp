@@ -279,6 +279,7 @@ void Engine::finish_send(RequestCore& core, Ending ending, Rank culprit) {
   core.end_by(ending, culprit);
   if (core.kind == RequestCore::Kind::send && static_cast<SendCore&>(core).broadcast != nullptr) {
     Broadcast* broadcast = std::exchange(static_cast<SendCore&>(core).broadcast, nullptr);
+    core.request = 0;  // the broadcast's, which may go on
     --broadcast->plain_pending;
     maybe_released(*broadcast);
   }
@@ -288,6 +289,7 @@ void Engine::finish_send(RequestCore& core, Ending ending, Rank culprit) {
 void Engine::mark_arrived(ReceiveCore& core, Ending ending) {
   core.ending = ending;
   ++statistics_.messages_received;
+  trace_.arrived(core);
   core.mark_arrived();
   tell(core, ending == Ending::done ? CompletionQueue::Event::arrived : CompletionQueue::Event::failed);
 }
@@ -303,6 +305,7 @@ void Engine::fail_receive(ReceiveCore& core, Ending ending, Rank culprit) {
 
 void Engine::end(RequestCore& core, std::optional<CompletionQueue::Event> what) {
   --outstanding_;
+  trace_.ended(core);
   const bool counted = core.counted();
   core.end();
   if (!counted) return;

@@ -22,6 +22,7 @@
 #include "tandem/comm/engine/broadcast.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/credit.hpp"
+#include "tandem/comm/engine/engine_trace.hpp"
 #include "tandem/comm/engine/peer.hpp"
 #include "tandem/comm/match/matcher.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
@@ -69,6 +70,7 @@ class Engine final : public PacketSink {
     const Rank from = core.pattern.source;
     TANDEM_ASSERT(from.value() < ground_.size);
     ++outstanding_;
+    trace_.receive_posted(core);
     if (ArrivedEnvelope* found = matcher_.post(core)) [[unlikely]] {
       give(static_cast<Envelope&>(*found), core);
       return &core;
@@ -147,6 +149,7 @@ class Engine final : public PacketSink {
   std::string describe() const;
   const EndpointStatistics& statistics() const noexcept { return statistics_; }
   CountedList<Event>& events() noexcept { return events_; }
+  trace::Stream& trace() noexcept { return trace_.stream; }
 
   std::function<void(Rank, std::string_view)> tell_death;
   std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> tell_incoming;
@@ -206,6 +209,8 @@ class Engine final : public PacketSink {
     core.ending = ending;
     ++statistics_.messages_received;
     --outstanding_;
+    trace_.arrived(core);
+    trace_.released_too(core);
     core.end();
   }
   void mark_arrived(ReceiveCore& core, Ending ending);
@@ -240,7 +245,8 @@ class Engine final : public PacketSink {
   RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options);
   RequestCore* send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
   static bool takes_at_once(const Peer& peer, std::size_t bytes) noexcept;
-  RequestCore* sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units, const SendOptions& options);
+  RequestCore* sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units, std::size_t packet_bytes,
+                            const SendOptions& options);
   std::size_t eager_limit(const Peer& peer) const noexcept;
   std::size_t at_once_below(const Peer& peer) const noexcept {
     const bool never = peer.rails.empty() || peer.dead || peer.left || peer.withheld != nullptr;
@@ -396,6 +402,7 @@ class Engine final : public PacketSink {
   void send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after);
   static void harm(Broadcast& broadcast, Rank dead);
   void plant(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
+  void tell_routed(const Strand& strand, TreeKind tree);
   void acknowledge_if_all(Broadcast& broadcast);
   std::uint32_t low_id() const noexcept;
   std::uint32_t started_up_to() const noexcept;
@@ -521,6 +528,7 @@ class Engine final : public PacketSink {
   std::uint64_t outstanding_ = 0;  ///< requests posted and not released
   bool leaving_ = false;
   EndpointStatistics statistics_;
+  EngineTrace trace_;
   std::uint64_t rung_packets_ = 0;  ///< `packets_sent` when the transports were last asked to hurry
 
   Broadcasts broadcasts_{left_};

@@ -21,6 +21,7 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
   }
   Rail& rail = rail_of(link);
   ++statistics_.packets_received;
+  trace_.packet_received(rail.peer->rank, control.size() + payload_bytes);
   if (rail.peer->dead) {
     rail.landing.kind = LandingPlace::Kind::drop;
     return landing;
@@ -41,6 +42,7 @@ const char* Engine::arrived_whole(Link& link, std::span<const std::byte> control
   Rail& rail = rail_of(link);
   Peer& peer = *rail.peer;
   ++statistics_.packets_received;
+  trace_.packet_received(peer.rank, control.size());
   if (peer.dead) [[unlikely]] return nullptr;
   const char* malformed = nullptr;
   if (wire::holds_one_plain_message(control)) [[likely]] {
@@ -438,8 +440,11 @@ void Engine::answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& ha
   asked_.erase(&envelope);
   Pieces pieces = std::move(answer.buffer).take();
   const bool owned = answer.wanted && pieces.bytes() == 0;
-  auto* core = new ReceiveCore(MatchPattern{}, std::move(pieces), owned);
+  // It is posted nowhere; but the trace shall know what for.
+  const MatchPattern met{.source = envelope.key.source, .channel = envelope.key.channel, .tag = envelope.key.tag};
+  auto* core = new ReceiveCore(met, std::move(pieces), owned);
   ++outstanding_;
+  trace_.receive_posted(*core);
   if (answer.wanted && handler.done) {
     std::function<void(const Status&)> done = handler.done;
     if (handler.executor) {

@@ -11,6 +11,7 @@
 namespace tandem::comm::internal {
 
 [[gnu::always_inline]] inline RequestCore* Engine::send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
+  trace_.begin_instant();
   // Who was spoken to last is alive and has not left (`Peer::at_once_below`).
   Peer* const peer = recent_peer_;
   const Pieces& pieces = buffer.pieces();
@@ -37,7 +38,7 @@ namespace tandem::comm::internal {
   writer.put(wire::Eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .tag = tag.value()});
   copy_few(block.data() + wire::kBeforeData, pieces.data(), bytes);
   link.send_lent(block);
-  return sent_at_once(peer, tag, bytes, 0, options);
+  return sent_at_once(peer, tag, bytes, 0, block.size(), options);
 }
 
 /// Whether a small message may go to the peer's rail without a queue, as far as its credit allows.
@@ -47,13 +48,14 @@ inline bool Engine::takes_at_once(const Peer& peer, std::size_t bytes) noexcept 
 
 /// An eager message without a queue has been handed to the rail.
 inline RequestCore* Engine::sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units,
-                                         const SendOptions& options) {
+                                         std::size_t packet_bytes, const SendOptions& options) {
   ++peer.envelopes_sent;
   take_credit(peer, units);
   peer.told = peer.head;
   ++statistics_.messages_sent;
   ++statistics_.packets_sent;
   auto* core = new SentCore(peer.rank, tag, bytes);
+  trace_.sent_at_once(*core, options.channel, options.priority, packet_bytes);
   keep_notify(*core, options);
   tell(*core, CompletionQueue::Event::released);
   return core;

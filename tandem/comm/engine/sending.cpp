@@ -41,7 +41,7 @@ inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& piec
     rail.blocked = true;
     return nullptr;
   }
-  return sent_at_once(peer, tag, bytes, units_of(bytes, options.header.size()), options);
+  return sent_at_once(peer, tag, bytes, units_of(bytes, options.header.size()), block.size(), options);
 }
 
 /// Any send but a short one whose rail is free (send_short.hpp).
@@ -71,6 +71,7 @@ RequestCore* Engine::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const
   core->keep_header(options.header);
   keep_notify(*core, options);
   ++outstanding_;
+  trace_.send_posted(*core);
   if (gone) {
     finish_send(*core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, to);
     return core;
@@ -374,6 +375,7 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
   if (plan_.bulk_bytes > 0 && !able.shared_memory) port.took(now(), plan_.bulk_bytes);
   peer.told = peer.head;
   ++statistics_.packets_sent;
+  trace_.packet_sent(peer.rank, writer.block().size() + plan_.bulk_bytes);
   peer.queue.commit(plan_);
   // What follows a sent item may post more and plan again, so the plan is taken away first.
   sent_now_.assign(plan_.records.begin(), plan_.records.end());
@@ -496,6 +498,7 @@ void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bo
       auto& core = static_cast<SendCore&>(item);
       ++peer.envelopes_sent;
       if (!core.whole) {
+        trace_.request_event<trace::Type::send_announced>(core);
         if (bulk_bytes == 0) return;
         core.stream->cursor = bulk_bytes;
         core.stream->started_ns = now();
@@ -503,6 +506,7 @@ void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bo
         return;
       }
       take_credit(peer, units_of(core.bytes, core.header().size()));
+      trace_.request_event<trace::Type::message_sent>(core);
       if (!posted) finish_send(core, Ending::done);
       return;
     }
@@ -511,6 +515,7 @@ void Engine::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bo
       auto& stream = static_cast<OutgoingStream&>(item);
       stream.cursor += bulk_bytes;
       ++statistics_.segments;
+      if (stream.send != nullptr && stream.cursor >= stream.limit) trace_.request_event<trace::Type::message_sent>(*stream.send);
       if (stream.segment != UINT64_MAX) refresh(stream);  // the next segment
       return stream_advanced(stream);
     }
@@ -573,6 +578,7 @@ bool Engine::announce_at_once(const SendCore& core, Peer& peer) {
   static_assert(sizeof announce <= ControlItem::kMostBytes);
   if (!send_alone(peer, std::as_bytes(std::span(&announce, 1)), core.header())) return false;
   ++peer.envelopes_sent;
+  trace_.request_event<trace::Type::send_announced>(core);
   return true;
 }
 
@@ -591,6 +597,7 @@ bool Engine::send_alone(Peer& peer, std::span<const std::byte> record, std::span
   }
   peer.told = peer.head;
   ++statistics_.packets_sent;
+  trace_.packet_sent(peer.rank, writer.block().size());
   return true;
 }
 
@@ -618,6 +625,7 @@ void Engine::send_to_self(SendCore& core, Peer& peer) {
     core.pieces.copy_out(0, envelope->room());
     set_aside(*envelope);
   }
+  trace_.request_event<trace::Type::message_sent>(core);
   finish_send(core, Ending::done);
 }
 
