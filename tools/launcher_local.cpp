@@ -14,6 +14,7 @@
 
 #include "tandem/comm/bootstrap/secret_descriptor.hpp"
 #include "tools/launcher_spawn.hpp"
+#include "tools/launcher_traces.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -124,6 +125,8 @@ int LocalRanks::finish(std::uint32_t rank, Process& process) {
   int status = 0;
   while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {}
   warden_.forget(process.pid);
+  // Told behind all that the rank itself wrote.
+  if (const std::string told = recover_traces_of(process.pid); !told.empty()) events_.output(rank, Stream::errors, told);
   return status;
 }
 
