@@ -159,11 +159,15 @@ TEST_F(TraceCheckTest, NoMessageArrivesBeforeItWasSentByMoreThanTheClocksErr) {
   expect_broken("before it was sent");
 }
 
-TEST_F(TraceCheckTest, ABroadcastIsNotPairedWithMessages) {
-  write_messages(run_, {{1'000'100, 8}}, {{1'001'000, 8}, {1'001'000, 8}});
-  test::write_file(stream(0, 1), PacketWriter(1, 0, 2'000'000).add(Type::mcast_posted, 2'000'000, {1, 7, 5, 8, 1}).bytes());
+TEST_F(TraceCheckTest, ABroadcastIsAMessageToEachOfItsRecipients) {
+  write_messages(run_, {{1'000'100, 8}}, {{1'001'000, 8}, {2'001'000, 8}});
+  PacketWriter broadcast(1, 0, 2'000'000);
+  broadcast.add(Type::mcast_posted, 2'000'000, {1, 7, 5, 8, 1});
+  test::write_file(stream(0, 1), broadcast.bytes());
+  expect_broken("as many messages arrive");
+  test::write_file(stream(0, 1), broadcast.add(Type::mcast_recipient, 2'000'000, {1, 1}).bytes());
   EXPECT_TRUE(broken().empty());
-  EXPECT_EQ(checked().notes.size(), 1u);
+  EXPECT_EQ(checked().messages_paired, 2u);
 }
 
 }  // namespace

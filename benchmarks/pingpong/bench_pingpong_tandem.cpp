@@ -1,7 +1,9 @@
 // benchmarks/pingpong/bench_pingpong_tandem.cpp: ping-pong on Tandem's endpoints.
 //
-// --transport: shm, shm_copy (without cross-memory attach), tcp, and ucx where the build has it.
+// --transport: shm, shm_copy (without cross-memory attach), tcp, and ucx where the build has it. With PINGPONG_TRACE, a folder,
+// both sides trace everything into it, as a flight recorder does.
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,7 +12,9 @@
 #include "benchmarks/pingpong/harness.hpp"
 #include "benchmarks/pingpong/pair.hpp"
 #include "tandem/comm/bootstrap/card.hpp"
+#include "tandem/clock/clock.hpp"
 #include "tandem/comm/endpoint.hpp"
+#include "tandem/trace/session.hpp"
 
 namespace benchmarks::pingpong {
 namespace {
@@ -62,6 +66,12 @@ class TandemAdapter {
     options.cross_memory = !copies;
     options.progress = "inline";
     options.spin_ns = plan.sleep ? 0 : 1'000'000'000;
+    if (const char* const folder = std::getenv("PINGPONG_TRACE")) {
+      tandem::trace::SessionOptions traced{.folder = folder, .rank = pair.rank(), .size = 2};
+      traced.when_full = tandem::trace::WhenFull::newest;
+      session_ = tandem::trace::Session::open(traced, *clock_, log_).value();
+      options.trace = session_.get();
+    }
     auto opened = comm::Endpoint::open(std::move(job), options, log_);
     if (!opened) {
       std::fprintf(stderr, "%s\n", opened.error().message.c_str());
@@ -101,6 +111,8 @@ class TandemAdapter {
   }
 
   tandem::base::Log log_;
+  std::unique_ptr<tandem::clock::Clock> clock_ = tandem::clock::best_clock();
+  std::unique_ptr<tandem::trace::Session> session_;  ///< with PINGPONG_TRACE, a folder
   comm::Rank other_;
   std::unique_ptr<comm::Endpoint> endpoint_;
   std::vector<comm::Request> requests_;

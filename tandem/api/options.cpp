@@ -49,6 +49,9 @@ void register_options(base::Registry& registry) {
                 .help = "write events while the program runs; false: at its end alone, so trace.memory must hold all"});
   registry.add({.name = "trace.live", .type = OptionType::text, .default_value = "/dev/shm",
                 .help = "folder in memory for events that are not written yet, which survive the program there"});
+  registry.add({.name = "trace.sync_every", .type = OptionType::duration, .default_value = "1s",
+                .help = "traces of several ranks say so often how their clocks differ, beside at start and end; 0: never",
+                .minimum = 0});
   registry.add(
       {.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "of everything that is drawn at random"});
   registry.add({.name = "log", .type = OptionType::choice, .default_value = "warn", .help = "least grave messages to print",
@@ -93,6 +96,7 @@ dist::FlowOptions flow_options(const base::Config& config) {
   options.idle_progress = config.get_bool("idle_progress");
   options.prune = config.get_bool("prune");
   options.check_pruning = config.get_bool("check_pruning");
+  options.trace_sync_every_ns = config.get_duration_ns("trace.sync_every");
   options.copy_bytes = static_cast<std::size_t>(config.get_bytes("copies"));
   if (options.copy_bytes == 0) options.copy_bytes = SIZE_MAX;
   return options;

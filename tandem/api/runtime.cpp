@@ -82,8 +82,14 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
 }
 
 Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options,
-                 std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& flow_options)
+                 std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& flow_options,
+                 std::unique_ptr<trace::Session> trace)
     : Runtime(std::move(ground), std::move(world), options) {
+  if (trace != nullptr) {
+    endpoint->trace_to(*trace);
+    trace_->session_ = std::move(trace);
+    connect_trace();
+  }
   flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options);
 }
 
@@ -101,16 +107,18 @@ void Runtime::start(const runtime::Emulation& emulation) {
       });
   std::unique_ptr<comm::Endpoint> endpoint;
   if (job) {
-    auto opened = comm::Endpoint::open(std::move(*job), comm::comm_options(*config_), *ground_->log);
+    comm::EndpointOptions endpoint_options = comm::comm_options(*config_);
+    endpoint_options.trace = trace_->session();
+    auto opened = comm::Endpoint::open(std::move(*job), endpoint_options, *ground_->log);
     if (!opened.ok()) throw UsageError(opened.error().message);
     endpoint = std::move(opened).value();
   }
   runtime::CoreOptions options = core_options(*config_);
   options.emulation = emulation;
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
+  connect_trace();
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
-  connect_trace();
   if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(ground_->clock->now_ns());
 }
 
@@ -121,6 +129,9 @@ void Runtime::connect_trace() {
     for (const base::ConfigEntry& entry : config_->entries())
       session.describe_option(entry.option.name, entry.value_text(), entry.where);
     core_->trace_to(session);
+    if (flow_ == nullptr) return;  // it is made afterwards
+    flow_->endpoint().trace_to(session);
+    flow_->trace_to(session);
   });
 }
 

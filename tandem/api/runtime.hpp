@@ -158,7 +158,8 @@ class Runtime {
   Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options);
   /// The same as one rank of several.
   Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options,
-          std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& flow_options);
+          std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& flow_options,
+          std::unique_ptr<trace::Session> trace = {});
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

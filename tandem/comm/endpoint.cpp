@@ -2,8 +2,11 @@
 #include "tandem/comm/endpoint.hpp"
 
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unordered_map>
+
+#include <fmt/format.h>
 
 #include "tandem/base/topology.hpp"
 #include "tandem/clock/clock.hpp"
@@ -41,6 +44,7 @@ struct Endpoint::Parts {
   base::EventLoop* loop = nullptr;
   std::mutex channels_mutex;
   std::unordered_map<std::uint32_t, std::string> channels;
+  trace::Session* trace = nullptr;  ///< guarded by `channels_mutex`
   bool closed = false;
   std::unique_ptr<internal::Engine> engine;
   std::unique_ptr<internal::Progress> progress;
@@ -86,7 +90,21 @@ base::Result<void> Endpoint::Parts::make_engine() {
   return {};
 }
 
+namespace {
+
+/// Channels are hashes, which the trace does not number.
+void describe_channel(trace::Session& session, std::uint32_t id, std::string_view name) {
+  session.name(trace::NameKind::channel, fmt::format("{} {}", id, name));
+}
+
+}  // namespace
+
 void Endpoint::Parts::trace_to(trace::Session& session) {
+  {
+    const std::lock_guard guard(channels_mutex);
+    trace = &session;
+    for (const auto& [id, name] : channels) describe_channel(session, id, name);
+  }
   session.attach(engine->trace(), {.kind = trace::ActorKind::progress, .name = "comm engine"});
   if (!progress->has_thread()) return;
   session.attach(progress->trace(), {.kind = trace::ActorKind::progress, .name = "progress thread", .index = 1});
@@ -171,6 +189,7 @@ Channel Endpoint::channel(std::string_view name) {
   const std::uint32_t id = hash_of(name);
   const std::lock_guard guard(parts_->channels_mutex);
   const auto [it, fresh] = parts_->channels.emplace(id, name);
+  if (fresh && parts_->trace != nullptr) describe_channel(*parts_->trace, id, name);
   TANDEM_ASSERT(fresh || it->second == name);  // two names with one hash: choose another name
   return Channel{id};
 }

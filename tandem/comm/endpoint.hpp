@@ -230,8 +230,8 @@ class Endpoint {
   /// is expected to be complete, by the rate at which the network has brought messages so far. It may have arrived by then.
   void on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t bytes, std::int64_t in_ns)> tell);
 
-  /// From now on `session`, which outlives the endpoint, is told of messages, packets, broadcasts, and of what the progress thread
-  /// does. Once, unless options have named one.
+  /// From now on `session`, which outlives the endpoint, is told of messages, packets, broadcasts, and of what the progress
+  /// thread does. Once, unless options have named one.
   void trace_to(trace::Session& session);
 
   /// Whether two ranks run on one host, as their cards say.

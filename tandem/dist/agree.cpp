@@ -59,6 +59,35 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
+/// What a rank begins with: of several the least memory, and the date of the least rank.
+struct StartReport {
+  std::uint64_t rank = 0;
+  std::uint64_t copy_bytes = 0;
+  std::uint64_t traced = 0;          ///< all of them are
+  std::uint64_t date_offset_ns = 0;  ///< the date when its clock shows 0
+
+  Bytes bytes() const {
+    Writer writer;
+    writer.number(rank).number(copy_bytes).number(traced).number(date_offset_ns);
+    return writer.take();
+  }
+  static StartReport from(std::span<const std::byte> bytes) {
+    Reader reader(bytes);
+    StartReport report;
+    for (std::uint64_t* number : {&report.rank, &report.copy_bytes, &report.traced, &report.date_offset_ns})
+      *number = reader.number();
+    return report;
+  }
+  static void merge(Bytes& into, std::span<const std::byte> from) {
+    StartReport a = StartReport::from(into);
+    StartReport b = StartReport::from(from);
+    if (b.rank < a.rank) std::swap(a, b);
+    a.copy_bytes = std::min(a.copy_bytes, b.copy_bytes);
+    a.traced &= b.traced;
+    into = a.bytes();
+  }
+};
+
 /// How far a rank's flow has come, and by which tasks; once two ranks differ, what they say of each other. Tasks are compared
 /// among ranks that have submitted all.
 struct FlowReport {
@@ -260,12 +289,20 @@ std::vector<std::byte> Flow::agree(Bytes mine, Agreement::Merge merge) {
   return answer->bytes;
 }
 
-/// The least of all ranks' budgets is everybody's, since both ends of a transfer derive from it what is kept.
-void Flow::agree_on_budget() {
+/// The least of all ranks' budgets is everybody's, since both ends of a transfer derive from it what is kept. Clocks are compared
+/// where all are traced, and have threads: in an event loop they are equal.
+void Flow::agree_on_start() {
   if (size_ == 1) return;
-  Outcome mine;
-  mine.least.push_back(options_.copy_bytes);
-  const std::size_t budget = Outcome::from(agree(mine.bytes(), &Outcome::merge)).least.at(0);
+  trace::Session* const session = core_.trace_session();
+  const bool traced = session != nullptr && endpoint_->idle_work() != nullptr;
+  const StartReport mine{.rank = rank_, .copy_bytes = options_.copy_bytes, .traced = traced ? 1U : 0U,
+                         .date_offset_ns = session != nullptr ? static_cast<std::uint64_t>(session->date_offset_ns()) : 0};
+  const StartReport all = StartReport::from(agree(mine.bytes(), &StartReport::merge));
+  if (all.traced != 0) {
+    session->set_reference_date(static_cast<std::int64_t>(all.date_offset_ns));
+    clocks_ = TraceClocks::start(*endpoint_, *session, *core_.world().clock, options_.trace_sync_every_ns, core_.log());
+  }
+  const auto budget = static_cast<std::size_t>(all.copy_bytes);
   copies_.set(budget);
   if (budget != SIZE_MAX) kept_bytes_ = budget / kKeptPart / (size_ - 1);
 }

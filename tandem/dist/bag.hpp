@@ -35,6 +35,8 @@ struct Bag {
   comm::Channel channel{0};
   std::uint32_t version = 0;
   bool exact = true;                 ///< else the version is the least that it may be
+  std::uint32_t number = 0;          ///< of the bag, in the trace
+  std::uint32_t data_number = 0;     ///< of the data, there
   base::SpinLock lock;
   bool started = false;
   std::vector<comm::Recipient> recipients;

@@ -51,7 +51,9 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   core_.on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
                         .let_go = [this](Handle& handle) { let_go(handle); }});
   if (options_.idle_progress) attended_.emplace(core_.attendance(), endpoint_->idle_work());
-  agree_on_budget();
+  core_.leave_description_of_data([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
+  if (core_.trace_session() != nullptr) trace_to(*core_.trace_session());
+  agree_on_start();
 }
 
 Flow::~Flow() {
@@ -62,10 +64,13 @@ Flow::~Flow() {
     else if (waited_at_ != position_ && !aborted_.load()) wait();
     core_.drain();
     if (!leaves && !abort_told_) throw_if_aborted();
+    if (clocks_ != nullptr && !leaves && !aborted_.load()) clocks_->end();
   } catch (const std::exception& error) {
     core_.log().error("at the end of the flow: {}", error.what());
   }
   core_.on_end_of_data({});
+  core_.leave_description_of_data({});
+  clocks_.reset();  // before the endpoint: the others are told
   attended_.reset();
   endpoint_->close();
 }
@@ -81,6 +86,8 @@ void Flow::add(Handle& handle, std::uint32_t owner, bool has_value) {
   place.in_users_memory = has_value;
   place.always_here = owner == rank_;
   place.id = static_cast<std::uint32_t>(handles_.size());
+  handle.number = place.id;  // alike on all ranks, also where one of them has refused data that others have not
+  core_.describe_data(handle, owner);
   handles_.push_back(&handle);
   const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : 0;
   data_digest_ = (data_digest_ ^ (std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind)) * 0x9e3779b97f4a7c15ULL;
@@ -507,6 +514,7 @@ void Flow::drop_copy(Handle& handle) {
 /// have ended.
 void Flow::drop(Handle& handle) {
   if (handle.user_memory) return;
+  transfers_.tell_submitter<trace::Type::data_dropped>(handle.number);
   struct Drop {
     Flow& flow;
     Handle& handle;
@@ -594,6 +602,7 @@ void Flow::migrate_now(Handle& handle, std::uint32_t rank, const SourceLine& whe
   if (!place.unwritten) bring(handle, rank, Purpose::possession, 0);
   const bool unwritten = place.unwritten;
   place.owner = rank;
+  transfers_.tell_submitter<trace::Type::data_migrated>(handle.number, rank);
   if (place.holder != rank) overwrite(handle, rank);
   place.unwritten = unwritten;
   entered();

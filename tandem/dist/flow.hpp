@@ -21,6 +21,7 @@
 #include "tandem/dist/kept_copies.hpp"
 #include "tandem/dist/place.hpp"
 #include "tandem/dist/recording.hpp"
+#include "tandem/dist/trace_clocks.hpp"
 #include "tandem/dist/transfers.hpp"
 #include "tandem/dist/use.hpp"
 #include "tandem/runtime/exec/cutoff.hpp"
@@ -42,6 +43,7 @@ struct FlowOptions {
   std::size_t copy_bytes = SIZE_MAX;  ///< memory for received copies; the least of all ranks' counts
   bool prune = true;                  ///< loops may pass over tasks that do not concern this rank; false: they submit all
   bool check_pruning = false;         ///< they submit all, and what they should have passed over is checked
+  std::int64_t trace_sync_every_ns = 1'000'000'000;  ///< of traced ranks: between clock points in the background; 0: none
 };
 
 /// Counted since the start, by this rank.
@@ -208,6 +210,10 @@ class Flow {
   /// At the next `wait`, all ranks get the least `*value` of all ranks that is not 0, or 0.
   void agree_on_least(std::atomic<std::uint64_t>* value) { agreed_.push_back(value); }
 
+  /// From now on `session`, which outlives the flow, is told what travels. A runtime that is traced before its flow is made needs
+  /// no call, and only if all ranks' are do they compare their clocks.
+  void trace_to(trace::Session& session) noexcept { transfers_.trace_to(session); }
+
   void set_placement(PlacementPolicy policy) { placement_ = std::move(policy); }
   bool has_placement() const noexcept { return placement_ != nullptr; }
   FlowStatistics statistics() const;
@@ -317,7 +323,7 @@ class Flow {
   bool keeps_all() const noexcept { return kept_bytes_ == SIZE_MAX; }
 
   // --- agreement.cpp's users
-  void agree_on_budget();
+  void agree_on_start();
   void begin_check_of_flow();
   void name_difference(const std::string& what);
   void agree_on_outcome();
@@ -399,6 +405,7 @@ class Flow {
   std::optional<std::uint64_t> cancelled_at_;
   std::uint64_t waited_at_ = 0;            ///< the position of the last wait that all ranks have ended
   std::optional<Attended> attended_;
+  std::unique_ptr<TraceClocks> clocks_;    ///< null: no trace, or not on all ranks
 };
 
 }  // namespace tandem::dist

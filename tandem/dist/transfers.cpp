@@ -123,18 +123,27 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
       expected.transfers->announce(expected, in_ns);
     };
   }
+  bag->number = ++bags_;
+  bag->data_number = handle.number;
+  tell_submitter<trace::Type::bag_opened>(bag->number, handle.number, bag->version);
+  for (const comm::Recipient& recipient : recipients)
+    tell_submitter<trace::Type::bag_joined>(bag->number, recipient.rank.value(), recipient.priority);
   core_.submit_event(task, false, bag->event);
   return bag;
 }
 
 bool Transfers::add(Bag& bag, comm::Recipient recipient) {
   const std::lock_guard guard(bag.lock);
-  if (bag.started) return bag.posted.valid() && endpoint_.append(bag.posted, recipient);
+  const auto joined = [&] {
+    tell_submitter<trace::Type::bag_joined>(bag.number, recipient.rank.value(), recipient.priority);
+    return true;
+  };
+  if (bag.started) return bag.posted.valid() && endpoint_.append(bag.posted, recipient) && joined();
   const auto known = std::find_if(bag.recipients.begin(), bag.recipients.end(),
                                   [&](const comm::Recipient& other) { return other.rank == recipient.rank; });
   if (known != bag.recipients.end()) return false;
   bag.recipients.push_back(recipient);
-  return true;
+  return joined();
 }
 
 void Transfers::raise(Bag& bag, comm::Recipient recipient) {
@@ -213,16 +222,26 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
   const std::shared_ptr<Bag> alive = bag.itself;
   const bool broadcast = options_.broadcasts && (recipients.size() > 1 || options_.hold_ns > 0);
   bag.under_way.store(broadcast ? 1 : static_cast<unsigned>(recipients.size()), std::memory_order_relaxed);
+  comm::Request posted;
   if (broadcast) {
     const std::lock_guard guard(bag.lock);
-    bag.posted = endpoint_.mcast(recipients, comm::Tag(bag.tag), buffer(),
-                                 {.channel = bag.channel, .tree = options_.tree, .hold_ns = options_.hold_ns, .header = header,
-                                  .callbacks = ended, .plan = bag.plan});
-    return;
+    posted = bag.posted = endpoint_.mcast(recipients, comm::Tag(bag.tag), buffer(),
+                                          {.channel = bag.channel, .tree = options_.tree, .hold_ns = options_.hold_ns,
+                                           .header = header, .callbacks = ended, .plan = bag.plan});
+  } else {
+    for (const comm::Recipient& recipient : recipients) {
+      if (posted.valid()) tell_sent(*alive, posted);
+      posted = endpoint_.isend(recipient.rank, comm::Tag(bag.tag), buffer(),
+                               {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
+    }
   }
-  for (const comm::Recipient& recipient : recipients)
-    endpoint_.isend(recipient.rank, comm::Tag(bag.tag), buffer(),
-                    {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
+  tell_sent(*alive, posted);
+  tell<trace::Type::bag_closed>(alive->number, recipients.size(), posted.trace_number());
+}
+
+/// By numbers alone: the send may have ended, and the data be gone.
+void Transfers::tell_sent(const Bag& bag, const comm::Request& request) {
+  tell<trace::Type::data_sent>(bag.data_number, bag.version, bag.event.readable.id, request.trace_number());
 }
 
 /// One message of the bag has ended, well or not: what cannot be sent because its recipient is gone is that rank's end, which
@@ -252,6 +271,7 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
     started.transfers->start(started);
   };
   // An object has memory of its own: whoever overwrites it need not wait until the message was forwarded.
+  tell_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
   core_.submit_event(task, handle.object == nullptr, receive->event, after);
   if (handle.object != nullptr) unpack_after(receive, priority);
 }
@@ -308,6 +328,7 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
   const runtime::Handle& handle = *receive.handle;
   const std::size_t wanted = handle.shape.bytes();
   const Address& address = receive.address;
+  tell<trace::Type::data_received>(handle.number, head.version, receive.event.readable.id, receive.request.trace_number());
   if ((head.flags & Head::kFailed) != 0) {
     const auto* text = reinterpret_cast<const char*>(status.header.data()) + sizeof head;
     const std::string said = fmt::format("on another rank, {}", std::string_view(text, status.header.size() - sizeof head));

@@ -98,12 +98,27 @@ class Transfers {
   /// Why everything ends, or null.
   std::exception_ptr aborted() const;
 
+  /// From now on `session`, which outlives this, is told of bags and versions.
+  void trace_to(trace::Session& session) noexcept { trace_.store(&session, std::memory_order_release); }
+  /// Of the submitting thread's events.
+  template <trace::Type T, class... Fields>
+  void tell_submitter(Fields... fields) noexcept {
+    core_.submitter_trace().emit<T>(fields...);
+  }
+
   std::uint64_t received() const noexcept { return received_.load(std::memory_order_relaxed); }
   std::uint64_t received_bytes() const noexcept { return received_bytes_.load(std::memory_order_relaxed); }
 
  private:
   struct Receive;
   struct Head;
+
+  /// Of whichever thread it is. The submitting one's events that stand in no order with it have its own stream.
+  template <trace::Type T, class... Fields>
+  void tell(Fields... fields) {
+    if (trace::Session* const session = trace_.load(std::memory_order_acquire)) session->emit_shared<T>(fields...);
+  }
+  void tell_sent(const Bag& bag, const comm::Request& request);
 
   void start(Bag& bag, runtime::Task& task);
   void announce(Bag& bag, std::int64_t in_ns);
@@ -131,6 +146,8 @@ class Transfers {
   std::unordered_multimap<std::uint64_t, Receive*> waiting_;  ///< by tag
   std::exception_ptr aborted_;
   runtime::FlowFailure* job_failure_ = nullptr;
+  std::atomic<trace::Session*> trace_{nullptr};  ///< its store releases the session
+  std::uint32_t bags_ = 0;                       ///< opened so far; of the submitting thread
   std::atomic<std::uint64_t> received_{0};
   std::atomic<std::uint64_t> received_bytes_{0};
 };

@@ -297,7 +297,25 @@ std::int64_t Session::flush_step(std::int64_t now_ns) {
   // Often enough that an eighth of the buffers is the most that waits, and no oftener.
   if (written * 8 > pool_->count()) period_ns_ = std::max(period_ns_ / 2, kLeastPeriodNs);
   else if (written * 32 < pool_->count()) period_ns_ = std::min(period_ns_ * 2, kMostPeriodNs);
-  return now_ns + period_ns_;
+  return std::min(now_ns + period_ns_, call_what_is_due(now_ns));
+}
+
+/// When it is due again.
+std::int64_t Session::call_what_is_due(std::int64_t now_ns) {
+  const std::lock_guard guard(every_mutex_);
+  if (!every_) return base::kNever;
+  if (now_ns >= every_due_ns_) {
+    every_();
+    every_due_ns_ = now_ns + every_ns_;
+  }
+  return every_due_ns_;
+}
+
+void Session::every(std::int64_t period_ns, std::function<void()> call) {
+  const std::lock_guard guard(every_mutex_);
+  every_ = std::move(call);
+  every_ns_ = period_ns;
+  every_due_ns_ = clock_.now_ns() + period_ns;
 }
 
 /// Writes what was handed over; how many buffers. `quietly`: without events of its own.

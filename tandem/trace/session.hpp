@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -122,6 +123,10 @@ class Session {
   /// The date when this rank's clock shows 0, by this machine.
   std::int64_t date_offset_ns() const noexcept { return realtime_ns_ - realtime_local_ns_; }
 
+  /// The flusher calls `call` about every `period_ns`, unless an event loop steps it. There is one at most: the last one runs no
+  /// more when this returns. Empty: none. Any thread but the flusher's.
+  void every(std::int64_t period_ns, std::function<void()> call);
+
   // --- events of threads that have no stream; they take a lock
   void mark(std::string_view text, double value = 0);
   void counter(std::string_view text, double value);
@@ -172,6 +177,7 @@ class Session {
   void let_go(Stream& stream) noexcept;
 
   std::int64_t flush_step(std::int64_t now_ns);
+  std::int64_t call_what_is_due(std::int64_t now_ns);
   std::size_t flush(bool quietly);
   void write_out(Buffer& buffer, bool quietly);
   void note_losses(PacketHeader& header) noexcept;
@@ -219,6 +225,10 @@ class Session {
   Stream flusher_stream_;
   std::int64_t period_ns_ = 10'000'000;
   bool told_of_error_ = false;
+
+  std::mutex every_mutex_;      ///< held while it is called; guards what follows
+  std::function<void()> every_;
+  std::int64_t every_ns_ = 0, every_due_ns_ = 0;
 
   bool closed_ = false;         ///< of the thread that closes
   std::atomic<int> quiet_{0};

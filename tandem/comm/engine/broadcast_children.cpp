@@ -108,7 +108,8 @@ void Engine::offer(Child& child) {
   mark_dirty(*peer);
   if (broadcast.root == ground_.rank) return;
   ++statistics_.mcasts_forwarded;
-  trace_.stream.emit<trace::Type::mcast_forwarded>(broadcast.root.value(), child.rank.value(), broadcast.tag.value(), strand.bytes);
+  trace_.stream.emit<trace::Type::mcast_forwarded>(broadcast.root.value(), child.rank.value(), broadcast.tag.value(),
+                                                   strand.bytes);
 }
 
 bool Engine::worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept {

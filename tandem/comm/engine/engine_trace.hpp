@@ -19,9 +19,9 @@ namespace tandem::comm::internal {
 /// A request gets its number when it is posted, while any event that names requests is recorded; without one (0) it is told of
 /// in no event. So a trace that begins in the middle of a program knows all of a request, or nothing.
 ///
-/// A message's send and its receive are found by their order: the nth `send_posted` or `mcast_posted` of one rank to another one,
-/// on a channel with a tag, belongs to the nth receive of that rank, channel and tag there, in the order of `receive_posted`. For a
-/// receive from any rank or with any tag, which one it met `message_arrived` says.
+/// A message's send and its receive are found by their order: the nth `send_posted`, or `mcast_recipient` of a broadcast, of one
+/// rank to another one, on a channel with a tag, belongs to the nth receive of that rank, channel and tag there, in the order of
+/// `receive_posted`. For a receive from any rank or with any tag, `message_arrived` says which one it met.
 ///
 /// Cost of what is not recorded: a load and a predicted branch per probe, of a line that nobody writes.
 class EngineTrace {
@@ -31,8 +31,8 @@ class EngineTrace {
   /// Whether requests are followed.
   [[gnu::always_inline]] bool follows() const noexcept {
     using enum trace::Type;
-    return stream.any_on<send_posted, receive_posted, send_announced, send_granted, message_sent, message_arrived, message_released,
-                         message_failed, mcast_posted, mcast_recipient, mcast_routed, bag_closed>();
+    return stream.any_on<send_posted, receive_posted, send_announced, send_granted, message_sent, message_arrived,
+                         message_released, message_failed, mcast_posted, mcast_recipient, mcast_routed, bag_closed>();
   }
   /// Before something is posted: what is told next is told of this instant, which comes before whatever others do about it.
   [[gnu::always_inline]] void begin_instant() noexcept {

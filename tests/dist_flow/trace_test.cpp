@@ -1,0 +1,213 @@
+// tests/dist_flow/trace_test.cpp: the trace of a flow on several ranks: clocks, messages, and what travelled.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ranks.hpp"
+#include "tandem/trace/read/reader.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+namespace fs = std::filesystem;
+using trace::Event;
+using trace::Type;
+
+struct Folder {
+  fs::path path = [] {
+    std::string name = (fs::temp_directory_path() / "dist_trace_XXXXXX").string();
+    return fs::path(::mkdtemp(name.data()));
+  }();
+  ~Folder() { fs::remove_all(path); }
+};
+
+using Tile = std::span<double>;
+using ReadTile = std::span<const double>;
+constexpr std::size_t kTile = 8;
+
+const Codelet potrf("potrf", [](Tile a) {
+  for (std::size_t k = 0; k < kTile; ++k) {
+    for (std::size_t j = 0; j < k; ++j) a[k * kTile + k] -= a[k * kTile + j] * a[k * kTile + j];
+    a[k * kTile + k] = std::sqrt(a[k * kTile + k]);
+    for (std::size_t i = k + 1; i < kTile; ++i) {
+      for (std::size_t j = 0; j < k; ++j) a[i * kTile + k] -= a[i * kTile + j] * a[k * kTile + j];
+      a[i * kTile + k] /= a[k * kTile + k];
+    }
+  }
+});
+const Codelet trsm("trsm", [](ReadTile l, Tile a) {
+  for (std::size_t i = 0; i < kTile; ++i)
+    for (std::size_t k = 0; k < kTile; ++k) {
+      for (std::size_t j = 0; j < k; ++j) a[i * kTile + k] -= a[i * kTile + j] * l[k * kTile + j];
+      a[i * kTile + k] /= l[k * kTile + k];
+    }
+});
+const Codelet gemm("gemm", [](ReadTile a, ReadTile b, Tile c) {
+  for (std::size_t i = 0; i < kTile; ++i)
+    for (std::size_t j = 0; j < kTile; ++j)
+      for (std::size_t k = 0; k < kTile; ++k) c[i * kTile + j] -= a[i * kTile + k] * b[j * kTile + k];
+});
+
+/// Cholesky's factor of a matrix of so many tiles a side, dealt to a grid of 2 x 2 ranks.
+void factor(Runtime& rt, std::size_t tiles) {
+  std::vector<std::vector<double>> memory(tiles * tiles, std::vector<double>(kTile * kTile, 1));
+  std::vector<Data<Vector<double>>> a;
+  for (std::size_t i = 0; i < tiles; ++i)
+    for (std::size_t j = 0; j < tiles; ++j) {
+      auto& tile = memory[i * tiles + j];
+      if (i == j)
+        for (std::size_t k = 0; k < kTile; ++k) tile[k * kTile + k] = static_cast<double>(2 * kTile * tiles);
+      a.push_back(rt.data("A", tile, {.owner = static_cast<std::uint32_t>(i % 2 * 2 + j % 2)}));
+    }
+  const auto at = [&](std::size_t i, std::size_t j) -> Data<Vector<double>>& { return a[i * tiles + j]; };
+  for (std::size_t k = 0; k < tiles; ++k) {
+    rt.submit(potrf, read_write(at(k, k)));
+    for (std::size_t i = k + 1; i < tiles; ++i) rt.submit(trsm, read(at(k, k)), read_write(at(i, k)));
+    for (std::size_t i = k + 1; i < tiles; ++i)
+      for (std::size_t j = k + 1; j <= i; ++j) rt.submit(gemm, read(at(i, k)), read(at(j, k)), read_write(at(i, j)));
+  }
+  rt.wait();
+}
+
+std::unique_ptr<trace::TraceReader> read_run(const fs::path& folder) {
+  auto run = trace::TraceReader::open(folder);
+  EXPECT_TRUE(run.ok()) << run.error().message;
+  return run.ok() ? std::move(run).value() : nullptr;
+}
+
+void for_each(trace::TraceReader& run, const std::function<void(const Event&, std::int64_t)>& each) {
+  std::map<std::uint32_t, trace::ReferenceLine> lines;
+  for (const auto& rank : run.ranks) lines[rank->rank] = rank->line();
+  const auto read = run.in_order([&](const Event& event) { return lines[event.rank].to_reference(event.local_ns); },
+                                 [&](const Event& event, std::int64_t time_ns) { return each(event, time_ns), true; });
+  EXPECT_TRUE(read.ok());
+}
+
+constexpr std::uint32_t kRanks = 4;
+
+/// Source, destination, channel, tag.
+using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t>;
+struct Traffic {
+  std::vector<std::int64_t> sent, posted, arrived;
+};
+
+TEST(DistTrace, WhatIsSentArrivesOnEachPairOfRanksAndNotBeforeItWasSent) {
+  const Folder folder;
+  for (const Ending& ending : run_job({.ranks = kRanks, .trace = folder.path}, [](Runtime& rt) { factor(rt, 6); }))
+    ASSERT_EQ(ending.error, "");
+  const auto run = read_run(folder.path);
+  ASSERT_NE(run, nullptr);
+  ASSERT_EQ(run->ranks.size(), kRanks);
+  std::map<Key, Traffic> traffic;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>> broadcasts;
+  for_each(*run, [&](const Event& event, std::int64_t time_ns) {
+    const auto peer = [&](std::size_t field) { return static_cast<std::uint32_t>(event.number(field)); };
+    if (event.type == Type::send_posted) {
+      traffic[{event.rank, peer(1), event.number(2), event.number(4)}].sent.push_back(time_ns);
+    } else if (event.type == Type::mcast_posted) {
+      broadcasts[{event.rank, event.number(0)}] = {event.number(1), event.number(2)};
+    } else if (event.type == Type::mcast_recipient) {
+      const auto& [channel, tag] = broadcasts.at({event.rank, event.number(0)});
+      traffic[{event.rank, peer(1), channel, tag}].sent.push_back(time_ns);
+    } else if (event.type == Type::receive_posted) {
+      traffic[{peer(1), event.rank, event.number(2), event.number(3)}].posted.push_back(time_ns);
+    } else if (event.type == Type::message_arrived) {
+      traffic[{peer(1), event.rank, event.number(2), event.number(3)}].arrived.push_back(time_ns);
+    }
+  });
+  std::int64_t error_ns = 0;
+  for (const auto& rank : run->ranks) error_ns += rank->line().error_ns().value_or(0);
+  // Clocks tell each other that they end, and who has left does not hear it.
+  std::set<std::uint64_t> clocks;
+  for (const auto& rank : run->ranks)
+    for (const auto& [kind, text] : rank->names)
+      if (kind == trace::NameKind::channel && text.ends_with(" tandem.clock")) clocks.insert(std::stoull(text));
+  EXPECT_EQ(clocks.size(), 1u);
+  std::size_t pairs = 0;
+  for (const auto& [key, messages] : traffic) {
+    const auto& [source, destination, channel, tag] = key;
+    if (clocks.contains(channel)) continue;
+    ASSERT_EQ(messages.sent.size(), messages.arrived.size()) << source << " to " << destination << ", tag " << tag;
+    ASSERT_EQ(messages.sent.size(), messages.posted.size()) << source << " to " << destination << ", tag " << tag;
+    for (std::size_t i = 0; i < messages.sent.size(); ++i, ++pairs)
+      EXPECT_GE(messages.arrived[i], messages.sent[i] - error_ns) << source << " to " << destination << ", tag " << tag;
+  }
+  EXPECT_GT(pairs, 30u);
+}
+
+TEST(DistTrace, AllRanksHaveTheTimeOfABarrierAtTheirStartAndAtTheirEnd) {
+  const Folder folder;
+  run_job({.ranks = kRanks, .flow = {.trace_sync_every_ns = 20'000'000}, .trace = folder.path}, [](Runtime& rt) {
+    factor(rt, 3);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  });
+  const auto run = read_run(folder.path);
+  ASSERT_NE(run, nullptr);
+  std::vector<std::vector<std::int64_t>> references(kRanks);
+  for (const auto& rank : run->ranks) {
+    std::size_t background = 0;
+    for (const trace::ClockPoint& point : rank->clock_points) {
+      if (point.kind == trace::ClockPointKind::background) ++background;
+      else references[rank->rank].push_back(point.reference_ns);
+    }
+    EXPECT_EQ(references[rank->rank].size(), 2u);
+    EXPECT_EQ(references[rank->rank], references[0]) << "they left at one instant";
+    EXPECT_GE(background, 2u);
+  }
+}
+
+TEST(DistTrace, WhatTravelsIsExpectedAndReceivedByTheNumbersOfAllRanks) {
+  const Folder folder;
+  run_job({.ranks = kRanks, .trace = folder.path}, [](Runtime& rt) { factor(rt, 6); });
+  const auto run = read_run(folder.path);
+  ASSERT_NE(run, nullptr);
+  // By rank, data and version.
+  using Version = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
+  std::map<Version, int> expected, received;
+  std::map<std::uint32_t, std::size_t> opened, closed;
+  std::size_t joined = 0, sent = 0;
+  for_each(*run, [&](const Event& event, std::int64_t) {
+    if (event.type == Type::data_expected) ++expected[{event.rank, event.number(0), event.number(1)}];
+    if (event.type == Type::data_received) ++received[{event.rank, event.number(0), event.number(1)}];
+    if (event.type == Type::bag_opened) ++opened[event.rank];
+    if (event.type == Type::bag_closed) ++closed[event.rank];
+    if (event.type == Type::bag_joined) ++joined;
+    if (event.type == Type::data_sent) ++sent;
+    if (event.type == Type::data_sent || event.type == Type::data_received) {
+      EXPECT_NE(event.number(3), 0u) << "the endpoint's request";
+    }
+  });
+  EXPECT_FALSE(expected.empty());
+  EXPECT_EQ(expected, received);
+  EXPECT_EQ(opened, closed);
+  EXPECT_EQ(joined, received.size());
+  EXPECT_GT(sent, 0u);
+  for (const auto& rank : run->ranks) {
+    ASSERT_GE(rank->data.size(), 36u);
+    for (std::size_t i = 0; i < 6; ++i)
+      for (std::size_t j = 0; j < 6; ++j) EXPECT_EQ(rank->data[i * 6 + j].owner, i % 2 * 2 + j % 2);
+  }
+}
+
+TEST(DistTrace, ARankThatLeavesByAnExceptionKeepsNobodyWaiting) {
+  const Folder folder;
+  const auto endings = run_job({.ranks = kRanks, .trace = folder.path}, [](Runtime& rt) {
+    if (rt.rank() == 2) throw std::runtime_error("enough");
+    factor(rt, 4);
+  });
+  EXPECT_EQ(endings[2].error, "enough");
+  const auto run = read_run(folder.path);
+  ASSERT_NE(run, nullptr);
+  for (const auto& rank : run->ranks) EXPECT_EQ(rank->clock_points.size(), 1u);
+}
+
+}  // namespace
+}  // namespace tandem::dist_test
