@@ -68,9 +68,11 @@ void add_trace(CLI::App& app, ToolContext& context) {
   add_trace_archive(*command, context);
   add_trace_check(*command, context);
   add_trace_dump(*command, context);
+  add_trace_export(*command, context);
   add_trace_info(*command, context);
   add_trace_overhead(*command, context);
   add_trace_recover(*command, context);
+  add_trace_stats(*command, context);
 }
 
 }  // namespace tandem::tools

@@ -17,9 +17,11 @@ namespace tandem::tools {
 void add_trace_archive(CLI::App& trace, ToolContext& context);
 void add_trace_check(CLI::App& trace, ToolContext& context);
 void add_trace_dump(CLI::App& trace, ToolContext& context);
+void add_trace_export(CLI::App& trace, ToolContext& context);
 void add_trace_info(CLI::App& trace, ToolContext& context);
 void add_trace_overhead(CLI::App& trace, ToolContext& context);
 void add_trace_recover(CLI::App& trace, ToolContext& context);
+void add_trace_stats(CLI::App& trace, ToolContext& context);
 
 /// Adds the argument FOLDER to a subcommand.
 std::shared_ptr<std::string> trace_folder(CLI::App& command);

@@ -52,6 +52,9 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "trace.sync_every", .type = OptionType::duration, .default_value = "1s",
                 .help = "traces of several ranks say so often how their clocks differ, beside at start and end; 0: never",
                 .minimum = 0});
+  registry.add({.name = "python", .type = OptionType::text, .default_value = "",
+                .help = "the Python that writes tables and draws pictures of traces; empty: .venv/bin/python of Tandem's, else "
+                        "python3"});
   registry.add(
       {.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "of everything that is drawn at random"});
   registry.add({.name = "log", .type = OptionType::choice, .default_value = "warn", .help = "least grave messages to print",

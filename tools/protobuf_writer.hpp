@@ -1,0 +1,49 @@
+// tools/protobuf_writer.hpp: writes messages in the wire format of protocol buffers, field by field, without their library.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tandem::tools {
+
+/// A message that grows. Numbers of fields and their types are the caller's to know; fields that are left out have their
+/// defaults. https://protobuf.dev/programming-guides/encoding: a field is a varint of its number and wire type, then its value.
+class ProtobufMessage {
+ public:
+  /// uint32, uint64, bool, enum, and int32 or int64, whose bits are meant.
+  ProtobufMessage& integer(std::uint32_t field, std::uint64_t value) {
+    key(field, 0);
+    varint(value);
+    return *this;
+  }
+  ProtobufMessage& fixed64(std::uint32_t field, std::uint64_t value) {
+    key(field, 1);
+    for (unsigned byte = 0; byte < 8; ++byte) bytes_ += static_cast<char>(value >> 8 * byte);
+    return *this;
+  }
+  ProtobufMessage& real(std::uint32_t field, double value) { return fixed64(field, std::bit_cast<std::uint64_t>(value)); }
+  ProtobufMessage& text(std::uint32_t field, std::string_view value) {
+    key(field, 2);
+    varint(value.size());
+    bytes_ += value;
+    return *this;
+  }
+  ProtobufMessage& message(std::uint32_t field, const ProtobufMessage& value) { return text(field, value.bytes_); }
+
+  const std::string& bytes() const noexcept { return bytes_; }
+  bool empty() const noexcept { return bytes_.empty(); }
+  void clear() noexcept { bytes_.clear(); }
+
+ private:
+  void key(std::uint32_t field, std::uint32_t wire_type) { varint(std::uint64_t{field} << 3 | wire_type); }
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
+    bytes_ += static_cast<char>(value);
+  }
+
+  std::string bytes_;
+};
+
+}  // namespace tandem::tools

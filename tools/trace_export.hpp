@@ -1,0 +1,71 @@
+// tools/trace_export.hpp: what writes a run's history in the formats of other programs, and the account of what was written.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+#include "tools/trace_history.hpp"
+
+namespace tandem::tools {
+
+struct ExportedTable {
+  std::string name;
+  std::string file;             ///< relative to where the export went
+  std::uint64_t rows = 0;
+  std::int64_t total_ns = 0;    ///< of what has a duration, all together
+};
+struct ExportedFile {
+  std::string file;
+  std::uint64_t bytes = 0;
+};
+struct Exported {
+  std::vector<ExportedTable> tables;
+  std::vector<ExportedFile> files;
+  std::vector<std::string> notes;  ///< what could not be said in the format
+};
+
+// Each makes the folder or file `out`, and replaces files of its own that are there. Errors: io; unsupported, with the remedy.
+
+/// The folder itself is CTF: a copy of it, whose metadata takes ranks' stamps to the time of rank 0 by the line.
+base::Result<Exported> export_ctf(const std::filesystem::path& folder, const std::filesystem::path& out);
+/// A folder: paje.trace for ViTE; tasks.rec, data.rec, comms.rec and dag.dot as StarPU writes them.
+base::Result<Exported> export_paje(const History& history, const std::filesystem::path& out);
+/// One file, for ui.perfetto.dev and trace_processor.
+base::Result<Exported> export_perfetto(const History& history, const std::filesystem::path& out);
+/// A folder with a Parquet file for each table. Needs a Python with pyarrow: `python`, or what `run_python` finds.
+base::Result<Exported> export_parquet(History& history, const std::filesystem::path& out, const std::string& python);
+
+// Parts of export_paje.
+base::Result<void> export_paje_trace(const History& history, const std::filesystem::path& folder, Exported& exported);
+base::Result<void> export_records(const History& history, const std::filesystem::path& folder, Exported& exported);
+base::Result<void> export_dag(const History& history, const std::filesystem::path& folder, Exported& exported);
+
+/// Makes a folder and those above it. Errors: io.
+base::Result<void> make_folder(const std::filesystem::path& folder);
+
+/// Rows of a table by task: those of task t are rows[first[t]] to rows[first[t + 1]].
+struct ByTask {
+  std::vector<std::uint32_t> first, rows;
+
+  template <class Row>
+  ByTask(const std::vector<Row>& table, std::size_t tasks) : first(tasks + 1), rows(table.size()) {
+    for (const Row& row : table) ++first[row.task + 1];
+    for (std::size_t task = 0; task < tasks; ++task) first[task + 1] += first[task];
+    std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+    for (std::uint32_t i = 0; i < table.size(); ++i) rows[next[table[i].task]++] = i;
+  }
+};
+
+/// A change of the numbers of tasks of a rank that are submitted and not ready, and that are ready and not started.
+struct TaskCountChange {
+  std::int64_t time_ns = 0;
+  std::uint32_t rank = 0;
+  std::int8_t submitted = 0, ready = 0;
+};
+/// In the order of time. Tasks whose submission is not known do not count; what never starts (joins, events) is never ready.
+std::vector<TaskCountChange> task_count_changes(const History& history);
+
+}  // namespace tandem::tools

@@ -1,0 +1,110 @@
+// tools/trace_export_parquet.cpp: tables as Parquet files: their columns go to plain files, which a Python with pyarrow packs.
+#include <stdlib.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/json_report.hpp"
+#include "tools/out_file.hpp"
+#include "tools/python_script.hpp"
+#include "tools/trace_export.hpp"
+#include "tools/trace_tables.hpp"
+
+namespace tandem::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own below another one, which goes with it.
+class WorkFolder {
+ public:
+  static base::Result<WorkFolder> create(const fs::path& parent) {
+    std::string name = (parent / ".columns-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      return base::Error{base::ErrorCode::io, name + ": cannot be made: " + std::strerror(errno)};
+    WorkFolder folder;
+    folder.path_ = name;
+    return folder;
+  }
+  WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  WorkFolder& operator=(WorkFolder&&) = delete;
+  ~WorkFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const noexcept { return path_; }
+
+ private:
+  WorkFolder() = default;
+  fs::path path_;
+};
+
+/// Little-endian, without a header; `write_parquet.py` knows the kinds.
+base::Result<void> write_column(const Table& table, const Column& column, const fs::path& folder) {
+  auto opened = OutFile::create(folder / fmt::format("{}.{}", table.name, column.name));
+  if (!opened) return opened.error();
+  OutFile& file = opened.value();
+  for (std::size_t row = 0; row < table.rows; ++row) {
+    switch (column.kind) {
+      case ColumnKind::time:
+      case ColumnKind::u64:
+      case ColumnKind::i64: file.put(column.integer(row)); break;
+      case ColumnKind::number:
+      case ColumnKind::text: file.put(static_cast<std::uint32_t>(column.integer(row))); break;
+      case ColumnKind::i32: file.put(static_cast<std::int32_t>(column.integer(row))); break;
+      case ColumnKind::worker: file.put(static_cast<std::uint16_t>(column.integer(row))); break;
+      case ColumnKind::flag: file.put(static_cast<std::uint8_t>(column.integer(row))); break;
+      case ColumnKind::real: file.put(column.real(row)); break;
+    }
+  }
+  return file.close();
+}
+
+base::Result<void> write_json(const Json& json, const fs::path& path) {
+  auto file = OutFile::create(path);
+  if (!file) return file.error();
+  file.value().write(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return file.value().close();
+}
+
+}  // namespace
+
+base::Result<Exported> export_parquet(History& history, const fs::path& out, const std::string& python) {
+  if (auto made = make_folder(out); !made) return made.error();
+  const auto work = WorkFolder::create(out);
+  if (!work) return work.error();
+  const fs::path& folder = work.value().path();
+
+  Exported exported;
+  Json tables = Json::array();
+  for (const Table& table : tables_of(history)) {
+    Json columns = Json::array();
+    for (const Column& column : table.columns) {
+      if (auto written = write_column(table, column, folder); !written) return written.error();
+      columns.push_back({{"name", column.name}, {"kind", name_of(column.kind)}});
+    }
+    tables.push_back({{"name", table.name}, {"rows", table.rows}, {"columns", columns}});
+    std::int64_t total_ns = 0;
+    for (const Column& column : table.columns)
+      if (column.name == "duration_ns")
+        for (std::size_t row = 0; row < table.rows; ++row)
+          if (const std::int64_t ns = column.integer(row); ns != no_time) total_ns += ns;
+    exported.tables.push_back({.name = std::string(table.name), .file = fmt::format("{}.parquet", table.name), .rows = table.rows,
+                               .total_ns = total_ns});
+  }
+  Json texts = Json::array();
+  for (Texts::Id id = 0; id < history.texts.size(); ++id) texts.push_back(history.texts[id]);
+  const Json about{{"program", history.program}, {"job", history.job}, {"size", history.size}, {"events", history.events},
+                   {"duration_ns", history.duration_ns}, {"date_ns", history.date_ns}};
+  if (auto written = write_json({{"about", about}, {"tables", tables}, {"texts", texts}}, folder / "schema.json"); !written)
+    return written.error();
+  const auto packed = run_python(python, "write_parquet.py", {folder.string(), out.string()});
+  if (!packed) return packed.error();
+  for (const ExportedTable& table : exported.tables) {
+    std::error_code error;
+    exported.files.push_back({.file = table.file, .bytes = fs::file_size(out / table.file, error)});
+    if (error) return base::Error{base::ErrorCode::io, (out / table.file).string() + ": was not written: " + error.message()};
+  }
+  return exported;
+}
+
+}  // namespace tandem::tools

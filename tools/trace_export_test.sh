@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# tools/trace_export_test.sh: exports of a real run, and of a sample with messages, read back by the programs that they are for.
+# Usage: trace_export_test.sh formats|vite|perfetto|parquet|pictures PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
+set -uo pipefail
+
+part=$1
+tandem=$2
+write_sample=$3
+sources=$4
+# shellcheck source=tools/command_test_support.sh
+source "$(dirname "$0")/command_test_support.sh" || exit 1
+
+# find_python MODULES: sets python to one that has them, or ends the test.
+find_python() {
+  for python in "${TANDEM_PYTHON:-}" "$sources/.venv/bin/python" python3; do
+    [[ -n $python ]] && "$python" -c "import $1" 2> /dev/null && export TANDEM_PYTHON=$python && return
+  done
+  echo "skipped: no Python has $1 (scripts/setup --analysis)"
+  exit 0
+}
+case $part in
+  vite) command -v vite > /dev/null || { echo "skipped: no vite (Debian: vite)"; exit 0; } ;;
+  perfetto) find_python perfetto.protos.perfetto.trace.perfetto_trace_pb2 ;;
+  parquet) find_python numpy,pyarrow.parquet ;;
+  pictures) find_python matplotlib ;;
+esac
+
+# holds_json CONDITION: of the object o that the last command printed into out.
+holds_json() {
+  python3 -c "import json, sys; o = json.load(open('out')); rows = {t['name']: t['rows'] for t in o.get('tables', [])}
+total = {t['name']: t['total_ns'] for t in o.get('tables', [])}
+sys.exit(not ($1))" || { fail "not ($1) of:"; cat out err >&2; }
+}
+value() {
+  python3 -c "import json; o = json.load(open('out')); print($1)"
+}
+trace() {
+  "$tandem" trace "$@" > out 2> err < /dev/null || { fail "tandem trace $*: exit $?"; cat err >&2; }
+}
+
+# Tiles of 128: 20 potrf, trsm, syrk and gemm for a matrix of 512, and 10 that make it, some times.
+TANDEM_TRACE=all TANDEM_TRACE_FOLDER=real \
+  "$tandem" linalg potrf -n 512 --nb 128 --repetitions 2 --tandem.workers=2 > out 2> err ||
+  { fail "the run to be traced"; cat err >&2; }
+"$write_sample" sample || fail "no sample"
+
+case $part in
+  formats)
+    for run in real sample; do
+      trace info $run --json
+      events=$(value "sum(a['events'] for r in o['ranks'] for a in r['actors'] if a['kind'] != 'catalogue')")
+      trace stats $run --json
+      started=$(value "next(t['events'] for t in o['types'] if t['type'] == 'task.started')")
+      holds_json "o['bytes'] < o['stream_bytes'] and sum(a['events'] for a in o['actors']) == o['events']"
+      holds_json "sum(sum(t['bins']) for t in o['types']) == $events"
+      trace stats $run --bins 3
+      holds out '^task\.started +[0-9]+ +[0-9.]+ %'
+      trace export $run --format paje -o $run.paje --json
+      holds_json "rows['executions'] == $started and o['events'] == $events and total['executions'] == total['tasks'] > 0"
+      (($(grep -c '^JobId: ' $run.paje/tasks.rec) == started)) || fail "records of tasks"
+      (($(grep -c '^20	' $run.paje/paje.trace) == started)) || fail "states of tasks"
+      trace export $run --format perfetto -o $run.pftrace --json
+      holds_json "rows['executions'] == $started and o['events'] == $events"
+      trace export $run --format ctf -o $run.ctf
+      trace check $run.ctf
+      holds out '^all promises hold$'
+    done
+    trace export sample --format paje -o sample.paje --clock none --json
+    holds_json "rows['messages'] == 6 and o['clocks']['method'] == 'none'"
+    trace export sample --format perfetto -o sample.pftrace
+    holds out '^flows +sample\.pftrace +6'
+    holds out '^clocks +linear, residual up to [0-9]+ ns; 0 of 6 messages arrive before they were sent$'
+    trace export sample --format perfetto --clock piecewise --json
+    holds_json "o['out'] == 'sample.pftrace' and o['clocks']['method'] == 'piecewise'"
+    "$tandem" trace export sample --format ctf --clock piecewise -o x > out 2> err && fail "a CTF whose clocks are no line"
+    holds err "what CTF's metadata can say of a clock is a line"
+    "$tandem" trace export sample --format csv > out 2> err && fail "a format that is none"
+    "$tandem" trace export nowhere --format paje > out 2> err && fail "a folder that is none"
+    "$tandem" trace export sample --format parquet -o x --tandem.python=/nowhere > out 2> err && fail "a Python that is none"
+    holds err 'option python: /nowhere is no program'
+    ;;
+
+  vite)
+    # Without a display; ViTE says what it did not understand.
+    export QT_QPA_PLATFORM=offscreen
+    for run in real sample; do
+      trace export $run --format paje -o $run.paje
+      timeout 60 vite -e $run.svg $run.paje/paje.trace > out 2>&1 || fail "vite refuses $run"
+      holds out '^0 errors and 0 warnings were found'
+      (($(grep -o '<rect' $run.svg | wc -l) > 20)) || fail "vite draws nothing of $run"
+    done
+    ;;
+
+  perfetto)
+    for run in real sample; do
+      trace export $run --format perfetto -o $run.pftrace --json
+      "$python" - $run.pftrace out << 'END' || { fail "$run.pftrace holds something else"; cat out >&2; }
+import collections, json, sys
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+
+trace = perfetto_trace_pb2.Trace()
+trace.ParseFromString(open(sys.argv[1], "rb").read())
+said = {table["name"]: table for table in json.load(open(sys.argv[2]))["tables"]}
+tracks, stacks, names = {}, collections.defaultdict(list), {}
+count, total, flows = collections.Counter(), collections.Counter(), [set(), set()]
+for packet in trace.packet:
+    for name in packet.interned_data.event_names:
+        names[name.iid] = name.name
+    if packet.HasField("track_descriptor"):
+        assert packet.track_descriptor.uuid not in tracks
+        tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+# As Perfetto does: by time, and those of one instant as they stand in the file.
+for packet in sorted((packet for packet in trace.packet if packet.HasField("track_event")), key=lambda packet: packet.timestamp):
+    event = packet.track_event
+    assert event.track_uuid in tracks
+    if event.type == event.TYPE_SLICE_BEGIN:
+        assert names[event.name_iid]
+        stacks[event.track_uuid].append((event.categories[0], packet.timestamp))
+        flows[0].update(event.flow_ids)
+        flows[1].update(event.terminating_flow_ids)
+    elif event.type == event.TYPE_SLICE_END:
+        category, begin = stacks[event.track_uuid].pop()
+        count[category] += 1
+        total[category] += packet.timestamp - begin
+    elif event.type == event.TYPE_COUNTER:
+        count["counter"] += 1
+assert not any(stacks.values()), "all slices end"
+assert flows[0] == flows[1] and len(flows[0]) == said.get("flows", {"rows": 0})["rows"]
+assert (count["task"], total["task"]) == (said["executions"]["rows"], said["executions"]["total_ns"])
+assert count["counter"] == said["counter values"]["rows"]
+assert count["comm"] == said.get("sends", {"rows": 0})["rows"] + said.get("receives", {"rows": 0})["rows"]
+END
+    done
+    ;;
+
+  parquet)
+    for run in real sample; do
+      trace export $run --format parquet -o $run.parquet --json
+      cp out exported
+      trace info $run --json
+      "$python" - $run.parquet exported out << 'END' || { fail "$run.parquet holds something else"; cat exported >&2; }
+import json, sys
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+folder, exported, info = sys.argv[1], json.load(open(sys.argv[2])), json.load(open(sys.argv[3]))
+tables = {table["name"]: pq.read_table(f"{folder}/{table['name']}.parquet") for table in exported["tables"]}
+for said in exported["tables"]:
+    table = tables[said["name"]]
+    assert table.num_rows == said["rows"], said
+    if "duration_ns" in table.column_names:
+        assert (pc.sum(table["duration_ns"]).as_py() or 0) == said["total_ns"], said
+tasks, actors = tables["tasks"], tables["actors"]
+assert tasks.num_rows > 0 and tasks["name"].null_count == 0 and set(tasks["status"].to_pylist()) == {"done"}
+assert pc.sum(pc.subtract(tasks["end_ns"], tasks["start_ns"])) == pc.sum(tasks["duration_ns"])
+events = {(rank["rank"], actor["actor"]): actor["events"] for rank in info["ranks"] for actor in rank["actors"]
+          if actor["kind"] != "catalogue"}
+assert {(row["rank"], row["actor"]): row["events"] for row in actors.to_pylist()} == events
+assert exported["duration_ns"] == max(tables["clocks"]["last_ns"].to_pylist())
+assert tasks.schema.metadata[b"tandem.events"] == str(sum(events.values())).encode()
+try:
+    import polars
+except ImportError:
+    sys.exit()
+frame = polars.read_parquet(f"{folder}/tasks.parquet")
+assert frame.height == tasks.num_rows and frame["duration_ns"].sum() == pc.sum(tasks["duration_ns"]).as_py()
+END
+      [[ -z $(find $run.parquet -name '.columns*') ]] || fail "columns were left behind"
+    done
+    # A Python without pyarrow is told what to do.
+    program bare/python "exec '$python' -S -E \"\$@\""
+    if ! bare/python -c 'import pyarrow' 2> /dev/null; then
+      "$tandem" trace export sample --format parquet -o x --tandem.python="$PWD/bare/python" > out 2> err &&
+        fail "a Python without pyarrow"
+      holds err 'scripts/setup --analysis'
+    fi
+    ;;
+
+  pictures)
+    trace stats real --bins 50 -o events
+    for picture in events-types.png events-time.png events-time-types.png; do
+      [[ $(head -c 4 $picture | tail -c 3) == PNG ]] || fail "no $picture"
+    done
+    ;;
+esac
+
+((failures == 0)) || exit 1

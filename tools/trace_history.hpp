@@ -1,0 +1,329 @@
+// tools/trace_history.hpp: what happened in a run, as tables: the one interpretation of a trace's events that all exports share.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+#include "tandem/clock/correction.hpp"
+#include "tandem/trace/read/reader.hpp"
+
+namespace tandem::tools {
+
+/// Stands for a time that is not known: the event was not recorded, or has not happened.
+inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::min();
+/// Stands for a row, a datum, a rank or a request that is not known.
+inline constexpr std::uint32_t no_number = UINT32_MAX;
+inline constexpr std::uint16_t no_worker = UINT16_MAX;
+
+/// Strings by number, each once: tables hold numbers. 0 is the empty string.
+class Texts {
+ public:
+  using Id = std::uint32_t;
+
+  Texts() { add(""); }
+  Id add(std::string_view text);
+  const std::string& operator[](Id id) const { return *texts_[id]; }
+  std::size_t size() const noexcept { return texts_.size(); }
+
+ private:
+  std::unordered_map<std::string, Id> ids_;
+  std::vector<const std::string*> texts_;  ///< keys of the map, which do not move
+};
+
+/// How far a task has come, as far as was recorded.
+enum class TaskStatus : std::uint8_t { unknown, submitted, ready, running, done, failed, cancelled };
+std::string_view name_of(TaskStatus status) noexcept;
+
+struct TaskRow {
+  std::uint64_t id = 0;  ///< whole
+  std::int64_t submit_ns = no_time, ready_ns = no_time, pushed_ns = no_time, popped_ns = no_time;
+  std::int64_t start_ns = no_time;
+  std::int64_t end_ns = no_time;  ///< of a cancelled task: when it was cancelled, and it has no start
+  std::uint32_t rank = 0;
+  Texts::Id name = 0;     ///< its own, else its codelet's
+  Texts::Id codelet = 0;
+  Texts::Id file = 0;     ///< where it was submitted
+  std::uint32_t line = 0;
+  std::uint32_t submit_order = no_number;  ///< among those of its rank, from 0
+  std::uint32_t graph = 0;                 ///< the recorded graph that it is a part of; 0: none
+  std::int32_t priority = 0;
+  std::uint16_t worker = no_worker;     ///< that ran it
+  std::uint16_t pushed_to = no_worker;  ///< into whose queue; no_worker: one for all, or none
+  TaskStatus status = TaskStatus::unknown;
+  bool stolen = false;
+
+  bool has_run() const noexcept { return start_ns != no_time && end_ns != no_time; }
+};
+
+struct AccessRow {
+  std::uint32_t task = 0;  ///< row
+  std::uint32_t data = 0;  ///< number of the rank's
+  std::uint8_t mode = 0;   ///< 0 read, 1 write, 2 read_write, 3 commute, 4 reduce, 5 scratch
+};
+std::string_view name_of_mode(std::uint8_t mode) noexcept;
+
+struct DependencyRow {
+  std::uint32_t task = 0;         ///< row
+  std::uint64_t predecessor = 0;  ///< id, of the same rank; its row may be missing where events were lost
+};
+
+/// What an actor does. The first are `trace::WorkerState`'s, in their order.
+enum class ActorState : std::uint8_t {
+  absent, scheduling, polling, sleeping, fetching, progressing, holding,
+  executing,
+  engine_working, engine_polling, engine_sleeping,
+  other,  ///< a number that this version does not know
+};
+inline constexpr std::size_t actor_states = 12;
+std::string_view name_of(ActorState state) noexcept;
+
+/// A stretch of time of one actor. Those of an actor do not overlap: a task that runs within another one interrupts it.
+struct StateRow {
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::uint32_t rank = 0, actor = 0;
+  std::uint32_t task = no_number;  ///< row, of `executing`
+  std::uint16_t worker = no_worker;
+  ActorState state = ActorState::other;
+  std::uint8_t depth = 0;  ///< tasks around this one
+};
+
+/// A message, or what one recipient of a broadcast was sent: its send and its receive, either of which may be missing.
+struct CommunicationRow {
+  std::uint32_t source = no_number, destination = no_number;  ///< ranks; no_number: a receive from any that has met nothing
+  std::uint32_t channel = 0;
+  std::int32_t priority = 0;
+  std::uint64_t tag = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t posted_ns = no_time, announced_ns = no_time, granted_ns = no_time, sent_ns = no_time, send_released_ns = no_time;
+  std::int64_t receive_posted_ns = no_time, arrived_ns = no_time, receive_released_ns = no_time;
+  std::uint32_t send_request = no_number, receive_request = no_number;
+  std::uint32_t broadcast = no_number;  ///< row; no_number: a plain message
+  std::uint32_t send_data = no_number, receive_data = no_number;  ///< numbers of data of the flow
+  std::uint32_t send_task = no_number, receive_task = no_number;  ///< rows
+  std::uint32_t version = no_number;    ///< of the data
+  bool failed = false;
+
+  bool has_send() const noexcept { return posted_ns != no_time; }
+  bool has_receive() const noexcept { return receive_posted_ns != no_time || arrived_ns != no_time; }
+  bool is_whole() const noexcept { return posted_ns != no_time && arrived_ns != no_time; }
+};
+
+struct BroadcastRow {
+  std::uint32_t root = 0;
+  std::uint32_t request = 0;
+  std::uint32_t channel = 0;
+  std::uint32_t recipients = 0;  ///< when it was posted
+  std::uint64_t tag = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t posted_ns = no_time, routed_ns = no_time, sent_ns = no_time, released_ns = no_time;
+  std::uint32_t tree = no_number;      ///< its kind
+  std::uint32_t segment_bytes = 0;
+  Texts::Id children = 0;              ///< of the root: ranks with blanks between them; of several strands with ";"
+  std::uint32_t bag = no_number;       ///< that it was made from
+  std::uint32_t data = no_number, version = no_number;
+  bool failed = false;
+};
+
+/// The recipients of a version of data, while they become known.
+struct BagRow {
+  std::uint32_t rank = 0;
+  std::uint32_t bag = 0;
+  std::uint32_t data = no_number, version = no_number;
+  std::int64_t opened_ns = no_time, closed_ns = no_time;
+  std::uint32_t recipients = 0;  ///< that joined
+  std::uint32_t request = no_number;
+};
+struct BagRecipientRow {
+  std::uint32_t rank = 0, bag = 0, recipient = 0;
+  std::int32_t priority = 0;
+  std::int64_t joined_ns = no_time;
+};
+/// A rank forwards a broadcast to a child, or has no room to.
+struct ForwardRow {
+  std::uint32_t rank = 0, root = 0, child = 0;
+  std::uint64_t tag = 0, bytes = 0;
+  std::int64_t time_ns = no_time;
+  bool declined = false;
+};
+
+struct TransferRow {
+  std::uint32_t rank = 0, data = 0;
+  std::uint16_t from = 0, to = 0;  ///< memory nodes
+  std::uint64_t bytes = 0;
+  std::int64_t start_ns = no_time, end_ns = no_time;
+};
+struct MemoryRow {
+  std::uint32_t rank = 0, data = 0;
+  std::uint16_t node = 0;
+  std::int64_t time_ns = no_time;
+  std::int64_t bytes = 0;       ///< negative: given back
+  std::int64_t used_bytes = 0;  ///< on the node from now on, as far as was recorded
+};
+
+/// A mark, or the value of a counter from now on.
+struct ValueRow {
+  std::uint32_t rank = 0, actor = 0;
+  Texts::Id name = 0;
+  std::int64_t time_ns = 0;
+  double value = 0;
+};
+/// A part of the program that it has named.
+struct SpanRow {
+  std::uint32_t rank = 0, actor = 0;
+  Texts::Id name = 0;
+  std::int64_t start_ns = no_time, end_ns = no_time;
+};
+enum class WaitKind : std::uint8_t { waiting, throttled };
+std::string_view name_of(WaitKind kind) noexcept;
+struct WaitRow {
+  std::uint32_t rank = 0, actor = 0;
+  WaitKind kind = WaitKind::waiting;
+  std::int64_t start_ns = no_time, end_ns = no_time;
+};
+/// What the tracer did or suffered: `amount` is in bytes for a flush, in events for a loss.
+enum class TracerKind : std::uint8_t { flush, waited, lost, quiet };
+std::string_view name_of(TracerKind kind) noexcept;
+struct TracerRow {
+  std::uint32_t rank = 0, actor = 0;
+  TracerKind kind = TracerKind::flush;
+  std::uint32_t of_actor = no_number;  ///< whose buffer was written
+  std::int64_t start_ns = no_time, end_ns = no_time;
+  std::uint64_t amount = 0;
+};
+
+struct DataRow {
+  std::uint32_t rank = 0, data = 0;
+  std::uint32_t owner = no_number;  ///< no_number: each rank has its own
+  std::uint64_t bytes = 0, rows = 0, cols = 0;
+  Texts::Id name = 0, file = 0;
+  std::uint32_t line = 0;
+};
+
+struct ActorFacts {
+  std::uint32_t rank = 0, actor = 0;
+  trace::ActorKind kind = trace::ActorKind::user;
+  std::uint16_t index = 0;
+  std::int32_t core = -1;
+  std::string name;
+  std::uint64_t events = 0, bytes = 0, lost_events = 0;
+};
+
+/// How a rank's clock was set right.
+struct RankClock {
+  std::uint32_t rank = 0;
+  std::string host;
+  std::uint64_t points = 0;
+  bool corrected = false;        ///< false: the clock stands as it was recorded
+  bool by_date = false;          ///< it was never compared, and the date of its system had to do
+  double residual_rms_ns = 0, residual_max_ns = 0;
+  std::int64_t first_offset_ns = 0, last_offset_ns = 0;  ///< the reference's time minus the rank's, at its first and last event
+  std::int64_t first_ns = no_time, last_ns = no_time;    ///< of its events
+};
+
+struct HistoryOptions {
+  /// Nothing: `linear` where some rank has two points, else `none`.
+  std::optional<clock::CorrectionMethod> method;
+};
+
+/// A run. Times are nanoseconds since the first event of all ranks, on the clock of rank 0 (`origin_ns` there).
+class History {
+ public:
+  /// Reads all events once. Memory: some 100 bytes per task, 40 per state, 150 per message. Errors: malformed.
+  static base::Result<std::unique_ptr<History>> read(trace::TraceReader& run, const HistoryOptions& options = {});
+
+  std::string program, job;
+  std::uint32_t size = 1;      ///< ranks of the job, also those that the folder does not hold
+  std::uint64_t events = 0;    ///< descriptions are not counted
+  std::int64_t duration_ns = 0;
+  std::int64_t origin_ns = 0;
+  std::int64_t date_ns = 0;    ///< of the first event, since 1970, as rank 0's system had it
+  clock::CorrectionMethod method = clock::CorrectionMethod::none;
+  clock::CorrectionReport clock_report;
+
+  Texts texts;
+  std::vector<ActorFacts> actors;  ///< by rank and actor; catalogues are left out
+  std::vector<RankClock> clocks;   ///< by rank
+  std::vector<TaskRow> tasks;      ///< in the order of their first events
+  std::vector<AccessRow> accesses;
+  std::vector<DependencyRow> dependencies;
+  std::vector<StateRow> states;    ///< by rank, actor and time
+  std::vector<CommunicationRow> communications;
+  std::vector<BroadcastRow> broadcasts;
+  std::vector<BagRow> bags;
+  std::vector<BagRecipientRow> bag_recipients;
+  std::vector<ForwardRow> forwards;
+  std::vector<DataRow> data;       ///< by rank and number
+  std::vector<TransferRow> transfers;
+  std::vector<MemoryRow> memory;
+  std::vector<ValueRow> counters, marks;
+  std::vector<SpanRow> spans;
+  std::vector<WaitRow> waits;
+  std::vector<TracerRow> tracer;
+
+  /// The row of a task; nothing where nothing is known of it.
+  std::optional<std::uint32_t> find_task(std::uint32_t rank, std::uint64_t id) const;
+  /// Null where nobody described it.
+  const DataRow* find_data(std::uint32_t rank, std::uint32_t data) const;
+  const ActorFacts* find_actor(std::uint32_t rank, std::uint32_t actor) const;
+
+ private:
+  friend class HistoryBuilder;
+  friend class MessagePairing;
+  friend void correct_history(History& history, trace::TraceReader& run, const HistoryOptions& options);
+
+  /// Rows by id, in pages, since ids are dense but need not begin at 0.
+  class TaskIndex {
+   public:
+    std::uint32_t* find_or_add(std::int64_t id);
+    std::uint32_t find(std::int64_t id) const;
+    std::int64_t epoch = 0;  ///< what an id of the index has beyond that of the row
+
+   private:
+    static constexpr unsigned page_bits = 12;
+    struct Page {
+      Page() { std::fill(std::begin(rows), std::end(rows), no_number); }
+      std::uint32_t rows[std::size_t{1} << page_bits];
+    };
+    std::unordered_map<std::int64_t, std::unique_ptr<Page>> pages_;
+    std::int64_t last_number_ = std::numeric_limits<std::int64_t>::min();
+    Page* last_ = nullptr;
+  };
+  std::unordered_map<std::uint32_t, TaskIndex> task_index_;
+};
+
+/// Takes the times of a history from the ranks' clocks to nanoseconds since the first event.
+void correct_history(History& history, trace::TraceReader& run, const HistoryOptions& options);
+
+/// Numbers of which a trace holds the low 32 bits only: the one nearest to that before is meant.
+class Unwrapper {
+ public:
+  /// Before it becomes certain that no number was smaller, all are this much greater.
+  static constexpr std::int64_t first_epoch = std::int64_t{1} << 32;
+
+  std::int64_t unwrap(std::uint32_t low) noexcept {
+    if (!last_) return *(last_ = lowest_ = first_epoch + low);
+    const std::int64_t whole = near(low);
+    lowest_ = std::min(lowest_, whole);
+    return *(last_ = whole);
+  }
+  /// The same, of a number that says nothing of where the others are.
+  std::int64_t near(std::uint32_t low) const noexcept {
+    if (!last_) return first_epoch + low;
+    return *last_ + static_cast<std::int32_t>(low - static_cast<std::uint32_t>(*last_));
+  }
+  /// What is to be subtracted from all numbers, now that all are known.
+  std::int64_t epoch() const noexcept { return lowest_ < first_epoch ? 0 : first_epoch; }
+
+ private:
+  std::optional<std::int64_t> last_;
+  std::int64_t lowest_ = first_epoch;
+};
+
+}  // namespace tandem::tools

@@ -1,0 +1,72 @@
+// tools/trace_history_messages.hpp: finds the receive of each send, over all ranks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/trace_history.hpp"
+
+namespace tandem::tools {
+
+/// The nth message of one rank to another one, on a channel with a tag, belongs to the nth receive of that rank, channel and tag
+/// there, in the order in which receives were posted. A receive from any rank or with any tag says what it has met when that
+/// arrives. What one recipient of a broadcast is sent counts as a message of the broadcast's root. Sends and receives that have
+/// failed and never left or arrived are not counted.
+///
+/// Where the recipients of broadcasts were not recorded: receives that no message can be theirs belong to the
+/// broadcasts of that rank, channel and tag, the nth to the nth.
+class MessagePairing {
+ public:
+  explicit MessagePairing(History& history) : history_(history) {}
+
+  /// Of the categories comm and broadcast, in the order of each rank's time.
+  void add(const trace::Event& event);
+  /// Of the category dist; `task`: the unwrapped number of the task that the event names.
+  void add_flow(const trace::Event& event, std::int64_t task);
+  /// `epochs`: what unwrapped numbers of tasks have beyond ids, of each rank.
+  void finish(const std::unordered_map<std::uint32_t, std::int64_t>& epochs);
+
+ private:
+  enum class Kind : std::uint8_t { send, receive, broadcast };
+  struct Request {
+    Kind kind = Kind::send;
+    std::size_t row = 0;  ///< in communications, receives_ or broadcasts
+  };
+  struct Receive {
+    std::uint32_t rank = 0, peer = no_number, channel = 0, request = no_number;
+    std::uint64_t tag = 0, bytes = 0;
+    bool any_tag = false;
+    bool failed = false;
+    std::int64_t posted_ns = no_time, arrived_ns = no_time, released_ns = no_time;
+  };
+  /// Which data a request carries, and which node of the graph sends or receives it.
+  struct Cargo {
+    std::uint32_t data = no_number, version = no_number;
+    std::int64_t task = -1;
+  };
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t>;  ///< source, destination, channel, tag
+
+  static std::uint64_t request_key(std::uint32_t rank, std::uint32_t request) { return std::uint64_t{rank} << 32 | request; }
+  Request* find(const trace::Event& event);
+  void open(const trace::Event& event, Kind kind, std::size_t row);
+  void add_arrival(const trace::Event& event);
+  void add_end(const trace::Event& event, bool failed);
+  void add_broadcast(const trace::Event& event);
+  BagRow& bag_of(const trace::Event& event);
+  void pair();
+  void join(CommunicationRow& row, const Receive& receive);
+  void pair_with_broadcasts(std::vector<std::size_t>& left);
+  void load(const std::unordered_map<std::uint32_t, std::int64_t>& epochs);
+
+  History& history_;
+  std::vector<Receive> receives_;
+  std::unordered_map<std::uint64_t, Request> requests_;        ///< by rank and number; a number that comes again is another one
+  std::unordered_map<std::uint64_t, std::size_t> broadcasts_;  ///< rows, of all broadcasts that were posted
+  std::unordered_map<std::uint64_t, Cargo> sent_, received_;   ///< by rank and number of the request
+  std::unordered_map<std::uint64_t, std::size_t> bags_;        ///< rows of open bags, by rank and number
+};
+
+}  // namespace tandem::tools

@@ -1,0 +1,80 @@
+// tools/trace_test_support.hpp: small runs for tests of what reads traces: streams of a few events, at times in nanoseconds.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tandem/trace/read/sample_trace.hpp"
+#include "tools/trace_history.hpp"
+
+namespace tandem::tools::test {
+
+using trace::Type;
+using trace::test::PacketWriter;
+using trace::test::Value;
+
+/// Nanoseconds since the beginning of a test's run, which are even, as the stamp of a rank whose clock shows 5 us then.
+inline std::uint64_t at(std::int64_t ns) { return 1'000'000 + static_cast<std::uint64_t>(ns / 2); }
+
+/// A run that a test writes event by event. Streams are packets that grow; `read` and `write` put them to the disk.
+class SmallRun {
+ public:
+  explicit SmallRun(std::uint32_t ranks = 1) : ranks_(ranks) {}
+
+  PacketWriter& stream(std::uint32_t rank, std::uint32_t actor, std::int64_t begin_ns = 0) {
+    return streams_.try_emplace({rank, actor}, actor, 0, at(begin_ns)).first->second;
+  }
+  PacketWriter& catalogue(std::uint32_t rank = 0) { return stream(rank, 0); }
+  SmallRun& actor(std::uint32_t rank, std::uint32_t actor, trace::ActorKind kind, std::uint16_t index, const char* name) {
+    catalogue(rank).add(Type::actor, at(0), {actor, static_cast<std::uint8_t>(kind), index, -1, name});
+    return *this;
+  }
+  /// Actor 1 submits, 2 and 3 are workers 0 and 1, 4 looks after the network; site 0 is potrf, site 1 gemm.
+  SmallRun& usual(std::uint32_t rank = 0) {
+    using enum trace::ActorKind;
+    actor(rank, 1, submitter, 0, "submitter").actor(rank, 2, worker, 0, "worker 0").actor(rank, 3, worker, 1, "worker 1");
+    actor(rank, 4, progress, 0, "progress");
+    this->catalogue(rank).add(Type::site, at(0), {0, 42, "potrf", "app.cpp"}).add(Type::site, at(0), {1, 43, "gemm", "app.cpp"});
+    this->catalogue(rank).add(Type::data, at(0), {0, rank, 8192, 32, 32, 0, "A[0,0]"});
+    this->catalogue(rank).add(Type::data, at(0), {1, rank, 8192, 32, 32, 0, "A[1,0]"});
+    return *this;
+  }
+  SmallRun& submit(std::uint32_t rank, std::int64_t ns, std::uint32_t task, std::uint16_t site,
+                   std::vector<std::uint32_t> accesses = {}, std::vector<std::uint32_t> deps = {}, std::int32_t priority = 0) {
+    for (std::uint32_t& predecessor : deps) predecessor = task - predecessor;
+    stream(rank, 1).add(Type::task_submitted, at(ns), {task, priority, site, accesses.size(), deps.size(), accesses, deps});
+    return *this;
+  }
+  SmallRun& execute(std::uint32_t rank, std::uint32_t actor, std::uint32_t task, std::int64_t start_ns, std::int64_t end_ns) {
+    stream(rank, actor).add(Type::task_started, at(start_ns), {task}).add(Type::task_ended, at(end_ns), {task});
+    return *this;
+  }
+
+  const std::filesystem::path& write() {
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank)
+      trace::test::write_rank(folder_ / trace::rank_folder_name(rank), {.rank = rank, .size = ranks_});
+    for (const auto& [place, packet] : streams_)
+      trace::test::write_file(trace::test::stream_path(folder_ / trace::rank_folder_name(place.first), place.second),
+                              packet.bytes());
+    return folder_;
+  }
+  std::unique_ptr<History> read(const HistoryOptions& options = {}) {
+    auto run = trace::TraceReader::open(write());
+    if (!run) throw std::runtime_error(run.error().message);
+    auto history = History::read(*run.value(), options);
+    if (!history) throw std::runtime_error(history.error().message);
+    return std::move(history).value();
+  }
+  const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& temporary() const { return temporary_.path(); }
+
+ private:
+  trace::test::TempFolder temporary_;
+  std::filesystem::path folder_ = temporary_.path() / "run";
+  std::uint32_t ranks_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, PacketWriter> streams_;
+};
+
+}  // namespace tandem::tools::test
