@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/trace_export_test.sh: exports of a real run, and of a sample with messages, read back by the programs that they are for.
-# Usage: trace_export_test.sh formats|vite|perfetto|parquet|pictures PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
+# Usage: trace_export_test.sh formats|ranks|vite|perfetto|parquet|pictures PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
 set -uo pipefail
 
 part=$1
@@ -78,6 +78,22 @@ case $part in
     "$tandem" trace export nowhere --format paje > out 2> err && fail "a folder that is none"
     "$tandem" trace export sample --format parquet -o x --tandem.python=/nowhere > out 2> err && fail "a Python that is none"
     holds err 'option python: /nowhere is no program'
+    ;;
+
+  ranks)
+    # Over shared memory: what is asked for is that no message is left without its other end, and that data and tasks are known.
+    "$tandem" run -n 3 -x TANDEM_TRACE=all -x TANDEM_TRACE_FOLDER="$PWD/ranks" "$tandem" linalg potrf -n 512 --nb 128 --repetitions 1 \
+      > out 2> err || { fail "the run of three ranks"; cat err >&2; }
+    trace check ranks --json
+    paired=$(value "o['messages_paired']")
+    trace export ranks --format perfetto -o ranks.pftrace --json
+    holds_json "rows['flows'] == rows['sends'] == rows['receives'] == $paired > 0"
+    holds_json "o['clocks']['messages'] == $paired and all(r['points'] > 1 for r in o['clocks']['ranks'][1:])"
+    trace export ranks --format paje -o ranks.paje --json
+    holds_json "rows['messages'] == rows['communications'] == $paired"
+    (($(grep -c '^Src: ' ranks.paje/comms.rec) == paired)) || fail "records of messages"
+    holds ranks.paje/comms.rec '^RecvJobId: [012]_[0-9]+$'
+    holds ranks.paje/comms.rec '^SendHandle: [0-9a-f]+$'
     ;;
 
   vite)
