@@ -117,11 +117,6 @@ class Worker final : public base::Steppable {
   const clock::Clock& clock_;
   base::Log& log_;
   Origin origin_;
-  trace::Stream trace_;
-  trace::WorkerState state_ = trace::WorkerState::absent;
-  bool at_instant_ = false;         ///< what happens now bears the stamp of the last event
-  std::uint64_t started_ticks_ = 0;
-  std::uint64_t steals_told_ = 0;   ///< of the queues' count
   bool announced_ = false;
   bool woken_ = false;
   bool attends_ = false;
@@ -146,6 +141,12 @@ class Worker final : public base::Steppable {
   base::Published<double> idle_ns_;
   base::Published<std::uint64_t> holds_;
   base::Published<double> total_ns_;
+
+  alignas(64) trace::Stream trace_;
+  trace::WorkerState state_ = trace::WorkerState::absent;
+  bool at_instant_ = false;         ///< what happens now bears the stamp of the last event
+  std::uint64_t started_ticks_ = 0;
+  std::uint64_t steals_told_ = 0;   ///< of the queues' count
 };
 
 }  // namespace tandem::runtime
