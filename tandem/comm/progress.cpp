@@ -228,6 +228,8 @@ bool Progress::lie_down(std::int64_t until_ns, bool (*done)(void*), void* contex
     work = done(context) || rest(wait_ns);
     const std::lock_guard guard(lock_);
     disarm();
+  } else if (baton_.load(std::memory_order_relaxed)) {
+    sched_yield();  // what is left is to be told by whoever has the baton, and that one may be waiting for this core
   }
   in_bed_.store(false);
   return work;
