@@ -12,8 +12,9 @@ namespace tandem::runtime {
 Executor::Executor(TaskPool& pool, const std::vector<WorkerSpec>& workers) : pool_(pool), workers_(workers) {}
 
 template <trace::Type T, class... Fields>
-void Executor::tell_shared(trace::Session& session, Fields... fields) {
-  session.emit_shared<T>(fields...);
+[[gnu::always_inline]] inline void Executor::tell(const Origin& origin, Fields... fields) {
+  if (origin.trace != nullptr) return origin.trace->append<T>(fields...);
+  if (trace::Session* const session = trace_.load(std::memory_order_acquire)) session->emit_shared<T>(fields...);
 }
 
 void Executor::tell_ready(const Task& task, const Origin& origin) {
@@ -48,9 +49,8 @@ void Executor::enqueue(Task& task, Origin& origin) {
   if (__builtin_expect(task.restricted, 0)) return enqueue_restricted(task, origin);
   switch (origin.kind) {
     case Origin::Kind::submitter: {
-      const TaskId id = flow_position(task);
       const unsigned worker = queues_->push_submitted(&task);
-      tell<trace::Type::task_pushed>(origin, id, worker);
+      tell<trace::Type::task_pushed>(origin, flow_position(task), worker);  // though it may have run: we alone recycle it
       return;
     }
     case Origin::Kind::foreign:

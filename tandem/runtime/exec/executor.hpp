@@ -133,13 +133,8 @@ class Executor final : public StagingListener {
   void end_one(Task& task, Origin& origin);
   /// An event of the instant of whoever `origin` is.
   template <trace::Type T, class... Fields>
-  [[gnu::always_inline]] void tell(const Origin& origin, Fields... fields) {
-    if (origin.trace != nullptr) return origin.trace->append<T>(fields...);
-    if (trace::Session* const session = trace_.load(std::memory_order_acquire)) tell_shared<T>(*session, fields...);
-  }
+  void tell(const Origin& origin, Fields... fields);
   void tell_ready(const Task& task, const Origin& origin);
-  template <trace::Type T, class... Fields>
-  void tell_shared(trace::Session& session, Fields... fields);
   void poison_successor(Task& successor, FlowFailure* cause);
   void release(Task& successor, Origin& origin) {
     // The last one to arrive needs no read-modify-write: nobody else will touch the count.

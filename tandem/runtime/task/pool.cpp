@@ -44,18 +44,16 @@ void TaskPool::refill(std::size_t size_class) {
   }
 }
 
-void TaskPool::clean(Task& task) noexcept {
-  TaskExtra& extra = *task.extra;
-  free_links(extra);
-  extra.name.clear();
-  extra.on_ready = nullptr;
-  extra.on_expected = nullptr;
-  extra.context = nullptr;
-  extra.callback = nullptr;
-}
-
 void TaskPool::recycle(Task* task) {
-  if (task->extra != nullptr) clean(*task);
+  if (task->extra != nullptr) {
+    TaskExtra& extra = *task->extra;
+    free_links(extra);
+    extra.name.clear();
+    extra.on_ready = nullptr;
+    extra.on_expected = nullptr;
+    extra.context = nullptr;
+    extra.callback = nullptr;
+  }
   task->next = free_[task->size_class];
   free_[task->size_class] = task;
 }

@@ -88,7 +88,6 @@ class TaskPool {
     __builtin_prefetch(reinterpret_cast<const char*>(task) + 64, 1);
   }
   void refill(std::size_t size_class);
-  void clean(Task& task) noexcept;
   void free_links(TaskExtra& extra) noexcept;
 
   std::array<Task*, kClasses> free_{};

@@ -78,11 +78,6 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   for (std::size_t i = listed; i < with_predecessors; ++i) stream.append<Type::task_deps>(number, predecessors[i]);
 }
 
-void SubmissionTrace::describe_more(const Task& task) {
-  for (const std::uint32_t predecessor : more_) stream.append<Type::task_deps>(task.id, predecessor);
-  more_.clear();
-}
-
 std::uint16_t SubmissionTrace::site_of(const Task& task) {
   const auto key = (reinterpret_cast<std::uintptr_t>(task.codelet) >> 4) ^ (std::uintptr_t{task.where.line} * 37) ^
                    static_cast<std::uintptr_t>(task.kind);

@@ -31,21 +31,17 @@ class SubmissionTrace {
     TANDEM_ASSERT(depth_ < frames_.size());
     if (depth_ == 0) {
       stream.set_instant(stream.read_clock());
-      count_ = 0;
+      predecessors_.clear();
     }
-    frames_[depth_++] = count_;
+    frames_[depth_++] = static_cast<std::uint32_t>(predecessors_.size());
   }
   /// A predecessor, whether it has ended or not.
-  void depend(TaskId predecessor) noexcept {
-    if (count_ < predecessors_.size()) predecessors_[count_++] = static_cast<std::uint32_t>(predecessor);
-    else more_.push_back(static_cast<std::uint32_t>(predecessor));
-  }
+  void depend(TaskId predecessor) { predecessors_.push_back(static_cast<std::uint32_t>(predecessor)); }
   /// All accesses and predecessors are known; it has not started. True: an outer frame goes on.
   bool end(const Task& task) {
     const std::uint32_t from = frames_[--depth_];
-    describe(task, task.id, {predecessors_.data() + from, count_ - from});
-    if (!more_.empty()) [[unlikely]] describe_more(task);
-    count_ = from;
+    describe(task, task.id, std::span(predecessors_).subspan(from));
+    predecessors_.resize(from);
     return depth_ > 0;
   }
 
@@ -61,17 +57,14 @@ class SubmissionTrace {
   };
   template <class Entry>
   bool write_record(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
-  void describe_more(const Task& task);
   std::uint16_t site_of(const Task& task);
   std::uint16_t find_site(const Task& task, Site& slot);
 
   trace::Session* session_ = nullptr;
   unsigned depth_ = 0;
-  std::uint32_t count_ = 0;
-  std::array<std::uint32_t, 4> frames_{};           ///< where in the list each begins
-  std::array<std::uint32_t, 512> predecessors_;     ///< of all frames; left as it is: most of it is never used
-  std::vector<std::uint32_t> more_;                 ///< those for which there was no room, of the inmost frame
-  std::array<Site, 64> sites_;                      ///< those met last, by a hash
+  std::array<std::uint32_t, 4> frames_{};    ///< where in the list each begins
+  std::vector<std::uint32_t> predecessors_;  ///< of all frames
+  std::array<Site, 64> sites_;               ///< those met last, by a hash
 };
 
 }  // namespace tandem::runtime

@@ -14,12 +14,10 @@ constexpr std::int64_t kFirstPauseNs = 60;
 /// Behind a kernel as short as this, the next one's start is said to be its end: a second look at the clock would take longer than
 /// what lies between, and a good part of the kernel.
 constexpr std::uint64_t kShortTicks = 512;
-}  // namespace
 
-namespace {
 using trace::Type;
 using trace::WorkerState;
-}
+}  // namespace
 
 Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
                const clock::Clock& clock, base::Log& log)
