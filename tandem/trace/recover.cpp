@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "tandem/trace/metadata.hpp"
+#include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/manifest.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/record.hpp"
@@ -23,12 +24,9 @@ namespace tandem::trace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+using internal::io_error;
 
 namespace {
-
-Error io_error(const std::filesystem::path& file, std::string_view what) {
-  return {ErrorCode::io, file.string() + ": " + std::string(what) + ": " + std::generic_category().message(errno)};
-}
 
 /// An open file that closes itself.
 class File {

@@ -202,17 +202,4 @@ class Stream {
   std::uint64_t lost_told_ = 0;  ///< of them, by `tracer.lost`
 };
 
-/// Begins a span when made and ends it when it goes; `name` is the session's.
-class Span {
- public:
-  Span(Stream& stream, std::uint32_t name) noexcept : stream_(stream), name_(name) { stream_.emit<Type::span_began>(name_); }
-  ~Span() { stream_.emit<Type::span_ended>(name_); }
-  Span(const Span&) = delete;
-  Span& operator=(const Span&) = delete;
-
- private:
-  Stream& stream_;
-  std::uint32_t name_;
-};
-
 }  // namespace tandem::trace

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/record.hpp"
 
@@ -15,12 +16,9 @@ namespace tandem::trace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+using internal::io_error;
 
 namespace {
-
-Error io_error(const std::filesystem::path& file, std::string_view what) {
-  return {ErrorCode::io, file.string() + ": " + std::string(what) + ": " + std::generic_category().message(errno)};
-}
 
 /// Whether the clock's time is near enough to its origin (70 years) at both stamps, and thus between them, that computing with it
 /// in 64 bits is safe.
