@@ -263,7 +263,7 @@ class Flow {
   void settle_all();
   void begin_operation();
   bool is_of(const runtime::Handle& handle) const noexcept {
-    return handle.runtime.load(std::memory_order_relaxed) == &core_;
+    return core_.owns(handle);
   }
   std::uint32_t place(std::span<const Use> uses, const Wish& wish) const;
   std::uint32_t place_among_owners(std::span<const Use> uses) const;

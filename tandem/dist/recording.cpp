@@ -44,7 +44,7 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
     throw UsageError(fmt::format("a task{} cannot be recorded: {}", at, why));
   };
   for (const Use& use : uses)
-    if (use.handle == nullptr || use.handle->runtime.load(std::memory_order_relaxed) != &core_)
+    if (use.handle == nullptr || !core_.owns(*use.handle))
       refuse("it uses data that is not registered with this runtime");
   if (model != nullptr && model->ops->value_bytes != 0 && model->ops->copy_values == nullptr)
     refuse("its values cannot be copied; pass pointers or data instead");
@@ -62,7 +62,7 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
 }
 
 void Recording::add(const Operation& operation, Handle& handle) {
-  if (handle.runtime.load(std::memory_order_relaxed) != &core_)
+  if (!core_.owns(handle))
     throw UsageError(fmt::format("an operation of {} cannot be recorded: it is not registered with this runtime",
                                  handle.described()));
   if (operation.kind == Kind::migrate)
@@ -218,7 +218,7 @@ void Recording::rebind(Handle& from, Handle& to) {
         fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
     throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
-  if (to.runtime.load(std::memory_order_relaxed) != &core_)
+  if (!core_.owns(to))
     throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   const auto moved = moves_.find(&from);
   const std::uint32_t owner = moved != moves_.end() ? moved->second.from : place_of(from).owner;

@@ -41,6 +41,11 @@ const std::shared_ptr<CodeletCore>& RuntimeCore::combine_codelet() {
   return combine_;
 }
 
+std::uint32_t RuntimeCore::next_number() noexcept {
+  static std::atomic<std::uint32_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
     : world_(std::move(world)), options_(options), flow_(pool_, *this), executor_(pool_, world_.workers), memory_(executor_) {
   const auto sharing = static_cast<unsigned>(std::count_if(world_.workers.begin(), world_.workers.end(),
@@ -134,6 +139,7 @@ Handle* RuntimeCore::add_data(std::string name, const Shape& shape, void* memory
   handle->shape = shape;
   handle->type = &type;
   handle->runtime = this;
+  handle->runtime_number.store(number_, std::memory_order_relaxed);
   handle->registered_at = where;
   if (memory_.node_count() > 1) handle->elsewhere = std::make_unique<Handle::Place[]>(memory_.node_count() - 1);
   if (memory != nullptr) {
@@ -152,7 +158,7 @@ Handle* RuntimeCore::add_data(std::string name, const Shape& shape, void* memory
 
 void RuntimeCore::unregister(Handle& handle) {
   check_thread("unregister data");
-  if (handle.runtime != this) refuse_data("unregister", handle, SourceLine{});
+  if (!owns(handle)) refuse_data("unregister", handle, SourceLine{});
   // It concerns what was submitted before, whatever is recorded now.
   struct Unrecorded {
     RuntimeCore& core;
@@ -181,6 +187,7 @@ void RuntimeCore::let_go(Handle* handle) noexcept {
   {
     std::lock_guard guard(foreign_mutex_);
     handle->runtime = nullptr;
+    handle->runtime_number.store(0, std::memory_order_relaxed);
   }
   handle->drop_reference();
 }
@@ -230,7 +237,7 @@ void RuntimeCore::free_orphans(bool all) {
   // `unregister` may come back here through a wait: work on a list of our own.
   std::vector<Handle*> orphans = std::exchange(orphans_, {});
   std::erase_if(orphans, [&](Handle* handle) {
-    if (handle->runtime != this) {
+    if (!owns(*handle)) {
       handle->drop_reference();
       return true;
     }
@@ -277,7 +284,7 @@ void RuntimeCore::check_slowly(Task& task, unsigned access) {
   std::string mistake;
   if (handle.runtime == nullptr)
     mistake = fmt::format("uses {} after it was unregistered; register it again, or unregister it later", handle.described());
-  else if (handle.runtime != this)
+  else if (!owns(handle))
     mistake = fmt::format("uses {}, which belongs to another runtime", handle.described());
   else if (sees_value(slot.mode()) && !handle.flow.has_value)
     mistake = fmt::format("sees {} with mode {}, but nobody has written it before; write it first, or use mode write",

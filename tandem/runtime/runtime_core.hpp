@@ -85,6 +85,11 @@ class RuntimeCore final : private FlowHost {
                    const SourceLine& where);
   /// Waits for the tasks that use it, brings the value home, and forgets the data. Never throws for failed kernels.
   void unregister(Handle& handle);
+  /// Whether it was registered here, and still is. By a number instead of the pointer, since the line that each submission
+  /// looks at has no room for more.
+  bool owns(const Handle& handle) const noexcept {
+    return handle.runtime_number.load(std::memory_order_relaxed) == number_;
+  }
   /// An owner has gone: the last one lets the data go. Any thread, while the runtime lives or once it is gone.
   static void drop_owner(Handle* handle) noexcept;
 
@@ -260,8 +265,8 @@ class RuntimeCore final : private FlowHost {
       const AccessSlot& slot = task.accesses()[i];
       if (__builtin_expect(slot.handle() == nullptr, 0)) check_slowly(task, i);
       const Handle& handle = *slot.handle();
-      if (__builtin_expect(handle.runtime.load(std::memory_order_relaxed) != this ||
-                               (sees_value(slot.mode()) && !handle.flow.has_value) || slot.mode() == AccessMode::reduce,
+      if (__builtin_expect(!owns(handle) || (sees_value(slot.mode()) && !handle.flow.has_value) ||
+                               slot.mode() == AccessMode::reduce,
                            0))
         check_slowly(task, i);
       for (unsigned j = 0; j < i; ++j)
@@ -324,6 +329,7 @@ class RuntimeCore final : private FlowHost {
     // Given back by the task's end; a recorded graph has a reference of its own.
     if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->references.fetch_add(1, std::memory_order_relaxed);
   }
+  static std::uint32_t next_number() noexcept;
   void check_slowly(Task& task, unsigned access);
   void merge_accesses(Task& task, unsigned first, unsigned second);
   void check_runnable(const Task& task);
@@ -360,6 +366,7 @@ class RuntimeCore final : private FlowHost {
   /// Token of the submitting thread; null while it runs kernels. Relaxed: others only learn that it is not theirs.
   std::atomic<const char*> submitter_{nullptr};
   const char* owner_ = nullptr;
+  const std::uint32_t number_ = next_number();  ///< of this runtime in the process, from 1
   TaskId last_id_ = 0;
   std::optional<TaskId> cancelled_at_;
   std::uint64_t submitted_ = 0;

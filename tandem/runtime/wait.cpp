@@ -163,7 +163,7 @@ void RuntimeCore::wait_granted(ApplicationAccess& access) { run_until(&access_gr
 
 std::unique_ptr<ApplicationAccess> RuntimeCore::acquire(Handle& handle, AccessMode mode, const SourceLine& where) {
   check_thread("acquire data");
-  if (handle.runtime != this) refuse_data("acquire", handle, where);
+  if (!owns(handle)) refuse_data("acquire", handle, where);
   if (recorder_ != nullptr) throw UsageError(fmt::format("cannot acquire {} while a graph is recorded", handle.described()));
   auto access = std::make_unique<ApplicationAccess>();
   begin_access(*access, &handle, mode, where, nullptr);
@@ -192,7 +192,7 @@ void RuntimeCore::release(ApplicationAccess& access) noexcept {
 }
 
 void RuntimeCore::wait(Handle& handle) {
-  if (handle.runtime != this) refuse_data("wait for", handle, SourceLine{});
+  if (!owns(handle)) refuse_data("wait for", handle, SourceLine{});
   const bool has_value = handle.flow.has_value;
   auto access = acquire(handle, has_value ? AccessMode::read_write : AccessMode::write, SourceLine{});
   // Nothing was written: only the tasks before were waited for.

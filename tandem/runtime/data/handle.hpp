@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <typeinfo>
 #include <vector>
@@ -95,18 +96,19 @@ class alignas(64) Handle {
  public:
   // --- the flow's line
   FlowState flow;
-  std::atomic<RuntimeCore*> runtime{nullptr};  ///< null once unregistered
+  std::atomic<std::uint32_t> runtime_number{0};  ///< of `runtime`; see RuntimeCore::owns
+  std::uint32_t number = 0;                      ///< as many data were registered with the runtime before it
 
   // --- the replicas' line
   alignas(64) Poison poison;  ///< why the present version does not exist
   Replica home;               ///< on node 0
   Shape shape;
   std::atomic<std::uint32_t> valid{0};
-  std::uint32_t number = 0;   ///< as many data were registered with the runtime before it
 
   // --- the rest
   alignas(64) base::SpinLock lock;
   bool user_memory = false;
+  std::atomic<RuntimeCore*> runtime{nullptr};  ///< null once unregistered, as its number
   Transfer to_home;
   struct Place {
     Replica replica;
@@ -138,6 +140,10 @@ class alignas(64) Handle {
 
   Replica& replica(NodeIndex node) noexcept { return node == 0 ? home : elsewhere[node - 1].replica; }
   Transfer& transfer_to(NodeIndex node) noexcept { return node == 0 ? to_home : elsewhere[node - 1].transfer; }
+
+  // Its memory comes from slabs of the process (handle.cpp).
+  static void* operator new(std::size_t bytes, std::align_val_t alignment);
+  static void operator delete(void* memory, std::align_val_t alignment) noexcept;
 
   void drop_reference() noexcept {
     if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;

@@ -177,7 +177,7 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
         fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
     throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
-  if (to.runtime != &runtime_)
+  if (!runtime_.owns(to))
     throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   at->handle = &to;
   kept_.keep(to);

@@ -25,7 +25,7 @@ void KeptData::drop(Handle& handle) noexcept {
 
 void KeptData::check(const RuntimeCore& runtime) const {
   for (const Handle* handle : handles_)
-    if (handle->runtime.load(std::memory_order_relaxed) != &runtime)
+    if (!runtime.owns(*handle))
       throw UsageError(
           fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", handle->described()));
 }
