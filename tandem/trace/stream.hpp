@@ -173,9 +173,9 @@ class Stream {
   /// Runtimes are full of locked instructions, which wait for all stores before them: a record must not miss the cache.
   static void fetch_ahead(const std::byte* at) noexcept {
 #if defined(__x86_64__)
-    asm volatile("prefetchw %0" : : "m"(at[256]));
+    asm volatile("prefetchw %0" : : "m"(at[512]));
 #else
-    __builtin_prefetch(at + 256, 1);
+    __builtin_prefetch(at + 512, 1);
 #endif
   }
   /// The record before `at_` has `bytes` of fields.

@@ -23,13 +23,15 @@ class PriorityQueue {
 
   explicit PriorityQueue(bool by_priority = true) : by_priority_(by_priority) { buckets_.reserve(64); }
 
-  void push_back(Task* task) {
+  /// The priority by which it stands.
+  std::int32_t push_back(Task* task) {
     Bucket& bucket = bucket_for(task);
     task->next = nullptr;
     if (bucket.tail == nullptr) bucket.head = task;
     else bucket.tail->next = task;
     bucket.tail = task;
     ++size_;
+    return bucket.priority;
   }
 
   void push_front(Task* task) {

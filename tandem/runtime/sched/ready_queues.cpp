@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "tandem/runtime/task/codelet_core.hpp"
 
@@ -34,11 +35,12 @@ ReadyQueues::ReadyQueues(const Policy& policy, const std::vector<std::vector<uns
     : policy_(policy),
       per_worker_(policy.queue_per_worker()),
       sharing_(static_cast<unsigned>(distance.size())),
+      by_priority_(policy.by_priority()),
       keeps_released_(policy.keeps_released()),
       submitted_random_(seed),
       idle_(sharing_, pinned_only) {
   TANDEM_ASSERT(sharing_ >= 1 && sharing_ + pinned_only <= kMaxWorkers);
-  for (unsigned i = 0; i < (per_worker_ ? sharing_ : 1); ++i) queues_.push_back(std::make_unique<Queue>(policy.by_priority()));
+  for (unsigned i = 0; i < (per_worker_ ? sharing_ : 1); ++i) queues_.push_back(std::make_unique<Queue>(by_priority_));
   for (unsigned worker = 0; worker < sharing_ + pinned_only; ++worker) {
     auto& lane = *lanes_.emplace_back(std::make_unique<Lane>());
     lane.random = seed + worker + 1;
@@ -64,10 +66,13 @@ unsigned ReadyQueues::place(const Task& task, unsigned from, std::uint64_t& sequ
 }
 
 unsigned ReadyQueues::push_submitted(Task* task) {
-  const unsigned queue = place(*task, Situation::kNoWorker, submitted_sequence_, submitted_random_);
-  queues_[queue]->inbox.put(task);
+  const unsigned number = place(*task, Situation::kNoWorker, submitted_sequence_, submitted_random_);
+  Queue& queue = *queues_[number];
+  const std::int32_t priority = by_priority_ ? task->priority : 0;  // once it is put it may be gone
+  queue.submitted.put(task);
+  if (std::exchange(queue.put_priority, priority) != priority) queue.priority_changes.store(true, std::memory_order_release);
   idle_.wake_one();
-  return queue;
+  return number;
 }
 
 void ReadyQueues::push_foreign(Task* task) {
@@ -89,7 +94,7 @@ void ReadyQueues::push_released(unsigned worker, Task* task) {
     if (keeps_released_) {
       queue.tasks.push_front(task);
     } else {
-      drain_inbox(queue);  // those came first
+      take_new(queue);  // those came first
       queue.tasks.push_back(task);
     }
     note_size(queue);
@@ -107,7 +112,10 @@ void ReadyQueues::note_size(Queue& queue) noexcept {
   queue.size.store(static_cast<std::uint32_t>(queue.tasks.size()), std::memory_order_seq_cst);
 }
 
-void ReadyQueues::drain_inbox(Queue& queue) {
+void ReadyQueues::take_new(Queue& queue) {
+  // First this, so that what was put before it was set is found.
+  if (queue.priority_changes.load(std::memory_order_relaxed)) queue.priority_changes.exchange(false, std::memory_order_acquire);
+  queue.submitted.take_all([&](Task* task) { queue.submitted_priority = queue.tasks.push_back(task); });
   for (Task* task = queue.inbox.take_all_in_order(); task != nullptr;) {
     Task* next = task->next;
     queue.tasks.push_back(task);
@@ -116,9 +124,9 @@ void ReadyQueues::drain_inbox(Queue& queue) {
 }
 
 Task* ReadyQueues::pop_from(Queue& queue) {
-  if (queue.inbox.looks_empty() && queue.size.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (queue.size.load(std::memory_order_relaxed) == 0 && !queue.looks_new()) return nullptr;
   std::lock_guard guard(queue.lock);
-  drain_inbox(queue);
+  if (queue.must_look()) take_new(queue);
   Task* task = queue.tasks.pop();
   queue.top_priority.store(queue.tasks.top_priority(), std::memory_order_relaxed);
   // A pop may be seen late: it only makes a sleeper look once more. So a plain store does.
@@ -127,9 +135,9 @@ Task* ReadyQueues::pop_from(Queue& queue) {
 }
 
 Task* ReadyQueues::pop_from(Queue& queue, std::int32_t above) {
-  if (queue.inbox.looks_empty() && queue.size.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (!queue.looks_new() && queue.size.load(std::memory_order_relaxed) == 0) return nullptr;
   const std::lock_guard guard(queue.lock);
-  drain_inbox(queue);
+  take_new(queue);
   Task* task = queue.tasks.top_priority() > above ? queue.tasks.pop() : nullptr;
   note_size(queue);
   return task;
@@ -180,13 +188,13 @@ Task* ReadyQueues::steal(Lane& lane) {
 }
 
 Task* ReadyQueues::steal_from(Queue& victim, Lane& lane) {
-  if (victim.inbox.looks_empty() && victim.size.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (!victim.looks_new() && victim.size.load(std::memory_order_relaxed) == 0) return nullptr;
   Task* first = nullptr;
   Task* more = nullptr;
   {
     if (!victim.lock.try_lock()) return nullptr;  // somebody is there; the next look finds what is left
     std::lock_guard guard(victim.lock, std::adopt_lock);
-    drain_inbox(victim);
+    take_new(victim);
     const std::size_t share = share_to_steal(victim.tasks.size());
     first = victim.tasks.pop();
     Task** end = &more;
@@ -216,12 +224,12 @@ Task* ReadyQueues::steal_from(Queue& victim, Lane& lane) {
 bool ReadyQueues::may_run_at_once(unsigned worker, const Task& task) const noexcept {
   const Lane& lane = *lanes_[worker];
   if (!keeps_released_ || lane.home == nullptr) return false;
-  return task.priority >= lane.home->top_priority.load(std::memory_order_relaxed) && lane.home->inbox.looks_empty() &&
+  return task.priority >= lane.home->top_priority.load(std::memory_order_relaxed) && !lane.home->looks_new() &&
          lane.pinned.looks_empty() && lane.pinned_in_order == nullptr;
 }
 
 bool ReadyQueues::filled(const Queue& queue) noexcept {
-  if (!queue.inbox.empty()) return true;
+  if (queue.has_new()) return true;
   queue.lock.wait_for_holder();  // who has just emptied the inbox writes the size before it lets go
   return queue.size.load(std::memory_order_seq_cst) != 0;
 }
@@ -241,7 +249,7 @@ bool ReadyQueues::looks_empty_above(unsigned worker, std::int32_t priority) noex
   if (!lane.pinned.empty() || lane.pinned_in_order != nullptr) return false;
   const auto has_above = [priority](Queue& queue) {
     const std::lock_guard guard(queue.lock);
-    drain_inbox(queue);
+    take_new(queue);
     note_size(queue);
     return queue.tasks.top_priority() > priority;
   };
@@ -260,7 +268,7 @@ void ReadyQueues::pass_on_wake() noexcept {
 std::size_t ReadyQueues::size() const noexcept {
   std::size_t size = 0;
   for (const auto& queue : queues_)
-    size += queue->size.load(std::memory_order_seq_cst) + (queue->inbox.empty() ? 0 : 1);
+    size += queue->size.load(std::memory_order_seq_cst) + (queue->has_new() ? 1 : 0);
   return size;
 }
 

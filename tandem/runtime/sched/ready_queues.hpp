@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/base/inbox.hpp"
+#include "tandem/base/pipe.hpp"
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/runtime/sched/idle_set.hpp"
 #include "tandem/runtime/sched/policy.hpp"
@@ -17,15 +18,20 @@ namespace tandem::runtime {
 
 /// Ready tasks, between whoever makes them ready and the workers.
 ///
-/// Each queue has an inbox (lock-free: the submitting thread, foreign threads and other workers put there) and a priority queue
-/// under a spin lock that workers alone take: its own at each pop, a neighbour's when they steal. The submitting thread takes no
-/// lock.
+/// Each queue has a pipe from the submitting thread, an inbox (both lock-free; foreign threads and other workers put into the
+/// inbox) and a priority queue under a spin lock that workers alone take: its own at each pop, a neighbour's when they steal. The
+/// submitting thread takes no lock.
 ///
-/// Sleeping and waking: the protocol stands at `IdleSet`. Its reads and writes of queues are these. A push puts into an inbox, or
-/// writes a queue's size, and then calls `wake_one`; both are sequentially consistent, as are the reads of `looks_empty`. A
-/// worker that moves tasks from an inbox to the priority queue beside it holds the queue's lock until the size tells of them, so
-/// whoever finds the inbox empty reads the size when that worker has let go; a thief, which has tasks in no queue for a moment,
-/// calls `wake_one` when they are in one.
+/// A worker with tasks of its own does not look into the pipe at each pop, since it would take a line from the submitting
+/// thread's cache, and both would wait for it at each task. All that is in the pipe has the priority of what was last taken from
+/// it (`submitted_priority`), unless the submitting thread has said otherwise (`priority_changes`, set after it has put a task of
+/// another priority than the one before). So the order is as if the pipe were emptied at each pop.
+///
+/// Sleeping and waking: the protocol stands at `IdleSet`. Its reads and writes of queues are these. A push puts into an inbox or
+/// a pipe, or writes a queue's size, and then calls `wake_one`; all are sequentially consistent, as are the reads of
+/// `looks_empty`. A worker that moves tasks from there to the priority queue beside it holds the queue's lock until the size tells
+/// of them, so whoever finds inbox and pipe empty reads the size when that worker has let go; a thief, which has tasks in no queue
+/// for a moment, calls `wake_one` when they are in one.
 class ReadyQueues {
  public:
   static constexpr unsigned kMaxWorkers = 1024;
@@ -83,12 +89,22 @@ class ReadyQueues {
 
  private:
   struct alignas(64) Queue {
-    base::Inbox<Task> inbox;
+    std::int32_t put_priority = PriorityQueue::kNoPriority;  ///< of what was put into the pipe last; the submitting thread's
+    base::Pipe<Task> submitted;
+    alignas(64) base::Inbox<Task> inbox;
+    std::atomic<bool> priority_changes{false};  ///< in the pipe
     alignas(64) base::SpinLock lock;
     PriorityQueue tasks;
+    std::int32_t submitted_priority = PriorityQueue::kNoPriority;  ///< of what was taken from the pipe last; under the lock
     std::atomic<std::int32_t> top_priority{PriorityQueue::kNoPriority};  ///< written under the lock
     std::atomic<std::uint32_t> size{0};                                 ///< written under the lock; seq_cst, see "Sleeping"
     explicit Queue(bool by_priority) : tasks(by_priority) {}
+    bool has_new() const noexcept { return !submitted.empty() || !inbox.empty(); }
+    bool looks_new() const noexcept { return !submitted.looks_empty() || !inbox.looks_empty(); }
+    bool must_look() const noexcept {
+      return tasks.empty() || tasks.top_priority() < submitted_priority || priority_changes.load(std::memory_order_relaxed) ||
+             !inbox.looks_empty();
+    }
   };
   struct alignas(64) Lane {  ///< of one worker
     base::Inbox<Task> pinned;
@@ -100,7 +116,7 @@ class ReadyQueues {
     Task* pinned_in_order = nullptr;  ///< taken from `pinned`, not yet run
   };
 
-  static void drain_inbox(Queue& queue);
+  static void take_new(Queue& queue);
   static void note_size(Queue& queue) noexcept;
   static bool filled(const Queue& queue) noexcept;
   static Task* pop_from(Queue& queue);
@@ -114,6 +130,7 @@ class ReadyQueues {
   const Policy& policy_;
   bool per_worker_;
   unsigned sharing_;  ///< workers that share all tasks: the first ones
+  bool by_priority_;
   bool keeps_released_;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<std::unique_ptr<Lane>> lanes_;

@@ -1,7 +1,10 @@
 // tandem/runtime/sched/ready_queues_test.cpp: queues do what the policy says, and no task waits while a worker sleeps.
 #include "tandem/runtime/sched/ready_queues.hpp"
 
+#include <algorithm>
 #include <deque>
+#include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -61,6 +64,32 @@ TEST(ReadyQueues, PrioServesTheMostUrgentToWhoeverAsks) {
   EXPECT_EQ(f.pop(1), 2U);
   EXPECT_EQ(f.pop(1), 3U);
   EXPECT_EQ(f.pop(0), 1U);
+}
+
+/// One worker, tasks of few priorities submitted and released between its pops: it gets the most urgent one each time, the one
+/// submitted or released first among equals, though it does not look at what was submitted at each pop.
+TEST(ReadyQueues, AWorkerGetsTheMostUrgentTaskWheneverItWasSubmitted) {
+  for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+    Fixture f(make_prio(), 1);
+    std::minstd_rand random(seed);
+    const std::uint32_t priorities = 1 + random() % 3;
+    std::vector<Task*> waiting;  // in the order of their coming
+    TaskId id = 0;
+    for (int step = 0; step < 300; ++step) {
+      const auto what = random() % 5;
+      if (what < 2) {
+        f.queues.push_submitted(waiting.emplace_back(f.make(++id, static_cast<std::int32_t>(random() % priorities))));
+      } else if (what == 2) {
+        f.queues.push_released(0, waiting.emplace_back(f.make(++id, static_cast<std::int32_t>(random() % priorities))));
+      } else {
+        const auto most_urgent = std::max_element(waiting.begin(), waiting.end(),
+                                                  [](const Task* a, const Task* b) { return a->priority < b->priority; });
+        const TaskId expected = most_urgent != waiting.end() ? (*most_urgent)->id : 0;
+        ASSERT_EQ(f.pop(0), expected) << "seed " << seed << ", step " << step;
+        if (expected != 0) waiting.erase(most_urgent);
+      }
+    }
+  }
 }
 
 TEST(ReadyQueues, LwsRunsWhatItReleasedLastFirstAndStealsTheRest) {
