@@ -151,6 +151,7 @@ void add_bench(CLI::App& app, ToolContext& context) {
   add_tasks(*bench, context);
   add_wake(*bench, context);
   add_events(*bench, context);
+  add_bench_flushes(*bench, context);
   add_cholesky(*bench, context);
   add_bench_pingpong(*bench, context);
   add_bench_flow_pingpong(*bench, context);

@@ -231,6 +231,60 @@ if [[ -x $(dirname "$tandem")/bench_ring_tandem ]]; then
   json_holds "all(len(r[m]['details']['series']) == 3 for m in list(r)[1:]) and r['piecewise']['details']['violations'] == 0"
 fi
 
+# Flushes: one process each way per round, in an order that turns; what is wrong is told before anything runs. The program stands
+# in for `tandem linalg`, which leaves a trace only where it was told to.
+program flushes/tandem 'echo "$*" > told_flushes
+echo "${TANDEM_TRACE:-off} ${TANDEM_TRACE_WHEN_FULL:-} ${TANDEM_TRACE_MEMORY:-} ${TANDEM_TRACE_BUFFER:-}" >> told_ways
+[ -z "$TANDEM_TRACE" ] || '"'$tandem'"' linalg potrf -n 128 --nb 16 --repetitions 2 > /dev/null || exit 1
+t=0.2; [ "${TANDEM_TRACE_WHEN_FULL:-}" = wait ] && t=0.4
+echo "{\"results\": [{\"name\": \"potrf\", \"value\": 9, \"details\": {\"seconds\": [0.1, $t, 0.1]}}]}"'
+run 0 flushes --bin flushes --rounds 2 --workers 2 -n 64 --nb 16 --repetitions 3 --memory 64KiB --traces .
+holds told_flushes '^linalg potrf -n 64 --nb 16 --workers 2 --repetitions 3 --json$'
+[[ $(cat told_ways) == "off   
+all lose 64KiB 8KiB
+all wait 64KiB 8KiB
+all wait 64KiB 8KiB
+all lose 64KiB 8KiB
+off   " ]] || { fail "bench flushes runs other things, or in another order:"; cat told_ways >&2; }
+holds out '^1 +untraced +100.00 +200.00 +2.0000 +1.0000 +- +- +- +-$'
+holds out '^ +lose +100.00 +200.00 +2.0000 +1.0000 +0\.[0-9]+ +[0-9]+ +0\.000 +0\.0$'
+holds out '^median +untraced +100.00 +200.00 +2.0000 '
+holds out '^ +wait +100.00 +400.00 +4.0000 '
+compgen -G 'bench-flushes-*' > left && fail "bench flushes leaves its traces: $(cat left)"
+run 0 flushes --bin flushes --rounds 2 --workers 2 -n 64 --nb 16 --repetitions 3 --json
+json_holds "list(r) == ['untraced', 'lose', 'wait'] and [r[w]['value'] for w in r] == [2, 2, 4] and r['wait']['n'] == 2"
+json_holds "r['wait']['details']['seconds'] == [[0.1, 0.4, 0.1]] * 2 and r['lose']['details']['median_over_untraced'] == [1, 1]"
+json_holds "all(e > 1000 for e in r['lose']['details']['events']) and r['lose']['details']['lost_events'] == [0, 0]"
+json_holds "'events' not in r['untraced']['details'] and r['lose']['params']['memory'] == '256KiB'"
+# The real thing: many flushes, and no time of a factorisation is missing.
+run 0 flushes --rounds 1 --workers 2 -n 512 --nb 16 --repetitions 3 --memory 128KiB --json
+json_holds "all(len(r[w]['details']['seconds'][0]) == 3 for w in r) and r['wait']['details']['buffers'][0] > 50"
+json_holds "r['wait']['details']['lost_events'] == [0] and r['wait']['details']['waited_s'][0] > 0"
+json_holds "r['lose']['details']['waited_s'] == [0] and r['lose']['details']['trace_bytes'][0] > 0"
+for python in "${TANDEM_PYTHON:-}" python3; do
+  [[ -n $python ]] && "$python" -c 'import matplotlib' 2> /dev/null || continue
+  run 0 flushes --bin flushes --rounds 2 -n 64 --nb 16 --picture flushes.png --tandem.python="$python"
+  [[ $(head -c 4 flushes.png | tail -c 3) == PNG ]] || fail "flushes.png is no picture"
+  break
+done
+rm -f told_ways
+run 2 flushes --bin flushes -n 32 --nb 64
+holds err 'a tile of 64 is larger than the matrix, of 32'
+run 2 flushes --bin flushes --memory 4KiB
+holds err 'a buffer of 8KiB does not fit into a memory of 4KiB'
+run 2 flushes --bin flushes --buffer much
+holds err "'much' is not a size"
+run 2 flushes --bin flushes --picture nowhere/x.png
+holds err 'there is no folder nowhere'
+run 2 flushes --bin flushes --traces nowhere
+[[ ! -e told_ways ]] || fail "a wrong use of bench flushes runs programs"
+program flushes/tandem 'echo "no room" >&2; exit 3'
+run 1 flushes --bin flushes
+holds err 'bench flushes: untraced: exit code 3: no room$'
+program flushes/tandem "$(reports potrf=3)"
+run 1 flushes --bin flushes
+holds err 'untraced: its JSON tells the time of no factorisation'
+
 # Wrong uses.
 run 2
 run 2 pingpong --transport carrier_pigeon

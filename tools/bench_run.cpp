@@ -19,13 +19,6 @@ namespace {
 
 constexpr int failure = 1;
 
-/// The current step, on one line of a terminal, and nothing anywhere else. An empty text clears the line.
-void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  fmt::print(stderr, "\r\033[K{}", text);
-  std::fflush(stderr);
-}
-
 void print_table(const BenchSuite& suite, const BenchOutcome& outcome) {
   fmt::print("\n{} ({} is better)\n", suite.title, suite.higher_is_better ? "higher" : "lower");
   if (suite.print_table) {
@@ -144,29 +137,41 @@ BenchProgram Programs::make(std::string peer, const std::string& name, std::vect
           found.has_value()};
 }
 
-void run_bench(const std::string& name, const BenchOptions& options, ToolContext& context, const MakeSuites& make) {
+void show_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr, "\r\033[K{}", text);
+  std::fflush(stderr);
+}
+
+std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context) {
   const auto topology = base::Topology::discover();
   if (!topology) {
     context.log.error("{}", topology.error().message);
     context.exit_status = failure;
-    return;
+    return std::nullopt;
   }
   const std::size_t cores = topology.value().cores().size();
   const auto configured = static_cast<unsigned>(context.config.get_int("workers"));
   const unsigned usual = configured > 0 ? configured : static_cast<unsigned>(cores);
-  const unsigned workers = options.workers > 0 ? options.workers : usual;
-  const BenchLimits limits{options.rounds, std::chrono::milliseconds(std::llround(options.timeout_s * 1000))};
-
-  Json object = report(name, topology.value());
-  object["machine"]["kernel"] = kernel_release();
-  object["machine"]["load"] = load_average();
-  object["versions"] = Json::object();
-  object["missing"] = Json::object();
+  BenchStart start{.workers = options.workers > 0 ? options.workers : usual,
+                   .limits = {options.rounds, std::chrono::milliseconds(std::llround(options.timeout_s * 1000))},
+                   .object = report(name, topology.value())};
+  start.object["machine"]["kernel"] = kernel_release();
+  start.object["machine"]["load"] = load_average();
   if (!options.json)
     fmt::print("processor: {}, cores: {}, kernel: {}, load: {}, commit: {}, workers: {}, rounds: {}\n",
-               topology.value().cpu_model(), cores, kernel_release(), load_average(), commit, workers, limits.rounds);
-  for (const BenchSuite& suite : make(Programs(options, context.config), workers)) {
-    const BenchOutcome outcome = run_suite(suite, limits, show_progress);
+               topology.value().cpu_model(), cores, kernel_release(), load_average(), commit, start.workers, options.rounds);
+  return start;
+}
+
+void run_bench(const std::string& name, const BenchOptions& options, ToolContext& context, const MakeSuites& make) {
+  auto start = begin_bench(name, options, context);
+  if (!start) return;
+  Json& object = start->object;
+  object["versions"] = Json::object();
+  object["missing"] = Json::object();
+  for (const BenchSuite& suite : make(Programs(options, context.config), start->workers)) {
+    const BenchOutcome outcome = run_suite(suite, start->limits, show_progress);
     show_progress("");
     if (options.json) add_to_report(object, suite, outcome);
     else print_table(suite, outcome);

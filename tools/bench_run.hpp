@@ -53,6 +53,18 @@ class Programs {
   std::vector<std::pair<std::string, std::string>> for_ours_;
 };
 
+/// The current step, on one line of a terminal (standard error), and nothing anywhere else. An empty text clears the line.
+void show_progress(const std::string& text);
+
+/// What a benchmark knows before it runs anything.
+struct BenchStart {
+  unsigned workers = 0;  ///< asked for, else configured, else all cores
+  BenchLimits limits;
+  Json object;           ///< the report, still without results
+};
+/// Prints the machine for people. Nothing when its topology is unknown: then the error has been told.
+std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context);
+
 using MakeSuites = std::function<std::vector<BenchSuite>(const Programs&, unsigned workers)>;
 
 /// Runs the suites that `make` gives, one after the other, and prints what came out: tables, or one JSON object. Sets the

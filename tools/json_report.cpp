@@ -50,10 +50,12 @@ Json report(const std::string& benchmark, const base::Topology& topology) {
 
 Json result_json(const Measurement& measurement) {
   const auto [least, most] = std::minmax_element(measurement.samples.begin(), measurement.samples.end());
-  return {{"name", measurement.name}, {"params", measurement.params}, {"value", median(measurement.samples)},
-          {"unit", measurement.unit}, {"min", *least},                {"max", *most},
-          {"n", measurement.samples.size()},
-          {"peers", measurement.peers}};
+  Json result{{"name", measurement.name}, {"params", measurement.params}, {"value", median(measurement.samples)},
+              {"unit", measurement.unit}, {"min", *least},                {"max", *most},
+              {"n", measurement.samples.size()},
+              {"peers", measurement.peers}};
+  if (!measurement.details.is_null()) result["details"] = measurement.details;
+  return result;
 }
 
 Json report(const std::string& benchmark, const base::Topology& topology, const std::vector<Measurement>& measurements) {

@@ -21,6 +21,7 @@ struct Measurement {
   std::string unit;                           ///< "ns per task", "GFlop/s"
   std::vector<double> samples;
   std::map<std::string, double> peers = {};   ///< name of the peer, its median
+  Json details = {};                          ///< an object that goes to the report as it is, or null
 };
 
 /// Of a list that is not empty: the middle, or the mean of the two middles. O(n).
@@ -32,7 +33,7 @@ Json machine_json(const base::Topology& topology);
 /// {"tandem": version, "commit": ..., "machine": {...}, "benchmark": name, "results": []}.
 Json report(const std::string& benchmark, const base::Topology& topology);
 
-/// {"name", "params", "value", "unit", "min", "max", "n", "peers"}, the value being the median of the samples.
+/// {"name", "params", "value", "unit", "min", "max", "n", "peers"} and perhaps "details", the value being the median of the samples.
 Json result_json(const Measurement& measurement);
 
 /// report() with results.

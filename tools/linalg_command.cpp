@@ -172,6 +172,7 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
   if (arguments.job.op == LinalgOp::copy) measurement.params["travelling_bytes"] = outcome.travelling;
   if (!arguments.job.matrix_file.empty()) measurement.params["matrix"] = arguments.job.matrix_file;
   measurement.params["seconds"] = median(outcome.seconds);
+  measurement.details = {{"seconds", outcome.seconds}};
   if (arguments.emulated_rate > 0) measurement.params["emulated_gflops"] = arguments.emulated_rate;
   if (outcome.residual) measurement.params["residual"] = *outcome.residual;
   return measurement;

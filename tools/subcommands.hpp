@@ -29,6 +29,7 @@ void add_bench_broadcasts(CLI::App& bench, ToolContext& context);  ///< below `b
 void add_bench_burst(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_clock(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_flow_pingpong(CLI::App& bench, ToolContext& context);  ///< below `bench`
+void add_bench_flushes(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_overlap(CLI::App& bench, ToolContext& context);  ///< below `bench`
 void add_bench_ranks(CLI::App& bench, ToolContext& context);    ///< below `bench`
 void add_bench_readers(CLI::App& bench, ToolContext& context);  ///< below `bench`

@@ -503,9 +503,8 @@ void HistoryBuilder::add_tracer(const Event& event, const Rank& rank, Actor& act
     case Type::quiet_ended: return finish(actor.quiets, 0);
     case Type::tracer_waited:
       row.kind = TracerKind::waited;
-      row.amount = event.number(0);
-      row.end_ns = event.local_ns;
-      row.start_ns = event.local_ns - static_cast<std::int64_t>(std::min<std::uint64_t>(row.amount, std::uint64_t{1} << 60));
+      row.amount = event.number(0);  // from the event on that needed a buffer
+      row.end_ns = event.local_ns + static_cast<std::int64_t>(std::min<std::uint64_t>(row.amount, std::uint64_t{1} << 60));
       break;
     case Type::events_lost:
       row.kind = TracerKind::lost;

@@ -198,12 +198,16 @@ bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
   return true;
 }
 
-Buffer* Session::find_buffer(const Stream& stream) noexcept {
+Buffer* Session::find_buffer(Stream& stream) noexcept {
   if (Buffer* const buffer = pool_->take(stream.numa_node_)) return buffer;
   if (options_.when_full == WhenFull::newest) return overwrite_oldest();
   // Names are few, and others need them. The flusher would wait for itself.
   const bool waits = options_.when_full == WhenFull::wait ? &stream != &flusher_stream_ : &stream == &catalogue_;
-  return waits ? wait_for_buffer(stream.numa_node_) : nullptr;
+  if (!waits) return nullptr;
+  const std::int64_t begin_ns = clock_.now_ns();
+  Buffer* const buffer = wait_for_buffer(stream.numa_node_);
+  stream.waited_ns_ += static_cast<std::uint64_t>(clock_.now_ns() - begin_ns);
+  return buffer;
 }
 
 /// By writing what others have handed over. Null: nothing is to be had that way.

@@ -170,7 +170,7 @@ class Session {
 
   // Of streams.
   bool renew(Stream& stream, std::uint64_t ticks) noexcept;
-  Buffer* find_buffer(const Stream& stream) noexcept;
+  Buffer* find_buffer(Stream& stream) noexcept;
   Buffer* wait_for_buffer(unsigned numa_node) noexcept;
   Buffer* overwrite_oldest() noexcept;
   void complete(Stream& stream, Buffer& buffer) noexcept;

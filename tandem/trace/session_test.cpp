@@ -173,9 +173,13 @@ TEST_F(SessionTest, WhoeverWaitsLosesNothing) {
     });
   for (std::thread& thread : threads) thread.join();
   const SessionCounts counts = session->close();
-  EXPECT_EQ(read()["mine"][Type::task_deps], 3 * emitted);
+  auto stored = read();
+  EXPECT_EQ(stored["mine"][Type::task_deps], 3 * emitted);
   EXPECT_EQ(lost_["mine"], 0u);
   EXPECT_GT(counts.waits, 0u);
+  // Each of them told how long it waited; descriptions may have waited, too.
+  EXPECT_GT(stored["mine"][Type::tracer_waited], 0u);
+  EXPECT_LE(stored["mine"][Type::tracer_waited], counts.waits);
 }
 
 TEST_F(SessionTest, AtFullSpeedEachThreadKnowsWhatItLost) {

@@ -1,6 +1,8 @@
 // tandem/trace/stream.cpp: the rare paths of a probe: a full buffer, a long pause, a stream's end.
 #include "tandem/trace/stream.hpp"
 
+#include <utility>
+
 #include "tandem/trace/session.hpp"
 
 namespace tandem::trace {
@@ -26,6 +28,8 @@ Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t byt
       write<Type::events_lost>(ticks, lost);
       lost_told_ = lost_;
     }
+    // With the stamp of the event that needed a buffer, since it happened before the wait and stamps do not go back.
+    if (waited_ns_ != 0 && any_on<Type::tracer_waited>()) write<Type::tracer_waited>(ticks, std::exchange(waited_ns_, 0));
     if (!room()) {  // more than a buffer holds
       ++lost_;
       return {};

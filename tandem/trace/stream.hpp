@@ -200,6 +200,7 @@ class Stream {
   std::uint64_t sequence_ = 0;  ///< packets so far
   std::uint64_t lost_ = 0;      ///< events that found no buffer, and those that were overwritten
   std::uint64_t lost_told_ = 0;  ///< of them, by `tracer.lost`
+  std::uint64_t waited_ns_ = 0;  ///< for buffers, and not told yet by `tracer.waited`
 };
 
 }  // namespace tandem::trace
