@@ -1,4 +1,4 @@
-// benchmarks/trace/bench_trace_tandem.cpp: what an event costs on Tandem.
+// benchmarks/trace/bench_trace_tandem.cpp: what an event costs on Tandem; `cold...` as cold.hpp says.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "benchmarks/trace/cold.hpp"
 #include "benchmarks/trace/harness.hpp"
 #include "tandem/trace/session.hpp"
 
@@ -98,8 +99,12 @@ void measure_flusher(TandemAdapter& adapter, Report& report) {
 
 int main(int argc, char** argv) {
   const benchmarks::trace::Plan plan(argc, argv);
-  benchmarks::trace::TandemAdapter adapter;
-  benchmarks::Report report = benchmarks::trace::measure(adapter, plan);
-  benchmarks::trace::measure_flusher(adapter, report);
+  benchmarks::Report report;
+  {
+    benchmarks::trace::TandemAdapter adapter;
+    report = benchmarks::trace::measure(adapter, plan);
+    benchmarks::trace::measure_flusher(adapter, report);
+  }
+  benchmarks::trace::measure_cold(report, plan.repetitions, plan.cold);
   report.print();
 }

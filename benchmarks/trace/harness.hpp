@@ -30,16 +30,18 @@
 
 namespace benchmarks::trace {
 
-/// What the command line asks for: --repetitions N (5), --events N of each thread in a row (200,000).
+/// What the command line asks for: --repetitions N (5), --events N of each thread in a row (200,000), --cold N (4,000) of Tandem's
+/// inside of tasks.
 struct Plan {
   unsigned repetitions;
   unsigned events;
+  unsigned cold;
 
-  Plan(int argc, char** argv) : Plan(Options(argc, argv, {"repetitions", "events"})) {}
+  Plan(int argc, char** argv) : Plan(Options(argc, argv, {"repetitions", "events", "cold"})) {}
 
  private:
   explicit Plan(const Options& options)
-      : repetitions(options.count("repetitions", 5)), events(options.count("events", 200'000)) {}
+      : repetitions(options.count("repetitions", 5)), events(options.count("events", 200'000)), cold(options.count("cold", 4'000)) {}
 };
 
 namespace internal {
