@@ -146,6 +146,17 @@ json_holds "o['results'][0]['ours_over_peer'] == {'bare': 2} and o['missing']['u
 # The witness, here the bare program, always says 1; each of the two programs runs seven sizes, in two rounds.
 json_holds "[(w['usual'], w['runs'], w['repeated'], w['unusual']) for w in o['witness']] == [(1, 28, 0, 0)]"
 
+# Traced: the same program twice, the second time with a folder for its trace, which is gone in the end.
+program traced/bench_pingpong_tandem 'echo "$* ${PINGPONG_TRACE:-none}" >> told_traced
+[ -z "${PINGPONG_TRACE:-}" ] && v=2 || { v=3; mkdir -p "$PINGPONG_TRACE/rank-0000"; }
+echo "{\"results\": [{\"name\": \"half_4\", \"unit\": \"us\", \"median\": $v}]}"'
+run 0 pingpong --bin traced --rounds 1 --transport shm --traced --json
+holds told_traced '^--transport shm --repetitions 3 --least 4 --most 4 none$'
+holds told_traced '^--transport shm --repetitions 3 --least 4 --most 4 /.+$'
+json_holds "r['half_4']['value'] == 2 and r['half_4']['peers'] == {'traced': 3} and len(o['results']) == 1"
+traced_into=$(sed -n 's/.* \(\/[^ ]*\)$/\1/p' told_traced | head -1)
+[[ -n $traced_into && ! -e $traced_into ]] || fail "bench pingpong --traced leaves $traced_into"
+
 # Between tasks: launched by others, unbound and bound, for each number of ranks.
 program between/tandem_ranks 'echo "ranks $2" >> told_between; shift 2; exec "$@"'
 program between/mpi_ranks 'shift; exec "$@"'

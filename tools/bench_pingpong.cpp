@@ -1,4 +1,7 @@
 // tools/bench_pingpong.cpp: `tandem bench pingpong`: messages between two processes, on Tandem and on what else moves messages.
+#include <unistd.h>
+
+#include <filesystem>
 #include <memory>
 
 #include <fmt/core.h>
@@ -10,6 +13,7 @@ namespace {
 
 struct PingpongOptions : BenchOptions {
   std::vector<std::string> transports{"shm", "tcp"};
+  bool traced = false;
 };
 
 /// What a flag takes from one processor to the other.
@@ -44,6 +48,24 @@ std::vector<BenchSuite> pingpong_suites(const Programs& programs, const std::str
   return {std::move(polling), std::move(sleeping)};
 }
 
+/// Where the traces of `--traced` go, until all are measured.
+std::filesystem::path traces_folder() {
+  return std::filesystem::temp_directory_path() / fmt::format("bench-pingpong-{}", ::getpid());
+}
+
+/// Small messages untraced, and with everything recorded as by a flight recorder.
+BenchSuite traced_suite(const Programs& programs, const std::string& transport) {
+  const std::vector<std::string> words{"--transport", transport, "--repetitions", "3", "--least", "4", "--most", "4"};
+  BenchProgram traced = programs.ours("bench_pingpong_tandem", words);
+  traced.peer = "traced";
+  traced.command.environment.emplace_back("PINGPONG_TRACE", traces_folder().string());
+  BenchSuite suite{fmt::format("small messages between two processes, {}, untraced and with everything recorded", transport),
+                   {programs.ours("bench_pingpong_tandem", words), std::move(traced)}, false, {{"transport", transport}}};
+  suite.name_ends_in_bytes = true;
+  suite.witness = flag_between_processors(programs);
+  return suite;
+}
+
 }  // namespace
 
 void add_bench_pingpong(CLI::App& bench, ToolContext& context) {
@@ -52,13 +74,22 @@ void add_bench_pingpong(CLI::App& bench, ToolContext& context) {
   add_bench_options(command, *options);
   command->add_option("--transport", options->transports, "shm, tcp, by commas")
       ->delimiter(',')->check(CLI::IsMember({"shm", "tcp"}))->capture_default_str();
+  command->add_flag("--traced", options->traced,
+                    "Small messages of ours alone, beside the same while both sides record every event of a trace");
   command->callback([options, &context] {
     run_bench("pingpong", *options, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
-      for (const std::string& transport : options->transports)
+      for (const std::string& transport : options->transports) {
+        if (options->traced) {
+          suites.push_back(traced_suite(programs, transport));
+          continue;
+        }
         for (BenchSuite& suite : pingpong_suites(programs, transport)) suites.push_back(std::move(suite));
+      }
       return suites;
     });
+    std::error_code ignored;
+    std::filesystem::remove_all(traces_folder(), ignored);
   });
 }
 

@@ -1,9 +1,10 @@
 // benchmarks/pingpong/bench_pingpong_tandem.cpp: ping-pong on Tandem's endpoints.
 //
 // --transport: shm, shm_copy (without cross-memory attach), tcp, and ucx where the build has it. With PINGPONG_TRACE, a folder,
-// both sides trace everything into it, as a flight recorder does.
+// both sides trace everything into a new folder in it, as a flight recorder does.
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,9 +68,15 @@ class TandemAdapter {
     options.progress = "inline";
     options.spin_ns = plan.sleep ? 0 : 1'000'000'000;
     if (const char* const folder = std::getenv("PINGPONG_TRACE")) {
-      tandem::trace::SessionOptions traced{.folder = folder, .rank = pair.rank(), .size = 2};
+      const auto run = std::filesystem::path(folder) / ("pingpong-" + std::to_string(pair.maker()));
+      tandem::trace::SessionOptions traced{.folder = run, .rank = pair.rank(), .size = 2};
       traced.when_full = tandem::trace::WhenFull::newest;
-      session_ = tandem::trace::Session::open(traced, *clock_, log_).value();
+      auto session = tandem::trace::Session::open(traced, *clock_, log_);
+      if (!session) {
+        std::fprintf(stderr, "%s\n", session.error().message.c_str());
+        std::_Exit(1);
+      }
+      session_ = std::move(session).value();
       options.trace = session_.get();
     }
     auto opened = comm::Endpoint::open(std::move(job), options, log_);
