@@ -285,7 +285,7 @@ inline constexpr EventSpec event_table[] = {
 
     {Type::events_lost, Category::tracer, "tracer.lost", {{{"events", u64}}},
      "so many events of this actor were lost before this one"},
-    {Type::tracer_waited, Category::tracer, "tracer.waited", {{{"ns", u64}}}, "this actor has waited for a buffer until now"},
+    {Type::tracer_waited, Category::tracer, "tracer.waited", {{{"ns", u64}}}, "this actor waits for a buffer from here on, for so long"},
     {Type::flush_began, Category::tracer, "tracer.flush_began", {{{"actor", u32}, {"bytes", u32}}},
      "the flusher writes a buffer of an actor"},
     {Type::flush_ended, Category::tracer, "tracer.flush_ended", {{{"actor", u32}}}, "and has written it"},
