@@ -9,6 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/json_report.hpp"
+#include "tools/trace_check_books.hpp"
+#include "tools/trace_check_findings.hpp"
+#include "tools/trace_check_tasks.hpp"
 #include "tools/trace_command.hpp"
 #include "tools/version.hpp"
 
@@ -21,34 +24,15 @@ using trace::StreamReader;
 using trace::StreamSummary;
 using trace::Type;
 
-constexpr std::size_t most_examples = 5;
-
-class Findings {
- public:
-  void add(const std::string& promise, std::string example) {
-    auto found = std::ranges::find(violations_, promise, &Violation::promise);
-    if (found == violations_.end()) found = violations_.insert(found, Violation{.promise = promise, .count = 0, .examples = {}});
-    ++found->count;
-    if (found->examples.size() < most_examples) found->examples.push_back(std::move(example));
-  }
-  std::vector<Violation> take() { return std::move(violations_); }
-
- private:
-  std::vector<Violation> violations_;
-};
-
 std::string place_of(const RankTrace& rank, const StreamSummary& summary) { return fmt::format("rank {}, {}", rank.rank, summary.name); }
 
 /// An actor's stream has its events as they happened, none left out.
 bool is_whole(const StreamSummary& summary) noexcept {
   return summary.lost_events == 0 && summary.missing_packets == 0 && !summary.truncated;
 }
-bool is_whole(const RankTrace& rank) noexcept {
-  return rank.complete && std::ranges::all_of(rank.streams, [](const auto& stream) { return is_whole(stream->summary()); });
-}
 
 /// Reads a stream to its end: the reader itself checks packets, records, stamps and counts.
-bool check_bytes(const RankTrace& rank, StreamReader& stream, Findings& findings) {
+bool check_bytes(const RankTrace& rank, StreamReader& stream, Findings& findings, bool* selection_changed) {
   stream.rewind();
   std::uint64_t lost = 0;
   for (;;) {
@@ -58,6 +42,7 @@ bool check_bytes(const RankTrace& rank, StreamReader& stream, Findings& findings
       return false;
     }
     if (!event.value()) break;
+    if (event.value()->type == Type::selection_changed) *selection_changed = true;
     if (event.value()->type == Type::events_lost) lost += event.value()->number(0);
   }
   const StreamSummary& summary = stream.summary();
@@ -119,38 +104,43 @@ class Spans {
   std::vector<std::uint64_t> open_;
 };
 
-/// The spans of one actor.
-struct Actor {
-  explicit Actor(const std::string& place)
-      : tasks("each task.started has its task.ended on the same actor, properly nested", place),
-        flushes("each tracer.flush_began has its tracer.flush_ended", place),
-        spans("each user.span_began has its user.span_ended, properly nested", place),
-        waits("each flow.wait_began has its flow.wait_ended", place),
-        throttles("each flow.throttled has its flow.resumed", place),
-        quiets("each tracer.quiet_began has its tracer.quiet_ended", place) {}
-
-  Spans tasks, flushes, spans, waits, throttles, quiets;
+/// The spans of one actor, of each kind that was recorded from begin to end.
+class Actor {
+ public:
+  Actor(const std::string& place, const Recorded& recorded) {
+    for (const Kind& kind : kinds)
+      if (recorded.selects({kind.begins, kind.ends})) spans_.emplace_back(&kind, Spans(kind.promise, place));
+  }
 
   void add(const Event& event, const std::string& time, Findings& findings) {
-    switch (event.type) {
-      case Type::task_started: return tasks.begin(event.number(0));
-      case Type::task_ended: return tasks.end(event.number(0), event, time, findings);
-      case Type::flush_began: return flushes.begin(event.number(0));
-      case Type::flush_ended: return flushes.end(event.number(0), event, time, findings);
-      case Type::span_began: return spans.begin(event.number(0));
-      case Type::span_ended: return spans.end(event.number(0), event, time, findings);
-      case Type::wait_began: return waits.begin(0);
-      case Type::wait_ended: return waits.end(0, event, time, findings);
-      case Type::submission_throttled: return throttles.begin(0);
-      case Type::submission_resumed: return throttles.end(0, event, time, findings);
-      case Type::quiet_began: return quiets.begin(0);
-      case Type::quiet_ended: return quiets.end(0, event, time, findings);
-      default: return;
+    for (auto& [kind, spans] : spans_) {
+      const std::uint64_t what = kind->is_named && (event.type == kind->begins || event.type == kind->ends) ? event.number(0) : 0;
+      if (event.type == kind->begins) return spans.begin(what);
+      if (event.type == kind->ends) return spans.end(what, event, time, findings);
     }
   }
   void finish(Findings& findings) const {
-    for (const Spans* all : {&tasks, &flushes, &spans, &waits, &throttles, &quiets}) all->finish(findings);
+    for (const auto& [kind, spans] : spans_) spans.finish(findings);
   }
+  std::size_t open_tasks() const noexcept {
+    return spans_.empty() || spans_.front().first->begins != Type::task_started ? 0 : spans_.front().second.open();
+  }
+
+ private:
+  struct Kind {
+    Type begins, ends;
+    bool is_named;  ///< its first field says which
+    const char* promise;
+  };
+  static constexpr Kind kinds[] = {
+      {Type::task_started, Type::task_ended, true, "each task.started has its task.ended on the same actor, properly nested"},
+      {Type::flush_began, Type::flush_ended, true, "each tracer.flush_began has its tracer.flush_ended"},
+      {Type::span_began, Type::span_ended, true, "each user.span_began has its user.span_ended, properly nested"},
+      {Type::wait_began, Type::wait_ended, false, "each flow.wait_began has its flow.wait_ended"},
+      {Type::submission_throttled, Type::submission_resumed, false, "each flow.throttled has its flow.resumed"},
+      {Type::quiet_began, Type::quiet_ended, false, "each tracer.quiet_began has its tracer.quiet_ended"}};
+
+  std::vector<std::pair<const Kind*, Spans>> spans_;
 };
 
 /// The messages of one key, in the order of posting and of arrival, which are the same.
@@ -172,11 +162,9 @@ class Messages {
   void add(const Event& event, std::int64_t time_ns) {
     switch (event.type) {
       case Type::send_posted:
-        senders_.insert(event.rank);
         key(event.rank, event.number(1), event.number(2), event.number(4)).sent.push_back({time_ns, event.number(5)});
         break;
       case Type::message_arrived:
-        receivers_.insert(event.rank);
         key(event.number(1), event.rank, event.number(2), event.number(3)).arrived.push_back({time_ns, event.number(4)});
         break;
       case Type::mcast_posted:
@@ -194,7 +182,8 @@ class Messages {
     }
   }
 
-  void finish(trace::TraceReader& run, const RunTimes& times, TraceCheck& result, Findings& findings) const;
+  void finish(trace::TraceReader& run, const std::map<std::uint32_t, Recorded>& recorded, const RunTimes& times, TraceCheck& result,
+              Findings& findings) const;
 
  private:
   Traffic& key(std::uint64_t source, std::uint64_t destination, std::uint64_t channel, std::uint64_t tag) {
@@ -207,25 +196,29 @@ class Messages {
     std::uint64_t tag = 0, bytes = 0;
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, Posted> posted_;  ///< broadcasts, by rank and request
-  std::set<std::uint32_t> senders_, receivers_, failures_;
+  std::set<std::uint32_t> failures_;
 };
 
 std::string name_of(const Channel& key) {
   return fmt::format("from rank {} to rank {}, channel {}, tag {}", key.source, key.destination, key.channel, key.tag);
 }
 
-void Messages::finish(trace::TraceReader& run, const RunTimes& times, TraceCheck& result, Findings& findings) const {
+void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Recorded>& recorded, const RunTimes& times,
+                      TraceCheck& result, Findings& findings) const {
+  using enum Type;
   std::uint64_t not_checked = 0;
+  // Of a rank that was killed, what it sent is known, but not what others would have received.
+  const auto has = [&](std::uint32_t rank, std::initializer_list<Type> types) {
+    const auto found = recorded.find(rank);
+    return found != recorded.end() && found->second.ended() && found->second.has(types);
+  };
   // Clocks tell each other that they end, and who has left does not hear it.
   std::set<std::uint64_t> clocks;
   for (const auto& rank : run.ranks)
     for (const auto& [kind, text] : rank->names)
       if (kind == trace::NameKind::channel && text.ends_with(" tandem.clock")) clocks.insert(std::stoull(text));
   for (const auto& [key, traffic] : traffic_) {
-    const RankTrace* source = run.rank_of(key.source);
-    const RankTrace* destination = run.rank_of(key.destination);
-    if (source == nullptr || destination == nullptr || !is_whole(*source) || !is_whole(*destination) ||
-        !senders_.contains(key.source) || !receivers_.contains(key.destination)) {
+    if (!has(key.source, {send_posted, mcast_posted, mcast_recipient}) || !has(key.destination, {message_arrived})) {
       not_checked += traffic.sent.size() + traffic.arrived.size();
       continue;
     }
@@ -259,13 +252,52 @@ void Messages::finish(trace::TraceReader& run, const RunTimes& times, TraceCheck
                                        not_checked));
 }
 
-void check_events(trace::TraceReader& run, TraceCheck& result, Findings& findings) {
+/// What counts of one rank are checked against each other.
+struct Books {
+  Books(const RankTrace& rank, const Recorded& recorded) : tasks(rank, recorded), requests(rank, recorded), memory(rank, recorded) {}
+
+  void add(const Event& event, Findings& findings) {
+    switch (event.spec().category) {
+      case trace::Category::task:
+      case trace::Category::sched:
+        if (tasks.gap().empty()) tasks.add(event, findings);
+        break;
+      case trace::Category::data: memory.add(event, findings); break;
+      case trace::Category::comm: requests.add(event, findings); break;
+      case trace::Category::broadcast:
+        requests.add(event, findings);
+        memory.add(event, findings);
+        break;
+      default: break;
+    }
+    tasks.note_stamp(event);
+  }
+  void finish(TraceCheck& result, Findings& findings) {
+    tasks.finish(result, findings);
+    requests.finish(result, findings);
+    memory.finish(result, findings);
+  }
+
+  TaskBook tasks;
+  RequestBook requests;
+  MemoryBook memory;
+};
+
+void check_events(trace::TraceReader& run, const std::map<std::uint32_t, Recorded>& recorded, TraceCheck& result, Findings& findings) {
   const RunTimes times(run);
   std::map<std::pair<std::uint32_t, std::uint32_t>, Actor> actors;
+  std::map<std::uint32_t, Books> books;
   std::uint64_t lossy = 0;
+  bool all_tasks = true;
   for (const auto& rank : run.ranks) {
+    const Recorded& known = recorded.at(rank->rank);
+    books.try_emplace(rank->rank, *rank, known);
+    all_tasks &= known.has({Type::task_started, Type::task_ended});
+    if (!known.selection_gap().empty())
+      result.notes.push_back(fmt::format("spans of rank {} were not checked: {}", rank->rank, known.selection_gap()));
     for (const auto& stream : rank->streams) {
-      if (is_whole(stream->summary())) actors.emplace(std::pair(rank->rank, stream->summary().actor), place_of(*rank, stream->summary()));
+      if (is_whole(stream->summary()))
+        actors.emplace(std::pair(rank->rank, stream->summary().actor), Actor(place_of(*rank, stream->summary()), known));
       else ++lossy;
     }
   }
@@ -278,36 +310,68 @@ void check_events(trace::TraceReader& run, TraceCheck& result, Findings& finding
     if (event.type == Type::task_ended) ++result.tasks_ended;
     if (const auto actor = actors.find({event.rank, event.actor}); actor != actors.end())
       actor->second.add(event, seconds(time_ns - *start_ns), findings);
+    books.at(event.rank).add(event, findings);
     messages.add(event, time_ns);
     return true;
   });
   if (!read) findings.add("every packet and record follows the format", read.error().message);
   for (const auto& [number, actor] : actors) {
     if (run.rank_of(number.first)->complete) actor.finish(findings);
-    else result.tasks_running_at_kill += actor.tasks.open();
+    else result.tasks_running_at_kill += actor.open_tasks();
   }
-  if (lossy == 0 && result.tasks_started != result.tasks_ended + result.tasks_running_at_kill)
+  if (all_tasks && result.tasks_started != result.tasks_ended + result.tasks_running_at_kill)
     findings.add("as many tasks start as end, or run when their program is killed",
                  fmt::format("{} started, {} ended, {} ran", result.tasks_started, result.tasks_ended, result.tasks_running_at_kill));
   if (lossy > 0) result.notes.push_back(fmt::format("spans of {} actors were not checked, since events of theirs were lost", lossy));
-  messages.finish(run, times, result, findings);
+  messages.finish(run, recorded, times, result, findings);
+  for (auto& [rank, all] : books) all.finish(result, findings);
+}
+
+Json json_of(const Account& account) {
+  Json counts = Json::object(), skipped = Json::array();
+  for (const auto& [what, count] : account.counts) counts[what] = count;
+  for (const Account::Skipped& part : account.skipped) skipped.push_back({{"why", part.why}, {"ranks", part.ranks}});
+  return {{"name", account.name}, {"ranks", account.ranks}, {"counts", counts}, {"skipped", skipped}};
 }
 
 void print_json(const trace::TraceReader& run, const TraceCheck& result) {
   Json violations = Json::array();
   for (const Violation& violation : result.violations)
     violations.push_back({{"promise", violation.promise}, {"count", violation.count}, {"examples", violation.examples}});
+  Json accounts = Json::array();
+  for (const Account& account : result.accounts) accounts.push_back(json_of(account));
   print({{"tandem", version}, {"commit", commit}, {"folder", run.folder.string()}, {"events", result.events},
          {"tasks_started", result.tasks_started}, {"tasks_ended", result.tasks_ended},
          {"tasks_running_at_kill", result.tasks_running_at_kill}, {"messages_paired", result.messages_paired},
          {"least_latency_ns", result.least_latency_ns ? Json(*result.least_latency_ns) : Json(nullptr)},
-         {"violations", violations}, {"notes", result.notes}});
+         {"accounts", accounts}, {"violations", violations}, {"notes", result.notes}});
+}
+
+std::string ranks_in_words(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t most = 8;
+  std::string words = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i) words += fmt::format("{} {}", i == 0 ? "" : ",", ranks[i]);
+  return ranks.size() > most ? fmt::format("{} and {} more", words, ranks.size() - most) : words;
+}
+
+void print_accounts(const std::vector<Account>& accounts) {
+  if (accounts.empty()) return;
+  fmt::print("\n{:<12} {:>5}  counts\n", "account", "ranks");
+  for (const Account& account : accounts) {
+    std::string counts;
+    for (const auto& [what, count] : account.counts) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, what);
+    if (account.ranks > 0) fmt::print("{:<12} {:>5}  {}\n", account.name, account.ranks, counts);
+    for (const Account::Skipped& part : account.skipped)
+      fmt::print("{:<12}     -  not checked of {}: {}\n", account.name, ranks_in_words(part.ranks), part.why);
+  }
+  fmt::print("\n");
 }
 
 void print_table(const TraceCheck& result) {
   fmt::print("events    {}\ntasks     {} started, {} ended{}\nmessages  {} paired{}\n", result.events, result.tasks_started, result.tasks_ended,
              result.tasks_running_at_kill > 0 ? fmt::format(", {} ran when the program was killed", result.tasks_running_at_kill) : "",
              result.messages_paired, result.least_latency_ns ? fmt::format(", least latency {} ns", *result.least_latency_ns) : "");
+  print_accounts(result.accounts);
   for (const std::string& note : result.notes) fmt::print("note: {}\n", note);
   for (const Violation& violation : result.violations) {
     fmt::print("\nbroken {} {}: {}\n", violation.count, violation.count == 1 ? "time" : "times", violation.promise);
@@ -322,11 +386,14 @@ TraceCheck check(trace::TraceReader& run) {
   TraceCheck result;
   Findings findings;
   bool is_sound = true;
+  std::map<std::uint32_t, Recorded> recorded;
   for (const auto& rank : run.ranks) {
-    for (const auto& stream : rank->streams) is_sound = check_bytes(*rank, *stream, findings) && is_sound;
+    bool selection_changed = false;
+    for (const auto& stream : rank->streams) is_sound = check_bytes(*rank, *stream, findings, &selection_changed) && is_sound;
     check_manifest(*rank, findings);
+    recorded.emplace(rank->rank, Recorded(*rank, selection_changed));
   }
-  if (is_sound) check_events(run, result, findings);
+  if (is_sound) check_events(run, recorded, result, findings);
   else result.notes.push_back("events were not checked, since not all of them can be read");
   result.violations = findings.take();
   return result;

@@ -16,7 +16,18 @@ using trace::Type;
 
 class TraceCheckTest : public ::testing::Test {
  protected:
-  TraceCheckTest() { test::write_sample_run(run_); }
+  TraceCheckTest() {
+    test::write_sample_run(run_);
+    for (std::uint32_t rank = 0; rank < 2; ++rank) describe({.rank = rank, .events = test::sample_events + test::sample_descriptions});
+  }
+
+  /// Streams here hold a few events of whatever type: what each event's reasons were is not their subject.
+  void describe(test::RankFacts facts) {
+    facts.size = 2;
+    facts.selection = "-task.submitted,-comm.receive_posted";
+    facts.line = {test::sample_first_point(facts.rank), test::sample_last_point(facts.rank)};
+    test::write_rank(test::sample_rank_folder(run_, facts.rank), facts);
+  }
 
   TraceCheck checked() {
     auto opened = trace::TraceReader::open(run_);
@@ -60,7 +71,7 @@ TEST_F(TraceCheckTest, ATaskThatDoesNotEndIsToldUnlessTheProgramWasKilled) {
   ASSERT_EQ(promises.size(), 2u);
   EXPECT_TRUE(promises[0].starts_with("each task.started"));
   EXPECT_TRUE(promises[1].starts_with("as many tasks start"));
-  test::write_rank(test::sample_rank_folder(run_, 0), {.size = 2, .complete = false, .recovered = true});
+  describe({.complete = false, .recovered = true});
   const TraceCheck killed = checked();
   EXPECT_TRUE(killed.violations.empty());
   EXPECT_EQ(killed.tasks_running_at_kill, 1u);
@@ -107,7 +118,7 @@ TEST_F(TraceCheckTest, LossesThatThePacketsDoNotCountAreTold) {
 }
 
 TEST_F(TraceCheckTest, CountsInTheManifestAreHeldAgainstTheStreams) {
-  test::write_rank(test::sample_rank_folder(run_, 0), {.size = 2, .events = 5, .lost_events = 6});
+  describe({.events = 5, .lost_events = 6});
   const TraceCheck result = checked();
   ASSERT_EQ(result.violations.size(), 1u);
   EXPECT_EQ(result.violations[0].count, 2u);

@@ -40,7 +40,7 @@ json_holds "[r['rank'] for r in o['ranks']] == [1]"
 run 0 dump run --limit 3
 (($(wc -l < out) == 3)) || fail "--limit 3 prints $(wc -l < out) lines"
 holds out '^ +0\.000000000 +0  progress +comm\.progress_state state=0$'
-holds out '^ +0\.000000100 +0  worker 0 +task\.submitted task=1 priority=-2 site=0 accesses=\[2 17\] deps=\[0\]$'
+holds out '^ +0\.000000100 +0  worker 0 +task\.submitted task=1 priority=-2 site=0 accesses=\[2 17\] deps=\[\]$'
 run 0 dump run --type task.started,user --rank 1
 (($(wc -l < out) == 404)) || fail "--type task.started,user --rank 1 prints $(wc -l < out) lines"
 holds out ' 1  progress +user\.mark name=0 value=1\.5$'
@@ -56,6 +56,11 @@ run 0 check run
 holds out '^all promises hold$'
 holds out '^tasks     800 started, 800 ended$'
 holds out '^messages  6 paired, least latency 19900 ns$'
+holds out '^tasks +2  800 submitted, 0 replayed, 800 started, 800 ended, 0 failed, 0 cancelled, 0 joins and events$'
+holds out '^sends +-  not checked of ranks 0, 1: comm\.receive_posted not recorded$'
+run 0 check run --json
+json_holds "next(a for a in o['accounts'] if a['name'] == 'tasks')['counts']['ended'] == 800"
+json_holds "next(a for a in o['accounts'] if a['name'] == 'sends')['skipped'][0]['ranks'] == [0, 1]"
 cp -r run damaged
 printf 'x' | dd of=damaged/rank-0001/stream_0001 bs=1 seek=64 conv=notrunc 2> /dev/null
 run 1 check damaged
@@ -80,14 +85,14 @@ wait $!
 run 2 info killed
 holds err 'killed before it ended its trace.*tandem trace recover killed/rank-0001'
 run 0 recover killed
-holds out '^1 rank recovered: 317 events in 3 packets added, [0-9]+ bytes of unfinished packets cut off$'
+holds out '^1 rank recovered: 318 events in 3 packets added, [0-9]+ bytes of unfinished packets cut off$'
 [[ ! -e live && ! -L killed/rank-0001/tandem/live ]] || fail "the live file is still there"
 run 0 recover killed
 holds out '^nothing to recover'
 run 0 check killed
 holds out ', 1 ran when the program was killed$'
 run 0 info killed
-holds out '^1 on .*, killed, recovered +1233 '
+holds out '^1 on .*, killed, recovered +1234 '
 "$write_sample" alive "$folder/live" $$ || fail "no sample of a rank that lives"
 run 2 info alive
 holds err "process $$ is still writing"

@@ -82,17 +82,19 @@ case $part in
 
   ranks)
     # Over shared memory: what is asked for is that no message is left without its other end, and that data and tasks are known.
-    "$tandem" run -n 3 -x TANDEM_TRACE=all -x TANDEM_TRACE_FOLDER="$PWD/ranks" "$tandem" linalg potrf -n 512 --nb 128 --repetitions 1 \
-      > out 2> err || { fail "the run of three ranks"; cat err >&2; }
+    "$tandem" run -n 4 -x TANDEM_TRACE=all -x TANDEM_TRACE_FOLDER="$PWD/ranks" "$tandem" linalg potrf -n 512 --nb 128 --repetitions 1 \
+      > out 2> err || { fail "the run of four ranks"; cat err >&2; }
     trace check ranks --json
     paired=$(value "o['messages_paired']")
+    holds_json "all(a['ranks'] > 0 and not a['skipped'] for a in o['accounts']) and not o['notes']"
+    holds_json "{a['name'] for a in o['accounts']} >= {'tasks', 'sends', 'receives', 'memory', 'bags'}"
     trace export ranks --format perfetto -o ranks.pftrace --json
     holds_json "rows['flows'] == rows['sends'] == rows['receives'] == $paired > 0"
     holds_json "o['clocks']['messages'] == $paired and all(r['points'] > 1 for r in o['clocks']['ranks'][1:])"
     trace export ranks --format paje -o ranks.paje --json
     holds_json "rows['messages'] == rows['communications'] == $paired"
     (($(grep -c '^Src: ' ranks.paje/comms.rec) == paired)) || fail "records of messages"
-    holds ranks.paje/comms.rec '^RecvJobId: [012]_[0-9]+$'
+    holds ranks.paje/comms.rec '^RecvJobId: [0-3]_[0-9]+$'
     holds ranks.paje/comms.rec '^SendHandle: [0-9a-f]+$'
     ;;
 

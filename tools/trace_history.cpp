@@ -47,7 +47,7 @@ std::string_view name_of(TracerKind kind) noexcept {
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::uint32_t* History::TaskIndex::find_or_add(std::int64_t id) {
+std::uint32_t* TaskIndex::find_or_add(std::int64_t id) {
   const std::int64_t number = id >> page_bits;
   if (number != last_number_ || last_ == nullptr) {
     auto& page = pages_[number];
@@ -58,7 +58,7 @@ std::uint32_t* History::TaskIndex::find_or_add(std::int64_t id) {
   return &last_->rows[id & ((std::int64_t{1} << page_bits) - 1)];
 }
 
-std::uint32_t History::TaskIndex::find(std::int64_t id) const {
+std::uint32_t TaskIndex::find(std::int64_t id) const {
   const auto page = pages_.find(id >> page_bits);
   return page == pages_.end() ? no_number : page->second->rows[id & ((std::int64_t{1} << page_bits) - 1)];
 }
@@ -306,8 +306,9 @@ void HistoryBuilder::submit(const Event& event, Rank& rank) {
     const std::uint32_t word = event.list_entry(5, i);
     history_.accesses.push_back({row, trace::data_of_access(word), static_cast<std::uint8_t>(trace::mode_of_access(word))});
   }
+  // Modulo 2^32: a join that is made while a task is entered has a greater number than that task.
   for (std::size_t i = 0; i < event.list_size(6); ++i)
-    history_.dependencies.push_back({row, static_cast<std::uint64_t>(id - std::int64_t{event.list_entry(6, i)})});
+    history_.dependencies.push_back({row, static_cast<std::uint64_t>(id - static_cast<std::int32_t>(event.list_entry(6, i)))});
 }
 
 /// The accesses and predecessors of the tasks of a first replay: they are among the last rows.

@@ -232,6 +232,24 @@ struct HistoryOptions {
   std::optional<clock::CorrectionMethod> method;
 };
 
+/// Rows by id, in pages, since ids are dense but need not begin at 0.
+class TaskIndex {
+ public:
+  std::uint32_t* find_or_add(std::int64_t id);
+  std::uint32_t find(std::int64_t id) const;
+  std::int64_t epoch = 0;  ///< what an id of the index has beyond that of the row
+
+ private:
+  static constexpr unsigned page_bits = 12;
+  struct Page {
+    Page() { std::fill(std::begin(rows), std::end(rows), no_number); }
+    std::uint32_t rows[std::size_t{1} << page_bits];
+  };
+  std::unordered_map<std::int64_t, std::unique_ptr<Page>> pages_;
+  std::int64_t last_number_ = std::numeric_limits<std::int64_t>::min();
+  Page* last_ = nullptr;
+};
+
 /// A run. Times are nanoseconds since the first event of all ranks, on the clock of rank 0 (`origin_ns` there).
 class History {
  public:
@@ -278,23 +296,6 @@ class History {
   friend class MessagePairing;
   friend void correct_history(History& history, trace::TraceReader& run, const HistoryOptions& options);
 
-  /// Rows by id, in pages, since ids are dense but need not begin at 0.
-  class TaskIndex {
-   public:
-    std::uint32_t* find_or_add(std::int64_t id);
-    std::uint32_t find(std::int64_t id) const;
-    std::int64_t epoch = 0;  ///< what an id of the index has beyond that of the row
-
-   private:
-    static constexpr unsigned page_bits = 12;
-    struct Page {
-      Page() { std::fill(std::begin(rows), std::end(rows), no_number); }
-      std::uint32_t rows[std::size_t{1} << page_bits];
-    };
-    std::unordered_map<std::int64_t, std::unique_ptr<Page>> pages_;
-    std::int64_t last_number_ = std::numeric_limits<std::int64_t>::min();
-    Page* last_ = nullptr;
-  };
   std::unordered_map<std::uint32_t, TaskIndex> task_index_;
 };
 

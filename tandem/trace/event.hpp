@@ -195,7 +195,7 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_submitted, Category::task, "task.submitted",
      {{{"task", u32}, {"priority", i32}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list16},
        {"deps", list16}}},
-     "submitted; accesses: data * 8 + mode; deps: this task's number less those of tasks that come first. Lists of more than "
+     "submitted; accesses: data * 8 + mode; deps: this task's number less those of tasks that come first, modulo 2^32. Lists of more than "
      "255 go on in task.accesses and task.deps"},
     {Type::task_accesses, Category::task, "task.accesses", {{{"task", u32}, {"access", u32}}}, "one more access of a task"},
     {Type::task_deps, Category::task, "task.deps", {{{"task", u32}, {"predecessor", u32}}}, "one more task that comes before"},
@@ -290,7 +290,7 @@ inline constexpr EventSpec event_table[] = {
      "the flusher writes a buffer of an actor"},
     {Type::flush_ended, Category::tracer, "tracer.flush_ended", {{{"actor", u32}}}, "and has written it"},
     {Type::selection_changed, Category::tracer, "tracer.selection", {{{"low", u64}, {"high", u64}}},
-     "the types that are recorded from now on, a bit each"},
+     "the types that are recorded from now on, a bit each; is on whenever anything is"},
     {Type::quiet_began, Category::tracer, "tracer.quiet_began", {}, "a region of interest: nothing is flushed"},
     {Type::quiet_ended, Category::tracer, "tracer.quiet_ended", {}, "its end"},
 

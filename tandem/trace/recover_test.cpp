@@ -169,10 +169,10 @@ TEST_F(RecoverTest, AppendsWhatIsMissingAndCutsWhatIsHalf) {
   const RecoverReport report = recover();
   EXPECT_EQ(report.ranks, 1u);
   EXPECT_EQ(report.packets_added, 3u);
-  EXPECT_EQ(report.events_added, test::sample_worker_events / 4 + 1 + 16);
+  EXPECT_EQ(report.events_added, test::sample_worker_events / 4 + 2 + 16);
   EXPECT_EQ(report.bytes_cut, test::sample_worker_packets()[3].size() / 2);
   EXPECT_EQ(report.metadata_written, 1u);
-  EXPECT_EQ(events(), test::sample_events + 1);
+  EXPECT_EQ(events(), test::sample_events + 2);
   EXPECT_FALSE(std::filesystem::exists(live_));
   EXPECT_FALSE(std::filesystem::is_symlink(folder_ / live_link));
   const auto trace = RankTrace::open(folder_);
@@ -209,7 +209,7 @@ TEST_F(RecoverTest, PutsAPacketWhereItBelongsWhenTheFileIsAhead) {
   test::write_file(test::stream_path(folder_, 1), packets[1] + packets[2] + packets[3]);  // the first is in a live buffer
   recover();
   EXPECT_EQ(test::read_file(test::stream_path(folder_, 1)).substr(0, packets[0].size()), packets[0]);
-  EXPECT_EQ(events(), test::sample_events + 1);
+  EXPECT_EQ(events(), test::sample_events + 2);
 }
 
 TEST_F(RecoverTest, DoesWithoutALiveFile) {

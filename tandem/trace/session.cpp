@@ -141,11 +141,16 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
               std::string_view(spec.name));
 }
 
+/// Whoever reads the trace must know whether anything was left out for a time: so changes are recorded whatever is selected.
 void Session::turn(Stream& stream, const Selection& selection) noexcept {
-  for (std::size_t i = 0; i < selection.words.size(); ++i) stream.on_[i].store(selection.words[i], std::memory_order_release);
+  Selection on = selection;
+  if (!on.empty()) on.add(Type::selection_changed);
+  for (std::size_t i = 0; i < on.words.size(); ++i) stream.on_[i].store(on.words[i], std::memory_order_release);
 }
 
 void Session::select(const Selection& selection) {
+  const auto tell = [&] { emit_shared<Type::selection_changed>(selection.words[0], selection.words[1]); };
+  if (selection.empty()) tell();  // while something still can be
   {
     const std::lock_guard guard(mutex_);
     selection_ = selection;
@@ -154,7 +159,7 @@ void Session::select(const Selection& selection) {
     for (const auto& actor : actors_)
       if (actor->stream != nullptr) turn(*actor->stream, selection_);
   }
-  emit_shared<Type::selection_changed>(selection.words[0], selection.words[1]);
+  if (!selection.empty()) tell();
 }
 
 Selection Session::selection() const {

@@ -140,6 +140,7 @@ TEST_F(SessionTest, OnlyWhatIsSelectedIsRecordedAndThatMayChange) {
   EXPECT_EQ(events[Type::task_ready], 1u);
   EXPECT_EQ(events[Type::task_deps], 0u);
   EXPECT_EQ(events[Type::task_pushed], 1u);
+  EXPECT_EQ(read()["other threads"][Type::selection_changed], 2u) << "though it was not selected: readers must know";
 }
 
 TEST_F(SessionTest, WithoutMemoryEventsAreLostAndCounted) {

@@ -46,8 +46,9 @@ inline std::vector<std::string> sample_worker_packets() {
     PacketWriter packet(1, packet_index, ticks);
     for (int i = 0; i < sample_tasks / 4; ++i) {
       const int task = packet_index * (sample_tasks / 4) + i + 1;
-      packet.add(Type::task_submitted, ticks, {task, -2, 0, 2, 1, std::vector<std::uint32_t>{access_word(0, 2), 17},
-                                               std::vector<std::uint32_t>{static_cast<std::uint32_t>(task) - 1}});
+      std::vector<std::uint32_t> before;  // the first task comes before all others
+      if (task > 1) before.push_back(static_cast<std::uint32_t>(task) - 1);
+      packet.add(Type::task_submitted, ticks, {task, -2, 0, 2, before.size(), std::vector<std::uint32_t>{access_word(0, 2), 17}, before});
       packet.add(Type::task_started, ticks + 10, {task});
       packet.add(Type::task_ended, ticks + 500 + i, {task});
       // Sometimes more than the 2^25 ticks that a compact stamp spans, and once exactly that.
@@ -93,7 +94,11 @@ inline std::filesystem::path sample_rank_folder(const std::filesystem::path& run
   return run / rank_folder_name(rank);
 }
 
+/// What the sample has; of receives it tells the arrival only.
+inline constexpr const char* sample_selection = "-comm.receive_posted";
+
 inline void write_sample_rank(const std::filesystem::path& folder, RankFacts facts) {
+  facts.selection = sample_selection;
   facts.events = sample_events + sample_descriptions;
   facts.line = {sample_first_point(facts.rank), sample_last_point(facts.rank)};
   write_rank(folder, facts);
@@ -113,12 +118,15 @@ inline void write_sample_run(const std::filesystem::path& run) {
 inline void kill_sample_rank(const std::filesystem::path& folder, const std::filesystem::path& live, RankFacts facts) {
   constexpr std::size_t buffer_bytes = 65536;
   facts.complete = false;
+  facts.selection = sample_selection;
   write_rank(folder, facts, /*with_metadata=*/false);
   std::filesystem::remove(folder / metadata_file);
   const std::vector<std::string> worker = sample_worker_packets();
   PacketHeader last;
   std::memcpy(&last, worker[3].data(), sizeof last);
   PacketWriter running(1, 4, last.end_ticks);
+  running.add(Type::task_submitted, last.end_ticks + 1,
+              {sample_tasks + 1, 0, 0, 0, 0, std::vector<std::uint32_t>{}, std::vector<std::uint32_t>{}});
   running.add(Type::task_started, last.end_ticks + 5, {sample_tasks + 1});
   std::vector<std::string> buffers{running.live_unfinished(buffer_bytes), worker[3], "", sample_progress(facts.rank), worker[0]};
   for (std::string& buffer : buffers) buffer.resize(buffer_bytes);

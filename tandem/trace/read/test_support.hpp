@@ -179,6 +179,7 @@ struct RankFacts {
   std::uint64_t events = 0;
   std::uint64_t lost_events = 0;
   ReferenceLine line = {};
+  std::string selection = "all";  ///< empty: rank.json does not say it
 
   clock::TickScale scale() const { return {origin_ticks, origin_ns, multiplier}; }
 };
@@ -191,8 +192,9 @@ inline std::string manifest(const RankFacts& facts) {
        << facts.origin_ticks << ", \"origin_ns\": " << facts.origin_ns << ", \"multiplier\": " << facts.multiplier
        << ", \"realtime_ns\": " << facts.realtime_ns << ", \"realtime_local_ns\": " << facts.realtime_local_ns
        << "},\n \"machine\": {\"cpu\": \"x\", \"cores\": 2, \"numa_nodes\": 1},\n"
-       << " \"buffers\": {\"bytes\": 65536, \"count\": 256, \"policy\": \"lose\"},\n"
-       << " \"events\": [{\"type\": 14, \"name\": \"task.started\", \"category\": \"task\", \"fields\": "
+       << " \"buffers\": {\"bytes\": 65536, \"count\": 256, \"policy\": \"lose\"},\n";
+  if (!facts.selection.empty()) json << " \"selection\": \"" << facts.selection << "\",\n";
+  json << " \"events\": [{\"type\": 14, \"name\": \"task.started\", \"category\": \"task\", \"fields\": "
        << "[{\"name\": \"task\", \"kind\": \"u32\"}]}],\n \"complete\": " << (facts.complete ? "true" : "false")
        << ", \"recovered\": " << (facts.recovered ? "true" : "false");
   if (facts.complete)

@@ -1,0 +1,61 @@
+// tools/trace_check_findings.hpp: what the parts of `tandem trace check` share: broken promises, and what a rank's trace holds all of.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/trace/read/reader.hpp"
+#include "tandem/trace/selection.hpp"
+#include "tools/trace_check.hpp"
+
+namespace tandem::tools {
+
+/// Collects cases by promise.
+class Findings {
+ public:
+  void add(const std::string& promise, std::string example) {
+    auto found = std::ranges::find(violations_, promise, &Violation::promise);
+    if (found == violations_.end()) found = violations_.insert(found, Violation{.promise = promise, .count = 0, .examples = {}});
+    ++found->count;
+    if (found->examples.size() < most_examples) found->examples.push_back(std::move(example));
+  }
+  std::vector<Violation> take() { return std::move(violations_); }
+
+ private:
+  static constexpr std::size_t most_examples = 5;
+  std::vector<Violation> violations_;
+};
+
+/// Of which types a rank's trace has all events, from the program's begin to its end: what counts can be demanded of. Read-only
+/// once made.
+class Recorded {
+ public:
+  /// `selection_changed`: the rank's streams hold a `tracer.selection`.
+  Recorded(const trace::RankTrace& rank, bool selection_changed);
+
+  /// Why nothing can be said of what takes all events of these types; empty: they are all there.
+  std::string gap(std::initializer_list<trace::Type> types) const;
+  bool has(std::initializer_list<trace::Type> types) const { return gap(types).empty(); }
+  /// The same of an actor whose stream is whole, whatever other actors have lost.
+  bool selects(std::initializer_list<trace::Type> types) const { return selection_gap_.empty() && unselected(types).empty(); }
+  const std::string& selection_gap() const noexcept { return selection_gap_; }
+  /// False: the program was killed, so that what began may have no end.
+  bool ended() const noexcept { return ended_; }
+
+ private:
+  std::string unselected(std::initializer_list<trace::Type> types) const;
+
+  trace::Selection selection_;
+  std::string selection_gap_, stream_gap_;  ///< of whatever type
+  bool ended_ = false;
+};
+
+/// Adds what one rank has to the account called `name`. `counts`: what, and how often.
+void add_to_account(TraceCheck& result, const std::string& name, const std::vector<std::pair<std::string, std::uint64_t>>& counts);
+/// One rank's share of an account could not be checked.
+void skip_account(TraceCheck& result, const std::string& name, std::uint32_t rank, const std::string& why);
+
+}  // namespace tandem::tools

@@ -1,0 +1,123 @@
+// tools/trace_check_runs_test.cpp: the counts of real runs come out even, whatever their tasks do.
+#include <algorithm>
+#include <array>
+#include <random>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/tandem.hpp"
+#include "tandem/trace/read/test_support.hpp"
+#include "tools/trace_check.hpp"
+
+namespace tandem::tools {
+namespace {
+
+using testing::IsEmpty;
+
+TraceCheck checked(const std::filesystem::path& folder) {
+  auto run = trace::TraceReader::open(folder);
+  EXPECT_TRUE(run.ok()) << run.error().message;
+  return run.ok() ? check(*run.value()) : TraceCheck{};
+}
+
+std::uint64_t counted(const TraceCheck& result, const std::string& account, const std::string& what) {
+  for (const Account& one : result.accounts)
+    if (one.name == account)
+      for (const auto& [name, count] : one.counts)
+        if (name == what) return count;
+  ADD_FAILURE() << account << " has no count of what is " << what;
+  return 0;
+}
+
+/// A runtime that traces everything into a folder.
+Options traced(const std::filesystem::path& folder, unsigned workers, const char* sched) {
+  return {.workers = workers, .sched = sched,
+          .more = {{"trace", "all"}, {"trace.folder", folder}, {"trace.live", folder.parent_path()}, {"trace.memory", "64MiB"},
+                   {"window", "200"}, {"bind", "false"}}};
+}
+
+/// Tasks that read, write, commute, add up, follow each other by name, are replayed, fail, and are cancelled, in a random order.
+void play(Runtime& rt, std::uint64_t seed) {
+  const Codelet copy("copy", [](const double& from, double& to) { to = from + 1; });
+  const Codelet add("add", [](double& v) { v += 1; });
+  const Codelet fail("fail", [](double& v) {
+    v = 0;
+    throw std::runtime_error("no");
+  });
+  const Codelet cancel("cancel", [](Runtime* runtime, double& v) {
+    v += 1;
+    runtime->cancel();
+  });
+  std::mt19937_64 random(seed);
+  std::array<double, 6> values{};
+  std::vector<Data<double>> data;
+  for (double& value : values) data.push_back(rt.data("v", value));
+  double sum = 0;
+  Data<double> sums = rt.data("sum", sum);
+  sums.reduction([](double& part) { part = 0; }, [](double& into, const double& from) { into += from; });
+  const auto some = [&]() -> Data<double>& { return data[random() % data.size()]; };
+  Graph graph = rt.record([&] {
+    for (int i = 0; i < 10; ++i) {
+      rt.submit(copy, read(data[static_cast<std::size_t>(i) % 5]), read_write(data[static_cast<std::size_t>(i) % 5 + 1]));
+      rt.submit(add, commute(data[0]));
+    }
+  });
+  for (int round = 0; round < 6; ++round) {
+    for (int i = 0; i < 200; ++i) {
+      switch (random() % 12) {
+        case 0: rt.replay(graph); break;
+        case 1:
+        case 2: rt.submit(add, reduce(sums)); break;
+        case 3: rt.submit(copy, read(sums), read_write(some())); break;
+        case 4:
+        case 5:
+        case 6: rt.submit(add, commute(some())); break;
+        case 7:
+          if (round == 2 || round == 5) rt.submit(fail, read_write(some()));
+          break;
+        case 8:
+          if (round >= 3 && random() % 8 == 0) rt.submit(cancel, &rt, read_write(some()));
+          break;
+        default: {
+          Data<double>&from = some(), &to = some();
+          if (&from != &to) rt.submit(copy, read(from), read_write(to));
+        }
+      }
+    }
+    try {
+      rt.wait();
+    } catch (const std::exception&) {
+      for (std::size_t i = 0; i < values.size(); ++i) data[i] = rt.data("v", values[i] = 0);  // of known value again
+      break;
+    }
+  }
+}
+
+TEST(TraceCheckRealRuns, AreSoundWhateverTheTasksDo) {
+  const trace::test::TempFolder temporary;
+  std::uint64_t failed = 0, cancelled = 0, replayed = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto folder = temporary.path() / ("run" + std::to_string(seed));
+    {
+      Runtime rt(traced(folder, 1 + seed % 3, seed % 2 == 0 ? "lws" : "prio"));
+      play(rt, seed);
+    }
+    const TraceCheck result = checked(folder);
+    for (const Violation& violation : result.violations) ADD_FAILURE() << violation.promise << ": " << violation.examples.front();
+    EXPECT_THAT(result.notes, IsEmpty());
+    for (const Account& account : result.accounts) EXPECT_THAT(account.skipped, IsEmpty()) << account.name;
+    EXPECT_GT(counted(result, "tasks", "joins and events"), 0u);
+    failed += counted(result, "tasks", "failed");
+    cancelled += counted(result, "tasks", "cancelled");
+    replayed += counted(result, "tasks", "replayed");
+  }
+  EXPECT_GT(failed, 0u);
+  EXPECT_GT(cancelled, 0u);
+  EXPECT_GT(replayed, 0u);
+}
+
+}  // namespace
+}  // namespace tandem::tools
