@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/linalg_ranks_test.sh: `tandem linalg` on several processes: one is killed, whoever starts them, more of them than cores.
-# Usage: linalg_ranks_test.sh killed|transports|mpirun|crowd PATH_OF_TANDEM [PATH_OF_MPIRUN]
+# Usage: linalg_ranks_test.sh killed|traced|transports|mpirun|crowd PATH_OF_TANDEM [PATH_OF_MPIRUN]
 set -uo pipefail
 
 part=$1
@@ -41,6 +41,43 @@ survivors_know() {
     [[ ! -s out.$rank ]] || fail "rank $rank over $transport has a result: $(cat "out.$rank")"
   done
   unset TANDEM_MASTER_PORT TANDEM_JOB_SECRET WORLD_SIZE MASTER_ADDR
+}
+
+# Under `tandem run`, what a rank that is killed has recorded is there, as if it had ended its trace up to then.
+traced() {
+  # shellcheck disable=SC2016  # for the ranks' shell
+  "$tandem" run -n 4 -x TANDEM_TRACE=task,sched,worker,data,comm,broadcast -x TANDEM_TRACE_FOLDER="$folder/run" \
+    -x TANDEM_TRACE_WHEN_FULL=wait -- sh -c 'echo $$ > pid.$TANDEM_JOB_RANK; exec "$@"' - "$tandem" "${many_factorisations[@]}" \
+    > out 2> err &
+  local launcher=$! rank
+  for rank in $ranks; do
+    until_true 30 test -s "pid.$rank" || fail "rank $rank does not start"
+    until_true 30 has_worked "$(cat "pid.$rank")" || fail "rank $rank does not work"
+  done
+  sleep 0.3
+  [[ -e run/rank-0002/tandem/live ]] || fail "rank 2 has no live buffers while it works"
+  local live
+  live=$(readlink run/rank-0002/tandem/live)
+  kill -9 "$(cat pid.2)"
+  until_true 20 is_gone $launcher || fail "tandem run goes on without rank 2"
+  wait $launcher
+  holds err "^\[2\] tandem run: the trace $folder/run/rank-0002 was not ended by its program: its last [0-9]+ events were gathered$"
+  [[ ! -e $live && ! -L run/rank-0002/tandem/live ]] || fail "the live buffers of rank 2 are still there"
+  "$tandem" trace info run --json > out 2> err || { fail "the trace cannot be read"; cat err >&2; }
+  python3 -c 'import json
+o = json.load(open("out"))
+dead = o["ranks"][2]
+workers = [a for a in dead["actors"] if a["kind"] == "worker"]
+assert [r["rank"] for r in o["ranks"]] == [0, 1, 2, 3] and dead["recovered"] and not dead["complete"]
+assert dead["lost_events"] == 0 and sum(a["events"] for a in workers) > 100, workers' || fail "rank 2 has left something else"
+  "$tandem" trace check run --json > out 2> err || { fail "the trace keeps not what it promises"; cat out err >&2; }
+  # All events of rank 2 are there, so its tasks are held against each other; what ran has no end.
+  python3 -c 'import json
+o = json.load(open("out"))
+tasks = next(a for a in o["accounts"] if a["name"] == "tasks")
+assert not any(2 in s["ranks"] for s in tasks["skipped"]), tasks
+assert tasks["counts"]["started"] > 0 and tasks["counts"]["submitted"] >= tasks["counts"]["started"], tasks' || { fail "tasks"; cat out >&2; }
+  "$tandem" trace recover run > out 2>&1 || fail "nothing is left to be recovered, and that is an error"
 }
 
 killed() {
