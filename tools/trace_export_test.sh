@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/trace_export_test.sh: exports of a real run, and of a sample with messages, read back by the programs that they are for.
-# Usage: trace_export_test.sh formats|ranks|vite|perfetto|parquet|pictures PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
+# Usage: trace_export_test.sh formats|ranks|vite|perfetto|processor|parquet|pictures PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
 set -uo pipefail
 
 part=$1
@@ -21,6 +21,10 @@ find_python() {
 case $part in
   vite) command -v vite > /dev/null || { echo "skipped: no vite (Debian: vite)"; exit 0; } ;;
   perfetto) find_python perfetto.protos.perfetto.trace.perfetto_trace_pb2 ;;
+  processor)
+    processor=$(command -v trace_processor_shell || command -v trace_processor) ||
+      { echo "skipped: no trace_processor (https://get.perfetto.dev/trace_processor)"; exit 0; }
+    ;;
   parquet) find_python numpy,pyarrow.parquet ;;
   pictures) find_python matplotlib ;;
 esac
@@ -32,7 +36,9 @@ total = {t['name']: t['total_ns'] for t in o.get('tables', [])}
 sys.exit(not ($1))" || { fail "not ($1) of:"; cat out err >&2; }
 }
 value() {
-  python3 -c "import json; o = json.load(open('out')); print($1)"
+  python3 -c "import json; o = json.load(open('out')); rows = {t['name']: t['rows'] for t in o.get('tables', [])}
+total = {t['name']: t['total_ns'] for t in o.get('tables', [])}
+print($1)"
 }
 trace() {
   "$tandem" trace "$@" > out 2> err < /dev/null || { fail "tandem trace $*: exit $?"; cat err >&2; }
@@ -148,6 +154,23 @@ assert (count["task"], total["task"]) == (said["executions"]["rows"], said["exec
 assert count["counter"] == said["counter values"]["rows"]
 assert count["comm"] == said.get("sends", {"rows": 0})["rows"] + said.get("receives", {"rows": 0})["rows"]
 END
+    done
+    ;;
+
+  processor)
+    # What Perfetto itself makes of the file: as many slices, as long, as were written, none unfinished, and nothing complained of.
+    cat > query.sql << 'END'
+select (select count(*) from slice where category = 'task') as executions,
+       (select ifnull(sum(dur), 0) from slice where category = 'task') as total_ns,
+       (select count(*) from slice where dur < 0) as unfinished,
+       (select count(*) from flow) as flows,
+       (select ifnull(sum(value), 0) from stats where severity in ('error', 'data_loss')) as complaints;
+END
+    for run in real sample; do
+      trace export $run --format perfetto -o $run.pftrace --json
+      timeout 60 "$processor" -q query.sql $run.pftrace > found 2> err || { fail "trace_processor refuses $run.pftrace"; cat err >&2; }
+      expected="$(value "rows['executions']"),$(value "total['executions']"),0,$(value "rows.get('flows', 0)"),0"
+      grep -qxF "$expected" found || { fail "trace_processor finds something else than $expected in $run.pftrace:"; cat found >&2; }
     done
     ;;
 
