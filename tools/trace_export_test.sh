@@ -52,6 +52,8 @@ TANDEM_TRACE=all TANDEM_TRACE_FOLDER=real \
 
 case $part in
   formats)
+    trace info real --json
+    holds_json "o['written_by']['commit'] == o['commit'] != ''"
     for run in real sample; do
       trace info $run --json
       events=$(value "sum(a['events'] for r in o['ranks'] for a in r['actors'] if a['kind'] != 'catalogue')")

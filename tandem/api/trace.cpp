@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "tandem/api/commit.hpp"
 #include "tandem/trace/layout.hpp"
 
 namespace tandem {
@@ -53,6 +54,7 @@ trace::SessionOptions trace_options(const base::Config& config, const TracePlace
   options.rank = place.rank;
   options.size = place.size;
   options.job = place.job;
+  options.commit = build_commit();
   options.arguments = command_line();
   if (!options.arguments.empty()) {
     options.program = options.arguments.front();

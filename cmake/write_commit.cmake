@@ -1,4 +1,4 @@
-# tools/write_commit.cmake: writes OUTPUT from TEMPLATE with the commit of SOURCE, by GIT, unless it says so already.
+# cmake/write_commit.cmake: writes OUTPUT from TEMPLATE with the commit of SOURCE, by GIT, unless it says so already.
 set(COMMIT unknown)
 if(GIT)
   execute_process(COMMAND "${GIT}" -C "${SOURCE}" describe --always --dirty --exclude=*
