@@ -182,8 +182,8 @@ class Messages {
     }
   }
 
-  void finish(trace::TraceReader& run, const std::map<std::uint32_t, Recorded>& recorded, const RunTimes& times, TraceCheck& result,
-              Findings& findings) const;
+  void finish(trace::TraceReader& run, const std::map<std::uint32_t, Recorded>& recorded, const RunTimes& times,
+              TraceCheck& result, Findings& findings) const;
 
  private:
   Traffic& key(std::uint64_t source, std::uint64_t destination, std::uint64_t channel, std::uint64_t tag) {
@@ -254,7 +254,8 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
 
 /// What counts of one rank are checked against each other.
 struct Books {
-  Books(const RankTrace& rank, const Recorded& recorded) : tasks(rank, recorded), requests(rank, recorded), memory(rank, recorded) {}
+  Books(const RankTrace& rank, const Recorded& recorded)
+      : tasks(rank, recorded), requests(rank, recorded), memory(rank, recorded) {}
 
   void add(const Event& event, Findings& findings) {
     switch (event.spec().category) {
@@ -283,7 +284,8 @@ struct Books {
   MemoryBook memory;
 };
 
-void check_events(trace::TraceReader& run, const std::map<std::uint32_t, Recorded>& recorded, TraceCheck& result, Findings& findings) {
+void check_events(trace::TraceReader& run, const std::map<std::uint32_t, Recorded>& recorded, TraceCheck& result,
+                  Findings& findings) {
   const RunTimes times(run);
   std::map<std::pair<std::uint32_t, std::uint32_t>, Actor> actors;
   std::map<std::uint32_t, Books> books;
@@ -303,17 +305,18 @@ void check_events(trace::TraceReader& run, const std::map<std::uint32_t, Recorde
   }
   Messages messages;
   std::optional<std::int64_t> start_ns;
-  const auto read = run.in_order([&](const Event& event) { return times.of(event); }, [&](const Event& event, std::int64_t time_ns) {
-    if (!start_ns) start_ns = time_ns;
-    ++result.events;
-    if (event.type == Type::task_started) ++result.tasks_started;
-    if (event.type == Type::task_ended) ++result.tasks_ended;
-    if (const auto actor = actors.find({event.rank, event.actor}); actor != actors.end())
-      actor->second.add(event, seconds(time_ns - *start_ns), findings);
-    books.at(event.rank).add(event, findings);
-    messages.add(event, time_ns);
-    return true;
-  });
+  const auto read = run.in_order([&](const Event& event) { return times.of(event); },
+                                 [&](const Event& event, std::int64_t time_ns) {
+                                   if (!start_ns) start_ns = time_ns;
+                                   ++result.events;
+                                   if (event.type == Type::task_started) ++result.tasks_started;
+                                   if (event.type == Type::task_ended) ++result.tasks_ended;
+                                   if (const auto actor = actors.find({event.rank, event.actor}); actor != actors.end())
+                                     actor->second.add(event, seconds(time_ns - *start_ns), findings);
+                                   books.at(event.rank).add(event, findings);
+                                   messages.add(event, time_ns);
+                                   return true;
+                                 });
   if (!read) findings.add("every packet and record follows the format", read.error().message);
   for (const auto& [number, actor] : actors) {
     if (run.rank_of(number.first)->complete) actor.finish(findings);

@@ -42,7 +42,8 @@ struct TraceCheck {
   std::vector<std::string> notes;  ///< what could not be checked, and why
 };
 
-/// Reads everything twice. Not checked is what takes events that were lost, overwritten or not selected: accounts and notes say so.
+/// Reads everything twice. Not checked is what takes events that were lost, overwritten or not selected: accounts and notes say
+/// so.
 /// Of a program that was killed, nothing is demanded that would have come later. Memory: some 100 bytes per task.
 TraceCheck check(trace::TraceReader& run);
 

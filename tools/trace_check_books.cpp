@@ -19,7 +19,8 @@ std::uint32_t u32(const Event& event, std::size_t field) noexcept { return stati
 
 RequestBook::RequestBook(const trace::RankTrace& rank, const Recorded& recorded) : rank_(rank), recorded_(recorded) {
   using enum Type;
-  gap_ = recorded.gap({send_posted, receive_posted, message_sent, message_arrived, message_released, message_failed, mcast_posted});
+  gap_ =
+      recorded.gap({send_posted, receive_posted, message_sent, message_arrived, message_released, message_failed, mcast_posted});
 }
 
 std::string RequestBook::name(const Event& event) const {
@@ -41,8 +42,7 @@ void RequestBook::step(const Event& event, Findings& findings) {
   switch (event.type) {
     case Type::message_sent:
     case Type::message_arrived:
-      if (arrives != (request.kind == Kind::receive))
-        return findings.add("sends are sent, and receives receive", name(event));
+      if (arrives != (request.kind == Kind::receive)) return findings.add("sends are sent, and receives receive", name(event));
       if (request.moved) return findings.add("each message is sent once, and arrives once", name(event));
       request.moved = true;
       ++moved_[static_cast<int>(request.kind)];
@@ -57,7 +57,8 @@ void RequestBook::step(const Event& event, Findings& findings) {
         return;
       }
       ++released_[static_cast<int>(request.kind)];
-      if (request.kind == Kind::receive && !request.moved) findings.add("a receive is released after its message has arrived", name(event));
+      if (request.kind == Kind::receive && !request.moved)
+        findings.add("a receive is released after its message has arrived", name(event));
       return;
     default: return;
   }
@@ -86,14 +87,17 @@ void RequestBook::finish(TraceCheck& result, Findings& findings) const {
       continue;
     }
     if (posted_[kind] == 0) continue;
-    std::vector<std::pair<std::string, std::uint64_t>> counts{{"posted", posted_[kind]}, {"released", released_[kind]}, {"failed", failed_[kind]}};
+    std::vector<std::pair<std::string, std::uint64_t>> counts{
+        {"posted", posted_[kind]}, {"released", released_[kind]}, {"failed", failed_[kind]}};
     if (kind != static_cast<int>(Kind::broadcast)) counts.insert(counts.begin() + 1, {moved_words[kind], moved_[kind]});
     add_to_account(result, request_accounts[kind], counts);
   }
   if (!gap_.empty() || !recorded_.ended()) return;
   for (const auto& [number, request] : requests_) {
     if (!request.released)
-      findings.add("each request that is posted is released or fails", fmt::format("rank {}: request {}, one of the {}", rank_.rank, number, request_accounts[static_cast<int>(request.kind)]));
+      findings.add("each request that is posted is released or fails",
+                   fmt::format("rank {}: request {}, one of the {}", rank_.rank, number,
+                               request_accounts[static_cast<int>(request.kind)]));
     else if (!request.moved && request.kind == Kind::send)
       findings.add("each send that is posted is sent or fails", fmt::format("rank {}: request {}", rank_.rank, number));
   }
@@ -137,8 +141,9 @@ void MemoryBook::add_transfer(const Event& event, Findings& findings) {
   }
   ++transfers_ended_;
   if (under_way == 0)
-    return findings.add("no transfer ends that was not started",
-                        fmt::format("rank {}: data {} from node {} to node {}", rank_.rank, u32(event, 0), u32(event, 1), u32(event, 2)));
+    return findings.add(
+        "no transfer ends that was not started",
+        fmt::format("rank {}: data {} from node {} to node {}", rank_.rank, u32(event, 0), u32(event, 1), u32(event, 2)));
   --under_way;
 }
 
@@ -178,19 +183,27 @@ void MemoryBook::finish(TraceCheck& result, Findings& findings) const {
   } else if (allocated_.count + freed_.count > 0) {
     std::uint64_t alive = 0;
     for (const auto& [place, amount] : alive_) alive += amount.bytes;
-    add_to_account(result, "memory", {{"allocated", allocated_.count}, {"given back", freed_.count},
-                                      {"bytes allocated", allocated_.bytes}, {"bytes given back", freed_.bytes}, {"bytes left", alive}});
+    add_to_account(result, "memory",
+                   {{"allocated", allocated_.count},
+                    {"given back", freed_.count},
+                    {"bytes allocated", allocated_.bytes},
+                    {"bytes given back", freed_.bytes},
+                    {"bytes left", alive}});
   }
-  if (!transfer_gap_.empty()) skip_account(result, "transfers", rank_.rank, transfer_gap_);
+  if (!transfer_gap_.empty())
+    skip_account(result, "transfers", rank_.rank, transfer_gap_);
   else if (transfers_started_ + transfers_ended_ > 0)
     add_to_account(result, "transfers", {{"started", transfers_started_}, {"ended", transfers_ended_}});
-  if (!bag_gap_.empty()) skip_account(result, "bags", rank_.rank, bag_gap_);
-  else if (bags_opened_ + bags_closed_ > 0) add_to_account(result, "bags", {{"opened", bags_opened_}, {"closed", bags_closed_}});
+  if (!bag_gap_.empty())
+    skip_account(result, "bags", rank_.rank, bag_gap_);
+  else if (bags_opened_ + bags_closed_ > 0)
+    add_to_account(result, "bags", {{"opened", bags_opened_}, {"closed", bags_closed_}});
   if (!recorded_.ended()) return;
   for (const auto& [place, count] : under_way_)
     if (count > 0)
-      findings.add("each transfer that was started ends", fmt::format("rank {}: data {} from node {} to node {}: {} have not", rank_.rank,
-                                                                      std::get<0>(place), std::get<1>(place), std::get<2>(place), count));
+      findings.add("each transfer that was started ends",
+                   fmt::format("rank {}: data {} from node {} to node {}: {} have not", rank_.rank, std::get<0>(place),
+                               std::get<1>(place), std::get<2>(place), count));
   for (const auto& [number, is_open] : bags_)
     if (is_open) findings.add("each bag that was opened is closed", fmt::format("rank {}: bag {}", rank_.rank, number));
 }

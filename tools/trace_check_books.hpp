@@ -58,9 +58,9 @@ class MemoryBook {
   const trace::RankTrace& rank_;
   const Recorded& recorded_;
   std::string memory_gap_, transfer_gap_, bag_gap_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Amount> alive_;                               ///< by data and node
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Amount> alive_;                             ///< by data and node
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint64_t> under_way_;  ///< by data, from, to
-  std::unordered_map<std::uint32_t, bool> bags_;                                                  ///< by number: open
+  std::unordered_map<std::uint32_t, bool> bags_;                                                ///< by number: open
   Amount allocated_, freed_;
   std::uint64_t transfers_started_ = 0, transfers_ended_ = 0, bags_opened_ = 0, bags_closed_ = 0;
 };

@@ -10,7 +10,8 @@ namespace {
 
 /// Why a stream does not have all events of its actor; empty: it has.
 std::string gap_of(const trace::StreamSummary& summary) {
-  if (summary.missing_packets > 0) return fmt::format("{} packets of {} were overwritten or are missing", summary.missing_packets, summary.name);
+  if (summary.missing_packets > 0)
+    return fmt::format("{} packets of {} were overwritten or are missing", summary.missing_packets, summary.name);
   if (summary.lost_events > 0) return fmt::format("{} events of {} were lost", summary.lost_events, summary.name);
   if (summary.truncated) return fmt::format("the stream of {} is cut off", summary.name);
   return {};
@@ -18,7 +19,8 @@ std::string gap_of(const trace::StreamSummary& summary) {
 
 Account& account_of(TraceCheck& result, const std::string& name) {
   const auto found = std::ranges::find(result.accounts, name, &Account::name);
-  return found != result.accounts.end() ? *found : result.accounts.emplace_back(Account{.name = name, .counts = {}, .skipped = {}});
+  return found != result.accounts.end() ? *found
+                                        : result.accounts.emplace_back(Account{.name = name, .counts = {}, .skipped = {}});
 }
 
 }  // namespace
@@ -50,21 +52,26 @@ std::string Recorded::unselected(std::initializer_list<trace::Type> types) const
   return missing.empty() ? "" : missing + " not recorded";
 }
 
-void add_to_account(TraceCheck& result, const std::string& name, const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
+void add_to_account(TraceCheck& result, const std::string& name,
+                    const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
   Account& account = account_of(result, name);
   ++account.ranks;
   for (const auto& [what, count] : counts) {
     const auto found = std::ranges::find(account.counts, what, &std::pair<std::string, std::uint64_t>::first);
-    if (found != account.counts.end()) found->second += count;
-    else account.counts.emplace_back(what, count);
+    if (found != account.counts.end())
+      found->second += count;
+    else
+      account.counts.emplace_back(what, count);
   }
 }
 
 void skip_account(TraceCheck& result, const std::string& name, std::uint32_t rank, const std::string& why) {
   auto& skipped = account_of(result, name).skipped;
   const auto found = std::ranges::find(skipped, why, &Account::Skipped::why);
-  if (found != skipped.end()) found->ranks.push_back(rank);
-  else skipped.push_back({.why = why, .ranks = {rank}});
+  if (found != skipped.end())
+    found->ranks.push_back(rank);
+  else
+    skipped.push_back({.why = why, .ranks = {rank}});
 }
 
 }  // namespace tandem::tools

@@ -1,4 +1,4 @@
-// tools/trace_check_findings.hpp: what the parts of `tandem trace check` share: broken promises, and what a rank's trace holds all of.
+// tools/trace_check_findings.hpp: what the parts of `tandem trace check` share: broken promises, and what was recorded.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,8 @@ class Recorded {
 };
 
 /// Adds what one rank has to the account called `name`. `counts`: what, and how often.
-void add_to_account(TraceCheck& result, const std::string& name, const std::vector<std::pair<std::string, std::uint64_t>>& counts);
+void add_to_account(TraceCheck& result, const std::string& name,
+                    const std::vector<std::pair<std::string, std::uint64_t>>& counts);
 /// One rank's share of an account could not be checked.
 void skip_account(TraceCheck& result, const std::string& name, std::uint32_t rank, const std::string& why);
 

@@ -79,8 +79,9 @@ void TaskBook::replay(const Event& event, Findings& findings) {
   if (is_first) {
     // Its tasks have just been described, one by one.
     if (count > lives_.size())
-      findings.add("a graph's tasks are described before its first replay",
-                   fmt::format("rank {}: graph {}: has {} tasks, of {} that are known", rank_.rank, at->first, count, lives_.size()));
+      findings.add(
+          "a graph's tasks are described before its first replay",
+          fmt::format("rank {}: graph {}: has {} tasks, of {} that are known", rank_.rank, at->first, count, lives_.size()));
     graph = {.first = first, .count = count, .first_edge = edges_.size(), .last_edge = edges_.size()};
     while (graph.first_edge > 0 && edges_[graph.first_edge - 1].task >= first) --graph.first_edge;
     return;
@@ -164,16 +165,18 @@ void TaskBook::check_life(const Life& task, Findings& findings) const {
     return;
   }
   if (task.starts > 1) tell(findings, "each task is started once", task, fmt::format("is started {} times", task.starts));
-  if (task.ends > task.starts) tell(findings, "each task ends once, after it was started", task, fmt::format("is started {} times and ends {} times", task.starts, task.ends));
+  if (task.ends > task.starts)
+    tell(findings, "each task ends once, after it was started", task,
+         fmt::format("is started {} times and ends {} times", task.starts, task.ends));
   if (task.cancels > 1) tell(findings, "each task is cancelled once", task, fmt::format("is cancelled {} times", task.cancels));
   if (task.cancels > 0 && task.starts > 0) tell(findings, "no task both runs and is cancelled", task, "does");
   if (task.failures > 1 || (task.failures > 0 && task.starts == 0 && task.cancels == 0 && recorded_.ended()))
-    tell(findings, "a task fails once, when it runs or is cancelled", task, fmt::format("fails {} times, is started {} times", task.failures, task.starts));
+    tell(findings, "a task fails once, when it runs or is cancelled", task,
+         fmt::format("fails {} times, is started {} times", task.failures, task.starts));
   if (task.readies > 1) tell(findings, "each task becomes ready once", task, fmt::format("becomes ready {} times", task.readies));
   if (recorded_.ended() && task.kind == Kind::kernel && task.cancels == 0 && task.starts == 0)
     tell(findings, "each task that was submitted runs or is cancelled", task, "does neither");
-  if (recorded_.ended() && task.starts > task.ends)
-    tell(findings, "each task that was started ends", task, "does not");
+  if (recorded_.ended() && task.starts > task.ends) tell(findings, "each task that was started ends", task, "does not");
 
   const auto after = [&](std::uint64_t before, const char* what) {
     if (before != never && task.began != never && before > task.began && before - task.began > slack_ticks_)
@@ -256,12 +259,18 @@ void TaskBook::finish(TraceCheck& result, Findings& findings) {
     }
   };
   each_edge([&](const Edge& edge) {
-    if (const Life* const task = find(edge.task); task != nullptr && task->kind == Kind::other) joins_[edge.task].push_back(edge.predecessor);
+    if (const Life* const task = find(edge.task); task != nullptr && task->kind == Kind::other)
+      joins_[edge.task].push_back(edge.predecessor);
   });
   each_edge([&](const Edge& edge) { check_edge(edge, findings); });
   add_to_account(result, account_name,
-                 {{"submitted", submitted - std::min(replayed_, submitted)}, {"replayed", replayed_}, {"started", started}, {"ended", ended},
-                  {"failed", failed}, {"cancelled", cancelled}, {"joins and events", others}});
+                 {{"submitted", submitted - std::min(replayed_, submitted)},
+                  {"replayed", replayed_},
+                  {"started", started},
+                  {"ended", ended},
+                  {"failed", failed},
+                  {"cancelled", cancelled},
+                  {"joins and events", others}});
 }
 
 }  // namespace tandem::tools

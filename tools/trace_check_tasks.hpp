@@ -79,10 +79,10 @@ class TaskBook {
   std::vector<Life> lives_;
   std::vector<Edge> edges_;  ///< as they were submitted; those of a replayed graph once
   std::unordered_map<std::uint32_t, Graph> graphs_;
-  std::vector<Replay> replays_;  ///< but each graph's first
-  std::unordered_map<std::uint32_t, std::uint64_t> last_stamp_;  ///< by actor
-  std::unordered_map<std::int64_t, std::vector<std::int64_t>> joins_;     ///< predecessors of nodes that are no kernels
-  std::unordered_map<std::int64_t, std::uint64_t> joins_done_;  ///< as far as `done_by` was asked
+  std::vector<Replay> replays_;                                        ///< but each graph's first
+  std::unordered_map<std::uint32_t, std::uint64_t> last_stamp_;        ///< by actor
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>> joins_;  ///< predecessors of nodes that are no kernels
+  std::unordered_map<std::int64_t, std::uint64_t> joins_done_;         ///< as far as `done_by` was asked
   std::uint64_t replayed_ = 0;
 };
 

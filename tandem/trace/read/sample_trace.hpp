@@ -48,7 +48,8 @@ inline std::vector<std::string> sample_worker_packets() {
       const int task = packet_index * (sample_tasks / 4) + i + 1;
       std::vector<std::uint32_t> before;  // the first task comes before all others
       if (task > 1) before.push_back(static_cast<std::uint32_t>(task) - 1);
-      packet.add(Type::task_submitted, ticks, {task, -2, 0, 2, before.size(), std::vector<std::uint32_t>{access_word(0, 2), 17}, before});
+      packet.add(Type::task_submitted, ticks,
+                 {task, -2, 0, 2, before.size(), std::vector<std::uint32_t>{access_word(0, 2), 17}, before});
       packet.add(Type::task_started, ticks + 10, {task});
       packet.add(Type::task_ended, ticks + 500 + i, {task});
       // Sometimes more than the 2^25 ticks that a compact stamp spans, and once exactly that.
