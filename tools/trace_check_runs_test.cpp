@@ -31,6 +31,18 @@ std::uint64_t counted(const TraceCheck& result, const std::string& account, cons
   return 0;
 }
 
+std::uint64_t events_of(const std::filesystem::path& folder, trace::Type type) {
+  auto run = trace::TraceReader::open(folder);
+  EXPECT_TRUE(run.ok()) << run.error().message;
+  std::uint64_t count = 0;
+  if (!run.ok()) return 0;
+  EXPECT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event, std::int64_t) {
+    count += event.type == type;
+    return true;
+  }).ok());
+  return count;
+}
+
 /// A runtime that traces everything into a folder.
 Options traced(const std::filesystem::path& folder, unsigned workers, const char* sched) {
   return {.workers = workers, .sched = sched,
@@ -38,7 +50,8 @@ Options traced(const std::filesystem::path& folder, unsigned workers, const char
                    {"window", "200"}, {"bind", "false"}}};
 }
 
-/// Tasks that read, write, commute, add up, follow each other by name, are replayed, fail, and are cancelled, in a random order.
+/// Tasks that read, write, commute, add up, follow each other by name, are replayed, fail, and are cancelled, and events, in a random
+/// order.
 void play(Runtime& rt, std::uint64_t seed) {
   const Codelet copy("copy", [](const double& from, double& to) { to = from + 1; });
   const Codelet add("add", [](double& v) { v += 1; });
@@ -66,7 +79,7 @@ void play(Runtime& rt, std::uint64_t seed) {
   });
   for (int round = 0; round < 6; ++round) {
     for (int i = 0; i < 200; ++i) {
-      switch (random() % 12) {
+      switch (random() % 13) {
         case 0: rt.replay(graph); break;
         case 1:
         case 2: rt.submit(add, reduce(sums)); break;
@@ -75,10 +88,16 @@ void play(Runtime& rt, std::uint64_t seed) {
         case 5:
         case 6: rt.submit(add, commute(some())); break;
         case 7:
-          if (round == 2 || round == 5) rt.submit(fail, read_write(some()));
+          if (seed % 2 == 1 && (round == 2 || round == 5)) rt.submit(fail, read_write(some()));
           break;
         case 8:
-          if (round >= 3 && random() % 8 == 0) rt.submit(cancel, &rt, read_write(some()));
+          if (seed % 2 == 0 && round >= 3 && random() % 8 == 0) rt.submit(cancel, &rt, read_write(some()));
+          break;
+        case 9:
+          rt.event("event", Release::separate, [](Event event) {
+            event.readable();
+            event.released();
+          }, read_write(some()));
           break;
         default: {
           Data<double>&from = some(), &to = some();
@@ -97,7 +116,7 @@ void play(Runtime& rt, std::uint64_t seed) {
 
 TEST(TraceCheckRealRuns, AreSoundWhateverTheTasksDo) {
   const trace::test::TempFolder temporary;
-  std::uint64_t failed = 0, cancelled = 0, replayed = 0;
+  std::uint64_t failed = 0, cancelled = 0, replayed = 0, ends = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
     const auto folder = temporary.path() / ("run" + std::to_string(seed));
@@ -111,11 +130,13 @@ TEST(TraceCheckRealRuns, AreSoundWhateverTheTasksDo) {
     for (const Account& account : result.accounts) EXPECT_THAT(account.skipped, IsEmpty()) << account.name;
     EXPECT_GT(counted(result, "tasks", "joins and events"), 0u);
     failed += counted(result, "tasks", "failed");
+    ends += events_of(folder, trace::Type::flow_cancelled);
     cancelled += counted(result, "tasks", "cancelled");
     replayed += counted(result, "tasks", "replayed");
   }
   EXPECT_GT(failed, 0u);
   EXPECT_GT(cancelled, 0u);
+  EXPECT_GT(ends, 0u);
   EXPECT_GT(replayed, 0u);
 }
 

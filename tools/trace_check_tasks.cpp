@@ -223,12 +223,9 @@ void TaskBook::check_edge(const Edge& edge, Findings& findings) {
   const Life* const predecessor = find(edge.predecessor);
   const Life* const task = find(edge.task);
   if (task == nullptr || task->submissions == 0) return;
-  if (predecessor == nullptr || predecessor->submissions == 0) {
-    // The half of an event that ends when its data is free again is not submitted by itself; its number is the next one.
-    if (const Life* const whole = find(edge.predecessor - 1); whole != nullptr && whole->kind == Kind::other) return;
+  if (predecessor == nullptr || predecessor->submissions == 0)
     return tell(findings, "whatever comes before a task was submitted", *task,
                 fmt::format("comes after task {}, which was not submitted", static_cast<std::uint32_t>(edge.predecessor)));
-  }
   if (task->kind == Kind::other || task->began == never) return;
   const std::uint64_t done = predecessor->kind == Kind::kernel ? predecessor->done : done_by(edge.predecessor);
   if (done == never || (done > task->began && done - task->began > slack_ticks_))
@@ -253,6 +250,8 @@ void TaskBook::finish(TraceCheck& result, Findings& findings) {
     for (const Replay& replay : replays_) {
       const Graph& graph = graphs_.at(replay.graph);
       for (std::size_t i = graph.first_edge; i < graph.last_edge; ++i) {
+        // Among its tasks' edges stand those of joins that were entered before it, and have greater numbers.
+        if (edges_[i].task - graph.first >= graph.count) continue;
         const std::int64_t shift = replay.first - graph.first;
         use(Edge{edges_[i].task + shift, edges_[i].predecessor + shift});
       }

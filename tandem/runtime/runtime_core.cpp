@@ -471,6 +471,7 @@ void RuntimeCore::submit_event(Task& task, bool with_release, EventTasks& event,
     released.waits.store(1, std::memory_order_relaxed);  // by `complete`
     ++submitted_;
     event.released = {&released, released.id};
+    flow_.trace().also(released);
     for (unsigned i = 0; i < task.access_count; ++i)
       if (makes_value(task.accesses()[i].mode()) && !task.accesses()[i].alias()) {
         FlowState& flow = task.accesses()[i].handle()->flow;

@@ -45,6 +45,11 @@ class SubmissionTrace {
     return depth_ > 0;
   }
 
+  /// Another node, which waits for nobody that the graph knows, is entered with the one that is being entered, at its instant.
+  void also(const Task& task) {
+    if (depth_ > 0) [[unlikely]] describe(task, task.id, {});
+  }
+
   /// The same of a task whose predecessors the caller has, at the present instant.
   void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors);
 
