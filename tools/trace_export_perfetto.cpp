@@ -3,9 +3,11 @@
 // Numbers of fields: perfetto/protos/perfetto/trace/trace_packet.proto and track_event/*.proto. Stamps are those of the history,
 // in nanoseconds since the first event: Perfetto's own clock conversion knows no rates, so that nothing is left to it.
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include "tools/out_file.hpp"
 #include "tools/protobuf_writer.hpp"
@@ -205,7 +207,9 @@ class PerfettoWriter {
   }
 
   std::string about_task(std::uint32_t row) const;
+  using SpansOfActors = std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>>;  ///< rows, by start
   void write_actors();
+  void write_spans_inside(const StateRow& task, std::uint64_t track, std::deque<std::uint32_t>& spans);
   void write_programs();
   void write_messages();
   void write_transfers();
@@ -220,6 +224,7 @@ class PerfettoWriter {
   std::vector<std::uint64_t> text_ids_;  ///< interned numbers of texts; 0: not yet
   std::map<std::uint32_t, std::uint64_t> ranks_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> actors_;
+  std::unordered_set<std::uint32_t> written_spans_;  ///< rows, of those that lie below a task
   std::uint64_t next_track_ = 1;
 };
 
@@ -253,10 +258,14 @@ void PerfettoWriter::write_actors() {
   for (const ActorFacts& facts : history_.actors)
     if (facts.kind == trace::ActorKind::worker || acting.contains({facts.rank, facts.actor}))
       actors_[{facts.rank, facts.actor}] = add_track(rank_track(facts.rank), facts.name, 1000 + facts.actor);
+  SpansOfActors spans;
+  for (std::uint32_t i = 0; i < history_.spans.size(); ++i)
+    if (history_.spans[i].task != no_number) spans[{history_.spans[i].rank, history_.spans[i].actor}].push_back(i);
   for (const StateRow& row : history_.states) {
     const std::uint64_t track = actors_[{row.rank, row.actor}];
     if (row.state == ActorState::executing) {
       begin(row.start_ns, track, "task", history_.tasks[row.task].name, about_task(row.task));
+      write_spans_inside(row, track, spans[{row.rank, row.actor}]);
       count("executions", row.end_ns - row.start_ns);
     } else {
       begin(row.start_ns, track, "state", name_of(row.state));
@@ -271,6 +280,25 @@ void PerfettoWriter::write_actors() {
   }
 }
 
+/// What a kernel has named of itself lies below its task. A span that is not whole, or was interrupted by another task, is left for
+/// `write_programs`.
+void PerfettoWriter::write_spans_inside(const StateRow& task, std::uint64_t track, std::deque<std::uint32_t>& spans) {
+  std::vector<std::int64_t> open{task.end_ns};
+  for (; !spans.empty() && history_.spans[spans.front()].start_ns < task.end_ns; spans.pop_front()) {
+    const SpanRow& span = history_.spans[spans.front()];
+    while (open.size() > 1 && open.back() <= span.start_ns) {
+      end(open.back(), track);
+      open.pop_back();
+    }
+    if (span.task != task.task || span.start_ns < task.start_ns || span.end_ns == no_time || span.end_ns > open.back()) continue;
+    begin(span.start_ns, track, "user", span.name);
+    open.push_back(span.end_ns);
+    written_spans_.insert(spans.front());
+    count("spans and waits", span.end_ns - span.start_ns);
+  }
+  for (; open.size() > 1; open.pop_back()) end(open.back(), track);
+}
+
 /// What the program has named of itself, and what it waited for.
 void PerfettoWriter::write_programs() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Slice>> slices;
@@ -279,7 +307,8 @@ void PerfettoWriter::write_programs() {
     if (row.start_ns == no_time) return;
     slices[{row.rank, row.actor}].push_back({row.start_ns, row.end_ns == no_time ? history_.duration_ns : row.end_ns, number});
   };
-  for (std::uint32_t i = 0; i < history_.spans.size(); ++i) add(history_.spans[i], i);
+  for (std::uint32_t i = 0; i < history_.spans.size(); ++i)
+    if (!written_spans_.contains(i)) add(history_.spans[i], i);
   for (std::uint32_t i = 0; i < history_.waits.size(); ++i) add(history_.waits[i], waits_begin + i);
   for (auto& [place, of_actor] : slices) {
     const ActorFacts* facts = history_.find_actor(place.first, place.second);

@@ -126,6 +126,72 @@ TEST_F(ExportTest, RecordsHaveStarPUsColumns) {
   EXPECT_THAT(content(out("paje") / "dag.dot"), HasSubstr("\"0_1\" -> \"0_2\";\n  \"0_2\" -> \"1_1\" [style=dashed];"));
 }
 
+/// The fields of a protobuf message that are numbers, and those that are bytes.
+struct Fields {
+  explicit Fields(std::string_view bytes) {
+    std::size_t at = 0;
+    const auto number = [&] {
+      std::uint64_t value = 0;
+      for (unsigned shift = 0;; shift += 7) {
+        const auto byte = static_cast<unsigned char>(bytes.at(at++));
+        value |= std::uint64_t{byte & 0x7FU} << shift;
+        if (byte < 0x80) return value;
+      }
+    };
+    while (at < bytes.size()) {
+      const std::uint64_t key = number();
+      switch (key & 7) {
+        case 0: numbers[key >> 3] = number(); break;
+        case 1: at += 8; break;
+        case 2: {
+          const std::uint64_t length = number();
+          texts.emplace_back(key >> 3, bytes.substr(at, length));
+          at += length;
+          break;
+        }
+        default: throw std::runtime_error("no such kind of field is written");
+      }
+    }
+  }
+  std::string_view text(std::uint64_t field) const {
+    const auto found = std::ranges::find(texts, field, [](const auto& one) { return one.first; });
+    return found == texts.end() ? std::string_view() : found->second;
+  }
+  std::map<std::uint64_t, std::uint64_t> numbers;
+  std::vector<std::pair<std::uint64_t, std::string_view>> texts;
+};
+
+TEST(Export, PerfettoShowsWhatAKernelNamesBelowItsTask) {
+  SmallRun run;
+  run.usual().submit(0, 0, 1, 0).submit(0, 0, 2, 1);
+  run.catalogue().add(Type::name, at(0), {0, 5, "whole"}).add(Type::name, at(0), {1, 5, "half"});
+  auto& worker = run.stream(0, 2);
+  worker.add(Type::task_started, at(10), {1}).add(Type::span_began, at(10), {0});
+  worker.add(Type::span_began, at(20), {1}).add(Type::span_ended, at(30), {1});
+  worker.add(Type::span_began, at(30), {1}).add(Type::span_ended, at(40), {1});
+  worker.add(Type::span_ended, at(40), {0}).add(Type::task_ended, at(40), {1});
+  worker.add(Type::task_started, at(40), {2}).add(Type::task_ended, at(50), {2});
+  worker.add(Type::span_began, at(60), {0}).add(Type::span_ended, at(70), {0});
+  const auto history = run.read();
+  const auto exported = export_perfetto(*history, run.temporary() / "run.pftrace");
+  ASSERT_TRUE(exported.ok()) << exported.error().message;
+  EXPECT_EQ(table(exported.value(), "spans and waits")->rows, 4u);
+  const std::string bytes = content(run.temporary() / "run.pftrace");
+  // TracePacket: 8 timestamp, 11 track event of 9 type (1 begins, 2 ends), 11 track, 22 categories.
+  std::map<std::uint64_t, std::string> tracks;
+  for (const auto& [field, packet] : Fields(bytes).texts) {
+    const Fields one(packet);
+    if (one.text(11).empty()) continue;
+    const Fields event(one.text(11));
+    const std::uint64_t type = event.numbers.at(9);
+    if (type > 2) continue;
+    tracks[event.numbers.at(11)] += std::to_string(one.numbers.at(8)) + (type == 1 ? "(" + std::string(event.text(22)) + " " : ") ");
+  }
+  std::vector<std::string> lines;
+  for (const auto& [track, line] : tracks) lines.push_back(line);
+  EXPECT_THAT(lines, testing::UnorderedElementsAre("10(task 10(user 20(user 30) 30(user 40) 40) 40) 40(task 50) ", "60(user 70) "));
+}
+
 TEST_F(ExportTest, PerfettoHasASliceForEachStateAndAFlowForEachMessage) {
   const auto exported = export_perfetto(*history_, out("run.pftrace"));
   ASSERT_TRUE(exported.ok()) << exported.error().message;

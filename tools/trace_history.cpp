@@ -530,18 +530,19 @@ Texts::Id HistoryBuilder::name_of_number(const Rank& rank, std::uint32_t number)
 
 void HistoryBuilder::add_user(const Event& event, const Rank& rank, Actor& actor) {
   const std::uint32_t number = u32(event, 0);
+  const std::uint32_t task = actor.running.empty() ? no_number : actor.running.back();
   switch (event.type) {
     case Type::mark:
     case Type::counter: {
       auto& rows = event.type == Type::mark ? history_.marks : history_.counters;
-      rows.push_back({.rank = event.rank, .actor = event.actor, .name = name_of_number(rank, number), .time_ns = event.local_ns,
-                      .value = event.real(1)});
+      rows.push_back({.rank = event.rank, .actor = event.actor, .name = name_of_number(rank, number), .task = task,
+                      .time_ns = event.local_ns, .value = event.real(1)});
       break;
     }
     case Type::span_began:
       actor.spans.push_back({history_.spans.size(), number});
-      history_.spans.push_back(
-          {.rank = event.rank, .actor = event.actor, .name = name_of_number(rank, number), .start_ns = event.local_ns});
+      history_.spans.push_back({.rank = event.rank, .actor = event.actor, .name = name_of_number(rank, number), .task = task,
+                                .start_ns = event.local_ns});
       break;
     case Type::span_ended: {
       const auto open =

@@ -171,6 +171,7 @@ struct MemoryRow {
 struct ValueRow {
   std::uint32_t rank = 0, actor = 0;
   Texts::Id name = 0;
+  std::uint32_t task = no_number;  ///< row, of the task whose kernel said it
   std::int64_t time_ns = 0;
   double value = 0;
 };
@@ -178,6 +179,7 @@ struct ValueRow {
 struct SpanRow {
   std::uint32_t rank = 0, actor = 0;
   Texts::Id name = 0;
+  std::uint32_t task = no_number;  ///< row, of the task in whose kernel it began
   std::int64_t start_ns = no_time, end_ns = no_time;
 };
 enum class WaitKind : std::uint8_t { waiting, throttled };

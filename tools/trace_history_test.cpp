@@ -294,6 +294,29 @@ TEST(History, WithoutComparisonsClocksStand) {
   EXPECT_EQ(history->clock_report.after.worst_ns, 50);
 }
 
+TEST(History, WhatKernelsTellBelongsToTheirTask) {
+  SmallRun run;
+  run.usual().submit(0, 0, 1, 0).submit(0, 0, 2, 1);
+  auto& worker = run.stream(0, 2);
+  worker.add(Type::task_started, at(10), {1})
+      .add(Type::span_began, at(20), {0})
+      .add(Type::mark, at(30), {1, 1.0})
+      .add(Type::task_started, at(40), {2})
+      .add(Type::counter, at(50), {2, 2.0})
+      .add(Type::task_ended, at(60), {2})
+      .add(Type::span_ended, at(70), {0})
+      .add(Type::task_ended, at(80), {1})
+      .add(Type::span_began, at(90), {0})
+      .add(Type::span_ended, at(100), {0});
+  const auto history = run.read();
+  ASSERT_EQ(history->spans.size(), 2u);
+  EXPECT_EQ(history->tasks.at(history->spans[0].task).id, 1u);
+  EXPECT_EQ(history->spans[0].end_ns, 70);
+  EXPECT_EQ(history->spans[1].task, no_number);
+  EXPECT_EQ(history->tasks.at(history->marks.at(0).task).id, 1u);
+  EXPECT_EQ(history->tasks.at(history->counters.at(0).task).id, 2u);
+}
+
 TEST(History, WhatBeginsAndEndsIsPaired) {
   SmallRun run;
   run.usual();

@@ -247,10 +247,19 @@ Table memory_of(History& history) {
       .take();
 }
 
-Table values_of(std::string_view name, const std::vector<ValueRow>& rows) {
+/// The id of the task in whose kernel something was told, or nothing.
+template <class Row>
+auto task_around(const History& history) {
+  return [&history](const Row& row) {
+    return row.task == no_number ? no_time : static_cast<std::int64_t>(history.tasks[row.task].id);
+  };
+}
+
+Table values_of(std::string_view name, const History& history, const std::vector<ValueRow>& rows) {
   return TableOf(name, rows)
       .add("rank", number, &ValueRow::rank)
       .add("actor", number, &ValueRow::actor)
+      .of("task", time, task_around<ValueRow>(history))
       .add("name", text, &ValueRow::name)
       .add("time_ns", time, &ValueRow::time_ns)
       .add("value", real, &ValueRow::value)
@@ -261,9 +270,11 @@ Table spans_of(History& history) {
   return TableOf("spans", history.spans)
       .add("rank", number, &SpanRow::rank)
       .add("actor", number, &SpanRow::actor)
+      .of("task", time, task_around<SpanRow>(history))
       .add("name", text, &SpanRow::name)
       .add("start_ns", time, &SpanRow::start_ns)
       .add("end_ns", time, &SpanRow::end_ns)
+      .of("duration_ns", time, [](const SpanRow& row) { return difference(row.end_ns, row.start_ns); })
       .take();
 }
 
@@ -349,8 +360,8 @@ std::vector<Table> tables_of(History& history) {
   tables.push_back(data_of(history));
   tables.push_back(transfers_of(history));
   tables.push_back(memory_of(history));
-  tables.push_back(values_of("counters", history.counters));
-  tables.push_back(values_of("marks", history.marks));
+  tables.push_back(values_of("counters", history, history.counters));
+  tables.push_back(values_of("marks", history, history.marks));
   tables.push_back(spans_of(history));
   tables.push_back(waits_of(history));
   tables.push_back(tracer_of(history));

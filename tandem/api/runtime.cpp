@@ -53,7 +53,8 @@ std::optional<comm::Job> join(const base::Config& config, Ground& ground) {
   return std::move(job).value();
 }
 
-std::unique_ptr<trace::Session> open_trace(const trace::SessionOptions& options, Ground& ground) {
+std::unique_ptr<trace::Session> open_trace(trace::SessionOptions options, const std::filesystem::path& folder, Ground& ground) {
+  if (!folder.empty()) options.folder = folder;
   auto session = trace::Session::open(options, *ground.clock, *ground.log, ground.loop);
   if (!session.ok()) throw UsageError(session.error().message);
   return std::move(session).value();
@@ -77,7 +78,9 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
   register_options(registry);
   config_ = std::make_unique<base::Config>(registry);
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
-  trace_ = std::make_unique<Trace>(nullptr, [this] { return open_trace(trace_options(*config_, {}, nullptr), *ground_); });
+  trace_ = std::make_unique<Trace>(nullptr, [this](const std::filesystem::path& folder) {
+    return open_trace(trace_options(*config_, {}, nullptr), folder, *ground_);
+  });
   connect_trace();
 }
 
@@ -93,7 +96,12 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
   flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options);
 }
 
-Runtime::~Runtime() = default;
+/// The trace ends when nobody tells it anything more, and before what drives its flusher goes with the core.
+Runtime::~Runtime() {
+  flow_.reset();
+  core_->shut_down();
+  trace_->close();
+}
 
 void Runtime::start(const runtime::Emulation& emulation) {
   std::optional<comm::Job> job = join(*config_, *ground_);
@@ -102,8 +110,9 @@ void Runtime::start(const runtime::Emulation& emulation) {
   runtime::World world = make_real_world(*config_, *ground_);
   const bool traced = !config_->get_string("trace").empty();
   trace_ = std::make_unique<Trace>(
-      traced ? open_trace(trace_options(*config_, place, ground_->topology.get()), *ground_) : nullptr, [this, place] {
-        return open_trace(trace_options(*config_, place, ground_->topology.get()), *ground_);
+      traced ? open_trace(trace_options(*config_, place, ground_->topology.get()), {}, *ground_) : nullptr,
+      [this, place](const std::filesystem::path& folder) {
+        return open_trace(trace_options(*config_, place, ground_->topology.get()), folder, *ground_);
       });
   std::unique_ptr<comm::Endpoint> endpoint;
   if (job) {

@@ -70,35 +70,60 @@ trace::SessionOptions trace_options(const base::Config& config, const TracePlace
   return options;
 }
 
-void Trace::start(std::string_view selection) {
+void Trace::start(std::string_view selection, const std::filesystem::path& folder) {
   const trace::Selection wanted = selected(selection);
   if (session_ != nullptr) return session_->select(wanted);
-  session_ = open_();
+  session_ = open_(folder);
   session_->select(wanted);
-  if (connect_) connect_(*session_);
+  if (connect_) go_live();
+}
+
+/// The session is new, so that names which were taken before have the numbers in it that their holders have.
+void Trace::go_live() {
+  {
+    const std::lock_guard guard(names_mutex_);
+    naming_ = session_.get();
+    for (std::uint32_t number = 0; number < early_names_.size(); ++number) {
+      [[maybe_unused]] const std::uint32_t given = naming_->name(trace::NameKind::any, early_names_[number]);
+      TANDEM_ASSERT(given == number);
+    }
+    early_names_.clear();
+  }
+  connect_(*session_);
+  live_.store(session_.get(), std::memory_order_release);
+}
+
+Trace::Name Trace::name(std::string_view text) {
+  const std::lock_guard guard(names_mutex_);
+  if (naming_ != nullptr) return Name(naming_->name(trace::NameKind::any, text));
+  const auto known = std::ranges::find(early_names_, text);
+  if (known != early_names_.end()) return Name(static_cast<std::uint32_t>(known - early_names_.begin()));
+  early_names_.emplace_back(text);
+  return Name(static_cast<std::uint32_t>(early_names_.size() - 1));
+}
+
+void Trace::close() {
+  live_.store(nullptr, std::memory_order_release);
+  if (session_ != nullptr) session_->close();
 }
 
 void Trace::stop() {
   if (session_ != nullptr) session_->select(trace::Selection::none());
 }
 
-Trace::Span Trace::span(std::string_view name) {
-  if (!on()) return {nullptr, 0};
-  return {submitter_, session_->name(trace::NameKind::span, name)};
-}
-
-Trace::Span Trace::span(trace::Stream& stream, std::string_view name) {
-  if (!on()) return {nullptr, 0};
-  return {&stream, session_->name(trace::NameKind::span, name)};
+void Trace::name_thread(std::string_view text) {
+  trace::Session* const session = live_.load(std::memory_order_acquire);
+  if (session != nullptr && stream_here(*session) == nullptr) session->stream_of_this_thread(text);
 }
 
 void Trace::attach(trace::Stream& stream, std::string name) {
-  if (session_ != nullptr) session_->attach(stream, {.kind = trace::ActorKind::user, .name = std::move(name)});
+  trace::Session* const session = live_.load(std::memory_order_acquire);
+  if (session != nullptr) session->attach(stream, {.kind = trace::ActorKind::user, .name = std::move(name)});
 }
 
 void Trace::connect(std::function<void(trace::Session&)> connect) {
   connect_ = std::move(connect);
-  if (session_ != nullptr) connect_(*session_);
+  if (session_ != nullptr) go_live();
 }
 
 }  // namespace tandem

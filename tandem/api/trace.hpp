@@ -1,16 +1,20 @@
 // tandem/api/trace.hpp: what a program may do with its trace: choose what is recorded, mark, count, and keep quiet.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tandem/base/config.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/runtime/runtime_core.hpp"
+#include "tandem/trace/current.hpp"
 #include "tandem/trace/session.hpp"
 
 namespace tandem {
@@ -25,32 +29,58 @@ struct TracePlace {
 /// The session's options by the configuration: `trace`, `trace.folder` and so on. Throws UsageError for a selection that is none.
 trace::SessionOptions trace_options(const base::Config& config, const TracePlace& place, const base::Topology* topology);
 
-/// A program's trace. `Runtime::trace()` gives it; members belong to the thread that made the runtime, but where they say
-/// otherwise. Without option `trace` nothing is recorded, and all of this does nothing, until `start`.
+/// A program's trace. `Runtime::trace()` gives it. Without option `trace` nothing is recorded, and all of this does nothing, until
+/// `start`.
+///
+/// Threads. `start`, `stop`, `quiet`, `session` and `connect` belong to the thread that made the runtime; the rest is for any thread,
+/// kernels and callbacks included. What is told goes to the stream of who runs there (`trace::CurrentStream`): the worker whose kernel it
+/// is, the progress thread, the submitter on the thread that made the runtime. Other threads get a stream of their own with their first
+/// span, which ends with them or with the runtime; until then their marks and counters lie in the stream of all others, under a lock.
+/// No thread of the program's tells anything while the runtime is destroyed.
+///
+/// Cost: by a `Name` that was taken before, a look at a variable of the thread's and the event, which reads the clock: 10 ns, no lock.
+/// By a text, a look-up under a lock besides.
 class Trace {
  public:
-  using Open = std::function<std::unique_ptr<trace::Session>()>;
+  using Open = std::function<std::unique_ptr<trace::Session>(const std::filesystem::path& folder)>;
 
-  /// `session` may be null; then `open` makes one when it is wanted.
+  /// What is marked, counted, or spanned. As long as its runtime; also before there is a trace.
+  class Name {
+   public:
+    Name() noexcept = default;  ///< nothing: what bears it is not recorded
+
+   private:
+    friend class Trace;
+    explicit Name(std::uint32_t number) noexcept : number_(number) {}
+    std::uint32_t number_ = UINT32_MAX;
+  };
+
+  /// `session` may be null; then `open` makes one when it is wanted, in `folder`, or where the configuration says if that is empty.
   Trace(std::unique_ptr<trace::Session> session, Open open) : session_(std::move(session)), open_(std::move(open)) {}
 
   /// Records what the selection says from now on (`task,comm,-task.deps`; see trace::Selection). The first call of a program that
-  /// was started without option `trace` opens the trace; on several ranks each does it for itself. Throws UsageError.
-  void start(std::string_view selection = "all");
+  /// was started without option `trace` opens the trace, in `folder` if one is named; on several ranks each does it for itself. Throws
+  /// UsageError.
+  void start(std::string_view selection = "all", const std::filesystem::path& folder = {});
   /// Records nothing until `start`.
   void stop();
   bool on() const noexcept { return session_ != nullptr && !session_->selection().empty(); }
 
-  /// The program is here. Any thread.
-  void mark(std::string_view name, double value = 0) {
-    if (session_ != nullptr) session_->mark(name, value);
+  /// A name for what is told often: equal texts have one name.
+  Name name(std::string_view text);
+
+  /// The program is here.
+  void mark(Name name, double value = 0) { tell_value<trace::Type::mark>(name, value); }
+  void mark(std::string_view text, double value = 0) {
+    if (records<trace::Type::mark>()) mark(name(text), value);
   }
-  /// A number of the program's has this value from now on. Any thread.
-  void counter(std::string_view name, double value) {
-    if (session_ != nullptr) session_->counter(name, value);
+  /// A number of the program's has this value from now on.
+  void counter(Name name, double value) { tell_value<trace::Type::counter>(name, value); }
+  void counter(std::string_view text, double value) {
+    if (records<trace::Type::counter>()) counter(name(text), value);
   }
 
-  /// A part of the program, from here until the object goes.
+  /// A part of the program, from here until the object goes, on the same thread.
   class Span {
    public:
     Span(trace::Stream* stream, std::uint32_t name) noexcept : stream_(stream), name_(name) {
@@ -66,11 +96,23 @@ class Trace {
     trace::Stream* stream_;
     std::uint32_t name_;
   };
-  [[nodiscard]] Span span(std::string_view name);
-  /// The same on a thread of the program's own, which has a stream.
-  [[nodiscard]] Span span(trace::Stream& stream, std::string_view name);
-  /// A thread of the program's own writes its events there, without locks. The stream goes before the runtime. Any thread.
+  [[nodiscard]] Span span(Name name) {
+    trace::Session* const session = live_.load(std::memory_order_acquire);
+    if (session == nullptr || name.number_ == UINT32_MAX) [[likely]] return {nullptr, 0};
+    trace::Stream* stream = stream_here(*session);
+    if (stream == nullptr && records<trace::Type::span_began>()) stream = session->stream_of_this_thread();
+    return {stream, name.number_};
+  }
+  [[nodiscard]] Span span(std::string_view text) { return span(records<trace::Type::span_began>() ? name(text) : Name()); }
+
+  /// This thread, which is the program's own, gets its stream now, called so.
+  void name_thread(std::string_view text);
+  /// What `stream` belongs to writes its events there, whatever thread it runs on. The stream goes before the runtime.
   void attach(trace::Stream& stream, std::string name);
+  /// Such a stream's.
+  [[nodiscard]] Span span(trace::Stream& stream, Name name) {
+    return {stream.attached() && name.number_ != UINT32_MAX ? &stream : nullptr, name.number_};
+  }
 
   /// While it lives nothing is flushed: a region of interest.
   class Quiet {
@@ -97,10 +139,40 @@ class Trace {
  private:
   friend class Runtime;
 
+  void go_live();
+  /// Everything is written, and nobody tells anything more.
+  void close();
+  /// The stream of whoever runs on this thread; null: a thread without one.
+  trace::Stream* stream_here(const trace::Session& session) const noexcept {
+    trace::Stream* const current = trace::CurrentStream::get();
+    if (current != nullptr && current->writes_to(session)) [[likely]] return current;
+    return trace::CurrentStream::thread() == owner_ ? submitter_ : nullptr;
+  }
+  /// Whether somebody would see such an event.
+  template <trace::Type T>
+  bool records() const noexcept {
+    trace::Session* const session = live_.load(std::memory_order_acquire);
+    return session != nullptr && session->shares<T>();
+  }
+  template <trace::Type T>
+  void tell_value(Name name, double value) {
+    trace::Session* const session = live_.load(std::memory_order_acquire);
+    if (session == nullptr || name.number_ == UINT32_MAX) [[likely]] return;
+    if (trace::Stream* const stream = stream_here(*session)) stream->emit<T>(name.number_, value);
+    else session->emit_shared<T>(name.number_, value);
+  }
+
   std::unique_ptr<trace::Session> session_;
+  /// The session, once everything is connected to it: set once, with release, and read by any thread with acquire.
+  std::atomic<trace::Session*> live_{nullptr};
   Open open_;
   std::function<void(trace::Session&)> connect_;
-  trace::Stream* submitter_ = nullptr;
+  trace::Stream* submitter_ = nullptr;                        ///< of the thread `owner_`, but while it works
+  const void* const owner_ = trace::CurrentStream::thread();
+
+  std::mutex names_mutex_;          ///< guards what follows, and is held while it becomes the session's
+  trace::Session* naming_ = nullptr;  ///< gives names their numbers; null: their place in `early_names_` does
+  std::vector<std::string> early_names_;
 };
 
 }  // namespace tandem

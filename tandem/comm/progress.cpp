@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "tandem/trace/current.hpp"
+
 namespace tandem::comm::internal {
 Progress::Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop)
     : engine_(engine),
@@ -70,6 +72,7 @@ void Progress::run() {
     CPU_SET(static_cast<unsigned>(core_), &cores);
     sched_setaffinity(0, sizeof cores, &cores);
   }
+  const trace::CurrentStream current(trace_);
   ShortSlice slice;
   slice.take();
   Polling polling(patience_, now_ns_());

@@ -88,7 +88,10 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   for (unsigned i = world_.caller_works ? 1 : 0; i < workers_.size(); ++i) queues_->start(i);
 }
 
-RuntimeCore::~RuntimeCore() {
+RuntimeCore::~RuntimeCore() { shut_down(); }
+
+void RuntimeCore::shut_down() {
+  if (std::exchange(is_shut_down_, true)) return;
   const auto quietly = [&](auto action) {
     try {
       action();

@@ -76,6 +76,8 @@ class RuntimeCore final : private FlowHost {
  public:
   RuntimeCore(World world, const CoreOptions& options);
   ~RuntimeCore() override;
+  /// What the destructor begins with: all tasks end, data goes home, and nothing runs any more.
+  void shut_down();
   RuntimeCore(const RuntimeCore&) = delete;
   RuntimeCore& operator=(const RuntimeCore&) = delete;
 
@@ -367,6 +369,7 @@ class RuntimeCore final : private FlowHost {
   std::atomic<const char*> submitter_{nullptr};
   const char* owner_ = nullptr;
   const std::uint32_t number_ = next_number();  ///< of this runtime in the process, from 1
+  bool is_shut_down_ = false;
   TaskId last_id_ = 0;
   std::optional<TaskId> cancelled_at_;
   std::uint64_t submitted_ = 0;

@@ -48,7 +48,7 @@ std::string_view name_of(ProgressState state) noexcept {
 }
 
 std::string_view name_of(NameKind kind) noexcept {
-  static constexpr std::array<std::string_view, 5> names{"mark", "counter", "span", "node", "channel"};
+  static constexpr std::array<std::string_view, 6> names{"mark", "counter", "span", "node", "channel", "any"};
   return look_up(names, kind);
 }
 

@@ -152,7 +152,10 @@ enum class ProgressState : std::uint8_t { working, polling, sleeping };
 std::string_view name_of(ProgressState state) noexcept;
 
 /// In `name`: what it is the name of.
-enum class NameKind : std::uint8_t { mark, counter, span, node, channel };
+enum class NameKind : std::uint8_t {
+  mark, counter, span, node, channel,
+  any,  ///< that a program took before it used it: of marks, counters and spans
+};
 std::string_view name_of(NameKind kind) noexcept;
 
 /// In `clock_point`: how it came about.
@@ -184,7 +187,7 @@ inline constexpr EventSpec event_table[] = {
      {{{"data", u32}, {"owner", u32}, {"bytes", u64}, {"rows", u32}, {"cols", u32}, {"site", u16}, {"name", text}}},
      "a piece of data that was registered; owner: its rank, or 4294967295 for each rank; site: where, without a codelet"},
     {Type::name, Category::about, "about.name", {{{"name", u32}, {"kind", u8}, {"text", text}}},
-     "of a mark, counter or span; of a channel: its number, a space, its name"},
+     "of a mark, counter or span, or of any of them; of a channel: its number, a space, its name"},
     {Type::task_name, Category::about, "about.task_name", {{{"task", u32}, {"text", text}}}, "a task with a name of its own"},
     {Type::clock_point, Category::about, "about.clock_point",
      {{{"kind", u8}, {"local_ns", i64}, {"reference_ns", i64}, {"error_ns", i64}, {"late_ns", i64}}},

@@ -134,6 +134,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
     stream.clock_ = probes_clock_;
     stream.last_ = stream.read_clock();
     stream.instant_ = stream.last_;
+    stream.sequence_ = stream.lost_ = stream.lost_told_ = 0;  // of the session that it was attached to before
     stream.session_.store(this, std::memory_order_release);
     turn(stream, selection_);
   }
@@ -432,10 +433,6 @@ void Session::set_reference_date(std::int64_t offset_ns) {
   reference_date_ns_ = offset_ns;
 }
 
-void Session::mark(std::string_view text, double value) { emit_shared<Type::mark>(name(NameKind::mark, text), value); }
-
-void Session::counter(std::string_view text, double value) { emit_shared<Type::counter>(name(NameKind::counter, text), value); }
-
 // --- the end
 
 Result<fs::path> Session::snapshot() {
@@ -468,6 +465,7 @@ SessionCounts Session::close() {
   if (thread_ != nullptr) thread_->stop();
   if (loop_ != nullptr) loop_->remove(flusher_);
   waker_ = nullptr;
+  thread_streams_.detach_all();
   std::vector<Stream*> streams;
   {
     const std::lock_guard guard(mutex_);

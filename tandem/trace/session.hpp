@@ -26,6 +26,7 @@
 #include "tandem/trace/pool.hpp"
 #include "tandem/trace/stream.hpp"
 #include "tandem/trace/stream_files.hpp"
+#include "tandem/trace/thread_streams.hpp"
 
 namespace tandem::trace {
 
@@ -77,7 +78,7 @@ struct SessionCounts {
 
 /// The trace of one rank: owns buffers, flusher and files; knows all streams.
 ///
-/// Threads. Any thread may attach streams, describe, select, and mark. A stream must be detached, or gone, before its session; those
+/// Threads. Any thread may attach streams, describe, select, and emit what is shared. A stream must be detached, or gone, before its session; those
 /// that are left when it closes are taken as they are, and their actors must have stopped writing. The flusher is a steppable on a
 /// thread of its own, or of the driver's that was given; it alone writes files, but for `WhenFull::wait`, where whoever waits
 /// writes, too.
@@ -127,9 +128,16 @@ class Session {
   /// more when this returns. Empty: none. Any thread but the flusher's.
   void every(std::int64_t period_ns, std::function<void()> call);
 
-  // --- events of threads that have no stream; they take a lock
-  void mark(std::string_view text, double value = 0);
-  void counter(std::string_view text, double value);
+  // --- threads that are no actor's
+  /// The stream of the thread that asks: attached when it asks first, detached when it ends, or when the session is closed. `name` empty:
+  /// as the system calls the thread. Null: the thread is ending. Any thread.
+  Stream* stream_of_this_thread(std::string_view name = {}) { return thread_streams_.of_this_thread(name); }
+  /// Whether events of this type that have no stream are recorded.
+  template <Type... T>
+  bool shares() const noexcept {
+    return others_.any_on<T...>();
+  }
+  /// Events of threads that have no stream; they take a lock.
   template <Type T, class... Fields>
   void emit_shared(Fields... fields) {
     if (!others_.any_on<T>()) return;
@@ -215,6 +223,7 @@ class Session {
 
   base::SpinLock others_lock_;
   Stream others_;
+  ThreadStreams thread_streams_{*this};
 
   unsigned snapshots_ = 0;      ///< of the thread that asks for them
   std::mutex newest_mutex_;

@@ -303,7 +303,7 @@ TEST_F(SessionTest, ThreadsWithoutAStreamShareOne) {
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t)
     threads.emplace_back([&] {
-      for (int i = 0; i < 1'000; ++i) session->mark("here", i);
+      for (int i = 0; i < 1'000; ++i) session->emit_shared<Type::mark>(session->name(NameKind::mark, "here"), i);
     });
   for (std::thread& thread : threads) thread.join();
   session->close();

@@ -148,6 +148,7 @@ class Stream {
   void detach() noexcept;
   std::uint64_t last_stamp() const noexcept { return last_; }
   bool attached() const noexcept { return session_.load(std::memory_order_relaxed) != nullptr; }
+  bool writes_to(const Session& session) const noexcept { return session_.load(std::memory_order_relaxed) == &session; }
   /// Of this stream in its session; names it in other events.
   std::uint32_t actor() const noexcept { return actor_; }
 

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/trace/current.hpp"
 
 namespace tandem::runtime {
 
@@ -29,6 +30,7 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
 }
 
 std::int64_t Worker::step(std::int64_t now_ns) {
+  const trace::CurrentStream current(trace_);  // what kernels tell goes there, too
   if (present_since_ns_.get() < 0) {
     present_since_ns_.set(now_ns);
     enter_state(WorkerState::scheduling);

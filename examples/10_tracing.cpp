@@ -1,0 +1,29 @@
+// examples/10_tracing.cpp: what a program tells its trace: parts of kernels, numbers, where it is.
+#include <cmath>
+#include <cstdio>
+#include <tandem/tandem.hpp>
+#include <vector>
+
+int main(int argc, char** argv) {
+  tandem::Runtime rt(argc, argv);
+  std::vector<double> x(4096, 2.0);
+  auto hx = rt.data("x", x);
+
+  auto& trace = rt.trace();
+  const auto scaling = trace.name("scaling"), norm = trace.name("norm");  // once: then a span costs two events, and no look-up
+  tandem::Codelet halve("halve", [&](std::span<double> values) {
+    const auto span = trace.span(scaling);  // a part of the kernel, within its task, until the object goes
+    double sum = 0;
+    for (double& value : values) sum += (value /= 2) * value;
+    trace.counter(norm, std::sqrt(sum));  // a number that has this value from now on
+  });
+
+  {
+    const auto span = trace.span("sweeps");  // by its text: a look-up under a lock
+    for (int sweep = 0; sweep < 10; ++sweep) rt.submit(halve, read_write(hx));
+    rt.wait();
+  }
+  trace.mark("done", x[0]);  // the program is here
+
+  std::printf("x[0] = %g\n", x[0]);
+}

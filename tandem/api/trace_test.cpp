@@ -1,0 +1,275 @@
+// tandem/api/trace_test.cpp: what a program tells its trace, from wherever it runs.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <latch>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "tandem/api/test_support.hpp"
+#include "tandem/trace/read/reader.hpp"
+#include "tandem/trace/read/test_support.hpp"
+
+namespace tandem {
+namespace {
+
+using trace::ActorKind;
+using trace::Type;
+
+/// An event, who told it, and the tasks and spans that were open on that actor.
+struct Told {
+  Type type;
+  ActorKind kind;
+  std::uint32_t actor;
+  std::string actor_name;
+  std::string name;
+  double value = 0;
+  std::vector<std::string> around;
+};
+
+class TraceTest : public ::testing::Test {
+ protected:
+  Options options() const {
+    Options options;
+    options.more = {{"trace.folder", folder_.string()}};
+    return options;
+  }
+  /// On threads, three of them the runtime's; nothing is recorded before `start`.
+  std::unique_ptr<Runtime> threads(unsigned workers = 3) const {
+    Options options = this->options();
+    options.workers = workers;
+    options.more.emplace_back("ranks", "alone");
+    return std::make_unique<Runtime>(options);
+  }
+
+  /// What the program told, once its runtime has gone: in the order of each actor.
+  std::vector<Told> read() const {
+    auto run = trace::TraceReader::open(folder_);
+    if (!run) throw std::runtime_error(run.error().message);
+    std::vector<Told> told;
+    for (const auto& rank : run.value()->ranks) {
+      for (const auto& stream : rank->streams) {
+        std::vector<std::string> around;
+        for (auto event = stream->next(); event.value(); event = stream->next()) {
+          const trace::Event& one = *event.value();
+          const trace::StreamSummary& actor = stream->summary();
+          if (one.type == Type::task_started) around.push_back("task");
+          if (one.type == Type::task_ended) around.pop_back();
+          if (one.spec().category != trace::Category::user) continue;
+          const std::string name = rank->names.at(one.number(0)).second;
+          if (one.type == Type::span_ended) around.pop_back();
+          const bool has_value = one.type == Type::mark || one.type == Type::counter;
+          told.push_back({one.type, actor.kind, actor.actor, actor.name, name, has_value ? one.real(1) : 0, around});
+          if (one.type == Type::span_began) around.push_back(name);
+        }
+        if (!around.empty()) throw std::runtime_error(around.back() + " has no end");
+      }
+    }
+    return told;
+  }
+
+  trace::test::TempFolder temporary_;
+  std::filesystem::path folder_ = temporary_.path() / "run";
+};
+
+TEST_F(TraceTest, WhatKernelsTellLiesWithinTheirTasksOnTheirWorkers) {
+  constexpr unsigned tasks = 300;
+  {
+    const auto rt = threads();
+    const Trace::Name part = rt->trace().name("part"), piece = rt->trace().name("piece"), step = rt->trace().name("step");
+    rt->trace().start("task,user");
+    for (unsigned i = 0; i < tasks; ++i)
+      rt->submit(Codelet("kernel",
+                         [&](unsigned number) {
+                           const auto whole = rt->trace().span(part);
+                           rt->trace().counter(step, number);
+                           const auto half = rt->trace().span(piece);
+                           rt->trace().mark("by text", number);
+                         }),
+                 i);
+    rt->wait();
+  }
+  std::map<Type, unsigned> counts;
+  std::set<double> steps, marks;
+  for (const Told& told : read()) {
+    ++counts[told.type];
+    EXPECT_EQ(told.kind, ActorKind::worker) << told.actor_name;
+    ASSERT_GE(told.around.size(), 1u) << told.name;
+    EXPECT_EQ(told.around[0], "task");
+    if (told.name == "piece") {
+      EXPECT_EQ(told.around, (std::vector<std::string>{"task", "part"}));
+    }
+    if (told.type == Type::counter) steps.insert(told.value);
+    if (told.type == Type::mark) marks.insert(told.value);
+  }
+  EXPECT_EQ(counts[Type::span_began], 2 * tasks);
+  EXPECT_EQ(counts[Type::span_ended], 2 * tasks);
+  EXPECT_EQ(steps.size(), tasks);
+  EXPECT_EQ(marks.size(), tasks);
+}
+
+TEST_F(TraceTest, TheSameHoldsInAnEventLoop) {
+  {
+    const auto rt = test::loop_runtime({.seed = 3, .workers = 4}, {});
+    rt->trace().start("task,user", folder_);
+    const Trace::Name part = rt->trace().name("part");
+    for (int i = 0; i < 50; ++i)
+      rt->submit(Codelet("kernel", [&] { const auto span = rt->trace().span(part); }));
+    const auto outside = rt->trace().span("waiting");
+    rt->wait();
+  }
+  unsigned inside = 0, outside = 0;
+  for (const Told& told : read()) {
+    if (told.name == "part") {
+      EXPECT_EQ(told.kind, ActorKind::worker);
+      ASSERT_FALSE(told.around.empty());
+      EXPECT_EQ(told.around[0], "task");
+      ++inside;
+    } else {
+      EXPECT_EQ(told.kind, ActorKind::submitter);
+      ++outside;
+    }
+  }
+  EXPECT_EQ(inside, 100u);
+  EXPECT_EQ(outside, 2u);
+}
+
+TEST_F(TraceTest, TheCallersThreadIsTheSubmitterOutsideOfWaitsAndAWorkerWithin) {
+  {
+    const auto rt = threads(1);
+    rt->trace().start("task,user");
+    const auto span = rt->trace().span("whole");
+    rt->submit(Codelet("kernel", [&] { rt->trace().mark("within"); }));
+    rt->wait();
+    rt->trace().mark("outside", 7);
+  }
+  for (const Told& told : read()) {
+    EXPECT_EQ(told.kind, told.name == "within" ? ActorKind::worker : ActorKind::submitter) << told.name;
+    if (told.name == "outside") {
+      EXPECT_EQ(told.around, std::vector<std::string>{"whole"});
+    }
+  }
+  EXPECT_EQ(read().size(), 4u);
+}
+
+TEST_F(TraceTest, ThreadsOfTheProgramGetAStreamWithTheirFirstSpan) {
+  constexpr int threads_count = 4, rounds = 500;
+  {
+    const auto rt = threads(1);
+    rt->trace().start("user");
+    const Trace::Name part = rt->trace().name("part");
+    std::vector<std::thread> own;
+    for (int i = 0; i < threads_count; ++i)
+      own.emplace_back([&, i] {
+        if (i == 0) rt->trace().name_thread("reader");
+        else rt->trace().mark("alone", i);  // lies in the stream of all others
+        for (int round = 0; round < rounds; ++round) {
+          const auto span = rt->trace().span(part);
+          rt->trace().counter("round", round);
+        }
+      });
+    for (std::thread& thread : own) thread.join();
+    rt->trace().mark("joined");
+  }
+  std::map<std::uint32_t, unsigned> spans;
+  unsigned alone = 0;
+  bool reader = false;
+  for (const Told& told : read()) {
+    if (told.name == "alone") {
+      EXPECT_EQ(told.kind, ActorKind::others);
+      ++alone;
+      continue;
+    }
+    if (told.name == "joined") continue;
+    EXPECT_EQ(told.kind, ActorKind::user);
+    reader |= told.actor_name == "reader";
+    if (told.type == Type::span_ended) ++spans[told.actor];
+    if (told.type == Type::counter) {
+      EXPECT_EQ(told.around, std::vector<std::string>{"part"});
+    }
+  }
+  EXPECT_EQ(alone, threads_count - 1u);
+  EXPECT_TRUE(reader);
+  ASSERT_EQ(spans.size(), std::size_t{threads_count});
+  for (const auto& [actor, count] : spans) EXPECT_EQ(count, unsigned{rounds}) << actor;
+}
+
+TEST_F(TraceTest, AThreadOutlivesARuntimeAndTellsTheNextOne) {
+  const std::filesystem::path other = temporary_.path() / "other";
+  auto first = threads(1);
+  first->trace().start("user");
+  std::unique_ptr<Runtime> second;
+  std::latch told_first(1), second_is_there(1), told_second(1), second_is_gone(1);
+  std::thread thread([&] {
+    { const auto span = first->trace().span("first"); }
+    told_first.count_down();
+    second_is_there.wait();
+    { const auto span = second->trace().span("second"); }
+    told_second.count_down();
+    second_is_gone.wait();
+  });
+  told_first.wait();
+  first.reset();
+  second = threads(1);
+  second->trace().start("user", other);
+  second_is_there.count_down();
+  told_second.wait();
+  second.reset();
+  second_is_gone.count_down();
+  thread.join();
+  EXPECT_EQ(read().size(), 2u);
+  for (const Told& told : read()) EXPECT_EQ(told.name, "first");
+  folder_ = other;
+  EXPECT_EQ(read().size(), 2u);
+  for (const Told& told : read()) EXPECT_EQ(told.name, "second");
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run.ok());
+  for (const auto& stream : run.value()->ranks[0]->streams) EXPECT_EQ(stream->summary().missing_packets, 0u);
+}
+
+TEST_F(TraceTest, TwoRuntimesInOneProcessKeepApart) {
+  const std::filesystem::path other = temporary_.path() / "other";
+  {
+    const auto rt = threads(2);
+    const auto inner = threads(1);
+    rt->trace().start("task,user");
+    inner->trace().start("user", other);
+    rt->submit(Codelet("kernel", [&] {
+      const auto mine = rt->trace().span("mine");
+      const auto theirs = inner->trace().span("theirs");
+    }));
+    rt->wait();
+  }
+  for (const Told& told : read()) EXPECT_EQ(told.name, "mine");
+  EXPECT_EQ(read().size(), 2u);
+  folder_ = other;
+  for (const Told& told : read()) EXPECT_EQ(told.name, "theirs");
+  EXPECT_EQ(read().size(), 2u);
+}
+
+TEST_F(TraceTest, WithoutATraceNothingIsToldAndNamesTakenEarlyKeepTheirMeaning) {
+  {
+    const auto rt = threads(1);
+    const Trace::Name a = rt->trace().name("a"), b = rt->trace().name("b"), again = rt->trace().name("a");
+    rt->trace().mark(a, 1);
+    { const auto span = rt->trace().span(b); }
+    rt->trace().start("user");
+    const Trace::Name c = rt->trace().name("c");
+    rt->trace().mark(b, 2);
+    rt->trace().mark(again, 3);
+    rt->trace().mark(c, 4);
+    rt->trace().mark(Trace::Name(), 5);
+    rt->trace().stop();
+    rt->trace().mark(a, 6);
+    { const auto span = rt->trace().span("late"); }
+  }
+  std::vector<std::pair<std::string, double>> marks;
+  for (const Told& told : read()) marks.emplace_back(told.name, told.value);
+  EXPECT_EQ(marks, (std::vector<std::pair<std::string, double>>{{"b", 2}, {"a", 3}, {"c", 4}}));
+}
+
+}  // namespace
+}  // namespace tandem
