@@ -25,5 +25,13 @@ int main(int argc, char** argv) {
   }
   trace.mark("done", x[0]);  // the program is here
 
+  const auto residual = trace.event<std::uint32_t, double>("solver.residual", {"iteration", "norm"});  // once
+  tandem::Codelet solve("solve", [&](std::uint32_t iteration, std::span<double> values) {
+    values[0] /= 2;
+    residual(iteration, values[0]);  // an event, in any thread
+  });
+  for (std::uint32_t iteration = 0; iteration < 4; ++iteration) rt.submit(solve, iteration, read_write(hx));
+  rt.wait();
+
   std::printf("x[0] = %g\n", x[0]);
 }

@@ -25,11 +25,11 @@ json_holds() {
 
 run 0 info run
 holds out '^ranks     2 of 2$'
-holds out '^0 on node1, complete +1232 '
+holds out '^0 on node1, complete +1235 '
 holds out '^  worker 0 +3 +1200 .* 0 +0$'
 holds out 'clock: 2 comparisons .*offset 100 \+- 20 ns to 300 \+- 20 ns, rate \+0\.100 ppm'
 run 0 info run --json
-json_holds "o['size'] == 2 and o['events'] == 2464 and o['program'] == './app' and len(o['ranks']) == 2"
+json_holds "o['size'] == 2 and o['events'] == 2470 and o['program'] == './app' and len(o['ranks']) == 2"
 json_holds "o['ranks'][1]['actors'][1] | {'bytes': 0, 'bytes_per_event': 0, 'duration_ns': 0} == {'actor': 1, 'name': 'worker 0', \
 'kind': 'worker', 'index': 0, 'core': 3, 'packets': 4, 'events': 1200, 'bytes': 0, 'bytes_per_event': 0, 'lost_events': 0, \
 'missing_packets': 0, 'truncated': False, 'duration_ns': 0}"
@@ -42,7 +42,7 @@ run 0 dump run --limit 3
 holds out '^ +0\.000000000 +0  progress +comm\.progress_state state=0$'
 holds out '^ +0\.000000100 +0  worker 0 +task\.submitted task=1 priority=-2 site=0 accesses=\[2 17\] deps=\[\]$'
 run 0 dump run --type task.started,user --rank 1
-(($(wc -l < out) == 404)) || fail "--type task.started,user --rank 1 prints $(wc -l < out) lines"
+(($(wc -l < out) == 407)) || fail "--type task.started,user --rank 1 prints $(wc -l < out) lines"
 holds out ' 1  progress +user\.mark name=0 value=1\.5$'
 run 0 dump run --type comm.send_posted --rank 0 --limit 1 --json
 json_holds "o['fields'] == {'request': 0, 'peer': 1, 'channel': 7, 'priority': 5, 'tag': 99, 'bytes': 4096}"
@@ -85,14 +85,14 @@ wait $!
 run 2 info killed
 holds err 'killed before it ended its trace.*tandem trace recover killed/rank-0001'
 run 0 recover killed
-holds out '^1 rank recovered: 318 events in 3 packets added, [0-9]+ bytes of unfinished packets cut off$'
+holds out '^1 rank recovered: 321 events in 3 packets added, [0-9]+ bytes of unfinished packets cut off$'
 [[ ! -e live && ! -L killed/rank-0001/tandem/live ]] || fail "the live file is still there"
 run 0 recover killed
 holds out '^nothing to recover'
 run 0 check killed
 holds out ', 1 ran when the program was killed$'
 run 0 info killed
-holds out '^1 on .*, killed, recovered +1234 '
+holds out '^1 on .*, killed, recovered +1237 '
 "$write_sample" alive "$folder/live" $$ || fail "no sample of a rank that lives"
 run 2 info alive
 holds err "process $$ is still writing"

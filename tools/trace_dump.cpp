@@ -1,6 +1,5 @@
 // tools/trace_dump.cpp: `tandem trace dump`: the events in the order of time, one a line.
 #include <algorithm>
-#include <bitset>
 
 #include <fmt/core.h>
 
@@ -21,18 +20,18 @@ struct DumpOptions {
   bool json = false;
 };
 
-using TypeSet = std::bitset<trace::kTypes>;
+using TypeSet = std::vector<bool>;  ///< by number
 
 /// Names of types and of categories; none: all types. Errors: invalid_argument.
-base::Result<TypeSet> types_of(const std::vector<std::string>& names) {
-  TypeSet chosen;
-  if (names.empty()) return chosen.set();
+base::Result<TypeSet> types_of(const trace::TraceReader& run, const std::vector<std::string>& names) {
+  TypeSet chosen(run.type_count(), names.empty());
+  if (names.empty()) return chosen;
   for (const std::string& name : names) {
     bool known = false;
-    for (std::size_t i = 0; i < trace::kEventSpecs; ++i) {
-      const EventSpec& spec = trace::spec_at(i);
+    for (std::size_t i = 0; i < trace::kEventSpecs + run.declared.size(); ++i) {
+      const EventSpec& spec = i < trace::kEventSpecs ? trace::spec_at(i) : *run.declared[i - trace::kEventSpecs];
       if (spec.category == trace::Category::about || (spec.name != name && name_of(spec.category) != name)) continue;
-      chosen.set(static_cast<std::size_t>(spec.type));
+      chosen[static_cast<std::size_t>(spec.type)] = true;
       known = true;
     }
     if (!known)
@@ -68,7 +67,7 @@ void print_json(const Event& event, std::int64_t time_ns, const RunTimes& times,
 }
 
 base::Result<void> dump(trace::TraceReader& run, const DumpOptions& options) {
-  const auto types = types_of(options.types);
+  const auto types = types_of(run, options.types);
   if (!types) return types.error();
   if (options.rank && run.rank_of(*options.rank) == nullptr)
     return base::Error{base::ErrorCode::invalid_argument, fmt::format("--rank {}: the trace has no such rank", *options.rank)};
@@ -83,7 +82,7 @@ base::Result<void> dump(trace::TraceReader& run, const DumpOptions& options) {
   return run.in_order([&](const Event& event) { return times.of(event); }, [&](const Event& event, std::int64_t time_ns) {
     if (!start_ns) start_ns = time_ns;
     if (options.rank && event.rank != *options.rank) return true;
-    if (!types.value().test(static_cast<std::size_t>(event.type))) return true;
+    if (!types.value()[static_cast<std::size_t>(event.type)]) return true;
     const std::string& actor = names[{event.rank, event.actor}];
     if (options.json) {
       print_json(event, time_ns, times, actor);

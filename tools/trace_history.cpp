@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <deque>
 #include <map>
 #include <utility>
@@ -96,6 +97,14 @@ class HistoryBuilder {
  public:
   HistoryBuilder(History& history, trace::TraceReader& run) : history_(history), messages_(history) {
     for (const auto& rank : run.ranks) open_rank(*rank);
+    for (const trace::EventSpec* spec : run.declared) {
+      DeclaredEvents& type = history_.declared.emplace_back();
+      type.name = spec->name;
+      for (std::size_t i = 0; i < field_count(*spec); ++i) {
+        type.fields.emplace_back(spec->fields[i].name);
+        type.kinds.push_back(spec->fields[i].field);
+      }
+    }
   }
 
   void add(const Event& event) {
@@ -203,6 +212,7 @@ class HistoryBuilder {
   void add_wait(const Event& event, Actor& actor);
   void add_tracer(const Event& event, const Rank& rank, Actor& actor);
   void add_user(const Event& event, const Rank& rank, Actor& actor);
+  void add_declared(const Event& event, std::uint32_t task);
   Texts::Id name_of_number(const Rank& rank, std::uint32_t number);
   void describe_data(const RankTrace& trace);
   void name_tasks(RankTrace& trace, const Rank& rank);
@@ -528,9 +538,24 @@ Texts::Id HistoryBuilder::name_of_number(const Rank& rank, std::uint32_t number)
   return history_.texts.add(fmt::format("(name {})", number));
 }
 
+void HistoryBuilder::add_declared(const Event& event, std::uint32_t task) {
+  DeclaredEvents& type = history_.declared[static_cast<std::size_t>(event.type) - trace::kFirstDeclared];
+  type.rows.push_back({.rank = event.rank, .actor = event.actor, .task = task, .time_ns = event.local_ns});
+  for (std::size_t i = 0; i < type.kinds.size(); ++i) {
+    switch (type.kinds[i]) {
+      case trace::Field::i32:
+      case trace::Field::i64: type.values.push_back(static_cast<std::uint64_t>(event.integer(i))); break;
+      case trace::Field::f64: type.values.push_back(std::bit_cast<std::uint64_t>(event.real(i))); break;
+      case trace::Field::text: type.values.push_back(history_.texts.add(event.text(i))); break;
+      default: type.values.push_back(event.number(i));
+    }
+  }
+}
+
 void HistoryBuilder::add_user(const Event& event, const Rank& rank, Actor& actor) {
-  const std::uint32_t number = u32(event, 0);
   const std::uint32_t task = actor.running.empty() ? no_number : actor.running.back();
+  if (static_cast<std::size_t>(event.type) >= trace::kFirstDeclared) return add_declared(event, task);
+  const std::uint32_t number = u32(event, 0);
   switch (event.type) {
     case Type::mark:
     case Type::counter: {

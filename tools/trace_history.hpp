@@ -182,6 +182,19 @@ struct SpanRow {
   std::uint32_t task = no_number;  ///< row, of the task in whose kernel it began
   std::int64_t start_ns = no_time, end_ns = no_time;
 };
+/// A type of events that the program has declared, and its events.
+struct DeclaredEvents {
+  std::string name;
+  std::vector<std::string> fields;
+  std::vector<trace::Field> kinds;
+  struct Row {
+    std::uint32_t rank = 0, actor = 0;
+    std::uint32_t task = no_number;  ///< row, of the task in whose kernel it happened
+    std::int64_t time_ns = 0;
+  };
+  std::vector<Row> rows;
+  std::vector<std::uint64_t> values;  ///< of a row one after the other: a number, the bits of an f64, a text's id
+};
 enum class WaitKind : std::uint8_t { waiting, throttled };
 std::string_view name_of(WaitKind kind) noexcept;
 struct WaitRow {
@@ -284,6 +297,7 @@ class History {
   std::vector<MemoryRow> memory;
   std::vector<ValueRow> counters, marks;
   std::vector<SpanRow> spans;
+  std::vector<DeclaredEvents> declared;  ///< by number less `trace::kFirstDeclared`
   std::vector<WaitRow> waits;
   std::vector<TracerRow> tracer;
 

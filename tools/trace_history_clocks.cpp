@@ -90,6 +90,8 @@ void correct_tables(History& history, RunTime& time) {
   for (ValueRow& row : history.counters) time.correct(row.rank, row.time_ns);
   for (ValueRow& row : history.marks) time.correct(row.rank, row.time_ns);
   for (SpanRow& row : history.spans) time.correct(row.rank, row.start_ns, row.end_ns);
+  for (DeclaredEvents& type : history.declared)
+    for (DeclaredEvents::Row& row : type.rows) time.correct(row.rank, row.time_ns);
   for (WaitRow& row : history.waits) time.correct(row.rank, row.start_ns, row.end_ns);
   for (TracerRow& row : history.tracer) {
     time.correct(row.rank, row.start_ns, row.end_ns);

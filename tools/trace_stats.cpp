@@ -30,8 +30,9 @@ namespace {
 /// As FORMAT.md lays a record out. Whether its stamp was whole its distance from the event before says.
 std::uint64_t record_bytes(const Event& event, std::uint64_t ticks_since_last) {
   constexpr std::uint64_t compact_span = std::uint64_t{1} << 25;
-  std::uint64_t bytes = ticks_since_last < compact_span ? 4 : 12;
   const EventSpec& spec = event.spec();
+  const bool declared = static_cast<std::size_t>(spec.type) >= trace::kFirstDeclared;
+  std::uint64_t bytes = ticks_since_last < compact_span && !declared ? 4 : 12;
   for (std::size_t i = 0; i < field_count(spec); ++i) {
     switch (spec.fields[i].field) {
       case Field::text: bytes += event.text(i).size() + 1; break;
@@ -91,8 +92,8 @@ double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 /// Types that occur, the most frequent first.
 std::vector<const EventSpec*> types_of(const TraceStats& stats) {
   std::vector<const EventSpec*> types;
-  for (std::size_t i = 0; i < trace::kEventSpecs; ++i)
-    if (stats.types[static_cast<std::size_t>(trace::spec_at(i).type)].events > 0) types.push_back(&trace::spec_at(i));
+  for (const EventSpec* spec : stats.specs)
+    if (stats.types[static_cast<std::size_t>(spec->type)].events > 0) types.push_back(spec);
   std::ranges::stable_sort(types, std::ranges::greater{},
                            [&](const EventSpec* spec) { return stats.types[static_cast<std::size_t>(spec->type)].events; });
   return types;
@@ -196,7 +197,10 @@ base::Result<TraceStats> stats_of(trace::TraceReader& run, const StatsOptions& o
   TraceStats stats;
   const RunTimes times(run);
   find_range(run, times, stats);
-  stats.bins.resize(std::max<std::size_t>(options.bins, 1));
+  for (std::size_t i = 0; i < trace::kEventSpecs; ++i) stats.specs.push_back(&trace::spec_at(i));
+  stats.specs.insert(stats.specs.end(), run.declared.begin(), run.declared.end());
+  stats.types.resize(run.type_count());
+  stats.bins.assign(std::max<std::size_t>(options.bins, 1), std::vector<std::uint64_t>(run.type_count()));
   for (const auto& rank : run.ranks) {
     for (const auto& stream : rank->streams) {
       const trace::StreamSummary& summary = stream->summary();
@@ -207,10 +211,9 @@ base::Result<TraceStats> stats_of(trace::TraceReader& run, const StatsOptions& o
       stats.actors.push_back(std::move(actor));
     }
   }
-  for (std::size_t i = 0; i < trace::kEventSpecs; ++i) {
-    const EventSpec& spec = trace::spec_at(i);
-    const EventCount& count = stats.types[static_cast<std::size_t>(spec.type)];
-    stats.categories[static_cast<std::size_t>(spec.category)] += count;
+  for (const EventSpec* spec : stats.specs) {
+    const EventCount& count = stats.types[static_cast<std::size_t>(spec->type)];
+    stats.categories[static_cast<std::size_t>(spec->category)] += count;
     stats.all += count;
   }
   return stats;

@@ -40,11 +40,12 @@ struct TraceStats {
   EventCount all;
   std::uint64_t stream_bytes = 0;  ///< of files: the records, and headers of packets
   std::int64_t start_ns = 0, duration_ns = 0;
-  std::array<EventCount, trace::kTypes> types = {};
+  std::vector<EventCount> types;  ///< by number
+  std::vector<const trace::EventSpec*> specs;  ///< of all types, those that the program has declared among them; of the run
   std::array<EventCount, trace::kCategories> categories = {};
   std::vector<Actor> actors;
   /// Events of each type by time; descriptions have none, and are in no bin.
-  std::vector<std::array<std::uint64_t, trace::kTypes>> bins;
+  std::vector<std::vector<std::uint64_t>> bins;
 };
 
 /// One pass over all events. Errors: malformed.

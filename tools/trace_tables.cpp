@@ -1,6 +1,7 @@
 // tools/trace_tables.cpp: which columns each table has.
 #include "tools/trace_tables.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <memory>
@@ -30,7 +31,7 @@ class TableOf {
   }
   template <class Function>
   TableOf& of(std::string_view name, ColumnKind kind, Function function) {
-    Column column{.name = name, .kind = kind, .integer = {}, .real = {}};
+    Column column{.name = std::string(name), .kind = kind, .integer = {}, .real = {}};
     const std::vector<Row>* rows = &rows_;
     if (kind == ColumnKind::real)
       column.real = [rows, function](std::size_t row) { return static_cast<double>(function((*rows)[row])); };
@@ -278,6 +279,36 @@ Table spans_of(History& history) {
       .take();
 }
 
+ColumnKind column_kind(trace::Field field) {
+  switch (field) {
+    case trace::Field::i32:
+    case trace::Field::i64: return i64;
+    case trace::Field::f64: return real;
+    case trace::Field::text: return text;
+    default: return u64;
+  }
+}
+
+/// The events of a type of the program's own: when, of whom, and their fields, which give way to columns of the same name.
+Table declared_of(const History& history, const DeclaredEvents& type) {
+  Table table = TableOf("user." + type.name, type.rows)
+                    .add("rank", number, &DeclaredEvents::Row::rank)
+                    .add("actor", number, &DeclaredEvents::Row::actor)
+                    .of("task", time, task_around<DeclaredEvents::Row>(history))
+                    .add("time_ns", time, &DeclaredEvents::Row::time_ns)
+                    .take();
+  for (std::size_t field = 0; field < type.fields.size(); ++field) {
+    std::string name = type.fields[field];
+    while (std::ranges::find(table.columns, name, &Column::name) != table.columns.end()) name += '_';
+    const auto value = [&type, field](std::size_t row) { return type.values[row * type.fields.size() + field]; };
+    Column column{.name = name, .kind = column_kind(type.kinds[field]), .integer = {}, .real = {}};
+    if (column.kind == real) column.real = [value](std::size_t row) { return std::bit_cast<double>(value(row)); };
+    else column.integer = [value](std::size_t row) { return static_cast<std::int64_t>(value(row)); };
+    table.columns.push_back(std::move(column));
+  }
+  return table;
+}
+
 Table waits_of(History& history) {
   const auto kinds = names<WaitKind>(history, 2);
   return TableOf("waits", history.waits)
@@ -363,6 +394,7 @@ std::vector<Table> tables_of(History& history) {
   tables.push_back(values_of("counters", history, history.counters));
   tables.push_back(values_of("marks", history, history.marks));
   tables.push_back(spans_of(history));
+  for (const DeclaredEvents& type : history.declared) tables.push_back(declared_of(history, type));
   tables.push_back(waits_of(history));
   tables.push_back(tracer_of(history));
   tables.push_back(actors_of(history));

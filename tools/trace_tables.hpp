@@ -17,14 +17,14 @@ enum class ColumnKind : std::uint8_t { time, number, worker, u64, i64, i32, flag
 std::string_view name_of(ColumnKind kind) noexcept;
 
 struct Column {
-  std::string_view name;
+  std::string name;
   ColumnKind kind = ColumnKind::number;
   std::function<std::int64_t(std::size_t row)> integer;  ///< u64 as the int64 of the same bits
   std::function<double(std::size_t row)> real;
 };
 
 struct Table {
-  std::string_view name;
+  std::string name;
   std::size_t rows = 0;
   std::vector<Column> columns;
 };

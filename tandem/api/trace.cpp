@@ -32,6 +32,13 @@ std::filesystem::path fresh_folder(const std::string& program, const TracePlace&
   return folder;
 }
 
+void declare_in(trace::Session& session, const trace::EventSpec& spec) {
+  std::vector<trace::DeclaredTypes::FieldName> fields;
+  for (std::size_t i = 0; i < field_count(spec); ++i) fields.emplace_back(spec.fields[i].name, spec.fields[i].field);
+  [[maybe_unused]] const auto type = session.declare(spec.name, fields);
+  TANDEM_ASSERT(type && type.value() == spec.type);
+}
+
 trace::Selection selected(std::string_view text) {
   auto selection = trace::Selection::parse(text);
   if (!selection) throw UsageError(selection.error().message);
@@ -88,9 +95,20 @@ void Trace::go_live() {
       TANDEM_ASSERT(given == number);
     }
     early_names_.clear();
+    for (std::size_t i = 0; i < types_.size(); ++i) declare_in(*naming_, types_.spec_at(i));
   }
   connect_(*session_);
   live_.store(session_.get(), std::memory_order_release);
+}
+
+/// All declarations come through here, so that the session gives the numbers that are given here.
+trace::Type Trace::declare(std::string_view type_name, std::span<const trace::DeclaredTypes::FieldName> fields) {
+  const std::lock_guard guard(names_mutex_);
+  const std::size_t before = types_.size();
+  const auto type = types_.add(type_name, fields);
+  if (!type) throw UsageError(type.error().message);
+  if (naming_ != nullptr && types_.size() > before) declare_in(*naming_, types_.spec_at(before));
+  return type.value();
 }
 
 Trace::Name Trace::name(std::string_view text) {

@@ -1,12 +1,14 @@
 // tandem/api/trace.hpp: what a program may do with its trace: choose what is recorded, mark, count, and keep quiet.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,6 +82,32 @@ class Trace {
     if (records<trace::Type::counter>()) counter(name(text), value);
   }
 
+  /// A type of events of the program's own. Called with a value for each field, any thread, it tells one: in kernels at the cost of an event.
+  /// As long as its runtime.
+  template <class... Values>
+  class Event {
+   public:
+    void operator()(Values... values) const noexcept { trace_->tell_declared(type_, values...); }
+
+   private:
+    friend class Trace;
+    Event(Trace* trace, trace::Type type) noexcept : trace_(trace), type_(type) {}
+    Trace* trace_;
+    trace::Type type_;
+  };
+  /// Declares one, as `event<std::uint32_t, double>("solver.residual", {"iteration", "norm"})`; again: gives the same. Values are std::uint8_t,
+  /// uint16_t, uint32_t, uint64_t, int32_t, int64_t, double, or std::string_view (up to 4096 bytes, which end at the first zero); eight at
+  /// most. Names are letters, digits and `_`; the type's may have `.` and `-`. Throws UsageError for others, when the name is taken, and beyond
+  /// 256 types.
+  template <class... Values>
+  Event<Values...> event(std::string_view type_name, const std::array<std::string_view, sizeof...(Values)>& fields) {
+    static_assert(sizeof...(Values) <= trace::DeclaredTypes::most_fields, "an event has eight fields at most");
+    std::vector<trace::DeclaredTypes::FieldName> named;
+    [[maybe_unused]] std::size_t index = 0;
+    (named.emplace_back(fields[index++], trace::internal::field_of<Values>()), ...);
+    return {this, declare(type_name, named)};
+  }
+
   /// A part of the program, from here until the object goes, on the same thread.
   class Span {
    public:
@@ -139,6 +167,15 @@ class Trace {
  private:
   friend class Runtime;
 
+  trace::Type declare(std::string_view type_name, std::span<const trace::DeclaredTypes::FieldName> fields);
+  template <class... Values>
+  void tell_declared(trace::Type type, const Values&... values) noexcept {
+    trace::Session* const session = live_.load(std::memory_order_acquire);
+    if (session == nullptr) [[likely]] return;
+    if (trace::Stream* const stream = stream_here(*session)) stream->emit_declared(type, values...);
+    else session->emit_declared_shared(type, values...);
+  }
+
   void go_live();
   /// Everything is written, and nobody tells anything more.
   void close();
@@ -173,6 +210,7 @@ class Trace {
   std::mutex names_mutex_;          ///< guards what follows, and is held while it becomes the session's
   trace::Session* naming_ = nullptr;  ///< gives names their numbers; null: their place in `early_names_` does
   std::vector<std::string> early_names_;
+  trace::DeclaredTypes types_;          ///< as the session has them, if there is one
 };
 
 }  // namespace tandem

@@ -58,7 +58,11 @@ class TraceTest : public ::testing::Test {
           const trace::StreamSummary& actor = stream->summary();
           if (one.type == Type::task_started) around.push_back("task");
           if (one.type == Type::task_ended) around.pop_back();
-          if (one.spec().category != trace::Category::user) continue;
+          if (one.spec().category != trace::Category::user || one.type == Type::declared) continue;
+          if (static_cast<std::size_t>(one.type) >= trace::kFirstDeclared) {
+            told.push_back({one.type, actor.kind, actor.actor, actor.name, std::string(one.spec().name) + " " + one.described(), 0, around});
+            continue;
+          }
           const std::string name = rank->names.at(one.number(0)).second;
           if (one.type == Type::span_ended) around.pop_back();
           const bool has_value = one.type == Type::mark || one.type == Type::counter;
@@ -269,6 +273,59 @@ TEST_F(TraceTest, WithoutATraceNothingIsToldAndNamesTakenEarlyKeepTheirMeaning) 
   std::vector<std::pair<std::string, double>> marks;
   for (const Told& told : read()) marks.emplace_back(told.name, told.value);
   EXPECT_EQ(marks, (std::vector<std::pair<std::string, double>>{{"b", 2}, {"a", 3}, {"c", 4}}));
+}
+
+TEST_F(TraceTest, EventsOfTheProgramsOwnComeBackWithTheirFields) {
+  constexpr std::uint32_t tasks = 100;
+  {
+    const auto rt = threads();
+    const auto early = rt->trace().event<std::uint8_t, std::int64_t>("early", {"small", "large"});
+    early(1, 2);  // there is no trace yet
+    rt->trace().start("task,user");
+    const auto residual = rt->trace().event<std::uint32_t, double>("solver.residual", {"iteration", "norm"});
+    const auto note = rt->trace().event<std::string_view, std::int32_t>("note", {"text", "level"});
+    const auto nothing = rt->trace().event("nothing", {});
+    for (std::uint32_t i = 0; i < tasks; ++i)
+      rt->submit(Codelet("solve", [=](std::uint32_t iteration) { residual(iteration, 0.5 * iteration); }), i);
+    rt->wait();
+    early(255, -3);
+    note("a \"text\"", -7);
+    nothing();
+    std::thread([&] { note("elsewhere", 1); }).join();
+    rt->trace().start("task,user,-user.event");
+    note("not recorded", 2);
+  }
+  std::set<std::string> residuals;
+  std::vector<std::string> others;
+  for (const Told& told : read()) {
+    if (!told.name.starts_with("solver.residual ")) {
+      others.push_back(std::string(name_of(told.kind)) + ": " + told.name);
+      continue;
+    }
+    residuals.insert(told.name);
+    EXPECT_EQ(told.kind, ActorKind::worker);
+    EXPECT_EQ(told.around, std::vector<std::string>{"task"});
+  }
+  EXPECT_EQ(residuals.size(), tasks);
+  EXPECT_TRUE(residuals.contains("solver.residual iteration=17 norm=8.5"));
+  EXPECT_EQ(others, (std::vector<std::string>{"others: note text=\"elsewhere\" level=1", "submitter: early small=255 large=-3",
+                                              "submitter: note text=\"a \"text\"\" level=-7", "submitter: nothing "}));
+}
+
+TEST_F(TraceTest, ADeclarationThatCannotBeIsRefused) {
+  const auto rt = threads(1);
+  Trace& trace = rt->trace();
+  trace.event<double>("mine", {"x"});
+  trace.event<double>("mine", {"x"});  // the same again
+  const auto refusal = [](const std::function<void()>& declare) { return test::thrown_by<UsageError>(declare); };
+  EXPECT_NE(refusal([&] { trace.event<double>("mine", {"y"}); }).find("declared before"), std::string::npos);
+  EXPECT_NE(refusal([&] { trace.event<double>("task.started", {"x"}); }).find("Tandem has a type"), std::string::npos);
+  EXPECT_NE(refusal([&] { trace.event<double>("two words", {"x"}); }).find("letters, digits"), std::string::npos);
+  EXPECT_NE(refusal([&] { trace.event<double>("other", {"a.b"}); }).find("no name of a field"), std::string::npos);
+  EXPECT_NE(refusal([&] { trace.event<double, double>("other", {"x"}); }).find("no name of a field"), std::string::npos);
+  EXPECT_NE(refusal([&] { trace.event<double, double>("other", {"x", "x"}); }).find("two fields"), std::string::npos);
+  for (std::size_t i = 1; i < trace::kMostDeclared; ++i) trace.event<double>("mine" + std::to_string(i), {"x"});
+  EXPECT_NE(refusal([&] { trace.event<double>("one-too-many", {"x"}); }), "nothing was thrown");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ struct FieldSpec {
 };
 
 /// The types. Their numbers are the format: new ones go to the end, and none is used again.
-enum class Type : std::uint8_t {
+enum class Type : std::uint16_t {
   none = 0,  ///< ends what was written of a live packet
   // about: descriptions
   actor = 1,
@@ -117,10 +117,15 @@ enum class Type : std::uint8_t {
   counter = 96,
   span_began = 97,
   span_ended = 98,
+  declared = 99,  ///< in a selection: all types that the program has declared
   // not a type: the header says so when the stamp is whole
   extended = 127,
 };
 inline constexpr std::size_t kTypes = 128;
+/// Types that the program has declared have the numbers from here on, in the order of their declaration (declared.hpp). Their records
+/// have extended headers, since 7 bits do not hold the number.
+inline constexpr std::size_t kFirstDeclared = 128;
+inline constexpr std::size_t kMostDeclared = 256;
 
 struct EventSpec {
   Type type = Type::none;
@@ -302,6 +307,8 @@ inline constexpr EventSpec event_table[] = {
      "a number of the program's has this value from now on"},
     {Type::span_began, Category::user, "user.span_began", {{{"name", u32}}}, "a part of the program begins on this actor"},
     {Type::span_ended, Category::user, "user.span_ended", {{{"name", u32}}}, "and ends"},
+    {Type::declared, Category::user, "user.event", {{{"type", u32}}},
+     "the program has declared a type of events of its own, which rank.json describes; in a selection: all events of such types"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {

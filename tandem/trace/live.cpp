@@ -34,7 +34,7 @@ std::uint64_t content_bits_of(const std::byte* buffer) noexcept {
 }
 
 /// Goes over the records that are there, and makes the header say so.
-void complete_header(const std::byte* buffer, std::size_t end, PacketHeader* header) noexcept {
+void complete_header(const std::byte* buffer, std::size_t end, const DeclaredTypes& declared, PacketHeader* header) noexcept {
   std::size_t at = sizeof(PacketHeader);
   std::size_t content = at;
   header->end_ticks = header->begin_ticks;
@@ -42,7 +42,8 @@ void complete_header(const std::byte* buffer, std::size_t end, PacketHeader* hea
   while (at + RecordHeader::compact_bytes <= end) {
     const auto word = acquire<std::uint32_t>(buffer + at);
     internal::Record record;
-    if (word == 0 || internal::decode(buffer, at, end, word, header->end_ticks, &record) != internal::RecordFault::none) break;
+    if (word == 0 || internal::decode(buffer, at, end, word, header->end_ticks, declared, &record) != internal::RecordFault::none)
+      break;
     header->end_ticks = record.ticks;
     ++header->event_count;
     content = record.end;
@@ -52,7 +53,7 @@ void complete_header(const std::byte* buffer, std::size_t end, PacketHeader* hea
   header->packet_bits = (header->content_bits + 31) / 32 * 32;
 }
 
-std::optional<LivePacket> packet_in(const std::byte* buffer, std::size_t bytes) noexcept {
+std::optional<LivePacket> packet_in(const std::byte* buffer, std::size_t bytes, const DeclaredTypes& declared) noexcept {
   if (acquire<std::uint32_t>(buffer) != PacketHeader::ctf_magic) return std::nullopt;
   // Read before the rest of the header: where it is set, the rest is as it will stay.
   const std::uint64_t bits = content_bits_of(buffer);
@@ -62,7 +63,7 @@ std::optional<LivePacket> packet_in(const std::byte* buffer, std::size_t bytes) 
   packet.header.reserved = 0;
   packet.content = buffer + sizeof(PacketHeader);
   const bool is_whole = bits >= sizeof(PacketHeader) * 8 && bits % 8 == 0 && bits / 8 <= bytes;
-  complete_header(buffer, is_whole ? bits / 8 : bytes, &packet.header);
+  complete_header(buffer, is_whole ? bits / 8 : bytes, declared, &packet.header);
   // A packet without events still says how many were lost.
   if (packet.header.event_count == 0 && packet.header.lost_events == 0) return std::nullopt;
   return packet;
@@ -70,7 +71,7 @@ std::optional<LivePacket> packet_in(const std::byte* buffer, std::size_t bytes) 
 
 }  // namespace
 
-std::vector<LivePacket> collect_live(std::span<const std::byte> file) {
+std::vector<LivePacket> collect_live(std::span<const std::byte> file, const DeclaredTypes& declared) {
   if (file.size() < sizeof(LivePage)) return {};
   const auto page = internal::load<LivePage>(file.data());
   if (page.magic != LivePage::live_magic || page.version != LivePage::live_version) return {};
@@ -79,7 +80,7 @@ std::vector<LivePacket> collect_live(std::span<const std::byte> file) {
   const std::size_t buffers = std::min<std::size_t>(page.buffers, fit);
   std::vector<LivePacket> packets;
   for (std::size_t i = 0; i < buffers; ++i)
-    if (auto packet = packet_in(file.data() + live_buffer_offset(page, i), page.buffer_bytes)) packets.push_back(*packet);
+    if (auto packet = packet_in(file.data() + live_buffer_offset(page, i), page.buffer_bytes, declared)) packets.push_back(*packet);
   std::ranges::sort(packets, {}, [](const LivePacket& packet) { return std::pair(packet.header.actor, packet.header.sequence); });
   return packets;
 }

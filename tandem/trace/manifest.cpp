@@ -37,10 +37,10 @@ std::string_view name_of(Field field) noexcept {
   return names[static_cast<std::size_t>(field)];
 }
 
-nlohmann::ordered_json events_table() {
+nlohmann::ordered_json events_table(const DeclaredTypes& declared) {
   auto events = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < kEventSpecs; ++i) {
-    const EventSpec& spec = spec_at(i);
+  for (std::size_t i = 0; i < kEventSpecs + declared.size(); ++i) {
+    const EventSpec& spec = i < kEventSpecs ? spec_at(i) : declared.spec_at(i - kEventSpecs);
     auto fields = nlohmann::ordered_json::array();
     for (std::size_t f = 0; f < field_count(spec); ++f)
       fields.push_back({{"name", spec.fields[f].name}, {"kind", name_of(spec.fields[f].field)}});
@@ -93,7 +93,7 @@ std::string Session::manifest(Written written) const {
       {"buffers",
        {{"bytes", options_.buffer_bytes}, {"count", pool_->count()}, {"policy", name_of(options_.when_full)}}},
       {"selection", selection().described()},
-      {"events", events_table()},
+      {"events", events_table(declared_)},
       {"complete", written == Written::ended},
       {"recovered", written == Written::gathered}};
   if (written == Written::ended) {
@@ -130,7 +130,7 @@ void Session::write_metadata() {
   }
   facts.exact_at_ticks = catalogue_.last_stamp();
   const std::string text = ctf_metadata({.hostname = host_name(), .program = options_.program, .rank = options_.rank,
-                                         .tandem_version = std::string(kVersion), .clock = ctf_clock(facts)});
+                                         .tandem_version = std::string(kVersion), .clock = ctf_clock(facts), .declared = &declared_});
   replace_file(rank_folder_ / metadata_file, text, log_);
 }
 

@@ -147,6 +147,7 @@ std::string ctf_metadata(const MetadataOptions& options) {
   out += stamps;
   out += stream;
   for (std::size_t i = 0; i < kEventSpecs; ++i) add_event(out, spec_at(i));
+  for (std::size_t i = 0; options.declared != nullptr && i < options.declared->size(); ++i) add_event(out, options.declared->spec_at(i));
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "tandem/clock/tsc_clock.hpp"
 #include "tandem/trace/clock_point.hpp"
+#include "tandem/trace/declared.hpp"
 
 namespace tandem::trace {
 
@@ -39,6 +40,7 @@ struct MetadataOptions {
   std::uint32_t rank = 0;
   std::string tandem_version;
   CtfClock clock = {};
+  const DeclaredTypes* declared = nullptr;  ///< by the program; null: none
 };
 
 /// The file `metadata` of one rank: packets as in packet.hpp, events as in event.hpp. Fields are named with an underscore in

@@ -256,7 +256,8 @@ Result<void> write_metadata(const std::filesystem::path& folder, RecoverReport* 
                    .exact_at_ticks = first_ticks.value_or(trace.scale.origin_ticks)};
   ++report->metadata_written;
   return replace_file(folder / metadata_file, ctf_metadata({.hostname = trace.host, .program = trace.program, .rank = trace.rank,
-                                                         .tandem_version = trace.version, .clock = ctf_clock(facts)}));
+                                                         .tandem_version = trace.version, .clock = ctf_clock(facts),
+                                                         .declared = trace.declared.get()}));
 }
 
 /// First the buffers, which hold memory, then the link to them: a link that leads nowhere on its own host says the same as none.
@@ -307,7 +308,7 @@ Result<RecoverReport> recover_rank(const std::filesystem::path& folder, const Re
   if (!manifest.value().complete) {
     const Mapping mapping(live.value());
     if (live.value() && mapping.bytes().empty()) return Error{ErrorCode::io, live.value()->file.string() + ": cannot be mapped"};
-    const auto packets = collect_live(mapping.bytes());
+    const auto packets = collect_live(mapping.bytes(), *manifest.value().declared);
     if (auto repaired = repair_streams(folder, packets, &report); !repaired) return repaired.error();
     if (auto marked = mark_recovered(folder); !marked) return marked.error();
     if (auto written = write_metadata(folder, &report); !written) return written.error();

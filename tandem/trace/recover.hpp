@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/base/result.hpp"
+#include "tandem/trace/declared.hpp"
 #include "tandem/trace/live.hpp"
 #include "tandem/trace/packet.hpp"
 
@@ -27,8 +28,8 @@ struct LivePacket {
 /// that is being written ends before the first record that is not there yet, as FORMAT.md says ("Live buffers"): header words are
 /// read with acquire, which pairs with the probe's release of the word behind the fields. Whatever the bytes are, only
 /// well-formed packets come out. `file` is aligned to 8 bytes, and, while its process lives, what was read may be old as soon as
-/// it was.
-std::vector<LivePacket> collect_live(std::span<const std::byte> file);
+/// it was. `declared`: what rank.json says that the program has declared.
+std::vector<LivePacket> collect_live(std::span<const std::byte> file, const DeclaredTypes& declared = DeclaredTypes::none());
 
 /// What a rank's `live` leads to.
 struct LiveFile {

@@ -169,7 +169,7 @@ TEST_F(RecoverTest, AppendsWhatIsMissingAndCutsWhatIsHalf) {
   const RecoverReport report = recover();
   EXPECT_EQ(report.ranks, 1u);
   EXPECT_EQ(report.packets_added, 3u);
-  EXPECT_EQ(report.events_added, test::sample_worker_events / 4 + 2 + 16);
+  EXPECT_EQ(report.events_added, test::sample_worker_events / 4 + 2 + 19);
   EXPECT_EQ(report.bytes_cut, test::sample_worker_packets()[3].size() / 2);
   EXPECT_EQ(report.metadata_written, 1u);
   EXPECT_EQ(events(), test::sample_events + 2);
@@ -216,7 +216,7 @@ TEST_F(RecoverTest, DoesWithoutALiveFile) {
   kill();
   std::filesystem::remove(folder_ / live_link);
   EXPECT_EQ(recover().packets_added, 0u);
-  EXPECT_EQ(events(), test::sample_events - 16 - test::sample_worker_events / 4);
+  EXPECT_EQ(events(), test::sample_events - 19 - test::sample_worker_events / 4);
 }
 
 TEST_F(RecoverTest, DoesWithoutALiveFileThatItsOwnHostHasLost) {

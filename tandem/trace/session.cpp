@@ -256,7 +256,7 @@ void Session::complete(Stream& stream, Buffer& buffer) noexcept {
   if (stream.count_ > 0) {
     internal::Record last;
     const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(stream.last_record_) - buffer.memory);
-    internal::decode(buffer.memory, at, end, *stream.last_record_, 0, &last);
+    internal::decode(buffer.memory, at, end, *stream.last_record_, 0, declared_, &last);
     end = last.end;
   }
   const std::uint64_t content_bits = std::uint64_t{end} * 8;
@@ -433,6 +433,17 @@ void Session::set_reference_date(std::int64_t offset_ns) {
   reference_date_ns_ = offset_ns;
 }
 
+Result<Type> Session::declare(std::string_view name, std::span<const DeclaredTypes::FieldName> fields) {
+  const std::lock_guard guard(declare_mutex_);
+  const std::size_t before = declared_.size();
+  const auto type = declared_.add(name, fields);
+  if (!type || declared_.size() == before) return type;
+  write_metadata();
+  write_manifest(rank_folder_, Written::begun);
+  emit_shared<Type::declared>(static_cast<std::uint32_t>(type.value()));
+  return type;
+}
+
 // --- the end
 
 Result<fs::path> Session::snapshot() {
@@ -448,7 +459,7 @@ Result<fs::path> Session::snapshot() {
   const std::lock_guard guard(newest_mutex_);
   StreamFiles files(rank_folder);
   std::vector<std::byte> packet;
-  for (const LivePacket& live : collect_live(pool_->live_memory())) {
+  for (const LivePacket& live : collect_live(pool_->live_memory(), declared_)) {
     packet.assign(live.header.packet_bits / 8, std::byte{0});
     std::memcpy(packet.data(), &live.header, sizeof(live.header));
     std::memcpy(packet.data() + sizeof(live.header), live.content, live.content_bytes());

@@ -23,6 +23,7 @@
 #include "tandem/base/result.hpp"
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/trace/clock_point.hpp"
+#include "tandem/trace/declared.hpp"
 #include "tandem/trace/pool.hpp"
 #include "tandem/trace/stream.hpp"
 #include "tandem/trace/stream_files.hpp"
@@ -128,6 +129,10 @@ class Session {
   /// more when this returns. Empty: none. Any thread but the flusher's.
   void every(std::int64_t period_ns, std::function<void()> call);
 
+  /// A type of events of the program's own: described in rank.json and in CTF's metadata when this returns, so that those who find a killed
+  /// program's trace know it. Any thread. Errors: as `DeclaredTypes::add`.
+  base::Result<Type> declare(std::string_view name, std::span<const DeclaredTypes::FieldName> fields);
+
   // --- threads that are no actor's
   /// The stream of the thread that asks: attached when it asks first, detached when it ends, or when the session is closed. `name` empty:
   /// as the system calls the thread. Null: the thread is ending. Any thread.
@@ -143,6 +148,12 @@ class Session {
     if (!others_.any_on<T>()) return;
     const std::lock_guard guard(others_lock_);
     others_.emit<T>(fields...);
+  }
+  template <class... Values>
+  void emit_declared_shared(Type type, const Values&... values) {
+    if (!others_.any_on<Type::declared>()) return;
+    const std::lock_guard guard(others_lock_);
+    others_.emit_declared(type, values...);
   }
 
   // --- the end
@@ -220,6 +231,9 @@ class Session {
   std::string record_;
   std::map<std::pair<NameKind, std::string>, std::uint32_t, std::less<>> names_;
   std::map<std::tuple<std::string, std::string, std::uint32_t>, std::uint16_t> sites_;
+
+  std::mutex declare_mutex_;  ///< one declares, and writes what describes it, at a time
+  DeclaredTypes declared_;
 
   base::SpinLock others_lock_;
   Stream others_;

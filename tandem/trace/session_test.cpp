@@ -88,6 +88,67 @@ TEST_F(SessionTest, WhatIsEmittedIsRead) {
   EXPECT_EQ(all, counts.events);
 }
 
+TEST_F(SessionTest, ThreadsThatComeAndGoDeclareTypesAndTellThem) {
+  const auto clock = clock::best_clock();
+  auto opened = Session::open(options_, *clock, log_);
+  ASSERT_TRUE(opened.ok());
+  Session& session = *opened.value();
+  constexpr std::uint32_t rounds = 2'000, threads_count = 4;
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < threads_count; ++i)
+    threads.emplace_back([&, i] {
+      // Others hand their buffers over, which looks at the types, meanwhile.
+      const DeclaredTypes::FieldName fields[] = {{"round", Field::u32}, {"note", Field::text}};
+      const auto type = session.declare("type-" + std::to_string(i % 3), fields);
+      ASSERT_TRUE(type.ok()) << type.error().message;
+      Stream* const stream = session.stream_of_this_thread();
+      ASSERT_EQ(stream, session.stream_of_this_thread()) << "it has one";
+      for (std::uint32_t round = 0; round < rounds; ++round) stream->emit_declared(type.value(), round, std::string_view("so it is"));
+      session.emit_declared_shared(type.value(), rounds, std::string_view("the last"));
+    });
+  for (std::thread& thread : threads) thread.join();
+  Stream* const here = session.stream_of_this_thread("here");
+  here->emit<Type::span_began>(0u);
+  EXPECT_EQ(session.close().lost_events, 0u);
+  EXPECT_FALSE(here->attached()) << "the session has let go of it";
+  auto trace = TraceReader::open(options_.folder);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_EQ(trace.value()->declared.size(), 3u);
+  std::map<std::string_view, std::uint32_t> counts;
+  const auto read = trace.value()->in_order([](const Event& event) { return event.local_ns; }, [&](const Event& event, std::int64_t) {
+    ++counts[event.spec().name];
+    if (event.type >= static_cast<Type>(kFirstDeclared)) {
+      EXPECT_EQ(event.text(1), event.number(0) == rounds ? "the last" : "so it is");
+    }
+    return true;
+  });
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(counts["type-0"], 2 * (rounds + 1));
+  EXPECT_EQ(counts["type-1"] + counts["type-2"], 2 * (rounds + 1));
+  EXPECT_EQ(counts["user.event"], 3u);
+}
+
+TEST_F(SessionTest, ASnapshotKnowsWhatTheProgramHasDeclared) {
+  options_.when_full = WhenFull::newest;
+  const auto clock = clock::best_clock();
+  auto session = std::move(Session::open(options_, *clock, log_)).value();
+  const DeclaredTypes::FieldName fields[] = {{"x", Field::f64}};
+  const Type type = session->declare("mine", fields).value();
+  Stream stream;
+  session->attach(stream, {.name = "mine"});
+  for (int i = 0; i < 100; ++i) stream.emit_declared(type, 0.5 * i);
+  const auto folder = session->snapshot();
+  ASSERT_TRUE(folder.ok()) << folder.error().message;
+  auto trace = TraceReader::open(folder.value());
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  StreamReader& reader = *trace.value()->ranks[0]->stream_of(stream.actor());
+  for (int i = 0; i < 100; ++i) {
+    const auto event = reader.next();
+    ASSERT_TRUE(event.ok() && event.value()) << i;
+    EXPECT_EQ(event.value()->real(0), 0.5 * i);
+  }
+}
+
 TEST_F(SessionTest, FieldsAndStampsComeBackAsTheyWere) {
   clock::ManualClock clock(1'000);
   auto opened = Session::open(options_, clock, log_);

@@ -12,7 +12,8 @@ Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t byt
   if (session == nullptr) return {};  // it is being attached, or has just gone
   // A stamp may have been read before another event was written; a stream's stamps do not go back.
   if (static_cast<std::int64_t>(ticks - last_) < 0) ticks = last_;
-  bool whole = ticks - last_ >= RecordHeader::stamp_span;
+  const bool declared = static_cast<std::size_t>(type) >= kFirstDeclared;
+  bool whole = declared || ticks - last_ >= RecordHeader::stamp_span;
   const auto room = [&] {
     const std::size_t header = whole ? RecordHeader::extended_bytes : RecordHeader::compact_bytes;
     return static_cast<std::size_t>(end_ - at_) >= header + internal::rounded(bytes);
@@ -22,7 +23,7 @@ Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t byt
       ++lost_;
       return {};
     }
-    whole = false;  // the packet begins at this stamp
+    whole = declared;  // the packet begins at this stamp
     if (lost_ != lost_told_ && any_on<Type::events_lost>()) {
       const std::uint64_t lost = lost_ - lost_told_;
       write<Type::events_lost>(ticks, lost);

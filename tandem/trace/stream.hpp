@@ -52,6 +52,46 @@ template <Type T, std::size_t I = 0, class First, class... Rest>
 
 constexpr std::size_t rounded(std::size_t bytes) noexcept { return (bytes + 3) & ~std::size_t{3}; }
 
+/// The kind of a field for values of a type.
+template <class Value>
+constexpr Field field_of() noexcept {
+  if constexpr (std::is_same_v<Value, std::uint8_t>) return Field::u8;
+  else if constexpr (std::is_same_v<Value, std::uint16_t>) return Field::u16;
+  else if constexpr (std::is_same_v<Value, std::uint32_t>) return Field::u32;
+  else if constexpr (std::is_same_v<Value, std::uint64_t>) return Field::u64;
+  else if constexpr (std::is_same_v<Value, std::int32_t>) return Field::i32;
+  else if constexpr (std::is_same_v<Value, std::int64_t>) return Field::i64;
+  else if constexpr (std::is_same_v<Value, double>) return Field::f64;
+  else {
+    static_assert(std::is_same_v<Value, std::string_view>, "values of events are whole numbers of stdint.h, double or std::string_view");
+    return Field::text;
+  }
+}
+
+/// Values of the program's own types, as they lie in a record.
+inline constexpr std::size_t kLongestValue = 4096;
+inline std::string_view stored_part(std::string_view text) noexcept {
+  text = text.substr(0, kLongestValue);
+  return text.substr(0, text.find('\0'));
+}
+template <class Value>
+std::size_t bytes_of_value(const Value& value) noexcept {
+  if constexpr (std::is_same_v<Value, std::string_view>) return stored_part(value).size() + 1;
+  else return sizeof(value);
+}
+template <class Value>
+std::byte* store_value(std::byte* to, const Value& value) noexcept {
+  if constexpr (std::is_same_v<Value, std::string_view>) {
+    const std::string_view part = stored_part(value);
+    if (!part.empty()) std::memcpy(to, part.data(), part.size());
+    to[part.size()] = std::byte{0};
+    return to + part.size() + 1;
+  } else {
+    std::memcpy(to, &value, sizeof(value));
+    return to + sizeof(value);
+  }
+}
+
 }  // namespace internal
 
 /// The events of one actor, in order. Embedded in the actor; until a session attaches it, and for types that are not selected, a
@@ -112,6 +152,17 @@ class Stream {
     if (any_on<T>()) [[unlikely]] write<T>(ticks, fields...);
   }
 
+  /// An event of a type that the program has declared, with values of its fields' kinds.
+  template <class... Values>
+  [[gnu::always_inline]] void emit_declared(Type type, const Values&... values) noexcept {
+    if (!any_on<Type::declared>()) [[likely]] return;
+    const Open record = open_whole(type, read_clock(), (internal::bytes_of_value(values) + ... + 0));
+    if (record.fields == nullptr) [[unlikely]] return;
+    [[maybe_unused]] std::byte* at = record.fields;
+    ((at = internal::store_value(at, values)), ...);
+    publish(record);
+  }
+
   std::uint64_t read_clock() const noexcept {
 #if defined(__x86_64__)
     if (clock_ == nullptr) [[likely]] return __builtin_ia32_rdtsc();
@@ -136,6 +187,19 @@ class Stream {
     fetch_ahead(at);
     fill_up(bytes);
     return {at + RecordHeader::compact_bytes, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)};
+  }
+  /// The same with the whole number and stamp: of a type that 7 bits do not hold.
+  [[gnu::always_inline]] Open open_whole(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
+    const std::size_t needed = RecordHeader::extended_bytes + internal::rounded(bytes);
+    std::byte* const at = at_;
+    if (static_cast<std::size_t>(end_ - at) < needed || static_cast<std::int64_t>(ticks - last_) < 0) [[unlikely]]
+      return open_slowly(type, ticks, bytes);
+    last_ = ticks;
+    at_ = at + needed;
+    fetch_ahead(at);
+    std::memcpy(at + RecordHeader::compact_bytes, &ticks, sizeof(ticks));
+    fill_up(bytes);
+    return {at + RecordHeader::extended_bytes, reinterpret_cast<std::uint32_t*>(at), RecordHeader::extended(type)};
   }
   [[gnu::always_inline]] void publish(const Open& record) noexcept {
     ++count_;

@@ -11,7 +11,7 @@ using internal::load;
 using internal::TypeInfo;
 
 const std::byte* Event::find(std::size_t field) const noexcept {
-  const TypeInfo& info = internal::type_infos[static_cast<std::size_t>(type)];
+  const TypeInfo& info = *info_;
   TANDEM_ASSERT(field < info.fields);
   if (field <= info.first_variable) return fields_ + info.offsets[field];
   const std::byte* at = fields_ + info.fixed_bytes;

@@ -109,6 +109,7 @@ TEST(TraceFuzz, WhatIsCollectedOfDamagedLiveBuffersCanBeRead) {
   for (int i = 0; i < 20; ++i) unfinished.add(Type::option, 9'000'000 + 40'000'000 * i, {"name", "value", "source"});
   const std::string live = test::live_file("/run", 1, buffer_bytes, {in_buffer(test::sample_progress(0)), in_buffer(""),
                                                                      unfinished.live_unfinished(buffer_bytes)});
+  const std::shared_ptr<const DeclaredTypes> declared(&test::sample_declared(), [](const DeclaredTypes*) {});
   test::TempFolder folder;
   const auto file = folder.path() / "stream_0001";
   std::uint64_t events = 0;
@@ -118,12 +119,12 @@ TEST(TraceFuzz, WhatIsCollectedOfDamagedLiveBuffersCanBeRead) {
     const std::string bytes = damage.to(live);
     std::vector<std::uint64_t> memory((bytes.size() + 7) / 8);
     if (!bytes.empty()) std::memcpy(memory.data(), bytes.data(), bytes.size());
-    for (const LivePacket& packet : collect_live({reinterpret_cast<const std::byte*>(memory.data()), bytes.size()})) {
+    for (const LivePacket& packet : collect_live({reinterpret_cast<const std::byte*>(memory.data()), bytes.size()}, *declared)) {
       std::string stream(reinterpret_cast<const char*>(&packet.header), sizeof packet.header);
       stream.append(reinterpret_cast<const char*>(packet.content), packet.content_bytes());
       stream.resize(packet.header.packet_bits / 8);
       test::write_file(file, stream);
-      auto reader = StreamReader::open(file, 0, test::RankFacts{}.scale());
+      auto reader = StreamReader::open(file, 0, test::RankFacts{}.scale(), declared);
       if (!reader) continue;  // a time that is beyond all reason
       for (;;) {
         const auto event = reader.value()->next();

@@ -3,8 +3,10 @@
 
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <system_error>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -120,13 +122,43 @@ bool agrees(const Json& event) {
   return is_text(event, "name", spec->name);
 }
 
-void check_events(const Json& root, Keys& keys) {
+std::optional<Field> kind_of(const Json& object) {
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(Field::list32); ++i)
+    if (is_text(object, "kind", kind_name(static_cast<Field>(i)))) return static_cast<Field>(i);
+  return std::nullopt;
+}
+
+bool has_text(const Json& object, const char* key) { return object.contains(key) && object[key].is_string(); }
+
+/// A type that the program has declared: they stand in the order of their numbers. Nothing: it is none of those. Else whether it is right.
+std::optional<bool> learn_declared(const Json& event, DeclaredTypes& declared) {
+  if (!event.is_object() || !event.contains("type") || !event["type"].is_number_unsigned()) return std::nullopt;
+  const auto number = event["type"].get<std::uint64_t>();
+  if (number < kFirstDeclared) return std::nullopt;
+  if (!has_text(event, "name") || !event.contains("fields") || !event["fields"].is_array()) return false;
+  std::vector<DeclaredTypes::FieldName> fields;
+  for (const Json& field : event["fields"]) {
+    const auto kind = field.is_object() ? kind_of(field) : std::nullopt;
+    if (!kind || !has_text(field, "name")) return false;
+    fields.emplace_back(field["name"].get_ref<const std::string&>(), *kind);
+  }
+  const std::size_t before = declared.size();
+  const auto type = declared.add(event["name"].get_ref<const std::string&>(), fields);
+  return type && declared.size() > before && static_cast<std::uint64_t>(type.value()) == number;
+}
+
+void check_events(const Json& root, DeclaredTypes& declared, Keys& keys) {
   const auto events = root.find("events");
   if (events == root.end()) return;
   if (!events->is_array()) return keys.fail("events", "is no list");
-  for (const Json& event : *events)
+  for (const Json& event : *events) {
+    if (const auto learnt = learn_declared(event, declared)) {
+      if (!*learnt) return keys.fail("events", "describes a type of the program's own that is none: its number, its name or its fields are wrong");
+      continue;
+    }
     if (!agrees(event)) return keys.fail("events", "describes a type of events otherwise than this version of Tandem: read the trace with "
                                                    "the version that wrote it");
+  }
 }
 
 Result<std::string> read_text(const std::filesystem::path& file) {
@@ -180,7 +212,7 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   manifest.realtime_local_ns = keys.integer("clock.realtime_local_ns", -most_ns, most_ns);
   manifest.complete = keys.truth("complete");
   manifest.recovered = keys.truth("recovered");
-  check_events(root.value(), keys);
+  check_events(root.value(), *manifest.declared, keys);
   if (!keys.error().empty()) return Error{ErrorCode::malformed, keys.error()};
   return manifest;
 }

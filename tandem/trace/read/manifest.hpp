@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "tandem/base/result.hpp"
 #include "tandem/clock/tsc_clock.hpp"
+#include "tandem/trace/declared.hpp"
 #include "tandem/trace/layout.hpp"
 
 namespace tandem::trace {
@@ -24,6 +26,7 @@ struct Manifest {
   std::int64_t realtime_local_ns = 0;
   bool complete = false;
   bool recovered = false;
+  std::shared_ptr<DeclaredTypes> declared = std::make_shared<DeclaredTypes>();  ///< by the program
 
   /// Errors: not_found, io, malformed (which key, and what is wrong with it; also when its types of events are not event.hpp's).
   static base::Result<Manifest> read(const std::filesystem::path& folder);

@@ -54,6 +54,7 @@ Result<void> RankTrace::read_manifest() {
   commit = std::move(known.commit);
   version = std::move(known.version);
   scale = known.scale;
+  declared = known.declared;
   realtime_ns = known.realtime_ns;
   realtime_local_ns = known.realtime_local_ns;
   return complete || recovered ? Result<void>{} : refuse_unfinished();
@@ -72,7 +73,7 @@ Result<void> RankTrace::open_streams() {
   for (std::filesystem::directory_iterator file(folder, error), end; !error && file != end; file.increment(error)) {
     const auto actor = actor_of_stream(file->path());
     if (!actor) continue;
-    auto stream = StreamReader::open(file->path(), rank, scale);
+    auto stream = StreamReader::open(file->path(), rank, scale, declared);
     if (!stream) return stream.error();
     if (const auto& summary = stream.value()->summary(); summary.packets > 0 && summary.actor != *actor)
       return Error{ErrorCode::malformed, file->path().string() + ": holds the stream of actor " + std::to_string(summary.actor)};

@@ -15,6 +15,7 @@
 #include "tandem/base/result.hpp"
 #include "tandem/clock/tsc_clock.hpp"
 #include "tandem/trace/clock_point.hpp"
+#include "tandem/trace/declared.hpp"
 #include "tandem/trace/event.hpp"
 #include "tandem/trace/packet.hpp"
 
@@ -50,6 +51,7 @@ class Event {
   const std::byte* find(std::size_t field) const noexcept;
 
   const EventSpec* spec_ = nullptr;
+  const internal::TypeInfo* info_ = nullptr;
   const std::byte* fields_ = nullptr;
 };
 
@@ -73,8 +75,10 @@ struct StreamSummary {
 /// The events of one actor, in order. A stream's file is mapped; nothing is copied.
 class StreamReader {
  public:
+  /// `declared`: by the program; null: nothing.
   static base::Result<std::unique_ptr<StreamReader>> open(const std::filesystem::path& file, std::uint32_t rank,
-                                                          const clock::TickScale& scale);
+                                                          const clock::TickScale& scale,
+                                                          std::shared_ptr<const DeclaredTypes> declared = nullptr);
   ~StreamReader();
   StreamReader(const StreamReader&) = delete;
   StreamReader& operator=(const StreamReader&) = delete;
@@ -108,6 +112,7 @@ class StreamReader {
   std::size_t bytes_ = 0;
   std::uint32_t rank_ = 0;
   clock::TickScale scale_;
+  std::shared_ptr<const DeclaredTypes> declared_;
   StreamSummary summary_;
   std::vector<Packet> packets_;
   std::size_t packet_ = 0;
@@ -150,6 +155,9 @@ class RankTrace {
   std::int64_t realtime_local_ns = 0;
   std::vector<std::unique_ptr<StreamReader>> streams;  ///< by actor, the catalogue among them
 
+  /// Types that the program has declared, of a run in the numbers that all its ranks share.
+  std::shared_ptr<DeclaredTypes> declared;
+
   // From the catalogue. Entries that nobody described are empty.
   std::vector<Site> sites;
   std::vector<DataDescription> data;
@@ -187,11 +195,18 @@ class TraceReader {
   std::filesystem::path folder;
   std::vector<std::unique_ptr<RankTrace>> ranks;
   RankTrace* rank_of(std::uint32_t rank) noexcept;
+  /// Types that some rank's program has declared, by their number less `kFirstDeclared`.
+  std::vector<const EventSpec*> declared;
+  /// Types have numbers below this.
+  std::size_t type_count() const noexcept { return kFirstDeclared + declared.size(); }
 
   /// All events but descriptions, of all ranks and actors, in the order of `time_of(event)`; equal times in the order of actors.
   /// `each` returns false to stop. The time must not decrease along a stream; where it does, the stream's greatest so far counts.
   base::Result<void> in_order(const std::function<std::int64_t(const Event&)>& time_of,
                               const std::function<bool(const Event&, std::int64_t time_ns)>& each);
+
+ private:
+  void number_declared_types();
 };
 
 }  // namespace tandem::trace

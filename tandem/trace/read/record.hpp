@@ -1,14 +1,15 @@
 // tandem/trace/read/record.hpp: takes one record apart, checked against the bytes that there are. For files and for live buffers.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
+#include "tandem/trace/declared.hpp"
 #include "tandem/trace/event.hpp"
 #include "tandem/trace/packet.hpp"
+#include "tandem/trace/read/type_info.hpp"
 
 namespace tandem::trace::internal {
 
@@ -33,59 +34,6 @@ constexpr std::string_view problem_of(const PacketHeader& header) noexcept {
     return "the packet's event_count is more than fits into its content_size";
   return {};
 }
-
-/// What decoding needs of a type, computed once.
-struct TypeInfo {
-  const EventSpec* spec = nullptr;        ///< null: no such type
-  bool is_fixed = false;                  ///< neither texts nor lists
-  std::uint8_t fields = 0;
-  std::uint16_t fixed_bytes = 0;          ///< of all fields up to the first text or list
-  std::array<std::uint16_t, 9> offsets{}; ///< of a field, right up to and including the first text or list
-  std::uint8_t first_variable = 0;        ///< the index of that, or the number of fields
-};
-
-constexpr TypeInfo describe(const EventSpec& spec) noexcept {
-  TypeInfo info;
-  info.spec = &spec;
-  info.fields = static_cast<std::uint8_t>(field_count(spec));
-  while (info.first_variable < info.fields && bytes_of(spec.fields[info.first_variable].field) > 0) {
-    info.fixed_bytes = static_cast<std::uint16_t>(info.fixed_bytes + bytes_of(spec.fields[info.first_variable].field));
-    info.offsets[++info.first_variable] = info.fixed_bytes;
-  }
-  info.is_fixed = info.first_variable == info.fields;
-  return info;
-}
-
-constexpr std::array<TypeInfo, kTypes> describe_types() noexcept {
-  std::array<TypeInfo, kTypes> all{};
-  for (std::size_t i = 0; i < kEventSpecs; ++i) all[static_cast<std::size_t>(spec_at(i).type)] = describe(spec_at(i));
-  return all;
-}
-inline constexpr std::array<TypeInfo, kTypes> type_infos = describe_types();
-
-/// The field called `NAME_count` of the list `field`; the tables are checked to have one before it.
-constexpr std::size_t count_field(const EventSpec& spec, std::size_t field) noexcept {
-  const std::string_view list = spec.fields[field].name;
-  constexpr std::string_view suffix = "_count";
-  for (std::size_t i = 0; i < field; ++i) {
-    const std::string_view name = spec.fields[i].name;
-    if (spec.fields[i].field == Field::u8 && name.size() == list.size() + suffix.size() && name.starts_with(list) &&
-        name.ends_with(suffix))
-      return i;
-  }
-  return spec.fields.size();
-}
-
-/// Counts lie before the first text or list, so that decoding finds them at a fixed place.
-constexpr bool every_list_has_its_count_at_a_fixed_place() noexcept {
-  for (std::size_t type = 0; type < kEventSpecs; ++type) {
-    const EventSpec& spec = spec_at(type);
-    for (std::size_t i = 0; i < field_count(spec); ++i)
-      if (entry_bytes_of(spec.fields[i].field) != 0 && count_field(spec, i) >= describe(spec).first_variable) return false;
-  }
-  return true;
-}
-static_assert(every_list_has_its_count_at_a_fixed_place());
 
 /// A record that lies in its packet with all its fields.
 struct Record {
@@ -132,9 +80,9 @@ inline RecordFault skip_variable(const TypeInfo& info, const std::byte* data, st
 }
 
 /// The record whose header word, already read, lies at `at`, in content that ends at `end`; `before` is the stamp before it.
-/// `at` is a multiple of 4, and the word ends before `end`.
+/// `at` is a multiple of 4, and the word ends before `end`. `declared`: what the trace's program has declared.
 inline RecordFault decode(const std::byte* data, std::size_t at, std::size_t end, std::uint32_t word, std::uint64_t before,
-                          Record* record) noexcept {
+                          const DeclaredTypes& declared, Record* record) noexcept {
   std::uint32_t type = word & (kTypes - 1);
   std::size_t fields = at + RecordHeader::compact_bytes;
   if (type != static_cast<std::uint32_t>(Type::extended)) {
@@ -145,9 +93,10 @@ inline RecordFault decode(const std::byte* data, std::size_t at, std::size_t end
     if (end < fields) return RecordFault::header_cut;
     record->ticks = load<std::uint64_t>(data + at + RecordHeader::compact_bytes);
   }
-  if (type >= kTypes || type_infos[type].spec == nullptr) return RecordFault::unknown_type;
+  const TypeInfo* const found = type < kTypes ? &type_infos[type] : declared.find(type);
+  if (found == nullptr || found->spec == nullptr) return RecordFault::unknown_type;
   if (record->ticks < before) return RecordFault::stamp_back;
-  const TypeInfo& info = type_infos[type];
+  const TypeInfo& info = *found;
   if (end < fields || end - fields < info.fixed_bytes) return RecordFault::fields_cut;
   std::size_t behind = fields + info.fixed_bytes;
   if (!info.is_fixed) {
@@ -155,7 +104,7 @@ inline RecordFault decode(const std::byte* data, std::size_t at, std::size_t end
     if (fault != RecordFault::none) return fault;
   }
   record->info = &info;
-  record->type = static_cast<Type>(type);
+  record->type = info.spec->type;
   record->fields = fields;
   record->end = behind;
   return RecordFault::none;

@@ -12,7 +12,7 @@ namespace tandem::trace::test {
 /// messages. Each rank has `sample_events` events, and `sample_descriptions` besides.
 inline constexpr int sample_tasks = 400;
 inline constexpr std::uint64_t sample_worker_events = 3 * sample_tasks;
-inline constexpr std::uint64_t sample_other_events = 21;
+inline constexpr std::uint64_t sample_other_events = 24;
 inline constexpr std::uint64_t sample_events = sample_worker_events + sample_other_events;
 inline constexpr std::uint64_t sample_descriptions = 11;
 
@@ -79,6 +79,8 @@ inline std::string sample_progress(std::uint32_t rank) {
   packet.add(Type::span_began, 1'040'000, {0}).add(Type::mark, 1'040'100, {0, 1.5}).add(Type::counter, 1'040'200, {1, -0.25});
   packet.add(Type::span_ended, 1'041'000, {0});
   packet.add(Type::wait_began, 1'042'000).add(Type::wait_ended, 1'043'000);
+  // Types of the program's own, one of them last in its packet.
+  packet.add_sample(1'044'000, 17, 0.25, "seventeen").add_sample(1'044'000, 18, -1, "").add_sample(1'045'000, 19, 1e300, "x");
   return packet.bytes();
 }
 

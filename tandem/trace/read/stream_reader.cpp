@@ -40,11 +40,13 @@ Error StreamReader::malformed(std::size_t at, std::string_view what) const {
 }
 
 Result<std::unique_ptr<StreamReader>> StreamReader::open(const std::filesystem::path& file, std::uint32_t rank,
-                                                         const clock::TickScale& scale) {
+                                                         const clock::TickScale& scale,
+                                                         std::shared_ptr<const DeclaredTypes> declared) {
   std::unique_ptr<StreamReader> reader(new StreamReader);
   reader->file_ = file;
   reader->rank_ = rank;
   reader->scale_ = scale;
+  reader->declared_ = declared != nullptr ? std::move(declared) : std::make_shared<const DeclaredTypes>();
   if (auto mapped = reader->map(); !mapped) return mapped.error();
   if (auto indexed = reader->index_packets(); !indexed) return indexed.error();
   reader->rewind();
@@ -151,7 +153,7 @@ Result<std::optional<Event>> StreamReader::next() {
   internal::Record record;
   auto fault = internal::RecordFault::header_cut;
   if (end_ - at_ >= RecordHeader::compact_bytes)
-    fault = internal::decode(data_, at_, end_, internal::load<std::uint32_t>(data_ + at_), ticks_, &record);
+    fault = internal::decode(data_, at_, end_, internal::load<std::uint32_t>(data_ + at_), ticks_, *declared_, &record);
   if (fault != internal::RecordFault::none) return fail(malformed(at_, internal::describe(fault)));
   if (record.ticks > end_ticks_) return fail(malformed(at_, "a record's stamp is behind its packet's timestamp_end"));
   at_ = record.next();
@@ -165,6 +167,7 @@ Result<std::optional<Event>> StreamReader::next() {
   event.ticks = record.ticks;
   event.local_ns = scale_.to_ns(record.ticks);
   event.spec_ = record.info->spec;
+  event.info_ = record.info;
   event.fields_ = data_ + record.fields;
   return std::optional<Event>(event);
 }

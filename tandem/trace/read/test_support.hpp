@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/trace/declared.hpp"
 #include "tandem/trace/event.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/live.hpp"
@@ -88,6 +89,15 @@ class PacketWriter {
     if (spec == nullptr) return *this;
     if (values.size() != field_count(*spec)) throw std::logic_error("values of " + std::string(spec->name));
     for (std::size_t i = 0; i < values.size(); ++i) put_field(spec->fields[i].field, std::data(values)[i]);
+    return *this;
+  }
+  /// Of the type that `sample_declared` has.
+  PacketWriter& add_sample(std::uint64_t ticks, std::uint32_t index, double norm, const std::string& note) {
+    records_.resize((records_.size() + 3) & ~std::size_t{3});
+    put(RecordHeader::extended(static_cast<Type>(kFirstDeclared))).put(ticks).put(index).put(norm);
+    records_.append(note.c_str(), note.size() + 1);
+    ticks_ = ticks;
+    ++header_.event_count;
     return *this;
   }
   /// For what the format does not allow.
@@ -184,6 +194,14 @@ struct RankFacts {
   clock::TickScale scale() const { return {origin_ticks, origin_ns, multiplier}; }
 };
 
+/// What the program of a test's rank has declared.
+inline const DeclaredTypes& sample_declared() {
+  static DeclaredTypes types;
+  static const DeclaredTypes::FieldName fields[] = {{"index", Field::u32}, {"norm", Field::f64}, {"note", Field::text}};
+  [[maybe_unused]] static const auto type = types.add("sample.value", fields);
+  return types;
+}
+
 inline std::string manifest(const RankFacts& facts) {
   std::ostringstream json;
   json << "{\"tandem\": \"0.1.0\", \"format\": 1, \"commit\": \"0123abc\", \"rank\": " << facts.rank << ", \"size\": " << facts.size
@@ -195,7 +213,10 @@ inline std::string manifest(const RankFacts& facts) {
        << " \"buffers\": {\"bytes\": 65536, \"count\": 256, \"policy\": \"lose\"},\n";
   if (!facts.selection.empty()) json << " \"selection\": \"" << facts.selection << "\",\n";
   json << " \"events\": [{\"type\": 14, \"name\": \"task.started\", \"category\": \"task\", \"fields\": "
-       << "[{\"name\": \"task\", \"kind\": \"u32\"}]}],\n \"complete\": " << (facts.complete ? "true" : "false")
+       << "[{\"name\": \"task\", \"kind\": \"u32\"}]},\n  {\"type\": 128, \"name\": \"sample.value\", \"category\": \"user\", \"fields\": "
+       << "[{\"name\": \"index\", \"kind\": \"u32\"}, {\"name\": \"norm\", \"kind\": \"f64\"}, "
+       << "{\"name\": \"note\", \"kind\": \"text\"}]}],\n"
+       << " \"complete\": " << (facts.complete ? "true" : "false")
        << ", \"recovered\": " << (facts.recovered ? "true" : "false");
   if (facts.complete)
     json << ",\n \"end\": {\"events\": " << facts.events << ", \"lost_events\": " << facts.lost_events
@@ -217,7 +238,8 @@ inline void write_rank(const std::filesystem::path& folder, const RankFacts& fac
                                     .line = facts.line, .reference_realtime_offset_ns = 1'699'999'999'999'995'000,
                                     .exact_at_ticks = facts.origin_ticks});
   write_file(folder / metadata_file, ctf_metadata({.hostname = facts.host, .program = "./app", .rank = facts.rank,
-                                                .tandem_version = "0.1.0", .clock = clock}));
+                                                .tandem_version = "0.1.0", .clock = clock,
+                                                .declared = &sample_declared()}));
 }
 
 }  // namespace tandem::trace::test

@@ -43,7 +43,20 @@ Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::filesystem::pa
   if (const auto same = std::ranges::adjacent_find(reader->ranks, {}, number); same != reader->ranks.end())
     return Error{ErrorCode::malformed, folder.string() + ": two folders are of rank " + std::to_string((*same)->rank) +
                                            ": move one of them away"};
+  reader->number_declared_types();
   return reader;
+}
+
+/// Ranks need not declare in the same order: one type has one number in all of them.
+void TraceReader::number_declared_types() {
+  for (const auto& rank : ranks) {
+    for (std::size_t i = 0; i < rank->declared->size(); ++i) {
+      const EventSpec& spec = rank->declared->spec_at(i);
+      const auto known = std::ranges::find_if(declared, [&](const EventSpec* one) { return same_declaration(*one, spec); });
+      rank->declared->renumber(i, static_cast<Type>(kFirstDeclared + static_cast<std::size_t>(known - declared.begin())));
+      if (known == declared.end()) declared.push_back(&spec);
+    }
+  }
 }
 
 RankTrace* TraceReader::rank_of(std::uint32_t rank) noexcept {
