@@ -280,8 +280,8 @@ void PerfettoWriter::write_actors() {
   }
 }
 
-/// What a kernel has named of itself lies below its task. A span that is not whole, or was interrupted by another task, is left for
-/// `write_programs`.
+/// What a kernel has named of itself lies below its task. A span that is not whole, or was interrupted by another task, is left
+/// for `write_programs`.
 void PerfettoWriter::write_spans_inside(const StateRow& task, std::uint64_t track, std::deque<std::uint32_t>& spans) {
   std::vector<std::int64_t> open{task.end_ns};
   for (; !spans.empty() && history_.spans[spans.front()].start_ns < task.end_ns; spans.pop_front()) {

@@ -31,17 +31,17 @@ struct TracePlace {
 /// The session's options by the configuration: `trace`, `trace.folder` and so on. Throws UsageError for a selection that is none.
 trace::SessionOptions trace_options(const base::Config& config, const TracePlace& place, const base::Topology* topology);
 
-/// A program's trace. `Runtime::trace()` gives it. Without option `trace` nothing is recorded, and all of this does nothing, until
-/// `start`.
+/// A program's trace. `Runtime::trace()` gives it. Without option `trace` nothing is recorded, and all of this does nothing,
+/// until `start`.
 ///
-/// Threads. `start`, `stop`, `quiet`, `session` and `connect` belong to the thread that made the runtime; the rest is for any thread,
-/// kernels and callbacks included. What is told goes to the stream of who runs there (`trace::CurrentStream`): the worker whose kernel it
-/// is, the progress thread, the submitter on the thread that made the runtime. Other threads get a stream of their own with their first
-/// span, which ends with them or with the runtime; until then their marks and counters lie in the stream of all others, under a lock.
-/// No thread of the program's tells anything while the runtime is destroyed.
+/// Threads. `start`, `stop`, `quiet`, `session` and `connect` belong to the thread that made the runtime; the rest is for any
+/// thread, kernels and callbacks included. What is told goes to the stream of who runs there (`trace::CurrentStream`): the
+/// worker whose kernel it is, the progress thread, the submitter on the thread that made the runtime. Other threads get a
+/// stream of their own with their first span, which ends with them or with the runtime; until then their marks and counters lie
+/// in the stream of all others, under a lock. No thread of the program's tells anything while the runtime is destroyed.
 ///
-/// Cost: by a `Name` that was taken before, a look at a variable of the thread's and the event, which reads the clock: 10 ns, no lock.
-/// By a text, a look-up under a lock besides.
+/// Cost: by a `Name` that was taken before, a look at a variable of the thread's and the event, which reads the clock: 10 ns,
+/// no lock. By a text, a look-up under a lock besides.
 class Trace {
  public:
   using Open = std::function<std::unique_ptr<trace::Session>(const std::filesystem::path& folder)>;
@@ -57,12 +57,13 @@ class Trace {
     std::uint32_t number_ = UINT32_MAX;
   };
 
-  /// `session` may be null; then `open` makes one when it is wanted, in `folder`, or where the configuration says if that is empty.
+  /// `session` may be null; then `open` makes one when it is wanted, in `folder`, or where the configuration says if that is
+  /// empty.
   Trace(std::unique_ptr<trace::Session> session, Open open) : session_(std::move(session)), open_(std::move(open)) {}
 
-  /// Records what the selection says from now on (`task,comm,-task.deps`; see trace::Selection). The first call of a program that
-  /// was started without option `trace` opens the trace, in `folder` if one is named; on several ranks each does it for itself. Throws
-  /// UsageError.
+  /// Records what the selection says from now on (`task,comm,-task.deps`; see trace::Selection). The first call of a program
+  /// that was started without option `trace` opens the trace, in `folder` if one is named; on several ranks each does it for
+  /// itself. Throws UsageError.
   void start(std::string_view selection = "all", const std::filesystem::path& folder = {});
   /// Records nothing until `start`.
   void stop();
@@ -82,8 +83,8 @@ class Trace {
     if (records<trace::Type::counter>()) counter(name(text), value);
   }
 
-  /// A type of events of the program's own. Called with a value for each field, any thread, it tells one: in kernels at the cost of an event.
-  /// As long as its runtime.
+  /// A type of events of the program's own. Called with a value for each field, any thread, it tells one: in kernels at the
+  /// cost of an event. As long as its runtime.
   template <class... Values>
   class Event {
    public:
@@ -95,10 +96,10 @@ class Trace {
     Trace* trace_;
     trace::Type type_;
   };
-  /// Declares one, as `event<std::uint32_t, double>("solver.residual", {"iteration", "norm"})`; again: gives the same. Values are std::uint8_t,
-  /// uint16_t, uint32_t, uint64_t, int32_t, int64_t, double, or std::string_view (up to 4096 bytes, which end at the first zero); eight at
-  /// most. Names are letters, digits and `_`; the type's may have `.` and `-`. Throws UsageError for others, when the name is taken, and beyond
-  /// 256 types.
+  /// Declares one, as `event<std::uint32_t, double>("solver.residual", {"iteration", "norm"})`; again: gives the same. Values
+  /// are std::uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t, double, or std::string_view (up to 4096 bytes, which end
+  /// at the first zero); eight at most. Names are letters, digits and `_`; the type's may have `.` and `-`. Throws UsageError
+  /// for others, when the name is taken, and beyond 256 types.
   template <class... Values>
   Event<Values...> event(std::string_view type_name, const std::array<std::string_view, sizeof...(Values)>& fields) {
     static_assert(sizeof...(Values) <= trace::DeclaredTypes::most_fields, "an event has eight fields at most");

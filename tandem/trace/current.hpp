@@ -7,11 +7,12 @@ namespace tandem::trace {
 
 class Stream;
 
-/// Says, as long as it lives, that an actor runs on this thread: what the program tells in between (from kernels, callbacks, conversions)
-/// goes to the actor's stream, without a lock, and lies between the actor's own events.
+/// Says, as long as it lives, that an actor runs on this thread: what the program tells in between (from kernels, callbacks,
+/// conversions) goes to the actor's stream, without a lock, and lies between the actor's own events.
 ///
-/// Threads. Each has its own variable, which nobody else sees. Whoever was there before is there again afterwards: in an event loop all actors
-/// share a thread, and the caller's thread is a worker only while it waits. A worker says it for a step, which is many tasks.
+/// Threads. Each has its own variable, which nobody else sees. Whoever was there before is there again afterwards: in an event
+/// loop all actors share a thread, and the caller's thread is a worker only while it waits. A worker says it for a step, which
+/// is many tasks.
 class CurrentStream {
  public:
   explicit CurrentStream(Stream& stream) noexcept : before_(std::exchange(stream_, &stream)) {}

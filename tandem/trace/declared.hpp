@@ -19,7 +19,8 @@ namespace tandem::trace {
 
 /// Types by number, from `kFirstDeclared` on. They stay as long as the table.
 ///
-/// Threads. One at a time adds. Any thread may `find` meanwhile: an entry is stored with release when it is whole, and read with acquire.
+/// Threads. One at a time adds. Any thread may `find` meanwhile: an entry is stored with release when it is whole, and read
+/// with acquire.
 class DeclaredTypes {
  public:
   using FieldName = std::pair<std::string_view, Field>;
@@ -29,8 +30,8 @@ class DeclaredTypes {
   DeclaredTypes(const DeclaredTypes&) = delete;
   DeclaredTypes& operator=(const DeclaredTypes&) = delete;
 
-  /// The next number, or that of the same declaration before. Errors (invalid_argument): a name that is none (letters, digits and `_`; in a
-  /// type's also `.` and `-`), is given twice, or is that of another type; a list; too many fields or types.
+  /// The next number, or that of the same declaration before. Errors (invalid_argument): a name that is none (letters, digits
+  /// and `_`; in a type's also `.` and `-`), is given twice, or is that of another type; a list; too many fields or types.
   base::Result<Type> add(std::string_view name, std::span<const FieldName> fields);
   /// Null: there is no such type.
   const internal::TypeInfo* find(std::uint32_t number) const noexcept {

@@ -122,8 +122,8 @@ enum class Type : std::uint16_t {
   extended = 127,
 };
 inline constexpr std::size_t kTypes = 128;
-/// Types that the program has declared have the numbers from here on, in the order of their declaration (declared.hpp). Their records
-/// have extended headers, since 7 bits do not hold the number.
+/// Types that the program has declared have the numbers from here on, in the order of their declaration (declared.hpp). Their
+/// records have extended headers, since 7 bits do not hold the number.
 inline constexpr std::size_t kFirstDeclared = 128;
 inline constexpr std::size_t kMostDeclared = 256;
 

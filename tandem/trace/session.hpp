@@ -79,10 +79,10 @@ struct SessionCounts {
 
 /// The trace of one rank: owns buffers, flusher and files; knows all streams.
 ///
-/// Threads. Any thread may attach streams, describe, select, and emit what is shared. A stream must be detached, or gone, before its session; those
-/// that are left when it closes are taken as they are, and their actors must have stopped writing. The flusher is a steppable on a
-/// thread of its own, or of the driver's that was given; it alone writes files, but for `WhenFull::wait`, where whoever waits
-/// writes, too.
+/// Threads. Any thread may attach streams, describe, select, and emit what is shared. A stream must be detached, or gone,
+/// before its session; those that are left when it closes are taken as they are, and their actors must have stopped writing.
+/// The flusher is a steppable on a thread of its own, or of the driver's that was given; it alone writes files, but for
+/// `WhenFull::wait`, where whoever waits writes, too.
 ///
 /// Invariants: 1. events that probes emitted = those in files + those reported lost, once it is closed. 2. Whatever was emitted
 /// 100 ms before the process is killed can be read afterwards, losses apart (`recover.hpp`). 3. No probe waits, unless
@@ -129,13 +129,13 @@ class Session {
   /// more when this returns. Empty: none. Any thread but the flusher's.
   void every(std::int64_t period_ns, std::function<void()> call);
 
-  /// A type of events of the program's own: described in rank.json and in CTF's metadata when this returns, so that those who find a killed
-  /// program's trace know it. Any thread. Errors: as `DeclaredTypes::add`.
+  /// A type of events of the program's own: described in rank.json and in CTF's metadata when this returns, so that those who
+  /// find a killed program's trace know it. Any thread. Errors: as `DeclaredTypes::add`.
   base::Result<Type> declare(std::string_view name, std::span<const DeclaredTypes::FieldName> fields);
 
   // --- threads that are no actor's
-  /// The stream of the thread that asks: attached when it asks first, detached when it ends, or when the session is closed. `name` empty:
-  /// as the system calls the thread. Null: the thread is ending. Any thread.
+  /// The stream of the thread that asks: attached when it asks first, detached when it ends, or when the session is closed.
+  /// `name` empty: as the system calls the thread. Null: the thread is ending. Any thread.
   Stream* stream_of_this_thread(std::string_view name = {}) { return thread_streams_.of_this_thread(name); }
   /// Whether events of this type that have no stream are recorded.
   template <Type... T>

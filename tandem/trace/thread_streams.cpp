@@ -23,8 +23,8 @@ std::string name_of_this_thread() {
 
 }  // namespace
 
-/// The streams that a thread has, of all sessions. They stay until it ends, since `CurrentStream` may speak of them; those whose session was
-/// closed serve the next one.
+/// The streams that a thread has, of all sessions. They stay until it ends, since `CurrentStream` may speak of them; those
+/// whose session was closed serve the next one.
 struct ThreadStreams::OfThread {
   std::vector<std::shared_ptr<ThreadStream>> streams;
   /// Of this thread, and without a destructor: still there when the others have gone.

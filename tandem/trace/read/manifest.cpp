@@ -130,7 +130,8 @@ std::optional<Field> kind_of(const Json& object) {
 
 bool has_text(const Json& object, const char* key) { return object.contains(key) && object[key].is_string(); }
 
-/// A type that the program has declared: they stand in the order of their numbers. Nothing: it is none of those. Else whether it is right.
+/// A type that the program has declared: they stand in the order of their numbers. Nothing: it is none of those. Else whether
+/// it is right.
 std::optional<bool> learn_declared(const Json& event, DeclaredTypes& declared) {
   if (!event.is_object() || !event.contains("type") || !event["type"].is_number_unsigned()) return std::nullopt;
   const auto number = event["type"].get<std::uint64_t>();
