@@ -446,6 +446,10 @@ void HistoryBuilder::add_memory(const Event& event, Rank& rank) {
                                  .used_bytes = used});
       break;
     }
+    case Type::data_numa:
+      if (const DataRow* const row = history_.find_data(rank.rank, data))
+        history_.data[static_cast<std::size_t>(row - history_.data.data())].numa_node = u16(event, 1);
+      break;
     case Type::transfer_started:
       rank.transfers[{data, u16(event, 1), u16(event, 2)}].push_back(history_.transfers.size());
       history_.transfers.push_back({.rank = rank.rank, .data = data, .from = u16(event, 1), .to = u16(event, 2),

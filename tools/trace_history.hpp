@@ -219,6 +219,7 @@ struct DataRow {
   std::uint64_t bytes = 0, rows = 0, cols = 0;
   Texts::Id name = 0, file = 0;
   std::uint32_t line = 0;
+  std::uint32_t numa_node = no_number;  ///< where it lay when the program let it go
 };
 
 struct ActorFacts {

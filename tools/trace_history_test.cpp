@@ -333,6 +333,7 @@ TEST(History, WhatBeginsAndEndsIsPaired) {
   all.add(Type::data_allocated, at(80), {0, 1, 100})
       .add(Type::data_allocated, at(82), {1, 1, 50})
       .add(Type::data_freed, at(84), {0, 1, 100});
+  all.add(Type::data_numa, at(86), {1, 3}).add(Type::data_numa, at(88), {9'999, 1});
   all.add(Type::transfer_started, at(90), {0, 0, 1, 64}).add(Type::transfer_started, at(92), {0, 0, 1, 65});
   all.add(Type::transfer_ended, at(94), {0, 0, 1})
       .add(Type::flush_began, at(100), {3, 4096})
@@ -347,6 +348,8 @@ TEST(History, WhatBeginsAndEndsIsPaired) {
   EXPECT_EQ(history->waits[1].kind, WaitKind::throttled);
   ASSERT_EQ(history->memory.size(), 3u);
   EXPECT_EQ(history->memory[2].used_bytes, 50);
+  EXPECT_EQ(history->find_data(0, 0)->numa_node, no_number);
+  EXPECT_EQ(history->find_data(0, 1)->numa_node, 3u);
   ASSERT_EQ(history->transfers.size(), 2u);
   EXPECT_EQ(history->transfers[0].end_ns, 94);
   EXPECT_EQ(history->transfers[1].end_ns, no_time);

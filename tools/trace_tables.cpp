@@ -222,6 +222,7 @@ Table data_of(History& history) {
       .add("name", text, &DataRow::name)
       .add("file", text, &DataRow::file)
       .add("line", number, &DataRow::line)
+      .add("numa_node", number, &DataRow::numa_node)
       .take();
 }
 

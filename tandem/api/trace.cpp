@@ -73,6 +73,13 @@ trace::SessionOptions trace_options(const base::Config& config, const TracePlace
   if (topology != nullptr) {
     options.cpu = topology->cpu_model();
     options.cores = static_cast<unsigned>(topology->cores().size());
+    options.numa_nodes = static_cast<unsigned>(std::max<std::size_t>(1, topology->numa_nodes().size()));
+    options.context = const_cast<base::Topology*>(topology);
+    if (options.numa_nodes > 1)
+      options.bind = [](void* memory, std::size_t bytes, unsigned node, void* context) {
+        // Memory elsewhere is slower, and no reason to go without a trace.
+        (void)static_cast<const base::Topology*>(context)->bind_memory(memory, bytes, node);
+      };
   }
   return options;
 }

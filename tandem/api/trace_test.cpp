@@ -141,6 +141,32 @@ TEST_F(TraceTest, TheSameHoldsInAnEventLoop) {
   EXPECT_EQ(outside, 2u);
 }
 
+TEST_F(TraceTest, DataThatIsLetGoSaysOnWhichNumaNodeItLay) {
+  const auto machine = base::Topology::discover();
+  ASSERT_TRUE(machine.ok());
+  if (machine.value().numa_nodes().empty()) GTEST_SKIP() << "the system does not say which NUMA nodes there are";
+  {
+    const auto rt = threads();
+    rt->trace().start("data");
+    std::vector<double> values(1'000, 1);
+    const auto outside = rt->data("outside", values);
+    const auto inside = rt->scalar<double>("inside");
+    const Codelet fill("fill", [](double& value) { value = 2; });
+    rt->submit(fill, write(inside));
+    rt->wait();
+  }
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run.ok());
+  std::set<std::uint64_t> told;
+  ASSERT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event, std::int64_t) {
+    if (event.type != Type::data_numa) return true;
+    told.insert(event.number(0));
+    EXPECT_LT(event.number(1), machine.value().numa_nodes().size());
+    return true;
+  }).ok());
+  EXPECT_EQ(told, (std::set<std::uint64_t>{0, 1}));
+}
+
 TEST_F(TraceTest, TheCallersThreadIsTheSubmitterOutsideOfWaitsAndAWorkerWithin) {
   {
     const auto rt = threads(1);

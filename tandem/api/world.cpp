@@ -121,9 +121,11 @@ runtime::World make_real_world(const base::Config& config, Ground& ground) {
   };
   world.distance.resize(plan.size());
   for (std::size_t a = 0; a < plan.size(); ++a) {
-    world.workers.push_back({DeviceKind::cpu, 0, plan[a].core ? static_cast<int>(plan[a].core->value()) : -1});
+    world.workers.push_back({DeviceKind::cpu, 0, plan[a].core ? static_cast<int>(plan[a].core->value()) : -1,
+                             static_cast<unsigned>(ground.topology->numa_place_of(core_of(a)))});
     for (std::size_t b = 0; b < plan.size(); ++b) world.distance[a].push_back(ground.topology->distance(core_of(a), core_of(b)));
   }
+  world.numa_node_of = [&ground](const void* memory, std::size_t bytes) { return ground.topology->numa_place_of(memory, bytes); };
   return world;
 }
 
@@ -136,9 +138,9 @@ runtime::World make_test_world(const TestWorldOptions& options, Ground& ground) 
   world.policy = make_policy(options.sched, ground.policies);
   world.clock = ground.clock.get();
   world.log = ground.log.get();
-  for (unsigned i = 0; i < options.workers; ++i) world.workers.push_back({DeviceKind::cpu, 0, -1});
+  for (unsigned i = 0; i < options.workers; ++i) world.workers.push_back({DeviceKind::cpu});
   for (unsigned i = 0; i < options.devices; ++i) {
-    world.workers.push_back({DeviceKind::user, i + 1, -1});
+    world.workers.push_back({DeviceKind::user, i + 1});
     world.nodes.emplace_back(std::make_unique<DistantMemory>(i + 1), std::make_unique<LateCopier>(*loop, options.copy_ns));
   }
   world.distance.assign(options.workers, std::vector<unsigned>(options.workers, 1));

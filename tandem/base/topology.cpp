@@ -51,6 +51,11 @@ struct Topology::State {
   void restrict_to_process_binding();
   void read_cores();
   void read_numa_nodes();
+  std::optional<std::size_t> numa_place(unsigned os_index) const {
+    for (std::size_t i = 0; i < numa_nodes.size(); ++i)
+      if (numa_nodes[i].os_index == os_index) return i;
+    return std::nullopt;
+  }
   void read_caches();
   void read_names();
   void read() {
@@ -189,6 +194,40 @@ Result<void> Topology::bind_this_thread(CoreId core) const {
   if (hwloc_set_cpubind(state_->hwloc.get(), state_->core_objects[core.index()]->cpuset, HWLOC_CPUBIND_THREAD) == 0) return {};
   const auto code = errno == ENOSYS ? ErrorCode::unsupported : ErrorCode::io;
   return Error{code, fmt::format("cannot bind a thread to core {}: {}", core.value(), std::strerror(errno))};
+}
+
+std::size_t Topology::numa_place_of(CoreId core) const {
+  TANDEM_ASSERT(core.index() < state_->cores.size());
+  return state_->numa_place(state_->cores[core.index()].numa_node).value_or(0);
+}
+
+Result<void> Topology::bind_memory(void* memory, std::size_t bytes, std::size_t numa_place) const {
+  TANDEM_ASSERT(numa_place < state_->numa_nodes.size());
+  if (state_->synthetic) return {};
+  const Bitmap nodes(hwloc_bitmap_alloc());
+  hwloc_bitmap_set(nodes.get(), state_->numa_nodes[numa_place].os_index);
+  if (hwloc_set_area_membind(state_->hwloc.get(), memory, bytes, nodes.get(), HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_BYNODESET) == 0)
+    return {};
+  const auto code = errno == ENOSYS ? ErrorCode::unsupported : ErrorCode::io;
+  return Error{code, fmt::format("cannot bind {} bytes to NUMA node {}: {}", bytes, state_->numa_nodes[numa_place].os_index,
+                                 std::strerror(errno))};
+}
+
+std::optional<std::size_t> Topology::numa_place_of(const void* memory, std::size_t bytes) const {
+  constexpr std::size_t most_asked = 8;
+  const std::size_t count = state_->numa_nodes.size();
+  if (state_->synthetic || count == 0) return std::nullopt;
+  if (count == 1) return 0;
+  const Bitmap nodes(hwloc_bitmap_alloc());
+  std::vector<std::size_t> found(count, 0);
+  for (std::size_t i = 0; i < std::min(most_asked, bytes); ++i) {
+    const auto* const byte = static_cast<const std::byte*>(memory) + bytes * i / most_asked;
+    if (hwloc_get_area_memlocation(state_->hwloc.get(), byte, 1, nodes.get(), HWLOC_MEMBIND_BYNODESET) != 0) continue;
+    const int node = hwloc_bitmap_first(nodes.get());
+    if (const auto place = node >= 0 ? state_->numa_place(static_cast<unsigned>(node)) : std::nullopt) ++found[*place];
+  }
+  const auto most = std::max_element(found.begin(), found.end());
+  return *most > 0 ? std::optional(static_cast<std::size_t>(most - found.begin())) : std::nullopt;
 }
 
 std::vector<unsigned> Topology::binding_of_this_thread() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,6 +70,17 @@ class Topology {
 
   /// Binds the calling thread to all allowed hardware threads of a core. Errors: unsupported, io (the system refused).
   Result<void> bind_this_thread(CoreId core) const;
+
+  /// The place in numa_nodes() of the node nearest to a core.
+  std::size_t numa_place_of(CoreId core) const;
+
+  /// What of an area is not present yet will lie on the node at this place in numa_nodes(). Errors: unsupported, io (the system
+  /// refused).
+  Result<void> bind_memory(void* memory, std::size_t bytes, std::size_t numa_place) const;
+
+  /// The place in numa_nodes() of the node on which an area lies: most of up to eight pages of it that are asked for. None: not
+  /// present, or not known. A system call for each page where there are several nodes, none where there is one.
+  std::optional<std::size_t> numa_place_of(const void* memory, std::size_t bytes) const;
 
   /// The operating system's numbers of the hardware threads that the calling thread may run on. Empty when not known.
   std::vector<unsigned> binding_of_this_thread() const;

@@ -4,12 +4,16 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include "tandem/base/large_memory.hpp"
 
 namespace tandem::base {
 namespace {
@@ -56,6 +60,32 @@ TEST(Topology, NearestFirstListsAllOthersAndStartsAtDifferentVictims) {
   EXPECT_EQ(machine.nearest_first(CoreId(0)), expected);
   const std::vector<CoreId> of_six{CoreId(7), CoreId(4), CoreId(5), CoreId(0), CoreId(1), CoreId(2), CoreId(3)};
   EXPECT_EQ(machine.nearest_first(CoreId(6)), of_six);
+}
+
+TEST(Topology, CoresKnowTheirNumaNodesPlace) {
+  const Topology machine = eight_cores();
+  ASSERT_EQ(machine.numa_nodes().size(), 2u);
+  for (std::uint32_t core = 0; core < machine.cores().size(); ++core)
+    EXPECT_EQ(machine.numa_place_of(CoreId(core)), core / (machine.cores().size() / 2)) << core;
+  int there = 0;
+  EXPECT_EQ(machine.numa_place_of(&there, sizeof(there)), std::nullopt) << "nothing lies in a machine that does not exist";
+  EXPECT_TRUE(machine.bind_memory(&there, sizeof(there), 1).ok());
+}
+
+TEST(Topology, MemoryThatWasTouchedLiesOnANumaNode) {
+  const Topology machine = Topology::discover().value();
+  if (machine.numa_nodes().empty()) GTEST_SKIP() << "the system does not say which NUMA nodes there are";
+  std::vector<char> touched(100'000, 'x');
+  const auto place = machine.numa_place_of(touched.data(), touched.size());
+  ASSERT_TRUE(place);
+  EXPECT_LT(*place, machine.numa_nodes().size());
+  const auto last = machine.numa_nodes().size() - 1;
+  const auto fresh = allocate_large(std::size_t{4} << 20);
+  // Containers may forbid it.
+  if (const auto bound = machine.bind_memory(fresh.get(), std::size_t{4} << 20, last); !bound.ok())
+    GTEST_SKIP() << bound.error().message;
+  std::memset(fresh.get(), 1, std::size_t{4} << 20);
+  EXPECT_EQ(machine.numa_place_of(fresh.get(), std::size_t{4} << 20), last);
 }
 
 TEST(Topology, AMalformedDescriptionIsRefused) {

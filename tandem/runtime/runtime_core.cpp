@@ -182,6 +182,7 @@ void RuntimeCore::unregister(Handle& handle) {
 
 void RuntimeCore::let_go(Handle* handle) noexcept {
   if (end_of_data_.let_go) end_of_data_.let_go(*handle);
+  tell_numa_node(*handle);
   memory_.free_replicas(*handle);
   handles_.erase(handle);
   unwritten_.erase(handle);
@@ -566,15 +567,24 @@ void RuntimeCore::trace_to(trace::Session& session) {
   TANDEM_ASSERT(trace_ == nullptr);
   trace_ = &session;
   flow_.trace().set_session(&session);
-  session.attach(flow_.trace().stream, {.kind = trace::ActorKind::submitter, .name = "submitter"});
+  session.attach(flow_.trace().stream, {.kind = trace::ActorKind::submitter, .name = "submitter", .numa_node = world_.workers[0].numa_node});
   for (unsigned i = 0; i < workers_.size(); ++i)
     session.attach(workers_[i]->trace(), {.kind = trace::ActorKind::worker,
                                           .name = fmt::format("worker {}", i),
                                           .index = static_cast<std::uint16_t>(i),
-                                          .core = world_.workers[i].core});
+                                          .core = world_.workers[i].core,
+                                          .numa_node = world_.workers[i].numa_node});
   executor_.set_trace(&session);
   memory_.set_trace(&session);
   for (const Handle* handle : handles_) describe_data(*handle, owner_of_ ? owner_of_(*handle) : UINT32_MAX);
+}
+
+/// When data goes: then it lies where whoever touched it first has put it, and nobody waits.
+void RuntimeCore::tell_numa_node(const Handle& handle) noexcept {
+  trace::Stream& stream = flow_.trace().stream;
+  if (!stream.any_on<trace::Type::data_numa>() || !world_.numa_node_of || handle.home.pointer == nullptr) return;
+  if (const auto node = world_.numa_node_of(handle.home.pointer, handle.shape.bytes()))
+    stream.emit<trace::Type::data_numa>(handle.number, *node);
 }
 
 void RuntimeCore::describe_data(const Handle& handle, std::uint32_t owner) {

@@ -58,6 +58,8 @@ struct World {
   std::vector<std::vector<unsigned>> distance;        ///< between CPU workers
   std::vector<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> nodes;  ///< beyond main memory
   bool caller_works = true;
+  /// On which NUMA node, counted from 0, memory lies, for the trace; empty: nobody knows.
+  std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)> numa_node_of;
 };
 
 /// An access of the application, while it lasts.
@@ -201,6 +203,7 @@ class RuntimeCore final : private FlowHost {
   trace::Stream& submitter_trace() noexcept { return flow_.trace().stream; }
   /// Data are described by the layer above, which knows their owners.
   void leave_description_of_data(std::function<std::uint32_t(const Handle&)> owner_of) { owner_of_ = std::move(owner_of); }
+  void tell_numa_node(const Handle& handle) noexcept;
   void describe_data(const Handle& handle, std::uint32_t owner);
   /// Describes `tasks`, which are replayed under the ids from `base` on; `graph` 0: they have no number yet. Returns it.
   std::uint32_t trace_replay(std::uint32_t graph, TaskId base, const std::vector<Task*>& tasks);

@@ -71,6 +71,7 @@ enum class Type : std::uint16_t {
   data_freed = 31,
   transfer_started = 32,
   transfer_ended = 33,
+  data_numa = 34,
   // comm
   send_posted = 40,
   receive_posted = 41,
@@ -237,6 +238,8 @@ inline constexpr EventSpec event_table[] = {
      "data.transfer_started", {{{"data", u32}, {"from", u16}, {"to", u16}, {"bytes", u64}}},
      "a copy between memory nodes of the machine"},
     {Type::transfer_ended, Category::data, "data.transfer_ended", {{{"data", u32}, {"from", u16}, {"to", u16}}}, "and its end"},
+    {Type::data_numa, Category::data, "data.numa", {{{"data", u32}, {"numa", u16}}},
+     "on which NUMA node, counted from 0, its main memory lies, when the program lets it go"},
 
     {Type::send_posted, Category::comm, "comm.send_posted",
      {{{"request", u32}, {"peer", u32}, {"channel", u32}, {"priority", i32}, {"tag", u64}, {"bytes", u64}}}, "a message was posted"},

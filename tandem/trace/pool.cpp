@@ -46,16 +46,13 @@ base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& option
       return error;
     }
   }
-  // What is allocated cannot fail later, when it would be a signal.
-  const int allocated = ::posix_fallocate(file, 0, static_cast<off_t>(pool->bytes_));
   void* memory = MAP_FAILED;
-  if (allocated == 0) memory = ::mmap(nullptr, pool->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  else errno = allocated;
-  const int error = errno;
-  ::close(file);
+  if (::ftruncate(file, static_cast<off_t>(pool->bytes_)) == 0)
+    memory = ::mmap(nullptr, pool->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) {
-    errno = error;
-    return refused("no room in", pool->file_, pool->bytes_);
+    const base::Error error = refused("cannot map", pool->file_, pool->bytes_);
+    ::close(file);
+    return error;
   }
   pool->memory_ = static_cast<std::byte*>(memory);
 
@@ -68,7 +65,14 @@ base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& option
     if (last > first)
       options.bind(buffers + first * options.buffer_bytes, (last - first) * options.buffer_bytes, node, options.context);
   }
-  std::memset(buffers, 0, options.buffer_bytes * options.count);  // present from now on, where it was bound to
+  // What is allocated cannot fail later, when it would be a signal. Where it was bound to, so not before.
+  const int allocated = ::posix_fallocate(file, 0, static_cast<off_t>(pool->bytes_));
+  ::close(file);
+  if (allocated != 0) {
+    errno = allocated;
+    return refused("no room in", pool->file_, pool->bytes_);
+  }
+  std::memset(buffers, 0, options.buffer_bytes * options.count);  // present from now on
   LivePage page;
   page.buffer_bytes = static_cast<std::uint32_t>(options.buffer_bytes);
   page.buffers = options.count;

@@ -23,6 +23,7 @@ struct WorkerSpec {
   DeviceKind device = DeviceKind::cpu;
   NodeIndex node = 0;
   int core = -1;
+  unsigned numa_node = 0;  ///< near the core, counted from 0
 };
 
 /// On whose behalf something becomes ready or ends. A short-lived object on the stack of that thread, or a worker's own.
