@@ -147,21 +147,28 @@ void MemoryBook::add_transfer(const Event& event, Findings& findings) {
   --under_way;
 }
 
-void MemoryBook::add_bag(const Event& event, Findings& findings) {
+/// The submitting thread tells of recipients, and whoever sends the bag that it is closed; one that joins a broadcast which has
+/// not left yet joins behind that. So only how often each happens is held against the others, not their order.
+void MemoryBook::add_bag(const Event& event) {
   if (!bag_gap_.empty()) return;
-  const auto found = bags_.find(u32(event, 0));
-  const bool is_open = found != bags_.end() && found->second;
-  const auto example = [&] { return fmt::format("rank {}: bag {}: {}", rank_.rank, u32(event, 0), event.spec().name); };
+  Bag& bag = bags_[u32(event, 0)];
   if (event.type == Type::bag_opened) {
+    ++bag.opened;
     ++bags_opened_;
-    if (is_open) findings.add("a bag is opened once", example());
-    bags_[u32(event, 0)] = true;
-    return;
+  } else if (event.type == Type::bag_closed) {
+    ++bag.closed;
+    ++bags_closed_;
   }
-  if (!is_open) return findings.add("recipients join bags that are open, and bags are closed once", example());
-  if (event.type == Type::bag_joined) return;
-  ++bags_closed_;
-  found->second = false;
+}
+
+void MemoryBook::check_bags(Findings& findings) const {
+  for (const auto& [number, bag] : bags_) {
+    const std::string example = fmt::format("rank {}: bag {}", rank_.rank, number);
+    if (bag.opened > 1) findings.add("a bag is opened once", example);
+    if (bag.opened == 0 || bag.closed > 1)
+      findings.add("recipients join bags that were opened, and bags are closed once", example);
+    if (recorded_.ended() && bag.opened > 0 && bag.closed == 0) findings.add("each bag that was opened is closed", example);
+  }
 }
 
 void MemoryBook::add(const Event& event, Findings& findings) {
@@ -172,7 +179,7 @@ void MemoryBook::add(const Event& event, Findings& findings) {
     case Type::transfer_ended: return add_transfer(event, findings);
     case Type::bag_opened:
     case Type::bag_joined:
-    case Type::bag_closed: return add_bag(event, findings);
+    case Type::bag_closed: return add_bag(event);
     default: return;
   }
 }
@@ -198,14 +205,13 @@ void MemoryBook::finish(TraceCheck& result, Findings& findings) const {
     skip_account(result, "bags", rank_.rank, bag_gap_);
   else if (bags_opened_ + bags_closed_ > 0)
     add_to_account(result, "bags", {{"opened", bags_opened_}, {"closed", bags_closed_}});
+  check_bags(findings);
   if (!recorded_.ended()) return;
   for (const auto& [place, count] : under_way_)
     if (count > 0)
       findings.add("each transfer that was started ends",
                    fmt::format("rank {}: data {} from node {} to node {}: {} have not", rank_.rank, std::get<0>(place),
                                std::get<1>(place), std::get<2>(place), count));
-  for (const auto& [number, is_open] : bags_)
-    if (is_open) findings.add("each bag that was opened is closed", fmt::format("rank {}: bag {}", rank_.rank, number));
 }
 
 }  // namespace tandem::tools

@@ -51,16 +51,20 @@ class MemoryBook {
   struct Amount {
     std::uint64_t count = 0, bytes = 0;
   };
+  struct Bag {
+    std::uint32_t opened = 0, closed = 0;  ///< how often
+  };
   void add_memory(const trace::Event& event, Findings& findings);
   void add_transfer(const trace::Event& event, Findings& findings);
-  void add_bag(const trace::Event& event, Findings& findings);
+  void add_bag(const trace::Event& event);
+  void check_bags(Findings& findings) const;
 
   const trace::RankTrace& rank_;
   const Recorded& recorded_;
   std::string memory_gap_, transfer_gap_, bag_gap_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Amount> alive_;                             ///< by data and node
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint64_t> under_way_;  ///< by data, from, to
-  std::unordered_map<std::uint32_t, bool> bags_;                                                ///< by number: open
+  std::unordered_map<std::uint32_t, Bag> bags_;                                                 ///< by number
   Amount allocated_, freed_;
   std::uint64_t transfers_started_ = 0, transfers_ended_ = 0, bags_opened_ = 0, bags_closed_ = 0;
 };
