@@ -128,6 +128,18 @@ TEST_F(SessionTest, ThreadsThatComeAndGoDeclareTypesAndTellThem) {
   EXPECT_EQ(counts["user.event"], 3u);
 }
 
+TEST_F(SessionTest, ThreadsThatHaveEndedHoldNoFilesOpen) {
+  options_.when_full = WhenFull::wait;
+  const auto session = open();
+  constexpr int threads_count = 300;
+  for (int i = 0; i < threads_count; ++i)
+    std::thread([&] { session->stream_of_this_thread("short")->emit<Type::span_began>(0u); }).join();
+  EXPECT_EQ(session->close().lost_events, 0u);
+  const auto open_files = std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  EXPECT_LT(open_files, threads_count);
+  EXPECT_EQ(read()["short"][Type::span_began], std::uint64_t{threads_count});
+}
+
 TEST_F(SessionTest, ASnapshotKnowsWhatTheProgramHasDeclared) {
   options_.when_full = WhenFull::newest;
   const auto clock = clock::best_clock();

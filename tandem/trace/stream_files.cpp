@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "tandem/trace/layout.hpp"
 
@@ -33,8 +34,13 @@ base::Result<void> StreamFiles::add(std::uint32_t actor, std::span<const std::by
   if (files_.size() <= actor) files_.resize(actor + 1);
   File& file = files_[actor];
   if (file.descriptor < 0) {
+    if (open_.size() == most_open) {
+      ::close(std::exchange(files_[open_.front()].descriptor, -1));
+      open_.pop_front();
+    }
     file.descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (file.descriptor < 0) return refused("make", path);
+    open_.push_back(actor);
   }
   std::size_t written = 0;
   while (written < packet.size()) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <span>
 #include <vector>
@@ -11,8 +12,8 @@
 
 namespace tandem::trace {
 
-/// Adds packets to files, which it opens when they are first needed. Of one thread at a time. What a full disk has cut off is taken
-/// back, so that the file holds whole packets.
+/// Adds packets to files, which it opens when they are needed: some stay open, however many threads of the program come and go.
+/// Of one thread at a time. What a full disk has cut off is taken back, so that the file holds whole packets.
 class StreamFiles {
  public:
   explicit StreamFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -24,12 +25,14 @@ class StreamFiles {
   base::Result<void> add(std::uint32_t actor, std::span<const std::byte> packet);
 
  private:
+  static constexpr std::size_t most_open = 128;
   struct File {
     int descriptor = -1;
     std::uint64_t bytes = 0;
   };
   std::filesystem::path folder_;
   std::vector<File> files_;
+  std::deque<std::uint32_t> open_;  ///< actors whose files are open, in the order of their opening
 };
 
 }  // namespace tandem::trace
