@@ -128,7 +128,10 @@ void Session::write_metadata() {
     facts.line = ReferenceLine::through(clock_points_);
     facts.reference_realtime_offset_ns = reference_date_ns_;
   }
-  facts.exact_at_ticks = catalogue_.last_stamp();
+  {
+    const std::lock_guard guard(describe_mutex_);  // a type may be declared while others describe
+    facts.exact_at_ticks = catalogue_.last_stamp();
+  }
   const std::string text = ctf_metadata({.hostname = host_name(), .program = options_.program, .rank = options_.rank,
                                          .tandem_version = std::string(kVersion), .clock = ctf_clock(facts), .declared = &declared_});
   replace_file(rank_folder_ / metadata_file, text, log_);
