@@ -134,7 +134,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
     stream.clock_ = probes_clock_;
     stream.last_ = stream.read_clock();
     stream.instant_ = stream.last_;
-    stream.sequence_ = stream.lost_ = stream.lost_told_ = 0;  // of the session that it was attached to before
+    stream.sequence_ = stream.lost_ = stream.lost_told_ = stream.waited_ns_ = 0;  // of the session that it was attached to before
     stream.session_.store(this, std::memory_order_release);
     turn(stream, selection_);
   }
