@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <utility>
 
 namespace tandem::tools {
 
@@ -395,7 +396,12 @@ std::vector<Table> tables_of(History& history) {
   tables.push_back(values_of("counters", history, history.counters));
   tables.push_back(values_of("marks", history, history.marks));
   tables.push_back(spans_of(history));
-  for (const DeclaredEvents& type : history.declared) tables.push_back(declared_of(history, type));
+  for (const DeclaredEvents& type : history.declared) {
+    Table table = declared_of(history, type);
+    // Ranks may have declared one name with different fields.
+    while (std::ranges::find(tables, table.name, &Table::name) != tables.end()) table.name += '_';
+    tables.push_back(std::move(table));
+  }
   tables.push_back(waits_of(history));
   tables.push_back(tracer_of(history));
   tables.push_back(actors_of(history));
