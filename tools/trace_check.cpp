@@ -2,7 +2,9 @@
 #include "tools/trace_check.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
+#include <system_error>
 
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -216,7 +218,9 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
   std::set<std::uint64_t> clocks;
   for (const auto& rank : run.ranks)
     for (const auto& [kind, text] : rank->names)
-      if (kind == trace::NameKind::channel && text.ends_with(" tandem.clock")) clocks.insert(std::stoull(text));
+      if (std::uint64_t id = 0; kind == trace::NameKind::channel && text.ends_with(" tandem.clock") &&
+                                std::from_chars(text.data(), text.data() + text.size(), id).ec == std::errc{})
+        clocks.insert(id);
   for (const auto& [key, traffic] : traffic_) {
     if (!has(key.source, {send_posted, mcast_posted, mcast_recipient}) || !has(key.destination, {message_arrived})) {
       not_checked += traffic.sent.size() + traffic.arrived.size();
