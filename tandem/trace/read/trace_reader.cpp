@@ -1,5 +1,6 @@
 // tandem/trace/read/trace_reader.cpp: opens a run's folder, and merges the events of all actors by time.
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <system_error>
 
@@ -44,6 +45,9 @@ Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::filesystem::pa
     return Error{ErrorCode::malformed, folder.string() + ": two folders are of rank " + std::to_string((*same)->rank) +
                                            ": move one of them away"};
   reader->number_declared_types();
+  if (reader->type_count() > UINT16_MAX)
+    return Error{ErrorCode::malformed, folder.string() + ": its ranks declare " + std::to_string(reader->declared.size()) +
+                                           " types of events, more than have numbers"};
   return reader;
 }
 
