@@ -46,10 +46,15 @@ struct ThreadStreams::OfThread {
 
 Stream* ThreadStreams::of_this_thread(std::string_view name) {
   if (OfThread::gone) return nullptr;
+  // So that the next event finds it at once. An actor that is running here stays.
+  const auto adopt = [](ThreadStream& one) {
+    if (CurrentStream::stream_ == nullptr || !CurrentStream::stream_->attached()) CurrentStream::stream_ = &one.stream;
+    return &one.stream;
+  };
   OfThread& own = OfThread::get();
   ThreadStream* found = nullptr;
   for (const auto& one : own.streams) {
-    if (one->stream.writes_to(session_)) return &one->stream;
+    if (one->stream.writes_to(session_)) return adopt(*one);
     if (!one->stream.attached()) found = one.get();
   }
   if (found == nullptr) found = own.streams.emplace_back(std::make_shared<ThreadStream>()).get();
@@ -61,9 +66,7 @@ Stream* ThreadStreams::of_this_thread(std::string_view name) {
   }
   const std::lock_guard guard(found->mutex);  // behind a session's end that has just let it go
   session_.attach(found->stream, {.kind = ActorKind::user, .name = name.empty() ? name_of_this_thread() : std::string(name)});
-  // So that the next event finds it at once. An actor that is running here stays.
-  if (CurrentStream::stream_ == nullptr || !CurrentStream::stream_->attached()) CurrentStream::stream_ = &found->stream;
-  return &found->stream;
+  return adopt(*found);
 }
 
 void ThreadStreams::detach_all() {
