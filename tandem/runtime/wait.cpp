@@ -74,6 +74,7 @@ void RuntimeCore::throttle() {
     run_until(&count_reached, &reached);
   } catch (...) {
     executor_.wake_at(UINT64_MAX);
+    submitter_trace().emit<trace::Type::submission_resumed>();
     throw;
   }
   submitter_trace().emit<trace::Type::submission_resumed>();
