@@ -23,6 +23,9 @@ wait $!
 "$write_sample" killed "$folder/live.of.killed" $! || fail "no sample of a killed rank"
 "$tandem" trace archive one -o one.tar.zst > out 2>&1 || fail "no archive"
 ((failures == 0)) || { cat out >&2; exit 1; }
+# Sanitizers take more addresses than any machine has memory.
+most_kib=8000000
+(ulimit -v $most_kib; exec "$tandem" trace info one) > out 2>&1 || most_kib=unlimited
 
 # Of this seed: a number below $1.
 draw() { drawn=$((RANDOM * 32768 + RANDOM)); drawn=$((drawn % $1)); }
@@ -84,7 +87,7 @@ damage() {
 # may_end ARGUMENTS...: the command, on the damaged folder, has little time and memory; what it may not is be ended by a signal.
 may_end() {
   local status
-  (ulimit -v 8000000; exec timeout -k 1 20 "$tandem" trace "$@") > out 2> err < /dev/null
+  (ulimit -v $most_kib; exec timeout -k 1 20 "$tandem" trace "$@") > out 2> err < /dev/null
   status=$?
   local trouble=
   case $status in
