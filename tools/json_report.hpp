@@ -33,7 +33,8 @@ Json machine_json(const base::Topology& topology);
 /// {"tandem": version, "commit": ..., "machine": {...}, "benchmark": name, "results": []}.
 Json report(const std::string& benchmark, const base::Topology& topology);
 
-/// {"name", "params", "value", "unit", "min", "max", "n", "peers"} and perhaps "details", the value being the median of the samples.
+/// {"name", "params", "value", "unit", "min", "max", "n", "peers"} and perhaps "details", the value being the median of the
+/// samples.
 Json result_json(const Measurement& measurement);
 
 /// report() with results.

@@ -282,7 +282,8 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
     if (arguments.json || !speaks) continue;
     if (measurements.size() == 1) {
       if (arguments.emulated_rate > 0)
-        fmt::print("emulated: each kernel sleeps for its operations at {} GFlop/s instead of computing\n", arguments.emulated_rate);
+        fmt::print("emulated: each kernel sleeps for its operations at {} GFlop/s instead of computing\n",
+                   arguments.emulated_rate);
       print_heading();
     }
     print_row(measurements.back());

@@ -1,4 +1,5 @@
-// tools/trace_check.cpp: `tandem trace check`: whether a trace keeps its promises: spans end, counts agree, messages arrive after they left.
+// tools/trace_check.cpp: `tandem trace check`: whether a trace keeps its promises: spans end, counts agree, messages arrive after
+// they left.
 #include "tools/trace_check.hpp"
 
 #include <algorithm>
@@ -26,7 +27,9 @@ using trace::StreamReader;
 using trace::StreamSummary;
 using trace::Type;
 
-std::string place_of(const RankTrace& rank, const StreamSummary& summary) { return fmt::format("rank {}, {}", rank.rank, summary.name); }
+std::string place_of(const RankTrace& rank, const StreamSummary& summary) {
+  return fmt::format("rank {}, {}", rank.rank, summary.name);
+}
 
 /// An actor's stream has its events as they happened, none left out.
 bool is_whole(const StreamSummary& summary) noexcept {
@@ -60,7 +63,8 @@ bool check_bytes(const RankTrace& rank, StreamReader& stream, Findings& findings
 void check_manifest(const RankTrace& rank, Findings& findings) {
   const auto manifest = nlohmann::json::parse(rank.manifest, nullptr, false);
   const auto buffers = manifest.find("buffers");
-  const auto policy = buffers != manifest.end() && buffers->is_object() ? buffers->value("policy", nlohmann::json()) : nlohmann::json();
+  const auto policy =
+      buffers != manifest.end() && buffers->is_object() ? buffers->value("policy", nlohmann::json()) : nlohmann::json();
   std::uint64_t events = 0, lost = 0, missing = 0;
   for (const auto& stream : rank.streams) {
     const StreamSummary& summary = stream->summary();
@@ -76,8 +80,8 @@ void check_manifest(const RankTrace& rank, Findings& findings) {
   const auto compare = [&](const char* key, std::uint64_t found) {
     const auto said = end->find(key);
     if (said != end->end() && said->is_number_unsigned() && said->get<std::uint64_t>() != found)
-      findings.add("rank.json counts what the streams hold",
-                   fmt::format("rank {}: {} {} in rank.json, {} in the streams", rank.rank, said->get<std::uint64_t>(), key, found));
+      findings.add("rank.json counts what the streams hold", fmt::format("rank {}: {} {} in rank.json, {} in the streams",
+                                                                         rank.rank, said->get<std::uint64_t>(), key, found));
   };
   compare("events", events);
   compare("lost_events", lost);
@@ -189,7 +193,8 @@ class Messages {
 
  private:
   Traffic& key(std::uint64_t source, std::uint64_t destination, std::uint64_t channel, std::uint64_t tag) {
-    return traffic_[{static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(destination), static_cast<std::uint32_t>(channel), tag}];
+    return traffic_[{static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(destination),
+                     static_cast<std::uint32_t>(channel), tag}];
   }
 
   std::map<Channel, Traffic> traffic_;
@@ -235,7 +240,8 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
     const bool has_clocks = same_clock || (source_error && destination_error);
     const std::int64_t error_ns = same_clock || !has_clocks ? 0 : *source_error + *destination_error;
     // Where some have failed, the nth arrival need not be the nth message.
-    const std::size_t pairs = failed && traffic.arrived.size() != traffic.sent.size() ? 0 : std::min(traffic.sent.size(), traffic.arrived.size());
+    const std::size_t pairs =
+        failed && traffic.arrived.size() != traffic.sent.size() ? 0 : std::min(traffic.sent.size(), traffic.arrived.size());
     for (std::size_t i = 0; i < pairs; ++i) {
       const Message &sent = traffic.sent[i], &arrived = traffic.arrived[i];
       ++result.messages_paired;
@@ -246,8 +252,9 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
       const std::int64_t latency_ns = arrived.time_ns - sent.time_ns;
       result.least_latency_ns = std::min(result.least_latency_ns.value_or(latency_ns), latency_ns);
       if (latency_ns < -error_ns)
-        findings.add("no message arrives before it was sent",
-                     fmt::format("{}: message {}: {} ns before, while the clocks err by {} ns", name_of(key), i, -latency_ns, error_ns));
+        findings.add(
+            "no message arrives before it was sent",
+            fmt::format("{}: message {}: {} ns before, while the clocks err by {} ns", name_of(key), i, -latency_ns, error_ns));
     }
   }
   if (not_checked > 0)
@@ -327,9 +334,11 @@ void check_events(trace::TraceReader& run, const std::map<std::uint32_t, Recorde
     else result.tasks_running_at_kill += actor.open_tasks();
   }
   if (all_tasks && result.tasks_started != result.tasks_ended + result.tasks_running_at_kill)
-    findings.add("as many tasks start as end, or run when their program is killed",
-                 fmt::format("{} started, {} ended, {} ran", result.tasks_started, result.tasks_ended, result.tasks_running_at_kill));
-  if (lossy > 0) result.notes.push_back(fmt::format("spans of {} actors were not checked, since events of theirs were lost", lossy));
+    findings.add(
+        "as many tasks start as end, or run when their program is killed",
+        fmt::format("{} started, {} ended, {} ran", result.tasks_started, result.tasks_ended, result.tasks_running_at_kill));
+  if (lossy > 0)
+    result.notes.push_back(fmt::format("spans of {} actors were not checked, since events of theirs were lost", lossy));
   messages.finish(run, recorded, times, result, findings);
   for (auto& [rank, all] : books) all.finish(result, findings);
 }
@@ -375,9 +384,11 @@ void print_accounts(const std::vector<Account>& accounts) {
 }
 
 void print_table(const TraceCheck& result) {
-  fmt::print("events    {}\ntasks     {} started, {} ended{}\nmessages  {} paired{}\n", result.events, result.tasks_started, result.tasks_ended,
-             result.tasks_running_at_kill > 0 ? fmt::format(", {} ran when the program was killed", result.tasks_running_at_kill) : "",
-             result.messages_paired, result.least_latency_ns ? fmt::format(", least latency {} ns", *result.least_latency_ns) : "");
+  fmt::print(
+      "events    {}\ntasks     {} started, {} ended{}\nmessages  {} paired{}\n", result.events, result.tasks_started,
+      result.tasks_ended,
+      result.tasks_running_at_kill > 0 ? fmt::format(", {} ran when the program was killed", result.tasks_running_at_kill) : "",
+      result.messages_paired, result.least_latency_ns ? fmt::format(", least latency {} ns", *result.least_latency_ns) : "");
   print_accounts(result.accounts);
   for (const std::string& note : result.notes) fmt::print("note: {}\n", note);
   for (const Violation& violation : result.violations) {

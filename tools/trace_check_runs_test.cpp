@@ -50,8 +50,8 @@ Options traced(const std::filesystem::path& folder, unsigned workers, const char
                    {"window", "200"}, {"bind", "false"}}};
 }
 
-/// Tasks that read, write, commute, add up, follow each other by name, are replayed, fail, and are cancelled, and events, in a random
-/// order.
+/// Tasks that read, write, commute, add up, follow each other by name, are replayed, fail, and are cancelled, and events, in a
+/// random order.
 void play(Runtime& rt, std::uint64_t seed) {
   const Codelet copy("copy", [](const double& from, double& to) { to = from + 1; });
   const Codelet add("add", [](double& v) { v += 1; });

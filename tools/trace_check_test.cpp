@@ -18,7 +18,8 @@ class TraceCheckTest : public ::testing::Test {
  protected:
   TraceCheckTest() {
     test::write_sample_run(run_);
-    for (std::uint32_t rank = 0; rank < 2; ++rank) describe({.rank = rank, .events = test::sample_events + test::sample_descriptions});
+    for (std::uint32_t rank = 0; rank < 2; ++rank)
+      describe({.rank = rank, .events = test::sample_events + test::sample_descriptions});
   }
 
   /// Streams here hold a few events of whatever type: what each event's reasons were is not their subject.

@@ -35,9 +35,9 @@ base::Result<TypeSet> types_of(const trace::TraceReader& run, const std::vector<
       known = true;
     }
     if (!known)
-      return base::Error{base::ErrorCode::invalid_argument,
-                         fmt::format("--type {}: there are no such events; say a type such as task.started, or a category such as task",
-                                     name)};
+      return base::Error{
+          base::ErrorCode::invalid_argument,
+          fmt::format("--type {}: there are no such events; say a type such as task.started, or a category such as task", name)};
   }
   return chosen;
 }
@@ -60,7 +60,8 @@ Json field_json(const Event& event, std::size_t field) {
 
 void print_json(const Event& event, std::int64_t time_ns, const RunTimes& times, const std::string& actor) {
   Json fields = Json::object();
-  for (std::size_t i = 0; i < field_count(event.spec()); ++i) fields[std::string(event.spec().fields[i].name)] = field_json(event, i);
+  for (std::size_t i = 0; i < field_count(event.spec()); ++i)
+    fields[std::string(event.spec().fields[i].name)] = field_json(event, i);
   const Json line{{"date_ns", times.date_ns(time_ns)}, {"rank", event.rank}, {"actor", event.actor}, {"actor_name", actor},
                   {"ticks", event.ticks}, {"event", event.spec().name}, {"fields", fields}};
   fmt::print("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -98,7 +99,8 @@ base::Result<void> dump(trace::TraceReader& run, const DumpOptions& options) {
 }  // namespace
 
 void add_trace_dump(CLI::App& trace, ToolContext& context) {
-  CLI::App* command = trace.add_subcommand("dump", "The events in the order of time: seconds since the first, rank, actor, event, fields");
+  CLI::App* command =
+      trace.add_subcommand("dump", "The events in the order of time: seconds since the first, rank, actor, event, fields");
   const auto folder = trace_folder(*command);
   auto options = std::make_shared<DumpOptions>();
   command->add_option("--rank", options->rank, "Only this rank's");

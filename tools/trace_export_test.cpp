@@ -185,11 +185,13 @@ TEST(Export, PerfettoShowsWhatAKernelNamesBelowItsTask) {
     const Fields event(one.text(11));
     const std::uint64_t type = event.numbers.at(9);
     if (type > 2) continue;
-    tracks[event.numbers.at(11)] += std::to_string(one.numbers.at(8)) + (type == 1 ? "(" + std::string(event.text(22)) + " " : ") ");
+    tracks[event.numbers.at(11)] +=
+        std::to_string(one.numbers.at(8)) + (type == 1 ? "(" + std::string(event.text(22)) + " " : ") ");
   }
   std::vector<std::string> lines;
   for (const auto& [track, line] : tracks) lines.push_back(line);
-  EXPECT_THAT(lines, testing::UnorderedElementsAre("10(task 10(user 20(user 30) 30(user 40) 40) 40) 40(task 50) ", "60(user 70) "));
+  EXPECT_THAT(lines,
+              testing::UnorderedElementsAre("10(task 10(user 20(user 30) 30(user 40) 40) 40) 40(task 50) ", "60(user 70) "));
 }
 
 TEST_F(ExportTest, PerfettoHasASliceForEachStateAndAFlowForEachMessage) {

@@ -1,4 +1,5 @@
-// tools/trace_info.cpp: `tandem trace info`: ranks, actors, how many events and bytes, what is missing, and how good the clocks are.
+// tools/trace_info.cpp: `tandem trace info`: ranks, actors, how many events and bytes, what is missing, and how good the clocks
+// are.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -86,8 +87,13 @@ void print_json(const trace::TraceReader& run, const RunTimes& times) {
     ranks.push_back(json_of(*rank, times));
   }
   const RankTrace& first = *run.ranks.front();
-  Json object{{"tandem", version}, {"commit", commit}, {"folder", run.folder.string()}, {"program", first.program}, {"job", first.job},
-              {"size", first.size}, {"written_by", {{"tandem", first.version}, {"commit", first.commit}}}};
+  Json object{{"tandem", version},
+              {"commit", commit},
+              {"folder", run.folder.string()},
+              {"program", first.program},
+              {"job", first.job},
+              {"size", first.size},
+              {"written_by", {{"tandem", first.version}, {"commit", first.commit}}}};
   object.update(json_of(totals));
   object["ranks"] = ranks;
   print(object);
@@ -114,8 +120,8 @@ void print_table(const trace::TraceReader& run, const RunTimes& times) {
   const RankTrace& first = *run.ranks.front();
   Totals totals;
   for (const auto& rank : run.ranks) totals.add(totals_of(*rank, times));
-  fmt::print("program   {}\njob       {}\nranks     {} of {}\nduration  {} s\nwritten   by tandem {} ({})\n\n", first.program, first.job,
-             run.ranks.size(), first.size, seconds(totals.duration_ns()), first.version, first.commit);
+  fmt::print("program   {}\njob       {}\nranks     {} of {}\nduration  {} s\nwritten   by tandem {} ({})\n\n", first.program,
+             first.job, run.ranks.size(), first.size, seconds(totals.duration_ns()), first.version, first.commit);
   fmt::print("{:<28} {:>5} {:>12} {:>13} {:>8} {:>10} {:>8}\n", "rank, actor", "core", "events", "bytes", "B/event", "lost",
              "missing");
   for (const auto& rank : run.ranks) {

@@ -2,8 +2,8 @@
 //
 // The methodology of the article, section 6.1: compare the program with itself before a trace is believed. Each round runs the
 // program once untraced and once with each selection, in an order that turns from round to round, so that what disturbs the
-// machine disturbs all alike. A ratio belongs to one round; from n of them, with mean m and deviation s of their logarithms, the 95 %
-// interval is exp(m -+ t s / sqrt(n)), t being Student's for n - 1 degrees.
+// machine disturbs all alike. A ratio belongs to one round; from n of them, with mean m and deviation s of their logarithms, the
+// 95 % interval is exp(m -+ t s / sqrt(n)), t being Student's for n - 1 degrees.
 #include <unistd.h>
 
 #include <algorithm>
@@ -101,11 +101,14 @@ Result<fs::path> find_program(const std::string& word) {
 class Runner {
  public:
   Runner(Command command, const OverheadArguments& arguments, std::chrono::milliseconds limit)
-      : command_(std::move(command)), limit_(limit), folder_(fs::temp_directory_path() / fmt::format("trace-overhead-{}", ::getpid())) {
+      : command_(std::move(command)),
+        limit_(limit),
+        folder_(fs::temp_directory_path() / fmt::format("trace-overhead-{}", ::getpid())) {
     for (const std::string& setting : arguments.settings) {
       const std::size_t equals = setting.find('=');
       std::string name = "TANDEM_" + setting.substr(0, equals);
-      for (char& letter : name) letter = letter == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+      for (char& letter : name)
+        letter = letter == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
       settings_.emplace_back(name, equals == std::string::npos ? "true" : setting.substr(equals + 1));
     }
   }
@@ -207,16 +210,17 @@ Json rows_json(const std::vector<Row>& rows, unsigned rounds) {
     for (const auto& [name, ratios] : row.ratios) {
       const Interval interval = interval_of(ratios);
       const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-      results.push_back({{"name", name},
-                         {"params", {{"selection", row.selection}, {"events", row.events}, {"lost", row.lost}, {"bytes", row.bytes}}},
-                         {"value", interval.middle},
-                         {"unit", "traced/untraced"},
-                         {"low", interval.low},
-                         {"high", interval.high},
-                         {"min", *low},
-                         {"max", *high},
-                         {"n", rounds},
-                         {"peers", Json::object()}});
+      results.push_back(
+          {{"name", name},
+           {"params", {{"selection", row.selection}, {"events", row.events}, {"lost", row.lost}, {"bytes", row.bytes}}},
+           {"value", interval.middle},
+           {"unit", "traced/untraced"},
+           {"low", interval.low},
+           {"high", interval.high},
+           {"min", *low},
+           {"max", *high},
+           {"n", rounds},
+           {"peers", Json::object()}});
     }
   return results;
 }
@@ -258,9 +262,12 @@ void add_trace_overhead(CLI::App& trace, ToolContext& context) {
       ->check([](const std::string&) { return std::string("the program's"); })->type_name("");
   command->add_option("--rounds", arguments->rounds, "Pairs of runs; one more comes first, to warm up")
       ->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--select", arguments->selections,
-                      "What to record, as option trace has it; may be given several times. Otherwise all, none, and each category")
-      ->expected(1)->allow_extra_args(false)->take_all();
+  command
+      ->add_option("--select", arguments->selections,
+                   "What to record, as option trace has it; may be given several times. Otherwise all, none, and each category")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--set", arguments->settings, "NAME=VALUE of another option for the traced runs: trace.memory=1MiB")
       ->expected(1)->allow_extra_args(false)->take_all();
   command->add_flag("--json", arguments->json, "Print one JSON object");

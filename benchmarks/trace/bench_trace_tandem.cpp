@@ -31,7 +31,8 @@ class TandemAdapter {
   }
   ~TandemAdapter() {
     const tt::SessionCounts counts = session_->close();
-    if (counts.lost_events > 0) std::fprintf(stderr, "%llu events were lost\n", static_cast<unsigned long long>(counts.lost_events));
+    if (counts.lost_events > 0)
+      std::fprintf(stderr, "%llu events were lost\n", static_cast<unsigned long long>(counts.lost_events));
     std::filesystem::remove_all(folder_);
   }
 

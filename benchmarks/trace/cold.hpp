@@ -62,7 +62,8 @@ class ColdThreads {
 /// A kernel first does its work, which takes 4 MiB through the caches of its core. Then every other one looks at the TSC, emits
 /// one event, and looks again; the others look twice with nothing in between. So what the looks themselves take is known from
 /// kernels that are as cold: `cold` and `cold_p999` are the median and the 99.9th percentile with an event, less the median
-/// without; `cold_nothing_p999` is the same percentile without any event, which the machine itself causes. No fence: stores that are still under way delay what comes behind them no more than in a program.
+/// without; `cold_nothing_p999` is the same percentile without any event, which the machine itself causes. No fence: stores that
+/// are still under way delay what comes behind them no more than in a program.
 inline void measure_cold(Report& report, unsigned repetitions, unsigned events) {
   constexpr std::size_t tile_doubles = (2 << 20) / sizeof(double);
   constexpr unsigned tiles = 8;

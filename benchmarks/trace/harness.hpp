@@ -8,8 +8,8 @@
 //                                             // of one thread: an event that is recorded, and one of a type that is not
 //   void drain();                             // until what was recorded has left the buffers, by whatever the tracer does
 //
-// Results: `event_N`, nanoseconds of the recording threads' processor time per event with N threads at once, in rows as long as the
-// buffers hold; `event_p999`, the 99.9th percentile of single events on one thread; `off`, of an event whose type is off;
+// Results: `event_N`, nanoseconds of the recording threads' processor time per event with N threads at once, in rows as long as
+// the buffers hold; `event_p999`, the 99.9th percentile of single events on one thread; `off`, of an event whose type is off;
 // and `clock`, of reading the TSC alone, which whoever stamps events pays.
 #pragma once
 
@@ -30,8 +30,8 @@
 
 namespace benchmarks::trace {
 
-/// What the command line asks for: --repetitions N (5), --events N of each thread in a row (200,000), --cold N (4,000) of Tandem's
-/// inside of tasks.
+/// What the command line asks for: --repetitions N (5), --events N of each thread in a row (200,000), --cold N (4,000) of
+/// Tandem's inside of tasks.
 struct Plan {
   unsigned repetitions;
   unsigned events;
@@ -41,7 +41,9 @@ struct Plan {
 
  private:
   explicit Plan(const Options& options)
-      : repetitions(options.count("repetitions", 5)), events(options.count("events", 200'000)), cold(options.count("cold", 4'000)) {}
+      : repetitions(options.count("repetitions", 5)),
+        events(options.count("events", 200'000)),
+        cold(options.count("cold", 4'000)) {}
 };
 
 namespace internal {

@@ -22,8 +22,8 @@ std::vector<std::string> command_line() {
   return words;
 }
 
-/// Of a program that named none. A program may have several runtimes, one after the other: the same number of them on each rank, so
-/// that all ranks find the same name.
+/// Of a program that named none. A program may have several runtimes, one after the other: the same number of them on each rank,
+/// so that all ranks find the same name.
 std::filesystem::path fresh_folder(const std::string& program, const TracePlace& place) {
   const std::string name = fmt::format("trace-{}-{}", program, place.size > 1 ? place.job : std::to_string(::getpid()));
   std::filesystem::path folder = name;

@@ -60,7 +60,8 @@ class TraceTest : public ::testing::Test {
           if (one.type == Type::task_ended) around.pop_back();
           if (one.spec().category != trace::Category::user || one.type == Type::declared) continue;
           if (static_cast<std::size_t>(one.type) >= trace::kFirstDeclared) {
-            told.push_back({one.type, actor.kind, actor.actor, actor.name, std::string(one.spec().name) + " " + one.described(), 0, around});
+            told.push_back(
+                {one.type, actor.kind, actor.actor, actor.name, std::string(one.spec().name) + " " + one.described(), 0, around});
             continue;
           }
           const std::string name = rank->names.at(one.number(0)).second;

@@ -10,10 +10,11 @@ namespace tandem::base {
 
 /// Indices below a capacity, each inside at most once. Any thread puts and takes; neither ever waits.
 ///
-/// Protocol. `head_` holds the top index plus 1 (0: empty) in its low half, and a count of changes in its high half. Who takes reads
-/// the top, then the index below it, and exchanges the head: should others have taken the top and put it back meanwhile, the count
-/// is another, so that a wrong `next_` is never used (the ABA problem). A put releases what its thread did with the thing; the take
-/// that returns it acquires that. The count has 32 bits: a thread would have to sleep between two instructions for 2^32 changes.
+/// Protocol. `head_` holds the top index plus 1 (0: empty) in its low half, and a count of changes in its high half. Who takes
+/// reads the top, then the index below it, and exchanges the head: should others have taken the top and put it back meanwhile,
+/// the count is another, so that a wrong `next_` is never used (the ABA problem). A put releases what its thread did with the
+/// thing; the take that returns it acquires that. The count has 32 bits: a thread would have to sleep between two instructions
+/// for 2^32 changes.
 template <template <class> class Atomic = std::atomic>
 class IndexStack {
  public:

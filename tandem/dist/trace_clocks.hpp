@@ -13,9 +13,9 @@
 namespace tandem::dist {
 
 /// Keeps the clocks of traced ranks together while it lives: all ranks leave a barrier at one instant when it is made, and
-/// another one when it ends, and the times that were waited for are clock points of the trace (thesis 3.4.2: the line through both
-/// takes a rank's time to rank 0's). Between them, what the clocks that follow each other know is a point of kind `background`
-/// now and then.
+/// another one when it ends, and the times that were waited for are clock points of the trace (thesis 3.4.2: the line through
+/// both takes a rank's time to rank 0's). Between them, what the clocks that follow each other know is a point of kind
+/// `background` now and then.
 ///
 /// All ranks make one, and end it or are gone: who cannot come to the last barrier, because of a failure, destroys it instead,
 /// and the barriers of the others fail. Of the submitting thread; points between the barriers are told by the session's flusher.

@@ -402,8 +402,8 @@ void Transfers::forget(Receive& receive) {
   if (found != last) waiting_.erase(found);
 }
 
-/// A message begins to come, and takes long enough to be waited for. Its receive cannot end meanwhile: the endpoint calls back one
-/// at a time.
+/// A message begins to come, and takes long enough to be waited for. Its receive cannot end meanwhile: the endpoint calls back
+/// one at a time.
 void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns) {
   if (in_ns < kShortNs) return;
   Receive* receive = nullptr;

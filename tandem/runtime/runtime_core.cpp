@@ -567,7 +567,8 @@ void RuntimeCore::trace_to(trace::Session& session) {
   TANDEM_ASSERT(trace_ == nullptr);
   trace_ = &session;
   flow_.trace().set_session(&session);
-  session.attach(flow_.trace().stream, {.kind = trace::ActorKind::submitter, .name = "submitter", .numa_node = world_.workers[0].numa_node});
+  session.attach(flow_.trace().stream,
+                 {.kind = trace::ActorKind::submitter, .name = "submitter", .numa_node = world_.workers[0].numa_node});
   for (unsigned i = 0; i < workers_.size(); ++i)
     session.attach(workers_[i]->trace(), {.kind = trace::ActorKind::worker,
                                           .name = fmt::format("worker {}", i),
@@ -601,7 +602,8 @@ void RuntimeCore::describe_data(const Handle& handle, std::uint32_t owner) {
 
 std::uint32_t RuntimeCore::trace_replay(std::uint32_t graph, TaskId base, const std::vector<Task*>& tasks) {
   SubmissionTrace& trace = flow_.trace();
-  if (!trace.stream.begin_instant<trace::Type::task_submitted, trace::Type::task_deps, trace::Type::task_replayed>()) return graph;
+  if (!trace.stream.begin_instant<trace::Type::task_submitted, trace::Type::task_deps, trace::Type::task_replayed>())
+    return graph;
   if (graph == 0) {
     graph = ++traced_graphs_;
     std::unordered_map<const Task*, std::uint32_t> index;

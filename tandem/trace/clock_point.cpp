@@ -16,7 +16,8 @@ ReferenceLine::ReferenceLine(const ClockPoint& first, const ClockPoint& last) no
   // A clock that is wrong by half its rate is none, and no run lasts for a century: whatever wrote such points, one of them is of
   // no use. This also keeps the product below in its 128 bits.
   constexpr Wide century_ns = Wide{1} << 62;
-  if (local_span_ > century_ns || 2 * offset_span_ >= local_span_ || 2 * offset_span_ <= -local_span_) local_span_ = offset_span_ = 0;
+  if (local_span_ > century_ns || 2 * offset_span_ >= local_span_ || 2 * offset_span_ <= -local_span_)
+    local_span_ = offset_span_ = 0;
 }
 
 ReferenceLine ReferenceLine::through(std::span<const ClockPoint> points) noexcept {

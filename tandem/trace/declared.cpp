@@ -16,7 +16,8 @@ base::Error refused(std::string_view name, std::string_view why) {
 /// CTF's readers take names for words of a language.
 bool is_name(std::string_view text, std::string_view besides) noexcept {
   const auto allowed = [besides](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || besides.find(c) != besides.npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           besides.find(c) != besides.npos;
   };
   return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, allowed);
 }
@@ -36,7 +37,8 @@ const DeclaredTypes& DeclaredTypes::none() noexcept {
 
 base::Result<Type> DeclaredTypes::add(std::string_view name, std::span<const FieldName> fields) {
   if (!is_name(name, ".-")) return refused(name, "its name is letters, digits, '_', '.' and '-', up to 128 of them");
-  if (fields.size() > most_fields) return refused(name, fmt::format("it has {} fields, and may have {}", fields.size(), most_fields));
+  if (fields.size() > most_fields)
+    return refused(name, fmt::format("it has {} fields, and may have {}", fields.size(), most_fields));
   for (std::size_t i = 0; i < kEventSpecs; ++i)
     if (trace::spec_at(i).name == name) return refused(name, "Tandem has a type of that name");
   auto fresh = std::make_unique<Declared>();
@@ -48,7 +50,8 @@ base::Result<Type> DeclaredTypes::add(std::string_view name, std::span<const Fie
     const auto& [field, kind] = fields[i];
     if (!is_name(field, "")) return refused(name, fmt::format("'{}' is no name of a field: letters, digits and '_'", field));
     if (kind == Field::list16 || kind == Field::list32) return refused(name, fmt::format("its field '{}' is a list", field));
-    if (std::ranges::count(fields, field, &FieldName::first) > 1) return refused(name, fmt::format("two fields are called '{}'", field));
+    if (std::ranges::count(fields, field, &FieldName::first) > 1)
+      return refused(name, fmt::format("two fields are called '{}'", field));
     fresh->fields[i] = field;
     fresh->spec.fields[i] = {fresh->fields[i], kind};
   }

@@ -39,7 +39,9 @@ class DeclaredTypes {
     return index < kMostDeclared ? entries_[index].load(std::memory_order_acquire) : nullptr;
   }
   std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
-  const EventSpec& spec_at(std::size_t index) const noexcept { return *find(static_cast<std::uint32_t>(kFirstDeclared + index))->spec; }
+  const EventSpec& spec_at(std::size_t index) const noexcept {
+    return *find(static_cast<std::uint32_t>(kFirstDeclared + index))->spec;
+  }
   /// A reader of several ranks gives equal types of theirs one number. Before anybody else looks.
   void renumber(std::size_t index, Type type) noexcept { types_[index]->spec.type = type; }
 

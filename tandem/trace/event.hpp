@@ -180,9 +180,9 @@ namespace internal {
 
 using enum Field;
 
-// Numbers: `task` is the low 32 bits of the task's id, which grows with submission, so that a reader finds the rest; `data` counts
-// registrations of the rank; `site`, `name` and `actor` are given by the session, and described in its catalogue; `request` counts
-// the operations posted at the rank's endpoint (low 32 bits); `peer` and `rank` are ranks. Sizes are in bytes.
+// Numbers: `task` is the low 32 bits of the task's id, which grows with submission, so that a reader finds the rest; `data`
+// counts registrations of the rank; `site`, `name` and `actor` are given by the session, and described in its catalogue;
+// `request` counts the operations posted at the rank's endpoint (low 32 bits); `peer` and `rank` are ranks. Sizes are in bytes.
 inline constexpr EventSpec event_table[] = {
     {Type::actor, Category::about, "about.actor",
      {{{"actor", u32}, {"kind", u8}, {"index", u16}, {"core", i32}, {"name", text}}},

@@ -80,7 +80,8 @@ std::vector<LivePacket> collect_live(std::span<const std::byte> file, const Decl
   const std::size_t buffers = std::min<std::size_t>(page.buffers, fit);
   std::vector<LivePacket> packets;
   for (std::size_t i = 0; i < buffers; ++i)
-    if (auto packet = packet_in(file.data() + live_buffer_offset(page, i), page.buffer_bytes, declared)) packets.push_back(*packet);
+    if (auto packet = packet_in(file.data() + live_buffer_offset(page, i), page.buffer_bytes, declared))
+      packets.push_back(*packet);
   std::ranges::sort(packets, {}, [](const LivePacket& packet) { return std::pair(packet.header.actor, packet.header.sequence); });
   return packets;
 }

@@ -1,4 +1,5 @@
-// tandem/trace/live.hpp: how a rank's live buffers lie in shared memory, so that they survive their program. FORMAT.md says the same.
+// tandem/trace/live.hpp: how a rank's live buffers lie in shared memory, so that they survive their program. FORMAT.md says the
+// same.
 #pragma once
 
 #include <cstddef>

@@ -132,8 +132,12 @@ void Session::write_metadata() {
     const std::lock_guard guard(describe_mutex_);  // a type may be declared while others describe
     facts.exact_at_ticks = catalogue_.last_stamp();
   }
-  const std::string text = ctf_metadata({.hostname = host_name(), .program = options_.program, .rank = options_.rank,
-                                         .tandem_version = std::string(kVersion), .clock = ctf_clock(facts), .declared = &declared_});
+  const std::string text = ctf_metadata({.hostname = host_name(),
+                                         .program = options_.program,
+                                         .rank = options_.rank,
+                                         .tandem_version = std::string(kVersion),
+                                         .clock = ctf_clock(facts),
+                                         .declared = &declared_});
   replace_file(rank_folder_ / metadata_file, text, log_);
 }
 

@@ -141,13 +141,16 @@ std::string ctf_metadata(const MetadataOptions& options) {
   out += trace;
   out += "env {\n  hostname = " + quoted(options.hostname) + ";\n  program = " + quoted(options.program) +
          ";\n  rank = " + std::to_string(options.rank) + ";\n  tandem_version = " + quoted(options.tandem_version) + ";\n};\n\n";
-  out += "clock {\n  name = \"tandem\";\n  description = \"rank 0's time, by the line through the first and the last comparison\";\n";
+  out +=
+      "clock {\n  name = \"tandem\";\n  description = \"rank 0's time, by the line through the first and the last "
+      "comparison\";\n";
   out += "  freq = " + std::to_string(options.clock.frequency_hz) + ";\n  offset_s = " + std::to_string(options.clock.offset_s) +
          ";\n  offset = " + std::to_string(options.clock.offset_ticks) + ";\n  absolute = true;\n};\n\n";
   out += stamps;
   out += stream;
   for (std::size_t i = 0; i < kEventSpecs; ++i) add_event(out, spec_at(i));
-  for (std::size_t i = 0; options.declared != nullptr && i < options.declared->size(); ++i) add_event(out, options.declared->spec_at(i));
+  for (std::size_t i = 0; options.declared != nullptr && i < options.declared->size(); ++i)
+    add_event(out, options.declared->spec_at(i));
   return out;
 }
 

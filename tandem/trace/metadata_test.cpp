@@ -1,4 +1,5 @@
-// tandem/trace/metadata_test.cpp: the clock as CTF says it, against the rank's own; the text in parts (babeltrace2 reads all of it).
+// tandem/trace/metadata_test.cpp: the clock as CTF says it, against the rank's own; the text in parts (babeltrace2 reads all of
+// it).
 #include "tandem/trace/metadata.hpp"
 
 #include <cmath>
@@ -37,7 +38,8 @@ TEST(CtfClock, SaysNegativeOffsetsAsWell) {
 }
 
 TEST(CtfClock, FollowsRankZerosTimeAndDate) {
-  const ClockPoint first{.local_ns = 1'000, .reference_ns = 51'000}, last{.local_ns = 1'000'001'000, .reference_ns = 1'000'052'000};
+  const ClockPoint first{.local_ns = 1'000, .reference_ns = 51'000},
+      last{.local_ns = 1'000'001'000, .reference_ns = 1'000'052'000};
   const CtfClock clock = ctf_clock({.scale = {0, 0, std::int64_t{1} << 31},  // 2 GHz
                                     .realtime_ns = 1, .realtime_local_ns = 1, .line = {first, last},
                                     .reference_realtime_offset_ns = 1'700'000'000'000'000'000, .exact_at_ticks = 2'000});
@@ -52,7 +54,9 @@ TEST(CtfClock, IsRightNearWhereItIsExact) {
     const double ghz = std::uniform_real_distribution<double>(0.5, 5)(random);
     const std::uint64_t uptime_ticks = random() % 10'000'000'000'000'000;
     const clock::TickScale scale{uptime_ticks, 5'000'000'000, std::llround(std::ldexp(1 / ghz, 32))};
-    const CtfClock clock = ctf_clock({.scale = scale, .realtime_ns = 1'700'000'000'000'000'000, .realtime_local_ns = 5'000'000'000,
+    const CtfClock clock = ctf_clock({.scale = scale,
+                                      .realtime_ns = 1'700'000'000'000'000'000,
+                                      .realtime_local_ns = 5'000'000'000,
                                       .exact_at_ticks = uptime_ticks});
     const std::uint64_t second_later = uptime_ticks + static_cast<std::uint64_t>(1e9 * ghz);
     const std::int64_t expected = scale.to_ns(second_later) + 1'699'999'995'000'000'000;

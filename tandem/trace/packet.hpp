@@ -9,8 +9,9 @@
 namespace tandem::trace {
 
 /// A record begins with 32 bits: the type in the low 7, above it the low 25 of the stamp. When the stamp is 2^25 ticks or more
-/// after the one before, or of the packet's beginning for the first record, the low 7 bits are `Type::extended`, the type stands in
-/// the 25 above, and the whole stamp follows in 64 bits. Then the fields. The next record begins at the next multiple of 4 bytes.
+/// after the one before, or of the packet's beginning for the first record, the low 7 bits are `Type::extended`, the type stands
+/// in the 25 above, and the whole stamp follows in 64 bits. Then the fields. The next record begins at the next multiple of 4
+/// bytes.
 struct RecordHeader {
   static constexpr unsigned type_bits = 7;
   static constexpr unsigned stamp_bits = 25;

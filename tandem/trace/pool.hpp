@@ -27,8 +27,8 @@ struct Buffer {
 
 /// Buffers of equal size, all present in memory before anybody waits for them. What was in them stays until it is overwritten.
 ///
-/// Threads: `take` and `give_back` from any, without waiting (`base::IndexStack`); the last one given back is taken first, since it
-/// is in a cache. On machines with several NUMA nodes each has its part; who finds that empty takes from the others.
+/// Threads: `take` and `give_back` from any, without waiting (`base::IndexStack`); the last one given back is taken first, since
+/// it is in a cache. On machines with several NUMA nodes each has its part; who finds that empty takes from the others.
 class BufferPool {
  public:
   struct Options {

@@ -113,7 +113,8 @@ class StreamRepair {
       Piece piece{.header = {}, .at = whole_bytes_};
       if (!file.read_at(whole_bytes_, &piece.header, sizeof piece.header)) return io_error(path_, "cannot be read");
       if (const auto problem = internal::problem_of(piece.header); !problem.empty())
-        return Error{ErrorCode::malformed, path_.string() + ": at byte " + std::to_string(whole_bytes_) + ": " + std::string(problem) +
+        return Error{ErrorCode::malformed, path_.string() + ": at byte " + std::to_string(whole_bytes_) + ": " +
+                                               std::string(problem) +
                                                "; the file was damaged by something else than the end of its program"};
       if (piece.header.packet_bits / 8 > bytes_ - whole_bytes_) break;
       pieces_.push_back(piece);
@@ -129,7 +130,8 @@ class StreamRepair {
     for (const LivePacket& packet : packets) {
       const auto same = [&](const Piece& piece) { return piece.header.sequence == packet.header.sequence; };
       if (std::ranges::any_of(pieces_, same)) continue;
-      const auto place = std::ranges::upper_bound(pieces_, packet.header.sequence, {}, [](const Piece& p) { return p.header.sequence; });
+      const auto place =
+          std::ranges::upper_bound(pieces_, packet.header.sequence, {}, [](const Piece& p) { return p.header.sequence; });
       const bool follows = place == pieces_.begin() || (place - 1)->header.end_ticks <= packet.header.begin_ticks;
       const bool precedes = place == pieces_.end() || packet.header.end_ticks <= place->header.begin_ticks;
       if (!follows || !precedes) continue;
@@ -299,7 +301,8 @@ Result<RecoverReport> recover_rank(const std::filesystem::path& folder, const Re
   const auto manifest = Manifest::read(folder);
   if (!manifest) return manifest.error();
   std::error_code error;
-  const bool has_link = std::filesystem::symlink_status(folder / live_link, error).type() != std::filesystem::file_type::not_found;
+  const bool has_link =
+      std::filesystem::symlink_status(folder / live_link, error).type() != std::filesystem::file_type::not_found;
   if ((manifest.value().complete || manifest.value().recovered) && !has_link) return RecoverReport{};
   const auto live = live_of_the_dead(folder, manifest.value(), options.force);
   if (!live) return live.error();

@@ -180,7 +180,8 @@ TEST_F(RecoverTest, AppendsWhatIsMissingAndCutsWhatIsHalf) {
   EXPECT_TRUE(trace.value()->recovered);
   EXPECT_FALSE(trace.value()->stream_of(1)->summary().truncated);
   EXPECT_EQ(trace.value()->stream_of(1)->summary().missing_packets, 0u);
-  EXPECT_NE(test::read_file(folder_ / manifest_file).find("\"arguments\""), std::string::npos) << "the rest of the manifest is kept";
+  EXPECT_NE(test::read_file(folder_ / manifest_file).find("\"arguments\""), std::string::npos)
+      << "the rest of the manifest is kept";
 }
 
 TEST_F(RecoverTest, DoesNothingTheSecondTime) {
@@ -249,7 +250,8 @@ TEST_F(RecoverTest, RefusesWhileTheProcessIsAliveUnlessForced) {
 TEST_F(RecoverTest, LeavesATraceThatIsCompleteAsItIs) {
   test::write_sample_rank(folder_, facts_);
   EXPECT_EQ(recover().ranks, 0u);
-  test::write_file(live_, test::live_file(folder_, dead_process(), buffer_bytes, {two_events(1, 99).live_complete(buffer_bytes)}));
+  test::write_file(live_,
+                   test::live_file(folder_, dead_process(), buffer_bytes, {two_events(1, 99).live_complete(buffer_bytes)}));
   std::filesystem::create_symlink(live_, folder_ / live_link);
   EXPECT_EQ(recover().packets_added, 0u) << "killed between the end of the trace and the removal of its buffers";
   EXPECT_FALSE(std::filesystem::exists(live_));

@@ -37,10 +37,11 @@ base::Result<Selection> named(std::string_view word) {
   for (std::size_t i = 0; i < kEventSpecs; ++i)
     if (word == spec_at(i).name) return only(spec_at(i).type);
   const std::string nearest = base::nearest_name(word, known_words());
-  return base::Error{base::ErrorCode::invalid_argument,
-                     fmt::format("a selection of trace events has '{}', which is neither a category nor an event{}; categories are "
-                                 "task, sched, worker, data, comm, broadcast, dist, flow, tracer, user, and all, none",
-                                 word, nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest))};
+  return base::Error{
+      base::ErrorCode::invalid_argument,
+      fmt::format("a selection of trace events has '{}', which is neither a category nor an event{}; categories are "
+                  "task, sched, worker, data, comm, broadcast, dist, flow, tracer, user, and all, none",
+                  word, nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest))};
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct Selection {
   static Selection all() noexcept;
   static Selection of(Category category) noexcept;
 
-  /// As `task,comm,-task.deps`: names of categories, of events, `all`, `none`; `-` takes away; from left to right. What begins with
-  /// `-` takes away from all. Errors (invalid_argument): the unknown word, and the nearest known one.
+  /// As `task,comm,-task.deps`: names of categories, of events, `all`, `none`; `-` takes away; from left to right. What begins
+  /// with `-` takes away from all. Errors (invalid_argument): the unknown word, and the nearest known one.
   static base::Result<Selection> parse(std::string_view text);
 
   constexpr bool has(Type type) const noexcept {

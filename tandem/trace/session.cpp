@@ -100,7 +100,8 @@ Result<void> Session::prepare(base::EventLoop* loop) {
   pool_ = std::move(pool).value();
   files_ = std::make_unique<StreamFiles>(rank_folder_);
   realtime_local_ns_ = clock_.now_ns();
-  realtime_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  realtime_ns_ =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   write_metadata();
   write_manifest(rank_folder_, Written::begun);
   fs::create_symlink(pool_->live_file(), rank_folder_ / live_link, failed);
@@ -408,7 +409,9 @@ std::uint16_t Session::site(std::string_view codelet, std::string_view file, std
 }
 
 void Session::describe(const DataFacts& facts) {
-  const auto saturated = [](std::uint64_t count) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, UINT32_MAX)); };
+  const auto saturated = [](std::uint64_t count) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, UINT32_MAX));
+  };
   describe_as(Type::data, facts.data, facts.owner, facts.bytes, saturated(facts.rows), saturated(facts.cols),
               site("", facts.file, facts.line), facts.name);
 }

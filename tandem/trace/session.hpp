@@ -89,8 +89,8 @@ struct SessionCounts {
 /// `WhenFull::wait` was asked for.
 class Session {
  public:
-  /// `clock` is the actors', and outlives the session. `loop` steps the flusher; null: a thread of its own does. Errors: io, exhausted,
-  /// invalid_argument (the rank's folder exists: it names what to do).
+  /// `clock` is the actors', and outlives the session. `loop` steps the flusher; null: a thread of its own does. Errors: io,
+  /// exhausted, invalid_argument (the rank's folder exists: it names what to do).
   static base::Result<std::unique_ptr<Session>> open(const SessionOptions& options, const clock::Clock& clock, base::Log& log,
                                                      base::EventLoop* loop = nullptr);
   ~Session();  ///< closes when nobody did
@@ -157,7 +157,8 @@ class Session {
   }
 
   // --- the end
-  /// Writes what is in memory now into a folder beside the run's, as if the program were killed: for `WhenFull::newest`. Its path.
+  /// Writes what is in memory now into a folder beside the run's, as if the program were killed: for `WhenFull::newest`. Its
+  /// path.
   base::Result<std::filesystem::path> snapshot();
   /// All streams go off, everything is written. No probe of a stream that is still attached may be under way.
   SessionCounts close();

@@ -104,7 +104,8 @@ TEST_F(SessionTest, ThreadsThatComeAndGoDeclareTypesAndTellThem) {
       ASSERT_TRUE(type.ok()) << type.error().message;
       Stream* const stream = session.stream_of_this_thread();
       ASSERT_EQ(stream, session.stream_of_this_thread()) << "it has one";
-      for (std::uint32_t round = 0; round < rounds; ++round) stream->emit_declared(type.value(), round, std::string_view("so it is"));
+      for (std::uint32_t round = 0; round < rounds; ++round)
+        stream->emit_declared(type.value(), round, std::string_view("so it is"));
       session.emit_declared_shared(type.value(), rounds, std::string_view("the last"));
     });
   for (std::thread& thread : threads) thread.join();
@@ -116,13 +117,14 @@ TEST_F(SessionTest, ThreadsThatComeAndGoDeclareTypesAndTellThem) {
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   EXPECT_EQ(trace.value()->declared.size(), 3u);
   std::map<std::string_view, std::uint32_t> counts;
-  const auto read = trace.value()->in_order([](const Event& event) { return event.local_ns; }, [&](const Event& event, std::int64_t) {
-    ++counts[event.spec().name];
-    if (event.type >= static_cast<Type>(kFirstDeclared)) {
-      EXPECT_EQ(event.text(1), event.number(0) == rounds ? "the last" : "so it is");
-    }
-    return true;
-  });
+  const auto read = trace.value()->in_order([](const Event& event) { return event.local_ns; },
+                                            [&](const Event& event, std::int64_t) {
+                                              ++counts[event.spec().name];
+                                              if (event.type >= static_cast<Type>(kFirstDeclared)) {
+                                                EXPECT_EQ(event.text(1), event.number(0) == rounds ? "the last" : "so it is");
+                                              }
+                                              return true;
+                                            });
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(counts["type-0"], 2 * (rounds + 1));
   EXPECT_EQ(counts["type-1"] + counts["type-2"], 2 * (rounds + 1));

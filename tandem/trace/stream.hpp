@@ -63,7 +63,8 @@ constexpr Field field_of() noexcept {
   else if constexpr (std::is_same_v<Value, std::int64_t>) return Field::i64;
   else if constexpr (std::is_same_v<Value, double>) return Field::f64;
   else {
-    static_assert(std::is_same_v<Value, std::string_view>, "values of events are whole numbers of stdint.h, double or std::string_view");
+    static_assert(std::is_same_v<Value, std::string_view>,
+                  "values of events are whole numbers of stdint.h, double or std::string_view");
     return Field::text;
   }
 }
@@ -102,12 +103,12 @@ std::byte* store_value(std::byte* to, const Value& value) noexcept {
 /// that is under way may still see the old choice. A probe that finds its type on (acquire) also sees what the session has set up
 /// (release).
 ///
-/// Protocol of a live buffer. A record's fields, and a zero where the next record's header word will be, are stored before its own
-/// header word (release), which is never zero and stood at zero before. So whoever reads the memory, also after the process was
-/// killed, takes records up to the first zero; what an earlier packet has left behind that is not looked at.
+/// Protocol of a live buffer. A record's fields, and a zero where the next record's header word will be, are stored before its
+/// own header word (release), which is never zero and stood at zero before. So whoever reads the memory, also after the process
+/// was killed, takes records up to the first zero; what an earlier packet has left behind that is not looked at.
 ///
-/// Stamps. `emit` reads the clock: 8 ns of about 10. What follows at once from an event can bear its stamp: `begin_instant` reads the
-/// clock if any of several types is on, and `append` takes that stamp.
+/// Stamps. `emit` reads the clock: 8 ns of about 10. What follows at once from an event can bear its stamp: `begin_instant` reads
+/// the clock if any of several types is on, and `append` takes that stamp.
 class Stream {
  public:
   Stream() noexcept = default;
@@ -170,8 +171,8 @@ class Stream {
     return static_cast<std::uint64_t>(clock_->now_ns());
   }
 
-  /// A record whose fields the caller stores: `fields` has `bytes` of room, and zeros up to the next multiple of 4; then `publish`.
-  /// Null `fields`: it is lost.
+  /// A record whose fields the caller stores: `fields` has `bytes` of room, and zeros up to the next multiple of 4; then
+  /// `publish`. Null `fields`: it is lost.
   struct Open {
     std::byte* fields = nullptr;
     std::uint32_t* header = nullptr;

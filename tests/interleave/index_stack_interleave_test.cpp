@@ -103,7 +103,9 @@ struct UncountedFails : Program {
   }
 };
 
-TEST(IndexStackUnderEveryOrder, WithoutACountTheOrderIsFoundThatBreaksIt) { expect_found<UncountedFails>("lost, or is there twice"); }
+TEST(IndexStackUnderEveryOrder, WithoutACountTheOrderIsFoundThatBreaksIt) {
+  expect_found<UncountedFails>("lost, or is there twice");
+}
 
 }  // namespace
 }  // namespace tandem::interleave

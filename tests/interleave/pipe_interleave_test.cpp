@@ -86,9 +86,9 @@ TEST(PipeUnderEveryOrder, ProducerAndSleeperDoNotMissEachOther) {
 }
 
 /// A worker (thread 1) that has tasks looks into the pipe only where it has none of the priority that it took from there last, or
-/// was told of another one: runtime::ReadyQueues. The model is of the steps, not the code itself. Priorities 1, 1, 2 are put; what
-/// is in the pipe unseen after a look that was not wanted must not be more urgent than what was taken last, once the submitting
-/// thread (thread 0) has ended its put.
+/// was told of another one: runtime::ReadyQueues. The model is of the steps, not the code itself. Priorities 1, 1, 2 are put;
+/// what is in the pipe unseen after a look that was not wanted must not be more urgent than what was taken last, once the
+/// submitting thread (thread 0) has ended its put.
 template <bool TellsBehind>
 struct LooksWhenPrioritiesChange : Program {
   base::Pipe<Entry, ModelAtomic, 4> pipe;

@@ -11,9 +11,9 @@
 namespace tandem::runtime {
 namespace {
 
-/// The memory of the process's handles: slabs on huge pages, and a list of what was given back. Each submission looks at a line of
-/// each datum, so data should lie beside each other, in the order of their registration, however fragmented the heap is. Memory
-/// stays here until the process ends, since handles may outlive their runtime. Any thread, under a lock.
+/// The memory of the process's handles: slabs on huge pages, and a list of what was given back. Each submission looks at a line
+/// of each datum, so data should lie beside each other, in the order of their registration, however fragmented the heap is.
+/// Memory stays here until the process ends, since handles may outlive their runtime. Any thread, under a lock.
 class HandleMemory {
  public:
   void* take() {

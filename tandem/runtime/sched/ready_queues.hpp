@@ -29,9 +29,9 @@ namespace tandem::runtime {
 ///
 /// Sleeping and waking: the protocol stands at `IdleSet`. Its reads and writes of queues are these. A push puts into an inbox or
 /// a pipe, or writes a queue's size, and then calls `wake_one`; all are sequentially consistent, as are the reads of
-/// `looks_empty`. A worker that moves tasks from there to the priority queue beside it holds the queue's lock until the size tells
-/// of them, so whoever finds inbox and pipe empty reads the size when that worker has let go; a thief, which has tasks in no queue
-/// for a moment, calls `wake_one` when they are in one.
+/// `looks_empty`. A worker that moves tasks from there to the priority queue beside it holds the queue's lock until the size
+/// tells of them, so whoever finds inbox and pipe empty reads the size when that worker has let go; a thief, which has tasks in
+/// no queue for a moment, calls `wake_one` when they are in one.
 class ReadyQueues {
  public:
   static constexpr unsigned kMaxWorkers = 1024;

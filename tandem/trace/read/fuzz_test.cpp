@@ -1,4 +1,5 @@
-// tandem/trace/read/fuzz_test.cpp: folders and live files with random damage: reading ends, with an answer or an error, and no more.
+// tandem/trace/read/fuzz_test.cpp: folders and live files with random damage: reading ends, with an answer or an error, and no
+// more.
 #include <cstdlib>
 #include <random>
 

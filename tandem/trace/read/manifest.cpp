@@ -154,11 +154,15 @@ void check_events(const Json& root, DeclaredTypes& declared, Keys& keys) {
   if (!events->is_array()) return keys.fail("events", "is no list");
   for (const Json& event : *events) {
     if (const auto learnt = learn_declared(event, declared)) {
-      if (!*learnt) return keys.fail("events", "describes a type of the program's own that is none: its number, its name or its fields are wrong");
+      if (!*learnt)
+        return keys.fail("events",
+                         "describes a type of the program's own that is none: its number, its name or its fields are wrong");
       continue;
     }
-    if (!agrees(event)) return keys.fail("events", "describes a type of events otherwise than this version of Tandem: read the trace with "
-                                                   "the version that wrote it");
+    if (!agrees(event))
+      return keys.fail("events",
+                       "describes a type of events otherwise than this version of Tandem: read the trace with "
+                       "the version that wrote it");
   }
 }
 
@@ -167,7 +171,8 @@ Result<std::string> read_text(const std::filesystem::path& file) {
   const auto status = std::filesystem::status(file, error);
   if (status.type() == std::filesystem::file_type::not_found)
     return Error{ErrorCode::not_found, file.string() + ": there is no such file, so that its folder is no rank's trace"};
-  if (status.type() != std::filesystem::file_type::regular) return Error{ErrorCode::io, file.string() + ": is no file that can be read"};
+  if (status.type() != std::filesystem::file_type::regular)
+    return Error{ErrorCode::io, file.string() + ": is no file that can be read"};
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   text << stream.rdbuf();
@@ -231,7 +236,8 @@ Result<void> replace_file(const std::filesystem::path& file, const std::string& 
     std::ofstream stream(written, std::ios::binary | std::ios::trunc);
     stream.write(content.data(), static_cast<std::streamsize>(content.size()));
     stream.close();
-    if (!stream) return Error{ErrorCode::io, written.string() + ": cannot be written: is the disk full, or the folder another user's?"};
+    if (!stream)
+      return Error{ErrorCode::io, written.string() + ": cannot be written: is the disk full, or the folder another user's?"};
   }
   std::error_code error;
   std::filesystem::rename(written, file, error);

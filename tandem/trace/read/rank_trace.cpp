@@ -64,7 +64,8 @@ Result<void> RankTrace::refuse_unfinished() const {
   if (const auto live = find_live(folder); live && live.value() && live.value()->is_alive())
     return Error{ErrorCode::unsupported, folder.string() + ": process " + std::to_string(live.value()->page.process) +
                                              " is still writing this trace: read it when that has ended"};
-  return Error{ErrorCode::unsupported, folder.string() + ": the program was killed before it ended its trace; gather what it left: " +
+  return Error{ErrorCode::unsupported, folder.string() +
+                                           ": the program was killed before it ended its trace; gather what it left: " +
                                            "tandem trace recover " + folder.string()};
 }
 
@@ -84,7 +85,8 @@ Result<void> RankTrace::open_streams() {
   const auto actor = [](const auto& stream) { return stream->summary().actor; };
   std::ranges::sort(streams, {}, actor);
   if (const auto same = std::ranges::adjacent_find(streams, {}, actor); same != streams.end())
-    return Error{ErrorCode::malformed, folder.string() + ": actor " + std::to_string((*same)->summary().actor) + " has two streams"};
+    return Error{ErrorCode::malformed,
+                 folder.string() + ": actor " + std::to_string((*same)->summary().actor) + " has two streams"};
   return {};
 }
 
@@ -94,7 +96,8 @@ Result<void> RankTrace::read_catalogue() {
   const StreamSummary& summary = catalogue->summary();
   catalogue->name_actor(ActorKind::catalogue, 0, -1, "catalogue");
   // Lost descriptions had numbers too; a file that claims absurdly many would undo the check.
-  const std::uint64_t most = undescribed_numbers + summary.events + std::min<std::uint64_t>(summary.lost_events, undescribed_numbers);
+  const std::uint64_t most =
+      undescribed_numbers + summary.events + std::min<std::uint64_t>(summary.lost_events, undescribed_numbers);
   for (;;) {
     auto event = catalogue->next();
     if (!event) return event.error();
@@ -139,8 +142,8 @@ Result<void> RankTrace::learn(const Event& event, std::uint64_t most_numbers) {
     default: break;
   }
   if (known) return {};
-  return Error{ErrorCode::malformed, folder.string() + ": the catalogue gives the number " + std::to_string(event.number(0)) + " in " +
-                                         std::string(event.spec().name) + ", far beyond what it describes"};
+  return Error{ErrorCode::malformed, folder.string() + ": the catalogue gives the number " + std::to_string(event.number(0)) +
+                                         " in " + std::string(event.spec().name) + ", far beyond what it describes"};
 }
 
 StreamReader* RankTrace::stream_of(std::uint32_t actor) noexcept {

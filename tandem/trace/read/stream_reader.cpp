@@ -98,7 +98,8 @@ Result<void> StreamReader::index_packets() {
 
 Result<void> StreamReader::enter_packet_at(std::size_t at, const PacketHeader& header) {
   if (!packets_.empty() && header.actor != summary_.actor) return malformed(at, "a packet of another actor");
-  if (!packets_.empty() && header.begin_ticks < summary_.last_ticks) return malformed(at, "the packet begins before the one before ends");
+  if (!packets_.empty() && header.begin_ticks < summary_.last_ticks)
+    return malformed(at, "the packet begins before the one before ends");
   // So many packets should have come before this one; those that did not are missing.
   const std::uint64_t expected = summary_.packets + summary_.missing_packets;
   if (header.sequence < expected) return malformed(at, "the packet's number is not greater than that of the one before");
@@ -135,7 +136,8 @@ Result<void> StreamReader::end_packet() {
   if (events_ != packet.events)
     return malformed(packet.begin, "the packet says that it has " + std::to_string(packet.events) + " events, and has " +
                                        std::to_string(events_));
-  if (events_ > 0 && ticks_ != packet.end_ticks) return malformed(packet.begin, "the packet's last stamp is not its timestamp_end");
+  if (events_ > 0 && ticks_ != packet.end_ticks)
+    return malformed(packet.begin, "the packet's last stamp is not its timestamp_end");
   begin_packet(packet_ + 1);
   return {};
 }

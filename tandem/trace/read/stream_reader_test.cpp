@@ -89,7 +89,8 @@ TEST_F(StreamReaderTest, GivesStampsAndFieldsBack) {
 
 TEST_F(StreamReaderTest, FindsFieldsBehindListsAndTexts) {
   PacketWriter packet(1, 0, 2'000'000);
-  packet.add(Type::task_submitted, 2'000'000, {1, -3, 4, 3, 2, std::vector<std::uint32_t>{5, 6, 7}, std::vector<std::uint32_t>{8, 9}});
+  packet.add(Type::task_submitted, 2'000'000,
+             {1, -3, 4, 3, 2, std::vector<std::uint32_t>{5, 6, 7}, std::vector<std::uint32_t>{8, 9}});
   packet.add(Type::task_submitted, 2'000'000, {1, -3, 4, 0, 0, std::vector<std::uint32_t>{}, std::vector<std::uint32_t>{}});
   packet.add(Type::option, 2'000'000, {"sched", "", "default"});
   const auto events = read(packet.bytes());
@@ -106,7 +107,8 @@ TEST_F(StreamReaderTest, FollowsStampsOverEveryDistance) {
   PacketWriter packet(1, 0, span - 3);
   std::vector<std::uint64_t> stamps;
   std::uint64_t ticks = span - 3;
-  for (const std::uint64_t step : {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{1}, span - 1, span, span + 1, std::uint64_t{0}, 1000 * span}) {
+  for (const std::uint64_t step :
+       {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{1}, span - 1, span, span + 1, std::uint64_t{0}, 1000 * span}) {
     ticks += step;
     stamps.push_back(ticks);
     packet.add(Type::wait_began, ticks);
@@ -205,7 +207,8 @@ TEST_F(StreamReaderTest, RefusesRecordsThatAreNone) {
   PacketWriter nested(1, 0, 2'000'000);
   expect_error(nested.put(std::uint32_t{127 | 127 << 7}).put(std::uint64_t{2'000'000}).bytes(), "type that does not exist", 64);
   PacketWriter back(1, 0, 2'000'000);
-  expect_error(back.put(RecordHeader::extended(Type::wait_began)).put(std::uint64_t{1'999'999}).bytes(), "before that of the record", 64);
+  expect_error(back.put(RecordHeader::extended(Type::wait_began)).put(std::uint64_t{1'999'999}).bytes(),
+               "before that of the record", 64);
 }
 
 TEST_F(StreamReaderTest, RefusesFieldsThatReachBeyondThePacket) {

@@ -1,4 +1,5 @@
-// tandem/trace/read/test_support.hpp: writes packets, streams, folders and live files for tests, by FORMAT.md and by nothing else.
+// tandem/trace/read/test_support.hpp: writes packets, streams, folders and live files for tests, by FORMAT.md and by nothing
+// else.
 #pragma once
 
 #include <unistd.h>
@@ -204,20 +205,22 @@ inline const DeclaredTypes& sample_declared() {
 
 inline std::string manifest(const RankFacts& facts) {
   std::ostringstream json;
-  json << "{\"tandem\": \"0.1.0\", \"format\": 1, \"commit\": \"0123abc\", \"rank\": " << facts.rank << ", \"size\": " << facts.size
+  json << "{\"tandem\": \"0.1.0\", \"format\": 1, \"commit\": \"0123abc\", \"rank\": " << facts.rank
+       << ", \"size\": " << facts.size
        << ", \"job\": \"job1\", \"program\": \"./app\", \"arguments\": [\"-n\", \"3\"], \"host\": \"" << facts.host
-       << "\", \"pid\": " << facts.process << ", \"started\": \"2026-11-23T07:00:00Z\",\n \"clock\": {\"kind\": \"tsc\", \"origin_ticks\": "
-       << facts.origin_ticks << ", \"origin_ns\": " << facts.origin_ns << ", \"multiplier\": " << facts.multiplier
+       << "\", \"pid\": " << facts.process
+       << ", \"started\": \"2026-11-23T07:00:00Z\",\n \"clock\": {\"kind\": \"tsc\", \"origin_ticks\": " << facts.origin_ticks
+       << ", \"origin_ns\": " << facts.origin_ns << ", \"multiplier\": " << facts.multiplier
        << ", \"realtime_ns\": " << facts.realtime_ns << ", \"realtime_local_ns\": " << facts.realtime_local_ns
        << "},\n \"machine\": {\"cpu\": \"x\", \"cores\": 2, \"numa_nodes\": 1},\n"
        << " \"buffers\": {\"bytes\": 65536, \"count\": 256, \"policy\": \"lose\"},\n";
   if (!facts.selection.empty()) json << " \"selection\": \"" << facts.selection << "\",\n";
   json << " \"events\": [{\"type\": 14, \"name\": \"task.started\", \"category\": \"task\", \"fields\": "
-       << "[{\"name\": \"task\", \"kind\": \"u32\"}]},\n  {\"type\": 128, \"name\": \"sample.value\", \"category\": \"user\", \"fields\": "
+       << "[{\"name\": \"task\", \"kind\": \"u32\"}]},\n  {\"type\": 128, \"name\": \"sample.value\", \"category\": \"user\", "
+          "\"fields\": "
        << "[{\"name\": \"index\", \"kind\": \"u32\"}, {\"name\": \"norm\", \"kind\": \"f64\"}, "
        << "{\"name\": \"note\", \"kind\": \"text\"}]}],\n"
-       << " \"complete\": " << (facts.complete ? "true" : "false")
-       << ", \"recovered\": " << (facts.recovered ? "true" : "false");
+       << " \"complete\": " << (facts.complete ? "true" : "false") << ", \"recovered\": " << (facts.recovered ? "true" : "false");
   if (facts.complete)
     json << ",\n \"end\": {\"events\": " << facts.events << ", \"lost_events\": " << facts.lost_events
          << ", \"bytes\": 0, \"most_buffers\": 1, \"needed_bytes\": 1, \"waits\": 0, \"write_errors\": 0}";
@@ -234,8 +237,11 @@ inline void write_rank(const std::filesystem::path& folder, const RankFacts& fac
   std::filesystem::create_directories(folder / own_folder);
   write_file(folder / manifest_file, manifest(facts));
   if (!with_metadata) return;
-  const CtfClock clock = ctf_clock({.scale = facts.scale(), .realtime_ns = facts.realtime_ns, .realtime_local_ns = facts.realtime_local_ns,
-                                    .line = facts.line, .reference_realtime_offset_ns = 1'699'999'999'999'995'000,
+  const CtfClock clock = ctf_clock({.scale = facts.scale(),
+                                    .realtime_ns = facts.realtime_ns,
+                                    .realtime_local_ns = facts.realtime_local_ns,
+                                    .line = facts.line,
+                                    .reference_realtime_offset_ns = 1'699'999'999'999'995'000,
                                     .exact_at_ticks = facts.origin_ticks});
   write_file(folder / metadata_file, ctf_metadata({.hostname = facts.host, .program = "./app", .rank = facts.rank,
                                                 .tandem_version = "0.1.0", .clock = clock,

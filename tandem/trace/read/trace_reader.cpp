@@ -15,7 +15,8 @@ using base::Result;
 
 Result<std::vector<std::filesystem::path>> rank_folders(const std::filesystem::path& folder) {
   std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) return Error{ErrorCode::not_found, folder.string() + ": there is no such folder"};
+  if (!std::filesystem::is_directory(folder, error))
+    return Error{ErrorCode::not_found, folder.string() + ": there is no such folder"};
   if (std::filesystem::exists(folder / manifest_file, error)) return std::vector{folder};
   std::vector<std::filesystem::path> folders;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
@@ -24,7 +25,8 @@ Result<std::vector<std::filesystem::path>> rank_folders(const std::filesystem::p
   }
   if (error) return Error{ErrorCode::io, folder.string() + ": cannot be listed: " + error.message()};
   if (folders.empty())
-    return Error{ErrorCode::not_found, folder.string() + ": is no trace: it holds neither tandem/rank.json nor folders rank-0000 and so on"};
+    return Error{ErrorCode::not_found,
+                 folder.string() + ": is no trace: it holds neither tandem/rank.json nor folders rank-0000 and so on"};
   std::ranges::sort(folders);
   return folders;
 }

@@ -1,4 +1,5 @@
-// tandem/trace/read/trace_reader_test.cpp: folders of ranks and runs: what is found in them, the merged order, and what is refused.
+// tandem/trace/read/trace_reader_test.cpp: folders of ranks and runs: what is found in them, the merged order, and what is
+// refused.
 #include <gtest/gtest.h>
 
 #include "tandem/trace/read/reader.hpp"
