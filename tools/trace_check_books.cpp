@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/trace_fields.hpp"
+
 namespace tandem::tools {
 
 using trace::Event;
@@ -12,8 +14,6 @@ namespace {
 
 constexpr const char* request_accounts[] = {"sends", "receives", "broadcasts"};
 constexpr const char* moved_words[] = {"sent", "arrived"};
-
-std::uint32_t u32(const Event& event, std::size_t field) noexcept { return static_cast<std::uint32_t>(event.number(field)); }
 
 }  // namespace
 

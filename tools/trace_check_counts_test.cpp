@@ -4,23 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/trace_check.hpp"
+#include "tools/trace_check_test_support.hpp"
 #include "tools/trace_test_support.hpp"
 
 namespace tandem::tools {
 namespace {
 
 using test::at;
+using test::checked;
+using test::counted;
 using test::SmallRun;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using trace::Type;
-
-TraceCheck checked(const std::filesystem::path& folder) {
-  auto run = trace::TraceReader::open(folder);
-  EXPECT_TRUE(run.ok()) << run.error().message;
-  return run.ok() ? check(*run.value()) : TraceCheck{};
-}
 
 /// What is broken; the counts in a small run's rank.json are nobody's.
 std::vector<std::string> broken(const TraceCheck& result) {
@@ -28,15 +24,6 @@ std::vector<std::string> broken(const TraceCheck& result) {
   for (const Violation& violation : result.violations)
     if (!violation.promise.starts_with("rank.json counts")) promises.push_back(violation.promise);
   return promises;
-}
-
-std::uint64_t counted(const TraceCheck& result, const std::string& account, const std::string& what) {
-  for (const Account& one : result.accounts)
-    if (one.name == account)
-      for (const auto& [name, count] : one.counts)
-        if (name == what) return count;
-  ADD_FAILURE() << account << " has no count of what is " << what;
-  return 0;
 }
 
 std::string why_skipped(const TraceCheck& result, const std::string& account) {

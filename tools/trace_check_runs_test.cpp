@@ -9,27 +9,14 @@
 
 #include "tandem/tandem.hpp"
 #include "tandem/trace/read/test_support.hpp"
-#include "tools/trace_check.hpp"
+#include "tools/trace_check_test_support.hpp"
 
 namespace tandem::tools {
 namespace {
 
+using test::checked;
+using test::counted;
 using testing::IsEmpty;
-
-TraceCheck checked(const std::filesystem::path& folder) {
-  auto run = trace::TraceReader::open(folder);
-  EXPECT_TRUE(run.ok()) << run.error().message;
-  return run.ok() ? check(*run.value()) : TraceCheck{};
-}
-
-std::uint64_t counted(const TraceCheck& result, const std::string& account, const std::string& what) {
-  for (const Account& one : result.accounts)
-    if (one.name == account)
-      for (const auto& [name, count] : one.counts)
-        if (name == what) return count;
-  ADD_FAILURE() << account << " has no count of what is " << what;
-  return 0;
-}
 
 std::uint64_t events_of(const std::filesystem::path& folder, trace::Type type) {
   auto run = trace::TraceReader::open(folder);
@@ -121,7 +108,7 @@ TEST(TraceCheckRealRuns, AreSoundWhateverTheTasksDo) {
     SCOPED_TRACE(seed);
     const auto folder = temporary.path() / ("run" + std::to_string(seed));
     {
-      Runtime rt(traced(folder, 1 + seed % 3, seed % 2 == 0 ? "lws" : "prio"));
+      Runtime rt(traced(folder, static_cast<unsigned>(1 + seed % 3), seed % 2 == 0 ? "lws" : "prio"));
       play(rt, seed);
     }
     const TraceCheck result = checked(folder);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tools/trace_command.hpp"
+#include "tools/trace_fields.hpp"
 
 namespace tandem::tools {
 
@@ -17,7 +18,6 @@ constexpr const char* account_name = "tasks";
 void count(std::uint8_t& counter) noexcept {
   if (counter < UINT8_MAX) ++counter;
 }
-std::uint32_t u32(const Event& event, std::size_t field) noexcept { return static_cast<std::uint32_t>(event.number(field)); }
 
 }  // namespace
 

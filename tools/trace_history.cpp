@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "tools/trace_fields.hpp"
 #include "tools/trace_history_messages.hpp"
 
 namespace tandem::tools {
@@ -78,9 +79,6 @@ auto find_sorted(const Rows& rows, const Key& key, KeyOf key_of) -> decltype(row
   const auto found = std::ranges::lower_bound(rows, key, {}, key_of);
   return found != rows.end() && key_of(*found) == key ? &*found : nullptr;
 }
-
-std::uint32_t u32(const Event& event, std::size_t field) noexcept { return static_cast<std::uint32_t>(event.number(field)); }
-std::uint16_t u16(const Event& event, std::size_t field) noexcept { return static_cast<std::uint16_t>(event.number(field)); }
 
 }  // namespace
 

@@ -5,16 +5,12 @@
 #include <set>
 #include <string>
 
+#include "tools/trace_fields.hpp"
+
 namespace tandem::tools {
 
 using trace::Event;
 using trace::Type;
-
-namespace {
-
-std::uint32_t u32(const Event& event, std::size_t field) noexcept { return static_cast<std::uint32_t>(event.number(field)); }
-
-}  // namespace
 
 MessagePairing::Request* MessagePairing::find(const Event& event) {
   const auto found = requests_.find(request_key(event.rank, u32(event, 0)));

@@ -11,7 +11,6 @@
 namespace tandem::runtime {
 
 namespace {
-/// An idle worker's look takes lines from the submitting thread's cache: not so often that several looks fall on one short task.
 constexpr std::int64_t kFirstPauseNs = 60;
 /// Behind a kernel as short as this, the next one's start is said to be its end: a second look at the clock would take longer
 /// than what lies between, and a good part of the kernel.
