@@ -14,7 +14,10 @@ int main(int argc, char** argv) {
   tandem::Codelet halve("halve", [&](std::span<double> values) {
     const auto span = trace.span(scaling);  // a part of the kernel, within its task, until the object goes
     double sum = 0;
-    for (double& value : values) sum += (value /= 2) * value;
+    for (double& value : values) {
+      value /= 2;
+      sum += value * value;
+    }
     trace.counter(norm, std::sqrt(sum));  // a number that has this value from now on
   });
 

@@ -270,7 +270,8 @@ json_holds "'events' not in r['untraced']['details'] and r['lose']['params']['me
 # The real thing: many flushes, and no time of a factorisation is missing.
 run 0 flushes --rounds 1 --workers 2 -n 512 --nb 16 --repetitions 3 --memory 128KiB --json
 json_holds "all(len(r[w]['details']['seconds'][0]) == 3 for w in r) and r['wait']['details']['buffers'][0] > 50"
-json_holds "r['wait']['details']['lost_events'] == [0] and r['wait']['details']['waited_s'][0] > 0"
+# A fast flusher leaves nobody waiting, so it may be nothing (that waits are told is trace_test's); but nothing is lost.
+json_holds "r['wait']['details']['lost_events'] == [0] and 0 <= r['wait']['details']['waited_s'][0] < 60"
 json_holds "r['lose']['details']['waited_s'] == [0] and r['lose']['details']['trace_bytes'][0] > 0"
 for python in "${TANDEM_PYTHON:-}" python3; do
   [[ -n $python ]] && "$python" -c 'import matplotlib' 2> /dev/null || continue

@@ -107,7 +107,9 @@ TEST(DistFlow, MessagesAreAnnouncedWhenTheirWritersBegin) {
       all_submitted.store(true);
       all_submitted.notify_all();
       rt.wait();
-      if (rt.rank() == 1) EXPECT_EQ(y[4999], 10.0);
+      if (rt.rank() == 1) {
+        EXPECT_EQ(y[4999], 10.0);
+      }
       // The first send shows that the network may be told, the second writer how long one takes.
       EXPECT_EQ(rt.flow()->endpoint().statistics().announcements, announce && rt.rank() == 0 ? 2u : 0u);
     }));

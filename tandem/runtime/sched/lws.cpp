@@ -18,8 +18,8 @@ class LocalWorkStealing final : public Policy {
   unsigned place(const ReadyTask&, const Situation& now) const noexcept override {
     if (now.from != Situation::kNoWorker) return now.from;
     // Ready at submission: worker 0 is busy submitting, so the others get runs of neighbouring tasks in turn.
-    if (now.worker_count == 1) return 0;
-    return 1 + static_cast<unsigned>(now.sequence / kRun % (now.worker_count - 1));
+    if (now.worker_count <= 2) return now.worker_count - 1;
+    return 1 + static_cast<unsigned>(now.sequence / kRun) % (now.worker_count - 1);
   }
 
   std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const override {

@@ -62,7 +62,9 @@ unsigned ReadyQueues::place(const Task& task, unsigned from, std::uint64_t& sequ
   if (!per_worker_) return 0;
   const ReadyTask ready = as_ready(task);
   const Situation now{from, worker_count(), sequence++, next_random(random)};
-  return policy_.place(ready, now) % static_cast<unsigned>(queues_.size());
+  const unsigned number = policy_.place(ready, now);
+  const auto count = static_cast<unsigned>(queues_.size());
+  return number < count ? number : number % count;
 }
 
 unsigned ReadyQueues::push_submitted(Task* task) {

@@ -72,7 +72,7 @@ TEST(ReadyQueues, AWorkerGetsTheMostUrgentTaskWheneverItWasSubmitted) {
   for (std::uint32_t seed = 1; seed <= 200; ++seed) {
     Fixture f(make_prio(), 1);
     std::minstd_rand random(seed);
-    const std::uint32_t priorities = 1 + random() % 3;
+    const auto priorities = static_cast<std::uint32_t>(1 + random() % 3);
     std::vector<Task*> waiting;  // in the order of their coming
     TaskId id = 0;
     for (int step = 0; step < 300; ++step) {

@@ -30,8 +30,8 @@ std::string_view name_of_site(const Task& task) noexcept {
 
 /// False: a number does not fit into an `Entry`; nothing was written.
 template <class Entry>
-bool SubmissionTrace::write_record(const Task& task, std::uint32_t number, std::size_t accesses,
-                                   std::span<const std::uint32_t> predecessors) {
+[[gnu::always_inline]] inline bool SubmissionTrace::write_record(const Task& task, std::uint32_t number, std::size_t accesses,
+                                                                 std::span<const std::uint32_t> predecessors) {
   constexpr bool is_short = sizeof(Entry) < sizeof(std::uint32_t);
   constexpr std::uint32_t most = static_cast<Entry>(-1);
   struct [[gnu::packed]] Fixed {
@@ -40,11 +40,11 @@ bool SubmissionTrace::write_record(const Task& task, std::uint32_t number, std::
     std::uint16_t site;
     std::uint8_t accesses, predecessors;
   };
-  std::uint32_t largest = 0;
   if constexpr (is_short) {
+    std::uint32_t largest = 0;
     for (std::size_t i = 0; i < accesses; ++i) largest |= trace::access_word(task.accesses()[i].handle()->number, 0);
     for (const std::uint32_t predecessor : predecessors) largest |= number - predecessor;
-    if (largest > most) return false;
+    if (largest > most) [[unlikely]] return false;
   }
   const std::uint16_t site = site_of(task);
   const trace::Stream::Open record = stream.open(is_short ? Type::task_submitted : Type::task_submitted_wide, stream.instant(),
@@ -63,6 +63,11 @@ bool SubmissionTrace::write_record(const Task& task, std::uint32_t number, std::
   return true;
 }
 
+[[gnu::noinline]] void SubmissionTrace::write_wide_record(const Task& task, std::uint32_t number, std::size_t accesses,
+                                                          std::span<const std::uint32_t> predecessors) {
+  write_record<std::uint32_t>(task, number, accesses, predecessors);
+}
+
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors) {
   const auto number = static_cast<std::uint32_t>(id);
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
@@ -70,30 +75,30 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   if (stream.any_on<Type::task_submitted>()) {
     listed = std::min(with_predecessors, kMostInRecord);
     const std::size_t accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
-    if (!write_record<std::uint16_t>(task, number, accesses, predecessors.first(listed)))
-      write_record<std::uint32_t>(task, number, accesses, predecessors.first(listed));
+    if (!write_record<std::uint16_t>(task, number, accesses, predecessors.first(listed))) [[unlikely]]
+      write_wide_record(task, number, accesses, predecessors.first(listed));
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
   }
-  for (std::size_t i = listed; i < with_predecessors; ++i) stream.append<Type::task_deps>(number, predecessors[i]);
+  if (listed < with_predecessors) [[unlikely]]
+    for (const std::uint32_t predecessor : predecessors.subspan(listed)) stream.append<Type::task_deps>(number, predecessor);
 }
 
-std::uint16_t SubmissionTrace::site_of(const Task& task) {
+[[gnu::always_inline]] inline std::uint16_t SubmissionTrace::site_of(const Task& task) {
+  if (last_site_.is_of(task)) [[likely]] return last_site_.number;
+  last_site_ = find_site(task);
+  return last_site_.number;
+}
+
+[[gnu::noinline]] SubmissionTrace::Site SubmissionTrace::find_site(const Task& task) {
   const auto key = (reinterpret_cast<std::uintptr_t>(task.codelet) >> 4) ^ (std::uintptr_t{task.where.line} * 37) ^
                    static_cast<std::uintptr_t>(task.kind);
   Site& slot = sites_[key % sites_.size()];
-  const void* const codelet = task.codelet != nullptr ? static_cast<const void*>(task.codelet) : name_of_site(task).data();
-  if (slot.codelet == codelet && slot.file == task.where.file && slot.line == task.where.line) [[likely]] return slot.number;
-  return find_site(task, slot);
-}
-
-std::uint16_t SubmissionTrace::find_site(const Task& task, Site& slot) {
-  if (session_ == nullptr) return UINT16_MAX;
-  slot.codelet = task.codelet != nullptr ? static_cast<const void*>(task.codelet) : name_of_site(task).data();
-  slot.file = task.where.file;
-  slot.line = task.where.line;
-  slot.number = session_->site(name_of_site(task), task.where.file != nullptr ? task.where.file : "", task.where.line);
-  return slot.number;
+  if (slot.is_of(task)) return slot;
+  const std::uint16_t number =
+      session_ == nullptr ? UINT16_MAX
+                          : session_->site(name_of_site(task), task.where.file != nullptr ? task.where.file : "", task.where.line);
+  return slot = {task.codelet, task.where.file, task.where.line, number, task.kind};
 }
 
 }  // namespace tandem::runtime

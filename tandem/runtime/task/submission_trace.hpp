@@ -54,21 +54,30 @@ class SubmissionTrace {
   void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors);
 
  private:
+  /// Where tasks are submitted, and of what kind they are.
   struct Site {
-    const void* codelet = nullptr;
+    const CodeletCore* codelet = nullptr;
     const char* file = nullptr;
     std::uint32_t line = 0;
-    std::uint16_t number = 0;
+    std::uint16_t number = UINT16_MAX;
+    TaskKind kind{UINT8_MAX};  ///< of no task
+
+    bool is_of(const Task& task) const noexcept {
+      return codelet == task.codelet && file == task.where.file && line == task.where.line && kind == task.kind;
+    }
   };
   template <class Entry>
   bool write_record(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
+  void write_wide_record(const Task& task, std::uint32_t number, std::size_t accesses,
+                         std::span<const std::uint32_t> predecessors);
   std::uint16_t site_of(const Task& task);
-  std::uint16_t find_site(const Task& task, Site& slot);
+  Site find_site(const Task& task);
 
   trace::Session* session_ = nullptr;
   unsigned depth_ = 0;
   std::array<std::uint32_t, 4> frames_{};    ///< where in the list each begins
   std::vector<std::uint32_t> predecessors_;  ///< of all frames
+  Site last_site_;                           ///< of the last task
   std::array<Site, 64> sites_;               ///< those met last, by a hash
 };
 
