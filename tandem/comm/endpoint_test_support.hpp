@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/base/sanitizers.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 
@@ -52,12 +53,6 @@ struct World {
 };
 
 /// Sanitizers make what copies megabytes a hundred times slower.
-constexpr std::uint64_t seeds(std::uint64_t many) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return many / 10;
-#else
-  return many;
-#endif
-}
+constexpr std::uint64_t seeds(std::uint64_t many) { return base::under_sanitizer ? many / 10 : many; }
 
 }  // namespace tandem::comm::endpoint_test

@@ -8,8 +8,9 @@
 #include <new>
 #include <utility>
 
+#include "tandem/base/sanitizers.hpp"
+#include "tandem/base/slab_heap.hpp"
 #include "tandem/base/spin_lock.hpp"
-#include "tandem/comm/engine/slab_heap.hpp"
 
 namespace tandem::comm::internal {
 
@@ -17,7 +18,7 @@ namespace tandem::comm::internal {
 /// and are the first to be used again, when their cache lines are still warm. A thread has two magazines, of a batch each; full
 /// ones go to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a burst of
 /// requests finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to the
-/// heap (`SlabHeap`). Nothing is written into objects that wait, and those that come next are asked for in advance: a burst
+/// heap (`base::SlabHeap`). Nothing is written into objects that wait, and those that come next are asked for in advance: a burst
 /// that is larger than the caches would else wait for each of them.
 ///
 /// Thread-safe. A thread's magazines are emptied when it ends; what it frees after that goes to the heap. Under sanitizers
@@ -59,11 +60,7 @@ class Recycled {
   static std::size_t spare_bytes() noexcept { return depot_.bytes.load(std::memory_order_relaxed); }
 
  private:
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static constexpr unsigned kBatch = 0;
-#else
-  static constexpr unsigned kBatch = 64;
-#endif
+  static constexpr unsigned kBatch = base::under_sanitizer ? 0 : 64;
   static constexpr int kAhead = 4;  ///< so many objects before they are used, their cache lines are asked for
 
   /// Objects that wait, the last one used first.
@@ -98,7 +95,7 @@ class Recycled {
     Magazine* full = nullptr;           ///< guarded by the lock
     Magazine* empty = nullptr;          ///< guarded by the lock
     std::atomic<std::size_t> bytes{0};  ///< changed under the lock, read without: a hint
-    SlabHeap heap{sizeof(T)};           ///< guarded by the lock
+    base::SlabHeap heap{sizeof(T)};     ///< guarded by the lock
 
     void add_bytes(std::ptrdiff_t objects) noexcept {
       bytes.store(bytes.load(std::memory_order_relaxed) + static_cast<std::size_t>(objects) * sizeof(T),

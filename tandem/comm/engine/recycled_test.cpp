@@ -12,11 +12,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool keeps = false;
-#else
-constexpr bool keeps = true;
-#endif
+constexpr bool keeps = !base::under_sanitizer;
 
 struct Thing final : Recycled<Thing> {
   std::uint64_t content[5] = {1, 2, 3, 4, 5};

@@ -1,16 +1,16 @@
-// tandem/comm/engine/slab_heap.hpp: memory for many objects of one size, side by side.
+// tandem/base/slab_heap.hpp: memory for many objects of one size, side by side.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <new>
 
-namespace tandem::comm::internal {
+namespace tandem::base {
 
-/// Memory for objects of one size, cut from slabs of 2 MiB. Requests of a burst are posted, matched and looked at in one order or
-/// its opposite; lying side by side, each on as few cache lines as possible, they come in streams, and few address translations
-/// cover them. A process that needs few touches few pages; from its second slab on it asks for huge ones. A slab goes back to the
-/// system with its last object.
+/// Memory for objects of one size, cut from slabs of 2 MiB. What is made in one order is mostly looked at in that order or its
+/// opposite (the requests of a burst, the data of a flow); lying side by side, each on as few cache lines as possible, such
+/// objects come in streams, and few address translations cover them. A process that needs few touches few pages; from its second
+/// slab on it asks for huge ones. A slab goes back to the system with its last object, or stays for the next ones.
 ///
 /// Each operation takes constant time, but for what the system takes. Not thread-safe. Objects that are taken when the heap ends
 /// keep their slabs.
@@ -18,7 +18,10 @@ class SlabHeap {
  public:
   static constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
 
-  explicit constexpr SlabHeap(std::size_t object_bytes) noexcept : stride_(stride_for(object_bytes)) {}
+  enum class Emptied : bool { goes, stays };  ///< a slab whose last object came back
+
+  explicit constexpr SlabHeap(std::size_t object_bytes, Emptied emptied = Emptied::goes) noexcept
+      : stride_(stride_for(object_bytes)), stays_(emptied == Emptied::stays) {}
   SlabHeap(const SlabHeap&) = delete;
   SlabHeap& operator=(const SlabHeap&) = delete;
 
@@ -43,7 +46,7 @@ class SlabHeap {
     Slab& slab = *reinterpret_cast<Slab*>(reinterpret_cast<std::uintptr_t>(object) & ~std::uintptr_t{kSlabBytes - 1});
     if (slab.full(stride_)) link(slab);
     slab.free = ::new (object) Free{slab.free};
-    if (--slab.taken == 0) remove_slab(slab);
+    if (--slab.taken == 0 && !stays_) remove_slab(slab);
   }
 
   std::size_t slabs() const noexcept { return slabs_; }
@@ -76,6 +79,7 @@ class SlabHeap {
   Slab* with_room_ = nullptr;
   std::size_t slabs_ = 0;
   const std::uint32_t stride_;
+  const bool stays_;
 };
 
-}  // namespace tandem::comm::internal
+}  // namespace tandem::base

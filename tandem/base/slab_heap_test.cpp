@@ -1,14 +1,15 @@
-// tandem/comm/engine/slab_heap_test.cpp: objects lie side by side, nobody has another's, and slabs go with their last object.
-#include "tandem/comm/engine/slab_heap.hpp"
+// tandem/base/slab_heap_test.cpp: objects lie side by side, nobody has another's, and slabs go with their last object.
+#include "tandem/base/slab_heap.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <set>
 #include <vector>
 
-namespace tandem::comm::internal {
+namespace tandem::base {
 namespace {
 
 std::uintptr_t address(const void* object) { return reinterpret_cast<std::uintptr_t>(object); }
@@ -28,6 +29,21 @@ TEST(SlabHeap, ObjectsLieInOrderAndSideBySide) {
     for (void* object : objects) heap.give_back(object);
     EXPECT_EQ(heap.slabs(), 0u);
   }
+}
+
+TEST(SlabHeap, SlabsMayStayForTheNextObjects) {
+  SlabHeap heap(SlabHeap::kSlabBytes / 4, SlabHeap::Emptied::stays);
+  std::vector<void*> objects;
+  for (unsigned i = 0; i < 9; ++i) objects.push_back(heap.take());
+  EXPECT_EQ(heap.slabs(), 3u);  // three objects to each, beside what the heap keeps there
+  const std::set<void*> first(objects.begin(), objects.end());
+  EXPECT_EQ(first.size(), 9u);
+  for (void* object : objects) heap.give_back(object);
+  EXPECT_EQ(heap.slabs(), 3u);
+  std::set<void*> again;
+  for (unsigned i = 0; i < 9; ++i) again.insert(heap.take());
+  EXPECT_EQ(again, first);
+  EXPECT_EQ(heap.slabs(), 3u);
 }
 
 TEST(SlabHeap, NobodyHasWhatAnotherHasAndSlabsGoWithTheirLastObject) {
@@ -63,4 +79,4 @@ TEST(SlabHeap, NobodyHasWhatAnotherHasAndSlabsGoWithTheirLastObject) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::base

@@ -1,13 +1,13 @@
-// tandem/comm/engine/slab_heap.cpp: slabs from the system, and the list of those with room.
-#include "tandem/comm/engine/slab_heap.hpp"
+// tandem/base/slab_heap.cpp: slabs from the system, and the list of those with room.
+#include "tandem/base/slab_heap.hpp"
 
 #include <sys/mman.h>
 
-namespace tandem::comm::internal {
+namespace tandem::base {
 namespace {
 
-/// Memory of a slab's size at a multiple of it; null: none. Not `base::allocate_large`, whose blocks have huge pages from the
-/// first one on, which is much for a rank with few requests, and may stay with the heap when they are freed.
+/// Memory of a slab's size at a multiple of it; null: none. Not `allocate_large`, whose blocks have huge pages from the first
+/// one on, which is much for a process with few objects, and may stay with the heap when they are freed.
 void* map_slab() noexcept {
   constexpr std::size_t bytes = SlabHeap::kSlabBytes;
   void* const mapped = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -47,4 +47,4 @@ void SlabHeap::remove_slab(Slab& slab) noexcept {
   munmap(&slab, kSlabBytes);
 }
 
-}  // namespace tandem::comm::internal
+}  // namespace tandem::base
