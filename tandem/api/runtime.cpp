@@ -79,7 +79,9 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
   config_ = std::make_unique<base::Config>(registry);
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   trace_ = std::make_unique<Trace>(nullptr, [this](const std::filesystem::path& folder) {
-    return open_trace(trace_options(*config_, {}, nullptr), folder, *ground_);
+    TracePlace place;
+    if (flow_ != nullptr) place = {.rank = flow_->rank(), .size = flow_->size()};
+    return open_trace(trace_options(*config_, place, nullptr), folder, *ground_);
   });
   connect_trace();
 }

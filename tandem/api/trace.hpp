@@ -63,7 +63,7 @@ class Trace {
 
   /// Records what the selection says from now on (`task,comm,-task.deps`; see trace::Selection). The first call of a program
   /// that was started without option `trace` opens the trace, in `folder` if one is named; on several ranks each does it for
-  /// itself. Throws UsageError.
+  /// itself, and they compare their clocks in the first `wait()` for which all have. Throws UsageError.
   void start(std::string_view selection = "all", const std::filesystem::path& folder = {});
   /// Records nothing until `start`.
   void stop();

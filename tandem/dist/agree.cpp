@@ -59,32 +59,47 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
-/// What a rank begins with: of several the least memory, and the date of the least rank.
+/// What a rank begins with: of several the least memory.
 struct StartReport {
-  std::uint64_t rank = 0;
   std::uint64_t copy_bytes = 0;
-  std::uint64_t traced = 0;          ///< all of them are
-  std::uint64_t date_offset_ns = 0;  ///< the date when its clock shows 0
+  std::uint64_t traced = 0;  ///< all of them are
 
   Bytes bytes() const {
     Writer writer;
-    writer.number(rank).number(copy_bytes).number(traced).number(date_offset_ns);
-    return writer.take();
+    return writer.number(copy_bytes).number(traced).take();
   }
   static StartReport from(std::span<const std::byte> bytes) {
     Reader reader(bytes);
     StartReport report;
-    for (std::uint64_t* number : {&report.rank, &report.copy_bytes, &report.traced, &report.date_offset_ns})
-      *number = reader.number();
+    for (std::uint64_t* number : {&report.copy_bytes, &report.traced}) *number = reader.number();
     return report;
   }
   static void merge(Bytes& into, std::span<const std::byte> from) {
     StartReport a = StartReport::from(into);
-    StartReport b = StartReport::from(from);
-    if (b.rank < a.rank) std::swap(a, b);
+    const StartReport b = StartReport::from(from);
     a.copy_bytes = std::min(a.copy_bytes, b.copy_bytes);
     a.traced &= b.traced;
     into = a.bytes();
+  }
+};
+
+/// The date when a rank's clock shows 0; of several ranks, that of the least.
+struct DateReport {
+  std::uint64_t rank = 0;
+  std::uint64_t offset_ns = 0;
+
+  Bytes bytes() const {
+    Writer writer;
+    return writer.number(rank).number(offset_ns).take();
+  }
+  static DateReport from(std::span<const std::byte> bytes) {
+    Reader reader(bytes);
+    DateReport report;
+    for (std::uint64_t* number : {&report.rank, &report.offset_ns}) *number = reader.number();
+    return report;
+  }
+  static void merge(Bytes& into, std::span<const std::byte> from) {
+    if (DateReport::from(from).rank < DateReport::from(into).rank) into.assign(from.begin(), from.end());
   }
 };
 
@@ -187,22 +202,22 @@ struct VersionReport {
 struct Outcome {
   std::uint64_t failure = UINT64_MAX;
   std::uint64_t cancelled = 0;
+  std::uint64_t traced = 0;  ///< all ranks are, and have not compared their clocks
   std::uint64_t rank = 0;
   std::string description;
   std::vector<std::uint64_t> least;
 
   Bytes bytes() const {
     Writer writer;
-    writer.number(failure).number(cancelled).number(rank).text(description);
+    writer.number(failure).number(cancelled).number(traced).number(rank).text(description);
     for (const std::uint64_t value : least) writer.number(value);
     return writer.take();
   }
   static Outcome from(std::span<const std::byte> bytes) {
     Reader reader(bytes);
     Outcome outcome;
-    outcome.failure = reader.number();
-    outcome.cancelled = reader.number();
-    outcome.rank = reader.number();
+    for (std::uint64_t* number : {&outcome.failure, &outcome.cancelled, &outcome.traced, &outcome.rank})
+      *number = reader.number();
     outcome.description = reader.text();
     while (reader.more()) outcome.least.push_back(reader.number());
     return outcome;
@@ -216,6 +231,7 @@ struct Outcome {
       a.description = b.description;
     }
     a.cancelled |= b.cancelled;
+    a.traced &= b.traced;
     a.least.resize(std::max(a.least.size(), b.least.size()), 0);
     for (std::size_t i = 0; i < b.least.size(); ++i)
       if (b.least[i] != 0 && (a.least[i] == 0 || b.least[i] < a.least[i])) a.least[i] = b.least[i];
@@ -289,22 +305,28 @@ std::vector<std::byte> Flow::agree(Bytes mine, Agreement::Merge merge) {
   return answer->bytes;
 }
 
-/// The least of all ranks' budgets is everybody's, since both ends of a transfer derive from it what is kept. Clocks are compared
-/// where all are traced, and have threads: in an event loop they are equal.
+/// The least of all ranks' budgets is everybody's, since both ends of a transfer derive from it what is kept.
 void Flow::agree_on_start() {
   if (size_ == 1) return;
-  trace::Session* const session = core_.trace_session();
-  const bool traced = session != nullptr && endpoint_->idle_work() != nullptr;
-  const StartReport mine{.rank = rank_, .copy_bytes = options_.copy_bytes, .traced = traced ? 1U : 0U,
-                         .date_offset_ns = session != nullptr ? static_cast<std::uint64_t>(session->date_offset_ns()) : 0};
+  const StartReport mine{.copy_bytes = options_.copy_bytes, .traced = wants_clocks() ? 1U : 0U};
   const StartReport all = StartReport::from(agree(mine.bytes(), &StartReport::merge));
-  if (all.traced != 0) {
-    session->set_reference_date(static_cast<std::int64_t>(all.date_offset_ns));
-    clocks_ = TraceClocks::start(*endpoint_, *session, *core_.world().clock, options_.trace_sync_every_ns, core_.log());
-  }
+  if (all.traced != 0) compare_clocks();
   const auto budget = static_cast<std::size_t>(all.copy_bytes);
   copies_.set(budget);
   if (budget != SIZE_MAX) kept_bytes_ = budget / kKeptPart / (size_ - 1);
+}
+
+/// In an event loop, where there are no threads, clocks are equal.
+bool Flow::wants_clocks() const {
+  return !clocks_compared_ && core_.trace_session() != nullptr && endpoint_->idle_work() != nullptr;
+}
+
+void Flow::compare_clocks() {
+  clocks_compared_ = true;
+  trace::Session& session = *core_.trace_session();
+  const DateReport mine{.rank = rank_, .offset_ns = static_cast<std::uint64_t>(session.date_offset_ns())};
+  session.set_reference_date(static_cast<std::int64_t>(DateReport::from(agree(mine.bytes(), &DateReport::merge)).offset_ns));
+  clocks_ = TraceClocks::start(*endpoint_, session, *core_.world().clock, options_.trace_sync_every_ns, core_.log());
 }
 
 void Flow::begin_check_of_flow() {
@@ -348,6 +370,7 @@ void Flow::agree_on_outcome() {
   const runtime::FailureLog::Report report = core_.take_failures();
   Outcome mine;
   mine.cancelled = stop_cancels() ? 1 : 0;
+  mine.traced = wants_clocks() ? 1 : 0;
   if (report.failure != nullptr) {
     mine.failure = report.failure->id;
     mine.rank = rank_;
@@ -359,6 +382,7 @@ void Flow::agree_on_outcome() {
     agreed_[i]->store(all.least[i], std::memory_order_relaxed);
   agreed_.clear();
   begin_next_flow(all.cancelled != 0);
+  if (all.traced != 0) compare_clocks();
   if (all.failure == UINT64_MAX) return;
   if (report.failure != nullptr && report.failure->id == all.failure) core_.throw_failure(report);
   // Told before, here, and the cause of something elsewhere since.

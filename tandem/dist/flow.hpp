@@ -324,6 +324,10 @@ class Flow {
 
   // --- agreement.cpp's users
   void agree_on_start();
+  /// Whether this rank is traced, and has not compared its clock with the others'.
+  bool wants_clocks() const;
+  /// When all ranks want to.
+  void compare_clocks();
   void begin_check_of_flow();
   void name_difference(const std::string& what);
   void agree_on_outcome();
@@ -406,6 +410,7 @@ class Flow {
   std::uint64_t waited_at_ = 0;            ///< the position of the last wait that all ranks have ended
   std::optional<Attended> attended_;
   std::unique_ptr<TraceClocks> clocks_;    ///< null: no trace, or not on all ranks
+  bool clocks_compared_ = false;           ///< or tried to
 };
 
 }  // namespace tandem::dist

@@ -164,6 +164,53 @@ TEST(DistTrace, AllRanksHaveTheTimeOfABarrierAtTheirStartAndAtTheirEnd) {
   }
 }
 
+/// The barriers that all ranks of a run left at one instant.
+std::size_t common_barriers(const trace::TraceReader& run) {
+  std::vector<std::vector<std::int64_t>> references(run.ranks.size());
+  for (const auto& rank : run.ranks)
+    for (const trace::ClockPoint& point : rank->clock_points)
+      if (point.kind == trace::ClockPointKind::barrier) references[rank->rank].push_back(point.reference_ns);
+  for (const auto& known : references) EXPECT_EQ(known, references[0]) << "they left at one instant";
+  return references[0].size();
+}
+
+TEST(DistTrace, RanksThatStartInMidRunCompareTheirClocksAtTheNextWait) {
+  const Folder folder;
+  for (const Ending& ending : run_job({.ranks = kRanks}, [&](Runtime& rt) {
+         factor(rt, 3);
+         rt.trace().start("all", folder.path);
+         rt.wait();
+         factor(rt, 4);
+         rt.trace().stop();
+         rt.trace().start("task");  // the same trace goes on
+         factor(rt, 3);
+       }))
+    ASSERT_EQ(ending.error, "");
+  const auto run = read_run(folder.path);
+  ASSERT_NE(run, nullptr);
+  ASSERT_EQ(run->ranks.size(), kRanks);
+  EXPECT_EQ(common_barriers(*run), 2u);
+  for (const auto& rank : run->ranks) EXPECT_TRUE(rank->line().error_ns().has_value());
+  std::size_t ended = 0;
+  for_each(*run, [&](const Event& event, std::int64_t) { ended += event.type == Type::task_ended ? 1 : 0; });
+  EXPECT_EQ(ended, 20u + 10u);
+}
+
+TEST(DistTrace, ClocksAreComparedOnceAllRanksAreTraced) {
+  const Folder folder;
+  for (const Ending& ending : run_job({.ranks = kRanks}, [&](Runtime& rt) {
+         if (rt.rank() != 1) rt.trace().start("all", folder.path);
+         factor(rt, 3);
+         if (rt.rank() == 1) rt.trace().start("all", folder.path);
+         factor(rt, 4);
+       }))
+    ASSERT_EQ(ending.error, "");
+  const auto run = read_run(folder.path);
+  ASSERT_NE(run, nullptr);
+  ASSERT_EQ(run->ranks.size(), kRanks);
+  EXPECT_EQ(common_barriers(*run), 2u);
+}
+
 TEST(DistTrace, WhatTravelsIsExpectedAndReceivedByTheNumbersOfAllRanks) {
   const Folder folder;
   run_job({.ranks = kRanks, .trace = folder.path}, [](Runtime& rt) { factor(rt, 6); });
