@@ -231,17 +231,18 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
       not_checked += traffic.sent.size() + traffic.arrived.size();
       continue;
     }
-    const bool failed = failures_.contains(key.source) || failures_.contains(key.destination) || clocks.contains(key.channel);
-    if (traffic.arrived.size() > traffic.sent.size() || (traffic.arrived.size() < traffic.sent.size() && !failed))
+    const bool of_clocks = clocks.contains(key.channel);
+    const bool failed = failures_.contains(key.source) || failures_.contains(key.destination);
+    if (traffic.arrived.size() > traffic.sent.size() || (traffic.arrived.size() < traffic.sent.size() && !failed && !of_clocks))
       findings.add("as many messages arrive as were sent",
                    fmt::format("{}: {} sent, {} arrived", name_of(key), traffic.sent.size(), traffic.arrived.size()));
     const auto source_error = times.error_ns(key.source), destination_error = times.error_ns(key.destination);
     const bool same_clock = key.source == key.destination;
     const bool has_clocks = same_clock || (source_error && destination_error);
     const std::int64_t error_ns = same_clock || !has_clocks ? 0 : *source_error + *destination_error;
-    // Where some have failed, the nth arrival need not be the nth message.
-    const std::size_t pairs =
-        failed && traffic.arrived.size() != traffic.sent.size() ? 0 : std::min(traffic.sent.size(), traffic.arrived.size());
+    // Where some have failed, the nth arrival need not be the nth message; of clocks only the last ones do.
+    const bool in_order = traffic.arrived.size() == traffic.sent.size() || !failed || of_clocks;
+    const std::size_t pairs = in_order ? std::min(traffic.sent.size(), traffic.arrived.size()) : 0;
     for (std::size_t i = 0; i < pairs; ++i) {
       const Message &sent = traffic.sent[i], &arrived = traffic.arrived[i];
       ++result.messages_paired;

@@ -159,7 +159,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 /// What happens at one instant. The order of kinds is that within an instant.
-enum class Kind : std::uint8_t { state_ends, span_ends, wait_ends, state, span, wait, mark, counter, counts, memory,
+enum class Kind : std::uint8_t { state_ends, span_ends, wait_ends, state, span, wait, mark, declared, counter, counts, memory,
                                  message, message_end, transfer, transfer_end };
 struct Line {
   std::int64_t time_ns = 0;
@@ -217,6 +217,7 @@ class PajeWriter {
   OutFile& file_;
   Exported& exported_;
   std::vector<TaskCountChange> changes_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> declared_;  ///< types and ranks of events of the program's own
   std::map<Texts::Id, std::size_t> kernels_, marks_, counters_, spans_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Container> actors_;
   std::vector<std::pair<std::string, std::string>> created_;  ///< aliases and types
@@ -244,7 +245,7 @@ void PajeWriter::define_types() {
     file_.print("1\t{}\trank\t\"{}\"\n", type, type);
   file_.print("3\tWS\tworker\t\"worker state\"\n3\tTS\tthread\t\"thread state\"\n3\tES\tengine\t\"network engine state\"\n"
               "3\tPS\tprogram\t\"part of the program\"\n");
-  file_.print("2\tMARK\trank\t\"mark\"\n");
+  file_.print("2\tMARK\trank\t\"mark\"\n2\tOWN\trank\t\"event of the program's own\"\n");
   file_.print("4\tREADY\trank\t\"ready tasks\"\t\"0.00 0.60 0.40\"\n4\tSUBMITTED\trank\t\"submitted tasks\"\t\"0.00 0.45 0.70\"\n"
               "4\tUSED\tnode\t\"bytes in use\"\t\"0.80 0.47 0.65\"\n");
   for (const auto& [name, index] : counters_)
@@ -268,6 +269,8 @@ void PajeWriter::define_types() {
   file_.print("6\tPSno\tPS\t\"none\"\t\"1.00 1.00 1.00\"\n");
   for (const auto& [name, index] : marks_)
     file_.print("6\tMARKm{}\tMARK\t{}\t\"{}\"\n", index, in_quotes(history_.texts[name]), colour(index));
+  for (std::size_t i = 0; i < history_.declared.size(); ++i)
+    file_.print("6\tOWNe{}\tOWN\t{}\t\"{}\"\n", i, in_quotes(history_.declared[i].name), colour(i));
 }
 
 void PajeWriter::create(const std::string& alias, const std::string& type, const std::string& parent, std::string_view name) {
@@ -338,6 +341,11 @@ void PajeWriter::gather_lines() {
   intervals(history_.waits, Kind::wait, Kind::wait_ends,
             [&](const WaitRow& row) { return !with_states.contains({row.rank, row.actor}); });
   for (std::size_t i = 0; i < history_.marks.size(); ++i) add(history_.marks[i].time_ns, Kind::mark, i);
+  for (std::uint32_t type = 0; type < history_.declared.size(); ++type)
+    for (const DeclaredEvents::Row& row : history_.declared[type].rows) {
+      add(row.time_ns, Kind::declared, declared_.size());
+      declared_.emplace_back(type, row.rank);
+    }
   for (std::size_t i = 0; i < history_.counters.size(); ++i) add(history_.counters[i].time_ns, Kind::counter, i);
   for (std::size_t i = 0; i < history_.memory.size(); ++i) add(history_.memory[i].time_ns, Kind::memory, i);
   for (std::size_t i = 0; i < changes_.size(); ++i) add(changes_[i].time_ns, Kind::counts, i);
@@ -423,6 +431,11 @@ void PajeWriter::print(const Line& line) {
       file_.print("9\t{}\tMARK\t{}\tMARKm{}\n", time(line.time_ns), rank_alias(row.rank), marks_.at(row.name));
       return;
     }
+    case Kind::declared: {
+      const auto& [type, rank] = declared_[line.row];
+      file_.print("9\t{}\tOWN\t{}\tOWNe{}\n", time(line.time_ns), rank_alias(rank), type);
+      return;
+    }
     case Kind::counter: {
       const ValueRow& row = history_.counters[line.row];
       if (std::isfinite(row.value))
@@ -480,6 +493,7 @@ void PajeWriter::account() {
   add("messages", messages_);
   add("transfers", transfers_);
   add("marks", history_.marks.size());
+  if (!declared_.empty()) add("events of the program's own types", declared_.size());
   add("counter values", history_.counters.size() + history_.memory.size());
   if (backward_ > 0)
     exported_.notes.push_back(fmt::format(

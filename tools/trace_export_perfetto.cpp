@@ -3,6 +3,7 @@
 // Numbers of fields: perfetto/protos/perfetto/trace/trace_packet.proto and track_event/*.proto. Stamps are those of the history,
 // in nanoseconds since the first event: Perfetto's own clock conversion knows no rates, so that nothing is left to it.
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <limits>
 #include <map>
@@ -207,6 +208,7 @@ class PerfettoWriter {
   }
 
   std::string about_task(std::uint32_t row) const;
+  std::string about_declared(const DeclaredEvents& type, std::size_t row) const;
   using SpansOfActors = std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>>;  ///< rows, by start
   void write_actors();
   void write_spans_inside(const StateRow& task, std::uint64_t track, std::deque<std::uint32_t>& spans);
@@ -251,10 +253,30 @@ std::string PerfettoWriter::about_task(std::uint32_t row) const {
   return about.bytes();
 }
 
+std::string PerfettoWriter::about_declared(const DeclaredEvents& type, std::size_t row) const {
+  Annotations about;
+  for (std::size_t field = 0; field < type.fields.size(); ++field) {
+    const std::string& name = type.fields[field];
+    const std::uint64_t value = type.value(row, field);
+    switch (type.kinds[field]) {
+      case trace::Field::i32:
+      case trace::Field::i64: about.add(name, static_cast<std::int64_t>(value)); break;
+      case trace::Field::f64: about.add(name, std::bit_cast<double>(value)); break;
+      case trace::Field::text:
+        about.add(name, std::string_view(history_.texts[static_cast<Texts::Id>(value)]));
+        break;
+      default: about.add(name, value);
+    }
+  }
+  return about.bytes();
+}
+
 void PerfettoWriter::write_actors() {
   std::set<std::pair<std::uint32_t, std::uint32_t>> acting;
   for (const StateRow& row : history_.states) acting.emplace(row.rank, row.actor);
   for (const ValueRow& row : history_.marks) acting.emplace(row.rank, row.actor);
+  for (const DeclaredEvents& type : history_.declared)
+    for (const DeclaredEvents::Row& row : type.rows) acting.emplace(row.rank, row.actor);
   for (const ActorFacts& facts : history_.actors)
     if (facts.kind == trace::ActorKind::worker || acting.contains({facts.rank, facts.actor}))
       actors_[{facts.rank, facts.actor}] = add_track(rank_track(facts.rank), facts.name, 1000 + facts.actor);
@@ -278,6 +300,13 @@ void PerfettoWriter::write_actors() {
           event::instant);
     count("marks");
   }
+  for (const DeclaredEvents& type : history_.declared)
+    for (std::size_t i = 0; i < type.rows.size(); ++i) {
+      const DeclaredEvents::Row& row = type.rows[i];
+      begin(row.time_ns, actors_[{row.rank, row.actor}], "user", std::string_view(type.name), about_declared(type, i), 0, 0,
+            event::instant);
+      count("events of the program's own types");
+    }
 }
 
 /// What a kernel has named of itself lies below its task. A span that is not whole, or was interrupted by another task, is left

@@ -2,6 +2,7 @@
 #include "tools/trace_export.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <regex>
 
 #include <gmock/gmock.h>
@@ -103,6 +104,31 @@ TEST_F(ExportTest, PajeSetsAStateForEachExecutionAndDrawsMessages) {
   ASSERT_NE(table(exported.value(), "executions"), nullptr);
   EXPECT_EQ(table(exported.value(), "executions")->rows, 3u);
   EXPECT_EQ(table(exported.value(), "executions")->total_ns, 700);
+}
+
+TEST_F(ExportTest, EventsOfTheProgramsOwnTypesStandBesideMarks) {
+  DeclaredEvents& type = history_->declared.emplace_back();
+  type.name = "solver.residual";
+  type.fields = {"iteration", "shift", "norm", "what"};
+  type.kinds = {trace::Field::u32, trace::Field::i64, trace::Field::f64, trace::Field::text};
+  type.rows = {{.rank = 0, .actor = 2, .task = no_number, .time_ns = 735}, {.rank = 1, .actor = 3, .task = no_number, .time_ns = 1100}};
+  for (const std::uint64_t iteration : {3, 4})
+    for (const std::uint64_t value :
+         {iteration, ~std::uint64_t{0}, std::bit_cast<std::uint64_t>(0.25), std::uint64_t{history_->texts.add("halved")}})
+      type.values.push_back(value);
+  auto exported = export_paje(*history_, out("paje"));
+  ASSERT_TRUE(exported.ok()) << exported.error().message;
+  const std::string paje = content(out("paje") / "paje.trace");
+  const std::string alias = "OWNe" + std::to_string(history_->declared.size() - 1);  // the run may have declared others
+  EXPECT_EQ(lines_like(paje, "6\t" + alias + "\tOWN\t\"solver.residual\"\t.*"), 1u);
+  EXPECT_EQ(lines_like(paje, "9\t0\\.00(0735|1100)\tOWN\tr[01]\t" + alias), 2u);
+  exported = export_perfetto(*history_, out("own.pftrace"));
+  ASSERT_TRUE(exported.ok()) << exported.error().message;
+  const std::string perfetto = content(out("own.pftrace"));
+  for (const char* expected : {"solver.residual", "iteration", "shift", "norm", "what", "halved"})
+    EXPECT_THAT(perfetto, HasSubstr(expected));
+  ASSERT_NE(table(exported.value(), "events of the program's own types"), nullptr);
+  EXPECT_EQ(table(exported.value(), "events of the program's own types")->rows, 2u);
 }
 
 TEST_F(ExportTest, RecordsHaveStarPUsColumns) {

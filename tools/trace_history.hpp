@@ -194,6 +194,8 @@ struct DeclaredEvents {
   };
   std::vector<Row> rows;
   std::vector<std::uint64_t> values;  ///< of a row one after the other: a number, the bits of an f64, a text's id
+
+  std::uint64_t value(std::size_t row, std::size_t field) const { return values[row * fields.size() + field]; }
 };
 enum class WaitKind : std::uint8_t { waiting, throttled };
 std::string_view name_of(WaitKind kind) noexcept;

@@ -302,7 +302,7 @@ Table declared_of(const History& history, const DeclaredEvents& type) {
   for (std::size_t field = 0; field < type.fields.size(); ++field) {
     std::string name = type.fields[field];
     while (std::ranges::find(table.columns, name, &Column::name) != table.columns.end()) name += '_';
-    const auto value = [&type, field](std::size_t row) { return type.values[row * type.fields.size() + field]; };
+    const auto value = [&type, field](std::size_t row) { return type.value(row, field); };
     Column column{.name = name, .kind = column_kind(type.kinds[field]), .integer = {}, .real = {}};
     if (column.kind == real) column.real = [value](std::size_t row) { return std::bit_cast<double>(value(row)); };
     else column.integer = [value](std::size_t row) { return static_cast<std::int64_t>(value(row)); };
