@@ -250,12 +250,12 @@ std::uint64_t Executor::freeze_end() {
 
 void Executor::decide_end(std::uint64_t position) {
   std::vector<Task*> held;
+  const TaskId last = ((position + 1) << position_bits_) - 1;
+  if (trace::Session* const session = trace_.load(std::memory_order_acquire))
+    session->emit_shared<trace::Type::flow_cancelled>(static_cast<std::uint32_t>(last));
   {
     const std::lock_guard guard(cutoff_lock_);
-    const TaskId last = ((position + 1) << position_bits_) - 1;
     cutoff_.decide(last);
-    if (trace::Session* const session = trace_.load(std::memory_order_acquire))
-      session->emit_shared<trace::Type::flow_cancelled>(static_cast<std::uint32_t>(last));
     held = std::exchange(held_, {});
   }
   Origin origin;
