@@ -292,7 +292,7 @@ void PajeWriter::create_containers() {
   }
   std::set<std::uint32_t> ranks;
   for (const RankClock& clock : history_.clocks) ranks.insert(clock.rank);
-  create("run", "run", "0", history_.program.empty() ? "run" : history_.program);
+  create("run", "run", "0", history_.program.empty() ? "run" : std::filesystem::path(history_.program).filename().string());
   for (const std::uint32_t rank : ranks) {
     create(rank_alias(rank), "rank", "run", fmt::format("rank {}", rank));
     bool has_engine = false;
