@@ -41,9 +41,9 @@ class OwnTiles {
 
   bool everything() const noexcept { return everything_; }
   bool has(std::size_t i, std::size_t j) const noexcept { return everything_ || own_[i + j * row_tiles_]; }
-  /// Their columns in row i, and their rows in column j, ascending. Not when `everything`.
-  Indices row(std::size_t i) const noexcept { return by_row_.list(i); }
-  Indices col(std::size_t j) const noexcept { return by_col_.list(j); }
+  /// Their columns in row i, and their rows in column j, ascending. Of `everything` there are no lists: they are empty.
+  Indices row(std::size_t i) const noexcept { return everything_ ? Indices() : by_row_.list(i); }
+  Indices col(std::size_t j) const noexcept { return everything_ ? Indices() : by_col_.list(j); }
   /// The columns that have any, ascending.
   const std::vector<std::uint32_t>& cols() const noexcept { return cols_; }
 

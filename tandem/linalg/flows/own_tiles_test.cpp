@@ -45,6 +45,10 @@ TEST(OwnTiles, OnOneRankThereIsNothingToPassOver) {
   const OwnTiles own(rt, data, OwnTiles::Use::written);
   EXPECT_TRUE(own.everything());
   EXPECT_TRUE(own.has(2, 1));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(own.row(i).empty());
+    EXPECT_TRUE(own.col(i).empty());
+  }
 }
 
 /// All pairs of subsets of five indices, from and to everywhere.
