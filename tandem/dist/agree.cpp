@@ -83,26 +83,6 @@ struct StartReport {
   }
 };
 
-/// The date when a rank's clock shows 0; of several ranks, that of the least.
-struct DateReport {
-  std::uint64_t rank = 0;
-  std::uint64_t offset_ns = 0;
-
-  Bytes bytes() const {
-    Writer writer;
-    return writer.number(rank).number(offset_ns).take();
-  }
-  static DateReport from(std::span<const std::byte> bytes) {
-    Reader reader(bytes);
-    DateReport report;
-    for (std::uint64_t* number : {&report.rank, &report.offset_ns}) *number = reader.number();
-    return report;
-  }
-  static void merge(Bytes& into, std::span<const std::byte> from) {
-    if (DateReport::from(from).rank < DateReport::from(into).rank) into.assign(from.begin(), from.end());
-  }
-};
-
 /// How far a rank's flow has come, and by which tasks; once two ranks differ, what they say of each other. Tasks are compared
 /// among ranks that have submitted all.
 struct FlowReport {
@@ -324,8 +304,12 @@ bool Flow::wants_clocks() const {
 void Flow::compare_clocks() {
   clocks_compared_ = true;
   trace::Session& session = *core_.trace_session();
-  const DateReport mine{.rank = rank_, .offset_ns = static_cast<std::uint64_t>(session.date_offset_ns())};
-  session.set_reference_date(static_cast<std::int64_t>(DateReport::from(agree(mine.bytes(), &DateReport::merge)).offset_ns));
+  // The date when rank 0's clock shows 0, which the others do not know.
+  const Bytes date = agree(Writer().number(rank_ == 0 ? static_cast<std::uint64_t>(session.date_offset_ns()) : 0).take(),
+                     [](Bytes& into, std::span<const std::byte> from) {
+                       into = Writer().number(Reader(into).number() | Reader(from).number()).take();
+                     });
+  session.set_reference_date(static_cast<std::int64_t>(Reader(date).number()));
   clocks_ = TraceClocks::start(*endpoint_, session, *core_.world().clock, options_.trace_sync_every_ns, core_.log());
 }
 

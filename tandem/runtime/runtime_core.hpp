@@ -203,7 +203,6 @@ class RuntimeCore final : private FlowHost {
   trace::Stream& submitter_trace() noexcept { return flow_.trace().stream; }
   /// Data are described by the layer above, which knows their owners.
   void leave_description_of_data(std::function<std::uint32_t(const Handle&)> owner_of) { owner_of_ = std::move(owner_of); }
-  void tell_numa_node(const Handle& handle) noexcept;
   void describe_data(const Handle& handle, std::uint32_t owner);
   /// Describes `tasks`, which are replayed under the ids from `base` on; `graph` 0: they have no number yet. Returns it.
   std::uint32_t trace_replay(std::uint32_t graph, TaskId base, const std::vector<Task*>& tasks);
@@ -335,6 +334,7 @@ class RuntimeCore final : private FlowHost {
     if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->references.fetch_add(1, std::memory_order_relaxed);
   }
   static std::uint32_t next_number() noexcept;
+  void tell_numa_node(const Handle& handle) noexcept;
   void check_slowly(Task& task, unsigned access);
   void merge_accesses(Task& task, unsigned first, unsigned second);
   void check_runnable(const Task& task);
