@@ -79,6 +79,7 @@ void add_bench_bcast(CLI::App& bench, ToolContext& context) {
   command->add_option("--segment", arguments->segment_bytes, "Bytes of Tandem's segments, instead of what it chooses")
       ->check(positive());
   command->add_flag("--without-starpu", arguments->without_starpu, "Leave StarPU-MPI out: with many ranks it takes long");
+  add_picture_option(command, *arguments, "times by number of recipients, and by rank");
   command->callback([arguments, &context] {
     run_bench("bcast", *arguments, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;

@@ -39,6 +39,18 @@ json_holds() {
     { fail "not ($1) of:"; cat out err >&2; }
 }
 
+# draws ARGUMENTS...: so the benchmark leaves a picture, where a Python can draw.
+draws() {
+  local python
+  for python in "${TANDEM_PYTHON:-}" python3; do
+    [[ -n $python ]] && "$python" -c 'import matplotlib' 2> /dev/null || continue
+    run 0 "$@" --picture drawn.png --tandem.python="$python"
+    [[ $(head -c 4 drawn.png | tail -c 3) == PNG ]] || fail "bench $*: drawn.png is no picture"
+    rm -f drawn.png
+    return
+  done
+}
+
 # The table: medians, extremes, ratios within a round. The first value of each is that of the round that does not count.
 program all/bench_tasks_tandem "$(counting ours 999 10 20 60)"
 program all/peer_tasks_starpu "$(counting theirs 999 100 400 200)"
@@ -235,11 +247,17 @@ holds out '^piecewise +12\.5 +-0\.5 +- +- +- +0$'
 run 0 ring --bin ring --json
 json_holds "r['piecewise']['value'] == 0.25 and r['piecewise']['details']['series'] == [[[0, 1, 2]]]"
 json_holds "r['piecewise']['params'] == {'ranks': 4, 'seconds': 60, 'period_ms': 10, 'transport': 'shm'}"
+run 2 ring --bin ring --picture nowhere/x.png
+holds err 'there is no folder nowhere'
+program ring/bench_ring_tandem 'exit 3'
+run 1 ring --bin ring --picture x.png --tandem.python=nowhere
+(($(wc -l < err) == 1)) || { fail "bench ring draws what failed:"; cat err >&2; }
 # And the program itself, where it was built: every method tells of all that it is to tell.
 if [[ -x $(dirname "$tandem")/bench_ring_tandem ]]; then
   run 0 ring --seconds 1 --ranks 3 --timeout 60 --json
   json_holds "list(r) == ['true', 'plain_barrier', 'one_barrier', 'two_barriers', 'piecewise']"
   json_holds "all(len(r[m]['details']['series']) == 3 for m in list(r)[1:]) and r['piecewise']['details']['violations'] == 0"
+  draws ring --seconds 1 --ranks 3 --timeout 60
 fi
 
 # Flushes: one process each way per round, in an order that turns; what is wrong is told before anything runs. The program stands
@@ -273,12 +291,7 @@ json_holds "all(len(r[w]['details']['seconds'][0]) == 3 for w in r) and r['wait'
 # A fast flusher leaves nobody waiting, so it may be nothing (that waits are told is trace_test's); but nothing is lost.
 json_holds "r['wait']['details']['lost_events'] == [0] and 0 <= r['wait']['details']['waited_s'][0] < 60"
 json_holds "r['lose']['details']['waited_s'] == [0] and r['lose']['details']['trace_bytes'][0] > 0"
-for python in "${TANDEM_PYTHON:-}" python3; do
-  [[ -n $python ]] && "$python" -c 'import matplotlib' 2> /dev/null || continue
-  run 0 flushes --bin flushes --rounds 2 -n 64 --nb 16 --picture flushes.png --tandem.python="$python"
-  [[ $(head -c 4 flushes.png | tail -c 3) == PNG ]] || fail "flushes.png is no picture"
-  break
-done
+draws flushes --bin flushes --rounds 2 -n 64 --nb 16
 rm -f told_ways
 run 2 flushes --bin flushes -n 32 --nb 64
 holds err 'a tile of 64 is larger than the matrix, of 32'

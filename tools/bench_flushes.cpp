@@ -17,8 +17,6 @@
 
 #include "tandem/base/units.hpp"
 #include "tools/bench_run.hpp"
-#include "tools/out_file.hpp"
-#include "tools/python_script.hpp"
 #include "tools/trace_command.hpp"
 
 namespace tandem::tools {
@@ -35,7 +33,6 @@ struct FlushesArguments : BenchOptions {
   unsigned factorisations = 40;
   std::string memory = "256KiB", buffer = "8KiB";
   std::string traces;   ///< folder in which traces are written; empty: the system's for temporary files
-  std::string picture;  ///< empty: none
 };
 
 /// How a process is traced.
@@ -222,30 +219,12 @@ Json to_json(const std::vector<FlushesRound>& rounds, const FlushesArguments& ar
   return results;
 }
 
-Result<void> draw(const Json& report, const FlushesArguments& arguments, const std::string& python) {
-  const TraceFolder folder("");
-  std::error_code error;
-  fs::create_directories(folder.path(), error);
-  if (error) return Error{ErrorCode::io, folder.path().string() + ": " + error.message()};
-  const fs::path file = folder.path() / "flushes.json";
-  auto opened = OutFile::create(file);
-  if (!opened) return opened.error();
-  opened.value().write(report.dump());
-  if (auto closed = opened.value().close(); !closed) return closed;
-  const auto drawn = run_python(python, "plot_flushes.py", {file.string(), "--output", arguments.picture});
-  if (!drawn) return drawn.error();
-  return {};
-}
-
 /// Empty when the arguments go together.
 std::string contradiction(const FlushesArguments& arguments) {
   if (arguments.tile > arguments.order)
     return fmt::format("a tile of {} is larger than the matrix, of {}", arguments.tile, arguments.order);
   if (base::parse_bytes(arguments.buffer).value() > base::parse_bytes(arguments.memory).value())
     return fmt::format("a buffer of {} does not fit into a memory of {}", arguments.buffer, arguments.memory);
-  // Told before it is measured, not afterwards.
-  if (const fs::path within = fs::path(arguments.picture).parent_path(); !within.empty() && !fs::is_directory(within))
-    return fmt::format("--picture {}: there is no folder {}", arguments.picture, within.string());
   return "";
 }
 
@@ -271,9 +250,7 @@ void bench_flushes(const FlushesArguments& arguments, ToolContext& context) {
   start->object["results"] = to_json(rounds.value(), arguments, start->workers);
   if (arguments.json) print(start->object);
   else print_table(rounds.value(), arguments);
-  if (arguments.picture.empty()) return;
-  const auto drawn = draw(start->object, arguments, context.config.get_string("python"));
-  if (!drawn) refuse(drawn.error());
+  draw_picture("flushes", start->object, arguments, context);
 }
 
 }  // namespace
@@ -299,7 +276,7 @@ void add_bench_flushes(CLI::App& bench, ToolContext& context) {
   command->add_option("--buffer", arguments->buffer, "Of one of them: option trace.buffer")->check(bytes)->capture_default_str();
   command->add_option("--traces", arguments->traces, "Folder on the disk for the traces; that for temporary files unless given")
       ->check(CLI::ExistingDirectory);
-  command->add_option("--picture", arguments->picture, "PNG to draw: the time of each factorisation, over its number");
+  add_picture_option(command, *arguments, "the time of each factorisation, over its number");
   command->callback([arguments, &context] { bench_flushes(*arguments, context); });
 }
 

@@ -58,6 +58,7 @@ void add_bench_readers(CLI::App& bench, ToolContext& context) {
       ->capture_default_str();
   command->add_option("--repetitions", options->repetitions, "Broadcasts in each run")
       ->check(positive())->capture_default_str();
+  add_picture_option(command, *options, "the starts by rank");
   command->callback([options, &context] {
     run_bench("readers", *options, context,
               [&](const Programs& programs, unsigned) { return std::vector{suite(programs, *options)}; });

@@ -62,6 +62,7 @@ void add_bench_ring(CLI::App& bench, ToolContext& context) {
       ->check(positive())->capture_default_str();
   command->add_option("--transport", arguments->transport, "shm or tcp")
       ->check(CLI::IsMember({"shm", "tcp"}))->capture_default_str();
+  add_picture_option(command, *arguments, "durations and errors over the run, by method");
   command->callback([arguments, &context] {
     arguments->timeout_s = std::max(arguments->timeout_s, 2.0 * arguments->seconds);
     run_bench("ring", *arguments, context,

@@ -5,19 +5,26 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include <fmt/core.h>
 
 #include "tandem/base/topology.hpp"
+#include "tools/out_file.hpp"
+#include "tools/python_script.hpp"
 #include "tools/version.hpp"
 
 namespace tandem::tools {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr int failure = 1;
+constexpr int wrong_use = 2;
 
 void print_table(const BenchSuite& suite, const BenchOutcome& outcome) {
   fmt::print("\n{} ({} is better)\n", suite.title, suite.higher_is_better ? "higher" : "lower");
@@ -79,6 +86,26 @@ void add_to_report(Json& object, const BenchSuite& suite, const BenchOutcome& ou
                                  {"unusual", witness->unusual}});
 }
 
+base::Result<void> draw(const std::string& name, const Json& report, const std::string& picture, const std::string& python) {
+  std::string folder = (fs::temp_directory_path() / "tandem-bench-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr)
+    return base::Error{base::ErrorCode::io, fmt::format("{}: {}", folder, std::strerror(errno))};
+  const auto within = [&]() -> base::Result<void> {
+    const fs::path file = fs::path(folder) / (name + ".json");
+    auto opened = OutFile::create(file);
+    if (!opened) return opened.error();
+    opened.value().write(report.dump());
+    if (auto closed = opened.value().close(); !closed) return closed;
+    const auto drawn = run_python(python, fmt::format("plot_{}.py", name), {file.string(), "--output", picture});
+    if (!drawn) return drawn.error();
+    return {};
+  };
+  const auto result = within();
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  return result;
+}
+
 }  // namespace
 
 void add_bench_options(CLI::App* command, BenchOptions& options) {
@@ -91,6 +118,10 @@ void add_bench_options(CLI::App* command, BenchOptions& options) {
   command->add_option("--bin", options.folder, "Folder of the programs, instead of where this one is installed or built")
       ->check(CLI::ExistingDirectory);
   command->add_flag("--json", options.json, "Print a JSON object");
+}
+
+void add_picture_option(CLI::App* command, BenchOptions& options, const std::string& what) {
+  command->add_option("--picture", options.picture, "PNG to draw: " + what);
 }
 
 Programs::Programs(const BenchOptions& options, const base::Config& config) {
@@ -144,6 +175,12 @@ void show_progress(const std::string& text) {
 }
 
 std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context) {
+  // Told before it is measured, not afterwards.
+  if (const fs::path within = fs::path(options.picture).parent_path(); !within.empty() && !fs::is_directory(within)) {
+    context.log.error("bench {}: --picture {}: there is no folder {}", name, options.picture, within.string());
+    context.exit_status = wrong_use;
+    return std::nullopt;
+  }
   const auto topology = base::Topology::discover();
   if (!topology) {
     context.log.error("{}", topology.error().message);
@@ -164,6 +201,14 @@ std::optional<BenchStart> begin_bench(const std::string& name, const BenchOption
   return start;
 }
 
+void draw_picture(const std::string& name, const Json& report, const BenchOptions& options, ToolContext& context) {
+  if (options.picture.empty() || report["results"].empty()) return;
+  const auto drawn = draw(name, report, options.picture, context.config.get_string("python"));
+  if (drawn) return;
+  context.log.error("bench {}: {}", name, drawn.error().message);
+  context.exit_status = failure;
+}
+
 void run_bench(const std::string& name, const BenchOptions& options, ToolContext& context, const MakeSuites& make) {
   auto start = begin_bench(name, options, context);
   if (!start) return;
@@ -173,11 +218,12 @@ void run_bench(const std::string& name, const BenchOptions& options, ToolContext
   for (const BenchSuite& suite : make(Programs(options, context.config), start->workers)) {
     const BenchOutcome outcome = run_suite(suite, start->limits, show_progress);
     show_progress("");
-    if (options.json) add_to_report(object, suite, outcome);
-    else print_table(suite, outcome);
+    if (options.json || !options.picture.empty()) add_to_report(object, suite, outcome);
+    if (!options.json) print_table(suite, outcome);
     if (!report_failures(suite, outcome, context.log)) context.exit_status = failure;
   }
   if (options.json) print(object);
+  draw_picture(name, object, options, context);
 }
 
 }  // namespace tandem::tools

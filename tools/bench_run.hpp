@@ -23,10 +23,13 @@ struct BenchOptions {
   double timeout_s = 600;
   std::string folder;
   bool json = false;
+  std::string picture;  ///< PNG to draw; only where there is `add_picture_option`
 };
 
 /// Adds them to a command. `options` outlives its callback.
 void add_bench_options(CLI::App* command, BenchOptions& options);
+/// --picture, for a benchmark that has a script plot_NAME.py.
+void add_picture_option(CLI::App* command, BenchOptions& options, const std::string& what);
 
 inline CLI::Range positive() { return {1, INT_MAX, "POSITIVE"}; }
 
@@ -62,13 +65,17 @@ struct BenchStart {
   BenchLimits limits;
   Json object;           ///< the report, still without results
 };
-/// Prints the machine for people. Nothing when its topology is unknown: then the error has been told.
+/// Prints the machine for people. Nothing when its topology is unknown, or the picture has no folder to lie in: then the error has
+/// been told.
 std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context);
+
+/// Draws the finished report of benchmark `name`, if a picture is wanted. Tells what went wrong, and sets the exit status then.
+void draw_picture(const std::string& name, const Json& report, const BenchOptions& options, ToolContext& context);
 
 using MakeSuites = std::function<std::vector<BenchSuite>(const Programs&, unsigned workers)>;
 
-/// Runs the suites that `make` gives, one after the other, and prints what came out: tables, or one JSON object. Sets the
-/// context's exit status when a program of ours fails.
+/// Runs the suites that `make` gives, one after the other, and prints what came out: tables, or one JSON object; draws the
+/// picture. Sets the context's exit status when a program of ours fails.
 void run_bench(const std::string& name, const BenchOptions& options, ToolContext& context, const MakeSuites& make);
 
 }  // namespace tandem::tools

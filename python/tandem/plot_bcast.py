@@ -11,6 +11,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 COLOURS = {"automatic": "#000000", "flat": "#d55e00", "binomial": "#0072b2", "binary": "#009e73", "chain": "#cc79a7",
            "two_tree": "#e69f00", "knomial": "#56b4e9", "kary": "#999933", "delegate": "#882255", "two_groups": "#6699cc"}
@@ -42,6 +43,16 @@ def rate_bytes_per_ms(text):
     return None
 
 
+def dress(axes):
+    """Whole numbers below, milliseconds as people write them at the side."""
+    axes.set_yscale("log")
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(plain)
+    low, high = axes.get_ylim()
+    axes.yaxis.set_minor_formatter(plain if high < 20 * low else FuncFormatter(lambda *_: ""))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
 def draw_latency(axes, rows, bytes_, rate):
     """One line for each tree, and one for each peer that chooses its own."""
     own = [row for row in rows if "program" not in row]
@@ -60,7 +71,7 @@ def draw_latency(axes, rows, bytes_, rate):
         axes.axhline(bytes_ / limit, color="#bbbbbb", linewidth=1)
         axes.annotate("size / rate", (1, bytes_ / limit), xycoords=("axes fraction", "data"), xytext=(-3, 3),
                       textcoords="offset points", ha="right", fontsize=8, color="#777777")
-    axes.set_yscale("log")
+    dress(axes)
     axes.set_xlabel("number of recipients")
     axes.set_ylabel("until the last one has the data (ms)")
     axes.set_title(f"Broadcasts of {bytes_:,} bytes", loc="left", fontsize=12)
@@ -78,7 +89,7 @@ def draw_ranks(axes, rows, recipients):
         axes.fill_between(ranks, details["arrived_ms"], details["released_ms"], color=COLOURS[tree], alpha=0.3, linewidth=0)
         axes.plot(ranks, details["arrived_ms"], color=COLOURS[tree], linewidth=1.2, label=tree)
         axes.plot(ranks, details["released_ms"], color=COLOURS[tree], linewidth=0.5)
-    axes.set_yscale("log")
+    dress(axes)
     axes.set_xlabel("rank (higher ranks have higher priority)")
     axes.set_ylabel("arrival to release (ms)")
     axes.set_title(f"By rank, {recipients} recipients", loc="left", fontsize=12)
