@@ -306,8 +306,9 @@ class Runtime {
   }
   /// The flow is cancelled, and this thread has come to the end of it: what it submits until the next `wait()` is nothing, and
   /// references to it are empty. Loops end when they see it; every rank sees it at the same place. `acquire` still gives what
-  /// is here, and throws `FlowCancelled` for other data.
-  bool cancelled() { return is_over(); }
+  /// is here, and throws `FlowCancelled` for other data. Throws a JobError when another rank has died, or has left by an
+  /// exception, before the flow's end.
+  bool cancelled() { return flow_ != nullptr ? flow_->cancelled() : core_->is_over(); }
   /// How far this thread has come in the flow; alike on all ranks. It grows with each operation.
   std::uint64_t position() const noexcept { return flow_ != nullptr ? flow_->position() : core_->last_id(); }
   /// Where the flow was cancelled that the last `wait()` has ended: what was submitted before `position()` went beyond has run,

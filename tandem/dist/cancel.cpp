@@ -95,8 +95,8 @@ bool Flow::may_enter(std::uint64_t position) {
       const std::lock_guard guard(cancel_mutex_);
       answer = entering_.ask(position, position - 1 + kEnterAhead);
     }
+    if (answer == Answer::over) return false;  // also once the job has failed, which the next wait tells
     if (answer == Answer::go || aborted_.load()) return true;
-    if (answer == Answer::over) return false;
     work_until(end_decided_);
   }
 }

@@ -202,6 +202,12 @@ class Flow {
   /// The flow is cancelled, and this rank has gone through it to its end: what is submitted until the next `wait` is nothing. All
   /// ranks get the same answer at the same position; while they agree, this waits.
   bool is_over() { return !entering_.within(position_ + 1) && recording_ == nullptr && comes_to_end(); }
+  /// The same for a program's loops, which would go on for ever: throws a JobError when the job has failed before its flow's end.
+  bool cancelled() {
+    if (is_over()) return true;
+    if (aborted_.load(std::memory_order_relaxed)) throw_if_aborted();
+    return false;
+  }
   /// Where the flow was cancelled that the last `wait` has ended: the last position whose task has run; nothing if it was not.
   std::optional<std::uint64_t> cancelled_at() const noexcept { return cancelled_at_; }
 

@@ -103,10 +103,13 @@ Buffer* BufferPool::take(unsigned node) noexcept {
   return nullptr;
 }
 
-void BufferPool::give_back(Buffer& buffer) noexcept {
-  // Nothing is in it from here on, for those who find the memory.
+void BufferPool::empty(Buffer& buffer) noexcept {
   std::atomic_ref<std::uint32_t>(buffer.header().magic).store(0, std::memory_order_release);
   buffer.content_bytes = 0;
+}
+
+void BufferPool::give_back(Buffer& buffer) noexcept {
+  empty(buffer);
   free_[buffer.index / per_node_]->put(buffer.index);
 }
 

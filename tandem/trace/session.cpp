@@ -86,7 +86,8 @@ Result<void> Session::prepare(base::EventLoop* loop) {
   fs::create_directory(rank_folder_ / own_folder, failed);
   BufferPool::Options pool_options{.buffer_bytes = options_.buffer_bytes,
                                    .count = static_cast<std::uint32_t>(
-                                       std::max<std::size_t>(options_.memory_bytes / options_.buffer_bytes, 4)),
+                                       std::max<std::size_t>(options_.memory_bytes / options_.buffer_bytes, 4) +
+                                       (options_.when_full == WhenFull::wait ? 1 : 0)),
                                    .live_folder = options_.live_folder,
                                    .rank_folder = rank_folder_.string(),
                                    .numa_nodes = options_.numa_nodes,
@@ -98,6 +99,7 @@ Result<void> Session::prepare(base::EventLoop* loop) {
     return pool.error();
   }
   pool_ = std::move(pool).value();
+  if (options_.when_full == WhenFull::wait) spare_ = pool_->take(0);
   files_ = std::make_unique<StreamFiles>(rank_folder_);
   realtime_local_ns_ = clock_.now_ns();
   realtime_ns_ =
@@ -208,8 +210,8 @@ bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
 Buffer* Session::find_buffer(Stream& stream) noexcept {
   if (Buffer* const buffer = pool_->take(stream.numa_node_)) return buffer;
   if (options_.when_full == WhenFull::newest) return overwrite_oldest();
-  // Names are few, and others need them. The flusher would wait for itself.
-  const bool waits = options_.when_full == WhenFull::wait ? &stream != &flusher_stream_ : &stream == &catalogue_;
+  if (&stream == &flusher_stream_) return std::exchange(spare_, nullptr);  // it would wait for itself
+  const bool waits = options_.when_full == WhenFull::wait || &stream == &catalogue_;  // names are few, and others need them
   if (!waits) return nullptr;
   const std::int64_t begin_ns = clock_.now_ns();
   Buffer* const buffer = wait_for_buffer(stream.numa_node_);
@@ -355,7 +357,12 @@ void Session::write_out(Buffer& buffer, bool quietly) {
     if (!std::exchange(told_of_error_, true)) log_.error("{}; what cannot be written is counted as lost", added.error().message);
   }
   in_use_.fetch_sub(1, std::memory_order_relaxed);
-  pool_->give_back(buffer);
+  if (options_.when_full == WhenFull::wait && spare_ == nullptr) {
+    BufferPool::empty(buffer);
+    spare_ = &buffer;
+  } else {
+    pool_->give_back(buffer);
+  }
   if (!quietly) flusher_stream_.emit<Type::flush_ended>(actor);
 }
 

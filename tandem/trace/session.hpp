@@ -244,9 +244,10 @@ class Session {
   std::mutex newest_mutex_;
   std::deque<Buffer*> newest_;  ///< `WhenFull::newest`: handed over, the oldest first
 
-  std::mutex flush_mutex_;      ///< one flushes at a time; guards the files and the flusher's stream
+  std::mutex flush_mutex_;      ///< one flushes at a time; guards the files, the flusher's stream and its next buffer
   std::unique_ptr<StreamFiles> files_;
   Stream flusher_stream_;
+  Buffer* spare_ = nullptr;     ///< `WhenFull::wait`: none but the flusher's; null after it took it, until it has written one
   std::int64_t period_ns_ = 10'000'000;
   bool told_of_error_ = false;
 

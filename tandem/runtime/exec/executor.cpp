@@ -210,9 +210,14 @@ void Executor::poison(Task& task, FlowFailure& failure) {
 
 void Executor::cancel(Task& task, FlowFailure& cause) {
   poison(task, cause);
-  // Behind the end of the flow nobody misses it.
-  const bool serves = task.ops != nullptr && task.ops->serves;
-  if (!serves && !cutoff_.passed(flow_position(task))) failures_.cancelled(flow_position(task), cause);
+  if (task.ops != nullptr && task.ops->serves) return;
+  const TaskId position = flow_position(task);
+  // Behind the end of the flow nobody misses it. What begins always may come to its data's mark from a rank that knows the end
+  // before this one does.
+  const std::lock_guard guard(cutoff_lock_);
+  if (cutoff_.passed(position)) return;
+  if (task.ops != nullptr && task.ops->always && !cutoff_.within(position)) failures_.cancelled_in_doubt(position, cause);
+  else failures_.cancelled(position, cause);
 }
 
 Cutoff::Answer Executor::ask_to_begin(Task& task, std::int64_t now_ns) {
@@ -256,6 +261,7 @@ void Executor::decide_end(std::uint64_t position) {
   {
     const std::lock_guard guard(cutoff_lock_);
     cutoff_.decide(last);
+    failures_.settle(last);
     held = std::exchange(held_, {});
   }
   Origin origin;

@@ -42,9 +42,25 @@ FlowFailure* FailureLog::known_or(TaskId id, const std::function<std::exception_
 
 void FailureLog::cancelled(TaskId task, FlowFailure& cause) {
   std::lock_guard guard(mutex_);
+  count(task, cause);
+  any_.store(true, std::memory_order_release);
+}
+
+void FailureLog::count(TaskId task, FlowFailure& cause) {
   ++cancelled_;
   cause.last_cancelled = std::max(cause.last_cancelled, task);
+}
+
+void FailureLog::cancelled_in_doubt(TaskId task, FlowFailure& cause) {
+  std::lock_guard guard(mutex_);
+  doubts_.emplace_back(task, &cause);
   any_.store(true, std::memory_order_release);
+}
+
+void FailureLog::settle(TaskId last) {
+  std::lock_guard guard(mutex_);
+  for (const auto& [task, cause] : std::exchange(doubts_, {}))
+    if (task <= last) count(task, *cause);
 }
 
 void FailureLog::note_cause(TaskId task, FlowFailure& cause) {
@@ -65,6 +81,7 @@ void FailureLog::tell(FlowFailure& failure, TaskId until) {
 }
 
 FailureLog::Report FailureLog::take_report(TaskId until) {
+  settle(until);
   std::lock_guard guard(mutex_);
   Report report;
   reported_until_ = until;

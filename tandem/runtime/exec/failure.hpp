@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tandem/runtime/data/poison.hpp"
@@ -41,6 +42,11 @@ class FailureLog {
   FlowFailure* find(TaskId id);
   /// The task at position `task` did not run because of `cause`.
   void cancelled(TaskId task, FlowFailure& cause);
+  /// The same, of a task that may lie behind the end of a flow that was cancelled: it counts unless `settle` says so before the
+  /// next report.
+  void cancelled_in_doubt(TaskId task, FlowFailure& cause);
+  /// The flow ends at position `last`.
+  void settle(TaskId last);
 
   /// What made the task at position `task` fail or be cancelled; of several the earliest. Known until the next report, to tasks
   /// that come after it by the user's wish and to those who wait for it.
@@ -65,10 +71,13 @@ class FailureLog {
  private:
   static constexpr TaskId kLost = UINT64_MAX - 1;  ///< no task's position
 
+  void count(TaskId task, FlowFailure& cause);
+
   std::mutex mutex_;
   FlowFailure lost_;
   std::vector<std::unique_ptr<FlowFailure>> failures_;
   std::unordered_map<TaskId, FlowFailure*> causes_;
+  std::vector<std::pair<TaskId, FlowFailure*>> doubts_;
   std::size_t reported_ = 0;
   TaskId reported_until_ = 0;
   std::size_t cancelled_ = 0;

@@ -40,6 +40,25 @@ TEST(FailureLog, AFailureIsToldAgainOnlyWhenItCancelsSomethingLater) {
   EXPECT_EQ(report.cancelled, 1U);
 }
 
+TEST(FailureLog, WhatTurnsOutToLieBehindTheEndOfTheFlowDoesNotCount) {
+  FailureLog log;
+  log.cancelled_in_doubt(17, log.lost());
+  EXPECT_TRUE(log.any());
+  log.settle(8);
+  const FailureLog::Report none = log.take_report(25);
+  EXPECT_EQ(none.failure, nullptr);
+  EXPECT_EQ(none.cancelled, 0U);
+  // Of two, one before the end; and where no end was told, all.
+  for (const TaskId end : {TaskId{31}, TaskId{0}}) {
+    log.cancelled_in_doubt(30, log.lost());
+    log.cancelled_in_doubt(32, log.lost());
+    if (end != 0) log.settle(end);
+    const FailureLog::Report report = log.take_report(40);
+    EXPECT_EQ(report.failure, end != 0 ? &log.lost() : nullptr) << "told once, up to position 40";
+    EXPECT_EQ(report.cancelled, end != 0 ? 1U : 2U);
+  }
+}
+
 TEST(FailureLog, OfSeveralCausesTheEarliestIsKeptUntilTheReport) {
   FailureLog log;
   FlowFailure& late = fail(log, 5);
