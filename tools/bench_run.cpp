@@ -5,11 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include <fmt/core.h>
 
@@ -17,6 +15,7 @@
 #include "tools/out_file.hpp"
 #include "tools/python_script.hpp"
 #include "tools/version.hpp"
+#include "tools/work_folder.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -87,23 +86,16 @@ void add_to_report(Json& object, const BenchSuite& suite, const BenchOutcome& ou
 }
 
 base::Result<void> draw(const std::string& name, const Json& report, const std::string& picture, const std::string& python) {
-  std::string folder = (fs::temp_directory_path() / "tandem-bench-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr)
-    return base::Error{base::ErrorCode::io, fmt::format("{}: {}", folder, std::strerror(errno))};
-  const auto within = [&]() -> base::Result<void> {
-    const fs::path file = fs::path(folder) / (name + ".json");
-    auto opened = OutFile::create(file);
-    if (!opened) return opened.error();
-    opened.value().write(report.dump());
-    if (auto closed = opened.value().close(); !closed) return closed;
-    const auto drawn = run_python(python, fmt::format("plot_{}.py", name), {file.string(), "--output", picture});
-    if (!drawn) return drawn.error();
-    return {};
-  };
-  const auto result = within();
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
-  return result;
+  const auto folder = WorkFolder::create(fs::temp_directory_path(), "tandem-bench-");
+  if (!folder) return folder.error();
+  const fs::path file = folder.value().path() / (name + ".json");
+  auto opened = OutFile::create(file);
+  if (!opened) return opened.error();
+  opened.value().write(report.dump());
+  if (auto closed = opened.value().close(); !closed) return closed;
+  const auto drawn = run_python(python, fmt::format("plot_{}.py", name), {file.string(), "--output", picture});
+  if (!drawn) return drawn.error();
+  return {};
 }
 
 }  // namespace

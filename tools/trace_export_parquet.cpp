@@ -1,6 +1,4 @@
 // tools/trace_export_parquet.cpp: tables as Parquet files: their columns go to plain files, which a Python with pyarrow packs.
-#include <stdlib.h>
-
 #include <nlohmann/json.hpp>
 
 #include "tools/json_report.hpp"
@@ -8,35 +6,12 @@
 #include "tools/python_script.hpp"
 #include "tools/trace_export.hpp"
 #include "tools/trace_tables.hpp"
+#include "tools/work_folder.hpp"
 
 namespace tandem::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder of its own below another one, which goes with it.
-class WorkFolder {
- public:
-  static base::Result<WorkFolder> create(const fs::path& parent) {
-    std::string name = (parent / ".columns-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      return base::Error{base::ErrorCode::io, name + ": cannot be made: " + std::strerror(errno)};
-    WorkFolder folder;
-    folder.path_ = name;
-    return folder;
-  }
-  WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  WorkFolder& operator=(WorkFolder&&) = delete;
-  ~WorkFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const noexcept { return path_; }
-
- private:
-  WorkFolder() = default;
-  fs::path path_;
-};
 
 /// Little-endian, without a header; `write_parquet.py` knows the kinds.
 base::Result<void> write_column(const Table& table, const Column& column, const fs::path& folder) {
@@ -70,7 +45,7 @@ base::Result<void> write_json(const Json& json, const fs::path& path) {
 
 base::Result<Exported> export_parquet(History& history, const fs::path& out, const std::string& python) {
   if (auto made = make_folder(out); !made) return made.error();
-  const auto work = WorkFolder::create(out);
+  const auto work = WorkFolder::create(out, ".columns-");
   if (!work) return work.error();
   const fs::path& folder = work.value().path();
 

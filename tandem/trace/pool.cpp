@@ -103,13 +103,13 @@ Buffer* BufferPool::take(unsigned node) noexcept {
   return nullptr;
 }
 
-void BufferPool::empty(Buffer& buffer) noexcept {
+void BufferPool::clear(Buffer& buffer) noexcept {
   std::atomic_ref<std::uint32_t>(buffer.header().magic).store(0, std::memory_order_release);
   buffer.content_bytes = 0;
 }
 
 void BufferPool::give_back(Buffer& buffer) noexcept {
-  empty(buffer);
+  clear(buffer);
   free_[buffer.index / per_node_]->put(buffer.index);
 }
 

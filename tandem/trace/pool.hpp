@@ -50,7 +50,7 @@ class BufferPool {
   Buffer* take(unsigned node) noexcept;  ///< null: there is none
   void give_back(Buffer& buffer) noexcept;
   /// Nothing is in it from here on, for those who find the memory.
-  static void empty(Buffer& buffer) noexcept;
+  static void clear(Buffer& buffer) noexcept;
 
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(buffers_.size()); }
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }

@@ -358,7 +358,7 @@ void Session::write_out(Buffer& buffer, bool quietly) {
   }
   in_use_.fetch_sub(1, std::memory_order_relaxed);
   if (options_.when_full == WhenFull::wait && spare_ == nullptr) {
-    BufferPool::empty(buffer);
+    BufferPool::clear(buffer);
     spare_ = &buffer;
   } else {
     pool_->give_back(buffer);

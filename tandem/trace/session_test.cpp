@@ -252,6 +252,7 @@ TEST_F(SessionTest, WhoeverWaitsLosesNothing) {
   const SessionCounts counts = session->close();
   auto stored = read();
   EXPECT_EQ(stored["mine"][Type::task_deps], 3 * emitted);
+  EXPECT_EQ(lost_["mine"], 0u);
   EXPECT_EQ(counts.lost_events, 0u) << "of the flusher, too, which cannot wait for itself";
   EXPECT_GT(counts.waits, 0u);
   // Each of them told how long it waited; descriptions may have waited, too.

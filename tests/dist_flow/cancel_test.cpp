@@ -450,33 +450,24 @@ TEST(DistCancel, WithNothingLeftAndWithoutAWait) {
   }
 }
 
-/// Three ranks whose rank 1 dies when it calls the function that its program is given.
-BatonJob::Outcome run_with_a_death(std::uint64_t seed,
-                                   const std::function<void(Runtime&, BatonJob&, const std::function<void()>& die)>& program) {
+/// Three ranks, of which rank 1 dies.
+void run_with_a_death(std::uint64_t seed, const std::function<void(Runtime&, BatonJob&)>& program) {
   JobSetup setup = setup_of(seed, 3);
   setup.network.copies = true;  // nobody reads a dead rank's memory
   setup.network.remote_copy = false;
   setup.network.deaths_are_seen_by_all = true;
   BatonJob job(seed);
-  BatonJob::Outcome outcome = job.run(setup, [&](Runtime& rt, BatonJob& baton) {
-    program(rt, baton, [&rt, &baton] {
-      baton.loop().at(baton.loop().now_ns() + 1, [&rt, &baton] {
-        baton.network().kill(comm::Rank(1));
-        rt.flow()->abort("killed");
-        rt.flow()->endpoint().abandon();  // nobody takes what it still sends
-      });
-    });
-  });
+  const BatonJob::Outcome outcome = job.run(setup, program);
   EXPECT_FALSE(outcome.stuck) << "seed " << seed << "\n" << outcome.why;
   for (const std::uint32_t rank : {0U, 2U})
     EXPECT_THAT(outcome.endings[rank].error, HasSubstr("rank 1")) << "seed " << seed << ", rank " << rank;
-  return outcome;
 }
 
 TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatTellsIt) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     unsigned at_end = 0, waiting = 0;
-    run_with_a_death(seed, [&](Runtime& rt, BatonJob& baton, const std::function<void()>& die) {
+    run_with_a_death(seed, [&](Runtime& rt, BatonJob& baton) {
+      std::optional<Killer> killer;
       const Codelet look("look", [](std::span<const Word>) {});
       const Codelet count("count", [](std::span<Word> words) { words[0] = 1; });
       const Block counted = rt.vector<Word>("counted", 1, {.owner = 1}), fresh = rt.vector<Word>("fresh", 8, {.owner = 0});
@@ -486,7 +477,7 @@ TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatTellsIt) {
         baton.breathe(rt.rank());
       }
       for (++at_end; at_end < 3;) baton.breathe(rt.rank());
-      if (rt.rank() == 1) die();
+      if (rt.rank() == 1) killer.emplace(rt, baton, 1);
       for (int turn = 0; turn < 500; ++turn) {
         baton.breathe(rt.rank());
         if (!rt.cancelled()) throw std::logic_error("the flow goes on");
@@ -501,11 +492,12 @@ TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatTellsIt) {
 
 TEST(DistCancel, LoopsUntilTheEndAreToldOfADeath) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    run_with_a_death(seed, [&](Runtime& rt, BatonJob& baton, const std::function<void()>& die) {
+    run_with_a_death(seed, [&](Runtime& rt, BatonJob& baton) {
+      std::optional<Killer> killer;
       const Codelet count("count", [](std::span<Word> words) { words[0] = 1; });
       const Block counted = rt.vector<Word>("counted", 1, {.owner = 1});
       for (std::uint64_t step = 0; !rt.cancelled(); ++step) {
-        if (rt.rank() == 1 && step == seed) die();
+        if (rt.rank() == 1 && step == seed) killer.emplace(rt, baton, 1);
         if (rt.rank() == 2 && seed % 2 == 0 && step == 2 * seed) rt.cancel();  // about when the other dies
         rt.submit(count, write(counted));
         baton.breathe(rt.rank());

@@ -821,26 +821,6 @@ void play(const Plan& plan) {
     EXPECT_EQ(outcome.endings[rank].error, "") << "DIST_FLOW_SEED=" << seed << ", rank " << rank << " of " << plan.ranks;
 }
 
-/// Kills the rank of this program after a while, unless it has ended before. Nobody hears from it any more, but its thread has to
-/// end too.
-class Killer {
- public:
-  Killer(Runtime& rt, BatonJob& job, std::int64_t after_ns) : target_(std::make_shared<Runtime*>(&rt)) {
-    job.loop().at(job.loop().now_ns() + after_ns, [&job, target = target_] {
-      if (*target == nullptr) return;
-      job.network().kill(comm::Rank((*target)->rank()));
-      (*target)->flow()->abort("killed");
-      (*target)->flow()->endpoint().abandon();  // nobody takes what tells of it, and its sends would wait for that
-    });
-  }
-  ~Killer() { *target_ = nullptr; }
-  Killer(const Killer&) = delete;
-  Killer& operator=(const Killer&) = delete;
-
- private:
-  std::shared_ptr<Runtime*> target_;
-};
-
 /// How many ranks did not go through all of the flow, and how many of them know who died.
 struct Told {
   unsigned ranks = 0;

@@ -215,9 +215,8 @@ void Executor::cancel(Task& task, FlowFailure& cause) {
   // Behind the end of the flow nobody misses it. What begins always may come to its data's mark from a rank that knows the end
   // before this one does.
   const std::lock_guard guard(cutoff_lock_);
-  if (cutoff_.passed(position)) return;
-  if (task.ops != nullptr && task.ops->always && !cutoff_.within(position)) failures_.cancelled_in_doubt(position, cause);
-  else failures_.cancelled(position, cause);
+  if (cutoff_.within(position)) failures_.cancelled(position, cause);
+  else if (!cutoff_.passed(position)) failures_.cancelled_in_doubt(position, cause);
 }
 
 Cutoff::Answer Executor::ask_to_begin(Task& task, std::int64_t now_ns) {
