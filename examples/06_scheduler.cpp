@@ -1,6 +1,7 @@
 // examples/06_scheduler.cpp: a scheduling policy of one's own: tasks of one codelet go to worker 0, the others round the rest.
 #include <atomic>
 #include <cstdio>
+#include <tandem/scheduling.hpp>
 #include <tandem/tandem.hpp>
 
 namespace {
@@ -37,5 +38,5 @@ int main(int argc, char** argv) {
   }
   rt.wait();
   std::printf("ran %d tasks: %d short, %d long; policy %s\n", short_ones + long_ones, short_ones.load(), long_ones.load(),
-              rt.config().get_string("sched").c_str());
+              rt.option("sched").c_str());
 }

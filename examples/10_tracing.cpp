@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <tandem/tandem.hpp>
+#include <tandem/trace.hpp>
 #include <vector>
 
 int main(int argc, char** argv) {

@@ -8,6 +8,8 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/linalg/blas_threads.hpp"

@@ -4,7 +4,10 @@
 
 #include <fmt/core.h>
 
+#include "tandem/api/configure.hpp"
 #include "tandem/api/options.hpp"
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/version.hpp"

@@ -11,6 +11,7 @@
 
 #include "benchmarks/bcast/harness.hpp"
 #include "benchmarks/common/options.hpp"
+#include "tandem/api/configure.hpp"
 #include "tandem/api/options.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"

@@ -13,6 +13,7 @@
 
 #include "benchmarks/bcast/harness.hpp"
 #include "benchmarks/common/options.hpp"
+#include "tandem/base/config.hpp"
 #include "tandem/tandem.hpp"
 
 namespace {

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/api/configure.hpp"
 #include "tandem/api/options.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"

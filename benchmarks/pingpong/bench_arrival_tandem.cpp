@@ -29,6 +29,8 @@
 #include "benchmarks/common/cores.hpp"
 #include "benchmarks/common/options.hpp"
 #include "benchmarks/common/trips.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/flow.hpp"
 #include "tandem/tandem.hpp"
 
 namespace {

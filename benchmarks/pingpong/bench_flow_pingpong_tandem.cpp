@@ -18,6 +18,8 @@
 #include "benchmarks/common/options.hpp"
 #include "benchmarks/common/report.hpp"
 #include "benchmarks/common/trips.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/flow.hpp"
 #include "tandem/tandem.hpp"
 
 namespace {

@@ -14,8 +14,15 @@
 #include <thread>
 #include <vector>
 
+#include "tandem/api/configure.hpp"
+#include "tandem/api/world.hpp"
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
+#include "tandem/dist/flow.hpp"
 #include "tandem/linalg.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 #include "tandem/tandem.hpp"
 
 namespace {
@@ -37,19 +44,19 @@ Sample submit(linalg::Distribution::Grid grid, std::size_t tiles, bool prune) {
   comm::LoopNetwork network(network_options);
   Sample sample;
   const auto program = [&](std::uint32_t rank) {
-    auto ground = std::make_unique<Ground>();
-    ground->log = std::make_unique<base::Log>(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
+    auto resources = std::make_unique<WorldResources>();
+    resources->log = std::make_unique<base::Log>(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
     base::Registry registry;
     register_options(registry);
     base::Config config(registry);
     for (const auto& [name, value] : {std::pair{"workers", "1"}, {"bind", "false"}, {"watchdog", "0"}})
       if (!config.set(name, value).ok()) std::abort();
-    auto world = make_real_world(config, *ground);
-    auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *ground->log, nullptr);
+    auto world = make_real_world(config, *resources);
+    auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
     runtime::CoreOptions core = core_options(config);
     core.window = UINT32_MAX;
     try {
-      Runtime rt(std::move(ground), std::move(world), core, std::move(endpoint), {.prune = prune});
+      Runtime rt(std::move(resources), std::move(world), core, std::move(endpoint), {.prune = prune});
       if (rank == measured) {
         linalg::TileMatrix<double> matrix({.rows = tiles, .cols = tiles, .tile = 1, .uplo = linalg::Uplo::lower,
                                            .distribution = linalg::Distribution::block_cyclic(grid), .rank = rank});

@@ -16,6 +16,7 @@
 
 #include "benchmarks/trace/harness.hpp"
 #include "tandem/tandem.hpp"
+#include "tandem/trace.hpp"
 #include "tandem/trace/stream.hpp"
 
 namespace benchmarks::trace {

@@ -8,7 +8,9 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include "tandem/api/data.hpp"
 #include "tandem/runtime/exec/kernel_call.hpp"
@@ -16,10 +18,10 @@
 
 namespace tandem {
 
-/// What a kernel may ask for as its first parameter: where it runs.
+/// Where a kernel runs. A kernel gets it if its first parameter is a `const Context&` (or a `Context`).
 struct Context {
-  unsigned worker = 0;
-  unsigned memory_node = 0;
+  unsigned worker = 0;       ///< index of the worker, from 0
+  unsigned memory_node = 0;  ///< where the data of the call lie; 0: main memory
 };
 
 namespace internal {
@@ -77,25 +79,61 @@ using ValuesOf = decltype(std::tuple_cat(
     std::conditional_t<is_access<Arguments>, std::tuple<>, std::tuple<std::decay_t<Arguments>>>{std::declval<
         std::conditional_t<is_access<Arguments>, std::tuple<>, std::tuple<std::decay_t<Arguments>>>>()}...));
 
-/// The code that the runtime calls for tasks of one codelet type with one list of argument types.
-template <class Core, class... Arguments>
-struct TaskCode;
+/// The values of a task that was submitted with a kernel of its own, which is one more value of the task.
+template <class Values, class Kernel>
+struct ValuesAndKernel {
+  [[no_unique_address]] Values values;
+  [[no_unique_address]] Kernel kernel;
+};
 
-template <class... Kernels, class... Arguments>
-struct TaskCode<TypedCore<Kernels...>, Arguments...> {
-  using Core = TypedCore<Kernels...>;
+/// Stands for the codelet of such a task.
+template <class Kernel>
+struct OwnKernel {};
+
+template <class>
+inline constexpr bool kNever = false;
+
+/// Calls `kernel` for the run `call` with arguments that `Code` finds: with a `Context` first if it takes one. Parameters: how
+/// each argument is passed.
+template <class Code, class Kernel, class... Parameters, std::size_t... i>
+void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Parameters...>*, std::index_sequence<i...>) {
+  if constexpr (std::is_invocable_v<const Kernel&, Parameters...>) {
+    static_cast<void>(kernel(Code::template argument<i>(call)...));
+  } else if constexpr (std::is_invocable_v<const Kernel&, const Context&, Parameters...>) {
+    static_cast<void>(kernel(Context{call.worker, call.node}, Code::template argument<i>(call)...));
+  } else if constexpr (std::is_invocable_v<Kernel&, Parameters...> || std::is_invocable_v<Kernel&, const Context&, Parameters...>) {
+    static_assert(kNever<Kernel>,
+                  "the kernel is a `mutable` lambda, or its operator() is not const: several workers may call it at a time, so it "
+                  "must be const; keep what changes in data, or make it a local variable of the kernel");
+  } else {
+    static_assert(
+        kNever<Kernel>,
+        "the kernel's parameters do not fit what is submitted: a value passes as const T&, read(vector) as std::span<const T>, "
+        "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and "
+        "MatrixView<T>, scalars as const T& and T&");
+  }
+}
+
+/// What all tasks with one list of argument types have in common. `Stored` is what a task keeps beside its accesses.
+template <class Stored_, class... Arguments>
+struct TaskLayout {
+  using Stored = Stored_;
   using Values = ValuesOf<Arguments...>;
+  using Parameters = std::tuple<typename KernelParameter<Arguments>::type...>;
   static constexpr auto kPositions = positions<Arguments...>();
   static constexpr unsigned kAccesses = (0U + ... + static_cast<unsigned>(is_access<Arguments>));
-  static constexpr bool kHasValues = std::tuple_size_v<Values> != 0;
-  static constexpr std::size_t kValueOffset = runtime::Task::value_offset(kAccesses, alignof(Values));
+  static constexpr std::size_t kStoredOffset = runtime::Task::value_offset(kAccesses, alignof(Stored));
   static_assert(kAccesses <= 255, "a task accesses at most 255 pieces of data");
-  static_assert(alignof(Values) <= 64, "values of a task are aligned to a cache line at most");
-  static_assert(kValueOffset + sizeof(Values) <= runtime::TaskPool::kMaxTaskBytes,
+  static_assert(alignof(Stored) <= 64, "values of a task are aligned to a cache line at most");
+  static_assert(kStoredOffset + sizeof(Stored) <= runtime::kMaxTaskBytes,
                 "the values of a task are too large to be copied into it: put them into data, or pass a pointer");
 
+  static Stored& stored(runtime::Task& task) noexcept {
+    return *reinterpret_cast<Stored*>(reinterpret_cast<char*>(&task) + kStoredOffset);
+  }
   static Values& values(runtime::Task& task) noexcept {
-    return *reinterpret_cast<Values*>(reinterpret_cast<char*>(&task) + kValueOffset);
+    if constexpr (std::is_same_v<Stored, Values>) return stored(task);
+    else return stored(task).values;
   }
 
   template <std::size_t i>
@@ -115,55 +153,65 @@ struct TaskCode<TypedCore<Kernels...>, Arguments...> {
     }
   }
 
-  template <class Kernel, std::size_t... i>
-  static void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::index_sequence<i...>) {
-    if constexpr (std::is_invocable_v<const Kernel&, typename KernelParameter<Arguments>::type...>) {
-      static_cast<void>(kernel(argument<i>(call)...));
-    } else {
-      static_assert(
-          std::is_invocable_v<const Kernel&, const Context&, typename KernelParameter<Arguments>::type...>,
-          "the kernel's parameters do not fit what is submitted: a value passes as const T&, read(vector) as std::span<const T>, "
-          "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and "
-          "MatrixView<T>, scalars as const T& and T&");
-      static_cast<void>(kernel(Context{call.worker, call.node}, argument<i>(call)...));
-    }
-  }
-
-  static void invoke(runtime::KernelCall& call) {
-    const auto& core = static_cast<const Core&>(*call.task.codelet);
-    constexpr auto arguments = std::index_sequence_for<Arguments...>();
-    if constexpr (sizeof...(Kernels) == 1) {
-      call_kernel(std::get<0>(core.kernels), call, arguments);
-    } else {
-      [&]<std::size_t... k>(std::index_sequence<k...>) {
-        static_cast<void>(
-            ((k == call.implementation ? (call_kernel(std::get<k>(core.kernels), call, arguments), true) : false) || ...));
-      }(std::index_sequence_for<Kernels...>());
-    }
-  }
-
-  static void destroy(runtime::Task& task) noexcept { values(task).~Values(); }
+  static void destroy(runtime::Task& task) noexcept { stored(task).~Stored(); }
 
   static void copy(runtime::Task& from, runtime::Task& to, bool construct) {
-    if constexpr (std::is_copy_constructible_v<Values>) {
+    if constexpr (std::is_copy_constructible_v<Stored>) {
       if (!construct) destroy(to);
-      new (static_cast<void*>(&values(to))) Values(values(from));
+      new (static_cast<void*>(&stored(to))) Stored(stored(from));
     }
   }
 
-  static constexpr runtime::TaskOps make_ops() {
+  static constexpr runtime::TaskOps make_ops(void (*invoke)(runtime::KernelCall&)) {
     runtime::TaskOps ops;
-    ops.invoke = &invoke;
-    if constexpr (kHasValues) {
-      if constexpr (!std::is_trivially_destructible_v<Values>) ops.destroy_values = &destroy;
-      if constexpr (std::is_copy_constructible_v<Values>) ops.copy_values = &copy;
+    ops.invoke = invoke;
+    if constexpr (!std::is_same_v<Stored, std::tuple<>>) {
+      if constexpr (!std::is_trivially_destructible_v<Stored>) ops.destroy_values = &destroy;
+      if constexpr (std::is_copy_constructible_v<Stored>) ops.copy_values = &copy;
       ops.value_types = &typeid(Values);
-      ops.value_bytes = static_cast<std::uint32_t>(sizeof(Values));
-      ops.value_alignment = static_cast<std::uint32_t>(alignof(Values));
+      ops.value_bytes = static_cast<std::uint32_t>(sizeof(Stored));
+      ops.value_alignment = static_cast<std::uint32_t>(alignof(Stored));
     }
     return ops;
   }
-  static inline const runtime::TaskOps ops = make_ops();
+};
+
+/// The code that the runtime calls for tasks of one codelet type with one list of argument types.
+template <class Core, class... Arguments>
+struct TaskCode;
+
+template <class... Kernels, class... Arguments>
+struct TaskCode<TypedCore<Kernels...>, Arguments...> : TaskLayout<ValuesOf<Arguments...>, Arguments...> {
+  using Layout = TaskLayout<ValuesOf<Arguments...>, Arguments...>;
+
+  static void invoke(runtime::KernelCall& call) {
+    const auto& core = static_cast<const TypedCore<Kernels...>&>(*call.task.codelet);
+    constexpr auto arguments = std::index_sequence_for<Arguments...>();
+    constexpr typename Layout::Parameters* parameters = nullptr;
+    if constexpr (sizeof...(Kernels) == 1) {
+      call_kernel<Layout>(std::get<0>(core.kernels), call, parameters, arguments);
+    } else {
+      [&]<std::size_t... k>(std::index_sequence<k...>) {
+        static_cast<void>(((k == call.implementation
+                                ? (call_kernel<Layout>(std::get<k>(core.kernels), call, parameters, arguments), true)
+                                : false) ||
+                           ...));
+      }(std::index_sequence_for<Kernels...>());
+    }
+  }
+  static inline const runtime::TaskOps ops = Layout::make_ops(&invoke);
+};
+
+template <class Kernel, class... Arguments>
+struct TaskCode<OwnKernel<Kernel>, Arguments...>
+    : TaskLayout<ValuesAndKernel<ValuesOf<Arguments...>, Kernel>, Arguments...> {
+  using Layout = TaskLayout<ValuesAndKernel<ValuesOf<Arguments...>, Kernel>, Arguments...>;
+
+  static void invoke(runtime::KernelCall& call) {
+    constexpr typename Layout::Parameters* parameters = nullptr;
+    call_kernel<Layout>(std::as_const(Layout::stored(call.task).kernel), call, parameters, std::index_sequence_for<Arguments...>());
+  }
+  static inline const runtime::TaskOps ops = Layout::make_ops(&invoke);
 };
 
 }  // namespace internal

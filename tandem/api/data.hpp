@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <source_location>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "tandem/runtime/data/access.hpp"
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/data/views.hpp"
-#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/usage_error.hpp"
 
 namespace tandem {
 
@@ -21,7 +24,7 @@ struct Vector {};
 template <class T>
 struct Matrix {};
 /// What data of an object holds, a value of any type that has a `Serialize` and may change its size: kernels get `const T&` or
-/// `T&`. Who has it with mode write, a kernel or the application, finds an empty value, `T()`.
+/// `T&`. With mode write, a kernel or the application finds an empty value, `T()`.
 template <class T>
 struct Object {};
 
@@ -77,12 +80,19 @@ inline constexpr bool is_object = false;
 template <class T>
 inline constexpr bool is_object<Object<T>> = true;
 
+/// The last `Data` of a handle unregisters it. Any thread.
+void drop_owner(runtime::Handle* handle) noexcept;
+/// Throws UsageError unless the data is registered with a runtime; `action` says what for.
+void check_registered(const runtime::Handle* handle, const char* action);
+/// Waits for the tasks that use the data, and forgets it. Submitting thread. Throws UsageError.
+void unregister(runtime::Handle* handle);
+
 }  // namespace internal
 
 /// A piece of data, as kind `Kind` (a type, `Vector<T>`, `Matrix<T>` or `Object<T>`). Copies name the same data. When the last
-/// copy goes, data over the user's memory is unregistered, which waits for the tasks that use it and brings the value home; data
-/// that Tandem allocated is freed once its last task has ended. Copies may go on any thread; all else belongs to the submitting
-/// thread.
+/// copy is destroyed, data over the user's memory is unregistered: this waits for the tasks that use it and brings the value home.
+/// Data that Tandem allocated is freed when its last task has ended. Any thread may destroy a copy; all else belongs to the
+/// submitting thread.
 template <class Kind>
 class Data {
  public:
@@ -98,7 +108,7 @@ class Data {
     return *this;
   }
   ~Data() {
-    if (handle_ != nullptr) runtime::RuntimeCore::drop_owner(handle_);
+    if (handle_ != nullptr) internal::drop_owner(handle_);
   }
 
   const std::string& name() const noexcept { return handle_->name; }
@@ -108,13 +118,13 @@ class Data {
   runtime::Handle* handle() const noexcept { return handle_; }
 
   /// Waits for the tasks that use the data, brings its value home to the user's memory, and forgets it: later uses are errors.
-  void unregister() { runtime_of("unregister").unregister(*handle_); }
+  void unregister() { internal::unregister(handle_); }
 
   /// How `reduce(*this)` accesses start and are added up: `init(view)` makes a neutral element, `combine(into, from)` adds.
   template <class Init, class Combine>
   Data& reduction(Init init, Combine combine) {
     using Traits = DataTraits<Kind>;
-    static_cast<void>(runtime_of("give a reduction to"));
+    internal::check_registered(handle_, "give a reduction to");
     handle_->reduction = std::make_unique<runtime::Reduction>();
     handle_->reduction->init = [init](void* memory, std::size_t ld, const runtime::Shape& shape) {
       init(Traits::view(runtime::Replica{memory, ld, false}, shape));
@@ -129,16 +139,16 @@ class Data {
   }
 
  private:
-  runtime::RuntimeCore& runtime_of(const char* action) const {
-    if (handle_ == nullptr || handle_->runtime == nullptr)
-      throw UsageError(
-          std::string("cannot ") + action +
-          (handle_ == nullptr ? " an empty Data object" : " " + handle_->described() + ": it was unregistered before"));
-    return *handle_->runtime;
-  }
-
   runtime::Handle* handle_ = nullptr;
 };
+
+/// Shorter names, for signatures.
+template <class T>
+using VectorData = Data<Vector<T>>;
+template <class T>
+using MatrixData = Data<Matrix<T>>;
+template <class T>
+using ObjectData = Data<Object<T>>;
 
 /// A use of data by a task: made by `read`, `write`, ... in the call of `submit`, and living no longer than that call.
 template <AccessMode mode_, class Kind_>

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/base/event_loop.hpp"
 
 namespace tandem {
 namespace {
@@ -102,7 +103,7 @@ TEST(Example, WhatIsAcquiredStaysAsItIsUntilItIsReleased) {
     auto view = rt->acquire(read(x));
     EXPECT_EQ(*view, 2);
     rt->submit(add, read_write(x));
-    for (int i = 0; i < 100; ++i) rt->ground().loop->step_some(10);
+    for (int i = 0; i < 100; ++i) rt->resources().loop->step_some(10);
     EXPECT_EQ(*view, 2);
   }
   rt->wait(x);
@@ -229,7 +230,7 @@ TEST(Example, AnEventJoinsTheFlowToSomethingOutside) {
   double sum = 0;
   auto x = rt->data("x", received);
   auto s = rt->data("s", sum);
-  base::EventLoop& loop = *rt->ground().loop;
+  base::EventLoop& loop = *rt->resources().loop;
   bool is_released = false;
   static_cast<void>(rt->event("receive", Release::separate,
                               [&](Event event) {

@@ -5,11 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
 
 #include "tandem/api/runtime.hpp"
+#include "tandem/base/assert.hpp"
 
 namespace tandem {
 
@@ -56,6 +58,11 @@ class TaskIndices {
 
 namespace internal {
 
+/// Whether option `check_pruning` is on.
+bool checks_pruning(Runtime& rt) noexcept;
+/// Calls `submit`, which submits the task of index `i`. Throws UsageError if that concerns this rank, or was not one task.
+void submit_skipped(Runtime& rt, std::size_t i, const std::function<void()>& submit);
+
 /// Option `check_pruning`: all are submitted, and those that would have been passed over are looked at.
 template <class Concerns, class Submit>
 void submit_checked(Runtime& rt, std::size_t first, std::size_t last, Concerns&& concerns, Submit&& submit) {
@@ -64,9 +71,7 @@ void submit_checked(Runtime& rt, std::size_t first, std::size_t last, Concerns&&
       submit(i);
       continue;
     }
-    const dist::Flow::Skipping skipping(*rt.flow(), i);
-    submit(i);
-    skipping.check_count();
+    submit_skipped(rt, i, [&] { submit(i); });
   }
 }
 
@@ -81,7 +86,7 @@ void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, Concerns&& c
     for (std::size_t i = first; i < last; ++i) submit(i);
     return;
   }
-  if (rt.flow()->checks_pruning()) return internal::submit_checked(rt, first, last, concerns, submit);
+  if (internal::checks_pruning(rt)) return internal::submit_checked(rt, first, last, concerns, submit);
   std::uint64_t passed = 0;
   for (std::size_t i = first; i < last; ++i) {
     if (!concerns(i)) {
@@ -104,7 +109,7 @@ void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, TaskIndices 
     return;
   }
   indices.skip_to(first);
-  if (rt.flow()->checks_pruning()) {
+  if (internal::checks_pruning(rt)) {
     std::optional<std::size_t> next = indices.take(last);
     return internal::submit_checked(
         rt, first, last,

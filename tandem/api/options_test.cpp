@@ -15,6 +15,9 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/api/world.hpp"
+#include "tandem/base/config.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem {
 namespace {
@@ -49,10 +52,10 @@ TEST(Options, AUsersOwnPolicyIsAskedWhereTasksGo) {
     }
     std::vector<unsigned> victims(unsigned, std::span<const unsigned>) const override { return {}; }
   };
-  auto ground = std::make_unique<Ground>();
-  ground->policies.add("last", [] { return std::make_unique<OnlyTheLast>(); });
-  auto world = make_test_world({.workers = 3, .sched = "last"}, *ground);
-  Runtime rt(std::move(ground), std::move(world), {});
+  auto resources = std::make_unique<WorldResources>();
+  resources->policies.add("last", [] { return std::make_unique<OnlyTheLast>(); });
+  auto world = make_test_world({.workers = 3, .sched = "last"}, *resources);
+  Runtime rt(std::move(resources), std::move(world), {});
   std::set<unsigned> workers;
   const Codelet where("where", [&](const Context& context) { workers.insert(context.worker); });
   for (int i = 0; i < 20; ++i) rt.submit(where);

@@ -1,11 +1,21 @@
-// tandem/api/runtime.cpp: the facade: configuration, world, recording.
+// tandem/api/runtime.cpp: the facade: what its templates call, and how it starts, records and waits.
 #include "tandem/api/runtime.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <utility>
 
+#include "tandem/api/configure.hpp"
+#include "tandem/api/for_tasks_of.hpp"
+#include "tandem/api/start_error.hpp"
+#include "tandem/api/trace.hpp"
+#include "tandem/api/world.hpp"
+#include "tandem/base/blas_threads.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
+#include "tandem/dist/flow.hpp"
+#include "tandem/runtime/record/graph.hpp"
 #include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/task/describe.hpp"
 
@@ -14,17 +24,18 @@ namespace tandem {
 namespace {
 
 base::Config load_config(int* argc, char** argv, const Options& options) {
+  internal::end_cleanly_on_start_errors();
   base::Registry registry;
   register_options(registry);
   auto sources = base::ConfigSources::of_process(argc != nullptr ? *argc : 0, argv);
   sources.reserved_variables = comm::job_variables();  // this may be a rank of `tandem run`
   auto loaded = base::Config::load(registry, sources);
-  if (!loaded.ok()) throw UsageError(loaded.error().message);
+  if (!loaded.ok()) throw StartError(loaded.error().message);
   base::Config config = std::move(loaded).value();
   if (argc != nullptr) *argc = base::remove_arguments(*argc, argv, config.consumed_arguments());
   const auto set = [&](const std::string& name, const std::string& value) {
     const auto done = config.set(name, value);
-    if (!done.ok()) throw UsageError(done.error().message);
+    if (!done.ok()) throw StartError(done.error().message);
   };
   if (options.workers) set("workers", std::to_string(*options.workers));
   if (options.sched) set("sched", *options.sched);
@@ -32,48 +43,56 @@ base::Config load_config(int* argc, char** argv, const Options& options) {
   return config;
 }
 
-std::unique_ptr<Ground> make_ground(const base::Config& config, const Options& options) {
-  auto ground = std::make_unique<Ground>();
-  for (const auto& [name, make] : options.policies) ground->policies.add(name, make);
+std::unique_ptr<WorldResources> make_resources(const base::Config& config, const Options& options) {
+  auto resources = std::make_unique<WorldResources>();
+  for (const auto& [name, make] : options.policies) resources->policies.add(name, make);
   const std::string& level = config.get_string("log");
-  ground->log = std::make_unique<base::Log>(level == "error"  ? base::LogLevel::error
+  resources->log = std::make_unique<base::Log>(level == "error"  ? base::LogLevel::error
                                             : level == "info"  ? base::LogLevel::info
                                             : level == "debug" ? base::LogLevel::debug
                                                                : base::LogLevel::warn);
-  return ground;
+  return resources;
 }
 
 /// This process's place among the ranks of a job; null when it is alone.
-std::optional<comm::Job> join(const base::Config& config, Ground& ground) {
+std::optional<comm::Job> join(const base::Config& config, WorldResources& resources) {
   if (config.get_string("ranks") == "alone") return {};
-  auto job = comm::join_job({.environment = base::process_environment(), .log = *ground.log});
-  if (!job.ok()) throw UsageError(job.error().message);
-  ground.ranks_here = job.value().ranks_here;
+  auto job = comm::join_job({.environment = base::process_environment(), .log = *resources.log});
+  if (!job.ok()) throw StartError(job.error().message);
+  resources.ranks_here = job.value().ranks_here;
   if (job.value().size == 1) return {};
   return std::move(job).value();
 }
 
-std::unique_ptr<trace::Session> open_trace(trace::SessionOptions options, const std::filesystem::path& folder, Ground& ground) {
+std::unique_ptr<trace::Session> open_trace(trace::SessionOptions options, const std::filesystem::path& folder, WorldResources& resources) {
   if (!folder.empty()) options.folder = folder;
-  auto session = trace::Session::open(options, *ground.clock, *ground.log, ground.loop);
-  if (!session.ok()) throw UsageError(session.error().message);
+  auto session = trace::Session::open(options, *resources.clock, *resources.log, resources.loop);
+  if (!session.ok()) throw StartError(session.error().message);
   return std::move(session).value();
 }
+
+runtime::Handle& named(runtime::Handle* handle, const char* action) {
+  if (handle == nullptr)
+    throw UsageError(std::string("cannot ") + action + " an empty Data object; register data first");
+  return *handle;
+}
+
+bool is_owned(runtime::Handle& handle) noexcept { return dist::place_of(handle).owner != dist::kEverywhere; }
 
 }  // namespace
 
 Runtime::Runtime(const Options& options)
-    : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))), ground_(make_ground(*config_, options)) {
+    : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))), resources_(make_resources(*config_, options)) {
   start(options.emulation);
 }
 
 Runtime::Runtime(int& argc, char** argv, const Options& options)
-    : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))), ground_(make_ground(*config_, options)) {
+    : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))), resources_(make_resources(*config_, options)) {
   start(options.emulation);
 }
 
-Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options)
-    : ground_(std::move(ground)) {
+Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options)
+    : resources_(std::move(resources)) {
   base::Registry registry;
   register_options(registry);
   config_ = std::make_unique<base::Config>(registry);
@@ -81,15 +100,15 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
   trace_ = std::make_unique<Trace>(nullptr, [this](const std::filesystem::path& folder) {
     TracePlace place;
     if (flow_ != nullptr) place = {.rank = flow_->rank(), .size = flow_->size()};
-    return open_trace(trace_options(*config_, place, nullptr), folder, *ground_);
+    return open_trace(trace_options(*config_, place, nullptr), folder, *resources_);
   });
   connect_trace();
 }
 
-Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options,
+Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options,
                  std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& flow_options,
                  std::unique_ptr<trace::Session> trace)
-    : Runtime(std::move(ground), std::move(world), options) {
+    : Runtime(std::move(resources), std::move(world), options) {
   if (trace != nullptr) {
     endpoint->trace_to(*trace);
     trace_->session_ = std::move(trace);
@@ -98,7 +117,7 @@ Runtime::Runtime(std::unique_ptr<Ground> ground, runtime::World world, const run
   flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options);
 }
 
-/// The trace ends when nobody tells it anything more, and before what drives its flusher goes with the core.
+/// The trace ends when no part emits events any more, and before the core, whose driver runs the flusher, is destroyed.
 Runtime::~Runtime() {
   flow_.reset();
   core_->shut_down();
@@ -106,22 +125,22 @@ Runtime::~Runtime() {
 }
 
 void Runtime::start(const runtime::Emulation& emulation) {
-  std::optional<comm::Job> job = join(*config_, *ground_);
+  std::optional<comm::Job> job = join(*config_, *resources_);
   TracePlace place;
   if (job) place = {job->rank.value(), job->size, job->id};
-  runtime::World world = make_real_world(*config_, *ground_);
+  runtime::World world = make_real_world(*config_, *resources_);
   const bool traced = !config_->get_string("trace").empty();
   trace_ = std::make_unique<Trace>(
-      traced ? open_trace(trace_options(*config_, place, ground_->topology.get()), {}, *ground_) : nullptr,
+      traced ? open_trace(trace_options(*config_, place, resources_->topology.get()), {}, *resources_) : nullptr,
       [this, place](const std::filesystem::path& folder) {
-        return open_trace(trace_options(*config_, place, ground_->topology.get()), folder, *ground_);
+        return open_trace(trace_options(*config_, place, resources_->topology.get()), folder, *resources_);
       });
   std::unique_ptr<comm::Endpoint> endpoint;
   if (job) {
     comm::EndpointOptions endpoint_options = comm::comm_options(*config_);
     endpoint_options.trace = trace_->session();
-    auto opened = comm::Endpoint::open(std::move(*job), endpoint_options, *ground_->log);
-    if (!opened.ok()) throw UsageError(opened.error().message);
+    auto opened = comm::Endpoint::open(std::move(*job), endpoint_options, *resources_->log);
+    if (!opened.ok()) throw StartError(opened.error().message);
     endpoint = std::move(opened).value();
   }
   runtime::CoreOptions options = core_options(*config_);
@@ -130,10 +149,10 @@ void Runtime::start(const runtime::Emulation& emulation) {
   connect_trace();
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
-  if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(ground_->clock->now_ns());
+  if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(resources_->clock->now_ns());
 }
 
-/// Tells everything to the trace, once there is one.
+/// Connects all parts to the trace, once there is one.
 void Runtime::connect_trace() {
   trace_->submitter_ = &core_->submitter_trace();
   trace_->connect([this](trace::Session& session) {
@@ -159,6 +178,8 @@ runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& 
                                         const std::type_info& type, const DataOptions& options,
                                         const runtime::ObjectOps* object) {
   check_options(name, options, object);
+  if (name.empty()) name = "data " + std::to_string(data_count_);
+  ++data_count_;
   // Empty data may have no address: give it one, so that it is not taken for data that Tandem shall allocate.
   static char nothing;
   if (memory == nullptr && shape.bytes() == 0) memory = &nothing;
@@ -169,16 +190,20 @@ runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& 
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), true);
+  if (options.owner) ++owned_data_;
   return handle;
 }
 
 runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
                                         const DataOptions& options, const runtime::ObjectOps* object) {
   check_options(name, options, object);
+  if (name.empty()) name = "data " + std::to_string(data_count_);
+  ++data_count_;
   runtime::Handle* handle = core_->add_data(std::move(name), shape, nullptr, shape.rows, type, options.where);
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), false);
+  if (options.owner) ++owned_data_;
   return handle;
 }
 
@@ -197,7 +222,7 @@ void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const Sourc
   flow_->enter({&use, 1}, {.on = dist::kEverywhere, .where = where, .is_task = false});
 }
 
-/// In a cancelled flow nothing travels any more: what is here is lent, if that leaves other ranks' copies right.
+/// In a cancelled flow nothing travels any more: the application gets what is here, if other ranks' copies stay right.
 void Runtime::check_access_behind_end(runtime::Handle& handle, AccessMode mode) {
   const bool is_here = flow_ == nullptr || !is_owned(handle) || (owner_of(handle) == rank() && mode == AccessMode::read);
   if (!is_here || (mode != AccessMode::write && !handle.flow.has_value))
@@ -214,20 +239,257 @@ dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
   return *flow_;
 }
 
-void Runtime::refuse_pass_over() {
-  throw UsageError("cannot pass over tasks: there is one rank only, which runs them all");
+// --- what the templates call
+
+runtime::Task* Runtime::begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops,
+                                   unsigned accesses) {
+  return core_->is_over() ? nullptr : &core_->begin(codelet, ops, accesses);
 }
 
+TaskRef Runtime::enter_task(runtime::Task& task) { return core_->submit(task); }
+
+TaskRef Runtime::enter_task(runtime::Task& task, const TaskOptions& options) {
+  set_options(options, task);
+  if (options.after.empty()) return core_->submit(task);
+  return core_->submit_after(task, options.after.data(), options.after.size());
+}
+
+void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
+  task.priority = options.priority;
+  if (!task.where) task.where = options.where;
+  if (!options.name.empty()) core_->extra_of(task).name = options.name;
+  if (options.callback) core_->extra_of(task).callback = options.callback;
+}
+
+runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
+                                      const runtime::TaskOps& ops) {
+  const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->looks_closely(), 0);
+  if (!placed && flow_->passes_by(call.uses)) return nullptr;
+  if (flow_->is_over()) return nullptr;
+  call.wish.where = call.where;
+  if (call.options != nullptr) {
+    call.wish.on = call.options->on;
+    call.wish.priority = call.options->priority;
+  }
+  const auto accesses = static_cast<unsigned>(call.uses.size());
+  if (flow_->recording() != nullptr) {
+    call.executor = flow_->executor_of(call.uses, call.wish);
+    if (call.executor == flow_->rank() || call.executor == dist::kEverywhere) return &core_->begin(codelet, ops, accesses);
+    record_in_flow(call, nullptr);
+    return nullptr;
+  }
+  if (call.reduces) flow_->share_reductions(call.uses, call.wish);
+  if (!flow_->enter(call.uses, call.wish)) return nullptr;
+  return &core_->begin(codelet, ops, accesses);
+}
+
+TaskRef Runtime::enter_in_flow(internal::FlowTask& call, runtime::Task& task) {
+  if (flow_->recording() != nullptr) {
+    if (call.options != nullptr) set_options(*call.options, task);
+    record_in_flow(call, &task);
+    return call.result;
+  }
+  // With `reduce`, the share of this rank has taken the place of the data.
+  if (call.reduces)
+    for (unsigned i = 0; i < call.uses.size(); ++i) task.accesses()[i].rebind(call.uses[i].handle);
+  const TaskRef ref = call.options != nullptr ? enter_task(task, *call.options) : core_->submit(task);
+  flow_->entered();
+  return ref;
+}
+
+void Runtime::record_in_flow(internal::FlowTask& call, runtime::Task* model) {
+  dist::Recording& recording = *flow_->recording();
+  call.result = recording.add(call.uses, call.wish, call.executor, model,
+                              call.options != nullptr ? call.options->after : std::vector<TaskRef>());
+  if (flow_->is_skipping()) recording.note_skipped();
+}
+
+void Runtime::pass_over(std::uint64_t tasks) {
+  if (flow_ != nullptr) flow_->pass_over(tasks);
+  else if (tasks > 0 && !core_->is_over())
+    throw UsageError("cannot pass over tasks: there is one rank only, which runs them all");
+}
+
+bool Runtime::is_concerned(std::span<const dist::Use> uses) const { return flow_->concerns(uses); }
+
+bool Runtime::prunes() const noexcept { return flow_ != nullptr && flow_->prunes(); }
+
+bool internal::checks_pruning(Runtime& rt) noexcept { return rt.flow()->checks_pruning(); }
+
+void internal::submit_skipped(Runtime& rt, std::size_t i, const std::function<void()>& submit) {
+  const dist::Flow::Skipping skipping(*rt.flow(), i);
+  submit();
+  skipping.check_count();
+}
+
+void Runtime::wait(const TaskRef& task) { core_->wait(task); }
+void Runtime::wait_for_data(runtime::Handle* handle) { core_->wait(named(handle, "wait for")); }
+
+void Runtime::cancel() {
+  if (flow_ != nullptr) flow_->cancel();
+  else core_->cancel();
+}
+bool Runtime::cancelled() { return flow_ != nullptr ? flow_->cancelled() : core_->is_over(); }
+bool Runtime::is_over() { return flow_ != nullptr ? flow_->is_over() : core_->is_over(); }
+std::uint64_t Runtime::position() const noexcept { return flow_ != nullptr ? flow_->position() : core_->last_id(); }
+std::optional<std::uint64_t> Runtime::cancelled_at() const noexcept {
+  return flow_ != nullptr ? flow_->cancelled_at() : core_->cancelled_at();
+}
+
+void internal::EndAccess::operator()(runtime::ApplicationAccess* access) const noexcept {
+  access->runtime->release(*access);
+  delete access;
+}
+
+internal::HeldAccess Runtime::begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where) {
+  runtime::Handle& data = named(handle, "acquire");
+  if (is_over()) check_access_behind_end(data, mode);
+  else if (flow_ != nullptr) share_access(data, mode, where);
+  internal::HeldAccess access(core_->acquire(data, mode, where).release());
+  if (flow_ != nullptr) flow_->entered();
+  return access;
+}
+
+internal::HeldAccess Runtime::begin_access_at_owner(runtime::Handle* handle, AccessMode mode, const SourceLine& where) {
+  runtime::Handle& data = named(handle, "acquire");
+  if (flow_ == nullptr) return begin_access(handle, mode, where);
+  if (flow_->is_over()) return owner_of(data) == rank() ? begin_access(handle, mode, where) : nullptr;
+  dist::Use use{&data, mode};
+  if (!flow_->enter({&use, 1}, {.on = owner_of(data), .where = where, .is_task = false})) return nullptr;
+  internal::HeldAccess access(core_->acquire(data, mode, where).release());
+  flow_->entered();
+  return access;
+}
+
+Event Runtime::submit_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
+                            const SourceLine& where) {
+  if (is_over()) return {};
+  if (flow_ != nullptr && !flow_->enter(uses, {})) return {};
+  runtime::Task& task = core_->begin_event(std::move(name), static_cast<unsigned>(uses.size()));
+  for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
+  task.where = where;
+  // Shared with `start`, which may run before this returns.
+  const auto event = std::make_shared<std::pair<Event, runtime::RuntimeCore::EventTasks>>();
+  event->first.core_ = core_.get();
+  const bool counts_as_task = start != nullptr;  // else the program completes it in any case
+  set_start(task, counts_as_task, [event, start = std::move(start)](runtime::Task& ready) {
+    event->first.readable_ = event->second.readable;
+    event->first.released_ = event->second.released;
+    Runtime::start_event(event->first, start, ready);
+  });
+  core_->submit_event(task, release == Release::separate, event->second);
+  if (flow_ != nullptr) flow_->entered();
+  Event result;
+  result.core_ = core_.get();
+  result.readable_ = event->second.readable;
+  result.released_ = event->second.released;
+  return result;
+}
+
+void Event::readable(std::exception_ptr failure) {
+  if (core_ != nullptr) core_->complete(readable_, std::move(failure));
+}
+void Event::released() {
+  if (core_ != nullptr) core_->complete(released_);
+}
+
+std::shared_ptr<runtime::CodeletCore> internal::codelet_for_own_kernels(std::string_view name, const SourceLine& where) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<runtime::CodeletCore>, std::less<>> known;
+  std::string wanted(name);
+  if (name.empty()) {
+    wanted = "task";
+    if (where) {
+      const std::string file = where.file;
+      wanted += " at " + file.substr(file.rfind('/') + 1) + ":" + std::to_string(where.line);
+    }
+  }
+  const std::lock_guard guard(mutex);
+  std::shared_ptr<runtime::CodeletCore>& codelet = known[wanted];
+  if (codelet == nullptr) {
+    codelet = std::make_shared<runtime::CodeletCore>(wanted);
+    codelet->devices.push_back(DeviceKind::cpu);
+  }
+  return codelet;
+}
+
+// --- ranks
+
+std::uint32_t Runtime::rank() const noexcept { return flow_ != nullptr ? flow_->rank() : 0; }
+std::uint32_t Runtime::size() const noexcept { return flow_ != nullptr ? flow_->size() : 1; }
+
+std::uint32_t Runtime::owner_of_handle(runtime::Handle* handle) { return owner_of(named(handle, "look for the owner of")); }
+
+DataOptions Runtime::options_beside(runtime::Handle* handle, const std::source_location& where) {
+  DataOptions options{.where = where};
+  if (flow_ != nullptr && is_owned(named(handle, "lay data beside"))) options.owner = owner_of(*handle);
+  return options;
+}
+
+void Runtime::fetch_to(runtime::Handle* handle, std::optional<std::uint32_t> rank, const SourceLine& where) {
+  if (flow_ != nullptr) flow_->fetch(named(handle, "fetch"), rank.value_or(dist::kEverywhere), 0, where);
+}
+void Runtime::migrate_to(runtime::Handle* handle, std::uint32_t rank, const SourceLine& where) {
+  if (flow_ != nullptr) flow_->migrate(named(handle, "migrate"), rank, where);
+}
+void Runtime::flush_copies(runtime::Handle* handle) {
+  if (flow_ != nullptr) flow_->flush(named(handle, "flush"));
+}
+void Runtime::send_to(runtime::Handle* handle, std::uint32_t to, std::uint64_t tag, int priority) {
+  own_flow("send", handle).send(*handle, to, tag, priority);
+  ownerless_warning_due_ = false;
+}
+void Runtime::receive_from(runtime::Handle* handle, std::uint32_t from, std::uint64_t tag) {
+  own_flow("receive", handle).receive(*handle, from, tag);
+  ownerless_warning_due_ = false;
+}
+void Runtime::agree_on_least(std::atomic<std::uint64_t>& value) {
+  if (flow_ != nullptr) flow_->agree_on_least(&value);
+}
+void Runtime::set_placement(dist::PlacementPolicy policy) {
+  if (flow_ != nullptr) flow_->set_placement(std::move(policy));
+}
+dist::FlowStatistics Runtime::flow_statistics() const {
+  return flow_ != nullptr ? flow_->statistics() : dist::FlowStatistics{};
+}
+
+/// Data without an owner is a copy for each rank. A program with no other data either forgot the owners, or sends values itself.
+void Runtime::say_once_that_nobody_owns_data() {
+  if (!std::exchange(ownerless_warning_due_, false)) return;
+  if (flow_->rank() != 0 || owned_data_ > 0 || data_count_ == 0 || flow_->statistics().tasks == 0) return;
+  resources_->log->warn(
+      "no data has an owner, so each of the {} ranks has its own copy of all data and runs every task; to share the work, register "
+      "data with DataOptions{{.owner = rank}}",
+      flow_->size());
+}
+
+// --- what is known
+
+unsigned Runtime::worker_count() const noexcept { return static_cast<unsigned>(core_->world().workers.size()); }
+std::string Runtime::option(std::string_view name) const {
+  for (const base::ConfigEntry& entry : config_->entries())
+    if (entry.option.name == name) return entry.value_text();
+  throw UsageError("there is no option '" + std::string(name) + "'; `tandem options` lists them");
+}
+StatisticsReport Runtime::statistics() { return core_->statistics(); }
+std::vector<TimelineEvent> Runtime::timeline() const { return core_->timeline(); }
+
+// --- waits and recordings
+
 void Runtime::wait() {
-  if (flow_ != nullptr) flow_->wait();
-  else core_->wait_all();
+  if (flow_ != nullptr) {
+    say_once_that_nobody_owns_data();
+    flow_->wait();
+  } else {
+    core_->wait_all();
+  }
   if (company_ == nullptr) return;
   constexpr std::int64_t look_every_ns = 200'000'000;
-  const int strangers = company_->busy_strangers(ground_->clock->now_ns(), look_every_ns);
+  const int strangers = company_->busy_strangers(resources_->clock->now_ns(), look_every_ns);
   if (strangers == 0) return;
-  ground_->log->warn(
-      "{} threads that are not Tandem's compute beside its workers; if they are the BLAS's, start the program with "
-      "OMP_NUM_THREADS=1, or tell the library to use one thread per call",
+  resources_->log->warn(
+      "{} threads that do not belong to Tandem compute beside its workers; if they belong to the BLAS, start the program with "
+      "OMP_NUM_THREADS=1, or set the library to one thread per call",
       strangers);
   company_.reset();
 }
@@ -265,9 +527,13 @@ TaskRef Runtime::replay(Graph& graph) {
   if (graph.recording_ == nullptr) return graph.graph_->replay();
   if (is_over()) return {};
   flow_->replay(*graph.recording_);
-  static const Codelet end("end of a replay", [] {});
+  struct NoWork {
+    void operator()() const {}
+  };
+  static const Codelet end("end of a replay", NoWork());
   const std::span<const TaskRef> ends = graph.recording_->ends();
-  return core_->submit_after(fill(end), ends.data(), ends.size());
+  using Code = internal::TaskCode<internal::TypedCore<NoWork>>;
+  return core_->submit_after(core_->begin(end.core(), Code::ops, 0), ends.data(), ends.size());
 }
 
 std::size_t Runtime::grain_of(std::size_t count, const RangeOptions& options) const noexcept {
@@ -309,13 +575,13 @@ void Runtime::set_start(runtime::Task& task, bool counts_as_task, std::function<
 
 void Runtime::start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready) {
   if (start && event.core_->is_behind_end(ready)) {
-    if (event.tasks_.released.task != nullptr) event.released();
-    return event.core_->pass_over(event.tasks_.readable);
+    if (event.released_.task != nullptr) event.released();
+    return event.core_->pass_over(event.readable_);
   }
   const bool cancelled = event.core_->is_cancelled(ready);
   if (!cancelled && start) return start(event);
   if (!cancelled) return;
-  if (event.tasks_.released.task != nullptr) event.released();
+  if (event.released_.task != nullptr) event.released();
   event.readable();
 }
 

@@ -1,6 +1,7 @@
 // tandem/api/runtime.hpp: what users hold in their hands: the runtime, its data, its tasks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -12,23 +13,51 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
+#include "tandem/api/acquired.hpp"
 #include "tandem/api/codelet.hpp"
 #include "tandem/api/data.hpp"
+#include "tandem/api/event.hpp"
+#include "tandem/api/graph.hpp"
 #include "tandem/api/options.hpp"
 #include "tandem/api/serialize.hpp"
-#include "tandem/api/trace.hpp"
-#include "tandem/api/world.hpp"
-#include "tandem/base/blas_threads.hpp"
-#include "tandem/dist/flow.hpp"
-#include "tandem/runtime/record/graph.hpp"
+#include "tandem/dist/flow_statistics.hpp"
+#include "tandem/dist/placement.hpp"
+#include "tandem/dist/use.hpp"
+#include "tandem/runtime/worker/statistics.hpp"
+
+// This header names the parts of a runtime and does not include them: it compiles in a third of the time
+// (docs/decisions/). A program that uses `rt.trace()` includes tandem/trace.hpp.
+namespace tandem::base {
+class CompanyWatch;
+class Config;
+}  // namespace tandem::base
+namespace tandem::comm {
+class Endpoint;
+}
+namespace tandem::dist {
+class Flow;
+struct FlowOptions;
+}  // namespace tandem::dist
+namespace tandem::runtime {
+class RuntimeCore;
+struct CoreOptions;
+struct World;
+}  // namespace tandem::runtime
+namespace tandem::trace {
+class Session;
+}
 
 namespace tandem {
 
+struct WorldResources;
+class Trace;
+
 using runtime::StatisticsReport;
-using runtime::TaskRef;
 using runtime::TimelineEvent;
 
 /// What a program may say of data beside its name, shape and memory.
@@ -52,88 +81,44 @@ struct TaskOptions {
   std::source_location where = std::source_location::current();
 };
 
-/// The application's own access to data: data stays as it is for the tasks around until this goes, or `release` is called.
-template <class View>
-class Acquired {
- public:
-  Acquired(std::unique_ptr<runtime::ApplicationAccess> access, View view) : access_(std::move(access)), view_(view) {}
-  Acquired(Acquired&&) noexcept = default;
-  ~Acquired() { release(); }
+namespace internal {
 
-  auto& operator*() noexcept { return view_; }
-  auto* operator->() noexcept { return &view_; }
-  void release() noexcept {
-    if (access_ != nullptr) access_->runtime->release(*access_);
-    access_.reset();
-  }
+template <class Argument>
+inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<Argument>, TaskOptions>;
+template <class... Arguments>
+inline constexpr bool last_is_options = false;
+template <class First, class... Others>
+inline constexpr bool last_is_options<First, Others...> = is_options<std::tuple_element_t<sizeof...(Others), std::tuple<First, Others...>>>;
 
- private:
-  std::unique_ptr<runtime::ApplicationAccess> access_;
-  View view_;
+template <class Argument>
+inline constexpr bool is_codelet = false;
+template <class... Kernels>
+inline constexpr bool is_codelet<Codelet<Kernels...>> = true;
+
+/// What may be a kernel of its own: a lambda, another function object, a function.
+template <class Argument>
+concept Callable = (std::is_class_v<std::remove_cvref_t<Argument>> || std::is_function_v<std::remove_pointer_t<std::decay_t<Argument>>>) &&
+                   !is_codelet<std::remove_cvref_t<Argument>> && !is_access<Argument> && !is_options<Argument> &&
+                   !std::is_convertible_v<const std::decay_t<Argument>&, std::string_view>;
+
+/// What the flow of several ranks must know of a task before the task is filled. Lives during one `submit`.
+struct FlowTask {
+  std::span<dist::Use> uses;
+  SourceLine where = {};                 ///< of the last access
+  const TaskOptions* options = nullptr;
+  bool reduces = false;
+  dist::Wish wish = {};
+  std::uint32_t executor = 0;            ///< while a flow is recorded
+  TaskRef result = {};
 };
 
-/// A node of the graph that something outside completes: a message, a device.
-class Event {
- public:
-  /// Tasks that read what the event writes may start. Any thread; once.
-  void readable(std::exception_ptr failure = nullptr) {
-    if (core_ != nullptr) core_->complete(tasks_.readable, std::move(failure));
-  }
-  /// Tasks that overwrite it may start too. Any thread; once, for events made with `Release::separate`.
-  void released() {
-    if (core_ != nullptr) core_->complete(tasks_.released);
-  }
+/// Instead of a kernel of the task's own: it has a codelet's.
+struct NoKernel {};
 
-  TaskRef task() const noexcept { return tasks_.readable; }
-  /// False: it takes place on another rank, or came after the end of a cancelled flow.
-  bool is_here() const noexcept { return core_ != nullptr; }
+/// The codelet of that name for tasks that bring their kernels with them. Empty `name`: the source line. Thread-safe.
+std::shared_ptr<runtime::CodeletCore> codelet_for_own_kernels(std::string_view name, const SourceLine& where);
 
- private:
-  friend class Runtime;
-  runtime::RuntimeCore* core_ = nullptr;
-  runtime::RuntimeCore::EventTasks tasks_;
-};
-
-enum class Release { with_readable, separate };
-
-/// A recorded flow. Must go before its runtime.
-class Graph {
- public:
-  /// Of all ranks.
-  std::size_t task_count() const noexcept { return recording_ != nullptr ? recording_->task_count() : graph_->task_count() - 1; }
-
-  /// Other values for a recorded task, in the replays to come. As many, and of the types, that were submitted. Nothing happens on
-  /// ranks that do not run it.
-  template <class... Values>
-  void set_values(const TaskRef& task, Values&&... values) {
-    using Tuple = std::tuple<std::decay_t<Values>...>;
-    runtime::Task* const changed = change(task);
-    if (changed == nullptr) return;
-    runtime::Task& model = *changed;
-    if (model.ops->value_types == nullptr || *model.ops->value_types != typeid(Tuple))
-      throw UsageError(
-          "set_values: the number or the types of the values differ from those that were submitted; convert them first");
-    *static_cast<Tuple*>(model.values()) = Tuple(std::forward<Values>(values)...);
-  }
-  /// Of the task; messages keep the priority that was recorded.
-  void set_priority(const TaskRef& task, int priority) {
-    if (runtime::Task* const model = change(task)) model->priority = priority;
-  }
-  /// `to` takes the place of `from`, of the same type and shape, in the replays to come.
-  template <class Kind>
-  void rebind(const Data<Kind>& from, const Data<Kind>& to) {
-    if (from.handle() == nullptr || to.handle() == nullptr) throw UsageError("rebind: an empty Data object");
-    if (recording_ != nullptr) recording_->rebind(*from.handle(), *to.handle());
-    else graph_->rebind(*from.handle(), *to.handle());
-  }
-
- private:
-  friend class Runtime;
-  runtime::Task* change(const TaskRef& task) { return recording_ != nullptr ? recording_->change(task) : &graph_->change(task); }
-
-  std::unique_ptr<runtime::RecordedGraph> graph_;
-  std::unique_ptr<dist::Recording> recording_;  ///< instead, on several ranks
-};
+}  // namespace internal
 
 /// Options of `parallel_for` and `map_reduce`.
 struct RangeOptions {
@@ -150,22 +135,23 @@ struct RangeOptions {
 /// `wait()` waits for all ranks, and throws on every rank the failure that is earliest in the flow.
 class Runtime {
  public:
-  /// From the environment, tandem.toml and defaults.
+  /// With options from the environment, tandem.toml and defaults. Throws StartError.
   explicit Runtime(const Options& options = {});
-  /// From `--tandem.NAME=VALUE` arguments too, which are removed from argv.
+  /// With options from `--tandem.NAME=VALUE` arguments too, which are removed from argv. Throws StartError.
   Runtime(int& argc, char** argv, const Options& options = {});
-  /// In a world of the caller's: tests, simulation.
-  Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options);
+  /// In a world that the caller made (tandem/api/world.hpp): for tests and simulation.
+  Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options);
   /// The same as one rank of several.
-  Runtime(std::unique_ptr<Ground> ground, runtime::World world, const runtime::CoreOptions& options,
+  Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options,
           std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& flow_options,
           std::unique_ptr<trace::Session> trace = {});
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // --- data over the user's memory, which must stay where it is until the data is unregistered; of data with an owner that other
-  // ranks register too, with the same shape and no memory, or memory that is not looked at
+  // --- data over the user's memory, which must stay where it is until the data is unregistered. On several ranks every rank
+  // registers the same data in the same order. Only the owner needs memory: the others give a vector view or matrix view of the
+  // same shape with a null pointer, or any memory, which is not used.
   template <class T>
   Data<Vector<T>> data(std::string name, std::vector<T>& vector, const DataOptions& options) {
     return data(std::move(name), std::span<T>(vector), options);
@@ -186,9 +172,20 @@ class Runtime {
   auto data(std::string name, Memory&& memory, std::source_location where = std::source_location::current()) {
     return data(std::move(name), std::forward<Memory>(memory), DataOptions{.where = where});
   }
+  /// Without a name: messages call it "data 3", by the order of registration.
+  template <class Memory>
+    requires(!std::is_convertible_v<Memory&, std::string>)
+  auto data(Memory& memory, std::source_location where = std::source_location::current()) {
+    return data(std::string(), memory, DataOptions{.where = where});
+  }
+  template <class Memory>
+    requires(!std::is_convertible_v<Memory&, std::string>)
+  auto data(Memory& memory, const DataOptions& options) {
+    return data(std::string(), memory, options);
+  }
 
-  /// An object of the user's, which may change its size; how it travels says `Serialize<T>`. Of one with an owner that other
-  /// ranks register too their object is not looked at.
+  /// An object of the user's, which may change its size. `Serialize<T>` says how it travels. Ranks that do not own it register an
+  /// object of the same type too; Tandem does not use that one.
   template <class T>
   Data<Object<T>> object(std::string name, T& value, const DataOptions& options) {
     static_assert(!std::is_const_v<T>, "an object is written by tasks, or replaced by what arrives: it cannot be const");
@@ -237,22 +234,53 @@ class Runtime {
   }
 
   // --- tasks
-  /// Submits a task: arguments are values (copied) and accesses, in the order of the kernel's parameters.
+  /// Submits a task. Arguments, in the order of the kernel's parameters: values, which are copied into the task, and accesses
+  /// (`read(data)`, `write(data)`, ...). A `TaskOptions` may come first or last. Throws UsageError. Costs no allocation.
+  ///
+  ///   rt.submit(axpy, 3.0, read(x), read_write(y));
+  ///   rt.submit(axpy, 3.0, read(x), read_write(y), TaskOptions{.priority = 2});
   template <class... Kernels, class... Arguments>
   TaskRef submit(const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
-    if (__builtin_expect(flow_ != nullptr, 0))
-      return submit_in_flow(nullptr, codelet, std::forward<Arguments>(arguments)...);
-    if (core_->is_over()) return {};
-    runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);
-    return core_->submit(task);
+    if constexpr (internal::last_is_options<Arguments...>) {
+      return with_options_first([&](const TaskOptions& options, auto&&... others) -> TaskRef {
+        return submit(options, codelet, std::forward<decltype(others)>(others)...);
+      }, std::forward<Arguments>(arguments)...);
+    } else {
+      return submit_task<internal::TaskCode<internal::TypedCore<Kernels...>, std::decay_t<Arguments>...>>(
+          nullptr, codelet.core(), internal::NoKernel(), std::forward<Arguments>(arguments)...);
+    }
   }
   template <class... Kernels, class... Arguments>
   TaskRef submit(const TaskOptions& options, const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
-    if (__builtin_expect(flow_ != nullptr, 0))
-      return submit_in_flow(&options, codelet, std::forward<Arguments>(arguments)...);
-    if (core_->is_over()) return {};
-    runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);
-    return submit_with(options, task);
+    return submit_task<internal::TaskCode<internal::TypedCore<Kernels...>, std::decay_t<Arguments>...>>(
+        &options, codelet.core(), internal::NoKernel(), std::forward<Arguments>(arguments)...);
+  }
+
+  /// Submits a task with a kernel of its own: a lambda, which is copied into the task with what it captures. Without a name, the
+  /// task is called by its source line. Statistics and traces count the tasks of one lambda under its first name.
+  ///
+  ///   rt.submit("scale", [](double a, std::span<double> x) { for (double& v : x) v *= a; }, 2.0, read_write(x));
+  template <internal::Callable Kernel, class... Arguments>
+  TaskRef submit(std::string_view name, Kernel&& kernel, Arguments&&... arguments) {
+    if constexpr (internal::last_is_options<Arguments...>) {
+      return with_options_first([&](const TaskOptions& options, auto&&... others) -> TaskRef {
+        return submit(options, name, std::forward<Kernel>(kernel), std::forward<decltype(others)>(others)...);
+      }, std::forward<Arguments>(arguments)...);
+    } else {
+      return submit_kernel(nullptr, name, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    }
+  }
+  template <internal::Callable Kernel, class... Arguments>
+  TaskRef submit(Kernel&& kernel, Arguments&&... arguments) {
+    return submit(std::string_view(), std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+  }
+  template <internal::Callable Kernel, class... Arguments>
+  TaskRef submit(const TaskOptions& options, std::string_view name, Kernel&& kernel, Arguments&&... arguments) {
+    return submit_kernel(&options, name, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+  }
+  template <internal::Callable Kernel, class... Arguments>
+  TaskRef submit(const TaskOptions& options, Kernel&& kernel, Arguments&&... arguments) {
+    return submit_kernel(&options, {}, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
 
   // --- loops that are pruned to a rank; `for_tasks_of` (tandem/api/for_tasks_of.hpp) calls these
@@ -263,13 +291,11 @@ class Runtime {
   ///     which it has a copy;
   /// (c) before a task here sees data, in this flow or a later one: the last task that wrote it;
   /// (d) those with `reduce` accesses, and the next one that uses their data otherwise.
-  /// Positions of the flow are those that they would be: a wrong number is a JobError at the next `wait()`. Whoever leaves out
-  /// what it needs may wait for ever, or use an old value; option `check_pruning` finds that. When the flow is cancelled and
-  /// over, nothing. On one rank, which runs all tasks, UsageError unless `tasks` is 0. In a recording, of each replay.
-  void pass_over(std::uint64_t tasks) {
-    if (flow_ != nullptr) flow_->pass_over(tasks);
-    else if (tasks > 0 && !core_->is_over()) refuse_pass_over();
-  }
+  /// Positions of the flow stay as they would be: a wrong number is a JobError at the next `wait()`. A rank that leaves out a task
+  /// which it needs may wait for ever, or use an old value; option `check_pruning` finds that. When the flow is cancelled and
+  /// over, nothing happens. On one rank, which runs all tasks, UsageError unless `tasks` is 0. In a recording, it holds for each
+  /// replay.
+  void pass_over(std::uint64_t tasks);
   /// As things are, rules (a), (b) or (d) want this rank to submit a task with these accesses, if it runs where data is that it
   /// writes. What rule (c) wants is not known before it comes.
   template <class... Accesses>
@@ -277,19 +303,19 @@ class Runtime {
     static_assert((internal::is_access<Accesses> && ...), "concerned_by takes accesses: read(data), read_write(data), ...");
     if (flow_ == nullptr) return true;
     const std::array<dist::Use, sizeof...(Accesses)> uses{dist::Use{accesses.handle, Accesses::mode}...};
-    return flow_->concerns(uses);
+    return is_concerned(uses);
   }
   /// Whether loops are to be pruned: there are several ranks, and option `prune` does not say no.
-  bool prunes() const noexcept { return flow_ != nullptr && flow_->prunes(); }
+  bool prunes() const noexcept;
 
   /// Waits for all tasks. Throws what the kernel threw that is earliest in the flow.
   void wait();
   /// Waits for one task, or for the end of a replay. Throws if it failed or was cancelled; with the flow, a `FlowCancelled`.
-  void wait(const TaskRef& task) { core_->wait(task); }
+  void wait(const TaskRef& task);
   /// Waits for the tasks that use the data. Throws if its value could not be made.
   template <class Kind>
   void wait(const Data<Kind>& data) {
-    core_->wait(named(data.handle(), "wait for"));
+    wait_for_data(data.handle());
   }
 
   // --- the end of a flow before its end
@@ -300,137 +326,103 @@ class Runtime {
   /// Data has the values that the tasks up to that position left, on all ranks. Only where a task behind it was submitted to
   /// `write` data afresh on a rank that did not have its value there is none: until it is written, tasks that see it are
   /// cancelled, and waits throw `FlowCancelled`. Accesses by `acquire` and explicit messages are no tasks: they take place.
-  void cancel() {
-    if (flow_ != nullptr) flow_->cancel();
-    else core_->cancel();
-  }
+  void cancel();
   /// The flow is cancelled, and this thread has come to the end of it: what it submits until the next `wait()` is nothing, and
   /// references to it are empty. Loops end when they see it; every rank sees it at the same place. `acquire` still gives what
   /// is here, and throws `FlowCancelled` for other data. Throws a JobError when another rank has died, or has left by an
   /// exception, before the flow's end.
-  bool cancelled() { return flow_ != nullptr ? flow_->cancelled() : core_->is_over(); }
+  bool cancelled();
   /// How far this thread has come in the flow; alike on all ranks. It grows with each operation.
-  std::uint64_t position() const noexcept { return flow_ != nullptr ? flow_->position() : core_->last_id(); }
+  std::uint64_t position() const noexcept;
   /// Where the flow was cancelled that the last `wait()` has ended: what was submitted before `position()` went beyond has run,
   /// what was submitted when `position()` had come there has not. Nothing: it was not cancelled.
-  std::optional<std::uint64_t> cancelled_at() const noexcept {
-    return flow_ != nullptr ? flow_->cancelled_at() : core_->cancelled_at();
-  }
+  std::optional<std::uint64_t> cancelled_at() const noexcept;
 
-  /// Waits until the data may be used so, and lends it to the application. With `read`, `write` or `read_write`.
+  /// Waits until the application may use the data with `read`, `write` or `read_write`, and returns a view of it. On several ranks
+  /// every rank calls it, and each sees the value.
   template <AccessMode mode, class Kind>
   Acquired<typename Access<mode, Kind>::View> acquire(const Access<mode, Kind>& access) {
     static_assert(mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write,
                   "the application acquires data with read, write or read_write");
-    if (is_over()) check_access_behind_end(named(access.handle, "acquire"), mode);
-    else if (flow_ != nullptr) share_access(named(access.handle, "acquire"), mode, access.where);
-    auto granted = core_->acquire(named(access.handle, "acquire"), mode, access.where);
-    if (flow_ != nullptr) flow_->entered();
-    return lend<mode, Kind>(std::move(granted), *access.handle);
+    return view_of<mode, Kind>(begin_access(access.handle, mode, access.where), *access.handle);
   }
 
   /// As `acquire`, on the data's owner alone; the other ranks get nothing.
   template <AccessMode mode, class Kind>
   std::optional<Acquired<typename Access<mode, Kind>::View>> acquire_at_owner(const Access<mode, Kind>& access) {
-    if (flow_ == nullptr) return acquire(access);
-    if (flow_->is_over()) {
-      if (owner_of(named(access.handle, "acquire")) == rank()) return acquire(access);
-      return {};
-    }
-    dist::Use use{&named(access.handle, "acquire"), mode};
-    const bool here = flow_->enter({&use, 1}, {.on = owner_of(*access.handle), .where = access.where, .is_task = false});
-    if (!here) return {};
-    auto granted = core_->acquire(*access.handle, mode, access.where);
-    flow_->entered();
-    return lend<mode, Kind>(std::move(granted), *access.handle);
+    internal::HeldAccess held = begin_access_at_owner(access.handle, mode, access.where);
+    if (held == nullptr) return {};
+    return view_of<mode, Kind>(std::move(held), *access.handle);
   }
 
-  /// An event that uses data: `start(event)` runs when the data is ready for it, maybe before this returns, on any thread, and
-  /// must not block; whoever it set going calls `readable` (and `released`) on the event, in any order. Readers of what it writes
-  /// wait for the former, writers for both. When what it reads does not exist, because a kernel threw, it does not start and
+  /// An event that uses data. `start(event)` runs when the data is ready for it, maybe before this returns, on any thread, and
+  /// must not block; what it starts calls `readable` (and `released`) on the event later, in any order. Readers of what it writes
+  /// wait for `readable`, writers for both. When what it reads does not exist, because a kernel threw, it does not start and
   /// completes by itself. It takes place on the rank where a task with these accesses would run.
   template <class... Accesses>
   Event event(std::string name, Release release, std::function<void(Event)> start, const Accesses&... accesses) {
     static_assert((internal::is_event_access<Accesses> && ...),
                   "an event takes accesses: read(data), write(data), read_write(data)");
-    if (is_over()) return {};
-    if (flow_ != nullptr) {
-      std::array<dist::Use, sizeof...(Accesses)> uses{dist::Use{accesses.handle, Accesses::mode}...};
-      if (!flow_->enter(uses, {})) return {};
-    }
-    runtime::Task& task = core_->begin_event(std::move(name), sizeof...(Accesses));
-    [[maybe_unused]] unsigned index = 0;
-    (set_access(task, index++, accesses), ...);
-    auto event = std::make_shared<Event>();
-    event->core_ = core_.get();
-    const bool counts_as_task = start != nullptr;  // else somebody completes it in any case
-    set_start(task, counts_as_task,
-              [event, start = std::move(start)](runtime::Task& ready) { Runtime::start_event(*event, start, ready); });
-    core_->submit_event(task, release == Release::separate, event->tasks_);
-    if (flow_ != nullptr) flow_->entered();
-    return *event;
+    const std::array<dist::Use, sizeof...(Accesses)> uses{dist::Use{accesses.handle, Accesses::mode}...};
+    SourceLine where;
+    ((where = accesses.where), ...);
+    return submit_event(std::move(name), release, std::move(start), uses, where);
   }
 
   // --- ranks
-  std::uint32_t rank() const noexcept { return flow_ != nullptr ? flow_->rank() : 0; }
-  std::uint32_t size() const noexcept { return flow_ != nullptr ? flow_->size() : 1; }
+  std::uint32_t rank() const noexcept;
+  std::uint32_t size() const noexcept;
   /// The rank that owns the data; this one where each has it for itself.
   template <class Kind>
   std::uint32_t owner_of(const Data<Kind>& data) {
-    return owner_of(named(data.handle(), "look for the owner of"));
+    return owner_of_handle(data.handle());
   }
 
   /// For data that lies where `data` does.
   template <class Kind>
   DataOptions beside(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
-    DataOptions options{.where = where};
-    if (flow_ != nullptr && is_owned(named(data.handle(), "lay data beside"))) options.owner = owner_of(*data.handle());
-    return options;
+    return options_beside(data.handle(), where);
   }
 
   /// Sends the present value to `rank` before a task there asks for it.
   template <class Kind>
   void fetch(const Data<Kind>& data, std::uint32_t rank, std::source_location where = std::source_location::current()) {
-    if (flow_ != nullptr) flow_->fetch(named(data.handle(), "fetch"), rank, 0, where);
+    fetch_to(data.handle(), rank, where);
   }
   /// Sends the present value to all ranks.
   template <class Kind>
   void fetch_everywhere(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
-    if (flow_ != nullptr) flow_->fetch(named(data.handle(), "fetch"), dist::kEverywhere, 0, where);
+    fetch_to(data.handle(), std::nullopt, where);
   }
   /// `rank` owns the data from here on: its value moves there, and tasks that write it run there.
   template <class Kind>
   void migrate(const Data<Kind>& data, std::uint32_t rank, std::source_location where = std::source_location::current()) {
-    if (flow_ != nullptr) flow_->migrate(named(data.handle(), "migrate"), rank, where);
+    migrate_to(data.handle(), rank, where);
   }
   /// Ranks that have copies of the data, and do not own it, forget them, which frees memory.
   template <class Kind>
   void flush(const Data<Kind>& data) {
-    if (flow_ != nullptr) flow_->flush(named(data.handle(), "flush"));
+    flush_copies(data.handle());
   }
   /// Sends the value, once it is there, to data of the same shape on another rank, where `receive` names this rank and the same
   /// tag. Called on this rank alone, on data that each rank has for itself. Sends of one value with one tag to several ranks are
   /// one broadcast, as those that are inferred, and may be read there before it was forwarded.
   template <class Kind>
   void send(const Data<Kind>& data, std::uint32_t to, std::uint64_t tag = 0, int priority = 0) {
-    own_flow("send", data.handle()).send(*data.handle(), to, tag, priority);
+    send_to(data.handle(), to, tag, priority);
   }
   /// The other end of `send`: tasks after it see what is received.
   template <class Kind>
   void receive(const Data<Kind>& data, std::uint32_t from, std::uint64_t tag = 0) {
-    own_flow("receive", data.handle()).receive(*data.handle(), from, tag);
+    receive_from(data.handle(), from, tag);
   }
   /// At the next `wait()`, every rank's `value` becomes the least of all ranks' that is not 0; it must live until then.
-  void agree_on_least(std::atomic<std::uint64_t>& value) {
-    if (flow_ != nullptr) flow_->agree_on_least(&value);
-  }
-  /// Who runs tasks that write data of several owners; instead of the rank that needs the fewest bytes moved. The same on all
-  /// ranks.
-  void set_placement(dist::PlacementPolicy policy) {
-    if (flow_ != nullptr) flow_->set_placement(std::move(policy));
-  }
+  void agree_on_least(std::atomic<std::uint64_t>& value);
+  /// Which rank runs a task that writes data of several owners, instead of the rank that needs the fewest bytes moved. The same
+  /// policy on all ranks.
+  void set_placement(dist::PlacementPolicy policy);
   /// What has travelled; zeros for a job of one rank.
-  dist::FlowStatistics flow_statistics() const { return flow_ != nullptr ? flow_->statistics() : dist::FlowStatistics{}; }
+  dist::FlowStatistics flow_statistics() const;
   /// The flow of several ranks, or null.
   dist::Flow* flow() noexcept { return flow_.get(); }
 
@@ -479,16 +471,19 @@ class Runtime {
   TaskRef replay(Graph& graph);
 
   // --- what is known
-  unsigned worker_count() const noexcept { return static_cast<unsigned>(core_->world().workers.size()); }
+  unsigned worker_count() const noexcept;
+  /// The value of an option, as text: `option("sched")`. Throws UsageError for a name that does not exist.
+  std::string option(std::string_view name) const;
   const base::Config& config() const noexcept { return *config_; }
-  /// What is recorded of this program, and what it records itself.
+  /// What is recorded of this program, and what it records itself. `Trace` is in tandem/trace.hpp.
   Trace& trace() noexcept { return *trace_; }
   /// Counts and times; times only with option `stats` or `timeline`.
-  StatisticsReport statistics() { return core_->statistics(); }
+  StatisticsReport statistics();
   /// Each run of a kernel, by start, with option `timeline`. Between waits.
-  std::vector<TimelineEvent> timeline() const { return core_->timeline(); }
+  std::vector<TimelineEvent> timeline() const;
+
   runtime::RuntimeCore& core() noexcept { return *core_; }
-  Ground& ground() noexcept { return *ground_; }
+  WorldResources& resources() noexcept { return *resources_; }
 
  private:
   template <class Kind>
@@ -500,29 +495,10 @@ class Runtime {
     return Data<Kind>(allocate_data(std::move(name), shape, typeid(Kind), options, nullptr));
   }
   template <AccessMode mode, class Kind>
-  static Acquired<typename Access<mode, Kind>::View> lend(std::unique_ptr<runtime::ApplicationAccess> granted,
-                                                          const runtime::Handle& handle) {
+  static Acquired<typename Access<mode, Kind>::View> view_of(internal::HeldAccess access, const runtime::Handle& handle) {
     typename Access<mode, Kind>::View view = DataTraits<Kind>::view(handle.home, handle.shape);
     if constexpr (mode == AccessMode::write && internal::is_object<Kind>) view = std::remove_cvref_t<decltype(view)>();
-    return {std::move(granted), view};
-  }
-  runtime::Handle* register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
-                                 const std::type_info& type, const DataOptions& options, const runtime::ObjectOps* object);
-  runtime::Handle* allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
-                                 const DataOptions& options, const runtime::ObjectOps* object);
-  void check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const;
-  static bool is_owned(runtime::Handle& handle) noexcept { return dist::place_of(handle).owner != dist::kEverywhere; }
-  std::uint32_t owner_of(runtime::Handle& handle) const;
-  bool is_over() { return flow_ != nullptr ? flow_->is_over() : core_->is_over(); }
-  void check_access_behind_end(runtime::Handle& handle, AccessMode mode);
-  void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);
-  dist::Flow& own_flow(const char* action, runtime::Handle* handle);
-  [[noreturn]] static void refuse_pass_over();
-
-  static runtime::Handle& named(runtime::Handle* handle, const char* action) {
-    if (handle == nullptr)
-      throw UsageError(std::string("cannot ") + action + " an empty Data object; give it data that was registered");
-    return *handle;
+    return {std::move(access), view};
   }
 
   template <AccessMode mode, class Kind>
@@ -531,85 +507,128 @@ class Runtime {
     task.where = access.where;
   }
 
-  void set_options(const TaskOptions& options, runtime::Task& task) {
-    task.priority = options.priority;
-    if (!task.where) task.where = options.where;
-    if (!options.name.empty()) core_->extra_of(task).name = options.name;
-    if (options.callback) core_->extra_of(task).callback = options.callback;
+  /// Calls `submit(options, others...)`; the last of `arguments` are the options.
+  template <class Submit, class... Arguments>
+  static TaskRef with_options_first(const Submit& submit, Arguments&&... arguments) {
+    constexpr std::size_t others = sizeof...(Arguments) - 1;
+    const auto all = std::forward_as_tuple(std::forward<Arguments>(arguments)...);
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return submit(std::get<others>(all), std::forward<std::tuple_element_t<i, std::tuple<Arguments&&...>>>(std::get<i>(all))...);
+    }(std::make_index_sequence<others>());
   }
-  TaskRef submit_with(const TaskOptions& options, runtime::Task& task) {
-    set_options(options, task);
-    if (options.after.empty()) return core_->submit(task);
-    return core_->submit_after(task, options.after.data(), options.after.size());
+
+  template <class Kernel, class... Arguments>
+  TaskRef submit_kernel(const TaskOptions* options, std::string_view name, Kernel&& kernel, Arguments&&... arguments) {
+    using Own = std::decay_t<Kernel>;
+    SourceLine line;
+    [[maybe_unused]] const auto note_line = [&](const auto& argument) {
+      if constexpr (internal::is_access<decltype(argument)>) line = argument.where;
+    };
+    (note_line(arguments), ...);
+    using Code = internal::TaskCode<internal::OwnKernel<Own>, std::decay_t<Arguments>...>;
+    if constexpr (std::is_class_v<Own>) {
+      static const std::shared_ptr<runtime::CodeletCore> codelet = internal::codelet_for_own_kernels(name, line);
+      if (name.empty() || name == codelet->name || (options != nullptr && !options->name.empty()))
+        return submit_task<Code>(options, codelet, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+      TaskOptions renamed = options != nullptr ? *options : TaskOptions{.where = {}};
+      renamed.name = name;
+      return submit_task<Code>(&renamed, codelet, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    } else {  // many functions have one type
+      return submit_task<Code>(options, internal::codelet_for_own_kernels(name, line), std::forward<Kernel>(kernel),
+                               std::forward<Arguments>(arguments)...);
+    }
+  }
+
+  template <class Code, class Kernel, class... Arguments>
+  [[gnu::always_inline]] TaskRef submit_task(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet,
+                                             Kernel&& kernel, Arguments&&... arguments) {
+    if (__builtin_expect(flow_ != nullptr, 0))
+      return submit_in_flow<Code>(options, codelet, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    runtime::Task* const task = begin_task(codelet, Code::ops, Code::kAccesses);
+    if (task == nullptr) return {};
+    fill<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    return options != nullptr ? enter_task(*task, *options) : enter_task(*task);
   }
 
   /// On several ranks: nothing is filled before it is known that the task runs here.
-  template <class... Kernels, class... Arguments>
-  TaskRef submit_in_flow(const TaskOptions* options, const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
-    constexpr std::size_t count = (std::size_t{0} + ... + static_cast<std::size_t>(internal::is_access<Arguments>));
-    std::array<dist::Use, count> uses;
+  template <class Code, class Kernel, class... Arguments>
+  TaskRef submit_in_flow(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet, Kernel&& kernel,
+                         Arguments&&... arguments) {
+    std::array<dist::Use, Code::kAccesses> uses;
+    internal::FlowTask call{.uses = uses, .options = options, .reduces = (false || ... || internal::reduces<Arguments>)};
     [[maybe_unused]] std::size_t index = 0;
     [[maybe_unused]] const auto note = [&](const auto& argument) {
-      if constexpr (internal::is_access<decltype(argument)>)
+      if constexpr (internal::is_access<decltype(argument)>) {
         uses[index++] = {argument.handle, std::remove_cvref_t<decltype(argument)>::mode};
+        call.where = argument.where;
+      }
     };
     (note(arguments), ...);
-    const bool placed = (options != nullptr && options->on) || __builtin_expect(flow_->looks_closely(), 0);
-    if (!placed && flow_->passes_by(uses)) return {};
-    if (flow_->is_over()) return {};
-    dist::Recording* const recording = flow_->recording();
-    dist::Wish wish;
-    [[maybe_unused]] const auto note_line = [&](const auto& argument) {
-      if constexpr (internal::is_access<decltype(argument)>) wish.where = argument.where;
-    };
-    (note_line(arguments), ...);
-    if (options != nullptr) {
-      wish.on = options->on;
-      wish.priority = options->priority;
-    }
-    if (recording != nullptr) {
-      const std::uint32_t executor = flow_->executor_of(uses, wish);
-      runtime::Task* model = nullptr;
-      if (executor == rank() || executor == dist::kEverywhere) {
-        model = &fill(codelet, std::forward<Arguments>(arguments)...);
-        if (options != nullptr) set_options(*options, *model);
-      }
-      const TaskRef ref =
-          recording->add(uses, wish, executor, model, options != nullptr ? options->after : std::vector<TaskRef>());
-      if (flow_->is_skipping()) recording->note_skipped();
-      return ref;
-    }
-    constexpr bool reduces = (false || ... || internal::reduces<Arguments>);
-    if constexpr (reduces) flow_->share_reductions(uses, wish);
-    if (!flow_->enter(uses, wish)) return {};
-    runtime::Task& task = fill(codelet, std::forward<Arguments>(arguments)...);
-    if constexpr (reduces)
-      for (unsigned i = 0; i < count; ++i) task.accesses()[i].rebind(uses[i].handle);
-    const TaskRef ref = options != nullptr ? submit_with(*options, task) : core_->submit(task);
-    flow_->entered();
-    return ref;
+    runtime::Task* const task = begin_in_flow(call, codelet, Code::ops);
+    if (task == nullptr) return call.result;
+    fill<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    return enter_in_flow(call, *task);
   }
 
-  template <class... Kernels, class... Arguments>
-  runtime::Task& fill(const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
-    using Code = internal::TaskCode<internal::TypedCore<Kernels...>, std::decay_t<Arguments>...>;
-    runtime::Task& task = core_->begin(codelet.core(), Code::ops, Code::kAccesses);
-    if constexpr (Code::kHasValues) {
-      new (static_cast<void*>(&Code::values(task)))
-          typename Code::Values(std::tuple_cat(value_of(std::forward<Arguments>(arguments))...));
+  template <class Code, class Kernel, class... Arguments>
+  static void fill(runtime::Task& task, Kernel&& kernel, Arguments&&... arguments) {
+    using Values = typename Code::Values;
+    using Stored = typename Code::Stored;
+    if constexpr (!std::is_same_v<Stored, Values>) {
+      new (static_cast<void*>(&Code::stored(task)))
+          Stored{Values(std::tuple_cat(value_of(std::forward<Arguments>(arguments))...)), std::forward<Kernel>(kernel)};
+    } else if constexpr (std::tuple_size_v<Values> != 0) {
+      new (static_cast<void*>(&Code::stored(task))) Values(std::tuple_cat(value_of(std::forward<Arguments>(arguments))...));
     }
     [[maybe_unused]] unsigned index = 0;
     [[maybe_unused]] const auto set = [&](const auto& argument) {
       if constexpr (internal::is_access<decltype(argument)>) set_access(task, index++, argument);
     };
     (set(arguments), ...);
-    return task;
   }
   template <class Argument>
   static auto value_of(Argument&& argument) {
     if constexpr (internal::is_access<Argument>) return std::tuple<>();
     else return std::tuple<std::decay_t<Argument>>(std::forward<Argument>(argument));
   }
+
+  // --- what the templates call
+  runtime::Handle* register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
+                                 const std::type_info& type, const DataOptions& options, const runtime::ObjectOps* object);
+  runtime::Handle* allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
+                                 const DataOptions& options, const runtime::ObjectOps* object);
+  /// A task to be filled; null: the flow was cancelled, and is over.
+  runtime::Task* begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops, unsigned accesses);
+  TaskRef enter_task(runtime::Task& task);
+  TaskRef enter_task(runtime::Task& task, const TaskOptions& options);
+  /// The same on several ranks; null: the task does not run here, and `call.result` is its reference.
+  runtime::Task* begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
+                               const runtime::TaskOps& ops);
+  TaskRef enter_in_flow(internal::FlowTask& call, runtime::Task& task);
+  Event submit_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
+                     const SourceLine& where);
+  internal::HeldAccess begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where);
+  internal::HeldAccess begin_access_at_owner(runtime::Handle* handle, AccessMode mode, const SourceLine& where);
+  bool is_concerned(std::span<const dist::Use> uses) const;
+  void wait_for_data(runtime::Handle* handle);
+  std::uint32_t owner_of_handle(runtime::Handle* handle);
+  DataOptions options_beside(runtime::Handle* handle, const std::source_location& where);
+  void fetch_to(runtime::Handle* handle, std::optional<std::uint32_t> rank, const SourceLine& where);
+  void migrate_to(runtime::Handle* handle, std::uint32_t rank, const SourceLine& where);
+  void flush_copies(runtime::Handle* handle);
+  void send_to(runtime::Handle* handle, std::uint32_t to, std::uint64_t tag, int priority);
+  void receive_from(runtime::Handle* handle, std::uint32_t from, std::uint64_t tag);
+
+  // --- its own
+  void check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const;
+  std::uint32_t owner_of(runtime::Handle& handle) const;
+  bool is_over();
+  void check_access_behind_end(runtime::Handle& handle, AccessMode mode);
+  void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);
+  dist::Flow& own_flow(const char* action, runtime::Handle* handle);
+  void set_options(const TaskOptions& options, runtime::Task& task);
+  void record_in_flow(internal::FlowTask& call, runtime::Task* model);
+  void say_once_that_nobody_owns_data();
 
   std::size_t grain_of(std::size_t count, const RangeOptions& options) const noexcept;
   std::size_t chunk_count(std::size_t begin, std::size_t end, const RangeOptions& options) const noexcept;
@@ -627,11 +646,14 @@ class Runtime {
   static void start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready);
 
   std::unique_ptr<base::Config> config_;
-  std::unique_ptr<Ground> ground_;
+  std::unique_ptr<WorldResources> resources_;
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<runtime::RuntimeCore> core_;
   std::unique_ptr<dist::Flow> flow_;         ///< beyond one rank
   std::unique_ptr<base::CompanyWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
+  std::size_t data_count_ = 0;                   ///< registered so far
+  std::size_t owned_data_ = 0;                   ///< with an owner
+  bool ownerless_warning_due_ = true;            ///< on several ranks, until the first wait
 };
 
 }  // namespace tandem

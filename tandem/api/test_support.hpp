@@ -8,6 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/api/configure.hpp"
+#include "tandem/api/world.hpp"
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 #include "tandem/tandem.hpp"
 
 namespace tandem::test {
@@ -34,10 +39,10 @@ struct LogLines {
 };
 
 /// What a runtime stands on, which says nothing, or what it says to `lines`.
-inline std::unique_ptr<Ground> test_ground(LogLines* lines = nullptr) {
-  auto ground = std::make_unique<Ground>();
-  ground->log = LogLines::log_to(lines);
-  return ground;
+inline std::unique_ptr<WorldResources> test_resources(LogLines* lines = nullptr) {
+  auto resources = std::make_unique<WorldResources>();
+  resources->log = LogLines::log_to(lines);
+  return resources;
 }
 
 /// What `options` say, and the defaults of the others, but two workers: whatever the environment and tandem.toml have.
@@ -57,17 +62,17 @@ inline base::Config test_config(const Options& options) {
 /// A runtime on one event loop, which says nothing.
 inline std::unique_ptr<Runtime> loop_runtime(const TestWorldOptions& world_options = {}, const runtime::CoreOptions& options = {},
                                              LogLines* lines = nullptr) {
-  auto ground = test_ground(lines);
-  auto world = make_test_world(world_options, *ground);
-  return std::make_unique<Runtime>(std::move(ground), std::move(world), options);
+  auto resources = test_resources(lines);
+  auto world = make_test_world(world_options, *resources);
+  return std::make_unique<Runtime>(std::move(resources), std::move(world), options);
 }
 
 /// A runtime on threads, which says nothing, or what it says to `lines`.
 inline std::unique_ptr<Runtime> thread_runtime(const Options& options = {}, LogLines* lines = nullptr) {
-  auto ground = test_ground(lines);
+  auto resources = test_resources(lines);
   const base::Config config = test_config(options);
-  auto world = make_real_world(config, *ground);
-  return std::make_unique<Runtime>(std::move(ground), std::move(world), core_options(config));
+  auto world = make_real_world(config, *resources);
+  return std::make_unique<Runtime>(std::move(resources), std::move(world), core_options(config));
 }
 
 /// What `action` throws as `Error`, or "nothing was thrown".

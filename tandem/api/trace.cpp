@@ -8,6 +8,9 @@
 #include <fstream>
 
 #include "tandem/api/commit.hpp"
+#include "tandem/base/config.hpp"
+#include "tandem/base/topology.hpp"
+#include "tandem/runtime/usage_error.hpp"
 #include "tandem/trace/layout.hpp"
 
 namespace tandem {

@@ -13,11 +13,13 @@
 #include <string_view>
 #include <vector>
 
-#include "tandem/base/config.hpp"
-#include "tandem/base/topology.hpp"
-#include "tandem/runtime/runtime_core.hpp"
 #include "tandem/trace/current.hpp"
 #include "tandem/trace/session.hpp"
+
+namespace tandem::base {
+class Config;
+class Topology;
+}  // namespace tandem::base
 
 namespace tandem {
 

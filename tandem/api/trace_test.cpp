@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/trace.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/test_support.hpp"
 

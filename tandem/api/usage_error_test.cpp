@@ -224,8 +224,8 @@ TEST_F(UsageErrors, ChangesThatDoNotFitARecording) {
   auto v = rt.vector<double>("v", 3);
   TaskRef task;
   auto graph = rt.record([&] { task = rt.submit(Codelet("scale", [](double, double&) {}), 2.0, read_write(x)); });
-  EXPECT_THAT(refused([&] { graph.set_values(task, 2); }), HasSubstr("types of the values differ"));
-  EXPECT_THAT(refused([&] { graph.set_values(task, 2.0, 3.0); }), HasSubstr("types of the values differ"));
+  EXPECT_THAT(refused([&] { graph.set_values(task, 2); }), AllOf(HasSubstr("(double)"), HasSubstr("(int)")));
+  EXPECT_THAT(refused([&] { graph.set_values(task, 2.0, 3.0); }), AllOf(HasSubstr("(double)"), HasSubstr("(double, double)")));
   EXPECT_THAT(refused([&] { graph.set_priority(rt.submit(kSee, read(x)), 3); }), HasSubstr("not of its recording"));
   EXPECT_THAT(refused([&] { graph.rebind(y, x); }), AllOf(HasSubstr("'y'"), HasSubstr("does not use it")));
   auto other = rt.record([&] { rt.submit(kBoth, read(x), write(y)); });

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem {
 namespace {

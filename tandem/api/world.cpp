@@ -97,47 +97,47 @@ std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::o
   return plan;
 }
 
-runtime::World make_real_world(const base::Config& config, Ground& ground) {
-  if (ground.clock == nullptr) ground.clock = clock::best_clock();
+runtime::World make_real_world(const base::Config& config, WorldResources& resources) {
+  if (resources.clock == nullptr) resources.clock = clock::best_clock();
   auto topology = base::Topology::discover();
   if (!topology.ok()) throw UsageError(topology.error().message);
-  ground.topology = std::make_unique<base::Topology>(std::move(topology).value());
-  const std::vector<WorkerPlacement> plan = plan_workers(*ground.topology, base::cpu_quota(), config, ground.ranks_here);
-  if (plan.size() > ground.topology->cores().size())
-    ground.log->info("{} workers share {} cores", plan.size(), ground.topology->cores().size());
+  resources.topology = std::make_unique<base::Topology>(std::move(topology).value());
+  const std::vector<WorkerPlacement> plan = plan_workers(*resources.topology, base::cpu_quota(), config, resources.ranks_here);
+  if (plan.size() > resources.topology->cores().size())
+    resources.log->info("{} workers share {} cores", plan.size(), resources.topology->cores().size());
 
   runtime::World world;
-  world.policy = make_policy(config.get_string("sched"), ground.policies);
-  world.clock = ground.clock.get();
-  world.log = ground.log.get();
+  world.policy = make_policy(config.get_string("sched"), resources.policies);
+  world.clock = resources.clock.get();
+  world.log = resources.log.get();
   world.caller_works = config.get_bool("caller");
-  const auto bind = [&ground](int core) {
-    const auto bound = ground.topology->bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)));
-    if (!bound.ok()) ground.log->warn("a worker runs unbound: {}", bound.error().message);
+  const auto bind = [&resources](int core) {
+    const auto bound = resources.topology->bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)));
+    if (!bound.ok()) resources.log->warn("a worker runs unbound: {}", bound.error().message);
   };
-  world.driver = std::make_unique<base::ThreadDriver>([&ground] { return ground.clock->now_ns(); }, bind);
+  world.driver = std::make_unique<base::ThreadDriver>([&resources] { return resources.clock->now_ns(); }, bind);
   const auto core_of = [&](std::size_t worker) {
-    return plan[worker].core.value_or(base::CoreId(static_cast<std::uint32_t>(worker % ground.topology->cores().size())));
+    return plan[worker].core.value_or(base::CoreId(static_cast<std::uint32_t>(worker % resources.topology->cores().size())));
   };
   world.distance.resize(plan.size());
   for (std::size_t a = 0; a < plan.size(); ++a) {
     world.workers.push_back({DeviceKind::cpu, 0, plan[a].core ? static_cast<int>(plan[a].core->value()) : -1,
-                             static_cast<unsigned>(ground.topology->numa_place_of(core_of(a)))});
-    for (std::size_t b = 0; b < plan.size(); ++b) world.distance[a].push_back(ground.topology->distance(core_of(a), core_of(b)));
+                             static_cast<unsigned>(resources.topology->numa_place_of(core_of(a)))});
+    for (std::size_t b = 0; b < plan.size(); ++b) world.distance[a].push_back(resources.topology->distance(core_of(a), core_of(b)));
   }
-  world.numa_node_of = [&ground](const void* memory, std::size_t bytes) { return ground.topology->numa_place_of(memory, bytes); };
+  world.numa_node_of = [&resources](const void* memory, std::size_t bytes) { return resources.topology->numa_place_of(memory, bytes); };
   return world;
 }
 
-runtime::World make_test_world(const TestWorldOptions& options, Ground& ground) {
+runtime::World make_test_world(const TestWorldOptions& options, WorldResources& resources) {
   auto loop = std::make_unique<base::EventLoop>(options.seed);
-  ground.loop = loop.get();
-  ground.clock = std::make_unique<LoopClock>(*loop);
-  if (ground.log == nullptr) ground.log = std::make_unique<base::Log>(base::LogLevel::error);
+  resources.loop = loop.get();
+  resources.clock = std::make_unique<LoopClock>(*loop);
+  if (resources.log == nullptr) resources.log = std::make_unique<base::Log>(base::LogLevel::error);
   runtime::World world;
-  world.policy = make_policy(options.sched, ground.policies);
-  world.clock = ground.clock.get();
-  world.log = ground.log.get();
+  world.policy = make_policy(options.sched, resources.policies);
+  world.clock = resources.clock.get();
+  world.log = resources.log.get();
   for (unsigned i = 0; i < options.workers; ++i) world.workers.push_back({DeviceKind::cpu});
   for (unsigned i = 0; i < options.devices; ++i) {
     world.workers.push_back({DeviceKind::user, i + 1});

@@ -14,8 +14,8 @@
 
 namespace tandem {
 
-/// What a world stands on. Outlives the runtime made from it.
-struct Ground {
+/// What the parts of a world use: log, clock, topology. Outlives the runtime made from it.
+struct WorldResources {
   std::unique_ptr<base::Log> log;
   std::unique_ptr<clock::Clock> clock;
   std::unique_ptr<base::Topology> topology;  ///< real world only
@@ -39,7 +39,7 @@ std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::o
                                           const base::Config& config, std::uint32_t ranks_here = 1);
 
 /// Threads bound to the cores that this process may use, real clocks. Throws UsageError for an unknown policy.
-runtime::World make_real_world(const base::Config& config, Ground& ground);
+runtime::World make_real_world(const base::Config& config, WorldResources& resources);
 
 struct TestWorldOptions {
   std::uint64_t seed = 1;
@@ -52,6 +52,6 @@ struct TestWorldOptions {
 };
 
 /// One thread, manual time, everything in an order drawn from the seed.
-runtime::World make_test_world(const TestWorldOptions& options, Ground& ground);
+runtime::World make_test_world(const TestWorldOptions& options, WorldResources& resources);
 
 }  // namespace tandem

@@ -18,8 +18,10 @@
 #include "tandem/dist/agreement.hpp"
 #include "tandem/dist/copy_budget.hpp"
 #include "tandem/dist/datum.hpp"
+#include "tandem/dist/flow_statistics.hpp"
 #include "tandem/dist/kept_copies.hpp"
 #include "tandem/dist/place.hpp"
+#include "tandem/dist/placement.hpp"
 #include "tandem/dist/recording.hpp"
 #include "tandem/dist/trace_clocks.hpp"
 #include "tandem/dist/transfers.hpp"
@@ -29,14 +31,6 @@
 
 namespace tandem::dist {
 
-/// Who runs a task that writes data of several owners, and what a task needs to know for it.
-struct PlacementUse {
-  std::uint32_t owner = 0;
-  AccessMode mode = AccessMode::read;
-  std::size_t bytes = 0;
-};
-using PlacementPolicy = std::function<std::uint32_t(std::span<const PlacementUse>)>;
-
 struct FlowOptions {
   TransferOptions transfers = {};
   bool idle_progress = true;          ///< idle workers make progress for the network; false: its thread alone
@@ -44,22 +38,6 @@ struct FlowOptions {
   bool prune = true;                  ///< loops may pass over tasks that do not concern this rank; false: they submit all
   bool check_pruning = false;         ///< they submit all, and what they should have passed over is checked
   std::int64_t trace_sync_every_ns = 1'000'000'000;  ///< of traced ranks: between clock points in the background; 0: none
-};
-
-/// Counted since the start, by this rank.
-struct FlowStatistics {
-  std::uint64_t positions = 0;        ///< operations of the flow so far, on whatever rank
-  std::uint64_t tasks = 0;            ///< of them, run here
-  std::uint64_t passed_over = 0;      ///< of them, not submitted here
-  std::uint64_t versions_sent = 0;    ///< versions that at least one other rank got from here
-  std::uint64_t plain = 0;            ///< of them, with one recipient
-  std::uint64_t broadcasts = 0;       ///< with several, in one broadcast: whole
-  std::uint64_t split = 0;            ///< with several, in more than one message
-  std::uint64_t recipients = 0;       ///< of all broadcasts, whole ones and the first messages of split ones
-  std::uint64_t late = 0;             ///< recipients that came too late for the first message of their version
-  std::uint64_t received = 0;
-  std::uint64_t received_bytes = 0;
-  std::uint64_t most_copy_bytes = 0;  ///< reserved for copies at once, at most
 };
 
 /// The distributed flow of one rank.

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,28 +14,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/bag.hpp"
 #include "tandem/runtime/runtime_core.hpp"
-
-namespace tandem {
-
-/// What `wait()` throws on a rank for a kernel that threw on another one: which rank, which task, and what it said.
-class RemoteFailure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// The job cannot go on: a rank died or left, or ranks have gone through different flows.
-class JobError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// An object could not be written to a message, or made of one; nested in it, what was thrown.
-class SerializationError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-}  // namespace tandem
+#include "tandem/runtime/usage_error.hpp"
 
 namespace tandem::dist {
 

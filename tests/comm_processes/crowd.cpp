@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/api/configure.hpp"
 #include "tandem/api/options.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"

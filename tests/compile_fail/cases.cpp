@@ -20,6 +20,14 @@ void wrong(Runtime& rt, Data<double>& scalar, Data<Vector<double>>& vector, Data
   auto object = rt.object("lines", lines, {.owner = 0, .bytes = 1000});
   rt.submit(Codelet("on object", [](std::vector<std::string>& to) { to.emplace_back(); }), read_write(object));
   static_cast<void>((*rt.acquire(read(rt.object<std::string>("text")))).size());
+  rt.submit("scale", [](double, std::span<double>) {}, 2.0, read_write(vector));
+  rt.submit([](const Context&, MatrixView<const double>) {}, read(matrix), TaskOptions{.priority = 1});
+#elif CASE == 17  // a kernel that changes itself
+  rt.submit(Codelet("counts", [n = 0](double& to) mutable { to = ++n; }), write(scalar));
+#elif CASE == 18  // the same, submitted as it is
+  rt.submit("counts", [n = 0](double& to) mutable { to = ++n; }, write(scalar));
+#elif CASE == 19  // a lambda that does not fit
+  rt.submit("floats", [](std::span<float>) {}, write(vector));
 #elif CASE == 1  // a kernel that writes, on data that is read
   rt.submit(on_vector, read(vector));
 #elif CASE == 2  // another kind of data

@@ -107,17 +107,17 @@ BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(
         seat.turn.wait(lock, [&] { return running_ == &seat; });
       }
       try {
-        auto ground = test::test_ground();
+        auto resources = test::test_resources();
         TestWorldOptions world_options;
         world_options.workers = setup.workers;
         world_options.sched = setup.sched;
-        auto world = make_test_world(world_options, *ground);
-        ground->clock = std::make_unique<RankClock>(loop_);
-        world.clock = ground->clock.get();
+        auto world = make_test_world(world_options, *resources);
+        resources->clock = std::make_unique<RankClock>(loop_);
+        world.clock = resources->clock.get();
         world.driver = std::make_unique<RankDriver>(*this, seat);
-        ground->loop = nullptr;
-        auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *ground->log, &loop_);
-        Runtime rt(std::move(ground), std::move(world), setup.core, std::move(endpoint), setup.flow);
+        resources->loop = nullptr;
+        auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *resources->log, &loop_);
+        Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow);
         const struct Shown {
           Seat& seat;
           ~Shown() { seat.runtime = nullptr; }

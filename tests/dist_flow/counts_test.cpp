@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "baton.hpp"
+#include "tandem/dist/flow.hpp"
 #include "tandem/linalg.hpp"
 
 namespace tandem::dist_test {

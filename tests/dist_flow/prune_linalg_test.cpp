@@ -9,6 +9,7 @@
 
 #include "distributed_matrix.hpp"
 #include "ranks.hpp"
+#include "tandem/dist/flow.hpp"
 #include "tandem/linalg.hpp"
 
 namespace tandem::dist_test {

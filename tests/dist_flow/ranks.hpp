@@ -14,8 +14,13 @@
 #include <vector>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/api/world.hpp"
+#include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
+#include "tandem/dist/flow.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 #include "tandem/tandem.hpp"
+#include "tandem/trace/session.hpp"
 
 namespace tandem::dist_test {
 
@@ -57,10 +62,10 @@ class TraceFolder {
 };
 
 inline std::unique_ptr<trace::Session> open_session(const TraceFolder& folder, std::uint32_t rank, std::uint32_t ranks,
-                                                    Ground& ground) {
+                                                    WorldResources& resources) {
   if (folder.path().empty()) return nullptr;
   auto session = trace::Session::open({.folder = folder.path(), .live_folder = folder.path(), .rank = rank, .size = ranks},
-                                      *ground.clock, *ground.log);
+                                      *resources.clock, *resources.log);
   if (!session.ok()) throw std::runtime_error(session.error().message);
   return std::move(session).value();
 }
@@ -76,12 +81,12 @@ inline std::vector<Ending> run_job(const JobSetup& setup, const std::function<vo
   for (std::uint32_t rank = 0; rank < setup.ranks; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        auto ground = test::test_ground();
+        auto resources = test::test_resources();
         const auto config = test::test_config({.workers = setup.workers, .sched = setup.sched, .more = {{"bind", "false"}}});
-        auto world = make_real_world(config, *ground);
-        auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *ground->log, nullptr);
-        auto session = open_session(trace, rank, setup.ranks, *ground);
-        Runtime rt(std::move(ground), std::move(world), setup.core, std::move(endpoint), setup.flow, std::move(session));
+        auto world = make_real_world(config, *resources);
+        auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
+        auto session = open_session(trace, rank, setup.ranks, *resources);
+        Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow, std::move(session));
         program(rt);
       } catch (const std::exception& error) {
         endings[rank].error = error.what();

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/api/world.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem::random_flow {
 
@@ -102,14 +104,14 @@ void Guards::begin_writing(unsigned datum) {
 }
 
 Player::Player(const FlowSetup& setup) : setup_(setup) {
-  auto ground = test::test_ground();
+  auto resources = test::test_resources();
   runtime::World world;
   runtime::CoreOptions options;
   if (setup.threads) {
     const auto config = test::test_config({.workers = setup.workers,
                                            .sched = setup.sched,
                                            .more = {{"bind", "false"}, {"caller", setup.caller_works ? "true" : "false"}}});
-    world = make_real_world(config, *ground);
+    world = make_real_world(config, *resources);
     options.poll_for_ns = setup.seed % 3 == 0 ? 0 : 20'000;
     network_ = std::make_unique<ThreadNetwork>(setup.seed);
     for (unsigned i = 0; i < setup.devices; ++i) {
@@ -118,14 +120,14 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
     }
   } else {
     world = make_test_world({.seed = setup.seed, .workers = setup.workers, .sched = setup.sched, .devices = setup.devices},
-                            *ground);
+                            *resources);
     world.caller_works = setup.caller_works;
-    network_ = std::make_unique<LoopNetwork>(*ground->loop);
+    network_ = std::make_unique<LoopNetwork>(*resources->loop);
   }
   options.window = setup.window;
   options.tasks_per_step = setup.tasks_per_step;
   options.seed = setup.seed;
-  runtime_ = std::make_unique<Runtime>(std::move(ground), std::move(world), options);
+  runtime_ = std::make_unique<Runtime>(std::move(resources), std::move(world), options);
 
   for (const char* name : {"cpu", "some_worker", "cpu_or_device", "device"}) {
     codelets_.push_back(std::make_shared<PlayedCore>(name, *this));
@@ -146,7 +148,7 @@ void Player::end() {
 }
 
 void Player::breathe(unsigned most) {
-  if (!setup_.threads) runtime_->ground().loop->step_some(most);
+  if (!setup_.threads) runtime_->resources().loop->step_some(most);
 }
 
 void Player::note_run(TaskSpec& spec) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/api/for_tasks_of.hpp"
+#include "tandem/dist/flow.hpp"
 #include "tandem/linalg/tiled_data.hpp"
 
 namespace tandem::linalg::internal {

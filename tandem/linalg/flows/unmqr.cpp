@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tandem/dist/flow.hpp"
 #include "tandem/linalg/flows/check_shapes.hpp"
 #include "tandem/linalg/flows/own_tiles.hpp"
 #include "tandem/linalg/flows/qr_codelets.hpp"

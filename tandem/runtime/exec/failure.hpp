@@ -7,23 +7,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tandem/runtime/data/poison.hpp"
-
-namespace tandem {
-
-/// Something asks for what does not exist because a flow was cancelled: a task that did not run, or data that it was to write.
-class FlowCancelled : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-}  // namespace tandem
+#include "tandem/runtime/usage_error.hpp"
 
 namespace tandem::runtime {
 

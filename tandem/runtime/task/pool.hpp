@@ -29,7 +29,7 @@ class TaskPool {
  public:
   static constexpr std::size_t kClassBytes = 64;
   static constexpr std::size_t kClasses = 65;  ///< up to 4 KiB
-  static constexpr std::size_t kMaxTaskBytes = kClassBytes * (kClasses - 1);
+  static_assert(kMaxTaskBytes == kClassBytes * (kClasses - 1));
 
   TaskPool() = default;
   ~TaskPool();

@@ -11,7 +11,7 @@ namespace {
 
 TEST(TaskPool, ATaskIsAlignedSealedAndLargeEnough) {
   TaskPool pool;
-  for (const std::size_t bytes : {sizeof(Task), std::size_t{200}, TaskPool::kMaxTaskBytes}) {
+  for (const std::size_t bytes : {sizeof(Task), std::size_t{200}, kMaxTaskBytes}) {
     Task* task = pool.take(bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(task) % 64, 0U);
     EXPECT_GE(task->size_class * TaskPool::kClassBytes, bytes);

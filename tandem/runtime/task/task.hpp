@@ -18,6 +18,9 @@ class CodeletCore;
 struct Task;
 struct KernelCall;
 
+/// A task with its accesses and values takes at most so much memory.
+inline constexpr std::size_t kMaxTaskBytes = 4096;
+
 /// Position in the sequential flow, from 1; never used twice. It is also the generation of a pooled task.
 using TaskId = std::uint64_t;
 

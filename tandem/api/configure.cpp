@@ -1,5 +1,5 @@
-// tandem/api/options.cpp: the registry of a runtime's options.
-#include "tandem/api/options.hpp"
+// tandem/api/configure.cpp: the options of a runtime.
+#include "tandem/api/configure.hpp"
 
 namespace tandem {
 

@@ -1,0 +1,18 @@
+// tandem/api/configure.hpp: which options a runtime reads, and what its parts get of them.
+#pragma once
+
+#include "tandem/base/config.hpp"
+#include "tandem/dist/flow.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem {
+
+/// Declares every option that a runtime reads: the one source of names, types, defaults and help.
+void register_options(base::Registry& registry);
+
+/// The options of the runtime of one process.
+runtime::CoreOptions core_options(const base::Config& config);
+/// The options of the flow of several ranks.
+dist::FlowOptions flow_options(const base::Config& config);
+
+}  // namespace tandem

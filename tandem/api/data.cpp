@@ -1,0 +1,21 @@
+// tandem/api/data.cpp: what `Data` asks of the runtime that it was registered with.
+#include "tandem/api/data.hpp"
+
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem::internal {
+
+void drop_owner(runtime::Handle* handle) noexcept { runtime::RuntimeCore::drop_owner(handle); }
+
+void check_registered(const runtime::Handle* handle, const char* action) {
+  if (handle == nullptr) throw UsageError(std::string("cannot ") + action + " an empty Data object; register data first");
+  if (handle->runtime == nullptr)
+    throw UsageError(std::string("cannot ") + action + " " + handle->described() + ": it was unregistered before");
+}
+
+void unregister(runtime::Handle* handle) {
+  check_registered(handle, "unregister");
+  handle->runtime.load()->unregister(*handle);
+}
+
+}  // namespace tandem::internal

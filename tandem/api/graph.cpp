@@ -1,0 +1,62 @@
+// tandem/api/graph.cpp: changes of a recorded flow.
+#include "tandem/api/graph.hpp"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tandem/dist/recording.hpp"
+#include "tandem/runtime/record/graph.hpp"
+
+namespace tandem {
+
+namespace {
+
+/// The types of a tuple as a person writes them: "(int, double)".
+std::string type_list(const std::type_info& tuple) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(tuple.name(), nullptr, nullptr, &status), &std::free);
+  if (status != 0) return tuple.name();
+  const std::string text(name.get());
+  const auto first = text.find('<');
+  const auto last = text.rfind('>');
+  return first == std::string::npos ? text : "(" + text.substr(first + 1, last - first - 1) + ")";
+}
+
+}  // namespace
+
+Graph::Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
+std::size_t Graph::task_count() const noexcept {
+  return recording_ != nullptr ? recording_->task_count() : graph_->task_count() - 1;
+}
+
+runtime::Task* Graph::change(const TaskRef& task) {
+  return recording_ != nullptr ? recording_->change(task) : &graph_->change(task);
+}
+
+void* Graph::values_of(const TaskRef& task, const std::type_info& types) {
+  runtime::Task* const model = change(task);
+  if (model == nullptr) return nullptr;
+  const std::type_info* const kept = model->ops->value_types;
+  if (kept == nullptr || *kept != types)
+    throw UsageError("set_values: the task was submitted with values of types " + (kept != nullptr ? type_list(*kept) : "()") +
+                     ", and is given " + type_list(types) + "; the number and the types must be the same, so convert them first");
+  return model->values();
+}
+
+void Graph::set_priority(const TaskRef& task, int priority) {
+  if (runtime::Task* const model = change(task)) model->priority = priority;
+}
+
+void Graph::rebind_handles(runtime::Handle* from, runtime::Handle* to) {
+  if (from == nullptr || to == nullptr) throw UsageError("rebind: an empty Data object");
+  if (recording_ != nullptr) recording_->rebind(*from, *to);
+  else graph_->rebind(*from, *to);
+}
+
+}  // namespace tandem

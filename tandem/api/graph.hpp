@@ -1,0 +1,62 @@
+// tandem/api/graph.hpp: a recorded flow, and what may change between its replays.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+#include "tandem/api/data.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+class RecordedGraph;
+}
+namespace tandem::dist {
+class Recording;
+}
+
+namespace tandem {
+
+using runtime::TaskRef;
+
+/// A recorded flow, from `Runtime::record`. Must be destroyed before its runtime. Submitting thread.
+class Graph {
+ public:
+  Graph();  ///< empty: to be assigned
+  Graph(Graph&&) noexcept;
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
+
+  /// Tasks of all ranks.
+  std::size_t task_count() const noexcept;
+
+  /// Other values for a recorded task, in the replays that follow: as many as were submitted, of the same types. On a rank that
+  /// does not run the task it does nothing. Throws UsageError.
+  template <class... Values>
+  void set_values(const TaskRef& task, Values&&... values) {
+    using Tuple = std::tuple<std::decay_t<Values>...>;
+    void* const kept = values_of(task, typeid(Tuple));
+    if (kept != nullptr) *static_cast<Tuple*>(kept) = Tuple(std::forward<Values>(values)...);
+  }
+  /// Of the task; messages keep the priority that was recorded.
+  void set_priority(const TaskRef& task, int priority);
+  /// `to` takes the place of `from`, of the same type and shape, in the replays that follow. Throws UsageError.
+  template <class Kind>
+  void rebind(const Data<Kind>& from, const Data<Kind>& to) {
+    rebind_handles(from.handle(), to.handle());
+  }
+
+ private:
+  friend class Runtime;
+  runtime::Task* change(const TaskRef& task);
+  void* values_of(const TaskRef& task, const std::type_info& types);
+  void rebind_handles(runtime::Handle* from, runtime::Handle* to);
+
+  std::unique_ptr<runtime::RecordedGraph> graph_;
+  std::unique_ptr<dist::Recording> recording_;  ///< instead, on several ranks
+};
+
+}  // namespace tandem
