@@ -1,6 +1,8 @@
 # tandem/comm/bootstrap/part.cmake: how ranks find each other. PMIx is optional: without it, starting under mpirun is refused.
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
-pkg_check_modules(pmix QUIET IMPORTED_TARGET pmix)
+if(TANDEM_PMIX)
+  pkg_check_modules(pmix QUIET IMPORTED_TARGET pmix)
+endif()
 list(APPEND TANDEM_COMM_SOURCES
   bootstrap/card.cpp
   bootstrap/card_directory.cpp

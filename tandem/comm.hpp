@@ -1,0 +1,5 @@
+// tandem/comm.hpp: the communication library, for its users.
+#pragma once
+
+#include "tandem/base/log.hpp"
+#include "tandem/comm/endpoint.hpp"
