@@ -469,7 +469,7 @@ unsigned Runtime::worker_count() const noexcept { return static_cast<unsigned>(c
 std::string Runtime::option(std::string_view name) const {
   for (const base::ConfigEntry& entry : config_->entries())
     if (entry.option.name == name) return entry.value_text();
-  throw UsageError("there is no option '" + std::string(name) + "'; `tandem options` lists them");
+  throw UsageError("there is no option '" + std::string(name) + "'; `tandem config` lists them");
 }
 StatisticsReport Runtime::statistics() { return core_->statistics(); }
 std::vector<TimelineEvent> Runtime::timeline() const { return core_->timeline(); }
