@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
 #include "tools/launcher_group.hpp"
@@ -35,21 +36,21 @@ class LocalRanks final : public RankGroup {
  private:
   struct Process {
     pid_t pid = -1;
-    comm::internal::Descriptor end;  ///< readable when the process has ended
-    comm::internal::Descriptor output, errors;
+    base::FileDescriptor end;  ///< readable when the process has ended
+    base::FileDescriptor output, errors;
   };
   using Processes = std::map<std::uint32_t, Process>;  ///< by rank
 
   LocalRanks(GroupEvents& events, Warden& warden) : events_(events), warden_(warden) {}
   base::Result<void> start_one(const GroupPlan& plan, std::uint32_t rank, int secret);
-  void read_some(std::uint32_t rank, comm::internal::Descriptor& pipe, Stream stream, bool to_the_end);
+  void read_some(std::uint32_t rank, base::FileDescriptor& pipe, Stream stream, bool to_the_end);
   int finish(std::uint32_t rank, Process& process);
   void write_input();
 
   GroupEvents& events_;
   Warden& warden_;
   Processes processes_;
-  comm::internal::Descriptor input_;  ///< of the first rank
+  base::FileDescriptor input_;  ///< of the first rank
   std::string unfed_;
   bool input_ends_ = false;           ///< after `unfed_`
 };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/bytes.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
@@ -59,7 +60,7 @@ class RemoteRanks final : public RankGroup {
   GroupEvents& events_;
   Warden& warden_;
   pid_t ssh_ = -1;
-  comm::internal::Descriptor to_agent_, from_agent_, complaints_;
+  base::FileDescriptor to_agent_, from_agent_, complaints_;
   std::string unsent_;
   std::string before_greeting_;
   bool greeted_ = false;

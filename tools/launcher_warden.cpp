@@ -16,7 +16,7 @@
 namespace tandem::tools {
 namespace {
 
-using comm::internal::Descriptor;
+using base::FileDescriptor;
 
 /// In the child. The launcher has one thread, so that everything may be called here.
 [[noreturn]] void watch_over(int pipe) {
@@ -50,10 +50,10 @@ base::Result<Warden> Warden::start() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
     return base::Error{base::ErrorCode::io, fmt::format("no pipe for the launcher: {}", std::strerror(errno))};
-  Descriptor read_end(ends[0]), write_end(ends[1]);
+  FileDescriptor read_end(ends[0]), write_end(ends[1]);
   const pid_t child = fork();
   if (child < 0) return base::Error{base::ErrorCode::io, fmt::format("no process for the launcher: {}", std::strerror(errno))};
-  if (child == 0) watch_over(read_end.number());
+  if (child == 0) watch_over(read_end.get());
   return Warden(std::move(write_end), child);
 }
 
@@ -64,6 +64,6 @@ Warden::~Warden() {
 }
 
 /// A pipe takes so few bytes at once. Somebody may have killed the warden: then there is none.
-void Warden::tell(pid_t message) { (void)!write(pipe_.number(), &message, sizeof message); }
+void Warden::tell(pid_t message) { (void)!write(pipe_.get(), &message, sizeof message); }
 
 }  // namespace tandem::tools

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
 
@@ -24,10 +25,10 @@ class Warden {
   void forget(pid_t group) { tell(-group); }
 
  private:
-  Warden(comm::internal::Descriptor pipe, pid_t child) : pipe_(std::move(pipe)), child_(child) {}
+  Warden(base::FileDescriptor pipe, pid_t child) : pipe_(std::move(pipe)), child_(child) {}
   void tell(pid_t message);
 
-  comm::internal::Descriptor pipe_;
+  base::FileDescriptor pipe_;
   pid_t child_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "tandem/base/attendance.hpp"
 #include "tandem/base/event_loop.hpp"
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/parking.hpp"
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/comm/bed.hpp"
@@ -168,8 +169,8 @@ class Progress final : public base::IdleWork {
   base::SpinLock lock_;
   std::atomic<bool> baton_{false};
 
-  int epoll_ = -1;
-  int bell_ = -1;
+  base::FileDescriptor epoll_;
+  base::FileDescriptor bell_;
   Bed bed_;
   std::atomic<bool> in_bed_{false};  ///< who has it sleeps, or is about to
   std::atomic<bool> below_{false};   ///< the thread sleeps there, or is about to

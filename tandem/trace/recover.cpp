@@ -13,6 +13,7 @@
 #include <string>
 #include <system_error>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/manifest.hpp"
@@ -28,26 +29,21 @@ using internal::io_error;
 
 namespace {
 
-/// An open file that closes itself.
+/// An open file that is read and written at positions.
 class File {
  public:
   File(const std::filesystem::path& path, int flags) : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
 
-  bool is_open() const noexcept { return descriptor_ >= 0; }
-  int descriptor() const noexcept { return descriptor_; }
+  bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
+  int descriptor() const noexcept { return descriptor_.get(); }
   std::uint64_t bytes() const noexcept {
     struct stat status {};
-    return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+    return ::fstat(descriptor_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
   }
   bool read_at(std::uint64_t at, void* to, std::size_t bytes) const noexcept {
     auto* next = static_cast<std::byte*>(to);
     while (bytes > 0) {
-      const ssize_t got = ::pread(descriptor_, next, bytes, static_cast<off_t>(at));
+      const ssize_t got = ::pread(descriptor_.get(), next, bytes, static_cast<off_t>(at));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return false;
       next += got, at += static_cast<std::uint64_t>(got), bytes -= static_cast<std::size_t>(got);
@@ -57,7 +53,7 @@ class File {
   bool write_at(std::uint64_t at, const void* from, std::size_t bytes) const noexcept {
     const auto* next = static_cast<const std::byte*>(from);
     while (bytes > 0) {
-      const ssize_t put = ::pwrite(descriptor_, next, bytes, static_cast<off_t>(at));
+      const ssize_t put = ::pwrite(descriptor_.get(), next, bytes, static_cast<off_t>(at));
       if (put < 0 && errno == EINTR) continue;
       if (put <= 0) return false;
       next += put, at += static_cast<std::uint64_t>(put), bytes -= static_cast<std::size_t>(put);
@@ -66,7 +62,7 @@ class File {
   }
 
  private:
-  int descriptor_;
+  base::FileDescriptor descriptor_;
 };
 
 /// A live file in memory, for as long as this lives; nothing where there is none.

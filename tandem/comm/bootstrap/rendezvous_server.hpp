@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/bytes.hpp"
@@ -44,7 +45,7 @@ class RendezvousServer {
 
   std::uint16_t port() const noexcept { return listener_.port; }
   /// Readable when `serve` has something to do.
-  int descriptor() const noexcept { return epoll_.number(); }
+  int descriptor() const noexcept { return epoll_.get(); }
   /// Does what can be done now. `now_ns` is monotonic. Returns when it wants to be called at the latest.
   std::int64_t serve(std::int64_t now_ns);
 
@@ -58,9 +59,9 @@ class RendezvousServer {
  private:
   enum class State { greeting, proving, member };
   struct Connection {
-    explicit Connection(internal::Descriptor taken)
+    explicit Connection(base::FileDescriptor taken)
         : socket(std::move(taken)), input(internal::rendezvous::most_unproved_bytes) {}
-    internal::Descriptor socket;
+    base::FileDescriptor socket;
     std::string name;
     State state = State::greeting;
     internal::FrameBuffer input;
@@ -100,7 +101,7 @@ class RendezvousServer {
 
   const RendezvousOptions options_;
   base::Log& log_;
-  internal::Descriptor epoll_;
+  base::FileDescriptor epoll_;
   internal::Listener listener_;
   std::map<int, std::unique_ptr<Connection>> connections_;  ///< by socket
   std::map<std::uint32_t, int> members_;                    ///< sockets by rank

@@ -12,6 +12,7 @@
 #include <sodium.h>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/file_descriptor.hpp"
 
 namespace tandem::comm::internal {
 namespace {
@@ -63,11 +64,12 @@ Result<JobSecret> read_secret(int descriptor, const std::filesystem::path& file)
 /// Writes a new secret beside `file` and links it there, which fails when somebody else's is there already: just as good.
 Result<void> create_secret(const std::filesystem::path& file) {
   const std::filesystem::path draft = file.string() + "." + random_name(8);
-  const int descriptor = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0) return file_error(file, "cannot be created");
+  base::FileDescriptor descriptor(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!descriptor) return file_error(file, "cannot be created");
   const std::string line = random_name(32) + "\n";
-  const bool written = write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(descriptor) == 0;
-  close(descriptor);
+  const bool written =
+      write(descriptor.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(descriptor.get()) == 0;
+  descriptor.close();
   const bool linked = written && (link(draft.c_str(), file.c_str()) == 0 || errno == EEXIST);
   const int reason = errno;
   unlink(draft.c_str());
@@ -116,11 +118,9 @@ JobSecret derive_secret(const JobSecret& secret, std::string_view purpose) {
 }
 
 Result<JobSecret> secret_of_file(const std::filesystem::path& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return file_error(file, "cannot be opened");
-  auto secret = read_secret(descriptor, file);
-  close(descriptor);
-  return secret;
+  const base::FileDescriptor descriptor(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!descriptor) return file_error(file, "cannot be opened");
+  return read_secret(descriptor.get(), file);
 }
 
 Result<JobSecret> user_secret(const std::filesystem::path& folder) {

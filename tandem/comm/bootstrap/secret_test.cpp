@@ -1,4 +1,5 @@
 // tandem/comm/bootstrap/secret_test.cpp: secrets in files, texts and descriptors, and proofs of knowing them.
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
 
 #include <fcntl.h>
@@ -108,13 +109,13 @@ TEST(BootstrapSecret, AProofHoldsForItsSecretAndStatementOnly) {
 TEST(BootstrapSecret, ADescriptorCanBeReadManyTimesAndOthersAreRefused) {
   const auto descriptor = make_secret_descriptor("the secret");
   ASSERT_TRUE(descriptor);
-  const int number = descriptor.value().number();
+  const int number = descriptor.value().get();
   EXPECT_GE(number, 100);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(read_secret_descriptor(number).value(), "the secret");
   EXPECT_NE(write(number, "x", 1), 1) << "it is sealed";
   EXPECT_THAT(read_secret_descriptor(9999).error().message, HasSubstr("--secret-in-environment"));
-  const Descriptor other(open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
-  EXPECT_FALSE(read_secret_descriptor(other.number()));
+  const base::FileDescriptor other(open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  EXPECT_FALSE(read_secret_descriptor(other.get()));
 }
 
 }  // namespace

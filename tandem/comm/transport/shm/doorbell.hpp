@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/shm/segment.hpp"
 #include "tandem/comm/transport/shm/unix_socket.hpp"
 
@@ -12,7 +13,7 @@ namespace tandem::comm::internal {
 /// A peer's bell, with the eventfd behind it.
 struct Doorbell {
   Mapping hub;
-  Fd eventfd;
+  base::FileDescriptor eventfd;
   const std::atomic<std::uint32_t>* starved = nullptr;  ///< the peer waits for room in the ring from which this side reads
   bool owed = false;        ///< in the next round
   bool for_record = false;  ///< it is owed for a record, and not only for room

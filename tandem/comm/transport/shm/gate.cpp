@@ -27,9 +27,9 @@ std::span<const std::byte> bytes_of(const HandshakeMessage& message) { return st
 
 }  // namespace
 
-Fd watch_process(const PeerIdentity& identity) {
+base::FileDescriptor watch_process(const PeerIdentity& identity) {
   if (identity.pid == 0 || identity.pid == ::getpid()) return {};
-  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0)));
+  return base::FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0)));
 }
 
 Gate::Gate(const ShmOptions& options, EventSet& events, int doorbell, GateOwner& owner)
@@ -45,16 +45,16 @@ base::Result<void> Gate::open() {
   base::Result<ShmCard> card = make_card(options_.job_id, options_.rank);
   if (!card) return card.error();
   card_ = std::move(card).value();
-  base::Result<Fd> file = make_shared_file("tandem-hub", kHubBytes);
+  base::Result<base::FileDescriptor> file = make_shared_file("tandem-hub", kHubBytes);
   if (!file) return file.error();
   hub_file_ = std::move(file).value();
   base::Result<Mapping> hub = map_hub(hub_file_.get());
   if (!hub) return hub.error();
   hub_ = std::move(hub).value();
-  base::Result<Fd> listener = listen_on(card_.name);
+  base::Result<base::FileDescriptor> listener = listen_on(card_.name);
   if (!listener) return listener.error();
   listener_ = std::move(listener).value();
-  timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  timer_ = base::FileDescriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   listener_watch_ = events_.add(listener_.get(), [this] { answer_door(); });
   timer_watch_ = timer_ ? events_.add(timer_.get(), [this] { tick(); }) : 0;
   if (listener_watch_ == 0 || timer_watch_ == 0)
@@ -80,7 +80,7 @@ HandshakeMessage Gate::message(MessageKind kind, Rank to) const {
 
 void Gate::answer_door() {
   for (unsigned i = 0; i < kAcceptedAtOnce && visitors_ < kMostVisitors; ++i) {
-    Fd socket = accept_from(listener_);
+    base::FileDescriptor socket = accept_from(listener_);
     if (socket) {
       let_in(std::move(socket));
       continue;
@@ -94,7 +94,7 @@ void Gate::answer_door() {
   set_timer();
 }
 
-void Gate::let_in(Fd socket) {
+void Gate::let_in(base::FileDescriptor socket) {
   const PeerIdentity identity = identity_of(socket);
   if (identity.uid != ::geteuid()) {
     warn("shm: rank {} turned away a process of user {} (pid {})", options_.rank.value(), identity.uid, identity.pid);
@@ -199,7 +199,7 @@ Doorbell Gate::doorbell_of(Received& received, std::size_t first) {
   return doorbell;
 }
 
-pid_t Gate::probe(const Fd& socket, const HandshakeMessage& message) const {
+pid_t Gate::probe(const base::FileDescriptor& socket, const HandshakeMessage& message) const {
   const pid_t pid = identity_of(socket).pid;
   if (!options_.remote_copies || message.probe_address == 0 || pid == 0) return 0;
   Nonce seen{};

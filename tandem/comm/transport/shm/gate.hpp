@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/comm/transport/shm/attachment.hpp"
 #include "tandem/comm/transport/shm/event_set.hpp"
@@ -55,7 +56,7 @@ class Gate {
  private:
   /// One that called us.
   struct Visitor {
-    Fd socket;
+    base::FileDescriptor socket;
     std::uint64_t watch = 0;
     std::int64_t deadline_ns = 0;
     std::unique_ptr<Nonce> nonce;
@@ -66,7 +67,7 @@ class Gate {
     enum class Phase { to_connect, to_be_challenged, to_be_welcomed, crossed } phase = Phase::to_connect;
     Rank peer{0};
     std::string name;
-    Fd socket;
+    base::FileDescriptor socket;
     std::uint64_t watch = 0;
     std::unique_ptr<Nonce> nonce;
     Nonce challenge{};
@@ -79,7 +80,7 @@ class Gate {
   base::Result<void> open();
 
   void answer_door();
-  void let_in(Fd socket);
+  void let_in(base::FileDescriptor socket);
   void hear_visitor(VisitorId id);
   bool welcome(Visitor& visitor, const HandshakeMessage& hello, Received& received, Attachment& attachment);
   void dismiss(VisitorId id, std::string_view reason);
@@ -93,7 +94,7 @@ class Gate {
   void give_up(Call& call, std::string reason);
 
   static Doorbell doorbell_of(Received& received, std::size_t first);
-  pid_t probe(const Fd& socket, const HandshakeMessage& message) const;
+  pid_t probe(const base::FileDescriptor& socket, const HandshakeMessage& message) const;
   HandshakeMessage message(MessageKind kind, Rank to) const;
   void tick();
   void set_timer();
@@ -108,11 +109,11 @@ class Gate {
   GateOwner& owner_;
   const int doorbell_;
   ShmCard card_;
-  Fd hub_file_;
+  base::FileDescriptor hub_file_;
   Mapping hub_;
-  Fd listener_;
+  base::FileDescriptor listener_;
   std::uint64_t listener_watch_ = 0;
-  Fd timer_;
+  base::FileDescriptor timer_;
   std::uint64_t timer_watch_ = 0;
   std::int64_t timer_period_ns_ = 0;
   std::int64_t now_ns_ = 0;
@@ -123,7 +124,7 @@ class Gate {
   std::unordered_map<Rank, std::unique_ptr<Call>> calls_;
 };
 
-/// A pidfd of the process behind a socket, when it is another process; otherwise, or where the kernel has none, an empty Fd.
-Fd watch_process(const PeerIdentity& identity);
+/// A pidfd of the process behind a socket, when it is another process; otherwise, or where the kernel has none, nothing.
+base::FileDescriptor watch_process(const PeerIdentity& identity);
 
 }  // namespace tandem::comm::internal

@@ -1,4 +1,5 @@
 // tandem/comm/transport/shm/gate_calls.cpp: the gate's calls to other ranks.
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/shm/gate.hpp"
 
 #include <unistd.h>
@@ -51,7 +52,7 @@ void Gate::try_connect(Call& call) {
 
 void Gate::redial(Call& call) {
   events_.remove(std::exchange(call.watch, 0));
-  call.socket.reset();
+  call.socket.close();
   call.phase = Call::Phase::to_connect;
   set_timer();
 }
@@ -85,7 +86,7 @@ void Gate::hear_called(Rank peer) {
 
 void Gate::introduce(Call& call, const HandshakeMessage& challenge) {
   const RingSizes sizes{options_.record_ring_bytes, options_.data_ring_bytes};
-  base::Result<Fd> file = make_shared_file("tandem-rings", segment_file_bytes(sizes));
+  base::Result<base::FileDescriptor> file = make_shared_file("tandem-rings", segment_file_bytes(sizes));
   if (!file) return give_up(call, file.error().message);
   base::Result<Segment> segment = map_segment(file.value().get(), sizes);
   if (!segment) return give_up(call, segment.error().message);

@@ -52,7 +52,7 @@ base::Result<std::unique_ptr<Transport>> ShmTransport::make(const ShmOptions& op
   if (sodium_init() < 0) return base::Error{base::ErrorCode::unsupported, "shm: libsodium finds no source of random numbers"};
   base::Result<EventSet> events = EventSet::make();
   if (!events) return events.error();
-  Fd doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  base::FileDescriptor doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell)
     return base::Error{base::ErrorCode::exhausted, fmt::format("shm: eventfd failed: {}; see `ulimit -n`", std::strerror(errno))};
   std::unique_ptr<ShmTransport> made(new ShmTransport(options, sink, std::move(events).value(), std::move(doorbell)));
@@ -66,7 +66,7 @@ base::Result<std::unique_ptr<Transport>> ShmTransport::make(const ShmOptions& op
   return std::unique_ptr<Transport>(std::move(made));
 }
 
-ShmTransport::ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet events, Fd doorbell)
+ShmTransport::ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet events, base::FileDescriptor doorbell)
     : options_(options),
       sink_(sink),
       limits_{.inline_bytes = options.inline_bytes, .window_bytes = static_cast<std::size_t>(options.window_bytes)},

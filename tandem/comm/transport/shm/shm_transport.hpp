@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/shm/event_set.hpp"
 #include "tandem/comm/transport/shm/gate.hpp"
 #include "tandem/comm/transport/shm/shm.hpp"
@@ -38,7 +39,7 @@ class ShmTransport final : public Transport, private GateOwner {
   void disconnect(Rank peer) override;
 
  private:
-  ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet events, Fd doorbell);
+  ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet events, base::FileDescriptor doorbell);
 
   ShmLink& link_to(Rank peer);
   unsigned look(ShmLink& link);
@@ -59,7 +60,7 @@ class ShmTransport final : public Transport, private GateOwner {
   SendLimits limits_;
   BellRound round_;  ///< outlives the links
   EventSet events_;
-  Fd doorbell_;
+  base::FileDescriptor doorbell_;
   std::uint64_t doorbell_watch_ = 0;
   std::unique_ptr<Gate> gate_;
 

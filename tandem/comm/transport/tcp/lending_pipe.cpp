@@ -28,18 +28,18 @@ sigset_t pipe_signal() noexcept {
 
 bool LendingPipe::open_to(const void* who) {
   if (refused_ || (bytes_ > 0 && holder_ != who)) return false;
-  if (in_.valid()) return true;
+  if (in_) return true;
   int ends[2];
   if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) return false;  // out of descriptors, perhaps not for long
-  out_ = SocketDescriptor(ends[0]);
-  in_ = SocketDescriptor(ends[1]);
+  out_ = base::FileDescriptor(ends[0]);
+  in_ = base::FileDescriptor(ends[1]);
   refused_ = fcntl(in_.get(), F_SETPIPE_SZ, pipe_bytes) < pipe_bytes;
   if (refused_) close();
   return !refused_;
 }
 
 std::size_t LendingPipe::fill(const void* who, std::span<const iovec> pieces) {
-  TANDEM_DEBUG_ASSERT(bytes_ == 0 && in_.valid());
+  TANDEM_DEBUG_ASSERT(bytes_ == 0 && in_);
   std::array<iovec, most_pieces> offered;
   std::size_t count = 0;
   std::size_t bytes = 0;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <span>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/socket.hpp"
 
 namespace tandem::comm::internal {
@@ -39,7 +40,7 @@ class LendingPipe {
  private:
   void close() noexcept;
 
-  SocketDescriptor in_, out_;
+  base::FileDescriptor in_, out_;
   const void* holder_ = nullptr;  ///< whose bytes are in it, while there are any
   std::size_t bytes_ = 0;
   bool refused_ = false;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/tcp_test_support.hpp"
 
 namespace tandem::comm::tcp_test {
@@ -255,8 +256,8 @@ struct Writers {
   Writers() {
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    in = internal::SocketDescriptor(ends[0]);
-    out = internal::SocketDescriptor(ends[1]);
+    in = base::FileDescriptor(ends[0]);
+    out = base::FileDescriptor(ends[1]);
   }
   FrameWriter::Progress lend(const Bytes& control, const Bytes& payload) {
     const iovec piece = piece_of(payload);
@@ -265,7 +266,7 @@ struct Writers {
     return writer.lend(in.get(), packet, 0, pipe);
   }
 
-  internal::SocketDescriptor in, out;
+  base::FileDescriptor in, out;
   LendingPipe pipe;
   FrameWriter writer;
 };

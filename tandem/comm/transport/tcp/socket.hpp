@@ -4,36 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/transport/tcp/address.hpp"
 
 namespace tandem::comm::internal {
-
-/// Owns a file descriptor.
-class SocketDescriptor {
- public:
-  SocketDescriptor() = default;
-  explicit SocketDescriptor(int fd) noexcept : fd_(fd) {}
-  SocketDescriptor(SocketDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  SocketDescriptor& operator=(SocketDescriptor&& other) noexcept;
-  ~SocketDescriptor() { close(); }
-
-  int get() const noexcept { return fd_; }
-  bool valid() const noexcept { return fd_ >= 0; }
-  void close() noexcept;
-
- private:
-  int fd_ = -1;
-};
 
 /// "Connection refused".
 std::string error_text(int error);
 
 /// Listens at the first free port of the range (0, 0: at any) of `at`, whose own port is ignored. A listener on all IPv6
 /// addresses takes IPv4 as well. Errors: exhausted (all ports are taken), io.
-base::Result<SocketDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port);
+base::Result<base::FileDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port);
 
 /// The address that a socket is bound to.
 SocketAddress bound_address(int fd);
@@ -42,7 +25,8 @@ std::string remote_text(int fd, bool with_port);
 
 /// Begins to connect; `from` (its port is ignored) may be null. The socket becomes writable when that has ended, one way or the
 /// other. An invalid descriptor: `error` has the system's number.
-SocketDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes, int& error);
+base::FileDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes,
+                                      int& error);
 enum class Connecting { yes, pending, failed };
 /// Whether a connection that was begun is there; `error` gets the system's number when it failed.
 Connecting connecting_state(int fd, int& error);

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/tcp_transport.hpp"
 
 namespace tandem::comm::internal {
@@ -77,7 +78,7 @@ void TcpTransport::try_candidate(TcpLink& link) {
   const SocketAddress* from = choose_source ? &own_addresses_[link.rail() % own_addresses_.size()].address : nullptr;
   int error = 0;
   connection.socket = begin_connecting(to, from, options_.first_send_buffer_bytes, error);
-  if (!connection.socket.valid()) return connecting_failed(connection, error);
+  if (!connection.socket) return connecting_failed(connection, error);
   connection.stage = Stage::connecting;
   connection.deadline_ns = now_ns_ + options_.connect_timeout_ns;
   note_deadline(connection.deadline_ns);
@@ -133,8 +134,8 @@ void TcpTransport::continue_connecting(Connection& connection) {
 
 void TcpTransport::accept_some() {
   for (unsigned i = 0; i < most_accepted && unproved_ < most_unproved; ++i) {
-    SocketDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.valid()) {
+    base::FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == ECONNABORTED || errno == EINTR) continue;
       log_.warn("tcp: cannot accept a connection: {}; trying again soon", error_text(errno));

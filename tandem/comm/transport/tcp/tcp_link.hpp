@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/proof.hpp"
 #include "tandem/comm/transport/tcp/address.hpp"
 #include "tandem/comm/transport/tcp/frame_reader.hpp"
@@ -35,7 +36,7 @@ struct Connection {
 
   explicit Connection(FrameReader::Limits limits) noexcept : reader(limits) {}
 
-  SocketDescriptor socket;
+  base::FileDescriptor socket;
   Stage stage = Stage::ended;
   TcpLink* link = nullptr;  ///< null while it is not known who opened it
   std::unique_ptr<ConnectionProof> proof;  ///< while proving

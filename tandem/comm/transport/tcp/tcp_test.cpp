@@ -1,4 +1,5 @@
 // tandem/comm/transport/tcp/tcp_test.cpp: packets between ranks of one process, over real sockets.
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/tcp.hpp"
 
 #include <sys/socket.h>
@@ -185,7 +186,7 @@ TEST(Tcp, AConnectionThatNeverWaitsIsSeenToBeFastOrNot) {
 TEST(Tcp, AWriterThatTakesAPacketInSeveralCallsOwesNothingAfterwards) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-  const internal::SocketDescriptor one(ends[0]), other(ends[1]);
+  const base::FileDescriptor one(ends[0]), other(ends[1]);
   internal::FrameWriter writer;
   writer.set_burst(4096);
   const Bytes control = bytes_of("portions"), payload = pattern(20'000, 5);

@@ -149,9 +149,9 @@ base::Result<void> TcpTransport::open() {
   card_.port = bound_address(listener_.get()).port();
   card_.host = network_identity();
   for (const LocalAddress& local : own_addresses_) card_.addresses.push_back(local.address);
-  epoll_ = SocketDescriptor(epoll_create1(EPOLL_CLOEXEC));
-  timer_ = SocketDescriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
-  if (!epoll_.valid() || !timer_.valid()) return io_error("cannot make an epoll set");
+  epoll_ = base::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  timer_ = base::FileDescriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  if (!epoll_ || !timer_) return io_error("cannot make an epoll set");
   if (!add_to_set(epoll_.get(), listener_.get(), &listener_) || !add_to_set(epoll_.get(), timer_.get(), &timer_)) {
     return io_error("cannot use an epoll set");
   }
@@ -451,7 +451,7 @@ void TcpTransport::cool(Connection& connection) {
 // the mark may be higher than what is still awaited: only connections that are then read directly have one.
 void TcpTransport::set_low_water(Connection& connection, std::size_t bytes) {
   bytes = std::max<std::size_t>(bytes, 1);
-  if (connection.low_water_bytes == bytes || !connection.socket.valid()) return;
+  if (connection.low_water_bytes == bytes || !connection.socket) return;
   connection.low_water_bytes = bytes;
   set_receive_low_water(connection.socket.get(), bytes);
 }
@@ -493,7 +493,7 @@ void TcpTransport::update_events(Connection& connection) {
 }
 
 void TcpTransport::watch_events(Connection& connection, std::uint32_t events) {
-  if (connection.epoll_events == events || !connection.socket.valid()) return;
+  if (connection.epoll_events == events || !connection.socket) return;
   epoll_event event{};
   event.events = events;
   event.data.ptr = &connection;

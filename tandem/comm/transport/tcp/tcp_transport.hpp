@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/tcp.hpp"
 #include "tandem/comm/transport/tcp/tcp_link.hpp"
 
@@ -142,9 +143,9 @@ class TcpTransport final : public Transport {
   Capabilities capabilities_;
   TcpCard card_;
   std::vector<LocalAddress> own_addresses_;
-  SocketDescriptor epoll_;
-  SocketDescriptor listener_;
-  SocketDescriptor timer_;
+  base::FileDescriptor epoll_;
+  base::FileDescriptor listener_;
+  base::FileDescriptor timer_;
   ReadArea area_;
   LendingPipe pipe_;
 
