@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/splitmix64.hpp"
 
 namespace tandem::base {
 
@@ -104,13 +105,7 @@ EventLoop::Seat& EventLoop::due_seat(std::size_t number, bool with_caller) {
   }
 }
 
-std::uint64_t EventLoop::random() noexcept {
-  // SplitMix64 (Steele, Lea, Flood 2014): each call advances a Weyl sequence and mixes it.
-  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
+std::uint64_t EventLoop::random() noexcept { return splitmix64(state_); }
 
 void EventLoop::at(std::int64_t when_ns, std::function<void()> action) {
   const bool now = when_ns <= now_ns_;

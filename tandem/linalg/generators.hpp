@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tandem/base/splitmix64.hpp"
 #include "tandem/linalg/types.hpp"
 #include "tandem/runtime/data/views.hpp"
 
@@ -14,16 +15,9 @@ namespace tandem::linalg {
 
 namespace internal {
 
-/// The output function of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
-constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
-
 constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t i, std::uint64_t j, std::uint64_t part) noexcept {
-  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
-  return mix64(mix64(mix64(seed + golden) + (i + 1) * golden) + (2 * j + part + 1) * golden);
+  constexpr std::uint64_t step = base::kSplitMix64Step;
+  return base::mix64(base::mix64(base::mix64(seed + step) + (i + 1) * step) + (2 * j + part + 1) * step);
 }
 
 /// Uniform in [-1, 1), from as many leading bits as R holds, so that the same element in two precisions is the same to rounding.
