@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tandem/base/replace_file.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/session.hpp"
@@ -52,17 +52,9 @@ nlohmann::ordered_json events_table(const DeclaredTypes& declared) {
   return events;
 }
 
-/// The file is whole at any time: a reader sees the old one or the new one.
-void replace_file(const std::filesystem::path& path, const std::string& text, base::Log& log) {
-  const std::filesystem::path fresh = path.parent_path() / ("." + path.filename().string() + ".new");
-  std::error_code failed;
-  {
-    std::ofstream file(fresh, std::ios::binary);
-    file << text;
-    if (!file.flush()) failed = std::make_error_code(std::errc::io_error);
-  }
-  if (!failed) std::filesystem::rename(fresh, path, failed);
-  if (failed) log.error("cannot write the trace's file {}: {}", path.string(), failed.message());
+void write(const std::filesystem::path& path, const std::string& text, base::Log& log) {
+  const auto written = base::replace_file(path, text);
+  if (!written) log.error("cannot write the trace's file {}: {}", path.string(), written.error().message);
 }
 
 }  // namespace
@@ -115,7 +107,7 @@ std::string Session::manifest(Written written) const {
 }
 
 void Session::write_manifest(const std::filesystem::path& rank_folder, Written written) {
-  replace_file(rank_folder / manifest_file, manifest(written), log_);
+  write(rank_folder / manifest_file, manifest(written), log_);
 }
 
 void Session::write_metadata() {
@@ -138,7 +130,7 @@ void Session::write_metadata() {
                                          .tandem_version = std::string(kVersion),
                                          .clock = ctf_clock(facts),
                                          .declared = &declared_});
-  replace_file(rank_folder_ / metadata_file, text, log_);
+  write(rank_folder_ / metadata_file, text, log_);
 }
 
 }  // namespace tandem::trace

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/replace_file.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/manifest.hpp"
@@ -175,7 +176,7 @@ class StreamRepair {
 
   /// Where a packet belongs between those of the file: all of it anew, then renamed.
   Result<void> rewrite() const {
-    const auto anew = unfinished(path_);
+    const auto anew = base::unfinished(path_);
     {
       const File from(path_, O_RDONLY);
       const File to(anew, O_RDWR | O_CREAT | O_TRUNC);
@@ -191,10 +192,7 @@ class StreamRepair {
         at += piece.header.packet_bits / 8;
       }
     }
-    std::error_code error;
-    std::filesystem::rename(anew, path_, error);
-    if (error) return Error{ErrorCode::io, path_.string() + ": cannot be replaced: " + error.message()};
-    return {};
+    return base::finish_file(path_);
   }
 
   std::filesystem::path path_;
@@ -253,9 +251,10 @@ Result<void> write_metadata(const std::filesystem::path& folder, RecoverReport* 
                    .line = trace.line(), .reference_realtime_offset_ns = reference_offset_of_run(folder),
                    .exact_at_ticks = first_ticks.value_or(trace.scale.origin_ticks)};
   ++report->metadata_written;
-  return replace_file(folder / metadata_file, ctf_metadata({.hostname = trace.host, .program = trace.program, .rank = trace.rank,
-                                                         .tandem_version = trace.version, .clock = ctf_clock(facts),
-                                                         .declared = trace.declared.get()}));
+  const std::string metadata = ctf_metadata({.hostname = trace.host, .program = trace.program, .rank = trace.rank,
+                                             .tandem_version = trace.version, .clock = ctf_clock(facts),
+                                             .declared = trace.declared.get()});
+  return base::replace_file(folder / metadata_file, metadata);
 }
 
 /// First the buffers, which hold memory, then the link to them: a link that leads nowhere on its own host says the same as none.
