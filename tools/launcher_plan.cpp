@@ -1,8 +1,6 @@
 // tools/launcher_plan.cpp: host lists, and dealing ranks to them.
 #include "tools/launcher_plan.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -10,6 +8,8 @@
 #include <fstream>
 
 #include <fmt/core.h>
+
+#include "tandem/base/host.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -141,9 +141,7 @@ Result<std::vector<HostRanks>> place_ranks(std::optional<std::uint32_t> ranks, c
 }
 
 bool is_this_host(const std::string& host) {
-  char own[256] = {};
-  gethostname(own, sizeof own - 1);
-  return host.empty() || host == "localhost" || host == "127.0.0.1" || host == "::1" || host == own;
+  return host.empty() || host == "localhost" || host == "127.0.0.1" || host == "::1" || host == base::host_name();
 }
 
 }  // namespace tandem::tools

@@ -1,11 +1,8 @@
 // tandem/comm/transports.cpp: making the transports that the options ask for.
 #include "tandem/comm/transports.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <charconv>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -104,19 +101,6 @@ base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const Endp
     }
   }
   return made;
-}
-
-std::string host_identity() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  struct stat space{};
-  if (stat("/proc/self/ns/net", &space) != 0) return boot;
-  return fmt::format("{}/{}", boot, space.st_ino);
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "?";
 }
 
 }  // namespace tandem::comm::internal

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "tandem/base/host.hpp"
 #include "tandem/base/replace_file.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/metadata.hpp"
@@ -16,12 +17,6 @@ namespace tandem::trace {
 namespace {
 
 constexpr std::string_view kVersion = "0.1.0";
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 std::string_view name_of(WhenFull what) noexcept {
   switch (what) {
@@ -71,7 +66,7 @@ std::string Session::manifest(Written written) const {
       {"job", options_.job},
       {"program", options_.program},
       {"arguments", options_.arguments},
-      {"host", host_name()},
+      {"host", base::host_name()},
       {"pid", ::getpid()},
       {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(started))},
       {"clock",
@@ -124,7 +119,7 @@ void Session::write_metadata() {
     const std::lock_guard guard(describe_mutex_);  // a type may be declared while others describe
     facts.exact_at_ticks = catalogue_.last_stamp();
   }
-  const std::string text = ctf_metadata({.hostname = host_name(),
+  const std::string text = ctf_metadata({.hostname = base::host_name(),
                                          .program = options_.program,
                                          .rank = options_.rank,
                                          .tandem_version = std::string(kVersion),

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/host.hpp"
 #include "tandem/base/replace_file.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/read/io_error.hpp"
@@ -203,11 +204,6 @@ class StreamRepair {
   bool in_order_ = true;
 };
 
-std::string this_host() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
 std::vector<std::uint32_t> actors_of(const std::filesystem::path& folder, std::span<const LivePacket> packets) {
   std::vector<std::uint32_t> actors;
   for (const LivePacket& packet : packets) actors.push_back(packet.header.actor);
@@ -274,7 +270,7 @@ Error still_alive(const std::filesystem::path& folder, std::uint32_t process) {
 /// The live file, or nothing when there is none (any more).
 Result<std::optional<LiveFile>> live_of_the_dead(const std::filesystem::path& folder, const Manifest& manifest, bool force) {
   auto live = find_live(folder);
-  const bool here = manifest.host == this_host();
+  const bool here = manifest.host == base::host_name();
   if (!live) {
     const bool is_gone = live.error().code == ErrorCode::not_found;
     if (is_gone && (here || force)) return std::optional<LiveFile>{};

@@ -2,15 +2,15 @@
 #include "tandem/comm/transport/shm/handshake.hpp"
 
 #include <sodium.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 
 #include <fmt/core.h>
+
+#include "tandem/base/host.hpp"
 
 namespace tandem::comm::internal {
 namespace {
@@ -66,14 +66,14 @@ std::optional<ShmCard> ShmCard::parse(std::string_view text) {
 }
 
 base::Result<ShmCard> make_card(std::string_view job_id, Rank rank) {
-  ShmCard card;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, card.boot_id);
-  struct stat network{};
-  if (card.boot_id.empty() || ::stat("/proc/self/ns/net", &network) != 0) {
+  const base::HostIdentity host = base::host_identity();
+  if (!host.known()) {
     return base::Error{base::ErrorCode::unsupported,
-                       "shm: /proc does not tell boot id and network namespace; mount /proc, or choose another transport"};
+                       "shm: /proc does not show the boot id and the network namespace; mount /proc, or choose another transport"};
   }
-  card.network = fmt::format("{}:{}", network.st_dev, network.st_ino);
+  ShmCard card;
+  card.boot_id = host.boot_id;
+  card.network = fmt::format("{}:{}", host.namespace_device, host.namespace_inode);
   std::uint64_t random = 0;
   randombytes_buf(&random, sizeof random);
   card.name = fmt::format("tandem-{}-{}-{:016x}", printable(job_id, 40), rank.value(), random);

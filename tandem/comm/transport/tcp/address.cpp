@@ -4,14 +4,12 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <utility>
 
@@ -226,14 +224,6 @@ std::optional<TcpCard> TcpCard::parse(std::string_view text) {
   }
   if (card.addresses.empty()) return std::nullopt;
   return card;
-}
-
-std::string network_identity() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat status {};
-  const bool known = stat("/proc/self/ns/net", &status) == 0;
-  return fmt::format("{}/{}", boot.empty() ? "unknown" : boot, known ? status.st_ino : 0);
 }
 
 std::vector<SocketAddress> candidates(const TcpCard& card, const std::vector<LocalAddress>& own, std::string_view own_host,

@@ -17,6 +17,7 @@
 #include <fmt/core.h>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/host.hpp"
 
 namespace tandem::comm {
 
@@ -147,7 +148,7 @@ base::Result<void> TcpTransport::open() {
   if (!listener) return listener.error();
   listener_ = std::move(listener).value();
   card_.port = bound_address(listener_.get()).port();
-  card_.host = network_identity();
+  card_.host = base::host_identity().text();
   for (const LocalAddress& local : own_addresses_) card_.addresses.push_back(local.address);
   epoll_ = base::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
   timer_ = base::FileDescriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
