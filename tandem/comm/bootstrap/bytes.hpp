@@ -1,12 +1,19 @@
 // tandem/comm/bootstrap/bytes.hpp: numbers and texts as bytes, and frames on a stream. For start-up, not for the fast path.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace tandem::comm::internal {
+
+/// Bytes as text, of the same lifetime.
+template <std::size_t N>
+std::string_view text_of(const std::array<std::byte, N>& bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), N};
+}
 
 /// Appends numbers (little-endian) and texts (a 32-bit length, then the bytes) to a string.
 class ByteWriter {

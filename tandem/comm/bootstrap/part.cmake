@@ -8,6 +8,7 @@ list(APPEND TANDEM_COMM_SOURCES
   bootstrap/card_directory.cpp
   bootstrap/join.cpp
   bootstrap/master_job.cpp
+  bootstrap/proof.cpp
   bootstrap/rendezvous_client.cpp
   bootstrap/rendezvous_server.cpp
   bootstrap/rendezvous_wire.cpp
@@ -29,6 +30,7 @@ if(TANDEM_TESTS)
   list(APPEND TANDEM_COMM_TESTS
     bootstrap/card_test.cpp
     bootstrap/join_test.cpp
+    bootstrap/proof_test.cpp
     bootstrap/rendezvous_test.cpp
     bootstrap/secret_test.cpp
     bootstrap/thread_job_test.cpp)

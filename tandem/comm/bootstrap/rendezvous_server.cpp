@@ -15,7 +15,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/comm/bootstrap/card.hpp"
-#include "tandem/comm/bootstrap/secret.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 
 namespace tandem::comm {
 
@@ -174,14 +174,14 @@ std::string RendezvousServer::greet(Connection& connection, const std::string& b
   connection.rank = hello.value().rank;
   connection.hello = body;
   connection.challenge = ByteWriter().u32(rendezvous::version).text(rendezvous::own_version())
-                             .raw(internal::random_bytes(internal::nonce_bytes)).take();
+                             .raw(internal::text_of(internal::fresh_nonce())).take();
   connection.state = State::proving;
   send(connection, Kind::challenge, connection.challenge);
   return {};
 }
 
 std::string RendezvousServer::welcome(Connection& connection, const std::string& proof) {
-  if (!internal::proves(options_.secret, rendezvous::rank_statement(connection.hello, connection.challenge), proof))
+  if (!internal::proves(options_.secret, rendezvous::rank_purpose, {connection.hello, connection.challenge}, proof))
     return "its proof of the job's secret is wrong: it does not belong to this job";
   if (is_taken(connection.rank)) {
     return fmt::format("rank {} has joined already: two processes say that they are this rank (a program started by a rank must "
@@ -195,8 +195,8 @@ std::string RendezvousServer::welcome(Connection& connection, const std::string&
   forget_old_generations();
   const std::string membership = rendezvous::Membership{options_.job_id, connection.generation}.encode();
   const auto answer =
-      internal::prove(options_.secret, rendezvous::server_statement(connection.hello, connection.challenge, membership));
-  send(connection, Kind::welcome, ByteWriter().raw(internal::bytes_of(answer)).raw(membership).take());
+      internal::prove(options_.secret, rendezvous::server_purpose, {connection.hello, connection.challenge, membership});
+  send(connection, Kind::welcome, ByteWriter().raw(internal::text_of(answer)).raw(membership).take());
   return {};
 }
 

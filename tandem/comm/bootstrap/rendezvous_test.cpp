@@ -16,6 +16,7 @@
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/bootstrap/rendezvous_client.hpp"
 #include "tandem/comm/bootstrap/rendezvous_server.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
 
 namespace tandem::comm {
@@ -187,7 +188,7 @@ TEST_F(Rendezvous, AProofCannotBeUsedAgain) {
   start(2);
   // What an honest rank says, recorded by somebody in between.
   const std::string hello =
-      rendezvous::Hello{rendezvous::version, "0.1", 0, 2, internal::random_bytes(internal::nonce_bytes)}.encode();
+      rendezvous::Hello{rendezvous::version, "0.1", 0, 2, std::string(internal::text_of(internal::fresh_nonce()))}.encode();
   const std::string hello_frame = internal::frame_bytes(std::uint8_t(Kind::hello), hello);
   std::string proof_frame;
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -201,8 +202,8 @@ TEST_F(Rendezvous, AProofCannotBeUsedAgain) {
       frames.add(bytes);
     }
     if (attempt == 0) {
-      const auto proof = internal::prove(secret_, rendezvous::rank_statement(hello, challenge.body));
-      proof_frame = internal::frame_bytes(std::uint8_t(Kind::proof), internal::bytes_of(proof));
+      const auto proof = internal::prove(secret_, rendezvous::rank_purpose, {hello, challenge.body});
+      proof_frame = internal::frame_bytes(std::uint8_t(Kind::proof), internal::text_of(proof));
       ASSERT_TRUE(socket.send(proof_frame, soon()));
       std::string welcome;
       ASSERT_TRUE(socket.receive(welcome, soon()).value());

@@ -57,8 +57,9 @@ struct Membership {
   std::string name() const;
 };
 
-std::string rank_statement(std::string_view hello, std::string_view challenge);
-std::string server_statement(std::string_view hello, std::string_view challenge, std::string_view membership);
+/// Purposes of the two proofs (proof.hpp). The parts are the bodies of hello and challenge; the server adds the membership.
+inline constexpr std::string_view rank_purpose = "tandem rendezvous: rank";
+inline constexpr std::string_view server_purpose = "tandem rendezvous: server";
 
 /// "Tandem 0.1.0 (rendezvous format 1)".
 std::string describe(std::string_view tandem_version, std::uint32_t rendezvous_version);

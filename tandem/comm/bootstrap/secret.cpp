@@ -24,7 +24,6 @@ using base::Result;
 constexpr std::size_t fewest_characters = 16;
 constexpr std::size_t most_file_bytes = 4096;
 
-static_assert(std::tuple_size_v<JobSecret> == crypto_auth_KEYBYTES && std::tuple_size_v<Proof> == crypto_auth_BYTES);
 static_assert(crypto_generichash_BYTES == std::tuple_size_v<JobSecret>);
 
 /// libsodium must be told once; it may be told again, from any thread.
@@ -130,19 +129,6 @@ Result<JobSecret> user_secret(const std::filesystem::path& folder) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error(file, "cannot be created");
   if (auto created = create_secret(file); !created) return created.error();
   return secret_of_file(file);
-}
-
-Proof prove(const JobSecret& secret, std::string_view statement) {
-  prepare_sodium();
-  Proof proof;
-  crypto_auth(proof.data(), bytes_at(statement), statement.size(), key_of(secret));
-  return proof;
-}
-
-bool proves(const JobSecret& secret, std::string_view statement, std::string_view proof) {
-  prepare_sodium();
-  return proof.size() == crypto_auth_BYTES &&
-         crypto_auth_verify(bytes_at(proof), bytes_at(statement), statement.size(), key_of(secret)) == 0;
 }
 
 }  // namespace tandem::comm::internal

@@ -91,21 +91,6 @@ TEST(BootstrapSecret, BlanksAroundATextDoNotCount) {
   EXPECT_NE(secret.value(), secret_of_text("0123456789abcdeF", "x").value());
 }
 
-TEST(BootstrapSecret, AProofHoldsForItsSecretAndStatementOnly) {
-  const JobSecret secret = secret_of_text("0123456789abcdef", "x").value();
-  const Proof proof = prove(secret, "statement");
-  const std::string bytes(bytes_of(proof));
-  EXPECT_TRUE(proves(secret, "statement", bytes));
-  EXPECT_FALSE(proves(secret, "statements", bytes));
-  EXPECT_FALSE(proves(derive_secret(secret, "other"), "statement", bytes));
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    std::string wrong = bytes;
-    wrong[i] ^= 1;
-    EXPECT_FALSE(proves(secret, "statement", wrong));
-    EXPECT_FALSE(proves(secret, "statement", bytes.substr(0, i)));
-  }
-}
-
 TEST(BootstrapSecret, ADescriptorCanBeReadManyTimesAndOthersAreRefused) {
   const auto descriptor = make_secret_descriptor("the secret");
   ASSERT_TRUE(descriptor);

@@ -103,7 +103,7 @@ void Gate::let_in(base::FileDescriptor socket) {
   const VisitorId id = ++last_visitor_;
   Visitor visitor{.socket = std::move(socket),
                   .deadline_ns = now_ns_ + kVisitorPatienceNs,
-                  .nonce = std::make_unique<Nonce>(make_nonce())};
+                  .nonce = std::make_unique<Nonce>(fresh_nonce())};
   HandshakeMessage challenge = message(MessageKind::challenge, options_.rank);
   challenge.nonce = *visitor.nonce;
   if (!send_message(visitor.socket, bytes_of(challenge))) return;

@@ -1,5 +1,4 @@
 // tandem/comm/transport/shm/gate_calls.cpp: the gate's calls to other ranks.
-#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/shm/gate.hpp"
 
 #include <unistd.h>
@@ -92,7 +91,7 @@ void Gate::introduce(Call& call, const HandshakeMessage& challenge) {
   if (!segment) return give_up(call, segment.error().message);
   call.segment = std::move(segment).value();
   call.challenge = challenge.nonce;
-  call.nonce = std::make_unique<Nonce>(make_nonce());
+  call.nonce = std::make_unique<Nonce>(fresh_nonce());
 
   HandshakeMessage hello = message(MessageKind::hello, call.peer);
   hello.sizes = sizes;

@@ -1,8 +1,6 @@
 // tandem/comm/transport/shm/handshake.cpp: what two ranks say to each other before they share memory.
 #include "tandem/comm/transport/shm/handshake.hpp"
 
-#include <sodium.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -11,27 +9,17 @@
 #include <fmt/core.h>
 
 #include "tandem/base/host.hpp"
+#include "tandem/comm/bootstrap/secret.hpp"
 
 namespace tandem::comm::internal {
 namespace {
 
 constexpr std::size_t kProvenBytes = offsetof(HandshakeMessage, proof);
-static_assert(crypto_auth_KEYBYTES == std::tuple_size_v<JobSecret>);
-static_assert(crypto_auth_BYTES == sizeof(HandshakeMessage::proof));
+constexpr std::string_view kPurpose = "tandem shm";  // the message's kind says whose proof it is
 
-struct Proven {
-  std::array<std::byte, kProvenBytes> message;
-  Nonce other_nonce;
-};
-
-Proven proven_part(const HandshakeMessage& message, const Nonce& other_nonce) {
-  Proven proven;
-  std::memcpy(proven.message.data(), &message, kProvenBytes);
-  proven.other_nonce = other_nonce;
-  return proven;
+std::span<const std::byte> proven_part(const HandshakeMessage& message) {
+  return std::as_bytes(std::span(&message, 1)).first(kProvenBytes);
 }
-
-const unsigned char* bytes_of(const void* at) { return static_cast<const unsigned char*>(at); }
 
 /// Takes the text before the next separator off `rest`.
 std::string_view next_field(std::string_view& rest) {
@@ -74,16 +62,8 @@ base::Result<ShmCard> make_card(std::string_view job_id, Rank rank) {
   ShmCard card;
   card.boot_id = host.boot_id;
   card.network = fmt::format("{}:{}", host.namespace_device, host.namespace_inode);
-  std::uint64_t random = 0;
-  randombytes_buf(&random, sizeof random);
-  card.name = fmt::format("tandem-{}-{}-{:016x}", printable(job_id, 40), rank.value(), random);
+  card.name = fmt::format("tandem-{}-{}-{}", printable(job_id, 40), rank.value(), random_name(8));
   return card;
-}
-
-Nonce make_nonce() {
-  Nonce nonce;
-  randombytes_buf(nonce.data(), nonce.size());
-  return nonce;
 }
 
 std::string_view name_of(Refusal refusal) noexcept {
@@ -99,13 +79,11 @@ std::string_view name_of(Refusal refusal) noexcept {
 }
 
 void prove(HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce) {
-  const Proven proven = proven_part(message, other_nonce);
-  crypto_auth(reinterpret_cast<unsigned char*>(message.proof.data()), bytes_of(&proven), sizeof proven, bytes_of(secret.data()));
+  message.proof = internal::prove(secret, kPurpose, {proven_part(message), other_nonce});
 }
 
 bool is_proven(const HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce) {
-  const Proven proven = proven_part(message, other_nonce);
-  return crypto_auth_verify(bytes_of(message.proof.data()), bytes_of(&proven), sizeof proven, bytes_of(secret.data())) == 0;
+  return proves(secret, kPurpose, {proven_part(message), other_nonce}, message.proof);
 }
 
 std::optional<HandshakeMessage> read_message(std::span<const std::byte> bytes, MessageKind kind) {

@@ -11,12 +11,13 @@
 
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 #include "tandem/comm/transport/shm/segment.hpp"
 
 namespace tandem::comm::internal {
 
 /// Changes with the layout of anything that two processes share: the messages below, Hub, Segment, records.
-inline constexpr std::uint32_t kShmFormat = 3;
+inline constexpr std::uint32_t kShmFormat = 4;
 
 /// Where a rank listens and who can come there. Its text is the transport's card.
 struct ShmCard {
@@ -31,9 +32,6 @@ struct ShmCard {
 
 /// Boot id and network namespace of this process, with a fresh name for a rank of a job.
 base::Result<ShmCard> make_card(std::string_view job_id, Rank rank);
-
-using Nonce = std::array<std::byte, 32>;
-Nonce make_nonce();
 
 /// Conversation, one message each on a SOCK_SEQPACKET socket. The side that was called challenges; the caller proves that it has
 /// the job's secret and passes a segment, its hub's page and its doorbell; the called side proves the same and passes its hub's
@@ -64,11 +62,11 @@ struct HandshakeMessage {
   Refusal refusal = Refusal::none;
   std::uint32_t unused = 0;
   Nonce nonce{};
-  std::array<std::byte, 32> proof{};
+  Proof proof{};
 };
 static_assert(std::is_trivially_copyable_v<HandshakeMessage> && sizeof(HandshakeMessage) == 120);
 
-/// HMAC-SHA512-256 under the secret, over the message without its proof and the nonce that the other side chose.
+/// The proof (bootstrap/proof.hpp) covers the message without its proof, and the nonce that the other side chose.
 void prove(HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce);
 bool is_proven(const HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce);
 

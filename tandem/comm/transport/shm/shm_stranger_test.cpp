@@ -48,7 +48,7 @@ struct ShmStranger : ::testing::Test {
     message.kind = MessageKind::hello;
     message.from = 2;
     message.sizes = {32 * 1024, 64 * 1024};
-    message.nonce = make_nonce();
+    message.nonce = fresh_nonce();
     return message;
   }
   void say(const HandshakeMessage& message, std::span<const int> fds = {}) {
@@ -105,7 +105,7 @@ TEST_F(ShmStranger, OfAnotherFormatIsToldSo) {
   HandshakeMessage message = hello();
   message.format = 99;
   say(message);
-  expect_dropped("in format 99, ours in 3");
+  expect_dropped("in format 99, ours in " + std::to_string(kShmFormat));
 }
 
 TEST_F(ShmStranger, WithTheSecretButWrongClaimsIsDropped) {
@@ -159,7 +159,7 @@ TEST_F(ShmStranger, CannotImpersonateAListener) {
   HandshakeMessage message;
   message.to = 0;
   message.from = 2;
-  message.nonce = make_nonce();
+  message.nonce = fresh_nonce();
   EXPECT_TRUE(send_message(served, std::as_bytes(std::span(&message, 1))));
   std::array<std::byte, 256> room;
   Received received;

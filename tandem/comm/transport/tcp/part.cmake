@@ -1,7 +1,7 @@
 # tandem/comm/transport/tcp/part.cmake: the TCP transport, and the proof of connections that it uses.
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
 list(APPEND TANDEM_COMM_SOURCES
-  transport/proof.cpp
+  transport/connection_proof.cpp
   transport/tcp/address.cpp
   transport/tcp/frame_reader.cpp
   transport/tcp/frame_writer.cpp
@@ -12,7 +12,7 @@ list(APPEND TANDEM_COMM_SOURCES
   transport/tcp/tcp_transport.cpp)
 list(APPEND TANDEM_COMM_LIBRARIES PkgConfig::sodium)
 list(APPEND TANDEM_COMM_TESTS
-  transport/proof_test.cpp
+  transport/connection_proof_test.cpp
   transport/tcp/address_test.cpp
   transport/tcp/lending_test.cpp
   transport/tcp/tcp_failure_test.cpp

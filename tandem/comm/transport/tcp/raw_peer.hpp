@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tandem/base/file_descriptor.hpp"
-#include "tandem/comm/transport/proof.hpp"
+#include "tandem/comm/transport/connection_proof.hpp"
 #include "tandem/comm/transport/tcp/address.hpp"
 #include "tandem/comm/transport/tcp/frame.hpp"
 #include "tandem/comm/transport/tcp/socket.hpp"

@@ -8,7 +8,7 @@
 
 #include "tandem/base/log.hpp"
 #include "tandem/base/result.hpp"
-#include "tandem/comm/transport/proof.hpp"
+#include "tandem/comm/transport/connection_proof.hpp"
 #include "tandem/comm/transport/transport.hpp"
 
 namespace tandem::comm {

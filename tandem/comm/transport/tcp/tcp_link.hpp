@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tandem/base/file_descriptor.hpp"
-#include "tandem/comm/transport/proof.hpp"
+#include "tandem/comm/transport/connection_proof.hpp"
 #include "tandem/comm/transport/tcp/address.hpp"
 #include "tandem/comm/transport/tcp/frame_reader.hpp"
 #include "tandem/comm/transport/tcp/frame_writer.hpp"

@@ -1,4 +1,4 @@
-// tandem/comm/transport/proof.hpp: how both ends of a connection prove, by challenge, that they know their job's secret.
+// tandem/comm/transport/connection_proof.hpp: how both ends of a connection prove, by challenge, that they know their job's secret.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 
 #include "tandem/base/ids.hpp"
 #include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 
 namespace tandem::comm {
 
@@ -27,15 +28,14 @@ struct ProofParty {
 /// to `input`, in any pieces, until the state is not `working` and the output is empty. Not thread-safe.
 ///
 ///     opener    hello    magic, wire version, version, own rank, peer's rank, rail, nonce      88 bytes
-///     accepter  answer   magic, wire version, version, nonce, HMAC("accepter", hello, answer)  104 bytes
-///     opener    proof    HMAC("opener", hello, answer)                                         32 bytes
+///     accepter  answer   magic, wire version, version, nonce, proof of (job, hello, answer)     104 bytes
+///     opener    proof    proof of (job, hello, answer)                                          32 bytes
 ///     accepter  welcome  a constant: the opener may send                                       8 bytes
 ///
-/// HMAC is HMAC-SHA-256 with the job's secret as key, over the role's name, the job's id, and both messages without their own
-/// HMAC. Both nonces are fresh, so that nothing recorded can be used again; the roles' names differ, so that nothing can be sent
-/// back to its author; and the hello names both ranks and the rail, so that a proof is good for one purpose. An end learns what
-/// the other one is only from bytes that the secret covers: also that the wire versions differ, which refuses after the proof.
-/// It protects against strangers that can reach the port. It does not encrypt what follows.
+/// A proof (bootstrap/proof.hpp) covers the job's id and both messages without their own proof; its purpose is the role. The hello
+/// names both ranks and the rail, so that a proof is good for one connection. An end learns what the other one is only from bytes
+/// that the secret covers. So it finds different wire versions after the proof, and then refuses.
+/// This protects against strangers that can reach the port. It does not encrypt what follows.
 class ConnectionProof {
  public:
   enum class State {
@@ -74,7 +74,6 @@ class ConnectionProof {
 
  private:
   enum class Step { hello, answer, proof, welcome };  ///< what is awaited
-  using Mac = std::array<std::byte, proof_bytes>;
 
   ConnectionProof(const ProofParty& party, Step awaited) : party_(&party), step_(awaited) {}
   std::size_t step_bytes() const noexcept;
@@ -86,7 +85,8 @@ class ConnectionProof {
   void check_versions(const std::byte* message);
   void refuse(std::string reason);
   void send(std::span<const std::byte> bytes);
-  Mac mac(std::string_view role) const;
+  internal::Proof prove(std::string_view role) const;
+  bool proves(std::string_view role, std::span<const std::byte> proof) const;
 
   const ProofParty* party_;
   Step step_;
@@ -100,7 +100,7 @@ class ConnectionProof {
   std::array<std::byte, answer_bytes> input_{};
   std::array<std::byte, answer_bytes> output_{};
   std::array<std::byte, hello_bytes> hello_{};                      ///< as it was on the wire
-  std::array<std::byte, answer_bytes - proof_bytes> answer_head_{};  ///< the answer without its HMAC
+  std::array<std::byte, answer_bytes - proof_bytes> answer_head_{};  ///< the answer without its proof
   std::string reason_;
 };
 

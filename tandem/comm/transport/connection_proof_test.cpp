@@ -1,5 +1,5 @@
-// tandem/comm/transport/proof_test.cpp: both ends of a proof, without a network between them.
-#include "tandem/comm/transport/proof.hpp"
+// tandem/comm/transport/connection_proof_test.cpp: both ends of a proof, without a network between them.
+#include "tandem/comm/transport/connection_proof.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,13 +1,14 @@
-// tandem/comm/transport/proof.cpp: the four messages of the proof, and what each end checks in them.
-#include "tandem/comm/transport/proof.hpp"
+// tandem/comm/transport/connection_proof.cpp: the four messages of the proof, and what each end checks in them.
+#include "tandem/comm/transport/connection_proof.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/core.h>
-#include <sodium.h>
 
 #include "tandem/base/assert.hpp"
 
@@ -16,11 +17,10 @@ namespace tandem::comm {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the proof's numbers are sent in little-endian order as they lie");
-static_assert(sizeof(JobSecret) == crypto_auth_hmacsha256_KEYBYTES);
-static_assert(ConnectionProof::proof_bytes == crypto_auth_hmacsha256_BYTES);
+static_assert(ConnectionProof::proof_bytes == std::tuple_size_v<internal::Proof>);
 
 // The last byte counts versions of the proof itself. A carriage return and a line feed are damaged by whatever takes it for text.
-constexpr std::array<char, ConnectionProof::magic_bytes> magic = {'T', 'A', 'N', 'D', '\r', '\n', '\x1a', '\x01'};
+constexpr std::array<char, ConnectionProof::magic_bytes> magic = {'T', 'A', 'N', 'D', '\r', '\n', '\x1a', '\x02'};
 constexpr std::array<char, ConnectionProof::welcome_bytes> welcome = {'w', 'e', 'l', 'c', 'o', 'm', 'e', '.'};
 
 // Offsets in a hello; an answer has the same beginning, and its nonce where the hello has the opener's rank.
@@ -32,7 +32,10 @@ constexpr std::size_t to_at = 44;
 constexpr std::size_t rail_at = 48;
 constexpr std::size_t hello_nonce_at = 56;
 constexpr std::size_t answer_nonce_at = 40;
-constexpr std::size_t nonce_bytes = 32;
+constexpr std::size_t nonce_bytes = std::tuple_size_v<internal::Nonce>;
+
+constexpr std::string_view opener_role = "tandem tcp: opener";
+constexpr std::string_view accepter_role = "tandem tcp: accepter";
 static_assert(hello_nonce_at + nonce_bytes == ConnectionProof::hello_bytes);
 static_assert(answer_nonce_at + nonce_bytes + ConnectionProof::proof_bytes == ConnectionProof::answer_bytes);
 
@@ -50,7 +53,7 @@ void put_beginning(std::byte* message, const ProofParty& party) {
   std::memcpy(message + version_at, party.version.data(), std::min(party.version.size(), version_bytes - 1));
 }
 
-void put_nonce(std::byte* at) { randombytes_buf(at, nonce_bytes); }
+void put_nonce(std::byte* at) { std::ranges::copy(internal::fresh_nonce(), at); }
 
 bool starts_like_magic(std::span<const std::byte> bytes) {
   return std::memcmp(bytes.data(), magic.data(), std::min(bytes.size(), magic.size())) == 0;
@@ -59,7 +62,6 @@ bool starts_like_magic(std::span<const std::byte> bytes) {
 }  // namespace
 
 ConnectionProof ConnectionProof::opener(const ProofParty& party, base::Rank peer, std::uint32_t rail) {
-  TANDEM_ASSERT(sodium_init() >= 0);
   ConnectionProof proof(party, Step::answer);
   proof.peer_ = peer;
   proof.rail_ = rail;
@@ -72,10 +74,7 @@ ConnectionProof ConnectionProof::opener(const ProofParty& party, base::Rank peer
   return proof;
 }
 
-ConnectionProof ConnectionProof::accepter(const ProofParty& party) {
-  TANDEM_ASSERT(sodium_init() >= 0);
-  return ConnectionProof(party, Step::hello);
-}
+ConnectionProof ConnectionProof::accepter(const ProofParty& party) { return ConnectionProof(party, Step::hello); }
 
 void ConnectionProof::sent(std::size_t bytes) noexcept {
   TANDEM_DEBUG_ASSERT(bytes <= output_end_ - output_begin_);
@@ -127,7 +126,7 @@ void ConnectionProof::take_hello() {
   put_beginning(answer_head_.data(), *party_);
   put_nonce(answer_head_.data() + answer_nonce_at);
   std::array<std::byte, answer_bytes> answer;
-  const Mac own = mac("accepter");
+  const internal::Proof own = prove(accepter_role);
   std::copy(own.begin(), own.end(), std::copy(answer_head_.begin(), answer_head_.end(), answer.begin()));
   send(answer);
   step_ = Step::proof;
@@ -135,19 +134,17 @@ void ConnectionProof::take_hello() {
 
 void ConnectionProof::take_answer() {
   std::copy_n(input_.begin(), answer_head_.size(), answer_head_.begin());
-  const Mac expected = mac("accepter");
-  if (sodium_memcmp(expected.data(), input_.data() + answer_head_.size(), expected.size()) != 0) {
+  if (!proves(accepter_role, std::span(input_).subspan(answer_head_.size(), proof_bytes))) {
     return refuse("could not prove that it knows this job's secret");
   }
   authentic_ = true;
-  send(mac("opener"));  // also when versions differ: the other end believes our version only once we have proved who we are
+  send(prove(opener_role));  // also when versions differ: the other end believes our version only once we have proved who we are
   step_ = Step::welcome;
   check_versions(answer_head_.data());
 }
 
 void ConnectionProof::take_proof() {
-  const Mac expected = mac("opener");
-  if (sodium_memcmp(expected.data(), input_.data(), expected.size()) != 0) {
+  if (!proves(opener_role, std::span(input_).first(proof_bytes))) {
     return refuse("could not prove that it knows this job's secret");
   }
   const std::uint32_t wanted = get(hello_.data() + to_at);
@@ -192,23 +189,12 @@ void ConnectionProof::send(std::span<const std::byte> bytes) {
   output_end_ = bytes.size();
 }
 
-ConnectionProof::Mac ConnectionProof::mac(std::string_view role) const {
-  crypto_auth_hmacsha256_state state;
-  crypto_auth_hmacsha256_init(&state, reinterpret_cast<const unsigned char*>(party_->secret.data()), party_->secret.size());
-  const auto add = [&state](const void* bytes, std::size_t size) {
-    // Each field's length goes before it, so that no two lists of fields give the same bytes.
-    const std::uint64_t length = size;
-    crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(&length), sizeof length);
-    crypto_auth_hmacsha256_update(&state, static_cast<const unsigned char*>(bytes), size);
-  };
-  add(role.data(), role.size());
-  add(party_->job_id.data(), party_->job_id.size());
-  add(hello_.data(), hello_.size());
-  add(answer_head_.data(), answer_head_.size());
-  Mac result;
-  crypto_auth_hmacsha256_final(&state, reinterpret_cast<unsigned char*>(result.data()));
-  sodium_memzero(&state, sizeof state);
-  return result;
+internal::Proof ConnectionProof::prove(std::string_view role) const {
+  return internal::prove(party_->secret, role, {party_->job_id, hello_, answer_head_});
+}
+
+bool ConnectionProof::proves(std::string_view role, std::span<const std::byte> proof) const {
+  return internal::proves(party_->secret, role, {party_->job_id, hello_, answer_head_}, proof);
 }
 
 }  // namespace tandem::comm
