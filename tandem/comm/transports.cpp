@@ -54,7 +54,7 @@ Made make_tcp(const EndpointOptions& options, const Job& job, PacketSink& sink, 
   tcp.log = &log;
   tcp.interfaces = options.interface;
   tcp.rails = options.rails;
-  if (!options.cross_memory) tcp.least_lent_bytes = SIZE_MAX;
+  if (!options.cross_memory) tcp.least_spliced_bytes = SIZE_MAX;
   if (auto ports = read_ports(options.ports, tcp); !ports) return ports.error();
   return make_tcp_transport(tcp, sink);
 }

@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/address.cpp: socket addresses, this host's interfaces, and the card that tells peers of both.
+// tandem/comm/transport/tcp/address.cpp: socket addresses, this host's interfaces, and the card for peers.
 #include "tandem/comm/transport/tcp/address.hpp"
 
 #include <arpa/inet.h>
@@ -51,7 +51,7 @@ bool is_link_local(const SocketAddress& address) {
   return address.host().starts_with("169.254.");
 }
 
-// Bridges of containers and virtual machines have the same address on every host, and lead nowhere else.
+// Bridges of containers and virtual machines have the same address on every host and do not reach other hosts.
 bool is_virtual_bridge(std::string_view interface) {
   return interface.starts_with("docker") || interface.starts_with("virbr") || interface.starts_with("lxcbr");
 }

@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/address.hpp: socket addresses, this host's interfaces, and the card that tells peers of both.
+// tandem/comm/transport/tcp/address.hpp: socket addresses, this host's interfaces, and the card for peers.
 #pragma once
 
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/socket.cpp: the system calls of stream sockets, non-blocking, with errors for people.
+// tandem/comm/transport/tcp/socket.cpp: the system calls of stream sockets, non-blocking, with readable errors.
 #include "tandem/comm/transport/tcp/socket.hpp"
 
 #include <linux/tcp.h>  // knows more of `tcp_info` than the C library does

@@ -96,7 +96,7 @@ class TransportEnd final : public End, private PacketSink {
     continue_sending();
   }
   bool receive() override {
-    while (!gone_ && (landed_bytes_ < expected() || sending_ || owed_ > 0)) {
+    while (!gone_ && (landed_bytes_ < expected() || sending_ || posted_ > 0)) {
       transport_->poll(now_ns());
       if (sending_) continue_sending();
     }
@@ -114,7 +114,7 @@ class TransportEnd final : public End, private PacketSink {
       const Packet packet{.control = control_, .payload = {&piece, size > 0 ? 1U : 0U}, .payload_bytes = size};
       const SendStatus status = link_->try_send(packet);
       if (status == SendStatus::retry) return;
-      if (status == SendStatus::posted) ++owed_;
+      if (status == SendStatus::posted) ++posted_;
       unsent_ += size;
     } while (unsent_ < payload_.size());
     sending_ = false;
@@ -127,7 +127,7 @@ class TransportEnd final : public End, private PacketSink {
     return {.pieces = {&landing_, 1}};
   }
   void landed(Link&, std::uint64_t) override { landed_bytes_ += landing_.iov_len; }
-  void sent(Link&, std::uint64_t) override { --owed_; }
+  void sent(Link&, std::uint64_t) override { --posted_; }
   void writable(Link&) override {}
   void peer_failed(Rank, std::string_view) override { gone_ = true; }
 
@@ -138,7 +138,7 @@ class TransportEnd final : public End, private PacketSink {
   Link* link_ = nullptr;
   iovec landing_{};
   std::size_t in_at_ = 0, unsent_ = 0, landed_bytes_ = 0;
-  unsigned owed_ = 0;
+  unsigned posted_ = 0;
   bool sending_ = false, gone_ = false;
 };
 

@@ -1,5 +1,5 @@
-// tandem/comm/transport/tcp/lending_pipe.cpp: memory of the caller's into a stream socket without a copy.
-#include "tandem/comm/transport/tcp/lending_pipe.hpp"
+// tandem/comm/transport/tcp/splice_pipe.cpp: from the caller's memory into a stream socket without a copy.
+#include "tandem/comm/transport/tcp/splice_pipe.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ sigset_t pipe_signal() noexcept {
 
 }  // namespace
 
-bool LendingPipe::open_to(const void* who) {
+bool SplicePipe::open_to(const void* who) {
   if (refused_ || (bytes_ > 0 && holder_ != who)) return false;
   if (in_) return true;
   int ends[2];
@@ -38,7 +38,7 @@ bool LendingPipe::open_to(const void* who) {
   return !refused_;
 }
 
-std::size_t LendingPipe::fill(const void* who, std::span<const iovec> pieces) {
+std::size_t SplicePipe::fill(const void* who, std::span<const iovec> pieces) {
   TANDEM_DEBUG_ASSERT(bytes_ == 0 && in_);
   std::array<iovec, most_pieces> offered;
   std::size_t count = 0;
@@ -62,7 +62,7 @@ std::size_t LendingPipe::fill(const void* who, std::span<const iovec> pieces) {
   return bytes_;
 }
 
-ssize_t LendingPipe::drain(int socket, bool more) {
+ssize_t SplicePipe::drain(int socket, bool more) {
   ssize_t moved = 0;
   do {
     moved = splice(out_.get(), nullptr, socket, nullptr, bytes_, SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0U));
@@ -71,11 +71,11 @@ ssize_t LendingPipe::drain(int socket, bool more) {
   return moved;
 }
 
-void LendingPipe::leave(const void* who) noexcept {
+void SplicePipe::leave(const void* who) noexcept {
   if (held_by(who) > 0) close();
 }
 
-void LendingPipe::close() noexcept {
+void SplicePipe::close() noexcept {
   in_.close();
   out_.close();
   bytes_ = 0;

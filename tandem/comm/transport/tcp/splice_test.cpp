@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/lending_test.cpp: payloads that stay in the sender's memory until they are read.
+// tandem/comm/transport/tcp/splice_test.cpp: spliced payloads: they stay in the sender's memory until they are read.
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -13,16 +13,16 @@ namespace tandem::comm::tcp_test {
 namespace {
 
 using internal::FrameWriter;
-using internal::LendingPipe;
+using internal::SplicePipe;
 
-constexpr std::size_t least_lent = 100'000;
+constexpr std::size_t least_spliced = 100'000;
 
-void lend_from(TcpOptions& options) { options.least_lent_bytes = least_lent; }
-void lend_never(TcpOptions& options) { options.least_lent_bytes = SIZE_MAX; }
+void splice_from(TcpOptions& options) { options.least_spliced_bytes = least_spliced; }
+void splice_never(TcpOptions& options) { options.least_spliced_bytes = SIZE_MAX; }
 
 /// Two ranks whose connection is known to be fast on both sides, which a stopped clock brings about.
 struct FastPair {
-  explicit FastPair(const std::function<void(TcpOptions&)>& change = lend_from)
+  explicit FastPair(const std::function<void(TcpOptions&)>& change = splice_from)
       : a(0, change), b(1, change), to_b(a.connect(b, 1)), to_a(b.connect(a, 0)) {
     send({&a, &b}, to_b, "first");
     step([&] { return b.sink.packets.size() == 1; });
@@ -41,15 +41,15 @@ struct FastPair {
       }
     }
     EXPECT_EQ(a.internals().fast_connections() + b.internals().fast_connections(), 2U);
-    step_for({&a, &b}, 2'000'000);  // what was lent comes back
+    step_for({&a, &b}, 2'000'000);  // until the splice is acknowledged
     a.sink.cookies.clear();
     b.sink.cookies.clear();
     first = b.sink.packets.size();
   }
   /// From `a` to `b`, which is not polled.
-  void lend(const Bytes& payload, std::uint64_t cookie = 7) {
+  void splice(const Bytes& payload, std::uint64_t cookie = 7) {
     const iovec piece = piece_of(payload);
-    ASSERT_EQ(send({&a}, to_b, "lent", {&piece, 1}, cookie), SendStatus::posted);
+    ASSERT_EQ(send({&a}, to_b, "spliced", {&piece, 1}, cookie), SendStatus::posted);
   }
   std::size_t landed() const { return a.sink.landed_count() + b.sink.landed_count(); }
   void step(const std::function<bool()>& done) { ASSERT_TRUE(step_until({&a, &b}, done)); }
@@ -70,10 +70,10 @@ struct FastPair {
   std::size_t first = 0;  ///< the number of b's next packet
 };
 
-TEST(TcpLending, APayloadIsOwedUntilItsReaderSaysSo) {
+TEST(TcpSplice, APayloadIsPostedUntilItsReaderSaysSo) {
   FastPair pair;
   const Bytes payload = pattern(400'000, 1);
-  pair.lend(payload, 42);
+  pair.splice(payload, 42);
   step_for({&pair.a}, 20'000'000);
   EXPECT_TRUE(pair.a.sink.cookies.empty()) << "nobody has read it";
   pair.step([&] { return !pair.a.sink.cookies.empty(); });
@@ -82,12 +82,12 @@ TEST(TcpLending, APayloadIsOwedUntilItsReaderSaysSo) {
   ASSERT_EQ(send({&pair.a}, pair.to_b, "short", {}, 43), SendStatus::done);
 }
 
-TEST(TcpLending, OneIsLentAtATimeAndOthersAreCopiedMeanwhile) {
+TEST(TcpSplice, OneAtATimeAndOthersAreCopiedMeanwhile) {
   FastPair pair;
   const Bytes payload = pattern(100'000, 1);
   Bytes other = pattern(100'000, 2);
   const iovec other_piece = piece_of(other);
-  pair.lend(payload, 1);
+  pair.splice(payload, 1);
   ASSERT_EQ(send({&pair.a}, pair.to_b, "copied", {&other_piece, 1}, 2), SendStatus::done);
   std::fill(other.begin(), other.end(), std::byte{0});
   pair.step([&] { return pair.b.sink.landed_count() == pair.first + 2 && !pair.a.sink.cookies.empty(); });
@@ -96,21 +96,21 @@ TEST(TcpLending, OneIsLentAtATimeAndOthersAreCopiedMeanwhile) {
   EXPECT_EQ(pair.a.sink.cookies, std::vector<std::uint64_t>{1});
 }
 
-TEST(TcpLending, WhoSleepsSaysSoBefore) {
+TEST(TcpSplice, WhoSleepsSaysSoBefore) {
   FastPair pair;
   const Bytes payload = pattern(200'000, 1);
-  pair.lend(payload);
+  pair.splice(payload);
   pair.receive();
   ASSERT_TRUE(pair.b.transport->arm());
   ASSERT_TRUE(step_until({&pair.a}, [&] { return !pair.a.sink.cookies.empty(); }));
 }
 
-TEST(TcpLending, AnAnswerGivesBackAndIsToldAfterwards) {
+TEST(TcpSplice, AnAnswerAcknowledgesAndIsReportedAfterwards) {
   const Bytes payload = pattern(400'000, 1);
   const iovec piece = piece_of(payload);
   for (const bool with_payload : {true, false}) {
     FastPair pair;
-    pair.lend(payload);
+    pair.splice(payload);
     pair.receive();
     send({&pair.b}, pair.to_a, "answer", {&piece, with_payload ? 1U : 0U}, 8);
     const std::size_t packets = pair.a.sink.packets.size();
@@ -125,10 +125,10 @@ TEST(TcpLending, AnAnswerGivesBackAndIsToldAfterwards) {
   }
 }
 
-TEST(TcpLending, AnAnswerAndTheEndBehindItAreBothTold) {
+TEST(TcpSplice, AnAnswerAndTheEndBehindItAreBothReported) {
   FastPair pair;
   const Bytes payload = pattern(200'000, 1);
-  pair.lend(payload);
+  pair.splice(payload);
   pair.receive();
   ASSERT_EQ(send({&pair.b}, pair.to_a, "answer"), SendStatus::done);
   pair.b.transport->disconnect(Rank(0));
@@ -139,10 +139,10 @@ TEST(TcpLending, AnAnswerAndTheEndBehindItAreBothTold) {
   EXPECT_EQ(pair.a.sink.packets.back()->control, bytes_of("answer"));
 }
 
-TEST(TcpLending, WhatWasTakenBackIsNotTold) {
+TEST(TcpSplice, ACancelledSpliceIsNotReported) {
   FastPair pair;
   Bytes payload = pattern(200'000, 1);
-  pair.lend(payload);
+  pair.splice(payload);
   pair.a.transport->disconnect(Rank(1));
   std::fill(payload.begin(), payload.end(), std::byte{0});
   const std::size_t before = pair.b.sink.landed_count();
@@ -151,10 +151,10 @@ TEST(TcpLending, WhatWasTakenBackIsNotTold) {
   EXPECT_TRUE(pair.a.sink.cookies.empty());
 }
 
-TEST(TcpLending, AnEndpointThatEndsTakesBackToo) {
+TEST(TcpSplice, AnEndpointThatEndsCancelsToo) {
   FastPair pair;
   Bytes payload = pattern(200'000, 1);
-  pair.lend(payload);
+  pair.splice(payload);
   pair.a.transport.reset();
   std::fill(payload.begin(), payload.end(), std::byte{0});
   const std::size_t before = pair.b.sink.landed_count();
@@ -162,7 +162,7 @@ TEST(TcpLending, AnEndpointThatEndsTakesBackToo) {
   EXPECT_EQ(pair.b.sink.landed_count(), before);
 }
 
-TEST(TcpLending, MoreThanTheSocketTakesGoesOnLater) {
+TEST(TcpSplice, MoreThanTheSocketTakesGoesOnLater) {
   FastPair pair;
   const Bytes payload = pattern(20 << 20, 3);
   std::vector<iovec> pieces;
@@ -175,14 +175,14 @@ TEST(TcpLending, MoreThanTheSocketTakesGoesOnLater) {
   EXPECT_EQ(pair.b.sink.packets.back()->payload, payload);
 }
 
-TEST(TcpLending, RandomPacketsBothWaysArriveAsTheyWere) {
+TEST(TcpSplice, RandomPacketsBothWaysArriveAsTheyWere) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
-    FastPair pair([](TcpOptions& options) { options.least_lent_bytes = 3000; });
+    FastPair pair([](TcpOptions& options) { options.least_spliced_bytes = 3000; });
     struct Sent {
       Bytes control, payload;
-      bool owed;
+      bool posted;
     };
     std::vector<std::unique_ptr<Sent>> sent[2];
     const std::size_t before[2] = {pair.b.sink.packets.size(), pair.a.sink.packets.size()};
@@ -198,17 +198,17 @@ TEST(TcpLending, RandomPacketsBothWaysArriveAsTheyWere) {
                           .payload_bytes = one->payload.size(), .cookie = sent[side].size()};
       const SendStatus status = link.try_send(packet);
       if (status != SendStatus::retry) {
-        one->owed = status == SendStatus::posted;
-        if (!one->owed) std::fill(one->payload.begin(), one->payload.end(), std::byte{0xee});  // it is ours again
-        if (!one->owed) one->payload = pattern(one->payload.size(), seed + 1);
+        one->posted = status == SendStatus::posted;
+        if (!one->posted) std::fill(one->payload.begin(), one->payload.end(), std::byte{0xee});  // it is ours again
+        if (!one->posted) one->payload = pattern(one->payload.size(), seed + 1);
         sent[side].push_back(std::move(one));
       }
       for (unsigned polls = random() % 4; polls-- > 0;) (random() % 2 == 0 ? pair.a : pair.b).transport->poll(now_ns());
       if (random() % 8 == 0 && from.transport->arm()) from.transport->disarm();
     }
     const auto all_back = [&](unsigned side) {
-      const auto owed = std::count_if(sent[side].begin(), sent[side].end(), [](const auto& one) { return one->owed; });
-      return (side == 0 ? pair.a : pair.b).sink.cookies.size() == static_cast<std::size_t>(owed);
+      const auto posted = std::count_if(sent[side].begin(), sent[side].end(), [](const auto& one) { return one->posted; });
+      return (side == 0 ? pair.a : pair.b).sink.cookies.size() == static_cast<std::size_t>(posted);
     };
     pair.step([&] {
       return pair.b.sink.landed_count() == before[0] + sent[0].size() &&
@@ -221,21 +221,21 @@ TEST(TcpLending, RandomPacketsBothWaysArriveAsTheyWere) {
         EXPECT_EQ(got[before[side] + i]->payload, sent[side][i]->payload);
       }
       for (const std::uint64_t cookie : (side == 0 ? pair.a : pair.b).sink.cookies) {
-        EXPECT_TRUE(std::exchange(sent[side].at(cookie)->owed, false)) << "given back twice, or never lent";
+        EXPECT_TRUE(std::exchange(sent[side].at(cookie)->posted, false)) << "`sent` twice, or for no splice";
       }
     }
     EXPECT_TRUE(pair.a.sink.failures.empty() && pair.b.sink.failures.empty());
   }
 }
 
-TEST(TcpLending, NothingIsLentWhereItIsNotWanted) {
-  FastPair pair(lend_never);
+TEST(TcpSplice, NoneWhereItIsNotWanted) {
+  FastPair pair(splice_never);
   const Bytes payload = pattern(200'000, 1);
   const iovec piece = piece_of(payload);
   EXPECT_EQ(send({&pair.a, &pair.b}, pair.to_b, "copied", {&piece, 1}, 7), SendStatus::done);
 }
 
-TEST(TcpLending, WithoutDescriptorsPayloadsAreCopied) {
+TEST(TcpSplice, WithoutDescriptorsPayloadsAreCopied) {
   FastPair pair;
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -247,7 +247,7 @@ TEST(TcpLending, WithoutDescriptorsPayloadsAreCopied) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(status, SendStatus::done);
   pair.step([&] { return pair.b.sink.landed_count() == pair.first + 1; });
-  ASSERT_EQ(send({&pair.a, &pair.b}, pair.to_b, "lent", {&piece, 1}, 8), SendStatus::posted);
+  ASSERT_EQ(send({&pair.a, &pair.b}, pair.to_b, "spliced", {&piece, 1}, 8), SendStatus::posted);
   pair.step([&] { return !pair.a.sink.cookies.empty(); });
 }
 
@@ -259,24 +259,24 @@ struct Writers {
     in = base::FileDescriptor(ends[0]);
     out = base::FileDescriptor(ends[1]);
   }
-  FrameWriter::Progress lend(const Bytes& control, const Bytes& payload) {
+  FrameWriter::Progress splice(const Bytes& control, const Bytes& payload) {
     const iovec piece = piece_of(payload);
     if (!pipe.open_to(&writer)) return FrameWriter::Progress::blocked;
     const Packet packet{.control = control, .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 1};
-    return writer.lend(in.get(), packet, 0, pipe);
+    return writer.write_spliced(in.get(), packet, 0, pipe);
   }
 
   base::FileDescriptor in, out;
-  LendingPipe pipe;
+  SplicePipe pipe;
   FrameWriter writer;
 };
 
-TEST(TcpLending, ABrokenConnectionIsAnAnswerAndNoSignal) {
+TEST(TcpSplice, ABrokenConnectionIsAnAnswerAndNoSignal) {
   Writers pair;
   const Bytes control = bytes_of("control"), payload = pattern(5 << 20, 1);
-  ASSERT_EQ(pair.lend(control, payload), FrameWriter::Progress::partial);
-  EXPECT_TRUE(pair.writer.lends());
-  EXPECT_FALSE(pair.writer.owes());
+  ASSERT_EQ(pair.splice(control, payload), FrameWriter::Progress::partial);
+  EXPECT_TRUE(pair.writer.splices());
+  EXPECT_FALSE(pair.writer.refers_to_payload());
   pair.out.close();
   EXPECT_EQ(pair.writer.resume(pair.in.get()), FrameWriter::Progress::broken);  // a signal would have ended this process
   sigset_t mask, pending;
@@ -291,7 +291,7 @@ TEST(TcpLending, ABrokenConnectionIsAnAnswerAndNoSignal) {
 }
 
 /// A page that processes may read and nobody can hold: the kernel's clock data.
-std::byte* page_that_cannot_be_lent() {
+std::byte* page_that_cannot_be_referenced() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     if (line.find("[vvar]") != std::string::npos) return reinterpret_cast<std::byte*>(std::stoull(line, nullptr, 16));
@@ -299,8 +299,8 @@ std::byte* page_that_cannot_be_lent() {
   return nullptr;
 }
 
-TEST(TcpLending, MemoryThatCannotBeLentIsCopied) {
-  std::byte* const page = page_that_cannot_be_lent();
+TEST(TcpSplice, MemoryThatCannotBeReferencedIsCopied) {
+  std::byte* const page = page_that_cannot_be_referenced();
   if (page == nullptr) GTEST_SKIP() << "no such memory here";
   const Bytes payload = pattern(300'000, 1);
   for (const bool begins : {true, false}) {
@@ -318,24 +318,24 @@ TEST(TcpLending, MemoryThatCannotBeLentIsCopied) {
   }
 }
 
-TEST(TcpLending, WhatIsCopiedInsteadCountsAsLentUntilItIsWritten) {
-  std::byte* const page = page_that_cannot_be_lent();
+TEST(TcpSplice, WhatIsCopiedInsteadCountsAsSplicedUntilItIsWritten) {
+  std::byte* const page = page_that_cannot_be_referenced();
   if (page == nullptr) GTEST_SKIP() << "no such memory here";
   Writers pair;
   const Bytes control = bytes_of("control"), payload = pattern(5 << 20, 1);
   const std::array<iovec, 2> pieces = {iovec{page, 64}, piece_of(payload)};
   const Packet packet{.control = control, .payload = pieces, .payload_bytes = payload.size() + 64, .cookie = 1};
   ASSERT_TRUE(pair.pipe.open_to(&pair.writer));
-  ASSERT_EQ(pair.writer.lend(pair.in.get(), packet, 0, pair.pipe), FrameWriter::Progress::partial);
+  ASSERT_EQ(pair.writer.write_spliced(pair.in.get(), packet, 0, pair.pipe), FrameWriter::Progress::partial);
   EXPECT_EQ(pair.pipe.held_by(&pair.writer), 0U);
   Bytes read(1 << 20);
   while (pair.writer.unfinished()) {
-    EXPECT_TRUE(pair.writer.lends());
-    EXPECT_FALSE(pair.writer.owes());
+    EXPECT_TRUE(pair.writer.splices());
+    EXPECT_FALSE(pair.writer.refers_to_payload());
     ASSERT_GT(recv(pair.out.get(), read.data(), read.size(), MSG_DONTWAIT), 0);
     ASSERT_NE(pair.writer.resume(pair.in.get()), FrameWriter::Progress::broken);
   }
-  EXPECT_FALSE(pair.writer.lends());
+  EXPECT_FALSE(pair.writer.splices());
 }
 
 }  // namespace
