@@ -1,4 +1,4 @@
-// tandem/comm/transport/connection_proof.hpp: how both ends of a connection prove, by challenge, that they know their job's secret.
+// tandem/comm/transport/connection_proof.hpp: how both ends of a connection prove that they know their job's secret.
 #pragma once
 
 #include <array>
@@ -32,10 +32,10 @@ struct ProofParty {
 ///     opener    proof    proof of (job, hello, answer)                                          32 bytes
 ///     accepter  welcome  a constant: the opener may send                                       8 bytes
 ///
-/// A proof (bootstrap/proof.hpp) covers the job's id and both messages without their own proof; its purpose is the role. The hello
-/// names both ranks and the rail, so that a proof is good for one connection. An end learns what the other one is only from bytes
-/// that the secret covers. So it finds different wire versions after the proof, and then refuses.
-/// This protects against strangers that can reach the port. It does not encrypt what follows.
+/// A proof (bootstrap/proof.hpp) covers the job's id and both messages without their own proof; its purpose is the role. The
+/// hello names both ranks and the rail, so that a proof is good for one connection. An end learns what the other one is only
+/// from bytes that the secret covers. So it finds different wire versions after the proof, and then refuses. This protects
+/// against strangers that can reach the port. It does not encrypt what follows.
 class ConnectionProof {
  public:
   enum class State {

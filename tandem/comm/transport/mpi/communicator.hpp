@@ -49,7 +49,7 @@ class Communicator {
 
  private:
   Communicator() = default;
-  base::Result<void> introduce(Rank self);
+  base::Result<void> send_hello(Rank self);
 
   MPI_Comm handle_ = MPI_COMM_NULL;
   int own_number_ = 0;

@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/handshake.cpp: what two ranks say to each other before they share memory.
+// tandem/comm/transport/shm/handshake.cpp: the messages by which two ranks come to share memory.
 #include "tandem/comm/transport/shm/handshake.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/segment.hpp: the shared memory of two peers, and that by which an endpoint is woken.
+// tandem/comm/transport/shm/segment.hpp: the memory that two peers share, and the page with an endpoint's bell.
 #pragma once
 
 #include <array>

@@ -34,7 +34,7 @@ enum class Connected { yes, later, refused };
 /// All sockets are non-blocking, of type SOCK_SEQPACKET (messages keep their boundaries), with names in the abstract namespace,
 /// which ends where the network namespace does and leaves no file behind.
 base::Result<base::FileDescriptor> listen_on(std::string_view name);
-/// `later`: the peer has too many callers at once. `refused`: nobody listens under this name.
+/// `later`: the peer has too many callers at once. `refused`: no socket listens under this name.
 Connected connect_to(std::string_view name, base::FileDescriptor& socket);
 /// Nothing when nobody calls.
 base::FileDescriptor accept_from(const base::FileDescriptor& listener);

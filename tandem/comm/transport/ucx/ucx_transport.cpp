@@ -59,7 +59,7 @@ class UcxTransport final : public Transport {
   UcxLink& make_link(Rank peer, const Card& card);
   void stranger(std::string_view why);
   bool settle();
-  void let_in(const Hello& hello);
+  void challenge_caller(const Hello& hello);
   void bury(UcxLink& link, const std::string& why);
 
   UcxOptions options_;
@@ -188,7 +188,7 @@ ucs_status_t UcxTransport::packet_came(void* self, const void* header, std::size
   return link->came(packet, block.subspan(sizeof packet), data, bytes, parameters->recv_attr);
 }
 
-void UcxTransport::let_in(const Hello& hello) {
+void UcxTransport::challenge_caller(const Hello& hello) {
   UcxLink* link = find(hello.from);
   if (link == nullptr) link = &make_link(hello.from, hello.card);
   link->proved();
@@ -215,7 +215,7 @@ bool UcxTransport::settle() {
     }
     list.clear();
   };
-  each(hellos_, [this](const Hello& hello) { let_in(hello); });
+  each(hellos_, [this](const Hello& hello) { challenge_caller(hello); });
   each(shared_.finished_sends, [](SendOperation* operation) { operation->link->finish(*operation); });
   each(shared_.finished_receives, [](ReceiveOperation* operation) { operation->link->finish(*operation); });
   each(shared_.ready, [](UcxLink* link) { link->deliver(); });

@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/gate.hpp: how ranks of one host find and attach each other, without anybody waiting.
+// tandem/comm/transport/shm/connector.hpp: how ranks of one host connect to each other, without blocking.
 #pragma once
 
 #include <cstdint>
@@ -17,52 +17,55 @@
 
 namespace tandem::comm::internal {
 
-/// What the gate asks of, and tells, the transport.
-class GateOwner {
+/// What the connector asks the transport, and reports to it.
+class ConnectorOwner {
  public:
-  virtual ~GateOwner() = default;
-  /// A rank with the right proof is at the door: `none` lets it in, `known` does not; the gate itself finds crossed calls.
+  virtual ~ConnectorOwner() = default;
+  /// A rank with a valid proof calls: `none` accepts it, `known` refuses it. The connector itself finds crossed calls.
   virtual Refusal admit(Rank peer) = 0;
   virtual void attached(Rank peer, Attachment attachment) = 0;
   virtual void unreachable(Rank peer, std::string reason) = 0;
 };
 
-/// Listens, calls, and speaks the handshake. Single-threaded: works inside EventSet::dispatch and the calls below.
+/// Listens, calls, and does the handshake (handshake.hpp). Single-threaded: works inside EventSet::dispatch and the calls
+/// below.
 ///
-/// Both may call each other at the same time: then the call of the lower rank counts. The lower one answers `crossed` to the
-/// other's call; the higher one accepts the lower's call and drops its own, which until then it keeps open to learn of a death.
+/// Two ranks may call each other at the same time: then the call of the lower rank counts. The lower rank answers `crossed` to
+/// the other's call. The higher rank accepts the lower rank's call and drops its own. Until then it keeps its own call open,
+/// which closes if the peer dies.
 ///
-/// A socket that closes before the handshake is through is called again: the peer may have dropped us for being slow. Whoever is
-/// dead is found by the kernel's refusal, since nobody listens any more under its name.
-class Gate {
+/// When a socket closes before the handshake has ended, the connector calls again: the peer may have dropped it for being slow.
+/// For a dead peer the kernel refuses the call, since no socket listens under its name.
+class Connector {
  public:
-  static base::Result<std::unique_ptr<Gate>> make(const ShmOptions& options, EventSet& events, int doorbell, GateOwner& owner);
-  ~Gate();
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
+  static base::Result<std::unique_ptr<Connector>> make(const ShmOptions& options, EventSet& events, int doorbell,
+                                                       ConnectorOwner& owner);
+  ~Connector();
+  Connector(const Connector&) = delete;
+  Connector& operator=(const Connector&) = delete;
 
   const ShmCard& card() const noexcept { return card_; }
   Hub& hub() noexcept { return hub_of(hub_); }
 
   /// Begins to call a peer. The answer comes through the owner, from a later dispatch.
   void call(Rank peer, const ShmCard& card);
-  /// Gives up a call that is under way, if there is one.
-  void hang_up(Rank peer);
-  /// Handshakes are under way: dispatch often.
-  bool busy() const noexcept { return !calls_.empty() || visitors_ > 0; }
-  /// The time, told before each dispatch.
+  /// Gives up a pending call, if there is one.
+  void cancel_call(Rank peer);
+  /// Handshakes are pending: dispatch often.
+  bool busy() const noexcept { return !calls_.empty() || caller_count_ > 0; }
+  /// The time, to be set before each dispatch.
   void set_now(std::int64_t now_ns) noexcept { now_ns_ = now_ns; }
 
  private:
-  /// One that called us.
-  struct Visitor {
+  /// A peer that called us.
+  struct Caller {
     base::FileDescriptor socket;
     std::uint64_t watch = 0;
     std::int64_t deadline_ns = 0;
     std::unique_ptr<Nonce> nonce;
-    bool crossed = false;  ///< it waits for our call
+    bool crossed = false;  ///< the peer waits for our call
   };
-  /// One whom we call.
+  /// A peer that we call.
   struct Call {
     enum class Phase { to_connect, to_be_challenged, to_be_welcomed, crossed } phase = Phase::to_connect;
     Rank peer{0};
@@ -74,23 +77,23 @@ class Gate {
     Segment segment;
     unsigned attempts = 0;
   };
-  using VisitorId = std::uint64_t;
+  using CallerId = std::uint64_t;
 
-  Gate(const ShmOptions& options, EventSet& events, int doorbell, GateOwner& owner);
+  Connector(const ShmOptions& options, EventSet& events, int doorbell, ConnectorOwner& owner);
   base::Result<void> open();
 
-  void answer_door();
-  void let_in(base::FileDescriptor socket);
-  void hear_visitor(VisitorId id);
-  bool welcome(Visitor& visitor, const HandshakeMessage& hello, Received& received, Attachment& attachment);
-  void dismiss(VisitorId id, std::string_view reason);
-  void refuse(const Visitor& visitor, const HandshakeMessage& hello, Refusal refusal);
+  void accept_callers();
+  void challenge_caller(base::FileDescriptor socket);
+  void read_from_caller(CallerId id);
+  bool welcome(Caller& caller, const HandshakeMessage& hello, Received& received, Attachment& attachment);
+  void drop_caller(CallerId id, std::string_view reason);
+  void refuse(const Caller& caller, const HandshakeMessage& hello, Refusal refusal);
 
   void try_connect(Call& call);
-  void hear_called(Rank peer);
-  void introduce(Call& call, const HandshakeMessage& challenge);
-  void conclude(Call& call, const HandshakeMessage& welcome, Received& received);
-  void redial(Call& call);
+  void read_from_called(Rank peer);
+  void send_hello(Call& call, const HandshakeMessage& challenge);
+  void take_welcome(Call& call, const HandshakeMessage& welcome, Received& received);
+  void retry(Call& call);
   void give_up(Call& call, std::string reason);
 
   static Doorbell doorbell_of(Received& received, std::size_t first);
@@ -106,7 +109,7 @@ class Gate {
 
   const ShmOptions options_;
   EventSet& events_;
-  GateOwner& owner_;
+  ConnectorOwner& owner_;
   const int doorbell_;
   ShmCard card_;
   base::FileDescriptor hub_file_;
@@ -118,9 +121,9 @@ class Gate {
   std::int64_t timer_period_ns_ = 0;
   std::int64_t now_ns_ = 0;
 
-  VisitorId last_visitor_ = 0;
-  std::size_t visitors_ = 0;  ///< that are not `crossed`
-  std::map<VisitorId, Visitor> visiting_;
+  CallerId last_caller_ = 0;
+  std::size_t caller_count_ = 0;  ///< that are not `crossed`
+  std::map<CallerId, Caller> callers_;
   std::unordered_map<Rank, std::unique_ptr<Call>> calls_;
 };
 
