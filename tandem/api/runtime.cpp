@@ -149,7 +149,7 @@ void Runtime::start(const runtime::Emulation& emulation) {
   connect_trace();
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
-  if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(resources_->clock->now_ns());
+  if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());
 }
 
 /// Connects all parts to the trace, once there is one.
@@ -485,7 +485,7 @@ void Runtime::wait() {
   }
   if (company_ == nullptr) return;
   constexpr std::int64_t look_every_ns = 200'000'000;
-  const int strangers = company_->busy_strangers(resources_->clock->now_ns(), look_every_ns);
+  const int strangers = company_->busy_others(resources_->clock->now_ns(), look_every_ns);
   if (strangers == 0) return;
   resources_->log->warn(
       "{} threads that do not belong to Tandem compute beside its workers; if they belong to the BLAS, start the program with "

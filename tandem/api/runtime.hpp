@@ -33,7 +33,7 @@
 // This header names the parts of a runtime and does not include them: it compiles in a third of the time
 // (docs/decisions/). A program that uses `rt.trace()` includes tandem/trace.hpp.
 namespace tandem::base {
-class CompanyWatch;
+class ThreadWatch;
 class Config;
 }  // namespace tandem::base
 namespace tandem::comm {
@@ -650,7 +650,7 @@ class Runtime {
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<runtime::RuntimeCore> core_;
   std::unique_ptr<dist::Flow> flow_;         ///< beyond one rank
-  std::unique_ptr<base::CompanyWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
+  std::unique_ptr<base::ThreadWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
   std::size_t data_count_ = 0;                   ///< registered so far
   std::size_t owned_data_ = 0;                   ///< with an owner
   bool ownerless_warning_due_ = true;            ///< on several ranks, until the first wait

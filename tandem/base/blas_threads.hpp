@@ -18,13 +18,13 @@ const char* restrict_blas_threads() noexcept;
 std::map<std::string, std::uint64_t> thread_times_ns();
 
 /// Looks for threads that compute beside the workers. Made and asked by the thread that works as worker 0.
-class CompanyWatch {
+class ThreadWatch {
  public:
-  explicit CompanyWatch(std::int64_t now_ns) : since_ns_(now_ns), times_(thread_times_ns()) {}
+  explicit ThreadWatch(std::int64_t now_ns) : since_ns_(now_ns), times_(thread_times_ns()) {}
 
   /// How many threads, neither the calling one nor a worker ("tandem-w..."), have used a core for more than a quarter of the time
   /// since the last look. Looks only when that is at least `least_ns` ago; else 0. Costs some 20 us per thread when it looks.
-  int busy_strangers(std::int64_t now_ns, std::int64_t least_ns);
+  int busy_others(std::int64_t now_ns, std::int64_t least_ns);
 
  private:
   std::int64_t since_ns_;

@@ -35,7 +35,7 @@ class ThreadDriver final : public Driver {
   static constexpr std::int64_t spin_below_ns = 5'000;
 
  private:
-  struct Seat final : Waker {
+  struct Slot final : Waker {
     Steppable* steppable = nullptr;
     Parker parker;
     std::thread thread;
@@ -46,14 +46,14 @@ class ThreadDriver final : public Driver {
     }
   };
 
-  void rest(Seat& seat, std::int64_t until_ns);
-  void rest_attending(Seat& seat, Attendance& place, std::int64_t until_ns);
+  void rest(Slot& slot, std::int64_t until_ns);
+  void rest_attending(Slot& slot, Attendance& place, std::int64_t until_ns);
 
   std::function<std::int64_t()> now_ns_;
   Binder bind_;
   std::atomic<bool> stopping_{false};
-  std::vector<std::unique_ptr<Seat>> seats_;
-  std::unique_ptr<Seat> caller_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::unique_ptr<Slot> caller_;
 };
 
 }  // namespace tandem::base
