@@ -33,8 +33,9 @@ TEST(BootstrapProof, HoldsForItsSecretPurposeAndPartsOnly) {
 
 TEST(BootstrapProof, NoBytesMoveFromOnePartToTheNext) {
   const JobSecret& secret = the_secret();
-  const std::set<Proof> different = {prove(secret, "a", {"bc", "d"}), prove(secret, "a", {"b", "cd"}), prove(secret, "ab", {"c", "d"}),
-                                     prove(secret, "a", {"bcd"}),     prove(secret, "a", {"bcd", ""}), prove(secret, "abcd", {})};
+  const std::set<Proof> different = {prove(secret, "a", {"bc", "d"}),  prove(secret, "a", {"b", "cd"}),
+                                     prove(secret, "ab", {"c", "d"}),  prove(secret, "a", {"bcd"}),
+                                     prove(secret, "a", {"bcd", ""}), prove(secret, "abcd", {})};
   EXPECT_EQ(different.size(), 6U);
 }
 

@@ -102,7 +102,7 @@ Result<std::string> RendezvousClient::get(Rank peer) {
     }
     if (asked_.insert(peer.value()).second) ask(peer, until);
     if (reading_) {
-      told_.wait_until(lock, until);
+      answered_.wait_until(lock, until);
       continue;
     }
     reading_ = true;
@@ -114,7 +114,7 @@ Result<std::string> RendezvousClient::get(Rank peer) {
     input_.add(bytes);
     store_frames();
     if (more.ok() && !more.value()) over_ = true;
-    told_.notify_all();
+    answered_.notify_all();
   }
 }
 

@@ -58,7 +58,7 @@ class RendezvousClient final : public CardStore {
   rendezvous::Membership membership_;
 
   std::mutex mutex_;
-  std::condition_variable told_;
+  std::condition_variable answered_;
   bool reading_ = false;
   bool over_ = false;                          ///< the server is gone, and nothing more can be read
   FrameBuffer input_;                          ///< the reader's while `reading_`, but changed under the mutex only

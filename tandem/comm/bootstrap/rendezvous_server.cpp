@@ -31,7 +31,7 @@ namespace rendezvous = internal::rendezvous;
 namespace {
 
 constexpr unsigned most_complaints = 100;              // a stranger must not fill the log
-constexpr std::size_t strangers_beyond_size = 64;
+constexpr std::size_t unproved_beyond_size = 64;
 constexpr std::size_t most_output_bytes = 64u << 20;   // to a member that asks and never reads
 
 }  // namespace
@@ -97,7 +97,7 @@ void RendezvousServer::accept_all(std::int64_t now_ns) {
       if (errno == EMFILE || errno == ENFILE) make_room();
       return;
     }
-    if (connections_.size() - members_.size() >= options_.size + strangers_beyond_size) make_room();
+    if (connections_.size() - members_.size() >= options_.size + unproved_beyond_size) make_room();
     const int number = socket.get();
     auto connection = std::make_unique<Connection>(std::move(socket));
     connection->name = internal::peer_name(number);
@@ -258,7 +258,7 @@ void RendezvousServer::hand_over() {
   for (auto& [socket, connection] : connections_) {
     if (connection->state != State::member) continue;
     for (const auto& [rank, card] : generations_[connection->generation].cards)
-      if (!connection->told.contains(rank) && rank != connection->rank) send_card(*connection, rank, card);
+      if (!connection->sent.contains(rank) && rank != connection->rank) send_card(*connection, rank, card);
     write_to(*connection);
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
@@ -284,7 +284,7 @@ void RendezvousServer::send(Connection& connection, Kind kind, std::string_view 
 }
 
 void RendezvousServer::send_card(Connection& connection, std::uint32_t rank, const std::string& card) {
-  connection.told.insert(rank);
+  connection.sent.insert(rank);
   send(connection, Kind::card, ByteWriter().u32(rank).raw(card).take());
 }
 

@@ -72,7 +72,7 @@ class RendezvousServer {
     std::string hello, challenge;  ///< bodies, for the statements
     std::uint32_t rank = 0;
     std::uint32_t generation = 0;
-    std::set<std::uint32_t> told;  ///< ranks whose card was sent
+    std::set<std::uint32_t> sent;  ///< ranks whose card was sent
   };
   struct Generation {
     std::map<std::uint32_t, std::string> cards;
