@@ -76,7 +76,7 @@ TEST_P(Death, WhileItWaitsEndsWhatTheOthersWaitFor) {
     me.expect_death(receive, victim, "a receive from a rank that died");
     me.expect_death(any_tag, victim, "a receive of any tag from it");
     me.talk({0, 1, 3}, 50'000, 7);
-    me.expect(me.told_of_death(victim), "nobody told of the death");
+    me.expect(me.knows_death_of(victim), "nobody told of the death");
     // What is posted later learns it at once.
     me.expect_ending(me.endpoint().isend(Rank{victim}, Tag{3}, got), Ending::peer_dead, "a send after the death");
     me.expect_ending(me.endpoint().irecv(Rank{victim}, Tag{3}, got), Ending::peer_dead, "a receive after the death");
@@ -202,7 +202,7 @@ void broadcast_along_chain(Member& me, std::size_t bytes) {
   if (me.is(0)) watch = me.endpoint().irecv(Rank{victim}, Tag{2'000'000}, nothing);
   for (unsigned i = 0; i < before + after; ++i) {
     if (me.is(0) && i == before) {
-      while (!me.told_of_death(victim)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (!me.knows_death_of(victim)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     const Bytes sent = pattern(bytes, i);
     me.note(0, i);

@@ -55,7 +55,7 @@ class Member {
   std::uint32_t rank() const { return rank_.value(); }
   std::uint32_t size() const { return size_; }
   bool is(std::uint32_t rank) const { return rank_.value() == rank; }
-  bool told_of_death(std::uint32_t of) const { return (deaths_.load() >> of & 1) != 0; }  ///< by the endpoint
+  bool knows_death_of(std::uint32_t of) const { return (deaths_.load() >> of & 1) != 0; }  ///< by the endpoint
 
   void expect(bool good, std::string_view what);
   /// Waits, and expects that ending.
