@@ -12,12 +12,12 @@
 
 namespace tandem::base {
 
-/// Steps all steppables on the calling thread, the next one drawn from a seed, in manual time: when everybody rests, time jumps
-/// to the earliest date that anyone asked for. The same seed and the same program give the same order, exactly.
+/// Steps all steppables on the calling thread, in an order drawn from a seed, in manual time: when all rest, time jumps to the
+/// earliest date that a steppable asked for. The same seed and the same program give exactly the same order.
 ///
-/// A step looks at those that are due alone: a bit per slot says so (of 10,000 slots, 157 words), dates in the future are sorted.
+/// A step looks only at slots that are due. A bit per slot says so (157 words for 10,000 slots); dates in the future are sorted.
 ///
-/// Not thread-safe, but for wakers: a wake-up from a foreign thread is allowed and ends the determinism, not the correctness.
+/// Not thread-safe, except for wakers: another thread may wake a steppable, and the run is still correct but not deterministic.
 class EventLoop final : public Driver {
  public:
   explicit EventLoop(std::uint64_t seed) : state_(seed * 2 + 1) {}
@@ -25,7 +25,7 @@ class EventLoop final : public Driver {
   Waker& add(Steppable& steppable, const Placement& placement) override;
   Waker& add_caller(Steppable& steppable) override;
   void stop() override { stopped_ = true; }
-  /// Steps it no more, so that it may be destroyed. Its waker stays, and does nothing. Not from inside its own step.
+  /// Stops stepping it, so that it may be destroyed. Its waker stays and does nothing. Not from inside its own step.
   void remove(Steppable& steppable);
   RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) override;
   std::int64_t now_ns() override { return now_ns_; }
@@ -36,7 +36,7 @@ class EventLoop final : public Driver {
   /// One step of one steppable other than the caller's, or one due action; false when there is nothing to do at this date.
   bool step_one();
 
-  /// Steps up to a number of times drawn from [0, `most`]: what may happen between two submissions.
+  /// Makes a number of steps drawn from [0, `most`]: what may happen between two submissions.
   void step_some(unsigned most);
 
   std::uint64_t random() noexcept;

@@ -293,7 +293,7 @@ void Worker::end(Task& task) {
   if (work == nullptr) return executor_.end(task, origin_);
   const base::IdleWork::Promise promise(work);
   executor_.end(task, origin_);
-  owes_ |= promise.owes();
+  owes_ |= promise.pending();
 }
 
 void Worker::finish(Task& task) {
