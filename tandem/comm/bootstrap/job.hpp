@@ -16,14 +16,14 @@ namespace tandem::comm {
 
 using base::Rank;
 
-/// Known to all ranks of a job and to nobody else. Never sent and never in argv; connections prove it by challenge.
+/// Only the ranks of a job know it. Never sent and never in argv; connections prove it by challenge.
 using JobSecret = std::array<std::byte, 32>;
 
-/// How a rank can be reached: what each publishes once, before anybody looks it up.
+/// How a rank can be reached. Each rank publishes its card once.
 struct PeerCard {
   std::uint32_t wire_version = 0;  ///< of `wire.hpp`; different ones refuse each other
   std::string version;             ///< of Tandem, for that refusal's message
-  std::string host;                ///< equal for ranks that run on one host: boot id; shown names are `host_name`
+  std::string host;                ///< text of base::HostIdentity: equal for ranks of one host; messages show `host_name`
   std::string host_name;
   std::vector<std::pair<std::string, std::string>> transports;  ///< name and card of each
 };
@@ -46,7 +46,7 @@ struct Job {
   std::string id = "alone";  ///< names files and segments of this job on a host; no secret
   std::string source;        ///< "tandem run", "pmix", "environment", "alone", "threads": for messages
   std::shared_ptr<Directory> directory;
-  std::uint32_t ranks_here = 1;  ///< of the job on this machine, as far as who started it says
+  std::uint32_t ranks_here = 1;  ///< of the job on this machine, as far as the launcher says
 };
 
 }  // namespace tandem::comm

@@ -30,7 +30,7 @@ namespace rendezvous = internal::rendezvous;
 
 namespace {
 
-constexpr unsigned most_complaints = 100;              // a stranger must not fill the log
+constexpr unsigned most_complaints = 100;              // so that connections without a proof cannot fill the log
 constexpr std::size_t unproved_beyond_size = 64;
 constexpr std::size_t most_output_bytes = 64u << 20;   // to a member that asks and never reads
 
@@ -93,7 +93,7 @@ void RendezvousServer::accept_all(std::int64_t now_ns) {
     FileDescriptor socket(accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      // Without descriptors the listener would stay readable: the oldest stranger makes room, and the next round accepts.
+      // Without descriptors the listener would stay readable: drops the oldest unproved connection; the next round accepts.
       if (errno == EMFILE || errno == ENFILE) make_room();
       return;
     }
@@ -288,7 +288,7 @@ void RendezvousServer::send_card(Connection& connection, std::uint32_t rank, con
   send(connection, Kind::card, ByteWriter().u32(rank).raw(card).take());
 }
 
-/// Sends what the socket takes and asks to be told when it takes more. Never removes the connection, which callers iterate
+/// Sends what the socket takes, and watches for when it takes more. Never removes the connection, which callers iterate
 /// over: one that is done for is shut down, and the next round reads its end.
 void RendezvousServer::write_to(Connection& connection) {
   const int socket = connection.socket.get();

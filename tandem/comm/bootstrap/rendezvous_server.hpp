@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/rendezvous_server.hpp: where the ranks of a job leave their cards and ask for those of others.
+// tandem/comm/bootstrap/rendezvous_server.hpp: where the ranks of a job publish their cards and look up those of others.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,15 @@ struct RendezvousOptions {
   std::int64_t proof_timeout_ns = 30'000'000'000;  ///< a connection that has not proved the secret by then is dropped
 };
 
-/// The rendezvous of one job. Whoever owns it waits until `descriptor()` is readable or the date that `serve` returned has come,
-/// and calls `serve`. Never blocks, but for `hand_over`.
+/// The rendezvous of one job. Its owner waits until `descriptor()` is readable or the time that `serve` returned has come, and
+/// then calls `serve`. Never blocks, except in `hand_over`.
 ///
-/// A rank may leave and another program of the same rank come later (a script that starts two programs one after the other): the
-/// second belongs to the next *generation*, and sees only cards of that one.
+/// A rank may leave, and another program of the same rank may come later (a script that starts two programs one after the
+/// other). The second program belongs to the next *generation*, and sees only cards of that one.
 ///
-/// Not thread-safe. What it reads from a connection can end that connection and nothing else; a connection that cannot prove the
-/// secret is dropped and logged, and of those at most `size` + 64 are kept at a time. Invariants: each rank has at most one
-/// connection; a look-up is answered once.
+/// Not thread-safe. The bytes of a connection can end that connection and nothing else. A connection that cannot prove the
+/// secret is dropped and logged. At most `size` + 64 unproved connections are kept at a time. Invariants: each rank has at most
+/// one connection; a look-up is answered once.
 class RendezvousServer {
  public:
   /// Errors: io, not_found (no such host).
@@ -46,14 +46,14 @@ class RendezvousServer {
   std::uint16_t port() const noexcept { return listener_.port; }
   /// Readable when `serve` has something to do.
   int descriptor() const noexcept { return epoll_.get(); }
-  /// Does what can be done now. `now_ns` is monotonic. Returns when it wants to be called at the latest.
+  /// Does what can be done now. `now_ns` is monotonic. Returns the latest time of the next call.
   std::int64_t serve(std::int64_t now_ns);
 
-  /// That rank's process is gone: those who wait for its card, or will ask for it, are told at once.
+  /// That rank's process is gone: answers at once all ranks that wait for its card or will ask for it.
   void rank_ended(Rank rank, const std::string& reason);
 
-  /// Before the server leaves while ranks go on: sends each rank all cards of its generation, so that it needs to ask no more.
-  /// Waits until they are sent, at most 2 s.
+  /// Before the server leaves while ranks continue: sends each rank all cards of its generation, so that it need not ask any
+  /// more. Waits until they are sent, at most 2 s.
   void hand_over();
 
  private:
@@ -69,7 +69,7 @@ class RendezvousServer {
     bool waits_to_write = false;
     bool closing = false;          ///< to be closed once the output is sent
     std::int64_t prove_until_ns = 0;
-    std::string hello, challenge;  ///< bodies, for the statements
+    std::string hello, challenge;  ///< bodies, for the proofs
     std::uint32_t rank = 0;
     std::uint32_t generation = 0;
     std::set<std::uint32_t> sent;  ///< ranks whose card was sent
@@ -107,7 +107,7 @@ class RendezvousServer {
   std::map<std::uint32_t, int> members_;                    ///< sockets by rank
   std::map<std::uint32_t, std::uint32_t> joined_;           ///< how often each rank has joined
   std::map<std::uint32_t, Generation> generations_;
-  std::map<std::uint32_t, std::string> ended_;              ///< why those ranks will publish no more
+  std::map<std::uint32_t, std::string> ended_;              ///< why those ranks will not publish any more
   unsigned complaints_ = 0;
 };
 

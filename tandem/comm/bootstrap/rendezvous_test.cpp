@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/rendezvous_test.cpp: ranks, impostors and strangers at the rendezvous.
+// tandem/comm/bootstrap/rendezvous_test.cpp: ranks, impostors and other connections at the rendezvous.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -248,7 +248,7 @@ TEST_F(Rendezvous, ProgramsThatComeOneAfterTheOtherSeeTheirOwnGeneration) {
   }
 }
 
-TEST_F(Rendezvous, WhoWaitsForARankThatEndedIsTold) {
+TEST_F(Rendezvous, AWaitForARankThatEndedFails) {
   start(2);
   auto client = join(0).value();
   std::thread waiter([&] {
@@ -301,7 +301,7 @@ TEST_F(Rendezvous, StrangersThatSendGarbageOrNothingDisturbNobody) {
   EXPECT_THAT(logged(), HasSubstr("did not prove the job's secret in time"));
 }
 
-TEST_F(Rendezvous, ACrowdOfSilentStrangersDoesNotKeepRanksOut) {
+TEST_F(Rendezvous, ManySilentConnectionsDoNotKeepRanksOut) {
   start(2);
   std::vector<TimedSocket> crowd;
   for (int i = 0; i < 200; ++i) crowd.push_back(connect());

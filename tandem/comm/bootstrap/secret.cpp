@@ -26,7 +26,7 @@ constexpr std::size_t most_file_bytes = 4096;
 
 static_assert(crypto_generichash_BYTES == std::tuple_size_v<JobSecret>);
 
-/// libsodium must be told once; it may be told again, from any thread.
+/// libsodium needs this once; more calls, from any thread, do nothing.
 void prepare_sodium() { TANDEM_ASSERT(sodium_init() >= 0); }
 
 const unsigned char* bytes_at(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }

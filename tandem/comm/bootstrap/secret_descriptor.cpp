@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/secret_descriptor.cpp: memfd_create, and a word in front that tells it from any other file.
+// tandem/comm/bootstrap/secret_descriptor.cpp: memfd_create, and a word in front that distinguishes it from other files.
 #include "tandem/comm/bootstrap/secret_descriptor.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/secret_descriptor.hpp: a secret text in a nameless file that children inherit.
+// tandem/comm/bootstrap/secret_descriptor.hpp: a secret text in a nameless file that child processes inherit.
 #pragma once
 
 #include <string>
