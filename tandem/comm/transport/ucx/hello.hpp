@@ -1,4 +1,4 @@
-// tandem/comm/transport/ucx/hello.hpp: how two ranks prove to each other over UCX that they belong to one job.
+// tandem/comm/transport/ucx/hello.hpp: how two ranks prove over UCX that they belong to one job.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ Hello make_hello(const JobSecret& secret, const Direction& direction, std::span<
 bool proves(const JobSecret& secret, const Hello& hello, const Nonce& our_nonce);
 
 /// What each packet of this direction carries: first eight bytes of H("session", from, to, nonces). UCX does not say who sent
-/// an active message; this number does, to the degree that nobody outside the job can guess it.
+/// an active message. This number does, since no process outside the job can guess it.
 std::uint64_t session_number(const JobSecret& secret, const Direction& direction);
 
 }  // namespace tandem::comm::internal::ucx

@@ -69,7 +69,7 @@ class UcxTransport final : public Transport {
   Capabilities capabilities_;
   std::unordered_map<Rank, std::unique_ptr<UcxLink>> links_;
   std::vector<Hello> hellos_;  ///< proved; their links are made outside UCX's callback
-  std::uint64_t strangers_ = 0;
+  std::uint64_t dropped_ = 0;
 };
 
 UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Worker> worker, PacketSink& sink, base::Log& log)
@@ -152,8 +152,8 @@ UcxLink& UcxTransport::make_link(Rank peer, const Card& card) {
 
 void UcxTransport::stranger(std::string_view why) {
   // At powers of two only: a flood of strangers must not become a flood of messages.
-  if (std::has_single_bit(++strangers_))
-    shared_.log->warn("ucx: a message from outside the job was dropped: {} ({} so far)", why, strangers_);
+  if (std::has_single_bit(++dropped_))
+    shared_.log->warn("ucx: a message from outside the job was dropped: {} ({} so far)", why, dropped_);
 }
 
 ucs_status_t UcxTransport::hello_came(void* self, const void* header, std::size_t header_bytes, void*, std::size_t,
@@ -225,12 +225,12 @@ bool UcxTransport::settle() {
 
 unsigned UcxTransport::poll(std::int64_t) {
   shared_.events = 0;
-  shared_.telling = true;
+  shared_.reporting = true;
   for (int round = 0; round < most_rounds; ++round) {
     const bool progressed = ucp_worker_progress(worker_->handle()) != 0;
     if (const bool settled = settle(); !progressed && !settled) break;
   }
-  shared_.telling = false;
+  shared_.reporting = false;
   return shared_.events;
 }
 
