@@ -196,7 +196,7 @@ void broadcast_along_chain(Member& me, std::size_t bytes) {
   std::vector<comm::Recipient> recipients;
   for (std::uint32_t rank = 1; rank < me.size(); ++rank) recipients.push_back({Rank{rank}, static_cast<int>(me.size() - rank)});
   Bytes memory(bytes);
-  // The root has a connection to the first of the chain only; a receive from the victim connects it, so that it learns of the death.
+  // The root has a connection to the first of the chain only; a receive connects it to the victim, so it learns of the death.
   Bytes nothing;
   Request watch;
   if (me.is(0)) watch = me.endpoint().irecv(Rank{victim}, Tag{2'000'000}, nothing);
@@ -250,8 +250,9 @@ TEST_P(Death, OfTheRootOfABroadcastEndsTheReceivesOfItsRecipients) {
   EXPECT_EQ(kill_at_stage_one(team, std::chrono::milliseconds(5)), "");
 }
 
-/// Ranks 2 and 3 know of a message, and have no room for it until they post their receives. It comes from rank 1, so the receives connect
-/// them to rank 1 alone. Rank 1 is stopped, and dies together with the root; no rank informs 2 and 3 of the root's death.
+/// Ranks 2 and 3 know of a message, and have no room for it until they post their receives. It comes from rank 1, so the
+/// receives connect them to rank 1 alone. Rank 1 is stopped, and dies together with the root; no rank informs 2 and 3 of the
+/// root's death.
 TEST_P(Death, OfTheRootAndANodeBetweenEndsReceivesThatNeverSpokeToTheRoot) {
   comm::EndpointOptions without_room = options();
   without_room.forward_bytes = 0;

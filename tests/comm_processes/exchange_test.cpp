@@ -93,8 +93,8 @@ TEST_P(Exchange, ARankThatLeavesEarlyIsNotDead) {
   EXPECT_EQ(team.finish(), "");
 }
 
-/// A receive connects to its source. The end of a connection that never carried a message is no death. Nor is it one when a rank that
-/// has left can no longer be reached.
+/// A receive connects to its source. The end of a connection that never carried a message is no death. Nor is it one when a
+/// rank that has left can no longer be reached.
 TEST_P(Exchange, ARankThatLeavesWithoutAWordIsNotDead) {
   Team team(3, options(), [](Member& me) {
     Bytes never(1000);
