@@ -14,17 +14,10 @@
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/pool.hpp"
 #include "tandem/runtime/task/task.hpp"
+#include "tandem/runtime/worker/worker_spec.hpp"
 #include "tandem/trace/stream.hpp"
 
 namespace tandem::runtime {
-
-/// What a worker is: its device and the memory it works in.
-struct WorkerSpec {
-  DeviceKind device = DeviceKind::cpu;
-  NodeIndex node = 0;
-  int core = -1;
-  unsigned numa_node = 0;  ///< near the core, counted from 0
-};
 
 /// On whose behalf something becomes ready or ends. A short-lived object on the stack of that thread, or a worker's own.
 struct Origin {

@@ -1,6 +1,8 @@
 // tandem/runtime/exec/failure.cpp: the list of failures.
 #include "tandem/runtime/exec/failure.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace tandem::runtime {
@@ -75,9 +77,18 @@ FlowFailure* FailureLog::cause_of(TaskId task) {
   return at == causes_.end() ? nullptr : at->second;
 }
 
-void FailureLog::tell(FlowFailure& failure, TaskId until) {
+void FailureLog::note_thrown(FlowFailure& failure, TaskId until) {
   std::lock_guard guard(mutex_);
   failure.told_until = until;
+}
+
+std::string FailureLog::Report::text() const {
+  std::string out = failure->description;
+  if (failed > 1) out += fmt::format("; {} tasks failed", failed);
+  if (cancelled > 0)
+    out += fmt::format("; {} on {} {} cancelled", cancelled == 1 ? "1 task that depends" : fmt::format("{} tasks that depend", cancelled),
+                       failed > 1 ? "them" : "it", cancelled == 1 ? "was" : "were");
+  return out;
 }
 
 FailureLog::Report FailureLog::take_report(TaskId until) {

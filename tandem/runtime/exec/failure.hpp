@@ -49,12 +49,14 @@ class FailureLog {
   /// False: nothing has failed or was cancelled since the last report.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
   /// A wait after position `until` throws `failure`.
-  void tell(FlowFailure& failure, TaskId until);
+  void note_thrown(FlowFailure& failure, TaskId until);
   /// At position `until`, with nothing under way: the earliest failure that is to be told, or null, and all count as told.
   struct Report {
     FlowFailure* failure = nullptr;
     std::size_t failed = 0;
     std::size_t cancelled = 0;
+    /// The failure, and how many tasks failed and were cancelled, for the log. `failure` is not null.
+    std::string text() const;
   };
   Report take_report(TaskId until);
 

@@ -30,7 +30,7 @@ TEST(FailureLog, AFailureIsToldAgainOnlyWhenItCancelsSomethingLater) {
   FailureLog log;
   FlowFailure& failure = fail(log, 4);
   log.cancelled(7, failure);
-  log.tell(failure, 10);
+  log.note_thrown(failure, 10);
   log.cancelled(8, failure);  // submitted before that wait, and cancelled after it: already said
   EXPECT_EQ(log.take_report(11).failure, nullptr);
   log.cancelled(12, failure);

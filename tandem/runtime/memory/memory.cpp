@@ -97,7 +97,7 @@ bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
   const NodeIndex source = request.from_node;
   Copier& copier = *(node != 0 ? nodes_[node].copier : nodes_[request.from_node].copier);
   const auto arrived = [this, &handle, node, source] {
-    const ForeignCalls::Guard guard(foreign_calls_);
+    const CallCount::Guard guard(calls_);
     tell<trace::Type::transfer_ended>(handle.number, source, node);
     fetched(handle, node);
   };

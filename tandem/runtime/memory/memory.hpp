@@ -6,7 +6,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
-#include "tandem/runtime/task/foreign_calls.hpp"
+#include "tandem/runtime/event/call_count.hpp"
 #include "tandem/runtime/task/task.hpp"
 #include "tandem/trace/stream.hpp"
 
@@ -62,7 +62,7 @@ class Memory {
   static void discard_partials(Handle& handle) noexcept;
 
   /// No more transfers will end: waits for the threads that are telling it.
-  void drain() const noexcept { foreign_calls_.drain(); }
+  void drain() const noexcept { calls_.drain(); }
 
   /// Gives back what Tandem has allocated for `handle`. Nobody uses it any more.
   void free_replicas(Handle& handle) noexcept;
@@ -85,7 +85,7 @@ class Memory {
 
   std::atomic<trace::Session*> trace_{nullptr};
   StagingListener& listener_;
-  ForeignCalls foreign_calls_;
+  CallCount calls_;
   std::vector<Node> nodes_;
 };
 

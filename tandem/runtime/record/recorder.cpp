@@ -12,8 +12,18 @@
 
 namespace tandem::runtime {
 
-namespace {
-constexpr TaskOps kNoValues{};
+void Recorder::start() {
+  Submission& submission = graph_.runtime_.submission();
+  submission.thread().check("record a graph");
+  if (submission.recorder() != nullptr) throw UsageError("cannot record a graph while another is recorded");
+  submission.close_reductions();
+  submission.record_to(this);
+  graph_.runtime_.data().begin_recording();
+}
+
+void Recorder::stop() noexcept {
+  graph_.runtime_.submission().record_to(nullptr);
+  graph_.runtime_.data().end_recording();
 }
 
 Task& Recorder::take(const TaskOps& ops, unsigned access_count) {
@@ -47,7 +57,7 @@ RecordIndex Recorder::add(Task& task, std::size_t bytes) {
 TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t count) {
   if (task.ops->value_bytes != 0 && task.ops->copy_values == nullptr) {
     const std::string who = describe(task);
-    graph_.runtime_.abandon(task);
+    graph_.runtime_.submission().abandon(task);
     throw UsageError(who + " has values that cannot be copied, so it cannot be recorded; pass copyable values");
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -56,7 +66,7 @@ TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t cou
         graph_.templates_[before.id - 1] == before.task)
       continue;
     const std::string who = describe(task);
-    graph_.runtime_.abandon(task);
+    graph_.runtime_.submission().abandon(task);
     throw UsageError(who + " is recorded after a task that is not of the same recording");
   }
   const std::size_t bytes =
@@ -135,8 +145,8 @@ void Recorder::close_group(DataState& state) {
 RecordIndex Recorder::add_internal(TaskKind kind, Handle* combined) {
   Task* task = nullptr;
   if (combined != nullptr) {
-    task = &take(RuntimeCore::combine_ops(), 1);
-    task->codelet = graph_.runtime_.combine_codelet().get();
+    task = &take(combine_ops(), 1);
+    task->codelet = &combine_codelet();
     task->accesses()[0].set(combined, AccessMode::read_write);
   } else {
     task = &take(kNoValues, 0);

@@ -8,17 +8,24 @@
 
 namespace tandem::runtime {
 
-/// Receives what is submitted between `RuntimeCore::start_recording` and `stop_recording`, infers its dependencies by the rules
+/// Receives what is submitted between `start` and `stop`, infers its dependencies by the rules
 /// of `Flow`, and fills a `RecordedGraph`. What has no predecessor inside the recording becomes an entry of the graph.
 class Recorder {
  public:
   explicit Recorder(RecordedGraph& graph) : graph_(graph) {}
 
+  /// From now on tasks are recorded instead of entered into the flow. Throws UsageError if another recorder is at work. By the
+  /// submitting thread, like `stop`.
+  void start();
+  /// Tasks enter the flow again. Data that only recorded tasks write has no value yet.
+  void stop() noexcept;
+  /// No more tasks: computes the static graph.
+  void finish();
+
+  // By `Submission`, as its functions of these names.
   Task& take(const TaskOps& ops, unsigned access_count);
   void abandon(Task& task) noexcept;
   TaskRef enter(Task& task, const TaskRef* predecessors = nullptr, std::size_t count = 0);
-  /// No more tasks: computes the static graph.
-  void finish();
 
  private:
   struct DataState {

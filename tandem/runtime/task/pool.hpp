@@ -65,6 +65,10 @@ class TaskPool {
     if (task.extra != nullptr) free_links(*task.extra);
   }
 
+  /// Memory for a task that users may refer to when its recorded graph is gone: it lives as long as the pool. Throws
+  /// std::bad_alloc.
+  void* keep_block(std::size_t bytes);
+
   /// Calls `visit(Task&)` for each task that the pool has ever made, in use or not. By the submitting thread.
   template <class Visit>
   void for_each(Visit visit) {
@@ -96,6 +100,7 @@ class TaskPool {
   std::vector<std::unique_ptr<LinkChunk[]>> link_slabs_;
   std::vector<Slab> slabs_;
   std::vector<std::unique_ptr<TaskExtra>> extras_;
+  std::vector<std::unique_ptr<std::byte, base::FreeLarge>> kept_;
   std::size_t bytes_ = 0;
   alignas(64) base::Inbox<Task> returned_;
 };

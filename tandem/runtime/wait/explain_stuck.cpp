@@ -1,13 +1,14 @@
-// tandem/runtime/watchdog.cpp: says why nothing goes on: who waits for whom, and what at the end of the chain never came.
+// tandem/runtime/wait/explain_stuck.cpp: the graph of waiting tasks as text.
+#include "tandem/runtime/wait/explain_stuck.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
-#include <vector>
 
-#include "tandem/runtime/find_cycle.hpp"
-#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/wait/find_cycle.hpp"
 
 namespace tandem::runtime {
 
@@ -16,7 +17,7 @@ namespace {
 constexpr std::size_t kMostListed = 12;
 
 /// The unfinished tasks and their edges, read from the lists of successors. The submitting thread owns the pool, so tasks stay
-/// tasks while it looks; with everybody at rest the lists stand still.
+/// tasks while it looks; with all workers at rest the lists do not change.
 struct WaitGraph {
   std::vector<Task*> live;
   WaitsFor<Task*> predecessors;
@@ -37,25 +38,23 @@ std::string why_root_stays(const Task& task, bool running, bool at_turnstile) {
   switch (task.kind) {
     case TaskKind::kernel: return "it is ready, and no worker has taken it";
     case TaskKind::join: return "it is ready and was not ended: please report this";
-    case TaskKind::event: return "nobody has completed it (the missing release)";
-    case TaskKind::application: return "the application has acquired this data and not released it (the missing release)";
+    case TaskKind::event: return "it was started, and nobody has completed it";
+    case TaskKind::application: return "the application has acquired this data and not released it";
   }
   return "?";
 }
 
 }  // namespace
 
-std::string RuntimeCore::explain_stuck() {
-  const WaitGraph graph(pool_);
-  const std::uint64_t unfinished = submitted_ - executor_.finished();
-  std::string out = fmt::format("{} tasks have not ended, {} of them outside recorded graphs", unfinished, graph.live.size());
+std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<const Task*>& running) {
+  const WaitGraph graph(pool);
+  std::string out = fmt::format("{} {} not ended, {} of them outside recorded graphs", unfinished,
+                                unfinished == 1 ? "task has" : "tasks have", graph.live.size());
   auto end = std::back_inserter(out);
 
-  const auto runs = [&](const Task* task) {
-    return std::any_of(workers_.begin(), workers_.end(), [&](const auto& worker) { return worker->running() == task; });
-  };
-  for (unsigned i = 0; i < workers_.size(); ++i)
-    if (workers_[i]->running() != nullptr) fmt::format_to(end, "\n  worker {} is in a kernel", i);
+  const auto runs = [&](const Task* task) { return std::find(running.begin(), running.end(), task) != running.end(); };
+  for (std::size_t i = 0; i < running.size(); ++i)
+    if (running[i] != nullptr) fmt::format_to(end, "\n  worker {} is in a kernel", i);
 
   std::size_t listed = 0;
   for (Task* task : graph.live) {

@@ -1,4 +1,4 @@
-// tandem/runtime/find_cycle.hpp: finds a cycle in a graph, for graphs deeper than the stack.
+// tandem/runtime/wait/find_cycle.hpp: finds a cycle in a graph, for graphs deeper than the stack.
 #pragma once
 
 #include <algorithm>

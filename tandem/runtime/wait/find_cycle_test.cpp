@@ -1,5 +1,5 @@
-// tandem/runtime/find_cycle_test.cpp: cycles of waiting, which no program can make through the API.
-#include "tandem/runtime/find_cycle.hpp"
+// tandem/runtime/wait/find_cycle_test.cpp: cycles of waiting, which no program can make through the API.
+#include "tandem/runtime/wait/find_cycle.hpp"
 
 #include <numeric>
 
