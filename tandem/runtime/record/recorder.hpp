@@ -8,8 +8,9 @@
 
 namespace tandem::runtime {
 
-/// Receives what is submitted between `start` and `stop`, infers its dependencies by the rules
-/// of `Flow`, and fills a `RecordedGraph`. What has no predecessor inside the recording becomes an entry of the graph.
+/// Receives what is submitted between `start` and `stop`, infers its dependencies by the rules of the flow
+/// (`task/dependencies.hpp`), and fills a `RecordedGraph`. What has no predecessor inside the recording becomes an entry of the
+/// graph.
 class Recorder {
  public:
   explicit Recorder(RecordedGraph& graph) : graph_(graph) {}
@@ -34,13 +35,14 @@ class Recorder {
     GroupKind kind = GroupKind::readers;
     std::size_t use = 0;  ///< index into the graph's uses
   };
+  struct Follower;
+  struct Groups;
 
   RecordIndex add(Task& task, std::size_t bytes);
   RecordIndex add_internal(TaskKind kind, Handle* combined);
   DataState& state_of(Handle* handle);
   void infer(RecordIndex task, std::uint8_t slot);
-  void follow(RecordIndex task, std::uint8_t slot, const DataState& state);
-  void close_group(DataState& state);
+  void close(DataState& state);
   void edge(RecordIndex from, RecordIndex to, bool explicitly = false);
 
   RecordedGraph& graph_;
