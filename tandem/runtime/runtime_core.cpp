@@ -9,6 +9,7 @@
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/task/flow_chart.hpp"
 #include "tandem/runtime/usage_error.hpp"
+#include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {
 
@@ -16,16 +17,16 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
     : world_(std::move(world)),
       options_(options),
       number_(DataRegistry::next_number()),
-      executor_(pool_, world_.workers),
+      executor_(world_.workers),
       memory_(executor_),
-      submission_(pool_, executor_, number_, options_.window),
-      workers_(world_, options_, executor_, memory_),
-      loop_(*world_.driver, submission_, executor_, workers_, *world_.log,
+      submission_(executor_, number_, options_.window),
+      workers_(std::make_unique<WorkerTeam>(world_, options_, submission_.pool(), executor_, memory_)),
+      loop_(*world_.driver, submission_, executor_, *workers_, *world_.log,
             {.after_ns = options_.watchdog_ns, .throws = options_.watchdog_throws}),
       data_(submission_.thread(), memory_, *world_.log, number_),
       accesses_(submission_, loop_, executor_, data_),
       waits_(submission_, loop_, executor_, data_, *world_.log),
-      events_(submission_, executor_, workers_, *world_.clock),
+      events_(submission_, executor_, *workers_, *world_.clock),
       trace_(submission_.flow().trace(), world_.numa_node_of) {
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
   executor_.set_ahead(options_.begin_ahead_ns);
@@ -37,7 +38,7 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
     chart_ = std::make_unique<FlowChart>();
     submission_.flow().set_observer(chart_.get());
   }
-  workers_.start();
+  workers_->start();
 }
 
 RuntimeCore::~RuntimeCore() { shut_down(); }
@@ -67,7 +68,7 @@ void RuntimeCore::shut_down() {
   memory_.drain();
   world_.driver->stop();
   data_.free_all();  // what could not be waited for is freed as it is: nothing runs any more
-  if (options_.statistics) fmt::print(stderr, "{}", workers_.statistics().table());
+  if (options_.statistics) fmt::print(stderr, "{}", workers_->statistics().table());
   if (chart_ != nullptr) {
     const auto written = chart_->write(options_.graphviz);
     if (!written.ok()) log().error("{}", written.error().message);
@@ -81,7 +82,7 @@ void RuntimeCore::trace_to(trace::Session& session) {
   submission_.flow().trace().set_session(&session);
   session.attach(submission_.trace(),
                  {.kind = trace::ActorKind::submitter, .name = "submitter", .numa_node = world_.workers[0].numa_node});
-  workers_.trace_to(session);
+  workers_->trace_to(session);
   executor_.set_trace(&session);
   memory_.set_trace(&session);
   data_.for_each([this](const Handle& handle) { trace_.describe_data(handle); });

@@ -9,17 +9,16 @@
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/memory/memory.hpp"
 #include "tandem/runtime/submit/submission.hpp"
-#include "tandem/runtime/task/pool.hpp"
 #include "tandem/runtime/trace_link.hpp"
 #include "tandem/runtime/wait/accesses.hpp"
 #include "tandem/runtime/wait/caller_loop.hpp"
 #include "tandem/runtime/wait/waits.hpp"
-#include "tandem/runtime/worker/worker_team.hpp"
 #include "tandem/runtime/world.hpp"
 
 namespace tandem::runtime {
 
 class FlowChart;
+class WorkerTeam;
 
 /// Runtime of one process: makes the parts of a world, connects them, and ends them in order. Callers name the part.
 ///
@@ -46,8 +45,8 @@ class RuntimeCore final {
   CallerLoop& loop() noexcept { return loop_; }                ///< what this thread does inside a wait
   Executor& executor() noexcept { return executor_; }          ///< ready and ended tasks
   Memory& memory() noexcept { return memory_; }                ///< nodes and replicas
-  WorkerTeam& workers() noexcept { return workers_; }          ///< workers, and what they measure
-  const WorkerTeam& workers() const noexcept { return workers_; }
+  WorkerTeam& workers() noexcept { return *workers_; }         ///< workers, and what they measure
+  const WorkerTeam& workers() const noexcept { return *workers_; }
   TraceLink& trace() noexcept { return trace_; }               ///< descriptions for a trace
 
   const World& world() const noexcept { return world_; }
@@ -57,11 +56,10 @@ class RuntimeCore final {
   World world_;
   const CoreOptions options_;
   const std::uint32_t number_;
-  TaskPool pool_;
   Executor executor_;
   Memory memory_;
   Submission submission_;
-  WorkerTeam workers_;
+  std::unique_ptr<WorkerTeam> workers_;
   CallerLoop loop_;
   DataRegistry data_;
   Accesses accesses_;

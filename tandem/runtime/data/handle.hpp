@@ -65,7 +65,7 @@ enum class GroupKind : std::uint8_t { readers, commuters, reducers };
 /// `writer`. References carry the task's id, so that a recycled task counts as ended.
 struct FlowState {
   TaskRef writer;
-  [[no_unique_address]] MemberList members;  // lends the bytes at its end to what follows
+  [[no_unique_address]] MemberList members;  // what follows lies in the bytes at its end
   GroupKind kind = GroupKind::readers;
   bool has_value = false;  ///< somebody has written it by this point of the flow
 

@@ -11,8 +11,8 @@ namespace tandem::runtime {
 /// then destroy the runtime, while the call that ended the task is still waking somebody. So each call holds a
 /// `CallCount::Guard`, and the destructor waits for all calls with `drain`.
 ///
-/// Orders. The release at the guard's end pairs with the acquire in `drain`. A call is counted before it ends a task, so whoever
-/// has seen its effect finds it counted.
+/// Orders. The release at the guard's end pairs with the acquire in `drain`. A call is counted before it ends a task, so a
+/// thread that has seen its effect finds it counted.
 class CallCount {
  public:
   class Guard {

@@ -9,6 +9,7 @@
 
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/usage_error.hpp"
+#include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {
 

@@ -9,9 +9,10 @@
 #include "tandem/runtime/event/call_count.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/submission.hpp"
-#include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {
+
+class WorkerTeam;
 
 /// The nodes of an event: tasks that read its data follow `readable`; the next writers of the data follow `released` too, if the
 /// event has that node.

@@ -70,7 +70,7 @@ unsigned ReadyQueues::push_submitted(Task* task) {
   return number;
 }
 
-void ReadyQueues::push_foreign(Task* task) {
+void ReadyQueues::push_from_outside(Task* task) {
   std::uint64_t sequence = task->id;
   std::uint64_t random = task->id;
   queues_[place(*task, Situation::kNoWorker, sequence, random)]->inbox.put(task);

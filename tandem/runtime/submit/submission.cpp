@@ -5,8 +5,8 @@
 
 namespace tandem::runtime {
 
-Submission::Submission(TaskPool& pool, Executor& executor, std::uint32_t registry, std::uint64_t window)
-    : pool_(pool), executor_(executor), registry_(registry), window_(window), flow_(pool, *this) {
+Submission::Submission(Executor& executor, std::uint32_t registry, std::uint64_t window)
+    : executor_(executor), registry_(registry), window_(window), flow_(pool_, *this) {
   origin_.kind = Origin::Kind::submitter;
   origin_.trace = &flow_.trace().stream;
 }

@@ -39,7 +39,7 @@ class EndWaiter {
 class Submission final : private FlowHost {
  public:
   /// `registry`: the number of the registry whose data tasks may use (`DataRegistry::number`).
-  Submission(TaskPool& pool, Executor& executor, std::uint32_t registry, std::uint64_t window);
+  Submission(Executor& executor, std::uint32_t registry, std::uint64_t window);
   /// Before the first task.
   void connect(EndWaiter& waiter) noexcept { waiter_ = &waiter; }
 
@@ -215,13 +215,13 @@ class Submission final : private FlowHost {
   void merge_accesses(Task& task, unsigned first, unsigned second);
   void check_runnable(Task& task);
 
-  TaskPool& pool_;
   Executor& executor_;
   const std::uint32_t registry_;
   EndWaiter* waiter_ = nullptr;
   Recorder* recorder_ = nullptr;
   TaskId last_id_ = 0;
   std::uint64_t submitted_ = 0;
+  TaskPool pool_;
   SubmittingThread thread_;
   Window window_;
   Flow flow_;

@@ -21,7 +21,7 @@ struct LinkChunk {
 };
 
 /// The memory of tasks. Belongs to the submitting thread, which alone takes and recycles; any thread may hand finished tasks back
-/// (`give_back`), lock-free. Memory of a task stays a task's memory until the pool dies, so that a stale `TaskRef` may be looked
+/// (`take_back`), lock-free. Memory of a task stays a task's memory until the pool dies, so that a stale `TaskRef` may be looked
 /// at.
 ///
 /// Cost: `take` is a pop from a list of the submitter's own; the steady state allocates nothing.
@@ -52,7 +52,7 @@ class TaskPool {
   void recycle(Task* task);
 
   /// Hands over a chain of finished tasks, linked by `next`. Any thread.
-  void give_back(Task* first, Task* last) noexcept { returned_.put(first, last); }
+  void take_back(Task* first, Task* last) noexcept { returned_.put(first, last); }
 
   /// Recycles what was handed back. By the submitting thread. Returns how many there were.
   std::size_t collect();

@@ -123,12 +123,12 @@ struct RecordedPart {
 /// A node of the task graph.
 ///
 /// Ownership and threads. The submitting thread takes it from the pool, fills it and enters it into the graph (`Flow`). From the
-/// moment when `waits` falls to zero it belongs to whoever made it fall, then to the scheduler, then to the worker that runs it,
+/// moment when `waits` falls to zero it belongs to the thread that made it fall, then to the scheduler, then to the worker that runs it,
 /// who ends it: seals `successors`, counts the successors down, and hands the task back to the submitting thread. Only that
 /// thread reuses it. Therefore a `TaskRef` (pointer and id) that the submitting thread keeps is checked by comparing ids, without
 /// any atomic operation: a different id means that the task ended, and that its end was seen.
 ///
-/// `waits`: unfinished predecessors, plus a guard while the task is being entered. Whoever brings it to zero (acquire-release, so
+/// `waits`: unfinished predecessors, plus a guard while the task is being entered. The thread that brings it to zero (acquire-release, so
 /// that all predecessors' effects are seen) makes the task ready.
 struct Task {
   base::SealedList<Link> successors;
@@ -156,9 +156,10 @@ struct Task {
   const AccessSlot* accesses() const noexcept { return reinterpret_cast<const AccessSlot*>(this + 1); }
 
   /// Bytes from the start of the task to its values.
+  /// `alignment` is a power of two.
   static constexpr std::size_t value_offset(std::size_t access_count, std::size_t alignment) noexcept {
     const std::size_t end = sizeof(Task) + access_count * sizeof(AccessSlot);
-    return (end + alignment - 1) / alignment * alignment;
+    return (end + alignment - 1) & ~(alignment - 1);
   }
   void* values() noexcept {
     return reinterpret_cast<char*>(this) + value_offset(access_count, ops != nullptr ? ops->value_alignment : 1);

@@ -3,6 +3,7 @@
 
 #include "tandem/runtime/usage_error.hpp"
 #include "tandem/runtime/wait/explain_stuck.hpp"
+#include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {
 

@@ -8,9 +8,10 @@
 #include "tandem/base/log.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/submission.hpp"
-#include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {
+
+class WorkerTeam;
 
 struct WatchdogOptions {
   std::int64_t after_ns = 0;  ///< without the end of a task; 0: no watchdog
@@ -21,7 +22,7 @@ struct WatchdogOptions {
 /// submit is refused. When no task ends for a while the log says once why; in the event loop, where nothing can come from
 /// outside, a standstill throws StuckError at once.
 ///
-/// Threads: the submitting thread. Whoever makes a condition true wakes it by `Executor::caller().wake()`.
+/// Threads: the submitting thread. A thread that makes a condition true wakes it by `Executor::caller().wake()`.
 class CallerLoop final : public EndWaiter {
  public:
   CallerLoop(base::Driver& driver, Submission& submission, Executor& executor, WorkerTeam& workers, base::Log& log,

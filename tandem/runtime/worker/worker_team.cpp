@@ -9,7 +9,7 @@
 
 namespace tandem::runtime {
 
-WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, Executor& executor, Memory& memory)
+WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory)
     : caller_works_(world.caller_works), clock_(*world.clock), specs_(world.workers), emulation_(options.emulation) {
   const auto sharing = static_cast<unsigned>(
       std::count_if(specs_.begin(), specs_.end(), [](const WorkerSpec& spec) { return spec.device == DeviceKind::cpu; }));
@@ -27,14 +27,14 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, Executor& execu
   base::Waker* caller = caller_works_ ? nullptr : &world.driver->add_caller(idler_);
   for (unsigned i = 0; i < specs_.size(); ++i) {
     auto& worker = *workers_.emplace_back(
-        std::make_unique<Worker>(i, specs_[i], worker_options, executor, *world.clock, *world.log));
+        std::make_unique<Worker>(i, specs_[i], worker_options, executor, *world.clock));
     const bool is_caller = i == 0 && caller_works_;
     base::Waker& waker = is_caller ? world.driver->add_caller(worker)
                                    : world.driver->add(worker, {specs_[i].core, fmt::format("tandem-w{}", i)});
     queues_->set_waker(i, &waker);
     if (is_caller) caller = &waker;
   }
-  executor.connect(queues_.get(), &memory, caller);
+  executor.connect(&pool, queues_.get(), &memory, caller);
   const std::uint64_t share = options.window / (4 * specs_.size());
   executor.set_batch(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, 32)));
 }
@@ -57,7 +57,7 @@ StatisticsReport WorkerTeam::statistics() const {
   const std::int64_t now_ns = clock_.now_ns();
   for (const auto& worker : workers_) {
     report.workers.push_back(worker->report(now_ns));
-    for (const auto& [codelet, durations] : worker->durations()) {
+    for (const auto& [codelet, durations] : worker->measurements().durations()) {
       auto at = std::find_if(report.codelets.begin(), report.codelets.end(),
                              [&](const CodeletReport& known) { return known.name == codelet->name; });
       if (at == report.codelets.end()) at = report.codelets.insert(at, {codelet->name, {}});
@@ -71,7 +71,10 @@ StatisticsReport WorkerTeam::statistics() const {
 
 std::vector<TimelineEvent> WorkerTeam::timeline() const {
   std::vector<TimelineEvent> events;
-  for (const auto& worker : workers_) events.insert(events.end(), worker->timeline().begin(), worker->timeline().end());
+  for (const auto& worker : workers_) {
+    const std::vector<TimelineEvent>& own = worker->measurements().timeline();
+    events.insert(events.end(), own.begin(), own.end());
+  }
   std::sort(events.begin(), events.end(), [](const TimelineEvent& a, const TimelineEvent& b) { return a.start_ns < b.start_ns; });
   return events;
 }

@@ -23,8 +23,8 @@ namespace tandem::runtime {
 /// Threads: the submitting thread, except `report_expected_ends`.
 class WorkerTeam {
  public:
-  /// Connects `executor` with the queues. `world` and `executor` outlive this; the driver is stopped before this is destroyed.
-  WorkerTeam(World& world, const CoreOptions& options, Executor& executor, Memory& memory);
+  /// Connects `executor` with the other parts. All of them outlive this; the driver is stopped before this is destroyed.
+  WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory);
   /// From now on workers run tasks.
   void start();
 
