@@ -38,7 +38,7 @@ class TraceLink {
   void data_added(const Handle& handle) {
     if (session_ != nullptr && !owner_of_) describe_data(handle, kNobody);
   }
-  /// Writes down on which NUMA node the data lies: whoever touched it first has decided that, and now nobody waits.
+  /// Writes down on which NUMA node the data lies, which the first touch has decided. No task waits for the answer any more.
   void data_removed(const Handle& handle) noexcept;
 
   /// Describes `tasks`, which are replayed under the ids from `base` on; `graph` 0: they have no number yet. Returns their number.
