@@ -10,6 +10,7 @@
 
 namespace tandem::comm {
 
+/// What `join_job` works with.
 struct BootstrapOptions {
   base::Environment environment;  ///< `base::process_environment()`, or a test's own
   base::Log& log;                 ///< outlives the job's directory

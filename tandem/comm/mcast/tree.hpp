@@ -42,10 +42,12 @@
 
 namespace tandem::comm {
 
+/// Who forwards a broadcast to whom. The kinds are described at the top of this file.
 enum class TreeKind : std::uint8_t {
   flat, chain, binary, kary, binomial, knomial, two_tree, delegate, two_groups,
   automatic,  ///< to be chosen by `TreeChooser` (`cost.hpp`); builders refuse it
 };
+/// How many kinds there are.
 inline constexpr unsigned tree_kind_count = 10;
 
 /// "flat", ..., "two_tree", ..., "automatic".
