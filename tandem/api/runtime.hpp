@@ -187,14 +187,15 @@ class Runtime {
     return data(std::string(), memory, options);
   }
 
-  /// An object of the user's, which may change its size. `Serialize<T>` says how it travels. Ranks that do not own it register an
-  /// object of the same type too; Tandem does not use that one.
+  /// Registers an object: a value of a type with a `Serialize`, which may change its size. Ranks that do not own it register an
+  /// object of the same type too; Tandem does not use that one. Throws UsageError.
   template <class T>
   Data<Object<T>> object(std::string name, T& value, const DataOptions& options) {
     static_assert(!std::is_const_v<T>, "an object is written by tasks, or replaced by what arrives: it cannot be const");
     return Data<Object<T>>(register_data(std::move(name), {1, 1, sizeof(T)}, &value, 1, typeid(Object<T>), options,
                                          &internal::ObjectType<T>::ops));
   }
+  /// The same without options.
   template <class T>
   Data<Object<T>> object(std::string name, T& value, std::source_location where = std::source_location::current()) {
     return object(std::move(name), value, DataOptions{.where = where});

@@ -66,6 +66,7 @@ class AccessSlot {
 };
 static_assert(sizeof(AccessSlot) == 24);
 
+/// What a node of the task graph stands for.
 enum class TaskKind : std::uint8_t {
   kernel,       ///< a codelet that a worker runs
   join,         ///< nothing to do: stands for a group of predecessors
@@ -173,13 +174,14 @@ inline TaskId flow_position(const Task& task) noexcept {
   return task.recorded && task.recording != nullptr ? task.recording->replay->base + task.recording->index : task.id;
 }
 
-/// A task named from outside: by the submitting thread, for as long as it likes.
+/// A task named from outside: by the submitting thread, for as long as it likes, also after the task has ended. Empty: the task
+/// runs on another rank, or behind the end of a cancelled flow.
 struct TaskRef {
-  Task* task = nullptr;
-  TaskId id = 0;
+  Task* task = nullptr;  ///< null: empty
+  TaskId id = 0;         ///< of the task; the memory may be another one's by now
 };
 
-/// True when the referenced task has ended. By the submitting thread only.
+/// True when the referenced task has ended, and for an empty reference. By the submitting thread only.
 inline bool has_ended(const TaskRef& ref) noexcept {
   return ref.task == nullptr || ref.task->id != ref.id || ref.task->successors.sealed();
 }
