@@ -117,8 +117,8 @@ Result<FlushesRun> run_once(const BenchProgram& program, const FlushesArguments&
   if (!told) return told.error();
   FlushesRun run;
   for (const auto& [name, value] : told.value().values)
-    if (value.details.is_object() && value.details.contains("seconds"))
-      run.seconds = value.details["seconds"].get<std::vector<double>>();
+    if (value.details.contains("seconds"))
+      run.seconds = value.details["seconds"].numbers();
   if (run.seconds.empty()) return Error{ErrorCode::malformed, "its JSON tells the time of no factorisation"};
   if (traced) {
     if (const auto read = read_trace(folder.path(), run); !read) return read.error();
@@ -255,29 +255,27 @@ void bench_flushes(const FlushesArguments& arguments, ToolContext& context) {
 
 }  // namespace
 
-void add_bench_flushes(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("flushes", "Many factorisations in one process, whose trace is flushed all the time");
+void add_bench_flushes(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("flushes", "Many factorisations in one process, whose trace is flushed all the time");
   const auto arguments = std::make_shared<FlushesArguments>();
   arguments->rounds = 3;
   add_bench_options(command, *arguments);
-  const auto bytes = CLI::Validator(
-      [](const std::string& text) {
-        const auto parsed = base::parse_bytes(text);
-        return parsed.ok() ? std::string() : parsed.error().message;
-      },
-      "BYTES");
-  command->add_option("-n", arguments->order, "Order of the matrix")->check(positive())->capture_default_str();
-  command->add_option("--nb", arguments->tile, "Order of a tile: the smaller, the more events")
-      ->check(positive())->capture_default_str();
-  command->add_option("--repetitions", arguments->factorisations, "Factorisations in a process, after one that does not count")
-      ->check(positive())->capture_default_str();
-  command->add_option("--memory", arguments->memory, "Of all buffers of the trace: option trace.memory")
-      ->check(bytes)->capture_default_str();
-  command->add_option("--buffer", arguments->buffer, "Of one of them: option trace.buffer")->check(bytes)->capture_default_str();
-  command->add_option("--traces", arguments->traces, "Folder on the disk for the traces; that for temporary files unless given")
-      ->check(CLI::ExistingDirectory);
+  const auto bytes = [](const std::string& text) {
+    const auto parsed = base::parse_bytes(text);
+    return parsed.ok() ? std::string() : parsed.error().message;
+  };
+  command.add_option("-n", arguments->order, "Order of the matrix").positive().show_default();
+  command.add_option("--nb", arguments->tile, "Order of a tile: the smaller, the more events")
+      .positive().show_default();
+  command.add_option("--repetitions", arguments->factorisations, "Factorisations in a process, after one that does not count")
+      .positive().show_default();
+  command.add_option("--memory", arguments->memory, "Of all buffers of the trace: option trace.memory")
+      .type_name("BYTES").check(bytes).show_default();
+  command.add_option("--buffer", arguments->buffer, "Of one of them: option trace.buffer").type_name("BYTES").check(bytes).show_default();
+  command.add_option("--traces", arguments->traces, "Folder on the disk for the traces; that for temporary files unless given")
+      .existing_folder();
   add_picture_option(command, *arguments, "the time of each factorisation, over its number");
-  command->callback([arguments, &context] { bench_flushes(*arguments, context); });
+  command.callback([arguments, &context] { bench_flushes(*arguments, context); });
 }
 
 }  // namespace tandem::tools

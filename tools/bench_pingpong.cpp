@@ -68,15 +68,15 @@ BenchSuite traced_suite(const Programs& programs, const std::string& transport) 
 
 }  // namespace
 
-void add_bench_pingpong(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("pingpong", "Half round trips of 4 bytes to 64 MiB, and messages one way");
+void add_bench_pingpong(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("pingpong", "Half round trips of 4 bytes to 64 MiB, and messages one way");
   const auto options = std::make_shared<PingpongOptions>();
   add_bench_options(command, *options);
-  command->add_option("--transport", options->transports, "shm, tcp, by commas")
-      ->delimiter(',')->check(CLI::IsMember({"shm", "tcp"}))->capture_default_str();
-  command->add_flag("--traced", options->traced,
+  command.add_option("--transport", options->transports, "shm, tcp, by commas")
+      .list().one_of({"shm", "tcp"}).show_default();
+  command.add_flag("--traced", options->traced,
                     "Small messages of ours alone, beside the same while both sides record every event of a trace");
-  command->callback([options, &context] {
+  command.callback([options, &context] {
     run_bench("pingpong", *options, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
       for (const std::string& transport : options->transports) {

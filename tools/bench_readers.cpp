@@ -43,23 +43,23 @@ BenchSuite suite(const Programs& programs, const ReadersOptions& options) {
 
 }  // namespace
 
-void add_bench_readers(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand(
+void add_bench_readers(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand(
       "readers", "When readers of a broadcast start, before or after it was forwarded, by rank (needs root)");
   const auto options = std::make_shared<ReadersOptions>();
   add_bench_options(command, *options);
-  command->add_option("--bytes", options->bytes, "Size of the data")->check(positive())->capture_default_str();
-  command->add_option("--recipients", options->recipients, "Ranks that get it")->check(CLI::Range(1, 250))
-      ->capture_default_str();
-  command->add_option("--trees", options->trees, "Ways to broadcast, by commas")->delimiter(',')
-      ->check(CLI::IsMember({"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic"}))
-      ->capture_default_str();
-  command->add_option("--rate", options->rate, "Of each rank's namespace, both ways: 200mbit, 1gbit, none")
-      ->capture_default_str();
-  command->add_option("--repetitions", options->repetitions, "Broadcasts in each run")
-      ->check(positive())->capture_default_str();
+  command.add_option("--bytes", options->bytes, "Size of the data").positive().show_default();
+  command.add_option("--recipients", options->recipients, "Ranks that get it").between(1, 250)
+      .show_default();
+  command.add_option("--trees", options->trees, "Ways to broadcast, by commas").list()
+      .one_of({"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic"})
+      .show_default();
+  command.add_option("--rate", options->rate, "Of each rank's namespace, both ways: 200mbit, 1gbit, none")
+      .show_default();
+  command.add_option("--repetitions", options->repetitions, "Broadcasts in each run")
+      .positive().show_default();
   add_picture_option(command, *options, "the starts by rank");
-  command->callback([options, &context] {
+  command.callback([options, &context] {
     run_bench("readers", *options, context,
               [&](const Programs& programs, unsigned) { return std::vector{suite(programs, *options)}; });
   });

@@ -100,20 +100,20 @@ base::Result<void> draw(const std::string& name, const Json& report, const std::
 
 }  // namespace
 
-void add_bench_options(CLI::App* command, BenchOptions& options) {
-  command->add_option("--rounds", options.rounds, "Rounds that count, after one to warm up")
-      ->check(positive())->capture_default_str();
-  command->add_option("--workers", options.workers, "Of ours and of every peer; all cores unless configured")
-      ->check(positive());
-  command->add_option("--timeout", options.timeout_s, "Seconds after which a program is taken to hang")
-      ->check(CLI::Range(0.001, 1e6, "SECONDS"))->capture_default_str();
-  command->add_option("--bin", options.folder, "Folder of the programs, instead of where this one is installed or built")
-      ->check(CLI::ExistingDirectory);
-  command->add_flag("--json", options.json, "Print a JSON object");
+void add_bench_options(Subcommand command, BenchOptions& options) {
+  command.add_option("--rounds", options.rounds, "Rounds that count, after one to warm up")
+      .positive().show_default();
+  command.add_option("--workers", options.workers, "Of ours and of every peer; all cores unless configured")
+      .positive();
+  command.add_option("--timeout", options.timeout_s, "Seconds after which a program is taken to hang")
+      .between(0.001, 1e6).show_default();
+  command.add_option("--bin", options.folder, "Folder of the programs, instead of where this one is installed or built")
+      .existing_folder();
+  command.add_flag("--json", options.json, "Print a JSON object");
 }
 
-void add_picture_option(CLI::App* command, BenchOptions& options, const std::string& what) {
-  command->add_option("--picture", options.picture, "PNG to draw: " + what);
+void add_picture_option(Subcommand command, BenchOptions& options, const std::string& what) {
+  command.add_option("--picture", options.picture, "PNG to draw: " + what);
 }
 
 Programs::Programs(const BenchOptions& options, const base::Config& config) {

@@ -2,7 +2,6 @@
 // report.
 #pragma once
 
-#include <climits>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -27,11 +26,9 @@ struct BenchOptions {
 };
 
 /// Adds them to a command. `options` outlives its callback.
-void add_bench_options(CLI::App* command, BenchOptions& options);
+void add_bench_options(Subcommand command, BenchOptions& options);
 /// --picture, for a benchmark that has a script plot_NAME.py.
-void add_picture_option(CLI::App* command, BenchOptions& options, const std::string& what);
-
-inline CLI::Range positive() { return {1, INT_MAX, "POSITIVE"}; }
+void add_picture_option(Subcommand command, BenchOptions& options, const std::string& what);
 
 /// Finds the programs of suites: beside this command, where they are installed, or where `--bin` says.
 class Programs {

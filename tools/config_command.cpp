@@ -59,11 +59,11 @@ void print_json(const base::Config& config) {
 
 }  // namespace
 
-void add_config(CLI::App& app, ToolContext& context) {
-  CLI::App* command = app.add_subcommand("config", "All options with their values and where each came from");
+void add_config(Subcommand app, ToolContext& context) {
+  Subcommand command = app.add_subcommand("config", "All options with their values and where each came from");
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print a JSON object; durations in nanoseconds, sizes in bytes");
-  command->callback([json, &context] { *json ? print_json(context.config) : print_table(context.config); });
+  command.add_flag("--json", *json, "Print a JSON object; durations in nanoseconds, sizes in bytes");
+  command.callback([json, &context] { *json ? print_json(context.config) : print_table(context.config); });
 }
 
 }  // namespace tandem::tools

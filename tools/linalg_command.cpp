@@ -187,22 +187,22 @@ void print_heading() {
 
 /// The order of the matrices, or m x n.
 std::string size_of(const Json& params) {
-  const std::string n = fmt::format("{}", params["n"].get<std::size_t>());
-  return params.contains("m") ? fmt::format("{}x{}", params["m"].get<std::size_t>(), n) : n;
+  const std::string n = fmt::format("{}", params["n"].unsigned_number());
+  return params.contains("m") ? fmt::format("{}x{}", params["m"].unsigned_number(), n) : n;
 }
 
 void print_row(const Measurement& measurement) {
   const Json& params = measurement.params;
   const auto [least, most] = std::minmax_element(measurement.samples.begin(), measurement.samples.end());
   const auto count = [&](const char* name) {
-    return params.contains(name) ? fmt::format("{}", params[name].get<std::size_t>()) : "-";
+    return params.contains(name) ? fmt::format("{}", params[name].unsigned_number()) : "-";
   };
   fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n",
-             measurement.name, params["precision"].get<std::string>(), size_of(params), params["nb"].get<std::size_t>(),
-             count("nrhs"), count("iterations"), count("ranks"), params["workers"].get<unsigned>(),
-             params["seconds"].get<double>(),
+             measurement.name, params["precision"].text(), size_of(params), params["nb"].unsigned_number(),
+             count("nrhs"), count("iterations"), count("ranks"), params["workers"].unsigned_number(),
+             params["seconds"].number(),
              median(measurement.samples), *least, *most, measurement.unit,
-             params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
+             params.contains("residual") ? fmt::format("{:.2g}", params["residual"].number()) : "-");
 }
 
 /// Whether the outcome is one to be proud of; if not, says why to `log`, which may be null.
@@ -295,60 +295,58 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
 
 }  // namespace
 
-void add_linalg(CLI::App& app, ToolContext& context) {
-  CLI::App* command = app.add_subcommand("linalg", "Runs one operation of linear algebra; prints time, GFlop/s and residual");
+void add_linalg(Subcommand app, ToolContext& context) {
+  Subcommand command = app.add_subcommand("linalg", "Runs one operation of linear algebra; prints time, GFlop/s and residual");
   auto arguments = std::make_shared<LinalgArguments>();
   LinalgJob& job = arguments->job;
-  // CLI11's own PositiveNumber explains itself with the largest double.
-  const CLI::Range positive(std::size_t(1), std::size_t(INT_MAX), "POSITIVE");
   std::vector<std::string> names;
   for (const auto& [name, op] : ops) names.push_back(name);
-  command->add_option("OP", arguments->op,
+  command.add_option("OP", arguments->op,
                       "cg, copy, gels, gemm, geqrf, gesv, getrf, herk, lacpy, posv, potrf, potrs, stencil, syrk or trsm")
-      ->required()
-      ->check(CLI::IsMember(names));
-  command->add_option("-n", job.n, "Order of the matrices")->check(positive);
-  command->add_option("-m", arguments->rows, "geqrf, gels, stencil and copy: rows of A; n unless given")->check(positive);
-  command->add_option("--nb", job.tile, "Order of a tile")->check(positive)->capture_default_str();
-  command->add_option("--precision", arguments->precisions, "Any of s, d, c, z, by commas")
-      ->delimiter(',')->check(CLI::IsMember({"s", "d", "c", "z"}))->capture_default_str();
-  command->add_option("--uplo", arguments->uplo, "Triangle of A that is used")
-      ->check(CLI::IsMember({"lower", "upper"}))
-      ->capture_default_str();
-  command->add_option("--pivoting", arguments->pivoting, "Of getrf and gesv; none: generated matrices are diagonally dominant")
-      ->check(CLI::IsMember({"tournament", "none"}))
-      ->capture_default_str();
-  command->add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs, posv, gesv and gels, n for trsm unless given")
-      ->check(positive);
-  command->add_option("--repetitions", arguments->repetitions,
+      .required()
+      .one_of(names);
+  command.add_option("-n", job.n, "Order of the matrices").positive();
+  command.add_option("-m", arguments->rows, "geqrf, gels, stencil and copy: rows of A; n unless given").positive();
+  command.add_option("--nb", job.tile, "Order of a tile").positive().show_default();
+  command.add_option("--precision", arguments->precisions, "Any of s, d, c, z, by commas")
+      .list().one_of({"s", "d", "c", "z"}).show_default();
+  command.add_option("--uplo", arguments->uplo, "Triangle of A that is used")
+      .one_of({"lower", "upper"})
+      .show_default();
+  command.add_option("--pivoting", arguments->pivoting, "Of getrf and gesv; none: generated matrices are diagonally dominant")
+      .one_of({"tournament", "none"})
+      .show_default();
+  command.add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs, posv, gesv and gels, n for trsm unless given")
+      .positive();
+  command.add_option("--repetitions", arguments->repetitions,
                       "Runs that are counted; 5, after one more, for a generated matrix, and 1 for --matrix, unless given")
-      ->check(positive);
-  command->add_option("--workers", arguments->workers, "As --tandem.workers")->check(positive);
-  command->add_option("--iterations", job.iterations, "At most: of cg, n unless given; of stencil, 100 unless given")
-      ->check(positive);
-  command->add_option("--tolerance", job.tolerance,
+      .positive();
+  command.add_option("--workers", arguments->workers, "As --tandem.workers").positive();
+  command.add_option("--iterations", job.iterations, "At most: of cg, n unless given; of stencil, 100 unless given")
+      .positive();
+  command.add_option("--tolerance", job.tolerance,
                       "cg: of ||r|| / ||b||, 10 eps unless given, 0: all iterations; stencil: of the change of a point in a "
                       "step, looked at only when given");
-  command->add_option("--p", arguments->places.p, "On several ranks: rows of the grid of ranks; nearest to a square unless given")
-      ->check(positive);
-  command->add_option("--q", arguments->places.q, "On several ranks: columns of the grid of ranks")->check(positive);
-  command->add_option("--distribution", arguments->places.file,
+  command.add_option("--p", arguments->places.p, "On several ranks: rows of the grid of ranks; nearest to a square unless given")
+      .positive();
+  command.add_option("--q", arguments->places.q, "On several ranks: columns of the grid of ranks").positive();
+  command.add_option("--distribution", arguments->places.file,
                       "On several ranks: file with the rank of each tile, a line per tile row");
-  command->add_option("--emulate-kernels", arguments->emulated_rate,
+  command.add_option("--emulate-kernels", arguments->emulated_rate,
                       "Kernels sleep for their operations at this rate in GFlop/s, so that few cores stand for many")
-      ->check(CLI::Range(1e-3, 1e6, "GFLOPS"));
-  command->add_option("--to-p", arguments->to.p, "copy on several ranks: rows of the grid that gets the copy")->check(positive);
-  command->add_option("--to-q", arguments->to.q, "Its columns; where neither is given, tiles are copied where they lie")
-      ->check(positive);
-  command->add_option("--to-distribution", arguments->to.file, "copy on several ranks: file with the rank of each tile copied");
-  command->add_option("--seed", job.seed, "Of generated matrices")->capture_default_str();
-  command->add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (up to 30 is right)");
-  command->add_option("--matrix", job.matrix_file, "potrf, potrs, posv, getrf, gesv, cg: Matrix Market file of A");
-  command->add_option("--rhs", job.rhs_file, "potrs, posv, gesv, cg: Matrix Market file of B; random unless given");
-  command->add_option("--out", job.out_file,
+      .between(1e-3, 1e6);
+  command.add_option("--to-p", arguments->to.p, "copy on several ranks: rows of the grid that gets the copy").positive();
+  command.add_option("--to-q", arguments->to.q, "Its columns; where neither is given, tiles are copied where they lie")
+      .positive();
+  command.add_option("--to-distribution", arguments->to.file, "copy on several ranks: file with the rank of each tile copied");
+  command.add_option("--seed", job.seed, "Of generated matrices").show_default();
+  command.add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (up to 30 is right)");
+  command.add_option("--matrix", job.matrix_file, "potrf, potrs, posv, getrf, gesv, cg: Matrix Market file of A");
+  command.add_option("--rhs", job.rhs_file, "potrs, posv, gesv, cg: Matrix Market file of B; random unless given");
+  command.add_option("--out", job.out_file,
                       "Matrix Market file to write: the solution of potrs, posv, gesv and cg, the factor of potrf");
-  command->add_flag("--json", arguments->json, "Print a JSON object");
-  command->callback([arguments, &context] {
+  command.add_flag("--json", arguments->json, "Print a JSON object");
+  command.callback([arguments, &context] {
     arguments->job.op = ops.at(arguments->op);
     arguments->job.uplo = arguments->uplo == "lower" ? linalg::Uplo::lower : linalg::Uplo::upper;
     arguments->job.pivoting = arguments->pivoting == "none" ? Pivoting::none : Pivoting::tournament;

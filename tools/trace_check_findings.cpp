@@ -2,7 +2,8 @@
 #include "tools/trace_check_findings.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "tools/json.hpp"
 
 namespace tandem::tools {
 
@@ -26,11 +27,11 @@ Account& account_of(TraceCheck& result, const std::string& name) {
 }  // namespace
 
 Recorded::Recorded(const trace::RankTrace& rank, bool selection_changed) : ended_(rank.complete) {
-  const auto manifest = nlohmann::json::parse(rank.manifest, nullptr, false);
-  const auto said = manifest.is_object() ? manifest.find("selection") : manifest.end();
-  if (said == manifest.end() || !said->is_string()) {
+  const Json manifest = Json::parse(rank.manifest).value_or(Json());
+  const Json* const said = manifest.find("selection");
+  if (said == nullptr || !said->is_text()) {
     selection_gap_ = "rank.json does not say what was recorded";
-  } else if (auto parsed = trace::Selection::parse(said->get<std::string>())) {
+  } else if (auto parsed = trace::Selection::parse(said->text())) {
     selection_ = parsed.value();
   } else {
     selection_gap_ = "rank.json says what was recorded in words that this version does not know";

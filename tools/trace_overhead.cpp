@@ -43,7 +43,6 @@ struct OverheadArguments {
   std::vector<std::string> selections;  ///< as TANDEM_TRACE has them
   std::vector<std::string> settings;    ///< trace.memory=1MiB
   bool json = false;
-  std::string nothing;                  ///< what a positional that takes nothing is bound to
 };
 
 /// What one run told: its duration, and its own results, as costs.
@@ -100,7 +99,7 @@ Result<fs::path> find_program(const std::string& word) {
 
 class Runner {
  public:
-  Runner(Command command, const OverheadArguments& arguments, std::chrono::milliseconds limit)
+  Runner(Subcommand command, const OverheadArguments& arguments, std::chrono::milliseconds limit)
       : command_(std::move(command)),
         limit_(limit),
         folder_(fs::temp_directory_path() / fmt::format("trace-overhead-{}", ::getpid())) {
@@ -251,27 +250,20 @@ void overhead(OverheadArguments arguments, std::vector<std::string> words, ToolC
 
 }  // namespace
 
-void add_trace_overhead(CLI::App& trace, ToolContext& context) {
-  CLI::App* command = trace.add_subcommand("overhead", "Run a program with and without tracing in turns, and compare");
-  command->footer(footer);
-  command->prefix_command();
+void add_trace_overhead(Subcommand trace, ToolContext& context) {
+  Subcommand command = trace.add_subcommand("overhead", "Run a program with and without tracing in turns, and compare");
+  command.footer(footer);
   const auto arguments = std::make_shared<OverheadArguments>();
-  // As in run_command.cpp: the positional stands in the usage, and takes nothing.
-  command->validate_positionals();
-  command->add_option("PROGRAM", arguments->nothing, "What to run, and after it its arguments")
-      ->check([](const std::string&) { return std::string("the program's"); })->type_name("");
-  command->add_option("--rounds", arguments->rounds, "Pairs of runs; one more comes first, to warm up")
-      ->check(CLI::PositiveNumber)->capture_default_str();
-  command
-      ->add_option("--select", arguments->selections,
+  command.take_program("The program to run, followed by its arguments");
+  command.add_option("--rounds", arguments->rounds, "Pairs of runs; one more comes first, to warm up")
+      .positive().show_default();
+  command.add_option("--select", arguments->selections,
                    "What to record, as option trace has it; may be given several times. Otherwise all, none, and each category")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-  command->add_option("--set", arguments->settings, "NAME=VALUE of another option for the traced runs: trace.memory=1MiB")
-      ->expected(1)->allow_extra_args(false)->take_all();
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments, command, &context] { overhead(*arguments, command->remaining(), context); });
+      .repeatable();
+  command.add_option("--set", arguments->settings, "NAME=VALUE of another option for the traced runs: trace.memory=1MiB")
+      .repeatable();
+  command.add_flag("--json", arguments->json, "Print one JSON object");
+  command.callback([arguments, command, &context] { overhead(*arguments, command.remaining(), context); });
 }
 
 }  // namespace tandem::tools

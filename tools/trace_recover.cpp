@@ -6,12 +6,12 @@
 
 namespace tandem::tools {
 
-void add_trace_recover(CLI::App& trace, ToolContext& context) {
-  CLI::App* command = trace.add_subcommand("recover", "Gather what a program that was killed left of its trace");
-  const auto folder = trace_folder(*command);
+void add_trace_recover(Subcommand trace, ToolContext& context) {
+  Subcommand command = trace.add_subcommand("recover", "Gather what a program that was killed left of its trace");
+  const auto folder = trace_folder(command);
   auto options = std::make_shared<trace::RecoverOptions>();
-  command->add_flag("--force", options->force, "Even though its process seems alive, or its live buffers are gone");
-  command->callback([folder, options, &context] {
+  command.add_flag("--force", options->force, "Even though its process seems alive, or its live buffers are gone");
+  command.callback([folder, options, &context] {
     const auto report = trace::recover_run(*folder, *options);
     if (!report) return fail(context, report.error());
     const trace::RecoverReport& done = report.value();
