@@ -56,16 +56,16 @@ BenchSuite suite(const Programs& programs, const BroadcastsOptions& options, con
 
 void add_bench_broadcasts(Subcommand bench, ToolContext& context) {
   Subcommand command =
-      bench.add_subcommand("broadcasts", "What detected broadcasts gain: QR, Cholesky and a product behind slow links (needs root)");
+      bench.add_subcommand("broadcasts", "Gain by detected broadcasts: QR, Cholesky and gemm over slow links (needs root)");
   const auto options = std::make_shared<BroadcastsOptions>();
   add_bench_options(command, *options);
-  command.add_option("--ranks", options->ranks, "Numbers of ranks, of one worker each, by commas")
+  command.add_option("--ranks", options->ranks, "Numbers of ranks of one worker each, separated by commas")
       .list().between(2, 250).show_default();
-  command.add_option("--operations", options->operations, "geqrf, potrf, gemm, by commas")
+  command.add_option("--operations", options->operations, "geqrf, potrf, gemm, separated by commas")
       .list().one_of({"geqrf", "potrf", "gemm"}).show_default();
-  command.add_option("--trees", options->trees, "What `automatic` is measured beside, by commas").list()
+  command.add_option("--trees", options->trees, "Routing trees that are compared with `automatic`, separated by commas").list()
       .one_of({"off", "flat", "chain", "binary", "binomial", "two_tree"}).show_default();
-  command.add_option("--rate", options->rate, "Of each rank's namespace, both ways: 200mbit, 1gbit, none")
+  command.add_option("--rate", options->rate, "Rate of each rank's network namespace in both directions: 200mbit, 1gbit, none")
       .show_default();
   command.add_option("--nb", options->tile, "Order of a tile").positive().show_default();
   command.add_option("--emulate-kernels", options->gflops,

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "tools/bench_run.hpp"
+#include "tools/counted.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -72,10 +73,10 @@ std::vector<unsigned> tiles_for(const BenchArguments& arguments) {
 }
 
 void add_tasks(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("tasks", "What a task costs: submission, dependencies and execution of empty kernels");
+  Subcommand command = bench.add_subcommand("tasks", "Cost of a task: submission, dependencies, execution of an empty kernel");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
-  command.add_option("--flow", arguments->flow, "One flow only")
+  command.add_option("--flow", arguments->flow, "Only this task flow")
       .one_of({"all", "independent_bare", "independent", "chain", "wavefront", "cholesky", "cholesky_replay",
                              "bytes_per_task"})
       .show_default();
@@ -87,7 +88,7 @@ void add_tasks(Subcommand bench, ToolContext& context) {
 }
 
 void add_wake(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("wake", "What idle workers use, and how soon they start a first task");
+  Subcommand command = bench.add_subcommand("wake", "Processor time of idle workers, and how soon they start a first task");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
   command.add_option("--trials", arguments->trials, "First tasks per round").positive().show_default();
@@ -108,7 +109,7 @@ BenchSuite trace_suite(const Programs& programs) {
 }
 
 void add_events(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("trace", "What an event of a trace costs whoever records it");
+  Subcommand command = bench.add_subcommand("trace", "Cost of recording a trace event");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
   command.callback([arguments, &context] {
@@ -119,18 +120,20 @@ void add_events(Subcommand bench, ToolContext& context) {
 }
 
 void add_cholesky(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("cholesky", "GFlop/s of the Cholesky factorisation, and the bound of its kernels");
+  Subcommand command =
+      bench.add_subcommand("cholesky", "GFlop/s of the Cholesky factorisation, and the upper bound by its kernels");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
-  command.add_option("-n", arguments->orders, "Orders of the matrices, by commas")
+  command.add_option("-n", arguments->orders, "Orders of the matrices, separated by commas")
       .list().positive().show_default();
-  command.add_option("--nb", arguments->tiles, "Orders of their tiles, one for each order; a sixteenth unless given")
+  command.add_option("--nb", arguments->tiles, "Orders of the tiles, one for each matrix (default: a sixteenth of its order)")
       .list().positive();
   command.add_option("--precision", arguments->precision, "d or s").one_of({"d", "s"}).show_default();
   command.callback([arguments, &context] {
     const std::vector<unsigned> tiles = tiles_for(*arguments);
     if (tiles.size() != arguments->orders.size()) {
-      context.log.error("bench cholesky: --nb gives {} tiles for the {} orders of -n", tiles.size(), arguments->orders.size());
+      context.log.error("bench cholesky: --nb gives {}, -n gives {}: give one tile for each order", counted(tiles.size(), "tile"),
+                        counted(arguments->orders.size(), "order"));
       context.exit_status = wrong_use;
       return;
     }
@@ -146,7 +149,7 @@ void add_cholesky(Subcommand bench, ToolContext& context) {
 }  // namespace
 
 void add_bench(Subcommand app, ToolContext& context) {
-  Subcommand bench = app.add_subcommand("bench", "Measures Tandem beside its peers, in turns");
+  Subcommand bench = app.add_subcommand("bench", "Measure Tandem and comparable programs in turns");
   bench.require_subcommand();
   add_tasks(bench, context);
   add_wake(bench, context);

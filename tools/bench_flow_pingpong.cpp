@@ -58,10 +58,11 @@ void add_bench_flow_pingpong(Subcommand bench, ToolContext& context) {
   Subcommand command = bench.add_subcommand("flow_pingpong", "What the task flow adds to a message between tasks of two ranks");
   const auto options = std::make_shared<FlowPingpongOptions>();
   add_bench_options(command, *options);
-  command.add_option("--ranks", options->ranks, "Numbers of ranks, even, by commas; pairs of them play at once").list()
+  command.add_option("--ranks", options->ranks,
+                     "Even numbers of ranks, separated by commas; all pairs exchange messages at once").list()
       .positive().show_default();
-  command.add_option("--bytes", options->bytes, "Size of the datum").positive().show_default();
-  command.add_option("--trips", options->trips, "Round trips of a sample, submitted ahead").positive()
+  command.add_option("--bytes", options->bytes, "Bytes of the message").positive().show_default();
+  command.add_option("--trips", options->trips, "Round trips per sample, all submitted before the first one runs").positive()
       .show_default();
   command.callback([options, &context] {
     run_bench("flow_pingpong", *options, context, [&](const Programs& programs, unsigned) {
@@ -75,12 +76,12 @@ void add_bench_flow_pingpong(Subcommand bench, ToolContext& context) {
 
 void add_bench_arrival(Subcommand bench, ToolContext& context) {
   Subcommand command =
-      bench.add_subcommand("arrival", "How soon a message is taken by a rank that rests, or whose workers compute");
+      bench.add_subcommand("arrival", "Delay of a message to a rank whose workers are idle or compute");
   const auto options = std::make_shared<ArrivalOptions>();
   add_bench_options(command, *options);
-  command.add_option("--busy", options->busy, "Workers of the rank that receives, by commas").list()
+  command.add_option("--busy", options->busy, "Numbers of workers of the receiving rank, separated by commas").list()
       .positive().show_default();
-  command.add_option("--messages", options->messages, "Of each kind in a round").positive().show_default();
+  command.add_option("--messages", options->messages, "Messages of each kind in a round").positive().show_default();
   command.callback([options, &context] {
     run_bench("arrival", *options, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;

@@ -18,7 +18,7 @@ struct RingArguments : BenchOptions {
   std::string transport = "shm";
 };
 
-/// Of the last round: a number of the details, or nothing where a program did not tell it.
+/// Of the last round: a number of the details, or "-" where the program did not print it.
 std::string detail(const BenchRow& row, const char* key) {
   const Json* const found = row.details.find(key);
   return found != nullptr && found->is_number() ? fmt::format("{:.4g}", found->number()) : "-";
@@ -50,14 +50,14 @@ BenchSuite ring_suite(const Programs& programs, const RingArguments& arguments) 
 }  // namespace
 
 void add_bench_ring(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("ring", "Durations of messages by wrong clocks, corrected in several ways");
+  Subcommand command = bench.add_subcommand("ring", "Message durations by drifting clocks, corrected in several ways");
   const auto arguments = std::make_shared<RingArguments>();
   arguments->rounds = 1;
   add_bench_options(command, *arguments);
-  command.add_option("--ranks", arguments->ranks, "Processes").between(2, 64).show_default();
-  command.add_option("--seconds", arguments->seconds, "How long messages go round")
+  command.add_option("--ranks", arguments->ranks, "Number of ranks").between(2, 64).show_default();
+  command.add_option("--seconds", arguments->seconds, "Seconds for which messages circulate")
       .between(1, 86'400).show_default();
-  command.add_option("--period", arguments->period_ms, "Milliseconds between two rounds")
+  command.add_option("--period", arguments->period_ms, "Milliseconds between two messages")
       .positive().show_default();
   command.add_option("--transport", arguments->transport, "shm or tcp")
       .one_of({"shm", "tcp"}).show_default();

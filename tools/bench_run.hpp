@@ -35,7 +35,7 @@ class Programs {
  public:
   Programs(const BenchOptions& options, const base::Config& config);
 
-  /// Tandem's own, which is told what this command line says of the configuration.
+  /// Tandem's own, which gets the configuration of this command line.
   BenchProgram ours(const std::string& name, std::vector<std::string> arguments) const;
   BenchProgram peer(const std::string& peer, const std::string& name, std::vector<std::string> arguments,
                     std::vector<std::pair<std::string, std::string>> environment = {}) const;
@@ -62,11 +62,11 @@ struct BenchStart {
   BenchLimits limits;
   Json object;           ///< the report, still without results
 };
-/// Prints the machine for people. Nothing when its topology is unknown, or the picture has no folder to lie in: then the error has
-/// been told.
+/// Prints the machine for people. Nothing, after logging an error, when its topology is unknown or the picture's folder does not
+/// exist.
 std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context);
 
-/// Draws the finished report of benchmark `name`, if a picture is wanted. Tells what went wrong, and sets the exit status then.
+/// Draws the finished report of benchmark `name`, if a picture is wanted. Logs an error and sets the exit status when it cannot.
 void draw_picture(const std::string& name, const Json& report, const BenchOptions& options, ToolContext& context);
 
 using MakeSuites = std::function<std::vector<BenchSuite>(const Programs&, unsigned workers)>;

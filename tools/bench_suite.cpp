@@ -113,30 +113,30 @@ class SuiteRun {
       if (!program.exists)
         outcome_.failures.emplace_back(program.peer, fmt::format("there is no program {}", program.command.file.string()));
     }
-    if (suite_.witness) call_witness();
+    if (suite_.stability_probe) begin_monitor();
     std::vector<BenchRound> rounds;
     for (unsigned number = suite_.warms_up ? 0 : 1; number <= limits_.rounds; ++number) {
       BenchRound round = run_round(number);
       if (number > 0) rounds.push_back(std::move(round));
     }
-    if (watch_) outcome_.witness = watch_->account(), outcome_.witness->unit = witness_unit_;
+    if (monitor_) outcome_.stability = monitor_->report(), outcome_.stability->unit = stability_unit_;
     outcome_.rows = summarise(peers, rounds);
     return std::move(outcome_);
   }
 
  private:
-  void call_witness() {
+  void begin_monitor() {
     progress_(fmt::format("{}: how the machine usually is", suite_.title));
-    auto watch = Watch::begin([this] { return ask_witness(); }, suite_.witness->tolerance);
-    if (watch) watch_ = std::move(watch).value();
-    else outcome_.failures.emplace_back("witness", watch.error().message);
+    auto monitor = StabilityMonitor::begin([this] { return run_probe(); }, suite_.stability_probe->tolerance);
+    if (monitor) monitor_ = std::move(monitor).value();
+    else outcome_.failures.emplace_back("stability probe", monitor.error().message);
   }
 
-  base::Result<double> ask_witness() {
-    const auto run = run_once(suite_.witness->command);
+  base::Result<double> run_probe() {
+    const auto run = run_once(suite_.stability_probe->command);
     if (!run) return run.error();
     if (run.value().values.empty()) return malformed("it has no results");
-    witness_unit_ = run.value().values.front().second.unit;
+    stability_unit_ = run.value().values.front().second.unit;
     return run.value().values.front().second.value;
   }
 
@@ -170,9 +170,9 @@ class SuiteRun {
   }
 
   base::Result<BenchRun> watched(const Command& command) {
-    if (!watch_) return run_once(command);
+    if (!monitor_) return run_once(command);
     std::optional<base::Result<BenchRun>> run;
-    watch_->around([&] { return run.emplace(run_once(command)).ok(); });
+    monitor_->around([&] { return run.emplace(run_once(command)).ok(); });
     return std::move(*run);
   }
 
@@ -181,8 +181,8 @@ class SuiteRun {
   const BenchProgress& progress_;
   BenchOutcome outcome_;
   std::map<std::string, bool> runs_;  ///< peer: it is there, and has not failed
-  std::optional<Watch> watch_;
-  std::string witness_unit_;
+  std::optional<StabilityMonitor> monitor_;
+  std::string stability_unit_;
 };
 
 }  // namespace

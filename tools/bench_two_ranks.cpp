@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// The two programs of a benchmark, each as two ranks. `peer_words` are what MPI's program is told, ours by default.
+/// The two programs of a benchmark, each as two ranks. `peer_words` are the arguments of MPI's program, by default ours.
 struct TwoRanks {
   std::string name;
   Words words;
@@ -87,11 +87,12 @@ BenchSuite overlap_suite(const Programs& programs, const OverlapOptions& options
 }  // namespace
 
 void add_bench_burst(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("burst", "Many requests at once, received in the opposite order of their sends");
+  Subcommand command = bench.add_subcommand("burst", "Many pending requests, received in the reverse order of their sends");
   const auto options = std::make_shared<BurstOptions>();
   add_bench_options(command, *options);
-  command.add_option("--most", options->most, "Largest number of requests of ours").positive().show_default();
-  command.add_option("--peer-most", options->peer_most, "The same of the peer, whose time may grow with its square")
+  command.add_option("--most", options->most, "Largest number of requests of Tandem").positive().show_default();
+  command.add_option("--peer-most", options->peer_most,
+                     "Largest number of requests of the peer, whose time may grow with its square")
       .positive().show_default();
   command.callback([options, &context] {
     run_bench("burst", *options, context,
@@ -103,7 +104,7 @@ void add_bench_priority(Subcommand bench, ToolContext& context) {
   Subcommand command = bench.add_subcommand("priority", "An urgent small message behind a large one");
   const auto options = std::make_shared<TransportOptions>();
   add_bench_options(command, *options);
-  command.add_option("--transport", options->transports, "shm, tcp, by commas")
+  command.add_option("--transport", options->transports, "shm, tcp, separated by commas")
       .list().one_of({"shm", "tcp"}).show_default();
   command.callback([options, &context] {
     run_bench("priority", *options, context, [&](const Programs& programs, unsigned) {
@@ -115,7 +116,8 @@ void add_bench_priority(Subcommand bench, ToolContext& context) {
 }
 
 void add_bench_overlap(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("overlap", "How much of a transfer computation on both sides hides (needs root)");
+  Subcommand command =
+      bench.add_subcommand("overlap", "How much of a transfer is hidden by computation on both sides (needs root)");
   const auto options = std::make_shared<OverlapOptions>();
   add_bench_options(command, *options);
   command.add_option("--bytes", options->bytes, "Size of the transfer").positive().show_default();

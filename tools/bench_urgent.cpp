@@ -53,9 +53,9 @@ void add_bench_urgent(Subcommand bench, ToolContext& context) {
       "urgent", "What urgent tasks gain when bulk makes way, when they are announced, and when workers wait (needs root)");
   const auto options = std::make_shared<UrgentOptions>();
   add_bench_options(command, *options);
-  command.add_option("--ranks", options->ranks, "Of which all but two only take bulk").between(3, 250)
+  command.add_option("--ranks", options->ranks, "Number of ranks; all but two only receive bulk data").between(3, 250)
       .show_default();
-  command.add_option("--rate", options->rate, "Of each rank's namespace, both ways: 200mbit, 1gbit, none")
+  command.add_option("--rate", options->rate, "Rate of each rank's network namespace in both directions: 200mbit, 1gbit, none")
       .show_default();
   command.add_option("--repetitions", options->repetitions, "Chains in each run").positive().show_default();
   command.callback([options, &context] {

@@ -29,7 +29,7 @@ constexpr std::size_t most_pipe_bytes = std::size_t(1) << 20;
 
 FileDescriptor nothing_to_read() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-/// What tells a rank who it is.
+/// The variables with a rank's place in the job.
 std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPlan& plan, std::uint32_t rank, int secret) {
   auto environment = plan.environment;
   environment.emplace_back("TANDEM_JOB_RANK", std::to_string(rank));
@@ -46,8 +46,8 @@ std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPla
 
 }  // namespace
 
-Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, GroupEvents& events, Warden& warden) {
-  std::unique_ptr<LocalRanks> ranks(new LocalRanks(events, warden));
+Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, GroupEvents& events, CleanupProcess& cleanup) {
+  std::unique_ptr<LocalRanks> ranks(new LocalRanks(events, cleanup));
   const auto secret = comm::internal::make_secret_descriptor(plan.secret);
   if (!secret) return secret.error();
   for (std::uint32_t rank = plan.first_rank; rank < plan.first_rank + plan.count; ++rank)
@@ -69,7 +69,7 @@ Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, in
                             .errors = errors.value().write_end.get(),
                             .inherited = plan.secret_in_environment ? -1 : secret});
   if (!child) return child.error();
-  warden_.watch(child.value());
+  cleanup_.watch(child.value());
   Process& process = processes_[rank];
   process.pid = child.value();
   process.output = std::move(output.value().read_end);
@@ -85,7 +85,7 @@ LocalRanks::~LocalRanks() {
   signal(SIGKILL);
   for (auto& [rank, process] : processes_) {
     while (waitpid(process.pid, nullptr, 0) < 0 && errno == EINTR) {}
-    warden_.forget(process.pid);
+    cleanup_.forget(process.pid);
   }
 }
 
@@ -124,9 +124,9 @@ int LocalRanks::finish(std::uint32_t rank, Process& process) {
   read_some(rank, process.errors, Stream::errors, true);
   int status = 0;
   while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {}
-  warden_.forget(process.pid);
-  // Told behind all that the rank itself wrote.
-  if (const std::string told = recover_traces_of(process.pid); !told.empty()) events_.output(rank, Stream::errors, told);
+  cleanup_.forget(process.pid);
+  // After all that the rank itself wrote.
+  if (const std::string report = recover_traces_of(process.pid); !report.empty()) events_.output(rank, Stream::errors, report);
   return status;
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "tandem/base/host.hpp"
+#include "tools/counted.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -117,8 +118,8 @@ Result<std::vector<HostRanks>> place_ranks(std::optional<std::uint32_t> ranks, c
   }
   if (wanted > stated && open_hosts == 0) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("the hosts take {} ranks, not {}: give one of them more, or name it without a number", stated,
-                             wanted)};
+                 fmt::format("the hosts take {}, not {}: give one of them more, or name it without a number",
+                             counted(stated, "rank"), wanted)};
   }
   std::uint64_t for_open = wanted > stated ? wanted - stated : 0, for_stated = wanted - for_open;
   std::vector<HostRanks> placed;

@@ -35,8 +35,8 @@ std::string quoted(const std::string& word) {
 }  // namespace
 
 Result<std::unique_ptr<RemoteRanks>> RemoteRanks::start(const GroupPlan& plan, const RemotePlace& place, GroupEvents& events,
-                                                        Warden& warden) {
-  std::unique_ptr<RemoteRanks> ranks(new RemoteRanks(place.host, events, warden));
+                                                        CleanupProcess& cleanup) {
+  std::unique_ptr<RemoteRanks> ranks(new RemoteRanks(place.host, events, cleanup));
   if (auto started = ranks->start_ssh(plan, place); !started) return started.error();
   for (std::uint32_t i = 0; i < plan.count; ++i) ranks->running_.insert(plan.first_rank + i);
   ranks->input_is_taken_ = plan.feeds_first_rank;
@@ -59,7 +59,7 @@ Result<void> RemoteRanks::start_ssh(const GroupPlan&, const RemotePlace& place) 
   const auto child = spawn(request);
   if (!child) return child.error();
   ssh_ = child.value();
-  warden_.watch(ssh_);
+  cleanup_.watch(ssh_);
   to_agent_ = std::move(input.value().write_end);
   from_agent_ = std::move(output.value().read_end);
   complaints_ = std::move(errors.value().read_end);
@@ -76,7 +76,7 @@ RemoteRanks::~RemoteRanks() {
     kill(-ssh_, SIGKILL);
     while (waitpid(ssh_, nullptr, 0) < 0 && errno == EINTR) {}
   }
-  warden_.forget(ssh_);
+  cleanup_.forget(ssh_);
 }
 
 void RemoteRanks::collect(PollSet& polls, bool wants_output) {

@@ -130,7 +130,7 @@ refused 2 "--pivoting is for getrf and gesv" potrf -n 10 --pivoting none
 
 "$tandem" linalg posv --matrix a.mtx --json --repetitions 3 > out || fail "posv --json"
 python3 -c 'import json; r = json.load(open("out"))["results"][0]; assert sorted(r["details"]["seconds"])[1] == r["params"]["seconds"]' ||
-  fail "--json does not tell each repetition's time: $(cat out)"
+  fail "--json does not have each repetition's time: $(cat out)"
 python3 -c 'import json; r = json.load(open("out"))["results"][0]; assert (r["name"], r["params"]["n"]) == ("posv", 3)' ||
   fail "--json is not the object that was promised: $(cat out)"
 

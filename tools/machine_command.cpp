@@ -91,7 +91,8 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
 }  // namespace
 
 void add_machine(Subcommand app, ToolContext& context) {
-  Subcommand command = app.add_subcommand("machine", "What was found on this machine, and how workers would be bound");
+  Subcommand command =
+      app.add_subcommand("machine", "Show the processor, the memory and the caches, and where workers would run");
   auto json = std::make_shared<bool>(false);
   command.add_flag("--json", *json, "Print a JSON object");
   command.callback([json, &context] {

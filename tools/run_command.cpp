@@ -105,7 +105,7 @@ Exports configuration(const ToolContext& context, std::size_t count) {
   return exports;
 }
 
-/// What other hosts are told of this one's environment without being asked.
+/// The variables of this host's environment that other hosts always get.
 Exports own_variables() {
   Exports exports;
   for (auto& [name, value] : base::process_environment())
@@ -191,31 +191,36 @@ void run(const RunArguments& arguments, Subcommand command, ToolContext& context
 }  // namespace
 
 void add_run(Subcommand app, ToolContext& context) {
-  Subcommand command = app.add_subcommand("run", "Start a program as several ranks that find each other, here or over ssh");
+  Subcommand command = app.add_subcommand("run", "Start a program as several ranks, on this host or on others over ssh");
   auto arguments = std::make_shared<RunArguments>();
   command.take_program("The program to start, followed by its arguments");
   command.footer(footer);
   command.add_option("-n,--np", arguments->ranks, "Number of ranks");
   command.also_accept("-np", "--np");  // as mpirun spells it
-  Option hosts = command.add_option("--host", arguments->hosts, "Hosts, each with a number of ranks or a share of the rest");
+  Option hosts = command.add_option("--host", arguments->hosts,
+                                    "Hosts. HOST:N runs N ranks; hosts without a number share the other ranks");
   hosts.type_name("A,B:2,...");
-  command.add_option("--hostfile", arguments->hostfile, "The same, one host per line: NAME, NAME:RANKS or NAME slots=RANKS")
+  command.add_option("--hostfile", arguments->hostfile, "File of hosts, one per line: NAME, NAME:RANKS or NAME slots=RANKS")
       .type_name("FILE").excludes(hosts);
-  command.add_option("-x", arguments->exports, "Set a variable for the ranks, or hand this one's value to ranks on other hosts, "
-                                                "which get TANDEM_ variables only otherwise")
+  command.add_option("-x", arguments->exports,
+                     "Set a variable of the environment for all ranks. Without a value: pass this host's "
+                                                "value to other hosts, which otherwise get only TANDEM_ variables")
       .type_name("NAME[=VALUE]").repeatable();
-  Option labelled = command.add_flag("--label", arguments->labels, "Pass output on line by line, with the rank before it: [3] "
-                                                                   "text (the default)");
-  command.add_flag("--no-label", arguments->no_labels, "Pass output on as it comes").excludes(labelled);
+  Option labelled = command.add_flag("--label", arguments->labels,
+                                     "Print output line by line, with the rank before each line, as "
+                                                                   "in \"[3] text\" (the default)");
+  command.add_flag("--no-label", arguments->no_labels, "Print output unchanged").excludes(labelled);
   command.add_option("--server-address", arguments->server_address,
-                      "Where ranks reach this launcher (host, or HOST:PORT), when it cannot be found out").type_name("ADDRESS");
-  command.add_option("--timeout", arguments->timeout, "End the job after this time, with exit code 124").type_name("30s,5min");
-  command.add_option("--wdir", arguments->folder, "Folder in which the ranks start").type_name("FOLDER");
+                      "Address at which ranks reach this launcher, when it cannot be detected").type_name("HOST[:PORT]");
+  command.add_option("--timeout", arguments->timeout,
+                     "End the job after this time, with exit code 124").type_name("TIME (30s, 5min)");
+  command.add_option("--wdir", arguments->folder, "Working folder of the ranks").type_name("FOLDER");
   command.add_flag("--secret-in-environment", arguments->secret_in_environment,
-                    "Hand the job's secret over in the environment, for wrapper programs that close descriptors");
-  command.add_option("--ssh", arguments->ssh, "Program that reaches other hosts, with its options").show_default()
+                    "Pass the secret of the job in the environment, for wrapper programs that close descriptors");
+  command.add_option("--ssh", arguments->ssh, "Program that starts commands on other hosts, with its options").show_default()
       .environment("TANDEM_RUN_SSH").type_name("PROGRAM");
-  command.add_option("--remote-tandem", arguments->remote_tandem, "This command on the other hosts (default: the same path)")
+  command.add_option("--remote-tandem", arguments->remote_tandem,
+                     "Path of this command on the other hosts (default: the same path)")
       .type_name("PATH");
   command.add_flag("--agent", arguments->is_agent).hide_from_help();  // what the launcher starts on other hosts
   command.callback([arguments, command, &context] { run(*arguments, command, context); });

@@ -157,7 +157,7 @@ gone_soon pids
 
 # background ARGUMENTS...: `tandem run` in the background; its process is $launcher.
 background() {
-  rm -f pids told
+  rm -f pids signals
   "$tandem" run "$@" > out 2> err < /dev/null &
   launcher=$!
 }
@@ -168,18 +168,18 @@ ended_with() {
 }
 
 # Signals are passed on.
-program listens 'trap "echo USR1 >> told" USR1; trap "echo USR2 >> told" USR2; trap "echo TERM >> told; exit 4" TERM
+program listens 'trap "echo USR1 >> signals" USR1; trap "echo USR2 >> signals" USR2; trap "echo TERM >> signals; exit 4" TERM
 echo $$ >> pids; while :; do sleep 0.05; done'
 background -n 2 ./listens
 until_true 10 has_lines 2 pids || fail "the ranks do not start"
 kill -USR1 $launcher
-until_true 10 has_lines 2 told || fail "SIGUSR1 is not passed on"
+until_true 10 has_lines 2 signals || fail "SIGUSR1 is not passed on"
 kill -USR2 $launcher
-until_true 10 has_lines 4 told || fail "SIGUSR2 is not passed on"
+until_true 10 has_lines 4 signals || fail "SIGUSR2 is not passed on"
 kill -TERM $launcher
 ended_with 4 "ranks that answer SIGTERM"
-holds told TERM
-is told $'USR1\nUSR1\nUSR2\nUSR2\nTERM\nTERM'
+holds signals TERM
+is signals $'USR1\nUSR1\nUSR2\nUSR2\nTERM\nTERM'
 
 background -n 2 sh -c 'echo $$ >> pids; exec sleep 60'
 until_true 10 has_lines 2 pids

@@ -1,4 +1,4 @@
-// tools/subprocess.cpp: one child, two pipes, and a descriptor that tells of its end: one poll waits for all.
+// tools/subprocess.cpp: one child, two pipes, and a descriptor that becomes readable at its end: one poll waits for all.
 #include "tools/subprocess.hpp"
 
 #include <fcntl.h>
@@ -95,7 +95,7 @@ std::string last_line(const std::string& text) {
   return text.substr(begin, end + 1 - begin);
 }
 
-/// Why it failed, as wait() tells; empty when it did not.
+/// Why it failed, from the status of wait(); empty when it did not.
 std::string failure_of(int status) {
   if (WIFSIGNALED(status)) return fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit code {}", WEXITSTATUS(status));

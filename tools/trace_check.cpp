@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/trace_check_books.hpp"
 #include "tools/trace_check_findings.hpp"
@@ -96,7 +97,7 @@ class Spans {
     if (!open_.empty() && open_.back() == what) return open_.pop_back();
     const std::string state = open_.empty() ? "nothing is open" : fmt::format("{} is open", open_.back());
     findings.add(promise_, fmt::format("{} at {} s: {} {}, while {}", place_, time, event.spec().name, what, state));
-    // One wrong end is not told again for each span around it.
+    // One wrong end is not reported again for each span around it.
     if (const auto found = std::ranges::find(open_, what); found != open_.end()) open_.erase(found);
   }
   std::size_t open() const noexcept { return open_.size(); }
@@ -218,7 +219,7 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
     const auto found = recorded.find(rank);
     return found != recorded.end() && found->second.ended() && found->second.has(types);
   };
-  // Clocks tell each other that they end, and who has left does not hear it.
+  // The ranks' clocks announce their end to each other; a rank that has left does not receive it.
   std::set<std::uint64_t> clocks;
   for (const auto& rank : run.ranks)
     for (const auto& [kind, text] : rank->names)
@@ -338,7 +339,7 @@ void check_events(trace::TraceReader& run, const std::map<std::uint32_t, Recorde
         "as many tasks start as end, or run when their program is killed",
         fmt::format("{} started, {} ended, {} ran", result.tasks_started, result.tasks_ended, result.tasks_running_at_kill));
   if (lossy > 0)
-    result.notes.push_back(fmt::format("spans of {} actors were not checked, since events of theirs were lost", lossy));
+    result.notes.push_back(fmt::format("spans of {} were not checked, because events were lost", counted(lossy, "actor")));
   messages.finish(run, recorded, times, result, findings);
   for (auto& [rank, all] : books) all.finish(result, findings);
 }
@@ -418,7 +419,7 @@ TraceCheck check(trace::TraceReader& run) {
 }
 
 void add_trace_check(Subcommand trace, ToolContext& context) {
-  Subcommand command = trace.add_subcommand("check", "Whether the trace keeps its promises; exit status 1 if not");
+  Subcommand command = trace.add_subcommand("check", "Check that a trace is complete and consistent; exit status 1 if not");
   const auto folder = trace_folder(command);
   auto json = std::make_shared<bool>(false);
   command.add_flag("--json", *json, "Print a JSON object");

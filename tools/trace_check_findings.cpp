@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/counted.hpp"
 #include "tools/json.hpp"
 
 namespace tandem::tools {
@@ -12,8 +13,11 @@ namespace {
 /// Why a stream does not have all events of its actor; empty: it has.
 std::string gap_of(const trace::StreamSummary& summary) {
   if (summary.missing_packets > 0)
-    return fmt::format("{} packets of {} were overwritten or are missing", summary.missing_packets, summary.name);
-  if (summary.lost_events > 0) return fmt::format("{} events of {} were lost", summary.lost_events, summary.name);
+    return fmt::format("{} of {} {} overwritten or missing", counted(summary.missing_packets, "packet"), summary.name,
+                       summary.missing_packets == 1 ? "is" : "are");
+  if (summary.lost_events > 0)
+    return fmt::format("{} of {} {} lost", counted(summary.lost_events, "event"), summary.name,
+                       summary.lost_events == 1 ? "was" : "were");
   if (summary.truncated) return fmt::format("the stream of {} is cut off", summary.name);
   return {};
 }

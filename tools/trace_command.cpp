@@ -7,7 +7,7 @@ namespace tandem::tools {
 
 std::shared_ptr<std::string> trace_folder(Subcommand command) {
   auto folder = std::make_shared<std::string>();
-  command.add_option("folder", *folder, "The trace of a run, or of one rank").required();
+  command.add_option("folder", *folder, "Folder with the trace of a run, or of one rank").required();
   return folder;
 }
 
@@ -63,7 +63,7 @@ std::string seconds(std::int64_t ns) {
 }
 
 void add_trace(Subcommand app, ToolContext& context) {
-  Subcommand command = app.add_subcommand("trace", "What a run has recorded: look at it, check it, save it");
+  Subcommand command = app.add_subcommand("trace", "Show, check, export or archive the trace of a run");
   command.require_subcommand();
   add_trace_archive(command, context);
   add_trace_check(command, context);

@@ -30,7 +30,7 @@ std::shared_ptr<std::string> trace_folder(Subcommand command);
 /// system's refusals.
 void fail(ToolContext& context, const base::Error& error);
 
-/// Null after an error, which was told.
+/// Null after an error, which was logged.
 std::unique_ptr<trace::TraceReader> open_trace(const std::string& folder, ToolContext& context);
 
 /// The time of all of a run's events on one clock: that of rank 0, corrected by the line between the first and the last

@@ -143,7 +143,7 @@ void print_table(const trace::TraceReader& run, const RunTimes& times) {
 }  // namespace
 
 void add_trace_info(Subcommand trace, ToolContext& context) {
-  Subcommand command = trace.add_subcommand("info", "Ranks, actors, events, bytes, losses and clocks");
+  Subcommand command = trace.add_subcommand("info", "Summarise a trace: ranks, actors, events, bytes, losses and clocks");
   const auto folder = trace_folder(command);
   auto json = std::make_shared<bool>(false);
   command.add_flag("--json", *json, "Print a JSON object");

@@ -1,4 +1,4 @@
-// tools/launcher_warden.hpp: a small process that outlives a killed launcher just long enough to kill its ranks.
+// tools/launcher_cleanup.hpp: a small process that outlives a killed launcher just long enough to kill its ranks.
 #pragma once
 
 #include <sys/types.h>
@@ -12,21 +12,21 @@ namespace tandem::tools {
 /// A child in a session of its own that knows the process groups of all ranks, and kills them when the launcher's end of a pipe
 /// closes, however that came about. (The kernel's own PR_SET_PDEATHSIG reaches the first process of a rank only, not what a
 /// wrapper script started.) Made before any other descriptor that it must not hold. Not thread-safe.
-class Warden {
+class CleanupProcess {
  public:
   /// Errors: io.
-  static base::Result<Warden> start();
-  Warden(Warden&& other) noexcept : pipe_(std::move(other.pipe_)), child_(std::exchange(other.child_, -1)) {}
-  Warden& operator=(Warden&&) = delete;
+  static base::Result<CleanupProcess> start();
+  CleanupProcess(CleanupProcess&& other) noexcept : pipe_(std::move(other.pipe_)), child_(std::exchange(other.child_, -1)) {}
+  CleanupProcess& operator=(CleanupProcess&&) = delete;
   /// Ends it, which kills the groups that are still watched, and reaps it.
-  ~Warden();
+  ~CleanupProcess();
 
-  void watch(pid_t group) { tell(group); }
-  void forget(pid_t group) { tell(-group); }
+  void watch(pid_t group) { send(group); }
+  void forget(pid_t group) { send(-group); }
 
  private:
-  Warden(base::FileDescriptor pipe, pid_t child) : pipe_(std::move(pipe)), child_(child) {}
-  void tell(pid_t message);
+  CleanupProcess(base::FileDescriptor pipe, pid_t child) : pipe_(std::move(pipe)), child_(child) {}
+  void send(pid_t message);
 
   base::FileDescriptor pipe_;
   pid_t child_;

@@ -1,6 +1,6 @@
-// benchmarks/tasks/bench_foreign_tandem.cpp: what a task of another rank costs a rank that takes no part in it.
+// benchmarks/tasks/bench_remote_tasks_tandem.cpp: what a task of another rank costs a rank that takes no part in it.
 //
-// Run with `tandem run -n 2 bench_foreign_tandem`: all tasks are rank 0's; rank 1 goes through the same flow and tells what a
+// Run with `tandem run -n 2 bench_remote_tasks_tandem`: all tasks are rank 0's; rank 1 goes through the same flow and tells what a
 // submit costs it, in ns.
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 int main(int argc, char** argv) {
   tandem::Runtime rt(argc, argv);
   if (rt.size() < 2) {
-    std::fprintf(stderr, "bench_foreign_tandem: needs two ranks; start it with tandem run -n 2\n");
+    std::fprintf(stderr, "bench_remote_tasks_tandem: needs two ranks; start it with tandem run -n 2\n");
     return 2;
   }
   // As many data as the tiles of a matrix, so that their lines do not all lie in the first cache.
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   }
   if (rt.rank() != 1) return 0;
   std::sort(samples.begin(), samples.end());
-  std::printf(R"({"results": [{"name": "foreign_task", "unit": "ns", "median": %.2f, "min": %.2f, "max": %.2f}]})" "\n",
+  std::printf(R"({"results": [{"name": "remote_task", "unit": "ns", "median": %.2f, "min": %.2f, "max": %.2f}]})" "\n",
               samples[samples.size() / 2], samples.front(), samples.back());
   return 0;
 }

@@ -1,5 +1,5 @@
-// tools/launcher_warden.cpp: a loop around read(), and kill() at its end.
-#include "tools/launcher_warden.hpp"
+// tools/launcher_cleanup.cpp: a loop around read(), and kill() at its end.
+#include "tools/launcher_cleanup.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ using base::FileDescriptor;
 /// In the child. The launcher has one thread, so that everything may be called here.
 [[noreturn]] void watch_over(int pipe) {
   setsid();  // signals of the terminal, and those to the launcher's group, are not for us
-  prctl(PR_SET_NAME, "tandem-warden");
+  prctl(PR_SET_NAME, "tandem-cleanup");
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -46,7 +46,7 @@ using base::FileDescriptor;
 
 }  // namespace
 
-base::Result<Warden> Warden::start() {
+base::Result<CleanupProcess> CleanupProcess::start() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
     return base::Error{base::ErrorCode::io, fmt::format("no pipe for the launcher: {}", std::strerror(errno))};
@@ -54,16 +54,16 @@ base::Result<Warden> Warden::start() {
   const pid_t child = fork();
   if (child < 0) return base::Error{base::ErrorCode::io, fmt::format("no process for the launcher: {}", std::strerror(errno))};
   if (child == 0) watch_over(read_end.get());
-  return Warden(std::move(write_end), child);
+  return CleanupProcess(std::move(write_end), child);
 }
 
-Warden::~Warden() {
+CleanupProcess::~CleanupProcess() {
   if (child_ < 0) return;
   pipe_.close();
   while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
-/// A pipe takes so few bytes at once. Somebody may have killed the warden: then there is none.
-void Warden::tell(pid_t message) { (void)!write(pipe_.get(), &message, sizeof message); }
+/// A pipe takes so few bytes at once. If somebody has killed the child, nothing kills the ranks.
+void CleanupProcess::send(pid_t message) { (void)!write(pipe_.get(), &message, sizeof message); }
 
 }  // namespace tandem::tools
