@@ -1,4 +1,4 @@
-// tests/dist_flow/prune_test.cpp: ranks that pass over tasks which do not concern them.
+// tests/dist_flow/prune_test.cpp: ranks that skip tasks which do not concern them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "baton.hpp"
+#include "deterministic_job.hpp"
 #include "ranks.hpp"
+#include "tandem/api/test_support.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -93,7 +94,7 @@ TEST(DistPrune, OneRankPassesOverNothing) {
 }
 
 TEST(DistPrune, TheFailureThatIsEarliestIsThrown) {
-  std::atomic<int> told{0};
+  std::atomic<int> reported{0};
   expect_well(run_job({.ranks = 4}, [&](Runtime& rt) {
     Words words(rt);
     for (const bool late_one_first : {true, false}) {
@@ -110,13 +111,13 @@ TEST(DistPrune, TheFailureThatIsEarliestIsThrown) {
         ADD_FAILURE() << "nothing was thrown";
       } catch (const std::exception& error) {
         EXPECT_THAT(error.what(), HasSubstr("failure 10"));
-        ++told;
+        ++reported;
       }
       for (std::uint32_t rank = 0; rank < 4; ++rank) rt.submit(set_to, Word{1}, write(words.data[rank]));
       rt.wait();
     }
   }));
-  EXPECT_EQ(told.load(), 8);
+  EXPECT_EQ(reported.load(), 8);
 }
 
 TEST(DistPrune, AWrongNumberIsTold) {
@@ -142,7 +143,7 @@ TEST(DistPrune, FlowsAfterOneThatWasPrunedAreComparedAgain) {
     rt.submit(set_to, Word{1}, write(words.data[changed]));
     rt.wait();
   });
-  // Which datum differs, nobody can tell any more.
+  // Which datum differs, no rank knows any more.
   for (const Ending& ending : endings)
     EXPECT_THAT(ending.error, AllOf(HasSubstr("as many operations, but not the same"), testing::Not(HasSubstr("was written"))));
 }
@@ -272,8 +273,8 @@ TEST(DistPrune, CancelledFlowsEndAtOnePosition) {
     if (seed % 3 != 0) setup.core.begin_ahead_ns = 0;
     setup.network.latency_max_ns = 1 + static_cast<std::int64_t>(seed * 977 % 20'000);
     std::vector<std::uint64_t> ends(ranks), positions(ranks);
-    BatonJob job(seed);
-    const BatonJob::Outcome outcome = job.run(setup, [&](Runtime& rt, BatonJob& baton) {
+    DeterministicJob the_job(seed);
+    const DeterministicJob::Outcome outcome = the_job.run(setup, [&](Runtime& rt, DeterministicJob& job) {
       Words words(rt);
       std::vector<Word> model;
       for (std::uint32_t rank = 0; rank < ranks; ++rank) model.push_back(10 + rank);
@@ -290,7 +291,7 @@ TEST(DistPrune, CancelledFlowsEndAtOnePosition) {
                          });
                          rt.submit(step, &rt, read(of(i + 1)), read_write(of(i)));
                        });
-          baton.breathe(rt.rank());
+          job.maybe_yield(rt.rank());
         }
         rt.wait();
         ASSERT_TRUE(rt.cancelled_at().has_value());
@@ -325,7 +326,7 @@ void expect_found(std::uint32_t rank, const std::string& what, const std::string
   for (const Ending& ending : endings) EXPECT_NE(ending.error, "");
 }
 
-/// A loop of one task, which rank `but` would pass over.
+/// A loop of one task, which rank `but` would skip.
 void one_task(Runtime& rt, std::uint32_t but, const std::function<void()>& submit) {
   for_tasks_of(rt, 0, 1, [&](std::size_t) { return rt.rank() != but; }, [&](std::size_t) { submit(); });
 }
