@@ -304,10 +304,10 @@ void Runtime::record_in_flow(internal::FlowTask& call, runtime::Task* model) {
   if (flow_->is_skipping()) recording.note_skipped();
 }
 
-void Runtime::pass_over(std::uint64_t tasks) {
+void Runtime::skip_tasks(std::uint64_t tasks) {
   if (flow_ != nullptr) flow_->pass_over(tasks);
   else if (tasks > 0 && !core_->submission().is_over())
-    throw UsageError("cannot pass over tasks: there is one rank only, which runs them all");
+    throw UsageError("cannot skip tasks: there is one rank only, which runs them all");
 }
 
 bool Runtime::is_concerned(std::span<const dist::Use> uses) const { return flow_->concerns(uses); }

@@ -120,7 +120,7 @@ struct FlowReport {
         a.difference = fmt::format("rank {} has registered {} data, rank {} has registered {}", a.rank, a.data, b.rank, b.data);
       else if (a.positions != b.positions)
         a.difference = fmt::format("rank {} has submitted {} operations, rank {} has submitted {}{}", a.rank, a.positions, b.rank,
-                                   b.positions, comparable ? "" : ", with those that were passed over");
+                                   b.positions, comparable ? "" : ", with those that were skipped");
       else if (a.data_digest != b.data_digest)
         a.difference = fmt::format("ranks {} and {} have registered as many data, but not the same", a.rank, b.rank);
       else if (comparable && a.digest != b.digest)
@@ -344,7 +344,7 @@ void Flow::name_difference(const std::string& what) {
     if (all.datum < names.size())
       where = fmt::format("; {} was written {} times on rank {} and {} times on rank {}", names[all.datum], all.versions[0],
                           all.ranks[0], all.versions[1], all.ranks[1]);
-    const char* const or_pass = has_pruned_ ? ", or pass over as many" : "";
+    const char* const or_pass = has_pruned_ ? ", or skip as many" : "";
     transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order"
                                  "{}", what, where, or_pass));
   });

@@ -277,7 +277,7 @@ class Flow {
 
   // --- pruning.cpp: tasks that are passed over
   void pass_over_to(std::uint64_t position) noexcept {
-    counts_.passed_over += position - position_;
+    counts_.skipped += position - position_;
     pruned_ = has_pruned_ = true;
     position_ = position;
   }

@@ -57,7 +57,7 @@ std::vector<Outcome> outcomes_of(std::uint32_t ranks, const std::vector<Distribu
     program(rt, distributions, outcome);
     rt.wait();
     outcome.counts = counts_of(rt);
-    outcome.skipped = rt.flow_statistics().passed_over;
+    outcome.skipped = rt.flow_statistics().skipped;
   });
   for (const Ending& ending : endings) EXPECT_EQ(ending.error, "");
   return outcomes;

@@ -69,7 +69,7 @@ TEST(DistPrune, PositionsAreThoseOfTheWholeFlow) {
       rt.wait();
       EXPECT_EQ(words.memory[rt.rank()], after_going_around(rt.rank(), 5, 240));
       EXPECT_EQ(rt.flow_statistics().tasks, 48u);
-      EXPECT_EQ(rt.flow_statistics().passed_over, prune ? 96u : 0u);
+      EXPECT_EQ(rt.flow_statistics().skipped, prune ? 96u : 0u);
     }));
   }
 }
@@ -89,8 +89,8 @@ TEST(DistPrune, OneRankPassesOverNothing) {
   std::vector<std::size_t> submitted;
   for_tasks_of(*rt, 2, 5, [](std::size_t) { return false; }, [&](std::size_t i) { submitted.push_back(i); });
   EXPECT_THAT(submitted, testing::ElementsAre(2, 3, 4));
-  rt->pass_over(0);
-  EXPECT_THAT(test::thrown_by<UsageError>([&] { rt->pass_over(1); }), HasSubstr("one rank only"));
+  rt->skip_tasks(0);
+  EXPECT_THAT(test::thrown_by<UsageError>([&] { rt->skip_tasks(1); }), HasSubstr("one rank only"));
 }
 
 TEST(DistPrune, TheFailureThatIsEarliestIsThrown) {
@@ -101,10 +101,10 @@ TEST(DistPrune, TheFailureThatIsEarliestIsThrown) {
       // Tasks of ranks 1 and 2; ranks 0 and 3 have no part in them, and read in the end.
       const auto submit = [&](std::uint32_t rank, int number) {
         if (rt.rank() == rank || (number == 20 && rt.rank() == 0)) rt.submit(fail, number, read_write(words.data[rank]));
-        else rt.pass_over(1);
+        else rt.skip_tasks(1);
       };
       submit(late_one_first ? 2 : 1, 10);
-      rt.pass_over(3);
+      rt.skip_tasks(3);
       submit(late_one_first ? 1 : 2, 20);
       try {
         rt.wait();
@@ -124,10 +124,10 @@ TEST(DistPrune, AWrongNumberIsTold) {
   const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
     Words words(rt);
     rt.submit(set_to, Word{1}, write(words.data[0]));
-    rt.pass_over(rt.rank() == 2 ? 4 : 5);
+    rt.skip_tasks(rt.rank() == 2 ? 4 : 5);
     rt.wait();
   });
-  for (const Ending& ending : endings) EXPECT_THAT(ending.error, AllOf(HasSubstr("different flows"), HasSubstr("passed over")));
+  for (const Ending& ending : endings) EXPECT_THAT(ending.error, AllOf(HasSubstr("different flows"), HasSubstr("skipped")));
 }
 
 TEST(DistPrune, FlowsAfterOneThatWasPrunedAreComparedAgain) {
@@ -167,7 +167,7 @@ TEST(DistPrune, WhoHoldsDataNeedNotHaveSeenAllItsVersions) {
       // Rank 0 writes its word five times; only rank 3 goes through it all.
       for (int i = 0; i < 5; ++i) {
         if (rt.rank() == 0 || rt.rank() == 3) rt.submit(add, read(words.data[0]), read_write(words.data[0]));
-        else rt.pass_over(1);
+        else rt.skip_tasks(1);
       }
       // Rank 1 writes it afresh, and sends it to ranks 2 and 3.
       rt.submit({.on = 1}, set_to, Word(7 + round), write(words.data[0]));
@@ -175,7 +175,7 @@ TEST(DistPrune, WhoHoldsDataNeedNotHaveSeenAllItsVersions) {
       rt.submit(add, read(words.data[0]), read_write(words.data[3]));
       // It comes home at the end, of which rank 3 need not know.
       if (rt.rank() != 3) rt.submit({.on = 1}, set_to, Word(8 + round), write(words.data[0]));
-      else rt.pass_over(1);
+      else rt.skip_tasks(1);
       rt.wait();
       if (rt.rank() == 0) { EXPECT_EQ(words.memory[0], 8u + static_cast<unsigned>(round)); }
     }
@@ -220,7 +220,7 @@ TEST(DistPrune, DataThatIsDroppedWhileAwayComesHome) {
     Word value = 5;
     auto dropped = rt.data("dropped", value, {.owner = 0});
     if (rt.rank() != 2) rt.submit({.on = 1}, set_to, Word{6}, write(dropped));
-    else rt.pass_over(1);
+    else rt.skip_tasks(1);
     dropped = {};
     rt.submit(add, read(words.data[0]), read_write(words.data[1]));
     EXPECT_EQ(rt.position(), 2u);
@@ -236,7 +236,7 @@ TEST(DistPrune, DataWhoseFirstWriterWasPassedOver) {
     Words words(rt);
     auto made = rt.scalar<Word>("made", {.owner = 0});
     if (rt.rank() != 2) rt.submit(set_to, Word{6}, write(made));
-    else rt.pass_over(1);
+    else rt.skip_tasks(1);
     rt.submit(add, read(made), read_write(words.data[1]));  // rank 2 may submit it, too
     rt.wait();
     if (rt.rank() == 1) { EXPECT_EQ(words.memory[1], 39u); }
@@ -252,7 +252,7 @@ TEST(DistPrune, RecordedFlows) {
       EXPECT_EQ(rt.position(), 0u);
       for (int replay = 0; replay < 5; ++replay) rt.replay(graph);
       EXPECT_EQ(rt.position(), 45u);
-      EXPECT_GT(rt.flow_statistics().passed_over, 0u);
+      EXPECT_GT(rt.flow_statistics().skipped, 0u);
       rt.wait();
       std::vector<Word> expected{10, 11, 12, 13};
       for (int replay = 0; replay < 5; ++replay)
@@ -436,7 +436,7 @@ TEST(DistPrune, CheckPruningAgreesWithWhatIsRight) {
   expect_well(run_job({.ranks = 4, .flow = {.check_pruning = true}}, [](Runtime& rt) {
     Words words(rt);
     go_around(rt, words, 50);
-    EXPECT_EQ(rt.flow_statistics().passed_over, 0u);
+    EXPECT_EQ(rt.flow_statistics().skipped, 0u);
     Graph graph = rt.record([&] { go_around(rt, words, 9); });
     rt.wait();
     EXPECT_EQ(words.memory[rt.rank()], after_going_around(rt.rank(), 4, 50));

@@ -14,10 +14,10 @@
 namespace tandem::linalg::internal {
 
 /// The tiles for which this rank must submit tasks of a flow, as things are when the flow begins: those that it owns or holds,
-/// and of a matrix that the flow writes those too of which it has copies. Tasks that only use other tiles it may pass over,
-/// unless they are the last ones to write what it reads later (`Runtime::pass_over`).
+/// and of a matrix that the flow writes those too of which it has copies. Tasks that only use other tiles it may skip,
+/// unless they are the last ones to write what it reads later (`Runtime::skip_tasks`).
 ///
-/// `everything()`: nothing may be passed over. So it is on one rank, for tiles without owners, with option `prune` off, and
+/// `everything()`: nothing may be skipped. So it is on one rank, for tiles without owners, with option `prune` off, and
 /// while a graph is recorded: where tiles will be when it is replayed, nobody knows.
 class OwnTiles {
  public:
