@@ -1,6 +1,8 @@
 // tandem/api/configure.cpp: the options of a runtime.
 #include "tandem/api/configure.hpp"
 
+#include "tandem/comm/endpoint.hpp"
+
 namespace tandem {
 
 void register_options(base::Registry& registry) {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tandem/comm/transport/loop/loop.hpp"
-#include "tandem/dist/flow.hpp"
-#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/dist/flow_options.hpp"
+#include "tandem/runtime/world.hpp"
 
 namespace tandem::dist_test {
 
