@@ -31,7 +31,7 @@ struct Words {
   explicit Words(Runtime& rt) : memory(rt.size()) {
     for (std::uint32_t rank = 0; rank < rt.size(); ++rank) {
       memory[rank] = 10 + rank;
-      data.push_back(rt.data("w" + std::to_string(rank), memory[rank], {.owner = rank}));
+      data.push_back(rt.data(std::string("w").append(std::to_string(rank)), memory[rank], {.owner = rank}));
     }
   }
   std::vector<Word> memory;

@@ -46,14 +46,18 @@ class Program {
  private:
   Data<Held<objects>> add(std::size_t datum) {
     if (plan_.allocated[datum]) return allocate(datum);
-    const std::string name = "d" + std::to_string(datum);
+    const std::string name = name_of(datum);
     if constexpr (objects) return with_sum(rt_.object(name, memory_[datum], options(datum)));
     else return with_sum(rt_.data(name, memory_[datum], options(datum)));
   }
   Data<Held<objects>> allocate(std::size_t datum) {
-    const std::string name = "d" + std::to_string(datum);
+    const std::string name = name_of(datum);
     if constexpr (objects) return with_sum(rt_.object<Values>(name, options(datum)));
     else return with_sum(rt_.vector<Word>(name, plan_.sizes[datum], options(datum)));
+  }
+  static std::string name_of(std::size_t datum) {
+    std::string name = "d";
+    return name += std::to_string(datum);
   }
   DataOptions options(std::size_t datum) const {
     DataOptions options{.owner = owners_[datum]};
