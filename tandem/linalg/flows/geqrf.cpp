@@ -29,8 +29,8 @@ TileShape geqrf_factors_shape(const TileShape& a, std::size_t ib) {
 
 namespace {
 
-/// The columns in which this rank must submit updates: it has a part in a tile of A, which moves from rank to rank, or of T,
-/// where the panel's tasks may run.
+/// The columns in which this rank must submit updates: a tile of A concerns it (tiles of A move from rank to rank), or a tile of
+/// T, where the panel's tasks may run.
 template <Scalar T>
 std::vector<std::uint32_t> own_columns(const OwnTiles& a, const OwnTiles& t, const TiledData<T>& stored) {
   std::vector<std::uint32_t> columns;
