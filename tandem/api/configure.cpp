@@ -2,6 +2,7 @@
 #include "tandem/api/configure.hpp"
 
 #include "tandem/comm/endpoint.hpp"
+#include "tandem/runtime/sched/ready_queues.hpp"
 
 namespace tandem {
 

@@ -2,7 +2,7 @@
 #include "tandem/api/data.hpp"
 
 #include "tandem/runtime/data/registry.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::internal {
 

@@ -13,7 +13,7 @@
 #include "tandem/runtime/data/access.hpp"
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/data/views.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem {
 

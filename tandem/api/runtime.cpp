@@ -20,6 +20,7 @@
 #include "tandem/runtime/record/graph.hpp"
 #include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem {
 

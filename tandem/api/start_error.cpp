@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::internal {
 

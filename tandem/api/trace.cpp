@@ -10,7 +10,7 @@
 #include "tandem/api/commit.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/topology.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 #include "tandem/trace/layout.hpp"
 
 namespace tandem {

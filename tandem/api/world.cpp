@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "tandem/base/cpu_quota.hpp"
+#include "tandem/base/exceptions.hpp"
 #include "tandem/base/thread_driver.hpp"
 
 namespace tandem {

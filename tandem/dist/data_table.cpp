@@ -7,7 +7,7 @@
 
 #include "tandem/dist/datum.hpp"
 #include "tandem/dist/place.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::dist {
 

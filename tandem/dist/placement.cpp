@@ -9,7 +9,7 @@
 #include "tandem/dist/place.hpp"
 #include "tandem/dist/recording.hpp"
 #include "tandem/runtime/task/describe.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::dist {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "tandem/runtime/task/describe.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::dist {
 

@@ -8,6 +8,7 @@
 #include "tandem/dist/place.hpp"
 #include "tandem/dist/placement.hpp"
 #include "tandem/dist/pruning.hpp"
+#include "tandem/runtime/exec/kernel_call.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem::dist {

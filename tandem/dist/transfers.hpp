@@ -15,7 +15,7 @@
 #include "tandem/dist/bag.hpp"
 #include "tandem/dist/flow_options.hpp"
 #include "tandem/runtime/runtime_core.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::dist {
 

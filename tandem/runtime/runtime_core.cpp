@@ -8,7 +8,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/task/flow_chart.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {

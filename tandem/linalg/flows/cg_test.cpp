@@ -12,7 +12,7 @@
 #include "tandem/linalg/flows/posv.hpp"
 #include "tandem/linalg/flows/residuals.hpp"
 #include "tandem/linalg/kernels/gemv.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::linalg {
 namespace {

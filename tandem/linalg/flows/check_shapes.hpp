@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tandem/linalg/tiled_data.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::linalg::internal {
 

@@ -10,7 +10,7 @@
 
 #include "tandem/linalg/flows/flow_test_support.hpp"
 #include "tandem/linalg/kernels/jacobi.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::linalg {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "tandem/runtime/task/describe.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::runtime {
 

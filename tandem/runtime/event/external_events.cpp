@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "tandem/runtime/task/describe.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {

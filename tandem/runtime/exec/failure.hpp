@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tandem/runtime/data/poison.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::runtime {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "tandem/runtime/data/registry.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::runtime {
 

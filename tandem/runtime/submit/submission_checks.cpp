@@ -3,7 +3,7 @@
 
 #include "tandem/runtime/submit/submission.hpp"
 #include "tandem/runtime/task/describe.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::runtime {
 

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::runtime {
 

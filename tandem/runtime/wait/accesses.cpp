@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "tandem/base/log.hpp"
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::runtime {
 

@@ -1,7 +1,7 @@
 // tandem/runtime/wait/caller_loop.cpp: the loop of a waiting caller.
 #include "tandem/runtime/wait/caller_loop.hpp"
 
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/wait/explain_stuck.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "tandem/runtime/usage_error.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::runtime {
 

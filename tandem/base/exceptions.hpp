@@ -1,4 +1,4 @@
-// tandem/runtime/usage_error.hpp: the exceptions that the public functions throw.
+// tandem/base/exceptions.hpp: the exceptions that the public functions throw.
 #pragma once
 
 #include <stdexcept>
