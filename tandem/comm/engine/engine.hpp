@@ -107,11 +107,11 @@ class Engine final : public PacketSink {
   std::int64_t due_ns(std::int64_t now_ns) const noexcept;
   /// The next step polls every transport, also those that cost a system call.
   void poll_all_next() noexcept { steps_ = UINT64_MAX; }
-  /// Whether something was sent since `ring_bells`.
-  bool bells_are_due() const noexcept { return rung_packets_ != statistics_.packets_sent; }
+  /// Whether something was sent since `wake_peers`.
+  bool wakeups_are_due() const noexcept { return packets_at_wake_ != statistics_.packets_sent; }
   /// After posts, when nobody will `step` soon: sees to it that peers that sleep are woken.
-  void ring_bells() {
-    rung_packets_ = statistics_.packets_sent;
+  void wake_peers() {
+    packets_at_wake_ = statistics_.packets_sent;
     hurry_transports();
   }
   /// Events since the last call of `step` that took something from a transport.
@@ -529,7 +529,7 @@ class Engine final : public PacketSink {
   bool leaving_ = false;
   EndpointStatistics statistics_;
   EngineTrace trace_;
-  std::uint64_t rung_packets_ = 0;  ///< `packets_sent` when the transports were last asked to hurry
+  std::uint64_t packets_at_wake_ = 0;  ///< `packets_sent` when the transports were last asked to hurry
 
   Broadcasts broadcasts_{left_};
 };
