@@ -123,7 +123,7 @@ struct EndpointOptions {
   std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
   std::string ports = {};                          ///< "first-last" of tcp; empty: any
   unsigned rails = 1;                         ///< tcp connections per peer
-  bool port_priorities = true;                ///< on networks bulk waits while other peers have more urgent bulk (`PortGate`)
+  bool port_priorities = true;                ///< on networks bulk waits while other peers have more urgent bulk (`PortPacer`)
   bool cross_memory = true;                   ///< peers may read ours: directly over shm, as lent pages over tcp
   std::string modules = {};                   ///< folder of the modules of ucx and mpi; empty: where the dynamic loader looks
   const void* mpi_communicator = nullptr;     ///< the program's `MPI_Comm*`, for the transport mpi; null: MPI_COMM_WORLD
@@ -141,7 +141,7 @@ struct EndpointStatistics {
   std::uint64_t unexpected_messages = 0;  ///< held now
   std::uint64_t unexpected_bytes = 0;     ///< of their data, where it does not lie with the envelope (up to 16 bytes do)
   std::uint64_t announcements = 0;        ///< by `Endpoint::announce`, of use
-  std::uint64_t withheld_messages = 0;    ///< ours, held back now: their receivers keep as many announcements as they are to
+  std::uint64_t deferred_messages = 0;    ///< ours, held back now: their receivers keep as many announcements as they are to
   std::uint64_t spare_bytes = 0;          ///< that a burst has left behind; given back when the endpoint rests
   std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
   std::uint64_t plans_reused = 0;   ///< broadcasts by the tree that their `BroadcastPlan` had
@@ -219,7 +219,7 @@ class Endpoint {
   std::uint64_t announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, int priority);
   void withdraw(Rank to, std::uint64_t announced);
   /// Whether it is of any use to announce messages to that rank.
-  bool hears_announcements(Rank to);
+  bool uses_announcements(Rank to);
 
   /// What idle threads may do for this endpoint, instead of its progress thread; null with an event loop. Until it is closed.
   base::IdleWork* idle_work() noexcept;

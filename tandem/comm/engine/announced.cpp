@@ -45,7 +45,7 @@ void Engine::refresh(OutgoingStream& stream) {
   } else {
     return;
   }
-  note_bulk(*stream.peer);
+  note_ready_bulk(*stream.peer);
   mark_dirty(*stream.peer);
 }
 
@@ -54,7 +54,7 @@ void Engine::stream_advanced(OutgoingStream& stream) {
   if (stream.child != nullptr) return child_progress(*stream.child);
   if (stream.cursor < stream.limit || stream.posted > 0 || stream.granted < stream.limit) return;
   SendCore& core = *stream.send;
-  keep_from_gate(stream);
+  reserve_while_draining(stream);
   if (stream.started_ns != 0) measure(*stream.peer, stream.limit, stream.started_ns);
   end_stream(stream);
   core.stream = nullptr;
@@ -65,15 +65,15 @@ void Engine::end_stream(OutgoingStream& stream) {
   Peer& peer = *stream.peer;
   const bool message = stream.send != nullptr;
   drop_stream(stream);
-  if (message && peer.withheld != nullptr && !peer.dead) announce_more(peer);
+  if (message && peer.deferred != nullptr && !peer.dead) announce_more(peer);
 }
 
 void Engine::drop_stream(OutgoingStream& stream) {
   stop_pushing(stream);
-  expect_no_more(stream);
+  drop_reservation(stream);
   if (stream.queued()) {
     stream.peer->queue.remove(stream);
-    note_bulk(*stream.peer);
+    note_ready_bulk(*stream.peer);
   }
   if (stream.send != nullptr) --stream.peer->announced;
   stream.peer->outgoing.erase(stream.id, stream);
@@ -106,7 +106,7 @@ const char* Engine::take_grant(Peer& peer, const wire::Grant& grant) {
   }
   stream.granted = std::max(stream.granted, grant.up_to);
   refresh(stream);
-  expect_no_more(stream);
+  drop_reservation(stream);
   stream_advanced(stream);
   return nullptr;
 }
@@ -149,7 +149,7 @@ void Engine::start_pull(Incoming& incoming, std::uint64_t address) {
 }
 
 bool Engine::can_pull(const Peer& peer) const noexcept {
-  return peer.transport != nullptr && peer.transport->capabilities().remote_read && ground_.options.cross_memory &&
+  return peer.transport != nullptr && peer.transport->capabilities().remote_read && context_.options.cross_memory &&
          !peer.no_remote_copy;
 }
 
@@ -238,14 +238,14 @@ void Engine::end_incoming(Incoming& incoming) {
 }
 
 /// Whether a transfer of this size says something about the network: what buffers on the way take in does not.
-bool Engine::tells_rate(const Peer& peer, std::uint64_t bytes) noexcept {
+bool Engine::shows_rate(const Peer& peer, std::uint64_t bytes) noexcept {
   return bytes >= std::min<std::uint64_t>(256 * 1024, 4 * peer.transport->capabilities().segment_bytes);
 }
 
 /// What a transfer says about the network: an average in which recent ones count more.
 void Engine::measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns) {
-  if (!tells_rate(peer, bytes)) return;
-  const std::int64_t took = ground_.now_ns() - since_ns;
+  if (!shows_rate(peer, bytes)) return;
+  const std::int64_t took = context_.now_ns() - since_ns;
   if (took <= 0) return;
   const double rate = static_cast<double>(bytes) / static_cast<double>(took);
   peer.bytes_per_ns = peer.measured ? peer.bytes_per_ns * 0.75 + rate * 0.25 : rate;
@@ -303,12 +303,12 @@ void Engine::copy_incoming(Incoming& incoming) {
 
 /// Everything is here: the sender may have its memory back.
 void Engine::end_pull(Incoming& incoming) {
-  rest_pull(incoming);
+  stop_pull(incoming);
   ++statistics_.remote_copies;
   post_control(*incoming.peer, wire::Finish{.stream = incoming.stream});
 }
 
-void Engine::rest_pull(Incoming& incoming) {
+void Engine::stop_pull(Incoming& incoming) {
   incoming.pulling = false;
   pulling_.remove(&incoming);
 }
@@ -316,12 +316,12 @@ void Engine::rest_pull(Incoming& incoming) {
 /// Reading the peer's memory is not permitted after all: everything comes as segments, and nobody tries again.
 void Engine::pull_refused(Incoming& incoming) {
   if (!incoming.peer->no_remote_copy) {
-    ground_.log->info("reading the memory of rank {} is not permitted; messages from it are copied through the transport",
+    context_.log->info("reading the memory of rank {} is not permitted; messages from it are copied through the transport",
                       incoming.peer->rank.value());
   }
   incoming.peer->no_remote_copy = true;
   incoming.way.reset();
-  rest_pull(incoming);
+  stop_pull(incoming);
   if (incoming.meeting) {
     while (incoming.meeting->take()) {}
     if (incoming.meeting->taken() < incoming.meeting->parts()) return;  // until the sender has finished what it took
@@ -361,7 +361,7 @@ void Engine::stop_sharing(Incoming& incoming) {
 
 /// Nothing is left for us to read.
 void Engine::nothing_left(Incoming& incoming) {
-  if (incoming.landed < incoming.length) return rest_pull(incoming);  // the sender says when it has written what it took
+  if (incoming.landed < incoming.length) return stop_pull(incoming);  // the sender says when it has written what it took
   end_pull(incoming);
   landed_data(incoming, 0, 0);
 }
@@ -419,7 +419,7 @@ const char* Engine::take_shared(Peer& peer, const wire::Shared& shared) {
   Incoming& incoming = *found;
   if (!incoming.meeting) return "a part of what is not shared";
   if (incoming.pulling && incoming.meeting->take()) return "the end of a shared message that is not at its end";
-  rest_pull(incoming);
+  stop_pull(incoming);
   if (peer.no_remote_copy) return send_instead(incoming), nullptr;
   if (shared.bytes != incoming.length - incoming.pull_at) return "a part of another size than what is missing";
   if ((shared.prefix.flags & wire::flag_refused) != 0) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tandem/comm/broadcast_plan.hpp"
-#include "tandem/comm/engine/agenda.hpp"
+#include "tandem/comm/engine/counted_list.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/peer.hpp"
 #include "tandem/comm/mcast/cost.hpp"
@@ -78,7 +78,7 @@ struct Child {
   bool offered = false;          ///< its first packet is queued or sent
   bool offer_sent = false;
   bool offer_posted = false;     ///< a rail still reads the first segment
-  bool told_lost = false;        ///< that the data will not come
+  bool lost_sent = false;        ///< that the data will not come
   bool sent = false;             ///< nothing of ours is read for it any more
   bool acknowledged = false;     ///< its subtree has everything; or it is dead and dealt with
 };
@@ -95,7 +95,7 @@ struct Strand {
   std::uint64_t arrived = 0;     ///< bytes that are here, from the strand's beginning; the root has all
   std::map<std::uint64_t, std::uint64_t> islands;  ///< what several rails brought beyond that: begin and end
   bool complete = false;
-  bool told_done = false;        ///< the parent was told
+  bool done_sent = false;        ///< the parent was told
   bool serves = false;           ///< `children` are ours to serve: the strand was accepted at its header
   Peer* parent = nullptr;
   std::uint32_t parent_stream = 0;
@@ -149,8 +149,8 @@ struct Broadcast {
   bool given_away = false;               ///< `library` is the receive's now
   bool released = false;                 ///< nothing reads the user's memory any more (root: the request has ended)
   bool lost = false;                     ///< a recipient's: the data will not come
-  bool harmed = false;                   ///< a recipient died (root)
-  Rank culprit{0};                       ///< who died, of `lost` and `harmed`
+  bool recipient_died = false;                   ///< a recipient died (root)
+  Rank culprit{0};                       ///< who died, of `lost` and `recipient_died`
 
   bool forgotten = false;
 };

@@ -106,7 +106,7 @@ void Engine::offer(Child& child) {
       static_cast<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) + child.route.bytes().size());
   peer->queue.push(item);
   mark_dirty(*peer);
-  if (broadcast.root == ground_.rank) return;
+  if (broadcast.root == context_.rank) return;
   ++statistics_.mcasts_forwarded;
   trace_.stream.emit<trace::Type::mcast_forwarded>(broadcast.root.value(), child.rank.value(), broadcast.tag.value(),
                                                    strand.bytes);
@@ -130,7 +130,7 @@ void Engine::write_offer(Child& child, wire::Writer& writer) {
   wire::Mcast record{.stream = child.stream->id,
                      .root = broadcast.root.value(),
                      .id = broadcast.id,
-                     .low_id = broadcast.root == ground_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
+                     .low_id = broadcast.root == context_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
                      .after = broadcast.after,
                      .channel = broadcast.channel.value(),
                      .route_entries = child.route.size(),
@@ -233,7 +233,7 @@ void Engine::lose_child(Child& child) {
     child.stream = nullptr;
   }
   if (child.offer.queued()) child.peer->queue.remove(child.offer);
-  if (broadcast.root == ground_.rank) harm(broadcast, child.rank);
+  if (broadcast.root == context_.rank) note_dead_recipient(broadcast, child.rank);
   const RouteView below = child.route.below();
   if (!broadcast.released && broadcast.memory != nullptr) {
     for (RouteView orphan : below.children()) {
@@ -265,7 +265,7 @@ void Engine::await_lost(Strand& strand, RouteView leaf, Rank dead) {
   const Broadcast& broadcast = *strand.broadcast;
   wire::McastLost lost{.root = broadcast.root.value(),
                        .id = broadcast.id,
-                       .low_id = broadcast.root == ground_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
+                       .low_id = broadcast.root == context_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
                        .after = broadcast.after,
                        .channel = broadcast.channel.value(),
                        .dead = dead.value(),

@@ -112,9 +112,9 @@ TreeChoice Engine::choose_tree(const Broadcast& broadcast, std::span<const Route
   hosts_.clear();
   inside_ = TreeKind::flat;
   bool one_host = true;
-  if (ground_.directory != nullptr) {
+  if (context_.directory != nullptr) {
     std::map<std::string, std::uint32_t> numbers;
-    const PeerCard* own = card_of(ground_.rank);
+    const PeerCard* own = card_of(context_.rank);
     numbers.emplace(own != nullptr ? own->host : "", 0);
     bool shared = false;
     for (const RouteRecipient& recipient : recipients) {
@@ -150,7 +150,7 @@ TreeChoice Engine::choose_tree(const Broadcast& broadcast, std::span<const Route
     }
   }
   if (broadcast.segment_wanted > 0) choice.segment_bytes = broadcast.segment_wanted;
-  ground_.log->debug(
+  context_.log->debug(
       "broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} bytes/ns, "
       "bursts of {:.0f} bytes, {} bytes queued",
       broadcast.id, broadcast.bytes, recipients.size(), tree_name(choice.shape.kind), choice.segment_bytes,
@@ -193,7 +193,7 @@ NetworkCosts Engine::costs_for(const Broadcast& broadcast, std::span<const Route
   costs.per_message_ns = able.message_ns;
   costs.cpu_per_message_ns = 2 * able.message_ns + (able.shared_memory ? 0 : kWakeUpNs);
   costs.cpu_per_byte_ns = able.copy_ns_per_byte;
-  costs.shared_cores = one_machine ? ground_.cores : 0;
+  costs.shared_cores = one_machine ? context_.cores : 0;
   return costs;
 }
 
@@ -203,7 +203,7 @@ bool Engine::share_machine(std::span<const RouteRecipient> recipients) {
     const PeerCard* card = card_of(rank);
     return card != nullptr ? card->host.substr(0, card->host.find('/')) : std::to_string(rank.value());
   };
-  const std::string ours = machine_of(ground_.rank);
+  const std::string ours = machine_of(context_.rank);
   return std::all_of(recipients.begin(), recipients.end(),
                      [&](const RouteRecipient& recipient) { return machine_of(recipient.rank) == ours; });
 }

@@ -74,7 +74,7 @@ const char* Engine::take_mcast(Rail& rail, wire::Reader& reader, std::size_t pac
 
 const char* Engine::check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
                                 std::size_t payload_bytes) const {
-  if (record.root >= ground_.size || record.root == ground_.rank.value()) return "a broadcast from a root that cannot be";
+  if (record.root >= context_.size || record.root == context_.rank.value()) return "a broadcast from a root that cannot be";
   if (record.id == 0 || record.strands < 1 || record.strands > 2 || index >= record.strands)
     return "a broadcast without number or strand";
   const std::uint64_t half = record.strands == 2 ? record.bytes / 2 + record.bytes % 2 : record.bytes;
@@ -89,8 +89,8 @@ const char* Engine::check_mcast(const wire::Mcast& record, unsigned index, std::
     return "a broadcast without a route, or with too long a one";
   const RouteView route(route_bytes);
   const RouteEntry self = route.entry(0);
-  if (self.rank != ground_.rank || self.subtree_size != route.size()) return "a route that does not begin here";
-  return route.below().validate(ground_.size, ground_.rank, Rank{record.root});
+  if (self.rank != context_.rank || self.subtree_size != route.size()) return "a route that does not begin here";
+  return route.below().validate(context_.size, context_.rank, Rank{record.root});
 }
 
 const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record,
@@ -115,12 +115,12 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
   }
   strand.parent = &peer;
   strand.parent_stream = record.stream;
-  strand.told_done = false;
+  strand.done_sent = false;
   strand.declined = false;
   if (!again) {
     const bool first = !broadcast.strands[0].known && !broadcast.strands[1].known;
-    if (tell_incoming && first && payload_bytes < broadcast.bytes)
-      see_coming(peer, {.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()},
+    if (on_incoming && first && payload_bytes < broadcast.bytes)
+      notify_incoming(peer, {.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()},
                  broadcast.bytes);
     strand.known = true;
     strand.first = record.strand_first;
@@ -134,7 +134,7 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
     return pass_on_loss(strand, route_bytes), nullptr;
   }
   if (broadcast.lost || (strand.complete && !strand.serves)) {  // nothing of it is needed here, but those below may need it
-    strand.told_done = true;
+    strand.done_sent = true;
     refuse(peer, record);
     maybe_forget(broadcast);
     return nullptr;
@@ -213,7 +213,7 @@ void Engine::listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch) {
 /// is as much at all: the size comes from the network.
 bool Engine::make_room(Broadcast& broadcast, bool always) {
   const std::size_t used = broadcasts_.forward_bytes;
-  const std::size_t limit = ground_.options.forward_bytes;
+  const std::size_t limit = context_.options.forward_bytes;
   if (!always && broadcast.bytes > 0 && (used > limit || broadcast.bytes > limit - used)) return false;
   broadcast.library.reset(new (std::nothrow) std::byte[broadcast.bytes]);
   if (broadcast.library == nullptr) return false;
@@ -251,7 +251,7 @@ void Engine::free_credit(Strand& strand) {
 bool Engine::may_enter(Broadcast& broadcast) {
   if (broadcast.self.ordered && !broadcasts_.roots[broadcast.root.value()].has_entered(broadcast.after)) return false;
   const auto peer = peers_.find(broadcast.root.value());
-  if (peer != peers_.end() && static_cast<std::int32_t>(peer->second->heard.fences_passed - broadcast.id) >= 0) return true;
+  if (peer != peers_.end() && static_cast<std::int32_t>(peer->second->head_received.fences_passed - broadcast.id) >= 0) return true;
   const std::uint32_t seen = peer == peers_.end() ? 0 : peer->second->head.seen;
   const std::uint32_t missing = (broadcast.self.fence - seen) & max_route_fence;
   return missing == 0 || missing > (max_route_fence >> 1);
@@ -306,7 +306,7 @@ void Engine::settle(Rank rank) {
   }
 }
 
-void Engine::defer(Envelope& envelope) { broadcasts_.roots[envelope.key.source.value()].plain.push_back(&envelope); }
+void Engine::wait_for_broadcast(Envelope& envelope) { broadcasts_.roots[envelope.key.source.value()].plain.push_back(&envelope); }
 
 void Engine::forget_entered(Rank rank, std::uint32_t low_id) {
   RootState& root = broadcasts_.roots[rank.value()];
@@ -331,7 +331,7 @@ void Engine::matched(Broadcast& broadcast, ReceiveCore& core) {
     else if (!make_room(broadcast, true)) return lose(broadcast, broadcast.root);
     ask_for_declined(broadcast);
   }
-  if (adrift(broadcast)) listen_to(broadcast.root);
+  if (orphaned(broadcast)) connect_to(broadcast.root);
   maybe_arrived(broadcast);
 }
 
@@ -391,14 +391,14 @@ void Engine::maybe_arrived(Broadcast& broadcast) {
 void Engine::maybe_released(Broadcast& broadcast) {
   if (broadcast.released) return;
   const bool sent = all_sent(broadcast);
-  if (broadcast.root == ground_.rank) {
+  if (broadcast.root == context_.rank) {
     if (!broadcast.started || broadcast.plain_pending > 0 || !sent) return;
     broadcast.released = true;
     McastCore& core = *std::exchange(broadcast.request, nullptr);
     core.broadcast = nullptr;
     finish_send(core,
                 broadcast.cancelled ? Ending::cancelled
-                : broadcast.harmed  ? Ending::peer_dead
+                : broadcast.recipient_died  ? Ending::peer_dead
                                     : Ending::done,
                 broadcast.culprit);
     return maybe_forget(broadcast);
@@ -436,23 +436,23 @@ void Engine::drop_library(Broadcast& broadcast) {
 void Engine::maybe_acknowledge(Strand& strand) {
   Broadcast& broadcast = *strand.broadcast;
   const bool settled = broadcast.lost ? strand.known : strand.complete && broadcast.entered;
-  if (strand.told_done || !settled || strand.parent == nullptr) return;
+  if (strand.done_sent || !settled || strand.parent == nullptr) return;
   for (const auto& child : strand.children) {
     if (!child->acknowledged) return;
   }
-  strand.told_done = true;
+  strand.done_sent = true;
   if (!strand.parent->dead) post_control(*strand.parent, wire::McastNote{.stream = strand.parent_stream});
   maybe_forget(broadcast);
 }
 
 void Engine::maybe_forget(Broadcast& broadcast) {
   if (broadcast.forgotten || !broadcast.released) return;
-  if (broadcast.root == ground_.rank) {
+  if (broadcast.root == context_.rank) {
     if (!broadcast.acknowledged) return;
   } else {
     for (unsigned i = 0; i < broadcast.strand_count; ++i) {
       const Strand& strand = broadcast.strands[i];
-      if (!strand.told_done && (!broadcast.lost || strand.parent != nullptr)) return;
+      if (!strand.done_sent && (!broadcast.lost || strand.parent != nullptr)) return;
       if (strand.incoming != nullptr) return;
     }
   }
@@ -473,7 +473,7 @@ void Engine::maybe_forget(Broadcast& broadcast) {
 // ---- When it does not come.
 
 /// Whether nobody above us is known to live who would tell us of the end of a strand: it was not heard of, or its parent is dead.
-bool Engine::adrift(const Broadcast& broadcast) noexcept {
+bool Engine::orphaned(const Broadcast& broadcast) noexcept {
   const auto strands = std::span(broadcast.strands).first(broadcast.strand_count);
   return std::ranges::any_of(strands, [](const Strand& strand) {
     return !strand.known || (!strand.complete && strand.parent != nullptr && strand.parent->dead);
@@ -481,7 +481,7 @@ bool Engine::adrift(const Broadcast& broadcast) noexcept {
 }
 
 const char* Engine::take_lost(Peer& peer, const wire::McastLost& record) {
-  if (record.root >= ground_.size || record.root == ground_.rank.value() || record.dead >= ground_.size || record.id == 0 ||
+  if (record.root >= context_.size || record.root == context_.rank.value() || record.dead >= context_.size || record.id == 0 ||
       record.strands < 1 || record.strands > 2) {
     return "a lost broadcast that cannot be";
   }
@@ -550,11 +550,11 @@ void Engine::end_below(Broadcast& broadcast) {
     Strand& strand = broadcast.strands[i];
     std::vector<Child*> unserved;
     for (const auto& child : strand.children) {
-      if (!child->acknowledged && !child->sent && !child->told_lost) unserved.push_back(child.get());
+      if (!child->acknowledged && !child->sent && !child->lost_sent) unserved.push_back(child.get());
     }
     for (Child* child : unserved) {
       for (std::uint32_t k = 0; k < child->route.size(); ++k) await_lost(strand, child->route.part(k, k + 1), broadcast.culprit);
-      child->told_lost = true;
+      child->lost_sent = true;
       if (child->address != 0 && child->offer_sent && !child->declined) {
         child->route = child->route.part(0, 1);  // should it die, those behind it have been told
         continue;

@@ -21,14 +21,14 @@ RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendB
   auto* core = new McastCore;
   core->keep();
   core->tag = tag;
-  core->other = ground_.rank;
+  core->other = context_.rank;
   keep_notify(*core, options);
   ++outstanding_;
   ++statistics_.mcasts_started;
 
   auto owned = std::make_unique<Broadcast>();
   Broadcast& broadcast = *owned;
-  broadcast.root = ground_.rank;
+  broadcast.root = context_.rank;
   broadcast.id = broadcasts_.next_id++;
   broadcast.channel = options.channel;
   broadcast.tag = tag;
@@ -57,8 +57,8 @@ RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendB
 
 /// Keeps the recipients sorted: highest priority first, then in the order in which they came. One rank counts once.
 bool Engine::insert_recipient(Broadcast& broadcast, Recipient recipient) {
-  TANDEM_ASSERT(recipient.rank.value() < ground_.size);
-  if (recipient.rank == ground_.rank) return false;
+  TANDEM_ASSERT(recipient.rank.value() < context_.size);
+  if (recipient.rank == context_.rank) return false;
   auto& list = broadcast.recipients;
   const auto twin = std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.rank == recipient.rank; });
   const bool fresh = twin == list.end();
@@ -175,7 +175,7 @@ void Engine::start(Broadcast& broadcast) {
   for (const Recipient& recipient : broadcast.recipients) {
     const auto known = peers_.find(recipient.rank.value());
     if (known != peers_.end() && (known->second->dead || known->second->left)) {
-      harm(broadcast, recipient.rank);
+      note_dead_recipient(broadcast, recipient.rank);
       continue;
     }
     const std::uint32_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
@@ -193,7 +193,7 @@ void Engine::start(Broadcast& broadcast) {
     send_plainly(broadcast, recipient, last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id));
   }
   pass_fences(broadcast);
-  if (!by_tree.empty()) plant(broadcast, by_tree);
+  if (!by_tree.empty()) lay_out_routes(broadcast, by_tree);
   maybe_released(broadcast);
   acknowledge_if_all(broadcast);
 }
@@ -203,8 +203,8 @@ bool Engine::fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fen
   const auto found = peers_.find(rank.value());
   if (found == peers_.end()) return true;
   const Peer& peer = *found->second;
-  if (peer.envelopes_sent - peer.heard.seen > kMostUnseen) return false;
-  if (peer.withheld != nullptr && peer.withheld->holds(broadcast.channel.value(), broadcast.tag.value())) return false;
+  if (peer.envelopes_sent - peer.head_received.seen > kMostUnseen) return false;
+  if (peer.deferred != nullptr && peer.deferred->holds(broadcast.channel.value(), broadcast.tag.value())) return false;
   int looked_at = 0;
   for (auto item = peer.queue.messages(); item; item.advance()) {
     if (++looked_at > kMostLookedAt) return false;
@@ -216,7 +216,7 @@ bool Engine::fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fen
 
 void Engine::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after) {
   Peer* peer = peer_for(recipient.rank);
-  if (peer == nullptr || peer->dead || peer->left) return harm(broadcast, recipient.rank);
+  if (peer == nullptr || peer->dead || peer->left) return note_dead_recipient(broadcast, recipient.rank);
   auto* core = new SendCore;
   core->other = recipient.rank;
   core->RequestCore::tag = broadcast.tag;
@@ -235,13 +235,13 @@ void Engine::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32
   mark_dirty(*peer);
 }
 
-void Engine::harm(Broadcast& broadcast, Rank dead) {
-  broadcast.harmed = true;
+void Engine::note_dead_recipient(Broadcast& broadcast, Rank dead) {
+  broadcast.recipient_died = true;
   broadcast.culprit = dead;
 }
 
 /// Lays the planned routes out, with what each recipient must have seen before, and offers the broadcast to those directly below.
-void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
+void Engine::lay_out_routes(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
   const PlannedTree& plan = planned(broadcast, recipients);
   broadcast.strand_count = plan.strand_count;
   const std::uint64_t half = broadcast.strand_count == 2 ? (broadcast.bytes + 1) / 2 : broadcast.bytes;
@@ -266,12 +266,12 @@ void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipie
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
     Strand& strand = broadcast.strands[index];
     for (RouteView child : RouteView(strand.route_bytes).children()) add_child(strand, child);
-    tell_routed(strand, plan.chosen);
+    trace_routed(strand, plan.chosen);
     offer_children(strand);
   }
 }
 
-void Engine::tell_routed(const Strand& strand, TreeKind tree) {
+void Engine::trace_routed(const Strand& strand, TreeKind tree) {
   if (!trace_.follows()) return;
   std::vector<std::uint32_t> children;
   for (const auto& child : strand.children) children.push_back(child->rank.value());
@@ -280,7 +280,7 @@ void Engine::tell_routed(const Strand& strand, TreeKind tree) {
 
 /// Everybody has it: nothing needs to be named after it any more.
 void Engine::acknowledge_if_all(Broadcast& broadcast) {
-  if (broadcast.root != ground_.rank || !broadcast.started || broadcast.acknowledged) return;
+  if (broadcast.root != context_.rank || !broadcast.started || broadcast.acknowledged) return;
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
     for (const auto& child : broadcast.strands[index].children) {
       if (!child->acknowledged) return;

@@ -20,7 +20,7 @@ namespace tandem::comm::internal {
 
 struct Peer;
 struct OutgoingStream;
-struct Held;
+struct DeferredSend;
 struct Broadcast;
 
 /// What few requests need.
@@ -91,7 +91,7 @@ class RequestCore : public RequestLife<std::atomic> {
 
   // Of these few bits nothing is written once others see the request.
   const Kind kind : 2;
-  bool tells : 1 = false;        ///< somebody is to be told by `extra`
+  bool notifies : 1 = false;        ///< somebody is to be told by `extra`
   bool owns_buffer : 1 = false;  ///< a receive, for which the library brings the memory
   Ending ending = Ending::pending;
   Rank other{0};                 ///< destination of a send; source of a receive, when matched
@@ -141,7 +141,7 @@ struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   std::uint32_t after = 0;           ///< the broadcast that it must be matched after; 0: none
   bool whole = false;                ///< an eager message, inline or with a payload; else announced
   OutgoingStream* stream = nullptr;  ///< when it is announced
-  Held* held = nullptr;              ///< while it is held back
+  DeferredSend* held = nullptr;              ///< while it is held back
   Broadcast* broadcast = nullptr;    ///< when it carries a broadcast to one recipient; then nobody waits for this send
 };
 

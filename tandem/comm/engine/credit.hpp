@@ -19,8 +19,8 @@ inline std::uint32_t units_of(std::uint64_t bytes, std::size_t header_bytes) noe
 class Credit {
  public:
   Credit(const Peer& peer, const EndpointOptions& options) noexcept
-      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.heard.freed_messages)),
-        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 - (peer.units_sent - peer.heard.freed_units)) {}
+      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.head_received.freed_messages)),
+        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 - (peer.units_sent - peer.head_received.freed_units)) {}
 
   bool covers(std::uint64_t bytes, std::size_t header_bytes) const noexcept {
     const std::uint32_t units = units_of(bytes, header_bytes);

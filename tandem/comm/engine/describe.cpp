@@ -18,16 +18,16 @@ std::string strand_words(const Strand& strand) {
                      strand.parent != nullptr ? fmt::format(" from rank {}", strand.parent->rank.value()) : "",
                      strand.incoming != nullptr ? fmt::format(" ({} asked for)", strand.incoming->granted) : "",
                      strand.declined ? ", declined" : "", strand.children.size(), sent, acknowledged,
-                     strand.told_done ? ", acknowledged upwards" : "");
+                     strand.done_sent ? ", acknowledged upwards" : "");
 }
 
 }  // namespace
 
 std::string Engine::describe() const {
   std::string text = fmt::format("rank {}: {} requests under way, {} receives posted, {} messages unexpected\n",
-                                 ground_.rank.value(), outstanding_, matcher_.posted_count(), matcher_.kept_count());
+                                 context_.rank.value(), outstanding_, matcher_.posted_count(), matcher_.kept_count());
   for (const auto& [rank, peer] : peers_) {
-    const std::size_t held = peer->withheld != nullptr ? peer->withheld->size() : 0;
+    const std::size_t held = peer->deferred != nullptr ? peer->deferred->size() : 0;
     if (peer->queue.empty() && held == 0 && peer->outgoing.empty() && peer->incoming.empty() && !peer->dead) continue;
     text += fmt::format(
         "  rank {}{}: {} messages and {} streams queued, {} held back, {} streams out, {} in{}\n", rank,
@@ -41,7 +41,7 @@ std::string Engine::describe() const {
   for (const auto& [name, broadcast] : broadcasts_.all) {
     text += fmt::format(
         "  broadcast {} of rank {}, tag {}, {} bytes:{}{}{}{}{}\n", broadcast->id, broadcast->root.value(),
-        broadcast->tag.value(), broadcast->bytes, broadcast->root == ground_.rank && !broadcast->started ? " not started" : "",
+        broadcast->tag.value(), broadcast->bytes, broadcast->root == context_.rank && !broadcast->started ? " not started" : "",
         broadcast->entered ? " in order" : "",
         broadcast->waiting ? fmt::format(" waits (after {}, fence {})", broadcast->after, broadcast->self.fence) : "",
         broadcast->receive != nullptr ? " matched" : "", broadcast->released ? " released" : "");

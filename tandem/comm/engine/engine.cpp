@@ -12,11 +12,11 @@ constexpr std::uint64_t kStepsPerCostlyPoll = 16;
 
 }  // namespace
 
-Engine::Engine(Ground ground, std::unique_ptr<Strategy> strategy)
-    : ground_(std::move(ground)),
-      untold_messages_(std::max(1u, ground_.options.credit_messages / 4)),
-      untold_units_(
-          static_cast<std::uint32_t>(std::max<std::size_t>(1, ground_.options.credit_bytes / 2 / wire::BlockHead::unit_bytes))),
+Engine::Engine(Context context, std::unique_ptr<Strategy> strategy)
+    : context_(std::move(context)),
+      due_messages_(std::max(1u, context_.options.credit_messages / 4)),
+      due_units_(
+          static_cast<std::uint32_t>(std::max<std::size_t>(1, context_.options.credit_bytes / 2 / wire::BlockHead::unit_bytes))),
       strategy_(std::move(strategy)) {}
 
 Engine::~Engine() {
@@ -45,12 +45,12 @@ Peer& Engine::make_peer(Rank rank) {
 }
 
 const PeerCard* Engine::card_of(Rank rank) {
-  if (ground_.directory == nullptr) return nullptr;
+  if (context_.directory == nullptr) return nullptr;
   const auto known = cards_.find(rank.value());
   if (known != cards_.end()) return &known->second;
-  auto card = ground_.directory->lookup(rank);
+  auto card = context_.directory->lookup(rank);
   if (!card) {
-    ground_.log->error("rank {} cannot find rank {}: {}", ground_.rank.value(), rank.value(), card.error().message);
+    context_.log->error("rank {} cannot find rank {}: {}", context_.rank.value(), rank.value(), card.error().message);
     return nullptr;
   }
   return &cards_.emplace(rank.value(), std::move(card).value()).first->second;
@@ -71,8 +71,8 @@ bool Engine::find_transport(Peer& peer) {
   const PeerCard* card = card_of(peer.rank);
   if (card == nullptr) return false;
   if (card->wire_version != wire::version) {
-    ground_.log->error("rank {} runs Tandem {} with wire format {}, rank {} has wire format {}: install one version everywhere",
-                       peer.rank.value(), card->version, card->wire_version, ground_.rank.value(), wire::version);
+    context_.log->error("rank {} runs Tandem {} with wire format {}, rank {} has wire format {}: install one version everywhere",
+                       peer.rank.value(), card->version, card->wire_version, context_.rank.value(), wire::version);
     return false;
   }
   for (const auto& transport : transports_) {
@@ -86,9 +86,9 @@ bool Engine::find_transport(Peer& peer) {
   std::string ours, theirs;
   for (const auto& transport : transports_) ours += fmt::format("{}{}", ours.empty() ? "" : ", ", transport->name());
   for (const auto& [name, bytes] : card->transports) theirs += fmt::format("{}{}", theirs.empty() ? "" : ", ", name);
-  ground_.log->error("rank {} has no transport that reaches rank {} on {}: it has {}, that rank has {} (mpi reaches ranks that "
+  context_.log->error("rank {} has no transport that reaches rank {} on {}: it has {}, that rank has {} (mpi reaches ranks that "
                      "mpirun has started); see option comm.transports",
-                     ground_.rank.value(), peer.rank.value(), card->host_name, ours.empty() ? "none" : ours,
+                     context_.rank.value(), peer.rank.value(), card->host_name, ours.empty() ? "none" : ours,
                      theirs.empty() ? "none" : theirs);
   return false;
 }
@@ -105,7 +105,7 @@ void Engine::use_transport(Peer& peer, Transport& transport) {
 
 Peer* Engine::find_peer(Rank rank) {
   Peer& peer = make_peer(rank);
-  if (rank != ground_.rank && !peer.dead) {
+  if (rank != context_.rank && !peer.dead) {
     if (!choose_transport(peer)) {
       mark_dirty(peer);  // what else waits for it ends there: whoever posts now is told at once
       return nullptr;
@@ -156,7 +156,7 @@ bool Engine::same_host(Rank a, Rank b) {
 std::int64_t Engine::step(std::int64_t now_ns) {
   now_ns_ = now_ns;
   unsigned events = 0;
-  if (left_ > 0) [[unlikely]] broadcasts_.forgotten.clear();
+  if (work_left_ > 0) [[unlikely]] broadcasts_.forgotten.clear();
   ++steps_;
   for (const Polled& polled : polled_) {
     // A poll that costs a system call delays those that do not; it is done now and then, unless its transport is the busy one.
@@ -166,14 +166,14 @@ std::int64_t Engine::step(std::int64_t now_ns) {
     events += told;
   }
   last_events_ = events;
-  if (left_ > 0) [[unlikely]] return do_what_is_left(now_ns, events > 0);
+  if (work_left_ > 0) [[unlikely]] return do_what_is_left(now_ns, events > 0);
   return events > 0 ? now_ns : base::kNever;
 }
 
 /// Starts broadcasts whose time has come, sends what was posted meanwhile, and copies a piece. The rest of `step`.
 std::int64_t Engine::do_what_is_left(std::int64_t now_ns, bool events) {
-  if (!draining_.empty()) look_at_draining(now_ns);
-  if (!held_.empty()) look_at_gates(now_ns);
+  if (!draining_.empty()) check_draining(now_ns);
+  if (!paced_peers_.empty()) check_pacers(now_ns);
   if (!broadcasts_.unstarted.empty()) start_waiting_broadcasts();
   const bool copying = copies();
   if (copying) {
@@ -190,7 +190,7 @@ std::int64_t Engine::due_ns(std::int64_t now_ns) const noexcept {
   for (Transport* transport : draining_) {
     next = std::min(next, std::max<std::int64_t>(0, ports_.find(transport)->second.rate.look_ns()));
   }
-  for (const Peer* peer : held_) next = std::min(next, peer->port->look_ns);
+  for (const Peer* peer : paced_peers_) next = std::min(next, peer->port->look_ns);
   for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, due_ns(*broadcast, now_ns));
   return next;
 }
@@ -199,15 +199,15 @@ inline unsigned Engine::poll(Transport& transport, std::int64_t now_ns) {
   polling_ = &transport;
   const unsigned events = transport.poll(now_ns);
   polling_ = nullptr;
-  if (left_ > 0) [[unlikely]] let_leave();
+  if (work_left_ > 0) [[unlikely]] report_departures();
   return events;
 }
 
-void Engine::let_leave() {
-  for (Peer* peer : leavers_) {
+void Engine::report_departures() {
+  for (Peer* peer : departed_) {
     if (peer->transport != nullptr) peer->transport->peer_left(peer->rank);
   }
-  leavers_.clear();
+  departed_.clear();
 }
 
 void Engine::hurry_transports() {
@@ -220,14 +220,14 @@ void Engine::pump_dirty() {
     Peer& peer = *dirty_.back();
     dirty_.pop_back();
     peer.dirty = false;
-    if (peer.dead || peer.rank == ground_.rank) continue;
+    if (peer.dead || peer.rank == context_.rank) continue;
     if (!choose_transport(peer)) {
       peer_failed(peer.rank, "no transport reaches it");
       continue;
     }
     connect_rails(peer);
     if (!peer.queue.idle()) pump(peer);
-    if (untold(peer)) tell_credit(peer);
+    if (head_is_due(peer)) send_head(peer);
   }
 }
 
@@ -243,7 +243,7 @@ void for_each_recycled(Act act) {
   act.template operator()<OutgoingStream>();
   act.template operator()<Incoming>();
   act.template operator()<ControlItem>();
-  act.template operator()<Held>();
+  act.template operator()<DeferredSend>();
   act.template operator()<Want>();
 }
 
@@ -267,7 +267,7 @@ void Engine::trim_requests() noexcept {
   extra.callbacks = callbacks;
   extra.queue = queue;
   extra.user = user;
-  core.tells = true;
+  core.notifies = true;
 }
 
 [[gnu::noinline]] void Engine::add_event(RequestCore& core, CompletionQueue::Event what) {
@@ -291,7 +291,7 @@ void Engine::mark_arrived(ReceiveCore& core, Ending ending) {
   ++statistics_.messages_received;
   trace_.arrived(core);
   core.mark_arrived();
-  tell(core, ending == Ending::done ? CompletionQueue::Event::arrived : CompletionQueue::Event::failed);
+  notify(core, ending == Ending::done ? CompletionQueue::Event::arrived : CompletionQueue::Event::failed);
 }
 
 void Engine::release(RequestCore& core) {
@@ -309,7 +309,7 @@ void Engine::end(RequestCore& core, std::optional<CompletionQueue::Event> what) 
   const bool counted = core.counted();
   core.end();
   if (!counted) return;
-  if (what) tell(core, *what);
+  if (what) notify(core, *what);
   core.drop();
 }
 
@@ -323,7 +323,7 @@ bool Engine::cancel(RequestCore& core) {
   if (core.kind == RequestCore::Kind::send) {
     auto& send = static_cast<SendCore&>(core);
     if (send.held != nullptr) {
-      drop_held(send);
+      drop_deferred(send);
       finish_send(send, Ending::cancelled);
       return true;
     }
@@ -339,15 +339,15 @@ bool Engine::cancel(RequestCore& core) {
 
 // ---- Leaving.
 
-bool Engine::owes() const noexcept {
+bool Engine::pending_for_peers() const noexcept {
   if (!broadcasts_.all.empty() || !broadcasts_.unstarted.empty()) {
     for (const auto& [name, broadcast] : broadcasts_.all) {
-      if (owes_for(*broadcast)) return true;
+      if (pending_below(*broadcast)) return true;
     }
   }
   for (const auto& [rank, peer] : peers_) {
     if (peer->dead || peer->left) continue;
-    if (!peer->queue.idle() || (peer->withheld != nullptr && !peer->withheld->empty())) return true;
+    if (!peer->queue.idle() || (peer->deferred != nullptr && !peer->deferred->empty())) return true;
     if (peer->shared != nullptr) return true;  // the peer may be writing into a receive's memory
     // Streams of broadcasts were counted above.
     bool sends = false;
@@ -363,14 +363,14 @@ bool Engine::owes() const noexcept {
 void Engine::say_goodbye() {
   if (std::exchange(leaving_, true)) return;
   for (const auto& [rank, peer] : peers_) {
-    if (!peer->dead && peer->transport != nullptr && !peer->goodbye_heard) post_control(*peer, wire::Goodbye{});
+    if (!peer->dead && peer->transport != nullptr && !peer->goodbye_answered) post_control(*peer, wire::Goodbye{});
   }
 }
 
-bool Engine::all_heard_goodbye() const noexcept {
+bool Engine::all_answered_goodbye() const noexcept {
   return std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) {
     const Peer& peer = *entry.second;
-    return peer.dead || peer.left || peer.transport == nullptr || peer.goodbye_heard;
+    return peer.dead || peer.left || peer.transport == nullptr || peer.goodbye_answered;
   });
 }
 

@@ -18,7 +18,7 @@
 #include "tandem/base/driver.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/comm/endpoint.hpp"
-#include "tandem/comm/engine/agenda.hpp"
+#include "tandem/comm/engine/counted_list.hpp"
 #include "tandem/comm/engine/broadcast.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/credit.hpp"
@@ -47,7 +47,7 @@ struct Event {
 /// free, a small message goes straight to it.
 class Engine final : public PacketSink {
  public:
-  struct Ground {
+  struct Context {
     Rank rank{0};
     std::uint32_t size = 1;
     EndpointOptions options;
@@ -58,7 +58,7 @@ class Engine final : public PacketSink {
     double cores = 1;                                             ///< that this host's ranks share
   };
 
-  explicit Engine(Ground ground, std::unique_ptr<Strategy> strategy);
+  explicit Engine(Context context, std::unique_ptr<Strategy> strategy);
   ~Engine() override;
 
   void add_transport(std::unique_ptr<Transport> transport);
@@ -68,14 +68,14 @@ class Engine final : public PacketSink {
   RequestCore* send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);  // send_short.hpp
   [[gnu::always_inline]] RequestCore* receive(ReceiveCore& core) {
     const Rank from = core.pattern.source;
-    TANDEM_ASSERT(from.value() < ground_.size);
+    TANDEM_ASSERT(from.value() < context_.size);
     ++outstanding_;
     trace_.receive_posted(core);
     if (ArrivedEnvelope* found = matcher_.post(core)) [[unlikely]] {
       give(static_cast<Envelope&>(*found), core);
       return &core;
     }
-    if (!withholders_.empty()) [[unlikely]] want_from_all(core.pattern);
+    if (!deferring_peers_.empty()) [[unlikely]] want_from_all(core.pattern);
     // A receive from a rank is a use of it: the connection tells us of its death.
     if (!core.pattern.any_source) [[likely]] {
       Peer* peer = peer_for(from);
@@ -87,16 +87,16 @@ class Engine final : public PacketSink {
   static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
     auto* core = new ReceiveCore(pattern_of(from, tag, options.channel), std::move(pieces), owned);
     keep_notify(*core, options);
-    if (core->tells) [[unlikely]] core->keep();
+    if (core->notifies) [[unlikely]] core->keep();
     else core->leave_to_users();
     return *core;
   }
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
   bool append(RequestCore& mcast, Recipient recipient);
   bool cancel(RequestCore& core);
-  /// A message for that rank will be posted in about `in_ns`: see `PortGate`. 0: that is of no use.
+  /// A message for that rank will be posted in about `in_ns`: see `PortPacer`. 0: that is of no use.
   std::uint64_t announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, std::int32_t priority);
-  bool hears_announcements(Rank to);
+  bool uses_announcements(Rank to);
   void withdraw(Rank to, std::uint64_t announced);
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel);
   void register_rpc(Channel channel, RpcHandler handler);
@@ -120,23 +120,23 @@ class Engine final : public PacketSink {
   /// Whether anything is left to be done without waiting for the network.
   bool busy() const noexcept { return copies() || !dirty_.empty() || !broadcasts_.to_offer.empty(); }
   /// Whether something happens at a time that nobody has asked the driver for yet.
-  bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty() || !draining_.empty() || !held_.empty(); }
+  bool waits_for_time() const noexcept { return !broadcasts_.unstarted.empty() || !draining_.empty() || !paced_peers_.empty(); }
   /// Neither that, nor busy, nor are there events.
-  bool nothing_left() const noexcept { return left_ == 0; }
+  bool nothing_left() const noexcept { return work_left_ == 0; }
   /// Whether nobody waits for anything: no send, stream, forward or receive is under way.
   bool quiet() const noexcept { return outstanding_ == 0; }
   /// Whether we owe others something: sends, forwards, acknowledgements that are not handed over.
-  bool owes() const noexcept;
+  bool pending_for_peers() const noexcept;
   /// When leaving takes long: those below a broadcast may be held up by the death of its root, of which we are to hear, too.
-  void listen_to_roots();
+  void connect_to_roots();
   void say_goodbye();
-  bool all_heard_goodbye() const noexcept;
+  bool all_answered_goodbye() const noexcept;
   /// Closes the links to all peers; what was under way ends as cancelled. Not while polling.
   void abandon();
   void cancel_everything();
 
   /// Held back, of all peers.
-  std::uint64_t withheld_messages() const noexcept;
+  std::uint64_t deferred_messages() const noexcept;
   /// Memory that a burst has left behind: of our tables, and of the requests of all engines of the process.
   std::size_t spare_bytes() const noexcept;
   /// Give it back. The second needs no lock, and takes longer the more it is.
@@ -151,8 +151,8 @@ class Engine final : public PacketSink {
   CountedList<Event>& events() noexcept { return events_; }
   trace::Stream& trace() noexcept { return trace_.stream; }
 
-  std::function<void(Rank, std::string_view)> tell_death;
-  std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> tell_incoming;
+  std::function<void(Rank, std::string_view)> on_death;
+  std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> on_incoming;
 
   // PacketSink
   Landing arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) override;
@@ -192,12 +192,12 @@ class Engine final : public PacketSink {
   Rail& make_rail(Link& link);
   const PeerCard* card_of(Rank rank);
   unsigned poll(Transport& transport, std::int64_t now_ns);
-  void let_leave();
+  void report_departures();
   void hurry_transports();
   void pump_dirty();
   [[gnu::noinline]] std::int64_t do_what_is_left(std::int64_t now_ns, bool events);
-  void tell(RequestCore& core, CompletionQueue::Event what) {
-    if (core.tells) [[unlikely]] add_event(core, what);
+  void notify(RequestCore& core, CompletionQueue::Event what) {
+    if (core.notifies) [[unlikely]] add_event(core, what);
   }
   void add_event(RequestCore& core, CompletionQueue::Event what);
   void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
@@ -217,7 +217,7 @@ class Engine final : public PacketSink {
   void release(RequestCore& core);
   void end(RequestCore& core, std::optional<CompletionQueue::Event> what);
   void fail_receive(ReceiveCore& core, Ending ending, Rank culprit);
-  std::int64_t now() const { return ground_.now_ns(); }
+  std::int64_t now() const { return context_.now_ns(); }
   template <class Options>
   static void keep_notify(RequestCore& core, const Options& options) {
     if constexpr (requires { Options::none(); }) {
@@ -249,7 +249,7 @@ class Engine final : public PacketSink {
                             const SendOptions& options);
   std::size_t eager_limit(const Peer& peer) const noexcept;
   std::size_t at_once_below(const Peer& peer) const noexcept {
-    const bool never = peer.rails.empty() || peer.dead || peer.left || peer.withheld != nullptr;
+    const bool never = peer.rails.empty() || peer.dead || peer.left || peer.deferred != nullptr;
     return never ? 0 : std::min(kInlineBytes, eager_limit(peer)) + 1;
   }
   void send_to_self(SendCore& core, Peer& peer);
@@ -257,19 +257,19 @@ class Engine final : public PacketSink {
   void pump(Peer& peer);
   bool pump_rail(Peer& peer, unsigned rail);
   void note_backlog(Peer& peer);
-  bool has_gate(const Peer& peer) const noexcept;
-  void note_bulk(Peer& peer);
-  bool waits_at_gate(Peer& peer);
-  void expect_at_gate(OutgoingStream& stream);
-  void expect_no_more(OutgoingStream& stream);
+  bool has_pacer(const Peer& peer) const noexcept;
+  void note_ready_bulk(Peer& peer);
+  bool must_wait_for_port(Peer& peer);
+  void reserve_port(OutgoingStream& stream);
+  void drop_reservation(OutgoingStream& stream);
   void withdraw(Port& port, std::uint64_t announced);
-  void keep_from_gate(const OutgoingStream& stream);
+  void reserve_while_draining(const OutgoingStream& stream);
   std::int64_t port_busy_ns(const Peer& peer, unsigned segments) const;
   std::int64_t grace_ns(const Peer& peer) const;
-  void passed_gate(Peer& peer, std::int32_t priority);
-  void let_go(const Port& port);
-  void look_at_gates(std::int64_t now_ns);
-  void look_at_draining(std::int64_t now_ns);
+  void note_segment(Peer& peer, std::int32_t priority);
+  void release_paced(const Port& port);
+  void check_pacers(std::int64_t now_ns);
+  void check_draining(std::int64_t now_ns);
   std::pair<std::int64_t, std::size_t> unsent_bytes(const Transport& transport) const;
   static std::size_t segment_for(const Peer& peer) noexcept;
   static std::uint32_t post_packet(Rail& rail, const PostedPacket& packet);
@@ -289,12 +289,12 @@ class Engine final : public PacketSink {
   bool sends_past_queue(const Peer& peer) const noexcept;
   bool send_alone(Peer& peer, std::span<const std::byte> record, std::span<const std::byte> header = {});
   /// Whether the peer should be told of what we took, though nothing else goes there.
-  bool untold(const Peer& peer) const noexcept {
-    return peer.head.seen - peer.told.seen >= kSeenBetweenHeads ||
-           peer.head.freed_messages - peer.told.freed_messages >= untold_messages_ ||
-           peer.head.freed_units - peer.told.freed_units >= untold_units_;
+  bool head_is_due(const Peer& peer) const noexcept {
+    return peer.head.seen - peer.head_sent.seen >= kSeenBetweenHeads ||
+           peer.head.freed_messages - peer.head_sent.freed_messages >= due_messages_ ||
+           peer.head.freed_units - peer.head_sent.freed_units >= due_units_;
   }
-  void tell_credit(Peer& peer);
+  void send_head(Peer& peer);
   static void freed(Peer& peer, std::uint32_t units);
   static void freed_message(Peer& peer, std::uint64_t bytes, std::size_t header_bytes) noexcept {
     ++peer.head.freed_messages;
@@ -307,15 +307,15 @@ class Engine final : public PacketSink {
   void enqueue(SendCore& core, Peer& peer);
   bool has_to_wait(const SendCore& core, Peer& peer, bool covered);
   void settle_queue(Peer& peer);
-  void start_withholding(Peer& peer);
-  void stop_withholding(Peer& peer);
+  void start_deferring(Peer& peer);
+  void stop_deferring(Peer& peer);
   static void make_announced(SendCore& core) noexcept;
-  void announce_held(SendCore& core);
+  void announce_deferred(SendCore& core);
   void announce_more(Peer& peer);
   const char* take_want(Peer& peer, const wire::Want& want);
-  void drop_held(SendCore& core);
-  const char* take_withhold(Peer& peer, const wire::Withhold& record);
-  void forget_withholder(Peer& peer);
+  void drop_deferred(SendCore& core);
+  const char* take_defer(Peer& peer, const wire::Defer& record);
+  void forget_deferring_peer(Peer& peer);
   void want(Peer& peer, const MatchPattern& pattern);
   void want_from_all(const MatchPattern& pattern);
   void want_probed(const MatchPattern& pattern);
@@ -338,7 +338,7 @@ class Engine final : public PacketSink {
   [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                                     std::span<const std::byte> header, std::span<const std::byte> data);
   const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
-  void see_coming(const Peer& peer, const MatchKey& key, std::uint64_t bytes);
+  void notify_incoming(const Peer& peer, const MatchKey& key, std::uint64_t bytes);
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
   ReceiveCore* match(MatchKey key);
   [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);
@@ -369,7 +369,7 @@ class Engine final : public PacketSink {
   void landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t bytes);
   void end_incoming(Incoming& incoming);
   static void land_in(Rail& rail, Incoming& incoming, std::uint64_t offset);
-  static bool tells_rate(const Peer& peer, std::uint64_t bytes) noexcept;
+  static bool shows_rate(const Peer& peer, std::uint64_t bytes) noexcept;
   void measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns);
   bool can_pull(const Peer& peer) const noexcept;
   std::optional<CopyWay> choose_way(const Incoming& incoming, std::uint64_t address);
@@ -378,7 +378,7 @@ class Engine final : public PacketSink {
   void copy_some();
   void copy_incoming(Incoming& incoming);
   void end_pull(Incoming& incoming);
-  void rest_pull(Incoming& incoming);
+  void stop_pull(Incoming& incoming);
   void pull_refused(Incoming& incoming);
   void send_instead(Incoming& incoming);
   bool share(Incoming& incoming);
@@ -400,9 +400,9 @@ class Engine final : public PacketSink {
   void start(Broadcast& broadcast);
   bool fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fence) const;
   void send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after);
-  static void harm(Broadcast& broadcast, Rank dead);
-  void plant(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
-  void tell_routed(const Strand& strand, TreeKind tree);
+  static void note_dead_recipient(Broadcast& broadcast, Rank dead);
+  void lay_out_routes(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
+  void trace_routed(const Strand& strand, TreeKind tree);
   void acknowledge_if_all(Broadcast& broadcast);
   std::uint32_t low_id() const noexcept;
   std::uint32_t started_up_to() const noexcept;
@@ -442,7 +442,7 @@ class Engine final : public PacketSink {
   const char* take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record, std::span<const std::byte> route_bytes,
                           std::size_t payload_bytes);
   const char* take_lost(Peer& peer, const wire::McastLost& record);
-  static bool adrift(const Broadcast& broadcast) noexcept;
+  static bool orphaned(const Broadcast& broadcast) noexcept;
   void pass_on_loss(Strand& strand, std::span<const std::byte> route_bytes);
   void end_below(Broadcast& broadcast);
   static bool all_sent(const Broadcast& broadcast) noexcept;
@@ -458,7 +458,7 @@ class Engine final : public PacketSink {
   void try_enter(Broadcast& broadcast);
   void enter(Broadcast& broadcast);
   void settle(Rank root);
-  void defer(Envelope& envelope);
+  void wait_for_broadcast(Envelope& envelope);
   void forget_entered(Rank root, std::uint32_t low_id);
   void matched(Broadcast& broadcast, ReceiveCore& core);
   void strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end);
@@ -480,17 +480,17 @@ class Engine final : public PacketSink {
   void fail_broadcasts(Rank dead);
   bool is_dead(Rank rank) const noexcept;
   void orphan(Broadcast& broadcast);
-  void listen_to(Rank rank);
+  void connect_to(Rank rank);
   void drop_broadcasts();
-  bool owes_for(const Broadcast& broadcast) const noexcept;
+  bool pending_below(const Broadcast& broadcast) const noexcept;
   static std::size_t posted_on(const Rail& rail) noexcept;
 
   /// The peer is told of what we took at least this often, so that its fences (9 bits) stay unambiguous.
   static constexpr std::uint32_t kSeenBetweenHeads = 64;
 
-  const Ground ground_;
-  const std::uint32_t untold_messages_;  ///< of the credit, a quarter
-  const std::uint32_t untold_units_;     ///< of the credit, half: more than a message of one segment, whose answer tells it
+  const Context context_;
+  const std::uint32_t due_messages_;  ///< of the credit, a quarter
+  const std::uint32_t due_units_;     ///< of the credit, half: more than a message of one segment, whose answer tells it
   std::unique_ptr<Strategy> strategy_;
   std::vector<std::unique_ptr<Transport>> transports_;
   struct Polled {
@@ -503,14 +503,14 @@ class Engine final : public PacketSink {
   Peer* recent_peer_ = nullptr;  ///< the one looked up last
   std::unordered_map<std::uint32_t, PeerCard> cards_;
   std::unordered_map<std::uint32_t, RpcHandler> handlers_;
-  std::size_t left_ = 0;  ///< entries of all counted lists, which come below
-  CountedList<Peer*> dirty_{left_};
-  std::vector<Peer*> withholders_;  ///< hold messages for us back
-  CountedList<Peer*> leavers_{left_};  ///< said goodbye during this poll; their transports are told after it
-  CountedList<Incoming*> pulling_{left_};
-  CountedList<Push> pushing_{left_};
+  std::size_t work_left_ = 0;  ///< entries of all counted lists, which come below
+  CountedList<Peer*> dirty_{work_left_};
+  std::vector<Peer*> deferring_peers_;  ///< hold messages for us back
+  CountedList<Peer*> departed_{work_left_};  ///< said goodbye during this poll; their transports are told after it
+  CountedList<Incoming*> pulling_{work_left_};
+  CountedList<Push> pushing_{work_left_};
   std::unordered_set<Envelope*> asked_;  ///< active messages whose handler has not answered yet
-  CountedList<Event> events_{left_};
+  CountedList<Event> events_{work_left_};
   PacketPlan plan_;
   std::vector<SendItem*> sent_now_;
   std::vector<std::uint32_t> hosts_;  ///< of the recipients of the broadcast that is being planted; empty: all different
@@ -518,8 +518,8 @@ class Engine final : public PacketSink {
   Transport* polling_ = nullptr;      ///< inside its `poll`
   std::unordered_map<Transport*, Port> ports_;
   Transport* busiest_ = nullptr;      ///< brought the last event
-  CountedList<Peer*> held_{left_};           ///< their bulk waits at their ports' gates
-  CountedList<Transport*> draining_{left_};  ///< their rates want a look at their buffers
+  CountedList<Peer*> paced_peers_{work_left_};           ///< their bulk waits at their ports' gates
+  CountedList<Transport*> draining_{work_left_};  ///< their rates want a look at their buffers
   std::uint64_t steps_ = 0;
   std::vector<std::byte> block_;
   std::vector<iovec> pieces_;
@@ -531,7 +531,7 @@ class Engine final : public PacketSink {
   EngineTrace trace_;
   std::uint64_t packets_at_wake_ = 0;  ///< `packets_sent` when the transports were last asked to hurry
 
-  Broadcasts broadcasts_{left_};
+  Broadcasts broadcasts_{work_left_};
 };
 
 }  // namespace tandem::comm::internal

@@ -41,15 +41,15 @@ class EngineTrace {
 
   // Posting.
   [[gnu::always_inline]] void receive_posted(ReceiveCore& core) noexcept {
-    if (follows()) [[unlikely]] tell_receive_posted(core);
+    if (follows()) [[unlikely]] record_receive_posted(core);
   }
   [[gnu::always_inline]] void send_posted(SendCore& core) noexcept {
-    if (follows()) [[unlikely]] tell_send_posted(core);
+    if (follows()) [[unlikely]] record_send_posted(core);
   }
   /// A small message that was handed to its rail while it was posted.
   [[gnu::always_inline]] void sent_at_once(SentCore& core, Channel channel, int priority, std::size_t packet_bytes) noexcept {
     using enum trace::Type;
-    if (follows() || stream.any_on<packet_sent>()) [[unlikely]] tell_sent_at_once(core, channel, priority, packet_bytes);
+    if (follows() || stream.any_on<packet_sent>()) [[unlikely]] record_sent_at_once(core, channel, priority, packet_bytes);
   }
   void mcast_posted(RequestCore& core, Channel channel, std::span<const Recipient> recipients) noexcept;
   void mcast_joined(const RequestCore& core, Rank recipient) noexcept {
@@ -58,14 +58,14 @@ class EngineTrace {
 
   // What becomes of it.
   [[gnu::always_inline]] void arrived(const ReceiveCore& core) noexcept {
-    if (follows()) [[unlikely]] tell_arrived(core);
+    if (follows()) [[unlikely]] record_arrived(core);
   }
   /// Behind `arrived`, at its instant.
   [[gnu::always_inline]] void released_too(const RequestCore& core) noexcept {
-    if (follows()) [[unlikely]] tell_end(core, false);
+    if (follows()) [[unlikely]] record_end(core, false);
   }
   [[gnu::always_inline]] void ended(const RequestCore& core) noexcept {
-    if (follows()) [[unlikely]] tell_end(core, true);
+    if (follows()) [[unlikely]] record_end(core, true);
   }
   template <trace::Type Event>
   void request_event(const RequestCore& core) noexcept {
@@ -91,12 +91,12 @@ class EngineTrace {
     if (++last_request_ == 0) ++last_request_;
     return core.request = last_request_;
   }
-  [[gnu::cold, gnu::noinline]] void tell_receive_posted(ReceiveCore& core) noexcept;
-  [[gnu::cold, gnu::noinline]] void tell_send_posted(SendCore& core) noexcept;
-  [[gnu::cold, gnu::noinline]] void tell_sent_at_once(SentCore& core, Channel channel, int priority,
+  [[gnu::cold, gnu::noinline]] void record_receive_posted(ReceiveCore& core) noexcept;
+  [[gnu::cold, gnu::noinline]] void record_send_posted(SendCore& core) noexcept;
+  [[gnu::cold, gnu::noinline]] void record_sent_at_once(SentCore& core, Channel channel, int priority,
                                                       std::size_t packet_bytes) noexcept;
-  [[gnu::cold, gnu::noinline]] void tell_arrived(const ReceiveCore& core) noexcept;
-  [[gnu::cold, gnu::noinline]] void tell_end(const RequestCore& core, bool begins_instant) noexcept;
+  [[gnu::cold, gnu::noinline]] void record_arrived(const ReceiveCore& core) noexcept;
+  [[gnu::cold, gnu::noinline]] void record_end(const RequestCore& core, bool begins_instant) noexcept;
 
   std::uint32_t last_request_ = 0;
 };

@@ -13,11 +13,11 @@ void Engine::peer_failed(Rank rank, std::string_view reason) {
     fail_peer(peer, Ending::peer_left);
     return fail_broadcasts(rank);
   }
-  ground_.log->info("rank {}: rank {} is dead: {}", ground_.rank.value(), rank.value(), reason);
+  context_.log->info("rank {}: rank {} is dead: {}", context_.rank.value(), rank.value(), reason);
   fail_peer(peer, Ending::peer_dead);
   fail_broadcasts(rank);
-  if (tell_death) {
-    events_.push_back(Event{.call = [this, rank, why = std::string(reason)] { tell_death(rank, why); }});
+  if (on_death) {
+    events_.push_back(Event{.call = [this, rank, why = std::string(reason)] { on_death(rank, why); }});
   }
 }
 
@@ -35,15 +35,15 @@ void Engine::peer_unreachable(Rank rank, std::string_view reason) {
 }
 
 bool Engine::waits_for(const Peer& peer) const {
-  const auto needs = [&](const auto& entry) { return entry.second->root == peer.rank && adrift(*entry.second); };
-  return !peer.queue.idle() || peer.withheld != nullptr || !peer.outgoing.empty() || !peer.incoming.empty() ||
+  const auto needs = [&](const auto& entry) { return entry.second->root == peer.rank && orphaned(*entry.second); };
+  return !peer.queue.idle() || peer.deferred != nullptr || !peer.outgoing.empty() || !peer.incoming.empty() ||
          matcher_.waits_for(peer.rank) || std::ranges::any_of(broadcasts_.all, needs);
 }
 
 /// The peer said goodbye: it will send nothing more. What we still owe it goes out until it closes.
 void Engine::peer_has_left(Peer& peer) {
   peer.at_once_below = at_once_below(peer);
-  forget_withholder(peer);
+  forget_deferring_peer(peer);
   for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
     fail_receive(static_cast<ReceiveCore&>(*posted), Ending::peer_left, peer.rank);
   }
@@ -57,11 +57,11 @@ void Engine::fail_peer(Peer& peer, Ending ending) {
   for (PostedReceive* posted : matcher_.extract_posted_from(peer.rank)) {
     fail_receive(static_cast<ReceiveCore&>(*posted), ending, peer.rank);
   }
-  forget_withholder(peer);
+  forget_deferring_peer(peer);
   fail_landings(peer, ending);
   fail_outgoing(peer, ending);
   note_backlog(peer);
-  note_bulk(peer);
+  note_ready_bulk(peer);
   for (Incoming* incoming : peer.incoming.all()) {
     if (incoming->strand != nullptr) incoming->strand->incoming = nullptr;
     ReceiveCore* core = incoming->receive;
@@ -103,11 +103,11 @@ void Engine::fail_landings(Peer& peer, Ending ending) {
 
 /// What was queued for the peer, and what its rails were reading.
 void Engine::fail_outgoing(Peer& peer, Ending ending) {
-  for (SendCore* held; peer.withheld != nullptr && (held = peer.withheld->oldest()) != nullptr;) {
-    drop_held(*held);
+  for (SendCore* held; peer.deferred != nullptr && (held = peer.deferred->oldest()) != nullptr;) {
+    drop_deferred(*held);
     fail_send(*held, ending, peer.rank);
   }
-  peer.withheld.reset();
+  peer.deferred.reset();
   while (auto next = peer.queue.messages()) {
     SendItem* item = &*next;
     peer.queue.remove(*item);
@@ -143,7 +143,7 @@ void Engine::fail_outgoing(Peer& peer, Ending ending) {
 }
 
 void Engine::fail_send(SendCore& core, Ending ending, Rank rank) {
-  if (core.broadcast != nullptr) harm(*core.broadcast, rank);
+  if (core.broadcast != nullptr) note_dead_recipient(*core.broadcast, rank);
   finish_send(core, ending, rank);
 }
 
@@ -181,17 +181,17 @@ bool Engine::is_dead(Rank rank) const noexcept {
 /// Somebody died above us, maybe. While the root lives, who is left above us finds out in time that nobody serves us; if there is
 /// nobody left but the root, it is the root. Without it nobody may be left who has what is missing here.
 void Engine::orphan(Broadcast& broadcast) {
-  if (broadcast.root == ground_.rank || broadcast.lost || !adrift(broadcast)) return;
+  if (broadcast.root == context_.rank || broadcast.lost || !orphaned(broadcast)) return;
   if (is_dead(broadcast.root)) lose(broadcast, broadcast.root);
-  else listen_to(broadcast.root);
+  else connect_to(broadcast.root);
 }
 
 /// Sees to it that there is a connection to a rank, since connections are what tells of deaths. Also while polling.
-void Engine::listen_to(Rank rank) { mark_dirty(make_peer(rank)); }
+void Engine::connect_to(Rank rank) { mark_dirty(make_peer(rank)); }
 
-void Engine::listen_to_roots() {
+void Engine::connect_to_roots() {
   for (const auto& [name, broadcast] : broadcasts_.all) {
-    if (broadcast->root != ground_.rank && owes_for(*broadcast)) listen_to(broadcast->root);
+    if (broadcast->root != context_.rank && pending_below(*broadcast)) connect_to(broadcast->root);
   }
 }
 
@@ -223,8 +223,8 @@ void Engine::drop_broadcasts() {
 }
 
 /// Whether leaving now would break a promise to somebody below.
-bool Engine::owes_for(const Broadcast& broadcast) const noexcept {
-  if (broadcast.root == ground_.rank && !broadcast.started) return true;
+bool Engine::pending_below(const Broadcast& broadcast) const noexcept {
+  if (broadcast.root == context_.rank && !broadcast.started) return true;
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     for (const auto& child : broadcast.strands[i].children) {
       if (child->peer != nullptr && (child->peer->left || child->peer->dead)) continue;

@@ -16,9 +16,9 @@
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/recycled.hpp"
 #include "tandem/comm/engine/stream_table.hpp"
-#include "tandem/comm/engine/withheld.hpp"
+#include "tandem/comm/engine/deferred_sends.hpp"
 #include "tandem/comm/mcast/port_rate.hpp"
-#include "tandem/comm/schedule/port_gate.hpp"
+#include "tandem/comm/schedule/port_pacer.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
@@ -107,7 +107,7 @@ inline constexpr std::size_t kInlineBytes = 1024;
 struct Port {
   PortRate rate;
   CopyChoice copies;
-  PortGate gate;
+  PortPacer pacer;
   std::int64_t look_ns = 0;  ///< while bulk is held at the gate: when to look whether it still is
   unsigned backlogged = 0;  ///< peers for whom something waits
 };
@@ -130,23 +130,23 @@ struct Peer {
   bool backlogged = false;  ///< something waits that its rails did not take
   bool dirty = false;     ///< in the engine's list of peers to be pumped
   bool held = false;      ///< its bulk waits at the port's gate: in the engine's list of those
-  std::optional<std::int32_t> at_gate;  ///< the priority of its most urgent ready stream, as the gate knows it
+  std::optional<std::int32_t> paced_priority;  ///< the priority of its most urgent ready stream, as the gate knows it
   bool unreachable = false;  ///< no transport, or nobody knows where it is: dead as soon as this may be told
   bool dead = false;
   bool left = false;           ///< said goodbye
-  bool goodbye_heard = false;  ///< answered ours
+  bool goodbye_answered = false;  ///< answered ours
 
   // What we sent, and what the peer said about it. Counters modulo 2^32, as on the wire.
   std::uint32_t envelopes_sent = 0;
   std::uint32_t eager_sent = 0;
   std::uint32_t units_sent = 0;
-  wire::BlockHead heard;  ///< the newest of what the peer's blocks said
+  wire::BlockHead head_received;  ///< the newest of what the peer's blocks said
   // What the peer sent, and what we told it.
   wire::BlockHead head;  ///< as it would be sent now
-  wire::BlockHead told;  ///< as it was sent last
+  wire::BlockHead head_sent;  ///< as it was sent last
 
   std::uint32_t announced = 0;         ///< messages that have a stream
-  std::unique_ptr<Withheld> withheld;  ///< null: nothing is held back for the peer
+  std::unique_ptr<DeferredSends> deferred;  ///< null: nothing is held back for the peer
   std::vector<MatchPattern> probed;    ///< wanted by probes that have met nothing, while the peer holds messages back
 
   std::uint32_t next_stream = 1;

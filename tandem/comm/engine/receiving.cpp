@@ -58,7 +58,7 @@ const char* Engine::arrived_whole(Link& link, std::span<const std::byte> control
 
 inline void Engine::after_arrival(Peer& peer) {
   if (!broadcasts_.roots.empty()) [[unlikely]] settle(peer.rank);
-  if (untold(peer)) [[unlikely]] mark_dirty(peer);
+  if (head_is_due(peer)) [[unlikely]] mark_dirty(peer);
 }
 
 const char* Engine::take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes) {
@@ -91,8 +91,8 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
     case wire::Kind::mcast_decline: return take_note(peer, reader.get<wire::McastNote>());
     case wire::Kind::mcast_lost: return take_lost(peer, reader.get<wire::McastLost>());
     case wire::Kind::goodbye:
-    case wire::Kind::goodbye_heard: return take_goodbye(peer, reader.get<wire::Goodbye>());
-    case wire::Kind::withhold: return take_withhold(peer, reader.get<wire::Withhold>());
+    case wire::Kind::goodbye_answered: return take_goodbye(peer, reader.get<wire::Goodbye>());
+    case wire::Kind::defer: return take_defer(peer, reader.get<wire::Defer>());
     case wire::Kind::want: return take_want(peer, reader.get<wire::Want>());
   }
   return "a record of an unknown kind";
@@ -103,7 +103,7 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
 [[gnu::always_inline]] inline void Engine::take_head(const Rail& rail, const std::byte* head) {
   using Counters [[gnu::vector_size(sizeof(wire::BlockHead))]] = std::uint32_t;
   using Differences [[gnu::vector_size(sizeof(wire::BlockHead))]] = std::int32_t;
-  wire::BlockHead& heard = rail.peer->heard;
+  wire::BlockHead& heard = rail.peer->head_received;
   const std::uint32_t fences_passed = heard.fences_passed;
   Counters told, known;
   std::memcpy(&told, head, sizeof told);
@@ -132,7 +132,7 @@ const char* Engine::take_eager(Rail& rail, wire::Reader& reader, std::size_t pay
   if (receive == nullptr) return nullptr;
   rail.landing.receive = receive;
   rail.landing.kind = LandingPlace::Kind::receive;
-  if (tells_rate(peer, eager.bytes)) rail.landing.started_ns = now();
+  if (shows_rate(peer, eager.bytes)) rail.landing.started_ns = now();
   receive->pieces.slice(0, std::min<std::size_t>(eager.bytes, receive->pieces.bytes()), rail.landing.pieces);
   return nullptr;
 }
@@ -199,16 +199,16 @@ void Engine::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint
   } else {
     copy_few(room.data(), data.data(), data.size());
   }
-  if (after != 0) defer(*envelope);
+  if (after != 0) wait_for_broadcast(*envelope);
   else set_aside(*envelope);
 }
 
 /// All of a message begins to come from `peer`; of a broadcast, that is not its source.
-void Engine::see_coming(const Peer& peer, const MatchKey& key, std::uint64_t bytes) {
+void Engine::notify_incoming(const Peer& peer, const MatchKey& key, std::uint64_t bytes) {
   const double rate = std::max(peer.bytes_per_ns, 1e-6);
   const std::int64_t expected_ns = now_ns_ + 2 * peer.latency_ns + static_cast<std::int64_t>(static_cast<double>(bytes) / rate);
   events_.push_back(Event{.call = [this, key, bytes, expected_ns] {
-    tell_incoming(key.source, Channel{key.channel}, Tag{key.tag}, bytes, std::max<std::int64_t>(expected_ns - now(), 0));
+    on_incoming(key.source, Channel{key.channel}, Tag{key.tag}, bytes, std::max<std::int64_t>(expected_ns - now(), 0));
   }});
 }
 
@@ -229,7 +229,7 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
   const MatchKey key{.source = peer.rank, .channel = announce.channel, .tag = announce.tag};
   const Envelope::Announced announced{
       .address = announce.address, .stream = announce.stream, .along = static_cast<std::uint32_t>(along)};
-  if (tell_incoming && announce.bytes > 0) see_coming(peer, key, announce.bytes);
+  if (on_incoming && announce.bytes > 0) notify_incoming(peer, key, announce.bytes);
   const bool early =
       (announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after);
   if (ReceiveCore* receive = early ? nullptr : match(key)) {
@@ -242,7 +242,7 @@ const char* Engine::take_announce(Rail& rail, wire::Reader& reader, std::size_t 
   envelope->announced = announced;
   envelope->late = true;
   envelope->after = early ? announce.after : 0;
-  if (early) defer(*envelope);
+  if (early) wait_for_broadcast(*envelope);
   else set_aside(*envelope);
   return nullptr;
 }
@@ -325,7 +325,7 @@ void Engine::finish_envelope(Envelope& envelope, ReceiveCore& core) {
   }
   const bool truncated = !core.has_owned() && envelope.bytes > core.pieces.bytes();
   freed_message(*envelope.peer, envelope.bytes, envelope.header_bytes);
-  if (untold(*envelope.peer)) mark_dirty(*envelope.peer);
+  if (head_is_due(*envelope.peer)) mark_dirty(*envelope.peer);
   delete &envelope;
   arrive(core, truncated ? Ending::truncated : Ending::done);
 }
@@ -361,9 +361,9 @@ void Engine::landed(Link& link, std::uint64_t) {
     case LandingPlace::Kind::drop: return;
     case LandingPlace::Kind::receive: {
       ReceiveCore& core = *place.receive;
-      if (ground_.options.eager_bytes == 0) measure(peer, place.bytes, place.started_ns);  // so large on fast networks alone
+      if (context_.options.eager_bytes == 0) measure(peer, place.bytes, place.started_ns);  // so large on fast networks alone
       freed_message(peer, core.bytes, core.header().size());
-      if (untold(peer)) mark_dirty(peer);
+      if (head_is_due(peer)) mark_dirty(peer);
       return arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
     }
     case LandingPlace::Kind::envelope: {
@@ -381,15 +381,15 @@ void Engine::landed(Link& link, std::uint64_t) {
 }
 
 const char* Engine::take_goodbye(Peer& peer, const wire::Goodbye& goodbye) {
-  leavers_.push_back(&peer);
+  departed_.push_back(&peer);
   // Once we have answered, nothing is written into its memory any more.
   pushing_.remove_if([&](const Push& push) { return push.stream->peer == &peer; });
-  if (goodbye.prefix.kind == wire::Kind::goodbye_heard) {
-    peer.goodbye_heard = true;
+  if (goodbye.prefix.kind == wire::Kind::goodbye_answered) {
+    peer.goodbye_answered = true;
     return nullptr;
   }
   wire::Goodbye answer;
-  answer.prefix.kind = wire::Kind::goodbye_heard;
+  answer.prefix.kind = wire::Kind::goodbye_answered;
   post_control(peer, answer);
   if (!std::exchange(peer.left, true)) peer_has_left(peer);
   return nullptr;
@@ -399,7 +399,7 @@ std::optional<Peeked> Engine::probe(Source from, TagPattern tag, Channel channel
   const MatchPattern pattern = pattern_of(from, tag, channel);
   ArrivedEnvelope* found = matcher_.peek(pattern);
   if (found == nullptr) {
-    if (!withholders_.empty()) want_probed(pattern);
+    if (!deferring_peers_.empty()) want_probed(pattern);
     return std::nullopt;
   }
   const auto& envelope = static_cast<const Envelope&>(*found);
@@ -417,7 +417,7 @@ void Engine::register_rpc(Channel channel, RpcHandler handler) {
   handlers_.emplace(channel.value(), std::move(handler));
   const MatchPattern everything{.source = Rank{0}, .channel = channel.value(), .tag = 0, .any_source = true, .any_tag = true};
   while (ArrivedEnvelope* found = matcher_.take(everything)) hand_over(static_cast<Envelope&>(*found));
-  for (Peer* peer : withholders_) want_all(*peer, channel.value());
+  for (Peer* peer : deferring_peers_) want_all(*peer, channel.value());
 }
 
 /// Asks the handler, without the lock, where the message should go.
@@ -432,7 +432,7 @@ void Engine::hand_over(Envelope& envelope) {
       answer = handler.arrived(RpcArrival{
           .source = envelope.key.source, .tag = Tag{envelope.key.tag}, .bytes = envelope.bytes, .header = envelope.header()});
     }
-    ground_.with_lock([&] { answered(envelope, std::move(answer), handler); });
+    context_.with_lock([&] { answered(envelope, std::move(answer), handler); });
   }});
 }
 

@@ -27,7 +27,7 @@ namespace tandem::comm::internal {
 [[gnu::always_inline]] inline RequestCore* Engine::send_short(Peer& peer, Tag tag, const Pieces& pieces,
                                                               const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
-  if (!takes_at_once(peer, bytes) || !Credit(peer, ground_.options).covers(0, 0)) [[unlikely]] return nullptr;
+  if (!takes_at_once(peer, bytes) || !Credit(peer, context_.options).covers(0, 0)) [[unlikely]] return nullptr;
   Link& link = *peer.rails[0]->link;
   if (link.line == nullptr) [[unlikely]] return nullptr;
   static_assert(wire::kBeforeData + Envelope::small_bytes <= Link::kFirstBytes);
@@ -51,13 +51,13 @@ inline RequestCore* Engine::sent_at_once(Peer& peer, Tag tag, std::size_t bytes,
                                          std::size_t packet_bytes, const SendOptions& options) {
   ++peer.envelopes_sent;
   take_credit(peer, units);
-  peer.told = peer.head;
+  peer.head_sent = peer.head;
   ++statistics_.messages_sent;
   ++statistics_.packets_sent;
   auto* core = new SentCore(peer.rank, tag, bytes);
   trace_.sent_at_once(*core, options.channel, options.priority, packet_bytes);
   keep_notify(*core, options);
-  tell(*core, CompletionQueue::Event::released);
+  notify(*core, CompletionQueue::Event::released);
   return core;
 }
 

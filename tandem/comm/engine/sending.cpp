@@ -12,7 +12,7 @@ namespace tandem::comm::internal {
 inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
                                          const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
-  if (!takes_at_once(peer, bytes) || !Credit(peer, ground_.options).covers(bytes, options.header.size())) [[unlikely]] {
+  if (!takes_at_once(peer, bytes) || !Credit(peer, context_.options).covers(bytes, options.header.size())) [[unlikely]] {
     return nullptr;
   }
   Rail& rail = *peer.rails[0];
@@ -46,7 +46,7 @@ inline RequestCore* Engine::send_at_once(Peer& peer, Tag tag, const Pieces& piec
 
 /// Any send but a short one whose rail is free (send_short.hpp).
 RequestCore* Engine::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
-  TANDEM_ASSERT(to.value() < ground_.size);
+  TANDEM_ASSERT(to.value() < context_.size);
   TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
   std::uint32_t after = 0;
   if (!broadcasts_.by_key.empty()) {
@@ -77,7 +77,7 @@ RequestCore* Engine::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const
     return core;
   }
   core->peer = peer;
-  if (to == ground_.rank) {
+  if (to == context_.rank) {
     prepare(*core, *peer);
     send_to_self(*core, *peer);
   } else {
@@ -96,7 +96,7 @@ void Engine::prepare(SendCore& core, Peer& peer) {
   core.whole = self || core.bytes <= eager_limit(peer);
   if (!core.whole) {
     core.bulk_bytes = bytes_unasked(core, peer);
-    core.whole = core.bulk_bytes == core.bytes && ground_.options.eager_bytes == 0 &&
+    core.whole = core.bulk_bytes == core.bytes && context_.options.eager_bytes == 0 &&
                  within_credit(peer, core.bytes, core.header().size());
   }
   if (!core.whole) {
@@ -134,17 +134,17 @@ void Engine::make_stream(SendCore& core, Peer& peer) {
   stream.length = stream.limit = stream.available = core.bytes;
   stream.priority = core.SendItem::priority;
   core.stream = &stream;
-  expect_at_gate(stream);
+  reserve_port(stream);
 }
 
 bool Engine::within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept {
-  return Credit(peer, ground_.options).covers(bytes, header_bytes);
+  return Credit(peer, context_.options).covers(bytes, header_bytes);
 }
 
 /// Sees to it that eager messages of the plan that the credit does not cover do not go as they are. True when there was one: the
 /// plan is stale.
 bool Engine::announce_uncovered(Peer& peer) {
-  Credit credit(peer, ground_.options);
+  Credit credit(peer, context_.options);
   if (credit.ample_for(plan_)) return false;
   const auto uncovered = [&credit](SendItem& item) {
     if (static_cast<Item&>(item).what != ItemKind::message) return false;
@@ -160,7 +160,7 @@ bool Engine::announce_uncovered(Peer& peer) {
 /// Messages up to this size go unasked.
 std::size_t Engine::eager_limit(const Peer& peer) const noexcept {
   const Capabilities& able = peer.transport->capabilities();
-  return ground_.options.eager_bytes > 0 ? std::min(ground_.options.eager_bytes, able.max_payload_bytes) : able.eager_bytes;
+  return context_.options.eager_bytes > 0 ? std::min(context_.options.eager_bytes, able.max_payload_bytes) : able.eager_bytes;
 }
 
 void Engine::mark_dirty(Peer& peer) {
@@ -179,7 +179,7 @@ void Engine::pump(Peer& peer) {
   }
   peer.pumping = false;
   note_backlog(peer);
-  note_bulk(peer);
+  note_ready_bulk(peer);
 }
 
 /// Keeps count of the peers for whom something waits: when there is none, the network rests.
@@ -199,31 +199,31 @@ void Engine::note_backlog(Peer& peer) {
   }
 }
 
-// ---- The gate of a port that peers share (`PortGate`).
+// ---- The gate of a port that peers share (`PortPacer`).
 
-bool Engine::has_gate(const Peer& peer) const noexcept {
-  return ground_.options.port_priorities && peer.transport != nullptr && !peer.transport->capabilities().shared_memory &&
+bool Engine::has_pacer(const Peer& peer) const noexcept {
+  return context_.options.port_priorities && peer.transport != nullptr && !peer.transport->capabilities().shared_memory &&
          peer.queue.order() == SendOrder::priority;
 }
 
 /// Keeps the gate's account of what peers have ready.
-void Engine::note_bulk(Peer& peer) {
+void Engine::note_ready_bulk(Peer& peer) {
   const SendItem* const stream = peer.queue.stream();
   const auto priority = stream != nullptr ? std::optional(stream->priority) : std::nullopt;
-  if (priority == peer.at_gate || !has_gate(peer)) return;
-  if (peer.port->gate.changed(std::exchange(peer.at_gate, priority), priority, now())) let_go(*peer.port);
+  if (priority == peer.paced_priority || !has_pacer(peer)) return;
+  if (peer.port->pacer.changed(std::exchange(peer.paced_priority, priority), priority, now())) release_paced(*peer.port);
 }
 
 /// Whether the peer's streams have to wait. They are noted, and pumped again when they need not.
-bool Engine::waits_at_gate(Peer& peer) {
+bool Engine::must_wait_for_port(Peer& peer) {
   const SendItem* const stream = peer.queue.stream();
-  if (stream == nullptr || !has_gate(peer)) return false;
+  if (stream == nullptr || !has_pacer(peer)) return false;
   const Port& port = *peer.port;
   const std::int64_t now_ns = now();
-  const std::int64_t busy_ns = port.gate.expects_above(stream->priority, now_ns) ? port_busy_ns(peer, 1) : 0;
-  if (!port.gate.holds(stream->priority, now_ns, busy_ns)) return false;
-  peer.port->look_ns = port.gate.due_ns(now_ns);
-  if (!std::exchange(peer.held, true)) held_.push_back(&peer);
+  const std::int64_t busy_ns = port.pacer.expects_above(stream->priority, now_ns) ? port_busy_ns(peer, 1) : 0;
+  if (!port.pacer.holds(stream->priority, now_ns, busy_ns)) return false;
+  peer.port->look_ns = port.pacer.due_ns(now_ns);
+  if (!std::exchange(peer.held, true)) paced_peers_.push_back(&peer);
   return true;
 }
 
@@ -243,39 +243,39 @@ std::int64_t Engine::grace_ns(const Peer& peer) const {
 }
 
 /// A segment was handed to the network.
-void Engine::passed_gate(Peer& peer, std::int32_t priority) {
-  PortGate& gate = peer.port->gate;
-  if (gate.contended()) gate.moved(priority, now(), grace_ns(peer));
+void Engine::note_segment(Peer& peer, std::int32_t priority) {
+  PortPacer& pacer = peer.port->pacer;
+  if (pacer.contended()) pacer.moved(priority, now(), grace_ns(peer));
 }
 
 /// What was announced to its receiver is ready soon, if a receive waits for it. Until then what the port has keeps it busy.
-void Engine::expect_at_gate(OutgoingStream& stream) {
+void Engine::reserve_port(OutgoingStream& stream) {
   Peer& peer = *stream.peer;
-  if (!has_gate(peer) || !peer.port->gate.has_below(stream.priority)) return;
-  PortGate& gate = peer.port->gate;
+  if (!has_pacer(peer) || !peer.port->pacer.has_below(stream.priority)) return;
+  PortPacer& pacer = peer.port->pacer;
   const std::int64_t now_ns = now();
-  stream.expected = gate.announce(stream.priority, now_ns, now_ns + grace_ns(peer));
+  stream.expected = pacer.announce(stream.priority, now_ns, now_ns + grace_ns(peer));
 }
 
-void Engine::expect_no_more(OutgoingStream& stream) {
+void Engine::drop_reservation(OutgoingStream& stream) {
   if (const std::uint64_t expected = std::exchange(stream.expected, 0); expected != 0) withdraw(*stream.peer->port, expected);
 }
 
 void Engine::withdraw(Port& port, std::uint64_t announced) {
-  if (port.gate.withdraw(announced)) let_go(port);
+  if (port.pacer.withdraw(announced)) release_paced(port);
 }
 
 /// The last of it was handed over: while that is in buffers, what is less urgent would share the port with it.
-void Engine::keep_from_gate(const OutgoingStream& stream) {
+void Engine::reserve_while_draining(const OutgoingStream& stream) {
   const Peer& peer = *stream.peer;
-  if (held_.empty() || !has_gate(peer)) return;
+  if (paced_peers_.empty() || !has_pacer(peer)) return;
   const std::int64_t now_ns = now();
   const std::int64_t wait_ns = port_busy_ns(peer, 0) / 4 * 3;  // the port shall not rest
-  if (wait_ns > 0) peer.port->gate.announce(stream.priority, now_ns, now_ns + std::min(wait_ns, grace_ns(peer)));
+  if (wait_ns > 0) peer.port->pacer.announce(stream.priority, now_ns, now_ns + std::min(wait_ns, grace_ns(peer)));
 }
 
-void Engine::let_go(const Port& port) {
-  held_.remove_if([&](Peer* peer) {
+void Engine::release_paced(const Port& port) {
+  paced_peers_.remove_if([&](Peer* peer) {
     if (peer->port != &port) return false;
     peer->held = false;
     mark_dirty(*peer);
@@ -283,29 +283,29 @@ void Engine::let_go(const Port& port) {
   });
 }
 
-void Engine::look_at_gates(std::int64_t now_ns) {
+void Engine::check_pacers(std::int64_t now_ns) {
   for (auto& [transport, port] : ports_) {
     if (port.look_ns > now_ns) continue;
-    port.gate.expire(now_ns);
-    let_go(port);
+    port.pacer.expire(now_ns);
+    release_paced(port);
   }
 }
 
-bool Engine::hears_announcements(Rank to) {
-  const Peer* const peer = to == ground_.rank ? nullptr : peer_for(to);
-  return peer != nullptr && !peer->dead && !peer->left && has_gate(*peer);
+bool Engine::uses_announcements(Rank to) {
+  const Peer* const peer = to == context_.rank ? nullptr : peer_for(to);
+  return peer != nullptr && !peer->dead && !peer->left && has_pacer(*peer);
 }
 
 std::uint64_t Engine::announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, std::int32_t priority) {
-  if (!hears_announcements(to)) return 0;
+  if (!uses_announcements(to)) return 0;
   Peer& peer = *peer_for(to);
   constexpr std::int64_t kLeastLatenessNs = 1'000'000;
   if (bytes <= eager_limit(peer)) return 0;  // in the way of little, and little is in its way
   const std::int64_t now_ns = now();
-  peer.port->gate.expire(now_ns);  // what nobody withdraws, and nobody waits for, shall not pile up
+  peer.port->pacer.expire(now_ns);  // what nobody withdraws, and nobody waits for, shall not pile up
   ++statistics_.announcements;
   const std::int64_t when_ns = now_ns + std::max<std::int64_t>(0, in_ns);
-  return peer.port->gate.announce(priority, when_ns, when_ns + std::max(kLeastLatenessNs, (when_ns - now_ns) / 8));
+  return peer.port->pacer.announce(priority, when_ns, when_ns + std::max(kLeastLatenessNs, (when_ns - now_ns) / 8));
 }
 
 void Engine::withdraw(Rank to, std::uint64_t announced) {
@@ -328,7 +328,7 @@ std::pair<std::int64_t, std::size_t> Engine::unsent_bytes(const Transport& trans
 }
 
 /// Looks how far the buffers of transports have drained, whose rate is not known yet.
-void Engine::look_at_draining(std::int64_t now_ns) {
+void Engine::check_draining(std::int64_t now_ns) {
   draining_.remove_if([&](Transport* transport) {
     PortRate& rate = ports_.find(transport)->second.rate;
     if (rate.look_ns() >= 0 && now_ns >= rate.look_ns()) {
@@ -346,7 +346,7 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
                       .max_control_bytes = able.max_control_bytes - sizeof(wire::BlockHead),
                       .max_payload_bytes = able.max_payload_bytes,
                       .segment_bytes = segment_for(peer),
-                      .streams_wait = waits_at_gate(peer)};
+                      .streams_wait = must_wait_for_port(peer)};
   do {
     strategy_->plan(peer.queue, view, plan_);
   } while (announce_uncovered(peer));
@@ -373,7 +373,7 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
     return false;
   }
   if (plan_.bulk_bytes > 0 && !able.shared_memory) port.took(now(), plan_.bulk_bytes);
-  peer.told = peer.head;
+  peer.head_sent = peer.head;
   ++statistics_.packets_sent;
   trace_.packet_sent(peer.rank, writer.block().size() + plan_.bulk_bytes);
   peer.queue.commit(plan_);
@@ -381,7 +381,7 @@ bool Engine::pump_rail(Peer& peer, unsigned number) {
   sent_now_.assign(plan_.records.begin(), plan_.records.end());
   SendItem* const bulk = plan_.bulk;
   const std::uint64_t bulk_bytes = plan_.bulk_bytes;
-  if (bulk != nullptr && bulk->kind == SendKind::stream && has_gate(peer)) passed_gate(peer, bulk->priority);
+  if (bulk != nullptr && bulk->kind == SendKind::stream && has_pacer(peer)) note_segment(peer, bulk->priority);
   if (bulk != nullptr && status == SendStatus::posted) {
     peer.rail_states[number].in_flight_bytes += bulk_bytes;
     name_posted(*bulk, rail.posted[slot]);
@@ -549,7 +549,7 @@ void Engine::writable(Link& link) {
 }
 
 void Engine::post_control(Peer& peer, std::span<const std::byte> record) {
-  if (peer.dead || peer.rank == ground_.rank) return;
+  if (peer.dead || peer.rank == context_.rank) return;
   if (sends_past_queue(peer) && send_alone(peer, record)) return;
   auto* item = new ControlItem;
   std::memcpy(item->record.data(), record.data(), record.size());
@@ -561,7 +561,7 @@ void Engine::post_control(Peer& peer, std::span<const std::byte> record) {
 }
 
 /// Tells a peer, in an empty block, what it may send again.
-void Engine::tell_credit(Peer& peer) {
+void Engine::send_head(Peer& peer) {
   connect_rails(peer);
   send_alone(peer, {});  // or the next packet, or `writable`, brings it
 }
@@ -595,7 +595,7 @@ bool Engine::send_alone(Peer& peer, std::span<const std::byte> record, std::span
     rail.blocked = true;
     return false;
   }
-  peer.told = peer.head;
+  peer.head_sent = peer.head;
   ++statistics_.packets_sent;
   trace_.packet_sent(peer.rank, writer.block().size());
   return true;
@@ -611,7 +611,7 @@ void Engine::freed(Peer& peer, std::uint32_t units) {
 std::uint32_t Engine::units_for(std::uint64_t bytes) noexcept { return std::max(1u, units_of(bytes, 0)); }
 
 void Engine::send_to_self(SendCore& core, Peer& peer) {
-  const MatchKey key{.source = ground_.rank, .channel = core.SendItem::channel, .tag = core.SendItem::tag};
+  const MatchKey key{.source = context_.rank, .channel = core.SendItem::channel, .tag = core.SendItem::tag};
   if (ReceiveCore* receive = match(key)) {
     fill(*receive, peer, core.RequestCore::tag, core.bytes, core.header());
     std::vector<std::byte> bytes(std::min<std::size_t>(core.bytes, receive->pieces.bytes()));

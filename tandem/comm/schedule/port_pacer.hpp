@@ -1,4 +1,4 @@
-// tandem/comm/schedule/port_gate.hpp: whose large messages a port takes that several peers share. Pure.
+// tandem/comm/schedule/port_pacer.hpp: whose large messages a port takes that several peers share. Pure.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace tandem::comm {
 ///
 /// Bulk of equal priority shares the port. Not thread-safe. Costs: O(log P), P being the number of different priorities
 /// present.
-class PortGate {
+class PortPacer {
  public:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 

@@ -1,4 +1,4 @@
-// tandem/comm/engine/agenda.hpp: lists of what is left to do, of which one look tells that all are empty.
+// tandem/comm/engine/counted_list.hpp: lists of what is left to do, of which one look tells that all are empty.
 #pragma once
 
 #include <cstddef>

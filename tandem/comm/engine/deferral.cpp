@@ -1,7 +1,7 @@
-// tandem/comm/engine/withholding.cpp: messages that are not announced until their receiver wants them.
+// tandem/comm/engine/deferral.cpp: messages that are not announced until their receiver wants them.
 //
 // A receiver pays for each announcement that no receive has met. So a sender has at most `comm.credit_announcements` messages
-// announced to a peer; others it holds back, and says so (`withhold`). From then on the peer says for which channel and tag it
+// announced to a peer; others it holds back, and says so (`defer`). From then on the peer says for which channel and tag it
 // has a receive, or a probe, that has met nothing (`want`), those included that were posted before; the sender announces what is
 // wanted at once, whatever the number. What nobody wants follows, oldest first, as announced messages end. When nothing is held
 // any more, and half of the number would fit, the sender says that it is over, and both forget.
@@ -22,19 +22,19 @@ constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait; about a pack
 
 // ---- The sender.
 
-bool Engine::may_announce(const Peer& peer) const noexcept { return peer.announced < ground_.options.credit_announcements; }
+bool Engine::may_announce(const Peer& peer) const noexcept { return peer.announced < context_.options.credit_announcements; }
 
 /// A message joins what waits for its peer: the queue, or what is held back.
 void Engine::enqueue(SendCore& core, Peer& peer) {
   prepare(core, peer);
-  if (peer.withheld == nullptr && !core.whole && !may_announce(peer)) [[unlikely]] {
+  if (peer.deferred == nullptr && !core.whole && !may_announce(peer)) [[unlikely]] {
     settle_queue(peer);
-    if (peer.withheld == nullptr) start_withholding(peer);
+    if (peer.deferred == nullptr) start_deferring(peer);
   }
-  if (peer.withheld != nullptr) [[unlikely]] {
+  if (peer.deferred != nullptr) [[unlikely]] {
     // Not when something is queued, which may need the credit.
     const bool covered = core.whole && peer.queue.message_count() == 0 && within_credit(peer, core.bytes, core.header().size());
-    if (has_to_wait(core, peer, covered)) return peer.withheld->hold(core);
+    if (has_to_wait(core, peer, covered)) return peer.deferred->hold(core);
     if (!covered) make_announced(core);
   }
   if (!core.whole) make_stream(core, peer);
@@ -45,27 +45,27 @@ void Engine::enqueue(SendCore& core, Peer& peer) {
 /// Whether a message is to be held back: because it needs an announcement (it is not `covered`) that may not be sent, or stands
 /// behind such a one of its key. Else it goes; unless it is covered, its announcement goes now, for it may have taken a want.
 bool Engine::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
-  if (peer.withheld == nullptr) {
+  if (peer.deferred == nullptr) {
     if (covered || may_announce(peer)) return false;
-    start_withholding(peer);
+    start_deferring(peer);
   }
-  Withheld& withheld = *peer.withheld;
+  DeferredSends& deferred = *peer.deferred;
   const std::uint32_t channel = core.SendItem::channel;
   const std::uint64_t tag = core.SendItem::tag;
-  return withheld.holds(channel, tag) || (!covered && !withheld.take_want(channel, tag) && !may_announce(peer));
+  return deferred.holds(channel, tag) || (!covered && !deferred.take_want(channel, tag) && !may_announce(peer));
 }
 
 /// Announces the eager messages of the queue that the credit does not cover, some at a time, and holds back those that may not be
 /// announced. Once something was held back before, what is queued only ever is announced, since it is older than what is held.
 void Engine::settle_queue(Peer& peer) {
-  Credit credit(peer, ground_.options);
-  const bool late = peer.withheld != nullptr;
+  Credit credit(peer, context_.options);
+  const bool late = peer.deferred != nullptr;
   unsigned announced = 0;
   std::vector<SendCore*> held, in_exchange;
-  for (auto item = peer.queue.messages(); item && (announced < kAnnouncedAtOnce || peer.withheld != nullptr); item.advance()) {
+  for (auto item = peer.queue.messages(); item && (announced < kAnnouncedAtOnce || peer.deferred != nullptr); item.advance()) {
     if (static_cast<Item&>(*item).what != ItemKind::message) continue;
     auto& core = static_cast<SendCore&>(*item);
-    const bool behind = !held.empty() && peer.withheld->holds(core.SendItem::channel, core.SendItem::tag);
+    const bool behind = !held.empty() && peer.deferred->holds(core.SendItem::channel, core.SendItem::tag);
     if (!behind && (!core.whole || credit.take(core))) continue;
     if (late || !has_to_wait(core, peer, false)) {
       core.whole = false;
@@ -75,29 +75,29 @@ void Engine::settle_queue(Peer& peer) {
       continue;
     }
     if (core.stream != nullptr) in_exchange.push_back(&core);
-    peer.withheld->hold(core);
+    peer.deferred->hold(core);
     held.push_back(&core);
   }
   for (SendCore* core : held) peer.queue.remove(*core);
   // The announcements of those that had one go to the oldest of their keys.
   for (SendCore* core : in_exchange) {
     drop_stream(*std::exchange(core->stream, nullptr));
-    announce_held(*peer.withheld->want(core->SendItem::channel, core->SendItem::tag, false));
+    announce_deferred(*peer.deferred->want(core->SendItem::channel, core->SendItem::tag, false));
   }
 }
 
-void Engine::start_withholding(Peer& peer) {
-  peer.withheld = std::make_unique<Withheld>();
+void Engine::start_deferring(Peer& peer) {
+  peer.deferred = std::make_unique<DeferredSends>();
   peer.at_once_below = at_once_below(peer);
-  post_control(peer, wire::Withhold{});
+  post_control(peer, wire::Defer{});
 }
 
 /// When nothing is held, and nothing will be soon.
-void Engine::stop_withholding(Peer& peer) {
-  if (!peer.withheld->empty() || peer.announced > ground_.options.credit_announcements / 2) return;
-  peer.withheld.reset();
+void Engine::stop_deferring(Peer& peer) {
+  if (!peer.deferred->empty() || peer.announced > context_.options.credit_announcements / 2) return;
+  peer.deferred.reset();
   peer.at_once_below = at_once_below(peer);
-  wire::Withhold over;
+  wire::Defer over;
   over.prefix.flags = wire::flag_over;
   post_control(peer, over);
 }
@@ -111,7 +111,7 @@ void Engine::make_announced(SendCore& core) noexcept {
 }
 
 /// What was held goes.
-void Engine::announce_held(SendCore& core) {
+void Engine::announce_deferred(SendCore& core) {
   Peer& peer = *core.peer;
   make_announced(core);
   make_stream(core, peer);
@@ -121,57 +121,57 @@ void Engine::announce_held(SendCore& core) {
 
 /// An announced message has ended: others may be announced.
 void Engine::announce_more(Peer& peer) {
-  while (!peer.withheld->empty() && may_announce(peer)) {
-    SendCore& core = *peer.withheld->oldest();
-    peer.withheld->release(core);
-    announce_held(core);
+  while (!peer.deferred->empty() && may_announce(peer)) {
+    SendCore& core = *peer.deferred->oldest();
+    peer.deferred->release(core);
+    announce_deferred(core);
   }
-  stop_withholding(peer);
+  stop_deferring(peer);
 }
 
 const char* Engine::take_want(Peer& peer, const wire::Want& want) {
-  if (peer.withheld == nullptr) return nullptr;  // it is over; the peer will hear of it
+  if (peer.deferred == nullptr) return nullptr;  // it is over; the peer will hear of it
   if ((want.prefix.flags & wire::flag_all) != 0) {
-    peer.withheld->open(want.channel, [this](SendCore& core) { announce_held(core); });
-  } else if (SendCore* core = peer.withheld->want(want.channel, want.tag, (want.prefix.flags & wire::flag_any_tag) != 0)) {
-    announce_held(*core);
+    peer.deferred->open(want.channel, [this](SendCore& core) { announce_deferred(core); });
+  } else if (SendCore* core = peer.deferred->want(want.channel, want.tag, (want.prefix.flags & wire::flag_any_tag) != 0)) {
+    announce_deferred(*core);
   }
-  stop_withholding(peer);
+  stop_deferring(peer);
   return nullptr;
 }
 
 /// It is not to go any more.
-void Engine::drop_held(SendCore& core) {
+void Engine::drop_deferred(SendCore& core) {
   Peer& peer = *core.peer;
-  peer.withheld->release(core);
-  if (!peer.dead) stop_withholding(peer);
+  peer.deferred->release(core);
+  if (!peer.dead) stop_deferring(peer);
 }
 
-std::uint64_t Engine::withheld_messages() const noexcept {
+std::uint64_t Engine::deferred_messages() const noexcept {
   std::uint64_t messages = 0;
-  for (const auto& [rank, peer] : peers_) messages += peer->withheld != nullptr ? peer->withheld->size() : 0;
+  for (const auto& [rank, peer] : peers_) messages += peer->deferred != nullptr ? peer->deferred->size() : 0;
   return messages;
 }
 
 // ---- The receiver.
 
-const char* Engine::take_withhold(Peer& peer, const wire::Withhold& record) {
+const char* Engine::take_defer(Peer& peer, const wire::Defer& record) {
   const bool over = (record.prefix.flags & wire::flag_over) != 0;
-  const bool known = std::ranges::find(withholders_, &peer) != withholders_.end();
+  const bool known = std::ranges::find(deferring_peers_, &peer) != deferring_peers_.end();
   if (over != known) return over ? "an end of holding back without its beginning" : "holding back begins twice";
   if (over) {
-    forget_withholder(peer);
+    forget_deferring_peer(peer);
     return nullptr;
   }
-  withholders_.push_back(&peer);
+  deferring_peers_.push_back(&peer);
   matcher_.for_each_posted([&](PostedReceive& posted) { want(peer, posted.pattern); });
   for (const auto& [channel, handler] : handlers_) want_all(peer, channel);
   return nullptr;
 }
 
-void Engine::forget_withholder(Peer& peer) {
+void Engine::forget_deferring_peer(Peer& peer) {
   peer.probed.clear();
-  std::erase(withholders_, &peer);
+  std::erase(deferring_peers_, &peer);
 }
 
 void Engine::want(Peer& peer, const MatchPattern& pattern) {
@@ -183,12 +183,12 @@ void Engine::want(Peer& peer, const MatchPattern& pattern) {
 
 /// A receive was posted that has met nothing.
 void Engine::want_from_all(const MatchPattern& pattern) {
-  for (Peer* peer : withholders_) want(*peer, pattern);
+  for (Peer* peer : deferring_peers_) want(*peer, pattern);
 }
 
 /// A probe has met nothing. Asked once, until such a message is there: programs probe again and again.
 void Engine::want_probed(const MatchPattern& pattern) {
-  for (Peer* peer : withholders_) {
+  for (Peer* peer : deferring_peers_) {
     const auto same = [&](const MatchPattern& other) {
       return other.channel == pattern.channel && other.any_tag == pattern.any_tag && (other.any_tag || other.tag == pattern.tag);
     };
