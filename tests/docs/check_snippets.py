@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # tests/docs/check_snippets.py: every C++ snippet of the documents for users stands in an example that is compiled, run and compared.
-"""Usage: check_snippets.py SOURCE_FOLDER. Reads README.md and docs/*.md; each ```cpp block must be a run of lines of one file in
+"""Usage: check_snippets.py SOURCE_FOLDER. Reads README.md, docs/*.md and tandem/comm/README.md; each ```cpp block must be a run of lines of one file in
 examples/, indentation and comments included. Exits 1 and names each block that is not."""
 import re
 import sys
@@ -18,7 +18,7 @@ def main():
     sources = {path.name: path.read_text(encoding="utf-8") for path in sorted(root.glob("examples/*.cpp"))}
     wrong = 0
     count = 0
-    for document in [root / "README.md", *sorted(root.glob("docs/**/*.md"))]:
+    for document in [root / "README.md", *sorted(root.glob("docs/**/*.md")), root / "tandem/comm/README.md"]:
         for line, snippet in snippets(document):
             count += 1
             if not any(snippet in source for source in sources.values()):
