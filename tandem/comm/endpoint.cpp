@@ -8,8 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "tandem/base/event_loop.hpp"
+#include "tandem/base/log.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/clock/clock.hpp"
+#include "tandem/comm/bootstrap/job.hpp"
 #include "tandem/comm/engine/engine.hpp"
 #include "tandem/comm/progress.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
@@ -21,7 +24,7 @@
 namespace tandem::comm {
 namespace {
 
-/// What is owed for longer may be owed to the dead. Not before: a root may leave at any moment, and is not called dead then.
+/// When peers need something of this rank for longer, they may be dead. Not before: a root that leaves does not count as dead.
 constexpr std::int64_t kPendingSoonNs = 1'000'000'000;
 constexpr std::int64_t kPendingPatienceNs = 60'000'000'000;
 constexpr std::int64_t kGoodbyePatienceNs = 2'000'000'000;
@@ -67,7 +70,7 @@ struct Endpoint::Parts {
 base::Result<void> Endpoint::Parts::make_engine() {
   auto strategy = make_strategy(options.strategy);
   if (!strategy) return strategy.error();
-  internal::Engine::Context context{
+  internal::EngineContext context{
       .rank = job.rank,
       .size = job.size,
       .options = options,
@@ -283,14 +286,14 @@ bool Endpoint::uses_announcements(Rank to) {
 
 base::IdleWork* Endpoint::idle_work() noexcept { return parts_->loop == nullptr ? parts_->progress.get() : nullptr; }
 
-void Endpoint::on_peer_death(std::function<void(Rank, std::string_view)> tell) {
+void Endpoint::on_peer_death(std::function<void(Rank, std::string_view)> call) {
   const std::lock_guard guard(parts_->progress->lock());
-  parts_->engine->on_death = std::move(tell);
+  parts_->engine->on_death(std::move(call));
 }
 
-void Endpoint::on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> tell) {
+void Endpoint::on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> call) {
   const std::lock_guard guard(parts_->progress->lock());
-  parts_->engine->on_incoming = std::move(tell);
+  parts_->engine->on_incoming(std::move(call));
 }
 
 void Endpoint::trace_to(trace::Session& session) { parts_->trace_to(session); }
@@ -338,7 +341,7 @@ void Endpoint::close() {
     parts_->post([](internal::Engine& mine) { return mine.connect_to_roots(), true; });
   }
   if (!progress.until(nothing_pending, parts_->now() + kPendingPatienceNs) && parts_->loop == nullptr) {
-    parts_->log->warn("rank {} leaves though others may still wait for what it forwards:\n{}", rank().value(), describe());
+    parts_->log->warn("rank {} leaves; other ranks may still wait for data that it forwards:\n{}", rank().value(), describe());
   }
   parts_->post([&](internal::Engine& mine) { return mine.say_goodbye(), true; });
   // A peer that is stopped cannot answer; it will find our goodbye when it goes on.

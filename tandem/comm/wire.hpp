@@ -28,8 +28,8 @@ enum class Kind : std::uint8_t {
   mcast,          ///< a strand of a broadcast begins: its route below follows, the payload is its first segment
   mcast_done,     ///< my whole subtree has a strand
   mcast_decline,  ///< I cannot forward a strand: serve my subtree, and me when I ask (or when `mcast_done` follows, not)
-  mcast_lost,     ///< a strand will not come: a rank above you died, and nobody holds the data
-  goodbye,        ///< I leave; I owe you nothing
+  mcast_lost,     ///< a strand will not come: a rank above you died, and no rank has the data
+  goodbye,        ///< I leave; I send nothing more
   goodbye_answered,  ///< the answer to it
   defer,       ///< I hold back messages for you that I may not announce; or, I do not any more
   want,           ///< while you do: a receive of mine waits for a message of this channel and tag

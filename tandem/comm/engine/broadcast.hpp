@@ -21,6 +21,8 @@
 
 namespace tandem::comm::internal {
 
+class BroadcastPlanner;
+
 /// Entries of one route, so that it fits into the smallest control block that a transport may have, with the user's header.
 inline constexpr std::size_t kMostPerRoute = 340;
 
@@ -34,7 +36,7 @@ struct PlannedTree {
     bool sequential = false;
   };
 
-  Engine* engine = nullptr;           ///< whose it is; null: nobody's yet
+  const BroadcastPlanner* planner = nullptr;  ///< the planner that filled it; null: none yet
   std::vector<Recipient> given;       ///< by the user
   std::vector<Recipient> sorted;      ///< the same, as `Broadcast::recipients`
 
@@ -95,20 +97,20 @@ struct Strand {
   std::uint64_t arrived = 0;     ///< bytes that are here, from the strand's beginning; the root has all
   std::map<std::uint64_t, std::uint64_t> islands;  ///< what several rails brought beyond that: begin and end
   bool complete = false;
-  bool done_sent = false;        ///< the parent was told
+  bool done_sent = false;        ///< the parent has our acknowledgement
   bool serves = false;           ///< `children` are ours to serve: the strand was accepted at its header
   Peer* parent = nullptr;
   std::uint32_t parent_stream = 0;
   std::uint16_t deaths = 0;  ///< of ranks above us, that led to this parent
   Incoming* incoming = nullptr;
-  bool declined = false;         ///< we have told the parent that we will ask, and have not yet
+  bool declined = false;         ///< we will ask the parent for it, and have not yet
   std::uint32_t credit_units = 0;  ///< of the parent, to be freed with our memory
   std::vector<std::byte> route_bytes;          ///< of our subtree, our own entry first; at the root, of everybody
   std::list<std::unique_ptr<Child>> children;  ///< in the order in which they are served
 };
 
-/// Invariants. A broadcast exists from the first that is heard of it until (1) its data was given to the receive (recipient) or
-/// is released (root), (2) all children have acknowledged, (3) the parent was told. `entered` means that it stands in the order
+/// Invariants. A broadcast exists from its first record until (1) its data was given to the receive (recipient) or
+/// is released (root), (2) all children have acknowledged, (3) the parent has our acknowledgement. `entered` means that it stands in the order
 /// of its key: it was matched, or it waits in the matcher; a strand is acknowledged upwards only then.
 struct Broadcast {
   Rank root{0};
@@ -145,7 +147,7 @@ struct Broadcast {
   Envelope* envelope = nullptr;          ///< in the matcher
   ReceiveCore* receive = nullptr;        ///< matched
   bool arrived = false;
-  bool delivered = false;                ///< the receive was told that it arrived, or failed
+  bool delivered = false;                ///< the receive has arrived, or failed
   bool given_away = false;               ///< `library` is the receive's now
   bool released = false;                 ///< nothing reads the user's memory any more (root: the request has ended)
   bool lost = false;                     ///< a recipient's: the data will not come
@@ -194,7 +196,7 @@ struct Broadcasts {
   CountedList<Broadcast*> unstarted;                                 ///< in the order of posting
 
   CountedList<Child*> to_offer;                       ///< first packets to be queued when no transport is being polled
-  CountedList<std::unique_ptr<Broadcast>> forgotten;  ///< destroyed at the next step, when nobody is inside
+  CountedList<std::unique_ptr<Broadcast>> forgotten;  ///< destroyed at the next step, when no function uses it
 
   TreeBuilder builder;
   TreeChooser chooser{NetworkCosts{}};

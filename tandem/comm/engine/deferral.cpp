@@ -1,17 +1,7 @@
 // tandem/comm/engine/deferral.cpp: messages that are not announced until their receiver wants them.
-//
-// A receiver pays for each announcement that no receive has met. So a sender has at most `comm.credit_announcements` messages
-// announced to a peer; others it holds back, and says so (`defer`). From then on the peer says for which channel and tag it
-// has a receive, or a probe, that has met nothing (`want`), those included that were posted before; the sender announces what is
-// wanted at once, whatever the number. What nobody wants follows, oldest first, as announced messages end. When nothing is held
-// any more, and half of the number would fit, the sender says that it is over, and both forget.
-//
-// No receive waits in vain: for each one that could meet a held message, either its want is on the way, or known to the sender,
-// who then does not hold the next message of that key. A want whose receive has met something else has one message announced too
-// many; these are no more than there were receives.
 #include <algorithm>
 
-#include "tandem/comm/engine/engine.hpp"
+#include "tandem/comm/engine/parts.hpp"
 
 namespace tandem::comm::internal {
 namespace {
@@ -20,31 +10,38 @@ constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait; about a pack
 
 }  // namespace
 
-// ---- The sender.
+Deferral::Deferral(EngineParts& parts)
+    : context_(parts.context),
+      peers_(parts.peers),
+      packets_(parts.packets),
+      sends_(parts.sends),
+      outgoing_(parts.outgoing),
+      arrivals_(parts.arrivals) {}
 
-bool Engine::may_announce(const Peer& peer) const noexcept { return peer.announced < context_.options.credit_announcements; }
+bool Deferral::may_announce(const Peer& peer) const noexcept { return peer.announced < context_.options.credit_announcements; }
 
 /// A message joins what waits for its peer: the queue, or what is held back.
-void Engine::enqueue(SendCore& core, Peer& peer) {
-  prepare(core, peer);
+void Deferral::enqueue(SendCore& core, Peer& peer) {
+  sends_.prepare(core, peer);
   if (peer.deferred == nullptr && !core.whole && !may_announce(peer)) [[unlikely]] {
     settle_queue(peer);
     if (peer.deferred == nullptr) start_deferring(peer);
   }
   if (peer.deferred != nullptr) [[unlikely]] {
     // Not when something is queued, which may need the credit.
-    const bool covered = core.whole && peer.queue.message_count() == 0 && within_credit(peer, core.bytes, core.header().size());
+    const bool covered =
+        core.whole && peer.queue.message_count() == 0 && peers_.within_credit(peer, core.bytes, core.header().size());
     if (has_to_wait(core, peer, covered)) return peer.deferred->hold(core);
     if (!covered) make_announced(core);
   }
-  if (!core.whole) make_stream(core, peer);
-  if (!core.whole && announce_at_once(core, peer)) return;
+  if (!core.whole) sends_.make_stream(core, peer);
+  if (!core.whole && packets_.announce_at_once(core, peer)) return;
   peer.queue.push(core);
 }
 
 /// Whether a message is to be held back: because it needs an announcement (it is not `covered`) that may not be sent, or stands
 /// behind such a one of its key. Else it goes; unless it is covered, its announcement goes now, for it may have taken a want.
-bool Engine::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
+bool Deferral::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
   if (peer.deferred == nullptr) {
     if (covered || may_announce(peer)) return false;
     start_deferring(peer);
@@ -57,7 +54,7 @@ bool Engine::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
 
 /// Announces the eager messages of the queue that the credit does not cover, some at a time, and holds back those that may not be
 /// announced. Once something was held back before, what is queued only ever is announced, since it is older than what is held.
-void Engine::settle_queue(Peer& peer) {
+void Deferral::settle_queue(Peer& peer) {
   Credit credit(peer, context_.options);
   const bool late = peer.deferred != nullptr;
   unsigned announced = 0;
@@ -69,8 +66,8 @@ void Engine::settle_queue(Peer& peer) {
     if (!behind && (!core.whole || credit.take(core))) continue;
     if (late || !has_to_wait(core, peer, false)) {
       core.whole = false;
-      make_stream(core, peer);
-      peer.queue.reshape(core, SendKind::record, announced_bytes(core), 0);
+      sends_.make_stream(core, peer);
+      peer.queue.reshape(core, SendKind::record, Sends::announced_bytes(core), 0);
       ++announced;
       continue;
     }
@@ -81,46 +78,46 @@ void Engine::settle_queue(Peer& peer) {
   for (SendCore* core : held) peer.queue.remove(*core);
   // The announcements of those that had one go to the oldest of their keys.
   for (SendCore* core : in_exchange) {
-    drop_stream(*std::exchange(core->stream, nullptr));
+    outgoing_.drop_stream(*std::exchange(core->stream, nullptr));
     announce_deferred(*peer.deferred->want(core->SendItem::channel, core->SendItem::tag, false));
   }
 }
 
-void Engine::start_deferring(Peer& peer) {
+void Deferral::start_deferring(Peer& peer) {
   peer.deferred = std::make_unique<DeferredSends>();
-  peer.at_once_below = at_once_below(peer);
-  post_control(peer, wire::Defer{});
+  peer.at_once_below = peers_.at_once_below(peer);
+  packets_.post_control(peer, wire::Defer{});
 }
 
 /// When nothing is held, and nothing will be soon.
-void Engine::stop_deferring(Peer& peer) {
+void Deferral::stop_deferring(Peer& peer) {
   if (!peer.deferred->empty() || peer.announced > context_.options.credit_announcements / 2) return;
   peer.deferred.reset();
-  peer.at_once_below = at_once_below(peer);
+  peer.at_once_below = peers_.at_once_below(peer);
   wire::Defer over;
   over.prefix.flags = wire::flag_over;
-  post_control(peer, over);
+  packets_.post_control(peer, over);
 }
 
 /// It is announced, without any of its data.
-void Engine::make_announced(SendCore& core) noexcept {
+void Deferral::make_announced(SendCore& core) noexcept {
   core.whole = false;
   core.SendItem::kind = SendKind::record;
-  core.control_bytes = announced_bytes(core);
+  core.control_bytes = Sends::announced_bytes(core);
   core.bulk_bytes = 0;
 }
 
 /// What was held goes.
-void Engine::announce_deferred(SendCore& core) {
+void Deferral::announce_deferred(SendCore& core) {
   Peer& peer = *core.peer;
   make_announced(core);
-  make_stream(core, peer);
+  sends_.make_stream(core, peer);
   peer.queue.push(core);
-  mark_dirty(peer);
+  peers_.mark_dirty(peer);
 }
 
 /// An announced message has ended: others may be announced.
-void Engine::announce_more(Peer& peer) {
+void Deferral::announce_more(Peer& peer) {
   while (!peer.deferred->empty() && may_announce(peer)) {
     SendCore& core = *peer.deferred->oldest();
     peer.deferred->release(core);
@@ -129,7 +126,7 @@ void Engine::announce_more(Peer& peer) {
   stop_deferring(peer);
 }
 
-const char* Engine::take_want(Peer& peer, const wire::Want& want) {
+const char* Deferral::take_want(Peer& peer, const wire::Want& want) {
   if (peer.deferred == nullptr) return nullptr;  // it is over; the peer will hear of it
   if ((want.prefix.flags & wire::flag_all) != 0) {
     peer.deferred->open(want.channel, [this](SendCore& core) { announce_deferred(core); });
@@ -141,21 +138,19 @@ const char* Engine::take_want(Peer& peer, const wire::Want& want) {
 }
 
 /// It is not to go any more.
-void Engine::drop_deferred(SendCore& core) {
+void Deferral::drop_deferred(SendCore& core) {
   Peer& peer = *core.peer;
   peer.deferred->release(core);
   if (!peer.dead) stop_deferring(peer);
 }
 
-std::uint64_t Engine::deferred_messages() const noexcept {
+std::uint64_t Deferral::deferred_messages() const noexcept {
   std::uint64_t messages = 0;
-  for (const auto& [rank, peer] : peers_) messages += peer->deferred != nullptr ? peer->deferred->size() : 0;
+  for (const auto& [rank, peer] : peers_.all()) messages += peer->deferred != nullptr ? peer->deferred->size() : 0;
   return messages;
 }
 
-// ---- The receiver.
-
-const char* Engine::take_defer(Peer& peer, const wire::Defer& record) {
+const char* Deferral::take_defer(Peer& peer, const wire::Defer& record) {
   const bool over = (record.prefix.flags & wire::flag_over) != 0;
   const bool known = std::ranges::find(deferring_peers_, &peer) != deferring_peers_.end();
   if (over != known) return over ? "an end of holding back without its beginning" : "holding back begins twice";
@@ -164,33 +159,34 @@ const char* Engine::take_defer(Peer& peer, const wire::Defer& record) {
     return nullptr;
   }
   deferring_peers_.push_back(&peer);
-  matcher_.for_each_posted([&](PostedReceive& posted) { want(peer, posted.pattern); });
-  for (const auto& [channel, handler] : handlers_) want_all(peer, channel);
+  arrivals_.matcher().for_each_posted([&](PostedReceive& posted) { want(peer, posted.pattern); });
+  arrivals_.for_each_handler([&](std::uint32_t channel) { want_all(peer, channel); });
   return nullptr;
 }
 
-void Engine::forget_deferring_peer(Peer& peer) {
+void Deferral::forget_deferring_peer(Peer& peer) {
   peer.probed.clear();
   std::erase(deferring_peers_, &peer);
 }
 
-void Engine::want(Peer& peer, const MatchPattern& pattern) {
+void Deferral::want(Peer& peer, const MatchPattern& pattern) {
   if (!pattern.any_source && pattern.source != peer.rank) return;
   wire::Want record{.channel = pattern.channel, .tag = pattern.tag};
   if (pattern.any_tag) record.prefix.flags = wire::flag_any_tag;
-  post_control(peer, record);
+  packets_.post_control(peer, record);
 }
 
 /// A receive was posted that has met nothing.
-void Engine::want_from_all(const MatchPattern& pattern) {
+void Deferral::want_from_all(const MatchPattern& pattern) {
   for (Peer* peer : deferring_peers_) want(*peer, pattern);
 }
 
 /// A probe has met nothing. Asked once, until such a message is there: programs probe again and again.
-void Engine::want_probed(const MatchPattern& pattern) {
+void Deferral::want_probed(const MatchPattern& pattern) {
   for (Peer* peer : deferring_peers_) {
     const auto same = [&](const MatchPattern& other) {
-      return other.channel == pattern.channel && other.any_tag == pattern.any_tag && (other.any_tag || other.tag == pattern.tag);
+      return other.channel == pattern.channel && other.any_tag == pattern.any_tag &&
+             (other.any_tag || other.tag == pattern.tag);
     };
     if ((!pattern.any_source && pattern.source != peer->rank) || std::ranges::any_of(peer->probed, same)) continue;
     peer->probed.push_back(pattern);
@@ -199,10 +195,14 @@ void Engine::want_probed(const MatchPattern& pattern) {
 }
 
 /// The handler of active messages takes whatever comes.
-void Engine::want_all(Peer& peer, std::uint32_t channel) {
+void Deferral::want_all(Peer& peer, std::uint32_t channel) {
   wire::Want record{.channel = channel};
   record.prefix.flags = wire::flag_all;
-  post_control(peer, record);
+  packets_.post_control(peer, record);
+}
+
+void Deferral::want_all_from_all(std::uint32_t channel) {
+  for (Peer* peer : deferring_peers_) want_all(*peer, channel);
 }
 
 }  // namespace tandem::comm::internal

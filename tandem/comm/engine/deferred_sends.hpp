@@ -23,7 +23,7 @@ struct Want final : PostedReceive, Recycled<Want> {
   explicit Want(const MatchPattern& wanted) noexcept : PostedReceive(wanted) {}
 };
 
-/// The messages for one peer that are not even announced, since it has as many announcements as it is to keep, and what it wants
+/// The messages for one peer that are not announced, since the peer keeps as many announcements as it may, and what the peer wants
 /// meanwhile. The sender matches in the receiver's stead: held messages are to `Matcher` what unexpected ones are there, wants
 /// what posted receives are. So a message that a receive waits for goes at once, however many others wait.
 ///

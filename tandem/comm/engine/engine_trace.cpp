@@ -11,8 +11,8 @@ using enum trace::Type;
 void EngineTrace::record_receive_posted(ReceiveCore& core) noexcept {
   const MatchPattern& wanted = core.pattern;
   stream.set_instant(stream.read_clock());
-  stream.append<trace::Type::receive_posted>(number(core), wanted.any_source ? UINT32_MAX : wanted.source.value(), wanted.channel,
-                                             wanted.any_tag ? UINT64_MAX : wanted.tag);
+  stream.append<trace::Type::receive_posted>(number(core), wanted.any_source ? UINT32_MAX : wanted.source.value(),
+                                             wanted.channel, wanted.any_tag ? UINT64_MAX : wanted.tag);
 }
 
 void EngineTrace::record_send_posted(SendCore& core) noexcept {

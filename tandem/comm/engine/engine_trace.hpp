@@ -1,4 +1,4 @@
-// tandem/comm/engine/engine_trace.hpp: what an engine tells the trace: messages, packets, broadcasts.
+// tandem/comm/engine/engine_trace.hpp: what an engine records in the trace: messages, packets, broadcasts.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ namespace tandem::comm::internal {
 /// The engine's stream, "comm engine", and the numbers of requests in it.
 ///
 /// Protocol. Written only under the endpoint's lock, whichever thread holds it: so postings, packets and arrivals of one rank are
-/// one stream in one order. What users are told outside of the lock is told the trace before, when the engine decides it.
+/// one stream in one order. Callbacks run later, outside of the lock; the trace has the event when the engine decides it.
 ///
-/// A request gets its number when it is posted, while any event that names requests is recorded; without one (0) it is told of
+/// A request gets its number when it is posted, while any event that names requests is recorded; without one (0) it appears
 /// in no event. So a trace that begins in the middle of a program knows all of a request, or nothing.
 ///
 /// A message's send and its receive are found by their order: the nth `send_posted`, or `mcast_recipient` of a broadcast, of one
 /// rank to another one, on a channel with a tag, belongs to the nth receive of that rank, channel and tag there, in the order of
 /// `receive_posted`. For a receive from any rank or with any tag, `message_arrived` says which one it met.
 ///
-/// Cost of what is not recorded: a load and a predicted branch per probe, of a line that nobody writes.
+/// Cost of what is not recorded: a load and a predicted branch per probe, of a line that no thread writes.
 class EngineTrace {
  public:
   trace::Stream stream;
@@ -34,7 +34,7 @@ class EngineTrace {
     return stream.any_on<send_posted, receive_posted, send_announced, send_granted, message_sent, message_arrived,
                          message_released, message_failed, mcast_posted, mcast_recipient, mcast_routed, bag_closed>();
   }
-  /// Before something is posted: what is told next is told of this instant, which comes before whatever others do about it.
+  /// Before something is posted: the next event has this instant, which is before whatever other ranks do about it.
   [[gnu::always_inline]] void begin_instant() noexcept {
     if (follows()) [[unlikely]] stream.set_instant(stream.read_clock());
   }

@@ -1,4 +1,4 @@
-// tandem/comm/schedule/port_pacer.cpp: who waits.
+// tandem/comm/schedule/port_pacer.cpp: which bulk waits.
 #include "tandem/comm/schedule/port_pacer.hpp"
 
 #include <algorithm>
