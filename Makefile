@@ -2,10 +2,11 @@
 JOBS ?= 2
 PREFIX ?= /usr/local
 BENCH ?=
+CONFIGURE ?=
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check bench stress tsan asan install clean
+.PHONY: help setup build demo check bench stress tsan asan times consumers docs install clean
 
 help:
 	@echo 'make demo       forecast atmospheric CO2 on all cores; numbers, and pictures in build/demo; then four ranks'
@@ -16,29 +17,23 @@ help:
 	@echo 'make stress     the long random tests, over and over'
 	@echo 'make tsan       all tests under the thread sanitizer'
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
-	@echo 'make install    install to PREFIX ($(PREFIX)): command, libraries, headers, CMake package'
+	@echo 'make times      how long building takes, against its goals, and the slowest files'
+	@echo 'make consumers  build programs that use Tandem: installed, as a subproject, shared, with GCC and with Clang'
+	@echo 'make docs       reference of the API in build/docs/html (Doxygen)'
+	@echo 'make install    install to PREFIX ($(PREFIX)): command, libraries, headers, files for CMake and pkg-config'
 	@echo 'make clean      remove everything that was built'
 	@echo 'JOBS=N          compile and test with N processes ($(JOBS))'
+	@echo 'CONFIGURE=...   options for cmake, as -D TANDEM_MPI=OFF'
 
 setup:
 	@scripts/setup
 
 build:
-	cmake --preset release
+	cmake --preset release $(CONFIGURE)
 	cmake --build --preset release -j $(JOBS)
 
-demo: setup
-	$(MAKE) --no-print-directory build
-	build/release/bin/co2_forecast --data data/co2_weekly.csv --out build/demo
-	@echo
-	@echo 'The same on several ranks: four processes here, which could be four machines (tandem run --host). Each owns a part of'
-	@echo 'the data and runs the tasks that write it; what a task reads from others is sent to it. First a Cholesky'
-	@echo 'factorisation, then a stencil, whose blocks exchange their borders in each step. Rank 0 speaks for all.'
-	@for job in 'potrf -n 2048 --nb 128' 'stencil -n 2048 --nb 256'; do \
-	  echo "tandem run -n 4 tandem linalg $$job --check"; \
-	  build/release/bin/tandem run -n 4 build/release/bin/tandem linalg $$job --check || exit 1; \
-	done
-	@echo 'The residual is the error in units of rounding errors: the results are right up to 30, as LAPACK counts.'
+demo:
+	@scripts/demo
 
 check: setup
 	$(MAKE) --no-print-directory build
@@ -66,9 +61,19 @@ in-tsan := TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.supp" LD_LIBRARY_PA
   UCX_MEM_EVENTS=n UCX_MEM_MMAP_HOOK_MODE=none setarch -R
 
 sanitized-%: setup
-	cmake --preset $*
+	cmake --preset $* $(CONFIGURE)
 	$(in-$*) cmake --build --preset $* -j $(JOBS)
 	@$(in-$*) scripts/check build/$* -LE stress
+
+times: setup
+	@scripts/build_times measure
+
+consumers: setup
+	@tests/install/consumers_test.sh
+
+docs:
+	@scripts/setup --docs
+	@scripts/make_docs
 
 install:
 	$(MAKE) --no-print-directory build

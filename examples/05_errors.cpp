@@ -21,8 +21,8 @@ int main(int argc, char** argv) {
 
   rt.submit(negate, read_write(hx));
   rt.submit(root, read(hx), write(hy));       // throws
-  rt.submit(negate, read_write(hy));          // needs what it owed: cancelled
-  rt.submit(negate, read_write(hz));          // does not: runs
+  rt.submit(negate, read_write(hy));          // needs y, which does not exist now: cancelled
+  rt.submit(negate, read_write(hz));          // needs only z: runs
   try {
     rt.wait();
   } catch (const std::domain_error& error) {

@@ -1,4 +1,4 @@
-// examples/06_scheduler.cpp: a scheduling policy of one's own: tasks of one codelet go to worker 0, the others round the rest.
+// examples/06_scheduler.cpp: a scheduling policy of the program: tasks of one codelet go to worker 0, the others to the other workers.
 #include <atomic>
 #include <cstdio>
 #include <tandem/scheduling.hpp>
@@ -6,11 +6,11 @@
 
 namespace {
 
-/// Pure functions over what they are told: no clock, no threads, no state. The runtime's queues bring the concurrency.
+/// Pure functions of their arguments: no clock, no threads, no state. The queues of the runtime handle the concurrency.
 class ShortFirst final : public tandem::runtime::Policy {
  public:
   std::string_view name() const noexcept override { return "short_first"; }
-  std::string_view help() const noexcept override { return "short tasks to worker 0, others round the rest"; }
+  std::string_view help() const noexcept override { return "short tasks to worker 0, others in turn to the other workers"; }
   bool queue_per_worker() const noexcept override { return true; }
   bool by_priority() const noexcept override { return true; }
   bool keeps_released() const noexcept override { return false; }
@@ -19,7 +19,7 @@ class ShortFirst final : public tandem::runtime::Policy {
     return 1 + static_cast<unsigned>(now.sequence % (now.worker_count - 1));
   }
   std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const override {
-    return tandem::runtime::nearest_first(thief, distance);  // nobody idles while others have work
+    return tandem::runtime::nearest_first(thief, distance);  // an idle worker takes tasks from the nearest
   }
 };
 

@@ -8,13 +8,14 @@ int main(int argc, char** argv) {
   tandem::Runtime rt(argc, argv);
   constexpr unsigned blocks = 8, length = 1000;
 
-  // Every rank registers all blocks; the owner of a block has its memory.
+  // Every rank registers all blocks, with their length. Only the owner of a block has memory for it.
   std::vector<std::vector<double>> mine(blocks);
-  std::vector<tandem::Data<tandem::Vector<double>>> block;
+  std::vector<tandem::VectorData<double>> block;
   for (unsigned b = 0; b < blocks; ++b) {
     const unsigned owner = b % rt.size();
-    mine[b].resize(length, b);
-    block.push_back(rt.data("block", mine[b], {.owner = owner}));
+    if (owner == rt.rank()) mine[b].assign(length, b);
+    double* const memory = owner == rt.rank() ? mine[b].data() : nullptr;
+    block.push_back(rt.data("block", std::span(memory, length), {.owner = owner}));
   }
 
   // Each task runs where the block is that it writes; what it reads travels there.

@@ -1,4 +1,4 @@
-// examples/10_tracing.cpp: what a program tells its trace: parts of kernels, numbers, where it is.
+// examples/10_tracing.cpp: what a program records in its trace: parts of kernels, numbers, marks.
 #include <cmath>
 #include <cstdio>
 #include <tandem/tandem.hpp>
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     for (int sweep = 0; sweep < 10; ++sweep) rt.submit(halve, read_write(hx));
     rt.wait();
   }
-  trace.mark("done", x[0]);  // the program is here
+  trace.mark("done", x[0]);  // one instant, with a number
 
   const auto residual = trace.event<std::uint32_t, double>("solver.residual", {"iteration", "norm"});  // once
   tandem::Codelet solve("solve", [&](std::uint32_t iteration, std::span<double> values) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/count_events.sh: records an example, checks the trace, and counts what the program told. Usage: count_events.sh TANDEM EXAMPLE
+# examples/count_events.sh: records an example, checks the trace, and counts the events of the program. Usage: count_events.sh TANDEM EXAMPLE
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,20 +1,72 @@
-# packaging/install.cmake: what `make install` adds to the libraries and the command: headers, licence, CMake package.
+# packaging/install.cmake: what `make install` installs: the command, the libraries, the public headers, a CMake package, files for
+# pkg-config.
 include(CMakePackageConfigHelpers)
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/tandem")
 
-# All headers, since the public ones (tandem/tandem.hpp, tandem/linalg.hpp) reach most of the others through templates.
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/tandem" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "*test*" EXCLUDE)
+# Which headers these are is found out when they are installed.
+set(public_headers tandem/tandem.hpp tandem/comm.hpp tandem/trace.hpp tandem/scheduling.hpp)
+if(TANDEM_LINALG)
+  list(APPEND public_headers tandem/linalg.hpp)
+endif()
+install(CODE "
+  include(\"${PROJECT_SOURCE_DIR}/packaging/public_headers.cmake\")
+  tandem_public_headers(headers \"${PROJECT_SOURCE_DIR}\" ${public_headers})
+  foreach(header \${headers})
+    get_filename_component(folder \"\${header}\" DIRECTORY)
+    file(INSTALL \"${PROJECT_SOURCE_DIR}/\${header}\"
+         DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/\${folder}\")
+  endforeach()")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
-install(EXPORT tandem NAMESPACE tandem:: FILE tandem-targets.cmake DESTINATION "${package_folder}")
-set(TANDEM_COMM_USES_PMIX FALSE)
-if(pmix_FOUND)  # by tandem/comm/bootstrap
-  set(TANDEM_COMM_USES_PMIX TRUE)
+# The libraries. Those of linalg have a file of their own, so that whoever does not use them needs no BLAS.
+if(BUILD_SHARED_LIBS)
+  set(core tandem_shared)
+  set(linalg tandem_linalg_shared)
+else()
+  set(core ${modules})
+  list(REMOVE_ITEM core linalg)
+  list(TRANSFORM core PREPEND tandem_)
+  set(linalg tandem_linalg)
 endif()
+install(TARGETS ${core} EXPORT tandem ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(EXPORT tandem NAMESPACE tandem:: FILE tandem-targets.cmake DESTINATION "${package_folder}")
+if(TANDEM_LINALG)
+  install(TARGETS ${linalg} EXPORT tandem-linalg
+          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT tandem-linalg NAMESPACE tandem:: FILE tandem-linalg-targets.cmake DESTINATION "${package_folder}")
+endif()
+
+set(TANDEM_USES_PMIX ${pmix_FOUND})  # by tandem/comm/bootstrap
 configure_package_config_file("${PROJECT_SOURCE_DIR}/packaging/cmake/tandem-config.cmake.in"
                               "${PROJECT_BINARY_DIR}/packaging/tandem-config.cmake" INSTALL_DESTINATION "${package_folder}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/packaging/tandem-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/packaging/tandem-config.cmake" "${PROJECT_BINARY_DIR}/packaging/tandem-config-version.cmake"
         DESTINATION "${package_folder}")
+
+# For pkg-config. The run path leads to the transports that are loaded on demand.
+set(pc_requires fmt)
+if(BUILD_SHARED_LIBS)
+  set(pc_libraries "-ltandem")
+  set(pc_linalg_libraries "-ltandem_linalg")
+  set(pc_run_path "-Wl,-rpath,\${libdir}")
+  set(pc_linalg_requires "")
+else()
+  set(pc_libraries "")
+  foreach(name api dist runtime comm trace clock base)
+    string(APPEND pc_libraries "-ltandem_${name} ")
+  endforeach()
+  string(APPEND pc_libraries "-pthread -ldl")
+  set(pc_linalg_libraries "-ltandem_linalg ${BLAS_LIBRARIES}")
+  set(pc_run_path "-Wl,-rpath,\${libdir}/tandem")
+  string(APPEND pc_requires " hwloc libsodium")
+  if(pmix_FOUND)
+    string(APPEND pc_requires " pmix")
+  endif()
+endif()
+foreach(name tandem tandem-linalg)
+  if(name STREQUAL tandem OR TANDEM_LINALG)
+    configure_file("${PROJECT_SOURCE_DIR}/packaging/${name}.pc.in" "${PROJECT_BINARY_DIR}/packaging/${name}.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/packaging/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  endif()
+endforeach()

@@ -61,26 +61,26 @@ BenchSuite bcast_suite(const Programs& programs, const BcastArguments& arguments
 
 }  // namespace
 
-void add_bench_bcast(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("bcast", "How long broadcasts take, by tree, on one host or behind slow links");
+void add_bench_bcast(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("bcast", "Duration of a broadcast by routing tree, on one host or over slow links");
   const auto arguments = std::make_shared<BcastArguments>();
   add_bench_options(command, *arguments);
-  command->add_option("--bytes", arguments->bytes, "Size of the message")->check(positive())->capture_default_str();
-  command->add_option("--recipients", arguments->recipients, "Numbers of recipients, by commas")
-      ->delimiter(',')->check(CLI::Range(1, 250))->capture_default_str();
-  command->add_option("--trees", arguments->trees, "Tandem's trees, by commas")->delimiter(',')
-      ->check(CLI::IsMember({"automatic", "flat", "chain", "binary", "kary", "binomial", "knomial", "two_tree", "delegate",
-                             "two_groups"}))
-      ->capture_default_str();
-  command->add_option("--rate", arguments->rate,
-                      "Each rank in a network namespace of its own with this rate both ways: 200mbit, 1gbit, none (needs root)");
-  command->add_option("--repetitions", arguments->repetitions, "Broadcasts in each run")
-      ->check(positive())->capture_default_str();
-  command->add_option("--segment", arguments->segment_bytes, "Bytes of Tandem's segments, instead of what it chooses")
-      ->check(positive());
-  command->add_flag("--without-starpu", arguments->without_starpu, "Leave StarPU-MPI out: with many ranks it takes long");
+  command.add_option("--bytes", arguments->bytes, "Size of the message").positive().show_default();
+  command.add_option("--recipients", arguments->recipients, "Numbers of recipients, separated by commas")
+      .list().between(1, 250).show_default();
+  command.add_option("--trees", arguments->trees, "Tandem's routing trees, separated by commas").list()
+      .one_of({"automatic", "flat", "chain", "binary", "kary", "binomial", "knomial", "two_tree", "delegate",
+                             "two_groups"})
+      .show_default();
+  command.add_option("--rate", arguments->rate,
+                      "Network namespaces with this rate in both directions: 200mbit, 1gbit, none (needs root)");
+  command.add_option("--repetitions", arguments->repetitions, "Broadcasts in each run")
+      .positive().show_default();
+  command.add_option("--segment", arguments->segment_bytes, "Bytes of Tandem's segments (default: Tandem chooses)")
+      .positive();
+  command.add_flag("--without-starpu", arguments->without_starpu, "Leave out StarPU-MPI, which takes long with many ranks");
   add_picture_option(command, *arguments, "times by number of recipients, and by rank");
-  command->callback([arguments, &context] {
+  command.callback([arguments, &context] {
     run_bench("bcast", *arguments, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
       for (const unsigned recipients : arguments->recipients) suites.push_back(bcast_suite(programs, *arguments, recipients));

@@ -54,24 +54,24 @@ BenchSuite suite(const Programs& programs, const BroadcastsOptions& options, con
 
 }  // namespace
 
-void add_bench_broadcasts(CLI::App& bench, ToolContext& context) {
-  CLI::App* command =
-      bench.add_subcommand("broadcasts", "What detected broadcasts gain: QR, Cholesky and a product behind slow links (needs root)");
+void add_bench_broadcasts(Subcommand bench, ToolContext& context) {
+  Subcommand command =
+      bench.add_subcommand("broadcasts", "Gain by detected broadcasts: QR, Cholesky and gemm over slow links (needs root)");
   const auto options = std::make_shared<BroadcastsOptions>();
   add_bench_options(command, *options);
-  command->add_option("--ranks", options->ranks, "Numbers of ranks, of one worker each, by commas")
-      ->delimiter(',')->check(CLI::Range(2, 250))->capture_default_str();
-  command->add_option("--operations", options->operations, "geqrf, potrf, gemm, by commas")
-      ->delimiter(',')->check(CLI::IsMember({"geqrf", "potrf", "gemm"}))->capture_default_str();
-  command->add_option("--trees", options->trees, "What `automatic` is measured beside, by commas")->delimiter(',')
-      ->check(CLI::IsMember({"off", "flat", "chain", "binary", "binomial", "two_tree"}))->capture_default_str();
-  command->add_option("--rate", options->rate, "Of each rank's namespace, both ways: 200mbit, 1gbit, none")
-      ->capture_default_str();
-  command->add_option("--nb", options->tile, "Order of a tile")->check(positive())->capture_default_str();
-  command->add_option("--emulate-kernels", options->gflops,
+  command.add_option("--ranks", options->ranks, "Numbers of ranks of one worker each, separated by commas")
+      .list().between(2, 250).show_default();
+  command.add_option("--operations", options->operations, "geqrf, potrf, gemm, separated by commas")
+      .list().one_of({"geqrf", "potrf", "gemm"}).show_default();
+  command.add_option("--trees", options->trees, "Routing trees that are compared with `automatic`, separated by commas").list()
+      .one_of({"off", "flat", "chain", "binary", "binomial", "two_tree"}).show_default();
+  command.add_option("--rate", options->rate, "Rate of each rank's network namespace in both directions: 200mbit, 1gbit, none")
+      .show_default();
+  command.add_option("--nb", options->tile, "Order of a tile").positive().show_default();
+  command.add_option("--emulate-kernels", options->gflops,
                       "GFlop/s at which kernels would run: they sleep instead, so that few cores stand for many")
-      ->check(CLI::Range(1e-3, 1e6, "GFLOPS"))->capture_default_str();
-  command->callback([options, &context] {
+      .between(1e-3, 1e6).show_default();
+  command.callback([options, &context] {
     run_bench("broadcasts", *options, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
       for (const std::string& operation : options->operations)

@@ -32,22 +32,22 @@ BenchSuite clock_suite(const Programs& programs, const ClockArguments& arguments
 
 }  // namespace
 
-void add_bench_clock(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("clock", "Error of the common time with drifts injected, its cost, and barriers");
+void add_bench_clock(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("clock", "Error of the global clock under injected drifts, its cost, and barriers");
   const auto arguments = std::make_shared<ClockArguments>();
   add_bench_options(command, *arguments);
-  command->add_option("--at", arguments->at_s, "Seconds of run at which the error is measured, by commas")
-      ->delimiter(',')->check(CLI::Range(1, 86'400))->capture_default_str();
-  command->add_option("--ranks", arguments->ranks, "Processes")->check(CLI::Range(2, 64))->capture_default_str();
-  command->add_option("--drift", arguments->drifts, "constant, linear, sinusoidal, by commas")
-      ->delimiter(',')->check(CLI::IsMember({"constant", "linear", "sinusoidal"}))->capture_default_str();
-  command->add_option("--transport", arguments->transport, "shm or tcp")
-      ->check(CLI::IsMember({"shm", "tcp"}))->capture_default_str();
-  command->add_option("--interval", arguments->interval_ms, "Milliseconds between measurements in the long run")
-      ->check(positive())->capture_default_str();
-  command->add_option("--barriers", arguments->barriers, "Barriers whose exits are compared")
-      ->check(CLI::Range(1, 8192))->capture_default_str();
-  command->callback([arguments, &context] {
+  command.add_option("--at", arguments->at_s, "Seconds after the start at which the error is measured, separated by commas")
+      .list().between(1, 86'400).show_default();
+  command.add_option("--ranks", arguments->ranks, "Number of ranks").between(2, 64).show_default();
+  command.add_option("--drift", arguments->drifts, "constant, linear, sinusoidal, separated by commas")
+      .list().one_of({"constant", "linear", "sinusoidal"}).show_default();
+  command.add_option("--transport", arguments->transport, "shm or tcp")
+      .one_of({"shm", "tcp"}).show_default();
+  command.add_option("--interval", arguments->interval_ms, "Milliseconds between two clock measurements")
+      .positive().show_default();
+  command.add_option("--barriers", arguments->barriers, "Number of barriers whose exit times are compared")
+      .between(1, 8192).show_default();
+  command.callback([arguments, &context] {
     run_bench("clock", *arguments, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
       for (const std::string& drift : arguments->drifts) suites.push_back(clock_suite(programs, *arguments, drift));

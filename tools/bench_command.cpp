@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "tools/bench_run.hpp"
+#include "tools/counted.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -71,27 +72,27 @@ std::vector<unsigned> tiles_for(const BenchArguments& arguments) {
   return tiles;
 }
 
-void add_tasks(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("tasks", "What a task costs: submission, dependencies and execution of empty kernels");
+void add_tasks(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("tasks", "Cost of a task: submission, dependencies, execution of an empty kernel");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
-  command->add_option("--flow", arguments->flow, "One flow only")
-      ->check(CLI::IsMember({"all", "independent_bare", "independent", "chain", "wavefront", "cholesky", "cholesky_replay",
-                             "bytes_per_task"}))
-      ->capture_default_str();
-  command->callback([arguments, &context] {
+  command.add_option("--flow", arguments->flow, "Only this task flow")
+      .one_of({"all", "independent_bare", "independent", "chain", "wavefront", "cholesky", "cholesky_replay",
+                             "bytes_per_task"})
+      .show_default();
+  command.callback([arguments, &context] {
     run_bench("tasks", *arguments, context, [&](const Programs& programs, unsigned workers) {
       return std::vector{tasks_suite(programs, *arguments, workers)};
     });
   });
 }
 
-void add_wake(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("wake", "What idle workers use, and how soon they start a first task");
+void add_wake(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("wake", "Processor time of idle workers, and how soon they start a first task");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
-  command->add_option("--trials", arguments->trials, "First tasks per round")->check(positive())->capture_default_str();
-  command->callback([arguments, &context] {
+  command.add_option("--trials", arguments->trials, "First tasks per round").positive().show_default();
+  command.callback([arguments, &context] {
     run_bench("wake", *arguments, context, [&](const Programs& programs, unsigned workers) {
       return std::vector{wake_suite(programs, *arguments, workers)};
     });
@@ -107,30 +108,32 @@ BenchSuite trace_suite(const Programs& programs) {
   return suite;
 }
 
-void add_events(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("trace", "What an event of a trace costs whoever records it");
+void add_events(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("trace", "Cost of recording a trace event");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
-  command->callback([arguments, &context] {
+  command.callback([arguments, &context] {
     run_bench("trace", *arguments, context, [&](const Programs& programs, unsigned) {
       return std::vector{trace_suite(programs)};
     });
   });
 }
 
-void add_cholesky(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("cholesky", "GFlop/s of the Cholesky factorisation, and the bound of its kernels");
+void add_cholesky(Subcommand bench, ToolContext& context) {
+  Subcommand command =
+      bench.add_subcommand("cholesky", "GFlop/s of the Cholesky factorisation, and the upper bound by its kernels");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
-  command->add_option("-n", arguments->orders, "Orders of the matrices, by commas")
-      ->delimiter(',')->check(positive())->capture_default_str();
-  command->add_option("--nb", arguments->tiles, "Orders of their tiles, one for each order; a sixteenth unless given")
-      ->delimiter(',')->check(positive());
-  command->add_option("--precision", arguments->precision, "d or s")->check(CLI::IsMember({"d", "s"}))->capture_default_str();
-  command->callback([arguments, &context] {
+  command.add_option("-n", arguments->orders, "Orders of the matrices, separated by commas")
+      .list().positive().show_default();
+  command.add_option("--nb", arguments->tiles, "Orders of the tiles, one for each matrix (default: a sixteenth of its order)")
+      .list().positive();
+  command.add_option("--precision", arguments->precision, "d or s").one_of({"d", "s"}).show_default();
+  command.callback([arguments, &context] {
     const std::vector<unsigned> tiles = tiles_for(*arguments);
     if (tiles.size() != arguments->orders.size()) {
-      context.log.error("bench cholesky: --nb gives {} tiles for the {} orders of -n", tiles.size(), arguments->orders.size());
+      context.log.error("bench cholesky: --nb gives {}, -n gives {}: give one tile for each order", counted(tiles.size(), "tile"),
+                        counted(arguments->orders.size(), "order"));
       context.exit_status = wrong_use;
       return;
     }
@@ -145,27 +148,27 @@ void add_cholesky(CLI::App& bench, ToolContext& context) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, ToolContext& context) {
-  CLI::App* bench = app.add_subcommand("bench", "Measures Tandem beside its peers, in turns");
-  bench->require_subcommand(1);
-  add_tasks(*bench, context);
-  add_wake(*bench, context);
-  add_events(*bench, context);
-  add_bench_flushes(*bench, context);
-  add_cholesky(*bench, context);
-  add_bench_pingpong(*bench, context);
-  add_bench_flow_pingpong(*bench, context);
-  add_bench_arrival(*bench, context);
-  add_bench_burst(*bench, context);
-  add_bench_urgent(*bench, context);
-  add_bench_priority(*bench, context);
-  add_bench_overlap(*bench, context);
-  add_bench_ranks(*bench, context);
-  add_bench_readers(*bench, context);
-  add_bench_broadcasts(*bench, context);
-  add_bench_bcast(*bench, context);
-  add_bench_clock(*bench, context);
-  add_bench_ring(*bench, context);
+void add_bench(Subcommand app, ToolContext& context) {
+  Subcommand bench = app.add_subcommand("bench", "Measure Tandem and comparable programs in turns");
+  bench.require_subcommand();
+  add_tasks(bench, context);
+  add_wake(bench, context);
+  add_events(bench, context);
+  add_bench_flushes(bench, context);
+  add_cholesky(bench, context);
+  add_bench_pingpong(bench, context);
+  add_bench_flow_pingpong(bench, context);
+  add_bench_arrival(bench, context);
+  add_bench_burst(bench, context);
+  add_bench_urgent(bench, context);
+  add_bench_priority(bench, context);
+  add_bench_overlap(bench, context);
+  add_bench_ranks(bench, context);
+  add_bench_readers(bench, context);
+  add_bench_broadcasts(bench, context);
+  add_bench_bcast(bench, context);
+  add_bench_clock(bench, context);
+  add_bench_ring(bench, context);
 }
 
 }  // namespace tandem::tools

@@ -124,125 +124,125 @@ program none/peer_tasks_tbb "$(reports chain=20)"
 run 1 tasks --bin none --rounds 1 --json
 json_holds "r['chain']['params']['program'] == 'tbb' and o['missing']['tandem'] == 'exit code 1'"
 
-# What the programs are told: options, and the configuration of the command line, which peers do not get.
-program told/bench_wake_tandem 'echo "$* $TANDEM_SCHED" > told_ours; '"$(reports idle_cpu=0.5)"
-program told/peer_wake_tbb 'echo "$* $TANDEM_SCHED" > told_tbb; '"$(reports idle_cpu=0.25)"
-run 0 wake --bin told --rounds 1 --workers 3 --trials 7 --tandem.sched=lws
-holds told_ours '^--workers 3 --repetitions 1 --trials 7 lws$'
-holds told_tbb '^--workers 3 --repetitions 1 --trials 7 $'
+# What the programs are given: options, and the configuration of the command line, which peers do not get.
+program given/bench_wake_tandem 'echo "$* $TANDEM_SCHED" > given_ours; '"$(reports idle_cpu=0.5)"
+program given/peer_wake_tbb 'echo "$* $TANDEM_SCHED" > given_tbb; '"$(reports idle_cpu=0.25)"
+run 0 wake --bin given --rounds 1 --workers 3 --trials 7 --tandem.sched=lws
+holds given_ours '^--workers 3 --repetitions 1 --trials 7 lws$'
+holds given_tbb '^--workers 3 --repetitions 1 --trials 7 $'
 holds out '^ +tbb .* 2\.000$'
 
 # Cholesky: several sizes, the bound held against potrf, StarPU under two schedulers.
-program cholesky/tandem 'echo "$*" >> told_cholesky
+program cholesky/tandem 'echo "$*" >> given_cholesky
 echo "{\"tandem\": \"0.1\", \"results\": [{\"name\": \"potrf\", \"unit\": \"GFlop/s\", \"value\": 90}]}"'
 program cholesky/peer_cholesky_kernels "$(reports bound=100 tile_gemm=120)"
 program cholesky/peer_cholesky_starpu '[ "$STARPU_SCHED" = lws ] && v=45 || v=60
 echo "{\"results\": [{\"name\": \"potrf\", \"unit\": \"GFlop/s\", \"median\": $v}]}"'
 run 0 cholesky --bin cholesky --rounds 1 --workers 2 -n 64,32 --nb 8,4 --precision s --json
-holds told_cholesky '^linalg potrf -n 64 --json --nb 8 --workers 2 --precision s --repetitions 1$'
-holds told_cholesky '^linalg potrf -n 32 --json --nb 4 '
+holds given_cholesky '^linalg potrf -n 64 --json --nb 8 --workers 2 --precision s --repetitions 1$'
+holds given_cholesky '^linalg potrf -n 32 --json --nb 4 '
 json_holds "[(p['name'], p['params']['n'], p['params']['nb']) for p in o['results']] == \
 [('potrf', 64, 8), ('tile_gemm', 64, 8), ('potrf', 32, 4), ('tile_gemm', 32, 4)]"
 json_holds "r['potrf']['ours_over_peer'] == {'kernels': 0.9, 'starpu': 2, 'starpu_prio': 1.5}"
 json_holds "r['potrf']['peers'] == {'kernels': 100, 'starpu': 45, 'starpu_prio': 60} and o['versions']['tandem'] == '0.1'"
 
 # Ping-pong: a suite of polling and one of sleeping processes per transport; the size is a parameter.
-program pingpong/bench_pingpong_tandem 'echo "$*" >> told_pingpong; '"$(reports half_4=2 half_1024=3)"
+program pingpong/bench_pingpong_tandem 'echo "$*" >> given_pingpong; '"$(reports half_4=2 half_1024=3)"
 program pingpong/peer_pingpong_bare "$(reports half_4=1)"
 run 0 pingpong --bin pingpong --rounds 1 --transport tcp --json
-holds told_pingpong '^--transport tcp --repetitions 1 --least 4 --most 4$'
-holds told_pingpong '^--transport tcp --repetitions 1 --least 67108864 --most 67108864$'
-holds told_pingpong '^--transport tcp --repetitions 1 --sleep$'
+holds given_pingpong '^--transport tcp --repetitions 1 --least 4 --most 4$'
+holds given_pingpong '^--transport tcp --repetitions 1 --least 67108864 --most 67108864$'
+holds given_pingpong '^--transport tcp --repetitions 1 --sleep$'
 json_holds "[p['params'] for p in o['results'][:2]] == [{'transport': 'tcp', 'bytes': 4}, {'transport': 'tcp', 'bytes': 1024}]"
 json_holds "o['results'][0]['ours_over_peer'] == {'bare': 2} and o['missing']['ucx']"
-# The witness, here the bare program, always says 1; each of the two programs runs seven sizes, in two rounds.
-json_holds "[(w['usual'], w['runs'], w['repeated'], w['unusual']) for w in o['witness']] == [(1, 28, 0, 0)]"
+# The stability probe, here the bare program, always gives 1; each of the two programs runs seven sizes, in two rounds.
+json_holds "[(w['usual'], w['runs'], w['repeated'], w['unusual']) for w in o['stability']] == [(1, 28, 0, 0)]"
 
 # Traced: the same program twice, the second time with a folder for its trace, which is gone in the end.
-program traced/bench_pingpong_tandem 'echo "$* ${PINGPONG_TRACE:-none}" >> told_traced
+program traced/bench_pingpong_tandem 'echo "$* ${PINGPONG_TRACE:-none}" >> given_traced
 [ -z "${PINGPONG_TRACE:-}" ] && v=2 || { v=3; mkdir -p "$PINGPONG_TRACE/rank-0000"; }
 echo "{\"results\": [{\"name\": \"half_4\", \"unit\": \"us\", \"median\": $v}]}"'
 run 0 pingpong --bin traced --rounds 1 --transport shm --traced --json
-holds told_traced '^--transport shm --repetitions 3 --least 4 --most 4 none$'
-holds told_traced '^--transport shm --repetitions 3 --least 4 --most 4 /.+$'
+holds given_traced '^--transport shm --repetitions 3 --least 4 --most 4 none$'
+holds given_traced '^--transport shm --repetitions 3 --least 4 --most 4 /.+$'
 json_holds "r['half_4']['value'] == 2 and r['half_4']['peers'] == {'traced': 3} and len(o['results']) == 1"
-traced_into=$(sed -n 's/.* \(\/[^ ]*\)$/\1/p' told_traced | head -1)
+traced_into=$(sed -n 's/.* \(\/[^ ]*\)$/\1/p' given_traced | head -1)
 [[ -n $traced_into && ! -e $traced_into ]] || fail "bench pingpong --traced leaves $traced_into"
 
 # Between tasks: launched by others, unbound and bound, for each number of ranks.
-program between/tandem_ranks 'echo "ranks $2" >> told_between; shift 2; exec "$@"'
+program between/tandem_ranks 'echo "ranks $2" >> given_between; shift 2; exec "$@"'
 program between/mpi_ranks 'shift; exec "$@"'
-program between/bench_flow_pingpong_tandem 'echo "$*" >> told_between; '"$(reports comm_8=1 flow_8=2)"
+program between/bench_flow_pingpong_tandem 'echo "$*" >> given_between; '"$(reports comm_8=1 flow_8=2)"
 program between/bench_arrival_tandem "$(reports arrive_busy=3)"
 run 0 flow_pingpong --bin between --rounds 1 --ranks 2,4 --trips 10 --json
-holds told_between '^ranks 4$'
-holds told_between '^--bytes 8 --trips 10 --repetitions 3 --bound$'
+holds given_between '^ranks 4$'
+holds given_between '^--bytes 8 --trips 10 --repetitions 3 --bound$'
 json_holds "[(p['name'], p['params']['ranks'], p['params']['bound'], p['value']) for p in o['results'][:3]] == \
 [('comm_8', 2, False, 1), ('flow_8', 2, False, 2), ('comm_8', 2, True, 1)]"
 run 0 arrival --bin between --rounds 1 --busy 2 --json
 json_holds "o['results'][0]['params'] == {'workers': 2} and o['results'][0]['value'] == 3"
 
 # Urgent tasks: three ways, in namespaces.
-program urgent/bench_urgent_tandem 'echo "$TANDEM_COMM_PORT_PRIORITIES $TANDEM_ANNOUNCE" >> told_urgent; '"$(reports step=5)"
+program urgent/bench_urgent_tandem 'echo "$TANDEM_COMM_PORT_PRIORITIES $TANDEM_ANNOUNCE" >> given_urgent; '"$(reports step=5)"
 program urgent/tandem_ranks 'shift 2; exec "$@"'
-program urgent/netns 'echo "$1 $2 $3 $4 $5" >> told_urgent; shift 5; exec "$@"'
+program urgent/netns 'echo "$1 $2 $3 $4 $5" >> given_urgent; shift 5; exec "$@"'
 run 0 urgent --bin urgent --rounds 1 --ranks 4 --rate 1gbit --json
-holds told_urgent '^run 4 --rate 1gbit --$'
-holds told_urgent '^true true$'
-holds told_urgent '^true false$'
-holds told_urgent '^false false$'
+holds given_urgent '^run 4 --rate 1gbit --$'
+holds given_urgent '^true true$'
+holds given_urgent '^true false$'
+holds given_urgent '^false false$'
 json_holds "o['results'][0]['value'] == 5 and o['results'][0]['params']['ranks'] == 4"
 
 # Broadcasts: programs are started by others, in namespaces when a rate is given; trees are a parameter; details are kept.
-program bcast/bench_bcast_tandem 'echo "$*" >> told_bcast
+program bcast/bench_bcast_tandem 'echo "$*" >> given_bcast
 echo "{\"results\": [{\"name\": \"automatic\", \"unit\": \"ms\", \"median\": 20, \"details\": {\"arrived_ms\": [1, 2]}}]}"'
-program bcast/peer_bcast_bare 'echo "$*" >> told_bare; '"$(reports automatic=10 chain=16)"
+program bcast/peer_bcast_bare 'echo "$*" >> given_bare; '"$(reports automatic=10 chain=16)"
 program bcast/peer_bcast_mpi "$(reports automatic=40)"
-program bcast/tandem_ranks 'echo "ranks $2" >> told_bcast; shift 2; exec "$@"'
+program bcast/tandem_ranks 'echo "ranks $2" >> given_bcast; shift 2; exec "$@"'
 program bcast/mpi_ranks 'shift; [ "$1" = --pipeline ] && shift 2; exec "$@"'
-program bcast/netns 'echo "$1 $2 $3 $4 $5" >> told_netns; shift 5; exec "$@"'
+program bcast/netns 'echo "$1 $2 $3 $4 $5" >> given_netns; shift 5; exec "$@"'
 run 0 bcast --bin bcast --rounds 1 --recipients 7 --rate 200mbit --trees automatic,flat --json
-holds told_netns '^run 8 --rate 200mbit --$'
-holds told_bcast '^ranks 8$'
-holds told_bcast '^--bytes 439296 --repetitions 3 --pause-ms 30 --trees automatic,flat$'
-holds told_bare '--ranks 8$'
+holds given_netns '^run 8 --rate 200mbit --$'
+holds given_bcast '^ranks 8$'
+holds given_bcast '^--bytes 439296 --repetitions 3 --pause-ms 30 --trees automatic,flat$'
+holds given_bare '--ranks 8$'
 json_holds "r['automatic']['value'] == 20 and r['automatic']['peers'] == {'bare': 10, 'openmpi': 40, 'openmpi_pipeline': 40}"
 json_holds "r['automatic']['params'] == \
 {'bytes': 439296, 'recipients': 7, 'namespaces': True, 'rate': '200mbit', 'tree': 'automatic'}"
 json_holds "r['automatic']['details'] == {'arrived_ms': [1, 2]} and r['chain']['params']['program'] == 'bare'"
 json_holds "'peer_bcast_starpu' in o['missing']['starpu']"
-rm told_netns
+rm given_netns
 run 0 bcast --bin bcast --rounds 1 --recipients 3,7 --bytes 100 --without-starpu
-[[ ! -e told_netns ]] || fail "namespaces without a rate"
+[[ ! -e given_netns ]] || fail "namespaces without a rate"
 holds out 'broadcast of 100 bytes to 7 recipients, one host'
 
-# Two ranks of ours and of MPI: each under its launcher, in namespaces where a rate is told, over the transport that was asked for.
-program two/bench_burst_tandem 'echo "$*" >> told_burst; '"$(reports expected_exact_1=2)"
-program two/peer_burst_mpi 'echo "$* $OMPI_MCA_btl" >> told_burst_mpi; '"$(reports expected_exact_1=4)"
-program two/bench_priority_tandem 'echo "$*" >> told_priority; '"$(reports behind=2)"
+# Two ranks of ours and of MPI: each under its launcher, in namespaces where a rate is given, over the transport that was asked for.
+program two/bench_burst_tandem 'echo "$*" >> given_burst; '"$(reports expected_exact_1=2)"
+program two/peer_burst_mpi 'echo "$* $OMPI_MCA_btl" >> given_burst_mpi; '"$(reports expected_exact_1=4)"
+program two/bench_priority_tandem 'echo "$*" >> given_priority; '"$(reports behind=2)"
 program two/peer_priority_mpi "$(reports behind=4)"
 program two/bench_overlap_tandem "$(reports hidden=95)"
 program two/peer_overlap_mpi "$(reports hidden=50)"
 program two/tandem_ranks 'shift 2; exec "$@"'
 program two/mpi_ranks 'shift; exec "$@"'
-program two/netns 'echo "$*" >> told_netns_two; shift 5; exec "$@"'
+program two/netns 'echo "$*" >> given_netns_two; shift 5; exec "$@"'
 run 0 burst --bin two --rounds 1 --most 5 --json
-holds told_burst '^--most 5 --repetitions 3$'
-holds told_burst_mpi '^--most 10000 --repetitions 3 vader,self$'
+holds given_burst '^--most 5 --repetitions 3$'
+holds given_burst_mpi '^--most 10000 --repetitions 3 vader,self$'
 json_holds "r['expected_exact_1']['ours_over_peer'] == {'openmpi': 0.5}"
 run 0 priority --bin two --rounds 1 --transport tcp --json
-holds told_priority '^--transport tcp --repetitions 3$'
+holds given_priority '^--transport tcp --repetitions 3$'
 run 0 overlap --bin two --rounds 1 --rate 1gbit --json
-holds told_netns_two '^run 2 --rate 1gbit --'
+holds given_netns_two '^run 2 --rate 1gbit --'
 json_holds "[p['params']['transport'] for p in o['results']] == ['tcp', 'shm']"
 
 # Ring: one run without a warm-up, a table of its own, details in JSON.
-program ring/bench_ring_tandem 'echo "$*" >> told_ring
+program ring/bench_ring_tandem 'echo "$*" >> given_ring
 echo "{\"results\": [{\"name\": \"piecewise\", \"unit\": \"us\", \"median\": 0.25,
 \"details\": {\"duration\": 12.5, \"error_p01\": -0.5, \"violations\": 0, \"series\": [[[0, 1, 2]]]}}]}"'
 run 0 ring --bin ring --ranks 3 --seconds 7
-holds told_ring '^--ranks 3 --seconds 7 --period 10 --transport shm$'
-(($(wc -l < told_ring) == 1)) || fail "bench ring runs its program more than once"
+holds given_ring '^--ranks 3 --seconds 7 --period 10 --transport shm$'
+(($(wc -l < given_ring) == 1)) || fail "bench ring runs its program more than once"
 holds out '^piecewise +12\.5 +-0\.5 +- +- +- +0$'
 run 0 ring --bin ring --json
 json_holds "r['piecewise']['value'] == 0.25 and r['piecewise']['details']['series'] == [[[0, 1, 2]]]"
@@ -252,7 +252,7 @@ holds err 'there is no folder nowhere'
 program ring/bench_ring_tandem 'exit 3'
 run 1 ring --bin ring --picture x.png --tandem.python=nowhere
 (($(wc -l < err) == 1)) || { fail "bench ring draws what failed:"; cat err >&2; }
-# And the program itself, where it was built: every method tells of all that it is to tell.
+# And the program itself, where it was built: every method prints all that it has to.
 if [[ -x $(dirname "$tandem")/bench_ring_tandem ]]; then
   run 0 ring --seconds 1 --ranks 3 --timeout 60 --json
   json_holds "list(r) == ['true', 'plain_barrier', 'one_barrier', 'two_barriers', 'piecewise']"
@@ -260,21 +260,21 @@ if [[ -x $(dirname "$tandem")/bench_ring_tandem ]]; then
   draws ring --seconds 1 --ranks 3 --timeout 60
 fi
 
-# Flushes: one process each way per round, in an order that turns; what is wrong is told before anything runs. The program stands
-# in for `tandem linalg`, which leaves a trace only where it was told to.
-program flushes/tandem 'echo "$*" > told_flushes
-echo "${TANDEM_TRACE:-off} ${TANDEM_TRACE_WHEN_FULL:-} ${TANDEM_TRACE_MEMORY:-} ${TANDEM_TRACE_BUFFER:-}" >> told_ways
+# Flushes: one process each way per round, in an order that turns; what is wrong is reported before anything runs. The program stands
+# in for `tandem linalg`, which leaves a trace only where it has to.
+program flushes/tandem 'echo "$*" > given_flushes
+echo "${TANDEM_TRACE:-off} ${TANDEM_TRACE_WHEN_FULL:-} ${TANDEM_TRACE_MEMORY:-} ${TANDEM_TRACE_BUFFER:-}" >> given_ways
 [ -z "$TANDEM_TRACE" ] || '"'$tandem'"' linalg potrf -n 128 --nb 16 --repetitions 2 > /dev/null || exit 1
 t=0.2; [ "${TANDEM_TRACE_WHEN_FULL:-}" = wait ] && t=0.4
 echo "{\"results\": [{\"name\": \"potrf\", \"value\": 9, \"details\": {\"seconds\": [0.1, $t, 0.1]}}]}"'
 run 0 flushes --bin flushes --rounds 2 --workers 2 -n 64 --nb 16 --repetitions 3 --memory 64KiB --traces .
-holds told_flushes '^linalg potrf -n 64 --nb 16 --workers 2 --repetitions 3 --json$'
-[[ $(cat told_ways) == "off   
+holds given_flushes '^linalg potrf -n 64 --nb 16 --workers 2 --repetitions 3 --json$'
+[[ $(cat given_ways) == "off   
 all lose 64KiB 8KiB
 all wait 64KiB 8KiB
 all wait 64KiB 8KiB
 all lose 64KiB 8KiB
-off   " ]] || { fail "bench flushes runs other things, or in another order:"; cat told_ways >&2; }
+off   " ]] || { fail "bench flushes runs other things, or in another order:"; cat given_ways >&2; }
 holds out '^1 +untraced +100.00 +200.00 +2.0000 +1.0000 +- +- +- +-$'
 holds out '^ +lose +100.00 +200.00 +2.0000 +1.0000 +0\.[0-9]+ +[0-9]+ +0\.000 +0\.0$'
 holds out '^median +untraced +100.00 +200.00 +2.0000 '
@@ -288,11 +288,11 @@ json_holds "'events' not in r['untraced']['details'] and r['lose']['params']['me
 # The real thing: many flushes, and no time of a factorisation is missing.
 run 0 flushes --rounds 1 --workers 2 -n 512 --nb 16 --repetitions 3 --memory 128KiB --json
 json_holds "all(len(r[w]['details']['seconds'][0]) == 3 for w in r) and r['wait']['details']['buffers'][0] > 50"
-# A fast flusher leaves nobody waiting, so it may be nothing (that waits are told is trace_test's); but nothing is lost.
+# A fast flusher leaves nobody waiting, so it may be nothing (trace_test checks that waits are recorded); but nothing is lost.
 json_holds "r['wait']['details']['lost_events'] == [0] and 0 <= r['wait']['details']['waited_s'][0] < 60"
 json_holds "r['lose']['details']['waited_s'] == [0] and r['lose']['details']['trace_bytes'][0] > 0"
 draws flushes --bin flushes --rounds 2 -n 64 --nb 16
-rm -f told_ways
+rm -f given_ways
 run 2 flushes --bin flushes -n 32 --nb 64
 holds err 'a tile of 64 is larger than the matrix, of 32'
 run 2 flushes --bin flushes --memory 4KiB
@@ -302,13 +302,13 @@ holds err "'much' is not a size"
 run 2 flushes --bin flushes --picture nowhere/x.png
 holds err 'there is no folder nowhere'
 run 2 flushes --bin flushes --traces nowhere
-[[ ! -e told_ways ]] || fail "a wrong use of bench flushes runs programs"
+[[ ! -e given_ways ]] || fail "a wrong use of bench flushes runs programs"
 program flushes/tandem 'echo "no room" >&2; exit 3'
 run 1 flushes --bin flushes
 holds err 'bench flushes: untraced: exit code 3: no room$'
 program flushes/tandem "$(reports potrf=3)"
 run 1 flushes --bin flushes
-holds err 'untraced: its JSON tells the time of no factorisation'
+holds err 'untraced: its JSON has the time of no factorisation'
 
 # Wrong uses.
 run 2
@@ -318,7 +318,7 @@ run 2 tasks --rounds 0
 run 2 tasks --timeout 0
 run 2 tasks --bin nowhere
 run 2 cholesky --bin cholesky -n 64,32 --nb 8
-holds err '1 tiles for the 2 orders'
+holds err 'nb gives 1 tile, -n gives 2 orders'
 
 # Without --bin: beside the command, or where they are installed as seen from there.
 mkdir -p prefix/bin

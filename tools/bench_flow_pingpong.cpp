@@ -54,16 +54,17 @@ BenchSuite arrival_suite(const Programs& programs, const ArrivalOptions& options
 
 }  // namespace
 
-void add_bench_flow_pingpong(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("flow_pingpong", "What the task flow adds to a message between tasks of two ranks");
+void add_bench_flow_pingpong(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("flow_pingpong", "What the task flow adds to a message between tasks of two ranks");
   const auto options = std::make_shared<FlowPingpongOptions>();
   add_bench_options(command, *options);
-  command->add_option("--ranks", options->ranks, "Numbers of ranks, even, by commas; pairs of them play at once")->delimiter(',')
-      ->check(positive())->capture_default_str();
-  command->add_option("--bytes", options->bytes, "Size of the datum")->check(positive())->capture_default_str();
-  command->add_option("--trips", options->trips, "Round trips of a sample, submitted ahead")->check(positive())
-      ->capture_default_str();
-  command->callback([options, &context] {
+  command.add_option("--ranks", options->ranks,
+                     "Even numbers of ranks, separated by commas; all pairs exchange messages at once").list()
+      .positive().show_default();
+  command.add_option("--bytes", options->bytes, "Bytes of the message").positive().show_default();
+  command.add_option("--trips", options->trips, "Round trips per sample, all submitted before the first one runs").positive()
+      .show_default();
+  command.callback([options, &context] {
     run_bench("flow_pingpong", *options, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
       for (const unsigned ranks : options->ranks)
@@ -73,15 +74,15 @@ void add_bench_flow_pingpong(CLI::App& bench, ToolContext& context) {
   });
 }
 
-void add_bench_arrival(CLI::App& bench, ToolContext& context) {
-  CLI::App* command =
-      bench.add_subcommand("arrival", "How soon a message is taken by a rank that rests, or whose workers compute");
+void add_bench_arrival(Subcommand bench, ToolContext& context) {
+  Subcommand command =
+      bench.add_subcommand("arrival", "Delay of a message to a rank whose workers are idle or compute");
   const auto options = std::make_shared<ArrivalOptions>();
   add_bench_options(command, *options);
-  command->add_option("--busy", options->busy, "Workers of the rank that receives, by commas")->delimiter(',')
-      ->check(positive())->capture_default_str();
-  command->add_option("--messages", options->messages, "Of each kind in a round")->check(positive())->capture_default_str();
-  command->callback([options, &context] {
+  command.add_option("--busy", options->busy, "Numbers of workers of the receiving rank, separated by commas").list()
+      .positive().show_default();
+  command.add_option("--messages", options->messages, "Messages of each kind in a round").positive().show_default();
+  command.callback([options, &context] {
     run_bench("arrival", *options, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
       for (const unsigned workers : options->busy) suites.push_back(arrival_suite(programs, *options, workers));

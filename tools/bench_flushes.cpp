@@ -42,7 +42,7 @@ struct Way {
 };
 constexpr std::array<Way, 3> ways{{{"untraced", ""}, {"lose", "lose"}, {"wait", "wait"}}};
 
-/// What one process told, and what its trace did.
+/// What one process printed, and what its trace holds.
 struct FlushesRun {
   std::vector<double> seconds;  ///< of each factorisation
   std::uint64_t events = 0, lost = 0, bytes = 0;
@@ -113,13 +113,13 @@ Result<FlushesRun> run_once(const BenchProgram& program, const FlushesArguments&
                                                            {"TANDEM_TRACE_WHEN_FULL", way.when_full}});
   const auto output = run_program(command, limit);
   if (!output) return output.error();
-  const auto told = parse_bench_run(output.value().output);
-  if (!told) return told.error();
+  const auto printed = parse_bench_run(output.value().output);
+  if (!printed) return printed.error();
   FlushesRun run;
-  for (const auto& [name, value] : told.value().values)
-    if (value.details.is_object() && value.details.contains("seconds"))
-      run.seconds = value.details["seconds"].get<std::vector<double>>();
-  if (run.seconds.empty()) return Error{ErrorCode::malformed, "its JSON tells the time of no factorisation"};
+  for (const auto& [name, value] : printed.value().values)
+    if (value.details.contains("seconds"))
+      run.seconds = value.details["seconds"].numbers();
+  if (run.seconds.empty()) return Error{ErrorCode::malformed, "its JSON has the time of no factorisation"};
   if (traced) {
     if (const auto read = read_trace(folder.path(), run); !read) return read.error();
     folder.clear();
@@ -255,29 +255,30 @@ void bench_flushes(const FlushesArguments& arguments, ToolContext& context) {
 
 }  // namespace
 
-void add_bench_flushes(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("flushes", "Many factorisations in one process, whose trace is flushed all the time");
+void add_bench_flushes(Subcommand bench, ToolContext& context) {
+  Subcommand command =
+      bench.add_subcommand("flushes", "Whether traced factorisations wait for the disk while their trace is written");
   const auto arguments = std::make_shared<FlushesArguments>();
   arguments->rounds = 3;
   add_bench_options(command, *arguments);
-  const auto bytes = CLI::Validator(
-      [](const std::string& text) {
-        const auto parsed = base::parse_bytes(text);
-        return parsed.ok() ? std::string() : parsed.error().message;
-      },
-      "BYTES");
-  command->add_option("-n", arguments->order, "Order of the matrix")->check(positive())->capture_default_str();
-  command->add_option("--nb", arguments->tile, "Order of a tile: the smaller, the more events")
-      ->check(positive())->capture_default_str();
-  command->add_option("--repetitions", arguments->factorisations, "Factorisations in a process, after one that does not count")
-      ->check(positive())->capture_default_str();
-  command->add_option("--memory", arguments->memory, "Of all buffers of the trace: option trace.memory")
-      ->check(bytes)->capture_default_str();
-  command->add_option("--buffer", arguments->buffer, "Of one of them: option trace.buffer")->check(bytes)->capture_default_str();
-  command->add_option("--traces", arguments->traces, "Folder on the disk for the traces; that for temporary files unless given")
-      ->check(CLI::ExistingDirectory);
-  add_picture_option(command, *arguments, "the time of each factorisation, over its number");
-  command->callback([arguments, &context] { bench_flushes(*arguments, context); });
+  const auto bytes = [](const std::string& text) {
+    const auto parsed = base::parse_bytes(text);
+    return parsed.ok() ? std::string() : parsed.error().message;
+  };
+  command.add_option("-n", arguments->order, "Order of the matrix").positive().show_default();
+  command.add_option("--nb", arguments->tile, "Order of a tile; smaller tiles give more events")
+      .positive().show_default();
+  command.add_option("--repetitions", arguments->factorisations,
+                     "Measured factorisations in a process, after one that warms up")
+      .positive().show_default();
+  command.add_option("--memory", arguments->memory, "Memory of all trace buffers, as option trace.memory")
+      .type_name("BYTES").check(bytes).show_default();
+  command.add_option("--buffer", arguments->buffer,
+                     "Size of one trace buffer, as option trace.buffer").type_name("BYTES").check(bytes).show_default();
+  command.add_option("--traces", arguments->traces, "Folder for the traces (default: the folder for temporary files)")
+      .existing_folder();
+  add_picture_option(command, *arguments, "the time of each factorisation");
+  command.callback([arguments, &context] { bench_flushes(*arguments, context); });
 }
 
 }  // namespace tandem::tools

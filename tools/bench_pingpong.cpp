@@ -17,10 +17,10 @@ struct PingpongOptions : BenchOptions {
 };
 
 /// What a flag takes from one processor to the other.
-std::optional<BenchWitness> flag_between_processors(const Programs& programs) {
+std::optional<StabilityProbe> flag_between_processors(const Programs& programs) {
   BenchProgram flag = programs.peer("bare", "peer_pingpong_bare", {"--repetitions", "1", "--most", "4"});
   if (!flag.exists) return std::nullopt;
-  return BenchWitness{std::move(flag.command), "a flag from processor to processor"};
+  return StabilityProbe{std::move(flag.command), "a flag from processor to processor"};
 }
 
 /// Two polling processes over one transport, then the same two asleep between messages.
@@ -37,7 +37,7 @@ std::vector<BenchSuite> pingpong_suites(const Programs& programs, const std::str
   polling.parts.clear();  // one for each of the sizes in benchmarks/pingpong/harness.hpp
   for (const char* bytes : {"4", "1024", "4096", "65536", "439296", "8388608", "67108864"})
     polling.parts.push_back({"--least", bytes, "--most", bytes});
-  polling.witness = flag_between_processors(programs);
+  polling.stability_probe = flag_between_processors(programs);
 
   auto asleep = words(transport);
   asleep.push_back("--sleep");
@@ -62,21 +62,21 @@ BenchSuite traced_suite(const Programs& programs, const std::string& transport) 
   BenchSuite suite{fmt::format("small messages between two processes, {}, untraced and with everything recorded", transport),
                    {programs.ours("bench_pingpong_tandem", words), std::move(traced)}, false, {{"transport", transport}}};
   suite.name_ends_in_bytes = true;
-  suite.witness = flag_between_processors(programs);
+  suite.stability_probe = flag_between_processors(programs);
   return suite;
 }
 
 }  // namespace
 
-void add_bench_pingpong(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("pingpong", "Half round trips of 4 bytes to 64 MiB, and messages one way");
+void add_bench_pingpong(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("pingpong", "Half round trips of 4 bytes to 64 MiB, and one-way message rates");
   const auto options = std::make_shared<PingpongOptions>();
   add_bench_options(command, *options);
-  command->add_option("--transport", options->transports, "shm, tcp, by commas")
-      ->delimiter(',')->check(CLI::IsMember({"shm", "tcp"}))->capture_default_str();
-  command->add_flag("--traced", options->traced,
-                    "Small messages of ours alone, beside the same while both sides record every event of a trace");
-  command->callback([options, &context] {
+  command.add_option("--transport", options->transports, "shm, tcp, separated by commas")
+      .list().one_of({"shm", "tcp"}).show_default();
+  command.add_flag("--traced", options->traced,
+                    "Only Tandem's small messages: without a trace, and while both sides record all events");
+  command.callback([options, &context] {
     run_bench("pingpong", *options, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
       for (const std::string& transport : options->transports) {

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "tools/bench_run.hpp"
+#include "tools/counted.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -43,22 +44,22 @@ BenchSuite suite(const Programs& programs, unsigned ranks, unsigned order, unsig
 
 }  // namespace
 
-void add_bench_ranks(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("ranks", "GFlop/s of a Cholesky factorisation on several ranks");
+void add_bench_ranks(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("ranks", "GFlop/s of a Cholesky factorisation on several ranks");
   const auto options = std::make_shared<RanksOptions>();
   add_bench_options(command, *options);
-  command->add_option("--ranks", options->ranks, "Numbers of ranks, by commas")->delimiter(',')->check(positive())
-      ->capture_default_str();
-  command->add_option("-n", options->orders, "Orders of the matrices, by commas")->delimiter(',')->check(positive())
-      ->capture_default_str();
-  command->add_option("--nb", options->tiles, "Orders of their tiles, one for each order")->delimiter(',')->check(positive())
-      ->capture_default_str();
-  command->add_option("--precision", options->precisions, "d, s, by commas")->delimiter(',')
-      ->check(CLI::IsMember({"d", "s"}))->capture_default_str();
-  command->callback([options, &context] {
+  command.add_option("--ranks", options->ranks, "Numbers of ranks, separated by commas").list().positive()
+      .show_default();
+  command.add_option("-n", options->orders, "Orders of the matrices, separated by commas").list().positive()
+      .show_default();
+  command.add_option("--nb", options->tiles, "Orders of the tiles, one for each matrix").list().positive()
+      .show_default();
+  command.add_option("--precision", options->precisions, "d, s, separated by commas").list()
+      .one_of({"d", "s"}).show_default();
+  command.callback([options, &context] {
     if (options->tiles.size() != options->orders.size()) {
-      context.log.error("bench ranks: --nb gives {} tiles for the {} orders of -n", options->tiles.size(),
-                        options->orders.size());
+      context.log.error("bench ranks: --nb gives {}, -n gives {}: give one tile for each order", counted(options->tiles.size(), "tile"),
+                        counted(options->orders.size(), "order"));
       context.exit_status = 2;
       return;
     }

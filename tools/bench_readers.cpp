@@ -20,7 +20,7 @@ struct ReadersOptions : BenchOptions {
 BenchSuite suite(const Programs& programs, const ReadersOptions& options) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string ranks = std::to_string(options.recipients + 1);
-  BenchSuite made{fmt::format("start of the readers of {} bytes on {} ranks, namespaces of {} each; \"wait\": once it was forwarded",
+  BenchSuite made{fmt::format("start of the readers of {} bytes on {} ranks, namespaces of {} each; \"wait\": after forwarding",
                               options.bytes, options.recipients, options.rate),
                   {},
                   false,
@@ -43,23 +43,23 @@ BenchSuite suite(const Programs& programs, const ReadersOptions& options) {
 
 }  // namespace
 
-void add_bench_readers(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand(
-      "readers", "When readers of a broadcast start, before or after it was forwarded, by rank (needs root)");
+void add_bench_readers(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand(
+      "readers", "When the tasks that read broadcast data start, by rank: before or after forwarding (needs root)");
   const auto options = std::make_shared<ReadersOptions>();
   add_bench_options(command, *options);
-  command->add_option("--bytes", options->bytes, "Size of the data")->check(positive())->capture_default_str();
-  command->add_option("--recipients", options->recipients, "Ranks that get it")->check(CLI::Range(1, 250))
-      ->capture_default_str();
-  command->add_option("--trees", options->trees, "Ways to broadcast, by commas")->delimiter(',')
-      ->check(CLI::IsMember({"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic"}))
-      ->capture_default_str();
-  command->add_option("--rate", options->rate, "Of each rank's namespace, both ways: 200mbit, 1gbit, none")
-      ->capture_default_str();
-  command->add_option("--repetitions", options->repetitions, "Broadcasts in each run")
-      ->check(positive())->capture_default_str();
-  add_picture_option(command, *options, "the starts by rank");
-  command->callback([options, &context] {
+  command.add_option("--bytes", options->bytes, "Size of the data").positive().show_default();
+  command.add_option("--recipients", options->recipients, "Ranks that receive the data").between(1, 250)
+      .show_default();
+  command.add_option("--trees", options->trees, "Routing trees, separated by commas").list()
+      .one_of({"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic"})
+      .show_default();
+  command.add_option("--rate", options->rate, "Rate of each rank's network namespace in both directions: 200mbit, 1gbit, none")
+      .show_default();
+  command.add_option("--repetitions", options->repetitions, "Broadcasts in each run")
+      .positive().show_default();
+  add_picture_option(command, *options, "start times by rank");
+  command.callback([options, &context] {
     run_bench("readers", *options, context,
               [&](const Programs& programs, unsigned) { return std::vector{suite(programs, *options)}; });
   });

@@ -18,11 +18,10 @@ struct RingArguments : BenchOptions {
   std::string transport = "shm";
 };
 
-/// Of the last round: a number of the details, or nothing where a program did not tell it.
+/// Of the last round: a number of the details, or "-" where the program did not print it.
 std::string detail(const BenchRow& row, const char* key) {
-  const auto found = row.details.is_object() ? row.details.find(key) : row.details.end();
-  if (!row.details.is_object() || found == row.details.end() || !found->is_number()) return "-";
-  return fmt::format("{:.4g}", found->get<double>());
+  const Json* const found = row.details.find(key);
+  return found != nullptr && found->is_number() ? fmt::format("{:.4g}", found->number()) : "-";
 }
 
 void print_ring(const BenchOutcome& outcome) {
@@ -50,20 +49,20 @@ BenchSuite ring_suite(const Programs& programs, const RingArguments& arguments) 
 
 }  // namespace
 
-void add_bench_ring(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("ring", "Durations of messages by wrong clocks, corrected in several ways");
+void add_bench_ring(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("ring", "Message durations by drifting clocks, corrected in several ways");
   const auto arguments = std::make_shared<RingArguments>();
   arguments->rounds = 1;
   add_bench_options(command, *arguments);
-  command->add_option("--ranks", arguments->ranks, "Processes")->check(CLI::Range(2, 64))->capture_default_str();
-  command->add_option("--seconds", arguments->seconds, "How long messages go round")
-      ->check(CLI::Range(1, 86'400))->capture_default_str();
-  command->add_option("--period", arguments->period_ms, "Milliseconds between two rounds")
-      ->check(positive())->capture_default_str();
-  command->add_option("--transport", arguments->transport, "shm or tcp")
-      ->check(CLI::IsMember({"shm", "tcp"}))->capture_default_str();
+  command.add_option("--ranks", arguments->ranks, "Number of ranks").between(2, 64).show_default();
+  command.add_option("--seconds", arguments->seconds, "Seconds for which messages circulate")
+      .between(1, 86'400).show_default();
+  command.add_option("--period", arguments->period_ms, "Milliseconds between two messages")
+      .positive().show_default();
+  command.add_option("--transport", arguments->transport, "shm or tcp")
+      .one_of({"shm", "tcp"}).show_default();
   add_picture_option(command, *arguments, "durations and errors over the run, by method");
-  command->callback([arguments, &context] {
+  command.callback([arguments, &context] {
     arguments->timeout_s = std::max(arguments->timeout_s, 2.0 * arguments->seconds);
     run_bench("ring", *arguments, context,
               [&](const Programs& programs, unsigned) { return std::vector{ring_suite(programs, *arguments)}; });

@@ -42,9 +42,10 @@ void print_table(const BenchSuite& suite, const BenchOutcome& outcome) {
                median(row.samples), *least, *most, row.unit, ratio);
     previous = row.name;
   }
-  if (const auto& witness = outcome.witness)
-    fmt::print("all at {:.3g} {} for {}, as usual; {} of {} runs repeated for that, {} unusual\n", witness->usual, witness->unit,
-               suite.witness->what, witness->repeated, witness->runs, witness->unusual);
+  if (const auto& stability = outcome.stability)
+    fmt::print("stability: {} usually takes {:.3g} {}; when it did not, runs were repeated ({} of {}) or kept ({})\n",
+               suite.stability_probe->what, stability->usual, stability->unit, stability->repeated, stability->runs,
+               stability->unusual);
   std::fflush(stdout);
 }
 
@@ -63,7 +64,7 @@ bool report_failures(const BenchSuite& suite, const BenchOutcome& outcome, base:
   bool ours_ran = true;
   for (const auto& [peer, reason] : outcome.failures) {
     if (peer == suite.programs.front().peer) {
-      log.error("{}: Tandem's own program failed: {}", suite.title, reason);
+      log.error("{}: Tandem's program failed: {}", suite.title, reason);
       ours_ran = false;
     } else {
       log.warn("{}: {} is missing: {}", suite.title, peer, reason);
@@ -76,13 +77,13 @@ void add_to_report(Json& object, const BenchSuite& suite, const BenchOutcome& ou
   for (Json& result : results_json(suite, outcome)) object["results"].push_back(std::move(result));
   for (const auto& [peer, text] : outcome.versions) object["versions"][peer] = text;
   for (const auto& [peer, reason] : outcome.failures) object["missing"][peer] = reason;
-  if (const auto& witness = outcome.witness)
-    object["witness"].push_back({{"suite", suite.title},
-                                 {"usual", witness->usual},
-                                 {"unit", witness->unit},
-                                 {"runs", witness->runs},
-                                 {"repeated", witness->repeated},
-                                 {"unusual", witness->unusual}});
+  if (const auto& stability = outcome.stability)
+    object["stability"].push_back({{"suite", suite.title},
+                                 {"usual", stability->usual},
+                                 {"unit", stability->unit},
+                                 {"runs", stability->runs},
+                                 {"repeated", stability->repeated},
+                                 {"unusual", stability->unusual}});
 }
 
 base::Result<void> draw(const std::string& name, const Json& report, const std::string& picture, const std::string& python) {
@@ -100,20 +101,21 @@ base::Result<void> draw(const std::string& name, const Json& report, const std::
 
 }  // namespace
 
-void add_bench_options(CLI::App* command, BenchOptions& options) {
-  command->add_option("--rounds", options.rounds, "Rounds that count, after one to warm up")
-      ->check(positive())->capture_default_str();
-  command->add_option("--workers", options.workers, "Of ours and of every peer; all cores unless configured")
-      ->check(positive());
-  command->add_option("--timeout", options.timeout_s, "Seconds after which a program is taken to hang")
-      ->check(CLI::Range(0.001, 1e6, "SECONDS"))->capture_default_str();
-  command->add_option("--bin", options.folder, "Folder of the programs, instead of where this one is installed or built")
-      ->check(CLI::ExistingDirectory);
-  command->add_flag("--json", options.json, "Print a JSON object");
+void add_bench_options(Subcommand command, BenchOptions& options) {
+  command.add_option("--rounds", options.rounds, "Measured rounds, after one round that warms up")
+      .positive().show_default();
+  command.add_option("--workers", options.workers,
+                     "Workers of Tandem and of each peer (default: option workers, else all cores)")
+      .positive();
+  command.add_option("--timeout", options.timeout_s, "Seconds after which a program counts as hanging")
+      .between(0.001, 1e6).show_default();
+  command.add_option("--bin", options.folder, "Folder of the benchmark programs (default: beside this command)")
+      .existing_folder();
+  command.add_flag("--json", options.json, "Print a JSON object");
 }
 
-void add_picture_option(CLI::App* command, BenchOptions& options, const std::string& what) {
-  command->add_option("--picture", options.picture, "PNG to draw: " + what);
+void add_picture_option(Subcommand command, BenchOptions& options, const std::string& what) {
+  command.add_option("--picture", options.picture, "PNG file to draw: " + what);
 }
 
 Programs::Programs(const BenchOptions& options, const base::Config& config) {
@@ -167,7 +169,7 @@ void show_progress(const std::string& text) {
 }
 
 std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context) {
-  // Told before it is measured, not afterwards.
+  // Refused before anything is measured, not afterwards.
   if (const fs::path within = fs::path(options.picture).parent_path(); !within.empty() && !fs::is_directory(within)) {
     context.log.error("bench {}: --picture {}: there is no folder {}", name, options.picture, within.string());
     context.exit_status = wrong_use;

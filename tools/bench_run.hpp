@@ -2,7 +2,6 @@
 // report.
 #pragma once
 
-#include <climits>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -27,18 +26,16 @@ struct BenchOptions {
 };
 
 /// Adds them to a command. `options` outlives its callback.
-void add_bench_options(CLI::App* command, BenchOptions& options);
+void add_bench_options(Subcommand command, BenchOptions& options);
 /// --picture, for a benchmark that has a script plot_NAME.py.
-void add_picture_option(CLI::App* command, BenchOptions& options, const std::string& what);
-
-inline CLI::Range positive() { return {1, INT_MAX, "POSITIVE"}; }
+void add_picture_option(Subcommand command, BenchOptions& options, const std::string& what);
 
 /// Finds the programs of suites: beside this command, where they are installed, or where `--bin` says.
 class Programs {
  public:
   Programs(const BenchOptions& options, const base::Config& config);
 
-  /// Tandem's own, which is told what this command line says of the configuration.
+  /// Tandem's own, which gets the configuration of this command line.
   BenchProgram ours(const std::string& name, std::vector<std::string> arguments) const;
   BenchProgram peer(const std::string& peer, const std::string& name, std::vector<std::string> arguments,
                     std::vector<std::pair<std::string, std::string>> environment = {}) const;
@@ -65,11 +62,11 @@ struct BenchStart {
   BenchLimits limits;
   Json object;           ///< the report, still without results
 };
-/// Prints the machine for people. Nothing when its topology is unknown, or the picture has no folder to lie in: then the error has
-/// been told.
+/// Prints the machine for people. Nothing, after logging an error, when its topology is unknown or the picture's folder does not
+/// exist.
 std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context);
 
-/// Draws the finished report of benchmark `name`, if a picture is wanted. Tells what went wrong, and sets the exit status then.
+/// Draws the finished report of benchmark `name`, if a picture is wanted. Logs an error and sets the exit status when it cannot.
 void draw_picture(const std::string& name, const Json& report, const BenchOptions& options, ToolContext& context);
 
 using MakeSuites = std::function<std::vector<BenchSuite>(const Programs&, unsigned workers)>;

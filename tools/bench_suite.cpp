@@ -15,7 +15,7 @@ base::Error malformed(std::string what) { return {base::ErrorCode::malformed, st
 /// The member of either name that is text, or "".
 std::string text_of(const Json& object, const char* name, const char* other_name) {
   for (const char* key : {name, other_name})
-    if (const auto found = object.find(key); found != object.end() && found->is_string()) return found->get<std::string>();
+    if (const Json* const found = object.find(key); found != nullptr && found->is_text()) return found->text();
   return "";
 }
 
@@ -50,20 +50,20 @@ void add_bytes(std::string_view name, Json& params) {
 
 base::Result<BenchRun> parse_bench_run(std::string_view text) {
   if (text.find_first_not_of(" \n\r\t") == std::string_view::npos) return malformed("its output is empty");
-  const Json object = Json::parse(text, nullptr, false);
-  if (object.is_discarded()) return malformed("its output is no JSON");
-  if (!object.is_object() || !object.contains("results") || !object["results"].is_array())
-    return malformed("its JSON has no list of results");
+  const std::optional<Json> parsed = Json::parse(text);
+  if (!parsed) return malformed("its output is no JSON");
+  const Json& object = *parsed;
+  if (!object.contains("results") || !object["results"].is_array()) return malformed("its JSON has no list of results");
   BenchRun run;
   run.version = text_of(object, "version", "tandem");
   for (const Json& result : object["results"]) {
     const std::string name = result.is_object() ? text_of(result, "name", "name") : "";
     if (name.empty()) return malformed("its JSON has a result without a name");
-    const auto value = result.contains("median") ? result.find("median") : result.find("value");
-    if (value == result.end() || !value->is_number()) return malformed(fmt::format("its result {} has no median", name));
-    const auto details = result.find("details");
-    const bool has_details = details != result.end() && details->is_object();
-    run.values.push_back({name, {value->get<double>(), text_of(result, "unit", "unit"), has_details ? *details : Json()}});
+    const Json* const value = result.find(result.contains("median") ? "median" : "value");
+    if (value == nullptr || !value->is_number()) return malformed(fmt::format("its result {} has no median", name));
+    const Json* const details = result.find("details");
+    const bool has_details = details != nullptr && details->is_object();
+    run.values.push_back({name, {value->number(), text_of(result, "unit", "unit"), has_details ? *details : Json()}});
   }
   return run;
 }
@@ -113,30 +113,30 @@ class SuiteRun {
       if (!program.exists)
         outcome_.failures.emplace_back(program.peer, fmt::format("there is no program {}", program.command.file.string()));
     }
-    if (suite_.witness) call_witness();
+    if (suite_.stability_probe) begin_monitor();
     std::vector<BenchRound> rounds;
     for (unsigned number = suite_.warms_up ? 0 : 1; number <= limits_.rounds; ++number) {
       BenchRound round = run_round(number);
       if (number > 0) rounds.push_back(std::move(round));
     }
-    if (watch_) outcome_.witness = watch_->account(), outcome_.witness->unit = witness_unit_;
+    if (monitor_) outcome_.stability = monitor_->report(), outcome_.stability->unit = stability_unit_;
     outcome_.rows = summarise(peers, rounds);
     return std::move(outcome_);
   }
 
  private:
-  void call_witness() {
+  void begin_monitor() {
     progress_(fmt::format("{}: how the machine usually is", suite_.title));
-    auto watch = Watch::begin([this] { return ask_witness(); }, suite_.witness->tolerance);
-    if (watch) watch_ = std::move(watch).value();
-    else outcome_.failures.emplace_back("witness", watch.error().message);
+    auto monitor = StabilityMonitor::begin([this] { return run_probe(); }, suite_.stability_probe->tolerance);
+    if (monitor) monitor_ = std::move(monitor).value();
+    else outcome_.failures.emplace_back("stability probe", monitor.error().message);
   }
 
-  base::Result<double> ask_witness() {
-    const auto run = run_once(suite_.witness->command);
+  base::Result<double> run_probe() {
+    const auto run = run_once(suite_.stability_probe->command);
     if (!run) return run.error();
     if (run.value().values.empty()) return malformed("it has no results");
-    witness_unit_ = run.value().values.front().second.unit;
+    stability_unit_ = run.value().values.front().second.unit;
     return run.value().values.front().second.value;
   }
 
@@ -170,9 +170,9 @@ class SuiteRun {
   }
 
   base::Result<BenchRun> watched(const Command& command) {
-    if (!watch_) return run_once(command);
+    if (!monitor_) return run_once(command);
     std::optional<base::Result<BenchRun>> run;
-    watch_->around([&] { return run.emplace(run_once(command)).ok(); });
+    monitor_->around([&] { return run.emplace(run_once(command)).ok(); });
     return std::move(*run);
   }
 
@@ -181,8 +181,8 @@ class SuiteRun {
   const BenchProgress& progress_;
   BenchOutcome outcome_;
   std::map<std::string, bool> runs_;  ///< peer: it is there, and has not failed
-  std::optional<Watch> watch_;
-  std::string witness_unit_;
+  std::optional<StabilityMonitor> monitor_;
+  std::string stability_unit_;
 };
 
 }  // namespace

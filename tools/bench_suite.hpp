@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tandem/base/result.hpp"
-#include "tools/bench_witness.hpp"
+#include "tools/bench_stability.hpp"
 #include "tools/json_report.hpp"
 #include "tools/subprocess.hpp"
 
@@ -27,28 +27,28 @@ struct BenchProgram {
 
 struct BenchSuite {
   std::string title;                   ///< for people
-  std::vector<BenchProgram> programs;  ///< the first is ours, and is what the others are held against
+  std::vector<BenchProgram> programs;  ///< the first is ours; the others are compared with it
   bool higher_is_better = false;
   Json params = Json::object();        ///< what all its results depend on
   std::string name_as_param = {};      ///< if not empty: the parameter that the results' names are values of: "tree"
-  bool name_ends_in_bytes = false;     ///< `half_4`: the number is told as a parameter `bytes` too
+  bool name_ends_in_bytes = false;     ///< `half_4`: the number becomes a parameter `bytes` too
   /// Further arguments, one list for each part of a round: all programs run a part before the next one begins, so that less time
   /// lies between runs that are compared.
   std::vector<std::vector<std::string>> parts = {{}};
-  std::optional<BenchWitness> witness = {};  ///< watches the machine around each run
+  std::optional<StabilityProbe> stability_probe = {};  ///< runs before and after each run
   bool warms_up = true;  ///< false: no round that does not count, for programs that take long and do it themselves
   /// Prints what came out for people, instead of the usual table.
   std::function<void(const struct BenchOutcome&)> print_table = {};
 };
 
-/// A number that one run of a program told.
+/// A number that one run of a program printed.
 struct BenchValue {
   double value = 0;
   std::string unit;
   Json details = {};  ///< an object that goes to the report as it is, or null
 };
 
-/// What one run told.
+/// What one run printed.
 struct BenchRun {
   std::string version;
   std::vector<std::pair<std::string, BenchValue>> values;  ///< name of the result, in the program's order
@@ -57,7 +57,7 @@ struct BenchRun {
 /// Reads a program's JSON. Errors: malformed, with what is wrong with it.
 base::Result<BenchRun> parse_bench_run(std::string_view text);
 
-/// What one program told of one result, over all rounds.
+/// What one program measured of one result, over all rounds.
 struct BenchRow {
   std::string name, peer, unit;
   std::vector<double> samples;           ///< not empty
@@ -70,13 +70,14 @@ struct BenchOutcome {
   std::vector<BenchRow> rows;
   std::vector<std::pair<std::string, std::string>> failures;  ///< peer, and why it is missing from some round on, or from all
   std::map<std::string, std::string> versions;                ///< by peer
-  std::optional<WitnessAccount> witness = {};
+  std::optional<StabilityReport> stability = {};
 };
 
-/// What our result is called that a peer's result of this name is held against: the bound of a factorisation bounds `potrf`.
+/// The name of our result with which a peer's result of this name is compared: the `bound` of a factorisation is compared with
+/// our `potrf`.
 std::string_view counterpart(std::string_view name);
 
-/// What the programs told in one round, by peer.
+/// What the programs printed in one round, by peer.
 using BenchRound = std::map<std::string, BenchRun>;
 
 /// Compares rounds. `peers` in the order of the suite, ours first.
@@ -87,7 +88,7 @@ struct BenchLimits {
   std::chrono::milliseconds timeout{600'000};  ///< of one run
 };
 
-/// Is told what comes next.
+/// Called with the next step, for people.
 using BenchProgress = std::function<void(const std::string&)>;
 
 /// Runs every program once per round, in turn, so that what disturbs the machine disturbs all alike. A program that fails is left

@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// The two programs of a benchmark, each as two ranks. `peer_words` are what MPI's program is told, ours by default.
+/// The two programs of a benchmark, each as two ranks. `peer_words` are the arguments of MPI's program, by default ours.
 struct TwoRanks {
   std::string name;
   Words words;
@@ -86,26 +86,27 @@ BenchSuite overlap_suite(const Programs& programs, const OverlapOptions& options
 
 }  // namespace
 
-void add_bench_burst(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("burst", "Many requests at once, received in the opposite order of their sends");
+void add_bench_burst(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("burst", "Many pending requests, received in the reverse order of their sends");
   const auto options = std::make_shared<BurstOptions>();
   add_bench_options(command, *options);
-  command->add_option("--most", options->most, "Largest number of requests of ours")->check(positive())->capture_default_str();
-  command->add_option("--peer-most", options->peer_most, "The same of the peer, whose time may grow with its square")
-      ->check(positive())->capture_default_str();
-  command->callback([options, &context] {
+  command.add_option("--most", options->most, "Largest number of requests of Tandem").positive().show_default();
+  command.add_option("--peer-most", options->peer_most,
+                     "Largest number of requests of the peer, whose time may grow with its square")
+      .positive().show_default();
+  command.callback([options, &context] {
     run_bench("burst", *options, context,
               [&](const Programs& programs, unsigned) { return std::vector{burst_suite(programs, *options)}; });
   });
 }
 
-void add_bench_priority(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("priority", "An urgent small message behind a large one");
+void add_bench_priority(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("priority", "An urgent small message behind a large one");
   const auto options = std::make_shared<TransportOptions>();
   add_bench_options(command, *options);
-  command->add_option("--transport", options->transports, "shm, tcp, by commas")
-      ->delimiter(',')->check(CLI::IsMember({"shm", "tcp"}))->capture_default_str();
-  command->callback([options, &context] {
+  command.add_option("--transport", options->transports, "shm, tcp, separated by commas")
+      .list().one_of({"shm", "tcp"}).show_default();
+  command.callback([options, &context] {
     run_bench("priority", *options, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
       for (const std::string& transport : options->transports) suites.push_back(priority_suite(programs, transport));
@@ -114,13 +115,14 @@ void add_bench_priority(CLI::App& bench, ToolContext& context) {
   });
 }
 
-void add_bench_overlap(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand("overlap", "How much of a transfer computation on both sides hides (needs root)");
+void add_bench_overlap(Subcommand bench, ToolContext& context) {
+  Subcommand command =
+      bench.add_subcommand("overlap", "How much of a transfer is hidden by computation on both sides (needs root)");
   const auto options = std::make_shared<OverlapOptions>();
   add_bench_options(command, *options);
-  command->add_option("--bytes", options->bytes, "Size of the transfer")->check(positive())->capture_default_str();
-  command->add_option("--rate", options->rate, "Rate of each of the two namespaces: 200mbit, 1gbit, none")->capture_default_str();
-  command->callback([options, &context] {
+  command.add_option("--bytes", options->bytes, "Size of the transfer").positive().show_default();
+  command.add_option("--rate", options->rate, "Rate of each of the two namespaces: 200mbit, 1gbit, none").show_default();
+  command.callback([options, &context] {
     run_bench("overlap", *options, context, [&](const Programs& programs, unsigned) {
       return std::vector{overlap_suite(programs, *options, options->rate), overlap_suite(programs, *options, "")};
     });

@@ -48,17 +48,17 @@ BenchSuite suite(const Programs& programs, const UrgentOptions& options) {
 
 }  // namespace
 
-void add_bench_urgent(CLI::App& bench, ToolContext& context) {
-  CLI::App* command = bench.add_subcommand(
+void add_bench_urgent(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand(
       "urgent", "What urgent tasks gain when bulk makes way, when they are announced, and when workers wait (needs root)");
   const auto options = std::make_shared<UrgentOptions>();
   add_bench_options(command, *options);
-  command->add_option("--ranks", options->ranks, "Of which all but two only take bulk")->check(CLI::Range(3, 250))
-      ->capture_default_str();
-  command->add_option("--rate", options->rate, "Of each rank's namespace, both ways: 200mbit, 1gbit, none")
-      ->capture_default_str();
-  command->add_option("--repetitions", options->repetitions, "Chains in each run")->check(positive())->capture_default_str();
-  command->callback([options, &context] {
+  command.add_option("--ranks", options->ranks, "Number of ranks; all but two only receive bulk data").between(3, 250)
+      .show_default();
+  command.add_option("--rate", options->rate, "Rate of each rank's network namespace in both directions: 200mbit, 1gbit, none")
+      .show_default();
+  command.add_option("--repetitions", options->repetitions, "Chains in each run").positive().show_default();
+  command.callback([options, &context] {
     run_bench("urgent", *options, context,
               [&](const Programs& programs, unsigned) { return std::vector{suite(programs, *options)}; });
   });

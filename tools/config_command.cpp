@@ -32,8 +32,8 @@ void print_table(const base::Config& config) {
     fmt::print("{:<{}}  {}; {}\n", "", name_width, entry.option.help, entry.option.accepted());
   }
   fmt::print(
-      "\nAn option NAME is set, the last winning, in tandem.toml (NAME = value), by TANDEM_NAME=value in the environment,\n"
-      "or by --tandem.NAME=value on the command line of any program that uses Tandem.\n");
+      "\nAn option NAME can be set in tandem.toml (NAME = value), in the environment (TANDEM_NAME=value), or on the command\n"
+      "line of any program that uses Tandem (--tandem.NAME=value). The later one in this list takes precedence.\n");
 }
 
 Json value_json(const base::ConfigEntry& entry) {
@@ -59,11 +59,11 @@ void print_json(const base::Config& config) {
 
 }  // namespace
 
-void add_config(CLI::App& app, ToolContext& context) {
-  CLI::App* command = app.add_subcommand("config", "All options with their values and where each came from");
+void add_config(Subcommand app, ToolContext& context) {
+  Subcommand command = app.add_subcommand("config", "Show all options with their values, and where each value comes from");
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print a JSON object; durations in nanoseconds, sizes in bytes");
-  command->callback([json, &context] { *json ? print_json(context.config) : print_table(context.config); });
+  command.add_flag("--json", *json, "Print a JSON object; durations in nanoseconds, sizes in bytes");
+  command.callback([json, &context] { *json ? print_json(context.config) : print_table(context.config); });
 }
 
 }  // namespace tandem::tools

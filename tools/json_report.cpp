@@ -66,7 +66,7 @@ Json report(const std::string& benchmark, const base::Topology& topology, const 
 
 void print(const Json& json) {
   // The replacing handler, because a file name on the command line need not be UTF-8.
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json.dump(2);
   std::printf("%s\n", text.c_str());
 }
 

@@ -5,13 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "tandem/base/topology.hpp"
+#include "tools/json.hpp"
 
 namespace tandem::tools {
-
-using Json = nlohmann::ordered_json;
 
 /// One measured quantity. `samples` are the values of the runs, not empty; `peers` holds what others reached in the same run, in
 /// the same unit.

@@ -41,8 +41,8 @@ std::int64_t now_ns() { return std::chrono::nanoseconds(std::chrono::steady_cloc
 /// One run. Members are used by one thread; groups call it back from inside `serve`.
 class Launcher final : GroupEvents {
  public:
-  Launcher(const LaunchOptions& options, base::Log& log, Warden& warden)
-      : options_(options), log_(log), warden_(warden), lines_{LineMerger(options.labels), LineMerger(options.labels)} {}
+  Launcher(const LaunchOptions& options, base::Log& log, CleanupProcess& cleanup)
+      : options_(options), log_(log), cleanup_(cleanup), lines_{LineMerger(options.labels), LineMerger(options.labels)} {}
 
   /// Errors: the exit code has been set as well, and what was started dies with this object.
   Result<void> start();
@@ -76,7 +76,7 @@ class Launcher final : GroupEvents {
 
   const LaunchOptions& options_;
   base::Log& log_;
-  Warden& warden_;
+  CleanupProcess& cleanup_;
   SignalQueue signals_;
   PollSet polls_;
   std::string secret_ = comm::internal::random_name(32);
@@ -160,11 +160,11 @@ Result<GroupPlan> Launcher::plan_for(const HostRanks& place) const {
 
 Result<void> Launcher::start_group(const HostRanks& place, const GroupPlan& plan) {
   if (is_this_host(place.host)) {
-    auto ranks = LocalRanks::start(plan, *this, warden_);
+    auto ranks = LocalRanks::start(plan, *this, cleanup_);
     if (!ranks) return ranks.error();
     groups_.push_back(std::move(ranks).value());
   } else {
-    auto ranks = RemoteRanks::start(plan, {place.host, options_.ssh, options_.remote_tandem}, *this, warden_);
+    auto ranks = RemoteRanks::start(plan, {place.host, options_.ssh, options_.remote_tandem}, *this, cleanup_);
     if (!ranks) return ranks.error();
     groups_.push_back(std::move(ranks).value());
   }
@@ -319,9 +319,9 @@ void Launcher::check_time(std::int64_t now) {
 
 int launch(const LaunchOptions& options, base::Log& log) {
   prepare_launcher();
-  auto warden = Warden::start();
-  if (!warden) return log.error("{}", warden.error().message), 1;
-  Launcher launcher(options, log, warden.value());
+  auto cleanup = CleanupProcess::start();
+  if (!cleanup) return log.error("{}", cleanup.error().message), 1;
+  Launcher launcher(options, log, cleanup.value());
   if (const auto started = launcher.start(); !started) return log.error("{}", started.error().message), launcher.exit_code();
   return launcher.run();
 }

@@ -1,4 +1,4 @@
-// tools/launcher_agent.cpp: local ranks, told about in frames.
+// tools/launcher_agent.cpp: local ranks, reported to the launcher in frames.
 #include "tools/launcher_agent.hpp"
 
 #include <signal.h>
@@ -27,7 +27,7 @@ constexpr std::size_t most_queued_bytes = 1 << 20;
 /// One thread; the ranks call it back from inside `serve`.
 class Agent final : GroupEvents {
  public:
-  explicit Agent(Warden& warden) : warden_(warden) { queue_ = wire::greeting; }
+  explicit Agent(CleanupProcess& cleanup) : cleanup_(cleanup) { queue_ = wire::greeting; }
 
   int run() {
     while (!is_over()) {
@@ -93,12 +93,12 @@ class Agent final : GroupEvents {
   void start(std::string_view body) {
     const auto plan = wire::decode_plan(body);
     if (!plan) return failed(plan.error().message, 1);
-    auto ranks = LocalRanks::start(plan.value(), *this, warden_);
+    auto ranks = LocalRanks::start(plan.value(), *this, cleanup_);
     if (!ranks) return failed(ranks.error().message, exit_code_of(ranks.error()));
     ranks_ = std::move(ranks).value();
   }
 
-  Warden& warden_;
+  CleanupProcess& cleanup_;
   PollSet polls_;
   StreamWriter writer_{STDOUT_FILENO};
   std::string queue_;
@@ -112,12 +112,12 @@ class Agent final : GroupEvents {
 
 int run_agent() {
   prepare_launcher();
-  auto warden = Warden::start();
-  if (!warden) {
-    fmt::print(stderr, "tandem: error: {}\n", warden.error().message);
+  auto cleanup = CleanupProcess::start();
+  if (!cleanup) {
+    fmt::print(stderr, "tandem: error: {}\n", cleanup.error().message);
     return 1;
   }
-  return Agent(warden.value()).run();
+  return Agent(cleanup.value()).run();
 }
 
 }  // namespace tandem::tools

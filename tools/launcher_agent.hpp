@@ -3,7 +3,7 @@
 
 namespace tandem::tools {
 
-/// `tandem run --agent`: reads a plan from standard input, runs its ranks, and tells of them on standard output
+/// `tandem run --agent`: reads a plan from standard input, runs its ranks, and reports on them on standard output
 /// (launcher_wire.hpp). When its input ends, it kills them. Returns an exit code.
 int run_agent();
 

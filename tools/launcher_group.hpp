@@ -11,7 +11,7 @@
 
 namespace tandem::tools {
 
-/// What a group's ranks are and what they are told. The same for a group on this host and for one behind ssh.
+/// What a group's ranks are and what they are given. The same for a group on this host and for one behind ssh.
 struct GroupPlan {
   std::vector<std::string> words;  ///< the program and its arguments
   std::string folder;              ///< where the ranks start; empty: here
@@ -28,12 +28,12 @@ struct GroupPlan {
 
 enum class Stream : std::uint8_t { output, errors };
 
-/// Told by a group, from inside its `serve` only.
+/// Called by a group, from inside its `serve` only.
 class GroupEvents {
  public:
   virtual ~GroupEvents() = default;
   virtual void output(std::uint32_t rank, Stream stream, std::string_view bytes) = 0;
-  /// `wait_status` as wait() tells. Everything that the rank wrote was told before.
+  /// `wait_status` as wait() returns it. Everything that the rank wrote was passed to `output` before.
   virtual void ended(std::uint32_t rank, int wait_status) = 0;
   /// Ranks of the group that have not ended are lost, or never began: why, and the exit code that a shell would give.
   virtual void failed(const std::string& reason, int exit_code) = 0;
@@ -47,7 +47,7 @@ class RankGroup {
   virtual void serve(const PollSet& polls) = 0;
   /// Sends a signal to the process group of each rank that runs.
   virtual void signal(int number) = 0;
-  /// No rank runs any more, and everything was told.
+  /// No rank runs any more, and everything was reported.
   virtual bool is_over() const = 0;
   /// Nobody reads this stream any more: the ranks shall see that.
   virtual void close_stream(Stream stream) = 0;

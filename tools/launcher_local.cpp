@@ -22,14 +22,14 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
-using comm::internal::Descriptor;
+using base::FileDescriptor;
 
 /// No pipe holds more; who writes on after the rank has ended is not waited for.
 constexpr std::size_t most_pipe_bytes = std::size_t(1) << 20;
 
-Descriptor nothing_to_read() { return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+FileDescriptor nothing_to_read() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-/// What tells a rank who it is.
+/// The variables with a rank's place in the job.
 std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPlan& plan, std::uint32_t rank, int secret) {
   auto environment = plan.environment;
   environment.emplace_back("TANDEM_JOB_RANK", std::to_string(rank));
@@ -46,12 +46,12 @@ std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPla
 
 }  // namespace
 
-Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, GroupEvents& events, Warden& warden) {
-  std::unique_ptr<LocalRanks> ranks(new LocalRanks(events, warden));
+Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, GroupEvents& events, CleanupProcess& cleanup) {
+  std::unique_ptr<LocalRanks> ranks(new LocalRanks(events, cleanup));
   const auto secret = comm::internal::make_secret_descriptor(plan.secret);
   if (!secret) return secret.error();
   for (std::uint32_t rank = plan.first_rank; rank < plan.first_rank + plan.count; ++rank)
-    if (auto started = ranks->start_one(plan, rank, secret.value().number()); !started) return started.error();
+    if (auto started = ranks->start_one(plan, rank, secret.value().get()); !started) return started.error();
   return ranks;
 }
 
@@ -59,25 +59,25 @@ Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, in
   auto output = make_pipe(true), errors = make_pipe(true);
   if (!output || !errors) return output ? errors.error() : output.error();
   const bool fed = plan.feeds_first_rank && rank == plan.first_rank;
-  auto input = fed ? make_pipe(false) : Result<Pipe>(Pipe{nothing_to_read(), Descriptor()});
+  auto input = fed ? make_pipe(false) : Result<Pipe>(Pipe{nothing_to_read(), FileDescriptor()});
   if (!input) return input.error();
   const auto child = spawn({.words = plan.words,
                             .environment = rank_environment(plan, rank, secret),
                             .folder = plan.folder,
-                            .input = input.value().read_end.number(),
-                            .output = output.value().write_end.number(),
-                            .errors = errors.value().write_end.number(),
+                            .input = input.value().read_end.get(),
+                            .output = output.value().write_end.get(),
+                            .errors = errors.value().write_end.get(),
                             .inherited = plan.secret_in_environment ? -1 : secret});
   if (!child) return child.error();
-  warden_.watch(child.value());
+  cleanup_.watch(child.value());
   Process& process = processes_[rank];
   process.pid = child.value();
   process.output = std::move(output.value().read_end);
   process.errors = std::move(errors.value().read_end);
   if (fed) input_ = std::move(input.value().write_end);
-  process.end = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, child.value(), 0)));
+  process.end = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, child.value(), 0)));
   if (!process.end) return Error{ErrorCode::io, fmt::format("rank {} cannot be watched: {}", rank, std::strerror(errno))};
-  fcntl(process.end.number(), F_SETFD, FD_CLOEXEC);
+  fcntl(process.end.get(), F_SETFD, FD_CLOEXEC);
   return {};
 }
 
@@ -85,28 +85,28 @@ LocalRanks::~LocalRanks() {
   signal(SIGKILL);
   for (auto& [rank, process] : processes_) {
     while (waitpid(process.pid, nullptr, 0) < 0 && errno == EINTR) {}
-    warden_.forget(process.pid);
+    cleanup_.forget(process.pid);
   }
 }
 
 void LocalRanks::collect(PollSet& polls, bool wants_output) {
   for (const auto& [rank, process] : processes_) {
-    polls.watch(process.end.number(), POLLIN);
+    polls.watch(process.end.get(), POLLIN);
     if (!wants_output) continue;
-    polls.watch(process.output.number(), POLLIN);
-    polls.watch(process.errors.number(), POLLIN);
+    polls.watch(process.output.get(), POLLIN);
+    polls.watch(process.errors.get(), POLLIN);
   }
   // Also without anything to write: a rank that closed its input is to be noticed.
-  polls.watch(input_.number(), unfed_.empty() ? short(0) : short(POLLOUT));
+  polls.watch(input_.get(), unfed_.empty() ? short(0) : short(POLLOUT));
 }
 
 void LocalRanks::serve(const PollSet& polls) {
-  if (polls.ready(input_.number())) write_input();
+  if (polls.ready(input_.get())) write_input();
   for (auto at = processes_.begin(); at != processes_.end();) {
     auto& [rank, process] = *at;
-    if (polls.ready(process.output.number())) read_some(rank, process.output, Stream::output, false);
-    if (polls.ready(process.errors.number())) read_some(rank, process.errors, Stream::errors, false);
-    if (!polls.ready(process.end.number())) {
+    if (polls.ready(process.output.get())) read_some(rank, process.output, Stream::output, false);
+    if (polls.ready(process.errors.get())) read_some(rank, process.errors, Stream::errors, false);
+    if (!polls.ready(process.end.get())) {
       ++at;
       continue;
     }
@@ -124,18 +124,18 @@ int LocalRanks::finish(std::uint32_t rank, Process& process) {
   read_some(rank, process.errors, Stream::errors, true);
   int status = 0;
   while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {}
-  warden_.forget(process.pid);
-  // Told behind all that the rank itself wrote.
-  if (const std::string told = recover_traces_of(process.pid); !told.empty()) events_.output(rank, Stream::errors, told);
+  cleanup_.forget(process.pid);
+  // After all that the rank itself wrote.
+  if (const std::string report = recover_traces_of(process.pid); !report.empty()) events_.output(rank, Stream::errors, report);
   return status;
 }
 
-void LocalRanks::read_some(std::uint32_t rank, Descriptor& pipe, Stream stream, bool to_the_end) {
+void LocalRanks::read_some(std::uint32_t rank, FileDescriptor& pipe, Stream stream, bool to_the_end) {
   char buffer[65536];
   std::size_t taken = 0;
   do {
     if (!pipe) return;
-    const ssize_t count = read(pipe.number(), buffer, sizeof buffer);
+    const ssize_t count = read(pipe.get(), buffer, sizeof buffer);
     if (count > 0) {
       events_.output(rank, stream, {buffer, static_cast<std::size_t>(count)});
       taken += static_cast<std::size_t>(count);
@@ -167,13 +167,13 @@ void LocalRanks::end_input() {
 
 void LocalRanks::write_input() {
   while (input_ && !unfed_.empty()) {
-    const ssize_t count = write(input_.number(), unfed_.data(), unfed_.size());
+    const ssize_t count = write(input_.get(), unfed_.data(), unfed_.size());
     if (count >= 0) unfed_.erase(0, static_cast<std::size_t>(count));
     else if (errno == EAGAIN) break;
     else if (errno != EINTR) input_.close();
   }
   if (input_) {
-    pollfd state{input_.number(), 0, 0};
+    pollfd state{input_.get(), 0, 0};
     const bool reader_is_gone = poll(&state, 1, 0) > 0 && (state.revents & POLLERR) != 0;
     if (reader_is_gone || (input_ends_ && unfed_.empty())) input_.close();
   }

@@ -7,20 +7,21 @@
 #include <memory>
 #include <string>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
 #include "tools/launcher_group.hpp"
-#include "tools/launcher_warden.hpp"
+#include "tools/launcher_cleanup.hpp"
 
 namespace tandem::tools {
 
 /// Processes, each the leader of a process group, with two pipes each. When a rank's own process ends, what it left running in
-/// its group is killed before it is reaped, while nobody else can have its number. `events` and `warden` outlive it; destroying
+/// its group is killed before it is reaped, while nobody else can have its number. `events` and `cleanup` outlive it; destroying
 /// it kills what runs.
 class LocalRanks final : public RankGroup {
  public:
   /// Starts all ranks of the plan. Errors: as spawn(); those that were started before are killed.
-  static base::Result<std::unique_ptr<LocalRanks>> start(const GroupPlan& plan, GroupEvents& events, Warden& warden);
+  static base::Result<std::unique_ptr<LocalRanks>> start(const GroupPlan& plan, GroupEvents& events, CleanupProcess& cleanup);
   ~LocalRanks() override;
 
   void collect(PollSet& polls, bool wants_output) override;
@@ -35,21 +36,21 @@ class LocalRanks final : public RankGroup {
  private:
   struct Process {
     pid_t pid = -1;
-    comm::internal::Descriptor end;  ///< readable when the process has ended
-    comm::internal::Descriptor output, errors;
+    base::FileDescriptor end;  ///< readable when the process has ended
+    base::FileDescriptor output, errors;
   };
   using Processes = std::map<std::uint32_t, Process>;  ///< by rank
 
-  LocalRanks(GroupEvents& events, Warden& warden) : events_(events), warden_(warden) {}
+  LocalRanks(GroupEvents& events, CleanupProcess& cleanup) : events_(events), cleanup_(cleanup) {}
   base::Result<void> start_one(const GroupPlan& plan, std::uint32_t rank, int secret);
-  void read_some(std::uint32_t rank, comm::internal::Descriptor& pipe, Stream stream, bool to_the_end);
+  void read_some(std::uint32_t rank, base::FileDescriptor& pipe, Stream stream, bool to_the_end);
   int finish(std::uint32_t rank, Process& process);
   void write_input();
 
   GroupEvents& events_;
-  Warden& warden_;
+  CleanupProcess& cleanup_;
   Processes processes_;
-  comm::internal::Descriptor input_;  ///< of the first rank
+  base::FileDescriptor input_;  ///< of the first rank
   std::string unfed_;
   bool input_ends_ = false;           ///< after `unfed_`
 };

@@ -1,8 +1,6 @@
 // tools/launcher_plan.cpp: host lists, and dealing ranks to them.
 #include "tools/launcher_plan.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -10,6 +8,9 @@
 #include <fstream>
 
 #include <fmt/core.h>
+
+#include "tandem/base/host.hpp"
+#include "tools/counted.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -117,8 +118,8 @@ Result<std::vector<HostRanks>> place_ranks(std::optional<std::uint32_t> ranks, c
   }
   if (wanted > stated && open_hosts == 0) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("the hosts take {} ranks, not {}: give one of them more, or name it without a number", stated,
-                             wanted)};
+                 fmt::format("the hosts take {}, not {}: give one of them more, or name it without a number",
+                             counted(stated, "rank"), wanted)};
   }
   std::uint64_t for_open = wanted > stated ? wanted - stated : 0, for_stated = wanted - for_open;
   std::vector<HostRanks> placed;
@@ -141,9 +142,7 @@ Result<std::vector<HostRanks>> place_ranks(std::optional<std::uint32_t> ranks, c
 }
 
 bool is_this_host(const std::string& host) {
-  char own[256] = {};
-  gethostname(own, sizeof own - 1);
-  return host.empty() || host == "localhost" || host == "127.0.0.1" || host == "::1" || host == own;
+  return host.empty() || host == "localhost" || host == "127.0.0.1" || host == "::1" || host == base::host_name();
 }
 
 }  // namespace tandem::tools

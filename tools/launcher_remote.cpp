@@ -35,8 +35,8 @@ std::string quoted(const std::string& word) {
 }  // namespace
 
 Result<std::unique_ptr<RemoteRanks>> RemoteRanks::start(const GroupPlan& plan, const RemotePlace& place, GroupEvents& events,
-                                                        Warden& warden) {
-  std::unique_ptr<RemoteRanks> ranks(new RemoteRanks(place.host, events, warden));
+                                                        CleanupProcess& cleanup) {
+  std::unique_ptr<RemoteRanks> ranks(new RemoteRanks(place.host, events, cleanup));
   if (auto started = ranks->start_ssh(plan, place); !started) return started.error();
   for (std::uint32_t i = 0; i < plan.count; ++i) ranks->running_.insert(plan.first_rank + i);
   ranks->input_is_taken_ = plan.feeds_first_rank;
@@ -51,15 +51,15 @@ Result<void> RemoteRanks::start_ssh(const GroupPlan&, const RemotePlace& place) 
   SpawnRequest request{.words = place.ssh,
                        .environment = {},
                        .folder = {},
-                       .input = input.value().read_end.number(),
-                       .output = output.value().write_end.number(),
-                       .errors = errors.value().write_end.number()};
+                       .input = input.value().read_end.get(),
+                       .output = output.value().write_end.get(),
+                       .errors = errors.value().write_end.get()};
   request.words.push_back(place.host);
   request.words.push_back(fmt::format("exec {} run --agent", quoted(place.tandem)));
   const auto child = spawn(request);
   if (!child) return child.error();
   ssh_ = child.value();
-  warden_.watch(ssh_);
+  cleanup_.watch(ssh_);
   to_agent_ = std::move(input.value().write_end);
   from_agent_ = std::move(output.value().read_end);
   complaints_ = std::move(errors.value().read_end);
@@ -76,20 +76,20 @@ RemoteRanks::~RemoteRanks() {
     kill(-ssh_, SIGKILL);
     while (waitpid(ssh_, nullptr, 0) < 0 && errno == EINTR) {}
   }
-  warden_.forget(ssh_);
+  cleanup_.forget(ssh_);
 }
 
 void RemoteRanks::collect(PollSet& polls, bool wants_output) {
-  polls.watch(to_agent_.number(), unsent_.empty() ? short(0) : short(POLLOUT));
+  polls.watch(to_agent_.get(), unsent_.empty() ? short(0) : short(POLLOUT));
   // Also when nobody wants output, errors are few.
-  polls.watch(complaints_.number(), POLLIN);
-  if (wants_output) polls.watch(from_agent_.number(), POLLIN);
+  polls.watch(complaints_.get(), POLLIN);
+  if (wants_output) polls.watch(from_agent_.get(), POLLIN);
 }
 
 void RemoteRanks::serve(const PollSet& polls) {
-  if (polls.ready(complaints_.number())) read_complaints();
-  if (polls.ready(to_agent_.number())) write_some();
-  if (polls.ready(from_agent_.number())) read_frames();
+  if (polls.ready(complaints_.get())) read_complaints();
+  if (polls.ready(to_agent_.get())) write_some();
+  if (polls.ready(from_agent_.get())) read_frames();
 }
 
 void RemoteRanks::send(std::uint8_t kind, std::string_view body) {
@@ -99,19 +99,19 @@ void RemoteRanks::send(std::uint8_t kind, std::string_view body) {
 
 void RemoteRanks::write_some() {
   while (to_agent_ && !unsent_.empty()) {
-    const ssize_t count = write(to_agent_.number(), unsent_.data(), unsent_.size());
+    const ssize_t count = write(to_agent_.get(), unsent_.data(), unsent_.size());
     if (count >= 0) unsent_.erase(0, static_cast<std::size_t>(count));
     else if (errno == EAGAIN) return;
     else if (errno != EINTR) to_agent_.close();  // why shows itself at the other pipe
   }
   if (!to_agent_) return unsent_.clear();
-  pollfd state{to_agent_.number(), 0, 0};
+  pollfd state{to_agent_.get(), 0, 0};
   if (poll(&state, 1, 0) > 0 && (state.revents & POLLERR) != 0) to_agent_.close();
 }
 
 void RemoteRanks::read_frames() {
   char buffer[65536];
-  const ssize_t count = read(from_agent_.number(), buffer, sizeof buffer);
+  const ssize_t count = read(from_agent_.get(), buffer, sizeof buffer);
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (count <= 0) return lose();
   const std::string_view bytes(buffer, static_cast<std::size_t>(count));
@@ -185,7 +185,7 @@ void RemoteRanks::lose() {
 void RemoteRanks::read_complaints() {
   char buffer[4096];
   for (;;) {
-    const ssize_t count = complaints_ ? read(complaints_.number(), buffer, sizeof buffer) : -1;
+    const ssize_t count = complaints_ ? read(complaints_.get(), buffer, sizeof buffer) : -1;
     if (count < 0 && errno == EINTR) continue;
     if (count == 0 || (count < 0 && errno != EAGAIN)) complaints_.close();
     if (count <= 0) break;

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/bytes.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
 #include "tools/launcher_group.hpp"
-#include "tools/launcher_warden.hpp"
+#include "tools/launcher_cleanup.hpp"
 #include "tools/launcher_wire.hpp"
 
 namespace tandem::tools {
@@ -25,13 +26,13 @@ struct RemotePlace {
 };
 
 /// One ssh per host, whatever the number of its ranks. What ssh itself writes to standard error, and what a login script
-/// prints, is passed on line by line as "[host] text". `events` and `warden` outlive it; destroying it ends ssh, and with it
+/// prints, is passed on line by line as "[host] text". `events` and `cleanup` outlive it; destroying it ends ssh, and with it
 /// the ranks.
 class RemoteRanks final : public RankGroup {
  public:
   /// Starts ssh and returns; whether the host is reached shows itself later, by `GroupEvents::failed`. Errors: as spawn().
   static base::Result<std::unique_ptr<RemoteRanks>> start(const GroupPlan& plan, const RemotePlace& place, GroupEvents& events,
-                                                          Warden& warden);
+                                                          CleanupProcess& cleanup);
   ~RemoteRanks() override;
 
   void collect(PollSet& polls, bool wants_output) override;
@@ -44,8 +45,8 @@ class RemoteRanks final : public RankGroup {
   void end_input() override;
 
  private:
-  RemoteRanks(std::string host, GroupEvents& events, Warden& warden)
-      : host_(std::move(host)), events_(events), warden_(warden), frames_(wire::most_frame_bytes) {}
+  RemoteRanks(std::string host, GroupEvents& events, CleanupProcess& cleanup)
+      : host_(std::move(host)), events_(events), cleanup_(cleanup), frames_(wire::most_frame_bytes) {}
   base::Result<void> start_ssh(const GroupPlan& plan, const RemotePlace& place);
   void send(std::uint8_t kind, std::string_view body);
   void write_some();
@@ -57,9 +58,9 @@ class RemoteRanks final : public RankGroup {
 
   const std::string host_;
   GroupEvents& events_;
-  Warden& warden_;
+  CleanupProcess& cleanup_;
   pid_t ssh_ = -1;
-  comm::internal::Descriptor to_agent_, from_agent_, complaints_;
+  base::FileDescriptor to_agent_, from_agent_, complaints_;
   std::string unsent_;
   std::string before_greeting_;
   bool greeted_ = false;

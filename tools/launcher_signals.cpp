@@ -12,12 +12,12 @@ SignalQueue::SignalQueue() {
   sigemptyset(&awaited);
   for (const int number : {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) sigaddset(&awaited, number);
   sigprocmask(SIG_BLOCK, &awaited, nullptr);
-  queue_ = comm::internal::Descriptor(signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK));
+  queue_ = base::FileDescriptor(signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 int SignalQueue::next() {
   signalfd_siginfo info;
-  return read(queue_.number(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  return read(queue_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
 }
 
 }  // namespace tandem::tools

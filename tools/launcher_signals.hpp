@@ -1,6 +1,7 @@
 // tools/launcher_signals.hpp: signals as something to wait for.
 #pragma once
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
 
 namespace tandem::tools {
@@ -10,12 +11,12 @@ namespace tandem::tools {
 class SignalQueue {
  public:
   SignalQueue();
-  int descriptor() const noexcept { return queue_.number(); }
+  int descriptor() const noexcept { return queue_.get(); }
   /// The next signal, or 0.
   int next();
 
  private:
-  comm::internal::Descriptor queue_;
+  base::FileDescriptor queue_;
 };
 
 }  // namespace tandem::tools

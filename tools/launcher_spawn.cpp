@@ -23,7 +23,7 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
-using comm::internal::Descriptor;
+using base::FileDescriptor;
 
 constexpr int ignored_signals[] = {SIGPIPE, SIGTTIN, SIGTTOU};
 std::optional<rlimit> files_before;  // of the process, as the limit itself is
@@ -89,13 +89,13 @@ Result<pid_t> spawn(const SpawnRequest& request) {
   const pid_t child = fork();
   if (child < 0)
     return Error{ErrorCode::io, fmt::format("{} cannot be started: {}", request.words.front(), std::strerror(errno))};
-  if (child == 0) become(request, argv.data(), envp.data(), parent, pipe.write_end.number());
+  if (child == 0) become(request, argv.data(), envp.data(), parent, pipe.write_end.get());
   setpgid(child, child);  // whoever of the two comes first: from now on its group can be signalled
   pipe.write_end.close();
-  fcntl(pipe.read_end.number(), F_SETFL, 0);
+  fcntl(pipe.read_end.get(), F_SETFL, 0);
   Failure failure;
   ssize_t count;
-  do count = read(pipe.read_end.number(), &failure, sizeof failure);  // ends with exec()
+  do count = read(pipe.read_end.get(), &failure, sizeof failure);  // ends with exec()
   while (count < 0 && errno == EINTR);
   if (count != sizeof failure) return child;
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
@@ -108,7 +108,7 @@ Result<Pipe> make_pipe(bool ours_reads) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Error{ErrorCode::io, fmt::format("no pipe: {}", std::strerror(errno))};
   fcntl(ends[ours_reads ? 0 : 1], F_SETFL, O_NONBLOCK);
-  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+  return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
 void prepare_launcher() {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
 
@@ -29,7 +30,7 @@ base::Result<pid_t> spawn(const SpawnRequest& request);
 int exit_code_of(const base::Error& error);
 
 struct Pipe {
-  comm::internal::Descriptor read_end, write_end;
+  base::FileDescriptor read_end, write_end;
 };
 /// The launcher's end, named by `ours_reads`, does not block; both are closed by exec(). Errors: io.
 base::Result<Pipe> make_pipe(bool ours_reads);

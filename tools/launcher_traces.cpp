@@ -26,20 +26,20 @@ std::optional<std::filesystem::path> folder_of(const std::filesystem::path& live
 }  // namespace
 
 std::string recover_traces_of(pid_t process) {
-  std::string told;
+  std::string lines;
   for (const std::filesystem::path& live : trace::live_files_of(static_cast<std::uint32_t>(process))) {
     const auto folder = folder_of(live);
     if (!folder) continue;
     const auto report = trace::recover_rank(*folder);
     if (!report) {
-      told += fmt::format("tandem run: the trace {} was not ended by its program: {}\n", folder->string(),
-                          report.error().message);
+      lines += fmt::format("tandem run: the trace {} was not ended by its program: {}\n", folder->string(),
+                           report.error().message);
     } else if (report.value().ranks > 0) {
-      told += fmt::format("tandem run: the trace {} was not ended by its program: its last {} events were gathered\n",
-                          folder->string(), report.value().events_added);
+      lines += fmt::format("tandem run: the trace {} was not ended by its program: its last {} events were gathered\n",
+                           folder->string(), report.value().events_added);
     }
   }
-  return told;
+  return lines;
 }
 
 }  // namespace tandem::tools

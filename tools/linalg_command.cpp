@@ -15,6 +15,7 @@
 #include "tandem/linalg/blas_threads.hpp"
 #include "tandem/linalg/flows/residuals.hpp"
 #include "tandem/linalg/kernel_operations.hpp"
+#include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/linalg_job.hpp"
 #include "tools/subcommands.hpp"
@@ -126,7 +127,8 @@ base::Result<linalg::Distribution> distribution_of(const LinalgJob& job, const P
     auto read = Distribution::from_file(places.file);
     if (!read || read.value().ranks() <= ranks) return read;
     return base::Error{base::ErrorCode::invalid_argument,
-                       fmt::format("{} names rank {}, but there are {} ranks", places.file, read.value().ranks() - 1, ranks)};
+                       fmt::format("{} names rank {}, but the job has {}", places.file, read.value().ranks() - 1,
+                                   counted(ranks, "rank"))};
   }
   Distribution::Grid grid = Distribution::squarest(ranks);
   if (places.p > 0) grid = {places.p, places.q > 0 ? places.q : std::max(1U, ranks / places.p)};
@@ -134,7 +136,8 @@ base::Result<linalg::Distribution> distribution_of(const LinalgJob& job, const P
   if (grid.p * grid.q != ranks)
     return base::Error{
         base::ErrorCode::invalid_argument,
-        fmt::format("a grid of {} x {} ranks does not fit {} ranks; P times Q must be their number", grid.p, grid.q, ranks)};
+        fmt::format("a grid of {} x {} does not fit {}; P times Q must be their number", grid.p, grid.q,
+                    counted(ranks, "rank"))};
   if (ranks == 1) return Distribution();
   if (job.op != LinalgOp::stencil) return Distribution::block_cyclic(grid);
   const auto tiles = [&](std::size_t size) { return (size + job.tile - 1) / job.tile; };
@@ -187,25 +190,25 @@ void print_heading() {
 
 /// The order of the matrices, or m x n.
 std::string size_of(const Json& params) {
-  const std::string n = fmt::format("{}", params["n"].get<std::size_t>());
-  return params.contains("m") ? fmt::format("{}x{}", params["m"].get<std::size_t>(), n) : n;
+  const std::string n = fmt::format("{}", params["n"].unsigned_number());
+  return params.contains("m") ? fmt::format("{}x{}", params["m"].unsigned_number(), n) : n;
 }
 
 void print_row(const Measurement& measurement) {
   const Json& params = measurement.params;
   const auto [least, most] = std::minmax_element(measurement.samples.begin(), measurement.samples.end());
   const auto count = [&](const char* name) {
-    return params.contains(name) ? fmt::format("{}", params[name].get<std::size_t>()) : "-";
+    return params.contains(name) ? fmt::format("{}", params[name].unsigned_number()) : "-";
   };
   fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n",
-             measurement.name, params["precision"].get<std::string>(), size_of(params), params["nb"].get<std::size_t>(),
-             count("nrhs"), count("iterations"), count("ranks"), params["workers"].get<unsigned>(),
-             params["seconds"].get<double>(),
+             measurement.name, params["precision"].text(), size_of(params), params["nb"].unsigned_number(),
+             count("nrhs"), count("iterations"), count("ranks"), params["workers"].unsigned_number(),
+             params["seconds"].number(),
              median(measurement.samples), *least, *most, measurement.unit,
-             params.contains("residual") ? fmt::format("{:.2g}", params["residual"].get<double>()) : "-");
+             params.contains("residual") ? fmt::format("{:.2g}", params["residual"].number()) : "-");
 }
 
-/// Whether the outcome is one to be proud of; if not, says why to `log`, which may be null.
+/// Whether the result is right; if not, says why to `log`, which may be null.
 bool accepted(LinalgOp op, const LinalgOutcome& outcome, base::Log* log) {
   if (outcome.info != 0 && is_lu(op)) {
     if (log != nullptr) log->error("pivot {} of the factorisation is zero (info = {})", outcome.info, outcome.info);
@@ -225,8 +228,8 @@ bool accepted(LinalgOp op, const LinalgOutcome& outcome, base::Log* log) {
   }
   if (!outcome.converged) {
     if (log != nullptr)
-      log->error("not converged after {} iterations: {} is {:.3g}; allow more with --iterations, or a larger --tolerance",
-                 outcome.iterations.value_or(0), op == LinalgOp::cg ? "||r|| / ||b||" : "the largest change of a point",
+      log->error("not converged after {}: {} is {:.3g}; allow more with --iterations, or a larger --tolerance",
+                 counted(outcome.iterations.value_or(0), "iteration"), op == LinalgOp::cg ? "||r|| / ||b||" : "the largest change of a point",
                  outcome.reached.value_or(0));
     return false;
   }
@@ -248,7 +251,7 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
   base::restrict_blas_threads();
   if (const int threads = linalg::observed_blas_threads(); threads > 1)
     context.log.warn(
-        "the BLAS library uses {} threads for one call although it was told to use one: they compete with the workers", threads);
+        "the BLAS library uses {} threads for one call although it was set to use one: they compete with the workers", threads);
 
   // The runtime reads the same --tandem.* arguments that main() has taken out.
   std::vector<std::string> words = context.arguments;
@@ -295,60 +298,61 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
 
 }  // namespace
 
-void add_linalg(CLI::App& app, ToolContext& context) {
-  CLI::App* command = app.add_subcommand("linalg", "Runs one operation of linear algebra; prints time, GFlop/s and residual");
+void add_linalg(Subcommand app, ToolContext& context) {
+  Subcommand command = app.add_subcommand("linalg", "Run one operation of linear algebra; print time, GFlop/s and residual");
   auto arguments = std::make_shared<LinalgArguments>();
   LinalgJob& job = arguments->job;
-  // CLI11's own PositiveNumber explains itself with the largest double.
-  const CLI::Range positive(std::size_t(1), std::size_t(INT_MAX), "POSITIVE");
   std::vector<std::string> names;
   for (const auto& [name, op] : ops) names.push_back(name);
-  command->add_option("OP", arguments->op,
+  command.add_option("OP", arguments->op,
                       "cg, copy, gels, gemm, geqrf, gesv, getrf, herk, lacpy, posv, potrf, potrs, stencil, syrk or trsm")
-      ->required()
-      ->check(CLI::IsMember(names));
-  command->add_option("-n", job.n, "Order of the matrices")->check(positive);
-  command->add_option("-m", arguments->rows, "geqrf, gels, stencil and copy: rows of A; n unless given")->check(positive);
-  command->add_option("--nb", job.tile, "Order of a tile")->check(positive)->capture_default_str();
-  command->add_option("--precision", arguments->precisions, "Any of s, d, c, z, by commas")
-      ->delimiter(',')->check(CLI::IsMember({"s", "d", "c", "z"}))->capture_default_str();
-  command->add_option("--uplo", arguments->uplo, "Triangle of A that is used")
-      ->check(CLI::IsMember({"lower", "upper"}))
-      ->capture_default_str();
-  command->add_option("--pivoting", arguments->pivoting, "Of getrf and gesv; none: generated matrices are diagonally dominant")
-      ->check(CLI::IsMember({"tournament", "none"}))
-      ->capture_default_str();
-  command->add_option("--nrhs", arguments->nrhs, "Right-hand sides: 1 for potrs, posv, gesv and gels, n for trsm unless given")
-      ->check(positive);
-  command->add_option("--repetitions", arguments->repetitions,
-                      "Runs that are counted; 5, after one more, for a generated matrix, and 1 for --matrix, unless given")
-      ->check(positive);
-  command->add_option("--workers", arguments->workers, "As --tandem.workers")->check(positive);
-  command->add_option("--iterations", job.iterations, "At most: of cg, n unless given; of stencil, 100 unless given")
-      ->check(positive);
-  command->add_option("--tolerance", job.tolerance,
-                      "cg: of ||r|| / ||b||, 10 eps unless given, 0: all iterations; stencil: of the change of a point in a "
-                      "step, looked at only when given");
-  command->add_option("--p", arguments->places.p, "On several ranks: rows of the grid of ranks; nearest to a square unless given")
-      ->check(positive);
-  command->add_option("--q", arguments->places.q, "On several ranks: columns of the grid of ranks")->check(positive);
-  command->add_option("--distribution", arguments->places.file,
-                      "On several ranks: file with the rank of each tile, a line per tile row");
-  command->add_option("--emulate-kernels", arguments->emulated_rate,
-                      "Kernels sleep for their operations at this rate in GFlop/s, so that few cores stand for many")
-      ->check(CLI::Range(1e-3, 1e6, "GFLOPS"));
-  command->add_option("--to-p", arguments->to.p, "copy on several ranks: rows of the grid that gets the copy")->check(positive);
-  command->add_option("--to-q", arguments->to.q, "Its columns; where neither is given, tiles are copied where they lie")
-      ->check(positive);
-  command->add_option("--to-distribution", arguments->to.file, "copy on several ranks: file with the rank of each tile copied");
-  command->add_option("--seed", job.seed, "Of generated matrices")->capture_default_str();
-  command->add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (up to 30 is right)");
-  command->add_option("--matrix", job.matrix_file, "potrf, potrs, posv, getrf, gesv, cg: Matrix Market file of A");
-  command->add_option("--rhs", job.rhs_file, "potrs, posv, gesv, cg: Matrix Market file of B; random unless given");
-  command->add_option("--out", job.out_file,
-                      "Matrix Market file to write: the solution of potrs, posv, gesv and cg, the factor of potrf");
-  command->add_flag("--json", arguments->json, "Print a JSON object");
-  command->callback([arguments, &context] {
+      .required()
+      .one_of(names);
+  command.add_option("-n", job.n, "Order of the matrices").positive();
+  command.add_option("-m", arguments->rows, "geqrf, gels, stencil and copy: rows of A (default: n)").positive();
+  command.add_option("--nb", job.tile, "Order of a tile").positive().show_default();
+  command.add_option("--precision", arguments->precisions, "Any of s, d, c, z, separated by commas")
+      .list().one_of({"s", "d", "c", "z"}).show_default();
+  command.add_option("--uplo", arguments->uplo, "Triangle of A that is read")
+      .one_of({"lower", "upper"})
+      .show_default();
+  command.add_option("--pivoting", arguments->pivoting,
+                     "Pivoting of getrf and gesv; with none, generated matrices are diagonally dominant")
+      .one_of({"tournament", "none"})
+      .show_default();
+  command.add_option("--nrhs", arguments->nrhs, "Right-hand sides (default: 1 for potrs, posv, gesv and gels, n for trsm)")
+      .positive();
+  command.add_option("--repetitions", arguments->repetitions,
+                      "Measured runs (default: 5 after one that warms up; 1 with --matrix)")
+      .positive();
+  command.add_option("--workers", arguments->workers, "Number of workers, as --tandem.workers").positive();
+  command.add_option("--iterations", job.iterations, "Largest number of iterations (default: n for cg, 100 for stencil)")
+      .positive();
+  command.add_option("--tolerance", job.tolerance,
+                      "cg: stop at this ||r|| / ||b|| (default: 10 eps; 0: never). stencil: stop when no point changes by more "
+                      "in a step (default: never)");
+  command.add_option("--p", arguments->places.p, "On several ranks: rows of the process grid (default: as square as possible)")
+      .positive();
+  command.add_option("--q", arguments->places.q, "On several ranks: columns of the process grid").positive();
+  command.add_option("--distribution", arguments->places.file,
+                      "On several ranks: file with the rank of each tile, one line for each row of tiles");
+  command.add_option("--emulate-kernels", arguments->emulated_rate,
+                      "Kernels sleep for the time of their operations at this rate in GFlop/s, instead of computing")
+      .between(1e-3, 1e6);
+  command.add_option("--to-p", arguments->to.p, "copy on several ranks: rows of the process grid of the target").positive();
+  command.add_option("--to-q", arguments->to.q,
+                     "copy on several ranks: columns of that grid (default: each tile stays on its rank)")
+      .positive();
+  command.add_option("--to-distribution", arguments->to.file,
+                     "copy on several ranks: file with the rank of each tile of the target");
+  command.add_option("--seed", job.seed, "Seed of generated matrices").show_default();
+  command.add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (at most 30 is right)");
+  command.add_option("--matrix", job.matrix_file, "potrf, potrs, posv, getrf, gesv, cg: read A from this Matrix Market file");
+  command.add_option("--rhs", job.rhs_file, "potrs, posv, gesv, cg: read B from this Matrix Market file (default: random)");
+  command.add_option("--out", job.out_file,
+                      "Write a Matrix Market file: the solution of potrs, posv, gesv and cg, the factor of potrf");
+  command.add_flag("--json", arguments->json, "Print a JSON object");
+  command.callback([arguments, &context] {
     arguments->job.op = ops.at(arguments->op);
     arguments->job.uplo = arguments->uplo == "lower" ? linalg::Uplo::lower : linalg::Uplo::upper;
     arguments->job.pivoting = arguments->pivoting == "none" ? Pivoting::none : Pivoting::tournament;

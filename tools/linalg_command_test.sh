@@ -98,7 +98,7 @@ refused 2 "--to-p, --to-q and --to-distribution are for copy" lacpy -n 10 --to-p
 refused 2 "P times Q must be their number" copy -n 10 --to-p 3
 refused 2 "exclude each other" copy -n 10 --to-p 1 --to-distribution file
 refused 2 "give precision s or d" stencil -n 10 --precision z
-refused 2 "not in range" stencil -n 0
+refused 2 "-n: '0' is not a whole number from 1" stencil -n 0
 
 # The system whose solution is all ones.
 cat > a.mtx << 'END'
@@ -130,7 +130,7 @@ refused 2 "--pivoting is for getrf and gesv" potrf -n 10 --pivoting none
 
 "$tandem" linalg posv --matrix a.mtx --json --repetitions 3 > out || fail "posv --json"
 python3 -c 'import json; r = json.load(open("out"))["results"][0]; assert sorted(r["details"]["seconds"])[1] == r["params"]["seconds"]' ||
-  fail "--json does not tell each repetition's time: $(cat out)"
+  fail "--json does not have each repetition's time: $(cat out)"
 python3 -c 'import json; r = json.load(open("out"))["results"][0]; assert (r["name"], r["params"]["n"]) == ("posv", 3)' ||
   fail "--json is not the object that was promised: $(cat out)"
 
@@ -149,7 +149,7 @@ refused 2 "--rhs is for potrs, posv, gesv and cg" gemm -n 10 --rhs b.mtx
 refused 2 "exclude each other" posv -n 3 --matrix a.mtx
 refused 2 "-m is for geqrf, gels, stencil and copy" gemm -n 10 -m 20
 refused 2 "at least as many rows" gels -n 20 -m 10
-refused 2 "qr not in" qr -n 10
-refused 2 "Value 0 not in range" potrf -n 10 --nb 0
+refused 2 "'qr' is none of cg, copy" qr -n 10
+refused 2 "--nb: '0' is not a whole number from 1" potrf -n 10 --nb 0
 
 [ $failures -eq 0 ]

@@ -18,7 +18,7 @@
 namespace tandem::tools {
 namespace {
 
-constexpr const char* not_probed[] = {"GPUs", "networks"};
+const std::vector<std::string> not_probed{"GPUs", "networks"};
 
 std::string readable_bytes(std::uint64_t bytes) {
   constexpr double gib = 1024.0 * 1024 * 1024;
@@ -90,11 +90,12 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
 
 }  // namespace
 
-void add_machine(CLI::App& app, ToolContext& context) {
-  CLI::App* command = app.add_subcommand("machine", "What was found on this machine, and how workers would be bound");
+void add_machine(Subcommand app, ToolContext& context) {
+  Subcommand command =
+      app.add_subcommand("machine", "Show the processor, the memory and the caches, and where workers would run");
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print a JSON object");
-  command->callback([json, &context] {
+  command.add_flag("--json", *json, "Print a JSON object");
+  command.callback([json, &context] {
     const auto topology = base::Topology::discover();
     if (!topology) {
       context.log.error("{}", topology.error().message);

@@ -38,10 +38,11 @@ int run(int argc, char** argv) {
   log.set_level(log_level(config.value()));
   argc = tandem::base::remove_arguments(argc, argv, config.value().consumed_arguments());
 
-  CLI::App app("Tandem: a distributed task-based runtime system and communication library.", "tandem");
-  app.set_version_flag("--version", fmt::format("tandem {} ({})", tandem::tools::version, tandem::tools::commit));
-  app.footer("Every option of the runtime can be given to every subcommand as --tandem.NAME=VALUE; `tandem config` lists them.");
-  app.require_subcommand(1);
+  tandem::tools::CommandLine command_line("tandem", "Tandem: a distributed task-based runtime system and communication library.",
+                                          fmt::format("tandem {} ({})", tandem::tools::version, tandem::tools::commit));
+  tandem::tools::Subcommand app = command_line.root();
+  app.footer("Every subcommand also takes the options of the runtime, as --tandem.NAME=VALUE; `tandem config` lists them.");
+  app.require_subcommand();
   tandem::tools::ToolContext context{config.value(), arguments, log};
   tandem::tools::add_bench(app, context);
   tandem::tools::add_config(app, context);
@@ -49,11 +50,9 @@ int run(int argc, char** argv) {
   tandem::tools::add_machine(app, context);
   tandem::tools::add_run(app, context);
   tandem::tools::add_trace(app, context);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    // Help and version come this way too, with exit code 0.
-    return app.exit(error) == 0 ? 0 : wrong_use;
+  if (const std::string wrong = command_line.parse(argc, argv); !wrong.empty()) {
+    std::fprintf(stderr, "tandem: error: %s\n", wrong.c_str());
+    return wrong_use;
   }
   return context.exit_status;
 }

@@ -47,7 +47,6 @@ struct RunArguments {
   bool secret_in_environment = false;
   std::string ssh = "ssh -o BatchMode=yes -o ConnectTimeout=15";
   std::string remote_tandem;
-  std::string nothing;  ///< what a positional that takes nothing is bound to
   bool is_agent = false;
 };
 
@@ -106,7 +105,7 @@ Exports configuration(const ToolContext& context, std::size_t count) {
   return exports;
 }
 
-/// What other hosts are told of this one's environment without being asked.
+/// The variables of this host's environment that other hosts always get.
 Exports own_variables() {
   Exports exports;
   for (auto& [name, value] : base::process_environment())
@@ -140,12 +139,11 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-Result<LaunchOptions> launch_options(const RunArguments& arguments, std::vector<std::string> remaining,
-                                     const ToolContext& context) {
+Result<LaunchOptions> launch_options(const RunArguments& arguments, Subcommand command, const ToolContext& context) {
+  std::vector<std::string> remaining = command.remaining();
   if (!remaining.empty() && remaining.front() == "--") remaining.erase(remaining.begin());
   else if (!remaining.empty() && remaining.front().starts_with("-"))
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("{} is no option of tandem run; see tandem run --help", remaining.front())};
+    return Error{ErrorCode::invalid_argument, command.unknown_option(remaining.front()) + "; see tandem run --help"};
   if (remaining.empty() || remaining.front().empty())
     return Error{ErrorCode::invalid_argument, "which program? write it after the options: tandem run -n 2 ./app"};
   auto places = places_of(arguments);
@@ -176,12 +174,12 @@ Result<LaunchOptions> launch_options(const RunArguments& arguments, std::vector<
   return options;
 }
 
-void run(const RunArguments& arguments, const std::vector<std::string>& remaining, ToolContext& context) {
+void run(const RunArguments& arguments, Subcommand command, ToolContext& context) {
   if (arguments.is_agent) {
     context.exit_status = run_agent();
     return;
   }
-  const auto options = launch_options(arguments, remaining, context);
+  const auto options = launch_options(arguments, command, context);
   if (!options) {
     context.log.error("{}", options.error().message);
     context.exit_status = 2;
@@ -192,39 +190,40 @@ void run(const RunArguments& arguments, const std::vector<std::string>& remainin
 
 }  // namespace
 
-void add_run(CLI::App& app, ToolContext& context) {
-  CLI::App* command = app.add_subcommand("run", "Start a program as several ranks that find each other, here or over ssh");
+void add_run(Subcommand app, ToolContext& context) {
+  Subcommand command = app.add_subcommand("run", "Start a program as several ranks, on this host or on others over ssh");
   auto arguments = std::make_shared<RunArguments>();
-  // From the program's name on, everything is the program's. The positional stands in the usage, and takes nothing: without one
-  // that is left to fill, CLI11 gives what follows "--" to the parent of a subcommand.
-  command->prefix_command();
-  command->validate_positionals();
-  command->add_option("PROGRAM", arguments->nothing, "What to start, and after it its arguments")
-      ->check([](const std::string&) { return std::string("the program's"); })->type_name("");
-  command->footer(footer);
-  command->add_option("-n,--np", arguments->ranks, "Number of ranks")->type_name("N");
-  auto* hosts = command->add_option("--host", arguments->hosts, "Hosts, each with a number of ranks or a share of the rest");
-  hosts->type_name("A,B:2,...");
-  command->add_option("--hostfile", arguments->hostfile, "The same, one host per line: NAME, NAME:RANKS or NAME slots=RANKS")
-      ->type_name("FILE")->excludes(hosts);
-  command->add_option("-x", arguments->exports, "Set a variable for the ranks, or hand this one's value to ranks on other hosts, "
-                                                "which get TANDEM_ variables only otherwise")
-      ->type_name("NAME[=VALUE]")->allow_extra_args(false);
-  auto* labelled = command->add_flag("--label", arguments->labels, "Pass output on line by line, with the rank before it: [3] "
-                                                                   "text (the default)");
-  command->add_flag("--no-label", arguments->no_labels, "Pass output on as it comes")->excludes(labelled);
-  command->add_option("--server-address", arguments->server_address,
-                      "Where ranks reach this launcher (host, or HOST:PORT), when it cannot be found out")->type_name("ADDRESS");
-  command->add_option("--timeout", arguments->timeout, "End the job after this time, with exit code 124")->type_name("30s,5min");
-  command->add_option("--wdir", arguments->folder, "Folder in which the ranks start")->type_name("FOLDER");
-  command->add_flag("--secret-in-environment", arguments->secret_in_environment,
-                    "Hand the job's secret over in the environment, for wrapper programs that close descriptors");
-  command->add_option("--ssh", arguments->ssh, "Program that reaches other hosts, with its options")->capture_default_str()
-      ->envname("TANDEM_RUN_SSH")->type_name("PROGRAM");
-  command->add_option("--remote-tandem", arguments->remote_tandem, "This command on the other hosts (default: the same path)")
-      ->type_name("PATH");
-  command->add_flag("--agent", arguments->is_agent)->group("");  // what the launcher starts on other hosts
-  command->callback([arguments, command, &context] { run(*arguments, command->remaining(), context); });
+  command.take_program("The program to start, followed by its arguments");
+  command.footer(footer);
+  command.add_option("-n,--np", arguments->ranks, "Number of ranks");
+  command.also_accept("-np", "--np");  // as mpirun spells it
+  Option hosts = command.add_option("--host", arguments->hosts,
+                                    "Hosts. HOST:N runs N ranks; hosts without a number share the other ranks");
+  hosts.type_name("A,B:2,...");
+  command.add_option("--hostfile", arguments->hostfile, "File of hosts, one per line: NAME, NAME:RANKS or NAME slots=RANKS")
+      .type_name("FILE").excludes(hosts);
+  command.add_option("-x", arguments->exports,
+                     "Set a variable of the environment for all ranks. Without a value: pass this host's "
+                                                "value to other hosts, which otherwise get only TANDEM_ variables")
+      .type_name("NAME[=VALUE]").repeatable();
+  Option labelled = command.add_flag("--label", arguments->labels,
+                                     "Print output line by line, with the rank before each line, as "
+                                                                   "in \"[3] text\" (the default)");
+  command.add_flag("--no-label", arguments->no_labels, "Print output unchanged").excludes(labelled);
+  command.add_option("--server-address", arguments->server_address,
+                      "Address at which ranks reach this launcher, when it cannot be detected").type_name("HOST[:PORT]");
+  command.add_option("--timeout", arguments->timeout,
+                     "End the job after this time, with exit code 124").type_name("TIME (30s, 5min)");
+  command.add_option("--wdir", arguments->folder, "Working folder of the ranks").type_name("FOLDER");
+  command.add_flag("--secret-in-environment", arguments->secret_in_environment,
+                    "Pass the secret of the job in the environment, for wrapper programs that close descriptors");
+  command.add_option("--ssh", arguments->ssh, "Program that starts commands on other hosts, with its options").show_default()
+      .environment("TANDEM_RUN_SSH").type_name("PROGRAM");
+  command.add_option("--remote-tandem", arguments->remote_tandem,
+                     "Path of this command on the other hosts (default: the same path)")
+      .type_name("PATH");
+  command.add_flag("--agent", arguments->is_agent).hide_from_help();  // what the launcher starts on other hosts
+  command.callback([arguments, command, &context] { run(*arguments, command, context); });
 }
 
 }  // namespace tandem::tools

@@ -40,6 +40,11 @@ run 0 -n 64 "$probe"
 [[ ! -s err ]] || fail "there are complaints: $(head -3 err)"
 run 0 -n 1 "$probe"
 holds out '^\[0\] 0 of 1 by tandem run '
+# -np as mpirun spells it; behind the program's name it is the program's.
+run 0 -np 2 sh -c 'echo "$TANDEM_JOB_SIZE $*"' x -np 3
+holds out '^\[1\] 2 -np 3$'
+run 0 --no-label -x SOME=-np -np 1 sh -c 'echo "$TANDEM_JOB_SIZE $SOME"'
+is out '1 -np'
 program shows 'env; tr "\0" " " < /proc/$PPID/cmdline; tr "\0" "\n" < /proc/$PPID/environ'
 run 0 -n 2 ./shows
 holds out '^\[1\] TANDEM_JOB_RANK=1$'
@@ -152,7 +157,7 @@ gone_soon pids
 
 # background ARGUMENTS...: `tandem run` in the background; its process is $launcher.
 background() {
-  rm -f pids told
+  rm -f pids signals
   "$tandem" run "$@" > out 2> err < /dev/null &
   launcher=$!
 }
@@ -163,18 +168,18 @@ ended_with() {
 }
 
 # Signals are passed on.
-program listens 'trap "echo USR1 >> told" USR1; trap "echo USR2 >> told" USR2; trap "echo TERM >> told; exit 4" TERM
+program listens 'trap "echo USR1 >> signals" USR1; trap "echo USR2 >> signals" USR2; trap "echo TERM >> signals; exit 4" TERM
 echo $$ >> pids; while :; do sleep 0.05; done'
 background -n 2 ./listens
 until_true 10 has_lines 2 pids || fail "the ranks do not start"
 kill -USR1 $launcher
-until_true 10 has_lines 2 told || fail "SIGUSR1 is not passed on"
+until_true 10 has_lines 2 signals || fail "SIGUSR1 is not passed on"
 kill -USR2 $launcher
-until_true 10 has_lines 4 told || fail "SIGUSR2 is not passed on"
+until_true 10 has_lines 4 signals || fail "SIGUSR2 is not passed on"
 kill -TERM $launcher
 ended_with 4 "ranks that answer SIGTERM"
-holds told TERM
-is told $'USR1\nUSR1\nUSR2\nUSR2\nTERM\nTERM'
+holds signals TERM
+is signals $'USR1\nUSR1\nUSR2\nUSR2\nTERM\nTERM'
 
 background -n 2 sh -c 'echo $$ >> pids; exec sleep 60'
 until_true 10 has_lines 2 pids
@@ -311,7 +316,11 @@ holds err 'how many ranks\? give -n N'
 run 2 -n 2
 holds err 'which program\?'
 run 2 -n 2 --bogus true
-holds err '^tandem: error: --bogus is no option of tandem run'
+holds err '^tandem: error: --bogus is not an option of tandem run; see tandem run --help$'
+run 2 -n 2 --lable true
+holds err '^tandem: error: --lable is not an option of tandem run \(did you mean --label\?\)'
+run 2 -np x true
+holds err "^tandem: error: tandem run: -n,--np: 'x' is not a whole number"
 run 2 -n 5 --host a:2,b:2 true
 holds err 'the hosts take 4 ranks, not 5'
 run 2 -n 2 --host a,,b true

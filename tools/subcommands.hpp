@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"
+#include "tools/command_line.hpp"
 
 namespace tandem::tools {
 
@@ -20,27 +19,27 @@ struct ToolContext {
   int exit_status = 0;
 };
 
-// To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in main.cpp. Each adds a CLI11
-// subcommand to `app` whose callback runs it.
-void add_bench(CLI::App& app, ToolContext& context);
-void add_bench_arrival(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_bcast(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_broadcasts(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_burst(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_clock(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_flow_pingpong(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_flushes(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_overlap(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_ranks(CLI::App& bench, ToolContext& context);    ///< below `bench`
-void add_bench_readers(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_ring(CLI::App& bench, ToolContext& context);     ///< below `bench`
-void add_bench_urgent(CLI::App& bench, ToolContext& context);   ///< below `bench`
-void add_bench_pingpong(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_bench_priority(CLI::App& bench, ToolContext& context);  ///< below `bench`
-void add_config(CLI::App& app, ToolContext& context);
-void add_linalg(CLI::App& app, ToolContext& context);
-void add_machine(CLI::App& app, ToolContext& context);
-void add_run(CLI::App& app, ToolContext& context);
-void add_trace(CLI::App& app, ToolContext& context);
+// To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in main.cpp. Each adds a subcommand
+// to `app` whose callback runs it.
+void add_bench(Subcommand app, ToolContext& context);
+void add_bench_arrival(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_bcast(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_broadcasts(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_burst(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_clock(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_flow_pingpong(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_flushes(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_overlap(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_ranks(Subcommand bench, ToolContext& context);    ///< below `bench`
+void add_bench_readers(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_ring(Subcommand bench, ToolContext& context);     ///< below `bench`
+void add_bench_urgent(Subcommand bench, ToolContext& context);   ///< below `bench`
+void add_bench_pingpong(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_priority(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_config(Subcommand app, ToolContext& context);
+void add_linalg(Subcommand app, ToolContext& context);
+void add_machine(Subcommand app, ToolContext& context);
+void add_run(Subcommand app, ToolContext& context);
+void add_trace(Subcommand app, ToolContext& context);
 
 }  // namespace tandem::tools

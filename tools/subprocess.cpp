@@ -1,4 +1,4 @@
-// tools/subprocess.cpp: one child, two pipes, and a descriptor that tells of its end: one poll waits for all.
+// tools/subprocess.cpp: one child, two pipes, and a descriptor that becomes readable at its end: one poll waits for all.
 #include "tools/subprocess.hpp"
 
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
 #include "tools/exec_words.hpp"
 
@@ -22,19 +23,19 @@ namespace tandem::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using comm::internal::Descriptor;
+using base::FileDescriptor;
 
 constexpr std::size_t kept_bytes = std::size_t(16) << 20;
 constexpr int cannot_execute = 127;
 
 struct Pipe {
-  Descriptor read_end, write_end;
+  FileDescriptor read_end, write_end;
 
   bool open() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return false;
-    read_end = Descriptor(ends[0]);
-    write_end = Descriptor(ends[1]);
+    read_end = FileDescriptor(ends[0]);
+    write_end = FileDescriptor(ends[1]);
     return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
   }
 };
@@ -57,10 +58,10 @@ base::Error system_error(const std::string& what) {
 }
 
 /// Takes what the pipe holds now. False when nothing more will come.
-bool drain(const Descriptor& pipe, std::string& text) {
+bool drain(const FileDescriptor& pipe, std::string& text) {
   char buffer[65536];
   for (;;) {
-    const ssize_t count = read(pipe.number(), buffer, sizeof buffer);
+    const ssize_t count = read(pipe.get(), buffer, sizeof buffer);
     if (count > 0) text.append(buffer, std::min(static_cast<std::size_t>(count), kept_bytes - text.size()));
     else if (count == 0) return false;
     else if (errno != EINTR) return errno == EAGAIN;
@@ -69,18 +70,19 @@ bool drain(const Descriptor& pipe, std::string& text) {
 
 /// Reads both streams until the child ends; false at the deadline. It may end while others still hold its pipes, and it may close
 /// them and go on: only its own end counts.
-bool read_until_end(const Descriptor& child, Pipe& output, Pipe& errors, ProgramOutput& written, Clock::time_point deadline) {
+bool read_until_end(const FileDescriptor& child, Pipe& output, Pipe& errors, ProgramOutput& written,
+                    Clock::time_point deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return false;
     // poll() ignores the negative number of a closed descriptor.
-    pollfd waited[] = {{output.read_end.number(), POLLIN, 0}, {errors.read_end.number(), POLLIN, 0}, {child.number(), POLLIN, 0}};
+    pollfd waited[] = {{output.read_end.get(), POLLIN, 0}, {errors.read_end.get(), POLLIN, 0}, {child.get(), POLLIN, 0}};
     if (poll(waited, 3, static_cast<int>(std::min<long long>(left, 1'000'000))) < 0 && errno != EINTR) return false;
     if (waited[0].revents != 0 && !drain(output.read_end, written.output)) output.read_end.close();
     if (waited[1].revents != 0 && !drain(errors.read_end, written.errors)) errors.read_end.close();
     if (waited[2].revents == 0) continue;
-    if (output.read_end.number() >= 0) drain(output.read_end, written.output);
-    if (errors.read_end.number() >= 0) drain(errors.read_end, written.errors);
+    if (output.read_end) drain(output.read_end, written.output);
+    if (errors.read_end) drain(errors.read_end, written.errors);
     return true;
   }
 }
@@ -93,7 +95,7 @@ std::string last_line(const std::string& text) {
   return text.substr(begin, end + 1 - begin);
 }
 
-/// Why it failed, as wait() tells; empty when it did not.
+/// Why it failed, from the status of wait(); empty when it did not.
 std::string failure_of(int status) {
   if (WIFSIGNALED(status)) return fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit code {}", WEXITSTATUS(status));
@@ -112,14 +114,14 @@ base::Result<ProgramOutput> run_program(const Command& command, std::chrono::mil
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return system_error("no process");
-  if (pid == 0) become(argv[0], argv.data(), envp.data(), output.write_end.number(), errors.write_end.number(), parent);
+  if (pid == 0) become(argv[0], argv.data(), envp.data(), output.write_end.get(), errors.write_end.get(), parent);
   setpgid(pid, pid);  // the child does it too; whoever comes first
   output.write_end.close();
   errors.write_end.close();
 
   ProgramOutput written;
-  const Descriptor child(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  const bool watched = child.number() >= 0;
+  const FileDescriptor child(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const bool watched{child};
   const base::Error unwatched = system_error("its end cannot be waited for");
   const bool ended = watched && read_until_end(child, output, errors, written, Clock::now() + limit);
   kill(-pid, SIGKILL);

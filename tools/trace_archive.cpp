@@ -124,12 +124,12 @@ base::Result<void> archive_run(const fs::path& given, std::string output) {
 
 }  // namespace
 
-void add_trace_archive(CLI::App& trace, ToolContext& context) {
-  CLI::App* command = trace.add_subcommand("archive", "Pack a run's folder into one file, a tar archive compressed with zstd");
-  const auto folder = trace_folder(*command);
+void add_trace_archive(Subcommand trace, ToolContext& context) {
+  Subcommand command = trace.add_subcommand("archive", "Pack a trace into one file, a tar archive compressed with zstd");
+  const auto folder = trace_folder(command);
   auto output = std::make_shared<std::string>();
-  command->add_option("-o,--output", *output, "The file; otherwise the folder's name with .tar.zst behind it, here");
-  command->callback([folder, output, &context] {
+  command.add_option("-o,--output", *output, "The archive (default: the folder's name and .tar.zst, in the current folder)");
+  command.callback([folder, output, &context] {
     // What cannot be read now could not be read later either, where nothing can be recovered any more.
     if (open_trace(*folder, context) == nullptr) return;
     if (const auto packed = archive_run(*folder, *output); !packed) fail(context, packed.error());

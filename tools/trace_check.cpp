@@ -9,8 +9,8 @@
 
 #include <fmt/core.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/trace_check_books.hpp"
 #include "tools/trace_check_findings.hpp"
@@ -61,27 +61,27 @@ bool check_bytes(const RankTrace& rank, StreamReader& stream, Findings& findings
 
 /// What the manifest says at its end, against the streams.
 void check_manifest(const RankTrace& rank, Findings& findings) {
-  const auto manifest = nlohmann::json::parse(rank.manifest, nullptr, false);
-  const auto buffers = manifest.find("buffers");
-  const auto policy =
-      buffers != manifest.end() && buffers->is_object() ? buffers->value("policy", nlohmann::json()) : nlohmann::json();
+  const Json manifest = Json::parse(rank.manifest).value_or(Json());
+  const Json* const buffers = manifest.find("buffers");
+  const Json* const policy = buffers == nullptr ? nullptr : buffers->find("policy");
+  const bool never_overwrites = policy != nullptr && (*policy == "lose" || *policy == "wait");
   std::uint64_t events = 0, lost = 0, missing = 0;
   for (const auto& stream : rank.streams) {
     const StreamSummary& summary = stream->summary();
     events += summary.events;
     lost += summary.lost_events;
     missing += summary.missing_packets;
-    if (summary.missing_packets > 0 && (policy == "lose" || policy == "wait"))
+    if (summary.missing_packets > 0 && never_overwrites)
       findings.add("no packet is missing where buffers are never overwritten",
                    fmt::format("{}: {} missing", place_of(rank, summary), summary.missing_packets));
   }
-  const auto end = manifest.find("end");
-  if (end == manifest.end() || !end->is_object() || missing > 0) return;
+  const Json* const end = manifest.find("end");
+  if (end == nullptr || missing > 0) return;
   const auto compare = [&](const char* key, std::uint64_t found) {
-    const auto said = end->find(key);
-    if (said != end->end() && said->is_number_unsigned() && said->get<std::uint64_t>() != found)
+    const Json* const said = end->find(key);
+    if (said != nullptr && said->is_unsigned() && said->unsigned_number() != found)
       findings.add("rank.json counts what the streams hold", fmt::format("rank {}: {} {} in rank.json, {} in the streams",
-                                                                         rank.rank, said->get<std::uint64_t>(), key, found));
+                                                                         rank.rank, said->unsigned_number(), key, found));
   };
   compare("events", events);
   compare("lost_events", lost);
@@ -97,7 +97,7 @@ class Spans {
     if (!open_.empty() && open_.back() == what) return open_.pop_back();
     const std::string state = open_.empty() ? "nothing is open" : fmt::format("{} is open", open_.back());
     findings.add(promise_, fmt::format("{} at {} s: {} {}, while {}", place_, time, event.spec().name, what, state));
-    // One wrong end is not told again for each span around it.
+    // One wrong end is not reported again for each span around it.
     if (const auto found = std::ranges::find(open_, what); found != open_.end()) open_.erase(found);
   }
   std::size_t open() const noexcept { return open_.size(); }
@@ -219,7 +219,7 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
     const auto found = recorded.find(rank);
     return found != recorded.end() && found->second.ended() && found->second.has(types);
   };
-  // Clocks tell each other that they end, and who has left does not hear it.
+  // The ranks' clocks announce their end to each other; a rank that has left does not receive it.
   std::set<std::uint64_t> clocks;
   for (const auto& rank : run.ranks)
     for (const auto& [kind, text] : rank->names)
@@ -339,7 +339,7 @@ void check_events(trace::TraceReader& run, const std::map<std::uint32_t, Recorde
         "as many tasks start as end, or run when their program is killed",
         fmt::format("{} started, {} ended, {} ran", result.tasks_started, result.tasks_ended, result.tasks_running_at_kill));
   if (lossy > 0)
-    result.notes.push_back(fmt::format("spans of {} actors were not checked, since events of theirs were lost", lossy));
+    result.notes.push_back(fmt::format("spans of {} were not checked, because events were lost", counted(lossy, "actor")));
   messages.finish(run, recorded, times, result, findings);
   for (auto& [rank, all] : books) all.finish(result, findings);
 }
@@ -418,12 +418,12 @@ TraceCheck check(trace::TraceReader& run) {
   return result;
 }
 
-void add_trace_check(CLI::App& trace, ToolContext& context) {
-  CLI::App* command = trace.add_subcommand("check", "Whether the trace keeps its promises; exit status 1 if not");
-  const auto folder = trace_folder(*command);
+void add_trace_check(Subcommand trace, ToolContext& context) {
+  Subcommand command = trace.add_subcommand("check", "Check that a trace is complete and consistent; exit status 1 if not");
+  const auto folder = trace_folder(command);
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print a JSON object");
-  command->callback([folder, json, &context] {
+  command.add_flag("--json", *json, "Print a JSON object");
+  command.callback([folder, json, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;
     const TraceCheck result = check(*run);

@@ -147,7 +147,7 @@ void MemoryBook::add_transfer(const Event& event, Findings& findings) {
   --under_way;
 }
 
-/// The submitting thread tells of recipients, and whoever sends the bag that it is closed; one that joins a broadcast which has
+/// The submitting thread records recipients, and the sender of the bag records that it is closed; one that joins a broadcast that has
 /// not left yet joins behind that. So only how often each happens is held against the others, not their order.
 void MemoryBook::add_bag(const Event& event) {
   if (!bag_gap_.empty()) return;

@@ -2,7 +2,9 @@
 #include "tools/trace_check_findings.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "tools/counted.hpp"
+#include "tools/json.hpp"
 
 namespace tandem::tools {
 
@@ -11,8 +13,11 @@ namespace {
 /// Why a stream does not have all events of its actor; empty: it has.
 std::string gap_of(const trace::StreamSummary& summary) {
   if (summary.missing_packets > 0)
-    return fmt::format("{} packets of {} were overwritten or are missing", summary.missing_packets, summary.name);
-  if (summary.lost_events > 0) return fmt::format("{} events of {} were lost", summary.lost_events, summary.name);
+    return fmt::format("{} of {} {} overwritten or missing", counted(summary.missing_packets, "packet"), summary.name,
+                       summary.missing_packets == 1 ? "is" : "are");
+  if (summary.lost_events > 0)
+    return fmt::format("{} of {} {} lost", counted(summary.lost_events, "event"), summary.name,
+                       summary.lost_events == 1 ? "was" : "were");
   if (summary.truncated) return fmt::format("the stream of {} is cut off", summary.name);
   return {};
 }
@@ -26,11 +31,11 @@ Account& account_of(TraceCheck& result, const std::string& name) {
 }  // namespace
 
 Recorded::Recorded(const trace::RankTrace& rank, bool selection_changed) : ended_(rank.complete) {
-  const auto manifest = nlohmann::json::parse(rank.manifest, nullptr, false);
-  const auto said = manifest.is_object() ? manifest.find("selection") : manifest.end();
-  if (said == manifest.end() || !said->is_string()) {
+  const Json manifest = Json::parse(rank.manifest).value_or(Json());
+  const Json* const said = manifest.find("selection");
+  if (said == nullptr || !said->is_text()) {
     selection_gap_ = "rank.json does not say what was recorded";
-  } else if (auto parsed = trace::Selection::parse(said->get<std::string>())) {
+  } else if (auto parsed = trace::Selection::parse(said->text())) {
     selection_ = parsed.value();
   } else {
     selection_gap_ = "rank.json says what was recorded in words that this version does not know";

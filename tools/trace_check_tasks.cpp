@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/counted.hpp"
 #include "tools/trace_command.hpp"
 #include "tools/trace_fields.hpp"
 
@@ -46,13 +47,13 @@ std::string TaskBook::name(const Life& life) const {
   return fmt::format("rank {}: task {}", rank_.rank, static_cast<std::uint32_t>(life.id));
 }
 
-void TaskBook::tell(Findings& findings, const std::string& promise, const Life& life, const std::string& what) const {
+void TaskBook::report(Findings& findings, const std::string& promise, const Life& life, const std::string& what) const {
   findings.add(promise, fmt::format("{} {}", name(life), what));
 }
 
 void TaskBook::enter(Life& life, std::uint64_t ticks, Kind kind, Findings& findings) {
   count(life.submissions);
-  if (life.submissions > 1) return tell(findings, "each task is submitted once", life, "is submitted again");
+  if (life.submissions > 1) return report(findings, "each task is submitted once", life, "is submitted again");
   life.submitted = ticks;
   life.kind = kind;
 }
@@ -158,36 +159,37 @@ double TaskBook::ns_between(std::uint64_t from, std::uint64_t to) const {
 }
 
 void TaskBook::check_life(const Life& task, Findings& findings) const {
-  if (task.submissions == 0) return tell(findings, "whatever a task's events name was submitted", task, "was not submitted");
+  if (task.submissions == 0) return report(findings, "whatever a task's events name was submitted", task, "was not submitted");
   if (task.kind == Kind::other) {
     if (task.starts > 0 || task.cancels > 0)
-      tell(findings, "joins, events and accesses of the program are not executed", task, "is one of them, and has begun");
+      report(findings, "joins, events and accesses of the program are not executed", task, "is one of them, and has begun");
     return;
   }
-  if (task.starts > 1) tell(findings, "each task is started once", task, fmt::format("is started {} times", task.starts));
+  if (task.starts > 1) report(findings, "each task is started once", task, fmt::format("is started {} times", task.starts));
   if (task.ends > task.starts)
-    tell(findings, "each task ends once, after it was started", task,
-         fmt::format("is started {} times and ends {} times", task.starts, task.ends));
-  if (task.cancels > 1) tell(findings, "each task is cancelled once", task, fmt::format("is cancelled {} times", task.cancels));
-  if (task.cancels > 0 && task.starts > 0) tell(findings, "no task both runs and is cancelled", task, "does");
+    report(findings, "each task ends once, after it was started", task,
+           fmt::format("is started {} and ends {}", counted(task.starts, "time"), counted(task.ends, "time")));
+  if (task.cancels > 1) report(findings, "each task is cancelled once", task, fmt::format("is cancelled {} times", task.cancels));
+  if (task.cancels > 0 && task.starts > 0) report(findings, "no task both runs and is cancelled", task, "does");
   if (task.failures > 1 || (task.failures > 0 && task.starts == 0 && task.cancels == 0 && recorded_.ended()))
-    tell(findings, "a task fails once, when it runs or is cancelled", task,
-         fmt::format("fails {} times, is started {} times", task.failures, task.starts));
-  if (task.readies > 1) tell(findings, "each task becomes ready once", task, fmt::format("becomes ready {} times", task.readies));
+    report(findings, "a task fails once, when it runs or is cancelled", task,
+           fmt::format("fails {}, is started {}", counted(task.failures, "time"), counted(task.starts, "time")));
+  if (task.readies > 1)
+    report(findings, "each task becomes ready once", task, fmt::format("becomes ready {} times", task.readies));
   if (recorded_.ended() && task.kind == Kind::kernel && task.cancels == 0 && task.starts == 0)
-    tell(findings, "each task that was submitted runs or is cancelled", task, "does neither");
-  if (recorded_.ended() && task.starts > task.ends) tell(findings, "each task that was started ends", task, "does not");
+    report(findings, "each task that was submitted runs or is cancelled", task, "does neither");
+  if (recorded_.ended() && task.starts > task.ends) report(findings, "each task that was started ends", task, "does not");
 
   const auto after = [&](std::uint64_t before, const char* what) {
     if (before != never && task.began != never && before > task.began && before - task.began > slack_ticks_)
-      tell(findings, fmt::format("no task begins before it {}", what), task,
+      report(findings, fmt::format("no task begins before it {}", what), task,
            fmt::format("begins {:.0f} ns before it {}", ns_between(task.began, before), what));
   };
   after(task.submitted, "was submitted");
   after(task.ready, "is ready");
   after(task.pushed, "was put into a queue");
   if (task.popped != never && task.started != never && task.popped > task.started && task.popped - task.started > slack_ticks_)
-    tell(findings, "no task is taken from a queue after it was started", task,
+    report(findings, "no task is taken from a queue after it was started", task,
          fmt::format("is, by {:.0f} ns", ns_between(task.started, task.popped)));
 }
 
@@ -224,12 +226,12 @@ void TaskBook::check_edge(const Edge& edge, Findings& findings) {
   const Life* const task = find(edge.task);
   if (task == nullptr || task->submissions == 0) return;
   if (predecessor == nullptr || predecessor->submissions == 0)
-    return tell(findings, "whatever comes before a task was submitted", *task,
+    return report(findings, "whatever comes before a task was submitted", *task,
                 fmt::format("comes after task {}, which was not submitted", static_cast<std::uint32_t>(edge.predecessor)));
   if (task->kind == Kind::other || task->began == never) return;
   const std::uint64_t done = predecessor->kind == Kind::kernel ? predecessor->done : done_by(edge.predecessor);
   if (done == never || (done > task->began && done - task->began > slack_ticks_))
-    tell(findings, "no task begins before what comes before it has ended", *task,
+    report(findings, "no task begins before what comes before it has ended", *task,
          fmt::format("begins before the end of task {}{}", static_cast<std::uint32_t>(edge.predecessor),
                      done == never ? ", which has none" : fmt::format(", by {:.0f} ns", ns_between(task->began, done))));
 }

@@ -13,7 +13,7 @@ namespace tandem::tools {
 
 /// The lives of one rank's tasks, from its events in the order of time.
 ///
-/// Stamps. An event's stamp is never after what it tells of, but it may be before: what a worker does right behind the end of a
+/// Stamps. An event's stamp is never after what it records, but it may be before: what a worker does right behind the end of a
 /// short task bears the stamp of that end. So "a before b" can be refuted only where b's stamp was read for b: `began` is the
 /// earliest such stamp of a task's way into execution. Within a core the clock is read out of order with the loads around it,
 /// hence `slack_ns`.
@@ -60,7 +60,7 @@ class TaskBook {
   Life& life(std::int64_t id);
   const Life* find(std::int64_t id) const;
   std::string name(const Life& life) const;
-  void tell(Findings& findings, const std::string& promise, const Life& life, const std::string& what) const;
+  void report(Findings& findings, const std::string& promise, const Life& life, const std::string& what) const;
   void submit(const trace::Event& event, std::int64_t id, Findings& findings);
   void replay(const trace::Event& event, Findings& findings);
   void enter(Life& life, std::uint64_t ticks, Kind kind, Findings& findings);

@@ -5,9 +5,9 @@
 
 namespace tandem::tools {
 
-std::shared_ptr<std::string> trace_folder(CLI::App& command) {
+std::shared_ptr<std::string> trace_folder(Subcommand command) {
   auto folder = std::make_shared<std::string>();
-  command.add_option("folder", *folder, "The trace of a run, or of one rank")->required();
+  command.add_option("folder", *folder, "Folder with the trace of a run, or of one rank").required();
   return folder;
 }
 
@@ -62,17 +62,17 @@ std::string seconds(std::int64_t ns) {
   return fmt::format("{}{}.{:09}", ns < 0 ? "-" : "", size / billion, size % billion);
 }
 
-void add_trace(CLI::App& app, ToolContext& context) {
-  CLI::App* command = app.add_subcommand("trace", "What a run has recorded: look at it, check it, save it");
-  command->require_subcommand(1);
-  add_trace_archive(*command, context);
-  add_trace_check(*command, context);
-  add_trace_dump(*command, context);
-  add_trace_export(*command, context);
-  add_trace_info(*command, context);
-  add_trace_overhead(*command, context);
-  add_trace_recover(*command, context);
-  add_trace_stats(*command, context);
+void add_trace(Subcommand app, ToolContext& context) {
+  Subcommand command = app.add_subcommand("trace", "Show, check, export or archive the trace of a run");
+  command.require_subcommand();
+  add_trace_archive(command, context);
+  add_trace_check(command, context);
+  add_trace_dump(command, context);
+  add_trace_export(command, context);
+  add_trace_info(command, context);
+  add_trace_overhead(command, context);
+  add_trace_recover(command, context);
+  add_trace_stats(command, context);
 }
 
 }  // namespace tandem::tools

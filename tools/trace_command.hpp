@@ -14,23 +14,23 @@
 namespace tandem::tools {
 
 // To add one, write trace_NAME.cpp with add_trace_NAME, declare it here, and call it in trace_command.cpp.
-void add_trace_archive(CLI::App& trace, ToolContext& context);
-void add_trace_check(CLI::App& trace, ToolContext& context);
-void add_trace_dump(CLI::App& trace, ToolContext& context);
-void add_trace_export(CLI::App& trace, ToolContext& context);
-void add_trace_info(CLI::App& trace, ToolContext& context);
-void add_trace_overhead(CLI::App& trace, ToolContext& context);
-void add_trace_recover(CLI::App& trace, ToolContext& context);
-void add_trace_stats(CLI::App& trace, ToolContext& context);
+void add_trace_archive(Subcommand trace, ToolContext& context);
+void add_trace_check(Subcommand trace, ToolContext& context);
+void add_trace_dump(Subcommand trace, ToolContext& context);
+void add_trace_export(Subcommand trace, ToolContext& context);
+void add_trace_info(Subcommand trace, ToolContext& context);
+void add_trace_overhead(Subcommand trace, ToolContext& context);
+void add_trace_recover(Subcommand trace, ToolContext& context);
+void add_trace_stats(Subcommand trace, ToolContext& context);
 
 /// Adds the argument FOLDER to a subcommand.
-std::shared_ptr<std::string> trace_folder(CLI::App& command);
+std::shared_ptr<std::string> trace_folder(Subcommand command);
 
 /// Says the error and sets the exit status: 2 when the folder is no trace, or none that can be read yet; 1 for damage and the
 /// system's refusals.
 void fail(ToolContext& context, const base::Error& error);
 
-/// Null after an error, which was told.
+/// Null after an error, which was logged.
 std::unique_ptr<trace::TraceReader> open_trace(const std::string& folder, ToolContext& context);
 
 /// The time of all of a run's events on one clock: that of rank 0, corrected by the line between the first and the last

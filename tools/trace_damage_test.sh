@@ -93,7 +93,7 @@ may_end() {
   case $status in
     0) ;;
     1 | 2)
-      # It says where: the folder, or something in it. A broken promise is told on the standard output.
+      # It says where: the folder, or something in it. A broken promise is reported on standard output.
       if [[ $1 == check && -s out ]]; then
         grep -q '^broken ' out || trouble="no broken promise is named"
       else

@@ -37,7 +37,7 @@ base::Result<TypeSet> types_of(const trace::TraceReader& run, const std::vector<
     if (!known)
       return base::Error{
           base::ErrorCode::invalid_argument,
-          fmt::format("--type {}: there are no such events; say a type such as task.started, or a category such as task", name)};
+          fmt::format("--type {}: no such events; name a type such as task.started, or a category such as task", name)};
   }
   return chosen;
 }
@@ -64,7 +64,7 @@ void print_json(const Event& event, std::int64_t time_ns, const RunTimes& times,
     fields[std::string(event.spec().fields[i].name)] = field_json(event, i);
   const Json line{{"date_ns", times.date_ns(time_ns)}, {"rank", event.rank}, {"actor", event.actor}, {"actor_name", actor},
                   {"ticks", event.ticks}, {"event", event.spec().name}, {"fields", fields}};
-  fmt::print("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", line.dump());
 }
 
 base::Result<void> dump(trace::TraceReader& run, const DumpOptions& options) {
@@ -98,16 +98,16 @@ base::Result<void> dump(trace::TraceReader& run, const DumpOptions& options) {
 
 }  // namespace
 
-void add_trace_dump(CLI::App& trace, ToolContext& context) {
-  CLI::App* command =
-      trace.add_subcommand("dump", "The events in the order of time: seconds since the first, rank, actor, event, fields");
-  const auto folder = trace_folder(*command);
+void add_trace_dump(Subcommand trace, ToolContext& context) {
+  Subcommand command =
+      trace.add_subcommand("dump", "Print all events in the order of time: seconds since the first, rank, actor, event, fields");
+  const auto folder = trace_folder(command);
   auto options = std::make_shared<DumpOptions>();
-  command->add_option("--rank", options->rank, "Only this rank's");
-  command->add_option("--type", options->types, "Only these, by type or category: task.started,comm")->delimiter(',');
-  command->add_option("--limit", options->limit, "No more than so many");
-  command->add_flag("--json", options->json, "Print a JSON object for each event, one a line");
-  command->callback([folder, options, &context] {
+  command.add_option("--rank", options->rank, "Only events of this rank");
+  command.add_option("--type", options->types, "Only these types or categories: task.started,comm").list();
+  command.add_option("--limit", options->limit, "Print at most this many events");
+  command.add_flag("--json", options->json, "Print one JSON object per line, one for each event");
+  command.callback([folder, options, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;
     if (const auto dumped = dump(*run, *options); !dumped) fail(context, dumped.error());

@@ -131,24 +131,22 @@ void run_export(const std::string& folder, const ExportOptions& options, ToolCon
 
 }  // namespace
 
-void add_trace_export(CLI::App& trace, ToolContext& context) {
-  CLI::App* command =
-      trace.add_subcommand("export", "The run for other programs: ViTE, StarVZ, Perfetto, data frames, CTF's readers");
-  const auto folder = trace_folder(*command);
+void add_trace_export(Subcommand trace, ToolContext& context) {
+  Subcommand command =
+      trace.add_subcommand("export", "Convert a trace for other programs: ViTE, StarVZ, Perfetto, data frames, readers of CTF");
+  const auto folder = trace_folder(command);
   auto options = std::make_shared<ExportOptions>();
-  command
-      ->add_option("--format", options->format,
-                   "paje: ViTE, and records as StarPU's; perfetto: ui.perfetto.dev; parquet: tables; ctf: a copy")
-      ->required()
-      ->check(CLI::IsMember({"paje", "perfetto", "parquet", "ctf"}));
-  command->add_option("-o,--out", options->out, "Where to; a folder, but for perfetto (default: FOLDER and the format's name)");
-  command
-      ->add_option(
-          "--clock", options->clock,
-          "How ranks' clocks are set right: none, linear, piecewise; auto: linear where clocks were compared twice, else none")
-      ->check(CLI::IsMember({"auto", "none", "linear", "piecewise"}));
-  command->add_flag("--json", options->json, "Print a JSON object");
-  command->callback([folder, options, &context] { run_export(*folder, *options, context); });
+  command.add_option("--format", options->format,
+                   "paje: for ViTE, with records like StarPU's; perfetto: for ui.perfetto.dev; parquet: tables; ctf: a copy")
+      .required()
+      .one_of({"paje", "perfetto", "parquet", "ctf"});
+  command.add_option("-o,--out", options->out,
+                     "Output file of perfetto, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, ...)");
+  command.add_option("--clock", options->clock,
+          "Correction of the ranks' clocks; auto: linear if the clocks were compared twice, else none")
+      .one_of({"auto", "none", "linear", "piecewise"});
+  command.add_flag("--json", options->json, "Print a JSON object");
+  command.callback([folder, options, &context] { run_export(*folder, *options, context); });
 }
 
 }  // namespace tandem::tools

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "tools/counted.hpp"
 #include "tools/out_file.hpp"
 #include "tools/trace_export.hpp"
 
@@ -497,7 +498,8 @@ void PajeWriter::account() {
   add("counter values", history_.counters.size() + history_.memory.size());
   if (backward_ > 0)
     exported_.notes.push_back(fmt::format(
-        "{} messages arrive before they were sent, by their clocks: their arrows are upright in paje.trace", backward_));
+        "by the clocks, {} {} before the send; paje.trace has vertical arrows there", counted(backward_, "message"),
+        backward_ == 1 ? "arrives" : "arrive"));
 }
 
 }  // namespace

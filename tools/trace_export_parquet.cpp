@@ -1,6 +1,4 @@
 // tools/trace_export_parquet.cpp: tables as Parquet files: their columns go to plain files, which a Python with pyarrow packs.
-#include <nlohmann/json.hpp>
-
 #include "tools/json_report.hpp"
 #include "tools/out_file.hpp"
 #include "tools/python_script.hpp"
@@ -37,7 +35,7 @@ base::Result<void> write_column(const Table& table, const Column& column, const 
 base::Result<void> write_json(const Json& json, const fs::path& path) {
   auto file = OutFile::create(path);
   if (!file) return file.error();
-  file.value().write(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  file.value().write(json.dump());
   return file.value().close();
 }
 

@@ -90,7 +90,7 @@ case $part in
 
   ranks)
     # Over shared memory: what is asked for is that no message is left without its other end, and that data and tasks are known.
-    # Clocks tell each other that they end, and who has left does not hear it, or not to its end: `trace check` knows that nothing
+    # The ranks' clocks announce their end to each other; a rank that has left does not receive it, or not completely: `trace check` knows that nothing
     # else is unheard.
     "$tandem" run -n 4 -x TANDEM_TRACE=all -x TANDEM_TRACE_FOLDER="$PWD/ranks" "$tandem" linalg potrf -n 512 --nb 128 --repetitions 1 \
       > out 2> err || { fail "the run of four ranks"; cat err >&2; }
@@ -216,7 +216,7 @@ assert frame.height == tasks.num_rows and frame["duration_ns"].sum() == pc.sum(t
 END
       [[ -z $(find $run.parquet -name '.columns*') ]] || fail "columns were left behind"
     done
-    # A Python without pyarrow is told what to do.
+    # Without pyarrow, the message says what to do.
     program bare/python "exec '$python' -S -E \"\$@\""
     if ! bare/python -c 'import pyarrow' 2> /dev/null; then
       "$tandem" trace export sample --format parquet -o x --tandem.python="$PWD/bare/python" > out 2> err &&

@@ -218,23 +218,23 @@ void MessagePairing::pair() {
 }
 
 void MessagePairing::pair_with_broadcasts(std::vector<std::size_t>& left) {
-  std::set<std::uint32_t> told;  // broadcasts whose recipients are known
+  std::set<std::uint32_t> known;  // broadcasts whose recipients are known
   for (const CommunicationRow& row : history_.communications)
-    if (row.broadcast != no_number) told.insert(row.broadcast);
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>> untold;
+    if (row.broadcast != no_number) known.insert(row.broadcast);
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>> unknown_recipients;
   for (std::uint32_t i = 0; i < history_.broadcasts.size(); ++i) {
     const BroadcastRow& row = history_.broadcasts[i];
-    if (!told.contains(i)) untold[{row.root, row.channel, row.tag}].push_back(i);
+    if (!known.contains(i)) unknown_recipients[{row.root, row.channel, row.tag}].push_back(i);
   }
-  if (untold.empty()) return;
+  if (unknown_recipients.empty()) return;
   std::map<Key, std::size_t> nth;
   std::vector<std::size_t> still_left;
   std::ranges::sort(left);
   for (const std::size_t index : left) {
     const Receive& receive = receives_[index];
-    const auto found = untold.find({receive.peer, receive.channel, receive.tag});
+    const auto found = unknown_recipients.find({receive.peer, receive.channel, receive.tag});
     std::size_t& count = nth[{receive.peer, receive.rank, receive.channel, receive.tag}];
-    if (receive.any_tag || receive.arrived_ns == no_time || found == untold.end() || count >= found->second.size()) {
+    if (receive.any_tag || receive.arrived_ns == no_time || found == unknown_recipients.end() || count >= found->second.size()) {
       still_left.push_back(index);
       continue;
     }

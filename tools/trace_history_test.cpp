@@ -1,4 +1,4 @@
-// tools/trace_history_test.cpp: what happened in a run is told as it was: tasks, states, messages, clocks.
+// tools/trace_history_test.cpp: what happened in a run is reconstructed as it was: tasks, states, messages, clocks.
 #include "tools/trace_history.hpp"
 
 #include <algorithm>
@@ -290,7 +290,7 @@ TEST(History, WithoutComparisonsClocksStand) {
   const auto history = run.read();
   EXPECT_EQ(history->method, clock::CorrectionMethod::none);
   EXPECT_FALSE(history->clocks[1].corrected);
-  EXPECT_EQ(history->clock_report.after.count, 1u) << "and the violation is told";
+  EXPECT_EQ(history->clock_report.after.count, 1u) << "and the violation is reported";
   EXPECT_EQ(history->clock_report.after.worst_ns, 50);
 }
 

@@ -30,23 +30,22 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-constexpr const char* footer = R"(After the options, behind --: the program and its arguments.
+constexpr const char* footer = R"(Write the program and its arguments after the options and --.
 
   tandem trace overhead -- tandem linalg potrf -n 8192 --nb 320 --json
   tandem trace overhead --select all,task --select comm --rounds 20 -- ./app
 
-A program that prints a report as `tandem ... --json` does is compared by its results, and by its duration as well; any other by
-its duration alone, in which the beginning and the end of the trace are. A ratio of 1.02 means that it takes 2 % longer.)";
+The durations of the program are compared; they include the beginning and the end of the trace. If the program prints a report
+as `tandem ... --json` does, its results are compared too. A ratio of 1.02 means that the traced run takes 2 % longer.)";
 
 struct OverheadArguments {
   unsigned rounds = 10;
   std::vector<std::string> selections;  ///< as TANDEM_TRACE has them
   std::vector<std::string> settings;    ///< trace.memory=1MiB
   bool json = false;
-  std::string nothing;                  ///< what a positional that takes nothing is bound to
 };
 
-/// What one run told: its duration, and its own results, as costs.
+/// What one run measured: its duration, and its own results, as costs.
 using Costs = std::map<std::string, double>;
 
 struct TracedRun {
@@ -79,9 +78,9 @@ Interval interval_of(const std::vector<double>& ratios) {
 /// Its results as costs: of a rate the reciprocal.
 Costs costs_of(const std::string& output, double seconds) {
   Costs costs{{"duration", seconds}};
-  const auto told = parse_bench_run(output);
-  if (!told.ok()) return costs;
-  for (const auto& [name, value] : told.value().values) {
+  const auto printed = parse_bench_run(output);
+  if (!printed.ok()) return costs;
+  for (const auto& [name, value] : printed.value().values) {
     if (!(value.value > 0)) continue;
     const bool is_rate = value.unit.ends_with("/s");
     costs[fmt::format("{} ({})", name, value.unit)] = is_rate ? 1 / value.value : value.value;
@@ -100,7 +99,7 @@ Result<fs::path> find_program(const std::string& word) {
 
 class Runner {
  public:
-  Runner(Command command, const OverheadArguments& arguments, std::chrono::milliseconds limit)
+  Runner(Subcommand command, const OverheadArguments& arguments, std::chrono::milliseconds limit)
       : command_(std::move(command)),
         limit_(limit),
         folder_(fs::temp_directory_path() / fmt::format("trace-overhead-{}", ::getpid())) {
@@ -228,7 +227,8 @@ Json rows_json(const std::vector<Row>& rows, unsigned rounds) {
 void overhead(OverheadArguments arguments, std::vector<std::string> words, ToolContext& context) {
   if (!words.empty() && words.front() == "--") words.erase(words.begin());
   if (words.empty())
-    return fail(context, {ErrorCode::invalid_argument, "trace overhead: say which program to run, behind --; see --help"});
+    return fail(context, {ErrorCode::invalid_argument,
+                          "trace overhead: no program is given; write it after --: tandem trace overhead -- ./app"});
   const auto program = find_program(words.front());
   if (!program.ok()) return fail(context, program.error());
   if (arguments.selections.empty()) {
@@ -251,27 +251,21 @@ void overhead(OverheadArguments arguments, std::vector<std::string> words, ToolC
 
 }  // namespace
 
-void add_trace_overhead(CLI::App& trace, ToolContext& context) {
-  CLI::App* command = trace.add_subcommand("overhead", "Run a program with and without tracing in turns, and compare");
-  command->footer(footer);
-  command->prefix_command();
+void add_trace_overhead(Subcommand trace, ToolContext& context) {
+  Subcommand command = trace.add_subcommand("overhead", "Run a program with and without tracing, in turns, and compare");
+  command.footer(footer);
   const auto arguments = std::make_shared<OverheadArguments>();
-  // As in run_command.cpp: the positional stands in the usage, and takes nothing.
-  command->validate_positionals();
-  command->add_option("PROGRAM", arguments->nothing, "What to run, and after it its arguments")
-      ->check([](const std::string&) { return std::string("the program's"); })->type_name("");
-  command->add_option("--rounds", arguments->rounds, "Pairs of runs; one more comes first, to warm up")
-      ->check(CLI::PositiveNumber)->capture_default_str();
-  command
-      ->add_option("--select", arguments->selections,
-                   "What to record, as option trace has it; may be given several times. Otherwise all, none, and each category")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-  command->add_option("--set", arguments->settings, "NAME=VALUE of another option for the traced runs: trace.memory=1MiB")
-      ->expected(1)->allow_extra_args(false)->take_all();
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments, command, &context] { overhead(*arguments, command->remaining(), context); });
+  command.take_program("The program to run, followed by its arguments");
+  command.add_option("--rounds", arguments->rounds, "Measured pairs of runs, after one pair that warms up")
+      .positive().show_default();
+  command.add_option("--select", arguments->selections,
+                   "What to record, as in option trace; may be repeated (default: all, none, and each category)")
+      .repeatable();
+  command.add_option("--set", arguments->settings,
+                     "Another option of the traced runs, such as trace.memory=1MiB; may be repeated")
+      .repeatable();
+  command.add_flag("--json", arguments->json, "Print one JSON object");
+  command.callback([arguments, command, &context] { overhead(*arguments, command.remaining(), context); });
 }
 
 }  // namespace tandem::tools

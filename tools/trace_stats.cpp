@@ -163,7 +163,7 @@ void print_table(const TraceStats& stats) {
   for (const TraceStats::Actor& actor : stats.actors)
     print_row(fmt::format("{}, {}", actor.rank, actor.name), actor.count, stats.all);
   print_row("all", stats.all, stats.all);
-  fmt::print("\nfiles have {} bytes, of which {} are headers of packets\n\n", stats.stream_bytes,
+  fmt::print("\nthe files have {} bytes, {} of them packet headers\n\n", stats.stream_bytes,
              stats.stream_bytes - std::min(stats.stream_bytes, stats.all.bytes));
 
   std::vector<std::uint64_t> counts;
@@ -184,7 +184,7 @@ base::Result<void> draw(const Json& json, const std::string& prefix, const std::
   const std::string file = prefix + ".json";
   auto opened = OutFile::create(file);
   if (!opened) return opened.error();
-  opened.value().write(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  opened.value().write(json.dump(2) + "\n");
   if (auto closed = opened.value().close(); !closed) return closed;
   const auto drawn = run_python(python, "plot_trace_stats.py", {file, "--output", prefix});
   if (!drawn) return drawn.error();
@@ -219,22 +219,23 @@ base::Result<TraceStats> stats_of(trace::TraceReader& run, const StatsOptions& o
   return stats;
 }
 
-void add_trace_stats(CLI::App& trace, ToolContext& context) {
-  CLI::App* command = trace.add_subcommand("stats", "Events by type, by category, by actor, over time, and what they cost");
-  const auto folder = trace_folder(*command);
+void add_trace_stats(Subcommand trace, ToolContext& context) {
+  Subcommand command = trace.add_subcommand("stats", "Count events by type, category, actor and time, and estimate their cost");
+  const auto folder = trace_folder(command);
   auto options = std::make_shared<StatsOptions>();
   auto json = std::make_shared<bool>(false);
   auto prefix = std::make_shared<std::string>();
-  command->add_flag("--json", *json, "Print a JSON object");
-  command->add_option("--bins", options->bins, "Into how many parts the time is cut")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  command->add_option("--event-ns", options->event_ns, "What an event costs its program")->capture_default_str();
-  command->add_option("--same-stamp-ns", options->same_stamp_ns, "And one that bears the stamp of the event before")
-      ->capture_default_str();
-  command->add_option("-o,--out", *prefix,
+  command.add_flag("--json", *json, "Print a JSON object");
+  command.add_option("--bins", options->bins, "Number of intervals into which the duration is divided")
+      .between(1, 100'000)
+      .show_default();
+  command.add_option("--event-ns", options->event_ns, "Assumed cost of recording an event, in nanoseconds").show_default();
+  command.add_option("--same-stamp-ns", options->same_stamp_ns,
+                     "Assumed cost of an event with the same stamp as the one before, in nanoseconds")
+      .show_default();
+  command.add_option("-o,--out", *prefix,
                       "Draw PREFIX-types.png, PREFIX-time.png and PREFIX-time-types.png; numbers go to PREFIX.json");
-  command->callback([=, &context] {
+  command.callback([=, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;
     const auto stats = stats_of(*run, *options);

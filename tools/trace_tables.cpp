@@ -250,7 +250,7 @@ Table memory_of(History& history) {
       .take();
 }
 
-/// The id of the task in whose kernel something was told, or nothing.
+/// The id of the task in whose kernel an event was recorded, or nothing.
 template <class Row>
 auto task_around(const History& history) {
   return [&history](const Row& row) {

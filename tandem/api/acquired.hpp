@@ -25,12 +25,13 @@ using HeldAccess = std::unique_ptr<runtime::ApplicationAccess, EndAccess>;
 template <class View>
 class Acquired {
  public:
+  /// `Runtime::acquire` makes it.
   Acquired(internal::HeldAccess access, View view) : access_(std::move(access)), view_(view) {}
-  Acquired(Acquired&&) noexcept = default;
+  Acquired(Acquired&&) noexcept = default;  ///< the access goes on in the new object
 
-  auto& operator*() noexcept { return view_; }
-  auto* operator->() noexcept { return &view_; }
-  void release() noexcept { access_.reset(); }
+  auto& operator*() noexcept { return view_; }        ///< the view: a span, a MatrixView, or a reference
+  auto* operator->() noexcept { return &view_; }      ///< a member of the view
+  void release() noexcept { access_.reset(); }        ///< ends the access; the view must not be used any more
 
  private:
   internal::HeldAccess access_;

@@ -229,6 +229,7 @@ class Codelet {
       : core_(std::make_shared<internal::TypedCore<Kernels...>>(std::move(name), std::tuple<Kernel>(std::move(kernel)))) {
     core_->devices.push_back(DeviceKind::cpu);
   }
+  /// For `also` and `can_run`.
   explicit Codelet(std::shared_ptr<internal::TypedCore<Kernels...>> core) : core_(std::move(core)) {}
 
   /// The same codelet with a further implementation, for workers of kind `device`. The kernel gets the same parameters.
@@ -252,16 +253,18 @@ class Codelet {
     return Codelet(std::move(core));
   }
 
-  const std::string& name() const noexcept { return core_->name; }
-  const std::shared_ptr<runtime::CodeletCore>& core() const noexcept { return base_; }
+  const std::string& name() const noexcept { return core_->name; }  ///< in messages, statistics and traces
+  const std::shared_ptr<runtime::CodeletCore>& core() const noexcept { return base_; }  ///< for the layers below
 
  private:
   std::shared_ptr<internal::TypedCore<Kernels...>> core_;
   std::shared_ptr<runtime::CodeletCore> base_ = core_;
 };
 
+/// `Codelet name("name", kernel)` needs no template arguments.
 template <class Kernel>
 Codelet(std::string, Kernel) -> Codelet<Kernel>;
+/// The same for a text.
 template <class Kernel>
 Codelet(const char*, Kernel) -> Codelet<Kernel>;
 

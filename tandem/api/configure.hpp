@@ -3,7 +3,7 @@
 
 #include "tandem/base/config.hpp"
 #include "tandem/dist/flow.hpp"
-#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/world.hpp"
 
 namespace tandem {
 

@@ -1,21 +1,22 @@
 // tandem/api/data.cpp: what `Data` asks of the runtime that it was registered with.
 #include "tandem/api/data.hpp"
 
-#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/data/registry.hpp"
+#include "tandem/runtime/usage_error.hpp"
 
 namespace tandem::internal {
 
-void drop_owner(runtime::Handle* handle) noexcept { runtime::RuntimeCore::drop_owner(handle); }
+void drop_owner(runtime::Handle* handle) noexcept { runtime::DataRegistry::drop_owner(handle); }
 
 void check_registered(const runtime::Handle* handle, const char* action) {
   if (handle == nullptr) throw UsageError(std::string("cannot ") + action + " an empty Data object; register data first");
-  if (handle->runtime == nullptr)
+  if (handle->registry == nullptr)
     throw UsageError(std::string("cannot ") + action + " " + handle->described() + ": it was unregistered before");
 }
 
 void unregister(runtime::Handle* handle) {
   check_registered(handle, "unregister");
-  handle->runtime.load()->unregister(*handle);
+  handle->registry.load()->unregister(*handle);
 }
 
 }  // namespace tandem::internal

@@ -34,40 +34,47 @@ struct DataTraits {
   static_assert(std::is_trivially_copyable_v<Kind>,
                 "data of a user's type is moved as bytes, so the type must be trivially copyable; register others as objects, "
                 "with rt.object");
-  using ReadView = const Kind&;
-  using WriteView = Kind&;
+  using ReadView = const Kind&;  ///< of a kernel that reads
+  using WriteView = Kind&;       ///< of a kernel that writes
+  /// The view of a copy of the data.
   static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept {
     return *static_cast<Kind*>(replica.pointer);
   }
 };
 
+/// Of vectors: kernels get a span of the whole vector.
 template <class T>
 struct DataTraits<Vector<T>> {
   static_assert(std::is_trivially_copyable_v<T>,
                 "elements of a vector are moved as bytes, so their type must be trivially copyable; register the whole "
                 "std::vector as an object, with rt.object");
-  using ReadView = std::span<const T>;
-  using WriteView = std::span<T>;
+  using ReadView = std::span<const T>;  ///< of a kernel that reads
+  using WriteView = std::span<T>;       ///< of a kernel that writes
+  /// The view of a copy of the data.
   static WriteView view(const runtime::Replica& replica, const runtime::Shape& shape) noexcept {
     return {static_cast<T*>(replica.pointer), shape.rows};
   }
 };
 
+/// Of matrices: kernels get a view with the leading dimension of their copy, which may differ from the registered one.
 template <class T>
 struct DataTraits<Matrix<T>> {
   static_assert(std::is_trivially_copyable_v<T>,
                 "elements of a matrix are moved as bytes, so their type must be trivially copyable");
-  using ReadView = MatrixView<const T>;
-  using WriteView = MatrixView<T>;
+  using ReadView = MatrixView<const T>;  ///< of a kernel that reads
+  using WriteView = MatrixView<T>;       ///< of a kernel that writes
+  /// The view of a copy of the data.
   static WriteView view(const runtime::Replica& replica, const runtime::Shape& shape) noexcept {
     return {static_cast<T*>(replica.pointer), shape.rows, shape.cols, replica.ld};
   }
 };
 
+/// Of objects: kernels get the value itself.
 template <class T>
 struct DataTraits<Object<T>> {
-  using ReadView = const T&;
-  using WriteView = T&;
+  using ReadView = const T&;  ///< of a kernel that reads
+  using WriteView = T&;       ///< of a kernel that writes
+  /// The view of a copy of the data.
   static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept {
     return *static_cast<T*>(replica.pointer);
   }
@@ -96,13 +103,16 @@ void unregister(runtime::Handle* handle);
 template <class Kind>
 class Data {
  public:
-  Data() = default;
+  Data() = default;  ///< empty: to be assigned
   /// Its first owner.
   explicit Data(runtime::Handle* handle) noexcept : handle_(handle) {}
+  /// Names the same data. Any thread.
   Data(const Data& other) noexcept : handle_(other.handle_) {
     if (handle_ != nullptr) handle_->owners.fetch_add(1, std::memory_order_relaxed);
   }
+  /// Leaves `other` empty.
   Data(Data&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  /// Lets go the data that it named before.
   Data& operator=(Data other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
@@ -111,13 +121,14 @@ class Data {
     if (handle_ != nullptr) internal::drop_owner(handle_);
   }
 
-  const std::string& name() const noexcept { return handle_->name; }
-  const runtime::Shape& shape() const noexcept { return handle_->shape; }
-  std::size_t rows() const noexcept { return handle_->shape.rows; }
-  std::size_t cols() const noexcept { return handle_->shape.cols; }
-  runtime::Handle* handle() const noexcept { return handle_; }
+  const std::string& name() const noexcept { return handle_->name; }        ///< as in messages and traces
+  const runtime::Shape& shape() const noexcept { return handle_->shape; }   ///< rows, columns, and bytes of an element
+  std::size_t rows() const noexcept { return handle_->shape.rows; }         ///< of a matrix; elements of a vector; 1 for one value
+  std::size_t cols() const noexcept { return handle_->shape.cols; }         ///< of a matrix; 1 for other data
+  runtime::Handle* handle() const noexcept { return handle_; }              ///< for the layers below; null: empty
 
-  /// Waits for the tasks that use the data, brings its value home to the user's memory, and forgets it: later uses are errors.
+  /// Waits for the tasks that use the data, brings its value home to the user's memory, and forgets it: later uses throw
+  /// `UsageError`. On several ranks every rank calls it.
   void unregister() { internal::unregister(handle_); }
 
   /// How `reduce(*this)` accesses start and are added up: `init(view)` makes a neutral element, `combine(into, from)` adds.
@@ -142,33 +153,39 @@ class Data {
   runtime::Handle* handle_ = nullptr;
 };
 
-/// Shorter names, for signatures.
+/// A vector's handle, for signatures.
 template <class T>
 using VectorData = Data<Vector<T>>;
+/// A matrix's handle, for signatures.
 template <class T>
 using MatrixData = Data<Matrix<T>>;
+/// An object's handle, for signatures.
 template <class T>
 using ObjectData = Data<Object<T>>;
 
 /// A use of data by a task: made by `read`, `write`, ... in the call of `submit`, and living no longer than that call.
 template <AccessMode mode_, class Kind_>
 struct Access {
-  static constexpr AccessMode mode = mode_;
-  using Kind = Kind_;
+  static constexpr AccessMode mode = mode_;  ///< how the task uses the data
+  using Kind = Kind_;                        ///< what the data holds
+  /// What the kernel gets.
   using View =
       std::conditional_t<mode_ == AccessMode::read, typename DataTraits<Kind_>::ReadView, typename DataTraits<Kind_>::WriteView>;
-  runtime::Handle* handle;
-  SourceLine where;
+  runtime::Handle* handle;  ///< of the data
+  SourceLine where;         ///< of the call, for messages
 };
 
+/// The task sees the value, beside other readers.
 template <class Kind>
 Access<AccessMode::read, Kind> read(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   return {data.handle(), where};
 }
+/// The task replaces the whole value and does not look at the old one.
 template <class Kind>
 Access<AccessMode::write, Kind> write(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   return {data.handle(), where};
 }
+/// The task sees and changes the value.
 template <class Kind>
 Access<AccessMode::read_write, Kind> read_write(const Data<Kind>& data,
                                                 std::source_location where = std::source_location::current()) {

@@ -19,9 +19,10 @@ namespace tandem {
 /// live longer.
 class TaskIndices {
  public:
-  using List = std::span<const std::uint32_t>;
-  static constexpr std::size_t kMostLists = 4;
+  using List = std::span<const std::uint32_t>;  ///< ascending
+  static constexpr std::size_t kMostLists = 4;  ///< at once
 
+  /// Every index: the rank submits the whole loop.
   static TaskIndices all() noexcept {
     TaskIndices indices;
     indices.all_ = true;
@@ -33,7 +34,7 @@ class TaskIndices {
     std::copy(lists.begin(), lists.end(), lists_.begin());
   }
 
-  bool is_all() const noexcept { return all_; }
+  bool is_all() const noexcept { return all_; }  ///< made by `all`
   /// Forgets what is below `first`. By binary search.
   void skip_to(std::size_t first) noexcept {
     for (List& list : lists_) list = list.subspan(std::lower_bound(list.begin(), list.end(), first) - list.begin());

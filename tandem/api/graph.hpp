@@ -26,8 +26,8 @@ using runtime::TaskRef;
 class Graph {
  public:
   Graph();  ///< empty: to be assigned
-  Graph(Graph&&) noexcept;
-  Graph& operator=(Graph&&) noexcept;
+  Graph(Graph&&) noexcept;             ///< leaves the other one empty
+  Graph& operator=(Graph&&) noexcept;  ///< destroys the recording that it had
   ~Graph();
 
   /// Tasks of all ranks.

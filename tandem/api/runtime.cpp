@@ -149,12 +149,12 @@ void Runtime::start(const runtime::Emulation& emulation) {
   connect_trace();
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
-  if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::CompanyWatch>(resources_->clock->now_ns());
+  if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());
 }
 
 /// Connects all parts to the trace, once there is one.
 void Runtime::connect_trace() {
-  trace_->submitter_ = &core_->submitter_trace();
+  trace_->submitter_ = &core_->submission().trace();
   trace_->connect([this](trace::Session& session) {
     for (const base::ConfigEntry& entry : config_->entries())
       session.describe_option(entry.option.name, entry.value_text(), entry.where);
@@ -185,8 +185,8 @@ runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& 
   if (memory == nullptr && shape.bytes() == 0) memory = &nothing;
   const bool elsewhere = flow_ != nullptr && options.owner && *options.owner != flow_->rank();
   runtime::Handle* handle =
-      elsewhere ? core_->add_data(std::move(name), shape, nullptr, shape.rows, type, options.where)
-                : core_->add_data(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type, options.where);
+      elsewhere ? core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where)
+                : core_->data().add(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type, options.where);
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), true);
@@ -199,7 +199,7 @@ runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& 
   check_options(name, options, object);
   if (name.empty()) name = "data " + std::to_string(data_count_);
   ++data_count_;
-  runtime::Handle* handle = core_->add_data(std::move(name), shape, nullptr, shape.rows, type, options.where);
+  runtime::Handle* handle = core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where);
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), false);
@@ -243,22 +243,22 @@ dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
 
 runtime::Task* Runtime::begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops,
                                    unsigned accesses) {
-  return core_->is_over() ? nullptr : &core_->begin(codelet, ops, accesses);
+  return core_->submission().is_over() ? nullptr : &core_->submission().begin(codelet, ops, accesses);
 }
 
-TaskRef Runtime::enter_task(runtime::Task& task) { return core_->submit(task); }
+TaskRef Runtime::enter_task(runtime::Task& task) { return core_->submission().submit(task); }
 
 TaskRef Runtime::enter_task(runtime::Task& task, const TaskOptions& options) {
   set_options(options, task);
-  if (options.after.empty()) return core_->submit(task);
-  return core_->submit_after(task, options.after.data(), options.after.size());
+  if (options.after.empty()) return core_->submission().submit(task);
+  return core_->submission().submit_after(task, options.after.data(), options.after.size());
 }
 
 void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
   task.priority = options.priority;
   if (!task.where) task.where = options.where;
-  if (!options.name.empty()) core_->extra_of(task).name = options.name;
-  if (options.callback) core_->extra_of(task).callback = options.callback;
+  if (!options.name.empty()) core_->submission().extra_of(task).name = options.name;
+  if (options.callback) core_->submission().extra_of(task).callback = options.callback;
 }
 
 runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
@@ -274,13 +274,13 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
   const auto accesses = static_cast<unsigned>(call.uses.size());
   if (flow_->recording() != nullptr) {
     call.executor = flow_->executor_of(call.uses, call.wish);
-    if (call.executor == flow_->rank() || call.executor == dist::kEverywhere) return &core_->begin(codelet, ops, accesses);
+    if (call.executor == flow_->rank() || call.executor == dist::kEverywhere) return &core_->submission().begin(codelet, ops, accesses);
     record_in_flow(call, nullptr);
     return nullptr;
   }
   if (call.reduces) flow_->share_reductions(call.uses, call.wish);
   if (!flow_->enter(call.uses, call.wish)) return nullptr;
-  return &core_->begin(codelet, ops, accesses);
+  return &core_->submission().begin(codelet, ops, accesses);
 }
 
 TaskRef Runtime::enter_in_flow(internal::FlowTask& call, runtime::Task& task) {
@@ -292,7 +292,7 @@ TaskRef Runtime::enter_in_flow(internal::FlowTask& call, runtime::Task& task) {
   // With `reduce`, the share of this rank has taken the place of the data.
   if (call.reduces)
     for (unsigned i = 0; i < call.uses.size(); ++i) task.accesses()[i].rebind(call.uses[i].handle);
-  const TaskRef ref = call.options != nullptr ? enter_task(task, *call.options) : core_->submit(task);
+  const TaskRef ref = call.options != nullptr ? enter_task(task, *call.options) : core_->submission().submit(task);
   flow_->entered();
   return ref;
 }
@@ -306,7 +306,7 @@ void Runtime::record_in_flow(internal::FlowTask& call, runtime::Task* model) {
 
 void Runtime::pass_over(std::uint64_t tasks) {
   if (flow_ != nullptr) flow_->pass_over(tasks);
-  else if (tasks > 0 && !core_->is_over())
+  else if (tasks > 0 && !core_->submission().is_over())
     throw UsageError("cannot pass over tasks: there is one rank only, which runs them all");
 }
 
@@ -322,22 +322,22 @@ void internal::submit_skipped(Runtime& rt, std::size_t i, const std::function<vo
   skipping.check_count();
 }
 
-void Runtime::wait(const TaskRef& task) { core_->wait(task); }
-void Runtime::wait_for_data(runtime::Handle* handle) { core_->wait(named(handle, "wait for")); }
+void Runtime::wait(const TaskRef& task) { core_->accesses().wait(task); }
+void Runtime::wait_for_data(runtime::Handle* handle) { core_->accesses().wait(named(handle, "wait for")); }
 
 void Runtime::cancel() {
   if (flow_ != nullptr) flow_->cancel();
-  else core_->cancel();
+  else core_->waits().cancel();
 }
-bool Runtime::cancelled() { return flow_ != nullptr ? flow_->cancelled() : core_->is_over(); }
-bool Runtime::is_over() { return flow_ != nullptr ? flow_->is_over() : core_->is_over(); }
-std::uint64_t Runtime::position() const noexcept { return flow_ != nullptr ? flow_->position() : core_->last_id(); }
+bool Runtime::cancelled() { return flow_ != nullptr ? flow_->cancelled() : core_->submission().is_over(); }
+bool Runtime::is_over() { return flow_ != nullptr ? flow_->is_over() : core_->submission().is_over(); }
+std::uint64_t Runtime::position() const noexcept { return flow_ != nullptr ? flow_->position() : core_->submission().last_id(); }
 std::optional<std::uint64_t> Runtime::cancelled_at() const noexcept {
-  return flow_ != nullptr ? flow_->cancelled_at() : core_->cancelled_at();
+  return flow_ != nullptr ? flow_->cancelled_at() : core_->waits().cancelled_at();
 }
 
 void internal::EndAccess::operator()(runtime::ApplicationAccess* access) const noexcept {
-  access->runtime->release(*access);
+  access->accesses->release(*access);
   delete access;
 }
 
@@ -345,7 +345,7 @@ internal::HeldAccess Runtime::begin_access(runtime::Handle* handle, AccessMode m
   runtime::Handle& data = named(handle, "acquire");
   if (is_over()) check_access_behind_end(data, mode);
   else if (flow_ != nullptr) share_access(data, mode, where);
-  internal::HeldAccess access(core_->acquire(data, mode, where).release());
+  internal::HeldAccess access(core_->accesses().acquire(data, mode, where).release());
   if (flow_ != nullptr) flow_->entered();
   return access;
 }
@@ -356,7 +356,7 @@ internal::HeldAccess Runtime::begin_access_at_owner(runtime::Handle* handle, Acc
   if (flow_->is_over()) return owner_of(data) == rank() ? begin_access(handle, mode, where) : nullptr;
   dist::Use use{&data, mode};
   if (!flow_->enter({&use, 1}, {.on = owner_of(data), .where = where, .is_task = false})) return nullptr;
-  internal::HeldAccess access(core_->acquire(data, mode, where).release());
+  internal::HeldAccess access(core_->accesses().acquire(data, mode, where).release());
   flow_->entered();
   return access;
 }
@@ -365,11 +365,11 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
                             const SourceLine& where) {
   if (is_over()) return {};
   if (flow_ != nullptr && !flow_->enter(uses, {})) return {};
-  runtime::Task& task = core_->begin_event(std::move(name), static_cast<unsigned>(uses.size()));
+  runtime::Task& task = core_->events().begin(std::move(name), static_cast<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
   task.where = where;
   // Shared with `start`, which may run before this returns.
-  const auto event = std::make_shared<std::pair<Event, runtime::RuntimeCore::EventTasks>>();
+  const auto event = std::make_shared<std::pair<Event, runtime::EventTasks>>();
   event->first.core_ = core_.get();
   const bool counts_as_task = start != nullptr;  // else the program completes it in any case
   set_start(task, counts_as_task, [event, start = std::move(start)](runtime::Task& ready) {
@@ -377,7 +377,7 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
     event->first.released_ = event->second.released;
     Runtime::start_event(event->first, start, ready);
   });
-  core_->submit_event(task, release == Release::separate, event->second);
+  core_->events().submit(task, release == Release::separate, event->second);
   if (flow_ != nullptr) flow_->entered();
   Event result;
   result.core_ = core_.get();
@@ -387,10 +387,10 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
 }
 
 void Event::readable(std::exception_ptr failure) {
-  if (core_ != nullptr) core_->complete(readable_, std::move(failure));
+  if (core_ != nullptr) core_->events().complete(readable_, std::move(failure));
 }
 void Event::released() {
-  if (core_ != nullptr) core_->complete(released_);
+  if (core_ != nullptr) core_->events().complete(released_);
 }
 
 std::shared_ptr<runtime::CodeletCore> internal::codelet_for_own_kernels(std::string_view name, const SourceLine& where) {
@@ -469,10 +469,10 @@ unsigned Runtime::worker_count() const noexcept { return static_cast<unsigned>(c
 std::string Runtime::option(std::string_view name) const {
   for (const base::ConfigEntry& entry : config_->entries())
     if (entry.option.name == name) return entry.value_text();
-  throw UsageError("there is no option '" + std::string(name) + "'; `tandem options` lists them");
+  throw UsageError("there is no option '" + std::string(name) + "'; `tandem config` lists them");
 }
-StatisticsReport Runtime::statistics() { return core_->statistics(); }
-std::vector<TimelineEvent> Runtime::timeline() const { return core_->timeline(); }
+StatisticsReport Runtime::statistics() { return core_->workers().statistics(); }
+std::vector<TimelineEvent> Runtime::timeline() const { return core_->workers().timeline(); }
 
 // --- waits and recordings
 
@@ -481,11 +481,11 @@ void Runtime::wait() {
     say_once_that_nobody_owns_data();
     flow_->wait();
   } else {
-    core_->wait_all();
+    core_->waits().wait_all();
   }
   if (company_ == nullptr) return;
   constexpr std::int64_t look_every_ns = 200'000'000;
-  const int strangers = company_->busy_strangers(resources_->clock->now_ns(), look_every_ns);
+  const int strangers = company_->busy_others(resources_->clock->now_ns(), look_every_ns);
   if (strangers == 0) return;
   resources_->log->warn(
       "{} threads that do not belong to Tandem compute beside its workers; if they belong to the BLAS, start the program with "
@@ -511,14 +511,14 @@ Graph Runtime::record(const std::function<void()>& flow) {
   }
   graph.graph_ = std::make_unique<runtime::RecordedGraph>(*core_);
   runtime::Recorder recorder(*graph.graph_);
-  core_->start_recording(&recorder);
+  recorder.start();
   try {
     flow();
   } catch (...) {
-    core_->stop_recording();
+    recorder.stop();
     throw;
   }
-  core_->stop_recording();
+  recorder.stop();
   recorder.finish();
   return graph;
 }
@@ -533,7 +533,7 @@ TaskRef Runtime::replay(Graph& graph) {
   static const Codelet end("end of a replay", NoWork());
   const std::span<const TaskRef> ends = graph.recording_->ends();
   using Code = internal::TaskCode<internal::TypedCore<NoWork>>;
-  return core_->submit_after(core_->begin(end.core(), Code::ops, 0), ends.data(), ends.size());
+  return core_->submission().submit_after(core_->submission().begin(end.core(), Code::ops, 0), ends.data(), ends.size());
 }
 
 std::size_t Runtime::grain_of(std::size_t count, const RangeOptions& options) const noexcept {
@@ -551,7 +551,7 @@ void Runtime::wait_for(const std::vector<TaskRef>& tasks) {
   std::exception_ptr failure;
   for (const TaskRef& task : tasks) {
     try {
-      core_->wait(task);
+      core_->accesses().wait(task);
     } catch (...) {
       if (failure == nullptr) failure = std::current_exception();
     }
@@ -566,7 +566,7 @@ void Runtime::set_start(runtime::Task& task, bool counts_as_task, std::function<
   task.extra->callback = [&task, start = std::move(start)] { start(task); };
   task.extra->context = counts_as_task ? core_.get() : nullptr;
   task.extra->on_ready = [](runtime::Task& ready, void* core) {
-    if (core != nullptr && !static_cast<runtime::RuntimeCore*>(core)->may_begin(ready)) return;
+    if (core != nullptr && !static_cast<runtime::RuntimeCore*>(core)->events().may_begin(ready)) return;
     // Moved out: once the event is completed the task may be used again.
     const std::function<void()> begin = std::exchange(ready.extra->callback, nullptr);
     begin();
@@ -574,11 +574,11 @@ void Runtime::set_start(runtime::Task& task, bool counts_as_task, std::function<
 }
 
 void Runtime::start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready) {
-  if (start && event.core_->is_behind_end(ready)) {
+  if (start && event.core_->events().is_behind_end(ready)) {
     if (event.released_.task != nullptr) event.released();
-    return event.core_->pass_over(event.readable_);
+    return event.core_->events().pass_over(event.readable_);
   }
-  const bool cancelled = event.core_->is_cancelled(ready);
+  const bool cancelled = event.core_->events().is_cancelled(ready);
   if (!cancelled && start) return start(event);
   if (!cancelled) return;
   if (event.released_.task != nullptr) event.released();

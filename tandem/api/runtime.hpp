@@ -33,7 +33,7 @@
 // This header names the parts of a runtime and does not include them: it compiles in a third of the time
 // (docs/decisions/). A program that uses `rt.trace()` includes tandem/trace.hpp.
 namespace tandem::base {
-class CompanyWatch;
+class ThreadWatch;
 class Config;
 }  // namespace tandem::base
 namespace tandem::comm {
@@ -68,7 +68,7 @@ struct DataOptions {
   /// Of an object: about how many bytes it takes when it travels, the same on all ranks. Option `copies` and the placement of
   /// tasks count with it; what it really takes may be more or less. 0: the size of its type.
   std::size_t bytes = 0;
-  std::source_location where = std::source_location::current();
+  std::source_location where = std::source_location::current();  ///< of the registration, for messages
 };
 
 /// What a submit may say of its task beside the codelet and its arguments.
@@ -78,7 +78,7 @@ struct TaskOptions {
   std::function<void()> callback = {};       ///< called on the worker when the kernel has ended without throwing
   std::vector<TaskRef> after = {};           ///< tasks of this rank that come first, whatever data they use
   std::optional<std::uint32_t> on = {};      ///< the rank that runs it, instead of the owner of what it writes
-  std::source_location where = std::source_location::current();
+  std::source_location where = std::source_location::current();  ///< of a task without accesses, for messages
 };
 
 namespace internal {
@@ -123,7 +123,7 @@ std::shared_ptr<runtime::CodeletCore> codelet_for_own_kernels(std::string_view n
 /// Options of `parallel_for` and `map_reduce`.
 struct RangeOptions {
   std::size_t grain = 0;  ///< indices per task; 0: about eight tasks per worker
-  std::string_view name = "range";
+  std::string_view name = "range";  ///< of its tasks, in messages, statistics and traces
 };
 
 /// The runtime: workers, scheduler and memory of this process. The thread that makes it submits, waits, and works while it waits;
@@ -149,9 +149,12 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // --- data over the user's memory, which must stay where it is until the data is unregistered. On several ranks every rank
-  // registers the same data in the same order. Only the owner needs memory: the others give a vector view or matrix view of the
-  // same shape with a null pointer, or any memory, which is not used.
+  /// @name Data in the user's memory
+  /// @{
+
+  /// Registers a vector, a span, a matrix, or one trivially copyable value. Its memory must stay where it is until the data is
+  /// unregistered. On several ranks every rank registers the same data in the same order. Only the owner needs memory: the others
+  /// give a span or matrix view of the same shape with a null pointer, or any memory, which is not used. Throws UsageError.
   template <class T>
   Data<Vector<T>> data(std::string name, std::vector<T>& vector, const DataOptions& options) {
     return data(std::move(name), std::span<T>(vector), options);
@@ -172,7 +175,7 @@ class Runtime {
   auto data(std::string name, Memory&& memory, std::source_location where = std::source_location::current()) {
     return data(std::move(name), std::forward<Memory>(memory), DataOptions{.where = where});
   }
-  /// Without a name: messages call it "data 3", by the order of registration.
+  /// The same without a name: messages call it "data 3", by the order of registration.
   template <class Memory>
     requires(!std::is_convertible_v<Memory&, std::string>)
   auto data(Memory& memory, std::source_location where = std::source_location::current()) {
@@ -184,20 +187,26 @@ class Runtime {
     return data(std::string(), memory, options);
   }
 
-  /// An object of the user's, which may change its size. `Serialize<T>` says how it travels. Ranks that do not own it register an
-  /// object of the same type too; Tandem does not use that one.
+  /// Registers an object: a value of a type with a `Serialize`, which may change its size. Ranks that do not own it register an
+  /// object of the same type too; Tandem does not use that one. Throws UsageError.
   template <class T>
   Data<Object<T>> object(std::string name, T& value, const DataOptions& options) {
     static_assert(!std::is_const_v<T>, "an object is written by tasks, or replaced by what arrives: it cannot be const");
     return Data<Object<T>>(register_data(std::move(name), {1, 1, sizeof(T)}, &value, 1, typeid(Object<T>), options,
                                          &internal::ObjectType<T>::ops));
   }
+  /// The same without options.
   template <class T>
   Data<Object<T>> object(std::string name, T& value, std::source_location where = std::source_location::current()) {
     return object(std::move(name), value, DataOptions{.where = where});
   }
 
-  // --- data that Tandem allocates; it has no value until a task writes it
+  /// @}
+  /// @name Data that Tandem allocates
+  /// @{
+
+  /// A vector of `count` elements, a matrix, one trivially copyable value, or an object. It has no value until a task writes it.
+  /// On several ranks memory is allocated where a task writes the data, and where a value arrives.
   template <class T>
   Data<Vector<T>> vector(std::string name, std::size_t count, const DataOptions& options) {
     return allocate<Vector<T>>(std::move(name), {count, 1, sizeof(T)}, options);
@@ -233,7 +242,10 @@ class Runtime {
     return scalar<T>(std::move(name), DataOptions{.where = where});
   }
 
-  // --- tasks
+  /// @}
+  /// @name Tasks
+  /// @{
+
   /// Submits a task. Arguments, in the order of the kernel's parameters: values, which are copied into the task, and accesses
   /// (`read(data)`, `write(data)`, ...). A `TaskOptions` may come first or last. Throws UsageError. Costs no allocation.
   ///
@@ -283,7 +295,11 @@ class Runtime {
     return submit_kernel(&options, {}, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
 
-  // --- loops that are pruned to a rank; `for_tasks_of` (tandem/api/for_tasks_of.hpp) calls these
+  /// @}
+  /// @name Loops that leave out tasks of other ranks
+  /// `for_tasks_of` calls these.
+  /// @{
+
   /// This rank does not submit the next `tasks` tasks of the flow. All ranks together go through one flow, but each may leave out
   /// tasks that do not concern it. It must submit
   /// (a) the tasks that it runs;
@@ -308,7 +324,11 @@ class Runtime {
   /// Whether loops are to be pruned: there are several ranks, and option `prune` does not say no.
   bool prunes() const noexcept;
 
-  /// Waits for all tasks. Throws what the kernel threw that is earliest in the flow.
+  /// @}
+  /// @name Waiting
+  /// @{
+
+  /// Waits for all tasks, on several ranks for those of all ranks; this thread runs tasks meanwhile. Throws what the kernel threw that is earliest in the flow.
   void wait();
   /// Waits for one task, or for the end of a replay. Throws if it failed or was cancelled; with the flow, a `FlowCancelled`.
   void wait(const TaskRef& task);
@@ -318,7 +338,10 @@ class Runtime {
     wait_for_data(data.handle());
   }
 
-  // --- the end of a flow before its end
+  /// @}
+  /// @name The end of a flow before its end
+  /// @{
+
   /// What has not begun of the flow is not needed any more: an iteration has converged. Any thread: this one, a kernel, a
   /// callback; on one rank, or on several. All tasks up to one position of the flow run, and those behind it on no rank. `wait()`
   /// returns as usual, and a new flow begins after it.
@@ -337,6 +360,10 @@ class Runtime {
   /// Where the flow was cancelled that the last `wait()` has ended: what was submitted before `position()` went beyond has run,
   /// what was submitted when `position()` had come there has not. Nothing: it was not cancelled.
   std::optional<std::uint64_t> cancelled_at() const noexcept;
+
+  /// @}
+  /// @name The application's own access, and events
+  /// @{
 
   /// Waits until the application may use the data with `read`, `write` or `read_write`, and returns a view of it. On several ranks
   /// every rank calls it, and each sees the value.
@@ -369,9 +396,13 @@ class Runtime {
     return submit_event(std::move(name), release, std::move(start), uses, where);
   }
 
-  // --- ranks
-  std::uint32_t rank() const noexcept;
-  std::uint32_t size() const noexcept;
+  /// @}
+  /// @name Ranks
+  /// On one rank `fetch`, `fetch_everywhere`, `migrate` and `flush` do nothing.
+  /// @{
+
+  std::uint32_t rank() const noexcept;  ///< of this process, from 0
+  std::uint32_t size() const noexcept;  ///< number of ranks
   /// The rank that owns the data; this one where each has it for itself.
   template <class Kind>
   std::uint32_t owner_of(const Data<Kind>& data) {
@@ -426,8 +457,12 @@ class Runtime {
   /// The flow of several ranks, or null.
   dist::Flow* flow() noexcept { return flow_.get(); }
 
-  // --- conveniences
-  /// Calls `body(i)` for each i in [begin, end), by tasks, and waits for them.
+  /// @}
+  /// @name Loops over ranges
+  /// @{
+
+  /// Calls `body(i)` for each i in [begin, end), by tasks, and waits for them. They are not ordered with other tasks. On several
+  /// ranks each rank calls it for the whole range. Throws what `body` threw for the lowest chunk.
   template <class Body>
   void parallel_for(std::size_t begin, std::size_t end, const Body& body, const RangeOptions& options = {}) {
     const Codelet codelet(std::string(options.name), [&body](std::size_t first, std::size_t last) {
@@ -440,7 +475,8 @@ class Runtime {
   }
 
   /// combine(... combine(combine(neutral, map(begin)), map(begin + 1)) ..., map(end - 1)), by tasks. Chunks are combined in
-  /// order, so the result is the same for any number of workers as long as the grain is given.
+  /// order, so the result is the same for any number of workers as long as the grain is given. On several ranks each rank computes
+  /// the whole range.
   template <class T, class Map, class Combine>
   T map_reduce(std::size_t begin, std::size_t end, T neutral, const Map& map, const Combine& combine,
                const RangeOptions& options = {}) {
@@ -460,7 +496,10 @@ class Runtime {
     return sum;
   }
 
-  // --- recorded graphs
+  /// @}
+  /// @name Recorded flows
+  /// @{
+
   /// Runs `flow`, which submits; nothing runs, and the flow is kept. On several ranks, it is settled here who runs each task, and
   /// all readers of a version are known before the first is submitted: broadcasts are whole. Tasks, `fetch`, `migrate`, `flush`,
   /// `send` and `receive` are kept; `wait`, `acquire` and events throw UsageError. What is migrated has its next owner from there
@@ -470,11 +509,14 @@ class Runtime {
   /// this one's tasks. Throws UsageError when data that the graph migrates has another owner than when it was recorded.
   TaskRef replay(Graph& graph);
 
-  // --- what is known
-  unsigned worker_count() const noexcept;
+  /// @}
+  /// @name What is known
+  /// @{
+
+  unsigned worker_count() const noexcept;  ///< of this process, the calling thread included if it works
   /// The value of an option, as text: `option("sched")`. Throws UsageError for a name that does not exist.
   std::string option(std::string_view name) const;
-  const base::Config& config() const noexcept { return *config_; }
+  const base::Config& config() const noexcept { return *config_; }  ///< all options with their values
   /// What is recorded of this program, and what it records itself. `Trace` is in tandem/trace.hpp.
   Trace& trace() noexcept { return *trace_; }
   /// Counts and times; times only with option `stats` or `timeline`.
@@ -482,8 +524,9 @@ class Runtime {
   /// Each run of a kernel, by start, with option `timeline`. Between waits.
   std::vector<TimelineEvent> timeline() const;
 
-  runtime::RuntimeCore& core() noexcept { return *core_; }
-  WorldResources& resources() noexcept { return *resources_; }
+  runtime::RuntimeCore& core() noexcept { return *core_; }           ///< for the layers below, and tests
+  WorldResources& resources() noexcept { return *resources_; }       ///< for the layers below, and tests
+  /// @}
 
  private:
   template <class Kind>
@@ -650,7 +693,7 @@ class Runtime {
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<runtime::RuntimeCore> core_;
   std::unique_ptr<dist::Flow> flow_;         ///< beyond one rank
-  std::unique_ptr<base::CompanyWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
+  std::unique_ptr<base::ThreadWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
   std::size_t data_count_ = 0;                   ///< registered so far
   std::size_t owned_data_ = 0;                   ///< with an owner
   bool ownerless_warning_due_ = true;            ///< on several ranks, until the first wait

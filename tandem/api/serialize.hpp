@@ -53,14 +53,17 @@ class ByteWriter {
   /// Appends to `bytes`, which outlives this.
   explicit ByteWriter(std::vector<std::byte>& bytes) noexcept : bytes_(bytes) {}
 
+  /// Appends a value, by its `Serialize`.
   template <class T>
   void write(const T& value) {
     Serialize<T>::write(value, *this);
   }
+  /// Appends `count` bytes as they are.
   void write_bytes(const void* from, std::size_t count) {
     const auto* first = static_cast<const std::byte*>(from);
     bytes_.insert(bytes_.end(), first, first + count);
   }
+  /// Appends a number of elements, for `ByteReader::read_size`.
   void write_size(std::size_t size) {
     const auto count = static_cast<std::uint64_t>(size);
     write_bytes(&count, sizeof count);
@@ -73,8 +76,10 @@ class ByteWriter {
 /// Bytes that a value is read from. Whatever asks for more than there is throws MalformedMessage.
 class ByteReader {
  public:
+  /// Reads from `bytes`, which outlive this.
   explicit ByteReader(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
 
+  /// The next value, by its `Serialize`.
   template <class T>
   T read() {
     return Serialize<T>::read(*this);
@@ -96,7 +101,7 @@ class ByteReader {
                              std::to_string(bytes_.size()) + " bytes left");
     return static_cast<std::size_t>(count);
   }
-  std::size_t left() const noexcept { return bytes_.size(); }
+  std::size_t left() const noexcept { return bytes_.size(); }  ///< bytes that are not read yet
 
  private:
   std::span<const std::byte> bytes_;
@@ -143,7 +148,9 @@ struct Serialize {
   static_assert(internal::Flat<T>,
                 "values of this type cannot travel between ranks as their bytes: specialise tandem::Serialize for it, with "
                 "write(const T&, ByteWriter&) and read(ByteReader&)");
+  /// Appends the value to a message.
   static void write(const T& value, ByteWriter& out) { out.write_bytes(std::addressof(value), sizeof value); }
+  /// Takes the value from a message. Throws MalformedMessage.
   static T read(ByteReader& in) {
     std::array<std::byte, sizeof(T)> bytes;
     std::memcpy(bytes.data(), in.read_bytes(sizeof(T)).data(), sizeof(T));
@@ -152,9 +159,11 @@ struct Serialize {
   }
 };
 
+/// Containers: the number of elements, and the elements.
 template <internal::Container C>
 struct Serialize<C> {
-  using Element = typename C::value_type;
+  using Element = typename C::value_type;  ///< has a Serialize
+  /// Appends the value to a message.
   static void write(const C& container, ByteWriter& out) {
     out.write_size(container.size());
     if constexpr (internal::is_block<C>) {
@@ -163,6 +172,7 @@ struct Serialize<C> {
       for (const auto& element : container) out.write(static_cast<const Element&>(element));
     }
   }
+  /// Takes the value from a message. Throws MalformedMessage.
   static C read(ByteReader& in) {
     C container;
     if constexpr (internal::is_block<C>) {
@@ -178,46 +188,59 @@ struct Serialize<C> {
   }
 };
 
+/// As without `const`.
 template <class T>
 struct Serialize<const T> : Serialize<T> {};
 
+/// Both parts, one after the other.
 template <class First, class Second>
 struct Serialize<std::pair<First, Second>> {
+  /// Appends the value to a message.
   static void write(const std::pair<First, Second>& pair, ByteWriter& out) { out.write(pair.first), out.write(pair.second); }
+  /// Takes the value from a message. Throws MalformedMessage.
   static std::pair<First, Second> read(ByteReader& in) {
     // Braces keep the order.
     return {in.read<std::remove_cv_t<First>>(), in.read<std::remove_cv_t<Second>>()};
   }
 };
 
+/// All parts, one after the other.
 template <class... Parts>
 struct Serialize<std::tuple<Parts...>> {
+  /// Appends the value to a message.
   static void write(const std::tuple<Parts...>& tuple, ByteWriter& out) {
     std::apply([&out](const Parts&... parts) { (out.write(parts), ...); }, tuple);
   }
+  /// Takes the value from a message. Throws MalformedMessage.
   static std::tuple<Parts...> read([[maybe_unused]] ByteReader& in) {
     return std::tuple<Parts...>{in.read<std::remove_cv_t<Parts>>()...};
   }
 };
 
+/// Whether there is a value, and the value.
 template <class T>
 struct Serialize<std::optional<T>> {
+  /// Appends the value to a message.
   static void write(const std::optional<T>& value, ByteWriter& out) {
     out.write(value.has_value());
     if (value) out.write(*value);
   }
+  /// Takes the value from a message. Throws MalformedMessage.
   static std::optional<T> read(ByteReader& in) {
     if (!in.read<bool>()) return std::nullopt;
     return in.read<T>();
   }
 };
 
+/// All elements, one after the other.
 template <class T, std::size_t count>
   requires(!internal::Flat<std::array<T, count>>)
 struct Serialize<std::array<T, count>> {
+  /// Appends the value to a message.
   static void write(const std::array<T, count>& array, ByteWriter& out) {
     for (const T& element : array) out.write(element);
   }
+  /// Takes the value from a message. Throws MalformedMessage.
   static std::array<T, count> read(ByteReader& in) {
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       return std::array<T, count>{((void)i, in.read<T>())...};

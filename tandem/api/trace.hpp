@@ -25,9 +25,9 @@ namespace tandem {
 
 /// What a rank knows of its job, for its trace.
 struct TracePlace {
-  std::uint32_t rank = 0;
-  std::uint32_t size = 1;
-  std::string job = "alone";
+  std::uint32_t rank = 0;     ///< of this process
+  std::uint32_t size = 1;     ///< number of ranks
+  std::string job = "alone";  ///< the job's name
 };
 
 /// The session's options by the configuration: `trace`, `trace.folder` and so on. Throws UsageError for a selection that is none.
@@ -46,6 +46,7 @@ trace::SessionOptions trace_options(const base::Config& config, const TracePlace
 /// no lock. By a text, a look-up under a lock besides.
 class Trace {
  public:
+  /// Opens a session in `folder`.
   using Open = std::function<std::unique_ptr<trace::Session>(const std::filesystem::path& folder)>;
 
   /// What is marked, counted, or spanned. As long as its runtime; also before there is a trace.
@@ -69,6 +70,7 @@ class Trace {
   void start(std::string_view selection = "all", const std::filesystem::path& folder = {});
   /// Records nothing until `start`.
   void stop();
+  /// Whether something is recorded.
   bool on() const noexcept { return session_ != nullptr && !session_->selection().empty(); }
 
   /// A name for what is told often: equal texts have one name.
@@ -76,11 +78,13 @@ class Trace {
 
   /// The program is here.
   void mark(Name name, double value = 0) { tell_value<trace::Type::mark>(name, value); }
+  /// The same, with a look-up of the name.
   void mark(std::string_view text, double value = 0) {
     if (records<trace::Type::mark>()) mark(name(text), value);
   }
   /// A number of the program's has this value from now on.
   void counter(Name name, double value) { tell_value<trace::Type::counter>(name, value); }
+  /// The same, with a look-up of the name.
   void counter(std::string_view text, double value) {
     if (records<trace::Type::counter>()) counter(name(text), value);
   }
@@ -90,6 +94,7 @@ class Trace {
   template <class... Values>
   class Event {
    public:
+    /// Records one event. Any thread.
     void operator()(Values... values) const noexcept { trace_->tell_declared(type_, values...); }
 
    private:
@@ -114,6 +119,7 @@ class Trace {
   /// A part of the program, from here until the object goes, on the same thread.
   class Span {
    public:
+    /// `Trace::span` makes it.
     Span(trace::Stream* stream, std::uint32_t name) noexcept : stream_(stream), name_(name) {
       if (stream_ != nullptr) stream_->emit<trace::Type::span_began>(name_);
     }
@@ -127,6 +133,7 @@ class Trace {
     trace::Stream* stream_;
     std::uint32_t name_;
   };
+  /// A span of this thread, from here until the object is destroyed.
   [[nodiscard]] Span span(Name name) {
     trace::Session* const session = live_.load(std::memory_order_acquire);
     if (session == nullptr || name.number_ == UINT32_MAX) [[likely]] return {nullptr, 0};
@@ -134,6 +141,7 @@ class Trace {
     if (stream == nullptr && records<trace::Type::span_began>()) stream = session->stream_of_this_thread();
     return {stream, name.number_};
   }
+  /// The same, with a look-up of the name.
   [[nodiscard]] Span span(std::string_view text) { return span(records<trace::Type::span_began>() ? name(text) : Name()); }
 
   /// This thread, which is the program's own, gets its stream now, called so.
@@ -148,6 +156,7 @@ class Trace {
   /// While it lives nothing is flushed: a region of interest.
   class Quiet {
    public:
+    /// `Trace::quiet` makes it.
     explicit Quiet(trace::Session* session) : session_(session) {
       if (session_ != nullptr) session_->begin_quiet();
     }
@@ -160,6 +169,7 @@ class Trace {
    private:
     trace::Session* session_;
   };
+  /// Nothing is flushed while the object lives.
   [[nodiscard]] Quiet quiet() { return Quiet(session_.get()); }
 
   /// Null: there is none.

@@ -27,7 +27,7 @@ void stuck_on_an_access(Runtime& rt) {
   rt.submit({.name = "the waiting one"}, kAdd, read_write(x));
   EXPECT_THAT(thrown_by<StuckError>([&] { rt.wait(); }),
               AllOf(HasSubstr("'the waiting one'"), HasSubstr("waits for"), HasSubstr("the application has acquired"),
-                    HasSubstr("missing release"), HasSubstr("my data"), HasSubstr(line)));
+                    HasSubstr("has acquired this data and not released it"), HasSubstr("my data"), HasSubstr(line)));
   held.release();
   rt.wait();
   EXPECT_EQ(value, 1);
@@ -64,7 +64,7 @@ TEST(Watchdog, AWindowFullOfTasksThatWaitForTheApplicationIsExplained) {
   EXPECT_THAT(thrown_by<StuckError>([&] {
                 for (int i = 0; i < 10; ++i) rt->submit(kAdd, read_write(x));
               }),
-              HasSubstr("missing release"));
+              HasSubstr("not released it"));
   held.release();
   rt->wait();
 }

@@ -10,7 +10,7 @@
 #include "tandem/base/config.hpp"
 #include "tandem/base/event_loop.hpp"
 #include "tandem/base/topology.hpp"
-#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/world.hpp"
 
 namespace tandem {
 

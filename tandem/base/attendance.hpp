@@ -1,4 +1,4 @@
-// tandem/base/attendance.hpp: what threads do for others while they have nothing to do themselves: a network wants to be polled.
+// tandem/base/attendance.hpp: which of several idle threads polls the network.
 #pragma once
 
 #include <atomic>
@@ -8,80 +8,82 @@
 
 namespace tandem::base {
 
-/// Something that must be looked at again and again, and that knows a place to sleep where it wakes whoever looks.
+/// Something to be polled, such as a network, with a place to sleep that wakes the polling thread.
 ///
-/// One thread at a time attends to it: from `enter` until `leave` it calls `look` and `sleep`, and nobody else does. All else may
-/// be called by any thread.
+/// One thread at a time, the attendant, polls it: only this thread calls `look` and `sleep`, between `enter` and `leave`. Any
+/// thread may call the other functions.
 class IdleWork {
  public:
   enum class Found {
     something,
     nothing,
-    nothing_for_long,  ///< it does not pay to go on looking: sleep
+    nothing_for_long,  ///< further polling does not pay: sleep
   };
 
   virtual ~IdleWork() = default;
   virtual void enter() = 0;
-  /// Looks once, and does what there is to do.
+  /// Polls once, and does what there is to do.
   virtual Found look() = 0;
-  /// Until there may be something to do, or `done(context)`, which whoever makes it true follows by `wake`, or `until_ns`. May
-  /// return early.
+  /// Sleeps until there may be something to do, until `done(context)`, or until `until_ns`. A thread that makes `done` true then
+  /// calls `wake`. May return early.
   virtual void sleep(bool (*done)(void*), void* context, std::int64_t until_ns) = 0;
   /// The attendant has something else to do, perhaps for long.
   virtual void leave() = 0;
   virtual void wake() noexcept = 0;
-  /// Does what was left to the calling thread (`left_to_this_thread`), or sees to it that somebody does.
+  /// Does what was left to the calling thread (`left_to_this_thread`), or makes another thread do it.
   virtual void tend() = 0;
 
-  /// Something is to be done for this, and the calling thread has promised to `tend` to it soon: then nobody need be woken.
+  /// To be called when there is something to do. True: the calling thread has promised to call `tend` soon, so no thread need be
+  /// woken.
   bool left_to_this_thread() const noexcept {
     if (promised_.to != this) return false;
-    promised_.owes = true;
+    promised_.pending = true;
     return true;
   }
 
-  /// While it lives, what the calling thread gives `work` to do is left to this thread; who `owes` something then calls `tend`.
+  /// While it lives, what the calling thread gives `work` to do is left to this thread. If there was something (`pending`), the
+  /// thread calls `tend` afterwards.
   class Promise {
    public:
     explicit Promise(const IdleWork* work) noexcept { promised_ = {work, false}; }
     ~Promise() { promised_.to = nullptr; }
     Promise(const Promise&) = delete;
     Promise& operator=(const Promise&) = delete;
-    bool owes() const noexcept { return promised_.owes; }
+    bool pending() const noexcept { return promised_.pending; }
   };
 
  private:
   struct Promised {
     const IdleWork* to = nullptr;
-    bool owes = false;
+    bool pending = false;
   };
   static constinit thread_local Promised promised_;
 };
 
-/// Who attends: at most one of many threads, and none any more once the work is taken away.
+/// Which thread is the attendant: at most one of many, and none once the work is taken away.
 ///
-/// Protocol. A thread that uses the work counts itself `inside_` first and then reads `work_`; `set` writes `work_` and then
-/// waits until nobody is inside, woken by the last one that goes out and finds the work gone. All are sequentially consistent,
-/// so that either the thread finds the work gone or `set` waits for it, and either `set` finds nobody inside or the last one
-/// wakes it. The attendant is inside for as long as it attends; `over` tells it to leave, and it is woken for that: either its
-/// last look before it sleeps finds the work gone, or `wake` comes after it, which is IdleWork's promise.
+/// Protocol. A thread that uses the work first adds itself to `inside_`, then reads `work_`. `set` writes `work_`, then waits
+/// until no thread is inside; the last thread that leaves and finds the work gone wakes it. All are sequentially consistent:
+/// either the thread finds the work gone or `set` waits for it, and either `set` finds no thread inside or the last one wakes
+/// it. The attendant is inside for as long as it polls. `over` says that it must leave, and it is woken for that: either its
+/// last check before it sleeps finds the work gone, or `wake` comes after that check, which `IdleWork` guarantees.
 ///
 /// `Atomic` and `Parker` are replaced by models where every order of steps is tried (tests/interleave).
 template <template <class> class Atomic, class Parker>
 class BasicAttendance {
  public:
-  /// `work` is attended to from now on; null: none is, and nobody looks at the one before any more. By one thread at a time,
-  /// which is not the attendant.
+  /// `work` is polled from now on; null: none. No thread uses the former work after this call. By one thread at a time, which
+  /// is not the attendant.
   void set(IdleWork* work) {
     IdleWork* const before = work_.exchange(nullptr);
     if (before != nullptr) before->wake();
     while (inside_.load() != 0) emptied_.park();
     work_.store(work);
   }
-  /// For a look, or a promise: it may be taken away at any time.
+  /// For a promise: the work may be taken away at any time.
   const IdleWork* work() const noexcept { return work_.load(std::memory_order_relaxed); }
 
-  /// True: the calling thread attends from now on.
+  /// True: the calling thread is the attendant from now on.
   bool enter() {
     if (work() == nullptr || taken_.load(std::memory_order_relaxed)) return false;
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
@@ -117,7 +119,7 @@ class BasicAttendance {
     go_out();
   }
 
-  /// After what an attendant's `sleep` waits for was made true. Any thread.
+  /// After the `done` of an attendant's `sleep` was made true. Any thread.
   void wake() noexcept {
     IdleWork* const work = come_in();
     if (work == nullptr) return;  // `set` wakes the sleeper
@@ -146,7 +148,7 @@ class BasicAttendance {
   IdleWork* attended_ = nullptr;  ///< the attendant's
   Atomic<bool> taken_{false};
   Atomic<std::uint32_t> inside_{0};
-  Parker emptied_;  ///< of who sets
+  Parker emptied_;  ///< where `set` waits
 };
 
 class Attendance final : public BasicAttendance<std::atomic, Parker> {};

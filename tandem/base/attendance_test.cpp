@@ -90,12 +90,12 @@ TEST(Attendance, WhatIsPromisedIsLeftToThisThread) {
   EXPECT_FALSE(work.left_to_this_thread());
   {
     const IdleWork::Promise promise(attendance.work());
-    EXPECT_FALSE(promise.owes());
+    EXPECT_FALSE(promise.pending());
     EXPECT_FALSE(other.left_to_this_thread());
-    EXPECT_FALSE(promise.owes());
+    EXPECT_FALSE(promise.pending());
     std::thread([&] { EXPECT_FALSE(work.left_to_this_thread()); }).join();
     EXPECT_TRUE(work.left_to_this_thread());
-    EXPECT_TRUE(promise.owes());
+    EXPECT_TRUE(promise.pending());
   }
   EXPECT_FALSE(work.left_to_this_thread());
   attendance.tend();

@@ -50,20 +50,20 @@ std::map<std::string, std::uint64_t> thread_times_ns() {
   return times;
 }
 
-int CompanyWatch::busy_strangers(std::int64_t now_ns, std::int64_t least_ns) {
+int ThreadWatch::busy_others(std::int64_t now_ns, std::int64_t least_ns) {
   const std::int64_t elapsed_ns = now_ns - since_ns_;
   if (elapsed_ns < least_ns) return 0;
   auto times = thread_times_ns();
   const std::string self = std::to_string(syscall(SYS_gettid));
-  int strangers = 0;
+  int others = 0;
   for (const auto& [thread, time_ns] : times) {
     const auto then = times_.find(thread);
     const std::uint64_t spent_ns = time_ns - (then == times_.end() ? 0 : then->second);
-    if (spent_ns > static_cast<std::uint64_t>(elapsed_ns) / 4 && thread != self && !is_worker(thread)) ++strangers;
+    if (spent_ns > static_cast<std::uint64_t>(elapsed_ns) / 4 && thread != self && !is_worker(thread)) ++others;
   }
   times_ = std::move(times);
   since_ns_ = now_ns;
-  return strangers;
+  return others;
 }
 
 }  // namespace tandem::base

@@ -1,4 +1,4 @@
-// tandem/base/blas_threads.hpp: keeps the BLAS from starting threads of its own under our workers, and notices when one does.
+// tandem/base/blas_threads.hpp: keeps the BLAS from starting threads beside our workers, and notices threads that compute beside them.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ const char* restrict_blas_threads() noexcept;
 /// Time on a core of each thread of this process, in ns, by thread id; empty where the system does not say.
 std::map<std::string, std::uint64_t> thread_times_ns();
 
-/// Looks for threads that compute beside the workers. Made and asked by the thread that works as worker 0.
-class CompanyWatch {
+/// Looks for threads that compute beside the workers. Made and used by the thread of worker 0.
+class ThreadWatch {
  public:
-  explicit CompanyWatch(std::int64_t now_ns) : since_ns_(now_ns), times_(thread_times_ns()) {}
+  explicit ThreadWatch(std::int64_t now_ns) : since_ns_(now_ns), times_(thread_times_ns()) {}
 
-  /// How many threads, neither the calling one nor a worker ("tandem-w..."), have used a core for more than a quarter of the time
-  /// since the last look. Looks only when that is at least `least_ns` ago; else 0. Costs some 20 us per thread when it looks.
-  int busy_strangers(std::int64_t now_ns, std::int64_t least_ns);
+  /// How many threads, without the calling one and the workers ("tandem-w..."), have used a core for more than a quarter of the
+  /// time since the last look. Returns 0 when that was less than `least_ns` ago. A look costs some 20 us per thread.
+  int busy_others(std::int64_t now_ns, std::int64_t least_ns);
 
  private:
   std::int64_t since_ns_;

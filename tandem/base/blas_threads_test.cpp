@@ -1,4 +1,4 @@
-// tandem/base/blas_threads_test.cpp: strangers are seen, workers and sleepers are not.
+// tandem/base/blas_threads_test.cpp: others are seen, workers and sleepers are not.
 #include "tandem/base/blas_threads.hpp"
 
 #include <gtest/gtest.h>
@@ -15,11 +15,11 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// How many strangers are seen beside a thread of that name that computes, or sleeps, until it has used 50 ms.
-int strangers_beside(const char* name, bool computes) {
+/// How many threads are seen beside a thread of that name that computes, or sleeps, until it has used 50 ms.
+int others_beside(const char* name, bool computes) {
   std::atomic<bool> stop{false};
-  CompanyWatch watch(now_ns());
-  std::thread company([&] {
+  ThreadWatch watch(now_ns());
+  std::thread thread([&] {
     pthread_setname_np(pthread_self(), name);
     while (!stop.load()) {
       if (!computes) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -29,24 +29,24 @@ int strangers_beside(const char* name, bool computes) {
   int seen = 0;
   for (int look = 0; look < 50 && seen == 0; ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(40));
-    seen = watch.busy_strangers(now_ns(), 1);
+    seen = watch.busy_others(now_ns(), 1);
     if (!computes && look == 3) break;
     if (computes && name[0] == 't' && look == 3) break;
   }
   stop.store(true);
-  company.join();
+  thread.join();
   return seen;
 }
 
-TEST(CompanyWatch, SeesAThreadThatComputes) {
-  if (thread_times_ns().empty()) GTEST_SKIP() << "the system tells no thread times";
-  EXPECT_EQ(strangers_beside("stranger", true), 1);
+TEST(ThreadWatch, SeesAThreadThatComputes) {
+  if (thread_times_ns().empty()) GTEST_SKIP() << "the system shows no thread times";
+  EXPECT_EQ(others_beside("other", true), 1);
 }
-TEST(CompanyWatch, DoesNotMindAThreadThatSleeps) { EXPECT_EQ(strangers_beside("sleeper", false), 0); }
-TEST(CompanyWatch, DoesNotMindAWorker) { EXPECT_EQ(strangers_beside("tandem-w7", true), 0); }
-TEST(CompanyWatch, LooksNoMoreOftenThanAsked) {
-  CompanyWatch watch(1'000);
-  EXPECT_EQ(watch.busy_strangers(1'500, 1'000), 0);
+TEST(ThreadWatch, DoesNotMindAThreadThatSleeps) { EXPECT_EQ(others_beside("sleeper", false), 0); }
+TEST(ThreadWatch, DoesNotMindAWorker) { EXPECT_EQ(others_beside("tandem-w7", true), 0); }
+TEST(ThreadWatch, LooksNoMoreOftenThanAsked) {
+  ThreadWatch watch(1'000);
+  EXPECT_EQ(watch.busy_others(1'500, 1'000), 0);
 }
 TEST(BlasThreads, TheSwitchIsFoundOnce) { EXPECT_EQ(restrict_blas_threads(), restrict_blas_threads()); }
 

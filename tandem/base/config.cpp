@@ -17,6 +17,12 @@ namespace {
 constexpr std::string_view argument_prefix = "--tandem.";
 constexpr std::string_view variable_prefix = "TANDEM_";
 
+/// Variables that CMake and environment modules set for any package, to say where it is installed. No option may have these names.
+constexpr std::string_view package_variables[] = {
+    "TANDEM_ROOT",   "TANDEM_HOME", "TANDEM_DIR", "TANDEM_VERSION", "TANDEM_PREFIX",  "TANDEM_PATH",   "TANDEM_BASE",
+    "TANDEM_BIN",    "TANDEM_LIB",  "TANDEM_INC", "TANDEM_INCLUDE", "TANDEM_LIBRARY", "TANDEM_LIBDIR", "TANDEM_INCLUDE_DIR",
+    "TANDEM_SOURCE", "TANDEM_SRC"};
+
 Error at(std::string_view where, const Error& error) { return {error.code, fmt::format("{}: {}", where, error.message)}; }
 
 }  // namespace
@@ -83,6 +89,7 @@ Result<void> Config::read_environment(const ConfigSources& sources) {
   const auto& reserved = sources.reserved_variables;
   for (const auto& [variable, text] : sources.environment) {
     if (!std::string_view(variable).starts_with(variable_prefix)) continue;
+    if (std::ranges::find(package_variables, variable) != std::end(package_variables)) continue;
     const bool others = std::any_of(reserved.begin(), reserved.end(), [&](const std::string& name) {
       return name.ends_with('*') ? std::string_view(variable).starts_with(std::string_view(name).substr(0, name.size() - 1))
                                  : name == variable;

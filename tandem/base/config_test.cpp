@@ -116,6 +116,11 @@ TEST_F(ConfigTest, ReservedVariablesAreLeftAlone) {
   EXPECT_TRUE(config);
 }
 
+TEST_F(ConfigTest, VariablesThatSayWhereAPackageIsAreNoOptions) {
+  EXPECT_EQ(message({}, {{"TANDEM_ROOT", "/opt/tandem"}, {"TANDEM_HOME", "/opt"}, {"TANDEM_DIR", "/opt"}, {"TANDEM_VERSION", "0.1"}}),
+            "accepted");
+}
+
 TEST_F(ConfigTest, AFileThatMustExistAndDoesNotIsAnError) {
   EXPECT_TRUE(load({}));
   const auto config = Config::load(example_registry(), {.toml = "/nonexistent.toml", .toml_must_exist = true});

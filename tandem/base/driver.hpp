@@ -1,4 +1,4 @@
-// tandem/base/driver.hpp: things that step, and what drives them: threads, or one event loop.
+// tandem/base/driver.hpp: objects with a `step` function, and what calls it: threads, or one event loop.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ class Steppable {
  public:
   virtual ~Steppable() = default;
   /// Does some work. Returns when it wants the next step: a time not after `now_ns` means at once, `kNever` means when woken.
-  /// A step that returns `kNever` has already arranged that whoever brings work will wake it.
+  /// A step that returns `kNever` has already arranged that the thread that brings work wakes it.
   virtual std::int64_t step(std::int64_t now_ns) = 0;
-  /// What it attends to between its steps, which is where its thread sleeps; null: in a place of its own.
+  /// The attendance of the network that its thread polls, where the thread sleeps between steps; null: it sleeps in its own
+  /// parker.
   virtual Attendance* attends() noexcept { return nullptr; }
 };
 
-/// How others wake a steppable. `wake` may be called from any thread, at any time; wake-ups that come early are not lost.
+/// Wakes a steppable. `wake` may be called from any thread, at any time; early wake-ups are not lost.
 class Waker {
  public:
   virtual ~Waker() = default;
@@ -34,7 +35,7 @@ class Waker {
 enum class RunEnd {
   done,       ///< the condition holds
   timed_out,  ///< the deadline came first
-  stuck,      ///< event loop only: everybody sleeps, so the condition can never hold
+  stuck,      ///< event loop only: all sleep, so the condition can never hold
 };
 
 /// Drives steppables. The one added by `add_caller` is stepped inside `run_until` only, on the thread that calls it; those added
@@ -52,7 +53,7 @@ class Driver {
   virtual Waker& add_caller(Steppable& steppable) = 0;
   /// Stops stepping everything, and returns when no step runs any more.
   virtual void stop() = 0;
-  /// Steps the caller's steppable until `done(context)`, which whoever makes it true must follow by waking the caller.
+  /// Steps the caller's steppable until `done(context)`. The thread that makes it true must then wake the caller.
   virtual RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) = 0;
   virtual std::int64_t now_ns() = 0;
 };

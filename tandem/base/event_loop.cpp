@@ -7,62 +7,63 @@
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/splitmix64.hpp"
 
 namespace tandem::base {
 
-void EventLoop::Seat::wake() noexcept {
+void EventLoop::Slot::wake() noexcept {
   const std::lock_guard guard(loop.woken_lock_);
   if (!std::exchange(listed, true)) loop.woken_.push_back(this);
 }
 
 Waker& EventLoop::add(Steppable& steppable, const Placement&) {
-  auto& seat = *seats_.emplace_back(std::make_unique<Seat>(*this, seats_.size(), steppable));
-  due_.resize((seats_.size() + 63) / 64);
+  auto& slot = *slots_.emplace_back(std::make_unique<Slot>(*this, slots_.size(), steppable));
+  due_.resize((slots_.size() + 63) / 64);
   {
     const std::lock_guard guard(woken_lock_);
-    woken_.reserve(seats_.capacity());  // wake-ups allocate nothing
+    woken_.reserve(slots_.capacity());  // wake-ups allocate nothing
   }
-  note_due(seat);
-  return seat;
+  note_due(slot);
+  return slot;
 }
 
 Waker& EventLoop::add_caller(Steppable& steppable) {
   TANDEM_ASSERT(caller_ == nullptr);
-  auto& waker = static_cast<Seat&>(add(steppable, {}));
+  auto& waker = static_cast<Slot&>(add(steppable, {}));
   caller_ = &waker;
   return waker;
 }
 
 void EventLoop::remove(Steppable& steppable) {
-  for (auto& seat : seats_) {
-    if (seat->steppable != &steppable) continue;
-    set_next(*seat, kNever);
-    seat->steppable = nullptr;
-    note_due(*seat);
+  for (auto& slot : slots_) {
+    if (slot->steppable != &steppable) continue;
+    set_next(*slot, kNever);
+    slot->steppable = nullptr;
+    note_due(*slot);
   }
 }
 
-/// Something of the seat has changed that says whether it is due.
-void EventLoop::note_due(const Seat& seat) {
-  const bool is_due = seat.steppable != nullptr && (seat.woken || seat.next_ns <= now_ns_);
-  if (is_due == due(seat)) return;
-  due_[seat.index / 64] ^= std::uint64_t{1} << seat.index % 64;
+/// Something of the slot has changed that says whether it is due.
+void EventLoop::note_due(const Slot& slot) {
+  const bool is_due = slot.steppable != nullptr && (slot.woken || slot.next_ns <= now_ns_);
+  if (is_due == due(slot)) return;
+  due_[slot.index / 64] ^= std::uint64_t{1} << slot.index % 64;
   due_count_ += is_due ? std::size_t{1} : ~std::size_t{0};
 }
 
-void EventLoop::set_next(Seat& seat, std::int64_t next_ns) {
-  dates_.erase({seat.next_ns, seat.index});
-  seat.next_ns = next_ns;
-  if (next_ns > now_ns_ && next_ns != kNever) dates_.emplace(next_ns, seat.index);
-  note_due(seat);
+void EventLoop::set_next(Slot& slot, std::int64_t next_ns) {
+  dates_.erase({slot.next_ns, slot.index});
+  slot.next_ns = next_ns;
+  if (next_ns > now_ns_ && next_ns != kNever) dates_.emplace(next_ns, slot.index);
+  note_due(slot);
 }
 
 void EventLoop::take_woken() {
   const std::lock_guard guard(woken_lock_);
-  for (Seat* seat : woken_) {
-    seat->listed = false;
-    seat->woken = true;
-    note_due(*seat);
+  for (Slot* slot : woken_) {
+    slot->listed = false;
+    slot->woken = true;
+    note_due(*slot);
   }
   woken_.clear();
 }
@@ -70,9 +71,9 @@ void EventLoop::take_woken() {
 void EventLoop::set_now(std::int64_t now_ns) {
   now_ns_ = now_ns;
   while (!dates_.empty() && dates_.begin()->first <= now_ns_) {
-    const Seat& seat = *seats_[dates_.begin()->second];
+    const Slot& slot = *slots_[dates_.begin()->second];
     dates_.erase(dates_.begin());
-    note_due(seat);
+    note_due(slot);
   }
   const std::size_t before = due_actions_.size();
   while (!actions_.empty() && actions_.front().when_ns <= now_ns_) {
@@ -84,13 +85,13 @@ void EventLoop::set_now(std::int64_t now_ns) {
   std::sort(due_actions_.begin(), due_actions_.end(), [](const Action& a, const Action& b) { return a.order < b.order; });
 }
 
-std::size_t EventLoop::due_seats(bool with_caller) const noexcept {
+std::size_t EventLoop::due_slots(bool with_caller) const noexcept {
   if (stopped_) return 0;
   return due_count_ - (!with_caller && caller_ != nullptr && due(*caller_) ? 1 : 0);
 }
 
-/// The seat with that number among those due, in the order of `add`.
-EventLoop::Seat& EventLoop::due_seat(std::size_t number, bool with_caller) {
+/// The slot with that number among those due, in the order of `add`.
+EventLoop::Slot& EventLoop::due_slot(std::size_t number, bool with_caller) {
   for (std::size_t word = 0;; ++word) {
     std::uint64_t bits = due_[word];
     if (!with_caller && caller_ != nullptr && caller_->index / 64 == word) bits &= ~(std::uint64_t{1} << caller_->index % 64);
@@ -100,17 +101,11 @@ EventLoop::Seat& EventLoop::due_seat(std::size_t number, bool with_caller) {
       continue;
     }
     for (; number > 0; --number) bits &= bits - 1;
-    return *seats_[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
+    return *slots_[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
   }
 }
 
-std::uint64_t EventLoop::random() noexcept {
-  // SplitMix64 (Steele, Lea, Flood 2014): each call advances a Weyl sequence and mixes it.
-  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
+std::uint64_t EventLoop::random() noexcept { return splitmix64(state_); }
 
 void EventLoop::at(std::int64_t when_ns, std::function<void()> action) {
   const bool now = when_ns <= now_ns_;
@@ -119,25 +114,25 @@ void EventLoop::at(std::int64_t when_ns, std::function<void()> action) {
   if (!now) std::push_heap(actions.begin(), actions.end(), later);
 }
 
-void EventLoop::step(Seat& seat) {
-  seat.woken = false;
-  note_due(seat);
-  set_next(seat, seat.steppable->step(now_ns_));
+void EventLoop::step(Slot& slot) {
+  slot.woken = false;
+  note_due(slot);
+  set_next(slot, slot.steppable->step(now_ns_));
 }
 
 bool EventLoop::step_one() { return step_one(false); }
 
 bool EventLoop::step_one(bool with_caller) {
   take_woken();
-  const std::size_t seats = due_seats(with_caller);
-  const std::size_t total = seats + due_actions_.size();
+  const std::size_t slots = due_slots(with_caller);
+  const std::size_t total = slots + due_actions_.size();
   if (total == 0) return false;
   const std::size_t chosen = random() % total;
-  if (chosen < seats) {
-    step(due_seat(chosen, with_caller));
+  if (chosen < slots) {
+    step(due_slot(chosen, with_caller));
     return true;
   }
-  const auto at = due_actions_.begin() + static_cast<std::ptrdiff_t>(chosen - seats);
+  const auto at = due_actions_.begin() + static_cast<std::ptrdiff_t>(chosen - slots);
   const Action action = std::move(*at);
   due_actions_.erase(at);
   action.run();
@@ -147,7 +142,7 @@ bool EventLoop::step_one(bool with_caller) {
 bool EventLoop::advance(std::int64_t deadline_ns, bool with_caller) {
   take_woken();
   std::int64_t earliest = kNever;
-  if (due_seats(with_caller) > 0 || !due_actions_.empty()) earliest = now_ns_;
+  if (due_slots(with_caller) > 0 || !due_actions_.empty()) earliest = now_ns_;
   if (!actions_.empty()) earliest = std::min(earliest, actions_.front().when_ns);
   if (!stopped_) {
     const auto others = [&](const auto& date) { return with_caller || caller_ == nullptr || date.second != caller_->index; };

@@ -12,12 +12,12 @@
 
 namespace tandem::base {
 
-/// Steps all steppables on the calling thread, the next one drawn from a seed, in manual time: when everybody rests, time jumps
-/// to the earliest date that anyone asked for. The same seed and the same program give the same order, exactly.
+/// Steps all steppables on the calling thread, in an order drawn from a seed, in manual time: when all rest, time jumps to the
+/// earliest date that a steppable asked for. The same seed and the same program give exactly the same order.
 ///
-/// A step looks at those that are due alone: a bit per seat says so (of 10,000 seats, 157 words), dates in the future are sorted.
+/// A step looks only at slots that are due. A bit per slot says so (157 words for 10,000 slots); dates in the future are sorted.
 ///
-/// Not thread-safe, but for wakers: a wake-up from a foreign thread is allowed and ends the determinism, not the correctness.
+/// Not thread-safe, except for wakers: another thread may wake a steppable, and the run is still correct but not deterministic.
 class EventLoop final : public Driver {
  public:
   explicit EventLoop(std::uint64_t seed) : state_(seed * 2 + 1) {}
@@ -25,7 +25,7 @@ class EventLoop final : public Driver {
   Waker& add(Steppable& steppable, const Placement& placement) override;
   Waker& add_caller(Steppable& steppable) override;
   void stop() override { stopped_ = true; }
-  /// Steps it no more, so that it may be destroyed. Its waker stays, and does nothing. Not from inside its own step.
+  /// Stops stepping it, so that it may be destroyed. Its waker stays and does nothing. Not from inside its own step.
   void remove(Steppable& steppable);
   RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) override;
   std::int64_t now_ns() override { return now_ns_; }
@@ -36,16 +36,16 @@ class EventLoop final : public Driver {
   /// One step of one steppable other than the caller's, or one due action; false when there is nothing to do at this date.
   bool step_one();
 
-  /// Steps up to a number of times drawn from [0, `most`]: what may happen between two submissions.
+  /// Makes a number of steps drawn from [0, `most`]: what may happen between two submissions.
   void step_some(unsigned most);
 
   std::uint64_t random() noexcept;
 
  private:
-  /// Protocol. `wake` puts a seat among the loop's `woken_`, unless it is there (`listed`); the loop takes them all before it
+  /// Protocol. `wake` puts a slot among the loop's `woken_`, unless it is there (`listed`); the loop takes them all before it
   /// looks at who is due. Both under `woken_lock_`, so that a step sees what was done before the wake-ups that it answers.
-  struct Seat final : Waker {
-    Seat(EventLoop& owner, std::size_t at, Steppable& what) : loop(owner), index(at), steppable(&what) {}
+  struct Slot final : Waker {
+    Slot(EventLoop& owner, std::size_t at, Steppable& what) : loop(owner), index(at), steppable(&what) {}
     void wake() noexcept override;
 
     EventLoop& loop;
@@ -64,30 +64,30 @@ class EventLoop final : public Driver {
   static bool later(const Action& a, const Action& b) noexcept {
     return a.when_ns != b.when_ns ? a.when_ns > b.when_ns : a.order > b.order;
   }
-  bool due(const Seat& seat) const noexcept { return (due_[seat.index / 64] >> seat.index % 64 & 1) != 0; }
-  void note_due(const Seat& seat);
-  void set_next(Seat& seat, std::int64_t next_ns);
+  bool due(const Slot& slot) const noexcept { return (due_[slot.index / 64] >> slot.index % 64 & 1) != 0; }
+  void note_due(const Slot& slot);
+  void set_next(Slot& slot, std::int64_t next_ns);
   void take_woken();
   void set_now(std::int64_t now_ns);
-  std::size_t due_seats(bool with_caller) const noexcept;
-  Seat& due_seat(std::size_t number, bool with_caller);
+  std::size_t due_slots(bool with_caller) const noexcept;
+  Slot& due_slot(std::size_t number, bool with_caller);
   bool step_one(bool with_caller);
   bool advance(std::int64_t deadline_ns, bool with_caller);
-  void step(Seat& seat);
+  void step(Slot& slot);
 
   std::uint64_t state_;
   std::int64_t now_ns_ = 0;
   std::uint64_t actions_added_ = 0;
-  std::vector<std::unique_ptr<Seat>> seats_;
-  Seat* caller_ = nullptr;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  Slot* caller_ = nullptr;
   SpinLock woken_lock_;
-  std::vector<Seat*> woken_;                              ///< guarded by `woken_lock_`; has room for all seats
-  std::vector<std::uint64_t> due_;                       ///< a bit per seat: it was woken, or its date has come
+  std::vector<Slot*> woken_;                              ///< guarded by `woken_lock_`; has room for all slots
+  std::vector<std::uint64_t> due_;                       ///< a bit per slot: it was woken, or its date has come
   std::size_t due_count_ = 0;
-  std::set<std::pair<std::int64_t, std::size_t>> dates_;  ///< of seats, in the future
+  std::set<std::pair<std::int64_t, std::size_t>> dates_;  ///< of slots, in the future
   std::vector<Action> due_actions_;                       ///< in the order of `at`
   std::vector<Action> actions_;                           ///< in the future; a heap, the earliest first
-  bool stopped_ = false;  ///< seats stay, so that wakers may still be called
+  bool stopped_ = false;  ///< slots stay, so that wakers may still be called
 };
 
 }  // namespace tandem::base

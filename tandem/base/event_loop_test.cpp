@@ -22,17 +22,17 @@ struct Stepping final : Steppable {
 };
 
 /// What a loop with this seed does with three steppables that tick, and some actions.
-std::string story(std::uint64_t seed, unsigned empty_seats = 0) {
-  std::string told;
+std::string story(std::uint64_t seed, unsigned empty_slots = 0) {
+  std::string order;
   EventLoop loop(seed);
   Stepping nobody([](std::int64_t now_ns) { return now_ns; });
-  const auto leave_seats = [&] {
-    for (unsigned i = 0; i < empty_seats; ++i) loop.add(nobody, {});
+  const auto leave_slots = [&] {
+    for (unsigned i = 0; i < empty_slots; ++i) loop.add(nobody, {});
     loop.remove(nobody);
   };
-  const auto tick = [&told](char name, std::int64_t every_ns) {
-    return [&told, name, every_ns](std::int64_t now_ns) {
-      told += name;
+  const auto tick = [&order](char name, std::int64_t every_ns) {
+    return [&order, name, every_ns](std::int64_t now_ns) {
+      order += name;
       return now_ns + every_ns;
     };
   };
@@ -40,14 +40,14 @@ std::string story(std::uint64_t seed, unsigned empty_seats = 0) {
   Stepping b(tick('b', 2));
   Stepping c(tick('c', 3));
   loop.add(a, {});
-  leave_seats();
+  leave_slots();
   loop.add(b, {});
-  leave_seats();
+  leave_slots();
   loop.add(c, {});
-  leave_seats();
-  for (int i = 0; i < 5; ++i) loop.at(i * 2, [&told] { told += '!'; });
+  leave_slots();
+  for (int i = 0; i < 5; ++i) loop.at(i * 2, [&order] { order += '!'; });
   loop.run_until(kNotYet, nullptr, 100);
-  return told;
+  return order;
 }
 
 TEST(EventLoop, TheSameSeedGivesTheSameOrder) {
@@ -106,17 +106,17 @@ TEST(EventLoop, TimeJumpsToTheEarliestDateAndStopsAtTheDeadline) {
 
 TEST(EventLoop, ActionsRunInTimeOrderAndNotBeforeNow) {
   EventLoop loop(3);
-  std::string told;
-  loop.at(30, [&] { told += 'c'; });
+  std::string order;
+  loop.at(30, [&] { order += 'c'; });
   loop.at(10, [&] {
-    told += 'a';
-    loop.at(5, [&] { told += 'b'; });  // in the past: now
+    order += 'a';
+    loop.at(5, [&] { order += 'b'; });  // in the past: now
   });
-  loop.at(40, [&] { told += 'd'; });
+  loop.at(40, [&] { order += 'd'; });
   bool done = false;
   loop.at(50, [&] { done = true; });
   EXPECT_EQ(loop.run_until(kFlagSet, &done, kNever), RunEnd::done);
-  EXPECT_EQ(told, "abcd");
+  EXPECT_EQ(order, "abcd");
   EXPECT_EQ(loop.now_ns(), 50);
 }
 
@@ -169,14 +169,14 @@ TEST(EventLoop, AForeignThreadMayWake) {
   });
   Waker& waker = loop.add(sleeper, {});
   EXPECT_TRUE(loop.step_one());
-  std::thread foreign([&] {
+  std::thread other([&] {
     written = 42;
     woken.store(true, std::memory_order_relaxed);
     waker.wake();
   });
   while (!done)
     if (!loop.step_one()) std::this_thread::sleep_for(std::chrono::microseconds(200));
-  foreign.join();
+  other.join();
 }
 
 TEST(EventLoop, StepsNothingAfterStopAndWakersStayValid) {

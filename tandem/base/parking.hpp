@@ -15,9 +15,9 @@ struct SystemFutex {
   static void wake_one(std::atomic<std::uint32_t>& word) noexcept;
 };
 
-/// One thread's bed. It holds at most one permit.
+/// A place where one thread sleeps. It holds at most one permit.
 ///
-/// Protocol. The owner alone calls `park`; anybody calls `unpark`. `unpark` leaves a permit and wakes the owner if it sleeps;
+/// Protocol. The owner alone calls `park`; any thread calls `unpark`. `unpark` leaves a permit and wakes the owner if it sleeps;
 /// `park` takes the permit and returns, at once if it is there already. So a wake-up that comes before the sleep is not lost, and
 /// several wake-ups count as one. The state word goes empty -> parked by the owner, anything -> permit by a waker; the owner
 /// sleeps in the kernel only while the word says parked (futex), and a waker makes a system call only if it saw parked.
@@ -49,7 +49,7 @@ class BasicParker {
     return true;
   }
 
-  /// Whether there is a permit. By an owner that sleeps elsewhere, where whoever leaves permits wakes it too.
+  /// Whether there is a permit. By an owner that sleeps elsewhere, where the thread that leaves a permit wakes it too.
   bool has_permit() const noexcept { return state_.load(std::memory_order_seq_cst) == kPermit; }
 
   /// Takes the permit if there is one, without sleeping. By the owner.

@@ -15,35 +15,35 @@ ThreadDriver::ThreadDriver(std::function<std::int64_t()> now_ns, Binder bind)
 ThreadDriver::~ThreadDriver() { stop(); }
 
 Waker& ThreadDriver::add(Steppable& steppable, const Placement& placement) {
-  auto& seat = *seats_.emplace_back(std::make_unique<Seat>());
-  seat.steppable = &steppable;
-  seat.thread = std::thread([this, &seat, placement] {
+  auto& slot = *slots_.emplace_back(std::make_unique<Slot>());
+  slot.steppable = &steppable;
+  slot.thread = std::thread([this, &slot, placement] {
     if (!placement.name.empty()) pthread_setname_np(pthread_self(), placement.name.substr(0, 15).c_str());
     if (bind_ && placement.core >= 0) bind_(placement.core);
-    while (!seat.parker.park()) {
+    while (!slot.parker.park()) {
       // The first wake-up says that the owner has finished building; a sleep that ended early does not.
     }
     while (!stopping_.load(std::memory_order_acquire)) {
       const std::int64_t now = now_ns_();
-      const std::int64_t next = seat.steppable->step(now);
-      if (next > now) rest(seat, next);
+      const std::int64_t next = slot.steppable->step(now);
+      if (next > now) rest(slot, next);
     }
   });
-  return seat;
+  return slot;
 }
 
 Waker& ThreadDriver::add_caller(Steppable& steppable) {
   TANDEM_ASSERT(caller_ == nullptr);
-  caller_ = std::make_unique<Seat>();
+  caller_ = std::make_unique<Slot>();
   caller_->steppable = &steppable;
   return *caller_;
 }
 
 void ThreadDriver::stop() {
   stopping_.store(true, std::memory_order_release);
-  for (auto& seat : seats_) seat->wake();
-  for (auto& seat : seats_)
-    if (seat->thread.joinable()) seat->thread.join();
+  for (auto& slot : slots_) slot->wake();
+  for (auto& slot : slots_)
+    if (slot->thread.joinable()) slot->thread.join();
 }
 
 RunEnd ThreadDriver::run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) {
@@ -57,9 +57,9 @@ RunEnd ThreadDriver::run_until(bool (*done)(void*), void* context, std::int64_t 
   return RunEnd::done;
 }
 
-void ThreadDriver::rest(Seat& seat, std::int64_t until_ns) {
-  if (Attendance* const place = seat.steppable->attends(); place != nullptr) return rest_attending(seat, *place, until_ns);
-  Parker& parker = seat.parker;
+void ThreadDriver::rest(Slot& slot, std::int64_t until_ns) {
+  if (Attendance* const place = slot.steppable->attends(); place != nullptr) return rest_attending(slot, *place, until_ns);
+  Parker& parker = slot.parker;
   if (until_ns == kNever) {
     parker.park();
     return;
@@ -73,11 +73,11 @@ void ThreadDriver::rest(Seat& seat, std::int64_t until_ns) {
   }
 }
 
-void ThreadDriver::rest_attending(Seat& seat, Attendance& place, std::int64_t until_ns) {
-  seat.sleeps_in.store(&place);
-  place.sleep([](void* parker) { return static_cast<Parker*>(parker)->has_permit(); }, &seat.parker, until_ns);
-  seat.sleeps_in.store(nullptr);
-  seat.parker.try_take();
+void ThreadDriver::rest_attending(Slot& slot, Attendance& place, std::int64_t until_ns) {
+  slot.sleeps_in.store(&place);
+  place.sleep([](void* parker) { return static_cast<Parker*>(parker)->has_permit(); }, &slot.parker, until_ns);
+  slot.sleeps_in.store(nullptr);
+  slot.parker.try_take();
 }
 
 }  // namespace tandem::base

@@ -16,8 +16,9 @@ namespace tandem::base {
 /// Each steppable has a thread that steps it and sleeps in its own `Parker` when the step says so. Waits shorter than
 /// `spin_below_ns` are spent polling the parker's own cache line, longer ones in the kernel.
 ///
-/// Who attends to something sleeps there instead (`Attendance`), until the parker has a permit: it notes so (`sleeps_in`), then
-/// looks for a permit, while whoever wakes it leaves the permit and then reads the note. All four are sequentially consistent.
+/// A thread that polls the network (`Attendance`) sleeps there instead, until its parker has a permit: it writes `sleeps_in`,
+/// then checks for a permit. A thread that wakes it leaves the permit, then reads `sleeps_in`. All four are sequentially
+/// consistent.
 class ThreadDriver final : public Driver {
  public:
   using Binder = std::function<void(int core)>;  ///< binds the calling thread to a core
@@ -35,7 +36,7 @@ class ThreadDriver final : public Driver {
   static constexpr std::int64_t spin_below_ns = 5'000;
 
  private:
-  struct Seat final : Waker {
+  struct Slot final : Waker {
     Steppable* steppable = nullptr;
     Parker parker;
     std::thread thread;
@@ -46,14 +47,14 @@ class ThreadDriver final : public Driver {
     }
   };
 
-  void rest(Seat& seat, std::int64_t until_ns);
-  void rest_attending(Seat& seat, Attendance& place, std::int64_t until_ns);
+  void rest(Slot& slot, std::int64_t until_ns);
+  void rest_attending(Slot& slot, Attendance& place, std::int64_t until_ns);
 
   std::function<std::int64_t()> now_ns_;
   Binder bind_;
   std::atomic<bool> stopping_{false};
-  std::vector<std::unique_ptr<Seat>> seats_;
-  std::unique_ptr<Seat> caller_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::unique_ptr<Slot> caller_;
 };
 
 }  // namespace tandem::base

@@ -92,8 +92,7 @@ class Topology {
   std::unique_ptr<State> state_;
 };
 
-/// Binds the calling thread to a core, and gives it back its former binding at the end: for a thread that is the application's
-/// and only lent to us. Constructed and destroyed on that thread; the topology outlives it.
+/// Binds the calling thread to a core, and restores its former binding at the end: for a thread that belongs to the application. Constructed and destroyed on that thread; the topology outlives it.
 class ScopedBinding {
  public:
   ScopedBinding(const Topology& topology, CoreId core);

@@ -1,4 +1,4 @@
-// tandem/base/turnstile.hpp: lets one task at a time through; the others queue without a lock, and nobody blocks.
+// tandem/base/turnstile.hpp: a mutual exclusion in which a task that does not get in is queued, and no thread blocks.
 #pragma once
 
 #include <atomic>
@@ -8,16 +8,17 @@
 
 namespace tandem::base {
 
-/// A mutual exclusion that is asked for, not waited for: `enter` says whether the visitor got in, and a visitor that did not is
-/// handed the turnstile later by the `leave` of the one inside. Intrusive: `Visitor` has `Visitor* next`.
+/// A mutual exclusion without blocking: `enter` says whether the visitor got in. A visitor that did not is queued, and a later
+/// `leave` of the visitor inside lets it in. Intrusive: `Visitor` has `Visitor* next`.
 ///
-/// Protocol. The state is: free; taken; or taken with a stack of visitors that came since. Whoever is inside owns `queue_`, the
-/// visitors that came earlier, in order of arrival, and alone touches it. `leave` gives the turnstile to the visitor that
-/// `better` prefers (the earliest among equals), or frees it.
+/// Protocol. The state is: free; taken; or taken with a stack of visitors that came since. The visitor inside owns `queue_`,
+/// which holds earlier visitors in order of arrival; no other thread touches it. `leave` lets in the visitor that `better`
+/// prefers (the earliest among equals), or frees the turnstile.
 ///
 /// Orders. Each change of state is acquire-release, so that what one holder did is seen by the next.
 ///
-/// Deadlock. A visitor that needs several turnstiles enters them in one global order (of their addresses), so no cycle can form.
+/// Deadlock. A visitor that needs several turnstiles enters them in one global order (of their addresses), so no cycle can
+/// form.
 template <class Visitor, template <class> class Atomic = std::atomic>
 class Turnstile {
  public:
@@ -37,15 +38,15 @@ class Turnstile {
     }
   }
 
-  /// The one inside leaves. Returns the visitor who is inside now, or null when the turnstile is free. `better(a, b)`: a goes
-  /// before b.
+  /// The visitor inside leaves. Returns the visitor that is inside now, or null when the turnstile is free. `better(a, b)`: a
+  /// goes before b.
   template <class Better>
   Visitor* leave(Better better) noexcept {
     collect();
     if (queue_ == nullptr) {
       std::uintptr_t expected = kTaken;
       if (state_.compare_exchange_strong(expected, kFree, std::memory_order_acq_rel, std::memory_order_relaxed)) return nullptr;
-      collect();  // somebody came in between
+      collect();  // a visitor came in between
     }
     TANDEM_DEBUG_ASSERT(queue_ != nullptr);
     Visitor** best = &queue_;

@@ -18,12 +18,14 @@ namespace tandem::comm {
 /// Blocks of equal size at equal distance, as the columns of a submatrix are. All in bytes; `stride_bytes` >= `block_bytes`.
 template <class Pointer>
 struct BasicStrided {
-  Pointer first = nullptr;
-  std::size_t block_bytes = 0;
-  std::size_t stride_bytes = 0;
-  std::size_t count = 0;
+  Pointer first = nullptr;       ///< the first block
+  std::size_t block_bytes = 0;   ///< of each block
+  std::size_t stride_bytes = 0;  ///< from the beginning of a block to that of the next one
+  std::size_t count = 0;         ///< of blocks
 };
+/// What a send reads.
 using Strided = BasicStrided<const void*>;
+/// What a receive writes.
 using MutableStrided = BasicStrided<void*>;
 
 /// As memcpy, for what is a few bytes most of the time: without a call then. The two do not overlap.
@@ -91,18 +93,23 @@ class Pieces {
 class SendBuffer {
  public:
   SendBuffer() noexcept = default;  ///< zero bytes
+  /// `bytes` bytes at `data`.
   SendBuffer(const void* data, std::size_t bytes) noexcept : pieces_(const_cast<void*>(data), bytes) {}
+  /// All values of the span.
   template <class T, std::size_t N>
     requires std::is_trivially_copyable_v<T>
   SendBuffer(std::span<T, N> values) noexcept : SendBuffer(values.data(), values.size_bytes()) {}
+  /// All values of the vector, which keeps its size.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   SendBuffer(const std::vector<T>& values) noexcept : SendBuffer(values.data(), values.size() * sizeof(T)) {}
+  /// All blocks.
   SendBuffer(const Strided& s) : pieces_(MutableStrided{const_cast<void*>(s.first), s.block_bytes, s.stride_bytes, s.count}) {}
+  /// A list of pieces, as writev(2) has it. Allocates.
   explicit SendBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
 
-  Pieces&& take() && noexcept { return std::move(pieces_); }
-  const Pieces& pieces() const noexcept { return pieces_; }
+  Pieces&& take() && noexcept { return std::move(pieces_); }  ///< for the library
+  const Pieces& pieces() const noexcept { return pieces_; }   ///< for the library
 
  private:
   Pieces pieces_;
@@ -112,17 +119,22 @@ class SendBuffer {
 class ReceiveBuffer {
  public:
   ReceiveBuffer() noexcept = default;  ///< zero bytes
+  /// `bytes` bytes at `data`.
   ReceiveBuffer(void* data, std::size_t bytes) noexcept : pieces_(data, bytes) {}
+  /// All values of the span.
   template <class T, std::size_t N>
     requires(std::is_trivially_copyable_v<T> && !std::is_const_v<T>)
   ReceiveBuffer(std::span<T, N> values) noexcept : ReceiveBuffer(values.data(), values.size_bytes()) {}
+  /// All values of the vector, which keeps its size.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   ReceiveBuffer(std::vector<T>& values) noexcept : ReceiveBuffer(values.data(), values.size() * sizeof(T)) {}
+  /// All blocks.
   ReceiveBuffer(const MutableStrided& strided) : pieces_(strided) {}
+  /// A list of pieces, as writev(2) has it. Allocates.
   explicit ReceiveBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
 
-  Pieces&& take() && noexcept { return std::move(pieces_); }
+  Pieces&& take() && noexcept { return std::move(pieces_); }  ///< for the library
 
  private:
   Pieces pieces_;

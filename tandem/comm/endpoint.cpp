@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/base/host.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/clock/clock.hpp"
@@ -124,8 +125,8 @@ base::Result<std::unique_ptr<Endpoint>> Endpoint::open(Job job, const EndpointOp
   if (!transports) return transports.error();
   PeerCard card{.wire_version = wire::version,
                 .version = internal::kVersion,
-                .host = internal::host_identity(),
-                .host_name = internal::host_name(),
+                .host = base::host_identity().text(),
+                .host_name = base::host_name(),
                 .transports = {}};
   for (auto& transport : transports.value()) {
     card.transports.emplace_back(transport->name(), transport->card());

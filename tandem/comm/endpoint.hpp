@@ -33,22 +33,24 @@ class BroadcastPlan;  // broadcast_plan.hpp
 struct Job;           // bootstrap/job.hpp
 class LoopNetwork;    // transport/loop/loop.hpp: ranks of one process
 
+/// Of a send.
 struct SendOptions {
-  Channel channel{0};
+  Channel channel{0};                      ///< a receive must name the same
   int priority = 0;                        ///< higher first
-  std::span<const std::byte> header = {};  ///< at most `Endpoint::max_header_bytes`; copied; travels with the first packet
-  Callbacks callbacks = {};
-  CompletionQueue* queue = nullptr;  ///< also gets each event; outlives the request
-  std::uint64_t user = 0;            ///< in each entry of the queue
+  std::span<const std::byte> header = {};  ///< at most `Endpoint::max_header_bytes`; travels with the first packet; copied
+  Callbacks callbacks = {};                ///< called when the send ends
+  CompletionQueue* queue = nullptr;  ///< gets an entry for each event as well; outlives the request
+  std::uint64_t user = 0;            ///< returned in these entries
 
-  static const SendOptions& none();  ///< the defaults, made once: making them takes a good part of a small message's time
+  static const SendOptions& none();  ///< the defaults, made once: setting them up takes a good part of a small message's time
 };
 
+/// Of a receive.
 struct ReceiveOptions {
-  Channel channel{0};
-  Callbacks callbacks = {};
-  CompletionQueue* queue = nullptr;
-  std::uint64_t user = 0;
+  Channel channel{0};                ///< of the messages that it takes
+  Callbacks callbacks = {};          ///< called when data arrives, and when the receive ends
+  CompletionQueue* queue = nullptr;  ///< gets an entry for each event as well
+  std::uint64_t user = 0;            ///< returned in these entries
 
   static const ReceiveOptions& none();  ///< the defaults, as for sends
 };
@@ -60,37 +62,39 @@ inline const ReceiveOptions default_receive_options;
 inline const SendOptions& SendOptions::none() { return internal::default_send_options; }
 inline const ReceiveOptions& ReceiveOptions::none() { return internal::default_receive_options; }
 
+/// A rank that gets a broadcast.
 struct Recipient {
-  Rank rank{0};
+  Rank rank{0};      ///< that receives
   int priority = 0;  ///< recipients of higher priority have the data earlier; saturates at 16 bits
 };
 
+/// Of a broadcast.
 struct McastOptions {
-  Channel channel{0};
-  TreeKind tree = TreeKind::automatic;
+  Channel channel{0};                   ///< receives must name the same
+  TreeKind tree = TreeKind::automatic;  ///< who forwards to whom
   unsigned arity = 0;              ///< of k-ary and k-nomial trees; 0: the tree's default
   std::size_t segment_bytes = 0;   ///< bytes of a packet; 0: chosen
   std::int64_t hold_ns = 0;        ///< how long `append` may add recipients before the first packet
-  std::span<const std::byte> header = {};
-  Callbacks callbacks = {};
-  CompletionQueue* queue = nullptr;
-  std::uint64_t user = 0;
+  std::span<const std::byte> header = {};  ///< at most `Endpoint::max_header_bytes`; copied
+  Callbacks callbacks = {};                ///< called when the broadcast ends at this rank
+  CompletionQueue* queue = nullptr;        ///< gets an entry for each event as well
+  std::uint64_t user = 0;                  ///< returned in these entries
   std::shared_ptr<BroadcastPlan> plan = {};  ///< shared by like broadcasts; null: the tree is chosen for this one
 };
 
 /// A message that was announced or has arrived, and that no receive has matched.
 struct Peeked {
-  Rank source{0};
-  Tag tag{0};
-  std::uint64_t bytes = 0;
-  std::vector<std::byte> header;
+  Rank source{0};                 ///< who sent it
+  Tag tag{0};                     ///< of the message
+  std::uint64_t bytes = 0;        ///< of the message
+  std::vector<std::byte> header;  ///< its small header
 };
 
 /// What a handler of active messages gets first.
 struct RpcArrival {
-  Rank source{0};
-  Tag tag{0};
-  std::uint64_t bytes = 0;
+  Rank source{0};                     ///< who sent it
+  Tag tag{0};                         ///< of the message
+  std::uint64_t bytes = 0;            ///< of the payload
   std::span<const std::byte> header;  ///< valid during the call
 };
 
@@ -104,7 +108,7 @@ struct RpcAnswer {
 /// `Callbacks` do; with an executor, `done` runs there.
 struct RpcHandler {
   std::function<RpcAnswer(const RpcArrival&)> arrived = {};  ///< empty: wanted, in memory of the library
-  std::function<void(const Status&)> done = {};
+  std::function<void(const Status&)> done = {};              ///< the payload is there
   std::function<void(std::function<void()>)> executor = {};  ///< empty: on the thread that makes progress
 };
 
@@ -130,25 +134,31 @@ struct EndpointOptions {
   trace::Session* trace = nullptr;            ///< records from the beginning (`Endpoint::trace_to`); outlives the endpoint
 };
 
-/// Registers the options `comm.*`, and reads them back.
+/// Registers the options `comm.*`.
 void add_comm_options(base::Registry& registry);
+/// Their values.
 EndpointOptions comm_options(const base::Config& config);
 
 /// Counters since the start; a snapshot.
 struct EndpointStatistics {
-  std::uint64_t packets_sent = 0, packets_received = 0;
-  std::uint64_t messages_sent = 0, messages_received = 0;
+  std::uint64_t packets_sent = 0;         ///< by all transports
+  std::uint64_t packets_received = 0;     ///< by all transports
+  std::uint64_t messages_sent = 0;        ///< as they are posted, without broadcasts
+  std::uint64_t messages_received = 0;    ///< whose data has arrived
   std::uint64_t unexpected_messages = 0;  ///< held now
   std::uint64_t unexpected_bytes = 0;     ///< of their data; messages of up to 16 bytes count 0
   std::uint64_t announcements = 0;        ///< by `Endpoint::announce`, that had an effect
   std::uint64_t deferred_messages = 0;    ///< sends of this rank, waiting now: their receivers keep `credit_announcements` already
   std::uint64_t spare_bytes = 0;          ///< that a burst has left unused; freed when the endpoint is idle
-  std::uint64_t mcasts_started = 0, mcasts_forwarded = 0, mcasts_declined = 0, mcasts_adopted = 0;
+  std::uint64_t mcasts_started = 0;    ///< by this rank
+  std::uint64_t mcasts_forwarded = 0;  ///< of other ranks
+  std::uint64_t mcasts_declined = 0;   ///< not forwarded, for lack of memory
+  std::uint64_t mcasts_adopted = 0;    ///< subtrees of ranks that died
   std::uint64_t plans_reused = 0;   ///< broadcasts that used the tree of their `BroadcastPlan`
   std::uint64_t segments = 0;       ///< of large messages and broadcasts: sent, or read from the memory of their senders
   std::uint64_t remote_copies = 0;  ///< messages, and strands of broadcasts, read from the memory of their senders
   std::uint64_t shared_copies = 0;  ///< of these, messages that the sender has copied in part
-  std::uint64_t peers = 0;
+  std::uint64_t peers = 0;          ///< ranks that this one is connected to
 };
 
 /// One rank's place in a job: posts messages, receives, broadcasts and active messages.
@@ -163,7 +173,7 @@ struct EndpointStatistics {
 /// longer than `max_header_bytes`) are assertions. Units: bytes, and nanoseconds (names end in `_ns`).
 class Endpoint {
  public:
-  static constexpr std::size_t max_header_bytes = 1024;
+  static constexpr std::size_t max_header_bytes = 1024;  ///< of a message's small header
 
   /// An endpoint over the transports that reach the job's ranks, with a progress thread unless the options say inline. `log`
   /// outlives the endpoint. Errors: invalid_argument (an unknown transport or strategy), unsupported (a module that cannot be
@@ -179,8 +189,8 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  Rank rank() const noexcept;
-  std::uint32_t size() const noexcept;
+  Rank rank() const noexcept;           ///< of this process, from 0
+  std::uint32_t size() const noexcept;  ///< number of ranks
 
   /// The channel of that name: the same on all ranks. Two names of one process whose hashes collide are an assertion.
   Channel channel(std::string_view name);
@@ -215,7 +225,9 @@ class Endpoint {
   /// Makes progress, and sleeps when there is none, until the request is released (`wait_arrived`: has arrived). Returns its status.
   /// Not from callbacks.
   Status wait(const Request& request);
+  /// The same until the data of a receive can be read.
   Status wait_arrived(const Request& request);
+  /// The same until all are released.
   void wait_all(std::span<const Request> requests);
   /// Makes progress once, without sleeping, and runs the callbacks that are due. True when something happened.
   bool progress();
@@ -227,6 +239,7 @@ class Endpoint {
   /// the port would not finish them before, so that the port is free when the message comes. Pass the number to `withdraw` once the
   /// message was posted, or will not be. 0: it has no effect.
   std::uint64_t announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, int priority);
+  /// The message of `announce` was posted, or will not be.
   void withdraw(Rank to, std::uint64_t announced);
   /// Whether `announce` has an effect for that rank.
   bool uses_announcements(Rank to);
@@ -246,7 +259,7 @@ class Endpoint {
 
   /// Whether two ranks run on one host. May ask the job's directory.
   bool same_host(Rank a, Rank b);
-  EndpointStatistics statistics() const;
+  EndpointStatistics statistics() const;  ///< counters since the start
   /// What is under way, one line each, to find out why a program waits.
   std::string describe() const;
   /// The transport to a peer: "shm", "tcp", and so on; "self"; "none". Connects if needed. Valid while the endpoint lives.

@@ -24,11 +24,7 @@ Progress::Progress(Engine& engine, const EndpointOptions& options, std::function
       now_ns_(std::move(now_ns)),
       loop_(loop) {}
 
-Progress::~Progress() {
-  stop();
-  if (epoll_ >= 0) close(epoll_);
-  if (wake_event_ >= 0) close(wake_event_);
-}
+Progress::~Progress() { stop(); }
 
 base::Result<void> Progress::start() {
   if (loop_ != nullptr) {
@@ -39,16 +35,16 @@ base::Result<void> Progress::start() {
     return base::Error{base::ErrorCode::exhausted,
                        fmt::format("the progress engine cannot make {}: {}", what, std::strerror(errno))};
   };
-  epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_ < 0) return failed("an epoll set");
-  wake_event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_event_ < 0) return failed("an eventfd");
-  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = wake_event_}};
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_event_, &event) != 0) return failed("its event");
+  epoll_ = base::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return failed("an epoll set");
+  wake_event_ = base::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_event_) return failed("an eventfd");
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = wake_event_.get()}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_event_.get(), &event) != 0) return failed("its event");
   for (const auto& transport : engine_.transports()) {
     const int descriptor = transport->wait_descriptor();
     event.data.fd = descriptor;
-    if (descriptor >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) return failed("its wait set");
+    if (descriptor >= 0 && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return failed("its wait set");
   }
   if (with_thread_) thread_ = std::thread([this] { run(); });
   return {};
@@ -164,7 +160,7 @@ bool Progress::rest(std::int64_t wait_ns) {
 bool Progress::await_event(std::int64_t wait_ns) {
   timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
   epoll_event events[8];
-  if (epoll_pwait2(epoll_, events, 8, wait_ns < 0 ? nullptr : &limit, nullptr) <= 0) return false;
+  if (epoll_pwait2(epoll_.get(), events, 8, wait_ns < 0 ? nullptr : &limit, nullptr) <= 0) return false;
   events_may_be_left_.store(true);
   return true;
 }
@@ -288,7 +284,7 @@ void Progress::kick() noexcept {
 
 void Progress::signal() noexcept {
   const std::uint64_t one = 1;  // never read: epoll reports each write once, and the counter cannot overflow in 500 years
-  if (wake_event_ < 0 || write(wake_event_, &one, sizeof one) < 0) return;
+  if (!wake_event_ || write(wake_event_.get(), &one, sizeof one) < 0) return;
 }
 
 void Progress::wake_for_work() {

@@ -10,6 +10,7 @@
 
 #include "tandem/base/attendance.hpp"
 #include "tandem/base/event_loop.hpp"
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/parking.hpp"
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/comm/poll_set_ownership.hpp"
@@ -168,8 +169,8 @@ class Progress final : public base::IdleWork {
   base::SpinLock lock_;
   std::atomic<bool> dispatching_{false};
 
-  int epoll_ = -1;
-  int wake_event_ = -1;
+  base::FileDescriptor epoll_;
+  base::FileDescriptor wake_event_;
   PollSetOwnership poll_set_;
   std::atomic<bool> owner_sleeps_{false};  ///< the owner of the poll set sleeps, or is about to
   std::atomic<bool> thread_sleeps_{false};   ///< the progress thread sleeps at the poll set, or is about to

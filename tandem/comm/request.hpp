@@ -19,22 +19,27 @@
 namespace tandem::comm {
 
 using base::Rank;
+/// Tells messages between two ranks apart: a receive takes those of its tag.
 using Tag = base::StrongId<struct MessageTag, std::uint64_t>;
 /// Separates the traffic of parts of a program. Made by `Endpoint::channel(name)`; the default one is 0.
 using Channel = base::StrongId<struct ChannelTag, std::uint32_t>;
 
+/// The type of `any_source`.
 struct AnySource {};
+/// The type of `any_tag`.
 struct AnyTag {};
+/// A receive takes from whichever rank sends.
 inline constexpr AnySource any_source;
+/// A receive takes a message of any tag.
 inline constexpr AnyTag any_tag;
 
 /// The rank that a receive takes from: one, or any.
 class Source {
  public:
-  constexpr Source(Rank rank) noexcept : value_(rank.value()) {}
-  constexpr Source(AnySource) noexcept : value_(kAny) {}
-  constexpr bool any() const noexcept { return value_ == kAny; }
-  constexpr Rank rank() const noexcept { return Rank{value_}; }
+  constexpr Source(Rank rank) noexcept : value_(rank.value()) {}  ///< this rank
+  constexpr Source(AnySource) noexcept : value_(kAny) {}          ///< any rank
+  constexpr bool any() const noexcept { return value_ == kAny; }  ///< whether any rank will do
+  constexpr Rank rank() const noexcept { return Rank{value_}; }   ///< the rank, unless `any()`
 
  private:
   static constexpr std::uint32_t kAny = UINT32_MAX;
@@ -44,10 +49,10 @@ class Source {
 /// The tag that a receive takes: one, or any.
 class TagPattern {
  public:
-  constexpr TagPattern(Tag tag) noexcept : tag_(tag) {}
-  constexpr TagPattern(AnyTag) noexcept : any_(true) {}
-  constexpr bool any() const noexcept { return any_; }
-  constexpr Tag tag() const noexcept { return tag_; }
+  constexpr TagPattern(Tag tag) noexcept : tag_(tag) {}      ///< this tag
+  constexpr TagPattern(AnyTag) noexcept : any_(true) {}      ///< any tag
+  constexpr bool any() const noexcept { return any_; }       ///< whether any tag will do
+  constexpr Tag tag() const noexcept { return tag_; }        ///< the tag, unless `any()`
 
  private:
   Tag tag_{0};
@@ -63,13 +68,14 @@ enum class Ending : std::uint8_t {
   peer_dead,  ///< the rank `Status::culprit` died
   peer_left,  ///< the peer had said goodbye
 };
+/// "pending", "done", ..., for messages.
 std::string_view name_of(Ending ending) noexcept;
 
 /// What is known of a message at its receiver. Of a send, `source` is the destination.
 struct Status {
-  Ending ending = Ending::pending;
-  Rank source{0};
-  Tag tag{0};
+  Ending ending = Ending::pending;         ///< how the operation ended
+  Rank source{0};                          ///< who sent it; of a send: who receives it
+  Tag tag{0};                              ///< of the message
   std::uint64_t bytes = 0;                 ///< of the message, also when the buffer was shorter
   Rank culprit{0};                         ///< of `peer_dead`: who died
   std::span<const std::byte> header = {};  ///< of a receive: the message's small header; valid while the request lives
@@ -81,22 +87,24 @@ struct Status {
 /// read, `released` when it may be written, since the library reads it no more (it forwards broadcasts from there). For a send:
 /// `released` alone. Instead of these: `failed`.
 struct Callbacks {
-  std::function<void(const Status&)> arrived = {};
-  std::function<void(const Status&)> released = {};
-  std::function<void(const Status&)> failed = {};
+  std::function<void(const Status&)> arrived = {};   ///< of a receive: its data can be read
+  std::function<void(const Status&)> released = {};  ///< the buffer is the program's again
+  std::function<void(const Status&)> failed = {};    ///< instead of both: `Status::ending` says why
 };
 
 /// The ends of operations in their order, for programs that take them in a loop. Thread-safe. Outlives its requests.
 class CompletionQueue {
  public:
+  /// As the callbacks of the same names.
   enum class Event : std::uint8_t { arrived, released, failed };
+  /// One event of one operation.
   struct Entry {
-    std::uint64_t user = 0;  ///< as given with the operation
-    Event event = Event::released;
+    std::uint64_t user = 0;         ///< as given with the operation
+    Event event = Event::released;  ///< what happened
     Status status;  ///< its spans are empty
   };
-  std::optional<Entry> pop();
-  void push(const Entry& entry);
+  std::optional<Entry> pop();     ///< the oldest entry; nothing: there is none
+  void push(const Entry& entry);  ///< for the library
 
  private:
   std::mutex mutex_;
@@ -112,16 +120,18 @@ class Arrivals;
 /// A value; copies refer to the same operation. Reading its state is thread-safe.
 class Request {
  public:
-  Request() noexcept = default;
-  Request(const Request& other) noexcept;
+  Request() noexcept = default;           ///< of no operation
+  Request(const Request& other) noexcept;  ///< of the same operation
+  /// Leaves `other` without an operation.
   Request(Request&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+  /// Lets go the operation that it referred to.
   Request& operator=(Request other) noexcept {
     std::swap(core_, other.core_);
     return *this;
   }
   ~Request();
 
-  bool valid() const noexcept { return core_ != nullptr; }
+  bool valid() const noexcept { return core_ != nullptr; }  ///< refers to an operation
   bool arrived() const noexcept;   ///< a receive's data can be read; or it failed
   bool released() const noexcept;  ///< the buffer may be reused; or it failed
   /// Complete once `arrived()`; before, only `ending == pending` can be relied on.

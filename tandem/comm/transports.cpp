@@ -1,11 +1,8 @@
 // tandem/comm/transports.cpp: making the transports that the options ask for.
 #include "tandem/comm/transports.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <charconv>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -57,7 +54,7 @@ Made make_tcp(const EndpointOptions& options, const Job& job, PacketSink& sink, 
   tcp.log = &log;
   tcp.interfaces = options.interface;
   tcp.rails = options.rails;
-  if (!options.cross_memory) tcp.least_lent_bytes = SIZE_MAX;
+  if (!options.cross_memory) tcp.least_spliced_bytes = SIZE_MAX;
   if (auto ports = read_ports(options.ports, tcp); !ports) return ports.error();
   return make_tcp_transport(tcp, sink);
 }
@@ -104,19 +101,6 @@ base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const Endp
     }
   }
   return made;
-}
-
-std::string host_identity() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  struct stat space{};
-  if (stat("/proc/self/ns/net", &space) != 0) return boot;
-  return fmt::format("{}/{}", boot, space.st_ino);
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "?";
 }
 
 }  // namespace tandem::comm::internal

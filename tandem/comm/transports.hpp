@@ -19,11 +19,6 @@ namespace tandem::comm::internal {
 base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const EndpointOptions& options, const Job& job,
                                                                       PacketSink& sink, base::Log& log);
 
-/// What names the host that this process runs on: equal for two ranks exactly when they may share memory. The machine's boot, and
-/// the network namespace.
-std::string host_identity();
-std::string host_name();
-
 /// Of Tandem, for peers that refuse us.
 inline constexpr const char* kVersion = "0.1.0";
 

@@ -226,7 +226,7 @@ void Flow::work_until(const std::atomic<bool>& done) {
     const std::atomic<bool>& done;
     const std::atomic<bool>& aborted;
   } context{done, aborted_};
-  core_.work_until(
+  core_.loop().run_until(
       [](void* what) {
         const auto& waits = *static_cast<Context*>(what);
         return waits.done.load() || waits.aborted.load();
@@ -298,12 +298,12 @@ void Flow::agree_on_start() {
 
 /// In an event loop, where there are no threads, clocks are equal.
 bool Flow::wants_clocks() const {
-  return !clocks_compared_ && core_.trace_session() != nullptr && endpoint_->idle_work() != nullptr;
+  return !clocks_compared_ && core_.trace().session() != nullptr && endpoint_->idle_work() != nullptr;
 }
 
 void Flow::compare_clocks() {
   clocks_compared_ = true;
-  trace::Session& session = *core_.trace_session();
+  trace::Session& session = *core_.trace().session();
   // The date when rank 0's clock shows 0, which the others do not know.
   const Bytes date = agree(Writer().number(rank_ == 0 ? static_cast<std::uint64_t>(session.date_offset_ns()) : 0).take(),
                      [](Bytes& into, std::span<const std::byte> from) {
@@ -351,7 +351,7 @@ void Flow::name_difference(const std::string& what) {
 }
 
 void Flow::agree_on_outcome() {
-  const runtime::FailureLog::Report report = core_.take_failures();
+  const runtime::FailureLog::Report report = core_.waits().take_failures();
   Outcome mine;
   mine.cancelled = stop_cancels() ? 1 : 0;
   mine.traced = wants_clocks() ? 1 : 0;
@@ -368,7 +368,7 @@ void Flow::agree_on_outcome() {
   begin_next_flow(all.cancelled != 0);
   if (all.traced != 0) compare_clocks();
   if (all.failure == UINT64_MAX) return;
-  if (report.failure != nullptr && report.failure->id == all.failure) core_.throw_failure(report);
+  if (report.failure != nullptr && report.failure->id == all.failure) core_.waits().throw_failure(report);
   // Told before, here, and the cause of something elsewhere since.
   if (const runtime::FlowFailure* known = core_.executor().failures().find(all.failure); known != nullptr)
     std::rethrow_exception(known->exception);
@@ -380,7 +380,7 @@ void Flow::wait() {
   if (!closed_) close();
   begin_operation();
   begin_check_of_flow();
-  core_.drain();
+  core_.waits().drain();
   work_until(flow_checked_);
   throw_if_aborted();
   // Who has passed over tasks may not have known of data that came home.

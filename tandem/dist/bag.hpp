@@ -47,7 +47,7 @@ struct Bag {
   std::span<const std::byte> bytes;  ///< these
   comm::Request posted;              ///< the broadcast, once started
   std::atomic<unsigned> under_way{0};  ///< messages that were posted and not released
-  runtime::RuntimeCore::EventTasks event;
+  runtime::EventTasks event;
   std::shared_ptr<Bag> itself;       ///< until the event has ended
 };
 

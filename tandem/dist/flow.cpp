@@ -48,11 +48,11 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   endpoint_->on_peer_death([this](base::Rank peer, std::string_view reason) {
     note_loss(fmt::format("rank {} died: {}", peer.value(), reason));
   });
-  core_.on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
+  core_.data().on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
                         .let_go = [this](Handle& handle) { let_go(handle); }});
-  if (options_.idle_progress) attended_.emplace(core_.attendance(), endpoint_->idle_work());
-  core_.leave_description_of_data([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
-  if (core_.trace_session() != nullptr) trace_to(*core_.trace_session());
+  if (options_.idle_progress) attended_.emplace(core_.workers().attendance(), endpoint_->idle_work());
+  core_.trace().describe_owners_by([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
+  if (core_.trace().session() != nullptr) trace_to(*core_.trace().session());
   agree_on_start();
 }
 
@@ -62,14 +62,14 @@ Flow::~Flow() {
     const bool leaves = std::uncaught_exceptions() > 0;
     if (leaves) transfers_.abort(fmt::format("rank {} left in the middle of the flow", rank_));
     else if (waited_at_ != position_ && !aborted_.load()) wait();
-    core_.drain();
+    core_.waits().drain();
     if (!leaves && !abort_told_) throw_if_aborted();
     if (clocks_ != nullptr && !leaves && !aborted_.load()) clocks_->end();
   } catch (const std::exception& error) {
     core_.log().error("at the end of the flow: {}", error.what());
   }
-  core_.on_end_of_data({});
-  core_.leave_description_of_data({});
+  core_.data().on_end_of_data({});
+  core_.trace().describe_owners_by({});
   clocks_.reset();  // before the endpoint: the others are told
   attended_.reset();
   endpoint_->close();
@@ -87,7 +87,7 @@ void Flow::add(Handle& handle, std::uint32_t owner, bool has_value) {
   place.always_here = owner == rank_;
   place.id = static_cast<std::uint32_t>(handles_.size());
   handle.number = place.id;  // alike on all ranks, also where one of them has refused data that others have not
-  core_.describe_data(handle, owner);
+  core_.trace().describe_data(handle, owner);
   handles_.push_back(&handle);
   const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : 0;
   data_digest_ = (data_digest_ ^ (std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind)) * 0x9e3779b97f4a7c15ULL;
@@ -119,7 +119,7 @@ void Flow::abandon(Handle& handle) {
   if (place.datum == nullptr || !std::exchange(place.datum->listed_away, false)) return;
   std::erase(away_, &handle);
   if (!comes_home || place.holder == place.owner) return;
-  core_.raise_id((position_ << kIdsPerPosition) + 2);
+  core_.submission().raise_id((position_ << kIdsPerPosition) + 2);
   take_home(handle);
 }
 
@@ -145,7 +145,7 @@ KeptCopies& Flow::kept(std::unordered_map<std::uint32_t, KeptCopies>& by_peer, s
 void Flow::begin_operation() {
   if (recording_ != nullptr) refuse_recording();
   ++position_;
-  core_.raise_id((position_ << kIdsPerPosition) + 2);  // the least ids are the flow's own
+  core_.submission().raise_id((position_ << kIdsPerPosition) + 2);  // the least ids are the flow's own
 }
 
 bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
@@ -181,13 +181,13 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   }
   if (wish.is_task) ++counts_.tasks;
   // The task may wait for memory that these give back.
-  if (!to_drop_.empty()) core_.postpone_throttle();
+  if (!to_drop_.empty()) core_.submission().window().postpone(true);
   return true;
 }
 
 void Flow::entered() {
   for (Handle* handle : std::exchange(to_drop_, {})) drop_copy(*handle);
-  core_.resume_throttle();
+  core_.submission().window().postpone(false);
 }
 
 void Flow::refuse_recording() {
@@ -421,10 +421,10 @@ void Flow::receive_here(Handle& handle, Purpose purpose, int priority) {
     const std::size_t bytes = handle.travel_bytes();
     datum.reserved = true;
     if (!copies_.try_reserve(bytes)) {
-      runtime::RuntimeCore::EventTasks room;
-      core_.submit_event(core_.begin_event("memory for " + handle.name, 0), false, room);
+      runtime::EventTasks room;
+      core_.events().submit(core_.events().begin("memory for " + handle.name, 0), false, room);
       gate = room.readable;
-      copies_.reserve_later(bytes, [this, gate] { core_.complete(gate); });
+      copies_.reserve_later(bytes, [this, gate] { core_.events().complete(gate); });
     }
   }
   transfers_.receive(handle, {place.id, data_channel_, place.version, knows_version(place)}, place.holder, gate, priority);
@@ -519,11 +519,11 @@ void Flow::drop(Handle& handle) {
     Flow& flow;
     Handle& handle;
     bool reserved;
-    runtime::RuntimeCore::EventTasks event;
+    runtime::EventTasks event;
   };
   Datum& datum = datum_of(handle);
   auto* dropped = new Drop{*this, handle, std::exchange(datum.reserved, false), {}};
-  Task& task = core_.begin_event("drop " + handle.name, 1);
+  Task& task = core_.events().begin("drop " + handle.name, 1);
   task.accesses()[0].set(&handle, AccessMode::write);
   task.extra->context = dropped;
   task.extra->on_ready = [](Task&, void* context) {
@@ -531,9 +531,9 @@ void Flow::drop(Handle& handle) {
     runtime::RuntimeCore& core = what->flow.core_;
     core.memory().free_replicas(what->handle);
     if (what->reserved) what->flow.copies_.give_back(what->handle.travel_bytes());
-    core.complete(what->event.readable);
+    core.events().complete(what->event.readable);
   };
-  core_.submit_event(task, false, dropped->event);
+  core_.events().submit(task, false, dropped->event);
   handle.flow.has_value = false;
 }
 
@@ -542,18 +542,18 @@ void Flow::drop(Handle& handle) {
 void Flow::mark_lost(Handle& handle) {
   struct Mark {
     runtime::RuntimeCore& core;
-    runtime::RuntimeCore::EventTasks event;
+    runtime::EventTasks event;
   };
   auto* mark = new Mark{core_, {}};
-  Task& task = core_.begin_event("move " + handle.name, 1);
+  Task& task = core_.events().begin("move " + handle.name, 1);
   task.accesses()[0].set(&handle, AccessMode::write);
   task.extra->context = mark;
   task.extra->on_ready = [](Task& ready, void* context) {
     const std::unique_ptr<Mark> what(static_cast<Mark*>(context));
     what->core.executor().mark_lost(ready);
-    what->core.complete_read(what->event.readable);
+    what->core.events().complete_read(what->event.readable);
   };
-  core_.submit_event(task, false, mark->event);
+  core_.events().submit(task, false, mark->event);
 }
 
 // --- operations of the user's

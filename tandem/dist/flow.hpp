@@ -231,7 +231,7 @@ class Flow {
 
   // --- reductions.cpp: partial results on several ranks
   struct DropOwner {
-    void operator()(runtime::Handle* handle) const noexcept { runtime::RuntimeCore::drop_owner(handle); }
+    void operator()(runtime::Handle* handle) const noexcept { runtime::DataRegistry::drop_owner(handle); }
   };
   using OwnedHandle = std::unique_ptr<runtime::Handle, DropOwner>;
   struct Shares {
@@ -247,7 +247,7 @@ class Flow {
   void settle_all();
   void begin_operation();
   bool is_of(const runtime::Handle& handle) const noexcept {
-    return core_.owns(handle);
+    return core_.data().owns(handle);
   }
   std::uint32_t place(std::span<const Use> uses, const Wish& wish) const;
   std::uint32_t place_among_owners(std::span<const Use> uses) const;

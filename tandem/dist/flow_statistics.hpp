@@ -16,8 +16,8 @@ struct FlowStatistics {
   std::uint64_t split = 0;            ///< with several, in more than one message
   std::uint64_t recipients = 0;       ///< of all broadcasts, whole ones and the first messages of split ones
   std::uint64_t late = 0;             ///< recipients that came too late for the first message of their version
-  std::uint64_t received = 0;
-  std::uint64_t received_bytes = 0;
+  std::uint64_t received = 0;         ///< messages with a version
+  std::uint64_t received_bytes = 0;   ///< of these messages
   std::uint64_t most_copy_bytes = 0;  ///< reserved for copies at once, at most
 };
 

@@ -12,9 +12,9 @@ namespace tandem::dist {
 
 /// One access of a task, as a placement policy sees it.
 struct PlacementUse {
-  std::uint32_t owner = 0;
-  AccessMode mode = AccessMode::read;
-  std::size_t bytes = 0;
+  std::uint32_t owner = 0;             ///< rank that owns the data
+  AccessMode mode = AccessMode::read;  ///< how the task uses it
+  std::size_t bytes = 0;               ///< that would travel; of an object, as estimated
 };
 
 /// Returns the rank that runs a task which writes data of several owners. The same on all ranks.

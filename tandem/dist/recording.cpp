@@ -32,7 +32,7 @@ AccessMode mode_of(Recording::Kind kind) {
 
 Recording::~Recording() {
   for (const Operation& operation : operations_)
-    if (operation.model != nullptr) core_.abandon(*operation.model);
+    if (operation.model != nullptr) core_.submission().abandon(*operation.model);
 }
 
 TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, Task* model,
@@ -40,11 +40,11 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
   std::vector<std::uint32_t> predecessors;
   const auto refuse = [&](const std::string& why) {
     const std::string at = wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "";
-    if (model != nullptr) core_.abandon(*model);
+    if (model != nullptr) core_.submission().abandon(*model);
     throw UsageError(fmt::format("a task{} cannot be recorded: {}", at, why));
   };
   for (const Use& use : uses)
-    if (use.handle == nullptr || !core_.owns(*use.handle))
+    if (use.handle == nullptr || !core_.data().owns(*use.handle))
       refuse("it uses data that is not registered with this runtime");
   if (model != nullptr && model->ops->value_bytes != 0 && model->ops->copy_values == nullptr)
     refuse("its values cannot be copied; pass pointers or data instead");
@@ -62,7 +62,7 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
 }
 
 void Recording::add(const Operation& operation, Handle& handle) {
-  if (!core_.owns(handle))
+  if (!core_.data().owns(handle))
     throw UsageError(fmt::format("an operation of {} cannot be recorded: it is not registered with this runtime",
                                  handle.described()));
   if (operation.kind == Kind::migrate)
@@ -218,7 +218,7 @@ void Recording::rebind(Handle& from, Handle& to) {
         fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
     throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
-  if (!core_.owns(to))
+  if (!core_.data().owns(to))
     throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   const auto moved = moves_.find(&from);
   const std::uint32_t owner = moved != moves_.end() ? moved->second.from : place_of(from).owner;
@@ -244,11 +244,11 @@ void Recording::rebind(Handle& from, Handle& to) {
 }
 
 void Recording::submit(const Operation& operation) {
-  Task& task = core_.begin_copy(*operation.model);
+  Task& task = core_.submission().begin_copy(*operation.model);
   std::vector<TaskRef> predecessors;
   for (const std::uint32_t before : operation.after) predecessors.push_back(submitted_[before]);
   submitted_[static_cast<std::size_t>(&operation - operations_.data())] =
-      predecessors.empty() ? core_.submit(task) : core_.submit_after(task, predecessors.data(), predecessors.size());
+      predecessors.empty() ? core_.submission().submit(task) : core_.submission().submit_after(task, predecessors.data(), predecessors.size());
 }
 
 std::span<const TaskRef> Recording::ends() {

@@ -94,7 +94,7 @@ class Recording {
   const Message& message(const Operation& operation) const noexcept { return messages_[operation.message]; }
 
   /// Throws UsageError when data was unregistered since.
-  void check_data() const { kept_.check(core_); }
+  void check_data() const { kept_.check(core_.data()); }
   /// Throws UsageError when data that the recording migrates has another owner than when it was recorded.
   void check_owners() const;
   /// Submits a copy of an operation's model.

@@ -60,7 +60,7 @@ Handle& Flow::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
   shares->priority = std::max(shares->priority, wish.priority);
   for (const OwnedHandle& known : shares->of_ranks)
     if (place_of(*known).owner == rank) return *known;
-  OwnedHandle share(core_.add_data("share of " + handle.name, handle.shape, nullptr, handle.shape.rows, *handle.type,
+  OwnedHandle share(core_.data().add("share of " + handle.name, handle.shape, nullptr, handle.shape.rows, *handle.type,
                                    handle.registered_at));
   share->object = handle.object;
   share->typical_bytes = handle.typical_bytes;
@@ -68,11 +68,11 @@ Handle& Flow::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
   add(*share, rank, false);
   const Use use{share.get(), AccessMode::write};
   if (enter({&use, 1}, {.on = rank, .priority = wish.priority, .where = wish.where, .is_task = false})) {
-    Task& task = core_.begin(start, kStart, 1);
+    Task& task = core_.submission().begin(start, kStart, 1);
     task.accesses()[0].set(share.get(), AccessMode::write);
     task.priority = wish.priority;
     task.where = wish.where;
-    core_.submit(task);
+    core_.submission().submit(task);
     entered();
   }
   return *shares->of_ranks.emplace_back(std::move(share));
@@ -92,10 +92,10 @@ void Flow::gather_shares(Handle& handle) {
     for (std::size_t i = 0; i + stride < sums.size(); i += 2 * stride) {
       const Use uses[] = {{sums[i], AccessMode::read_write}, {sums[i + stride], AccessMode::read}};
       if (!enter(uses, {.on = place_of(*sums[i]).owner, .priority = shares.priority, .is_task = false})) continue;
-      Task& task = core_.begin(gather, kGather, 2);
+      Task& task = core_.submission().begin(gather, kGather, 2);
       for (unsigned slot = 0; slot < 2; ++slot) task.accesses()[slot].set(uses[slot].handle, uses[slot].mode);
       task.priority = shares.priority;
-      core_.submit(task);
+      core_.submission().submit(task);
       entered();
     }
   }

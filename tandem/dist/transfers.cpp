@@ -38,7 +38,7 @@ struct Transfers::Receive {
   runtime::Handle* handle = nullptr;
   Address address;
   std::uint32_t source = 0;
-  runtime::RuntimeCore::EventTasks event;
+  runtime::EventTasks event;
   comm::Request request;
   std::uint64_t expected = 0;               ///< to the scheduler, as a task that will be ready; 0: not
   runtime::FlowFailure* failure = nullptr;  ///< what the message says, or went wrong with it
@@ -110,7 +110,7 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
   bag->plan = std::move(plan);
   bag->recipients.assign(recipients.begin(), recipients.end());
   bag->itself = bag;
-  Task& task = core_.begin_event("send " + handle.name, 1);
+  Task& task = core_.events().begin("send " + handle.name, 1);
   task.accesses()[0].set(&handle, AccessMode::read);
   task.extra->context = bag.get();
   task.extra->on_ready = [](Task& ready, void* context) {
@@ -128,7 +128,7 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
   tell_submitter<trace::Type::bag_opened>(bag->number, handle.number, bag->version);
   for (const comm::Recipient& recipient : recipients)
     tell_submitter<trace::Type::bag_joined>(bag->number, recipient.rank.value(), recipient.priority);
-  core_.submit_event(task, false, bag->event);
+  core_.events().submit(task, false, bag->event);
   return bag;
 }
 
@@ -184,7 +184,7 @@ void Transfers::start(Bag& bag, Task& task) {
     announced = bag.announced;
   }
   const comm::Rank first = recipients.front().rank;
-  if (options_.announce && endpoint_.uses_announcements(first)) core_.tell_expected();
+  if (options_.announce && endpoint_.uses_announcements(first)) core_.workers().report_expected_ends();
   post(bag, recipients, failure != nullptr, header);
   if (announced != 0) endpoint_.withdraw(first, announced);
 }
@@ -250,7 +250,7 @@ void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::shared_ptr<Bag> last = std::move(bag.itself);
   if (last->holds_bytes) last->packed->release();
-  core_.complete_read(last->event.readable);
+  core_.events().complete_read(last->event.readable);
 }
 
 // --- receives
@@ -263,7 +263,7 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
   receive->address = address;
   receive->source = source;
   receive->itself = receive;
-  Task& task = core_.begin_event("receive " + handle.name, 1);
+  Task& task = core_.events().begin("receive " + handle.name, 1);
   task.accesses()[0].set(&handle, AccessMode::write);
   task.extra->context = receive.get();
   task.extra->on_ready = [](Task&, void* context) {
@@ -272,7 +272,7 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
   };
   // An object has memory of its own: whoever overwrites it need not wait until the message was forwarded.
   tell_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
-  core_.submit_event(task, handle.object == nullptr, receive->event, after);
+  core_.events().submit(task, handle.object == nullptr, receive->event, after);
   if (handle.object != nullptr) unpack_after(receive, priority);
 }
 
@@ -291,11 +291,11 @@ void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priori
     core->devices.push_back(DeviceKind::cpu);
     return core;
   }();
-  Task& task = core_.begin(codelet, ops, 1);
+  Task& task = core_.submission().begin(codelet, ops, 1);
   new (task.values()) Values(receive);
   task.accesses()[0].set(receive->handle, AccessMode::read_write);
   task.priority = priority;
-  core_.submit_serving(task);
+  core_.submission().submit_serving(task);
 }
 
 void Transfers::start(Receive& receive) {
@@ -354,8 +354,8 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
   }
   if (!options_.early_read) return;
   receive.readable = true;
-  if (receive.failure != nullptr) core_.complete_failed(receive.event.readable, *receive.failure);
-  else core_.complete(receive.event.readable);
+  if (receive.failure != nullptr) core_.events().complete_failed(receive.event.readable, *receive.failure);
+  else core_.events().complete(receive.event.readable);
   expect_no_more(receive);
 }
 
@@ -388,10 +388,10 @@ void Transfers::failed(Receive& receive, const comm::Status& status) {
 void Transfers::end(Receive& receive, runtime::FlowFailure* failure) {
   const std::shared_ptr<Receive> last = std::move(receive.itself);
   if (!last->readable) {
-    if (failure != nullptr) core_.complete_failed(last->event.readable, *failure);
-    else core_.complete(last->event.readable);
+    if (failure != nullptr) core_.events().complete_failed(last->event.readable, *failure);
+    else core_.events().complete(last->event.readable);
   }
-  if (last->event.released.task != nullptr) core_.complete(last->event.released);
+  if (last->event.released.task != nullptr) core_.events().complete(last->event.released);
   expect_no_more(*last);
 }
 
@@ -417,12 +417,12 @@ void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, 
     });
     if (found != last) receive = found->second;
   }
-  if (receive != nullptr) receive->expected = core_.expect_end(receive->event.readable, in_ns);
+  if (receive != nullptr) receive->expected = core_.events().expect_end(receive->event.readable, in_ns);
 }
 
 /// After what it waited for was told that it may go.
 void Transfers::expect_no_more(Receive& receive) {
-  if (const std::uint64_t expected = std::exchange(receive.expected, 0); expected != 0) core_.expect_no_more(expected);
+  if (const std::uint64_t expected = std::exchange(receive.expected, 0); expected != 0) core_.events().expect_no_more(expected);
 }
 
 bool Transfers::abort(const std::string& text) {
@@ -433,7 +433,7 @@ bool Transfers::abort(const std::string& text) {
     if (aborted_ != nullptr) return false;
     aborted_ = std::make_exception_ptr(JobError(text));
     job_failure_ = core_.executor().failures().add(kJobFailure, aborted_, text);
-    core_.executor().failures().tell(*job_failure_, UINT64_MAX);  // the flow tells it
+    core_.executor().failures().note_thrown(*job_failure_, UINT64_MAX);  // the flow tells it
     for (const auto& [tag, receive] : waiting_) waiting.push_back(receive->request);
     lost = std::exchange(lost_, {});
   }

@@ -81,7 +81,7 @@ class Transfers {
   /// Of the submitting thread's events.
   template <trace::Type T, class... Fields>
   void tell_submitter(Fields... fields) noexcept {
-    core_.submitter_trace().emit<T>(fields...);
+    core_.submission().trace().emit<T>(fields...);
   }
 
   std::uint64_t received() const noexcept { return received_.load(std::memory_order_relaxed); }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tandem/base/splitmix64.hpp"
 #include "tandem/linalg/types.hpp"
 #include "tandem/runtime/data/views.hpp"
 
@@ -14,16 +15,9 @@ namespace tandem::linalg {
 
 namespace internal {
 
-/// The output function of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
-constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
-
 constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t i, std::uint64_t j, std::uint64_t part) noexcept {
-  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
-  return mix64(mix64(mix64(seed + golden) + (i + 1) * golden) + (2 * j + part + 1) * golden);
+  constexpr std::uint64_t step = base::kSplitMix64Step;
+  return base::mix64(base::mix64(base::mix64(seed + step) + (i + 1) * step) + (2 * j + part + 1) * step);
 }
 
 /// Uniform in [-1, 1), from as many leading bits as R holds, so that the same element in two precisions is the same to rounding.
@@ -37,8 +31,9 @@ constexpr R random_unit(std::uint64_t bits) noexcept {
 
 /// Independent elements, uniform in [-1, 1); in complex types both parts are. Also good for right-hand sides.
 struct RandomGeneral {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< the same seed gives the same matrix
 
+  /// Element (i, j), counted from 0.
   template <Scalar T>
   T element(std::size_t i, std::size_t j) const noexcept {
     const auto part = [&](std::uint64_t which) {
@@ -56,10 +51,11 @@ struct RandomGeneral {
 /// the diagonal. Strictly diagonally dominant, so positive definite, when dominance is 1 or more; then its condition is near 1.
 /// Smaller values come near the edge 2 / sqrt(3 order) where it ceases to be positive definite.
 struct RandomPositiveDefinite {
-  std::uint64_t seed = 0;
-  std::size_t order = 0;
-  double dominance = 1;
+  std::uint64_t seed = 0;  ///< the same seed gives the same matrix
+  std::size_t order = 0;   ///< rows and columns of the matrix
+  double dominance = 1;    ///< diagonal elements are `dominance * order`
 
+  /// Element (i, j), counted from 0.
   template <Scalar T>
   T element(std::size_t i, std::size_t j) const noexcept {
     if (i == j) return T(static_cast<Real<T>>(dominance * static_cast<double>(order)));
@@ -73,9 +69,10 @@ struct RandomPositiveDefinite {
 /// General: elements beside the diagonal of modulus at most 1 at random, and `order` on the diagonal. Strictly diagonally
 /// dominant, so that elimination needs no pivoting; its condition is near 1.
 struct RandomDominant {
-  std::uint64_t seed = 0;
-  std::size_t order = 0;
+  std::uint64_t seed = 0;  ///< the same seed gives the same matrix
+  std::size_t order = 0;   ///< rows and columns of the matrix
 
+  /// Element (i, j), counted from 0.
   template <Scalar T>
   T element(std::size_t i, std::size_t j) const noexcept {
     if (i == j) return T(static_cast<Real<T>>(order));
@@ -88,8 +85,9 @@ struct RandomDominant {
 /// Kac, Murdock and Szego: a_ij = rho^|i - j|. Positive definite for |rho| < 1 with condition below ((1 + rho) / (1 - rho))^2,
 /// and its Cholesky factor is known: l_ij = rho^(i-j), times sqrt(1 - rho^2) for j > 0.
 struct Kms {
-  double rho = 0.5;
+  double rho = 0.5;  ///< a_ij for |i - j| = 1
 
+  /// Element (i, j), counted from 0.
   template <Scalar T>
   T element(std::size_t i, std::size_t j) const noexcept {
     return T(static_cast<Real<T>>(std::pow(rho, static_cast<double>(i > j ? i - j : j - i))));
@@ -98,6 +96,7 @@ struct Kms {
 
 /// Hilbert's matrix a_ij = 1 / (i + j + 1): positive definite, with a condition that grows like 33^n.
 struct Hilbert {
+  /// Element (i, j), counted from 0.
   template <Scalar T>
   T element(std::size_t i, std::size_t j) const noexcept {
     return T(Real<T>(1) / static_cast<Real<T>>(i + j + 1));
@@ -106,6 +105,7 @@ struct Hilbert {
 
 /// a_ij = min(i, j) + 1, whose Cholesky factor has ones everywhere, and which elimination factorises without rounding.
 struct MinIj {
+  /// Element (i, j), counted from 0.
   template <Scalar T>
   T element(std::size_t i, std::size_t j) const noexcept {
     return T(static_cast<Real<T>>(std::min(i, j) + 1));
@@ -120,8 +120,8 @@ concept Generator = Scalar<T> && requires(const G& generator, std::size_t i, std
 
 /// Where a tile stands in its matrix: the position of its first element.
 struct TilePosition {
-  std::size_t row = 0;
-  std::size_t col = 0;
+  std::size_t row = 0;  ///< in elements, from 0
+  std::size_t col = 0;  ///< in elements, from 0
 };
 
 /// Fills a tile with the generator's elements from `at` on. Sequential.

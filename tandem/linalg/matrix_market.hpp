@@ -20,16 +20,16 @@ enum class Symmetry { general, symmetric, skew_symmetric, hermitian };
 struct MatrixMarketFile {
   /// An element as it stands in the file, zero-based; its mirror image is not repeated.
   struct Entry {
-    std::size_t row = 0;
-    std::size_t col = 0;
-    std::complex<double> value;
+    std::size_t row = 0;         ///< from 0
+    std::size_t col = 0;         ///< from 0
+    std::complex<double> value;  ///< with imaginary part 0 in real files
   };
 
   std::string name;  ///< for messages
-  std::size_t rows = 0;
-  std::size_t cols = 0;
-  bool is_complex = false;
-  Symmetry symmetry = Symmetry::general;
+  std::size_t rows = 0;                   ///< of the matrix
+  std::size_t cols = 0;                   ///< of the matrix
+  bool is_complex = false;                ///< as the banner declares
+  Symmetry symmetry = Symmetry::general;  ///< as the banner declares
   std::vector<Entry> entries;  ///< a coordinate file may name an element twice: they add up, as finite elements are assembled
 };
 
@@ -45,11 +45,12 @@ base::Result<MatrixMarketFile> read_matrix_market(std::istream& input, const std
 /// A column-major matrix that owns its elements.
 template <Scalar T>
 struct DenseMatrix {
-  std::size_t rows = 0;
-  std::size_t cols = 0;
-  std::vector<T> values;
+  std::size_t rows = 0;   ///< of the matrix
+  std::size_t cols = 0;   ///< of the matrix
+  std::vector<T> values;  ///< rows * cols elements, column after column
 
-  MatrixView<T> view() noexcept { return {values.data(), rows, cols, rows}; }
+  MatrixView<T> view() noexcept { return {values.data(), rows, cols, rows}; }  ///< of the whole matrix
+  /// The same, to be read only.
   MatrixView<const T> view() const noexcept { return {values.data(), rows, cols, rows}; }
 };
 

@@ -16,12 +16,12 @@ namespace tandem::linalg {
 /// Dimensions of a tiled matrix. `uplo` lower or upper stores only the tiles that have elements in that triangle. With a
 /// `distribution` each tile has memory on the rank that owns it alone, `rank` being this one.
 struct TileShape {
-  std::size_t rows = 0;
-  std::size_t cols = 0;
+  std::size_t rows = 0;    ///< of the matrix
+  std::size_t cols = 0;    ///< of the matrix
   std::size_t tile = 256;  ///< nb: rows and columns of a tile; the last ones of the matrix may have fewer
-  Uplo uplo = Uplo::general;
-  Distribution distribution = {};
-  std::uint32_t rank = 0;
+  Uplo uplo = Uplo::general;       ///< which tiles are stored
+  Distribution distribution = {};  ///< which rank owns which tile
+  std::uint32_t rank = 0;          ///< of this process
   std::size_t tile_rows = 0;  ///< of a tile that is not square, then only general: its rows, and nb its columns; 0: nb
 };
 
@@ -46,40 +46,43 @@ class TileMatrix {
   /// Asserts tile > 0, and a square matrix of square tiles unless uplo is general. Throws std::bad_alloc.
   explicit TileMatrix(TileShape shape);
 
-  TileMatrix(TileMatrix&&) noexcept = default;
-  TileMatrix& operator=(TileMatrix&&) noexcept = default;
+  TileMatrix(TileMatrix&&) noexcept = default;             ///< tiles stay where they are
+  TileMatrix& operator=(TileMatrix&&) noexcept = default;  ///< tiles stay where they are
 
-  /// A tiled copy of a LAPACK matrix; with lower or upper, of its tiles in that triangle (whole diagonal tiles).
+  /// How `from_lapack` cuts a matrix into tiles.
   struct Tiling {
-    std::size_t tile = 256;
-    Uplo uplo = Uplo::general;
+    std::size_t tile = 256;     ///< rows and columns of a tile
+    Uplo uplo = Uplo::general;  ///< which tiles are stored
   };
+  /// A tiled copy of a LAPACK matrix; with lower or upper, of its tiles in that triangle (whole diagonal tiles).
   static TileMatrix from_lapack(MatrixView<const T> a, Tiling tiling);
 
   /// Copies the stored tiles that are here to a LAPACK matrix of the same dimensions; of the diagonal tiles of a triangle, only
   /// the triangle.
   void to_lapack(MatrixView<T> a) const;
 
-  const TileShape& shape() const noexcept { return shape_; }
-  std::size_t rows() const noexcept { return shape_.rows; }
-  std::size_t cols() const noexcept { return shape_.cols; }
-  std::size_t tile_size() const noexcept { return shape_.tile; }
-  Uplo uplo() const noexcept { return shape_.uplo; }
-  std::size_t tile_height() const noexcept { return shape_.tile_rows == 0 ? shape_.tile : shape_.tile_rows; }
-  bool has_square_tiles() const noexcept { return tile_height() == tile_size(); }
-  std::size_t row_tiles() const noexcept { return (shape_.rows + tile_height() - 1) / tile_height(); }
-  std::size_t col_tiles() const noexcept { return (shape_.cols + shape_.tile - 1) / shape_.tile; }
+  const TileShape& shape() const noexcept { return shape_; }  ///< all dimensions
+  std::size_t rows() const noexcept { return shape_.rows; }  ///< of the matrix
+  std::size_t cols() const noexcept { return shape_.cols; }  ///< of the matrix
+  std::size_t tile_size() const noexcept { return shape_.tile; }  ///< columns of a tile, and rows of a square one
+  Uplo uplo() const noexcept { return shape_.uplo; }  ///< which tiles are stored
+  std::size_t tile_height() const noexcept { return shape_.tile_rows == 0 ? shape_.tile : shape_.tile_rows; }  ///< rows of a tile
+  bool has_square_tiles() const noexcept { return tile_height() == tile_size(); }  ///< rows and columns of a tile are alike
+  std::size_t row_tiles() const noexcept { return (shape_.rows + tile_height() - 1) / tile_height(); }  ///< number of tile rows
+  std::size_t col_tiles() const noexcept { return (shape_.cols + shape_.tile - 1) / shape_.tile; }  ///< number of tile columns
 
-  /// Rows of the tiles of tile row i, columns of the tiles of tile column j.
+  /// Rows of the tiles of tile row i: the last ones may have fewer.
   std::size_t tile_rows(std::size_t i) const noexcept { return extent(shape_.rows, i, tile_height()); }
+  /// Columns of the tiles of tile column j: the last ones may have fewer.
   std::size_t tile_cols(std::size_t j) const noexcept { return extent(shape_.cols, j, shape_.tile); }
 
+  /// Whether there is a tile (i, j): of a triangle, only tiles with elements in it.
   bool stores(std::size_t i, std::size_t j) const noexcept {
     return i < row_tiles() && j < col_tiles() &&
            (shape_.uplo == Uplo::general || (shape_.uplo == Uplo::lower ? i >= j : i <= j));
   }
 
-  const Distribution& distribution() const noexcept { return shape_.distribution; }
+  const Distribution& distribution() const noexcept { return shape_.distribution; }  ///< which rank owns which tile
   /// Whether tile (i, j), which is stored, has its memory here.
   bool is_here(std::size_t i, std::size_t j) const noexcept {
     return !shape_.distribution.several() || shape_.distribution.owner(i, j) == shape_.rank;
@@ -87,6 +90,7 @@ class TileMatrix {
 
   /// Tile (i, j), which must be stored. A tile of another rank has dimensions and no memory.
   MatrixView<T> tile(std::size_t i, std::size_t j) noexcept { return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)}; }
+  /// The same, to be read only.
   MatrixView<const T> tile(std::size_t i, std::size_t j) const noexcept {
     return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)};
   }

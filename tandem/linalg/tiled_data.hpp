@@ -17,12 +17,14 @@ namespace tandem::linalg {
 template <Scalar T>
 class TiledData {
  public:
+  /// Registers all stored tiles of `matrix`, each owned as its distribution says. On several ranks every rank calls it.
   TiledData(Runtime& rt, const std::string& name, TileMatrix<T>& matrix);
 
-  const TileMatrix<T>& matrix() const noexcept { return *matrix_; }
-  TileMatrix<T>& matrix() noexcept { return *matrix_; }
-  std::size_t row_tiles() const noexcept { return matrix_->row_tiles(); }
-  std::size_t col_tiles() const noexcept { return matrix_->col_tiles(); }
+  const TileMatrix<T>& matrix() const noexcept { return *matrix_; }  ///< whose tiles these are
+  TileMatrix<T>& matrix() noexcept { return *matrix_; }              ///< whose tiles these are
+  std::size_t row_tiles() const noexcept { return matrix_->row_tiles(); }  ///< number of tile rows
+  std::size_t col_tiles() const noexcept { return matrix_->col_tiles(); }  ///< number of tile columns
+  /// Whether there is a tile (i, j): in a triangle, not all are stored.
   bool stores(std::size_t i, std::size_t j) const noexcept { return matrix_->stores(i, j); }
 
   /// The data of tile (i, j), which must be stored.

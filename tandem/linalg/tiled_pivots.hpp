@@ -19,6 +19,7 @@ class TiledPivots {
   /// For A and what has its dimensions and tiles.
   template <Scalar T>
   TiledPivots(Runtime& rt, const TiledData<T>& a) : TiledPivots(rt, a.matrix().shape()) {}
+  /// For matrices of this shape.
   TiledPivots(Runtime& rt, const TileShape& shape);
 
   /// Of the factorised matrix.

@@ -29,6 +29,7 @@ struct RealOf<std::complex<R>> {
 template <Scalar T>
 using Real = typename internal::RealOf<T>::type;
 
+/// Of c and z; not of s and d.
 template <Scalar T>
 inline constexpr bool is_complex = !std::same_as<T, Real<T>>;
 
@@ -50,6 +51,7 @@ constexpr T conj(T x) noexcept {
   }
 }
 
+/// The real part, and a real number unchanged.
 template <Scalar T>
 constexpr Real<T> real_part(T x) noexcept {
   if constexpr (is_complex<T>) {
@@ -85,6 +87,7 @@ enum class Diag : char { non_unit = 'N', unit = 'U' };
 /// max |a_ij|; largest column sum; largest row sum; square root of the sum of squares.
 enum class Norm : char { max = 'M', one = '1', inf = 'I', frobenius = 'F' };
 
+/// The other triangle; general stays general.
 constexpr Uplo opposite(Uplo uplo) noexcept {
   return uplo == Uplo::lower ? Uplo::upper : uplo == Uplo::upper ? Uplo::lower : Uplo::general;
 }

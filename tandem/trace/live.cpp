@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/live.hpp"
 #include "tandem/trace/read/record.hpp"
@@ -99,14 +100,13 @@ Result<std::optional<LiveFile>> find_live(const std::filesystem::path& folder) {
   LiveFile live;
   live.file = std::filesystem::read_symlink(link, error);
   if (error) return Error{ErrorCode::malformed, link.string() + ": is no symbolic link to live buffers: " + error.message()};
-  const int descriptor = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
+  const base::FileDescriptor file(::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::io;
     return Error{code, link.string() + ": its live buffers " + live.file.string() + " cannot be opened: " +
                            std::generic_category().message(errno)};
   }
-  const ssize_t bytes = ::pread(descriptor, &live.page, sizeof live.page, 0);
-  ::close(descriptor);
+  const ssize_t bytes = ::pread(file.get(), &live.page, sizeof live.page, 0);
   if (bytes != ssize_t{sizeof live.page} || live.page.magic != LivePage::live_magic)
     return Error{ErrorCode::malformed, live.file.string() + ": is no file of live buffers"};
   if (live.page.version != LivePage::live_version)

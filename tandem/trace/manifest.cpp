@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tandem/base/host.hpp"
+#include "tandem/base/replace_file.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/session.hpp"
@@ -16,12 +17,6 @@ namespace tandem::trace {
 namespace {
 
 constexpr std::string_view kVersion = "0.1.0";
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 std::string_view name_of(WhenFull what) noexcept {
   switch (what) {
@@ -52,17 +47,9 @@ nlohmann::ordered_json events_table(const DeclaredTypes& declared) {
   return events;
 }
 
-/// The file is whole at any time: a reader sees the old one or the new one.
-void replace_file(const std::filesystem::path& path, const std::string& text, base::Log& log) {
-  const std::filesystem::path fresh = path.parent_path() / ("." + path.filename().string() + ".new");
-  std::error_code failed;
-  {
-    std::ofstream file(fresh, std::ios::binary);
-    file << text;
-    if (!file.flush()) failed = std::make_error_code(std::errc::io_error);
-  }
-  if (!failed) std::filesystem::rename(fresh, path, failed);
-  if (failed) log.error("cannot write the trace's file {}: {}", path.string(), failed.message());
+void write(const std::filesystem::path& path, const std::string& text, base::Log& log) {
+  const auto written = base::replace_file(path, text);
+  if (!written) log.error("cannot write the trace's file {}: {}", path.string(), written.error().message);
 }
 
 }  // namespace
@@ -79,7 +66,7 @@ std::string Session::manifest(Written written) const {
       {"job", options_.job},
       {"program", options_.program},
       {"arguments", options_.arguments},
-      {"host", host_name()},
+      {"host", base::host_name()},
       {"pid", ::getpid()},
       {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(started))},
       {"clock",
@@ -115,7 +102,7 @@ std::string Session::manifest(Written written) const {
 }
 
 void Session::write_manifest(const std::filesystem::path& rank_folder, Written written) {
-  replace_file(rank_folder / manifest_file, manifest(written), log_);
+  write(rank_folder / manifest_file, manifest(written), log_);
 }
 
 void Session::write_metadata() {
@@ -132,13 +119,13 @@ void Session::write_metadata() {
     const std::lock_guard guard(describe_mutex_);  // a type may be declared while others describe
     facts.exact_at_ticks = catalogue_.last_stamp();
   }
-  const std::string text = ctf_metadata({.hostname = host_name(),
+  const std::string text = ctf_metadata({.hostname = base::host_name(),
                                          .program = options_.program,
                                          .rank = options_.rank,
                                          .tandem_version = std::string(kVersion),
                                          .clock = ctf_clock(facts),
                                          .declared = &declared_});
-  replace_file(rank_folder_ / metadata_file, text, log_);
+  write(rank_folder_ / metadata_file, text, log_);
 }
 
 }  // namespace tandem::trace

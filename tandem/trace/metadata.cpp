@@ -14,7 +14,7 @@ namespace tandem::trace {
 namespace {
 
 /// As a string literal of TSDL, which are C's; bytes below 32 could end the line or the file for a reader.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -40,7 +40,7 @@ std::string_view tsdl_type(Field field) noexcept {
 }
 
 void add_event(std::string& out, const EventSpec& spec) {
-  out += "event {\n  name = " + quoted(spec.name) + ";\n  id = " + std::to_string(static_cast<unsigned>(spec.type)) + ";\n";
+  out += "event {\n  name = " + in_quotes(spec.name) + ";\n  id = " + std::to_string(static_cast<unsigned>(spec.type)) + ";\n";
   out += "  fields := struct {\n";
   for (std::size_t i = 0; i < field_count(spec); ++i) {
     const FieldSpec& field = spec.fields[i];
@@ -139,8 +139,8 @@ std::string ctf_metadata(const MetadataOptions& options) {
   std::string out = "/* CTF 1.8 */\n\n";
   out += types;
   out += trace;
-  out += "env {\n  hostname = " + quoted(options.hostname) + ";\n  program = " + quoted(options.program) +
-         ";\n  rank = " + std::to_string(options.rank) + ";\n  tandem_version = " + quoted(options.tandem_version) + ";\n};\n\n";
+  out += "env {\n  hostname = " + in_quotes(options.hostname) + ";\n  program = " + in_quotes(options.program) +
+         ";\n  rank = " + std::to_string(options.rank) + ";\n  tandem_version = " + in_quotes(options.tandem_version) + ";\n};\n\n";
   out +=
       "clock {\n  name = \"tandem\";\n  description = \"rank 0's time, by the line through the first and the last "
       "comparison\";\n";

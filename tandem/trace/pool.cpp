@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/trace/live.hpp"
 
 namespace tandem::trace {
@@ -36,23 +37,21 @@ base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& option
   std::unique_ptr<BufferPool> pool(new BufferPool);
   pool->buffer_bytes_ = options.buffer_bytes;
   pool->bytes_ = sizeof(LivePage) + options.buffer_bytes * options.count;
-  int file = -1;
-  for (unsigned attempt = 0; file < 0; ++attempt) {
+  base::FileDescriptor file;
+  for (unsigned attempt = 0; !file; ++attempt) {
     pool->file_ = fresh_name(options.live_folder, attempt);
-    file = ::open(pool->file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0 && errno != EEXIST) {
+    file = base::FileDescriptor(::open(pool->file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file && errno != EEXIST) {
       const base::Error error = refused("cannot make", pool->file_, pool->bytes_);
       pool->file_.clear();
       return error;
     }
   }
   void* memory = MAP_FAILED;
-  if (::ftruncate(file, static_cast<off_t>(pool->bytes_)) == 0)
-    memory = ::mmap(nullptr, pool->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (::ftruncate(file.get(), static_cast<off_t>(pool->bytes_)) == 0)
+    memory = ::mmap(nullptr, pool->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) {
-    const base::Error error = refused("cannot map", pool->file_, pool->bytes_);
-    ::close(file);
-    return error;
+    return refused("cannot map", pool->file_, pool->bytes_);
   }
   pool->memory_ = static_cast<std::byte*>(memory);
 
@@ -66,8 +65,8 @@ base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& option
       options.bind(buffers + first * options.buffer_bytes, (last - first) * options.buffer_bytes, node, options.context);
   }
   // What is allocated cannot fail later, when it would be a signal. Where it was bound to, so not before.
-  const int allocated = ::posix_fallocate(file, 0, static_cast<off_t>(pool->bytes_));
-  ::close(file);
+  const int allocated = ::posix_fallocate(file.get(), 0, static_cast<off_t>(pool->bytes_));
+  file.close();
   if (allocated != 0) {
     errno = allocated;
     return refused("no room in", pool->file_, pool->bytes_);

@@ -13,6 +13,9 @@
 #include <string>
 #include <system_error>
 
+#include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/host.hpp"
+#include "tandem/base/replace_file.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/manifest.hpp"
@@ -28,26 +31,21 @@ using internal::io_error;
 
 namespace {
 
-/// An open file that closes itself.
+/// An open file that is read and written at positions.
 class File {
  public:
   File(const std::filesystem::path& path, int flags) : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
 
-  bool is_open() const noexcept { return descriptor_ >= 0; }
-  int descriptor() const noexcept { return descriptor_; }
+  bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
+  int descriptor() const noexcept { return descriptor_.get(); }
   std::uint64_t bytes() const noexcept {
     struct stat status {};
-    return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+    return ::fstat(descriptor_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
   }
   bool read_at(std::uint64_t at, void* to, std::size_t bytes) const noexcept {
     auto* next = static_cast<std::byte*>(to);
     while (bytes > 0) {
-      const ssize_t got = ::pread(descriptor_, next, bytes, static_cast<off_t>(at));
+      const ssize_t got = ::pread(descriptor_.get(), next, bytes, static_cast<off_t>(at));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return false;
       next += got, at += static_cast<std::uint64_t>(got), bytes -= static_cast<std::size_t>(got);
@@ -57,7 +55,7 @@ class File {
   bool write_at(std::uint64_t at, const void* from, std::size_t bytes) const noexcept {
     const auto* next = static_cast<const std::byte*>(from);
     while (bytes > 0) {
-      const ssize_t put = ::pwrite(descriptor_, next, bytes, static_cast<off_t>(at));
+      const ssize_t put = ::pwrite(descriptor_.get(), next, bytes, static_cast<off_t>(at));
       if (put < 0 && errno == EINTR) continue;
       if (put <= 0) return false;
       next += put, at += static_cast<std::uint64_t>(put), bytes -= static_cast<std::size_t>(put);
@@ -66,7 +64,7 @@ class File {
   }
 
  private:
-  int descriptor_;
+  base::FileDescriptor descriptor_;
 };
 
 /// A live file in memory, for as long as this lives; nothing where there is none.
@@ -179,7 +177,7 @@ class StreamRepair {
 
   /// Where a packet belongs between those of the file: all of it anew, then renamed.
   Result<void> rewrite() const {
-    const auto anew = unfinished(path_);
+    const auto anew = base::unfinished(path_);
     {
       const File from(path_, O_RDONLY);
       const File to(anew, O_RDWR | O_CREAT | O_TRUNC);
@@ -195,10 +193,7 @@ class StreamRepair {
         at += piece.header.packet_bits / 8;
       }
     }
-    std::error_code error;
-    std::filesystem::rename(anew, path_, error);
-    if (error) return Error{ErrorCode::io, path_.string() + ": cannot be replaced: " + error.message()};
-    return {};
+    return base::finish_file(path_);
   }
 
   std::filesystem::path path_;
@@ -208,11 +203,6 @@ class StreamRepair {
   std::size_t first_new_ = std::numeric_limits<std::size_t>::max();
   bool in_order_ = true;
 };
-
-std::string this_host() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
 
 std::vector<std::uint32_t> actors_of(const std::filesystem::path& folder, std::span<const LivePacket> packets) {
   std::vector<std::uint32_t> actors;
@@ -257,9 +247,10 @@ Result<void> write_metadata(const std::filesystem::path& folder, RecoverReport* 
                    .line = trace.line(), .reference_realtime_offset_ns = reference_offset_of_run(folder),
                    .exact_at_ticks = first_ticks.value_or(trace.scale.origin_ticks)};
   ++report->metadata_written;
-  return replace_file(folder / metadata_file, ctf_metadata({.hostname = trace.host, .program = trace.program, .rank = trace.rank,
-                                                         .tandem_version = trace.version, .clock = ctf_clock(facts),
-                                                         .declared = trace.declared.get()}));
+  const std::string metadata = ctf_metadata({.hostname = trace.host, .program = trace.program, .rank = trace.rank,
+                                             .tandem_version = trace.version, .clock = ctf_clock(facts),
+                                             .declared = trace.declared.get()});
+  return base::replace_file(folder / metadata_file, metadata);
 }
 
 /// First the buffers, which hold memory, then the link to them: a link that leads nowhere on its own host says the same as none.
@@ -279,7 +270,7 @@ Error still_alive(const std::filesystem::path& folder, std::uint32_t process) {
 /// The live file, or nothing when there is none (any more).
 Result<std::optional<LiveFile>> live_of_the_dead(const std::filesystem::path& folder, const Manifest& manifest, bool force) {
   auto live = find_live(folder);
-  const bool here = manifest.host == this_host();
+  const bool here = manifest.host == base::host_name();
   if (!live) {
     const bool is_gone = live.error().code == ErrorCode::not_found;
     if (is_gone && (here || force)) return std::optional<LiveFile>{};

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/base/host.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/sample_trace.hpp"
 
@@ -44,12 +45,6 @@ std::uint32_t dead_process() {
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);
   return static_cast<std::uint32_t>(child);
-}
-
-std::string this_host() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 TEST(CollectLive, TakesACompleteBufferAsItIs) {
@@ -129,7 +124,7 @@ TEST(CollectLive, IgnoresAFileThatIsNoneOrShorterThanItSays) {
 
 class RecoverTest : public ::testing::Test {
  protected:
-  RecoverTest() { facts_.host = this_host(); }
+  RecoverTest() { facts_.host = base::host_name(); }
 
   /// Rank 0 of the sample, as it was killed.
   void kill() {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 
 namespace tandem::trace {
@@ -17,7 +18,6 @@ namespace tandem::trace {
 class StreamFiles {
  public:
   explicit StreamFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  ~StreamFiles();
   StreamFiles(const StreamFiles&) = delete;
   StreamFiles& operator=(const StreamFiles&) = delete;
 
@@ -27,7 +27,7 @@ class StreamFiles {
  private:
   static constexpr std::size_t most_open = 128;
   struct File {
-    int descriptor = -1;
+    base::FileDescriptor descriptor;
     std::uint64_t bytes = 0;
   };
   std::filesystem::path folder_;

@@ -29,7 +29,7 @@ void expect_done(const comm::Status& status, const char* what) {
   if (status.ending != comm::Ending::done) fail(std::string(what) + " ended as " + std::string(name_of(status.ending)));
 }
 
-/// A token goes round twice: when it comes back the first time all are here, and the second time it lets them go.
+/// A token goes round twice: after the first round all ranks are here, and the second round releases them.
 void barrier(comm::Endpoint& endpoint) {
   const std::uint32_t rank = endpoint.rank().value(), size = endpoint.size();
   const Rank next{(rank + 1) % size}, previous{(rank + size - 1) % size};

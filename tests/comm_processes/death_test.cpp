@@ -1,6 +1,6 @@
 // tests/comm_processes/death_test.cpp: ranks that are killed, in each state of the protocol.
 //
-// Whatever they had a part in ends with `peer_dead` within two seconds, and the others go on.
+// Every operation with a killed rank ends with `peer_dead` within two seconds, and the others continue.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -31,7 +31,7 @@ class Death : public testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Over, Death, testing::Values("shm", "shm_copy", "tcp"), [](const auto& test) { return test.param; });
 
-/// Kills the victim once it is at stage 1, and tells the others.
+/// Kills the victim once it is at stage 1, and informs the others.
 std::string kill_at_stage_one(Team& team, std::chrono::milliseconds after = {}) {
   if (!team.await(victim, 1)) return "the victim did not come to its death\n" + team.finish();
   std::this_thread::sleep_for(after);
@@ -53,7 +53,7 @@ TEST_P(Death, BeforeContactEndsTheFirstContact) {
     const Request small = me.endpoint().isend(Rank{victim}, Tag{1}, std::span(sent).first(10));
     const Request announced = me.endpoint().isend(Rank{victim}, Tag{1}, sent);
     me.expect_death(receive, victim, "a receive from a rank that was dead before");
-    // Small messages may have been taken by the network before anybody knew.
+    // The network may have taken small messages before any rank knew.
     const Status status = me.endpoint().wait(small);
     me.expect(status.ending == Ending::peer_dead || status.ending == Ending::done, "a small send to it");
     me.expect_death(announced, victim, "a send to it");
@@ -76,8 +76,8 @@ TEST_P(Death, WhileItWaitsEndsWhatTheOthersWaitFor) {
     me.expect_death(receive, victim, "a receive from a rank that died");
     me.expect_death(any_tag, victim, "a receive of any tag from it");
     me.talk({0, 1, 3}, 50'000, 7);
-    me.expect(me.told_of_death(victim), "nobody told of the death");
-    // What is posted later learns it at once.
+    me.expect(me.knows_death_of(victim), "the death was not reported");
+    // What is posted later fails at once.
     me.expect_ending(me.endpoint().isend(Rank{victim}, Tag{3}, got), Ending::peer_dead, "a send after the death");
     me.expect_ending(me.endpoint().irecv(Rank{victim}, Tag{3}, got), Ending::peer_dead, "a receive after the death");
   });
@@ -120,7 +120,7 @@ TEST_P(Death, AfterAnAnnouncementToItEndsTheSend) {
   EXPECT_EQ(kill_at_stage_one(team), "");
 }
 
-/// Sends or receives large messages until that fails, and tells how many went well before.
+/// Sends or receives large messages until one fails; returns how many succeeded.
 void stream_until_death(Member& me, bool sends) {
   Bytes memory(large);
   while (true) {
@@ -182,27 +182,27 @@ TEST_P(Death, OfAFloodOfSmallMessagesEndsWithIt) {
     do {
       request = me.endpoint().irecv(Rank{victim}, Tag{1}, got);
     } while (me.endpoint().wait(request).ending == Ending::done);
-    // What had arrived is received first, so that the end may come late.
+    // What had arrived is received first, so the end may come late.
     me.expect_ending(request, Ending::peer_dead, "the receive after the last message");
     me.talk({0, 1}, 50'000, 7);
   });
   EXPECT_EQ(kill_at_stage_one(team, std::chrono::milliseconds(7)), "");
 }
 
-/// Part of broadcasts from rank 0 along a chain in the order of rank; the victim stands in its middle. Those that the root posts
-/// once it knows of the death have to reach everybody else.
+/// Broadcasts from rank 0 along a chain in the order of ranks; the victim is in its middle. Broadcasts that the root posts after it
+/// knows of the death must reach all others.
 void broadcast_along_chain(Member& me, std::size_t bytes) {
   constexpr unsigned before = 30, after = 5;
   std::vector<comm::Recipient> recipients;
   for (std::uint32_t rank = 1; rank < me.size(); ++rank) recipients.push_back({Rank{rank}, static_cast<int>(me.size() - rank)});
   Bytes memory(bytes);
-  // The root speaks to the first of the chain only; a receive from the victim connects it, so that it is told of the death.
+  // The root has a connection to the first of the chain only; a receive connects it to the victim, so it learns of the death.
   Bytes nothing;
   Request watch;
   if (me.is(0)) watch = me.endpoint().irecv(Rank{victim}, Tag{2'000'000}, nothing);
   for (unsigned i = 0; i < before + after; ++i) {
     if (me.is(0) && i == before) {
-      while (!me.told_of_death(victim)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (!me.knows_death_of(victim)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     const Bytes sent = pattern(bytes, i);
     me.note(0, i);
@@ -250,8 +250,9 @@ TEST_P(Death, OfTheRootOfABroadcastEndsTheReceivesOfItsRecipients) {
   EXPECT_EQ(kill_at_stage_one(team, std::chrono::milliseconds(5)), "");
 }
 
-/// Ranks 2 and 3 have no room until they post their receives, for a message that they have seen already: these connect them to
-/// rank 1 alone, from which it comes. That one is stopped, and dies together with the root, of which nobody tells them.
+/// Ranks 2 and 3 know of a message, and have no room for it until they post their receives. It comes from rank 1, so the
+/// receives connect them to rank 1 alone. Rank 1 is stopped, and dies together with the root; no rank informs 2 and 3 of the
+/// root's death.
 TEST_P(Death, OfTheRootAndANodeBetweenEndsReceivesThatNeverSpokeToTheRoot) {
   comm::EndpointOptions without_room = options();
   without_room.forward_bytes = 0;
@@ -275,7 +276,7 @@ TEST_P(Death, OfTheRootAndANodeBetweenEndsReceivesThatNeverSpokeToTheRoot) {
     const comm::Source from = me.is(2) ? comm::Source(Rank{0}) : comm::Source(comm::any_source);
     const Request request = me.endpoint().irecv(from, Tag{1}, memory);
     me.reach(2);
-    // The root may have heard of the other death, and told of it, before its own.
+    // The root may have learned of the other death, and passed it on, before its own.
     const Status status = me.endpoint().wait(request);
     me.expect(status.ending == Ending::peer_dead && status.culprit.value() < 2,
               fmt::format("the receive of a broadcast from a rank that it never spoke to ended as {} of rank {}",

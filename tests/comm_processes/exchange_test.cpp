@@ -1,4 +1,4 @@
-// tests/comm_processes/exchange_test.cpp: processes that speak with each other and leave in peace.
+// tests/comm_processes/exchange_test.cpp: processes that exchange messages and leave in order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -88,13 +88,13 @@ TEST_P(Exchange, ARankThatLeavesEarlyIsNotDead) {
     me.expect_ending(me.endpoint().isend(Rank{2}, Tag{1}, got), Ending::peer_left, "a send to a rank that has left");
     me.expect_ending(me.endpoint().irecv(Rank{2}, Tag{1}, got), Ending::peer_left, "a later receive from it");
     me.talk({0, 1}, 100'000, 2);
-    me.expect(!me.told_of_death(2), "a death was told, of a rank that left");
+    me.expect(!me.knows_death_of(2), "a death was reported of a rank that left");
   });
   EXPECT_EQ(team.finish(), "");
 }
 
-/// A receive connects to its source. When nothing is ever said on that connection, its end is still no death; nor is it one that a
-/// rank that has left cannot be reached any more by who wants nothing of it.
+/// A receive connects to its source. The end of a connection that never carried a message is no death. Nor is it one when a
+/// rank that has left can no longer be reached.
 TEST_P(Exchange, ARankThatLeavesWithoutAWordIsNotDead) {
   Team team(3, options(), [](Member& me) {
     Bytes never(1000);
@@ -118,7 +118,7 @@ TEST_P(Exchange, ARankThatLeavesWithoutAWordIsNotDead) {
       me.endpoint().cancel(unanswered);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(700));  // longer than a transport waits for a goodbye
-    me.expect(!me.told_of_death(2), "a death was told, of a rank that left");
+    me.expect(!me.knows_death_of(2), "a death was reported of a rank that left");
     me.talk({0, 1}, 1000, 2);
   });
   EXPECT_EQ(team.finish(), "");

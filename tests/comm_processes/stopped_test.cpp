@@ -56,7 +56,7 @@ TEST_P(Stopped, ARankThatIsStoppedForSecondsIsNotDead) {
       me.talk({0, 2}, 1'000'000, 7);
       me.await_order(2);  // goes on by now
       for (const Request& request : requests) me.expect_ending(request, Ending::done, "a send to a rank that was stopped");
-      me.expect(!me.told_of_death(sleeper), "a stopped rank was taken for dead");
+      me.expect(!me.knows_death_of(sleeper), "a stopped rank was taken for dead");
       return;
     }
     // Everything that can come without a receive comes first.
@@ -76,7 +76,7 @@ TEST_P(Stopped, ARankThatIsStoppedForSecondsIsNotDead) {
         me.expect(got == pattern(3000, from), fmt::format("wrong bytes of message {}", i));
       }
     }
-    me.expect(!me.told_of_death(0) && !me.told_of_death(2), "the stopped rank took another one for dead");
+    me.expect(!me.knows_death_of(0) && !me.knows_death_of(2), "the stopped rank took another one for dead");
   });
   ASSERT_TRUE(team.await(sleeper, 1)) << team.finish();
   team.signal(sleeper, SIGSTOP);

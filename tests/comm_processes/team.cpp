@@ -28,7 +28,7 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-/// After this a rank that has not ended says what it was doing; the test kills those that cannot.
+/// After this time a rank that has not ended prints what it was doing; the test kills ranks that cannot.
 constexpr auto patience = std::chrono::seconds(25);
 constexpr auto last_patience = std::chrono::seconds(30);
 /// A peer's death is known within this.

@@ -46,7 +46,7 @@ struct Board {
 
 std::int64_t steady_now_ns();
 
-/// One rank, inside its process. What fails here ends the process, and the test tells why.
+/// One rank, inside its process. A failure here ends the process, and the test reports it.
 class Member {
  public:
   Member(Board& board, comm::Rank rank, std::uint32_t size, const comm::EndpointOptions& options);
@@ -55,7 +55,7 @@ class Member {
   std::uint32_t rank() const { return rank_.value(); }
   std::uint32_t size() const { return size_; }
   bool is(std::uint32_t rank) const { return rank_.value() == rank; }
-  bool told_of_death(std::uint32_t of) const { return (deaths_.load() >> of & 1) != 0; }  ///< by the endpoint
+  bool knows_death_of(std::uint32_t of) const { return (deaths_.load() >> of & 1) != 0; }  ///< by the endpoint
 
   void expect(bool good, std::string_view what);
   /// Waits, and expects that ending.
@@ -65,7 +65,7 @@ class Member {
 
   void reach(int stage) { board_.places[rank_.index()].stage.store(stage); }
   void note(std::size_t which, std::int64_t value) { board_.places[rank_.index()].notes[which].store(value); }
-  /// Sleeps until another rank, or the test, has come to a stage; progress is the endpoint's own.
+  /// Sleeps until another rank, or the test, has reached a stage; the endpoint's thread makes progress.
   void await(std::uint32_t rank, int stage);
   void await_order(int stage);
   /// Sleeps until a signal ends this process.
@@ -83,7 +83,7 @@ class Member {
   std::unique_ptr<comm::Endpoint> endpoint_;
 };
 
-/// The test's side. Ranks that are left when it goes are killed.
+/// The test's side. Its destructor kills the ranks that still run.
 class Team {
  public:
   using Play = std::function<void(Member&)>;

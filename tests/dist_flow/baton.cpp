@@ -170,7 +170,7 @@ BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(
       for (const Ending& ending : outcome.endings) outcome.why += ending.error + "\n";
       for (const auto& seat : seats_)
         if (seat->runtime != nullptr)
-          outcome.why += seat->runtime->core().explain_stuck() + seat->runtime->flow()->endpoint().describe();
+          outcome.why += seat->runtime->core().loop().explain_stuck() + seat->runtime->flow()->endpoint().describe();
       outcome.stuck = true;
       return outcome;  // the caller ends the process: the programs wait for ever
     }

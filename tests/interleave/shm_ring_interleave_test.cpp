@@ -128,9 +128,9 @@ struct Conversation : Program {
         continue;
       }
       starved.store(1, std::memory_order_relaxed);
-      producer_bell.lie_down();
+      producer_bell.fall_asleep();
       if (!ends.producer.room(1)) producer_door.sleep();
-      producer_bell.get_up();
+      producer_bell.wake_up();
       starved.store(0, std::memory_order_relaxed);
     }
   }
@@ -144,9 +144,9 @@ struct Conversation : Program {
         ++n;
         continue;
       }
-      consumer_bell.lie_down();
+      consumer_bell.fall_asleep();
       if (ends.consumer.peek() == 0) consumer_door.sleep();
-      consumer_bell.get_up();
+      consumer_bell.wake_up();
     }
   }
 };
@@ -175,9 +175,9 @@ struct TwoRing : Program {
       if (bell.asleep() && bell.claim()) door.ring();
       return;
     }
-    bell.lie_down();
+    bell.fall_asleep();
     if (published[0].load(std::memory_order_acquire) == 0 && published[1].load(std::memory_order_acquire) == 0) door.sleep();
-    bell.get_up();
+    bell.wake_up();
   }
   void check() override { require(door.rings.peek() <= 1, "a sleep was rung twice"); }
 };

@@ -106,17 +106,17 @@ Failure* Model::wait_all() {
   ++now_;
   close_all();
   ends_.clear();
-  Failure* told = nullptr;
+  Failure* due = nullptr;
   for (Failure& failure : failures_) {
-    if (failure.told_until == 0 || failure.last_cancelled > failure.told_until) told = earliest(told, &failure);
-    failure.told_until = now_;
+    if (failure.thrown_until == 0 || failure.last_cancelled > failure.thrown_until) due = earliest(told, &failure);
+    failure.thrown_until = now_;
   }
-  return told;
+  return due;
 }
 
-Failure* Model::tell(Failure* failure) {
+Failure* Model::throws(Failure* failure) {
   ++now_;
-  if (failure != nullptr) failure->told_until = now_;
+  if (failure != nullptr) failure->thrown_until = now_;
   return failure;
 }
 
@@ -124,7 +124,7 @@ Failure* Model::see(unsigned number) {
   ++now_;
   close(number);
   data_[number].in_group = false;
-  return tell(data_[number].poison);
+  return throws(data_[number].poison);
 }
 
 void Model::overwrite(unsigned number) {

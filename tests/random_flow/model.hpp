@@ -17,7 +17,7 @@ struct Failure {
   std::string label;
   std::uint64_t position = 0;
   std::uint64_t last_cancelled = 0;
-  std::uint64_t told_until = 0;
+  std::uint64_t thrown_until = 0;
 };
 
 /// Runs tasks one after the other, as they are submitted, and keeps the rules for failures:
@@ -59,7 +59,7 @@ class Model {
   /// The application writes the datum: it exists.
   void overwrite(unsigned number);
   /// A wait throws `failure` (or null).
-  Failure* tell(Failure* failure);
+  Failure* throws(Failure* failure);
   /// How a task or replay under `key` ended; asked for by those that come after it, until the next `wait_all`.
   void note_end(unsigned key, Failure* failure) {
     if (failure != nullptr) ends_[key] = failure;

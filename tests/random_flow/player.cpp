@@ -199,18 +199,18 @@ std::shared_ptr<runtime::CodeletCore> Player::codelet_for(Where where, unsigned)
 TaskRef Player::submit(TaskSpec& spec, const std::vector<runtime::Handle*>& handles, Where where,
                        const std::vector<TaskRef>& after) {
   runtime::RuntimeCore& core = runtime_->core();
-  runtime::Task& task = core.begin(codelet_for(where, spec.number), kOps, static_cast<unsigned>(handles.size()));
+  runtime::Task& task = core.submission().begin(codelet_for(where, spec.number), kOps, static_cast<unsigned>(handles.size()));
   new (task.values()) ValueTuple(Values{&spec, spec.factor, spec.fault, "tag of " + spec.label});
   for (unsigned i = 0; i < handles.size(); ++i) task.accesses()[i].set(handles[i], spec.uses[i].mode);
   task.priority = spec.priority;
   if (spec.with_callback) {
-    core.extra_of(task).callback = [&spec] {
+    core.submission().extra_of(task).callback = [&spec] {
       spec.callbacks.fetch_add(1, std::memory_order_relaxed);
       if (spec.fault == Fault::callback) throw Thrown(spec.label);
     };
   }
-  if (after.empty()) return core.submit(task);
-  return core.submit_after(task, after.data(), after.size());
+  if (after.empty()) return core.submission().submit(task);
+  return core.submission().submit_after(task, after.data(), after.size());
 }
 
 bool Player::can_be_typed(const std::vector<Use>& uses) {

@@ -136,7 +136,7 @@ void RandomFlow::register_again() {
   PlayedDatum& datum = data_[number];
   if (datum.owned) return;
   say("unregister {}", number);
-  model_.tell(nullptr);
+  model_.throws(nullptr);
   model_.close(number);
   std::visit([](auto& data) { data.unregister(); }, datum.data);
   datum.registered = false;
@@ -150,7 +150,7 @@ void RandomFlow::replace_data() {
   PlayedDatum& datum = data_[number];
   say("drop {}", number);
   if (!datum.owned) {
-    model_.tell(nullptr);
+    model_.throws(nullptr);
     model_.close(number);
     datum.registered = false;
   }
@@ -338,7 +338,7 @@ void RandomFlow::wait_for_task() {
   const auto reach = std::min<unsigned>(static_cast<unsigned>(done_.size()), 12);
   const Done done = done_[done_.size() - 1 - draw(reach)];
   say("wait for key {}", done.key);
-  Failure* failure = model_.tell(model_.end_of(done.key));
+  Failure* failure = model_.throws(model_.end_of(done.key));
   expect(failure, "wait(task)", [&] { player_.runtime().wait(done.ref); });
 }
 
@@ -348,7 +348,7 @@ void RandomFlow::wait_for_data() {
   Model::Datum& model = model_.datum(number);
   if (!model.has_value) {
     say("wait for unwritten {}", number);
-    model_.tell(nullptr);
+    model_.throws(nullptr);
     std::visit([&](auto& data) { player_.runtime().wait(data); }, datum.data);
     return;
   }
@@ -363,7 +363,7 @@ void RandomFlow::wait_for_data() {
 void RandomFlow::record() {
   if (graphs_.size() >= 3) return drop_graph();
   say("record");
-  model_.tell(nullptr);
+  model_.throws(nullptr);
   model_.close_all();
   auto played = std::make_unique<PlayedGraph>();
   const unsigned recording = recordings_++;
@@ -409,7 +409,7 @@ void RandomFlow::replay() {
   if (graphs_.empty()) return;
   PlayedGraph& played = *graphs_[draw(static_cast<unsigned>(graphs_.size()))];
   if (!can_replay(played)) return;
-  model_.tell(nullptr);
+  model_.throws(nullptr);
   const auto close_used = [&] {
     Failure* failure = nullptr;
     for (const RecordedTask& task : played.tasks)
@@ -483,7 +483,7 @@ void RandomFlow::change_graph() {
 
 void RandomFlow::drop_graph() {
   if (graphs_.empty()) return;
-  model_.tell(nullptr);
+  model_.throws(nullptr);
   graphs_.erase(graphs_.begin() + draw(static_cast<unsigned>(graphs_.size())));
 }
 

@@ -1,12 +1,19 @@
 // tandem/comm/bootstrap/bytes.hpp: numbers and texts as bytes, and frames on a stream. For start-up, not for the fast path.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace tandem::comm::internal {
+
+/// Bytes as text, of the same lifetime.
+template <std::size_t N>
+std::string_view text_of(const std::array<std::byte, N>& bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), N};
+}
 
 /// Appends numbers (little-endian) and texts (a 32-bit length, then the bytes) to a string.
 class ByteWriter {
@@ -27,8 +34,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-/// Reads what a ByteWriter wrote, from bytes that anybody may have sent: what is not there reads as zero or empty, and ok() is
-/// false from then on. Does not own the bytes.
+/// Reads what a ByteWriter wrote, from bytes that are not trusted: missing values read as zero or empty, and ok() is false from
+/// then on. Does not own the bytes.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
@@ -84,7 +91,7 @@ class FrameBuffer {
   void set_limit(std::size_t most_bytes) { most_bytes_ = most_bytes; }
   void add(std::string_view bytes) { bytes_.append(bytes); }
 
-  /// True with the next frame; false when it is not complete, or when the stream is malformed (then for ever).
+  /// True with the next frame; false when it is not complete, or when the stream is malformed (then always).
   bool next(Frame& frame) {
     if (malformed_ || bytes_.size() - begin_ < 4) return compact(), false;
     const std::uint32_t length = ByteReader(std::string_view(bytes_).substr(begin_)).u32();

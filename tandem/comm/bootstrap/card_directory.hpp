@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/card_directory.hpp: the Directory that every way of starting shares, above what carries its bytes.
+// tandem/comm/bootstrap/card_directory.hpp: the Directory that all launchers share, above the store of its bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tandem::comm::internal {
 
-/// What carries cards as bytes: the rendezvous of `tandem run`, PMIx, the memory of one process. Thread-safe.
+/// A store of cards as bytes: the rendezvous of `tandem run`, PMIx, the memory of one process. Thread-safe.
 class CardStore {
  public:
   virtual ~CardStore() = default;
@@ -21,8 +21,8 @@ class CardStore {
 
 /// Reads and writes cards, refuses those of builds with another wire format, and remembers the others: a peer is asked for once.
 ///
-/// Thread-safe. `mutex_` guards the fields below it and is not held while the store waits, so that one late peer does not hold up
-/// the look-up of another.
+/// Thread-safe. `mutex_` guards the fields below it and is not held while the store waits, so that a late peer does not delay
+/// other look-ups.
 class CardDirectory final : public Directory {
  public:
   CardDirectory(std::unique_ptr<CardStore> store, Rank self, std::uint32_t size)

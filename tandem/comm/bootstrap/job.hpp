@@ -16,15 +16,15 @@ namespace tandem::comm {
 
 using base::Rank;
 
-/// Known to all ranks of a job and to nobody else. Never sent and never in argv; connections prove it by challenge.
+/// Only the ranks of a job know it. Never sent and never in argv; connections prove it by challenge.
 using JobSecret = std::array<std::byte, 32>;
 
-/// How a rank can be reached: what each publishes once, before anybody looks it up.
+/// How a rank can be reached. Each rank publishes its card once.
 struct PeerCard {
   std::uint32_t wire_version = 0;  ///< of `wire.hpp`; different ones refuse each other
   std::string version;             ///< of Tandem, for that refusal's message
-  std::string host;                ///< equal for ranks that run on one host: boot id; shown names are `host_name`
-  std::string host_name;
+  std::string host;                ///< text of base::HostIdentity: equal for ranks of one host; messages show `host_name`
+  std::string host_name;           ///< as people call the host
   std::vector<std::pair<std::string, std::string>> transports;  ///< name and card of each
 };
 
@@ -33,6 +33,7 @@ struct PeerCard {
 class Directory {
  public:
   virtual ~Directory() = default;
+  /// Makes this rank's card known. Once. Errors: as for `lookup`.
   virtual base::Result<void> publish(const PeerCard& card) = 0;
   /// Waits until the peer has published. Errors: exhausted (time), io (the launcher is gone).
   virtual base::Result<PeerCard> lookup(Rank peer) = 0;
@@ -40,13 +41,13 @@ class Directory {
 
 /// One rank's membership of a job. `directory` is null only when `size` is 1.
 struct Job {
-  Rank rank{0};
-  std::uint32_t size = 1;
-  JobSecret secret{};
+  Rank rank{0};              ///< of this process
+  std::uint32_t size = 1;    ///< number of ranks
+  JobSecret secret{};        ///< of the job
   std::string id = "alone";  ///< names files and segments of this job on a host; no secret
   std::string source;        ///< "tandem run", "pmix", "environment", "alone", "threads": for messages
-  std::shared_ptr<Directory> directory;
-  std::uint32_t ranks_here = 1;  ///< of the job on this machine, as far as who started it says
+  std::shared_ptr<Directory> directory;  ///< where ranks look each other up
+  std::uint32_t ranks_here = 1;  ///< of the job on this machine, as far as the launcher says
 };
 
 }  // namespace tandem::comm

@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/join_probe.cpp: a rank that joins, publishes, finds all others and tells; for tests of starting up.
+// tandem/comm/bootstrap/join_probe.cpp: a rank that joins, publishes, looks up all others and reports; for tests of start-up.
 // Usage: join_probe [--quiet] [--publish-nothing] [--wait SECONDS] [--wire VERSION]
 #include <unistd.h>
 

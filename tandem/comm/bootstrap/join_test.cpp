@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/join_test.cpp: which launcher started us, as environment variables tell it.
+// tandem/comm/bootstrap/join_test.cpp: which launcher started this process, according to environment variables.
 #include "tandem/comm/bootstrap/join.hpp"
 
 #include <netinet/in.h>

@@ -13,6 +13,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/bootstrap/rendezvous_server.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
 #include "tandem/comm/bootstrap/secret_descriptor.hpp"
@@ -37,7 +38,7 @@ class ServerThread {
       : server_(std::move(server)), stop_(eventfd(0, EFD_CLOEXEC)), thread_([this] { run(); }) {}
   ~ServerThread() {
     const std::uint64_t one = 1;
-    (void)!write(stop_.number(), &one, sizeof one);
+    (void)!write(stop_.get(), &one, sizeof one);
     thread_.join();
     server_->hand_over();
   }
@@ -47,14 +48,14 @@ class ServerThread {
     for (;;) {
       const std::int64_t next_ns = server_->serve(now_ns());
       const std::int64_t left_ms = std::clamp<std::int64_t>((next_ns - now_ns()) / 1'000'000 + 1, 0, 1'000'000);
-      pollfd waited[] = {{server_->descriptor(), POLLIN, 0}, {stop_.number(), POLLIN, 0}};
+      pollfd waited[] = {{server_->descriptor(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
       poll(waited, 2, next_ns == std::numeric_limits<std::int64_t>::max() ? -1 : static_cast<int>(left_ms));
       if (waited[1].revents != 0) return;
     }
   }
 
   const std::unique_ptr<RendezvousServer> server_;
-  const Descriptor stop_;
+  const base::FileDescriptor stop_;
   std::thread thread_;
 };
 

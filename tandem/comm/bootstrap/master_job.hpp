@@ -11,11 +11,11 @@
 
 namespace tandem::comm::internal {
 
-/// At least two of the four are set: each alone may be somebody else's.
+/// At least two of the four are set: one alone may belong to another program.
 bool started_by_master(const Variables& variables);
 
-/// Rank 0 serves the rendezvous on a thread of its own, for as long as its directory lives; a rank that stays longer is given all
-/// cards then. Errors: as join_job.
+/// Rank 0 serves the rendezvous on a thread of its own, as long as its directory lives. Then it sends all cards to the ranks
+/// that stay longer. Errors: as join_job.
 base::Result<Job> join_master(const Variables& variables, const BootstrapOptions& options);
 
 /// The job of which `client` has become a member.

@@ -1,11 +1,14 @@
 # tandem/comm/bootstrap/part.cmake: how ranks find each other. PMIx is optional: without it, starting under mpirun is refused.
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
-pkg_check_modules(pmix QUIET IMPORTED_TARGET pmix)
+if(TANDEM_PMIX)
+  pkg_check_modules(pmix QUIET IMPORTED_TARGET pmix)
+endif()
 list(APPEND TANDEM_COMM_SOURCES
   bootstrap/card.cpp
   bootstrap/card_directory.cpp
   bootstrap/join.cpp
   bootstrap/master_job.cpp
+  bootstrap/proof.cpp
   bootstrap/rendezvous_client.cpp
   bootstrap/rendezvous_server.cpp
   bootstrap/rendezvous_wire.cpp
@@ -27,6 +30,7 @@ if(TANDEM_TESTS)
   list(APPEND TANDEM_COMM_TESTS
     bootstrap/card_test.cpp
     bootstrap/join_test.cpp
+    bootstrap/proof_test.cpp
     bootstrap/rendezvous_test.cpp
     bootstrap/secret_test.cpp
     bootstrap/thread_job_test.cpp)

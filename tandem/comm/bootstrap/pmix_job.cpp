@@ -24,7 +24,7 @@ using std::chrono::steady_clock;
 
 constexpr const char* card_key = "tandem.card";
 constexpr const char* job_key = "tandem.job";  ///< of rank 0: the secret, then the id
-constexpr milliseconds first_pause(2), longest_pause(100);
+constexpr milliseconds first_question_pause(2), longest_question_pause(100);
 
 Error pmix_error(std::string_view what, pmix_status_t status) {
   return {ErrorCode::io, fmt::format("PMIx: {}: {}", what, PMIx_Error_string(status))};
@@ -71,7 +71,7 @@ class PmixSession {
     const auto deadline = steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
     pmix_proc_t peer = self_;
     peer.rank = rank;
-    for (milliseconds pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
+    for (milliseconds pause = first_question_pause;; pause = std::min(2 * pause, longest_question_pause)) {
       int left_s = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(deadline - steady_clock::now()).count());
       bool refresh = true;
       left_s = std::max(left_s, 1);

@@ -7,12 +7,13 @@
 
 namespace tandem::comm::internal {
 
-/// A PMIx server is there for this process.
+/// There is a PMIx server for this process.
 bool started_by_pmix(const Variables& variables);
 
-/// Cards are put and committed once, and fetched when they are asked for: no collective operation. The job's secret is drawn by
-/// rank 0 and handed to the others by PMIx, whose channel is the launcher's own; who can read that can also replace the ranks.
-/// In a build without PMIx (pmix_job_absent.cpp): an error that says which package is missing. Errors: as join_job.
+/// Cards are put and committed once, and fetched when they are asked for: no collective operation. Rank 0 draws the job's
+/// secret, and PMIx passes it to the others through the launcher's own channel. A process that can read this channel could also
+/// replace the ranks. In a build without PMIx (pmix_job_absent.cpp): an error that says which package is missing. Errors: as
+/// join_job.
 base::Result<Job> join_pmix(const Variables& variables, const BootstrapOptions& options);
 
 }  // namespace tandem::comm::internal

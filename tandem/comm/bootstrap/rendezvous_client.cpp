@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "tandem/comm/bootstrap/secret.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 
 namespace tandem::comm::internal {
 
@@ -30,18 +30,18 @@ Result<std::unique_ptr<RendezvousClient>> RendezvousClient::join(const Rendezvou
 
 Result<void> RendezvousClient::prove_each_other(Deadline deadline) {
   const std::string hello = rendezvous::Hello{rendezvous::version, std::string(rendezvous::own_version()), access_.rank,
-                                              access_.size, random_bytes(nonce_bytes)}.encode();
+                                              access_.size, std::string(text_of(fresh_nonce()))}.encode();
   if (auto sent = socket_.send(frame_bytes(std::uint8_t(Kind::hello), hello), deadline); !sent) return sent;
   const auto challenge = expect(Kind::challenge, deadline);
   if (!challenge) return challenge.error();
-  const Proof proof = prove(access_.secret, rendezvous::rank_statement(hello, challenge.value().body));
-  if (auto sent = socket_.send(frame_bytes(std::uint8_t(Kind::proof), bytes_of(proof)), deadline); !sent) return sent;
+  const Proof proof = prove(access_.secret, rendezvous::rank_purpose, {hello, challenge.value().body});
+  if (auto sent = socket_.send(frame_bytes(std::uint8_t(Kind::proof), text_of(proof)), deadline); !sent) return sent;
   const auto welcome = expect(Kind::welcome, deadline);
   if (!welcome) return welcome.error();
   ByteReader reader(welcome.value().body);
   const std::string_view answer = reader.raw(std::tuple_size_v<Proof>);
   const std::string_view bytes = reader.rest();
-  if (!proves(access_.secret, rendezvous::server_statement(hello, challenge.value().body, bytes), answer)) {
+  if (!proves(access_.secret, rendezvous::server_purpose, {hello, challenge.value().body, bytes}, answer)) {
     return Error{ErrorCode::invalid_argument, "it does not prove that it knows the job's secret: it belongs to another job"};
   }
   auto membership = rendezvous::Membership::decode(bytes);
@@ -102,7 +102,7 @@ Result<std::string> RendezvousClient::get(Rank peer) {
     }
     if (asked_.insert(peer.value()).second) ask(peer, until);
     if (reading_) {
-      told_.wait_until(lock, until);
+      answered_.wait_until(lock, until);
       continue;
     }
     reading_ = true;
@@ -114,7 +114,7 @@ Result<std::string> RendezvousClient::get(Rank peer) {
     input_.add(bytes);
     store_frames();
     if (more.ok() && !more.value()) over_ = true;
-    told_.notify_all();
+    answered_.notify_all();
   }
 }
 

@@ -24,16 +24,15 @@ struct RendezvousAccess {
   std::int64_t timeout_ns = 0;  ///< of joining, and of each call later
 };
 
-/// A connection to a rendezvous server that has proved itself and been believed. The connection stays open for the life of the
-/// object: its end tells the server that this rank's program has left.
+/// A connection to a rendezvous server after both sides have proved the secret. It stays open for the life of the object: its end
+/// tells the server that this rank's program has left.
 ///
-/// Thread-safe. `mutex_` guards the fields below it. Of the threads that wait for cards one reads the socket, without the mutex
-/// (`reading_` says that somebody does); what it reads it stores for all and wakes them, and when it leaves another one takes
-/// over.
+/// Thread-safe. `mutex_` guards the fields below it. One of the threads that wait for cards reads the socket without the mutex
+/// (then `reading_` is set). It stores what it reads for all threads and wakes them. When it leaves, another one takes over.
 class RendezvousClient final : public CardStore {
  public:
-  /// Connects, and tries again while nobody listens yet. Errors: exhausted (time), unsupported (the versions differ; both are
-  /// named), invalid_argument (refused), malformed (something else answers there), io (the connection broke off).
+  /// Connects, and tries again while there is no listener yet. Errors: exhausted (time), unsupported (the versions differ; both
+  /// are named), invalid_argument (refused), malformed (something else answers there), io (the connection broke off).
   static base::Result<std::unique_ptr<RendezvousClient>> join(const RendezvousAccess& access);
 
   const rendezvous::Membership& membership() const noexcept { return membership_; }
@@ -58,7 +57,7 @@ class RendezvousClient final : public CardStore {
   rendezvous::Membership membership_;
 
   std::mutex mutex_;
-  std::condition_variable told_;
+  std::condition_variable answered_;
   bool reading_ = false;
   bool over_ = false;                          ///< the server is gone, and nothing more can be read
   FrameBuffer input_;                          ///< the reader's while `reading_`, but changed under the mutex only

@@ -15,7 +15,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/comm/bootstrap/card.hpp"
-#include "tandem/comm/bootstrap/secret.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 
 namespace tandem::comm {
 
@@ -24,14 +24,14 @@ using base::ErrorCode;
 using base::Result;
 using internal::ByteReader;
 using internal::ByteWriter;
-using internal::Descriptor;
+using base::FileDescriptor;
 using internal::Frame;
 namespace rendezvous = internal::rendezvous;
 
 namespace {
 
-constexpr unsigned most_complaints = 100;              // a stranger must not fill the log
-constexpr std::size_t strangers_beyond_size = 64;
+constexpr unsigned most_complaints = 100;              // so that connections without a proof cannot fill the log
+constexpr std::size_t unproved_beyond_size = 64;
 constexpr std::size_t most_output_bytes = 64u << 20;   // to a member that asks and never reads
 
 }  // namespace
@@ -51,21 +51,21 @@ Result<void> RendezvousServer::open() {
     return Error{listener.error().code, listener.error().message + origin};
   }
   listener_ = std::move(listener).value();
-  epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.fd = listener_.socket.number();
-  if (!epoll_ || epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, event.data.fd, &event) != 0)
+  event.data.fd = listener_.socket.get();
+  if (!epoll_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event.data.fd, &event) != 0)
     return Error{ErrorCode::io, fmt::format("the rendezvous server has no epoll set: {}", std::strerror(errno))};
   return {};
 }
 
 std::int64_t RendezvousServer::serve(std::int64_t now_ns) {
   epoll_event events[64];
-  const int count = epoll_wait(epoll_.number(), events, 64, 0);
+  const int count = epoll_wait(epoll_.get(), events, 64, 0);
   for (int i = 0; i < count; ++i) {
     const int socket = events[i].data.fd;
-    if (socket == listener_.socket.number()) {
+    if (socket == listener_.socket.get()) {
       accept_all(now_ns);
       continue;
     }
@@ -90,22 +90,22 @@ std::int64_t RendezvousServer::serve(std::int64_t now_ns) {
 
 void RendezvousServer::accept_all(std::int64_t now_ns) {
   for (;;) {
-    Descriptor socket(accept4(listener_.socket.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    FileDescriptor socket(accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      // Without descriptors the listener would stay readable: the oldest stranger makes room, and the next round accepts.
+      // Without descriptors the listener would stay readable: drops the oldest unproved connection; the next round accepts.
       if (errno == EMFILE || errno == ENFILE) make_room();
       return;
     }
-    if (connections_.size() - members_.size() >= options_.size + strangers_beyond_size) make_room();
-    const int number = socket.number();
+    if (connections_.size() - members_.size() >= options_.size + unproved_beyond_size) make_room();
+    const int number = socket.get();
     auto connection = std::make_unique<Connection>(std::move(socket));
     connection->name = internal::peer_name(number);
     connection->prove_until_ns = now_ns + options_.proof_timeout_ns;
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = number;
-    if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, number, &event) == 0) connections_[number] = std::move(connection);
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, number, &event) == 0) connections_[number] = std::move(connection);
   }
 }
 
@@ -174,14 +174,14 @@ std::string RendezvousServer::greet(Connection& connection, const std::string& b
   connection.rank = hello.value().rank;
   connection.hello = body;
   connection.challenge = ByteWriter().u32(rendezvous::version).text(rendezvous::own_version())
-                             .raw(internal::random_bytes(internal::nonce_bytes)).take();
+                             .raw(internal::text_of(internal::fresh_nonce())).take();
   connection.state = State::proving;
   send(connection, Kind::challenge, connection.challenge);
   return {};
 }
 
 std::string RendezvousServer::welcome(Connection& connection, const std::string& proof) {
-  if (!internal::proves(options_.secret, rendezvous::rank_statement(connection.hello, connection.challenge), proof))
+  if (!internal::proves(options_.secret, rendezvous::rank_purpose, {connection.hello, connection.challenge}, proof))
     return "its proof of the job's secret is wrong: it does not belong to this job";
   if (is_taken(connection.rank)) {
     return fmt::format("rank {} has joined already: two processes say that they are this rank (a program started by a rank must "
@@ -191,12 +191,12 @@ std::string RendezvousServer::welcome(Connection& connection, const std::string&
   connection.generation = joined_[connection.rank]++;
   connection.state = State::member;
   connection.input.set_limit(rendezvous::most_proved_bytes);
-  members_[connection.rank] = connection.socket.number();
+  members_[connection.rank] = connection.socket.get();
   forget_old_generations();
   const std::string membership = rendezvous::Membership{options_.job_id, connection.generation}.encode();
   const auto answer =
-      internal::prove(options_.secret, rendezvous::server_statement(connection.hello, connection.challenge, membership));
-  send(connection, Kind::welcome, ByteWriter().raw(internal::bytes_of(answer)).raw(membership).take());
+      internal::prove(options_.secret, rendezvous::server_purpose, {connection.hello, connection.challenge, membership});
+  send(connection, Kind::welcome, ByteWriter().raw(internal::text_of(answer)).raw(membership).take());
   return {};
 }
 
@@ -235,7 +235,7 @@ std::string RendezvousServer::look_up(Connection& connection, const std::string&
   } else if (const auto ended = ended_.find(rank); ended != ended_.end()) {
     send(connection, Kind::absent, ByteWriter().u32(rank).text(ended->second).take());
   } else {
-    generation.waiting[rank].insert(connection.socket.number());
+    generation.waiting[rank].insert(connection.socket.get());
   }
   return {};
 }
@@ -258,7 +258,7 @@ void RendezvousServer::hand_over() {
   for (auto& [socket, connection] : connections_) {
     if (connection->state != State::member) continue;
     for (const auto& [rank, card] : generations_[connection->generation].cards)
-      if (!connection->told.contains(rank) && rank != connection->rank) send_card(*connection, rank, card);
+      if (!connection->sent.contains(rank) && rank != connection->rank) send_card(*connection, rank, card);
     write_to(*connection);
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
@@ -284,14 +284,14 @@ void RendezvousServer::send(Connection& connection, Kind kind, std::string_view 
 }
 
 void RendezvousServer::send_card(Connection& connection, std::uint32_t rank, const std::string& card) {
-  connection.told.insert(rank);
+  connection.sent.insert(rank);
   send(connection, Kind::card, ByteWriter().u32(rank).raw(card).take());
 }
 
-/// Sends what the socket takes and asks to be told when it takes more. Never removes the connection, which callers iterate
+/// Sends what the socket takes, and watches for when it takes more. Never removes the connection, which callers iterate
 /// over: one that is done for is shut down, and the next round reads its end.
 void RendezvousServer::write_to(Connection& connection) {
-  const int socket = connection.socket.number();
+  const int socket = connection.socket.get();
   while (!connection.output.empty()) {
     const ssize_t count = ::send(socket, connection.output.data(), connection.output.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
@@ -309,7 +309,7 @@ void RendezvousServer::write_to(Connection& connection) {
   epoll_event event{};
   event.events = EPOLLIN | (waits ? std::uint32_t(EPOLLOUT) : 0u);
   event.data.fd = socket;
-  epoll_ctl(epoll_.number(), EPOLL_CTL_MOD, socket, &event);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket, &event);
 }
 
 void RendezvousServer::drop(int socket) {

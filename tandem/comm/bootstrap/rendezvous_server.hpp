@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/rendezvous_server.hpp: where the ranks of a job leave their cards and ask for those of others.
+// tandem/comm/bootstrap/rendezvous_server.hpp: where the ranks of a job publish their cards and look up those of others.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/bytes.hpp"
@@ -27,15 +28,15 @@ struct RendezvousOptions {
   std::int64_t proof_timeout_ns = 30'000'000'000;  ///< a connection that has not proved the secret by then is dropped
 };
 
-/// The rendezvous of one job. Whoever owns it waits until `descriptor()` is readable or the date that `serve` returned has come,
-/// and calls `serve`. Never blocks, but for `hand_over`.
+/// The rendezvous of one job. Its owner waits until `descriptor()` is readable or the time that `serve` returned has come, and
+/// then calls `serve`. Never blocks, except in `hand_over`.
 ///
-/// A rank may leave and another program of the same rank come later (a script that starts two programs one after the other): the
-/// second belongs to the next *generation*, and sees only cards of that one.
+/// A rank may leave, and another program of the same rank may come later (a script that starts two programs one after the
+/// other). The second program belongs to the next *generation*, and sees only cards of that one.
 ///
-/// Not thread-safe. What it reads from a connection can end that connection and nothing else; a connection that cannot prove the
-/// secret is dropped and logged, and of those at most `size` + 64 are kept at a time. Invariants: each rank has at most one
-/// connection; a look-up is answered once.
+/// Not thread-safe. The bytes of a connection can end that connection and nothing else. A connection that cannot prove the
+/// secret is dropped and logged. At most `size` + 64 unproved connections are kept at a time. Invariants: each rank has at most
+/// one connection; a look-up is answered once.
 class RendezvousServer {
  public:
   /// Errors: io, not_found (no such host).
@@ -44,23 +45,23 @@ class RendezvousServer {
 
   std::uint16_t port() const noexcept { return listener_.port; }
   /// Readable when `serve` has something to do.
-  int descriptor() const noexcept { return epoll_.number(); }
-  /// Does what can be done now. `now_ns` is monotonic. Returns when it wants to be called at the latest.
+  int descriptor() const noexcept { return epoll_.get(); }
+  /// Does what can be done now. `now_ns` is monotonic. Returns the latest time of the next call.
   std::int64_t serve(std::int64_t now_ns);
 
-  /// That rank's process is gone: those who wait for its card, or will ask for it, are told at once.
+  /// That rank's process is gone: answers at once all ranks that wait for its card or will ask for it.
   void rank_ended(Rank rank, const std::string& reason);
 
-  /// Before the server leaves while ranks go on: sends each rank all cards of its generation, so that it needs to ask no more.
-  /// Waits until they are sent, at most 2 s.
+  /// Before the server leaves while ranks continue: sends each rank all cards of its generation, so that it need not ask any
+  /// more. Waits until they are sent, at most 2 s.
   void hand_over();
 
  private:
   enum class State { greeting, proving, member };
   struct Connection {
-    explicit Connection(internal::Descriptor taken)
+    explicit Connection(base::FileDescriptor taken)
         : socket(std::move(taken)), input(internal::rendezvous::most_unproved_bytes) {}
-    internal::Descriptor socket;
+    base::FileDescriptor socket;
     std::string name;
     State state = State::greeting;
     internal::FrameBuffer input;
@@ -68,10 +69,10 @@ class RendezvousServer {
     bool waits_to_write = false;
     bool closing = false;          ///< to be closed once the output is sent
     std::int64_t prove_until_ns = 0;
-    std::string hello, challenge;  ///< bodies, for the statements
+    std::string hello, challenge;  ///< bodies, for the proofs
     std::uint32_t rank = 0;
     std::uint32_t generation = 0;
-    std::set<std::uint32_t> told;  ///< ranks whose card was sent
+    std::set<std::uint32_t> sent;  ///< ranks whose card was sent
   };
   struct Generation {
     std::map<std::uint32_t, std::string> cards;
@@ -100,13 +101,13 @@ class RendezvousServer {
 
   const RendezvousOptions options_;
   base::Log& log_;
-  internal::Descriptor epoll_;
+  base::FileDescriptor epoll_;
   internal::Listener listener_;
   std::map<int, std::unique_ptr<Connection>> connections_;  ///< by socket
   std::map<std::uint32_t, int> members_;                    ///< sockets by rank
   std::map<std::uint32_t, std::uint32_t> joined_;           ///< how often each rank has joined
   std::map<std::uint32_t, Generation> generations_;
-  std::map<std::uint32_t, std::string> ended_;              ///< why those ranks will publish no more
+  std::map<std::uint32_t, std::string> ended_;              ///< why those ranks will not publish any more
   unsigned complaints_ = 0;
 };
 

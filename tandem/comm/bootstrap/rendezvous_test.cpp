@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/rendezvous_test.cpp: ranks, impostors and strangers at the rendezvous.
+// tandem/comm/bootstrap/rendezvous_test.cpp: ranks, impostors and other connections at the rendezvous.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -13,8 +13,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/bootstrap/rendezvous_client.hpp"
 #include "tandem/comm/bootstrap/rendezvous_server.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
 
 namespace tandem::comm {
@@ -49,7 +51,7 @@ class Rendezvous : public testing::Test {
   void stop() {
     if (!thread_.joinable()) return;
     const std::uint64_t one = 1;
-    ASSERT_EQ(write(stop_.number(), &one, sizeof one), ssize_t(sizeof one));
+    ASSERT_EQ(write(stop_.get(), &one, sizeof one), ssize_t(sizeof one));
     thread_.join();
   }
   void serve() {
@@ -59,7 +61,7 @@ class Rendezvous : public testing::Test {
         return server_->serve(now_ns());
       }();
       const auto left_ms = std::clamp<std::int64_t>((next_ns - now_ns()) / 1'000'000 + 1, 0, 1000);
-      pollfd waited[] = {{server_->descriptor(), POLLIN, 0}, {stop_.number(), POLLIN, 0}};
+      pollfd waited[] = {{server_->descriptor(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
       poll(waited, 2, static_cast<int>(left_ms));
       if (waited[1].revents != 0) return;
     }
@@ -95,7 +97,7 @@ class Rendezvous : public testing::Test {
   std::mutex server_mutex_;
   std::unique_ptr<RendezvousServer> server_;
   internal::HostPort address_;
-  internal::Descriptor stop_{eventfd(0, EFD_CLOEXEC)};
+  base::FileDescriptor stop_{eventfd(0, EFD_CLOEXEC)};
   std::thread thread_;
 };
 
@@ -166,15 +168,15 @@ TEST_F(Rendezvous, AServerThatDoesNotKnowTheSecretIsRefused) {
   size_ = 2;
   address_ = {"127.0.0.1", listener.value().port};
   std::thread impostor([&] {
-    pollfd waited{listener.value().socket.number(), POLLIN, 0};
+    pollfd waited{listener.value().socket.get(), POLLIN, 0};
     ASSERT_EQ(poll(&waited, 1, 20'000), 1);
-    const internal::Descriptor socket(accept4(listener.value().socket.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    const base::FileDescriptor socket(accept4(listener.value().socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
     const std::string lies = internal::frame_bytes(std::uint8_t(Kind::challenge), "challenge") +
                              internal::frame_bytes(std::uint8_t(Kind::welcome), std::string(32, 'x') +
                                                    rendezvous::Membership{"job", 0}.encode());
-    ASSERT_EQ(send(socket.number(), lies.data(), lies.size(), MSG_NOSIGNAL), ssize_t(lies.size()));
+    ASSERT_EQ(send(socket.get(), lies.data(), lies.size(), MSG_NOSIGNAL), ssize_t(lies.size()));
     char byte;
-    while (recv(socket.number(), &byte, 1, 0) > 0) {}
+    while (recv(socket.get(), &byte, 1, 0) > 0) {}
   });
   const auto client = join(0);
   impostor.join();
@@ -186,7 +188,7 @@ TEST_F(Rendezvous, AProofCannotBeUsedAgain) {
   start(2);
   // What an honest rank says, recorded by somebody in between.
   const std::string hello =
-      rendezvous::Hello{rendezvous::version, "0.1", 0, 2, internal::random_bytes(internal::nonce_bytes)}.encode();
+      rendezvous::Hello{rendezvous::version, "0.1", 0, 2, std::string(internal::text_of(internal::fresh_nonce()))}.encode();
   const std::string hello_frame = internal::frame_bytes(std::uint8_t(Kind::hello), hello);
   std::string proof_frame;
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -200,8 +202,8 @@ TEST_F(Rendezvous, AProofCannotBeUsedAgain) {
       frames.add(bytes);
     }
     if (attempt == 0) {
-      const auto proof = internal::prove(secret_, rendezvous::rank_statement(hello, challenge.body));
-      proof_frame = internal::frame_bytes(std::uint8_t(Kind::proof), internal::bytes_of(proof));
+      const auto proof = internal::prove(secret_, rendezvous::rank_purpose, {hello, challenge.body});
+      proof_frame = internal::frame_bytes(std::uint8_t(Kind::proof), internal::text_of(proof));
       ASSERT_TRUE(socket.send(proof_frame, soon()));
       std::string welcome;
       ASSERT_TRUE(socket.receive(welcome, soon()).value());
@@ -246,7 +248,7 @@ TEST_F(Rendezvous, ProgramsThatComeOneAfterTheOtherSeeTheirOwnGeneration) {
   }
 }
 
-TEST_F(Rendezvous, WhoWaitsForARankThatEndedIsTold) {
+TEST_F(Rendezvous, AWaitForARankThatEndedFails) {
   start(2);
   auto client = join(0).value();
   std::thread waiter([&] {
@@ -299,7 +301,7 @@ TEST_F(Rendezvous, StrangersThatSendGarbageOrNothingDisturbNobody) {
   EXPECT_THAT(logged(), HasSubstr("did not prove the job's secret in time"));
 }
 
-TEST_F(Rendezvous, ACrowdOfSilentStrangersDoesNotKeepRanksOut) {
+TEST_F(Rendezvous, ManySilentConnectionsDoNotKeepRanksOut) {
   start(2);
   std::vector<TimedSocket> crowd;
   for (int i = 0; i < 200; ++i) crowd.push_back(connect());

@@ -1,9 +1,12 @@
 // tandem/comm/bootstrap/rendezvous_wire.cpp: the frames' bodies.
 #include "tandem/comm/bootstrap/rendezvous_wire.hpp"
 
+#include <tuple>
+
 #include <fmt/core.h>
 
 #include "tandem/comm/bootstrap/bytes.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
 
 namespace tandem::comm::internal::rendezvous {
@@ -26,7 +29,7 @@ Result<Hello> Hello::decode(std::string_view body) {
   if (hello.rendezvous_version != version) return hello;
   hello.rank = reader.u32();
   hello.size = reader.u32();
-  hello.nonce = reader.raw(nonce_bytes);
+  hello.nonce = reader.raw(std::tuple_size_v<Nonce>);
   if (!reader.finished()) return Error{ErrorCode::malformed, "its greeting does not follow the format"};
   return hello;
 }
@@ -47,14 +50,6 @@ JobSecret Membership::secret(const JobSecret& rendezvous_secret) const {
 }
 
 std::string Membership::name() const { return generation == 0 ? job_id : fmt::format("{}.{}", job_id, generation); }
-
-std::string rank_statement(std::string_view hello, std::string_view challenge) {
-  return ByteWriter().text("tandem rendezvous: rank").text(hello).text(challenge).take();
-}
-
-std::string server_statement(std::string_view hello, std::string_view challenge, std::string_view membership) {
-  return ByteWriter().text("tandem rendezvous: server").text(hello).text(challenge).text(membership).take();
-}
 
 std::string describe(std::string_view tandem_version, std::uint32_t rendezvous_version) {
   return fmt::format("Tandem {} (rendezvous format {})", tandem_version, rendezvous_version);

@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/rendezvous_wire.hpp: what a rank and the rendezvous server say to each other.
+// tandem/comm/bootstrap/rendezvous_wire.hpp: the messages between a rank and the rendezvous server.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,16 @@
 
 namespace tandem::comm::internal::rendezvous {
 
-// The dialogue over one TCP connection, in frames (bytes.hpp):
+// The conversation over one TCP connection, in frames (bytes.hpp):
 //
 //   rank    hello(version, rank, size, nonce)
 //   server  challenge(version, nonce)
-//   rank    proof(HMAC("rank", hello, challenge))              now the server believes the rank
-//   server  welcome(job, HMAC("server", hello, challenge, job)) and the rank the server
+//   rank    proof(of hello, challenge)                 now the server trusts the rank
+//   server  welcome(job, proof of hello, challenge, job)  and the rank trusts the server
 //   rank    publish(card) once, lookup(rank) ...
 //   server  card(rank, bytes) or absent(rank, reason), as soon as it is known; unasked before the server leaves
 //
-// Instead of challenge or welcome the server may send refusal(reason) and close. The secret is never sent, and each HMAC covers
-// both nonces and the role, so that it can neither be used again nor be turned around.
+// Instead of challenge or welcome the server may send refusal(reason) and close. Proofs: proof.hpp.
 
 enum class Kind : std::uint8_t { hello = 1, challenge, proof, welcome, refusal, publish, lookup, card, absent };
 
@@ -44,7 +43,7 @@ struct Hello {
   static base::Result<Hello> decode(std::string_view body);
 };
 
-/// What a rank is told when it is believed.
+/// What a rank learns when the server trusts it.
 struct Membership {
   std::string job_id;
   std::uint32_t generation = 0;  ///< how many programs of this rank were members before
@@ -57,8 +56,9 @@ struct Membership {
   std::string name() const;
 };
 
-std::string rank_statement(std::string_view hello, std::string_view challenge);
-std::string server_statement(std::string_view hello, std::string_view challenge, std::string_view membership);
+/// Purposes of the two proofs (proof.hpp). The parts are the bodies of hello and challenge; the server adds the membership.
+inline constexpr std::string_view rank_purpose = "tandem rendezvous: rank";
+inline constexpr std::string_view server_purpose = "tandem rendezvous: server";
 
 /// "Tandem 0.1.0 (rendezvous format 1)".
 std::string describe(std::string_view tandem_version, std::uint32_t rendezvous_version);

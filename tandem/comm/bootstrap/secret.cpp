@@ -12,6 +12,7 @@
 #include <sodium.h>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/file_descriptor.hpp"
 
 namespace tandem::comm::internal {
 namespace {
@@ -23,10 +24,9 @@ using base::Result;
 constexpr std::size_t fewest_characters = 16;
 constexpr std::size_t most_file_bytes = 4096;
 
-static_assert(std::tuple_size_v<JobSecret> == crypto_auth_KEYBYTES && std::tuple_size_v<Proof> == crypto_auth_BYTES);
 static_assert(crypto_generichash_BYTES == std::tuple_size_v<JobSecret>);
 
-/// libsodium must be told once; it may be told again, from any thread.
+/// libsodium needs this once; more calls, from any thread, do nothing.
 void prepare_sodium() { TANDEM_ASSERT(sodium_init() >= 0); }
 
 const unsigned char* bytes_at(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
@@ -63,11 +63,12 @@ Result<JobSecret> read_secret(int descriptor, const std::filesystem::path& file)
 /// Writes a new secret beside `file` and links it there, which fails when somebody else's is there already: just as good.
 Result<void> create_secret(const std::filesystem::path& file) {
   const std::filesystem::path draft = file.string() + "." + random_name(8);
-  const int descriptor = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0) return file_error(file, "cannot be created");
+  base::FileDescriptor descriptor(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!descriptor) return file_error(file, "cannot be created");
   const std::string line = random_name(32) + "\n";
-  const bool written = write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(descriptor) == 0;
-  close(descriptor);
+  const bool written =
+      write(descriptor.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(descriptor.get()) == 0;
+  descriptor.close();
   const bool linked = written && (link(draft.c_str(), file.c_str()) == 0 || errno == EEXIST);
   const int reason = errno;
   unlink(draft.c_str());
@@ -116,11 +117,9 @@ JobSecret derive_secret(const JobSecret& secret, std::string_view purpose) {
 }
 
 Result<JobSecret> secret_of_file(const std::filesystem::path& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return file_error(file, "cannot be opened");
-  auto secret = read_secret(descriptor, file);
-  close(descriptor);
-  return secret;
+  const base::FileDescriptor descriptor(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!descriptor) return file_error(file, "cannot be opened");
+  return read_secret(descriptor.get(), file);
 }
 
 Result<JobSecret> user_secret(const std::filesystem::path& folder) {
@@ -130,19 +129,6 @@ Result<JobSecret> user_secret(const std::filesystem::path& folder) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error(file, "cannot be created");
   if (auto created = create_secret(file); !created) return created.error();
   return secret_of_file(file);
-}
-
-Proof prove(const JobSecret& secret, std::string_view statement) {
-  prepare_sodium();
-  Proof proof;
-  crypto_auth(proof.data(), bytes_at(statement), statement.size(), key_of(secret));
-  return proof;
-}
-
-bool proves(const JobSecret& secret, std::string_view statement, std::string_view proof) {
-  prepare_sodium();
-  return proof.size() == crypto_auth_BYTES &&
-         crypto_auth_verify(bytes_at(proof), bytes_at(statement), statement.size(), key_of(secret)) == 0;
 }
 
 }  // namespace tandem::comm::internal

@@ -1,7 +1,6 @@
-// tandem/comm/bootstrap/secret.hpp: where the secret of a job comes from, and how knowing it is proved without sending it.
+// tandem/comm/bootstrap/secret.hpp: where the secret of a job comes from.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -12,8 +11,7 @@
 
 namespace tandem::comm::internal {
 
-/// Never the same twice; drawn by its owner, so that no proof can be used again.
-inline constexpr std::size_t nonce_bytes = 32;
+/// Random enough for secrets.
 std::string random_bytes(std::size_t bytes);
 
 /// `bytes` random bytes in hexadecimal digits.
@@ -23,25 +21,15 @@ std::string random_name(std::size_t bytes);
 /// characters, which could be guessed. `origin` names the text in messages, which never quote it.
 base::Result<JobSecret> secret_of_text(std::string_view text, std::string_view origin);
 
-/// Another secret, which only those who know `secret` can derive, and from which `secret` cannot be found.
+/// Another secret. Only a holder of `secret` can derive it, and `secret` cannot be computed from it.
 JobSecret derive_secret(const JobSecret& secret, std::string_view purpose);
 
-/// The first line of a file that nobody else may read. Errors: not_found, io; invalid_argument when it belongs to someone else or
-/// others may read it.
+/// The first line of a file that only its owner may read. Errors: not_found, io; invalid_argument when it belongs to another
+/// user or others may read it.
 base::Result<JobSecret> secret_of_file(const std::filesystem::path& file);
 
-/// The user's own secret, `folder`/secret; made (folder 0700, file 0600) by whoever comes first. Several processes may do so at
+/// The user's own secret, `folder`/secret. The first process makes it (folder 0700, file 0600). Several processes may do so at
 /// once, also over NFS: all get the same. Errors: as secret_of_file.
 base::Result<JobSecret> user_secret(const std::filesystem::path& folder);
-
-/// What only a holder of the secret can compute about `statement`: HMAC-SHA-512-256 (libsodium's crypto_auth).
-using Proof = std::array<unsigned char, 32>;
-Proof prove(const JobSecret& secret, std::string_view statement);
-/// In a time that does not depend on the content. `proof` may have any length.
-bool proves(const JobSecret& secret, std::string_view statement, std::string_view proof);
-
-inline std::string_view bytes_of(const Proof& proof) {
-  return {reinterpret_cast<const char*>(proof.data()), proof.size()};
-}
 
 }  // namespace tandem::comm::internal

@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/secret_descriptor.cpp: memfd_create, and a word in front that tells it from any other file.
+// tandem/comm/bootstrap/secret_descriptor.cpp: memfd_create, and a word in front that distinguishes it from other files.
 #include "tandem/comm/bootstrap/secret_descriptor.hpp"
 
 #include <fcntl.h>
@@ -21,17 +21,17 @@ constexpr int lowest_number = 100;
 
 }  // namespace
 
-base::Result<Descriptor> make_secret_descriptor(std::string_view text) {
+base::Result<base::FileDescriptor> make_secret_descriptor(std::string_view text) {
   const auto failed = [] {
     return Error{ErrorCode::io, fmt::format("no memory for the job's secret: {}", std::strerror(errno))};
   };
-  const Descriptor low(memfd_create("tandem-secret", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const base::FileDescriptor low(memfd_create("tandem-secret", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!low) return failed();
-  Descriptor descriptor(fcntl(low.number(), F_DUPFD_CLOEXEC, lowest_number));
+  base::FileDescriptor descriptor(fcntl(low.get(), F_DUPFD_CLOEXEC, lowest_number));
   if (!descriptor) return failed();
   const std::string content = std::string(opening) + std::string(text);
-  if (write(low.number(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) ||
-      fcntl(low.number(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+  if (write(low.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) ||
+      fcntl(low.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
     return failed();
   return descriptor;
 }

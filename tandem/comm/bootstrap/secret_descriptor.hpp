@@ -1,9 +1,10 @@
-// tandem/comm/bootstrap/secret_descriptor.hpp: a secret text in a nameless file that children inherit.
+// tandem/comm/bootstrap/secret_descriptor.hpp: a secret text in a nameless file that child processes inherit.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
 
@@ -12,7 +13,7 @@ namespace tandem::comm::internal {
 /// A sealed file in memory that holds `text`, under a descriptor number (100 or above) that shells do not use themselves.
 /// Closed by exec(); a child that is to have it clears that flag. May be read any number of times, also through wrapper
 /// programs, as long as they leave descriptors open. Errors: io.
-base::Result<Descriptor> make_secret_descriptor(std::string_view text);
+base::Result<base::FileDescriptor> make_secret_descriptor(std::string_view text);
 
 /// Errors: invalid_argument when the descriptor is closed or is something else.
 base::Result<std::string> read_secret_descriptor(int descriptor);

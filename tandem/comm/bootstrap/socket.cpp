@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -62,21 +61,21 @@ bool wait_for(int socket, short events, Deadline deadline) {
 }
 
 /// A connected socket, or errno.
-Result<Descriptor> connect_once(const addrinfo& address, Deadline deadline) {
-  Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+Result<base::FileDescriptor> connect_once(const addrinfo& address, Deadline deadline) {
+  base::FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return system_error("no socket", errno);
-  if (::connect(socket.number(), address.ai_addr, address.ai_addrlen) != 0) {
+  if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
     if (errno != EINPROGRESS) return system_error("connect", errno);
-    if (!wait_for(socket.number(), POLLOUT, deadline)) return system_error("connect", ETIMEDOUT);
+    if (!wait_for(socket.get(), POLLOUT, deadline)) return system_error("connect", ETIMEDOUT);
     int code = 0;
     socklen_t bytes = sizeof code;
-    getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &code, &bytes);
+    getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &code, &bytes);
     if (code != 0) return system_error("connect", code);
   }
   const int on = 1;
-  setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   // A rank that waits for hours before it meets a new peer must not be forgotten by a firewall, nor wait for a dead host.
-  setsockopt(socket.number(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   return socket;
 }
 
@@ -98,31 +97,26 @@ std::string own_name(int socket) {
 
 /// Listens at `address`, or at every address of its family when this machine does not have that one.
 Result<Listener> listen_once(addrinfo& address) {
-  Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  base::FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return system_error("no socket", errno);
   const int on = 1;
-  setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  int failed = bind(socket.number(), address.ai_addr, address.ai_addrlen);
+  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  int failed = bind(socket.get(), address.ai_addr, address.ai_addrlen);
   if (failed != 0 && errno == EADDRNOTAVAIL) {
     if (address.ai_family == AF_INET) reinterpret_cast<sockaddr_in*>(address.ai_addr)->sin_addr.s_addr = htonl(INADDR_ANY);
     else reinterpret_cast<sockaddr_in6*>(address.ai_addr)->sin6_addr = in6addr_any;
-    failed = bind(socket.number(), address.ai_addr, address.ai_addrlen);
+    failed = bind(socket.get(), address.ai_addr, address.ai_addrlen);
   }
-  if (failed != 0 || listen(socket.number(), backlog) != 0) return system_error("listen", errno);
+  if (failed != 0 || listen(socket.get(), backlog) != 0) return system_error("listen", errno);
   sockaddr_storage bound{};
   socklen_t bytes = sizeof bound;
-  if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&bound), &bytes) != 0) return system_error("listen", errno);
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &bytes) != 0) return system_error("listen", errno);
   const auto port = bound.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(bound).sin_port
                                                : reinterpret_cast<sockaddr_in6&>(bound).sin6_port;
   return Listener{std::move(socket), ntohs(port)};
 }
 
 }  // namespace
-
-void Descriptor::close() noexcept {
-  if (number_ >= 0) ::close(number_);
-  number_ = -1;
-}
 
 std::string HostPort::text() const {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
@@ -175,10 +169,10 @@ Result<TimedSocket> TimedSocket::connect(const HostPort& where, Deadline deadlin
 
 Result<void> TimedSocket::send(std::string_view bytes, Deadline deadline) {
   while (!bytes.empty()) {
-    const ssize_t count = ::send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count >= 0) bytes.remove_prefix(static_cast<std::size_t>(count));
     else if (errno == EAGAIN) {
-      if (!wait_for(socket_.number(), POLLOUT, deadline)) return Error{ErrorCode::exhausted, "no time left to send"};
+      if (!wait_for(socket_.get(), POLLOUT, deadline)) return Error{ErrorCode::exhausted, "no time left to send"};
     } else if (errno != EINTR) {
       return system_error("send", errno);
     }
@@ -189,15 +183,15 @@ Result<void> TimedSocket::send(std::string_view bytes, Deadline deadline) {
 Result<bool> TimedSocket::receive(std::string& bytes, Deadline deadline) {
   char buffer[16384];
   for (;;) {
-    const ssize_t count = recv(socket_.number(), buffer, sizeof buffer, 0);
+    const ssize_t count = recv(socket_.get(), buffer, sizeof buffer, 0);
     if (count > 0) return bytes.append(buffer, static_cast<std::size_t>(count)), true;
     if (count == 0 || (errno != EAGAIN && errno != EINTR)) return false;
-    if (errno == EAGAIN && !wait_for(socket_.number(), POLLIN, deadline))
+    if (errno == EAGAIN && !wait_for(socket_.get(), POLLIN, deadline))
       return Error{ErrorCode::exhausted, "no answer in time"};
   }
 }
 
-std::string TimedSocket::own_address() const { return own_name(socket_.number()); }
+std::string TimedSocket::own_address() const { return own_name(socket_.get()); }
 
 Result<std::string> own_address_towards(const std::string& host) {
   const HostPort anywhere{host, 9};  // connecting a datagram socket chooses the route and sends nothing
@@ -205,8 +199,8 @@ Result<std::string> own_address_towards(const std::string& host) {
   if (!addresses) return addresses.error();
   int reason = 0;
   for (const addrinfo* address = addresses.value().get(); address != nullptr; address = address->ai_next) {
-    const Descriptor socket(::socket(address->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (socket && ::connect(socket.number(), address->ai_addr, address->ai_addrlen) == 0) return own_name(socket.number());
+    const base::FileDescriptor socket(::socket(address->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (socket && ::connect(socket.get(), address->ai_addr, address->ai_addrlen) == 0) return own_name(socket.get());
     reason = errno;
   }
   return system_error(fmt::format("no route to the host {}", host), reason);

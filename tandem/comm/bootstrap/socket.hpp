@@ -7,28 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 
 namespace tandem::comm::internal {
-
-/// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    if (this != &other) close(), number_ = std::exchange(other.number_, -1);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  explicit operator bool() const noexcept { return number_ >= 0; }
-  int number() const noexcept { return number_; }
-  void close() noexcept;
-
- private:
-  int number_;
-};
 
 /// "name:1234", "10.0.0.1:1234", "[::1]:1234" for people and for environment variables.
 struct HostPort {
@@ -42,7 +24,7 @@ struct HostPort {
 base::Result<HostPort> parse_host_port(std::string_view text, std::string_view origin);
 
 struct Listener {
-  Descriptor socket;
+  base::FileDescriptor socket;
   std::uint16_t port = 0;
 };
 
@@ -70,8 +52,8 @@ class TimedSocket {
   std::string own_address() const;
 
  private:
-  explicit TimedSocket(Descriptor socket) : socket_(std::move(socket)) {}
-  Descriptor socket_;
+  explicit TimedSocket(base::FileDescriptor socket) : socket_(std::move(socket)) {}
+  base::FileDescriptor socket_;
 };
 
 /// This machine's address that packets to `host` leave from; nothing is sent. Errors: not_found, io (no route).

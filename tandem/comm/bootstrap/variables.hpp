@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/variables.hpp: the environment variables by which launchers tell a rank who it is.
+// tandem/comm/bootstrap/variables.hpp: the environment variables in which launchers pass a rank its place in the job.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ void Sends::finish_send(RequestCore& core, Ending ending, Rank culprit) {
 }
 
 /// The way of a small message when nothing is queued and the rail is free: no queue, no plan, nothing to be remembered, and on a
-/// rail that lends its room no copy on the way. Null: it cannot go this way, and nothing has happened.
+/// rail that reserves its own memory no copy on the way. Null: it cannot go this way, and nothing has happened.
 inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
                                          const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
@@ -44,12 +44,12 @@ inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& piece
   Rail& rail = *peer.rails[0];
   std::array<std::byte, wire::kBeforeData + Endpoint::max_header_bytes + kInlineBytes> own;
   const std::size_t records = wire::kBeforeData + wire::padded(options.header.size());
-  const std::span<std::byte> block = rail.link->lend(std::span(own).first(records + wire::padded(bytes)));
+  const std::span<std::byte> block = rail.link->reserve(std::span(own).first(records + wire::padded(bytes)));
   if (block.empty()) [[unlikely]] {
     rail.blocked = true;
     return nullptr;
   }
-  // From the end to the beginning, as `Link::lend` wants it.
+  // From the end to the beginning, as `Link::reserve` wants it.
   if (bytes % 8 != 0) std::memset(block.data() + block.size() - 8, 0, 8);
   const std::size_t left_in_first = pieces.contiguous() && records < Link::kFirstBytes ? Link::kFirstBytes - records : 0;
   const std::size_t near = std::min(bytes, left_in_first);
@@ -63,7 +63,7 @@ inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& piece
   writer.put(eager);
   writer.put_bytes(options.header);
   if (near > 0) pieces.copy_out(0, block.subspan(records, near));
-  if (rail.link->send_lent(block) == SendStatus::retry) [[unlikely]] {
+  if (rail.link->send_reserved(block) == SendStatus::retry) [[unlikely]] {
     rail.blocked = true;
     return nullptr;
   }

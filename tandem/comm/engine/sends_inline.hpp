@@ -25,7 +25,7 @@ namespace tandem::comm::internal {
   writer.put_head(peer.head);
   writer.put(wire::Eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .tag = tag.value()});
   copy_few(block.data() + wire::kBeforeData, pieces.data(), bytes);
-  link.send_lent(block);
+  link.send_reserved(block);
   return sent_at_once(peer, tag, bytes, 0, block.size(), options);
 }
 

@@ -7,11 +7,12 @@
 
 namespace tandem::comm {
 
-/// What each tree looks like: `mcast/tree.hpp`.
+/// The shape of the tree along which ranks forward a broadcast. The kinds are described at the top of `mcast/tree.hpp`.
 enum class TreeKind : std::uint8_t {
   flat, chain, binary, kary, binomial, knomial, two_tree, delegate, two_groups,
   automatic,  ///< to be chosen by `TreeChooser` (`cost.hpp`); builders refuse it
 };
+/// How many kinds there are.
 inline constexpr unsigned tree_kind_count = 10;
 
 /// "flat", ..., "two_tree", ..., "automatic".

@@ -21,7 +21,7 @@ BarrierNode::Child* BarrierNode::child(Rank rank) noexcept {
 void BarrierNode::enter(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox) {
   TANDEM_ASSERT(!inside_);
   inside_ = true;
-  told_ready_ = voted_ = false;
+  sent_ready_ = voted_ = false;
   proposal_.reset();
   agreement_.reset();
   ++barrier_;
@@ -52,8 +52,8 @@ void BarrierNode::take(Rank from, const Record& record, std::int64_t now_ns, con
 /// Goes on when this rank and all children have come.
 void BarrierNode::advance(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox) {
   const bool all_here = std::all_of(children_.begin(), children_.end(), [&](const Child& c) { return c.ready >= barrier_; });
-  if (!inside_ || told_ready_ || !all_here) return;
-  told_ready_ = true;
+  if (!inside_ || sent_ready_ || !all_here) return;
+  sent_ready_ = true;
   if (is_reference()) propose(now_ns, clock, outbox);
   else outbox.push_back({parent_of(rank_), Ready{barrier_}, true});
 }
@@ -83,7 +83,7 @@ void BarrierNode::count_votes(std::int64_t now_ns, const clock::GlobalClock& clo
   else outbox.push_back({parent_of(rank_), Vote{barrier_, proposal_->round, slack_ns_}, true});
 }
 
-/// The trips down and up took `trip_ns`; the one down that comes takes less, unless somebody is not running.
+/// The trips down and up took `trip_ns`; the next trip down takes less, unless a rank is not running.
 void BarrierNode::decide(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox) {
   const std::int64_t trip_ns = now_ns - proposed_ns_;
   const bool in_time = slack_ns_ >= 0 && proposed_ns_ + window_ns_ - now_ns >= trip_ns;
@@ -93,8 +93,8 @@ void BarrierNode::decide(std::int64_t now_ns, const clock::GlobalClock& clock, O
     return;
   }
   const std::int64_t leave_ns = proposal_->leave_ns;
-  // The next barrier begins with what this one needed; slowly downwards, so that one quick barrier does not make the next one
-  // repeat.
+  // The next barrier begins with what this one needed. The window shrinks slowly, so that after one quick barrier the next one
+  // need not repeat.
   window_ns_ = std::max({least_window_ns, 4 * trip_ns, window_ns_ / 2});
   commit(leave_ns, now_ns, clock, outbox);
 }
@@ -111,7 +111,7 @@ std::int64_t BarrierNode::step(std::int64_t now_ns, Outbox& outbox) {
   if (now_ns < repeat_due_ns_) return repeat_due_ns_;
   repeat_due_ns_ = now_ns + repeat_ns;
   if (!is_reference() && voted_) outbox.push_back({parent_of(rank_), Vote{barrier_, proposal_->round, slack_ns_}, true});
-  else if (!is_reference() && told_ready_) outbox.push_back({parent_of(rank_), Ready{barrier_}, true});
+  else if (!is_reference() && sent_ready_) outbox.push_back({parent_of(rank_), Ready{barrier_}, true});
   for (const Child& child : children_)
     if (child.ready < barrier_ || (proposal_ && !child.voted)) outbox.push_back({child.rank, Nudge{barrier_}, true});
   return repeat_due_ns_;
@@ -122,14 +122,14 @@ void BarrierNode::gone(Rank rank, bool left, Outbox& outbox) {
   if (parent || child(rank) != nullptr) break_up({rank, left}, rank, outbox);
 }
 
-void BarrierNode::break_up(const BarrierBreak& why, std::optional<Rank> told_by, Outbox& outbox) {
+void BarrierNode::break_up(const BarrierBreak& why, std::optional<Rank> learned_from, Outbox& outbox) {
   if (broken_) return;
   broken_ = why;
   inside_ = false;
   const Broken record{why.rank.value(), why.left ? 1U : 0U};
-  if (!is_reference() && told_by != parent_of(rank_)) outbox.push_back({parent_of(rank_), record, false});
+  if (!is_reference() && learned_from != parent_of(rank_)) outbox.push_back({parent_of(rank_), record, false});
   for (const Child& child : children_)
-    if (told_by != child.rank) outbox.push_back({child.rank, record, false});
+    if (learned_from != child.rank) outbox.push_back({child.rank, record, false});
 }
 
 }  // namespace tandem::comm::internal::sync

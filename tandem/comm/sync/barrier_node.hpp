@@ -27,14 +27,16 @@ struct BarrierBreak {
   bool left = false;  ///< it said goodbye; else it died
 };
 
-/// The window-based barrier of thesis 3.4.2 (Hunold and Carpen-Amarie), with a vote. Along the tree: everybody is ready (up); the
-/// reference proposes a time (down); each rank says how much time it had left when it learned of it (up); if that was enough for
-/// another trip down too, the reference commits (down), else it proposes a later time, the window doubled. Four trips of log p
-/// messages, and nobody leaves before all can. Who learns of the commit too late all the same (it was not running) leaves late,
-/// and is told by how much.
+/// The window-based barrier of thesis 3.4.2 (Hunold and Carpen-Amarie), with a vote. Four trips of log p messages along the
+/// tree:
+///   up    each rank is ready;
+///   down  the reference proposes a time;
+///   up    each rank votes: how much time it had left when it received the proposal;
+///   down  if that suffices for one more trip, the reference commits; else it proposes a later time, with the window doubled.
+/// No rank leaves before all can. A rank that was not running when the commit came leaves late, and learns by how much.
 ///
-/// When a neighbour in the tree is gone, all ranks are told, and barriers fail from then on. While a rank waits, it repeats its
-/// last messages now and then: records may come twice, and a repetition that fails finds the gone.
+/// When a neighbour in the tree is gone, all ranks learn it, and barriers fail from then on. While a rank waits, it repeats its
+/// last messages from time to time. So records may come twice, and a repetition that fails shows that a rank is gone.
 ///
 /// Not thread-safe: as `ClockNode`.
 class BarrierNode {
@@ -43,11 +45,11 @@ class BarrierNode {
 
   /// This rank has come. It has left the barrier before (assertion).
   void enter(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox);
-  /// A record of the barrier has come; others are none of its business.
+  /// A record has come. Ignores those that do not belong to the barrier.
   void take(Rank from, const Record& record, std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox);
   std::int64_t step(std::int64_t now_ns, Outbox& outbox);
   void gone(Rank rank, bool left, Outbox& outbox);
-  /// This rank takes part no more: the others are told.
+  /// This rank leaves the job's barriers: tells the others.
   void leave(Outbox& outbox) { break_up({rank_, true}, std::nullopt, outbox); }
 
   bool inside() const noexcept { return inside_; }
@@ -58,7 +60,7 @@ class BarrierNode {
   static constexpr std::int64_t repeat_ns = 100'000'000;
   static constexpr std::int64_t first_window_ns = 200'000;
   static constexpr std::int64_t least_window_ns = 20'000;
-  static constexpr unsigned most_rounds = 16;  ///< then it commits, come who may
+  static constexpr unsigned most_rounds = 16;  ///< then it commits in any case
 
  private:
   struct Child {
@@ -75,15 +77,15 @@ class BarrierNode {
   void count_votes(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox);
   void decide(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox);
   void commit(std::int64_t leave_ns, std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox);
-  void break_up(const BarrierBreak& why, std::optional<Rank> told_by, Outbox& outbox);
+  void break_up(const BarrierBreak& why, std::optional<Rank> learned_from, Outbox& outbox);
 
   const Rank rank_;
   std::vector<Child> children_;
   std::uint64_t barrier_ = 0;   ///< the one that we are in or were in last
   bool inside_ = false;
-  bool told_ready_ = false;
+  bool sent_ready_ = false;
   std::optional<Propose> proposal_;  ///< of this round
-  std::int64_t slack_ns_ = 0;        ///< least of ours and of those who have voted
+  std::int64_t slack_ns_ = 0;        ///< the least of ours and of the votes so far
   bool voted_ = false;
   std::int64_t proposed_ns_ = 0;     ///< by the reference: when
   std::int64_t window_ns_ = first_window_ns;

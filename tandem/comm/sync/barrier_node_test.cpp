@@ -1,4 +1,4 @@
-// tandem/comm/sync/barrier_node_test.cpp: barriers among simulated ranks: one time for all, nobody leaves early, deaths are told.
+// tandem/comm/sync/barrier_node_test.cpp: barriers among simulated ranks: no rank leaves early, deaths are reported.
 #include "tandem/comm/sync/barrier_node.hpp"
 
 #include <algorithm>
@@ -98,7 +98,7 @@ TEST(BarrierNode, TheDeathOfARankBreaksTheBarrierOfAll) {
         if (rank != dead && ranks.barrier(rank).inside()) return false;
       return true;
     };
-    // Ranks below the dead one are told by their own repetitions.
+    // Ranks below the dead one learn it by their own repetitions.
     ASSERT_TRUE(ranks.run(ranks.now_ns() + second_ns, all_told)) << "rank " << dead << " died";
     for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
       if (rank != dead) {

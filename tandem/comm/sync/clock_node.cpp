@@ -19,7 +19,7 @@ std::int64_t best_error_ns(const clock::DriftModel& model) {
   return best_ns;
 }
 
-/// What a peer says may be anything; numbers that are none, or rates that no clock has, are not computed with.
+/// A peer may send anything: rejects values that are no numbers, and rates that no clock has.
 bool plausible(const clock::GlobalClock::Terms& terms) noexcept {
   const auto within = [](double value, double limit) { return value >= -limit && value <= limit; };  // false for NaN
   return within(terms.rate, 0.5) && terms.error_ns >= 0 && within(terms.error_ns, 1e18) && terms.error_rate >= 0 &&
@@ -28,14 +28,14 @@ bool plausible(const clock::GlobalClock::Terms& terms) noexcept {
 
 }  // namespace
 
-ClockNode::ClockNode(Ground ground, const Options& options)
-    : ground_(std::move(ground)), options_(options), model_(options.limits) {
-  if (ground_.rank.value() == 0) {
+ClockNode::ClockNode(Environment environment, const Options& options)
+    : environment_(std::move(environment)), options_(options), model_(options.limits) {
+  if (environment_.rank.value() == 0) {
     known_ = true;
     version_ = 1;
     due_ns_ = base::kNever;
   } else {
-    attach(parent_of(ground_.rank));
+    attach(parent_of(environment_.rank));
   }
 }
 
@@ -59,7 +59,7 @@ std::int64_t ClockNode::step(std::int64_t now_ns, Outbox& outbox) {
     if (state_ == State::resting) {
       state_ = State::asking;
       ++attempt_;
-      same_host_ = ground_.same_host && ground_.same_host(*parent_);
+      same_host_ = environment_.same_host && environment_.same_host(*parent_);
     }
     due_ns_ = now_ns + ask_again_ns;
     outbox.push_back({*parent_, Ask{attempt_}, true});
@@ -109,39 +109,40 @@ void ClockNode::grant_next(std::int64_t now_ns, Outbox& outbox) {
   holder_ = *next;
   waiting_.erase(next);
   held_since_ns_ = now_ns;
-  outbox.push_back({holder_->child, Turn{holder_->attempt, to_reference_, ground_.counter}, false});
+  outbox.push_back({holder_->child, Turn{holder_->attempt, to_reference_, environment_.counter}, false});
 }
 
 // As a child.
 
 bool ClockNode::shares_counter(const Turn& turn) const noexcept {
-  return same_host_ && ground_.counter.kind != SharedCounter::none && ground_.counter.kind == turn.counter.kind &&
-         (ground_.counter.kind != SharedCounter::tsc || turn.counter.scale.multiplier > 0);
+  return same_host_ && environment_.counter.kind != SharedCounter::none && environment_.counter.kind == turn.counter.kind &&
+         (environment_.counter.kind != SharedCounter::tsc || turn.counter.scale.multiplier > 0);
 }
 
 void ClockNode::take_turn(const Turn& turn, std::int64_t now_ns, Outbox& outbox) {
   if (state_ != State::asking || turn.attempt != attempt_ || !plausible(turn.to_reference.terms())) return;
   parent_to_reference_ = turn.to_reference;
   if (shares_counter(turn)) {
-    const bool ticks = ground_.counter.kind == SharedCounter::tsc;
+    const bool ticks = environment_.counter.kind == SharedCounter::tsc;
     outbox.push_back({*parent_, End{attempt_}, false});
     state_ = State::resting;
     due_ns_ = turn.to_reference.exact() ? base::kNever : now_ns + options_.interval_ns;
-    learn(ticks ? clock::GlobalClock::between(ground_.counter.scale, turn.counter.scale, ground_.ticks()) : clock::GlobalClock(),
+    const clock::TickScale& own = environment_.counter.scale;
+    learn(ticks ? clock::GlobalClock::between(own, turn.counter.scale, environment_.ticks()) : clock::GlobalClock(),
           now_ns, outbox);
     return;
   }
   state_ = State::measuring;
   due_ns_ = now_ns + measure_limit_ns;
   samples_.clear();
-  steps_aside_ = 0;
+  moves_ = 0;
   outbox.push_back({*parent_, Ping{attempt_}, false});
 }
 
 void ClockNode::take_pong(const Pong& pong, std::int64_t now_ns, Outbox& outbox) {
   if (state_ != State::measuring || pong.attempt != attempt_) return;
   samples_.push_back({pong.send_ns, pong.remote_ns, now_ns});
-  if (same_host_ && ground_.step_aside && steps_aside_ < most_steps_aside && ground_.step_aside(pong.processor)) ++steps_aside_;
+  if (same_host_ && environment_.leave_processor && moves_ < most_moves && environment_.leave_processor(pong.processor)) ++moves_;
   const unsigned wanted = model_.empty() ? options_.first_ping_pongs : options_.ping_pongs;
   if (samples_.size() < wanted && now_ns < due_ns_) outbox.push_back({*parent_, Ping{attempt_}, false});
   else finish(now_ns, outbox);

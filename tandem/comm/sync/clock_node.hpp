@@ -18,7 +18,7 @@ namespace tandem::comm::internal::sync {
 
 using base::Rank;
 
-/// A record on its way. `watched`: whoever sends it tells `gone` when the peer cannot be reached.
+/// A record to be sent. `watched`: its sender calls `gone` when the peer cannot be reached.
 struct Outgoing {
   Rank to{0};
   Record record;
@@ -26,18 +26,18 @@ struct Outgoing {
 };
 using Outbox = std::vector<Outgoing>;
 
-/// Compares this rank's clock with its parent's now and then, and serves its children.
+/// Compares this rank's clock with its parent's from time to time, and serves its children.
 ///
-/// A measurement: the child asks for a turn; the parent grants one at a time, once it knows its own way to the reference, so that
-/// no two children disturb each other's ping-pongs and levels follow each other without a plan; then `ping_pongs` ping-pongs, the
-/// next one sent when the last one is back; then the end, upon which the parent serves the next child. A turn that nobody ends
-/// passes after `turn_limit_ns`: turns serve exactness, not correctness. Ranks of one host that read the same counter skip the
-/// ping-pongs; those of one host that do ping, and find each other on one processor, go apart, since there each way costs a
-/// change of threads and a ping's may take longer than a pong's.
+/// A measurement. The child asks for a turn. The parent grants one turn at a time, once it knows its own relation to the
+/// reference: so no two children disturb each other's ping-pongs, and the levels of the tree follow each other. Then come
+/// `ping_pongs` ping-pongs, one after the other. Then the child ends the turn, and the parent serves the next child. A turn
+/// that no message ends is over after `turn_limit_ns`: turns serve exactness, not correctness. Ranks of one host that read the
+/// same counter need no ping-pongs. Ranks of one host that do need them use different processors: on one processor each message
+/// costs a switch of threads, and a ping may take longer than a pong.
 ///
-/// Pings are answered by whoever receives messages, without this object (see `clock_sync.cpp`).
+/// The thread that receives messages answers pings, without this object (see `clock_sync.cpp`).
 ///
-/// Not thread-safe: its owner calls one member at a time, and sends what is left in the outbox. Times are this rank's.
+/// Not thread-safe: its owner calls one member at a time, and then sends what the outbox holds. Times are this rank's.
 ///
 /// Invariant: once known, `to_reference` stays known: its bound grows with time, also when the reference cannot be reached any
 /// more.
@@ -50,20 +50,20 @@ class ClockNode {
     unsigned ping_pongs = 48;                  ///< of every later measurement
     clock::DriftLimits limits = {};
   };
-  struct Ground {
+  struct Environment {
     Rank rank{0};
     SharedCounter counter = {};
-    std::function<bool(Rank)> same_host = {};         ///< asked from `step` only; may block
+    std::function<bool(Rank)> same_host = {};         ///< called from `step` only; may block
     std::function<std::uint64_t()> ticks = {};  ///< of the TSC, when that is the counter
-    /// Takes the calling thread to another processor when it runs on this one; whether it did. Asked from `take`; may block.
-    std::function<bool(std::uint64_t processor)> step_aside = {};
+    /// Moves the calling thread to another processor if it runs on this one; whether it did. Called from `take`; may block.
+    std::function<bool(std::uint64_t processor)> leave_processor = {};
   };
 
-  ClockNode(Ground ground, const Options& options);
+  ClockNode(Environment environment, const Options& options);
 
-  /// A record of measuring has come (Ask, Turn, Pong, End); others are none of its business. A pong was received at `now_ns`.
+  /// A record has come. Ignores all but Ask, Turn, Pong and End. A pong was received at `now_ns`.
   void take(Rank from, const Record& record, std::int64_t now_ns, Outbox& outbox);
-  /// Does what is due; when to be called again (`base::kNever`: when a record has come).
+  /// Does what is due. Returns when to call again (`base::kNever`: when a record has come).
   std::int64_t step(std::int64_t now_ns, Outbox& outbox);
   /// The rank cannot be reached any more. Its parent takes its place.
   void gone(Rank rank, Outbox& outbox);
@@ -74,10 +74,10 @@ class ClockNode {
   std::uint64_t version() const noexcept { return version_; }
 
   bool measuring() const noexcept { return state_ == State::measuring; }
-  /// A record of a measurement is on its way to us, if all goes well: a child's, or our parent's.
+  /// A record of a measurement is expected: from a child, or from our parent.
   bool busy() const noexcept { return measuring() || holder_.has_value(); }
-  std::size_t sample_count() const noexcept { return samples_.size(); }  ///< of the measurement under way
-  /// Whom we measure against; none for the reference, and when all between us and it are gone.
+  std::size_t sample_count() const noexcept { return samples_.size(); }  ///< of the current measurement
+  /// The rank that we measure against; none for the reference, and when all ranks between us and it are gone.
   std::optional<Rank> parent() const noexcept { return parent_; }
   const clock::DriftModel& model() const noexcept { return model_; }
   std::int64_t next_due_ns() const noexcept { return due_ns_; }
@@ -85,7 +85,7 @@ class ClockNode {
   static constexpr std::int64_t ask_again_ns = 20'000'000;
   static constexpr std::int64_t measure_limit_ns = 20'000'000;  ///< a measurement ends then with the samples it has
   static constexpr std::int64_t turn_limit_ns = 100'000'000;
-  static constexpr unsigned most_steps_aside = 2;  ///< per measurement: each takes some 100 us
+  static constexpr unsigned most_moves = 2;  ///< per measurement: each takes some 100 us
 
  private:
   enum class State { resting, asking, measuring };
@@ -105,7 +105,7 @@ class ClockNode {
   void attach(std::optional<Rank> parent);
   bool shares_counter(const Turn& turn) const noexcept;
 
-  const Ground ground_;
+  const Environment environment_;
   const Options options_;
 
   // As a child.
@@ -117,7 +117,7 @@ class ClockNode {
   std::uint64_t attempt_ = 0;
   clock::GlobalClock parent_to_reference_;
   std::vector<clock::PingPong> samples_;
-  unsigned steps_aside_ = 0;
+  unsigned moves_ = 0;
   clock::DriftModel model_;
   bool known_ = false;
   clock::GlobalClock to_reference_;

@@ -184,12 +184,12 @@ TEST(ClockNode, RanksOfOneHostComputeTheirOffset) {
   }
 }
 
-TEST(ClockNode, StepsAsideFromItsParentsProcessorOnOneHostOnly) {
+TEST(ClockNode, LeavesItsParentsProcessorOnOneHostOnly) {
   for (const bool same_host : {true, false}) {
     std::vector<std::uint64_t> asked;
     ClockNode node({.rank = Rank{1},
                     .same_host = [same_host](Rank) { return same_host; },
-                    .step_aside =
+                    .leave_processor =
                         [&asked](std::uint64_t processor) {
                           asked.push_back(processor);
                           return processor == 7;  // where we are

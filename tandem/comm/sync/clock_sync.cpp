@@ -18,7 +18,7 @@ using internal::sync::SyncEngine;
 /// One for all records, so that those of a pair of ranks keep their order.
 constexpr Tag kTag{0};
 
-/// What others on this host can share of a clock. A clock of another kind may do anything, so that it is measured.
+/// The counter behind a clock, which other ranks of this host may read too. Clocks of any other kind have to be measured.
 SharedCounter counter_of(const clock::Clock& clock) {
   if (const auto* tsc = dynamic_cast<const clock::TscClock*>(&clock)) return {SharedCounter::tsc, tsc->scale()};
   if (dynamic_cast<const clock::RawMonotonicClock*>(&clock) != nullptr) return {SharedCounter::kernel_clock, {}};
@@ -102,11 +102,11 @@ base::Result<std::unique_ptr<ClockSync>> ClockSync::open(Endpoint& endpoint, con
   if (options.clock == nullptr) messenger->own_clock = clock::best_clock();
   const clock::Clock& local = options.clock != nullptr ? *options.clock : *messenger->own_clock;
 
-  SyncEngine::Ground ground{endpoint.rank(), endpoint.size(), &local, counter_of(local),
+  SyncEngine::Environment environment{endpoint.rank(), endpoint.size(), &local, counter_of(local),
                             [&endpoint](Rank peer) { return endpoint.same_host(endpoint.rank(), peer); }};
   internal::sync::ClockNode::Options node{.interval_ns = options.interval_ns, .ping_pongs = options.ping_pongs};
   node.limits = {options.rate_limit, options.rate_change_per_s};
-  messenger->engine = std::make_unique<SyncEngine>(std::move(ground), node, *messenger);
+  messenger->engine = std::make_unique<SyncEngine>(std::move(environment), node, *messenger);
   SyncEngine& engine = *messenger->engine;
   endpoint.register_rpc(messenger->channel, {.arrived = [messenger](const RpcArrival& message) {
                           messenger->engine->arrived(message.source, message.header);

@@ -29,24 +29,25 @@ struct ClockSyncOptions {
 void add_clock_options(base::Registry& registry);
 ClockSyncOptions clock_options(const base::Config& config);
 
-/// How a barrier was left. All ranks left when the reference showed `global_ns`.
+/// How this rank left a barrier. All ranks left when the reference showed `global_ns`.
 struct BarrierExit {
   /// That instant in the local clock: the time that was waited for. Use it, not the clock, as the stamp of an event at the
   /// barrier: the thread may be preempted before it reads the clock.
   std::int64_t local_ns = 0;
   std::int64_t global_ns = 0;
   std::int64_t error_ns = 0;  ///< of `local_ns`
-  /// Above 0: this rank learned of the time by that much too late (it was not running), and left late.
+  /// Above 0: this rank received the time so much too late (it was not running), and left late.
   std::int64_t late_ns = 0;
 };
 
 /// The time of the reference, which is the clock of rank 0, on every rank. Ranks measure their offset to their parent in a
 /// binomial tree by ping-pongs that keep the shortest round trips (thesis 3.4.2; `clock/offset.hpp`), again and again in the
-/// background, and follow its rate (`clock/drift_model.hpp`). Ranks of one host that read one counter know their offset exactly.
+/// background, and follow its rate (`clock/drift_model.hpp`). Ranks of one host that read one counter know their offset
+/// exactly.
 ///
-/// Bounds hold whatever way messages take, given the limits in the options; the middles assume that the shortest round trips took
-/// as long there as back. When a parent dies or leaves, its parent takes its place; when there is none, time goes on by the last
-/// known rate and its bound grows.
+/// The bounds hold for all delays of messages, within the limits of the options. The estimates assume that the shortest round
+/// trips took as long there as back. When a parent dies or leaves, its parent takes its place; without any, time goes on at the
+/// last known rate and its bound grows.
 ///
 /// Thread-safe. One per endpoint, ever; all ranks open one. Times are nanoseconds of `local_clock()` or of the reference.
 /// Corrections are not smooth: a new measurement may set global time back by as much as its error was.
@@ -56,17 +57,17 @@ class ClockSync {
   /// the endpoint, which outlives the object. Errors: exhausted (the ranks between this one and rank 0 did not answer in time).
   static base::Result<std::unique_ptr<ClockSync>> open(Endpoint& endpoint, const ClockSyncOptions& options, base::Log& log);
 
-  /// Tells the neighbours. Barriers of the others fail from then on; their clocks go on.
+  /// Tells the neighbours. Barriers of the others fail from then on; their clocks continue.
   ~ClockSync();
   ClockSync(const ClockSync&) = delete;
   ClockSync& operator=(const ClockSync&) = delete;
 
-  /// The reference's time now, and by how much it may be wrong. Some tens of nanoseconds; writes no shared memory.
+  /// The reference's time now, and the bound of its error. Some tens of nanoseconds; writes no shared memory.
   clock::GlobalTime global_now() const noexcept;
   /// From a local time, not long ago, to the reference's, and back.
   clock::GlobalTime to_global(std::int64_t local_ns) const noexcept;
   clock::GlobalTime to_local(std::int64_t global_ns) const noexcept;
-  /// The function behind these, as of now: to convert many times alike, or to be stored with a trace.
+  /// The function behind these, as of now: to convert many times with one function, or to store it with a trace.
   clock::GlobalClock global_clock() const noexcept;
   const clock::Clock& local_clock() const noexcept;
 
@@ -74,7 +75,7 @@ class ClockSync {
   /// thread at a time (others wait). Errors: io (a rank died or has left), then for ever.
   base::Result<BarrierExit> barrier();
 
-  /// Whom this rank measures against now; none on the reference, or when nobody is left.
+  /// The rank that this rank measures against now; none on the reference, or when none is left.
   std::optional<Rank> parent() const;
   /// How often global time was corrected so far.
   std::uint64_t corrections() const;

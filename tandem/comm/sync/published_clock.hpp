@@ -14,7 +14,7 @@ namespace tandem::comm::internal::sync {
 
 /// Protocol (a sequence lock, after Boehm, "Can seqlocks get along with programming language memory models?", 2012). `sequence_`
 /// is odd while the words change. A reader takes the words between two readings of one even number; else it tries again. Writers
-/// are serialised by their lock. The words are atomics, so that a reader that races reads something, and throws it away.
+/// are serialised by their lock. The words are atomics, so that a racing reader reads some value, and discards it.
 ///
 /// Orders. The writer's release fence after the odd number pairs with the reader's acquire fence before its second reading: who
 /// has seen a new word sees the odd number, or a later one. The writer's release store of the even number pairs with the reader's

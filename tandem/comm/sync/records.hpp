@@ -1,4 +1,4 @@
-// tandem/comm/sync/records.hpp: what ranks tell each other to synchronise their clocks; each record is the header of one message.
+// tandem/comm/sync/records.hpp: the records by which ranks synchronise their clocks; each is the header of one message.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ struct Ping {
 };
 struct Pong {
   std::uint64_t attempt = 0;
-  std::int64_t send_ns = 0;     ///< the ping's, given back, so that nobody must remember it
+  std::int64_t send_ns = 0;     ///< the ping's, returned, so that the child need not store it
   std::int64_t remote_ns = 0;   ///< the parent's time when the ping was there
   std::uint64_t processor = no_processor;  ///< the parent's, there and then
 
@@ -68,7 +68,7 @@ struct Commit {                 ///< down: leave at this time
   std::uint64_t barrier = 0;
   std::int64_t leave_ns = 0;
 };
-struct Nudge {                  ///< down: nothing; its failure tells that a peer is gone
+struct Nudge {                  ///< down: no content; its failure shows that a peer is gone
   std::uint64_t barrier = 0;
 };
 struct Broken {                 ///< to all neighbours, once: barriers cannot complete any more

@@ -63,7 +63,7 @@ class SimulatedRanks {
     send(rank, outbox);
     plan_step(rank, 0);
   }
-  /// From now on its messages are lost, and watched ones tell their sender.
+  /// From now on its messages are lost; for watched ones the sender's `gone` is called.
   void kill(std::uint32_t rank) { ranks_[rank]->alive = false; }
   /// Until then it takes no message (SIGSTOP); they wait.
   void stop_until(std::uint32_t rank, std::int64_t until_ns) { ranks_[rank]->stopped_until_ns = until_ns; }
@@ -168,7 +168,7 @@ class SimulatedRanks {
   std::uint64_t messages_ = 0;
 };
 
-/// Drifts as the issue wants them injected, one kind after the other, all different.
+/// Drifts of each kind in turn, all different.
 inline std::vector<clock::Drift> assorted_drifts(std::uint32_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<std::int64_t> offset(-1'000'000'000'000, 1'000'000'000'000);

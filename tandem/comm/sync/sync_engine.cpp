@@ -1,4 +1,4 @@
-// tandem/comm/sync/sync_engine.cpp: the upkeep thread, the answers to messages, and the barrier's wait.
+// tandem/comm/sync/sync_engine.cpp: the synchronisation thread, the answers to messages, and the barrier's wait.
 #include "tandem/comm/sync/sync_engine.hpp"
 
 #include <pthread.h>
@@ -22,9 +22,9 @@ constexpr std::int64_t kSpinNs = 50'000;
 constexpr std::int64_t kNapNs = 500'000;
 /// Within this much of the barrier's end the waiter polls its clock: a wake-up takes some 30 to 60 us.
 constexpr std::int64_t kWakeNs = 80'000;
-/// How long no pong may come before the upkeep thread looks for it.
+/// Without a pong for this long, the synchronisation thread polls for it.
 constexpr std::int64_t kPatienceNs = 200'000;
-/// How long to poll for the next record of a measurement: as long as the peer may take to wake up or to step aside.
+/// How long to poll for the next record of a measurement: as long as the peer may take to wake up or to change processors.
 constexpr std::int64_t kNextRecordNs = 300'000;
 constexpr int kTriesBeforeYield = 64;
 
@@ -33,9 +33,10 @@ std::uint64_t own_processor() noexcept {
   return number >= 0 ? static_cast<std::uint64_t>(number) : Pong::no_processor;
 }
 
-/// Linux on virtual machines likes to wake a thread on the processor of whoever wakes it, though another one be idle, and while
-/// both go on they stay there. Forbidding ourselves the processor for a moment moves us, in some 100 us.
-bool step_aside(std::uint64_t processor) {
+/// Linux on virtual machines often wakes a thread on the processor of the thread that wakes it, even if another one is idle;
+/// while both run they stay there. To leave, this thread excludes the processor from its mask for a moment, which takes about
+/// 100 us.
+bool leave_processor(std::uint64_t processor) {
   if (own_processor() != processor || processor >= CPU_SETSIZE) return false;
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
@@ -60,11 +61,12 @@ void wait_until(const clock::Clock& clock, std::int64_t until_ns) {
 
 }  // namespace
 
-SyncEngine::SyncEngine(Ground ground, const ClockNode::Options& options, Messenger& messenger)
-    : ground_(std::move(ground)),
+SyncEngine::SyncEngine(Environment environment, const ClockNode::Options& options, Messenger& messenger)
+    : environment_(std::move(environment)),
       messenger_(messenger),
-      node_({ground_.rank, ground_.counter, ground_.same_host, &clock::TscClock::ticks, &step_aside}, options),
-      barrier_(ground_.rank, ground_.size) {
+      node_({environment_.rank, environment_.counter, environment_.same_host, &clock::TscClock::ticks, &leave_processor},
+            options),
+      barrier_(environment_.rank, environment_.size) {
   publish();
 }
 
@@ -95,7 +97,7 @@ void SyncEngine::run() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     Outbox outbox;
     std::unique_lock lock(mutex_);
-    const std::int64_t now_ns = ground_.clock->now_ns();
+    const std::int64_t now_ns = environment_.clock->now_ns();
     const std::int64_t next_ns = std::min(node_.step(now_ns, outbox), barrier_.step(now_ns, outbox));
     planned_ns_.store(next_ns, std::memory_order_relaxed);
     publish();
@@ -108,8 +110,8 @@ void SyncEngine::run() {
   }
 }
 
-/// A progress thread takes pongs as soon as any other could, and a second one that polls would only be in its way. When none
-/// comes nobody makes progress (an endpoint without a thread, whose user computes), so that this thread does.
+/// A progress thread takes pongs as soon as any other could, and a second polling thread would only disturb it. When no pong
+/// comes, no thread makes progress (an endpoint without a thread, whose user computes), so this thread does.
 void SyncEngine::watch_measurement() {
   const auto samples = [this] {
     const std::lock_guard lock(mutex_);
@@ -117,15 +119,15 @@ void SyncEngine::watch_measurement() {
   };
   const std::size_t before = samples();
   parker_.park(kPatienceNs);
-  const std::int64_t start_ns = ground_.clock->now_ns();
-  for (int tries = 0; samples() == before && ground_.clock->now_ns() - start_ns < kSpinNs; ++tries) {
+  const std::int64_t start_ns = environment_.clock->now_ns();
+  for (int tries = 0; samples() == before && environment_.clock->now_ns() - start_ns < kSpinNs; ++tries) {
     while (messenger_.progress()) tries = 0;
     if (tries >= kTriesBeforeYield) sched_yield();
   }
 }
 
 void SyncEngine::arrived(Rank from, std::span<const std::byte> bytes) {
-  const std::int64_t now_ns = ground_.clock->now_ns();
+  const std::int64_t now_ns = environment_.clock->now_ns();
   const std::optional<Record> record = read_record(bytes);
   if (!record) return;
   if (const auto* ping = std::get_if<Ping>(&*record)) {
@@ -138,7 +140,7 @@ void SyncEngine::arrived(Rank from, std::span<const std::byte> bytes) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) {
-      if (std::holds_alternative<Ask>(*record)) outbox.push_back({from, Broken{ground_.rank.value(), 1}, false});
+      if (std::holds_alternative<Ask>(*record)) outbox.push_back({from, Broken{environment_.rank.value(), 1}, false});
     } else {
       node_.take(from, *record, now_ns, outbox);
       publish();
@@ -184,17 +186,17 @@ void SyncEngine::flush(Outbox& outbox) {
 
 void SyncEngine::post(Rank to, const Record& record, bool watched) {
   Record stamped = record;
-  if (auto* ping = std::get_if<Ping>(&stamped)) ping->send_ns = ground_.clock->now_ns();
+  if (auto* ping = std::get_if<Ping>(&stamped)) ping->send_ns = environment_.clock->now_ns();
   messenger_.send(to, PackedRecord(stamped).bytes(), watched);
 }
 
-/// Makes progress for a short time, then sleeps in turns with it: without a progress thread nobody else would.
+/// Makes progress for a short time, then alternates it with sleep: without a progress thread no other thread makes progress.
 template <class Done>
 bool SyncEngine::await(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ns, Done&& done) {
-  const std::int64_t start_ns = ground_.clock->now_ns();
+  const std::int64_t start_ns = environment_.clock->now_ns();
   std::int64_t busy_ns = start_ns;
   for (int tries = 0; !done(); ++tries) {
-    const std::int64_t now_ns = ground_.clock->now_ns();
+    const std::int64_t now_ns = environment_.clock->now_ns();
     if (now_ns - start_ns >= timeout_ns) return false;
     lock.unlock();
     const bool moved = messenger_.progress();
@@ -212,7 +214,7 @@ bool SyncEngine::wait_known(std::int64_t timeout_ns) {
 }
 
 base::Error SyncEngine::barrier_error(const BarrierBreak& why) const {
-  return {base::ErrorCode::io, fmt::format("a barrier of {} ranks cannot complete: rank {} {}", ground_.size, why.rank.value(),
+  return {base::ErrorCode::io, fmt::format("a barrier of {} ranks cannot complete: rank {} {}", environment_.size, why.rank.value(),
                                            why.left ? "has left" : "died")};
 }
 
@@ -221,7 +223,7 @@ base::Result<BarrierAgreement> SyncEngine::barrier() {
   std::unique_lock lock(mutex_);
   if (barrier_.broken()) return barrier_error(*barrier_.broken());
   Outbox outbox;
-  barrier_.enter(ground_.clock->now_ns(), node_.to_reference(), outbox);
+  barrier_.enter(environment_.clock->now_ns(), node_.to_reference(), outbox);
   lock.unlock();
   flush(outbox);
   parker_.unpark();  // so that the thread plans the barrier's repetitions
@@ -230,7 +232,7 @@ base::Result<BarrierAgreement> SyncEngine::barrier() {
   if (!barrier_.agreement()) return barrier_error(*barrier_.broken());
   const BarrierAgreement agreement = *barrier_.agreement();
   lock.unlock();
-  wait_until(*ground_.clock, agreement.local_ns);
+  wait_until(*environment_.clock, agreement.local_ns);
   return agreement;
 }
 

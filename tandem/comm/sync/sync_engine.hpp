@@ -26,24 +26,23 @@ namespace tandem::comm::internal::sync {
 class Messenger {
  public:
   virtual ~Messenger() = default;
-  /// Sends as soon as possible, in order per peer. `watched`: when the peer cannot be reached any more, `SyncEngine::gone` is
-  /// told.
+  /// Sends as soon as possible, in order per peer. `watched`: calls `SyncEngine::gone` when the peer cannot be reached any more.
   virtual void send(Rank to, std::span<const std::byte> bytes, bool watched) = 0;
-  /// Takes what has come, if it can; true when something had. It may call `SyncEngine::arrived`.
+  /// Makes progress; true when something had arrived. May call `SyncEngine::arrived`.
   virtual bool progress() = 0;
-  /// The next record will come within that time, and wants to be met by a thread that polls; 0: none is expected any more.
+  /// The next record will come within that time, and a thread should poll for it; 0: none is expected any more.
   virtual void expect(std::int64_t within_ns) = 0;
 };
 
 /// One rank's clock synchronisation over a messenger.
 ///
-/// Threads. `arrived` and `gone` are called by whoever makes progress, readers and one caller of `barrier` at a time by anybody.
-/// The upkeep thread steps the nodes, and makes progress when a measurement is under way and nobody else does. `mutex_` guards
-/// the nodes; records are sent after it was let go, so that a messenger may call back from inside `send`. `published_` is written
-/// under `mutex_`.
+/// Threads. The thread that makes progress calls `arrived` and `gone`. Any thread may read; one thread at a time calls
+/// `barrier`. The synchronisation thread steps the nodes, and makes progress during a measurement when no other thread does.
+/// `mutex_` guards the nodes. Records are sent after its release, so that a messenger may call back from inside `send`.
+/// `published_` is written under `mutex_`.
 class SyncEngine {
  public:
-  struct Ground {
+  struct Environment {
     Rank rank{0};
     std::uint32_t size = 1;
     const clock::Clock* clock = nullptr;      ///< outlives the engine
@@ -51,16 +50,16 @@ class SyncEngine {
     std::function<bool(Rank)> same_host = {};
   };
 
-  SyncEngine(Ground ground, const ClockNode::Options& options, Messenger& messenger);
+  SyncEngine(Environment environment, const ClockNode::Options& options, Messenger& messenger);
   ~SyncEngine();
   SyncEngine(const SyncEngine&) = delete;
   SyncEngine& operator=(const SyncEngine&) = delete;
 
   void start();
-  /// Tells the neighbours that this rank leaves, and ends the thread. `arrived` may still be called: it declines.
+  /// Tells the neighbours that this rank leaves, and ends the thread. `arrived` may still be called, and does nothing.
   void close();
 
-  /// The first thing that happens when a message is there, since its time is taken here.
+  /// To be called first of all when a message has arrived, since it takes the time.
   void arrived(Rank from, std::span<const std::byte> bytes);
   void gone(Rank rank, bool left);
 
@@ -69,7 +68,7 @@ class SyncEngine {
   base::Result<BarrierAgreement> barrier();
 
   clock::GlobalClock to_reference() const noexcept { return published_.get(); }
-  const clock::Clock& clock() const noexcept { return *ground_.clock; }
+  const clock::Clock& clock() const noexcept { return *environment_.clock; }
   std::optional<Rank> parent() const;
   std::uint64_t measurements() const;
 
@@ -83,7 +82,7 @@ class SyncEngine {
   void post(Rank to, const Record& record, bool watched);
   base::Error barrier_error(const BarrierBreak& why) const;
 
-  const Ground ground_;
+  const Environment environment_;
   Messenger& messenger_;
 
   mutable std::mutex mutex_;          ///< guards the nodes and what follows
@@ -91,15 +90,15 @@ class SyncEngine {
   BarrierNode barrier_;
   std::uint64_t published_version_ = 0;
   bool closed_ = false;
-  bool expecting_ = false;            ///< the messenger was told so
+  bool expecting_ = false;            ///< the messenger knows it
   std::condition_variable changed_;   ///< of anything that `await` waits for
 
   PublishedClock published_;
   std::mutex barrier_turn_;           ///< one barrier at a time
 
-  base::Parker parker_;               ///< the upkeep thread's
+  base::Parker parker_;               ///< of the synchronisation thread
   std::atomic<bool> stopping_{false};  ///< set before an unpark, which releases it; read after a park, which acquires
-  /// When the upkeep thread wakes up; a hint, relaxed: a wrong one wakes it once in vain.
+  /// When the synchronisation thread wakes up; a hint, relaxed: a wrong one costs one wake-up.
   std::atomic<std::int64_t> planned_ns_{0};
   std::thread thread_;
 };

@@ -157,7 +157,7 @@ TEST(SyncEngine, ABarrierFailsWhenARankHasLeft) {
   Ranks ranks;
   start(ranks, 4);
   std::thread leaver([&] { ranks[3]->engine().close(); });
-  const auto answer = ranks[0]->engine().barrier();  // neighbours of neighbours are told too
+  const auto answer = ranks[0]->engine().barrier();  // neighbours of neighbours learn it too
   leaver.join();
   ASSERT_FALSE(answer.ok());
   EXPECT_NE(answer.error().message.find("rank 3 has left"), std::string::npos) << answer.error().message;
@@ -174,7 +174,7 @@ TEST(SyncEngine, AChildFindsAnotherParentWhenItsOwnHasLeft) {
   EXPECT_EQ(ranks[3]->engine().parent(), Rank{0});
 }
 
-/// Keeps what it was told, and moves nothing.
+/// Records its calls, and sends nothing.
 struct Notes final : Messenger {
   void send(Rank, std::span<const std::byte> bytes, bool) override { sent.push_back(read_record(bytes).value()); }
   bool progress() override { return false; }

@@ -1,4 +1,4 @@
-// tandem/comm/transport/module.hpp: a transport in a shared library of its own, and what it and the program agree on.
+// tandem/comm/transport/module.hpp: the interface between a program and a transport in a shared library.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace tandem::comm::internal {
 
-/// Changes with every change of `transport.hpp`, of `TransportNeeds` and of what these name: a program calls a module's objects
-/// directly, and the module the program's.
+/// Changes with every change of `transport.hpp`, of `TransportNeeds` and of the types in them: the program calls the module's
+/// objects directly, and the module calls the program's.
 inline constexpr std::uint32_t transport_interface = 1;
 
 /// What a transport is made from. Valid during the call; `sink` and `log` outlive the transport.
@@ -28,8 +28,8 @@ struct TransportNeeds {
   base::Log& log;
 };
 
-/// Differs, in all likelihood, between builds of one version in which what crosses the boundary has another layout: an edited
-/// header, or another standard library.
+/// Very probably differs between builds of one version whose shared types have different layouts, because of an edited header
+/// or another standard library.
 inline constexpr std::uint32_t transport_layout = [] {
   std::uint32_t hash = 0;
   for (const std::size_t bytes : {sizeof(EndpointOptions), sizeof(Job), sizeof(PeerCard), sizeof(base::Log), sizeof(base::Error),
@@ -39,9 +39,9 @@ inline constexpr std::uint32_t transport_layout = [] {
   return hash;
 }();
 
-/// What a module says of itself. The first three members keep their places for ever, so that a program can name the version of
-/// any module; `make` is called only by a program of which all that stands before it is its own. A module has no state beside
-/// its transports, which the caller deletes as any other's, and code of it may run until the process ends: it is never unloaded.
+/// What a module says of itself. The first three members never change their places, so that a program can name the version of
+/// any module. A program calls `make` only if all members before it equal its own. A module has no state except its transports,
+/// which the caller deletes. It is never unloaded, so its code may run until the process ends.
 struct TransportModule {
   std::uint32_t interface = transport_interface;
   std::uint32_t wire_version = wire::version;

@@ -1,4 +1,4 @@
-// tandem/comm/transport/transport.hpp: what carries packets between two ranks, and what it tells the engine above it.
+// tandem/comm/transport/transport.hpp: what carries packets between two ranks, and how it reports to the engine above it.
 #pragma once
 
 #include <sys/uio.h>
@@ -19,8 +19,8 @@ namespace tandem::comm {
 
 using base::Rank;
 
-/// What a rail carries at once: a control block (records of the engine, see `wire.hpp`; never empty) and after it, optionally,
-/// the payload that the block's last record speaks of. The transport keeps the boundary between the two and between packets.
+/// What a rail carries at once: a control block (records of the engine, see `wire.hpp`; never empty), and optionally the
+/// payload that belongs to the block's last record. The transport keeps the boundary between the two and between packets.
 struct Packet {
   std::span<const std::byte> control;      ///< at most `Capabilities::max_control_bytes`; free again when `try_send` returns
   std::span<const iovec> payload = {};     ///< pieces; the array is free again when `try_send` returns, the bytes are not
@@ -31,18 +31,18 @@ struct Packet {
 enum class SendStatus {
   done,    ///< everything was taken: the payload may be reused at once
   posted,  ///< taken, but the payload is read until `PacketSink::sent(link, cookie)`; later packets may be tried at once
-  retry,   ///< nothing was taken and no trace is left; `PacketSink::writable(link)` says when to try again
+  retry,   ///< nothing was taken, nothing has changed; `PacketSink::writable(link)` says when to try again
 };
 
 /// Where a payload goes. `pieces` stay valid until `landed` (or until the link is gone); bytes beyond their sum are dropped.
 struct Landing {
   std::span<const iovec> pieces = {};  ///< empty: the payload is read and dropped
-  std::uint64_t token = 0;             ///< given back by `landed`
+  std::uint64_t token = 0;             ///< passed to `landed`
   const char* malformed = nullptr;     ///< not null: the block does not follow its format, for this reason; the link is closed
 };
 
 /// One rail to one peer. Owned by its transport, and valid until the transport is destroyed, also after the peer failed (then
-/// `try_send` answers `retry` for ever and nothing more is told about it).
+/// `try_send` always answers `retry`, and the sink gets nothing more about it).
 class Link {
  public:
   virtual ~Link() = default;
@@ -51,19 +51,19 @@ class Link {
   /// answers `retry`, and `writable` follows.
   virtual SendStatus try_send(const Packet& packet) = 0;
 
-  /// Room where the caller writes the control block of a packet without payload, which `send_lent` then sends; nothing of this
-  /// link is called in between. `own` is memory of the caller's, of the block's size, a multiple of 8; a rail that can lends its
-  /// own memory instead, which spares a copy. Empty: no room now, as `retry`. Whoever writes a block that is longer than
-  /// `kFirstBytes` writes its beginning last: a reader that polls takes that cache line away with each look.
-  virtual std::span<std::byte> lend(std::span<std::byte> own) { return own; }
-  virtual SendStatus send_lent(std::span<const std::byte> block) { return try_send(Packet{.control = block}); }
+  /// Room where the caller writes the control block of a packet without payload; `send_reserved` then sends it. Nothing of this
+  /// link may be called in between. `own` is memory of the caller, of the block's size, a multiple of 8. A rail with memory of
+  /// its own returns that instead, which saves a copy. Empty: no room now, as `retry`. A block longer than `kFirstBytes` is to
+  /// be written with its beginning last: a polling reader takes that cache line away from the writer.
+  virtual std::span<std::byte> reserve(std::span<std::byte> own) { return own; }
+  virtual SendStatus send_reserved(std::span<const std::byte> block) { return try_send(Packet{.control = block}); }
   static constexpr std::size_t kFirstBytes = 56;
-  /// Where `lend` would put a block of up to `kFirstBytes`, for those who spare themselves that call; null: ask it. Set by the
+  /// What `reserve` would return for a block of up to `kFirstBytes`, for callers that skip that call; null: call it. Set by the
   /// link during calls to it or to its transport.
   std::byte* line = nullptr;
 
-  /// After `retry`: whether the link would take that packet now, and then no `writable` follows. For who posts and has no turn to
-  /// poll; costs next to nothing, and says false where only a poll can tell.
+  /// After `retry`: whether the link would take that packet now; then no `writable` follows. For a thread that posts and may
+  /// not poll. Costs almost nothing; false where only a poll can find out.
   virtual bool has_room_again() { return false; }
 
   /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for the time of
@@ -73,8 +73,8 @@ class Link {
   /// Writes into memory of the peer's process, as `read_remote` reads it. Nothing is written once the peer is seen to be gone.
   virtual bool write_remote(std::uint64_t address, std::span<const std::byte> from) { return (void)address, (void)from, false; }
 
-  /// A word, zero at first, that this side and the peer's share, and that transports leave alone: one for messages to the peer,
-  /// one for those from it. It is there while the link is. Null: none, or not connected yet.
+  /// A word, zero at first, that both sides share and that transports do not use: one for messages to the peer, one for
+  /// messages from it. Valid while the link is. Null: none, or not connected yet.
   enum class Direction { outgoing, incoming };
   virtual std::atomic<std::uint64_t>* shared_word(Direction) noexcept { return nullptr; }
 
@@ -90,15 +90,15 @@ class Link {
   unsigned rail_;
 };
 
-/// What a transport tells the engine. Called only from inside calls to the transport (`poll`, mostly), on that thread; the sink
-/// may call `Link::try_send` of any link from inside, and nothing else.
+/// What a transport reports to the engine. Called only from inside calls to the transport (mostly `poll`), on that thread. From
+/// inside, the sink may call `Link::try_send` of any link, and nothing else.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
-  /// A packet's control block is here. With `payload_bytes` > 0 the answer says where the payload goes, and `landed` follows,
-  /// before any later packet of this link is told. `control` is valid during the call; its address is a multiple of 8.
+  /// A packet's control block is here. With `payload_bytes` > 0 the result says where the payload goes, and `landed` follows
+  /// before any later packet of this link is reported. `control` is valid during the call; its address is a multiple of 8.
   virtual Landing arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) = 0;
-  /// As `arrived`, of a packet without payload: `Landing::malformed` alone.
+  /// As `arrived`, for a packet without payload: returns `Landing::malformed` alone.
   virtual const char* arrived_whole(Link& link, std::span<const std::byte> control) {
     return arrived(link, control, 0).malformed;
   }
@@ -108,26 +108,27 @@ class PacketSink {
   virtual void sent(Link& link, std::uint64_t cookie) = 0;
   /// The link that answered `retry` may take a packet now.
   virtual void writable(Link& link) = 0;
-  /// The peer cannot be reached any more. Once per peer and transport; everything owed on its links is dropped, silently.
+  /// The peer cannot be reached any more. Once per peer and transport. Its links report nothing more, also not for posted
+  /// packets.
   virtual void peer_failed(Rank peer, std::string_view reason) = 0;
-  /// A peer has connected. It may have done so only to hear of this rank's end, and never say anything.
+  /// A peer has connected. It may never send anything: a peer also connects to learn of this rank's end.
   virtual void opened(Link&) {}
-  /// Instead of `peer_failed`, where no connection was ever made: it may have left before, well ordered.
+  /// Instead of `peer_failed` where no connection was ever made: the peer may have left in order before.
   virtual void peer_unreachable(Rank peer, std::string_view reason) { peer_failed(peer, reason); }
 };
 
-/// What a transport can do: declared, not guessed.
+/// What a transport can do.
 struct Capabilities {
   std::size_t max_control_bytes = 0;   ///< at least 4096
   std::size_t max_payload_bytes = 0;   ///< largest payload of one packet
-  std::size_t segment_bytes = 0;       ///< payload of a packet that keeps the rail busy and an urgent message waiting little
-  std::size_t eager_bytes = 0;         ///< messages up to this size are sent without asking
+  std::size_t segment_bytes = 0;       ///< payload of a packet: keeps the rail busy, and lets an urgent message wait little
+  std::size_t eager_bytes = 0;         ///< messages up to this size are sent eagerly
   unsigned rails = 1;                  ///< links per peer that may share a large message; rail 0 carries everything else
   bool poll_is_costly = false;         ///< a `poll` that finds nothing takes a system call
   bool remote_read = false;            ///< `Link::read_remote` may work, and `write_remote`, where links have shared words
   std::size_t remote_copy_bytes = 0;   ///< from this size on remote reads may be faster than segments; 0: never
-  std::size_t remote_broadcast_bytes = 0;  ///< from this size on recipients of broadcasts read by themselves; 0: never
-  bool shared_memory = false;          ///< no network in between: what rails take depends on who has a core, and has no rate
+  std::size_t remote_broadcast_bytes = 0;  ///< from this size on, recipients of broadcasts read remotely; 0: never
+  bool shared_memory = false;          ///< no network in between: how fast rails take packets depends on cores, so they have no rate
   std::int64_t latency_ns = 0;         ///< first guess of the time of a small packet, replaced by measurement
   double bytes_per_ns = 0;             ///< first guess of the bandwidth, replaced by measurement
   double message_ns = 1000;            ///< work of one packet on one side, beside its bytes
@@ -150,33 +151,33 @@ class Transport {
   /// The link to a peer on a rail, made on first use; the existing one (for instance, one that the peer opened) if there is one.
   virtual Link& connect(Rank peer, std::string_view card, unsigned rail) = 0;
 
-  /// Reads what arrived, finishes what was posted, accepts. Returns the number of events told to the sink; bounded work.
+  /// Reads what arrived, finishes what was posted, accepts connections. Returns the number of calls to the sink. Bounded work.
   virtual unsigned poll(std::int64_t now_ns) = 0;
 
-  /// After sends that no `poll` follows soon: wakes those peers that are seen to sleep. A transport may leave to the next `poll`
-  /// those that fall asleep at this very moment, which is to come within milliseconds.
+  /// After sends that no `poll` follows soon: wakes the peers that sleep. A transport may leave peers that fall asleep at this
+  /// moment to the next `poll`, which must come within milliseconds.
   virtual void hurry() {}
 
-  /// Bytes that were taken and have not left this rank's buffers, as far as is known: they delay what comes behind them.
+  /// Bytes that were taken and have not left this rank's buffers, as far as is known: they delay later packets.
   virtual std::size_t unsent_bytes() const { return 0; }
 
-  /// A rate that the network has reached of late, when there was much to carry; it may be faster. For transports that can tell,
-  /// though nobody may have had a core to send or to receive meanwhile. 0: not known.
+  /// A rate that the network has recently reached with much to carry; it may be faster. Does not depend on whether sender and
+  /// receiver had a core. 0: not known.
   virtual double carried_bytes_per_ns() const { return 0; }
 
   /// A descriptor that becomes readable when `poll` would find something after `arm`; -1: none.
   virtual int wait_descriptor() const noexcept = 0;
-  /// Whether a sleeping engine is woken when there is something to poll: by the descriptor, or by a call of its waker. False:
-  /// polled with bounded back-off.
+  /// Whether a sleeping engine is woken when there is something to poll, by the descriptor or by its waker. False: the engine
+  /// polls with bounded back-off.
   virtual bool rings() const noexcept { return wait_descriptor() >= 0; }
-  /// Declares that nobody polls from now on. False: something is already there, poll again (and the declaration is withdrawn).
+  /// Declares that polling stops. False: something is already there, so polling must go on; then nothing is declared.
   virtual bool arm() = 0;
   /// Polling goes on. Pairs with a successful `arm`.
   virtual void disarm() = 0;
 
   /// The peer said goodbye: when its links close now, this is not a failure.
   virtual void peer_left(Rank peer) = 0;
-  /// Closes the links to a peer: it sent malformed bytes, or the engine gave it up.
+  /// Closes the links to a peer that sent malformed bytes, or that the engine has given up.
   virtual void disconnect(Rank peer) = 0;
 };
 

@@ -8,6 +8,7 @@
 
 namespace tandem::linalg {
 
+/// When `cg` ends.
 struct CgOptions {
   std::optional<std::size_t> iterations = {};  ///< at most; the order of A unless given, which is enough without rounding
   std::optional<double> tolerance = {};        ///< ends when ||r|| <= tolerance ||b||, in 2-norms; 10 eps unless given

@@ -1,6 +1,7 @@
 // tandem/linalg/flows/flow_test_support.hpp: what tests of flows share: matrices with data, and the runtimes they run on.
 #pragma once
 
+#include <complex>
 #include <string>
 #include <vector>
 
@@ -10,32 +11,35 @@
 
 namespace tandem::linalg::test {
 
-/// A tiled matrix, its data, and LAPACK's layout of it.
+/// A tiled matrix, its data, and LAPACK's layout of it. Compiled in flow_test_support.cpp: tests have hundreds of these.
 template <Scalar T>
 struct Tiled {
-  Tiled(Runtime& rt, TileShape shape) : matrix(shape), data(rt, "A", matrix) {}
+  Tiled(Runtime& rt, TileShape shape);
   template <class G>
   Tiled(Runtime& rt, TileShape shape, const G& generator) : Tiled(rt, shape) {
     generate(rt, generator, data);
   }
+  ~Tiled();
 
-  std::vector<T> dense() const {
-    std::vector<T> result(matrix.rows() * matrix.cols());
-    matrix.to_lapack({result.data(), matrix.rows(), matrix.cols(), matrix.rows()});
-    return result;
-  }
+  /// All elements, in column-major order.
+  std::vector<T> dense() const;
 
   TileMatrix<T> matrix;
   TiledData<T> data;
 };
+
+extern template struct Tiled<float>;
+extern template struct Tiled<double>;
+extern template struct Tiled<std::complex<float>>;
+extern template struct Tiled<std::complex<double>>;
 
 /// Worker counts and schedulers that flows are run with.
 struct Setting {
   unsigned workers = 1;
   std::string sched = "lws";
 };
-inline const std::vector<Setting> settings{{1, "eager"}, {2, "lws"}, {3, "prio"}, {4, "random"}};
+extern const std::vector<Setting> settings;
 
-inline Options options(const Setting& setting) { return {.workers = setting.workers, .sched = setting.sched, .more = {}}; }
+Options options(const Setting& setting);
 
 }  // namespace tandem::linalg::test

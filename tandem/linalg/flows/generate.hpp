@@ -1,24 +1,47 @@
 // tandem/linalg/flows/generate.hpp: fills a tiled matrix from a generator, one task per tile.
 #pragma once
 
-#include "tandem/api/codelet.hpp"
+#include <complex>
+#include <memory>
+
 #include "tandem/linalg/generators.hpp"
 #include "tandem/linalg/tiled_data.hpp"
 
 namespace tandem::linalg {
 
-/// Submits a_ij := generator.element(i, j) for all elements of stored tiles. The generator is copied into the tasks; any type
-/// with `element<T>(i, j)` will do, and it is called from several threads. Tiles are touched first by the workers that fill them.
+namespace internal {
+
+/// A generator whose type is erased, so that the code that submits the tasks is compiled once per precision. All tasks of a call share
+/// the generator.
+template <Scalar T>
+struct TileFill {
+  std::shared_ptr<const void> generator;
+  void (*fill)(const void* generator, TilePosition at, MatrixView<T> tile) = nullptr;
+};
+
+template <Scalar T>
+void submit_fill(Runtime& rt, const TileFill<T>& fill, TiledData<T>& a);
+
+extern template void submit_fill<float>(Runtime&, const TileFill<float>&, TiledData<float>&);
+extern template void submit_fill<double>(Runtime&, const TileFill<double>&, TiledData<double>&);
+extern template void submit_fill<std::complex<float>>(Runtime&, const TileFill<std::complex<float>>&, TiledData<std::complex<float>>&);
+extern template void submit_fill<std::complex<double>>(Runtime&, const TileFill<std::complex<double>>&,
+                                                       TiledData<std::complex<double>>&);
+
+}  // namespace internal
+
+/// Submits a_ij := generator.element(i, j) for all elements of stored tiles. The generator is copied once and lives until its tasks
+/// have ended; any type with `element<T>(i, j)` will do, and several threads call it at once. The worker that fills a tile is the
+/// first to touch its memory. Submitting thread.
 template <Scalar T, class G>
   requires Generator<G, T>
 void submit_generate(Runtime& rt, const G& generator, TiledData<T>& a) {
-  static const Codelet generate("generate", [](const G& elements, TilePosition at, MatrixView<T> tile) {
-    generate_tile(elements, at, tile);
-  });
-  const std::size_t height = a.matrix().tile_height(), width = a.matrix().tile_size();
-  for (std::size_t j = 0; j < a.col_tiles(); ++j)
-    for (std::size_t i = 0; i < a.row_tiles(); ++i)
-      if (a.stores(i, j)) rt.submit(generate, generator, TilePosition{i * height, j * width}, write(a(i, j)));
+  internal::submit_fill<T>(rt,
+                           {std::make_shared<const G>(generator),
+                            [](const void* elements, TilePosition at, MatrixView<T> tile) {
+                              generate_tile(*static_cast<const G*>(elements), at, tile);
+                            }},
+                           a);
 }
 
 /// Fills and waits.

@@ -23,6 +23,7 @@ void herk(Runtime& rt, Uplo uplo, Op op, Real<T> alpha, const TiledData<T>& a, R
   submit_herk(rt, uplo, op, alpha, a, beta, c);
   rt.wait();
 }
+/// Updates and waits.
 template <Scalar T>
 void syrk(Runtime& rt, Uplo uplo, Op op, std::type_identity_t<T> alpha, const TiledData<T>& a, std::type_identity_t<T> beta,
           TiledData<T>& c) {

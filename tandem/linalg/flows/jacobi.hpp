@@ -12,12 +12,14 @@
 
 namespace tandem::linalg {
 
+/// When `jacobi` ends.
 struct JacobiOptions {
   std::size_t steps = 100;    ///< at most
   double tolerance = 0;       ///< ends when no point changes by more than this in a step; 0: nobody looks
   std::size_t interval = 10;  ///< steps between two looks, at least 1
 };
 
+/// How `jacobi` ended.
 struct JacobiOutcome {
   std::size_t steps = 0;          ///< done
   std::optional<double> change;   ///< the largest of a point in the last step that was looked at
@@ -44,12 +46,15 @@ JacobiOutcome jacobi(Runtime& rt, TiledData<R>& u, TiledData<R>& work, const Jac
 /// - 1))) / 2; with x = i / (rows - 1) and y = j / (cols - 1). Immutable; copies share tables of rows + cols sines.
 class JacobiModes {
  public:
+  /// Points of the grid.
   struct Grid {
-    std::size_t rows = 0;
-    std::size_t cols = 0;
+    std::size_t rows = 0;  ///< at least 2
+    std::size_t cols = 0;  ///< at least 2
   };
+  /// The grid after `steps` steps.
   JacobiModes(Grid grid, std::size_t steps);
 
+  /// The value of point (i, j).
   template <Scalar T>
     requires(!is_complex<T>)
   T element(std::size_t i, std::size_t j) const noexcept {

@@ -53,12 +53,12 @@ Real<T> trsm_residual(Runtime& rt, Op op, std::type_identity_t<T> alpha, const T
 /// What a product should have given, but for C_0.
 template <Scalar T>
 struct Product {
-  Op op_a = Op::no_trans;
-  Op op_b = Op::no_trans;
-  T alpha = T(1);
-  const TiledData<T>& a;
-  const TiledData<T>& b;
-  T beta = T(0);
+  Op op_a = Op::no_trans;  ///< how A enters
+  Op op_b = Op::no_trans;  ///< how B enters
+  T alpha = T(1);          ///< factor of op(A) op(B)
+  const TiledData<T>& a;   ///< the first factor
+  const TiledData<T>& b;   ///< the second factor
+  T beta = T(0);           ///< factor of C_0
 };
 
 /// max |(alpha op(A) (op(B) W) + beta C_0 W) - C W| / (n (k |alpha| max|A| max|B| + |beta| max|C_0|) eps), with a random W of at

@@ -15,15 +15,18 @@ namespace tandem::linalg::kernels {
 template <class R>
 struct Halo {
   const R* above = nullptr;  ///< one number per column of the block
-  const R* below = nullptr;
-  const R* left = nullptr;  ///< one number per row of the block
-  const R* right = nullptr;
+  const R* below = nullptr;  ///< one number per column of the block
+  const R* left = nullptr;   ///< one number per row of the block
+  const R* right = nullptr;  ///< one number per row of the block
 };
 
 /// The outermost points of a block, as its neighbours need them: spans of its columns, columns, rows and rows.
 template <class R>
 struct Borders {
-  std::span<R> top, bottom, left, right;
+  std::span<R> top;     ///< one number per column of the block
+  std::span<R> bottom;  ///< one number per column of the block
+  std::span<R> left;    ///< one number per row of the block
+  std::span<R> right;   ///< one number per row of the block
 };
 
 /// v := u after one step: v(i,j) = ((u(i-1,j) + u(i+1,j)) + (u(i,j-1) + u(i,j+1))) / 4, and at the grid's edges v = u. Blocks

@@ -15,14 +15,14 @@ namespace {
 
 using namespace internal;
 
-constexpr std::size_t leaf_order = 32;
+constexpr std::size_t unblocked_order = 32;
 
 /// Factorises a small tile in scratch memory as L L^H; U is L^H, so an upper tile is read and written as its conjugate transpose.
 template <Scalar T>
 std::size_t factorise_leaf(Uplo uplo, MatrixView<T> a) {
-  alignas(64) T storage[leaf_order * leaf_order];
+  alignas(64) T storage[unblocked_order * unblocked_order];
   const std::size_t n = a.rows;
-  const MatrixView<T> l{storage, n, n, leaf_order};
+  const MatrixView<T> l{storage, n, n, unblocked_order};
   const bool lower = uplo == Uplo::lower;
   for (std::size_t j = 0; j < n; ++j)
     for (std::size_t i = j; i < n; ++i) l(i, j) = lower ? a(i, j) : conj(a(j, i));
@@ -57,8 +57,8 @@ template <Scalar T>
 std::size_t potrf(Uplo uplo, MatrixView<T> a) {
   TANDEM_DEBUG_ASSERT(uplo != Uplo::general && a.rows == a.cols);
   const std::size_t n = a.rows;
-  if (n <= leaf_order) return factorise_leaf(uplo, a);
-  const std::size_t n1 = (n / 2 + leaf_order - 1) / leaf_order * leaf_order;
+  if (n <= unblocked_order) return factorise_leaf(uplo, a);
+  const std::size_t n1 = (n / 2 + unblocked_order - 1) / unblocked_order * unblocked_order;
   const std::size_t n2 = n - n1;
   const auto a11 = a.block(0, 0, n1, n1), a22 = a.block(n1, n1, n2, n2);
   if (const std::size_t info = potrf(uplo, a11); info != 0) return info;

@@ -17,6 +17,7 @@ enum class AccessMode : std::uint8_t {
   scratch,     ///< wants memory of that size, undefined at start, forgotten at the end; orders nothing
 };
 
+/// "read", "write", ..., for messages.
 constexpr std::string_view name_of(AccessMode mode) noexcept {
   switch (mode) {
     case AccessMode::read: return "read";
@@ -40,12 +41,13 @@ constexpr bool makes_value(AccessMode mode) noexcept {
 
 /// A place in the user's source, in the size of a pointer's neighbourhood: `file` is a literal of the compiler's.
 struct SourceLine {
-  const char* file = nullptr;
-  std::uint32_t line = 0;
+  const char* file = nullptr;  ///< null: unknown
+  std::uint32_t line = 0;      ///< from 1
 
   constexpr SourceLine() = default;
+  /// The line of a call.
   constexpr SourceLine(const std::source_location& where) : file(where.file_name()), line(where.line()) {}
-  constexpr explicit operator bool() const noexcept { return file != nullptr; }
+  constexpr explicit operator bool() const noexcept { return file != nullptr; }  ///< whether it is known
 };
 
 }  // namespace tandem

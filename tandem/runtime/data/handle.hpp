@@ -21,7 +21,7 @@
 
 namespace tandem::runtime {
 
-class RuntimeCore;
+class DataRegistry;
 
 /// Index of a memory node: 0 is main memory, where the application's pointers live.
 using NodeIndex = unsigned;
@@ -65,7 +65,7 @@ enum class GroupKind : std::uint8_t { readers, commuters, reducers };
 /// `writer`. References carry the task's id, so that a recycled task counts as ended.
 struct FlowState {
   TaskRef writer;
-  [[no_unique_address]] MemberList members;  // lends the bytes at its end to what follows
+  [[no_unique_address]] MemberList members;  // what follows lies in the bytes at its end
   GroupKind kind = GroupKind::readers;
   bool has_value = false;  ///< somebody has written it by this point of the flow
 
@@ -82,11 +82,11 @@ struct FlowState {
 /// Three parts on separate cache lines: the flow's, which the submitting thread changes at each submission; the replicas', which
 /// workers read at each task; and what is rarely looked at.
 ///
-/// Life. `owners` counts `Data` objects (and recorded graphs, for memory of Tandem's); when the last one goes, the data is let go
-/// by its runtime. `references` keeps this object itself: one for all owners together, one for the registration, one for each
+/// Life. `owners` counts `Data` objects (and recorded graphs, for memory of Tandem's); when the last one goes, the registry
+/// frees the data. `references` keeps this object itself: one for all owners together, one for the registration, one for each
 /// recorded graph that uses it, and one for each live task with a `scratch` access, for which no dependency makes others wait.
-/// Any thread may give back either; `runtime` turns null under the runtime's mutex, so that the last owner and the runtime agree
-/// on who lets go.
+/// Any thread may drop either; `registry` turns null under the registry's mutex, so that the last owner and the registry agree on
+/// who frees it.
 ///
 /// Coherence (modified, shared, invalid): bit n of `valid` says that node n holds the present value. One bit alone: that node may
 /// be modified; several: shared; none: nobody has written yet. The graph's order makes a writer exclusive, so it stores its own
@@ -96,8 +96,8 @@ class alignas(64) Handle {
  public:
   // --- the flow's line
   FlowState flow;
-  std::atomic<std::uint32_t> runtime_number{0};  ///< of `runtime`; see RuntimeCore::owns
-  std::uint32_t number = 0;                      ///< as many data were registered with the runtime before it
+  std::atomic<std::uint32_t> registry_number{0};  ///< of `registry`; see DataRegistry::owns
+  std::uint32_t number = 0;                       ///< as many data were registered there before it
 
   // --- the replicas' line
   alignas(64) Poison poison;  ///< why the present version does not exist
@@ -108,7 +108,7 @@ class alignas(64) Handle {
   // --- the rest
   alignas(64) base::SpinLock lock;
   bool user_memory = false;
-  std::atomic<RuntimeCore*> runtime{nullptr};  ///< null once unregistered, as its number
+  std::atomic<DataRegistry*> registry{nullptr};  ///< null once unregistered, as its number
   Transfer to_home;
   struct Place {
     Replica replica;

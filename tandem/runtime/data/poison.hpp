@@ -1,4 +1,4 @@
-// tandem/runtime/data/poison.hpp: a kernel that threw, and the mark that the version it owed does not exist.
+// tandem/runtime/data/poison.hpp: a kernel that threw, and the mark of a version that does not exist because of it.
 #pragma once
 
 #include <atomic>
@@ -10,19 +10,19 @@
 
 namespace tandem::runtime {
 
-/// A kernel that threw. Data whose version it owed points to it, so it lives as long as the runtime.
+/// A kernel that threw. The data that it should have written points to it, so it lives as long as the runtime.
 struct FlowFailure {
   TaskId id = 0;                 ///< position in the flow
   std::exception_ptr exception;
   std::string description;       ///< the task, its line, and what() of the exception
   TaskId last_cancelled = 0;     ///< position of the last task cancelled because of it; the log's
-  TaskId told_until = 0;         ///< position of the last wait that threw it; the log's
+  TaskId thrown_until = 0;         ///< position of the last wait that threw it; the log's
 };
 
 /// Says of the present version of some data that it does not exist, and why.
 ///
 /// A failed task of a commuting or reducing group does not stop its neighbours in the group: which of them come after it depends
-/// on the schedule, and what is cancelled must not. So the mark made by a member of a group is told apart (`add`), neighbours do
+/// on the schedule, and what is cancelled must not. So the mark of a member of a group has a bit of its own (`add`): neighbours do
 /// not see it (`seen_in_group`), and the first task after the group settles it (`settle`). Of several members' failures the
 /// earliest in the flow stays.
 ///

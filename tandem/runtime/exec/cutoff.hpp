@@ -7,11 +7,11 @@
 
 namespace tandem::runtime {
 
-/// The last position of a flow that may be passed: at first none is, and whoever comes to one moves the limit; once the flow is
-/// cancelled the limit stays, first until it was compared with those of other ranks, then for good.
+/// The last position of a flow that may be passed. At first it is 0, and a thread that comes to a later position moves it; once the
+/// flow is cancelled it stays, first until it was compared with those of other ranks, then for good.
 ///
-/// So whoever is within the limit needs no more than to have read it once, however old that is; and whoever cancels knows from
-/// the limit alone how far everybody may have come.
+/// So a thread within the limit needs to read it only once, and may use an old value; and a thread that cancels knows from the
+/// limit alone how far all others may have come.
 ///
 /// Threads: `within` and `passed` any; all else under a lock of the owner's.
 class Cutoff {

@@ -1,4 +1,4 @@
-// tandem/runtime/exec/cutoff_test.cpp: the limit of a flow moves until it is frozen, and then tells where the flow ends.
+// tandem/runtime/exec/cutoff_test.cpp: the limit of a flow moves until it is frozen, and then says where the flow ends.
 #include "tandem/runtime/exec/cutoff.hpp"
 
 #include <gtest/gtest.h>

@@ -9,16 +9,16 @@
 
 namespace tandem::runtime {
 
-Executor::Executor(TaskPool& pool, const std::vector<WorkerSpec>& workers) : pool_(pool), workers_(workers) {}
+Executor::Executor(const std::vector<WorkerSpec>& workers) : workers_(workers) {}
 
 template <trace::Type T, class... Fields>
-[[gnu::always_inline]] inline void Executor::tell(const Origin& origin, Fields... fields) {
+[[gnu::always_inline]] inline void Executor::emit(const Origin& origin, Fields... fields) {
   if (origin.trace != nullptr) return origin.trace->append<T>(fields...);
   if (trace::Session* const session = trace_.load(std::memory_order_acquire)) session->emit_shared<T>(fields...);
 }
 
-void Executor::tell_ready(const Task& task, const Origin& origin) {
-  tell<trace::Type::task_ready>(origin, flow_position(task));
+void Executor::trace_ready(const Task& task, const Origin& origin) {
+  emit<trace::Type::task_ready>(origin, flow_position(task));
 }
 
 void Executor::dispatch(Task& task, Origin& origin) {
@@ -50,12 +50,12 @@ void Executor::enqueue(Task& task, Origin& origin) {
   switch (origin.kind) {
     case Origin::Kind::submitter: {
       const unsigned worker = queues_->push_submitted(&task);
-      tell<trace::Type::task_pushed>(origin, flow_position(task), worker);  // though it may have run: we alone recycle it
+      emit<trace::Type::task_pushed>(origin, flow_position(task), worker);  // though it may have run: we alone recycle it
       return;
     }
-    case Origin::Kind::foreign:
-      tell<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
-      queues_->push_foreign(&task);
+    case Origin::Kind::outside:
+      emit<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
+      queues_->push_from_outside(&task);
       return;
     case Origin::Kind::worker: break;
   }
@@ -66,7 +66,7 @@ void Executor::enqueue(Task& task, Origin& origin) {
     return;
   }
   if (task.priority >= origin.keep->priority) std::swap(queued, origin.keep);
-  tell<trace::Type::task_pushed>(origin, flow_position(*queued), origin.worker);
+  emit<trace::Type::task_pushed>(origin, flow_position(*queued), origin.worker);
   queues_->push_released(origin.worker, queued);
 }
 
@@ -76,7 +76,7 @@ void Executor::enqueue_restricted(Task& task, Origin& origin) {
   for (unsigned step = 0; step < count; ++step) {
     const unsigned worker = (start + step) % count;
     if (!can_run(*task.codelet, worker)) continue;
-    tell<trace::Type::task_pushed>(origin, flow_position(task), worker);
+    emit<trace::Type::task_pushed>(origin, flow_position(task), worker);
     return queues_->push_pinned(worker, &task);
   }
   TANDEM_ASSERT(!"a predicate that agreed at submission refuses now");
@@ -95,7 +95,7 @@ bool Executor::any_can_run(const CodeletCore& codelet) const {
 }
 
 void Executor::end_one(Task& task, Origin& origin) {
-  if (__builtin_expect(task.special, 0)) give_back_special(task, origin);
+  if (__builtin_expect(task.special, 0)) release_special(task, origin);
   const bool failed = task.poisoned.load(std::memory_order_relaxed);
   const bool recorded = task.recorded;
   FlowFailure* cause = __builtin_expect(failed, 0) ? failures_.cause_of(flow_position(task)) : nullptr;
@@ -139,7 +139,7 @@ void Executor::retire(Task& task, bool recorded, Origin& origin) {
 
 void Executor::flush(Origin& origin) {
   if (origin.unreported == 0) return;
-  if (origin.finished != nullptr) pool_.give_back(origin.finished, origin.finished_last);
+  if (origin.finished != nullptr) pool_->take_back(origin.finished, origin.finished_last);
   origin.finished = nullptr;
   const std::uint32_t count = origin.unreported;
   origin.unreported = 0;
@@ -183,7 +183,7 @@ bool Executor::enter_turnstiles(Task& task) {
   }
 }
 
-void Executor::give_back_special(Task& task, Origin& origin) {
+void Executor::release_special(Task& task, Origin& origin) {
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->drop_reference();

@@ -14,28 +14,21 @@
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/pool.hpp"
 #include "tandem/runtime/task/task.hpp"
+#include "tandem/runtime/worker/worker_spec.hpp"
 #include "tandem/trace/stream.hpp"
 
 namespace tandem::runtime {
 
-/// What a worker is: its device and the memory it works in.
-struct WorkerSpec {
-  DeviceKind device = DeviceKind::cpu;
-  NodeIndex node = 0;
-  int core = -1;
-  unsigned numa_node = 0;  ///< near the core, counted from 0
-};
-
-/// On whose behalf something becomes ready or ends. A short-lived object on the stack of that thread, or a worker's own.
+/// The thread that makes a task ready or ends it. An object on the stack of that thread, or a worker's own.
 struct Origin {
-  enum class Kind : std::uint8_t { submitter, worker, foreign };
-  Kind kind = Kind::foreign;
+  enum class Kind : std::uint8_t { submitter, worker, outside };
+  Kind kind = Kind::outside;
   unsigned worker = 0;
   Task* keep = nullptr;       ///< the most urgent task that a worker has released, to run next if the policy agrees
   Task* joins = nullptr;      ///< tasks with nothing to do, to be ended in turn instead of recursively
   Task* finished = nullptr;   ///< ended tasks that were not yet handed back
   Task* finished_last = nullptr;
-  std::uint32_t unreported = 0;  ///< ended tasks that were not yet counted
+  std::uint32_t unreported = 0;  ///< ended tasks that were not counted yet
   trace::Stream* trace = nullptr;  ///< null: the stream of all threads that have none
 };
 
@@ -47,9 +40,11 @@ struct Origin {
 /// (`wake_at`).
 class Executor final : public StagingListener {
  public:
-  Executor(TaskPool& pool, const std::vector<WorkerSpec>& workers);
+  explicit Executor(const std::vector<WorkerSpec>& workers);
 
-  void connect(ReadyQueues* queues, Memory* memory, base::Waker* caller) {
+  /// The other parts, which outlive the last task. Before the first one.
+  void connect(TaskPool* pool, ReadyQueues* queues, Memory* memory, base::Waker* caller) {
+    pool_ = pool;
     queues_ = queues;
     memory_ = memory;
     caller_ = caller;
@@ -57,7 +52,7 @@ class Executor final : public StagingListener {
 
   /// All predecessors of `task` have ended.
   void make_ready(Task& task, Origin& origin) {
-    tell_ready(task, origin);
+    trace_ready(task, origin);
     dispatch(task, origin);
   }
   /// `task`, which waits for nobody, is ready: it goes where it is to go.
@@ -99,7 +94,8 @@ class Executor final : public StagingListener {
   bool can_run(const CodeletCore& codelet, unsigned worker) const;
   bool any_can_run(const CodeletCore& codelet) const;
 
-  /// Marks `task`, and what it should have written, as failed because of `failure`. By whoever would have run it, before its end.
+  /// Marks `task`, and what it should have written, as failed because of `failure`. By the thread that would have run it, before
+  /// its end.
   void poison(Task& task, FlowFailure& failure);
   /// Why `task`, which is ready, must not run, or null: the earliest failure among its inputs and the tasks it comes `after`.
   FlowFailure* why_cancelled(Task& task);
@@ -132,10 +128,10 @@ class Executor final : public StagingListener {
 
  private:
   void end_one(Task& task, Origin& origin);
-  /// An event of the instant of whoever `origin` is.
+  /// Writes an event, with the present stamp of `origin`'s stream.
   template <trace::Type T, class... Fields>
-  void tell(const Origin& origin, Fields... fields);
-  void tell_ready(const Task& task, const Origin& origin);
+  void emit(const Origin& origin, Fields... fields);
+  void trace_ready(const Task& task, const Origin& origin);
   void poison_successor(Task& successor, FlowFailure* cause);
   void release(Task& successor, Origin& origin) {
     // The last one to arrive needs no read-modify-write: nobody else will touch the count.
@@ -147,9 +143,9 @@ class Executor final : public StagingListener {
   void enqueue_restricted(Task& task, Origin& origin);
   bool enter_turnstiles(Task& task);
   /// What only tasks with commute or scratch accesses hold.
-  void give_back_special(Task& task, Origin& origin);
+  void release_special(Task& task, Origin& origin);
 
-  TaskPool& pool_;
+  TaskPool* pool_ = nullptr;
   std::vector<WorkerSpec> workers_;
   ReadyQueues* queues_ = nullptr;
   Memory* memory_ = nullptr;

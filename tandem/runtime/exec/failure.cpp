@@ -1,6 +1,8 @@
 // tandem/runtime/exec/failure.cpp: the list of failures.
 #include "tandem/runtime/exec/failure.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace tandem::runtime {
@@ -35,8 +37,8 @@ FlowFailure* FailureLog::known_or(TaskId id, const std::function<std::exception_
   const std::exception_ptr exception = make(description);
   FlowFailure* failure = add(id, exception, std::move(description));
   std::lock_guard guard(mutex_);
-  // Others have told of it then, and so has this runtime, as far as its program is concerned.
-  if (id <= reported_until_) failure->told_until = reported_until_;
+  // Waits of other ranks have thrown it, so a wait of this one that came at the same position has thrown it, too.
+  if (id <= reported_until_) failure->thrown_until = reported_until_;
   return failure;
 }
 
@@ -75,9 +77,18 @@ FlowFailure* FailureLog::cause_of(TaskId task) {
   return at == causes_.end() ? nullptr : at->second;
 }
 
-void FailureLog::tell(FlowFailure& failure, TaskId until) {
+void FailureLog::note_thrown(FlowFailure& failure, TaskId until) {
   std::lock_guard guard(mutex_);
-  failure.told_until = until;
+  failure.thrown_until = until;
+}
+
+std::string FailureLog::Report::text() const {
+  std::string out = failure->description;
+  if (failed > 1) out += fmt::format("; {} tasks failed", failed);
+  if (cancelled > 0)
+    out += fmt::format("; {} {} on {} {} cancelled", cancelled, cancelled == 1 ? "task that depends" : "tasks that depend",
+                       failed > 1 ? "them" : "it", cancelled == 1 ? "was" : "were");
+  return out;
 }
 
 FailureLog::Report FailureLog::take_report(TaskId until) {
@@ -91,12 +102,12 @@ FailureLog::Report FailureLog::take_report(TaskId until) {
   cancelled_ = 0;
   causes_.clear();
   for (const auto& failure : failures_) {
-    const bool untold = failure->told_until == 0 || failure->last_cancelled > failure->told_until;
+    const bool untold = failure->thrown_until == 0 || failure->last_cancelled > failure->thrown_until;
     if (untold && (report.failure == nullptr || failure->id < report.failure->id)) report.failure = failure.get();
-    failure->told_until = until;
+    failure->thrown_until = until;
   }
-  if (report.failure == nullptr && lost_.last_cancelled > lost_.told_until) report.failure = &lost_;
-  lost_.told_until = until;
+  if (report.failure == nullptr && lost_.last_cancelled > lost_.thrown_until) report.failure = &lost_;
+  lost_.thrown_until = until;
   any_.store(false, std::memory_order_release);
   return report;
 }

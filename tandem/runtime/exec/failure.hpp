@@ -1,4 +1,4 @@
-// tandem/runtime/exec/failure.hpp: kernels that threw, what was cancelled because of them, and what wait() will say of it.
+// tandem/runtime/exec/failure.hpp: kernels that threw, what was cancelled because of them, and what wait() throws.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ namespace tandem::runtime {
 
 /// The failures of a runtime. Thread-safe; the mutex is taken on failures only.
 ///
-/// A failure is told (thrown) once, by the first wait that meets it, and again only if it cancels tasks submitted after that
-/// wait. Both are decided by positions in the flow, never by dates, so every schedule tells the same.
+/// The first wait that meets a failure throws it. A later wait throws it again only if it cancels tasks that were submitted after
+/// the first wait. Positions in the flow decide both, never dates, so every schedule throws the same.
 class FailureLog {
  public:
   FailureLog();
@@ -43,18 +43,21 @@ class FailureLog {
   void note_cause(TaskId task, FlowFailure& cause);
   FlowFailure* cause_of(TaskId task);
 
-  /// Why data has no value that was to be written in a cancelled flow. Behind all failures; told when it cancels a task.
+  /// Why data has no value that was to be written in a cancelled flow. Its position is behind all failures; a wait throws it when
+  /// it cancels a task.
   FlowFailure& lost() noexcept { return lost_; }
 
   /// False: nothing has failed or was cancelled since the last report.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
   /// A wait after position `until` throws `failure`.
-  void tell(FlowFailure& failure, TaskId until);
-  /// At position `until`, with nothing under way: the earliest failure that is to be told, or null, and all count as told.
+  void note_thrown(FlowFailure& failure, TaskId until);
+  /// At position `until`, with nothing under way: the earliest failure that is to be thrown, or null; all count as thrown.
   struct Report {
     FlowFailure* failure = nullptr;
     std::size_t failed = 0;
     std::size_t cancelled = 0;
+    /// The failure, and how many tasks failed and were cancelled, for the log. `failure` is not null.
+    std::string text() const;
   };
   Report take_report(TaskId until);
 

@@ -1,4 +1,4 @@
-// tandem/runtime/exec/failure_test.cpp: which failure a wait tells, whatever the order in which failures came.
+// tandem/runtime/exec/failure_test.cpp: which failure a wait throws, whatever the order in which failures came.
 #include "tandem/runtime/exec/failure.hpp"
 
 #include <stdexcept>
@@ -12,7 +12,7 @@ FlowFailure& fail(FailureLog& log, TaskId id) {
   return *log.add(id, std::make_exception_ptr(std::runtime_error("x")), "task " + std::to_string(id));
 }
 
-TEST(FailureLog, TellsTheEarliestInTheFlowOnce) {
+TEST(FailureLog, ReportsTheEarliestInTheFlowOnce) {
   FailureLog log;
   EXPECT_FALSE(log.any());
   fail(log, 9);
@@ -26,11 +26,24 @@ TEST(FailureLog, TellsTheEarliestInTheFlowOnce) {
   EXPECT_EQ(log.take_report(21).failure, nullptr);
 }
 
-TEST(FailureLog, AFailureIsToldAgainOnlyWhenItCancelsSomethingLater) {
+TEST(FailureLog, TheTextCountsInSingularAndPlural) {
+  FailureLog log;
+  FlowFailure& failure = fail(log, 4);
+  EXPECT_EQ(log.take_report(5).text(), "task 4");
+  log.cancelled(6, failure);
+  EXPECT_EQ(log.take_report(7).text(), "task 4; 1 task that depends on it was cancelled");
+  FlowFailure& another = fail(log, 8);
+  fail(log, 9);
+  log.cancelled(10, another);
+  log.cancelled(11, another);
+  EXPECT_EQ(log.take_report(12).text(), "task 8; 2 tasks failed; 2 tasks that depend on them were cancelled");
+}
+
+TEST(FailureLog, AFailureIsThrownAgainOnlyWhenItCancelsSomethingLater) {
   FailureLog log;
   FlowFailure& failure = fail(log, 4);
   log.cancelled(7, failure);
-  log.tell(failure, 10);
+  log.note_thrown(failure, 10);
   log.cancelled(8, failure);  // submitted before that wait, and cancelled after it: already said
   EXPECT_EQ(log.take_report(11).failure, nullptr);
   log.cancelled(12, failure);
@@ -48,13 +61,13 @@ TEST(FailureLog, WhatTurnsOutToLieBehindTheEndOfTheFlowDoesNotCount) {
   const FailureLog::Report none = log.take_report(25);
   EXPECT_EQ(none.failure, nullptr);
   EXPECT_EQ(none.cancelled, 0U);
-  // Of two, one before the end; and where no end was told, all.
+  // Of two, one before the end; and without an end, all.
   for (const TaskId end : {TaskId{31}, TaskId{0}}) {
     log.cancelled_in_doubt(30, log.lost());
     log.cancelled_in_doubt(32, log.lost());
     if (end != 0) log.settle(end);
     const FailureLog::Report report = log.take_report(40);
-    EXPECT_EQ(report.failure, end != 0 ? &log.lost() : nullptr) << "told once, up to position 40";
+    EXPECT_EQ(report.failure, end != 0 ? &log.lost() : nullptr) << "thrown once, up to position 40";
     EXPECT_EQ(report.cancelled, end != 0 ? 1U : 2U);
   }
 }

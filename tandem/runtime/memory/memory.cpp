@@ -14,7 +14,7 @@
 namespace tandem::runtime {
 
 template <trace::Type T, class... Fields>
-void Memory::tell(Fields... fields) const {
+void Memory::emit(Fields... fields) const {
   if (trace::Session* const session = trace_.load(std::memory_order_acquire)) session->emit_shared<T>(fields...);
 }
 
@@ -57,7 +57,7 @@ void* Memory::allocate(const Handle& handle, NodeIndex node) {
                                        handle.described(), nodes_[node].node->name()));
   void* const memory = nodes_[node].node->allocate(handle.shape.bytes());
   if (memory == nullptr) throw std::bad_alloc();
-  tell<trace::Type::data_allocated>(handle.number, node, handle.shape.bytes());
+  emit<trace::Type::data_allocated>(handle.number, node, handle.shape.bytes());
   if (handle.object == nullptr) return memory;
   try {
     handle.object->construct(memory);
@@ -71,7 +71,7 @@ void* Memory::allocate(const Handle& handle, NodeIndex node) {
 void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcept {
   if (handle.object != nullptr) handle.object->destroy(memory);
   nodes_[node].node->release(memory, handle.shape.bytes());
-  tell<trace::Type::data_freed>(handle.number, node, handle.shape.bytes());
+  emit<trace::Type::data_freed>(handle.number, node, handle.shape.bytes());
 }
 
 bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
@@ -93,16 +93,16 @@ bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
     const Replica& from = handle.replica(source);
     request = {source, node, from.pointer, target.pointer, from.ld, target.ld, handle.shape};
   }
-  tell<trace::Type::transfer_started>(handle.number, request.from_node, node, handle.shape.bytes());
+  emit<trace::Type::transfer_started>(handle.number, request.from_node, node, handle.shape.bytes());
   const NodeIndex source = request.from_node;
   Copier& copier = *(node != 0 ? nodes_[node].copier : nodes_[request.from_node].copier);
   const auto arrived = [this, &handle, node, source] {
-    const ForeignCalls::Guard guard(foreign_calls_);
-    tell<trace::Type::transfer_ended>(handle.number, source, node);
+    const CallCount::Guard guard(calls_);
+    emit<trace::Type::transfer_ended>(handle.number, source, node);
     fetched(handle, node);
   };
   if (copier.start(request, arrived) == CopyState::done) {
-    tell<trace::Type::transfer_ended>(handle.number, source, node);
+    emit<trace::Type::transfer_ended>(handle.number, source, node);
     fetched(handle, node);
   }
   return true;
@@ -146,13 +146,13 @@ void* Memory::take_partial(Handle& handle) {
   try {
     handle.reduction->init(memory, handle.shape.rows, handle.shape);
   } catch (...) {
-    give_back_partial(handle, memory, false);
+    return_partial(handle, memory, false);
     throw;
   }
   return memory;
 }
 
-void Memory::give_back_partial(Handle& handle, void* partial, bool filled) noexcept {
+void Memory::return_partial(Handle& handle, void* partial, bool filled) noexcept {
   std::lock_guard guard(handle.lock);
   for (Handle::Partial& known : handle.partials) {
     if (known.pointer != partial) continue;

@@ -6,13 +6,13 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
-#include "tandem/runtime/task/foreign_calls.hpp"
+#include "tandem/runtime/event/call_count.hpp"
 #include "tandem/runtime/task/task.hpp"
 #include "tandem/trace/stream.hpp"
 
 namespace tandem::runtime {
 
-/// Who is told that a task's transfers have ended.
+/// Hears that a task's transfers have ended.
 class StagingListener {
  public:
   virtual ~StagingListener() = default;
@@ -40,7 +40,7 @@ class Memory {
   enum class Staging { ready, pending };
 
   /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `pending`: transfers are under way
-  /// and the listener will be told. Throws std::bad_alloc when a node has no memory left, std::logic_error for objects, which
+  /// and the listener will be called. Throws std::bad_alloc when a node has no memory left, std::logic_error for objects, which
   /// stay in main memory, on another node, and what the constructor of an object throws. By the worker that will run the task.
   Staging acquire(Task& task, NodeIndex node);
 
@@ -54,17 +54,17 @@ class Memory {
   /// the initialisation throws.
   void* take_partial(Handle& handle);
   /// `filled` false: the kernel threw, so the copy counts for nothing.
-  static void give_back_partial(Handle& handle, void* partial, bool filled) noexcept;
+  static void return_partial(Handle& handle, void* partial, bool filled) noexcept;
   /// Adds all filled private copies to the value at `into`. By the combining task, alone.
   static void combine_partials(Handle& handle, void* into, std::size_t into_ld);
 
   /// Forgets what the private copies hold.
   static void discard_partials(Handle& handle) noexcept;
 
-  /// No more transfers will end: waits for the threads that are telling it.
-  void drain() const noexcept { foreign_calls_.drain(); }
+  /// No more transfers will end: waits for calls of the listener that are under way.
+  void drain() const noexcept { calls_.drain(); }
 
-  /// Gives back what Tandem has allocated for `handle`. Nobody uses it any more.
+  /// Frees what Tandem has allocated for `handle`, which nobody uses any more.
   void free_replicas(Handle& handle) noexcept;
 
  private:
@@ -81,11 +81,11 @@ class Memory {
   void fetched(Handle& handle, NodeIndex node);
 
   template <trace::Type T, class... Fields>
-  void tell(Fields... fields) const;
+  void emit(Fields... fields) const;
 
   std::atomic<trace::Session*> trace_{nullptr};
   StagingListener& listener_;
-  ForeignCalls foreign_calls_;
+  CallCount calls_;
   std::vector<Node> nodes_;
 };
 

@@ -199,12 +199,12 @@ TEST(Memory, PartialResultsAreStartedOnceAndCombinedOnce) {
   EXPECT_NE(a, b) << "two tasks at a time";
   *a += 1;
   *b += 2;
-  Memory::give_back_partial(x, a, true);
-  Memory::give_back_partial(x, b, true);
+  Memory::return_partial(x, a, true);
+  Memory::return_partial(x, b, true);
   auto* again = static_cast<double*>(f.memory.take_partial(x));
   EXPECT_EQ(started, 2U) << "a third task adds to what is there";
   *again += 4;
-  Memory::give_back_partial(x, again, true);
+  Memory::return_partial(x, again, true);
   Memory::combine_partials(x, values.data(), 1);
   EXPECT_EQ(values[0], 17);
   Memory::combine_partials(x, values.data(), 1);
@@ -222,11 +222,11 @@ TEST(Memory, DiscardedPartialResultsDoNotReachTheNextGroup) {
   };
   auto* partial = static_cast<double*>(f.memory.take_partial(x));
   *partial = 1'000;
-  Memory::give_back_partial(x, partial, true);
+  Memory::return_partial(x, partial, true);
   Memory::discard_partials(x);
   partial = static_cast<double*>(f.memory.take_partial(x));
   *partial += 1;
-  Memory::give_back_partial(x, partial, true);
+  Memory::return_partial(x, partial, true);
   Memory::combine_partials(x, values.data(), 1);
   EXPECT_EQ(values[0], 11);
 }
@@ -244,8 +244,8 @@ TEST(Memory, ACombinationThatThrowsLeavesNothingBehind) {
   };
   void* a = f.memory.take_partial(x);
   void* b = f.memory.take_partial(x);
-  Memory::give_back_partial(x, a, true);
-  Memory::give_back_partial(x, b, true);
+  Memory::return_partial(x, a, true);
+  Memory::return_partial(x, b, true);
   EXPECT_THROW(Memory::combine_partials(x, values.data(), 1), std::runtime_error);
   throws = false;
   Memory::combine_partials(x, values.data(), 1);

@@ -18,8 +18,8 @@ RecordedGraph::~RecordedGraph() {
     task.~Task();
   };
   for (auto& instance : instances_) {
-    if (!has_ended(instance->end)) runtime_.wait_quietly(instance->end);
-    runtime_.forget_tasks(instance->memory.get(), instance->memory.get() + instance->bytes);
+    if (!has_ended(instance->end)) runtime_.accesses().wait_quietly(instance->end, "a recorded graph");
+    runtime_.data().forget_tasks(instance->memory.get(), instance->memory.get() + instance->bytes);
     instance->tasks.pop_back();  // the end belongs to the runtime, since users may hold references to it
     for (Task* task : instance->tasks) destroy(*task);
   }
@@ -30,35 +30,35 @@ RecordedGraph::~RecordedGraph() {
 }
 
 TaskRef RecordedGraph::replay() {
-  runtime_.check_thread("replay a graph");
-  if (templates_.size() <= 1 || runtime_.is_over()) return {};
-  kept_.check(runtime_);
+  Submission& submission = runtime_.submission();
+  submission.thread().check("replay a graph");
+  if (templates_.size() <= 1 || submission.is_over()) return {};
+  kept_.check(runtime_.data());
   for (const RecordedUse& use : uses_)
     if (use.needs_value && !use.handle->flow.has_value)
       throw UsageError(
           fmt::format("a recorded graph sees {}, but nobody has written it before; write it first", use.handle->described()));
   Instance& instance = idle_instance();
   update(instance);
-  instance.state.base = runtime_.reserve_ids(templates_.size());
+  instance.state.base = submission.begin_replay(templates_.size());
   for (const RecordIndex index : boundary_) {
     Task& task = *instance.tasks[index];
     task.successors.reset();
     task.id = instance.state.base + index;
   }
-  for (const RecordIndex index : guarded_) runtime_.pool().release_links(*instance.tasks[index]);
+  for (const RecordIndex index : guarded_) submission.pool().release_links(*instance.tasks[index]);
   instance.end = {instance.tasks.back(), instance.tasks.back()->id};
-  runtime_.count_submitted(templates_.size());
   enter_data(instance);
   leave_data(instance);
   if (traced_version_ != version_) traced_as_ = 0;
   traced_version_ = version_;
-  traced_as_ = runtime_.trace_replay(traced_as_, instance.state.base, instance.tasks);
+  traced_as_ = runtime_.trace().describe_replay(traced_as_, instance.state.base, instance.tasks);
   start(instance);
   return instance.end;
 }
 
 void RecordedGraph::enter_data(Instance& instance) {
-  Flow& flow = runtime_.flow();
+  Flow& flow = runtime_.submission().flow();
   for (const RecordedUse& use : uses_) {
     flow.close_open_group(*use.handle);
     if (use.writer_after_readers != kNoTask) flow.follow_members(*instance.tasks[use.writer_after_readers], *use.handle);
@@ -89,15 +89,13 @@ void RecordedGraph::leave_data(Instance& instance) {
 }
 
 void RecordedGraph::start(Instance& instance) {
-  Origin& origin = runtime_.submitter_origin();
-  Executor& executor = runtime_.executor();
-  for (const RecordIndex index : roots_) executor.make_ready(*instance.tasks[index], origin);
+  Submission& submission = runtime_.submission();
+  for (const RecordIndex index : roots_) submission.make_ready(*instance.tasks[index]);
   for (const RecordIndex index : guarded_) {
     Task& task = *instance.tasks[index];
-    if (task.waits.fetch_sub(Flow::kGuard, std::memory_order_acq_rel) == Flow::kGuard) executor.make_ready(task, origin);
+    if (task.waits.fetch_sub(Flow::kGuard, std::memory_order_acq_rel) == Flow::kGuard) submission.make_ready(task);
   }
-  runtime_.settle_submission();
-  runtime_.throttle_if_needed();
+  submission.end_replay();
 }
 
 Instance& RecordedGraph::idle_instance() {
@@ -118,7 +116,7 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
   for (std::size_t i = 0; i < templates_.size(); ++i) {
     Task& model = *templates_[i];
     const bool is_end = i + 1 == templates_.size();
-    auto* task = new (is_end ? runtime_.keep_block(bytes_[i]) : instance->memory.get() + offset) Task;
+    auto* task = new (is_end ? runtime_.submission().pool().keep_block(bytes_[i]) : instance->memory.get() + offset) Task;
     offset += bytes_[i];
     task->ops = model.ops;
     task->codelet = model.codelet;
@@ -130,7 +128,7 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
     task->recorded = true;
     task->where = model.where;
     if (model.extra != nullptr) {
-      TaskExtra& extra = runtime_.pool().extra_of(*task);
+      TaskExtra& extra = runtime_.submission().extra_of(*task);
       extra.name = model.extra->name;
       extra.callback = model.extra->callback;
     }
@@ -177,7 +175,7 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
         fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
     throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
-  if (!runtime_.owns(to))
+  if (!runtime_.data().owns(to))
     throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   at->handle = &to;
   kept_.keep(to);

@@ -64,26 +64,26 @@ struct Fixture {
     return result;
   }
   Handle& data(const char* name, double& value) {
-    return keep(core->add_data(name, {1, 1, sizeof(double)}, &value, 1, typeid(double), {}));
+    return keep(core->data().add(name, {1, 1, sizeof(double)}, &value, 1, typeid(double), {}));
   }
   Handle& unwritten(const char* name) {
-    return keep(core->add_data(name, {1, 1, sizeof(double)}, nullptr, 1, typeid(double), {}));
+    return keep(core->data().add(name, {1, 1, sizeof(double)}, nullptr, 1, typeid(double), {}));
   }
-  Handle& keep(Handle* handle) { return *owned.emplace_back(handle, &RuntimeCore::drop_owner); }
+  Handle& keep(Handle* handle) { return *owned.emplace_back(handle, &DataRegistry::drop_owner); }
   TaskRef submit(int number, std::initializer_list<std::pair<Handle*, AccessMode>> uses, int priority = 0) {
-    Task& task = core->begin(codelet, ops(), static_cast<unsigned>(uses.size()));
+    Task& task = core->submission().begin(codelet, ops(), static_cast<unsigned>(uses.size()));
     new (task.values()) Number(number);
     unsigned i = 0;
     for (const auto& [handle, mode] : uses) task.accesses()[i++].set(handle, mode);
     task.priority = priority;
-    return core->submit(task);
+    return core->submission().submit(task);
   }
   std::unique_ptr<RecordedGraph> record(const std::function<void()>& flow) {
     auto graph = std::make_unique<RecordedGraph>(*core);
     Recorder recorder(*graph);
-    core->start_recording(&recorder);
+    recorder.start();
     flow();
-    core->stop_recording();
+    recorder.stop();
     recorder.finish();
     return graph;
   }
@@ -94,10 +94,10 @@ TEST(RecordedGraph, NothingRunsUntilItIsReplayed) {
   double value = 0;
   Handle& x = f.data("x", value);
   const auto graph = f.record([&] { f.submit(1, {{&x, AccessMode::read_write}}); });
-  f.core->wait_all();
+  f.core->waits().wait_all();
   EXPECT_TRUE(f.order.empty());
   graph->replay();
-  f.core->wait_all();
+  f.core->waits().wait_all();
   EXPECT_THAT(f.order, ElementsAre(1));
 }
 
@@ -116,7 +116,7 @@ TEST(RecordedGraph, AReplayStandsWhereItWasCalled) {
   f.submit(3, {{&x, AccessMode::read_write}}, 100);
   graph->replay();
   f.submit(4, {{&x, AccessMode::read}}, 100);
-  f.core->wait_all();
+  f.core->waits().wait_all();
   EXPECT_THAT(f.order, ElementsAre(1, 2, 10, 11, 12, 3, 10, 11, 12, 4));
 }
 
@@ -131,7 +131,7 @@ TEST(RecordedGraph, ReadersOfARecordingDelayTheWritersAfterIt) {
     f.order.clear();
     graph->replay();
     f.submit(1, {{&x, AccessMode::write}}, 100);
-    f.core->wait_all();
+    f.core->waits().wait_all();
     EXPECT_EQ(f.order.size(), static_cast<std::size_t>(readers) + 1);
     EXPECT_EQ(f.order.back(), 1);
   }
@@ -144,12 +144,12 @@ TEST(RecordedGraph, AnInstanceWhoseReplayHasEndedIsUsedAgain) {
   const auto graph = f.record([&] { f.submit(1, {{&x, AccessMode::read_write}}); });
   for (int i = 0; i < 5; ++i) {
     graph->replay();
-    f.core->wait_all();
+    f.core->waits().wait_all();
   }
   EXPECT_EQ(graph->instance_count(), 1U);
   for (int i = 0; i < 3; ++i) graph->replay();
   EXPECT_EQ(graph->instance_count(), 3U) << "three replays at a time";
-  f.core->wait_all();
+  f.core->waits().wait_all();
   EXPECT_EQ(f.order.size(), 8U);
 }
 
@@ -161,11 +161,11 @@ TEST(RecordedGraph, TheSteadyStateOfReplaysTakesNoTasksFromThePool) {
     for (int i = 0; i < 50; ++i) f.submit(1, {{&x, i % 3 == 0 ? AccessMode::read_write : AccessMode::read}});
   });
   for (int i = 0; i < 10; ++i) graph->replay();
-  f.core->wait_all();
+  f.core->waits().wait_all();
   const std::size_t bytes = f.core->pool().bytes();
   for (int i = 0; i < 100; ++i) {
     graph->replay();
-    f.core->wait_all();
+    f.core->waits().wait_all();
   }
   EXPECT_EQ(f.core->pool().bytes(), bytes);
 }
@@ -182,9 +182,9 @@ TEST(RecordedGraph, ChangesReachTheReplaysAfterThemInEveryInstance) {
   graph->replay();
   change(3);
   graph->replay();
-  f.core->wait_all();
+  f.core->waits().wait_all();
   graph->replay();
-  f.core->wait_all();
+  f.core->waits().wait_all();
   EXPECT_THAT(f.order, ElementsAre(1, 2, 3, 3));
 }
 
@@ -199,9 +199,9 @@ TEST(RecordedGraph, OtherDataTakesThePlaceOfTheRecorded) {
   f.submit(2, {{&y, AccessMode::write}});
   graph->replay();
   f.submit(3, {{&y, AccessMode::read}}, 5);
-  f.core->unregister(x);
+  f.core->data().unregister(x);
   graph->replay();
-  f.core->wait_all();
+  f.core->waits().wait_all();
   EXPECT_THAT(f.order, ElementsAre(2, 1, 3, 1));
 }
 
@@ -215,7 +215,7 @@ TEST(RecordedGraph, WhatWasOnlyRecordedHasWrittenNothing) {
   EXPECT_THROW(f.submit(3, {{&x, AccessMode::read}}), UsageError);
   graph->replay();
   f.submit(4, {{&x, AccessMode::read}});
-  f.core->wait_all();
+  f.core->waits().wait_all();
   EXPECT_THAT(f.order, ElementsAre(1, 2, 4));
 }
 
@@ -242,9 +242,9 @@ TEST(RecordedGraph, ItsEndCanBeWaitedForAfterItIsGone) {
   const TaskRef end = graph->replay();
   graph.reset();
   EXPECT_THAT(f.order, ElementsAre(1)) << "it waits for its replays";
-  f.core->wait(end);
+  f.core->accesses().wait(end);
   f.submit(2, {{&x, AccessMode::read}});
-  f.core->wait_all();
+  f.core->waits().wait_all();
   EXPECT_EQ(f.order.size(), 2U);
 }
 

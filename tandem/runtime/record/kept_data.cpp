@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/data/registry.hpp"
+#include "tandem/runtime/usage_error.hpp"
 
 namespace tandem::runtime {
 
@@ -19,13 +20,13 @@ void KeptData::keep(Handle& handle) {
 
 void KeptData::drop(Handle& handle) noexcept {
   handles_.erase(&handle);
-  if (!handle.user_memory) RuntimeCore::drop_owner(&handle);
+  if (!handle.user_memory) DataRegistry::drop_owner(&handle);
   handle.drop_reference();
 }
 
-void KeptData::check(const RuntimeCore& runtime) const {
+void KeptData::check(const DataRegistry& registry) const {
   for (const Handle* handle : handles_)
-    if (!runtime.owns(*handle))
+    if (!registry.owns(*handle))
       throw UsageError(
           fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", handle->described()));
 }

@@ -7,7 +7,7 @@
 
 namespace tandem::runtime {
 
-class RuntimeCore;
+class DataRegistry;
 
 /// A set of data. Handles stay valid; data that Tandem allocated is not let go either, data over the user's memory may be
 /// unregistered. Of the submitting thread.
@@ -21,8 +21,8 @@ class KeptData {
   void keep(Handle& handle);
   void drop(Handle& handle) noexcept;
   bool holds(Handle& handle) const { return handles_.contains(&handle); }
-  /// Throws UsageError when some of it is not registered with `runtime` any more.
-  void check(const RuntimeCore& runtime) const;
+  /// Throws UsageError when some of it is no longer registered.
+  void check(const DataRegistry& registry) const;
 
  private:
   std::unordered_set<Handle*> handles_;

@@ -8,12 +8,23 @@
 #include <new>
 
 #include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/task/dependencies.hpp"
 #include "tandem/runtime/task/describe.hpp"
 
 namespace tandem::runtime {
 
-namespace {
-constexpr TaskOps kNoValues{};
+void Recorder::start() {
+  Submission& submission = graph_.runtime_.submission();
+  submission.thread().check("record a graph");
+  if (submission.recorder() != nullptr) throw UsageError("cannot record a graph while another is recorded");
+  submission.close_reductions();
+  submission.record_to(this);
+  graph_.runtime_.data().begin_recording();
+}
+
+void Recorder::stop() noexcept {
+  graph_.runtime_.submission().record_to(nullptr);
+  graph_.runtime_.data().end_recording();
 }
 
 Task& Recorder::take(const TaskOps& ops, unsigned access_count) {
@@ -47,7 +58,7 @@ RecordIndex Recorder::add(Task& task, std::size_t bytes) {
 TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t count) {
   if (task.ops->value_bytes != 0 && task.ops->copy_values == nullptr) {
     const std::string who = describe(task);
-    graph_.runtime_.abandon(task);
+    graph_.runtime_.submission().abandon(task);
     throw UsageError(who + " has values that cannot be copied, so it cannot be recorded; pass copyable values");
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -56,7 +67,7 @@ TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t cou
         graph_.templates_[before.id - 1] == before.task)
       continue;
     const std::string who = describe(task);
-    graph_.runtime_.abandon(task);
+    graph_.runtime_.submission().abandon(task);
     throw UsageError(who + " is recorded after a task that is not of the same recording");
   }
   const std::size_t bytes =
@@ -79,64 +90,56 @@ Recorder::DataState& Recorder::state_of(Handle* handle) {
   return at->second;
 }
 
+/// An access of a recorded task; without an access, a node that ends a group.
+struct Recorder::Follower {
+  Recorder& recorder;
+  RecordIndex index;
+  std::uint8_t slot = 0;
+
+  RecordIndex task() const noexcept { return index; }
+  void follow_writer(const DataState& state) {
+    if (state.writer != kNoTask) return recorder.edge(state.writer, index);
+    RecordedUse& use = recorder.graph_.uses_[state.use];
+    const AccessMode mode = recorder.graph_.templates_[index]->accesses()[slot].mode();
+    if (sees_value(mode) || mode == AccessMode::reduce) use.needs_value = true;
+    use.entries.push_back({index, slot});
+    recorder.has_entry_[index] = true;
+  }
+  void follow_members(const DataState& state) {
+    for (const RecordIndex member : state.members) recorder.edge(member, index);
+    if (state.writer != kNoTask || state.kind != GroupKind::readers) return;
+    // Readers that come first in the recording are readers beside live ones: what ends their group follows these, too.
+    recorder.graph_.uses_[state.use].writer_after_readers = index;
+    recorder.has_entry_[index] = true;
+  }
+};
+
+/// The nodes that end groups of one datum.
+struct Recorder::Groups {
+  Recorder& recorder;
+  Handle* handle;
+
+  static bool member_may_close(const DataState&) noexcept { return false; }
+  Follower begin_closing(bool reduced) {
+    return {recorder, recorder.add_internal(reduced ? TaskKind::kernel : TaskKind::join, reduced ? handle : nullptr)};
+  }
+  void end_closing(const Follower&) noexcept {}
+};
+
 void Recorder::infer(RecordIndex task, std::uint8_t slot) {
   const AccessSlot& access = graph_.templates_[task]->accesses()[slot];
   if (access.mode() == AccessMode::scratch) return;
   DataState& state = state_of(access.handle());
-  if (access.mode() == AccessMode::write || access.mode() == AccessMode::read_write) {
-    if (state.kind == GroupKind::reducers) close_group(state);
-    if (state.members.empty()) {
-      follow(task, slot, state);
-    } else {
-      for (const RecordIndex member : state.members) edge(member, task);
-      if (state.writer == kNoTask && state.kind == GroupKind::readers) {
-        graph_.uses_[state.use].writer_after_readers = task;
-        has_entry_[task] = true;
-      }
-    }
-    state.members.clear();
-    state.kind = GroupKind::readers;
-    state.writer = task;
-    return;
-  }
-  const GroupKind kind = access.mode() == AccessMode::read     ? GroupKind::readers
-                         : access.mode() == AccessMode::commute ? GroupKind::commuters
-                                                                : GroupKind::reducers;
-  if (state.kind != kind) {
-    if (!state.members.empty()) close_group(state);
-    state.kind = kind;
-  }
-  follow(task, slot, state);
-  state.members.push_back(task);
+  enter_access(access.mode(), state, Follower{*this, task, slot}, [&] { close(state); });
 }
 
-void Recorder::follow(RecordIndex task, std::uint8_t slot, const DataState& state) {
-  if (state.writer != kNoTask) return edge(state.writer, task);
-  const AccessMode mode = graph_.templates_[task]->accesses()[slot].mode();
-  if (sees_value(mode) || mode == AccessMode::reduce) graph_.uses_[state.use].needs_value = true;
-  graph_.uses_[state.use].entries.push_back({task, slot});
-  has_entry_[task] = true;
-}
-
-void Recorder::close_group(DataState& state) {
-  Handle* handle = graph_.uses_[state.use].handle;
-  const RecordIndex closing =
-      state.kind == GroupKind::reducers ? add_internal(TaskKind::kernel, handle) : add_internal(TaskKind::join, nullptr);
-  for (const RecordIndex member : state.members) edge(member, closing);
-  if (state.writer == kNoTask && state.kind == GroupKind::readers) {
-    graph_.uses_[state.use].writer_after_readers = closing;
-    has_entry_[closing] = true;
-  }
-  state.members.clear();
-  state.kind = GroupKind::readers;
-  state.writer = closing;
-}
+void Recorder::close(DataState& state) { close_group(state, Groups{*this, graph_.uses_[state.use].handle}); }
 
 RecordIndex Recorder::add_internal(TaskKind kind, Handle* combined) {
   Task* task = nullptr;
   if (combined != nullptr) {
-    task = &take(RuntimeCore::combine_ops(), 1);
-    task->codelet = graph_.runtime_.combine_codelet().get();
+    task = &take(combine_ops(), 1);
+    task->codelet = &combine_codelet();
     task->accesses()[0].set(combined, AccessMode::read_write);
   } else {
     task = &take(kNoValues, 0);
@@ -155,7 +158,7 @@ void Recorder::edge(RecordIndex from, RecordIndex to, bool explicitly) {
 
 void Recorder::finish() {
   for (auto& [handle, state] : data_)
-    if (state.kind != GroupKind::readers && !state.members.empty()) close_group(state);
+    if (state.kind != GroupKind::readers && !state.members.empty()) close(state);
 
   const auto count = static_cast<RecordIndex>(graph_.templates_.size());
   const RecordIndex end = add_internal(TaskKind::join, nullptr);

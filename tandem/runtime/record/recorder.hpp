@@ -8,17 +8,25 @@
 
 namespace tandem::runtime {
 
-/// Receives what is submitted between `RuntimeCore::start_recording` and `stop_recording`, infers its dependencies by the rules
-/// of `Flow`, and fills a `RecordedGraph`. What has no predecessor inside the recording becomes an entry of the graph.
+/// Receives what is submitted between `start` and `stop`, infers its dependencies by the rules of the flow
+/// (`task/dependencies.hpp`), and fills a `RecordedGraph`. What has no predecessor inside the recording becomes an entry of the
+/// graph.
 class Recorder {
  public:
   explicit Recorder(RecordedGraph& graph) : graph_(graph) {}
 
+  /// From now on tasks are recorded instead of entered into the flow. Throws UsageError if another recorder is at work. By the
+  /// submitting thread, like `stop`.
+  void start();
+  /// Tasks enter the flow again. Data that only recorded tasks write has no value yet.
+  void stop() noexcept;
+  /// No more tasks: computes the static graph.
+  void finish();
+
+  // By `Submission`, as its functions of these names.
   Task& take(const TaskOps& ops, unsigned access_count);
   void abandon(Task& task) noexcept;
   TaskRef enter(Task& task, const TaskRef* predecessors = nullptr, std::size_t count = 0);
-  /// No more tasks: computes the static graph.
-  void finish();
 
  private:
   struct DataState {
@@ -27,13 +35,14 @@ class Recorder {
     GroupKind kind = GroupKind::readers;
     std::size_t use = 0;  ///< index into the graph's uses
   };
+  struct Follower;
+  struct Groups;
 
   RecordIndex add(Task& task, std::size_t bytes);
   RecordIndex add_internal(TaskKind kind, Handle* combined);
   DataState& state_of(Handle* handle);
   void infer(RecordIndex task, std::uint8_t slot);
-  void follow(RecordIndex task, std::uint8_t slot, const DataState& state);
-  void close_group(DataState& state);
+  void close(DataState& state);
   void edge(RecordIndex from, RecordIndex to, bool explicitly = false);
 
   RecordedGraph& graph_;

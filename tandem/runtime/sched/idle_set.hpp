@@ -13,16 +13,16 @@ namespace tandem::runtime {
 /// The workers that have announced that they will sleep. `sharing` workers take tasks from each other's queues; `pinned_only`
 /// further ones run only what is meant for them, so only `wake` calls them and `wake_one` does not.
 ///
-/// Sleeping. A worker that found nothing announces itself (`announce`) and then looks once more wherever tasks may be. Whoever
-/// puts a task somewhere calls `wake_one` or `wake` afterwards. Both sides write, then read, and all four steps are sequentially
+/// Sleeping. A worker that found nothing announces itself (`announce`) and then looks once more wherever tasks may be. A thread
+/// that puts a task somewhere calls `wake_one` or `wake` afterwards. Both sides write, then read, and all four steps are sequentially
 /// consistent: at least one sees the other, so a task and a sleeper do not miss each other. The flag of a worker says that it
 /// sleeps, and the exchange that lowers it decides who wakes it; the count of flags is a hint that spares the pushes a scan. It
 /// may lag: an announcer raises its flag first and the count second, and looks after both.
 ///
 /// Waking. One sleeper is woken at a time: `waking_` says that one is on its way, or is being looked for. The chosen one lowers
-/// it in `withdraw`, which tells it so, and then looks at all queues, so it finds what was pushed meanwhile by those who saw the
-/// mark. It owes a wake-up until it has looked after an `announce` and found nothing at all: when it takes a task and sees more
-/// it calls `wake_one`, and when it leaves instead it does the same. Who looked for a sleeper and found none lowers the mark and
+/// it in `withdraw`, whose result says so, and then looks at all queues. So it finds what was pushed meanwhile by threads that saw
+/// the mark. It must wake another one unless it has looked after an `announce` and found nothing at all: when it takes a task and
+/// sees more it calls `wake_one`, and when it leaves instead it does the same. A thread that finds no sleeper lowers the mark and
 /// then looks once more: a worker may have announced itself after it was passed by, and another push have relied on the mark. A
 /// worker that `wake` called lowers the mark too, though it may be meant for another: then at worst one more is woken.
 ///

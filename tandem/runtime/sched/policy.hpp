@@ -13,15 +13,15 @@ namespace tandem::runtime {
 
 /// What a policy may know of a task that has become ready.
 struct ReadyTask {
-  std::int32_t priority = 0;
-  const std::string* codelet = nullptr;
+  std::int32_t priority = 0;             ///< higher first
+  const std::string* codelet = nullptr;  ///< its name
 };
 
 /// What a policy may know of the moment.
 struct Situation {
-  static constexpr unsigned kNoWorker = ~0U;
+  static constexpr unsigned kNoWorker = ~0U;  ///< no worker made the task ready
   unsigned from = kNoWorker;   ///< the worker that made the task ready, or kNoWorker: it was ready when it was submitted
-  unsigned worker_count = 1;
+  unsigned worker_count = 1;   ///< of the runtime
   std::uint64_t sequence = 0;  ///< counts the tasks placed from there
   std::uint64_t random = 0;    ///< drawn anew for each call
 };
@@ -31,8 +31,8 @@ struct Situation {
 class Policy {
  public:
   virtual ~Policy() = default;
-  virtual std::string_view name() const noexcept = 0;
-  virtual std::string_view help() const noexcept = 0;
+  virtual std::string_view name() const noexcept = 0;  ///< as option `sched` names it
+  virtual std::string_view help() const noexcept = 0;  ///< in one line
 
   /// One queue per worker, or one for all.
   virtual bool queue_per_worker() const noexcept = 0;
@@ -54,22 +54,27 @@ class Policy {
 /// The policies that can be chosen by name. A user adds their own before the runtime is made.
 class PolicyRegistry {
  public:
-  using Make = std::function<std::unique_ptr<Policy>()>;
+  using Make = std::function<std::unique_ptr<Policy>()>;  ///< makes one
 
   /// With the built-in ones: eager, prio, lws, random.
   PolicyRegistry();
+  /// One more policy; a later one of the same name counts.
   void add(std::string name, Make make);
   /// Null when there is none of that name.
   std::unique_ptr<Policy> make(std::string_view name) const;
-  std::vector<std::string> names() const;
+  std::vector<std::string> names() const;  ///< of all policies
 
  private:
   std::vector<std::pair<std::string, Make>> makers_;
 };
 
+/// One queue, first come, first served.
 std::unique_ptr<Policy> make_eager();
+/// One queue, highest priority first.
 std::unique_ptr<Policy> make_prio();
+/// A queue per worker; idle workers steal from the nearest. The default.
 std::unique_ptr<Policy> make_lws();
+/// A queue per worker, each task to a random one; idle workers steal.
 std::unique_ptr<Policy> make_random();
 
 /// Workers other than `thief`, the nearest first, and from the thief's own index upwards among equals.

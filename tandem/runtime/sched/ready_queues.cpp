@@ -5,19 +5,12 @@
 #include <mutex>
 #include <utility>
 
+#include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 
 namespace tandem::runtime {
 
 namespace {
-
-/// SplitMix64.
-std::uint64_t next_random(std::uint64_t& state) noexcept {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
 
 /// A thief takes a quarter of what it finds, so that flows of tiny tasks need few thefts, and one task of a short queue.
 constexpr std::size_t kMostStolen = 32;
@@ -61,7 +54,7 @@ bool ReadyQueues::waits(const Task& task, std::int64_t task_ns, std::int32_t exp
 unsigned ReadyQueues::place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept {
   if (!per_worker_) return 0;
   const ReadyTask ready = as_ready(task);
-  const Situation now{from, worker_count(), sequence++, next_random(random)};
+  const Situation now{from, worker_count(), sequence++, base::splitmix64(random)};
   const unsigned number = policy_.place(ready, now);
   const auto count = static_cast<unsigned>(queues_.size());
   return number < count ? number : number % count;
@@ -77,7 +70,7 @@ unsigned ReadyQueues::push_submitted(Task* task) {
   return number;
 }
 
-void ReadyQueues::push_foreign(Task* task) {
+void ReadyQueues::push_from_outside(Task* task) {
   std::uint64_t sequence = task->id;
   std::uint64_t random = task->id;
   queues_[place(*task, Situation::kNoWorker, sequence, random)]->inbox.put(task);

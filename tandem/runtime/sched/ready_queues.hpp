@@ -16,11 +16,11 @@
 
 namespace tandem::runtime {
 
-/// Ready tasks, between whoever makes them ready and the workers.
+/// Ready tasks, from the threads that make them ready to the workers.
 ///
-/// Each queue has a pipe from the submitting thread, an inbox (both lock-free; foreign threads and other workers put into the
-/// inbox) and a priority queue under a spin lock that workers alone take: its own at each pop, a neighbour's when they steal. The
-/// submitting thread takes no lock.
+/// Each queue has a pipe from the submitting thread, an inbox for threads outside the runtime and for other workers (both are
+/// lock-free), and a priority queue under a spin lock. Only workers take that lock: of their own queue at each pop, of a
+/// neighbour's when they steal. The submitting thread takes no lock.
 ///
 /// A worker with tasks of its own does not look into the pipe at each pop, since it would take a line from the submitting
 /// thread's cache, and both would wait for it at each task. All that is in the pipe has the priority of what was last taken from
@@ -30,8 +30,8 @@ namespace tandem::runtime {
 /// Sleeping and waking: the protocol stands at `IdleSet`. Its reads and writes of queues are these. A push puts into an inbox or
 /// a pipe, or writes a queue's size, and then calls `wake_one`; all are sequentially consistent, as are the reads of
 /// `looks_empty`. A worker that moves tasks from there to the priority queue beside it holds the queue's lock until the size
-/// tells of them, so whoever finds inbox and pipe empty reads the size when that worker has let go; a thief, which has tasks in
-/// no queue for a moment, calls `wake_one` when they are in one.
+/// counts them. So a reader that finds inbox and pipe empty reads the size after that worker has released the lock. A thief, whose
+/// tasks are in no queue for a moment, calls `wake_one` when they are in one.
 class ReadyQueues {
  public:
   static constexpr unsigned kMaxWorkers = 1024;
@@ -50,8 +50,8 @@ class ReadyQueues {
   unsigned push_submitted(Task* task);
   /// A task that `worker` has made ready; by that worker.
   void push_released(unsigned worker, Task* task);
-  /// A task that a foreign thread has made ready.
-  void push_foreign(Task* task);
+  /// A task that a thread outside the runtime has made ready.
+  void push_from_outside(Task* task);
   /// A task that `worker` must run and no other. Any thread.
   void push_pinned(unsigned worker, Task* task);
 

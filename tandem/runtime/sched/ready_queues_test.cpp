@@ -59,7 +59,7 @@ TEST(ReadyQueues, EagerServesInTheOrderOfArrivalWhateverThePriority) {
 TEST(ReadyQueues, PrioServesTheMostUrgentToWhoeverAsks) {
   Fixture f(make_prio(), 2);
   f.queues.push_submitted(f.make(1, 0));
-  f.queues.push_foreign(f.make(2, 9));
+  f.queues.push_from_outside(f.make(2, 9));
   f.queues.push_released(0, f.make(3, 5));
   EXPECT_EQ(f.pop(1), 2U);
   EXPECT_EQ(f.pop(1), 3U);

@@ -3,24 +3,26 @@
 
 namespace tandem::runtime {
 
-void Flow::close_group(Handle& handle) {
-  FlowState& flow = handle.flow;
-  const bool reduced = flow.kind == GroupKind::reducers;
-  if (!reduced && flow.members.size() == 1) {
-    flow.writer = flow.members.front();
-    flow.members.clear();
-    flow.kind = GroupKind::readers;
-    return;
+/// The nodes that end groups of one datum.
+struct Flow::Groups {
+  Flow& flow;
+  Handle& handle;
+
+  static bool member_may_close(const FlowState&) noexcept { return true; }
+  Follower begin_closing(bool reduced) {
+    Task* task = reduced ? flow.host_.make_combine(handle) : flow.host_.make_join();
+    flow.begin_entering(*task);
+    return {flow, *task, nullptr, handle};
   }
-  // The join or the combining task is entered in the middle of another task's entering: keep that one's count.
+  void end_closing(const Follower& follower) {
+    if (flow.finish_entering(follower.entered)) flow.host_.entered_ready(follower.entered);
+  }
+};
+
+void Flow::close(Handle& handle) {
+  // The node is entered while another task is being entered: keep that one's count.
   const std::int32_t outer_edges = edges_;
-  Task* task = reduced ? host_.make_combine(handle) : host_.make_join();
-  begin_entering(*task);
-  for (const TaskRef& member : flow.members) depend(*task, nullptr, member, &handle);
-  flow.members.clear();
-  flow.kind = GroupKind::readers;
-  flow.writer = {task, task->id};
-  if (finish_entering(*task)) host_.entered_ready(*task);
+  close_group(handle.flow, Groups{*this, handle});
   edges_ = outer_edges;
 }
 

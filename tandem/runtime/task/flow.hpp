@@ -2,16 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <utility>
 
 #include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/task/dependencies.hpp"
 #include "tandem/runtime/task/pool.hpp"
 #include "tandem/runtime/task/submission_trace.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
 
-/// Is told of the graph as it is inferred, edges to tasks that have already ended included. For exports.
+/// Sees the graph as it is inferred, edges to tasks that have already ended included. For exports.
 class GraphObserver {
  public:
   virtual ~GraphObserver() = default;
@@ -27,13 +28,13 @@ class FlowHost {
   virtual Task* make_join() = 0;
   /// The task that adds the partial results of `handle` to it; it writes the handle.
   virtual Task* make_combine(Handle& handle) = 0;
-  /// A task of these that waits for nobody.
+  /// `task`, one of these, waits for no other.
   virtual void entered_ready(Task& task) = 0;
 };
 
-/// Dependency inference (Europar article, section 4.1; thesis 1.3.1): read after write, write after read, write after write, with
-/// commutative accesses and reductions as groups. Used by the submitting thread alone; what it shares with workers are the lists
-/// of successors (`SealedList`) and the counts of predecessors.
+/// Enters tasks into the graph: infers from their accesses what they wait for (`dependencies.hpp`), and links them to those
+/// predecessors that have not ended. Used by the submitting thread alone; what it shares with workers are the lists of successors
+/// (`SealedList`) and the counts of predecessors.
 class Flow {
  public:
   Flow(TaskPool& pool, FlowHost& host) : pool_(pool), host_(host) {}
@@ -62,14 +63,14 @@ class Flow {
   /// `task` waits for `predecessor`, through `link`, or through a link of the pool when that is null.
   void depend(Task& task, Link* link, const TaskRef& predecessor, const Handle* data, bool explicitly = false) {
     if (predecessor.task == nullptr) return;
-    if (__builtin_expect(watched_, 0)) tell_edge(predecessor.id, task, data);
+    if (__builtin_expect(watched_, 0)) note_edge(predecessor.id, task, data);
     if (predecessor.task->id != predecessor.id) return;  // ended and reused
     if (link == nullptr) link = pool_.extra_link(task);
     link->lead_to(&task, explicitly);
     if (predecessor.task->successors.add(link)) ++edges_;
   }
 
-  /// True: the task waits for nobody, and the caller makes it ready.
+  /// True: the task waits for no other, and the caller makes it ready.
   bool finish_entering(Task& task) noexcept {
     if (__builtin_expect(traces_, 0)) finish_tracing(task);
     if (edges_ == 0) {
@@ -81,7 +82,7 @@ class Flow {
 
   /// Ends a group of reductions on `handle`, if one is open: enters the task that combines.
   void close_reduction(Handle& handle) {
-    if (handle.flow.kind == GroupKind::reducers) close_group(handle);
+    if (handle.flow.kind == GroupKind::reducers) close(handle);
   }
 
   /// For a recorded task, whose count holds `kGuard` already: infers one access, and adds what it waits for to its count.
@@ -99,61 +100,40 @@ class Flow {
   /// Ends an open group of commuting or reducing accesses.
   void close_open_group(Handle& handle) {
     if (handle.flow.kind == GroupKind::reducers || (handle.flow.kind != GroupKind::readers && !handle.flow.members.empty()))
-      close_group(handle);
+      close(handle);
   }
 
   static constexpr std::int32_t kGuard = 1 << 30;
 
  private:
+  /// An access of a task that is entered; `link` null: the task has no access, and waits through links of the pool.
+  struct Follower {
+    Flow& flow;
+    Task& entered;
+    Link* link;
+    const Handle& handle;
+
+    TaskRef task() const noexcept { return {&entered, entered.id}; }
+    void follow_writer(const FlowState& state) { flow.depend(entered, link, state.writer, &handle); }
+    void follow_members(const FlowState& state) {
+      Link* next = link;
+      for (const TaskRef& member : state.members) flow.depend(entered, std::exchange(next, nullptr), member, &handle);
+    }
+  };
+  struct Groups;
 
   void enter(Task& task, AccessSlot& slot) {
-    switch (slot.mode()) {
-      case AccessMode::read: enter_group(task, slot, GroupKind::readers); break;
-      case AccessMode::write:
-      case AccessMode::read_write: enter_writer(task, slot); break;
-      case AccessMode::commute: enter_group(task, slot, GroupKind::commuters); break;
-      case AccessMode::reduce: enter_group(task, slot, GroupKind::reducers); break;
-      case AccessMode::scratch: break;
-    }
-  }
-
-  void enter_writer(Task& task, AccessSlot& slot) {
     Handle& handle = *slot.handle();
-    FlowState& flow = handle.flow;
-    if (__builtin_expect(flow.kind == GroupKind::reducers, 0)) close_group(handle);
-    if (flow.members.empty()) {
-      depend(task, &slot.link, flow.writer, &handle);
-    } else {
-      Link* link = &slot.link;
-      for (const TaskRef& member : flow.members) {
-        depend(task, link, member, &handle);
-        link = nullptr;
-      }
-      flow.members.clear();
-      flow.kind = GroupKind::readers;
-    }
-    flow.writer = {&task, task.id};
+    enter_access(slot.mode(), handle.flow, Follower{*this, task, &slot.link, handle}, [&] { close(handle); });
   }
-
-  void enter_group(Task& task, AccessSlot& slot, GroupKind kind) {
-    Handle& handle = *slot.handle();
-    FlowState& flow = handle.flow;
-    if (__builtin_expect(flow.kind != kind, 0)) {
-      if (!flow.members.empty()) close_group(handle);
-      flow.kind = kind;
-    }
-    depend(task, &slot.link, flow.writer, &handle);
-    flow.members.push_back({&task, task.id});
-  }
-
   /// Replaces the members of a group by one task that follows them all, so that the next group needs one edge per member.
-  void close_group(Handle& handle);
+  void close(Handle& handle);
 
   void begin_tracing() noexcept {
     trace_.begin();
     traces_ = watched_ = true;
   }
-  void tell_edge(TaskId from, const Task& to, const Handle* data) {
+  void note_edge(TaskId from, const Task& to, const Handle* data) {
     if (traces_) trace_.depend(from);
     if (observer_ != nullptr) observer_->edge(from, to, data);
   }

@@ -17,6 +17,12 @@ constexpr std::size_t kLinkChunksPerSlab = 256;
 
 TaskPool::~TaskPool() = default;
 
+void* TaskPool::keep_block(std::size_t bytes) {
+  auto& block = kept_.emplace_back(base::allocate_large(bytes));
+  if (block == nullptr) throw std::bad_alloc();
+  return block.get();
+}
+
 void TaskPool::refill(std::size_t size_class) {
   // One at a time: each lies in the cache of the worker that ended it, and is asked for while the one before is filled.
   if (handed_back_ == nullptr) handed_back_ = returned_.take_all();

@@ -21,7 +21,7 @@ struct LinkChunk {
 };
 
 /// The memory of tasks. Belongs to the submitting thread, which alone takes and recycles; any thread may hand finished tasks back
-/// (`give_back`), lock-free. Memory of a task stays a task's memory until the pool dies, so that a stale `TaskRef` may be looked
+/// (`take_back`), lock-free. Memory of a task stays a task's memory until the pool dies, so that a stale `TaskRef` may be looked
 /// at.
 ///
 /// Cost: `take` is a pop from a list of the submitter's own; the steady state allocates nothing.
@@ -52,7 +52,7 @@ class TaskPool {
   void recycle(Task* task);
 
   /// Hands over a chain of finished tasks, linked by `next`. Any thread.
-  void give_back(Task* first, Task* last) noexcept { returned_.put(first, last); }
+  void take_back(Task* first, Task* last) noexcept { returned_.put(first, last); }
 
   /// Recycles what was handed back. By the submitting thread. Returns how many there were.
   std::size_t collect();
@@ -64,6 +64,10 @@ class TaskPool {
   void release_links(Task& task) noexcept {
     if (task.extra != nullptr) free_links(*task.extra);
   }
+
+  /// Memory for a task that users may refer to when its recorded graph is gone: it lives as long as the pool. Throws
+  /// std::bad_alloc.
+  void* keep_block(std::size_t bytes);
 
   /// Calls `visit(Task&)` for each task that the pool has ever made, in use or not. By the submitting thread.
   template <class Visit>
@@ -96,6 +100,7 @@ class TaskPool {
   std::vector<std::unique_ptr<LinkChunk[]>> link_slabs_;
   std::vector<Slab> slabs_;
   std::vector<std::unique_ptr<TaskExtra>> extras_;
+  std::vector<std::unique_ptr<std::byte, base::FreeLarge>> kept_;
   std::size_t bytes_ = 0;
   alignas(64) base::Inbox<Task> returned_;
 };

@@ -41,7 +41,7 @@ TEST(TaskPool, WhatOtherThreadsHandBackIsCollected) {
   for (int i = 0; i < 10; ++i) tasks.push_back(pool.take(sizeof(Task)));
   std::thread other([&] {
     for (std::size_t i = 0; i + 1 < tasks.size(); ++i) tasks[i]->next = tasks[i + 1];
-    pool.give_back(tasks.front(), tasks.back());
+    pool.take_back(tasks.front(), tasks.back());
   });
   other.join();
   EXPECT_EQ(pool.collect(), 10U);

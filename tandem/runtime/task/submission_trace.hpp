@@ -1,4 +1,4 @@
-// tandem/runtime/task/submission_trace.hpp: what the submitting thread tells the trace: tasks, their data and dependencies.
+// tandem/runtime/task/submission_trace.hpp: the events of the submitting thread: tasks, their data and dependencies.
 #pragma once
 
 #include <array>

@@ -66,6 +66,7 @@ class AccessSlot {
 };
 static_assert(sizeof(AccessSlot) == 24);
 
+/// What a node of the task graph stands for.
 enum class TaskKind : std::uint8_t {
   kernel,       ///< a codelet that a worker runs
   join,         ///< nothing to do: stands for a group of predecessors
@@ -123,12 +124,12 @@ struct RecordedPart {
 /// A node of the task graph.
 ///
 /// Ownership and threads. The submitting thread takes it from the pool, fills it and enters it into the graph (`Flow`). From the
-/// moment when `waits` falls to zero it belongs to whoever made it fall, then to the scheduler, then to the worker that runs it,
+/// moment when `waits` falls to zero it belongs to the thread that made it fall, then to the scheduler, then to the worker that runs it,
 /// who ends it: seals `successors`, counts the successors down, and hands the task back to the submitting thread. Only that
 /// thread reuses it. Therefore a `TaskRef` (pointer and id) that the submitting thread keeps is checked by comparing ids, without
 /// any atomic operation: a different id means that the task ended, and that its end was seen.
 ///
-/// `waits`: unfinished predecessors, plus a guard while the task is being entered. Whoever brings it to zero (acquire-release, so
+/// `waits`: unfinished predecessors, plus a guard while the task is being entered. The thread that brings it to zero (acquire-release, so
 /// that all predecessors' effects are seen) makes the task ready.
 struct Task {
   base::SealedList<Link> successors;
@@ -156,9 +157,10 @@ struct Task {
   const AccessSlot* accesses() const noexcept { return reinterpret_cast<const AccessSlot*>(this + 1); }
 
   /// Bytes from the start of the task to its values.
+  /// `alignment` is a power of two.
   static constexpr std::size_t value_offset(std::size_t access_count, std::size_t alignment) noexcept {
     const std::size_t end = sizeof(Task) + access_count * sizeof(AccessSlot);
-    return (end + alignment - 1) / alignment * alignment;
+    return (end + alignment - 1) & ~(alignment - 1);
   }
   void* values() noexcept {
     return reinterpret_cast<char*>(this) + value_offset(access_count, ops != nullptr ? ops->value_alignment : 1);
@@ -172,13 +174,14 @@ inline TaskId flow_position(const Task& task) noexcept {
   return task.recorded && task.recording != nullptr ? task.recording->replay->base + task.recording->index : task.id;
 }
 
-/// A task named from outside: by the submitting thread, for as long as it likes.
+/// A task named from outside: by the submitting thread, for as long as it likes, also after the task has ended. Empty: the task
+/// runs on another rank, or behind the end of a cancelled flow.
 struct TaskRef {
-  Task* task = nullptr;
-  TaskId id = 0;
+  Task* task = nullptr;  ///< null: empty
+  TaskId id = 0;         ///< of the task; the memory may be another one's by now
 };
 
-/// True when the referenced task has ended. By the submitting thread only.
+/// True when the referenced task has ended, and for an empty reference. By the submitting thread only.
 inline bool has_ended(const TaskRef& ref) noexcept {
   return ref.task == nullptr || ref.task->id != ref.id || ref.task->successors.sealed();
 }

@@ -10,16 +10,18 @@ namespace tandem::runtime {
 
 /// Count, mean and variance of durations, updated in one pass (Welford 1962), merged pairwise (Chan, Golub, LeVeque 1979).
 struct DurationStatistics {
-  std::uint64_t count = 0;
-  double mean_ns = 0;
+  std::uint64_t count = 0;  ///< of durations
+  double mean_ns = 0;       ///< 0 when there are none
   double squares = 0;  ///< sum of squared differences from the mean, ns^2
 
+  /// One more duration.
   void add(double duration_ns) noexcept {
     ++count;
     const double delta = duration_ns - mean_ns;
     mean_ns += delta / static_cast<double>(count);
     squares += delta * (duration_ns - mean_ns);
   }
+  /// All durations of `other`.
   void merge(const DurationStatistics& other) noexcept {
     if (other.count == 0) return;
     const double total = static_cast<double>(count + other.count);
@@ -28,40 +30,45 @@ struct DurationStatistics {
     mean_ns += delta * static_cast<double>(other.count) / total;
     count += other.count;
   }
+  /// Standard deviation of the sample.
   double deviation_ns() const noexcept { return count < 2 ? 0 : std::sqrt(squares / static_cast<double>(count - 1)); }
+  /// Sum of all durations.
   double total_ns() const noexcept { return mean_ns * static_cast<double>(count); }
 };
 
+/// The kernels of one codelet.
 struct CodeletReport {
-  std::string name;
-  DurationStatistics durations;
+  std::string name;              ///< of the codelet
+  DurationStatistics durations;  ///< of its kernels
 };
 
 /// Where a worker's time went since the runtime started, in ns. `busy`: in kernels; `idle`: resting or asleep; the rest is
 /// overhead. The caller's worker exists only inside waits, so its total is shorter than the others'.
 struct WorkerReport {
-  std::uint64_t tasks = 0;
-  std::uint64_t steals = 0;
+  std::uint64_t tasks = 0;   ///< that it ran
+  std::uint64_t steals = 0;  ///< times that it took tasks from another worker's queue
   std::uint64_t holds = 0;  ///< times that it waited for an urgent task, when it could have run another
-  double busy_ns = 0;
-  double idle_ns = 0;
-  double total_ns = 0;
+  double busy_ns = 0;        ///< in kernels
+  double idle_ns = 0;        ///< resting or asleep
+  double total_ns = 0;       ///< since the runtime started
+  /// Neither busy nor idle.
   double overhead_ns() const noexcept { return total_ns - busy_ns - idle_ns; }
 };
 
+/// What `Runtime::statistics` returns.
 struct StatisticsReport {
-  std::vector<CodeletReport> codelets;
-  std::vector<WorkerReport> workers;
+  std::vector<CodeletReport> codelets;  ///< with option `stats` or `timeline`
+  std::vector<WorkerReport> workers;    ///< by index
   std::string table() const;  ///< for people
 };
 
 /// One run of a kernel.
 struct TimelineEvent {
-  const std::string* codelet = nullptr;
-  std::uint64_t task = 0;
-  unsigned worker = 0;
-  std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
+  const std::string* codelet = nullptr;  ///< its name
+  std::uint64_t task = 0;                ///< position in the flow
+  unsigned worker = 0;                   ///< that ran it
+  std::int64_t start_ns = 0;             ///< by the runtime's clock
+  std::int64_t end_ns = 0;               ///< by the runtime's clock
 };
 
 }  // namespace tandem::runtime

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tandem/base/replace_file.hpp"
 #include "tandem/trace/event.hpp"
 
 namespace tandem::trace {
@@ -223,28 +224,6 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   return manifest;
 }
 
-std::filesystem::path unfinished(const std::filesystem::path& file) {
-  std::string name = ".";
-  name += file.filename().string();
-  name += ".new";
-  return file.parent_path() / name;
-}
-
-Result<void> replace_file(const std::filesystem::path& file, const std::string& content) {
-  const auto written = unfinished(file);
-  {
-    std::ofstream stream(written, std::ios::binary | std::ios::trunc);
-    stream.write(content.data(), static_cast<std::streamsize>(content.size()));
-    stream.close();
-    if (!stream)
-      return Error{ErrorCode::io, written.string() + ": cannot be written: is the disk full, or the folder another user's?"};
-  }
-  std::error_code error;
-  std::filesystem::rename(written, file, error);
-  if (error) return Error{ErrorCode::io, file.string() + ": cannot be replaced: " + error.message()};
-  return {};
-}
-
 Result<void> mark_recovered(const std::filesystem::path& folder) {
   const auto file = folder / manifest_file;
   const auto text = read_text(file);
@@ -254,7 +233,7 @@ Result<void> mark_recovered(const std::filesystem::path& folder) {
   Json changed = std::move(root).value();
   changed["complete"] = false;
   changed["recovered"] = true;
-  return replace_file(file, changed.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  return base::replace_file(file, changed.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace tandem::trace

@@ -35,9 +35,4 @@ struct Manifest {
 /// Notes in the file that the program was killed and that its trace was recovered. All or nothing: the file is replaced.
 base::Result<void> mark_recovered(const std::filesystem::path& folder);
 
-/// Where a file is written until it is whole and takes its name; hidden, since CTF's readers leave out hidden files.
-std::filesystem::path unfinished(const std::filesystem::path& file);
-/// Writes a file under another name and renames it, so that it is there with all its content or not at all.
-base::Result<void> replace_file(const std::filesystem::path& file, const std::string& content);
-
 }  // namespace tandem::trace

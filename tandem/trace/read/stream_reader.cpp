@@ -2,11 +2,11 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/record.hpp"
@@ -58,26 +58,18 @@ StreamReader::~StreamReader() {
 }
 
 Result<void> StreamReader::map() {
-  const int descriptor = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return io_error(file_, "cannot be opened");
+  const base::FileDescriptor file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return io_error(file_, "cannot be opened");
   struct stat status {};
-  Result<void> result;
-  if (::fstat(descriptor, &status) != 0) {
-    result = io_error(file_, "its size is unknown");
-  } else if (!S_ISREG(status.st_mode)) {
-    result = Error{ErrorCode::malformed, file_.string() + ": is no file"};
-  } else if (status.st_size > 0) {
-    void* memory = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (memory == MAP_FAILED) {
-      result = io_error(file_, "cannot be mapped");
-    } else {
-      bytes_ = static_cast<std::size_t>(status.st_size);
-      data_ = static_cast<const std::byte*>(memory);
-      ::madvise(memory, bytes_, MADV_SEQUENTIAL);
-    }
-  }
-  ::close(descriptor);
-  return result;
+  if (::fstat(file.get(), &status) != 0) return io_error(file_, "its size is unknown");
+  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::malformed, file_.string() + ": is no file"};
+  if (status.st_size == 0) return {};
+  void* memory = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (memory == MAP_FAILED) return io_error(file_, "cannot be mapped");
+  bytes_ = static_cast<std::size_t>(status.st_size);
+  data_ = static_cast<const std::byte*>(memory);
+  ::madvise(memory, bytes_, MADV_SEQUENTIAL);
+  return {};
 }
 
 Result<void> StreamReader::index_packets() {

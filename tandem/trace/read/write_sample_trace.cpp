@@ -5,8 +5,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include <unistd.h>
-
+#include "tandem/base/host.hpp"
 #include "tandem/trace/read/sample_trace.hpp"
 
 int main(int argc, char** argv) {
@@ -18,10 +17,9 @@ int main(int argc, char** argv) {
   try {
     test::write_sample_run(argv[1]);
     if (argc == 2) return 0;
-    char host[256] = {};
-    ::gethostname(host, sizeof host - 1);
     test::kill_sample_rank(test::sample_rank_folder(argv[1], 1), argv[2],
-                           {.rank = 1, .size = 2, .process = static_cast<std::uint32_t>(std::atoi(argv[3])), .host = host});
+                           {.rank = 1, .size = 2, .process = static_cast<std::uint32_t>(std::atoi(argv[3])),
+                            .host = tandem::base::host_name()});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "write_sample_trace: %s\n", error.what());
     return 1;

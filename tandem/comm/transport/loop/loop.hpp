@@ -1,4 +1,4 @@
-// tandem/comm/transport/loop/loop.hpp: ranks of one process, joined by a network that can be slow, unjust and deadly on purpose.
+// tandem/comm/transport/loop/loop.hpp: ranks of one process, connected by a simulated network with chosen delays and failures.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@ namespace tandem::comm {
 
 struct LoopOptions {
   std::uint32_t ranks = 2;
-  std::uint32_t ranks_per_host = UINT32_MAX;  ///< what cards say, so that broadcasts see hosts
+  std::uint32_t ranks_per_host = UINT32_MAX;  ///< as in the cards, so that broadcasts see hosts
   unsigned rails = 1;
   std::size_t eager_bytes = 4096;
   std::size_t segment_bytes = 16384;
   std::size_t payload_bytes = 0;              ///< of a packet at most; 0: a segment
   std::size_t packets_in_flight = 16;         ///< per link, then `retry`
-  bool remote_copy = false;                   ///< as on one host: `read_remote` and `write_remote` work, no network in between
-  unsigned remote_copies_allowed = UINT_MAX;  ///< by each link, of so many pieces; then they are refused
+  bool remote_copy = false;                   ///< as on one host: `read_remote` and `write_remote` work, and there is no network in between
+  unsigned remote_copies_allowed = UINT_MAX;  ///< per link; later ones are refused
   bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
   bool deaths_are_seen_by_all = true;         ///< else by ranks that have a link to the dead one, now or later, as over sockets
   // Only with an event loop:
@@ -48,7 +48,7 @@ class LoopNetwork {
   const LoopOptions& options() const noexcept { return options_; }
   std::unique_ptr<Transport> attach(Rank rank, PacketSink& sink, std::function<void()> wake);
 
-  /// The rank dies: what it has in flight is lost from some packet of each rail on, and the others are told after a delay.
+  /// The rank dies: its packets in flight are lost from some packet of each rail on, and the others learn of it after a delay.
   void kill(Rank rank);
   /// The rank's packets are held back (SIGSTOP), or flow again.
   void stop(Rank rank, bool stopped);

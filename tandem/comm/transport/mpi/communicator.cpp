@@ -94,12 +94,12 @@ Result<std::unique_ptr<Communicator>> Communicator::duplicate(MPI_Comm origin, R
     return Error{ErrorCode::io, mpi_failure("MPI_Comm_dup", code)};
   }
   MPI_Comm_set_errhandler(made->handle_, MPI_ERRORS_RETURN);
-  if (auto introduced = made->introduce(self); !introduced) return introduced.error();
+  if (auto introduced = made->send_hello(self); !introduced) return introduced.error();
   return made;
 }
 
 /// Agrees on the communicator's id, and on which rank of the job each number is.
-Result<void> Communicator::introduce(Rank self) {
+Result<void> Communicator::send_hello(Rank self) {
   int size = 0;
   MPI_Comm_rank(handle_, &own_number_);
   MPI_Comm_size(handle_, &size);

@@ -1,4 +1,4 @@
-// tandem/comm/transport/mpi/communicator.hpp: a communicator of our own, and who is who in it.
+// tandem/comm/transport/mpi/communicator.hpp: a communicator of our own, and its ranks.
 #pragma once
 
 #include <mpi.h>
@@ -16,11 +16,11 @@ namespace tandem::comm::internal::mpi {
 
 using base::Rank;
 
-/// Who may call MPI beside us.
+/// Which code may call MPI beside us.
 enum class Company { alone, program };
 
-/// MPI as this process needs it: initialised by the program, or by us for calls by one thread at a time (then it is finalised
-/// at exit, since MPI cannot start twice). Errors: unsupported, with the level that was found and the remedy.
+/// Makes sure that MPI is initialised: by the program, or by us for calls by one thread at a time (then it is finalised at
+/// exit, since MPI cannot start twice). Errors: unsupported, with the level that was found and the remedy.
 base::Result<void> require_mpi(Company company);
 
 /// "MPI_Isend: the text of the error".
@@ -44,12 +44,12 @@ class Communicator {
   /// The number of a rank in the communicator; -1: not in it.
   int number_of(Rank rank) const;
 
-  /// Freeing is collective, and a peer failed: leaves the handle to MPI.
+  /// After a peer has failed: does not free the handle, since freeing is collective.
   void abandon() noexcept { abandoned_ = true; }
 
  private:
   Communicator() = default;
-  base::Result<void> introduce(Rank self);
+  base::Result<void> send_hello(Rank self);
 
   MPI_Comm handle_ = MPI_COMM_NULL;
   int own_number_ = 0;

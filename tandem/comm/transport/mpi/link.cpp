@@ -230,7 +230,7 @@ void MpiLink::close() {
   mute();
   std::erase(shared_->starved, this);
   if (!unfinished_.empty()) {
-    shared_->log->warn("mpi: {} payloads to rank {} are still being sent, and MPI cannot call them back", unfinished_.size(),
+    shared_->log->warn("mpi: {} payloads to rank {} are still being sent, and MPI cannot cancel them", unfinished_.size(),
                        peer().value());
   }
 }

@@ -13,8 +13,8 @@
 
 namespace tandem::comm::internal::mpi {
 
-/// MPI keeps the order of messages of one source and tag, so that envelopes come in order; a payload that has a message of its
-/// own is awaited before later envelopes are told. Invariants: at most one payload is being received, and `waiting_` is empty
+/// MPI keeps the order of messages of one source and tag, so that envelopes come in order. Later envelopes are reported only
+/// after a payload that has a message of its own. Invariants: at most one payload is being received, and `waiting_` is empty
 /// unless one is.
 class MpiLink final : public Link {
  public:
@@ -23,18 +23,18 @@ class MpiLink final : public Link {
   SendStatus try_send(const Packet& packet) override;
   bool may_send(std::size_t payload_bytes) const;
 
-  /// An envelope of this peer: told, or kept for when its turn comes.
+  /// An envelope of this peer has come: reports it, or keeps it until its turn.
   void came(std::span<const std::byte> envelope);
-  /// Whether the payload under way has landed, or failed to.
+  /// Whether receiving the current payload has ended, also by a failure.
   bool receive_done();
-  /// Then: tells so, and what waited for it.
+  /// Then: reports it, and the envelopes that waited for it.
   void finish_receive();
   void payload_sent(const PayloadSend& send, int code);
   void set_starved(bool starved) noexcept { starved_ = starved; }
 
-  /// No transfer touches memory of the engine's afterwards, or an error is logged.
+  /// Afterwards no transfer uses memory of the engine, or an error is logged.
   void close();
-  /// Nothing is told or received from here on; what was sent goes on.
+  /// From now on nothing is reported or received; sends continue.
   void mute();
   void break_off(std::string why);
   bool closed() const noexcept { return closed_; }
@@ -57,7 +57,7 @@ class MpiLink final : public Link {
   std::uint64_t packets_sent_ = 0;
   std::uint64_t payloads_sent_ = 0;  ///< those with messages of their own: they number the tags
   std::uint64_t payloads_received_ = 0;
-  std::vector<std::uint64_t> unfinished_;  ///< packets whose payload is under way, ascending
+  std::vector<std::uint64_t> unfinished_;  ///< packets whose payload is in flight, ascending
   std::size_t flight_ = 0;                 ///< their bytes
 
   PayloadReceive receive_;

@@ -178,7 +178,7 @@ void MpiTransport::test_sends() {
       ++i;
       continue;
     }
-    // Out of the list before it is told: the sink may post others.
+    // Out of the list before the report: the sink may post others.
     const PayloadSend ended = std::move(shared_.payloads[i]);
     shared_.payloads.erase(shared_.payloads.begin() + static_cast<std::ptrdiff_t>(i));
     shared_.freed = true;

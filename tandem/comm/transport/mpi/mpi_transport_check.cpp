@@ -31,7 +31,7 @@ Bytes pattern(std::size_t bytes, unsigned seed) {
   return made;
 }
 
-/// Keeps what it is told. Payloads land in memory of its own, in pieces.
+/// Records its calls. Payloads land in memory of its own, in pieces.
 struct Recorder : PacketSink {
   struct Received {
     Rank from;

@@ -1,6 +1,8 @@
 # tandem/comm/transport/mpi/part.cmake: packets over MPI, when one is found; its test runs several ranks under mpirun.
 include("${CMAKE_CURRENT_LIST_DIR}/../module.cmake")
-find_package(MPI QUIET COMPONENTS C)
+if(TANDEM_MPI)
+  find_package(MPI QUIET COMPONENTS C)
+endif()
 if(MPI_C_FOUND)
   # The MPI 2 bindings for C++ are gone from the standard, and warn.
   tandem_comm_module(mpi
@@ -10,7 +12,7 @@ if(MPI_C_FOUND)
       transport/mpi/mpi_transport.cpp
     LIBRARIES MPI::MPI_C
     DEFINITIONS OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
-else()
+elseif(TANDEM_MPI)
   message(STATUS "comm: no MPI (libopenmpi-dev): the transport mpi is left out")
 endif()
 

@@ -31,16 +31,15 @@ struct EnvelopeHeader {
 static_assert(sizeof(EnvelopeHeader) == 16, "a wire format; and the control block after it keeps the alignment");
 
 constexpr std::uint32_t payload_inside = 1;
-constexpr std::uint32_t link_ends = 2;  ///< no control block: the sender takes and sends nothing more
+constexpr std::uint32_t link_ends = 2;  ///< no control block: the sender sends and receives nothing more
 
 constexpr std::size_t envelope_bytes = 8192;
 constexpr std::size_t max_control_bytes = 4096;
 constexpr std::size_t max_payload_bytes = 8 << 20;  ///< also the most that a dropped payload makes us allocate
 constexpr std::size_t segment_bytes = 256 << 10;
-constexpr std::size_t flight_bytes = 2 * segment_bytes;  ///< payload per link under way, unless one packet is more
+constexpr std::size_t flight_bytes = 2 * segment_bytes;  ///< most payload per link in flight, except for one larger packet
 constexpr std::size_t most_envelopes = 64;               ///< unfinished ones, to all peers together
-/// A sender is never further than this past a payload whose receive has not begun, so that what waits at the receiver is
-/// bounded.
+/// A sender is never further than this past a payload whose receive has not begun: this bounds what waits at the receiver.
 constexpr std::uint64_t sender_window = 256;
 
 constexpr int envelope_tag = 0;
@@ -85,7 +84,7 @@ struct PayloadReceive {
   int code = MPI_SUCCESS;
   std::uint64_t token = 0;
   Layout layout;
-  std::vector<std::byte> excess;  ///< takes what nobody wants
+  std::vector<std::byte> excess;  ///< receives the bytes that are dropped
 };
 
 /// What the transport and its links share. All under the lock of the transport's caller.
@@ -96,13 +95,13 @@ struct Shared {
   base::Log* log;
   std::unique_ptr<Communicator> communicator;
   unsigned payload_limit = 10;
-  unsigned events = 0;  ///< told since `poll` began
+  unsigned events = 0;  ///< reported since `poll` began
   bool freed = false;   ///< something ended that a starved link may have waited for
 
   std::vector<std::unique_ptr<EnvelopeSend>> envelopes, free_envelopes;
   std::vector<PayloadSend> payloads;
   std::vector<MpiLink*> starved;                         ///< answered retry, in that order
-  std::vector<MpiLink*> receiving;                       ///< a payload is on its way to its landing
+  std::vector<MpiLink*> receiving;                       ///< a payload is being received
   std::vector<std::pair<MpiLink*, std::string>> broken;  ///< and why
 };
 

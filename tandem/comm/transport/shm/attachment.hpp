@@ -1,10 +1,11 @@
-// tandem/comm/transport/shm/attachment.hpp: all that two ranks hold of each other once they share memory.
+// tandem/comm/transport/shm/attachment.hpp: what a rank holds of a peer once they share memory.
 #pragma once
 
 #include <sys/types.h>
 
 #include <memory>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/shm/doorbell.hpp"
 #include "tandem/comm/transport/shm/handshake.hpp"
 #include "tandem/comm/transport/shm/segment.hpp"
@@ -16,8 +17,8 @@ struct Attachment {
   Segment segment;
   unsigned outgoing = 0;         ///< the direction that this side produces
   Doorbell peer;
-  Fd socket;                     ///< nothing is said on it any more; it closes when the peer dies
-  Fd process;                    ///< pidfd of the peer, where it is another process and the kernel gives one
+  base::FileDescriptor socket;   ///< carries no more messages; closes when the peer dies
+  base::FileDescriptor process;  ///< pidfd of the peer, if it is another process and the kernel supports pidfds
   pid_t pid = 0;                 ///< for remote copies; 0: not permitted
   std::unique_ptr<Nonce> nonce;  ///< what the peer's probe reads from this process
 };

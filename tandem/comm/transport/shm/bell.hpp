@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/bell.hpp: how a sleeping endpoint tells its peers to ring, at little cost to those who find it awake.
+// tandem/comm/transport/shm/bell.hpp: how peers wake a sleeping endpoint, at little cost to peers that find it awake.
 #pragma once
 
 #include <atomic>
@@ -17,27 +17,27 @@ struct SystemFence {
   }
 };
 
-/// In shared memory, one per endpoint. The owner lies down and gets up; any peer asks whether it must ring.
+/// In shared memory, one per endpoint. The owner falls asleep and wakes up; any peer asks whether it must ring.
 ///
 /// Protocol (Dekker's). A peer publishes (a record, or room in a ring), passes a full barrier, then reads the state; the owner
-/// writes `asleep` (sequentially consistent, so that it passes one, too), then looks at all its rings. So one of the two sees the
-/// other. A peer that finds `asleep` makes it `rung` and writes to the owner's eventfd, so that of many peers and messages one
-/// pays for the system call. Whoever is rung for nothing only wakes once too often. A peer need not ask after each record: one
-/// barrier and one look suffice for all that it published before (see BellRound).
+/// writes `asleep` (sequentially consistent, so that it passes one, too), then looks at all its rings. So one of the two sees
+/// the other. A peer that finds `asleep` makes it `rung` and writes to the owner's eventfd, so that of many peers and messages
+/// only one makes the system call. An owner that is rung for nothing only wakes once too often. A peer need not ask after each
+/// record: one barrier and one look suffice for all that it published before (see BellRound).
 ///
 /// membarrier(2) by the owner would spare peers the barrier; on virtual machines it costs 20 us and interrupts the peer's core.
 template <template <class> class Atomic, class Fence>
 class BasicBell {
  public:
   /// By the owner, before its last look at the rings.
-  void lie_down() noexcept {
+  void fall_asleep() noexcept {
     state_.exchange(kAsleep, std::memory_order_seq_cst);  // pairs with asleep
     Fence::full();
   }
   /// By the owner.
-  void get_up() noexcept { state_.exchange(kAwake, std::memory_order_acq_rel); }
+  void wake_up() noexcept { state_.exchange(kAwake, std::memory_order_acq_rel); }
 
-  /// By a peer, after it published and then passed `Fence::full`. Sees what the owner wrote before it lay down.
+  /// By a peer, after it published and then passed `Fence::full`. Sees what the owner wrote before it fell asleep.
   bool asleep() const noexcept { return state_.load(std::memory_order_acquire) == kAsleep; }
   /// By a peer that found the owner asleep. True: it is the one that has to write to the eventfd.
   bool claim() noexcept {

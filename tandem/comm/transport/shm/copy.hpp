@@ -12,17 +12,17 @@
 
 namespace tandem::comm::internal {
 
-/// Asks for a line that will be written, so that it is here and no longer in another core's cache by then.
+/// Prefetches a line for writing, so that it has left the other core's cache by then.
 inline void claim_line(const std::byte* line) noexcept {
 #if defined(__x86_64__)
-  // Unless told of the processor, the compiler makes a read of __builtin_prefetch(line, 1).
+  // Without a processor option the compiler makes __builtin_prefetch(line, 1) a read prefetch.
   asm volatile("prefetchw %0" : : "m"(*line));
 #else
   __builtin_prefetch(line, 1);
 #endif
 }
 
-/// Copies, asking for the source's lines some way ahead across the ends of pages, where the processor's own prefetching stops.
+/// Copies, and prefetches the source's lines also across the ends of pages, where the processor's own prefetching stops.
 inline void copy_ahead(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   constexpr std::size_t kBlock = 512;
   constexpr std::size_t kAhead = 1024;
@@ -33,8 +33,8 @@ inline void copy_ahead(std::byte* to, const std::byte* from, std::size_t bytes) 
   std::memcpy(to, from, bytes);
 }
 
-/// Copies past the caches: lines that the other core holds need not be taken from it first. Better where cores are so far apart
-/// that this is slower than memory. `streamed` must be called before the bytes are published.
+/// Copies with streaming stores: lines that the other core holds need not be fetched from it first. Better where cores are so far
+/// apart that such a fetch is slower than memory. `streamed` must be called before the bytes are published.
 inline void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
 #if defined(__SSE2__)
   const std::size_t before = std::min(bytes, (64 - reinterpret_cast<std::uintptr_t>(to) % 64) % 64);

@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/doorbell.cpp: peers that may sleep, and when they are looked after.
+// tandem/comm/transport/shm/doorbell.cpp: peers that may sleep, and when they are woken.
 #include "tandem/comm/transport/shm/doorbell.hpp"
 
 #include <sys/eventfd.h>
@@ -9,25 +9,25 @@ namespace tandem::comm::internal {
 
 void BellRound::visit() noexcept {
   SystemFence::full();
-  for (Doorbell* peer = std::exchange(first_owed_, nullptr); peer != nullptr; peer = peer->next_owed) {
+  for (Doorbell* peer = std::exchange(first_pending_, nullptr); peer != nullptr; peer = peer->next_pending) {
     Bell& bell = hub_of(peer->hub).bell;
-    // `starved` was written before the peer lay down, so who sees it asleep sees that, too.
+    // The peer wrote `starved` before it fell asleep, so this thread sees it when it sees the peer asleep.
     const bool wanted = bell.asleep() && (peer->for_record || peer->starved->load(std::memory_order_relaxed) != 0);
     if (wanted && bell.claim()) (void)::eventfd_write(peer->eventfd.get(), 1);
-    peer->owed = peer->for_record = false;
+    peer->pending = peer->for_record = false;
   }
 }
 
 void BellRound::make_for_sleepers() noexcept {
-  for (const Doorbell* peer = first_owed_; peer != nullptr; peer = peer->next_owed) {
+  for (const Doorbell* peer = first_pending_; peer != nullptr; peer = peer->next_pending) {
     if (hub_of(peer->hub).bell.asleep()) return visit();
   }
 }
 
 void BellRound::forget(const Doorbell& peer) noexcept {
-  Doorbell** link = &first_owed_;
-  while (*link != nullptr && *link != &peer) link = &(*link)->next_owed;
-  if (*link != nullptr) *link = peer.next_owed;
+  Doorbell** link = &first_pending_;
+  while (*link != nullptr && *link != &peer) link = &(*link)->next_pending;
+  if (*link != nullptr) *link = peer.next_pending;
 }
 
 }  // namespace tandem::comm::internal

@@ -13,7 +13,7 @@
 namespace tandem::comm::internal {
 
 base::Result<EventSet> EventSet::make() {
-  Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  base::FileDescriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll)
     return base::Error{base::ErrorCode::exhausted,
                        fmt::format("shm: epoll_create1 failed: {}; see `ulimit -n`", std::strerror(errno))};

@@ -6,6 +6,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/transport/shm/unix_socket.hpp"
 
@@ -30,9 +31,9 @@ class EventSet {
     int fd = -1;
     std::function<void()> ready;
   };
-  explicit EventSet(Fd epoll) noexcept : epoll_(std::move(epoll)) {}
+  explicit EventSet(base::FileDescriptor epoll) noexcept : epoll_(std::move(epoll)) {}
 
-  Fd epoll_;
+  base::FileDescriptor epoll_;
   std::uint64_t last_ = 0;
   std::unordered_map<std::uint64_t, Watch> watches_;
 };

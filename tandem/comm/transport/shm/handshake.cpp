@@ -1,37 +1,25 @@
-// tandem/comm/transport/shm/handshake.cpp: what two ranks say to each other before they share memory.
+// tandem/comm/transport/shm/handshake.cpp: the messages by which two ranks come to share memory.
 #include "tandem/comm/transport/shm/handshake.hpp"
-
-#include <sodium.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 
 #include <fmt/core.h>
+
+#include "tandem/base/host.hpp"
+#include "tandem/comm/bootstrap/secret.hpp"
 
 namespace tandem::comm::internal {
 namespace {
 
 constexpr std::size_t kProvenBytes = offsetof(HandshakeMessage, proof);
-static_assert(crypto_auth_KEYBYTES == std::tuple_size_v<JobSecret>);
-static_assert(crypto_auth_BYTES == sizeof(HandshakeMessage::proof));
+constexpr std::string_view kPurpose = "tandem shm";  // the message's kind says whose proof it is
 
-struct Proven {
-  std::array<std::byte, kProvenBytes> message;
-  Nonce other_nonce;
-};
-
-Proven proven_part(const HandshakeMessage& message, const Nonce& other_nonce) {
-  Proven proven;
-  std::memcpy(proven.message.data(), &message, kProvenBytes);
-  proven.other_nonce = other_nonce;
-  return proven;
+std::span<const std::byte> proven_part(const HandshakeMessage& message) {
+  return std::as_bytes(std::span(&message, 1)).first(kProvenBytes);
 }
-
-const unsigned char* bytes_of(const void* at) { return static_cast<const unsigned char*>(at); }
 
 /// Takes the text before the next separator off `rest`.
 std::string_view next_field(std::string_view& rest) {
@@ -66,24 +54,16 @@ std::optional<ShmCard> ShmCard::parse(std::string_view text) {
 }
 
 base::Result<ShmCard> make_card(std::string_view job_id, Rank rank) {
-  ShmCard card;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, card.boot_id);
-  struct stat network{};
-  if (card.boot_id.empty() || ::stat("/proc/self/ns/net", &network) != 0) {
+  const base::HostIdentity host = base::host_identity();
+  if (!host.known()) {
     return base::Error{base::ErrorCode::unsupported,
-                       "shm: /proc does not tell boot id and network namespace; mount /proc, or choose another transport"};
+                       "shm: /proc does not show the boot id and the network namespace; mount /proc, or choose another transport"};
   }
-  card.network = fmt::format("{}:{}", network.st_dev, network.st_ino);
-  std::uint64_t random = 0;
-  randombytes_buf(&random, sizeof random);
-  card.name = fmt::format("tandem-{}-{}-{:016x}", printable(job_id, 40), rank.value(), random);
+  ShmCard card;
+  card.boot_id = host.boot_id;
+  card.network = fmt::format("{}:{}", host.namespace_device, host.namespace_inode);
+  card.name = fmt::format("tandem-{}-{}-{}", printable(job_id, 40), rank.value(), random_name(8));
   return card;
-}
-
-Nonce make_nonce() {
-  Nonce nonce;
-  randombytes_buf(nonce.data(), nonce.size());
-  return nonce;
 }
 
 std::string_view name_of(Refusal refusal) noexcept {
@@ -99,13 +79,11 @@ std::string_view name_of(Refusal refusal) noexcept {
 }
 
 void prove(HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce) {
-  const Proven proven = proven_part(message, other_nonce);
-  crypto_auth(reinterpret_cast<unsigned char*>(message.proof.data()), bytes_of(&proven), sizeof proven, bytes_of(secret.data()));
+  message.proof = internal::prove(secret, kPurpose, {proven_part(message), other_nonce});
 }
 
 bool is_proven(const HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce) {
-  const Proven proven = proven_part(message, other_nonce);
-  return crypto_auth_verify(bytes_of(message.proof.data()), bytes_of(&proven), sizeof proven, bytes_of(secret.data())) == 0;
+  return proves(secret, kPurpose, {proven_part(message), other_nonce}, message.proof);
 }
 
 std::optional<HandshakeMessage> read_message(std::span<const std::byte> bytes, MessageKind kind) {

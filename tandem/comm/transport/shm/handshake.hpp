@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/handshake.hpp: what two ranks say to each other before they share memory.
+// tandem/comm/transport/shm/handshake.hpp: the messages by which two ranks come to share memory.
 #pragma once
 
 #include <array>
@@ -11,14 +11,15 @@
 
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 #include "tandem/comm/transport/shm/segment.hpp"
 
 namespace tandem::comm::internal {
 
 /// Changes with the layout of anything that two processes share: the messages below, Hub, Segment, records.
-inline constexpr std::uint32_t kShmFormat = 3;
+inline constexpr std::uint32_t kShmFormat = 4;
 
-/// Where a rank listens and who can come there. Its text is the transport's card.
+/// Where a rank listens, and which ranks can connect. Its text is the transport's card.
 struct ShmCard {
   std::string boot_id;     ///< of the running kernel
   std::string network;     ///< device and inode of the network namespace
@@ -32,17 +33,14 @@ struct ShmCard {
 /// Boot id and network namespace of this process, with a fresh name for a rank of a job.
 base::Result<ShmCard> make_card(std::string_view job_id, Rank rank);
 
-using Nonce = std::array<std::byte, 32>;
-Nonce make_nonce();
-
-/// Conversation, one message each on a SOCK_SEQPACKET socket. The side that was called challenges; the caller proves that it has
-/// the job's secret and passes a segment, its hub's page and its doorbell; the called side proves the same and passes its hub's
-/// page and doorbell. Or it refuses. What a proof covers: the purpose, both nonces, and all that the message says.
+/// The handshake, one message each on a SOCK_SEQPACKET socket. The called side sends a challenge. The caller proves that it has
+/// the job's secret, and passes a segment, its hub's page and its doorbell. The called side proves the same and passes its
+/// hub's page and doorbell, or it refuses. A proof covers the purpose, both nonces, and the whole message.
 enum class MessageKind : std::uint32_t { challenge = 1, hello = 2, welcome = 3, refusal = 4 };
 
 enum class Refusal : std::uint32_t {
   none = 0,
-  crossed = 1,    ///< both called each other, and the lower rank's call counts: wait for mine
+  crossed = 1,    ///< both ranks called each other, and the lower rank's call counts: wait for it
   proof = 2,      ///< the secret is another one
   format = 3,     ///< another `kShmFormat`
   known = 4,      ///< this rank is attached already, or was lost
@@ -64,11 +62,11 @@ struct HandshakeMessage {
   Refusal refusal = Refusal::none;
   std::uint32_t unused = 0;
   Nonce nonce{};
-  std::array<std::byte, 32> proof{};
+  Proof proof{};
 };
 static_assert(std::is_trivially_copyable_v<HandshakeMessage> && sizeof(HandshakeMessage) == 120);
 
-/// HMAC-SHA512-256 under the secret, over the message without its proof and the nonce that the other side chose.
+/// The proof (bootstrap/proof.hpp) covers the message without its proof, and the nonce that the other side chose.
 void prove(HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce);
 bool is_proven(const HandshakeMessage& message, const JobSecret& secret, const Nonce& other_nonce);
 

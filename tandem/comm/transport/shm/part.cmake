@@ -3,8 +3,8 @@ pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
 list(APPEND TANDEM_COMM_SOURCES
   transport/shm/doorbell.cpp
   transport/shm/event_set.cpp
-  transport/shm/gate.cpp
-  transport/shm/gate_calls.cpp
+  transport/shm/connector.cpp
+  transport/shm/connector_calls.cpp
   transport/shm/handshake.cpp
   transport/shm/receiver.cpp
   transport/shm/segment.cpp

@@ -7,19 +7,19 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// Bytes that one call handles, so that other peers have their turn.
+/// Bytes that one call handles; then other peers have their turn.
 constexpr std::size_t kBytesTakenPerCall = 256 * 1024;
-/// And events that it tells. A caller who waits for the oldest of some tens of receives posts the next ones then; who is given
-/// all that is there has soon no receive posted for what follows, and that costs more than coming again.
+/// Events that one call reports. A caller that waits for the oldest of some tens of receives posts new ones after it. If it got
+/// all messages at once, the later ones would find no receive posted, and that costs more than another call.
 constexpr unsigned kMostEvents = 8;
-/// The producer is told of room in the data ring this often.
+/// The producer gets credit for the data ring after this many bytes.
 constexpr std::uint64_t kCreditBytes = 64 * 1024;
 
-/// Lines of a record that are asked for at once.
+/// Lines of a record that are prefetched at once.
 constexpr std::uint64_t kMostAhead = 20;
 
-/// Payloads from this size on, segments of long messages mostly, are copied plainly: asking ahead, which gains 5 % below, costs
-/// as much where the target is not in a cache either.
+/// Payloads from this size on, mostly segments of long messages, are copied without prefetches: below they gain 5 %, but where
+/// the target is not in a cache either they cost as much.
 constexpr std::uint64_t kLongBytes = 512 * 1024;
 
 constexpr const char* kTooLong = "a record is longer than the ring allows";
@@ -42,7 +42,7 @@ unsigned Receiver::receive(Link& link, PacketSink& sink) {
     const std::uint64_t word = consumer_.peek();  // read once: the peer could change it
     if (word == 0) break;
     const RecordHead head = RecordHead::from(word);
-    const bool is_short = RecordHead::is_short(word);  // then it is plain as well, and this is the cheaper question
+    const bool is_short = RecordHead::is_short(word);  // then it is plain as well, and this test is cheaper
     if ((is_short || RecordHead::is_plain(word)) && awaited_bytes_ == 0) [[likely]] {
       std::uint64_t cells = 1;
       if (!is_short) {
@@ -67,7 +67,7 @@ unsigned Receiver::receive(Link& link, PacketSink& sink) {
   return events;
 }
 
-/// The lines of the record at the reader's position come from the other core while the first one is worked on.
+/// The other lines of the record arrive from the other core while the first one is processed.
 inline void Receiver::ask_for(std::uint64_t filled) const noexcept {
   const std::byte* const record = consumer_.memory().at(consumer_.position());
   const std::uint64_t lines = std::min(filled, kMostAhead);
@@ -140,11 +140,11 @@ void Receiver::return_credit() {
   data_returned_ = data_position_;
   control_->consumed_data.store(data_position_, std::memory_order_release);  // pairs with the acquire of Sender::room_for_piece
   consumer_.return_credit();
-  round_->owe(*peer_, false);
+  round_->add(*peer_, false);
 }
 
 void Receiver::settle() {
-  if (control_ != nullptr && (consumer_.credit_owed() || data_position_ != data_returned_)) return_credit();
+  if (control_ != nullptr && (consumer_.credit_pending() || data_position_ != data_returned_)) return_credit();
 }
 
 }  // namespace tandem::comm::internal

@@ -11,8 +11,8 @@
 
 namespace tandem::comm::internal {
 
-/// The consuming side of one direction. Control blocks are told where they lie; payloads are copied to where the sink wants them.
-/// What the peer wrote is trusted in no length: nothing outside the rings is read, and a record that breaks the format ends it
+/// The consuming side of one direction. It reports control blocks in place, and copies payloads to where the sink wants them.
+/// It trusts no length that the peer wrote: it reads nothing outside the rings, and stops at a record that breaks the format
 /// (`malformed`). Calls are serialised by the transport's caller. `attachment` and `round` outlive it.
 class Receiver {
  public:
@@ -22,14 +22,14 @@ class Receiver {
   /// Something can be read. By far the most frequent call.
   bool has_work() const noexcept { return consumer_.peek() != 0; }
 
-  /// Tells the sink what has arrived, until there is nothing more or a bounded number of events and bytes was handled; returns
-  /// the number of events told. After `malformed` it must not be called any more.
+  /// Reports to the sink what has arrived, up to a bounded number of events and bytes; returns the number of events. Not to be
+  /// called after `malformed`.
   unsigned receive(Link& link, PacketSink& sink);
   /// Grows with each record that was taken.
   std::uint64_t position() const noexcept { return consumer_.position(); }
   const char* malformed() const noexcept { return malformed_; }
 
-  /// Tells the producer of all that was consumed.
+  /// Returns the credit for all that was consumed.
   void settle();
 
  private:
@@ -53,7 +53,7 @@ class Receiver {
   std::uint64_t data_returned_ = 0;
   std::uint64_t awaited_bytes_ = 0;  ///< of the announced packet's payload
   PieceCursor cursor_;
-  bool ahead_ = false;               ///< it is copied by copy_ahead
+  bool ahead_ = false;               ///< its payload is copied by copy_ahead
   std::uint64_t token_ = 0;
   const char* malformed_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/ring.hpp: a ring of records that one process writes and another reads, with flags for counters.
+// tandem/comm/transport/shm/ring.hpp: a ring of records that one process writes and another reads.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace tandem::comm::internal {
 
 inline constexpr std::size_t kMostPayloadBytes = std::size_t{1} << 30;  ///< of one packet
 inline constexpr std::size_t kCellBytes = 64;  ///< a cache line; records begin on one
-/// Bytes that so many take in whole cells.
+/// `bytes`, rounded up to whole cells.
 constexpr std::uint64_t in_cells(std::uint64_t bytes) noexcept { return (bytes + kCellBytes - 1) / kCellBytes * kCellBytes; }
 
 /// What a record is. The first word of a record's first cell says so; 0 in that word: there is no record yet.
@@ -27,12 +27,12 @@ struct RecordHead {
   RecordKind kind = RecordKind::none;
   std::uint32_t control_bytes = 0;  ///< below 2^24
   std::uint32_t payload_bytes = 0;  ///< in this record (whole) or in the data ring (piece)
-  /// Behind the record come `kApartCells` that nobody uses. A core that reads lines in a row fetches some twenty of the following
-  /// ones by itself, which would take away those that the writer has claimed for its next record.
+  /// Unused `kApartCells` follow the record. A core that reads lines in a row prefetches some twenty following ones, which
+  /// would take away those that the writer has prefetched for its next record.
   bool apart = false;
 
   static constexpr std::uint64_t kApart = 0x80;  ///< in the first word
-  static constexpr std::uint64_t kApartCells = 32;  ///< with it the longest record, 3/8 of the ring, is below half
+  static constexpr std::uint64_t kApartCells = 32;  ///< with them the longest record, 3/8 of the ring, is still below half of it
 
   static constexpr RecordHead from(std::uint64_t word) noexcept {
     return {static_cast<RecordKind>(word & 0x7f), static_cast<std::uint32_t>(word >> 8 & 0xffffff),
@@ -64,15 +64,15 @@ struct RecordHead {
   constexpr std::uint64_t cells() const noexcept { return lines() + (apart ? kApartCells : 0); }
 };
 
-/// The producer's end. One thread at a time. `Memory` knows where the words are: `head(cell)` and `consumed()` give atomics of 64
-/// bits, `cells()` their number, a power of two; cells are counted from the ring's beginning for ever.
+/// The producer's end. One thread at a time. `Memory` knows where the words are: `head(cell)` and `consumed()` give atomics of
+/// 64 bits, `cells()` their number, a power of two; cells are counted from the ring's beginning for ever.
 ///
 /// Protocol of the ring. Memory starts as zeros. A record takes consecutive cells. The producer writes 0 into the first word of
 /// the cell behind it, then its body, and last the record's own first word (release): the only store that the consumer waits
 /// for. The consumer reads the first word at its position (acquire) until it is not 0, reads the body, and moves behind the
-/// record; whatever lies in cells that it has not reached is never taken for a record, since the word behind the newest record is
-/// always 0. What was consumed is told in `consumed` (release), lazily. The producer takes a record of n cells only when n + 1
-/// cells beyond its position are known to be consumed (acquire), so the word that it clears is its own.
+/// record; whatever lies in cells that it has not reached is never taken for a record, since the word behind the newest record
+/// is always 0. The consumer publishes its position in `consumed` (release), lazily. The producer takes a record of n cells
+/// only when n + 1 cells beyond its position are known to be consumed (acquire), so the word that it clears is its own.
 ///
 /// Invariants. consumed <= consumer's position <= producer's position <= consumed + cells - 1.
 template <class Memory>
@@ -81,7 +81,7 @@ class RingProducer {
   RingProducer() = default;
   explicit RingProducer(Memory memory) noexcept : memory_(memory), end_(memory.cells()) {}
 
-  /// Whether a record of `cells` may be written now. Reads the consumer's line only when what is known does not suffice.
+  /// Whether a record of `cells` may be written now. Reads the consumer's line only if the known room does not suffice.
   bool room(std::uint64_t cells) noexcept {
     if (position_ + cells < end_) [[likely]] return true;
     // Pairs with the release of RingConsumer::return_credit.
@@ -109,7 +109,7 @@ class RingProducer {
   void publish(std::uint64_t word, std::uint64_t cells) noexcept {
     memory_.head(position_).store(word, std::memory_order_release);  // pairs with the acquire of RingConsumer::peek
     position_ += cells;
-    // Clears ahead for a record that takes as much, so that nobody waits for that line when the record comes.
+    // Clears the word behind a next record of the same size, so that this store has ended when that record comes.
     if (position_ + cells < end_) clear(position_ + cells);
   }
 
@@ -140,12 +140,12 @@ class RingConsumer {
   }
   std::uint64_t position() const noexcept { return position_; }
 
-  /// The record was read and its cells may be overwritten, once `return_credit` has told so.
+  /// The record was read; its cells may be overwritten after `return_credit`.
   void consume(std::uint64_t cells) noexcept { position_ += cells; }
 
-  /// Enough was consumed since the producer was told, for telling it again.
+  /// Enough was consumed since the last `return_credit` for another one.
   bool credit_due() const noexcept { return position_ >= due_; }
-  bool credit_owed() const noexcept { return position_ != returned_; }
+  bool credit_pending() const noexcept { return position_ != returned_; }
   void return_credit() noexcept {
     returned_ = position_;
     due_ = position_ + memory_.cells() / 8;
@@ -158,7 +158,7 @@ class RingConsumer {
   Memory memory_{};
   std::uint64_t position_ = 0;
   std::uint64_t returned_ = 0;
-  std::uint64_t due_ = 0;  ///< the position at which the producer is told again
+  std::uint64_t due_ = 0;  ///< the position of the next `return_credit`
 };
 
 /// The cells of a ring in shared memory that is mapped twice in a row, so that a record that runs over the end is contiguous.

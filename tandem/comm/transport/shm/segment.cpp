@@ -40,8 +40,8 @@ bool RingSizes::valid() const noexcept {
          data_bytes >= 16 * kPageBytes && record_bytes <= kMost && data_bytes <= kMost;
 }
 
-base::Result<Fd> make_shared_file(const char* name, std::size_t bytes) {
-  Fd file(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+base::Result<base::FileDescriptor> make_shared_file(const char* name, std::size_t bytes) {
+  base::FileDescriptor file(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.get() < 0) return refused("memfd_create");
   if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return refused("ftruncate of shared memory");
   if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return refused("sealing of shared memory");

@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/segment.hpp: the shared memory of two peers, and that by which an endpoint is woken.
+// tandem/comm/transport/shm/segment.hpp: the memory that two peers share, and the page with an endpoint's bell.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/transport/shm/bell.hpp"
 #include "tandem/comm/transport/shm/ring.hpp"
@@ -73,7 +74,7 @@ struct Segment {
 
 /// An anonymous file that cannot change its size any more, so that no peer can make an access to it fault. It vanishes with the
 /// last process that has it open or mapped.
-base::Result<Fd> make_shared_file(const char* name, std::size_t bytes);
+base::Result<base::FileDescriptor> make_shared_file(const char* name, std::size_t bytes);
 /// Whether `file` is one that `make_shared_file` made with this size.
 bool is_shared_file(int file, std::size_t bytes) noexcept;
 

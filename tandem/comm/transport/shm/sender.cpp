@@ -7,7 +7,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// Bytes that one call copies into the data ring, so that a caller is not kept for long and the other direction has its turn.
+/// Bytes that one call copies into the data ring, so that calls are short and the other direction has its turn.
 constexpr std::size_t kBytesGivenPerCall = 128 * 1024;
 
 /// Pieces are small enough that the peer starts soon and large enough that their records cost nothing.
@@ -73,10 +73,10 @@ std::size_t Sender::room_for_piece() noexcept {
   return std::min(wanted, data_bytes_ - static_cast<std::size_t>(data_sent_ % data_bytes_));
 }
 
-/// Copies through the cache, and measures now and then how long that takes: a store has to take the line from the consumer's
-/// core, which read it one round of the ring ago. Usually this costs nothing, since the line has left that core's cache
-/// meanwhile; where it costs tens of nanoseconds a line (seen on virtual machines, for seconds at a time), stores past the cache
-/// are many times faster. One piece in some is then still stored the usual way, in order to notice when that is better again.
+/// Copies through the cache, and measures from time to time how long that takes: a store has to fetch the line from the
+/// consumer's core, which read it one round of the ring ago. Usually this costs nothing, since the line has left that core's
+/// cache meanwhile. Where it costs tens of nanoseconds a line (on virtual machines, for seconds at a time), streaming stores
+/// are many times faster. Then one piece of several still goes through the cache, to notice when that is faster again.
 void Sender::copy_in(std::byte* to, std::size_t bytes) {
   const bool far = slow_row_ >= kSlowSamples;
   const bool sampled = ++pieces_sent_ % (far ? kPiecesPerProbe : kPiecesPerSample) == 0;
@@ -84,7 +84,7 @@ void Sender::copy_in(std::byte* to, std::size_t bytes) {
     cursor_.gather_streaming(to, bytes);
     return streamed();
   }
-  // In the first round the pages are made, which is slow, too.
+  // The first round of the ring makes its pages, which is slow too.
   if (!sampled || bytes < kSampleBytes || data_sent_ < data_bytes_) return cursor_.gather(to, bytes);
   const auto begin = std::chrono::steady_clock::now();
   cursor_.gather(to, bytes);
@@ -127,7 +127,7 @@ Sender::Progress Sender::advance() {
 }
 
 void Sender::set_starved(bool starved) noexcept {
-  // Ordered before the peer's look by Bell::lie_down, which follows; a stale 1 costs a wake-up.
+  // Bell::fall_asleep follows and orders this store before the peer's check; a stale 1 costs a wake-up.
   if (control_ != nullptr && control_->starved.load(std::memory_order_relaxed) != (starved ? 1U : 0U))
     control_->starved.store(starved ? 1U : 0U, std::memory_order_relaxed);
 }

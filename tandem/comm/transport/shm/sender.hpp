@@ -22,10 +22,10 @@ struct SendLimits {
   std::size_t window_bytes = 0;  ///< most bytes of the data ring in flight
 };
 
-/// The producing side of one direction. A packet with a small payload is one record. One with a larger payload is announced, and
-/// its payload goes through the data ring in pieces, each told by a record of its own, while the peer copies out the ones before;
-/// what does not fit at once is pumped later (`posted`), and until then nothing else is taken. Calls are serialised by the
-/// transport's caller. `attachment` and `round` outlive it.
+/// The producing side of one direction. A packet with a small payload is one record. One with a larger payload is announced,
+/// and its payload goes through the data ring in pieces, each with a record of its own, while the peer copies out the earlier
+/// ones. What does not fit at once is copied later (`posted`); until then the sender takes no other packet. Calls are
+/// serialised by the transport's caller. `attachment` and `round` outlive it.
 class Sender {
  public:
   Sender() = default;
@@ -48,12 +48,12 @@ class Sender {
     return SendStatus::done;
   }
 
-  /// As `Link::lend`: room in the ring. Empty: none now.
-  std::span<std::byte> lend(std::size_t bytes, std::uint64_t heard) {
-    RecordHead head = lent_head(bytes);
+  /// As `Link::reserve`: room in the ring. Empty: none now.
+  std::span<std::byte> reserve(std::size_t bytes, std::uint64_t heard) {
+    RecordHead head = reserved_head(bytes);
     if (bytes > Link::kFirstBytes) [[unlikely]] {
       set_apart(head, heard);
-      lent_apart_ = head.apart;
+      reserved_apart_ = head.apart;
     }
     const std::uint64_t cells = bytes <= Link::kFirstBytes ? 1 : head.cells();
     if (!open_ || !producer_.room(cells)) [[unlikely]] return starve(cells), std::span<std::byte>();
@@ -63,19 +63,19 @@ class Sender {
   std::byte* line() const noexcept {
     return open_ && producer_.has_begun_cell() ? producer_.memory().at(producer_.position()) + sizeof(std::uint64_t) : nullptr;
   }
-  void send_lent(std::size_t bytes) {
-    RecordHead head = lent_head(bytes);
+  void send_reserved(std::size_t bytes) {
+    RecordHead head = reserved_head(bytes);
     if (bytes <= Link::kFirstBytes) [[likely]] return publish(head, 1);
-    head.apart = lent_apart_;
+    head.apart = reserved_apart_;
     publish(head, head.cells());
     claim_lines(head.lines());
   }
 
-  /// Somebody was told `retry` before there was a peer.
+  /// `retry` was answered before the link was attached.
   void expect_caller() noexcept { refused_ = true; }
   /// Something waits for room, or for its turn.
   bool waits() const noexcept { return posted_ || refused_; }
-  /// Whether `advance` would get on.
+  /// Whether `advance` would make progress.
   bool can_advance() noexcept;
   /// As `Link::has_room_again`.
   bool has_room_again() noexcept {
@@ -84,11 +84,11 @@ class Sender {
     return true;
   }
   enum class Progress { none, some, sent, writable };
-  /// Copies more of what was posted, or finds that a refused caller may come again (told once).
+  /// Copies more of the posted payload, or finds that there is room for a refused caller (returned once).
   Progress advance();
   std::uint64_t cookie() const noexcept { return cookie_; }
 
-  /// Whether the peer is to ring when it makes room while this side sleeps.
+  /// Asks the peer to ring when it makes room while this side sleeps, if this side waits for room.
   void before_sleep() noexcept { set_starved(waits()); }
   void after_sleep() noexcept { set_starved(false); }
 
@@ -96,13 +96,13 @@ class Sender {
   bool broken() const noexcept { return broken_; }
 
  private:
-  /// A long record stands apart when the peer has said something since the last one, and is likely to be waiting for this one. In
-  /// a row of records it is good that the peer's core is ahead.
+  /// A gap follows a long record when the peer has written something since the last one, and probably waits for this one. In a
+  /// row of records there is no gap: there the prefetches of the peer's core help.
   void set_apart(RecordHead& head, std::uint64_t heard) noexcept {
     if (head.lines() < kLinesApart || std::exchange(heard_, heard) == heard) return;
     head.apart = open_ && producer_.room(head.lines() + RecordHead::kApartCells + producer_.memory().cells() / 4);
   }
-  static constexpr RecordHead lent_head(std::size_t bytes) noexcept {
+  static constexpr RecordHead reserved_head(std::size_t bytes) noexcept {
     return {RecordKind::whole, static_cast<std::uint32_t>(bytes), 0};
   }
   static_assert(RecordHead{RecordKind::whole}.control_offset() + Link::kFirstBytes == kCellBytes);
@@ -110,9 +110,9 @@ class Sender {
   SendStatus starve(std::uint64_t cells) noexcept;
   void publish(const RecordHead& head, std::uint64_t cells) {
     producer_.publish(head.word(), cells);
-    round_->owe(*peer_, true);
+    round_->add(*peer_, true);
   }
-  /// For the next record, which is likely to be as long; its first line is the peer's to look at.
+  /// For the next record, which is probably as long. Not its first line, which the peer polls.
   void claim_lines(std::uint64_t lines) const noexcept {
     if (lines == 1) return;
     const std::byte* const next = producer_.memory().at(producer_.position());
@@ -126,14 +126,14 @@ class Sender {
   static constexpr std::uint64_t kLinesApart = 8;  ///< of a long record; below, the gap costs as much as it gains
 
   RingProducer<CellMemory> producer_;
-  bool lent_apart_ = false;  ///< of the record that was lent last, if it is longer than a line
+  bool reserved_apart_ = false;  ///< of the record that was reserved last, if it is longer than a line
   std::uint64_t heard_ = 0;  ///< when the last long record was sent
   Doorbell* peer_ = nullptr;
   BellRound* round_ = nullptr;
   SendLimits limits_;
   bool open_ = false;     ///< attached, sane, and nothing is posted: packets can be taken
-  bool posted_ = false;   ///< a packet's payload is not wholly in the ring yet
-  bool refused_ = false;  ///< somebody was told `retry`
+  bool posted_ = false;   ///< the ring does not have all of a packet's payload yet
+  bool refused_ = false;  ///< a caller got `retry`
   bool broken_ = false;
   std::uint64_t wanted_cells_ = 1;  ///< by the refused
   std::uint64_t cookie_ = 0;

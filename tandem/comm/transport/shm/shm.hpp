@@ -14,17 +14,17 @@ namespace tandem::comm {
 
 struct ShmOptions {
   Rank rank{0};
-  std::uint32_t job_size = 1;   ///< ranks from this number on are strangers
+  std::uint32_t job_size = 1;   ///< peers are below it
   std::string job_id = "alone"; ///< shows in the name of the listening socket; no secret
   JobSecret secret{};
-  base::Log* log = nullptr;     ///< outlives the transport; null: silence
+  base::Log* log = nullptr;     ///< outlives the transport; null: no messages
 
   /// Ring of records (control blocks and small payloads) of each direction of each pair of peers that talk. A power of two.
   std::uint64_t record_ring_bytes = 128 * 1024;
   /// Ring through which larger payloads go. Its pages are used in turn, so that it should be larger than a core's cache: what the
-  /// sender writes has left its cache when the receiver reads it, and that is faster than fetching it from there. A power of two.
+  /// sender writes has left its cache when the receiver reads it, which is faster than fetching it from there. A power of two.
   std::uint64_t data_ring_bytes = 2 * 1024 * 1024;
-  /// Most bytes of the data ring that are filled and not yet read: what an urgent packet may have to wait for.
+  /// Most bytes of the data ring that are filled and not yet read: an urgent packet may have to wait for them.
   std::uint64_t window_bytes = 512 * 1024;
   /// Payloads up to this size lie in the record, behind their control block.
   std::uint32_t inline_bytes = 8192;
@@ -32,10 +32,10 @@ struct ShmOptions {
   bool remote_copies = true;
 };
 
-/// A transport named "shm". A peer that sleeps is woken by the poll that follows `try_send`, so that many messages share that
-/// effort, or by `try_send` itself between `arm` and `disarm`, when nobody polls: who sends and is not armed polls soon. Errors:
-/// unsupported (no /proc, no sealed memory files), io, exhausted (descriptors), invalid_argument (sizes). The sink outlives the
-/// transport. Threads and calls as `Transport` says.
+/// A transport named "shm". The poll that follows `try_send` wakes a sleeping peer, so that many messages share the effort; so
+/// a sender that is not armed must poll soon. Between `arm` and `disarm`, `try_send` itself wakes it. Errors: unsupported (no
+/// /proc, no sealed memory files), io, exhausted (descriptors), invalid_argument (sizes). The sink outlives the transport.
+/// Threads and calls as `Transport` says.
 base::Result<std::unique_ptr<Transport>> make_shm_transport(const ShmOptions& options, PacketSink& sink);
 
 }  // namespace tandem::comm

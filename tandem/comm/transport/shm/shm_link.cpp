@@ -36,8 +36,8 @@ bool ShmLink::write_remote(std::uint64_t address, std::span<const std::byte> fro
   return lives() && copy_process(process_vm_writev, attachment_->pid, address, const_cast<std::byte*>(from.data()), from.size());
 }
 
-/// The number of a process is given again only after it died, and then its socket is closed. A look at the socket costs a quarter
-/// of a microsecond; one a moment ago is as good, since all other numbers are given in between.
+/// The kernel reuses a process id only after the process has died, and then its socket is closed. A check of the socket costs a
+/// quarter of a microsecond. A check a moment ago suffices, since the kernel uses all other ids before it reuses one.
 bool ShmLink::lives() {
   constexpr auto moment = std::chrono::microseconds(500);
   const auto now = std::chrono::steady_clock::now();
@@ -56,10 +56,10 @@ std::atomic<std::uint64_t>* ShmLink::shared_word(Direction direction) noexcept {
 void ShmLink::attach(Attachment attachment) {
   TANDEM_ASSERT(state_ == State::connecting);
   attachment_ = std::make_unique<Attachment>(std::move(attachment));
-  const bool owed = sender.waits();
+  const bool pending = sender.waits();
   attachment_->peer.starved = &attachment_->segment.control[1 - attachment_->outgoing]->starved;
   sender = Sender(*attachment_, limits_, round_);
-  if (owed) sender.expect_caller();
+  if (pending) sender.expect_caller();
   receiver = Receiver(*attachment_, round_);
   state_ = State::attached;
 }

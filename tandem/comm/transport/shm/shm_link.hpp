@@ -25,9 +25,9 @@ class ShmLink final : public Link {
     line = sender.line();
     return status;
   }
-  std::span<std::byte> lend(std::span<std::byte> own) override { return sender.lend(own.size(), receiver.position()); }
-  SendStatus send_lent(std::span<const std::byte> block) override {
-    sender.send_lent(block.size());
+  std::span<std::byte> reserve(std::span<std::byte> own) override { return sender.reserve(own.size(), receiver.position()); }
+  SendStatus send_reserved(std::span<const std::byte> block) override {
+    sender.send_reserved(block.size());
     line = sender.line();
     return SendStatus::done;
   }
@@ -37,15 +37,15 @@ class ShmLink final : public Link {
   std::atomic<std::uint64_t>* shared_word(Direction direction) noexcept override;
 
   void attach(Attachment attachment);
-  /// Lets go of the memory and of the peer.
+  /// Releases the memory and the peer.
   void close();
 
   State state() const noexcept { return state_; }
-  /// Nothing to receive and nothing that waits for room: what `poll` asks first.
+  /// Nothing to receive, and nothing waits for room. `poll` asks this first.
   bool quiet() const noexcept { return !receiver.has_work() && !sender.waits(); }
   /// `poll` would find something to do.
   bool has_work() noexcept { return receiver.has_work() || sender.can_advance(); }
-  /// Moves both directions on and tells the sink; returns the number of events told.
+  /// Makes progress in both directions; returns the number of events reported to the sink.
   unsigned serve(PacketSink& sink) {
     const unsigned events = receiver.receive(*this, sink);
     return sender.waits() ? events + advance(sink) : events;
@@ -59,13 +59,13 @@ class ShmLink final : public Link {
   Sender sender;
   Receiver receiver;
 
-  // The transport's notes.
+  // State of the transport.
   std::uint64_t socket_watch = 0;
   std::uint64_t process_watch = 0;
   unsigned idle_polls = 0;   ///< polls since the link was last busy
   bool left = false;         ///< the peer said goodbye
   bool met = false;          ///< was attached
-  bool lost = false;         ///< the peer is gone: what it wrote is still delivered
+  bool lost = false;         ///< the peer is gone; what it wrote is still delivered
   bool last_chance = false;  ///< one more poll, in which the engine may say that the peer had left
   std::string lost_why;
 

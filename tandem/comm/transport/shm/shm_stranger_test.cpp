@@ -10,6 +10,7 @@
 #include <array>
 #include <random>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/shm/handshake.hpp"
 #include "tandem/comm/transport/shm/receiver.hpp"
 #include "tandem/comm/transport/shm/sender.hpp"
@@ -47,7 +48,7 @@ struct ShmStranger : ::testing::Test {
     message.kind = MessageKind::hello;
     message.from = 2;
     message.sizes = {32 * 1024, 64 * 1024};
-    message.nonce = make_nonce();
+    message.nonce = fresh_nonce();
     return message;
   }
   void say(const HandshakeMessage& message, std::span<const int> fds = {}) {
@@ -66,7 +67,7 @@ struct ShmStranger : ::testing::Test {
 
   ShmRank victim, friendly;
   Link* link = nullptr;
-  Fd socket;
+  base::FileDescriptor socket;
 };
 
 TEST_F(ShmStranger, WithAnotherSecretIsDropped) {
@@ -95,7 +96,7 @@ TEST_F(ShmStranger, ThatTalksNonsenseIsDropped) {
     expect_dropped("does not speak Tandem's handshake");
   }
   call();
-  socket.reset();
+  socket.close();
   EXPECT_TRUE(step([&] { return victim.lines.back().find("closed during the handshake") != std::string::npos; }));
 }
 
@@ -104,7 +105,7 @@ TEST_F(ShmStranger, OfAnotherFormatIsToldSo) {
   HandshakeMessage message = hello();
   message.format = 99;
   say(message);
-  expect_dropped("in format 99, ours in 3");
+  expect_dropped("in format 99, ours in " + std::to_string(kShmFormat));
 }
 
 TEST_F(ShmStranger, WithTheSecretButWrongClaimsIsDropped) {
@@ -118,9 +119,9 @@ TEST_F(ShmStranger, WithTheSecretButWrongClaimsIsDropped) {
   };
   const auto nothing = [](HandshakeMessage&) {};
   const std::size_t bytes = segment_file_bytes(hello().sizes);
-  const Fd rings = make_shared_file("test", bytes).value();
-  const Fd hub = make_shared_file("test", kHubBytes).value();
-  const Fd bell(::eventfd(0, EFD_NONBLOCK));
+  const base::FileDescriptor rings = make_shared_file("test", bytes).value();
+  const base::FileDescriptor hub = make_shared_file("test", kHubBytes).value();
+  const base::FileDescriptor bell(::eventfd(0, EFD_NONBLOCK));
   const std::array good{rings.get(), hub.get(), bell.get()};
   try_with([](HandshakeMessage& m) { m.to = 1; }, good, "makes no sense");
   try_with([](HandshakeMessage& m) { m.from = 0; }, good, "makes no sense");
@@ -129,7 +130,7 @@ TEST_F(ShmStranger, WithTheSecretButWrongClaimsIsDropped) {
   try_with(nothing, {}, "makes no sense");
   try_with([](HandshakeMessage& m) { m.from = 1; }, good, "a second time");
   try_with([](HandshakeMessage& m) { m.sizes.data_bytes *= 2; }, good, "no memory could be shared");
-  const Fd shrinkable(::memfd_create("test", MFD_ALLOW_SEALING));
+  const base::FileDescriptor shrinkable(::memfd_create("test", MFD_ALLOW_SEALING));
   ASSERT_EQ(::ftruncate(shrinkable.get(), static_cast<off_t>(bytes)), 0);
   try_with(nothing, std::array{shrinkable.get(), hub.get(), bell.get()}, "no memory could be shared");
   try_with(nothing, std::array{rings.get(), shrinkable.get(), bell.get()}, "no memory could be shared");
@@ -147,18 +148,18 @@ TEST_F(ShmStranger, WithTheSecretButWrongClaimsIsDropped) {
 }
 
 TEST_F(ShmStranger, CannotImpersonateAListener) {
-  const Fd listener = listen_on("tandem-test-impostor-" + std::to_string(::getpid())).value();
+  const base::FileDescriptor listener = listen_on("tandem-test-impostor-" + std::to_string(::getpid())).value();
   const std::string card = victim.transport->card();
   const std::string name = ShmCard::parse(card)->name;
   std::string false_card = card;
   false_card.replace(card.find(name), name.size(), "tandem-test-impostor-" + std::to_string(::getpid()));
   victim.transport->connect(Rank(2), false_card, 0);
-  Fd served;
+  base::FileDescriptor served;
   ASSERT_TRUE(step([&] { return static_cast<bool>(served = accept_from(listener)); }));
   HandshakeMessage message;
   message.to = 0;
   message.from = 2;
-  message.nonce = make_nonce();
+  message.nonce = fresh_nonce();
   EXPECT_TRUE(send_message(served, std::as_bytes(std::span(&message, 1))));
   std::array<std::byte, 256> room;
   Received received;
@@ -178,8 +179,8 @@ TEST_F(ShmStranger, CannotImpersonateAListener) {
 struct Ends {
   Ends() {
     const RingSizes sizes{32 * 1024, 64 * 1024};
-    const Fd file = make_shared_file("test", segment_file_bytes(sizes)).value();
-    const Fd hub = make_shared_file("test", kHubBytes).value();
+    const base::FileDescriptor file = make_shared_file("test", segment_file_bytes(sizes)).value();
+    const base::FileDescriptor hub = make_shared_file("test", kHubBytes).value();
     for (unsigned side = 0; side < 2; ++side) {
       attachments[side].segment = map_segment(file.get(), sizes).value();
       attachments[side].outgoing = side;

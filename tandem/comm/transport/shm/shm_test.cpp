@@ -99,10 +99,10 @@ TEST_F(ShmPair, ABlockThatIsWrittenIntoLentRoomArrives) {
     for (const bool by_default : {false, true}) {
       ASSERT_TRUE(step([&] {
         std::vector<std::byte> own(bytes);
-        const std::span<std::byte> room = by_default ? link.Link::lend(own) : link.lend(own);
+        const std::span<std::byte> room = by_default ? link.Link::reserve(own) : link.reserve(own);
         if (room.empty()) return false;
         std::memcpy(room.data(), block.data(), bytes);
-        return (by_default ? link.Link::send_lent(room) : link.send_lent(room)) == SendStatus::done;
+        return (by_default ? link.Link::send_reserved(room) : link.send_reserved(room)) == SendStatus::done;
       }));
       ++count;
       ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == count; }));
@@ -159,7 +159,7 @@ TEST_F(SmallRings, BlocksWrittenIntoTheLineArriveInOrderAmongOthers) {
       if (link.line != nullptr && random() % 8 != 0) {
         const std::vector<std::byte> block = pattern(8 * (1 + random() % (Link::kFirstBytes / 8)), next());
         std::copy(block.begin(), block.end(), link.line);
-        EXPECT_EQ(link.send_lent({link.line, block.size()}), SendStatus::done);
+        EXPECT_EQ(link.send_reserved({link.line, block.size()}), SendStatus::done);
         controls.push_back(block);
         ++in_lines;
       } else {

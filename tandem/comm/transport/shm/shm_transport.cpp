@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/shm_transport.cpp: the transport: its links, whom to poll, who died, when to sleep.
+// tandem/comm/transport/shm/shm_transport.cpp: the transport: its links, which of them to poll, deaths, sleeping.
 #include "tandem/comm/transport/shm/shm_transport.hpp"
 
 #include <sodium.h>
@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::size_t kMostControlBytes = 16 * 1024;
 constexpr std::int64_t kSocketPeriodNs = 500'000;
-constexpr unsigned kSocketPeriodPolls = 4096;  ///< for callers whose clock stands still
-constexpr std::int64_t kBusyPeriodNs = 5'000;  ///< while somebody is shaking hands
+constexpr unsigned kSocketPeriodPolls = 4096;  ///< for callers whose clock does not move
+constexpr std::int64_t kBusyPeriodNs = 5'000;  ///< while handshakes are pending
 constexpr unsigned kBusyPeriodPolls = 64;
-constexpr unsigned kIdleAfterPolls = 4096;     ///< then a link is only looked at in turn
+constexpr unsigned kIdleAfterPolls = 4096;     ///< after which a link is only checked in turn
 constexpr std::size_t kOthersPerPoll = 4;
 
 base::Error wrong(std::string what) { return {base::ErrorCode::invalid_argument, "shm: " + std::move(what)}; }
@@ -52,7 +52,7 @@ base::Result<std::unique_ptr<Transport>> ShmTransport::make(const ShmOptions& op
   if (sodium_init() < 0) return base::Error{base::ErrorCode::unsupported, "shm: libsodium finds no source of random numbers"};
   base::Result<EventSet> events = EventSet::make();
   if (!events) return events.error();
-  Fd doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  base::FileDescriptor doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell)
     return base::Error{base::ErrorCode::exhausted, fmt::format("shm: eventfd failed: {}; see `ulimit -n`", std::strerror(errno))};
   std::unique_ptr<ShmTransport> made(new ShmTransport(options, sink, std::move(events).value(), std::move(doorbell)));
@@ -60,13 +60,13 @@ base::Result<std::unique_ptr<Transport>> ShmTransport::make(const ShmOptions& op
     eventfd_t rings = 0;
     (void)::eventfd_read(at, &rings);
   });
-  base::Result<std::unique_ptr<Gate>> gate = Gate::make(options, made->events_, made->doorbell_.get(), *made);
-  if (!gate) return gate.error();
-  made->gate_ = std::move(gate).value();
+  base::Result<std::unique_ptr<Connector>> connector = Connector::make(options, made->events_, made->doorbell_.get(), *made);
+  if (!connector) return connector.error();
+  made->connector_ = std::move(connector).value();
   return std::unique_ptr<Transport>(std::move(made));
 }
 
-ShmTransport::ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet events, Fd doorbell)
+ShmTransport::ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet events, base::FileDescriptor doorbell)
     : options_(options),
       sink_(sink),
       limits_{.inline_bytes = options.inline_bytes, .window_bytes = static_cast<std::size_t>(options.window_bytes)},
@@ -97,7 +97,7 @@ ShmLink& ShmTransport::link_to(Rank peer) {
 bool ShmTransport::reaches(Rank peer, std::string_view card) {
   if (peer == options_.rank || peer.value() >= options_.job_size) return false;
   const std::optional<ShmCard> theirs = ShmCard::parse(card);
-  const ShmCard& ours = gate_->card();
+  const ShmCard& ours = connector_->card();
   return theirs && theirs->format == kShmFormat && theirs->boot_id == ours.boot_id && theirs->network == ours.network;
 }
 
@@ -106,7 +106,7 @@ Link& ShmTransport::connect(Rank peer, std::string_view card, unsigned rail) {
   const bool known = links_.contains(peer);
   ShmLink& link = link_to(peer);
   if (!known) {
-    gate_->call(peer, *ShmCard::parse(card));
+    connector_->call(peer, *ShmCard::parse(card));
     look_at_sockets_ = true;
   }
   return link;
@@ -116,10 +116,10 @@ unsigned ShmTransport::poll(std::int64_t now_ns) {
   unsigned events = 0;
   round_.make();  // for what was sent since the last poll
   if (sockets_due(now_ns)) [[unlikely]] {
-    gate_->set_now(now_ns);
+    connector_->set_now(now_ns);
     events_.dispatch();
   }
-  if (!dying_.empty()) [[unlikely]] events += bury();
+  if (!lost_links_.empty()) [[unlikely]] events += end_lost_links();
   for (std::size_t i = 0; i < busy_.size(); ++i) {
     ShmLink& link = *busy_[i];
     if (!link.quiet()) {
@@ -131,13 +131,13 @@ unsigned ShmTransport::poll(std::int64_t now_ns) {
       busy_.pop_back();
     }
   }
-  if (!others_.empty()) events += look_around();
+  if (!others_.empty()) events += look_at_others();
   round_.make();  // for what the sink sent, and for room that was made
   return events;
 }
 
 inline bool ShmTransport::sockets_due(std::int64_t now_ns) noexcept {
-  const bool busy = gate_->busy();
+  const bool busy = connector_->busy();
   const bool soon = now_ns - sockets_seen_ns_ < (busy ? kBusyPeriodNs : kSocketPeriodNs);
   if (!look_at_sockets_ && soon && ++polls_since_sockets_ < (busy ? kBusyPeriodPolls : kSocketPeriodPolls)) return false;
   look_at_sockets_ = false;
@@ -155,7 +155,7 @@ inline unsigned ShmTransport::look(ShmLink& link) {
 
 void ShmTransport::lost_by_format(ShmLink& link) { lost(link, fmt::format("it broke the format: {}", link.malformed())); }
 
-unsigned ShmTransport::look_around() {
+unsigned ShmTransport::look_at_others() {
   unsigned events = 0;
   for (std::size_t i = 0; i < kOthersPerPoll && !others_.empty(); ++i) {
     next_other_ = (next_other_ + 1) % others_.size();
@@ -172,7 +172,7 @@ unsigned ShmTransport::look_around() {
 
 bool ShmTransport::arm() {
   TANDEM_ASSERT(!asleep_);
-  if (!dying_.empty()) return false;  // sockets that are ready make the descriptor so
+  if (!lost_links_.empty()) return false;  // sockets that are ready make the descriptor so
   const auto each_link = [this](auto&& act) {
     for (const std::vector<ShmLink*>* list : {&busy_, &others_})
       for (ShmLink* link : *list)
@@ -183,7 +183,7 @@ bool ShmTransport::arm() {
   asleep_ = true;
   round_.make();
   round_.set_nobody_polls(true);
-  gate_->hub().bell.lie_down();
+  connector_->hub().bell.fall_asleep();
   if (!each_link([](ShmLink& link) { return link.has_work(); })) return true;
   disarm();
   return false;
@@ -191,7 +191,7 @@ bool ShmTransport::arm() {
 
 void ShmTransport::disarm() {
   if (!std::exchange(asleep_, false)) return;
-  gate_->hub().bell.get_up();
+  connector_->hub().bell.wake_up();
   round_.set_nobody_polls(false);
   look_at_sockets_ = true;
   for (const std::vector<ShmLink*>* list : {&busy_, &others_})
@@ -203,34 +203,34 @@ void ShmTransport::peer_left(Rank peer) {
 }
 
 void ShmTransport::disconnect(Rank peer) {
-  gate_->hang_up(peer);
+  connector_->cancel_call(peer);
   ShmLink& link = link_to(peer);
-  std::erase(dying_, &link);
-  let_go(link);
+  std::erase(lost_links_, &link);
+  close_link(link);
 }
 
-/// The link is still served until it is empty; `bury` ends it.
+/// The link is still read until it is empty; `end_lost_links` ends it.
 void ShmTransport::lost(ShmLink& link, std::string why) {
   if (std::exchange(link.lost, true)) return;
   link.lost_why = std::move(why);
   events_.remove(std::exchange(link.socket_watch, 0));
   events_.remove(std::exchange(link.process_watch, 0));
-  dying_.push_back(&link);
+  lost_links_.push_back(&link);
 }
 
-unsigned ShmTransport::bury() {
+unsigned ShmTransport::end_lost_links() {
   unsigned events = 0;
-  for (std::size_t i = 0; i < dying_.size();) {
-    ShmLink& link = *dying_[i];
+  for (std::size_t i = 0; i < lost_links_.size();) {
+    ShmLink& link = *lost_links_[i];
     const bool readable = link.state() == ShmLink::State::attached && link.malformed() == nullptr;
     if (readable && (link.receiver.has_work() || !std::exchange(link.last_chance, true))) {
       ++i;
       continue;
     }
-    dying_[i] = dying_.back();
-    dying_.pop_back();
+    lost_links_[i] = lost_links_.back();
+    lost_links_.pop_back();
     const std::string why = std::move(link.lost_why);
-    let_go(link);
+    close_link(link);
     if (link.left) continue;
     if (link.met) sink_.peer_failed(link.peer(), why);
     else sink_.peer_unreachable(link.peer(), why);
@@ -239,7 +239,7 @@ unsigned ShmTransport::bury() {
   return events;
 }
 
-void ShmTransport::let_go(ShmLink& link) {
+void ShmTransport::close_link(ShmLink& link) {
   std::erase(busy_, &link);
   std::erase(others_, &link);
   events_.remove(std::exchange(link.socket_watch, 0));

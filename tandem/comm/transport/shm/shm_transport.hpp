@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/shm_transport.hpp: the transport: its links, whom to poll, who died, when to sleep.
+// tandem/comm/transport/shm/shm_transport.hpp: the transport: its links, which of them to poll, deaths, sleeping.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +7,27 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
+#include "tandem/comm/transport/shm/connector.hpp"
 #include "tandem/comm/transport/shm/event_set.hpp"
-#include "tandem/comm/transport/shm/gate.hpp"
 #include "tandem/comm/transport/shm/shm.hpp"
 #include "tandem/comm/transport/shm/shm_link.hpp"
 
 namespace tandem::comm::internal {
 
-/// See `Transport` for who may call what. Polling looks at links that were busy lately each time and at a few of the others in
-/// turn; sockets, which tell of calls and deaths, about every half millisecond. Going to sleep looks at all.
+/// `Transport` says who may call what. Each poll checks the links that were busy lately, and a few of the others in turn. It
+/// checks the sockets, which show calls and deaths, about every half millisecond. `arm` checks all links.
 ///
-/// Deaths. The socket or the pidfd of a peer tells that it is gone. What it had written is delivered first; after that comes one
-/// more poll, since what was delivered may have been its goodbye, and the engine says so by `peer_left` only after the poll.
-class ShmTransport final : public Transport, private GateOwner {
+/// Deaths. The socket or the pidfd of a peer shows that it is gone. What it had written is delivered first. Then one more poll
+/// follows: what was delivered may have been the peer's goodbye, and the engine calls `peer_left` only after the poll.
+class ShmTransport final : public Transport, private ConnectorOwner {
  public:
   static base::Result<std::unique_ptr<Transport>> make(const ShmOptions& options, PacketSink& sink);
   ~ShmTransport() override;
 
   std::string_view name() const noexcept override { return "shm"; }
   const Capabilities& capabilities() const noexcept override { return capabilities_; }
-  std::string card() const override { return gate_->card().text(); }
+  std::string card() const override { return connector_->card().text(); }
   bool reaches(Rank peer, std::string_view card) override;
   Link& connect(Rank peer, std::string_view card, unsigned rail) override;
   unsigned poll(std::int64_t now_ns) override;
@@ -38,16 +39,16 @@ class ShmTransport final : public Transport, private GateOwner {
   void disconnect(Rank peer) override;
 
  private:
-  ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet events, Fd doorbell);
+  ShmTransport(const ShmOptions& options, PacketSink& sink, EventSet events, base::FileDescriptor doorbell);
 
   ShmLink& link_to(Rank peer);
   unsigned look(ShmLink& link);
-  [[gnu::noinline]] unsigned look_around();
+  [[gnu::noinline]] unsigned look_at_others();
   bool sockets_due(std::int64_t now_ns) noexcept;
-  [[gnu::noinline]] unsigned bury();
+  [[gnu::noinline]] unsigned end_lost_links();
   void lost(ShmLink& link, std::string why);
   [[gnu::cold]] void lost_by_format(ShmLink& link);
-  void let_go(ShmLink& link);
+  void close_link(ShmLink& link);
 
   Refusal admit(Rank peer) override;
   void attached(Rank peer, Attachment attachment) override;
@@ -59,15 +60,15 @@ class ShmTransport final : public Transport, private GateOwner {
   SendLimits limits_;
   BellRound round_;  ///< outlives the links
   EventSet events_;
-  Fd doorbell_;
+  base::FileDescriptor doorbell_;
   std::uint64_t doorbell_watch_ = 0;
-  std::unique_ptr<Gate> gate_;
+  std::unique_ptr<Connector> connector_;
 
   std::unordered_map<Rank, std::unique_ptr<ShmLink>> links_;
-  std::vector<ShmLink*> busy_;    ///< attached and active lately: looked at by each poll
-  std::vector<ShmLink*> others_;  ///< attached: looked at in turn
+  std::vector<ShmLink*> busy_;    ///< attached and active lately: each poll checks them
+  std::vector<ShmLink*> others_;  ///< attached: polls check them in turn
   std::size_t next_other_ = 0;
-  std::vector<ShmLink*> dying_;
+  std::vector<ShmLink*> lost_links_;
   bool asleep_ = false;
   bool look_at_sockets_ = true;
   std::int64_t sockets_seen_ns_ = 0;

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -31,16 +30,14 @@ Address abstract_address(std::string_view name) {
   return address;
 }
 
-Fd make_socket() { return Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+base::FileDescriptor make_socket() {
+  return base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 
 }  // namespace
 
-void Fd::reset() noexcept {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-}
-
-base::Result<Fd> listen_on(std::string_view name) {
-  Fd socket = make_socket();
+base::Result<base::FileDescriptor> listen_on(std::string_view name) {
+  base::FileDescriptor socket = make_socket();
   const Address address = abstract_address(name);
   if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
@@ -50,21 +47,21 @@ base::Result<Fd> listen_on(std::string_view name) {
   return socket;
 }
 
-Connected connect_to(std::string_view name, Fd& socket) {
+Connected connect_to(std::string_view name, base::FileDescriptor& socket) {
   socket = make_socket();
   if (!socket) return Connected::later;
   const Address address = abstract_address(name);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) == 0) return Connected::yes;
   const bool busy = errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS;
-  socket.reset();
+  socket.close();
   return busy ? Connected::later : Connected::refused;
 }
 
-Fd accept_from(const Fd& listener) {
-  return Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+base::FileDescriptor accept_from(const base::FileDescriptor& listener) {
+  return base::FileDescriptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
-bool send_message(const Fd& socket, std::span<const std::byte> bytes, std::span<const int> fds) noexcept {
+bool send_message(const base::FileDescriptor& socket, std::span<const std::byte> bytes, std::span<const int> fds) noexcept {
   TANDEM_ASSERT(fds.size() <= kMostPassedFds);
   iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * kMostPassedFds)> ancillary{};
@@ -83,7 +80,7 @@ bool send_message(const Fd& socket, std::span<const std::byte> bytes, std::span<
   return ::sendmsg(socket.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
-Received receive_message(const Fd& socket, std::span<std::byte> room) noexcept {
+Received receive_message(const base::FileDescriptor& socket, std::span<std::byte> room) noexcept {
   iovec piece{room.data(), room.size()};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * kMostPassedFds)> ancillary{};
   msghdr message{};
@@ -104,7 +101,7 @@ Received receive_message(const Fd& socket, std::span<std::byte> room) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
-      Fd owned(fd);
+      base::FileDescriptor owned(fd);
       if (received.fd_count < received.fds.size()) received.fds[received.fd_count++] = std::move(owned);
     }
   }
@@ -114,14 +111,14 @@ Received receive_message(const Fd& socket, std::span<std::byte> room) noexcept {
   return received;
 }
 
-PeerIdentity identity_of(const Fd& socket) noexcept {
+PeerIdentity identity_of(const base::FileDescriptor& socket) noexcept {
   ucred credentials{};
   socklen_t bytes = sizeof credentials;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return {};
   return {credentials.pid, credentials.uid};
 }
 
-bool is_closed(const Fd& socket) noexcept {
+bool is_closed(const base::FileDescriptor& socket) noexcept {
   pollfd look{socket.get(), POLLIN, 0};
   if (::poll(&look, 1, 0) <= 0) return false;
   return (look.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;

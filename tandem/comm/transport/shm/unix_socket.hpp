@@ -8,30 +8,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 
 namespace tandem::comm::internal {
-
-/// An open file descriptor, or -1; closed at the end. A move-only value.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) noexcept : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() { reset(); }
-  int get() const noexcept { return fd_; }
-  explicit operator bool() const noexcept { return fd_ >= 0; }
-  void reset() noexcept;
-
- private:
-  int fd_ = -1;
-};
 
 inline constexpr std::size_t kMostPassedFds = 3;
 
@@ -39,7 +20,7 @@ inline constexpr std::size_t kMostPassedFds = 3;
 struct Received {
   enum class Outcome { message, nothing_yet, closed } outcome = Outcome::nothing_yet;
   std::size_t bytes = 0;
-  std::array<Fd, kMostPassedFds> fds{};
+  std::array<base::FileDescriptor, kMostPassedFds> fds{};
   std::size_t fd_count = 0;
 };
 
@@ -52,16 +33,16 @@ enum class Connected { yes, later, refused };
 
 /// All sockets are non-blocking, of type SOCK_SEQPACKET (messages keep their boundaries), with names in the abstract namespace,
 /// which ends where the network namespace does and leaves no file behind.
-base::Result<Fd> listen_on(std::string_view name);
-/// `later`: the peer has too many callers at once. `refused`: nobody listens under this name.
-Connected connect_to(std::string_view name, Fd& socket);
-/// An empty Fd when nobody calls.
-Fd accept_from(const Fd& listener);
+base::Result<base::FileDescriptor> listen_on(std::string_view name);
+/// `later`: the peer has too many callers at once. `refused`: no socket listens under this name.
+Connected connect_to(std::string_view name, base::FileDescriptor& socket);
+/// Nothing when nobody calls.
+base::FileDescriptor accept_from(const base::FileDescriptor& listener);
 /// False: the peer is gone or does not read; small messages always fit into a fresh socket.
-bool send_message(const Fd& socket, std::span<const std::byte> bytes, std::span<const int> fds = {}) noexcept;
-Received receive_message(const Fd& socket, std::span<std::byte> room) noexcept;
-PeerIdentity identity_of(const Fd& socket) noexcept;
+bool send_message(const base::FileDescriptor& socket, std::span<const std::byte> bytes, std::span<const int> fds = {}) noexcept;
+Received receive_message(const base::FileDescriptor& socket, std::span<std::byte> room) noexcept;
+PeerIdentity identity_of(const base::FileDescriptor& socket) noexcept;
 /// Whether the other end has closed. Never blocks.
-bool is_closed(const Fd& socket) noexcept;
+bool is_closed(const base::FileDescriptor& socket) noexcept;
 
 }  // namespace tandem::comm::internal

@@ -1,17 +1,15 @@
-// tandem/comm/transport/tcp/address.cpp: socket addresses, this host's interfaces, and the card that tells peers of both.
+// tandem/comm/transport/tcp/address.cpp: socket addresses, this host's interfaces, and the card for peers.
 #include "tandem/comm/transport/tcp/address.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <utility>
 
@@ -53,7 +51,7 @@ bool is_link_local(const SocketAddress& address) {
   return address.host().starts_with("169.254.");
 }
 
-// Bridges of containers and virtual machines have the same address on every host, and lead nowhere else.
+// Bridges of containers and virtual machines have the same address on every host and do not reach other hosts.
 bool is_virtual_bridge(std::string_view interface) {
   return interface.starts_with("docker") || interface.starts_with("virbr") || interface.starts_with("lxcbr");
 }
@@ -226,14 +224,6 @@ std::optional<TcpCard> TcpCard::parse(std::string_view text) {
   }
   if (card.addresses.empty()) return std::nullopt;
   return card;
-}
-
-std::string network_identity() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat status {};
-  const bool known = stat("/proc/self/ns/net", &status) == 0;
-  return fmt::format("{}/{}", boot.empty() ? "unknown" : boot, known ? status.st_ino : 0);
 }
 
 std::vector<SocketAddress> candidates(const TcpCard& card, const std::vector<LocalAddress>& own, std::string_view own_host,

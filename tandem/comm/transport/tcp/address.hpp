@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/address.hpp: socket addresses, this host's interfaces, and the card that tells peers of both.
+// tandem/comm/transport/tcp/address.hpp: socket addresses, this host's interfaces, and the card for peers.
 #pragma once
 
 #include <netinet/in.h>
@@ -69,16 +69,13 @@ base::Result<std::vector<LocalAddress>> select_addresses(const std::vector<Local
 /// What a peer must know to connect. As text: "tcp1 port=4000 host=<boot id>/<network namespace> at=10.0.0.1,fd00::1".
 struct TcpCard {
   std::uint16_t port = 0;
-  std::string host;                      ///< equal for those between whom loopback addresses work
+  std::string host;                      ///< text of base::HostIdentity
   std::vector<SocketAddress> addresses;  ///< with the port
 
   std::string text() const;
   static std::optional<TcpCard> parse(std::string_view text);
   static constexpr std::size_t most_addresses = 8;
 };
-
-/// Identifies this process's network namespace on this boot of this host.
-std::string network_identity();
 
 /// The addresses of `card` in the order in which to try them for `rail`: those in the subnet of that rail's own address first,
 /// then those in any subnet of ours, then the others, each starting at the rail's turn; loopback addresses only on one host.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/base/host.hpp"
+
 namespace tandem::comm::internal {
 namespace {
 
@@ -56,7 +58,7 @@ TEST(TcpAddress, InterfacesAreChosenByNameOrAddressInTheGivenOrder) {
 }
 
 TEST(TcpAddress, ACardIsReadAsItWasWritten) {
-  TcpCard card{.port = 4000, .host = network_identity(), .addresses = {}};
+  TcpCard card{.port = 4000, .host = base::host_identity().text(), .addresses = {}};
   for (const char* address : {"10.0.0.1", "fd00::1"}) card.addresses.push_back(*SocketAddress::parse(address, 4000));
   const auto read = TcpCard::parse(card.text());
   ASSERT_TRUE(read);

@@ -12,25 +12,25 @@ namespace tandem::comm::internal {
 /// A packet on the wire is a header, `control_bytes` of control and `payload_bytes` of payload, without gaps. In little-endian
 /// order. `check` is the exclusive or of all other 16-bit words: one wrong bit anywhere in a header is always noticed, and a
 /// reader that has lost the boundary between packets notices soon. A header with neither control nor payload is no packet: it
-/// comes for `loans_read` alone.
+/// carries `splices_read` alone.
 struct FrameHeader {
   std::uint16_t mark = expected_mark;
   std::uint16_t check = 0;
   std::uint16_t control_bytes = 0;
-  std::uint16_t lent = 0;           ///< 1: the payload lies in the sender's memory until it is read (`LendingPipe`); else 0
+  std::uint16_t spliced = 0;           ///< 1: the payload lies in the sender's memory until it is read (`SplicePipe`); else 0
   std::uint32_t payload_bytes = 0;
-  std::uint32_t loans_read = 0;     ///< how many lent payloads of this header's reader have been read until now
+  std::uint32_t splices_read = 0;      ///< how many spliced payloads of this header's reader have been read so far
 
   static constexpr std::uint16_t expected_mark = 0x7a4d;
 
-  /// Sizes that have no place in a header become the largest that have.
-  static FrameHeader of(std::size_t control_bytes, std::size_t payload_bytes, std::uint32_t loans_read = 0,
-                        bool lent = false) noexcept {
+  /// Sizes that do not fit a header become the largest that do.
+  static FrameHeader of(std::size_t control_bytes, std::size_t payload_bytes, std::uint32_t splices_read = 0,
+                        bool spliced = false) noexcept {
     FrameHeader header;
     header.control_bytes = static_cast<std::uint16_t>(std::min<std::size_t>(control_bytes, UINT16_MAX));
     header.payload_bytes = static_cast<std::uint32_t>(std::min<std::size_t>(payload_bytes, UINT32_MAX));
-    header.lent = lent ? 1 : 0;
-    header.loans_read = loans_read;
+    header.spliced = spliced ? 1 : 0;
+    header.splices_read = splices_read;
     header.check = header.computed_check();
     return header;
   }
@@ -43,8 +43,8 @@ struct FrameHeader {
 
  private:
   std::uint16_t computed_check() const noexcept {
-    const std::uint32_t words = payload_bytes ^ loans_read;
-    return static_cast<std::uint16_t>(mark ^ control_bytes ^ lent ^ words ^ (words >> 16));
+    const std::uint32_t words = payload_bytes ^ splices_read;
+    return static_cast<std::uint16_t>(mark ^ control_bytes ^ spliced ^ words ^ (words >> 16));
   }
 };
 static_assert(sizeof(FrameHeader) == 16 && std::has_unique_object_representations_v<FrameHeader>);

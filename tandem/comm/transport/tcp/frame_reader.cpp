@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/frame_reader.cpp: packets out of one stream socket, payloads straight to where they belong.
+// tandem/comm/transport/tcp/frame_reader.cpp: packets out of one stream socket, payloads straight to their landings.
 #include "tandem/comm/transport/tcp/frame_reader.hpp"
 
 #include <sys/socket.h>
@@ -31,13 +31,13 @@ std::span<std::byte> ReadArea::get() {
 void ReadArea::Free::operator()(std::byte* memory) const noexcept { ::operator delete(memory, area_alignment); }
 
 FrameReader::Outcome FrameReader::read(int fd, ReadArea& area, Link& link, PacketSink& sink, unsigned& events) {
-  Told told{fd, link, sink, events};
+  Report report{fd, link, sink, events};
   const std::span<std::byte> memory = area.get();
   std::size_t total = 0;
   if (std::exchange(paused_, false)) {
     std::byte* const end = std::copy(carry_.begin(), carry_.end(), memory.data());
     carry_.clear();
-    if (!parse(memory.data(), end, told)) return refusal();
+    if (!parse(memory.data(), end, report)) return refusal();
   }
   while (total < enough_bytes) {
     if (paused_) return Outcome::more;
@@ -55,7 +55,7 @@ FrameReader::Outcome FrameReader::read(int fd, ReadArea& area, Link& link, Packe
       error_ = errno;
       return Outcome::broken;
     }
-    if (!take(memory, static_cast<std::size_t>(got), told)) return refusal();
+    if (!take(memory, static_cast<std::size_t>(got), report)) return refusal();
     if (static_cast<std::size_t>(got) < asked && !paused_) return Outcome::drained;
     total += static_cast<std::size_t>(got);
   }
@@ -89,12 +89,12 @@ std::size_t FrameReader::awaited(std::span<std::byte> area, std::span<iovec> pie
 }
 
 // Accounts for `bytes` that the system call has put into the pieces of `awaited`.
-bool FrameReader::take(std::span<std::byte> area, std::size_t bytes, Told& told) {
+bool FrameReader::take(std::span<std::byte> area, std::size_t bytes, Report& report) {
   if (payload_left_ == 0) {
     const std::size_t all = carry_.size() + bytes;
     carry_.clear();
     if (bytes == read_bytes_) read_bytes_ = std::min<std::uint32_t>(2 * read_bytes_, ReadArea::bytes);
-    return parse(area.data(), area.data() + all, told);
+    return parse(area.data(), area.data() + all, report);
   }
   std::size_t room = 0;  // of the landing
   for (std::size_t i = 0; i < landing_.size() && room < bytes + landing_offset_; ++i) room += landing_[i].iov_len;
@@ -103,25 +103,25 @@ bool FrameReader::take(std::span<std::byte> area, std::size_t bytes, Told& told)
   skip_into_landing(landed);
   const std::size_t dropped = std::min(bytes - landed, payload_left_);
   payload_left_ -= dropped;
-  return finish_payload_if_whole(told) && parse(area.data() + dropped, area.data() + (bytes - landed), told);
+  return finish_payload_if_whole(report) && parse(area.data() + dropped, area.data() + (bytes - landed), report);
 }
 
-bool FrameReader::parse(std::byte* begin, std::byte* end, Told& told) {
+bool FrameReader::parse(std::byte* begin, std::byte* end, Report& report) {
   while (static_cast<std::size_t>(end - begin) >= sizeof(FrameHeader)) {
     const FrameHeader header = FrameHeader::read(begin);
     if (!header.intact()) return refuse("a packet's header is damaged");
     if (header.payload_bytes > limits_.payload_bytes) return refuse("a packet's payload has an impossible size");
-    const bool word = header.control_bytes == 0 && header.payload_bytes == 0;  // that loans were read, and no packet
-    if ((header.control_bytes == 0 && !word) || header.control_bytes > limits_.control_bytes) {
+    const bool alone = header.control_bytes == 0 && header.payload_bytes == 0;  // an acknowledgement without a packet
+    if ((header.control_bytes == 0 && !alone) || header.control_bytes > limits_.control_bytes) {
       return refuse("a packet's control block has an impossible size");
     }
-    if (header.lent > (header.payload_bytes > 0 ? 1 : 0)) return refuse("a packet lends nothing");
-    const bool loan_returned = std::exchange(peer_loans_read_, header.loans_read) != header.loans_read;
-    if (loan_returned && !word) {
+    if (header.spliced > (header.payload_bytes > 0 ? 1 : 0)) return refuse("a packet without payload says that it was spliced");
+    const bool splice_acknowledged = std::exchange(peer_splices_read_, header.splices_read) != header.splices_read;
+    if (splice_acknowledged && !alone) {
       paused_ = true;
       break;
     }
-    if (word) {
+    if (alone) {
       begin += sizeof header;
       continue;
     }
@@ -132,10 +132,10 @@ bool FrameReader::parse(std::byte* begin, std::byte* end, Told& told) {
     if (const auto misplaced = reinterpret_cast<std::uintptr_t>(control) % 8; misplaced != 0) {
       control = static_cast<std::byte*>(std::memmove(control - misplaced, control, header.control_bytes));
     }
-    if (!begin_packet(control, header, told)) return false;
+    if (!begin_packet(control, header, report)) return false;
     if (payload_left_ > 0) {
       begin += copy_into_landing(begin, end) - begin;
-      if (!finish_payload_if_whole(told)) return false;
+      if (!finish_payload_if_whole(report)) return false;
       if (payload_left_ > 0) return true;  // nothing is left to parse
     }
   }
@@ -143,15 +143,15 @@ bool FrameReader::parse(std::byte* begin, std::byte* end, Told& told) {
   return true;
 }
 
-bool FrameReader::begin_packet(const std::byte* control, const FrameHeader& header, Told& told) {
-  const Landing landing = told.sink.arrived(told.link, {control, header.control_bytes}, header.payload_bytes);
-  ++told.events;
+bool FrameReader::begin_packet(const std::byte* control, const FrameHeader& header, Report& report) {
+  const Landing landing = report.sink.arrived(report.link, {control, header.control_bytes}, header.payload_bytes);
+  ++report.events;
   begun_ = true;
   if (landing.malformed != nullptr) return refuse(landing.malformed);
   landing_ = landing.pieces;
   landing_offset_ = 0;
   payload_left_ = header.payload_bytes;
-  lent_ = header.lent != 0;
+  spliced_ = header.spliced != 0;
   token_ = landing.token;
   if (payload_left_ > shortest_read_bytes) read_bytes_ = shortest_read_bytes;
   return true;
@@ -166,7 +166,7 @@ const std::byte* FrameReader::copy_into_landing(const std::byte* begin, const st
     skip_into_landing(bytes);
     begin += bytes;
   }
-  payload_left_ -= static_cast<std::size_t>(stop - begin);  // what has no place
+  payload_left_ -= static_cast<std::size_t>(stop - begin);  // the rest is dropped
   return stop;
 }
 
@@ -180,17 +180,18 @@ void FrameReader::skip_into_landing(std::size_t bytes) {
   }
 }
 
-bool FrameReader::finish_payload_if_whole(Told& told) {
+bool FrameReader::finish_payload_if_whole(Report& report) {
   if (payload_left_ > 0) return true;
   landing_ = {};
-  if (std::exchange(lent_, false)) {
-    // Who gives a peer up takes back what was lent, and resets the connection first. So what was read until now is what was sent.
-    error_ = pending_error(told.fd);
+  if (std::exchange(spliced_, false)) {
+    // A peer that gives up this rank resets the connection before its program gets the memory back. Without a reset until now,
+    // the bytes are what was sent.
+    error_ = pending_error(report.fd);
     if (error_ != 0) return false;
-    ++loans_read_;
+    ++splices_read_;
   }
-  told.sink.landed(told.link, token_);
-  ++told.events;
+  report.sink.landed(report.link, token_);
+  ++report.events;
   return true;
 }
 

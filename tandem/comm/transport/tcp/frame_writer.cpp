@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t most_pieces = 256;  // of one system call; the kernel's bound is 1024, and copies more than 8 to its heap
 
-/// What one system call is given: some of the pieces of a packet.
+/// The pieces of a packet that one system call gets.
 struct Offer {
   explicit Offer(std::size_t burst) : most_bytes(burst) {}
   void add(const iovec& piece) {
@@ -62,18 +62,18 @@ iovec piece_of(const void* begin, std::size_t bytes) { return {const_cast<void*>
 
 }  // namespace
 
-FrameWriter::Progress FrameWriter::write(int fd, const Packet& packet, std::uint32_t loans_read) {
+FrameWriter::Progress FrameWriter::write(int fd, const Packet& packet, std::uint32_t splices_read) {
   TANDEM_DEBUG_ASSERT(!unfinished() && !packet.control.empty());
-  loan_ = false;
-  const FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes, loans_read);
+  spliced_ = false;
+  const FrameHeader header = FrameHeader::of(packet.control.size(), packet.payload_bytes, splices_read);
   const std::size_t bytes = sizeof header + packet.control.size() + packet.payload_bytes;
   return bytes <= together_bytes ? write_together(fd, packet, header) : write_pieces(fd, packet, header);
 }
 
-FrameWriter::Progress FrameWriter::write_header(int fd, std::uint32_t loans_read) {
+FrameWriter::Progress FrameWriter::write_header(int fd, std::uint32_t splices_read) {
   TANDEM_DEBUG_ASSERT(!unfinished());
-  loan_ = false;
-  return write_together(fd, Packet{.control = {}}, FrameHeader::of(0, 0, loans_read));
+  spliced_ = false;
+  return write_together(fd, Packet{.control = {}}, FrameHeader::of(0, 0, splices_read));
 }
 
 FrameWriter::Progress FrameWriter::write_together(int fd, const Packet& packet, const FrameHeader& header) {
@@ -95,7 +95,7 @@ FrameWriter::Progress FrameWriter::write_together(int fd, const Packet& packet, 
   pieces_.clear();
   next_piece_ = 0;
   unfinished_bytes_ = head_.size();
-  owes_ = false;
+  refers_to_payload_ = false;
   return Progress::partial;
 }
 
@@ -110,18 +110,18 @@ FrameWriter::Progress FrameWriter::write_pieces(int fd, const Packet& packet, co
   const std::size_t all = sizeof header + packet.control.size() + packet.payload_bytes;
   if (static_cast<std::size_t>(sent) == all) return Progress::whole;
   keep_rest(packet, header, static_cast<std::size_t>(sent));
-  // More than one call takes is no reason to wait.
+  // The kernel took the whole offer, so it may take more.
   if (static_cast<std::size_t>(sent) == offer.bytes && resume(fd) == Progress::broken) return Progress::broken;
   if (unfinished()) return Progress::partial;
-  settle();  // the caller learns now that all is taken, and nothing is owed to it
+  release_payload();  // the caller learns it from this call, and needs no `sent`
   return Progress::whole;
 }
 
-FrameWriter::Progress FrameWriter::lend(int fd, const Packet& packet, std::uint32_t loans_read, LendingPipe& pipe) {
+FrameWriter::Progress FrameWriter::write_spliced(int fd, const Packet& packet, std::uint32_t splices_read, SplicePipe& pipe) {
   TANDEM_DEBUG_ASSERT(!unfinished() && !packet.control.empty() && packet.payload_bytes > 0);
-  keep_rest(packet, FrameHeader::of(packet.control.size(), packet.payload_bytes, loans_read, true), 0);
-  settle();
-  loan_ = true;
+  keep_rest(packet, FrameHeader::of(packet.control.size(), packet.payload_bytes, splices_read, true), 0);
+  release_payload();
+  spliced_ = true;
   const std::size_t all = unfinished_bytes_;
   pipe_ = &pipe;
   const Progress progress = resume(fd);
@@ -142,7 +142,7 @@ void FrameWriter::keep_rest(const Packet& packet, const FrameHeader& header, std
   pieces_.assign(packet.payload.begin(), packet.payload.end());
   next_piece_ = 0;
   skip_pieces(written);
-  owes_ = packet.payload_bytes > 0;
+  refers_to_payload_ = packet.payload_bytes > 0;
   cookie_ = packet.cookie;
 }
 
@@ -162,15 +162,15 @@ void FrameWriter::account(std::size_t bytes) noexcept {
 FrameWriter::Progress FrameWriter::resume(int fd) {
   TANDEM_DEBUG_ASSERT(unfinished());
   const std::uint64_t before = written_bytes_;
-  Progress progress = pipe_ != nullptr ? resume_lending(fd) : Progress::whole;
+  Progress progress = pipe_ != nullptr ? resume_splicing(fd) : Progress::whole;
   if (progress == Progress::whole && unfinished()) progress = resume_copying(fd);
   return progress == Progress::blocked && written_bytes_ != before ? Progress::partial : progress;
 }
 
-/// Until the socket is full, or all was written, or memory is met that cannot be lent.
-FrameWriter::Progress FrameWriter::resume_lending(int fd) {
-  // The head goes alone: in one unit with the first pages it would leave, where these fill units, a few bytes over, for which the
-  // kernel then waits (for an acknowledgement: 64 KiB took twice as long).
+/// Until the socket is full, everything is written, or the kernel cannot reference the next memory.
+FrameWriter::Progress FrameWriter::resume_splicing(int fd) {
+  // The head goes alone. Together with pages that fill whole units, it would leave a few bytes over, which the kernel sends
+  // only after an acknowledgement (64 KiB took twice as long).
   while (head_begin_ < head_.size()) {
     const ssize_t sent = send_bytes(fd, head_.data() + head_begin_, head_.size() - head_begin_);
     if (sent <= 0) return failure();
@@ -196,7 +196,7 @@ FrameWriter::Progress FrameWriter::resume_lending(int fd) {
   return Progress::whole;
 }
 
-/// Until the socket is full or all was written.
+/// Until the socket is full or everything is written.
 FrameWriter::Progress FrameWriter::resume_copying(int fd) {
   while (unfinished_bytes_ > 0) {
     Offer offer(burst_bytes_);
@@ -226,7 +226,7 @@ void FrameWriter::abandon() noexcept {
   head_ = {};
   pieces_ = {};
   head_begin_ = next_piece_ = unfinished_bytes_ = 0;
-  owes_ = false;
+  refers_to_payload_ = false;
 }
 
 }  // namespace tandem::comm::internal

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tandem/comm/transport/tcp/lending_pipe.hpp"
+#include "tandem/comm/transport/tcp/splice_pipe.hpp"
 #include "tandem/comm/transport/transport.hpp"
 
 namespace tandem::comm::internal {
@@ -15,9 +15,9 @@ namespace tandem::comm::internal {
 struct FrameHeader;
 
 /// The sending half of a connection. A packet goes to the kernel with one system call when it takes all; what it does not take is
-/// kept here (the header and control by copy, the payload by reference) and goes with `resume`. Not thread-safe; never blocks.
-/// Invariants: at most one packet is unfinished, and no other is written before its last byte; of a lent payload, the unfinished
-/// bytes are in the pipe or in `pieces_`, in this order.
+/// kept here (header and control by copy, the payload by reference) until `resume`. Not thread-safe; never blocks.
+/// Invariants: at most one packet is unfinished, and no other is written before its last byte; the unfinished bytes
+/// of a spliced payload are in the pipe or in `pieces_`, in this order.
 class FrameWriter {
  public:
   enum class Progress {
@@ -27,28 +27,29 @@ class FrameWriter {
     broken,   ///< the connection has failed: `error()`
   };
 
-  /// Not called while a packet is unfinished. The header says that `loans_read` lent payloads were read from the peer.
-  Progress write(int fd, const Packet& packet, std::uint32_t loans_read = 0);
-  /// As `write`, and the payload is lent by way of `pipe`, which is open to this writer, as far as its memory can be: it must not
-  /// change before the peer says that it has read it, and nothing is owed here. `pipe` outlives the packet.
-  Progress lend(int fd, const Packet& packet, std::uint32_t loans_read, LendingPipe& pipe);
-  /// A header without a packet, for `loans_read` alone.
-  Progress write_header(int fd, std::uint32_t loans_read);
+  /// Not while a packet is unfinished. The header says that `splices_read` spliced payloads of the peer were read.
+  Progress write(int fd, const Packet& packet, std::uint32_t splices_read = 0);
+  /// As `write`, but splices the payload through `pipe`, which is open to this writer, as far as the kernel can reference its
+  /// memory. The payload must not change before the peer acknowledges it. `pipe` outlives the packet.
+  Progress write_spliced(int fd, const Packet& packet, std::uint32_t splices_read, SplicePipe& pipe);
+  /// A header without a packet, for `splices_read` alone.
+  Progress write_header(int fd, std::uint32_t splices_read);
   /// Goes on with the unfinished packet.
   Progress resume(int fd);
 
   bool unfinished() const noexcept { return unfinished_bytes_ > 0; }
   std::size_t unfinished_bytes() const noexcept { return unfinished_bytes_; }
   std::uint64_t written_bytes() const noexcept { return written_bytes_; }  ///< taken by the kernel since the beginning
-  /// Whether the unfinished packet, or the one that `resume` has just ended, refers to payload of the caller: `cookie` is owed.
-  bool owes() const noexcept { return owes_; }
+  /// Whether the unfinished packet, or the one that `resume` has just finished, refers to payload of the caller, so that `sent`
+  /// with `cookie` must follow.
+  bool refers_to_payload() const noexcept { return refers_to_payload_; }
   std::uint64_t cookie() const noexcept { return cookie_; }
-  /// `cookie` was given back.
-  void settle() noexcept { owes_ = false; }
-  /// Larger packets go in several system calls, and leave as units of transmission of at most that many bytes (`TcpOptions`).
+  /// `sent` with `cookie` was reported.
+  void release_payload() noexcept { refers_to_payload_ = false; }
+  /// Larger packets take several system calls, and leave in units of transmission of at most that many bytes (`TcpOptions`).
   void set_burst(std::size_t bytes) noexcept { burst_bytes_ = bytes; }
-  /// Whether a lent payload is not written whole yet. Nothing is owed for it here.
-  bool lends() const noexcept { return loan_ && unfinished(); }
+  /// Whether a spliced payload is not completely written yet.
+  bool splices() const noexcept { return spliced_ && unfinished(); }
   int error() const noexcept { return error_; }
   /// Frees what is kept. The packet is lost.
   void abandon() noexcept;
@@ -59,7 +60,7 @@ class FrameWriter {
  private:
   Progress write_together(int fd, const Packet& packet, const FrameHeader& header);
   Progress write_pieces(int fd, const Packet& packet, const FrameHeader& header);
-  Progress resume_lending(int fd);
+  Progress resume_splicing(int fd);
   Progress resume_copying(int fd);
   void keep_rest(const Packet& packet, const FrameHeader& header, std::size_t written);
   void skip_pieces(std::size_t bytes) noexcept;
@@ -72,12 +73,12 @@ class FrameWriter {
   std::size_t next_piece_ = 0;
   std::size_t unfinished_bytes_ = 0;
   std::size_t burst_bytes_ = SIZE_MAX;
-  LendingPipe* pipe_ = nullptr;  ///< while the rest of a payload is to be lent
+  SplicePipe* pipe_ = nullptr;  ///< while the rest of a payload is to be spliced
   std::uint64_t written_bytes_ = 0;
   std::uint64_t cookie_ = 0;
   int error_ = 0;
-  bool owes_ = false;
-  bool loan_ = false;  ///< the last packet's payload is lent, also where its memory could not be
+  bool refers_to_payload_ = false;
+  bool spliced_ = false;  ///< the last packet is sent as spliced, also where its memory had to be copied
 };
 
 }  // namespace tandem::comm::internal

@@ -8,7 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "tandem/comm/transport/proof.hpp"
+#include "tandem/base/file_descriptor.hpp"
+#include "tandem/comm/transport/connection_proof.hpp"
 #include "tandem/comm/transport/tcp/address.hpp"
 #include "tandem/comm/transport/tcp/frame.hpp"
 #include "tandem/comm/transport/tcp/socket.hpp"
@@ -23,7 +24,7 @@ class RawPeer {
     const auto card = internal::TcpCard::parse(node.transport->card());
     int error = 0;
     socket_ = internal::begin_connecting(card->addresses.at(0), nullptr, std::size_t{1} << 20, error);
-    EXPECT_TRUE(socket_.valid()) << internal::error_text(error);
+    EXPECT_TRUE(socket_) << internal::error_text(error);
     EXPECT_TRUE(until([&] { return internal::connecting_state(fd(), error) != internal::Connecting::pending; }));
   }
 
@@ -80,7 +81,7 @@ class RawPeer {
   }
 
   Node& node_;
-  internal::SocketDescriptor socket_;
+  base::FileDescriptor socket_;
 };
 
 /// A packet as it is on the wire.

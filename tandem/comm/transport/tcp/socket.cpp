@@ -1,9 +1,8 @@
-// tandem/comm/transport/tcp/socket.cpp: the system calls of stream sockets, non-blocking, with errors for people.
+// tandem/comm/transport/tcp/socket.cpp: the system calls of stream sockets, non-blocking, with readable errors.
 #include "tandem/comm/transport/tcp/socket.hpp"
 
 #include <linux/tcp.h>  // knows more of `tcp_info` than the C library does
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,24 +24,12 @@ constexpr int backlog = 4096;  // the system cuts it to net.core.somaxconn
 
 }  // namespace
 
-SocketDescriptor& SocketDescriptor::operator=(SocketDescriptor&& other) noexcept {
-  if (this != &other) {
-    close();
-    fd_ = std::exchange(other.fd_, -1);
-  }
-  return *this;
-}
-
-void SocketDescriptor::close() noexcept {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-}
-
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-base::Result<SocketDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port) {
+base::Result<base::FileDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port) {
   for (unsigned port = first_port; port <= std::max<unsigned>(first_port, last_port); ++port) {
-    SocketDescriptor fd(socket(at.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
-    if (!fd.valid()) return io_error("cannot make a TCP socket");
+    base::FileDescriptor fd(socket(at.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+    if (!fd) return io_error("cannot make a TCP socket");
     if (at.family() == AF_INET6) set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
     set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // the port of a job that has just ended is free again
     at.set_port(static_cast<std::uint16_t>(port));
@@ -69,9 +56,10 @@ std::string remote_text(int fd, bool with_port) {
   return with_port ? address.text() : address.host();
 }
 
-SocketDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes, int& error) {
-  SocketDescriptor fd(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
-  if (!fd.valid()) {
+base::FileDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes,
+                                      int& error) {
+  base::FileDescriptor fd(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!fd) {
     error = errno;
     return {};
   }

@@ -1,48 +1,32 @@
-// tandem/comm/transport/tcp/socket.hpp: the system calls of stream sockets, non-blocking, with errors for people.
+// tandem/comm/transport/tcp/socket.hpp: the system calls of stream sockets, non-blocking, with readable errors.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/transport/tcp/address.hpp"
 
 namespace tandem::comm::internal {
-
-/// Owns a file descriptor.
-class SocketDescriptor {
- public:
-  SocketDescriptor() = default;
-  explicit SocketDescriptor(int fd) noexcept : fd_(fd) {}
-  SocketDescriptor(SocketDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  SocketDescriptor& operator=(SocketDescriptor&& other) noexcept;
-  ~SocketDescriptor() { close(); }
-
-  int get() const noexcept { return fd_; }
-  bool valid() const noexcept { return fd_ >= 0; }
-  void close() noexcept;
-
- private:
-  int fd_ = -1;
-};
 
 /// "Connection refused".
 std::string error_text(int error);
 
 /// Listens at the first free port of the range (0, 0: at any) of `at`, whose own port is ignored. A listener on all IPv6
 /// addresses takes IPv4 as well. Errors: exhausted (all ports are taken), io.
-base::Result<SocketDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port);
+base::Result<base::FileDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port);
 
 /// The address that a socket is bound to.
 SocketAddress bound_address(int fd);
 /// The address at the other end, or "an unknown address" when that has gone.
 std::string remote_text(int fd, bool with_port);
 
-/// Begins to connect; `from` (its port is ignored) may be null. The socket becomes writable when that has ended, one way or the
-/// other. An invalid descriptor: `error` has the system's number.
-SocketDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes, int& error);
+/// Begins to connect; `from` (its port is ignored) may be null. The socket becomes writable when connecting has succeeded or
+/// failed. Nothing: `error` has the system's number.
+base::FileDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes,
+                                      int& error);
 enum class Connecting { yes, pending, failed };
 /// Whether a connection that was begun is there; `error` gets the system's number when it failed.
 Connecting connecting_state(int fd, int& error);
@@ -55,21 +39,21 @@ void set_send_buffer(int fd, std::size_t bytes);
 /// reading takes what is there.
 void set_receive_low_water(int fd, std::size_t bytes);
 
-/// Why the connection has failed, or 0; told once.
+/// Why the connection has failed, or 0; each failure is returned once.
 int pending_error(int fd);
-/// Closing it resets the connection: nothing more of what was written goes out, and the peer is told at once.
+/// Makes closing reset the connection: no more bytes leave, and the peer learns it at once.
 void reset_when_closed(int fd);
 
-/// What the kernel knows about the bytes that were given to it.
+/// What the kernel knows about the bytes that it took.
 struct Delivery {
   bool outstanding = false;   ///< some are not acknowledged yet
   bool unanswered = false;    ///< several repetitions or window probes in a row got no answer at all from the peer's host
 };
 Delivery delivery_of(int fd);
-/// What the network has just carried, by the kernels' account: whether processes had a core to write and to read does not count.
+/// What the network has just carried, by the kernels' account: it does not depend on whether the processes had a core.
 struct Carriage {
-  double bytes_per_ns = 0;         ///< at which bytes were taken and acknowledged, perhaps in a short burst; 0: not known
-  std::int64_t round_trip_ns = 0;  ///< of late, on average; 0: not known
+  double bytes_per_ns = 0;         ///< delivery rate, perhaps of a short burst; 0: not known
+  std::int64_t round_trip_ns = 0;  ///< recent average; 0: not known
 };
 Carriage carriage_of(int fd);
 

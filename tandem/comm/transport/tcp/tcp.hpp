@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/tcp.hpp: the TCP transport: what can be chosen about it, and how it is made.
+// tandem/comm/transport/tcp/tcp.hpp: the TCP transport: its options and its factory.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "tandem/base/log.hpp"
 #include "tandem/base/result.hpp"
-#include "tandem/comm/transport/proof.hpp"
+#include "tandem/comm/transport/connection_proof.hpp"
 #include "tandem/comm/transport/transport.hpp"
 
 namespace tandem::comm {
@@ -25,23 +25,23 @@ struct TcpOptions {
   /// See `Capabilities`. By default a segment and its control block fit one packet of the loopback interface (65,483 bytes).
   std::size_t segment_bytes = std::size_t{63} << 10;
   std::size_t eager_bytes = std::size_t{64} << 10;  ///< see `Capabilities`
-  /// Bytes that the kernel holds of one connection (SO_SNDBUF, of which the kernel allows twice as much): what is in there delays
-  /// every later packet, however urgent. A connection begins with the first number, which keeps networks up to some 10 Gbit/s
-  /// busy, and gets twice as much, up to the second, for each 256 KiB that the kernel took at more than 0.25 bytes per ns; what
-  /// goes more slowly brings it back to what the network carries in 1 ms, as the kernels say, or to the first.
+  /// Bytes that the kernel holds of one connection (SO_SNDBUF, of which the kernel allows twice as much). They delay every
+  /// later packet, however urgent. A connection begins with the first number, which keeps networks of up to some 10 Gbit/s
+  /// busy. Its buffer doubles, up to the second number, with each 256 KiB that the kernel took at more than 0.25 bytes per ns.
+  /// When the kernel takes bytes more slowly, the buffer shrinks to what the network carries in 1 ms by the kernel's account,
+  /// or to the first number.
   std::size_t first_send_buffer_bytes = std::size_t{64} << 10;
   std::size_t send_buffer_bytes = std::size_t{256} << 10;
-  /// While a connection is not seen to be fast, the kernel gets its bytes in portions of this size, which it sends on as they
-  /// are. By itself it forms units of 64 KiB on slow networks, too; software that limits rates (a token bucket of 64 KiB) splits
-  /// them into single packets, each of which costs it a timer: a third of a core at 200 Mbit/s. Two portions may meet in one
-  /// unit.
+  /// While a connection was not judged fast, the kernel gets its bytes in portions of this size, and sends them as they are. By
+  /// itself it forms units of 64 KiB also on slow networks. Software that limits rates (a token bucket of 64 KiB) splits these
+  /// into single packets, and each costs it a timer: a third of a core at 200 Mbit/s. Two portions may share one unit.
   std::size_t burst_bytes = std::size_t{22} << 10;
-  /// From this size on, a payload is lent to a connection that is fast, one at a time, instead of being copied into it
-  /// (`LendingPipe`). Smaller ones gain nothing. SIZE_MAX: none is lent.
-  std::size_t least_lent_bytes = std::size_t{192} << 10;
-  std::int64_t proof_timeout_ns = 5'000'000'000;    ///< an accepted connection has proved itself within it, or is closed
-  std::int64_t connect_timeout_ns = 5'000'000'000;  ///< a peer that cannot be reached is tried for so long
-  std::int64_t host_timeout_ns = 10'000'000'000;    ///< a host that acknowledges nothing for so long is gone
+  /// From this size on, a payload to a fast connection is spliced instead of copied (`SplicePipe`), one at a time. Smaller ones
+  /// gain nothing. SIZE_MAX: none.
+  std::size_t least_spliced_bytes = std::size_t{192} << 10;
+  std::int64_t proof_timeout_ns = 5'000'000'000;    ///< an accepted connection without a proof is closed after this time
+  std::int64_t connect_timeout_ns = 5'000'000'000;  ///< how long a peer that cannot be reached is tried
+  std::int64_t host_timeout_ns = 10'000'000'000;    ///< a host that acknowledges nothing for this long is gone
 
   static constexpr unsigned most_rails = 16;
 };

@@ -19,13 +19,14 @@
 
 #include <benchmark/benchmark.h>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/socket.hpp"
 #include "tandem/comm/transport/tcp/tcp.hpp"
 
 namespace tandem::comm {
 namespace {
 
-using internal::SocketDescriptor;
+using base::FileDescriptor;
 using internal::SocketAddress;
 
 constexpr std::size_t record_bytes = 48;  // of the control block besides what it carries
@@ -46,7 +47,7 @@ class End {
 /// A polled socket and nothing else, with the kernel's default buffers.
 class BareEnd final : public End {
  public:
-  BareEnd(SocketDescriptor socket, std::size_t bytes) : socket_(std::move(socket)), out_(bytes), in_(bytes) {
+  BareEnd(FileDescriptor socket, std::size_t bytes) : socket_(std::move(socket)), out_(bytes), in_(bytes) {
     const int on = 1;
     (void)setsockopt(socket_.get(), IPPROTO_TCP, 1 /* TCP_NODELAY */, &on, sizeof on);
   }
@@ -67,7 +68,7 @@ class BareEnd final : public End {
   }
 
  private:
-  SocketDescriptor socket_;
+  FileDescriptor socket_;
   std::vector<char> out_, in_;
 };
 
@@ -95,7 +96,7 @@ class TransportEnd final : public End, private PacketSink {
     continue_sending();
   }
   bool receive() override {
-    while (!gone_ && (landed_bytes_ < expected() || sending_ || owed_ > 0)) {
+    while (!gone_ && (landed_bytes_ < expected() || sending_ || posted_ > 0)) {
       transport_->poll(now_ns());
       if (sending_) continue_sending();
     }
@@ -113,7 +114,7 @@ class TransportEnd final : public End, private PacketSink {
       const Packet packet{.control = control_, .payload = {&piece, size > 0 ? 1U : 0U}, .payload_bytes = size};
       const SendStatus status = link_->try_send(packet);
       if (status == SendStatus::retry) return;
-      if (status == SendStatus::posted) ++owed_;
+      if (status == SendStatus::posted) ++posted_;
       unsent_ += size;
     } while (unsent_ < payload_.size());
     sending_ = false;
@@ -126,7 +127,7 @@ class TransportEnd final : public End, private PacketSink {
     return {.pieces = {&landing_, 1}};
   }
   void landed(Link&, std::uint64_t) override { landed_bytes_ += landing_.iov_len; }
-  void sent(Link&, std::uint64_t) override { --owed_; }
+  void sent(Link&, std::uint64_t) override { --posted_; }
   void writable(Link&) override {}
   void peer_failed(Rank, std::string_view) override { gone_ = true; }
 
@@ -137,7 +138,7 @@ class TransportEnd final : public End, private PacketSink {
   Link* link_ = nullptr;
   iovec landing_{};
   std::size_t in_at_ = 0, unsent_ = 0, landed_bytes_ = 0;
-  unsigned owed_ = 0;
+  unsigned posted_ = 0;
   bool sending_ = false, gone_ = false;
 };
 
@@ -171,17 +172,17 @@ void measure(benchmark::State& state, End& end) {
 
 void bare_socket(benchmark::State& state) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
-  SocketDescriptor listener = internal::listen_in_range(*SocketAddress::parse("127.0.0.1", 0), 0, 0).value();
+  FileDescriptor listener = internal::listen_in_range(*SocketAddress::parse("127.0.0.1", 0), 0, 0).value();
   const SocketAddress at = internal::bound_address(listener.get());
   Child child([&] {
-    SocketDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
+    FileDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
     if (::connect(socket.get(), at.get(), at.size()) != 0) _exit(1);
     BareEnd end(std::move(socket), bytes);
     while (end.receive()) end.send();
   });
   int fd = -1;
   while ((fd = accept(listener.get(), nullptr, nullptr)) < 0) usleep(100);
-  BareEnd end{SocketDescriptor(fd), bytes};
+  BareEnd end{FileDescriptor(fd), bytes};
   measure(state, end);
 }
 

@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/tcp_connecting.cpp: how connections come about: ours, peers', and strangers' attempts.
+// tandem/comm/transport/tcp/tcp_connecting.cpp: making connections: ours and those of peers; dropping others.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/tcp_transport.hpp"
 
 namespace tandem::comm::internal {
@@ -15,10 +16,10 @@ namespace tandem::comm::internal {
 namespace {
 
 constexpr std::int64_t pause_ns = 100'000'000;              // between two rounds of attempts
-constexpr std::int64_t silence_ns = 10'000'000'000;         // until a peer that does not answer is spoken of
+constexpr std::int64_t silence_ns = 10'000'000'000;         // until a peer that does not answer is logged
 constexpr std::int64_t descriptors_pause_ns = 500'000'000;  // until accepting is tried again when descriptors ran out
 constexpr unsigned most_accepted = 16;                      // per poll
-constexpr std::size_t most_strangers = 1024;                // hosts that are remembered
+constexpr std::size_t most_logged_hosts = 1024;                // hosts that are remembered
 
 // Whether an error may pass by itself. A refusal does not: a peer listens before its card can be seen.
 bool may_pass(int error) {
@@ -39,7 +40,7 @@ Link& TcpTransport::connect(Rank peer, std::string_view card, unsigned rail) {
   TcpLink& link = link_of(known, rail);
   if (link.ours != nullptr || link.theirs != nullptr || known.left || known.state != TcpPeer::State::present) return link;
   if (const auto parsed = TcpCard::parse(card)) link.candidates = candidates(*parsed, own_addresses_, card_.host, rail);
-  // The rest waits for the next poll, since only there may something be told.
+  // The rest waits for the next poll, since only a poll may call the sink.
   link.ours = &new_connection();
   link.ours->link = &link;
   link.ours->stage = Stage::pausing;
@@ -77,7 +78,7 @@ void TcpTransport::try_candidate(TcpLink& link) {
   const SocketAddress* from = choose_source ? &own_addresses_[link.rail() % own_addresses_.size()].address : nullptr;
   int error = 0;
   connection.socket = begin_connecting(to, from, options_.first_send_buffer_bytes, error);
-  if (!connection.socket.valid()) return connecting_failed(connection, error);
+  if (!connection.socket) return connecting_failed(connection, error);
   connection.stage = Stage::connecting;
   connection.deadline_ns = now_ns_ + options_.connect_timeout_ns;
   note_deadline(connection.deadline_ns);
@@ -101,7 +102,7 @@ void TcpTransport::attempt_failed(Connection& connection, std::string reason, bo
     link.may_succeed_later = false;
     connection.deadline_ns = now_ns_ + pause_ns;
   } else if (link.theirs != nullptr && link.theirs->stage == Stage::open) {
-    link.out = link.theirs;  // nothing was sent yet, so that nothing can be overtaken
+    link.out = link.theirs;  // nothing was sent yet, so no packet can overtake another
     end(connection);
     return block(*link.out);
   } else {
@@ -133,8 +134,8 @@ void TcpTransport::continue_connecting(Connection& connection) {
 
 void TcpTransport::accept_some() {
   for (unsigned i = 0; i < most_accepted && unproved_ < most_unproved; ++i) {
-    SocketDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.valid()) {
+    base::FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == ECONNABORTED || errno == EINTR) continue;
       log_.warn("tcp: cannot accept a connection: {}; trying again soon", error_text(errno));
@@ -201,10 +202,10 @@ void TcpTransport::proved(Connection& connection) {
   if (connection.link == nullptr) {
     const ConnectionProof& proof = *connection.proof;
     TcpPeer& peer = peer_of(proof.peer());
-    if (proof.rail() >= TcpOptions::most_rails) return drop_stranger(connection, "asked for a rail that cannot exist");
-    if (peer.left || peer.state != TcpPeer::State::present) return end(connection);  // its other connections have told why
+    if (proof.rail() >= TcpOptions::most_rails) return drop_unproved(connection, "asked for a rail that cannot exist");
+    if (peer.left || peer.state != TcpPeer::State::present) return end(connection);  // the reason is known
     TcpLink& link = link_of(peer, proof.rail());
-    if (link.theirs != nullptr) return drop_stranger(connection, "opened a second connection for one rail");
+    if (link.theirs != nullptr) return drop_unproved(connection, "opened a second connection for one rail");
     link.theirs = &connection;
     connection.link = &link;
     --unproved_;
@@ -231,30 +232,30 @@ void TcpTransport::proved(Connection& connection) {
 
 // The other end closed before the end of the proof.
 void TcpTransport::cut_off(Connection& connection) {
-  if (connection.link == nullptr) return drop_stranger(connection, "closed before it had proved that it belongs to this job");
+  if (connection.link == nullptr) return drop_unproved(connection, "closed before it had proved that it belongs to this job");
   const std::string at = connection.link->candidates[connection.link->next_candidate].text();
   attempt_failed(connection, fmt::format("what listens at {} closed the connection before the proof had ended", at), true);
 }
 
 void TcpTransport::refused(Connection& connection) {
   const ConnectionProof& proof = *connection.proof;
-  if (proof.authentic()) {  // one of ours, of another build
+  if (proof.authentic()) {  // a rank of this job, of another build
     const std::string reason = "it " + proof.reason();
     log_.error("tcp: no connection with rank {}: {}", proof.peer().value(), reason);
     TcpPeer& peer = peer_of(proof.peer());
     end(connection);
     return fail(peer, reason);
   }
-  if (connection.link == nullptr) return drop_stranger(connection, proof.reason());
+  if (connection.link == nullptr) return drop_unproved(connection, proof.reason());
   const std::string at = connection.link->candidates[connection.link->next_candidate].text();
   attempt_failed(connection, fmt::format("what listens at {} {}", at, proof.reason()), false);
 }
 
-void TcpTransport::drop_stranger(Connection& connection, std::string_view why) {
+void TcpTransport::drop_unproved(Connection& connection, std::string_view why) {
   std::string host = remote_text(connection.socket.get(), false);
-  if (strangers_.size() < most_strangers && !strangers_.contains(host)) {
+  if (logged_hosts_.size() < most_logged_hosts && !logged_hosts_.contains(host)) {
     log_.warn("tcp: dropped a connection from {}: it {} (said once per host)", remote_text(connection.socket.get(), true), why);
-    strangers_.insert(std::move(host));
+    logged_hosts_.insert(std::move(host));
   }
   end(connection);
 }

@@ -62,7 +62,7 @@ void TcpTransport::end(Connection& connection) {
   if (connection.stage == Stage::ended) return;
   connection.stage = Stage::ended;
   if (TcpLink* link = connection.link; link != nullptr) {
-    if (link->out == &connection) take_loan_back(*link);
+    if (link->out == &connection) cancel_splice(*link);
     if (link->ours == &connection) link->ours = nullptr;
     if (link->theirs == &connection) link->theirs = nullptr;
     if (link->out == &connection) link->out = nullptr;
@@ -86,14 +86,14 @@ void TcpTransport::end(Connection& connection) {
   listen_again();
 }
 
-// What was lent and may not have been read is the application's again as soon as it learns of the end: so nothing of it may go
-// out any more, and a peer that reads it now sees the reset (`FrameReader`) before it tells of the payload.
-void TcpTransport::take_loan_back(TcpLink& link) {
-  if (std::exchange(link.lending, false)) reset_when_closed(link.out->socket.get());
+// The application may reuse a spliced payload that is not known to be read as soon as it learns of the end. So nothing of it
+// may leave any more, and a peer that reads it now sees the reset (`FrameReader`) before it reports the payload.
+void TcpTransport::cancel_splice(TcpLink& link) {
+  if (std::exchange(link.splice_unread, false)) reset_when_closed(link.out->socket.get());
 }
 
-// A connection to a peer has ended by itself. Whether this is a failure is decided later: the engine may not have had the time to
-// say that the peer left, or the goodbye may be in another connection.
+// A connection to a peer has ended by itself. Whether this is a failure is decided later: the engine may not have called
+// `peer_left` yet, or the goodbye may be in another connection.
 void TcpTransport::lost(Connection& connection, std::string reason) {
   TcpPeer& peer = connection.link->owner_peer;
   end(connection);
@@ -162,14 +162,14 @@ void TcpTransport::check_deadline(Connection& connection) {
               remote_text(connection.socket.get(), true));
     return;
   }
-  // It is not to blame when it was this process that did not look.
+  // This process may not have polled in time: one more look.
   continue_proof(connection);
-  if (connection.stage == Stage::proving) drop_stranger(connection, "did not prove in time that it belongs to this job");
+  if (connection.stage == Stage::proving) drop_unproved(connection, "did not prove in time that it belongs to this job");
 }
 
-// Looks at the connections on which something was written lately: is everything acknowledged, or does the peer's host answer
-// nothing any more? While bytes are under way, the kernel's probes of idle connections rest, and it would itself repeat the bytes
-// for a quarter of an hour.
+// Checks the connections on which something was written lately: is everything acknowledged, or does the peer's host answer
+// nothing any more? While bytes are in flight, the kernel sends no keepalive probes, and would repeat the bytes for a quarter
+// of an hour.
 void TcpTransport::check_watched() {
   for (std::size_t i = watched_.size(); i-- > 0;) {
     if (i >= watched_.size()) continue;

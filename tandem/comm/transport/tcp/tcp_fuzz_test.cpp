@@ -141,9 +141,9 @@ TEST_F(TcpFuzz, AHeaderAloneIsNoPacket) {
 TEST_F(TcpFuzz, WordsAboutLoansThatWereNotMadeAreRefused) {
   using internal::FrameHeader;
   const std::vector<std::pair<FrameHeader, std::string_view>> headers = {
-      {FrameHeader::of(0, 0, 1), "was not lent"},          {FrameHeader::of(7, 0, 1), "was not lent"},
-      {FrameHeader::of(0, 0, UINT32_MAX), "was not lent"}, {FrameHeader::of(7, 0, 0, true), "lends nothing"},
-      {FrameHeader::of(0, 0, 0, true), "lends nothing"}};
+      {FrameHeader::of(0, 0, 1), "was not spliced"},          {FrameHeader::of(7, 0, 1), "was not spliced"},
+      {FrameHeader::of(0, 0, UINT32_MAX), "was not spliced"}, {FrameHeader::of(7, 0, 0, true), "says that it was spliced"},
+      {FrameHeader::of(0, 0, 0, true), "says that it was spliced"}};
   for (unsigned i = 0; i < headers.size(); ++i) {
     RawPeer peer(node_);
     peer.prove(10 + i);

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tandem/comm/transport/proof.hpp"
+#include "tandem/base/file_descriptor.hpp"
+#include "tandem/comm/transport/connection_proof.hpp"
 #include "tandem/comm/transport/tcp/address.hpp"
 #include "tandem/comm/transport/tcp/frame_reader.hpp"
 #include "tandem/comm/transport/tcp/frame_writer.hpp"
@@ -23,11 +24,11 @@ struct TcpPeer;
 constexpr std::int64_t never = INT64_MAX;    ///< a deadline that does not come
 constexpr std::int64_t at_once = INT64_MIN;  ///< a deadline for the next poll
 
-/// One socket. Owned by the transport; after its end it stays until no event that the kernel has already told can name it.
+/// One socket. Owned by the transport. After its end it stays until no event that the kernel has already returned can name it.
 struct Connection {
   enum class Stage {
     pausing,     ///< ours: will be tried again at `deadline_ns`
-    connecting,  ///< ours: the system is at it
+    connecting,  ///< ours: the system is connecting it
     proving,     ///< both sides prove that they know the job's secret
     open,        ///< carries packets
     ended,
@@ -35,9 +36,9 @@ struct Connection {
 
   explicit Connection(FrameReader::Limits limits) noexcept : reader(limits) {}
 
-  SocketDescriptor socket;
+  base::FileDescriptor socket;
   Stage stage = Stage::ended;
-  TcpLink* link = nullptr;  ///< null while it is not known who opened it
+  TcpLink* link = nullptr;  ///< null while its opener is unknown
   std::unique_ptr<ConnectionProof> proof;  ///< while proving
   FrameReader reader;
   FrameWriter writer;
@@ -45,10 +46,10 @@ struct Connection {
   std::int64_t silent_since_ns = 0;  ///< since when the peer's host acknowledges nothing; 0: it does
   std::uint32_t epoll_events = 0;    ///< what the epoll set watches for
   int write_error = 0;               ///< why nothing can be written any more
-  std::size_t send_buffer_bytes = 0;  ///< what the kernel was told
+  std::size_t send_buffer_bytes = 0;  ///< as set in the kernel
   std::size_t low_water_bytes = 1;    ///< from how many on the kernel calls it readable
-  std::int64_t blocked_at_ns = 0;    ///< the poll before it could not write
-  std::int64_t blocked_ns = 0;       ///< how long it has been so since it was judged
+  std::int64_t blocked_at_ns = 0;    ///< time of the poll before a write was refused
+  std::int64_t blocked_ns = 0;       ///< how long writes were refused since its speed was judged
   std::uint64_t carried_at_bytes = 0;  ///< what it had written when the kernel was asked last what it carries
   std::uint64_t judged_at_bytes = 0;  ///< what it had written when its speed was judged last
   std::uint64_t looked_from_bytes = 0;  ///< what it had written by the poll at `looked_from_ns`
@@ -62,12 +63,13 @@ struct Connection {
   bool blocked = false;              ///< is in the transport's list of those that wait until they can write
 };
 
-/// One rail to one peer. It may have two connections, when both sides opened one at the same time: each side sends on one of them
-/// for ever, so that packets of one direction never overtake each other. Both choose the same where they can
+/// One rail to one peer. It may have two connections, when both sides opened one at the same time. Each side always sends on
+/// the same one, so that packets of one direction never overtake each other. Both choose the same one where they can
 /// (`TcpTransport::choose_way`).
 ///
-/// A lent payload (`LendingPipe`) must not change until a header says that it was read: that of the peer's next packet, or one
-/// that goes alone when the peer's next poll finds none. `loans` and the peer's `loans_read` differ by one meanwhile, else not.
+/// A spliced payload (`SplicePipe`) must not change until a header from the peer acknowledges it: that of the peer's next
+/// packet, or a header alone when the peer's next poll sends no packet. Meanwhile `splices` and the peer's `splices_read`
+/// differ by one.
 class TcpLink final : public Link {
  public:
   TcpLink(TcpTransport& by, TcpPeer& to, Rank rank, unsigned rail) noexcept : Link(rank, rail), transport(by), owner_peer(to) {}
@@ -81,29 +83,29 @@ class TcpLink final : public Link {
   Connection* out = nullptr;     ///< the one to send on; never changes once a packet went that way
   bool wants_writable = false;   ///< `try_send` has answered retry
 
-  // Payloads that are lent, to the peer and by it, one at a time each way.
-  bool lending = false;                 ///< the last one to the peer is not known to be read
-  bool owes_word = false;               ///< is in the transport's list of those that have read what the peer was not told of
-  std::uint32_t loans = 0;              ///< to the peer, in all; goes round
-  std::uint32_t loans_read = 0;         ///< by the peer, in all, that were read here
-  std::uint32_t loans_read_told = 0;    ///< what the peer was told of that
-  std::uint64_t loan_cookie = 0;        ///< while `lending`
-  std::uint64_t loan_read_at_poll = 0;  ///< the number of the poll that read the last
+  // Spliced payloads, one at a time in each direction.
+  bool splice_unread = false;               ///< the last one to the peer is not known to be read
+  bool must_acknowledge = false;               ///< is in the transport's list of links with splices to acknowledge
+  std::uint32_t splices = 0;              ///< to the peer, in all; modulo 2^32
+  std::uint32_t splices_read = 0;         ///< from the peer, in all, that were read here
+  std::uint32_t splices_acknowledged = 0;    ///< what the peer knows of that
+  std::uint64_t splice_cookie = 0;        ///< while `splice_unread`
+  std::uint64_t splice_read_at_poll = 0;  ///< the number of the poll that read the last one
 
-  // How our connection comes about.
+  // For making our connection.
   std::vector<SocketAddress> candidates = {};
   std::size_t next_candidate = 0;
   std::int64_t give_up_ns = 0;      ///< 0: nothing has failed yet
-  bool may_succeed_later = false;   ///< some failure of this round of candidates was none that lasts
+  bool may_succeed_later = false;   ///< a failure in this round of candidates may pass
   std::string failure = {};         ///< the last one
 };
 
-/// What the transport knows of a peer that it has spoken to.
+/// What the transport knows of a peer that it has had a link to.
 struct TcpPeer {
   enum class State {
     present,
     losing,  ///< a connection has ended without a goodbye: a goodbye may still be in another one, or in the engine's hands
-    gone,    ///< failed, given up, or left: nothing more is told about it
+    gone,    ///< failed, given up, or left: the sink gets nothing more about it
   };
 
   explicit TcpPeer(Rank which) noexcept : rank(which) {}

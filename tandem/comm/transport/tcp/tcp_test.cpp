@@ -1,4 +1,5 @@
 // tandem/comm/transport/tcp/tcp_test.cpp: packets between ranks of one process, over real sockets.
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/tcp.hpp"
 
 #include <sys/socket.h>
@@ -185,14 +186,14 @@ TEST(Tcp, AConnectionThatNeverWaitsIsSeenToBeFastOrNot) {
 TEST(Tcp, AWriterThatTakesAPacketInSeveralCallsOwesNothingAfterwards) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-  const internal::SocketDescriptor one(ends[0]), other(ends[1]);
+  const base::FileDescriptor one(ends[0]), other(ends[1]);
   internal::FrameWriter writer;
   writer.set_burst(4096);
   const Bytes control = bytes_of("portions"), payload = pattern(20'000, 5);
   const iovec piece = piece_of(payload);
   const Packet packet{.control = control, .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 5};
   EXPECT_EQ(writer.write(one.get(), packet), internal::FrameWriter::Progress::whole);
-  EXPECT_FALSE(writer.owes());
+  EXPECT_FALSE(writer.refers_to_payload());
   EXPECT_EQ(writer.written_bytes(), 16 + control.size() + payload.size());
 }
 
@@ -281,7 +282,7 @@ TEST(Tcp, AGoodbyeOnOneRailIsHeardBeforeTheEndOfAnother) {
       ASSERT_TRUE(step_until({&a, &b}, [&] { return a.sink.packets.size() == 1; }));
       send({&a, &b}, b.connect(a, 0, 0), "goodbye");
     }
-    // As an engine does it: what was told during a poll is acted upon after it.
+    // As an engine does it: it acts after the poll on what the poll reported.
     ASSERT_TRUE(step_until({&a}, [&] {
       if (a.sink.packets.size() == 2) a.transport->peer_left(Rank(1));
       return a.internals().open_connections() == 0;

@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/tcp_test_support.hpp: ranks in one process or several, with a sink that keeps what it is told.
+// tandem/comm/transport/tcp/tcp_test_support.hpp: ranks in one process or several, with a sink that records its calls.
 #pragma once
 
 #include <poll.h>
@@ -85,7 +85,7 @@ class Recorder final : public PacketSink {
     if (on_writable) on_writable(link);
   }
   void peer_failed(Rank peer, std::string_view reason) override {
-    EXPECT_FALSE(failures.contains(peer.value())) << "told twice: " << reason;
+    EXPECT_FALSE(failures.contains(peer.value())) << "reported twice: " << reason;
     failures[peer.value()] = reason;
   }
 

@@ -17,6 +17,7 @@
 #include <fmt/core.h>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/host.hpp"
 
 namespace tandem::comm {
 
@@ -24,15 +25,10 @@ namespace internal {
 
 namespace {
 
-constexpr unsigned most_polls_per_epoll =
-    32;  // of `FrameReader::enough_bytes` at most for each of the hot: so long others may wait
+// The other connections wait at most for so many polls of `FrameReader::enough_bytes` of each hot one.
+constexpr unsigned most_polls_per_epoll = 32;
 constexpr unsigned idle_polls_until_cool = 256;
 constexpr int events_per_epoll = 64;
-constexpr std::uint64_t judged_bytes = std::uint64_t{256} << 10;  // more than what a rate limiter lets through at once
-constexpr std::uint64_t one_unit_bytes = std::uint64_t{64} << 10;  // the kernel takes what it has begun, over its bound
-constexpr std::uint64_t carried_bytes = std::uint64_t{128} << 10;  // twice what a rate limiter is likely to let through at once
-constexpr double held_ns = 1'000'000;  // of the network's time are in the send buffer of a connection that is not fast
-constexpr std::uint64_t fast_ns_per_byte = 4;                      // see `TcpOptions::first_send_buffer_bytes`
 constexpr std::size_t most_low_water_bytes = std::size_t{32} << 10;  // the kernel's first receive buffer has room for it
 constexpr std::int64_t watch_interval_ns = 1'000'000'000;
 
@@ -57,10 +53,10 @@ Capabilities capabilities_of(const TcpOptions& options) {
           .rails = options.rails,
           .poll_is_costly = true,
           .latency_ns = 15'000,
-          // A tree made for a slow network costs little on a fast one; the other way round it costs everything.
+          // Too low a guess: a broadcast tree for slow networks costs little on a fast one, and not the other way round.
           .bytes_per_ns = 0.125,
           .message_ns = 5'000,
-          // Counts where ranks share a machine and yet use sockets: between namespaces, so with the work of the bridge.
+          // Matters where ranks on one machine use sockets, between network namespaces: includes the work of the bridge.
           .copy_ns_per_byte = 1.0};
 }
 
@@ -73,29 +69,30 @@ SendStatus TcpLink::try_send(const Packet& packet) {
   }
   if (out->writer.written_bytes() == 0) [[unlikely]] transport.choose_way(*this);
   if (!out->fast) transport.look_for_speed(*out);
-  const bool lends = transport.can_lend(*this, packet);
-  const FrameWriter::Progress progress = lends ? out->writer.lend(out->socket.get(), packet, loans_read, transport.pipe())
-                                               : out->writer.write(out->socket.get(), packet, loans_read);
+  const bool spliced = transport.can_splice(*this, packet);
+  const int socket = out->socket.get();
+  const FrameWriter::Progress progress = spliced ? out->writer.write_spliced(socket, packet, splices_read, transport.pipe())
+                                                 : out->writer.write(socket, packet, splices_read);
   if (progress == FrameWriter::Progress::whole || progress == FrameWriter::Progress::partial) {
-    loans_read_told = loans_read;
-    if (lends) {
-      ++loans;
-      lending = true;
-      loan_cookie = packet.cookie;
+    splices_acknowledged = splices_read;
+    if (spliced) {
+      ++splices;
+      splice_unread = true;
+      splice_cookie = packet.cookie;
     }
   }
   switch (progress) {
     case FrameWriter::Progress::whole:
       transport.watch(*out);
-      return lends ? SendStatus::posted : SendStatus::done;
+      return spliced ? SendStatus::posted : SendStatus::done;
     case FrameWriter::Progress::partial:
       transport.block(*out);
-      return lends || out->writer.owes() ? SendStatus::posted : SendStatus::done;
+      return spliced || out->writer.refers_to_payload() ? SendStatus::posted : SendStatus::done;
     case FrameWriter::Progress::blocked:
       transport.block(*out);
       break;
     case FrameWriter::Progress::broken:
-      // What the peer said before is still to be read, perhaps its goodbye: reading finds the end, and decides.
+      // What the peer sent before, perhaps its goodbye, is still unread: the reader finds the end and decides.
       out->write_error = out->writer.error();
       out->writer.abandon();
       break;
@@ -108,11 +105,11 @@ TcpTransport::TcpTransport(const TcpOptions& options, PacketSink& sink)
     : options_(options), sink_(sink), log_(*options.log), capabilities_(capabilities_of(options)) {}
 
 TcpTransport::~TcpTransport() {
-  // The rest of a last word, when we hold its bytes ourselves, has this long to go out.
+  // Gives the last unfinished packets this long to leave, where this process still holds their bytes.
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   for (Connection* connection : blocked_) {
     FrameWriter& writer = connection->writer;
-    while (connection->stage == Stage::open && writer.unfinished() && !writer.owes()) {
+    while (connection->stage == Stage::open && writer.unfinished() && !writer.refers_to_payload()) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
       pollfd wait{connection->socket.get(), POLLOUT, 0};
       if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0) break;
@@ -120,7 +117,7 @@ TcpTransport::~TcpTransport() {
     }
   }
   for (const auto& connection : connections_) {
-    if (connection->link != nullptr && connection->link->out == connection.get()) take_loan_back(*connection->link);
+    if (connection->link != nullptr && connection->link->out == connection.get()) cancel_splice(*connection->link);
   }
 }
 
@@ -136,7 +133,8 @@ base::Result<void> TcpTransport::open() {
   auto own = select_addresses(all.value(), options_.interfaces);
   if (!own) return own.error();
   own_addresses_ = std::move(own).value();
-  // One address can be bound to itself, so that nothing else of the host is open; several need one listener for all.
+  // For one address the listener binds to it alone, so that the port is open nowhere else; several addresses need one listener
+  // for all.
   const auto has_family = [&](int family) {
     return std::any_of(own_addresses_.begin(), own_addresses_.end(),
                        [family](const LocalAddress& local) { return local.address.family() == family; });
@@ -147,11 +145,11 @@ base::Result<void> TcpTransport::open() {
   if (!listener) return listener.error();
   listener_ = std::move(listener).value();
   card_.port = bound_address(listener_.get()).port();
-  card_.host = network_identity();
+  card_.host = base::host_identity().text();
   for (const LocalAddress& local : own_addresses_) card_.addresses.push_back(local.address);
-  epoll_ = SocketDescriptor(epoll_create1(EPOLL_CLOEXEC));
-  timer_ = SocketDescriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
-  if (!epoll_.valid() || !timer_.valid()) return io_error("cannot make an epoll set");
+  epoll_ = base::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  timer_ = base::FileDescriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  if (!epoll_ || !timer_) return io_error("cannot make an epoll set");
   if (!add_to_set(epoll_.get(), listener_.get(), &listener_) || !add_to_set(epoll_.get(), timer_.get(), &timer_)) {
     return io_error("cannot use an epoll set");
   }
@@ -166,13 +164,13 @@ unsigned TcpTransport::poll(std::int64_t now_ns) {
   if (now_ns >= next_deadline_ns_) [[unlikely]] check_deadlines();
   if (now_ns >= next_watch_ns_) [[unlikely]] check_watched();
   if (polls_awake_ < polls_until_direct) [[unlikely]] poll_awakening();
-  // Who has just slept was woken by the set, which says where something is.
+  // After a sleep the epoll set says where something is.
   const bool just_woken = polls_awake_ <= polls_after_sleep;
   if (!paused_.empty()) [[unlikely]] read_paused();
   if (!just_woken) poll_hot();
   if (!blocked_.empty()) poll_blocked();
   if (just_woken || --polls_until_epoll_ == 0) poll_epoll();
-  if (!owing_words_.empty()) [[unlikely]] tell_of_loans(false);
+  if (!to_acknowledge_.empty()) [[unlikely]] acknowledge_splices(false);
   if (!losing_.empty()) [[unlikely]] settle_losses();
   return events_;
 }
@@ -181,7 +179,7 @@ std::size_t TcpTransport::unsent_bytes() const {
   std::size_t bytes = 0;
   for (const auto& connection : connections_) {
     if (connection->stage != Stage::open) continue;
-    int waiting = 0;  // in the socket: what is acknowledged late has left nevertheless
+    int waiting = 0;  // unsent bytes in the socket; bytes that are sent and not acknowledged have left
     if (ioctl(connection->socket.get(), SIOCOUTQNSD, &waiting) == 0) bytes += static_cast<std::size_t>(waiting);
     bytes += connection->writer.unfinished_bytes();
   }
@@ -194,7 +192,7 @@ void TcpTransport::poll_awakening() {
 }
 
 void TcpTransport::poll_hot() {
-  // From the last one down: whoever leaves the list is replaced by one that has had its turn.
+  // From the last one down: a connection that leaves the list is replaced by one that was already read.
   for (std::size_t i = hot_count_; i-- > 0;) {
     Connection& connection = *hot_[i];
     if (receive(connection)) {
@@ -205,7 +203,7 @@ void TcpTransport::poll_hot() {
   }
 }
 
-// Where a loan came back, and more lies behind.
+// Connections that stopped before a packet whose header acknowledges a splice.
 void TcpTransport::read_paused() {
   while (!paused_.empty()) {
     Connection& connection = *paused_.back();
@@ -223,7 +221,7 @@ void TcpTransport::poll_blocked() {
 void TcpTransport::poll_epoll() {
   std::array<epoll_event, events_per_epoll> events;
   const int count = epoll_wait(epoll_.get(), events.data(), events_per_epoll, 0);
-  bool elsewhere = false;  // something happened where nobody looks directly
+  bool elsewhere = false;  // something happened outside the hot connections
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     if (event.data.ptr == &listener_) {
@@ -255,20 +253,20 @@ void TcpTransport::dispatch(Connection& connection, std::uint32_t events) {
   if ((events & EPOLLOUT) != 0 && connection.stage == Stage::open) resume(connection);
 }
 
-// Whether anything was there.
+// Returns whether anything was there.
 bool TcpTransport::receive(Connection& connection) {
   const unsigned before = events_;
   FrameReader& reader = connection.reader;
   if (reader.paused() && connection.paused_at_poll == poll_number_) [[unlikely]] return true;
   const bool inside = reader.inside_packet();
-  const std::uint32_t read_before = reader.loans_read();
-  const std::uint32_t peer_read_before = reader.peer_loans_read();
+  const std::uint32_t read_before = reader.splices_read();
+  const std::uint32_t peer_read_before = reader.peer_splices_read();
   const FrameReader::Outcome outcome = reader.read(connection.socket.get(), area_, *connection.link, sink_, events_);
   if (reader.paused()) {
     connection.paused_at_poll = poll_number_;
     paused_.push_back(&connection);
   }
-  if (!note_loans(connection, read_before, peer_read_before)) return true;
+  if (!note_splices(connection, read_before, peer_read_before)) return true;
   switch (outcome) {
     case FrameReader::Outcome::drained: return events_ != before || connection.reader.inside_packet() != inside;
     case FrameReader::Outcome::more: return true;
@@ -285,59 +283,6 @@ bool TcpTransport::receive(Connection& connection) {
       return true;
   }
   return false;
-}
-
-// What a read has brought about loans. False: it was impossible, and the peer has failed.
-bool TcpTransport::note_loans(Connection& connection, std::uint32_t read_before, std::uint32_t peer_read_before) {
-  TcpLink& link = *connection.link;
-  if (connection.reader.loans_read() != read_before) {
-    link.loans_read += connection.reader.loans_read() - read_before;
-    link.loan_read_at_poll = poll_number_;
-    if (!std::exchange(link.owes_word, true)) owing_words_.push_back(&link);
-  }
-  if (connection.reader.peer_loans_read() == peer_read_before) return true;
-  const bool all_lent = link.lending && link.out != nullptr && !link.out->writer.lends();
-  if (!all_lent || connection.reader.peer_loans_read() != link.loans) {
-    fail(link.owner_peer, "it sent malformed bytes: it says that it has read what was not lent");
-    return false;
-  }
-  link.lending = false;
-  ++events_;
-  sink_.sent(link, link.loan_cookie);
-  return true;
-}
-
-bool TcpTransport::can_lend(const TcpLink& link, const Packet& packet) {
-  return packet.payload_bytes >= options_.least_lent_bytes && link.out->fast && !link.lending &&
-         packet.payload.size() <= LendingPipe::most_pieces && pipe_.open_to(&link.out->writer);
-}
-
-// Those to whom something was sent since were told by the way. A loan that this poll has read waits for the next, since its
-// message may be answered meanwhile; who is about to sleep does not wait.
-void TcpTransport::tell_of_loans(bool before_sleep) {
-  std::erase_if(owing_words_, [&](TcpLink* link) {
-    const bool waits = link->loan_read_at_poll == poll_number_ && !before_sleep;
-    const bool settled = link->loans_read_told == link->loans_read || link->owner_peer.state == TcpPeer::State::gone;
-    if (!settled && (waits || !tell_of_loans(*link))) return false;
-    link->owes_word = false;
-    return true;
-  });
-}
-
-// False: not now. What the connection waits for leads to another poll.
-bool TcpTransport::tell_of_loans(TcpLink& link) {
-  if (link.out == nullptr || link.out->stage != Stage::open || link.out->writer.unfinished()) return false;
-  if (link.out->writer.written_bytes() == 0) choose_way(link);
-  Connection& out = *link.out;
-  if (out.write_error != 0) return true;  // the peer learns nothing any more
-  switch (out.writer.write_header(out.socket.get(), link.loans_read)) {
-    case FrameWriter::Progress::whole: watch(out); break;
-    case FrameWriter::Progress::partial: block(out); break;
-    case FrameWriter::Progress::blocked: block(out); return false;
-    case FrameWriter::Progress::broken: out.write_error = out.writer.error(); break;  // reading finds the end
-  }
-  link.loans_read_told = link.loans_read;
-  return true;
 }
 
 void TcpTransport::resume(Connection& connection) {
@@ -358,8 +303,8 @@ void TcpTransport::resume(Connection& connection) {
   unblock(connection);
   judge_speed(connection);
   TcpLink& link = *connection.link;
-  if (writer.owes()) {
-    writer.settle();
+  if (writer.refers_to_payload()) {
+    writer.release_payload();
     ++events_;
     sink_.sent(link, writer.cookie());
   }
@@ -370,64 +315,13 @@ void TcpTransport::resume(Connection& connection) {
   }
 }
 
-// While a connection waits to write, the kernel sends, and what it takes at once afterwards is what it has sent meanwhile. What
-// it takes without any waiting (its buffer, the first time) makes the network look faster than it is, by less than a factor of
-// two.
-void TcpTransport::judge_speed(Connection& connection) {
-  const std::uint64_t bytes = connection.writer.written_bytes() - connection.judged_at_bytes;
-  if (bytes < judged_bytes) return;
-  judged(connection, fast_ns_per_byte * bytes >= static_cast<std::uint64_t>(connection.blocked_ns));
-}
-
-// In the midst of many bytes, so that what a rate limiter lets through at once has gone, and round trips show what waits behind
-// it. The kernels' rate may be that of such a burst, hence not more than what they hold at least, in a round trip. For
-// connections that are not fast.
-void TcpTransport::note_carriage(Connection& connection) {
-  connection.carried_at_bytes = connection.writer.written_bytes();
-  const Carriage carriage = carriage_of(connection.socket.get());
-  const double round_trip = static_cast<double>(std::max<std::int64_t>(carriage.round_trip_ns, 1));
-  const double rate = std::min(carriage.bytes_per_ns, static_cast<double>(options_.first_send_buffer_bytes) / round_trip);
-  if (rate > 0) bytes_per_ns_ = bytes_per_ns_ > 0 ? bytes_per_ns_ * 0.75 + rate * 0.25 : rate;
-  const auto wanted = std::bit_floor(static_cast<std::size_t>(rate * held_ns));
-  set_buffer(connection, std::clamp(wanted, options_.first_send_buffer_bytes, options_.send_buffer_bytes));
-}
-
-void TcpTransport::set_buffer(Connection& connection, std::size_t bytes) {
-  if (bytes == connection.send_buffer_bytes) return;
-  connection.send_buffer_bytes = bytes;
-  set_send_buffer(connection.socket.get(), bytes);
-}
-
-// Both sides on one connection spare it acknowledgements that carry nothing, which cost as much as a packet. When both sides have
-// opened one, the first that writes decides; when nobody has, that of the lower rank it is. So they never pass each other.
+// When both sides use one connection, it needs fewer empty acknowledgements, each of which costs as much as a packet. When both
+// sides have opened one, the first that writes decides; when neither has written, the lower rank's connection counts. So the
+// packets of one direction never overtake each other.
 void TcpTransport::choose_way(TcpLink& link) const {
   const Connection* const theirs = link.theirs;
   if (link.out != link.ours || theirs == nullptr || theirs->stage != Stage::open) return;
   if (theirs->reader.begun() || link.peer() < options_.self.rank) link.out = link.theirs;
-}
-
-// A connection may be fast and yet never wait, when messages take turns. Of what was written before the last poll, all that the
-// kernel cannot hold had left by then.
-void TcpTransport::look_for_speed(Connection& connection) {
-  if (connection.writer.written_bytes() - connection.carried_at_bytes >= carried_bytes) note_carriage(connection);
-  if (connection.looked_at_poll == poll_number_) return;
-  connection.looked_at_poll = poll_number_;
-  const std::uint64_t bytes = connection.writer.written_bytes() - connection.looked_from_bytes;
-  const auto took_ns = static_cast<std::uint64_t>(now_ns_ - connection.looked_from_ns);
-  const std::uint64_t held_bytes = 2 * connection.send_buffer_bytes + one_unit_bytes;
-  if (bytes >= held_bytes + judged_bytes && took_ns <= fast_ns_per_byte * judged_bytes) return judged(connection, true);
-  if (bytes > 0 && took_ns <= fast_ns_per_byte * judged_bytes) return;
-  connection.looked_from_bytes += bytes;
-  connection.looked_from_ns = now_ns_;
-}
-
-void TcpTransport::judged(Connection& connection, bool fast) {
-  connection.judged_at_bytes = connection.writer.written_bytes();
-  connection.blocked_ns = 0;
-  connection.fast = fast;
-  connection.writer.set_burst(fast ? SIZE_MAX : options_.burst_bytes);
-  if (fast) set_buffer(connection, std::min(2 * connection.send_buffer_bytes, options_.send_buffer_bytes));
-  else note_carriage(connection);
 }
 
 void TcpTransport::heat(Connection& connection) {
@@ -447,11 +341,11 @@ void TcpTransport::cool(Connection& connection) {
   set_low_water(connection, 0);
 }
 
-// Inside a payload nothing can be told before it ends, so that a sleeper is woken for much of it at once. While somebody polls,
-// the mark may be higher than what is still awaited: only connections that are then read directly have one.
+// Inside a payload there is nothing to report before its end, so a sleeper is woken for many bytes at once. While the transport
+// is polled, the mark may exceed what is still expected: only hot connections, which are read directly, have one.
 void TcpTransport::set_low_water(Connection& connection, std::size_t bytes) {
   bytes = std::max<std::size_t>(bytes, 1);
-  if (connection.low_water_bytes == bytes || !connection.socket.valid()) return;
+  if (connection.low_water_bytes == bytes || !connection.socket) return;
   connection.low_water_bytes = bytes;
   set_receive_low_water(connection.socket.get(), bytes);
 }
@@ -483,7 +377,7 @@ void TcpTransport::unblock(Connection& connection) {
   update_events(connection);
 }
 
-// Brings what the epoll set watches of an open connection in line with the lists that it is in.
+// Updates what the epoll set watches of an open connection, according to the lists that it is in.
 void TcpTransport::update_events(Connection& connection) {
   if (connection.stage != Stage::open) return;
   const bool direct = connection.hot && polls_awake_ == polls_until_direct;
@@ -493,7 +387,7 @@ void TcpTransport::update_events(Connection& connection) {
 }
 
 void TcpTransport::watch_events(Connection& connection, std::uint32_t events) {
-  if (connection.epoll_events == events || !connection.socket.valid()) return;
+  if (connection.epoll_events == events || !connection.socket) return;
   epoll_event event{};
   event.events = events;
   event.data.ptr = &connection;
@@ -507,7 +401,7 @@ bool TcpTransport::arm() {
   armed_ = true;
   polls_per_epoll_ = polls_until_epoll_ = 1;
   polls_awake_ = 0;
-  tell_of_loans(true);
+  acknowledge_splices(true);
   for (Connection* connection : blocked_) update_events(*connection);
   for (std::size_t i = 0; i < hot_count_; ++i) {
     update_events(*hot_[i]);

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/tcp.hpp"
 #include "tandem/comm/transport/tcp/tcp_link.hpp"
 
@@ -18,11 +19,11 @@ namespace tandem::comm::internal {
 
 /// The TCP transport. Not thread-safe: its owner serialises all calls (see `Transport`), and `poll` alone calls the sink.
 ///
-/// Every socket is in one epoll set, level-triggered, so that the set's descriptor is readable exactly while there is something
-/// to do, whatever was read in between. While somebody polls, `poll` goes straight to the few sockets that had something lately
-/// (`hot_`) and to those that could not write (`blocked_`), and asks the set only now and then. When polling has gone on for a
-/// while, the hot sockets leave the set, since its bookkeeping makes each arriving packet later (by 4 % of a small ping-pong).
-/// Once nobody polls (`arm`), they are back, the set watches for writing too, and a timer in it stands for the next deadline.
+/// Every socket is in one epoll set, level-triggered: the set's descriptor is readable exactly while there is something to do.
+/// While the engine polls, `poll` reads the few sockets that had something lately (`hot_`), writes to those that could not take
+/// everything (`blocked_`), and asks the set only from time to time. After a while of polling, the hot sockets leave the set,
+/// since the kernel's work for the set delays each arriving packet (4 % of a small ping-pong). When the engine stops polling
+/// (`arm`), they return, the set watches for writing too, and a timer in it stands for the next deadline.
 ///
 /// Invariants: a connection is in `hot_`, `blocked_`, `watched_` exactly if its flag says so; an ended one is in none of them,
 /// and no link points at it; a peer that is gone has no connection; at most `most_unproved` accepted connections are unproved.
@@ -49,20 +50,20 @@ class TcpTransport final : public Transport {
   void peer_left(Rank peer) override;
   void disconnect(Rank peer) override;
 
-  /// For links: something was written, so that acknowledgements are to be awaited.
+  /// For links: something was written; check its acknowledgement.
   void watch(Connection& connection);
   /// For links: `connection` waits until the kernel takes more.
   void block(Connection& connection);
 
-  /// For links, before they write on `connection`, which was not judged fast: perhaps it is.
+  /// For links, before they write on `connection` that was not judged fast: judges it again.
   void look_for_speed(Connection& connection);
 
   /// For links, before their first packet.
   void choose_way(TcpLink& link) const;
 
-  /// For links: whether `packet` is worth lending, and can be now.
-  bool can_lend(const TcpLink& link, const Packet& packet);
-  LendingPipe& pipe() noexcept { return pipe_; }
+  /// For links: whether to splice `packet`'s payload now.
+  bool can_splice(const TcpLink& link, const Packet& packet);
+  SplicePipe& pipe() noexcept { return pipe_; }
 
   /// How many connections are open, how many of these carried packets, and how many were judged fast, for tests.
   std::size_t open_connections() const noexcept;
@@ -88,14 +89,7 @@ class TcpTransport final : public Transport {
   void dispatch(Connection& connection, std::uint32_t events);
   bool receive(Connection& connection);
   void read_paused();
-  bool note_loans(Connection& connection, std::uint32_t read_before, std::uint32_t peer_read_before);
-  void tell_of_loans(bool before_sleep);
-  bool tell_of_loans(TcpLink& link);
   void resume(Connection& connection);
-  void judge_speed(Connection& connection);
-  void judged(Connection& connection, bool fast);
-  void note_carriage(Connection& connection);
-  static void set_buffer(Connection& connection, std::size_t bytes);
   void heat(Connection& connection);
   void cool(Connection& connection);
   void set_low_water(Connection& connection, std::size_t bytes);
@@ -105,7 +99,18 @@ class TcpTransport final : public Transport {
   void set_timer();
   void note_deadline(std::int64_t deadline_ns);
 
-  // tcp_connecting.cpp: how connections come about.
+  // tcp_speed.cpp: how fast a connection and the network are.
+  void judge_speed(Connection& connection);
+  void judged(Connection& connection, bool fast);
+  void note_carriage(Connection& connection);
+  static void set_buffer(Connection& connection, std::size_t bytes);
+
+  // tcp_splicing.cpp: acknowledgements of spliced payloads.
+  bool note_splices(Connection& connection, std::uint32_t read_before, std::uint32_t peer_read_before);
+  void acknowledge_splices(bool before_sleep);
+  bool acknowledge_splices(TcpLink& link);
+
+  // tcp_connecting.cpp: making connections.
   TcpPeer& peer_of(Rank rank);
   TcpLink& link_of(TcpPeer& peer, unsigned rail);
   Connection& new_connection();
@@ -121,11 +126,11 @@ class TcpTransport final : public Transport {
   void proved(Connection& connection);
   void cut_off(Connection& connection);
   void refused(Connection& connection);
-  void drop_stranger(Connection& connection, std::string_view why);
+  void drop_unproved(Connection& connection, std::string_view why);
 
-  // tcp_ending.cpp: how they end, and what time brings.
+  // tcp_ending.cpp: ending them, and deadlines.
   void end(Connection& connection);
-  static void take_loan_back(TcpLink& link);
+  static void cancel_splice(TcpLink& link);
   void lost(Connection& connection, std::string reason);
   void fail(TcpPeer& peer, std::string_view reason);
   void close_all(TcpPeer& peer);
@@ -142,11 +147,11 @@ class TcpTransport final : public Transport {
   Capabilities capabilities_;
   TcpCard card_;
   std::vector<LocalAddress> own_addresses_;
-  SocketDescriptor epoll_;
-  SocketDescriptor listener_;
-  SocketDescriptor timer_;
+  base::FileDescriptor epoll_;
+  base::FileDescriptor listener_;
+  base::FileDescriptor timer_;
   ReadArea area_;
-  LendingPipe pipe_;
+  SplicePipe pipe_;
 
   std::unordered_map<std::uint32_t, std::unique_ptr<TcpPeer>> peers_;
   std::vector<std::unique_ptr<Connection>> connections_;
@@ -154,12 +159,12 @@ class TcpTransport final : public Transport {
   std::vector<TcpPeer*> losing_;
   std::vector<Connection*> blocked_;
   std::vector<Connection*> watched_;
-  std::vector<TcpLink*> owing_words_;  ///< that loans were read
+  std::vector<TcpLink*> to_acknowledge_;  ///< peers that do not know yet which splices were read
   std::vector<Connection*> paused_;    ///< `FrameReader::paused`
   std::array<Connection*, most_hot> hot_{};
   std::size_t hot_count_ = 0;
   std::size_t unproved_ = 0;                  ///< accepted connections among those that prove themselves
-  std::unordered_set<std::string> strangers_;  ///< hosts whose stranger was logged
+  std::unordered_set<std::string> logged_hosts_;  ///< from which a dropped connection was logged
 
   double bytes_per_ns_ = 0;             ///< as `carried_bytes_per_ns`
   std::int64_t now_ns_ = 0;             ///< of the last poll
@@ -167,7 +172,7 @@ class TcpTransport final : public Transport {
   std::int64_t next_watch_ns_ = never;
   std::int64_t timer_set_for_ns_ = never;
   std::uint64_t poll_number_ = 0;
-  unsigned events_ = 0;                 ///< told during this poll
+  unsigned events_ = 0;                 ///< reported by this poll
   unsigned polls_per_epoll_ = 1;
   unsigned polls_until_epoll_ = 1;
   unsigned polls_awake_ = 0;            ///< since `arm`, or `polls_until_direct`

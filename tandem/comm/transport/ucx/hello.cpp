@@ -1,13 +1,15 @@
 // tandem/comm/transport/ucx/hello.cpp: cards, hellos and their proofs.
 #include "tandem/comm/transport/ucx/hello.hpp"
 
+#include <array>
+#include <bit>
 #include <cstring>
 
 namespace tandem::comm::internal::ucx {
 namespace {
 
 // "TdX" and the version of these records. Read with the wrong byte order it is another number, and so a stranger's.
-constexpr std::uint32_t magic = 0x01586454;
+constexpr std::uint32_t magic = 0x02586454;
 constexpr std::size_t max_address_bytes = 4096;
 
 void put(std::vector<std::byte>& to, const void* data, std::size_t bytes) {
@@ -36,16 +38,13 @@ struct Reader {
   }
 };
 
-/// What a proof is about, with a label for its purpose.
-std::string statement(std::string_view label, const Direction& direction, std::span<const std::byte> address) {
-  std::vector<std::byte> text;
-  put(text, label.data(), label.size());
-  put(text, direction.from);
-  put(text, direction.to);
-  put(text, direction.from_nonce);
-  put(text, direction.to_nonce);
-  put(text, address);
-  return {reinterpret_cast<const char*>(text.data()), text.size()};
+constexpr std::string_view hello_purpose = "tandem ucx: hello";
+constexpr std::string_view session_purpose = "tandem ucx: session";
+
+/// The two ranks, as a part of a statement.
+std::array<std::byte, 8> ranks_of(const Direction& direction) {
+  const std::array ranks = {direction.from.value(), direction.to.value()};
+  return std::bit_cast<std::array<std::byte, 8>>(ranks);
 }
 
 /// The bytes that a card ends with: nonce and address. They may not be followed by anything.
@@ -106,26 +105,20 @@ Hello make_hello(const JobSecret& secret, const Direction& direction, std::span<
   return {.from = direction.from,
           .to = direction.to,
           .card = {.nonce = direction.from_nonce, .address = {address.begin(), address.end()}},
-          .proof = prove(secret, statement("hello", direction, address))};
+          .proof = prove(secret, hello_purpose, {ranks_of(direction), direction.from_nonce, direction.to_nonce, address})};
 }
 
 bool proves(const JobSecret& secret, const Hello& hello, const Nonce& our_nonce) {
   const Direction direction{.from = hello.from, .to = hello.to, .from_nonce = hello.card.nonce, .to_nonce = our_nonce};
-  return internal::proves(secret, statement("hello", direction, hello.card.address), bytes_of(hello.proof));
+  return internal::proves(secret, hello_purpose,
+                          {ranks_of(direction), direction.from_nonce, direction.to_nonce, hello.card.address}, hello.proof);
 }
 
 std::uint64_t session_number(const JobSecret& secret, const Direction& direction) {
-  const auto hash = prove(secret, statement("session", direction, {}));
+  const Proof hash = prove(secret, session_purpose, {ranks_of(direction), direction.from_nonce, direction.to_nonce});
   std::uint64_t number;
   std::memcpy(&number, hash.data(), sizeof number);
   return number;
-}
-
-Nonce fresh_nonce() {
-  const std::string random = random_bytes(nonce_bytes);
-  Nonce nonce;
-  std::memcpy(nonce.data(), random.data(), nonce.size());
-  return nonce;
 }
 
 }  // namespace tandem::comm::internal::ucx

@@ -1,7 +1,6 @@
-// tandem/comm/transport/ucx/hello.hpp: how two ranks prove to each other over UCX that they belong to one job.
+// tandem/comm/transport/ucx/hello.hpp: how two ranks prove over UCX that they belong to one job.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,17 +10,13 @@
 #include <vector>
 
 #include "tandem/comm/bootstrap/job.hpp"
-#include "tandem/comm/bootstrap/secret.hpp"
+#include "tandem/comm/bootstrap/proof.hpp"
 
 namespace tandem::comm::internal::ucx {
 
-/// Fresh random bytes of one transport: what others must answer to. A rank's transport has one link per peer, so that one
-/// challenge per transport is one per link.
-using Nonce = std::array<std::byte, nonce_bytes>;
-
 /// What a peer needs to reach a worker and to answer its challenge: the transport's card, decoded.
 struct Card {
-  Nonce nonce{};
+  Nonce nonce{};  ///< drawn by the transport: it has one link per peer, so that this is one challenge per link
   std::vector<std::byte> address;  ///< of the UCP worker
 };
 
@@ -35,7 +30,7 @@ struct Direction {
   Nonce from_nonce{}, to_nonce{};
 };
 
-/// The first message in each direction: who we are, where we are, and a proof. With keyed hash H of the secret, the proof is
+/// The first message in each direction: who we are, where we are, and a proof. With H for a proof (bootstrap/proof.hpp), it is
 ///   H("hello", from, to, nonce of from, nonce of to, address of from),
 /// so that it can neither be made without the secret, nor replayed to another rank, nor to a later transport of the same rank.
 /// Either side believes the other once it has its hello.
@@ -53,9 +48,7 @@ Hello make_hello(const JobSecret& secret, const Direction& direction, std::span<
 bool proves(const JobSecret& secret, const Hello& hello, const Nonce& our_nonce);
 
 /// What each packet of this direction carries: first eight bytes of H("session", from, to, nonces). UCX does not say who sent
-/// an active message; this number does, to the degree that nobody outside the job can guess it.
+/// an active message. This number does, since no process outside the job can guess it.
 std::uint64_t session_number(const JobSecret& secret, const Direction& direction);
-
-Nonce fresh_nonce();
 
 }  // namespace tandem::comm::internal::ucx

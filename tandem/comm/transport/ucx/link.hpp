@@ -1,4 +1,4 @@
-// tandem/comm/transport/ucx/link.hpp: a peer over UCX: packets numbered on the way out, put in order on the way in.
+// tandem/comm/transport/ucx/link.hpp: a peer over UCX: numbers the packets that it sends, and orders those that it receives.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -31,22 +31,22 @@ constexpr std::uint32_t payload_follows = 2;
 constexpr std::uint32_t payload_only = 4;
 constexpr std::uint32_t link_ends = 8;  ///< out of order, and the last: UCX alone would notice a closed endpoint after seconds
 
-/// A packet, or half of one, as UCX handed it over.
+/// A packet, or half of one, as UCX delivered it.
 struct Arrival {
   enum class Data { none, borrowed, copied, kept, rendezvous };
   std::uint32_t flags = 0;
   std::span<const std::byte> control = {};
   void* data = nullptr;  ///< bytes, or UCX's description of bytes that are still at the sender (`rendezvous`)
   std::size_t data_bytes = 0;
-  Data kind = Data::none;  ///< `borrowed`: gone after the callback; `kept`, `rendezvous`: UCX's, to be given back
+  Data kind = Data::none;  ///< `borrowed`: gone after the callback; `kept`, `rendezvous`: UCX's, to be released
   std::vector<std::byte> own_control = {}, own_data = {};  ///< of one that waits
 };
 
 /// States: connecting (our hello is out), live (the peer proved the secret), closed. Invariants: at most one payload is being
-/// received, and nothing later is told before it has landed; a closed link owes UCX no memory of the engine.
+/// received, and nothing later is reported before it has landed; UCX uses no memory of the engine after a link is closed.
 class UcxLink final : public Link {
  public:
-  /// Makes the endpoint and sends our hello on it. On failure the link notes itself broken.
+  /// Makes the endpoint and sends our hello on it. On failure the link adds itself to `Shared::broken`.
   UcxLink(Shared& shared, Rank peer, std::span<const std::byte> address, std::span<const std::byte> hello,
           std::uint64_t our_session, std::uint64_t peer_session);
 
@@ -57,12 +57,12 @@ class UcxLink final : public Link {
   /// Called by UCX with a message of this peer. The status is the callback's: in progress when the data is kept.
   ucs_status_t came(const PacketHeader& header, std::span<const std::byte> control, void* data, std::size_t data_bytes,
                     std::uint64_t attributes);
-  /// Tells the sink what is in order.
+  /// Reports to the sink what is in order.
   void deliver();
   void finish(SendOperation& operation);
   void finish(ReceiveOperation& operation);
 
-  /// Ends the endpoint at once, and waits (a few progress calls) until UCX touches no memory of the engine's any more.
+  /// Ends the endpoint at once, and waits (a few progress calls) until UCX no longer uses memory of the engine.
   void close();
   /// Ends the endpoint after what was sent has left. Null when there is nothing to wait for.
   ucs_status_ptr_t close_gently();
@@ -100,18 +100,18 @@ class UcxLink final : public Link {
   ucp_ep_h endpoint_ = nullptr;
   State state_ = State::connecting;
   bool left_ = false;      ///< said goodbye: its end is no failure
-  bool starved_ = false;   ///< answered retry; owes a `writable`
+  bool starved_ = false;   ///< answered retry; `writable` must follow
   bool breaking_ = false;  ///< in `Shared::broken`
   bool lost_ = false;      ///< UCX itself cannot reach the peer
 
   std::uint64_t our_session_, peer_session_;
   std::uint64_t next_sequence_ = 0;
-  std::vector<std::uint64_t> unfinished_;  ///< sequences of sends under way, ascending
+  std::vector<std::uint64_t> unfinished_;  ///< sequences of sends in flight, ascending
   std::size_t flight_ = 0;                 ///< their payload bytes
-  std::size_t outstanding_ = 0;            ///< operations that UCX may still touch memory for
+  std::size_t outstanding_ = 0;            ///< operations in which UCX may still use memory
 
   Reorder<Arrival> order_{receiver_window};
-  bool receiving_ = false;       ///< a payload is on its way to its landing
+  bool receiving_ = false;       ///< a payload is being received
   bool noted_ready_ = false;     ///< in `Shared::ready`
   std::vector<std::byte> held_;  ///< a control block that came as data, until its payload comes
   std::vector<std::byte> aligned_;

@@ -1,4 +1,4 @@
-// tandem/comm/transport/ucx/link_receive.cpp: what a link receives: put in order, told, placed.
+// tandem/comm/transport/ucx/link_receive.cpp: what a link receives: ordering, reporting, placing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,9 +45,9 @@ ucs_status_t UcxLink::came(const PacketHeader& header, std::span<const std::byte
   if (data_bytes != 0) {
     arrival.kind = rendezvous ? Arrival::Data::rendezvous : kept ? Arrival::Data::kept : Arrival::Data::borrowed;
   }
-  // In order and small: told from here, without a copy. What UCX keeps for us is not handed back inside its own callback.
+  // In order and small: reported from here, without a copy. Data that UCX keeps for us must not be released in its own callback.
   const bool now =
-      shared_->telling && !receiving_ && header.sequence == order_.next() && arrival.kind <= Arrival::Data::borrowed;
+      shared_->reporting && !receiving_ && header.sequence == order_.next() && arrival.kind <= Arrival::Data::borrowed;
   if (now) {
     order_.skip();
     handle(arrival);

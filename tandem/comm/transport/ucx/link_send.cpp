@@ -52,7 +52,7 @@ void UcxLink::send_hello(std::span<const std::byte> hello) {
   operation.link = this;
   operation.sequence = not_numbered;
   operation.payload_bytes = 0;
-  operation.told = false;
+  operation.posted = false;
   operation.header.assign(hello.begin(), hello.end());
   operation.pieces.clear();
   ucp_request_param_t parameters{};
@@ -96,7 +96,7 @@ SendStatus UcxLink::try_send(const Packet& packet) {
   SendOperation& operation = fits ? new_send(0, packet.control) : new_send(payload_only, {});
   operation.cookie = packet.cookie;
   operation.payload_bytes = packet.payload_bytes;
-  operation.told = packet.payload_bytes != 0;
+  operation.posted = packet.payload_bytes != 0;
   for (const iovec& piece : packet.payload) {
     if (piece.iov_len != 0) operation.pieces.push_back({.buffer = piece.iov_base, .length = piece.iov_len});
   }
@@ -118,7 +118,7 @@ SendOperation& UcxLink::new_send(std::uint32_t flags, std::span<const std::byte>
   operation.link = this;
   operation.sequence = next_sequence_++;
   operation.payload_bytes = 0;
-  operation.told = false;
+  operation.posted = false;
   operation.pieces.clear();
   const PacketHeader header{
       .session = our_session_, .sequence = operation.sequence, .from = shared_->self.value(), .flags = flags};
@@ -151,7 +151,7 @@ SendStatus UcxLink::post(SendOperation& operation, unsigned flags) {
     ++outstanding_;
     unfinished_.push_back(operation.sequence);
     flight_ += operation.payload_bytes;
-    return operation.told ? SendStatus::posted : SendStatus::done;
+    return operation.posted ? SendStatus::posted : SendStatus::done;
   }
   shared_->sends.give(&operation);
   // A packet that UCX refuses is lost with the link; what is owed on it is dropped.
@@ -174,11 +174,11 @@ void UcxLink::finish(SendOperation& operation) {
     flight_ -= operation.payload_bytes;
   }
   const std::uint64_t cookie = operation.cookie;
-  const bool told = operation.told;
+  const bool posted = operation.posted;
   if (!good) lose(operation.status);
   shared_->sends.give(&operation);
   if (state_ == State::closed || !good) return;
-  if (told) {
+  if (posted) {
     ++shared_->events;
     shared_->sink->sent(*this, cookie);
   }
@@ -204,7 +204,7 @@ void UcxLink::close() {
     ucp_worker_progress(shared_->worker);
   }
   if (outstanding_ != 0) {
-    shared_->log->error("ucx: {} transfers with rank {} could not be called back; their memory may still be written",
+    shared_->log->error("ucx: {} transfers with rank {} could not be cancelled; their memory may still be written",
                         outstanding_, peer().value());
   }
   if (pending) ucp_request_free(request);

@@ -17,26 +17,26 @@ namespace tandem::comm::internal::ucx {
 
 class UcxLink;
 
-/// An active message under way. Owns what UCX reads until it is done: the header and the list of pieces (not their bytes).
+/// An active message in flight. Owns what UCX reads until it is done: the header and the list of pieces (not their bytes).
 struct SendOperation {
   UcxLink* link = nullptr;
   std::uint64_t sequence = 0;
   std::uint64_t cookie = 0;
   std::size_t payload_bytes = 0;
-  bool told = false;  ///< the engine waits for `sent`
+  bool posted = false;  ///< the engine waits for `sent`
   ucs_status_t status = UCS_OK;
   std::vector<std::byte> header;
   std::vector<std::byte> control;  ///< of a block that did not fit the header
   std::vector<ucp_dt_iov_t> pieces;
 };
 
-/// A payload on its way to where the engine wants it.
+/// A payload that is being received into its landing.
 struct ReceiveOperation {
   UcxLink* link = nullptr;
   std::uint64_t token = 0;
   ucs_status_t status = UCS_OK;
   std::vector<ucp_dt_iov_t> pieces;
-  std::vector<std::byte> excess;  ///< takes what nobody wants
+  std::vector<std::byte> excess;  ///< receives the bytes that are dropped
 };
 
 /// Reused objects, so that the steady state allocates nothing.
@@ -62,9 +62,9 @@ class Pool {
   std::size_t in_use_ = 0;
 };
 
-/// What the transport and its links share. Protocol: UCX calls back while the worker progresses, and a callback only notes what
-/// happened in the lists here (or, for a small packet in order, tells the sink); `UcxTransport::settle` works them off. All
-/// under the lock of the transport's caller.
+/// What the transport and its links share. Protocol: UCX calls back while the worker progresses. A callback only records what
+/// happened in the lists here (or, for a small packet in order, reports it to the sink); `UcxTransport::settle` processes the
+/// lists. All under the lock of the transport's caller.
 struct Shared {
   Shared(PacketSink& to, base::Log& messages) : sink(&to), log(&messages) {}
 
@@ -74,25 +74,25 @@ struct Shared {
   ucp_worker_h worker = nullptr;
   std::size_t max_header_bytes = 0;  ///< of an active message, ours included
   bool rendezvous_only = false;
-  bool telling = false;  ///< inside `poll`: the sink may be told
-  unsigned events = 0;   ///< told since `poll` began
+  bool reporting = false;  ///< inside `poll`: the sink may be called
+  unsigned events = 0;   ///< reported since `poll` began
 
   Pool<SendOperation> sends;
   Pool<ReceiveOperation> receives;
   std::vector<SendOperation*> finished_sends;
   std::vector<ReceiveOperation*> finished_receives;
-  std::vector<UcxLink*> ready;                           ///< have something to deliver, or a `writable` to tell
+  std::vector<UcxLink*> ready;                           ///< have something to deliver, or a `writable` to report
   std::vector<std::pair<UcxLink*, std::string>> broken;  ///< and why
 };
 
 constexpr std::size_t max_control_bytes = 4096;
 constexpr std::size_t max_payload_bytes = 8 << 20;  ///< also the most that a dropped payload makes us allocate
 constexpr std::size_t segment_bytes = 256 << 10;
-constexpr std::size_t flight_bytes = 2 * segment_bytes;  ///< payload per link under way, unless one packet is more
+constexpr std::size_t flight_bytes = 2 * segment_bytes;  ///< most payload per link in flight, except for one larger packet
 constexpr std::size_t flight_packets = 16;               ///< unfinished sends per link
-/// A sender is never further than this past a packet that it has not finished, so that what waits at the receiver is bounded.
+/// A sender is never further than this past a packet that it has not finished: this bounds what waits at the receiver.
 constexpr std::uint64_t sender_window = 1024;
-/// Twice that: UCX may call a small message sent while it is still on the way.
+/// Twice that: UCX may report a small message as sent while it is still in flight.
 constexpr std::uint64_t receiver_window = 2 * sender_window;
 
 constexpr unsigned hello_id = 0;  ///< active messages

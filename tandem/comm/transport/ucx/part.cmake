@@ -1,6 +1,8 @@
 # tandem/comm/transport/ucx/part.cmake: packets over UCX, when its development files are found.
 include("${CMAKE_CURRENT_LIST_DIR}/../module.cmake")
-pkg_check_modules(ucx IMPORTED_TARGET ucx)
+if(TANDEM_UCX)
+  pkg_check_modules(ucx QUIET IMPORTED_TARGET ucx)
+endif()
 if(ucx_FOUND)
   tandem_comm_module(ucx
     SOURCES
@@ -13,6 +15,6 @@ if(ucx_FOUND)
   tandem_test(comm_ucx_test
     SOURCES transport/ucx/reorder_test.cpp transport/ucx/ucx_transport_test.cpp
     LIBRARIES tandem_comm_ucx_objects)
-else()
+elseif(TANDEM_UCX)
   message(STATUS "comm: no UCX (libucx-dev): the transport ucx is left out")
 endif()

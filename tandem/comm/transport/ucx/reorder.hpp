@@ -1,4 +1,4 @@
-// tandem/comm/transport/ucx/reorder.hpp: what came too early waits here for what it must follow.
+// tandem/comm/transport/ucx/reorder.hpp: packets that came too early wait here for earlier ones.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +37,10 @@ class Reorder {
     ++next_;
     return item;
   }
-  /// The item whose turn it is was handled without waiting here.
+  /// The next item was processed without waiting here.
   void skip() noexcept { ++next_; }
 
-  /// Hands all that waits to `drop`, in order.
+  /// Passes all waiting items to `drop`, in order.
   template <class Drop>
   void clear(Drop drop) {
     for (auto& [number, item] : waiting_) drop(item);

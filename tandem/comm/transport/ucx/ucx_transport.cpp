@@ -59,7 +59,7 @@ class UcxTransport final : public Transport {
   UcxLink& make_link(Rank peer, const Card& card);
   void stranger(std::string_view why);
   bool settle();
-  void let_in(const Hello& hello);
+  void challenge_caller(const Hello& hello);
   void bury(UcxLink& link, const std::string& why);
 
   UcxOptions options_;
@@ -69,7 +69,7 @@ class UcxTransport final : public Transport {
   Capabilities capabilities_;
   std::unordered_map<Rank, std::unique_ptr<UcxLink>> links_;
   std::vector<Hello> hellos_;  ///< proved; their links are made outside UCX's callback
-  std::uint64_t strangers_ = 0;
+  std::uint64_t dropped_ = 0;
 };
 
 UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Worker> worker, PacketSink& sink, base::Log& log)
@@ -152,8 +152,8 @@ UcxLink& UcxTransport::make_link(Rank peer, const Card& card) {
 
 void UcxTransport::stranger(std::string_view why) {
   // At powers of two only: a flood of strangers must not become a flood of messages.
-  if (std::has_single_bit(++strangers_))
-    shared_.log->warn("ucx: a message from outside the job was dropped: {} ({} so far)", why, strangers_);
+  if (std::has_single_bit(++dropped_))
+    shared_.log->warn("ucx: a message from outside the job was dropped: {} ({} so far)", why, dropped_);
 }
 
 ucs_status_t UcxTransport::hello_came(void* self, const void* header, std::size_t header_bytes, void*, std::size_t,
@@ -188,7 +188,7 @@ ucs_status_t UcxTransport::packet_came(void* self, const void* header, std::size
   return link->came(packet, block.subspan(sizeof packet), data, bytes, parameters->recv_attr);
 }
 
-void UcxTransport::let_in(const Hello& hello) {
+void UcxTransport::challenge_caller(const Hello& hello) {
   UcxLink* link = find(hello.from);
   if (link == nullptr) link = &make_link(hello.from, hello.card);
   link->proved();
@@ -215,7 +215,7 @@ bool UcxTransport::settle() {
     }
     list.clear();
   };
-  each(hellos_, [this](const Hello& hello) { let_in(hello); });
+  each(hellos_, [this](const Hello& hello) { challenge_caller(hello); });
   each(shared_.finished_sends, [](SendOperation* operation) { operation->link->finish(*operation); });
   each(shared_.finished_receives, [](ReceiveOperation* operation) { operation->link->finish(*operation); });
   each(shared_.ready, [](UcxLink* link) { link->deliver(); });
@@ -225,12 +225,12 @@ bool UcxTransport::settle() {
 
 unsigned UcxTransport::poll(std::int64_t) {
   shared_.events = 0;
-  shared_.telling = true;
+  shared_.reporting = true;
   for (int round = 0; round < most_rounds; ++round) {
     const bool progressed = ucp_worker_progress(worker_->handle()) != 0;
     if (const bool settled = settle(); !progressed && !settled) break;
   }
-  shared_.telling = false;
+  shared_.reporting = false;
   return shared_.events;
 }
 

@@ -32,7 +32,7 @@ Bytes pattern(std::size_t bytes, unsigned seed) {
   return made;
 }
 
-/// Keeps what it is told. Payloads land in memory of its own, in pieces of `piece_bytes`, unless `land` says otherwise.
+/// Records its calls. Payloads land in memory of its own, in pieces of `piece_bytes`, unless `land` says otherwise.
 struct Recorder : PacketSink {
   struct Received {
     Rank from;

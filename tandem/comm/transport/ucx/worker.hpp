@@ -1,4 +1,4 @@
-// tandem/comm/transport/ucx/worker.hpp: one UCP context and worker, opened for what Tandem needs, closed by themselves.
+// tandem/comm/transport/ucx/worker.hpp: one UCP context and worker, opened with the features that Tandem needs.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -41,7 +41,7 @@ class Worker {
   bool knows_other_memory_ = false;
 };
 
-/// An error of UCX as ours: `what` names the call and `remedy` what a person can do.
+/// An error of UCX as ours: `what` names the call, `remedy` what the user can do.
 base::Error ucx_error(std::string_view what, ucs_status_t status, std::string_view remedy);
 
 }  // namespace tandem::comm::internal::ucx

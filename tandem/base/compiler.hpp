@@ -1,0 +1,9 @@
+// tandem/base/compiler.hpp: says which compilers can build this, before they stumble over something else.
+#pragma once
+
+#if __cplusplus < 202002L
+#error "Tandem needs C++20: compile with -std=c++20"
+#endif
+#if defined(__clang__) && __clang_major__ < 16 || !defined(__clang__) && defined(__GNUC__) && __GNUC__ < 12
+#error "Tandem needs GCC 12 or Clang 16, or newer"
+#endif

@@ -1,0 +1,28 @@
+// tandem/base/file_descriptor.hpp: the owner of an open file descriptor.
+#pragma once
+
+#include <utility>
+
+namespace tandem::base {
+
+/// Owns an open file descriptor, or nothing (-1), and closes it at the end. A move-only value; not thread-safe.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  /// Takes what a system call returned: a descriptor, or -1 when it failed.
+  explicit FileDescriptor(int number) noexcept : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor() { close(); }
+
+  explicit operator bool() const noexcept { return number_ >= 0; }
+  /// For system calls; still owned by this object. -1 when there is none.
+  int get() const noexcept { return number_; }
+  /// Closes now; nothing when there is none. Keeps `errno`.
+  void close() noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace tandem::base

@@ -1,0 +1,71 @@
+// tandem/base/file_descriptor_test.cpp: each descriptor is closed once, by its last owner.
+#include "tandem/base/file_descriptor.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace tandem::base {
+namespace {
+
+bool is_open(int number) { return ::fcntl(number, F_GETFD) >= 0; }
+
+FileDescriptor open_null() { return FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+TEST(FileDescriptor, OwnsNothingAtFirstOrAfterAFailedCall) {
+  EXPECT_FALSE(FileDescriptor());
+  const FileDescriptor failed(::open("/dev/null/none", O_RDONLY | O_CLOEXEC));
+  EXPECT_FALSE(failed);
+  EXPECT_EQ(failed.get(), -1);
+}
+
+TEST(FileDescriptor, ClosesAtTheEndOfItsLife) {
+  int number = -1;
+  {
+    const FileDescriptor file = open_null();
+    ASSERT_TRUE(file);
+    number = file.get();
+    EXPECT_TRUE(is_open(number));
+  }
+  EXPECT_FALSE(is_open(number));
+}
+
+TEST(FileDescriptor, MovingPassesTheDescriptorOn) {
+  FileDescriptor first = open_null();
+  const int number = first.get();
+  FileDescriptor second(std::move(first));
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): a moved-from owner is empty by contract
+  EXPECT_EQ(second.get(), number);
+  EXPECT_TRUE(is_open(number));
+}
+
+TEST(FileDescriptor, AssignmentClosesWhatItReplaces) {
+  FileDescriptor kept = open_null();
+  FileDescriptor replaced = open_null();
+  const int old = replaced.get();
+  const int number = kept.get();
+  replaced = std::move(kept);
+  EXPECT_FALSE(is_open(old));
+  EXPECT_EQ(replaced.get(), number);
+  FileDescriptor& itself = replaced;
+  replaced = std::move(itself);
+  EXPECT_TRUE(is_open(number));
+}
+
+TEST(FileDescriptor, CloseKeepsErrnoAndMayBeRepeated) {
+  FileDescriptor file = open_null();
+  const int number = file.get();
+  errno = EAGAIN;
+  file.close();
+  EXPECT_EQ(errno, EAGAIN);
+  EXPECT_FALSE(is_open(number));
+  file.close();
+  EXPECT_FALSE(file);
+}
+
+}  // namespace
+}  // namespace tandem::base

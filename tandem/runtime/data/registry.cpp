@@ -1,0 +1,175 @@
+// tandem/runtime/data/registry.cpp: registers data, and frees it when nobody uses it any more.
+#include "tandem/runtime/data/registry.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/usage_error.hpp"
+
+namespace tandem::runtime {
+
+namespace {
+constexpr std::size_t kManyOrphans = 64;  ///< then registration looks whether some can be freed
+}
+
+std::uint32_t DataRegistry::next_number() noexcept {
+  static std::atomic<std::uint32_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, std::size_t ld, const std::type_info& type,
+                          const SourceLine& where) {
+  thread_.check("register data");
+  if (shape.rows > 1 && shape.cols > 1 && ld < shape.rows && memory != nullptr)
+    throw UsageError(fmt::format("data '{}' (at {}): its leading dimension {} is less than its {} rows", name, describe(where),
+                                 ld, shape.rows));
+  if (memory == nullptr && ld == SIZE_MAX)
+    throw UsageError(fmt::format("data '{}' (at {}): a null pointer was given as its memory", name, describe(where)));
+  auto handle = std::make_unique<Handle>();
+  handle->name = std::move(name);
+  handle->shape = shape;
+  handle->type = &type;
+  handle->registry = this;
+  handle->registry_number.store(number_, std::memory_order_relaxed);
+  handle->registered_at = where;
+  if (memory_.node_count() > 1) handle->elsewhere = std::make_unique<Handle::Place[]>(memory_.node_count() - 1);
+  if (memory != nullptr) {
+    handle->home = Replica{memory, ld, false};
+    handle->user_memory = true;
+    handle->valid.store(1, std::memory_order_relaxed);
+    handle->flow.has_value = true;
+  }
+  handle->number = count_++;
+  if (observer_.added) observer_.added(*handle);
+  if (orphans_.size() > kManyOrphans && !recording_) free_orphans(false);
+  handles_.insert(handle.get());
+  if (recording_ && memory == nullptr) unwritten_.insert(handle.get());
+  return handle.release();
+}
+
+void DataRegistry::unregister(Handle& handle) {
+  thread_.check("unregister data");
+  check_owned("unregister", handle);
+  // When the user's memory is all that remains of the value, it must be there. Without a value there is nothing to bring.
+  const bool wanted = handle.user_memory && handle.flow.has_value;
+  if (!nobody_uses(handle) || (wanted && !handle.valid_on(0))) users_->wait_for_users(handle, wanted);
+  // Nothing refers to the handle but the flow's own references, which `let_go` drops.
+  let_go(handle);
+}
+
+void DataRegistry::let_go(Handle& handle) noexcept {
+  if (end_of_data_.let_go) end_of_data_.let_go(handle);
+  if (observer_.removed) observer_.removed(handle);
+  memory_.free_replicas(handle);
+  handles_.erase(&handle);
+  unwritten_.erase(&handle);
+  users_->forget(handle);
+  handle.flow.forget();
+  {
+    std::lock_guard guard(mutex_);
+    handle.registry = nullptr;
+    handle.registry_number.store(0, std::memory_order_relaxed);
+  }
+  handle.drop_reference();
+}
+
+void DataRegistry::drop_owner(Handle* handle) noexcept {
+  std::uint32_t owners = handle->owners.load(std::memory_order_acquire);
+  while (owners > 1)
+    if (handle->owners.compare_exchange_weak(owners, owners - 1, std::memory_order_acq_rel, std::memory_order_acquire)) return;
+  // The last owner: no further owner can be made from it, except that a recorded graph may still take it over.
+  DataRegistry* registry = handle->registry;
+  if (registry == nullptr) return handle->drop_reference();
+  if (registry->thread_.is_this()) return registry->end_on_submitting_thread(*handle);
+  std::lock_guard guard(registry->mutex_);
+  if (handle->registry == nullptr) return handle->drop_reference();
+  registry->orphans_of_others_.push_back(handle);
+}
+
+void DataRegistry::end_on_submitting_thread(Handle& handle) noexcept {
+  const auto logged = [&](const auto& action) {
+    try {
+      action();
+    } catch (const std::exception& error) {
+      log_.error("at the end of {}: {}", handle.described(), error.what());
+    }
+  };
+  logged([&] {
+    if (end_of_data_.abandoned) end_of_data_.abandoned(handle);
+  });
+  if (!handle.user_memory) return orphans_.push_back(&handle);
+  logged([&] { unregister(handle); });
+  handle.drop_reference();
+}
+
+bool DataRegistry::nobody_uses(const Handle& handle) noexcept {
+  const FlowState& flow = handle.flow;
+  return flow.kind != GroupKind::reducers && has_ended(flow.writer) &&
+         std::all_of(flow.members.begin(), flow.members.end(), [](const TaskRef& member) { return has_ended(member); });
+}
+
+void DataRegistry::free_orphans(bool all) {
+  {
+    std::lock_guard guard(mutex_);
+    orphans_.insert(orphans_.end(), orphans_of_others_.begin(), orphans_of_others_.end());
+    orphans_of_others_.clear();
+  }
+  // `unregister` may wait, and the wait may call this again: work on a list of this call.
+  std::vector<Handle*> orphans = std::exchange(orphans_, {});
+  std::erase_if(orphans, [&](Handle* handle) {
+    if (owns(*handle)) {
+      if (handle->user_memory && !all) unregister(*handle);
+      else if (all || nobody_uses(*handle)) let_go(*handle);
+      else return false;
+    }
+    handle->drop_reference();
+    return true;
+  });
+  orphans_.insert(orphans_.end(), orphans.begin(), orphans.end());
+}
+
+void DataRegistry::unregister_all() {
+  while (!handles_.empty()) unregister(**handles_.begin());
+}
+
+void DataRegistry::free_all() noexcept {
+  free_orphans(true);
+  while (!handles_.empty()) let_go(**handles_.begin());
+}
+
+void DataRegistry::refuse(const char* action, const Handle& handle, const SourceLine& where) const {
+  throw UsageError(fmt::format("cannot {} {}{}: {}", action, handle.described(),
+                               where ? fmt::format(" (at {})", describe(where)) : "",
+                               handle.registry == nullptr ? "it was unregistered before" : "it belongs to another runtime"));
+}
+
+void DataRegistry::forget_tasks(const void* first, const void* last) noexcept {
+  const auto inside = [&](const TaskRef& ref) {
+    return !std::less<>()(static_cast<const void*>(ref.task), first) && std::less<>()(static_cast<const void*>(ref.task), last);
+  };
+  for (Handle* handle : handles_) {
+    if (inside(handle->flow.writer)) handle->flow.writer = {};
+    handle->flow.members.erase_if(inside);
+  }
+}
+
+void DataRegistry::begin_recording() {
+  recording_ = true;
+  for (Handle* handle : handles_)
+    if (!handle->flow.has_value) unwritten_.insert(handle);
+}
+
+void DataRegistry::end_recording() noexcept {
+  recording_ = false;
+  for (Handle* handle : unwritten_) handle->flow.has_value = false;
+  unwritten_.clear();
+}
+
+}  // namespace tandem::runtime

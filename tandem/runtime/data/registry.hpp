@@ -1,0 +1,126 @@
+// tandem/runtime/data/registry.hpp: the data that is registered with a runtime, from registration to its end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <typeinfo>
+#include <unordered_set>
+#include <vector>
+
+#include "tandem/base/log.hpp"
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/memory/memory.hpp"
+#include "tandem/runtime/submit/submitting_thread.hpp"
+
+namespace tandem::runtime {
+
+/// What the registry needs from the flow of tasks.
+class DataUsers {
+ public:
+  virtual ~DataUsers() = default;
+  /// Waits for all tasks that use `handle`; with `wanted`, its value is then in the user's memory. May throw what a wait throws.
+  virtual void wait_for_users(Handle& handle, bool wanted) = 0;
+  /// The registry forgets `handle`.
+  virtual void forget(Handle& handle) noexcept = 0;
+};
+
+/// What the trace and the layer above want to know of data.
+struct DataObserver {
+  std::function<void(const Handle&)> added;
+  /// Its last use has ended.
+  std::function<void(Handle&)> removed;
+};
+
+/// The registered data of one runtime.
+///
+/// Threads: the submitting thread calls everything but `drop_owner`, which any thread may call, also once the runtime is gone.
+///
+/// Life of data without `unregister`: the last owner drops it. On the submitting thread the registry reports that
+/// (`EndOfData::abandoned`) and keeps the handle as an *orphan* until no task uses it; data over the user's memory is unregistered
+/// at once instead. On another thread the handle goes to a list under `mutex_`, and the submitting thread takes it from there.
+/// Under the same mutex a handle loses its registry, so the last owner and the registry agree on who frees it.
+class DataRegistry {
+ public:
+  DataRegistry(const SubmittingThread& thread, Memory& memory, base::Log& log, std::uint32_t number)
+      : thread_(thread), memory_(memory), log_(log), number_(number) {}
+  DataRegistry(const DataRegistry&) = delete;
+  DataRegistry& operator=(const DataRegistry&) = delete;
+  /// Before the first data.
+  void connect(DataUsers& users) noexcept { users_ = &users; }
+
+  /// A number that no other registry of the process has, from 1.
+  static std::uint32_t next_number() noexcept;
+
+  /// Registers data. `memory` null: Tandem allocates it when it is first written. `ld`: the distance of columns, in elements.
+  /// Throws UsageError. The result belongs to its owners (`Handle::owners`, 1 at first).
+  Handle* add(std::string name, const Shape& shape, void* memory, std::size_t ld, const std::type_info& type,
+              const SourceLine& where);
+  /// Waits for the tasks that use it, brings the value to the user's memory, and forgets the data. Never throws for failed
+  /// kernels.
+  void unregister(Handle& handle);
+  /// Whether it was registered here, and still is. Compares numbers, since the handle's line that each submission reads has no
+  /// room for a pointer more.
+  bool owns(const Handle& handle) const noexcept {
+    return handle.registry_number.load(std::memory_order_relaxed) == number_;
+  }
+  /// Throws UsageError unless `owns`. `action` completes "cannot ...".
+  void check_owned(const char* action, const Handle& handle, const SourceLine& where = {}) const {
+    if (__builtin_expect(!owns(handle), 0)) refuse(action, handle, where);
+  }
+  /// An owner drops `handle`; the last one ends it. Any thread.
+  static void drop_owner(Handle* handle) noexcept;
+
+  /// Callbacks on the submitting thread. `abandoned`: the program has dropped the last reference, at this position of the flow.
+  /// `let_go`: later, when no task uses it any more.
+  struct EndOfData {
+    std::function<void(Handle&)> abandoned;
+    std::function<void(Handle&)> let_go;
+  };
+  void on_end_of_data(EndOfData callbacks) { end_of_data_ = std::move(callbacks); }
+  void set_observer(DataObserver observer) { observer_ = std::move(observer); }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (Handle* handle : handles_) visit(*handle);
+  }
+  /// No data refers any more to the tasks between two addresses, all of which have ended.
+  void forget_tasks(const void* first, const void* last) noexcept;
+
+  /// While a graph is recorded, data seems to be written by recorded tasks; the end of recording takes that back.
+  void begin_recording();
+  void end_recording() noexcept;
+
+  /// Frees orphans that no task uses.
+  void free_unused() { free_orphans(false); }
+  /// Unregisters all data.
+  void unregister_all();
+  /// Frees all data as it is: nothing runs any more.
+  void free_all() noexcept;
+
+ private:
+  [[noreturn]] void refuse(const char* action, const Handle& handle, const SourceLine& where) const;
+  static bool nobody_uses(const Handle& handle) noexcept;
+  void end_on_submitting_thread(Handle& handle) noexcept;
+  void free_orphans(bool all);
+  void let_go(Handle& handle) noexcept;
+
+  const SubmittingThread& thread_;
+  Memory& memory_;
+  base::Log& log_;
+  const std::uint32_t number_;
+  DataUsers* users_ = nullptr;
+  EndOfData end_of_data_;
+  DataObserver observer_;
+  std::uint32_t count_ = 0;  ///< of data registered so far
+  std::unordered_set<Handle*> handles_;
+  std::vector<Handle*> orphans_;           ///< without owners, to be freed when unused
+  bool recording_ = false;
+  std::unordered_set<Handle*> unwritten_;  ///< had no value when the present recording began
+  std::mutex mutex_;
+  std::vector<Handle*> orphans_of_others_;  ///< whose last owner was on another thread; under `mutex_`
+};
+
+}  // namespace tandem::runtime

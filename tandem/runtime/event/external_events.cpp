@@ -1,0 +1,111 @@
+// tandem/runtime/event/external_events.cpp: submits and completes events.
+#include "tandem/runtime/event/external_events.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/usage_error.hpp"
+#include "tandem/runtime/worker/worker_team.hpp"
+
+namespace tandem::runtime {
+
+Task& ExternalEvents::begin(std::string name, unsigned access_count) {
+  submission_.thread().check("submit an event");
+  if (submission_.recorder() != nullptr)
+    throw UsageError(fmt::format("event '{}': events cannot be recorded; submit it live", name));
+  Task& task = submission_.begin_node(TaskKind::event, access_count);
+  submission_.extra_of(task).name = std::move(name);
+  return task;
+}
+
+void ExternalEvents::submit(Task& task, bool with_release, EventTasks& event, const TaskRef& after) {
+  submission_.check(task);
+  submission_.enter(task);
+  Flow& flow = submission_.flow();
+  flow.depend(task, nullptr, after, nullptr);
+  flow.enter_accesses(task);
+  event = {{&task, task.id}, {}};
+  if (with_release) {
+    // The released half stands among the readers of the new version: the next writer waits for it, readers do not. The event
+    // itself stands there too, since its two completions may come in any order.
+    Task& released = submission_.enter_beside(TaskKind::event, 1);  // `complete` counts it down
+    submission_.extra_of(released).name = task.extra->name + " (released)";
+    event.released = {&released, released.id};
+    flow.trace().also(released);
+    for (unsigned i = 0; i < task.access_count; ++i)
+      if (makes_value(task.accesses()[i].mode()) && !task.accesses()[i].alias()) {
+        FlowState& state = task.accesses()[i].handle()->flow;
+        state.kind = GroupKind::readers;
+        state.members.push_back(event.readable);
+        state.members.push_back(event.released);
+      }
+  }
+  submission_.leave(task);
+}
+
+void ExternalEvents::complete(const TaskRef& event, std::exception_ptr failure) {
+  const CallCount::Guard guard(calls_);
+  Task& task = *event.task;
+  if (failure != nullptr) {
+    std::string what = "failed";
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      what = error.what();
+    } catch (...) {
+    }
+    executor_.poison(task, *executor_.failures().add(task.id, failure, describe(task) + ": " + what));
+  } else if (FlowFailure* cause = executor_.why_cancelled(task)) {
+    executor_.cancel(task, *cause);
+  } else {
+    note_written(task);
+  }
+  executor_.complete(task);
+}
+
+void ExternalEvents::note_written(Task& event) {
+  for (unsigned i = 0; i < event.access_count; ++i) {
+    Handle& handle = *event.accesses()[i].handle();
+    if (!makes_value(event.accesses()[i].mode())) continue;
+    Memory::note_written(handle, 0);
+    handle.poison.clear();
+  }
+}
+
+void ExternalEvents::complete_failed(const TaskRef& event, FlowFailure& failure) {
+  const CallCount::Guard guard(calls_);
+  executor_.poison(*event.task, failure);
+  executor_.complete(*event.task);
+}
+
+void ExternalEvents::complete_read(const TaskRef& event) {
+  const CallCount::Guard guard(calls_);
+  executor_.complete(*event.task);
+}
+
+void ExternalEvents::pass_over(const TaskRef& event) {
+  const CallCount::Guard guard(calls_);
+  executor_.pass_over(*event.task);
+  executor_.complete(*event.task);
+}
+
+std::uint64_t ExternalEvents::expect_end(const TaskRef& event, std::int64_t in_ns) {
+  constexpr unsigned most_links = 64;  // that are looked at
+  std::optional<std::int32_t> priority;
+  unsigned looked = 0;
+  for (const Link* link = event.task->successors.peek(); link != nullptr && looked < most_links; link = link->next, ++looked) {
+    const Task& next = *link->task();
+    if (next.kind == TaskKind::kernel && next.waits.load(std::memory_order_relaxed) == 1)
+      priority = std::max(priority.value_or(next.priority), next.priority);
+  }
+  if (!priority) return 0;
+  workers_.report_expected_ends();  // the policy needs to know how long tasks take
+  const std::int64_t now_ns = clock_.now_ns();
+  return executor_.expected().add(*priority, now_ns + in_ns, now_ns);
+}
+
+}  // namespace tandem::runtime

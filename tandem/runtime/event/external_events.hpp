@@ -1,0 +1,82 @@
+// tandem/runtime/event/external_events.hpp: nodes of the graph that something outside the runtime completes.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "tandem/clock/clock.hpp"
+#include "tandem/runtime/event/call_count.hpp"
+#include "tandem/runtime/exec/executor.hpp"
+#include "tandem/runtime/submit/submission.hpp"
+
+namespace tandem::runtime {
+
+class WorkerTeam;
+
+/// The nodes of an event: tasks that read its data follow `readable`; the next writers of the data follow `released` too, if the
+/// event has that node.
+struct EventTasks {
+  TaskRef readable;
+  TaskRef released;
+};
+
+/// Events: nodes that a network, a device or a thread of the program completes.
+///
+/// Life of an event: the submitting thread fills the task of `begin` (accesses, `TaskExtra::on_ready`) and submits it. When its
+/// predecessors have ended, some thread calls `on_ready`, which must not block. Then exactly one of `complete`, `complete_failed`,
+/// `complete_read` and `pass_over` follows, from any thread, also from inside `on_ready`.
+///
+/// The destructor of the runtime waits for calls that are under way (`drain`).
+class ExternalEvents {
+ public:
+  ExternalEvents(Submission& submission, Executor& executor, WorkerTeam& workers, const clock::Clock& clock)
+      : submission_(submission), executor_(executor), workers_(workers), clock_(clock) {}
+
+  // --- the submitting thread
+  Task& begin(std::string name, unsigned access_count);
+  /// `event` is filled before the event can start, since it may start before this returns. `after`: a node that comes first,
+  /// whatever data it uses. With `with_release` the event gets its second node, which is completed like the first, in any order.
+  void submit(Task& task, bool with_release, EventTasks& event, const TaskRef& after = {});
+
+  // --- for `on_ready`, on any thread
+  /// The event's data do not exist, so there is nothing to start: complete it at once.
+  bool is_cancelled(Task& event) { return executor_.why_cancelled(event) != nullptr; }
+  /// For an event that counts as a task. False: the ranks agree first where a cancelled flow ends, and `on_ready` is called again
+  /// afterwards. True: `is_behind_end` tells whether to start the event or to `pass_over` it.
+  bool may_begin(Task& event) {
+    return executor_.may_begin(event) || executor_.ask_to_begin(event, clock_.now_ns()) != Cutoff::Answer::hold;
+  }
+  bool is_behind_end(const Task& event) const noexcept { return executor_.is_behind_end(event.id); }
+
+  // --- the end of an event, on any thread
+  /// With `failure`, what the event writes does not exist, as if a kernel had thrown it.
+  void complete(const TaskRef& event, std::exception_ptr failure = nullptr);
+  /// The event's data do not exist because of a failure elsewhere; counts as no task.
+  void complete_failed(const TaskRef& event, FlowFailure& failure);
+  /// The event has only read, or found nothing to read; counts as no task.
+  void complete_read(const TaskRef& event);
+  /// The event did not start, because the flow was cancelled before it.
+  void pass_over(const TaskRef& event);
+
+  // --- events that will end soon, on any thread
+  /// `event`, which has not ended and will not during the call, ends in about `in_ns`. If it is the last thing that an urgent
+  /// task waits for, a worker may wait for that task too, instead of beginning something long (`Policy::waits`). Returns a number
+  /// for `expect_no_more`, which is due when the event has ended; 0: no task waits for this event alone.
+  std::uint64_t expect_end(const TaskRef& event, std::int64_t in_ns);
+  void expect_no_more(std::uint64_t expected) { executor_.expected().remove(expected); }
+
+  /// Waits for calls on other threads that are under way. No further ones begin.
+  void drain() const noexcept { calls_.drain(); }
+
+ private:
+  void note_written(Task& event);
+
+  Submission& submission_;
+  Executor& executor_;
+  WorkerTeam& workers_;
+  const clock::Clock& clock_;
+  CallCount calls_;
+};
+
+}  // namespace tandem::runtime

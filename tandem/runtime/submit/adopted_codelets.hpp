@@ -1,0 +1,35 @@
+// tandem/runtime/submit/adopted_codelets.hpp: keeps the codelets of submitted tasks alive.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tandem/runtime/task/codelet_core.hpp"
+
+namespace tandem::runtime {
+
+/// Shares the ownership of each codelet that a task uses, so that a task needs a plain pointer only. Used by the submitting
+/// thread. A small table by address answers for codelets that were adopted lately, so `adopt` costs one load and one comparison.
+class AdoptedCodelets {
+ public:
+  void adopt(const std::shared_ptr<CodeletCore>& codelet) {
+    const auto slot = (reinterpret_cast<std::uintptr_t>(codelet.get()) >> 4) % recent_.size();
+    if (__builtin_expect(recent_[slot] != codelet.get(), 0)) adopt_slowly(codelet, slot);
+  }
+
+ private:
+  [[gnu::noinline]] void adopt_slowly(const std::shared_ptr<CodeletCore>& codelet, std::size_t slot) {
+    recent_[slot] = codelet.get();
+    for (const auto& known : all_)
+      if (known == codelet) return;
+    all_.push_back(codelet);
+  }
+
+  std::array<const CodeletCore*, 64> recent_{};
+  std::vector<std::shared_ptr<CodeletCore>> all_;
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,126 @@
+// tandem/runtime/submit/submission.cpp: the rare ways to submit, and the runtime's own nodes.
+#include "tandem/runtime/submit/submission.hpp"
+
+#include "tandem/runtime/record/recorder.hpp"
+
+namespace tandem::runtime {
+
+Submission::Submission(Executor& executor, std::uint32_t registry, std::uint64_t window)
+    : executor_(executor), registry_(registry), window_(window), flow_(pool_, *this) {
+  origin_.kind = Origin::Kind::submitter;
+  origin_.trace = &flow_.trace().stream;
+}
+
+Task& Submission::begin_copy(Task& model) {
+  thread_.check("submit");
+  Task& task = take(*model.ops, model.access_count);
+  task.codelet = model.codelet;
+  task.kind = model.kind;
+  task.restricted = model.restricted;
+  task.priority = model.priority;
+  task.where = model.where;
+  for (unsigned i = 0; i < model.access_count; ++i)
+    task.accesses()[i].set(model.accesses()[i].handle(), model.accesses()[i].mode());
+  if (model.ops->copy_values != nullptr) model.ops->copy_values(model, task, true);
+  if (model.extra != nullptr) {
+    extra_of(task).name = model.extra->name;
+    extra_of(task).callback = model.extra->callback;
+  }
+  return task;
+}
+
+void Submission::abandon(Task& task) noexcept {
+  if (task.ops->destroy_values != nullptr) task.ops->destroy_values(task);
+  if (task.recorded) return recorder_->abandon(task);
+  pool_.recycle(&task);
+}
+
+Task& Submission::take_recorded(const TaskOps& ops, unsigned access_count) { return recorder_->take(ops, access_count); }
+
+TaskRef Submission::record(Task& task) { return recorder_->enter(task); }
+
+TaskRef Submission::submit_after(Task& task, const TaskRef* predecessors, std::size_t count) {
+  check(task);
+  if (recorder_ != nullptr) return recorder_->enter(task, predecessors, count);
+  enter(task);
+  for (std::size_t i = 0; i < count; ++i) {
+    flow_.depend(task, nullptr, predecessors[i], nullptr, true);
+    // A predecessor that has ended no longer reports its failure. The log is read after the edge was tried, so none is missed.
+    FlowFailure* cause = executor_.failures().any() ? executor_.failures().cause_of(predecessors[i].id) : nullptr;
+    if (cause == nullptr) continue;
+    executor_.failures().note_cause(task.id, *cause);
+    task.poisoned.store(true, std::memory_order_relaxed);
+  }
+  flow_.enter_accesses(task);
+  const TaskRef ref{&task, task.id};
+  leave(task);
+  return ref;
+}
+
+TaskRef Submission::submit_serving(Task& task) {
+  check(task);
+  enter(task);
+  flow_.enter_accesses(task);
+  const TaskRef ref{&task, task.id};
+  leave_unthrottled(task);
+  return ref;
+}
+
+Task& Submission::enter_beside(TaskKind kind, std::int32_t waits) {
+  Task& task = begin_node(kind, 0);
+  task.successors.reset();
+  task.waits.store(waits, std::memory_order_relaxed);
+  ++submitted_;
+  return task;
+}
+
+void Submission::throttle() {
+  if (window_.postponed()) return;
+  window_.note_finished(executor_.finished());
+  if (!window_.looks_full(submitted_)) return;
+  flush();
+  trace().emit<trace::Type::submission_throttled>();
+  struct Resumed {
+    trace::Stream& trace;
+    ~Resumed() { trace.emit<trace::Type::submission_resumed>(); }
+  } resumed{trace()};
+  waiter_->wait_until_ended(window_.resume_at(submitted_));
+  window_.note_finished(executor_.finished());
+}
+
+void Submission::settle() {
+  while (Task* join = origin_.joins) {
+    origin_.joins = join->next;
+    executor_.end(*join, origin_);
+  }
+  flush();
+}
+
+void Submission::close_reductions() {
+  while (!open_reductions_.empty()) {
+    Handle* handle = open_reductions_.back();
+    open_reductions_.pop_back();
+    flow_.close_reduction(*handle);
+  }
+  settle();
+}
+
+Task* Submission::make_join() {
+  Task& task = begin_node(TaskKind::join, 0);
+  task.successors.reset();
+  ++submitted_;
+  return &task;
+}
+
+Task* Submission::make_combine(Handle& handle) {
+  forget(handle);
+  Task& task = take(combine_ops(), 1);
+  task.kind = TaskKind::kernel;
+  task.codelet = &combine_codelet();
+  task.accesses()[0].set(&handle, AccessMode::read_write);
+  task.successors.reset();
+  ++submitted_;
+  return &task;
+}
+
+}  // namespace tandem::runtime

@@ -1,0 +1,233 @@
+// tandem/runtime/submit/submission.hpp: takes tasks from the application, checks them and enters them into the flow.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tandem/runtime/exec/executor.hpp"
+#include "tandem/runtime/submit/adopted_codelets.hpp"
+#include "tandem/runtime/submit/submitting_thread.hpp"
+#include "tandem/runtime/submit/window.hpp"
+#include "tandem/runtime/task/flow.hpp"
+#include "tandem/runtime/task/internal_tasks.hpp"
+#include "tandem/runtime/task/pool.hpp"
+
+namespace tandem::runtime {
+
+class Recorder;
+
+/// Waits until tasks have ended; submission needs that when its window is full.
+class EndWaiter {
+ public:
+  virtual ~EndWaiter() = default;
+  /// Returns once `count` tasks of all that were submitted have ended.
+  virtual void wait_until_ended(std::uint64_t count) = 0;
+};
+
+/// The submission of tasks: numbers them, checks their accesses, infers their dependencies (`Flow`), and starts those that are
+/// ready; or hands them to a `Recorder` while a graph is recorded.
+///
+/// Threads: all functions belong to the submitting thread, which `begin` checks. Workers see of it only the tasks.
+///
+/// A task's way: `begin` takes it from the pool and numbers it; the caller sets accesses and values; `submit` checks it
+/// (UsageError, after which the task is gone), enters it, and waits if the window is full. After `begin` exactly one of `submit`,
+/// `submit_after`, `submit_serving` and `abandon` follows. Errors leave the flow as it was.
+class Submission final : private FlowHost {
+ public:
+  /// `registry`: the number of the registry whose data tasks may use (`DataRegistry::number`).
+  Submission(Executor& executor, std::uint32_t registry, std::uint64_t window);
+  /// Before the first task.
+  void connect(EndWaiter& waiter) noexcept { waiter_ = &waiter; }
+
+  // --- tasks
+  Task& begin(const std::shared_ptr<CodeletCore>& codelet, const TaskOps& ops, unsigned access_count) {
+    thread_.check("submit");
+    codelets_.adopt(codelet);
+    Task& task = recorder_ == nullptr ? take(ops, access_count) : take_recorded(ops, access_count);
+    task.codelet = codelet.get();
+    task.kind = TaskKind::kernel;
+    task.restricted = !codelet->plain;
+    return task;
+  }
+  /// As `begin`, filled as `model`, a task that is kept and not submitted.
+  Task& begin_copy(Task& model);
+  TaskRef submit(Task& task) {
+    check(task);
+    if (__builtin_expect(recorder_ != nullptr, 0)) return record(task);
+    enter(task);
+    flow_.enter_accesses(task);
+    const TaskRef ref{&task, task.id};
+    leave(task);
+    return ref;
+  }
+  /// As `submit`; the task also runs after `predecessors`, and is cancelled if one of them fails.
+  TaskRef submit_after(Task& task, const TaskRef* predecessors, std::size_t count);
+  /// As `submit`, of a task that moves data for others (`TaskOps::serves`): does not wait for room in the window.
+  TaskRef submit_serving(Task& task);
+  void abandon(Task& task) noexcept;
+  TaskExtra& extra_of(Task& task) { return pool_.extra_of(task); }
+
+  // --- positions
+  TaskId last_id() const noexcept { return last_id_; }
+  /// Tasks that were submitted so far, the runtime's own nodes included.
+  std::uint64_t submitted() const noexcept { return submitted_; }
+  /// The next task's id is `id` or more: so that several runtimes number the tasks of one flow alike.
+  void raise_id(TaskId id) noexcept { last_id_ = std::max(last_id_, id - 1); }
+  /// What is submitted now would be behind the end of a cancelled flow. False while a graph is recorded.
+  bool is_over() const noexcept {
+    return __builtin_expect(executor_.is_behind_end(last_id_ + 1), 0) && recorder_ == nullptr;
+  }
+
+  // --- parts
+  SubmittingThread& thread() noexcept { return thread_; }
+  Window& window() noexcept { return window_; }
+  Flow& flow() noexcept { return flow_; }
+  TaskPool& pool() noexcept { return pool_; }
+  /// The submitter's stream of trace events; layers above write theirs there, too.
+  trace::Stream& trace() noexcept { return flow_.trace().stream; }
+
+  // --- steps of `submit`, for nodes with dependencies of their own: take, set accesses, check, enter, `flow()`, leave
+  Task& begin_node(TaskKind kind, unsigned access_count) {
+    Task& task = take(kNoValues, access_count);
+    task.kind = kind;
+    return task;
+  }
+  void enter(Task& task) {
+    task.successors.reset();
+    ++submitted_;
+    flow_.begin_entering(task);
+  }
+  void leave(Task& task) {
+    leave_unthrottled(task);
+    // This must not wait for what the application or something outside ends: it may end only after this call.
+    if (task.kind == TaskKind::kernel) throttle_if_full();
+  }
+  void check(Task& task) {
+    for (unsigned i = 0; i < task.access_count; ++i) {
+      const AccessSlot& slot = task.accesses()[i];
+      if (__builtin_expect(slot.handle() == nullptr, 0)) check_slowly(task, i);
+      const Handle& handle = *slot.handle();
+      if (__builtin_expect(!is_registered(handle) || (sees_value(slot.mode()) && !handle.flow.has_value) ||
+                               slot.mode() == AccessMode::reduce,
+                           0))
+        check_slowly(task, i);
+      for (unsigned j = 0; j < i; ++j)
+        if (__builtin_expect(task.accesses()[j].handle() == &handle, 0)) merge_accesses(task, j, i);
+    }
+    if (__builtin_expect(task.restricted, 0)) check_runnable(task);
+    for (unsigned i = 0; i < task.access_count; ++i)
+      if (task.accesses()[i].mode() != AccessMode::read) note_mode(task, task.accesses()[i]);
+  }
+  /// A node that was entered with another one and follows `waits` completions.
+  Task& enter_beside(TaskKind kind, std::int32_t waits);
+
+  // --- replays of recorded graphs
+  /// Numbers and counts `count` tasks. Returns the first id.
+  TaskId begin_replay(std::uint64_t count) noexcept {
+    const TaskId first = last_id_ + 1;
+    last_id_ += count;
+    submitted_ += count;
+    return first;
+  }
+  void make_ready(Task& task) { executor_.make_ready(task, origin_); }
+  /// All roots are ready.
+  void end_replay() {
+    settle();
+    throttle_if_full();
+  }
+
+  // --- recording
+  Recorder* recorder() const noexcept { return recorder_; }
+  /// From now on tasks go to `recorder`; null: into the flow again.
+  void record_to(Recorder* recorder) noexcept { recorder_ = recorder; }
+  /// While it lives, nothing is recorded: what it submits concerns the tasks before the recording.
+  class Unrecorded {
+   public:
+    explicit Unrecorded(Submission& submission) noexcept
+        : submission_(submission), recorder_(std::exchange(submission.recorder_, nullptr)) {}
+    ~Unrecorded() { submission_.recorder_ = recorder_; }
+    Unrecorded(const Unrecorded&) = delete;
+    Unrecorded& operator=(const Unrecorded&) = delete;
+
+   private:
+    Submission& submission_;
+    Recorder* const recorder_;
+  };
+
+  // --- for waits and for the end of data
+  /// Submits the tasks that combine open reductions, and ends what has become ready meanwhile.
+  void close_reductions();
+  void close_reduction(Handle& handle) { flow_.close_reduction(handle); }
+  /// Counts and hands back what this thread has ended.
+  void flush() { executor_.flush(origin_); }
+  /// No task uses `handle` any more.
+  void forget(Handle& handle) noexcept { std::erase(open_reductions_, &handle); }
+
+ private:
+  // FlowHost
+  Task* make_join() override;
+  Task* make_combine(Handle& handle) override;
+  void entered_ready(Task& task) override { executor_.make_ready(task, origin_); }
+
+  bool is_registered(const Handle& handle) const noexcept {
+    return handle.registry_number.load(std::memory_order_relaxed) == registry_;
+  }
+  Task& take(const TaskOps& ops, unsigned access_count) {
+    Task* task = pool_.take(Task::value_offset(access_count, ops.value_alignment) + ops.value_bytes);
+    task->id = ++last_id_;
+    task->ops = &ops;
+    task->access_count = static_cast<std::uint8_t>(access_count);
+    task->priority = 0;
+    task->special = false;
+    task->restricted = false;
+    task->recorded = false;
+    task->poisoned.store(false, std::memory_order_relaxed);
+    task->progress = 0;
+    task->where = {};
+    task->codelet = nullptr;
+    return *task;
+  }
+  Task& take_recorded(const TaskOps& ops, unsigned access_count);
+  TaskRef record(Task& task);
+  void leave_unthrottled(Task& task) {
+    if (flow_.finish_entering(task)) executor_.dispatch(task, origin_);
+    if (__builtin_expect(origin_.joins != nullptr, 0)) settle();
+  }
+  void throttle_if_full() {
+    if (__builtin_expect(window_.looks_full(submitted_), 0)) throttle();
+  }
+  void throttle();
+  /// Ends joins that became ready while something was entered, and counts.
+  void settle();
+  static void note_mode(Task& task, const AccessSlot& slot) noexcept {
+    if (makes_value(slot.mode())) slot.handle()->flow.has_value = true;
+    if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce || slot.mode() == AccessMode::scratch)
+      task.special = true;
+    // The task's end drops this reference; a recorded graph has one of its own.
+    if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Rare paths (submission_checks.cpp): they throw UsageError for a mistake.
+  void check_slowly(Task& task, unsigned access);
+  void merge_accesses(Task& task, unsigned first, unsigned second);
+  void check_runnable(Task& task);
+
+  Executor& executor_;
+  const std::uint32_t registry_;
+  EndWaiter* waiter_ = nullptr;
+  Recorder* recorder_ = nullptr;
+  TaskId last_id_ = 0;
+  std::uint64_t submitted_ = 0;
+  TaskPool pool_;
+  SubmittingThread thread_;
+  Window window_;
+  Flow flow_;
+  Origin origin_;
+  AdoptedCodelets codelets_;
+  std::vector<Handle*> open_reductions_;
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,22 @@
+// tandem/runtime/submit/submitting_thread.cpp: why a thread may not submit.
+#include "tandem/runtime/submit/submitting_thread.hpp"
+
+#include <fmt/core.h>
+
+#include "tandem/runtime/usage_error.hpp"
+
+namespace tandem::runtime {
+
+constinit thread_local const char SubmittingThread::token_ = 0;
+
+void SubmittingThread::refuse(const char* action) const {
+  if (owner_ == &token_)
+    throw UsageError(
+        fmt::format("cannot {} from inside a kernel: a flow is submitted by the thread that made the runtime, outside "
+                    "kernels; submit the following tasks after this one instead",
+                    action));
+  throw UsageError(
+      fmt::format("cannot {} from this thread: a flow is sequential, and belongs to the thread that made the runtime", action));
+}
+
+}  // namespace tandem::runtime

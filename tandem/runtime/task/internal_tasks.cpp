@@ -1,0 +1,32 @@
+// tandem/runtime/task/internal_tasks.cpp: the task that combines partial results.
+#include "tandem/runtime/task/internal_tasks.hpp"
+
+#include "tandem/runtime/exec/kernel_call.hpp"
+#include "tandem/runtime/memory/memory.hpp"
+
+namespace tandem::runtime {
+
+namespace {
+
+void invoke_combine(KernelCall& call) {
+  const Replica replica = call.memory(0);
+  Memory::combine_partials(*call.task.accesses()[0].handle(), replica.pointer, replica.ld);
+}
+void skip_combine(Task& task) noexcept { Memory::discard_partials(*task.accesses()[0].handle()); }
+constexpr TaskOps kCombine{.invoke = &invoke_combine, .skip = &skip_combine, .always = true};
+
+}  // namespace
+
+const TaskOps& combine_ops() noexcept { return kCombine; }
+
+CodeletCore& combine_codelet() {
+  // Never destroyed: a runtime that a static object holds may use it later than that.
+  static CodeletCore* const codelet = [] {
+    auto* made = new CodeletCore("combine");
+    made->devices.push_back(DeviceKind::cpu);
+    return made;
+  }();
+  return *codelet;
+}
+
+}  // namespace tandem::runtime

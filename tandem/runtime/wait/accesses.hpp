@@ -1,0 +1,62 @@
+// tandem/runtime/wait/accesses.hpp: the application's own accesses to data, between tasks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "tandem/runtime/data/registry.hpp"
+#include "tandem/runtime/exec/executor.hpp"
+#include "tandem/runtime/submit/submission.hpp"
+#include "tandem/runtime/wait/caller_loop.hpp"
+
+namespace tandem::runtime {
+
+class Accesses;
+
+/// An access of the application, while it lasts.
+struct ApplicationAccess {
+  Accesses* accesses = nullptr;
+  Task* task = nullptr;
+  Handle* handle = nullptr;  ///< null: it only waits for its predecessors
+  std::atomic<bool> granted{false};
+};
+
+/// Accesses of the application. Each is a node of the graph: it is granted when its predecessors have ended, and its successors
+/// wait until it is released. So a wait for data or for one task is an access that is released at once.
+///
+/// Threads: the submitting thread. An access is granted by whichever thread ends its last predecessor.
+class Accesses final : public DataUsers {
+ public:
+  Accesses(Submission& submission, CallerLoop& loop, Executor& executor, DataRegistry& data)
+      : submission_(submission), loop_(loop), executor_(executor), data_(data) {}
+
+  /// Waits until the application may use `handle`, whose value is then in main memory. Throws UsageError, and the failure that
+  /// the value is lost to. `release` ends the access.
+  std::unique_ptr<ApplicationAccess> acquire(Handle& handle, AccessMode mode, const SourceLine& where);
+  void release(ApplicationAccess& access) noexcept;
+
+  /// Waits for the tasks that use `handle` so far. Throws as `acquire`.
+  void wait(Handle& handle);
+  /// Waits for one task. Throws its failure, or FlowCancelled if it did not run for that reason.
+  void wait(const TaskRef& task);
+  /// As `wait`, for destructors: a failure is left to a wait that can throw it. `what` completes "at the end of ..." in the log.
+  void wait_quietly(const TaskRef& task, const char* what) noexcept;
+
+ private:
+  // DataUsers
+  void wait_for_users(Handle& handle, bool wanted) override;
+  void forget(Handle& handle) noexcept override { submission_.forget(handle); }
+
+  /// Submits an access to `handle`, if there is one, after `after`, if there is one.
+  void begin(ApplicationAccess& access, Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after);
+  void wait_granted(ApplicationAccess& access);
+  [[noreturn]] void throw_failure(FlowFailure& failure);
+
+  Submission& submission_;
+  CallerLoop& loop_;
+  Executor& executor_;
+  DataRegistry& data_;
+};
+
+}  // namespace tandem::runtime

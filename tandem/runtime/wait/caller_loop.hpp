@@ -1,0 +1,48 @@
+// tandem/runtime/wait/caller_loop.hpp: what the submitting thread does while it waits: it works, and a watchdog watches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tandem/base/driver.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/runtime/exec/executor.hpp"
+#include "tandem/runtime/submit/submission.hpp"
+
+namespace tandem::runtime {
+
+class WorkerTeam;
+
+struct WatchdogOptions {
+  std::int64_t after_ns = 0;  ///< without the end of a task; 0: no watchdog
+  bool throws = false;        ///< StuckError, instead of waiting on
+};
+
+/// The loop of the submitting thread inside a wait. Its worker (if the caller works) runs tasks meanwhile, and whatever kernels
+/// submit is refused. When no task ends for a while the log says once why; in the event loop, where nothing can come from
+/// outside, a standstill throws StuckError at once.
+///
+/// Threads: the submitting thread. A thread that makes a condition true wakes it by `Executor::caller().wake()`.
+class CallerLoop final : public EndWaiter {
+ public:
+  CallerLoop(base::Driver& driver, Submission& submission, Executor& executor, WorkerTeam& workers, base::Log& log,
+             const WatchdogOptions& watchdog)
+      : driver_(driver), submission_(submission), executor_(executor), workers_(workers), log_(log), watchdog_(watchdog) {}
+
+  /// Works, or sleeps, until `done(context)`. Throws StuckError.
+  void run_until(bool (*done)(void*), void* context);
+  void wait_until_ended(std::uint64_t count) override;
+  /// Each task that waits, and what it waits for, as text for the log. While no thread works on tasks.
+  std::string explain_stuck();
+  base::Log& log() noexcept { return log_; }
+
+ private:
+  base::Driver& driver_;
+  Submission& submission_;
+  Executor& executor_;
+  WorkerTeam& workers_;
+  base::Log& log_;
+  const WatchdogOptions watchdog_;
+};
+
+}  // namespace tandem::runtime

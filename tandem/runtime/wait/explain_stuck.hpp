@@ -1,0 +1,16 @@
+// tandem/runtime/wait/explain_stuck.hpp: says why no task ends: which task waits for which, and what the last ones lack.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tandem/runtime/task/pool.hpp"
+
+namespace tandem::runtime {
+
+/// A text of several lines. `unfinished`: tasks that were submitted and have not ended; `running`: for each worker the task in
+/// whose kernel it is, or null. By the submitting thread, while no thread works on tasks.
+std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<const Task*>& running);
+
+}  // namespace tandem::runtime

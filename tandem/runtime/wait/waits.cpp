@@ -1,0 +1,41 @@
+// tandem/runtime/wait/waits.cpp: waits for the whole flow.
+#include "tandem/runtime/wait/waits.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "tandem/runtime/usage_error.hpp"
+
+namespace tandem::runtime {
+
+void Waits::wait_all() {
+  drain();
+  end_flow();
+  if (const FailureLog::Report report = take_failures(); report.failure != nullptr) throw_failure(report);
+}
+
+void Waits::end_flow() {
+  cancelled_at_.reset();
+  const TaskId end = executor_.freeze_end();
+  if (executor_.is_behind_end(UINT64_MAX)) cancelled_at_ = std::min(end, submission_.last_id());
+  executor_.reopen();
+}
+
+void Waits::drain() {
+  submission_.thread().check("wait");
+  if (submission_.recorder() != nullptr)
+    throw UsageError("cannot wait while a graph is recorded: nothing runs; wait after its replay");
+  submission_.close_reductions();
+  const std::uint64_t submitted = submission_.submitted();
+  loop_.wait_until_ended(submitted);
+  submission_.window().note_finished(submitted);
+  submission_.pool().collect();
+  data_.free_unused();
+}
+
+void Waits::throw_failure(const FailureLog::Report& report) {
+  log_.error("{}", report.text());
+  std::rethrow_exception(report.failure->exception);
+}
+
+}  // namespace tandem::runtime

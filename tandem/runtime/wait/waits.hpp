@@ -1,0 +1,46 @@
+// tandem/runtime/wait/waits.hpp: waits for the whole flow, and how it ended: failures, cancellation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tandem/base/log.hpp"
+#include "tandem/runtime/data/registry.hpp"
+#include "tandem/runtime/exec/executor.hpp"
+#include "tandem/runtime/submit/submission.hpp"
+#include "tandem/runtime/wait/caller_loop.hpp"
+
+namespace tandem::runtime {
+
+/// Waits for everything that was submitted. Threads: the submitting thread, except `cancel`.
+class Waits {
+ public:
+  Waits(Submission& submission, CallerLoop& loop, Executor& executor, DataRegistry& data, base::Log& log)
+      : submission_(submission), loop_(loop), executor_(executor), data_(data), log_(log) {}
+
+  /// Waits until all tasks have ended, ends a cancelled flow, and throws the earliest failure that no wait has thrown yet.
+  void wait_all();
+  /// The parts of `wait_all`, for flows of several ranks: waits until all tasks have ended; then the failures, which count as
+  /// reported from then on; then logs them and throws the earliest.
+  void drain();
+  FailureLog::Report take_failures() { return executor_.failures().take_report(submission_.last_id()); }
+  [[noreturn]] void throw_failure(const FailureLog::Report& report);
+
+  /// The rest of the flow is not needed: tasks behind one position do not run, and later submissions are ignored until the next
+  /// `wait_all`. Any thread, kernels included. For one rank; `dist::Flow` agrees on the position for several.
+  void cancel() { executor_.decide_end(executor_.freeze_end()); }
+  /// The position behind which the flow that the last `wait_all` has ended was cancelled; nothing if it was not.
+  std::optional<TaskId> cancelled_at() const noexcept { return cancelled_at_; }
+
+ private:
+  void end_flow();
+
+  Submission& submission_;
+  CallerLoop& loop_;
+  Executor& executor_;
+  DataRegistry& data_;
+  base::Log& log_;
+  std::optional<TaskId> cancelled_at_;
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,59 @@
+// tandem/runtime/worker/measurements.hpp: what one worker measures: kernels, and where its time goes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/base/published.hpp"
+#include "tandem/runtime/task/task.hpp"
+#include "tandem/runtime/worker/statistics.hpp"
+
+namespace tandem::runtime {
+
+/// The measurements of one worker, all times in ns of the driver's clock.
+///
+/// Threads: the worker's thread writes. Any thread may call `report`, whose numbers then are close, not exact. `durations` and
+/// `timeline` are read once the tasks of interest have ended.
+///
+/// A worker is absent (the caller's worker outside of waits), idle, or at work; idle implies present.
+class Measurements {
+ public:
+  Measurements(unsigned worker, bool timeline) : worker_(worker), keeps_timeline_(timeline) {}
+
+  bool is_present() const noexcept { return present_since_ns_.get() >= 0; }
+  void arrive(std::int64_t now_ns) noexcept { present_since_ns_.set(now_ns); }
+  void leave(std::int64_t now_ns) noexcept;
+
+  bool is_idle() const noexcept { return idle_since_ns_.get() >= 0; }
+  std::int64_t idle_since_ns() const noexcept { return idle_since_ns_.get(); }
+  void begin_idle(std::int64_t now_ns) noexcept { idle_since_ns_.set(now_ns); }
+  void end_idle(std::int64_t now_ns) noexcept;
+
+  /// The worker waits for an urgent task although it could run another one.
+  void count_hold() noexcept { holds_.add(1); }
+  void add_kernel(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
+
+  /// Mean duration of a codelet's kernels on this worker; nothing: none was measured.
+  std::optional<std::int64_t> mean_ns(const CodeletCore* codelet) const;
+  const std::unordered_map<const CodeletCore*, DurationStatistics>& durations() const noexcept { return durations_; }
+  const std::vector<TimelineEvent>& timeline() const noexcept { return timeline_; }
+  /// Without the number of steals, which the queues count.
+  WorkerReport report(std::int64_t now_ns) const noexcept;
+
+ private:
+  const unsigned worker_;
+  const bool keeps_timeline_;
+  std::unordered_map<const CodeletCore*, DurationStatistics> durations_;
+  std::vector<TimelineEvent> timeline_;
+  base::Published<std::int64_t> present_since_ns_{-1};  ///< -1: absent
+  base::Published<std::int64_t> idle_since_ns_{-1};     ///< -1: not idle
+  base::Published<std::uint64_t> tasks_;
+  base::Published<std::uint64_t> holds_;
+  base::Published<double> busy_ns_;
+  base::Published<double> idle_ns_;
+  base::Published<double> total_ns_;
+};
+
+}  // namespace tandem::runtime

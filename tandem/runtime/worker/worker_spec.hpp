@@ -1,0 +1,17 @@
+// tandem/runtime/worker/worker_spec.hpp: the device of a worker, and where it works.
+#pragma once
+
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/task/codelet_core.hpp"
+
+namespace tandem::runtime {
+
+/// A worker's device and the memory that it works in.
+struct WorkerSpec {
+  DeviceKind device = DeviceKind::cpu;
+  NodeIndex node = 0;
+  int core = -1;           ///< -1: any
+  unsigned numa_node = 0;  ///< near the core, counted from 0
+};
+
+}  // namespace tandem::runtime

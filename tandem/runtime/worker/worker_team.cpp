@@ -1,0 +1,88 @@
+// tandem/runtime/worker/worker_team.cpp: makes the workers, and gathers their measurements.
+#include "tandem/runtime/worker/worker_team.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "tandem/base/assert.hpp"
+
+namespace tandem::runtime {
+
+WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory)
+    : caller_works_(world.caller_works), clock_(*world.clock), specs_(world.workers), emulation_(options.emulation) {
+  const auto sharing = static_cast<unsigned>(
+      std::count_if(specs_.begin(), specs_.end(), [](const WorkerSpec& spec) { return spec.device == DeviceKind::cpu; }));
+  TANDEM_ASSERT(sharing >= 1 && world.distance.size() == sharing);
+  queues_ = std::make_unique<ReadyQueues>(*world.policy, world.distance, static_cast<unsigned>(specs_.size()) - sharing,
+                                          options.seed);
+  const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
+                                     .poll_for_ns = options.poll_for_ns,
+                                     .tasks_per_step = options.tasks_per_step,
+                                     .timed = options.statistics || options.timeline || options.emulation,
+                                     .timeline = options.timeline,
+                                     .emulation = emulation_ ? &emulation_ : nullptr,
+                                     .expects = &expects_,
+                                     .attendance = &attendance_};
+  base::Waker* caller = caller_works_ ? nullptr : &world.driver->add_caller(idler_);
+  for (unsigned i = 0; i < specs_.size(); ++i) {
+    auto& worker = *workers_.emplace_back(
+        std::make_unique<Worker>(i, specs_[i], worker_options, executor, *world.clock));
+    const bool is_caller = i == 0 && caller_works_;
+    base::Waker& waker = is_caller ? world.driver->add_caller(worker)
+                                   : world.driver->add(worker, {specs_[i].core, fmt::format("tandem-w{}", i)});
+    queues_->set_waker(i, &waker);
+    if (is_caller) caller = &waker;
+  }
+  executor.connect(&pool, queues_.get(), &memory, caller);
+  const std::uint64_t share = options.window / (4 * specs_.size());
+  executor.set_batch(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, 32)));
+}
+
+void WorkerTeam::start() {
+  for (unsigned i = caller_works_ ? 1 : 0; i < workers_.size(); ++i) queues_->start(i);
+}
+
+void WorkerTeam::trace_to(trace::Session& session) {
+  for (unsigned i = 0; i < workers_.size(); ++i)
+    session.attach(workers_[i]->trace(), {.kind = trace::ActorKind::worker,
+                                          .name = fmt::format("worker {}", i),
+                                          .index = static_cast<std::uint16_t>(i),
+                                          .core = specs_[i].core,
+                                          .numa_node = specs_[i].numa_node});
+}
+
+StatisticsReport WorkerTeam::statistics() const {
+  StatisticsReport report;
+  const std::int64_t now_ns = clock_.now_ns();
+  for (const auto& worker : workers_) {
+    report.workers.push_back(worker->report(now_ns));
+    for (const auto& [codelet, durations] : worker->measurements().durations()) {
+      auto at = std::find_if(report.codelets.begin(), report.codelets.end(),
+                             [&](const CodeletReport& known) { return known.name == codelet->name; });
+      if (at == report.codelets.end()) at = report.codelets.insert(at, {codelet->name, {}});
+      at->durations.merge(durations);
+    }
+  }
+  std::sort(report.codelets.begin(), report.codelets.end(),
+            [](const CodeletReport& a, const CodeletReport& b) { return a.durations.total_ns() > b.durations.total_ns(); });
+  return report;
+}
+
+std::vector<TimelineEvent> WorkerTeam::timeline() const {
+  std::vector<TimelineEvent> events;
+  for (const auto& worker : workers_) {
+    const std::vector<TimelineEvent>& own = worker->measurements().timeline();
+    events.insert(events.end(), own.begin(), own.end());
+  }
+  std::sort(events.begin(), events.end(), [](const TimelineEvent& a, const TimelineEvent& b) { return a.start_ns < b.start_ns; });
+  return events;
+}
+
+std::vector<const Task*> WorkerTeam::running() const {
+  std::vector<const Task*> tasks;
+  for (const auto& worker : workers_) tasks.push_back(worker->running());
+  return tasks;
+}
+
+}  // namespace tandem::runtime

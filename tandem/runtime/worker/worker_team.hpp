@@ -1,0 +1,70 @@
+// tandem/runtime/worker/worker_team.hpp: the workers of a runtime, their queues, and what they measure together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tandem/base/attendance.hpp"
+#include "tandem/base/driver.hpp"
+#include "tandem/runtime/exec/executor.hpp"
+#include "tandem/runtime/sched/ready_queues.hpp"
+#include "tandem/runtime/worker/statistics.hpp"
+#include "tandem/runtime/worker/worker.hpp"
+#include "tandem/runtime/world.hpp"
+#include "tandem/trace/session.hpp"
+
+namespace tandem::runtime {
+
+/// Makes the workers of a world and hands them to its driver. With `World::caller_works` worker 0 is the caller's, which works
+/// only while the caller waits.
+///
+/// Threads: the submitting thread, except `report_expected_ends`.
+class WorkerTeam {
+ public:
+  /// Connects `executor` with the other parts. All of them outlive this; the driver is stopped before this is destroyed.
+  WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory);
+  /// From now on workers run tasks.
+  void start();
+
+  /// The caller's wait has ended.
+  void leave_caller(std::int64_t now_ns) {
+    if (caller_works_) workers_[0]->leave(now_ns);
+  }
+
+  /// What idle workers poll. Set by the submitting thread, and unset before it is destroyed.
+  base::Attendance& attendance() noexcept { return attendance_; }
+  /// From now on workers report, as kernels begin, when they are expected to end (`TaskExtra::on_expected`): by the mean duration
+  /// of their codelet on that worker so far, or by the emulation. Any thread. Costs two clock reads for each kernel.
+  void report_expected_ends() noexcept { expects_.store(true, std::memory_order_relaxed); }
+
+  void trace_to(trace::Session& session);
+
+  // --- once the tasks of interest have ended
+  StatisticsReport statistics() const;
+  /// With `CoreOptions::timeline`: all kernels, by their start.
+  std::vector<TimelineEvent> timeline() const;
+
+  /// For diagnosis: the task whose kernel each worker runs, or null.
+  std::vector<const Task*> running() const;
+
+ private:
+  /// Rests for ever: stands for a caller that does not work.
+  class Idler final : public base::Steppable {
+   public:
+    std::int64_t step(std::int64_t) override { return base::kNever; }
+  };
+
+  const bool caller_works_;
+  const clock::Clock& clock_;
+  const std::vector<WorkerSpec> specs_;
+  const Emulation emulation_;
+  base::Attendance attendance_;
+  std::atomic<bool> expects_{false};
+  std::unique_ptr<ReadyQueues> queues_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Idler idler_;
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,52 @@
+// tandem/runtime/world.hpp: what a runtime is made of, and its options.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/driver.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/clock/clock.hpp"
+#include "tandem/runtime/memory/memory_node.hpp"
+#include "tandem/runtime/sched/policy.hpp"
+#include "tandem/runtime/worker/emulation.hpp"
+#include "tandem/runtime/worker/worker_spec.hpp"
+
+namespace tandem::runtime {
+
+struct CoreOptions {
+  std::uint64_t window = 32'768;          ///< tasks submitted and not ended, at most
+  std::int64_t watchdog_ns = 30'000'000'000;  ///< when no task ends for so long, the log says why; 0: never
+  bool watchdog_throws = false;           ///< then wait() throws StuckError instead of waiting on
+  bool statistics = false;
+  bool timeline = false;
+  std::string graphviz;                   ///< file for the graph of the flow; empty: none
+  std::int64_t poll_max_ns = 1'000;
+  std::int64_t poll_for_ns = 20'000;
+  unsigned tasks_per_step = 256;
+  std::int64_t begin_ahead_ns = 20'000;  ///< after a cancellation, tasks may still begin for about so long
+  std::uint64_t seed = 1;
+  Emulation emulation = {};               ///< empty: kernels run
+};
+
+/// What a runtime is made of in a world: real, test or virtual.
+struct World {
+  std::unique_ptr<base::Driver> driver;
+  std::unique_ptr<Policy> policy;
+  const clock::Clock* clock = nullptr;                ///< outlives the runtime
+  base::Log* log = nullptr;                           ///< outlives the runtime
+  std::vector<WorkerSpec> workers;                    ///< those of kind cpu first; worker 0 is the caller if `caller_works`
+  std::vector<std::vector<unsigned>> distance;        ///< between CPU workers
+  std::vector<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> nodes;  ///< beyond main memory
+  bool caller_works = true;
+  /// On which NUMA node, counted from 0, memory lies, for the trace; empty: unknown.
+  std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)> numa_node_of;
+};
+
+}  // namespace tandem::runtime

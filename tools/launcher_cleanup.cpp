@@ -1,0 +1,69 @@
+// tools/launcher_cleanup.cpp: a loop around read(), and kill() at its end.
+#include "tools/launcher_cleanup.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include <fmt/core.h>
+
+namespace tandem::tools {
+namespace {
+
+using base::FileDescriptor;
+
+/// In the child. The launcher has one thread, so that everything may be called here.
+[[noreturn]] void watch_over(int pipe) {
+  setsid();  // signals of the terminal, and those to the launcher's group, are not for us
+  prctl(PR_SET_NAME, "tandem-cleanup");
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  // What the launcher's parent gave it (a pipe that somebody reads to its end) must not stay open because of us.
+  const int nothing = open("/dev/null", O_RDWR);
+  for (int standard = 0; standard < 3; ++standard) dup2(nothing, standard);
+  const int low = 3;
+  dup2(pipe, low);
+  close_range(low + 1, ~0u, 0);
+  (void)!chdir("/");
+  std::set<pid_t> groups;
+  for (;;) {
+    pid_t message;
+    const ssize_t count = read(low, &message, sizeof message);
+    if (count < 0 && errno == EINTR) continue;
+    if (count != sizeof message) break;
+    message > 0 ? void(groups.insert(message)) : void(groups.erase(-message));
+  }
+  for (const pid_t group : groups) kill(-group, SIGKILL);
+  _exit(0);
+}
+
+}  // namespace
+
+base::Result<CleanupProcess> CleanupProcess::start() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return base::Error{base::ErrorCode::io, fmt::format("no pipe for the launcher: {}", std::strerror(errno))};
+  FileDescriptor read_end(ends[0]), write_end(ends[1]);
+  const pid_t child = fork();
+  if (child < 0) return base::Error{base::ErrorCode::io, fmt::format("no process for the launcher: {}", std::strerror(errno))};
+  if (child == 0) watch_over(read_end.get());
+  return CleanupProcess(std::move(write_end), child);
+}
+
+CleanupProcess::~CleanupProcess() {
+  if (child_ < 0) return;
+  pipe_.close();
+  while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {}
+}
+
+/// A pipe takes so few bytes at once. If somebody has killed the child, nothing kills the ranks.
+void CleanupProcess::send(pid_t message) { (void)!write(pipe_.get(), &message, sizeof message); }
+
+}  // namespace tandem::tools
