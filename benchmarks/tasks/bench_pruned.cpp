@@ -33,7 +33,7 @@ struct Sample {
   double ms = 0;
   std::uint64_t positions = 0;
   std::uint64_t own = 0;
-  std::uint64_t passed_over = 0;
+  std::uint64_t skipped = 0;
 };
 
 /// By the rank in the middle of the grid.
@@ -68,7 +68,7 @@ Sample submit(linalg::Distribution::Grid grid, std::size_t tiles, bool prune) {
         const dist::FlowStatistics counted = rt.flow_statistics();
         sample.positions = counted.positions;
         sample.own = counted.tasks;
-        sample.passed_over = counted.passed_over;
+        sample.skipped = counted.skipped;
         rt.flow()->abort("measured");
         try {
           rt.wait();
@@ -106,10 +106,10 @@ int main(int argc, char** argv) {
       for (int repetition = 0; repetition < 5; ++repetition) samples.push_back(submit(grid, tiles, prune));
       std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.ms < b.ms; });
       const Sample& median = samples[samples.size() / 2];
-      std::printf("%s\n  {\"name\": \"%s\", \"tiles\": %zu, \"tasks\": %llu, \"own\": %llu, \"passed_over\": %llu, \"ms\": %.2f, "
+      std::printf("%s\n  {\"name\": \"%s\", \"tiles\": %zu, \"tasks\": %llu, \"own\": %llu, \"skipped\": %llu, \"ms\": %.2f, "
                   "\"min_ms\": %.2f, \"max_ms\": %.2f, \"ns_per_task\": %.2f}",
                   separator, prune ? "pruned" : "all", tiles, static_cast<unsigned long long>(median.positions),
-                  static_cast<unsigned long long>(median.own), static_cast<unsigned long long>(median.passed_over), median.ms,
+                  static_cast<unsigned long long>(median.own), static_cast<unsigned long long>(median.skipped), median.ms,
                   samples.front().ms, samples.back().ms, median.ms * 1e6 / static_cast<double>(median.positions));
       separator = ",";
     }

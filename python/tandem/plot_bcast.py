@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# python/tandem/plot_bcast.py: the pictures of broadcasts, from the JSON object that `tandem bench bcast --json` prints.
-"""Draw how long broadcasts take by number of recipients, and when each rank has the data and is done with forwarding it."""
+# python/tandem/plot_bcast.py: plots of broadcasts, from the JSON object that `tandem bench bcast --json` prints.
+"""Draw the time of broadcasts by number of recipients, and when each rank has the data and has forwarded it."""
 
 import argparse
 import json
@@ -35,7 +35,7 @@ def read_results(paths):
 
 
 def rate_bytes_per_ms(text):
-    """Of a rate as `tc` writes it; None when it sets no limit."""
+    """Bytes per ms of a rate as `tc` writes it; None without a limit."""
     units = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "bit": 1.0}
     for unit, factor in units.items():
         if text.endswith(unit):
@@ -62,8 +62,8 @@ def draw_latency(axes, rows, bytes_, rate):
             width = 2.4 if tree == "automatic" else 1.2
             axes.plot(*zip(*points), marker="o", markersize=3, color=colour, linewidth=width, label=tree)
     for peer, (label, style) in PEERS.items():
-        told = {(row["recipients"], row["value"] if row.get("program") == peer else row["peers"].get(peer)) for row in rows}
-        points = sorted(point for point in told if point[1] is not None)
+        found = {(row["recipients"], row["value"] if row.get("program") == peer else row["peers"].get(peer)) for row in rows}
+        points = sorted(point for point in found if point[1] is not None)
         if points:
             axes.plot(*zip(*points), style, marker="x", markersize=4, color="#777777", linewidth=1.2, label=label)
     limit = rate_bytes_per_ms(rate)

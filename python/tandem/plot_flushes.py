@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/plot_flushes.py: the picture of flushes that disturb nobody, from what `tandem bench flushes --json` prints.
+# python/tandem/plot_flushes.py: a plot of flushes beside tasks, from what `tandem bench flushes --json` prints.
 """Draw the time of each factorisation over its number, by what full buffers lead to (figure 2 of the CCPE 2023 article)."""
 
 import argparse
@@ -19,12 +19,12 @@ except ImportError as error:
 WAYS = {
     "untraced": ("untraced", "#666666"),
     "lose": ("traced; events that find no buffer are lost", "#0072b2"),
-    "wait": ("traced; whoever finds no buffer waits", "#d55e00"),
+    "wait": ("traced; actors that find no buffer wait", "#d55e00"),
 }
 
 
 def draw(axes, entry, most_s):
-    """All rounds one behind the other, a line between them and each round's median."""
+    """All rounds in a row, with a line between them, and each round's median."""
     label, colour = WAYS[entry["name"]]
     begin = 0
     for number, seconds in enumerate(entry["details"]["seconds"]):
@@ -34,13 +34,13 @@ def draw(axes, entry, most_s):
         if number > 0:
             axes.axvline(begin + 0.5, color="#bbbbbb", linewidth=0.6, linestyle=":")
         begin = end
-    told = f"{label}: slowest/median, median of the rounds: {entry['value']:.3f}"
+    title = f"{label}: slowest/median, median of the rounds: {entry['value']:.3f}"
     if "trace_bytes" in entry["details"]:
         details = entry["details"]
         lost = sum(details["lost_events"]) / max(1, sum(details["lost_events"]) + sum(details["events"]))
-        told += (f"; {sum(details['trace_bytes']) / len(details['trace_bytes']) / 1e6:.1f} MB in "
-                 f"{sum(details['buffers']) / len(details['buffers']):,.0f} buffers, {100 * lost:.2g} % lost")
-    axes.set_title(told, loc="left", fontsize=9, color=colour)
+        title += (f"; {sum(details['trace_bytes']) / len(details['trace_bytes']) / 1e6:.1f} MB in "
+                  f"{sum(details['buffers']) / len(details['buffers']):,.0f} buffers, {100 * lost:.2g} % lost")
+    axes.set_title(title, loc="left", fontsize=9, color=colour)
     axes.set_ylim(0, 1.08e3 * most_s)
     axes.set_xlim(0, begin + 1)
     axes.set_ylabel("ms")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # python/tandem/plot_gantt.py: a Gantt chart of workers, from a timeline that a Tandem program wrote.
-"""Draw one row per worker and one bar per task, coloured by codelet; what stays light is idle time."""
+"""Draw one row per worker and one bar per task, coloured by codelet; light areas are idle time."""
 
 import argparse
 import csv
@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 
 COLUMNS = ["worker", "codelet", "start_ns", "end_ns", "task"]
-# Okabe and Ito's colours, then lighter ones: told apart by most eyes, and on paper.
+# Okabe and Ito's colours, then lighter ones: most eyes can distinguish them, also on paper.
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c6d31", "#f0e442", "#7f3c8d", "#80ba5a",
            "#a5aa99", "#3969ac"]
 IDLE_COLOUR = "#ececec"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# python/tandem/plot_readers.py: the picture of early reading, from the JSON object that `tandem bench readers --json` prints.
-"""Draw when the task that reads what was broadcast starts, and when the one that writes it, by rank (thesis, figure 4.6)."""
+# python/tandem/plot_readers.py: a plot of early reading, from the JSON object that `tandem bench readers --json` prints.
+"""Draw, by rank, when the task that reads a broadcast datum starts, and when the one that writes it (thesis, figure 4.6)."""
 
 import argparse
 import json
@@ -48,7 +48,7 @@ def main():
 
     figure, all_axes = plt.subplots(1, len(trees), figsize=(4 * len(trees), 4.4), sharex=True, squeeze=False,
                                     constrained_layout=True)
-    # Who sends to all himself takes so much longer that the others would be lines on the ground.
+    # Each tree has its own vertical scale: the flat tree takes so much longer that the others would look like zero.
     for axes, tree in zip(all_axes[0], trees):
         draw(axes, tree, rows.get(tree), rows.get(f"{tree} wait"))
         axes.set_ylim(bottom=0)

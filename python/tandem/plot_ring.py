@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# python/tandem/plot_ring.py: the picture of corrected clocks, from the JSON object that `tandem bench ring --json` prints.
-"""Draw the durations of messages over time, by clocks set right in several ways (figure 17 of the article on traces)."""
+# python/tandem/plot_ring.py: a plot of corrected clocks, from the JSON object that `tandem bench ring --json` prints.
+"""Draw the durations of messages over time, with clocks corrected in several ways (figure 17 of the article on traces)."""
 
 import argparse
 import json
@@ -54,7 +54,7 @@ def main():
     for name, row in rows.items():
         draw(all_axes, row, 1, name)
     dress(all_axes, "duration of messages, all methods", "us")
-    # One barrier leaves the scale at once; the other two remain, and what they differ in is the error.
+    # The plain barrier leaves the scale at once. The others remain; their differences are the errors.
     close = {name: row for name, row in rows.items() if name != "plain_barrier"}
     for name, row in close.items():
         draw(close_axes, row, 1, name)

@@ -1,6 +1,8 @@
 // tandem/api/configure.cpp: the options of a runtime.
 #include "tandem/api/configure.hpp"
 
+#include "tandem/comm/endpoint.hpp"
+
 namespace tandem {
 
 void register_options(base::Registry& registry) {
@@ -81,9 +83,9 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "idle_progress", .type = OptionType::boolean, .default_value = "true",
                 .help = "idle workers make progress for the network, and sleep where it wakes them; false: its thread alone"});
   registry.add({.name = "prune", .type = OptionType::boolean, .default_value = "true",
-                .help = "loops that are pruned to a rank pass over tasks that do not concern it; false: they submit all"});
+                .help = "loops that are pruned to a rank skip tasks that do not concern it; false: they submit all"});
   registry.add({.name = "check_pruning", .type = OptionType::boolean, .default_value = "false",
-                .help = "such loops submit all tasks, and throw UsageError where they should not have passed over one"});
+                .help = "such loops submit all tasks, and throw UsageError where they would wrongly skip one"});
   comm::add_comm_options(registry);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tandem/base/config.hpp"
-#include "tandem/dist/flow.hpp"
+#include "tandem/dist/flow_options.hpp"
 #include "tandem/runtime/world.hpp"
 
 namespace tandem {

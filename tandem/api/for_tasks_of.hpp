@@ -64,7 +64,7 @@ bool checks_pruning(Runtime& rt) noexcept;
 /// Calls `submit`, which submits the task of index `i`. Throws UsageError if that concerns this rank, or was not one task.
 void submit_skipped(Runtime& rt, std::size_t i, const std::function<void()>& submit);
 
-/// Option `check_pruning`: all are submitted, and those that would have been passed over are looked at.
+/// Option `check_pruning`: all are submitted, and those that would have been skipped are checked.
 template <class Concerns, class Submit>
 void submit_checked(Runtime& rt, std::size_t first, std::size_t last, Concerns&& concerns, Submit&& submit) {
   for (std::size_t i = first; i < last; ++i) {
@@ -79,7 +79,7 @@ void submit_checked(Runtime& rt, std::size_t first, std::size_t last, Concerns&&
 }  // namespace internal
 
 /// One task per index i in [first, last): `submit(i)` submits it. This rank passes over those for which `concerns(i)` is false,
-/// which are to be such as `Runtime::pass_over` allows. On one rank, and with option `prune` off, all are submitted.
+/// which are to be such as `Runtime::skip_tasks` allows. On one rank, and with option `prune` off, all are submitted.
 template <class Concerns, class Submit>
   requires std::is_invocable_r_v<bool, Concerns&, std::size_t>
 void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, Concerns&& concerns, Submit&& submit) {
@@ -94,11 +94,11 @@ void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, Concerns&& c
       ++passed;
       continue;
     }
-    rt.pass_over(passed);
+    rt.skip_tasks(passed);
     passed = 0;
     submit(i);
   }
-  rt.pass_over(passed);
+  rt.skip_tasks(passed);
 }
 
 /// The same for `indices` that are known beforehand: what this rank passes over costs it nothing.
@@ -123,11 +123,11 @@ void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, TaskIndices 
   }
   std::size_t reached = first;
   while (const std::optional<std::size_t> index = indices.take(last)) {
-    rt.pass_over(*index - reached);
+    rt.skip_tasks(*index - reached);
     submit(*index);
     reached = *index + 1;
   }
-  rt.pass_over(last - reached);
+  rt.skip_tasks(last - reached);
 }
 
 }  // namespace tandem

@@ -14,7 +14,9 @@
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
+#include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/flow.hpp"
+#include "tandem/dist/recording.hpp"
 #include "tandem/runtime/record/graph.hpp"
 #include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -263,8 +265,8 @@ void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
 
 runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
                                       const runtime::TaskOps& ops) {
-  const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->looks_closely(), 0);
-  if (!placed && flow_->passes_by(call.uses)) return nullptr;
+  const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->enters_all(), 0);
+  if (!placed && flow_->try_skip(call.uses)) return nullptr;
   if (flow_->is_over()) return nullptr;
   call.wish.where = call.where;
   if (call.options != nullptr) {
@@ -304,10 +306,10 @@ void Runtime::record_in_flow(internal::FlowTask& call, runtime::Task* model) {
   if (flow_->is_skipping()) recording.note_skipped();
 }
 
-void Runtime::pass_over(std::uint64_t tasks) {
-  if (flow_ != nullptr) flow_->pass_over(tasks);
+void Runtime::skip_tasks(std::uint64_t tasks) {
+  if (flow_ != nullptr) flow_->skip(tasks);
   else if (tasks > 0 && !core_->submission().is_over())
-    throw UsageError("cannot pass over tasks: there is one rank only, which runs them all");
+    throw UsageError("cannot skip tasks: there is one rank only, which runs them all");
 }
 
 bool Runtime::is_concerned(std::span<const dist::Use> uses) const { return flow_->concerns(uses); }
@@ -317,7 +319,7 @@ bool Runtime::prunes() const noexcept { return flow_ != nullptr && flow_->prunes
 bool internal::checks_pruning(Runtime& rt) noexcept { return rt.flow()->checks_pruning(); }
 
 void internal::submit_skipped(Runtime& rt, std::size_t i, const std::function<void()>& submit) {
-  const dist::Flow::Skipping skipping(*rt.flow(), i);
+  const dist::Flow::SkipCheck skipping(*rt.flow(), i);
   submit();
   skipping.check_count();
 }

@@ -311,7 +311,7 @@ class Runtime {
   /// which it needs may wait for ever, or use an old value; option `check_pruning` finds that. When the flow is cancelled and
   /// over, nothing happens. On one rank, which runs all tasks, UsageError unless `tasks` is 0. In a recording, it holds for each
   /// replay.
-  void pass_over(std::uint64_t tasks);
+  void skip_tasks(std::uint64_t tasks);
   /// As things are, rules (a), (b) or (d) want this rank to submit a task with these accesses, if it runs where data is that it
   /// writes. What rule (c) wants is not known before it comes.
   template <class... Accesses>

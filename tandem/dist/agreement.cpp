@@ -1,4 +1,4 @@
-// tandem/dist/agreement.cpp: opinions up, outcome down.
+// tandem/dist/agreement.cpp: values up, outcome down.
 #include "tandem/dist/agreement.hpp"
 
 #include <memory>
@@ -46,7 +46,7 @@ void Agreement::begin(Bytes mine, Merge merge, std::function<void(std::span<cons
     round.merged = std::move(mine);
     round.merge = std::move(merge);
     round.done = std::move(done);
-    for (const Bytes& opinion : round.early) round.merge(round.merged, opinion);
+    for (const Bytes& value : round.early) round.merge(round.merged, value);
     round.heard = static_cast<unsigned>(round.early.size());
     round.early.clear();
   }
@@ -68,7 +68,7 @@ void Agreement::arrived(bool up, std::uint64_t number, std::span<const std::byte
   advance(number);
 }
 
-/// With all children's opinions merged, the round goes up, or is decided.
+/// Once all children's values are merged, the result goes up; at the root the round is decided.
 void Agreement::advance(std::uint64_t number) {
   Bytes merged;
   {
@@ -90,7 +90,7 @@ void Agreement::finish(std::uint64_t number, std::span<const std::byte> outcome)
   {
     const std::lock_guard guard(mutex_);
     const auto at = rounds_.find(number);
-    if (at == rounds_.end() || !at->second.begun) return;  // a peer that talks nonsense
+    if (at == rounds_.end() || !at->second.begun) return;  // a malformed message
     done = std::move(at->second.done);
     rounds_.erase(at);
   }

@@ -1,4 +1,4 @@
-// tandem/dist/agreement.hpp: all ranks put in a value and get the one that merges them.
+// tandem/dist/agreement.hpp: an asynchronous reduction of values of all ranks, whose result all ranks get.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,25 @@
 
 namespace tandem::dist {
 
-/// Rounds of agreement among all ranks of an endpoint: opinions go up a binomial tree, where `merge` makes one of them, and the
-/// outcome comes down again. Nobody waits inside: `done` is called by whoever makes progress, once all ranks are in the round.
+/// Rounds of reductions over all ranks of an endpoint. Values go up a binomial tree, whose nodes `merge` them, and the outcome
+/// comes down again. Nothing blocks: once all ranks are in the round, the thread that makes progress calls `done`.
 ///
-/// Every rank begins the same rounds in the same order. A round may begin while the one before is under way. Of the submitting
-/// thread, but for what the endpoint calls; `mutex_` guards the rounds.
+/// Every rank begins the same rounds in the same order. A round may begin while the one before is under way. Threads: `begin`
+/// any, one at a time; messages arrive on the endpoint's. `mutex_` guards the rounds.
 class Agreement {
  public:
   using Bytes = std::vector<std::byte>;
-  /// Makes `into` the merger of both. Associative and commutative: the tree decides about the order.
+  /// Merges `from` into `into`. Associative and commutative: the order depends on the tree.
   using Merge = std::function<void(Bytes& into, std::span<const std::byte> from)>;
 
-  /// Of its messages. Before all data: who waits for an agreement waits for nothing else.
+  /// Of its messages: before all data, since a rank that waits for an agreement waits for nothing else.
   static constexpr int kPriority = 1 << 30;
 
   Agreement(comm::Endpoint& endpoint, std::string_view name);
 
   void begin(Bytes mine, Merge merge, std::function<void(std::span<const std::byte> outcome)> done);
 
-  /// The ranks with which this one speaks directly: all of them are connected so.
+  /// The neighbours of this rank in the tree, which connects all ranks.
   std::vector<std::uint32_t> neighbours() const;
 
  private:
@@ -40,8 +40,8 @@ class Agreement {
     Bytes merged;
     Merge merge;
     std::function<void(std::span<const std::byte>)> done;
-    std::vector<Bytes> early;     ///< opinions that came before this rank began
-    unsigned heard = 0;           ///< children whose opinion is merged
+    std::vector<Bytes> early;     ///< values that came before this rank began
+    unsigned heard = 0;           ///< children whose value is merged
   };
 
   void arrived(bool up, std::uint64_t number, std::span<const std::byte> bytes);

@@ -15,9 +15,9 @@ namespace tandem::dist {
 
 /// Counts the bytes of the copies that a rank has received or is about to receive.
 ///
-/// Reservations are made by the submitting thread in the order of the flow and granted in that order, whatever their sizes: so
-/// the earliest receive that waits is granted as soon as what is earlier in the flow has given back its own, and a budget cannot
-/// deadlock. Bytes are given back from any thread.
+/// The submitting thread makes reservations in the order of the flow, and they are granted in that order, whatever their sizes.
+/// So the earliest waiting receive is granted as soon as earlier tasks have returned their bytes, and a budget cannot deadlock.
+/// Any thread returns bytes.
 class CopyBudget {
  public:
   /// Without a limit, until one is set.
@@ -25,14 +25,14 @@ class CopyBudget {
   CopyBudget(const CopyBudget&) = delete;
   CopyBudget& operator=(const CopyBudget&) = delete;
 
-  /// False: it has to wait for its turn. By the submitting thread.
+  /// False: others wait, or there is no room. Submitting thread.
   bool try_reserve(std::size_t bytes) {
     const std::lock_guard guard(mutex_);
     if (!waiting_.empty() || !has_room(bytes)) return false;
     count(bytes);
     return true;
   }
-  /// Calls `granted` once the bytes are reserved: at once, or by whoever gives back what was missing. By the submitting thread.
+  /// Calls `granted` once the bytes are reserved: at once, or on the thread that returns what was missing. Submitting thread.
   void reserve_later(std::size_t bytes, std::function<void()> granted) {
     {
       const std::lock_guard guard(mutex_);
@@ -40,7 +40,7 @@ class CopyBudget {
     }
     give_back(0);
   }
-  /// Any thread. What can go on now is told before it returns.
+  /// Returns bytes, and grants what fits now before it returns. Any thread.
   void give_back(std::size_t bytes) {
     std::vector<std::function<void()>> granted;
     {
@@ -55,7 +55,7 @@ class CopyBudget {
     }
     for (const auto& go_on : granted) go_on();
   }
-  /// As `give_back`, of what the submitting thread has reserved and may still wait for: then in turn, once that was granted.
+  /// As `give_back`, of a reservation that may not be granted yet: then once it was. Submitting thread.
   void give_back_in_turn(std::size_t bytes) {
     {
       const std::lock_guard guard(mutex_);
@@ -68,7 +68,7 @@ class CopyBudget {
     const std::lock_guard guard(mutex_);
     if (!lifted_) budget_ = bytes;
   }
-  /// There is no limit any more: the job has failed, and everything is to end. Any thread.
+  /// Removes the limit: the job has failed, and nothing waits for memory. Any thread.
   void lift() {
     {
       const std::lock_guard guard(mutex_);

@@ -10,7 +10,7 @@
 
 namespace tandem::dist {
 
-/// Of the submitting thread.
+/// Threads: the submitting thread.
 class Datum {
  public:
   explicit Datum(runtime::Handle& the_handle) : handle(the_handle) {}
@@ -18,20 +18,30 @@ class Datum {
   runtime::Handle& handle;
 
   // While this rank holds the data:
-  RecipientSet recipients;       ///< ranks that have the present version, or will
-  std::shared_ptr<Bag> bag;      ///< the last send of the present version, or null
-  std::uint32_t sent_to = 0;     ///< recipients of the present version
-  std::uint32_t first_bag = 0;   ///< of them, in its first message
-  std::uint32_t bags = 0;        ///< its messages
+  RecipientSet recipients;      ///< ranks that have the current version, or will
+  std::shared_ptr<Bag> bag;     ///< the last send of the current version, or null
+  std::uint32_t sent_to = 0;    ///< recipients of the current version
+  std::uint32_t first_bag = 0;  ///< of them, in its first message
+  std::uint32_t bags = 0;       ///< its messages
 
-  std::shared_ptr<Bag> told;     ///< the last explicit send of the present value, or null
-  std::uint32_t told_version = 0;  ///< by `Place::version`
-  RecipientSet told_ranks;         ///< to which it goes
+  /// The last explicit send (`ExplicitMessages`).
+  struct ExplicitSend {
+    std::shared_ptr<Bag> bag;   ///< null: none of the current value
+    std::uint32_t version = 0;  ///< by `Place::version`
+    RecipientSet recipients;
+  } explicit_send;
 
-  std::shared_ptr<PackedValue> packed;  ///< of an object, once it was sent
+  bool reserved = false;     ///< the memory of its copy counts in the budget
+  bool listed_away = false;  ///< `Versions` has it in the list of data away from their owners
 
-  bool reserved = false;         ///< the memory of its copy counts in the budget
-  bool listed_away = false;
+  /// Of an object: its bytes, shared by its sends. Otherwise null.
+  const std::shared_ptr<PackedValue>& packed() {
+    if (handle.object != nullptr && packed_ == nullptr) packed_ = std::make_shared<PackedValue>();
+    return packed_;
+  }
+
+ private:
+  std::shared_ptr<PackedValue> packed_;
 };
 
 }  // namespace tandem::dist

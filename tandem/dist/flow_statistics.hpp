@@ -9,7 +9,7 @@ namespace tandem::dist {
 struct FlowStatistics {
   std::uint64_t positions = 0;        ///< operations of the flow so far, on any rank
   std::uint64_t tasks = 0;            ///< of them, run here
-  std::uint64_t passed_over = 0;      ///< of them, not submitted here
+  std::uint64_t skipped = 0;          ///< of them, not submitted here (`Flow::skip`)
   std::uint64_t versions_sent = 0;    ///< versions that at least one other rank got from here
   std::uint64_t plain = 0;            ///< of them, with one recipient
   std::uint64_t broadcasts = 0;       ///< with several, in one broadcast: whole

@@ -1,4 +1,4 @@
-// tandem/dist/kept_copies.hpp: which copies a rank keeps of what another has sent: derived alike by both. Pure.
+// tandem/dist/kept_copies.hpp: which copies a rank keeps of what another has sent: both derive it. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@ namespace tandem::dist {
 
 /// The copies that one receiver keeps of one sender's data, the least recently used last, at most `most_bytes` of them together.
 ///
-/// Both ends run the same object through the same uses, in the order of the flow, so that both know at each position what the
-/// receiver still has; nobody needs to ask, and nothing is dropped that nobody would send again. Data larger than `most_bytes` is
-/// not kept at all. Of the submitting thread.
+/// Both ends apply the same uses to an object of this class, in the order of the flow. So both know at each position what the
+/// receiver still has, without a message, and a dropped copy is sent again. Data larger than `most_bytes` is not kept at all.
+/// Threads: the submitting thread.
 class KeptCopies {
  public:
   explicit KeptCopies(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
   /// A task of the receiver sees the data. True: it was kept since its last use. Otherwise it is sent now, and kept from here on;
-  /// `dropped(id)` is called for what is not kept any more, `id` itself too when it is too large.
+  /// `dropped(id)` is called for copies that are not kept any more, and for `id` itself if it is too large.
   template <class Dropped>
   bool use(std::uint32_t id, std::size_t bytes, Dropped dropped) {
     if (const auto at = where_.find(id); at != where_.end()) {

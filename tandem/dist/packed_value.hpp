@@ -1,4 +1,4 @@
-// tandem/dist/packed_value.hpp: the present value of an object as bytes, while messages of it are under way.
+// tandem/dist/packed_value.hpp: the current value of an object as bytes, while messages of it are under way.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace tandem::dist {
 
-/// Made by the first send of a version that starts, shared by those that start before all others have ended, freed with the last.
-/// A send is a reader of the data, so nobody writes the object meanwhile. Any thread.
+/// The first send of a version that starts makes the bytes; sends that start before the others have ended share them; the last
+/// one frees them. A send is a reader of the data, so no task writes the object meanwhile. Any thread.
 class PackedValue {
  public:
   /// The bytes of `handle`'s value, until `release`. Throws what writing them throws, and holds nothing then.

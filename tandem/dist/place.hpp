@@ -13,26 +13,30 @@ class Datum;
 
 /// Owner of data that each rank has for itself, and executor of tasks that run on every rank.
 inline constexpr std::uint32_t kEverywhere = UINT32_MAX;
+/// No rank.
+inline constexpr std::uint32_t kNobody = UINT32_MAX - 1;
 
-/// What a rank must know of data to tell in a few instructions that a task does not concern it.
+/// What a rank must know of data to see in a few instructions that a task does not concern it.
 ///
-/// Every rank keeps the same owner, holder, version and value for data that it uses, because every rank goes through the same
-/// flow. `holder` is the rank with the present version: the last one that wrote it, at first the owner. Of the submitting thread.
+/// Every rank keeps the same owner, holder and version of data that it uses, because every rank goes through the same flow.
+/// `holder` is the rank with the current version: the last one that wrote it, at first the owner.
 ///
-/// A rank that passes over tasks (`Flow::pass_over`) knows of other ranks' data the owner; the holder and a lower bound of the
-/// version as of the last writer that it has submitted, or of the last wait.
+/// A rank that skips tasks (`Pruning`) knows of other ranks' data the owner; and the holder and a lower bound of the version, as
+/// of the last writer that it has submitted, or of the last wait.
+///
+/// Threads: the submitting thread.
 struct Place {
   std::uint32_t owner = kEverywhere;
   std::uint32_t holder = kEverywhere;
-  std::uint32_t version = 0;    ///< written so many times in the flow
-  std::uint32_t id = 0;         ///< as many data were registered before it; names it to other ranks
+  std::uint32_t version = 0;    ///< how often the flow has written it
+  std::uint32_t id = 0;         ///< the number of data registered before it: names it on all ranks
   bool unwritten = false;       ///< nobody has given it a value by this point of the flow
-  bool copied = false;          ///< this rank, which does not hold it, has the present version or a receive for it
-  bool reducing = false;        ///< tasks of other ranks have added to shares of their own, which are not gathered yet
+  bool copied = false;          ///< this rank, which does not hold it, has the current version or a receive for it
+  bool reducing = false;        ///< it has shares that are not gathered yet (`Reductions`)
   bool in_users_memory = false;  ///< on its first owner
-  bool always_here = false;     ///< this rank has owned it from the beginning, and so has seen all its versions
-  bool stale = false;           ///< with `check_pruning`: its last writer is one that this rank would not have submitted
-  Datum* datum = nullptr;       ///< what else is known, once it has travelled
+  bool always_here = false;     ///< this rank has always owned it, and so has seen all its versions
+  bool stale = false;           ///< with `check_pruning`: this rank would have skipped its last writer
+  Datum* datum = nullptr;       ///< null: it has not travelled
 
   /// A task that sees the data on another rank does not concern this one.
   bool untouched_by_reader(std::uint32_t here) const noexcept { return holder != here && !unwritten && !reducing; }

@@ -1,14 +1,18 @@
-// tandem/dist/placement.hpp: the program's own choice of the rank that runs a task.
+// tandem/dist/placement.hpp: which rank runs a task.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 
+#include "tandem/dist/use.hpp"
 #include "tandem/runtime/data/access.hpp"
 
 namespace tandem::dist {
+
+class Recording;
 
 /// One access of a task, as a placement policy sees it.
 struct PlacementUse {
@@ -19,5 +23,34 @@ struct PlacementUse {
 
 /// Returns the rank that runs a task which writes data of several owners. The same on all ranks.
 using PlacementPolicy = std::function<std::uint32_t(std::span<const PlacementUse>)>;
+
+/// The rule by which every rank finds the executor of a task. It depends on owners and sizes alone, which all ranks know:
+///
+/// 1. the rank that the program names (`Wish::on`);
+/// 2. the owner of the data that the task writes; data without an owner: every rank;
+/// 3. of several owners the one that the policy chooses, or the one for which the fewest bytes move;
+/// 4. a task that only reads: the owner of the first datum.
+///
+/// Threads: the submitting thread.
+class Placement {
+ public:
+  explicit Placement(std::uint32_t ranks) : ranks_(ranks) {}
+
+  void set_policy(PlacementPolicy policy) { policy_ = std::move(policy); }
+  bool has_policy() const noexcept { return policy_ != nullptr; }
+
+  /// The rank that runs the task, or `kEverywhere`. `recording`: the one that takes the task, which knows future owners; or null.
+  /// Throws UsageError.
+  std::uint32_t executor_of(std::span<const Use> uses, const Wish& wish, const Recording* recording) const;
+
+ private:
+  std::uint32_t among_owners(std::span<const Use> uses, const Recording* recording) const;
+
+  const std::uint32_t ranks_;
+  PlacementPolicy policy_;
+};
+
+/// The owner of the data now, or at this point of the replays of `recording`, unless that is null.
+std::uint32_t owner_of(runtime::Handle& handle, const Recording* recording);
 
 }  // namespace tandem::dist

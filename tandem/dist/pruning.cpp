@@ -1,27 +1,18 @@
-// tandem/dist/pruning.cpp: tasks that a rank passes over without submitting them, and whether it may.
+// tandem/dist/pruning.cpp: the rules for skipping tasks, and their check.
+#include "tandem/dist/pruning.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
-#include "tandem/dist/flow.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/usage_error.hpp"
 
 namespace tandem::dist {
 
 using runtime::Handle;
 
-void Flow::pass_over(std::uint64_t tasks) {
-  if (tasks == 0) return;
-  if (recording_ != nullptr) return recording_->pass_over(tasks);
-  const std::uint64_t target = position_ + tasks;
-  if (entering_.within(target) || may_enter(target)) return pass_over_to(target);
-  // The end lies within what is passed over: there this rank stops, as those do that submit task by task.
-  if (const std::uint64_t end = std::min(target, entering_.limit()); end > position_) pass_over_to(end);
-  is_over();
-}
-
-bool Flow::concerns(std::span<const Use> uses) const {
+bool Pruning::concerns(std::span<const Use> uses, bool policy) const {
   std::uint32_t owner = kNobody, read_at = kEverywhere;
   for (const Use& use : uses) {
     if (use.handle == nullptr || use.mode == AccessMode::reduce) return true;
@@ -33,29 +24,23 @@ bool Flow::concerns(std::span<const Use> uses) const {
       continue;
     }
     if (place.owner == kEverywhere || place.copied) return true;
-    // Where a policy places a task that writes data of several owners is not known here.
-    if (placement_ && owner != kNobody && owner != place.owner) return true;
+    // This rank does not know where a policy places a task that writes data of several owners.
+    if (policy && owner != kNobody && owner != place.owner) return true;
     owner = place.owner;
   }
   return owner == kNobody && read_at == kEverywhere;  // it writes nothing, and runs on every rank
 }
 
-void Flow::Skipping::check_count() const {
-  if (flow_.recording_ != nullptr || flow_.position_ == before_ + 1 || flow_.is_over()) return;
-  throw UsageError(fmt::format("a loop that is pruned to a rank submits one task per index; index {} has submitted {}", index_,
-                               flow_.position_ - before_));
-}
-
-/// The task that is entered is one that this rank would have passed over: it must not concern it, and the rank does not know what
-/// it leaves. Or it is submitted in any case: then it must not see what this rank does not know.
-void Flow::check_pruned(std::uint32_t executor, const Wish& wish) {
+/// While skipping: the task must not concern this rank, and the rank does not know what it writes. Otherwise the task must not
+/// see here what this rank does not know.
+void Pruning::check_task(std::uint32_t executor, std::span<const Need> needs, const Wish& wish) {
   const bool here = executor == rank_ || executor == kEverywhere;
   if (skipping_ && here) {
-    const auto written = std::find_if(needs_.begin(), needs_.end(), [](const Need& need) { return need.makes; });
-    if (written != needs_.end()) refuse_skip("runs here and writes", *written->handle, wish.where);
-    if (!needs_.empty()) refuse_skip("runs here and sees", *needs_.front().handle, wish.where);
+    const auto written = std::find_if(needs.begin(), needs.end(), [](const Need& need) { return need.makes; });
+    if (written != needs.end()) refuse_skip("runs here and writes", *written->handle, wish.where);
+    if (!needs.empty()) refuse_skip("runs here and sees", *needs.front().handle, wish.where);
   }
-  for (const Need& need : needs_) {
+  for (const Need& need : needs) {
     Place& place = place_of(*need.handle);
     if (!skipping_) {
       if (need.sees && here) check_known(*need.handle, wish.where);
@@ -69,16 +54,15 @@ void Flow::check_pruned(std::uint32_t executor, const Wish& wish) {
   }
 }
 
-/// Something here is to see the data.
-void Flow::check_known(Handle& handle, const SourceLine& where) const {
+void Pruning::check_known(Handle& handle, const SourceLine& where) const {
   if (!place_of(handle).stale) return;
-  throw UsageError(fmt::format("rank {} sees {}{}, but would have passed over the last task that wrote it; a rank must submit "
-                               "that, whoever runs it",
+  throw UsageError(fmt::format("rank {} sees {}{}, but would have skipped the last task that wrote it; a rank must submit that "
+                               "task, whichever rank runs it",
                                rank_, handle.described(), where ? fmt::format(" (at {})", runtime::describe(where)) : ""));
 }
 
-void Flow::refuse_skip(const std::string& what, const Handle& handle, const SourceLine& where) const {
-  throw UsageError(fmt::format("rank {} would have passed over a task{} that {} {}; a rank must submit the tasks that concern it",
+void Pruning::refuse_skip(const std::string& what, const Handle& handle, const SourceLine& where) const {
+  throw UsageError(fmt::format("rank {} would have skipped a task{} that {} {}; a rank must submit the tasks that concern it",
                                rank_, where ? fmt::format(" (at {})", runtime::describe(where)) : "", what, handle.described()));
 }
 

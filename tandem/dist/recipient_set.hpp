@@ -1,4 +1,4 @@
-// tandem/dist/recipient_set.hpp: which ranks have the present version of some data.
+// tandem/dist/recipient_set.hpp: which ranks have the current version of some data.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tandem::dist {
 
-/// A set of ranks, as bits; the words are made when the first rank comes, and kept. Of the submitting thread.
+/// A set of ranks, as bits. Threads: the submitting thread.
 class RecipientSet {
  public:
   bool contains(std::uint32_t rank) const noexcept {

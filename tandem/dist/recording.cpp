@@ -14,16 +14,16 @@ namespace tandem::dist {
 using runtime::Handle;
 using runtime::Task;
 using runtime::TaskRef;
+using Kind = RecordedOperation::Kind;
 
 namespace {
 
 bool sees(AccessMode mode) { return sees_value(mode) || mode == AccessMode::reduce; }
 bool makes(AccessMode mode) { return makes_value(mode) || mode == AccessMode::reduce; }
 
-/// What an operation that is no task means for a version and its recipients. With `flush` a version's copies end, as when it is
-/// overwritten; a migration is a task of the next owner's that changes nothing.
-AccessMode mode_of(Recording::Kind kind) {
-  using Kind = Recording::Kind;
+/// What an operation that is no task means for a version and its recipients. `flush` ends a version's copies as a write does; a
+/// migration is a task of the next owner that changes nothing.
+AccessMode mode_of(Kind kind) {
   if (kind == Kind::migrate) return AccessMode::read_write;
   return kind == Kind::flush || kind == Kind::receive ? AccessMode::write : AccessMode::read;
 }
@@ -31,7 +31,7 @@ AccessMode mode_of(Recording::Kind kind) {
 }  // namespace
 
 Recording::~Recording() {
-  for (const Operation& operation : operations_)
+  for (const RecordedOperation& operation : operations_)
     if (operation.model != nullptr) core_.submission().abandon(*operation.model);
 }
 
@@ -61,7 +61,7 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
   return model != nullptr ? TaskRef{model, operations_.size()} : TaskRef{};
 }
 
-void Recording::add(const Operation& operation, Handle& handle) {
+void Recording::add(const RecordedOperation& operation, Handle& handle) {
   if (!core_.data().owns(handle))
     throw UsageError(fmt::format("an operation of {} cannot be recorded: it is not registered with this runtime",
                                  handle.described()));
@@ -73,9 +73,9 @@ void Recording::add(const Operation& operation, Handle& handle) {
   operations_.push_back(operation);
 }
 
-void Recording::add(Operation operation, Handle& handle, Message message) {
+void Recording::add(RecordedOperation operation, Handle& handle, Message message) {
   if (operation.kind == Kind::send && !operations_.empty() && operations_.back().kind == Kind::send) {
-    // Nothing comes between them: one value is sent to all at once.
+    // Sends without another operation between them: one value goes to all at once.
     Message& last = messages_.back();
     const comm::Recipient& to = message.recipients.front();
     if (uses_.back().front().handle == &handle && last.tag == message.tag &&
@@ -106,15 +106,15 @@ void Recording::check_owners() const {
       place_of(*wrong).owner, wrong->described(), move.from, move.to, move.from));
 }
 
-void Recording::pass_over(std::uint64_t tasks) {
+void Recording::skip(std::uint64_t tasks) {
   task_count_ += tasks;
-  if (!operations_.empty() && operations_.back().kind == Kind::pass_over) {
-    operations_.back().passed += tasks;
+  if (!operations_.empty() && operations_.back().kind == Kind::skip) {
+    operations_.back().tasks += tasks;
     return;
   }
   uses_.emplace_back();
   after_.emplace_back();
-  operations_.push_back({.kind = Kind::pass_over, .passed = tasks});
+  operations_.push_back({.kind = Kind::skip, .tasks = tasks});
 }
 
 std::uint32_t Recording::index_of(const TaskRef& task) const noexcept {
@@ -132,14 +132,14 @@ void Recording::finish() {
   find_ends();
 }
 
-/// The ranks that see a version, gathered at the first task that does.
+/// Lists the ranks that see a version at the first task that does.
 void Recording::find_sendings() {
   struct Readers {
     std::size_t first = 0;
-    std::vector<Sending> ranks;
+    std::vector<RecordedSending> ranks;
   };
   std::unordered_map<Handle*, Readers> present;
-  std::vector<std::vector<Sending>> at(operations_.size());
+  std::vector<std::vector<RecordedSending>> at(operations_.size());
   const auto close = [&](Readers& readers) {
     auto& here = at[readers.first];
     const bool several = readers.ranks.size() > 1 || (readers.ranks.size() == 1 && readers.ranks[0].recipient == kEverywhere);
@@ -147,20 +147,20 @@ void Recording::find_sendings() {
     readers.ranks.clear();
   };
   for (std::size_t i = 0; i < operations_.size(); ++i) {
-    const Operation& operation = operations_[i];
+    const RecordedOperation& operation = operations_[i];
     for (const Use& use : operation.uses) {
       if (!sees(use.mode) || place_of(*use.handle).owner == kEverywhere) continue;
       Readers& readers = present[use.handle];
       if (readers.ranks.empty()) readers.first = i;
       const auto known = std::find_if(readers.ranks.begin(), readers.ranks.end(),
-                                      [&](const Sending& sending) { return sending.recipient == operation.executor; });
+                                      [&](const RecordedSending& sending) { return sending.recipient == operation.executor; });
       if (known == readers.ranks.end()) readers.ranks.push_back({use.handle, operation.executor, operation.priority});
       else known->priority = std::max(known->priority, operation.priority);
     }
     for (const Use& use : operation.uses)
       if (const auto readers = present.find(use.handle); makes(use.mode) && readers != present.end()) close(readers->second);
   }
-  // In the order of the flow, which is the same on all ranks; a hash table's is not.
+  // In the order of the flow, which is equal on all ranks; that of a hash table is not.
   for (std::size_t i = 0; i < operations_.size(); ++i)
     for (const Use& use : operations_[i].uses)
       if (const auto readers = present.find(use.handle); readers != present.end() && readers->second.first == i)
@@ -172,7 +172,7 @@ void Recording::find_sendings() {
   }
 }
 
-/// Tasks of this rank that none follows: the others end before.
+/// Lists the tasks of this rank that no other one follows.
 void Recording::find_ends() {
   struct Last {
     std::uint32_t writer = kNone;
@@ -232,9 +232,9 @@ void Recording::rebind(Handle& from, Handle& to) {
   for (std::vector<Use>& uses : uses_)
     for (Use& use : uses)
       if (use.handle == &from) use.handle = &to;
-  for (Sending& sending : sendings_)
+  for (RecordedSending& sending : sendings_)
     if (sending.handle == &from) sending.handle = &to;
-  for (const Operation& operation : operations_) {
+  for (const RecordedOperation& operation : operations_) {
     if (operation.model == nullptr) continue;
     for (unsigned slot = 0; slot < operation.model->access_count; ++slot)
       if (operation.model->accesses()[slot].handle() == &from) operation.model->accesses()[slot].rebind(&to);
@@ -243,7 +243,7 @@ void Recording::rebind(Handle& from, Handle& to) {
   kept_.drop(from);
 }
 
-void Recording::submit(const Operation& operation) {
+void Recording::submit(const RecordedOperation& operation) {
   Task& task = core_.submission().begin_copy(*operation.model);
   std::vector<TaskRef> predecessors;
   for (const std::uint32_t before : operation.after) predecessors.push_back(submitted_[before]);

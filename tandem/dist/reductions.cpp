@@ -1,8 +1,14 @@
-// tandem/dist/reductions.cpp: `reduce` accesses on several ranks: each adds to a share of its own, and a tree of tasks gathers them.
+// tandem/dist/reductions.cpp: shares of sums, and the tree of tasks that gathers them.
+#include "tandem/dist/reductions.hpp"
+
 #include <algorithm>
-#include <memory>
+#include <utility>
 
 #include "tandem/dist/flow.hpp"
+#include "tandem/dist/place.hpp"
+#include "tandem/dist/placement.hpp"
+#include "tandem/dist/pruning.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem::dist {
 
@@ -33,26 +39,37 @@ std::shared_ptr<runtime::CodeletCore> make_codelet(const char* name) {
 
 }  // namespace
 
-void Flow::share_reductions(std::span<Use> uses, Wish& wish) {
+Reductions::Reductions(runtime::RuntimeCore& core, Flow& flow, const Placement& placement, const Pruning& pruning)
+    : core_(core), flow_(flow), placement_(placement), pruning_(pruning) {}
+Reductions::~Reductions() = default;
+
+void Reductions::DropOwner::operator()(Handle* handle) const noexcept { runtime::DataRegistry::drop_owner(handle); }
+
+std::vector<Reductions::Shares>::iterator Reductions::find(const Handle& handle) {
+  return std::find_if(shares_.begin(), shares_.end(), [&](const Shares& known) { return known.handle == &handle; });
+}
+
+void Reductions::share(std::span<Use> uses, Wish& wish) {
   for (const Use& use : uses)
-    if (use.handle == nullptr || !is_of(*use.handle)) return;  // `enter` says so
+    if (use.handle == nullptr || !core_.data().owns(*use.handle)) return;  // `Flow::enter` throws
   for (const Use& use : uses)
-    if (skipping_ && use.mode == AccessMode::reduce) refuse_skip("has a reduce access to", *use.handle, wish.where);
-  const std::uint32_t executor = place(uses, wish);
+    if (pruning_.is_skipping() && use.mode == AccessMode::reduce)
+      pruning_.refuse_skip("has a reduce access to", *use.handle, wish.where);
+  const std::uint32_t executor = placement_.executor_of(uses, wish, nullptr);
   if (executor == kEverywhere) return;
   wish.on = executor;
   for (Use& use : uses) {
     if (use.mode != AccessMode::reduce) continue;
     Place& place = place_of(*use.handle);
     const bool adds_here = place.owner == executor || place.owner == kEverywhere;
-    if (may_have_missed(place)) place.unwritten = false;
+    if (pruning_.may_have_missed(place)) place.unwritten = false;
     if (!adds_here && !place.unwritten && use.handle->reduction != nullptr) use.handle = &share_of(*use.handle, executor, wish);
   }
 }
 
-Handle& Flow::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
+Handle& Reductions::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
   static const std::shared_ptr<runtime::CodeletCore> start = make_codelet("start a share");
-  auto shares = std::find_if(shares_.begin(), shares_.end(), [&](const Shares& known) { return known.handle == &handle; });
+  auto shares = find(handle);
   if (shares == shares_.end()) {
     place_of(handle).reducing = true;
     shares = shares_.insert(shares_.end(), Shares{&handle, {}, wish.priority});
@@ -65,24 +82,24 @@ Handle& Flow::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
   share->object = handle.object;
   share->typical_bytes = handle.typical_bytes;
   share->reduction = std::make_unique<runtime::Reduction>(*handle.reduction);
-  add(*share, rank, false);
+  flow_.add(*share, rank, false);
   const Use use{share.get(), AccessMode::write};
-  if (enter({&use, 1}, {.on = rank, .priority = wish.priority, .where = wish.where, .is_task = false})) {
+  if (flow_.enter({&use, 1}, {.on = rank, .priority = wish.priority, .where = wish.where, .is_task = false})) {
     Task& task = core_.submission().begin(start, kStart, 1);
     task.accesses()[0].set(share.get(), AccessMode::write);
     task.priority = wish.priority;
     task.where = wish.where;
     core_.submission().submit(task);
-    entered();
+    flow_.entered();
   }
   return *shares->of_ranks.emplace_back(std::move(share));
 }
 
-/// By a binomial tree whose root is the data itself: log2 of the number of ranks steps, each on the rank that keeps the sum.
-void Flow::gather_shares(Handle& handle) {
+void Reductions::gather(Handle& handle) {
   static const std::shared_ptr<runtime::CodeletCore> gather = make_codelet("gather shares");
-  if (skipping_) refuse_skip("is the first one after tasks with reduce accesses that uses", handle, {});
-  const auto found = std::find_if(shares_.begin(), shares_.end(), [&](const Shares& known) { return known.handle == &handle; });
+  if (pruning_.is_skipping())
+    pruning_.refuse_skip("is the first one after tasks with reduce accesses that uses", handle, {});
+  const auto found = find(handle);
   const Shares shares = std::move(*found);
   shares_.erase(found);
   place_of(handle).reducing = false;
@@ -91,18 +108,22 @@ void Flow::gather_shares(Handle& handle) {
   for (std::size_t stride = 1; stride < sums.size(); stride *= 2) {
     for (std::size_t i = 0; i + stride < sums.size(); i += 2 * stride) {
       const Use uses[] = {{sums[i], AccessMode::read_write}, {sums[i + stride], AccessMode::read}};
-      if (!enter(uses, {.on = place_of(*sums[i]).owner, .priority = shares.priority, .is_task = false})) continue;
+      if (!flow_.enter(uses, {.on = place_of(*sums[i]).owner, .priority = shares.priority, .is_task = false})) continue;
       Task& task = core_.submission().begin(gather, kGather, 2);
       for (unsigned slot = 0; slot < 2; ++slot) task.accesses()[slot].set(uses[slot].handle, uses[slot].mode);
       task.priority = shares.priority;
       core_.submission().submit(task);
-      entered();
+      flow_.entered();
     }
   }
 }
 
-void Flow::settle_all() {
-  while (!shares_.empty()) gather_shares(*shares_.front().handle);
+void Reductions::gather_all() {
+  while (!shares_.empty()) gather(*shares_.front().handle);
+}
+
+void Reductions::forget(Handle& handle) {
+  std::erase_if(shares_, [&](const Shares& shares) { return shares.handle == &handle; });
 }
 
 }  // namespace tandem::dist

@@ -1,4 +1,4 @@
-// tandem/dist/trace_clocks.hpp: what the traces of a flow's ranks know of each other's clocks.
+// tandem/dist/trace_clocks.hpp: clock points in the traces of a flow's ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace tandem::dist {
 
-/// Keeps the clocks of traced ranks together while it lives: all ranks leave a barrier at one instant when it is made, and
-/// another one when it ends, and the times that were waited for are clock points of the trace (thesis 3.4.2: the line through
-/// both takes a rank's time to rank 0's). Between them, what the clocks that follow each other know is a point of kind
-/// `background` now and then.
+/// Compares the clocks of traced ranks while it lives. All ranks leave a barrier at one instant when it is made, and another one
+/// when it ends; the times of both are clock points of the trace (thesis 3.4.2: the line through both takes a rank's time to
+/// rank 0's). Between them, the state of the clock synchronisation becomes a point of kind `background` at a fixed
+/// interval.
 ///
-/// All ranks make one, and end it or are gone: who cannot come to the last barrier, because of a failure, destroys it instead,
-/// and the barriers of the others fail. Of the submitting thread; points between the barriers are told by the session's flusher.
+/// All ranks make one, and all end it. A rank that cannot come to the last barrier, because of a failure, destroys it instead,
+/// and the barriers of the others fail. Threads: the submitting thread; the session's flusher writes points between the barriers.
 class TraceClocks {
  public:
   /// `clock` is that of the events. `every_ns`: between points in the background; 0: none. Null when the ranks do not find each

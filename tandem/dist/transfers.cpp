@@ -11,11 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/runtime/worker/worker_team.hpp"
+
 namespace tandem::dist {
 
 using runtime::Task;
 
-/// Travels with every message. Behind it, of a version that does not exist, follows the description of the failure.
+/// The header of every message. The description of the failure follows it for a version that does not exist.
 struct Transfers::Head {
   std::uint32_t version = 0;
   std::uint32_t flags = 0;
@@ -23,9 +25,9 @@ struct Transfers::Head {
 
   static constexpr std::size_t kShort = 8;
   static constexpr std::uint32_t kFailed = 1;
-  static constexpr std::uint32_t kLowerBound = 2;  ///< the sender knows the least that the version may be
+  static constexpr std::uint32_t kLowerBound = 2;  ///< `version` is a lower bound
 
-  /// Whether this may be the version that a receiver expects, who knows it exactly or knows a lower bound of it.
+  /// This may be the version that the receiver expects, `exactly` or as a lower bound.
   bool may_be(std::uint32_t expected, bool exactly) const noexcept {
     const bool not_below = (flags & kLowerBound) != 0 || version >= expected;
     return not_below && (!exactly || version <= expected);
@@ -41,12 +43,12 @@ struct Transfers::Receive {
   runtime::EventTasks event;
   comm::Request request;
   std::uint64_t expected = 0;               ///< to the scheduler, as a task that will be ready; 0: not
-  runtime::FlowFailure* failure = nullptr;  ///< what the message says, or went wrong with it
+  runtime::FlowFailure* failure = nullptr;  ///< why there is no value
   bool readable = false;                    ///< its first node has ended
   std::span<const std::byte> packed = {};   ///< of an object, once arrived: in the request's memory
   std::shared_ptr<Receive> itself = {};     ///< until both have ended
 
-  /// For an object: of the task that comes next. Throws a SerializationError that names the data.
+  /// Makes the object. Throws a SerializationError that names the data.
   void unpack() const;
 };
 
@@ -65,9 +67,9 @@ void Transfers::Receive::unpack() const {
 
 namespace {
 
-/// Between ranks of one host messages take less, and nothing is expected nor measured.
+/// Shorter messages are not announced. Those between ranks of one host are shorter.
 constexpr std::int64_t kShortNs = 100'000;
-/// Before all kernels' failures.
+/// Smaller than the ids of all kernels' failures.
 constexpr runtime::TaskId kJobFailure = 1;
 
 comm::SendBuffer bytes_of(const runtime::Handle& handle) {
@@ -125,9 +127,9 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
   }
   bag->number = ++bags_;
   bag->data_number = handle.number;
-  tell_submitter<trace::Type::bag_opened>(bag->number, handle.number, bag->version);
+  trace_submitter<trace::Type::bag_opened>(bag->number, handle.number, bag->version);
   for (const comm::Recipient& recipient : recipients)
-    tell_submitter<trace::Type::bag_joined>(bag->number, recipient.rank.value(), recipient.priority);
+    trace_submitter<trace::Type::bag_joined>(bag->number, recipient.rank.value(), recipient.priority);
   core_.events().submit(task, false, bag->event);
   return bag;
 }
@@ -135,7 +137,7 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
 bool Transfers::add(Bag& bag, comm::Recipient recipient) {
   const std::lock_guard guard(bag.lock);
   const auto joined = [&] {
-    tell_submitter<trace::Type::bag_joined>(bag.number, recipient.rank.value(), recipient.priority);
+    trace_submitter<trace::Type::bag_joined>(bag.number, recipient.rank.value(), recipient.priority);
     return true;
   };
   if (bag.started) return bag.posted.valid() && endpoint_.append(bag.posted, recipient) && joined();
@@ -152,7 +154,7 @@ void Transfers::raise(Bag& bag, comm::Recipient recipient) {
     if (known.rank == recipient.rank) known.priority = std::max(known.priority, recipient.priority);
 }
 
-/// The bag's writer runs, and will have ended in so many ns.
+/// The bag's writer runs, and will end in so many ns.
 void Transfers::announce(Bag& bag, std::int64_t in_ns) {
   const std::lock_guard guard(bag.lock);
   if (bag.started || bag.announced != 0 || bag.recipients.empty()) return;
@@ -189,7 +191,7 @@ void Transfers::start(Bag& bag, Task& task) {
   if (announced != 0) endpoint_.withdraw(first, announced);
 }
 
-/// Returns why it cannot be.
+/// Writes the object to bytes. Returns the failure, or null.
 runtime::FlowFailure* Transfers::pack(Bag& bag, const Task& task) {
   std::string why;
   std::exception_ptr exception;
@@ -218,7 +220,7 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
   };
   const comm::Callbacks ended{.released = [&bag](const comm::Status&) { bag.transfers->sent(bag); },
                               .failed = [&bag](const comm::Status&) { bag.transfers->sent(bag); }};
-  // Who holds the request may be told of its end before this thread goes on: `bag` lives until all are counted.
+  // A message may end before this thread goes on: `alive` keeps the bag until all are counted.
   const std::shared_ptr<Bag> alive = bag.itself;
   const bool broadcast = options_.broadcasts && (recipients.size() > 1 || options_.hold_ns > 0);
   bag.under_way.store(broadcast ? 1 : static_cast<unsigned>(recipients.size()), std::memory_order_relaxed);
@@ -230,22 +232,22 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
                                            .header = header, .callbacks = ended, .plan = bag.plan});
   } else {
     for (const comm::Recipient& recipient : recipients) {
-      if (posted.valid()) tell_sent(*alive, posted);
+      if (posted.valid()) trace_sent(*alive, posted);
       posted = endpoint_.isend(recipient.rank, comm::Tag(bag.tag), buffer(),
                                {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
     }
   }
-  tell_sent(*alive, posted);
-  tell<trace::Type::bag_closed>(alive->number, recipients.size(), posted.trace_number());
+  trace_sent(*alive, posted);
+  record<trace::Type::bag_closed>(alive->number, recipients.size(), posted.trace_number());
 }
 
-/// By numbers alone: the send may have ended, and the data be gone.
-void Transfers::tell_sent(const Bag& bag, const comm::Request& request) {
-  tell<trace::Type::data_sent>(bag.data_number, bag.version, bag.event.readable.id, request.trace_number());
+/// Uses numbers alone: the send may have ended, and the data may be gone.
+void Transfers::trace_sent(const Bag& bag, const comm::Request& request) {
+  record<trace::Type::data_sent>(bag.data_number, bag.version, bag.event.readable.id, request.trace_number());
 }
 
-/// One message of the bag has ended, well or not: what cannot be sent because its recipient is gone is that rank's end, which
-/// those who wait for it are told of in other ways.
+/// One message of the bag has ended, well or not. A message whose recipient is gone is no failure here: the end of that rank is
+/// reported otherwise.
 void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::shared_ptr<Bag> last = std::move(bag.itself);
@@ -270,13 +272,13 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
     auto& started = *static_cast<Receive*>(context);
     started.transfers->start(started);
   };
-  // An object has memory of its own: whoever overwrites it need not wait until the message was forwarded.
-  tell_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
+  // An object has memory of its own: its next writer need not wait until the message was forwarded.
+  trace_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
   core_.events().submit(task, handle.object == nullptr, receive->event, after);
   if (handle.object != nullptr) unpack_after(receive, priority);
 }
 
-/// Its values are the receive, which lives as long as this or the message needs it.
+/// The values of this task are the receive, which lives as long as the task or the message needs it.
 void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priority) {
   using Values = std::shared_ptr<Receive>;
   static constexpr runtime::TaskOps ops{
@@ -300,7 +302,7 @@ void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priori
 
 void Transfers::start(Receive& receive) {
   {
-    // Held while it is posted, so that neither its end nor `abort` comes between the post and the note of it.
+    // Held while it is posted: neither its end nor `abort` comes between the post and the entry in `waiting_`.
     const std::lock_guard guard(mutex_);
     if (aborted_ == nullptr) {
       const comm::ReceiveOptions options{
@@ -328,7 +330,7 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
   const runtime::Handle& handle = *receive.handle;
   const std::size_t wanted = handle.shape.bytes();
   const Address& address = receive.address;
-  tell<trace::Type::data_received>(handle.number, head.version, receive.event.readable.id, receive.request.trace_number());
+  record<trace::Type::data_received>(handle.number, head.version, receive.event.readable.id, receive.request.trace_number());
   if ((head.flags & Head::kFailed) != 0) {
     const auto* text = reinterpret_cast<const char*>(status.header.data()) + sizeof head;
     const std::string said = fmt::format("on another rank, {}", std::string_view(text, status.header.size() - sizeof head));
@@ -382,7 +384,7 @@ void Transfers::failed(Receive& receive, const comm::Status& status) {
     if (!reason_known) lost_.push_back(&receive);  // `abort` ends it
   }
   if (reason_known) end(receive, job_failure());
-  else tell_loss_(text);
+  else on_loss_(text);
 }
 
 void Transfers::end(Receive& receive, runtime::FlowFailure* failure) {
@@ -402,8 +404,8 @@ void Transfers::forget(Receive& receive) {
   if (found != last) waiting_.erase(found);
 }
 
-/// A message begins to come, and takes long enough to be waited for. Its receive cannot end meanwhile: the endpoint calls back
-/// one at a time.
+/// A message begins to arrive. If it is long, the scheduler expects its end. Its receive cannot end meanwhile: the endpoint calls
+/// back one at a time.
 void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns) {
   if (in_ns < kShortNs) return;
   Receive* receive = nullptr;
@@ -420,7 +422,7 @@ void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, 
   if (receive != nullptr) receive->expected = core_.events().expect_end(receive->event.readable, in_ns);
 }
 
-/// After what it waited for was told that it may go.
+/// After the tasks that wait for the receive were released.
 void Transfers::expect_no_more(Receive& receive) {
   if (const std::uint64_t expected = std::exchange(receive.expected, 0); expected != 0) core_.events().expect_no_more(expected);
 }
@@ -433,13 +435,13 @@ bool Transfers::abort(const std::string& text) {
     if (aborted_ != nullptr) return false;
     aborted_ = std::make_exception_ptr(JobError(text));
     job_failure_ = core_.executor().failures().add(kJobFailure, aborted_, text);
-    core_.executor().failures().note_thrown(*job_failure_, UINT64_MAX);  // the flow tells it
+    core_.executor().failures().note_thrown(*job_failure_, UINT64_MAX);  // the flow reports it
     for (const auto& [tag, receive] : waiting_) waiting.push_back(receive->request);
     lost = std::exchange(lost_, {});
   }
   for (const comm::Request& request : waiting) endpoint_.cancel(request);
   for (Receive* receive : lost) end(*receive, job_failure());
-  if (tell_abort_) tell_abort_(text);
+  if (on_abort_) on_abort_(text);
   return true;
 }
 

@@ -13,33 +13,25 @@
 
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/bag.hpp"
+#include "tandem/dist/flow_options.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/usage_error.hpp"
 
 namespace tandem::dist {
 
-struct TransferOptions {
-  bool broadcasts = true;                               ///< false: each recipient gets a plain message
-  comm::TreeKind tree = comm::TreeKind::automatic;
-  std::int64_t hold_ns = 0;                             ///< how long a broadcast waits for late recipients
-  bool announce = true;                                 ///< the endpoint is told of messages whose writers run
-  bool incoming = true;                                 ///< the scheduler is told of messages that begin to come
-  bool early_read = true;                               ///< readers start when data has *arrived*; else when it is *released*
-};
-
-/// Posts what the flow has decided, when the data is ready, and ends the nodes of the graph when the library says so.
+/// Posts sends and receives when their data is ready, and ends their nodes of the graph when the endpoint reports their end.
 ///
-/// A send is a node that reads its data and ends when the library has read it. A receive is a node that writes it, with the two
-/// completions of an event: readers start when the data has arrived, writers when it was also forwarded to others (thesis
+/// A send is a node that reads its data and ends when the endpoint has read it. A receive is a node that writes it, with the
+/// two completions of an event: readers start when the data has arrived, writers when it was also forwarded to others (thesis
 /// 4.3.4). A version that does not exist, because a kernel threw, travels as an empty message that says so.
 ///
 /// An object is written to bytes when its first send starts, by the thread that ended its writer, and the bytes are freed when
-/// the last send has ended. Its receive takes a message of whatever size into the library's memory, and a task of this rank, at
-/// the head of the readers, makes the value of it: so what is slow about that delays no messages. That task fails as a kernel
-/// does when the bytes are not what the type expects.
+/// the last send has ended. Its receive takes a message of any size into the endpoint's memory. A task of this rank, before all
+/// readers, makes the value of it; so slow types delay no messages. If the bytes are not what the type expects, that task fails
+/// as a kernel does.
 ///
-/// Threads. `send`, `add` and `receive` by the submitting thread. Nodes start on any thread; the endpoint calls back one at a
-/// time. `mutex_` guards the receives under way, so that `abort` finds them.
+/// Threads: `send`, `add` and `receive` the submitting thread; `abort` any. Nodes start on any thread; the endpoint calls back
+/// one at a time. `mutex_` guards the receives under way, so that `abort` finds them.
 class Transfers {
  public:
   Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const TransferOptions& options);
@@ -48,18 +40,18 @@ class Transfers {
   struct Address {
     std::uint64_t tag = 0;
     comm::Channel channel{0};
-    std::uint32_t version = 0;  ///< both ends must mean the same one; `kAnyVersion`: not compared
-    bool exact = true;          ///< false: this rank knows a lower bound only, as it has passed over tasks
+    std::uint32_t version = 0;  ///< equal at both ends; `kAnyVersion`: not compared
+    bool exact = true;          ///< false: a lower bound, since this rank has skipped tasks
   };
   static constexpr std::uint32_t kAnyVersion = UINT32_MAX;
 
-  /// The present version of `handle` goes to `recipients`, and to those added later. `packed`: of an object, shared by its sends.
-  /// `plan`: of sends that will be alike, or null.
+  /// The current version of `handle` goes to `recipients`, and to those added later. `packed`: of an object, shared by its
+  /// sends. `plan`: shared by sends to the same recipients, or null.
   std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address, std::span<const comm::Recipient> recipients,
                             std::shared_ptr<PackedValue> packed, std::shared_ptr<comm::BroadcastPlan> plan = {});
-  /// False: too late, or there already; the recipient needs a send of its own.
+  /// Adds a recipient. False: too late, or it is a recipient already; it needs a send of its own.
   bool add(Bag& bag, comm::Recipient recipient);
-  /// A recipient that is there may have a more urgent use. What was posted keeps its priority.
+  /// Raises the priority of a recipient that was added. A posted message keeps its priority.
   static void raise(Bag& bag, comm::Recipient recipient);
 
   /// The next version of `handle` comes from `source`. `after`: a node that comes first, or none. `priority`: of the task that
@@ -67,20 +59,21 @@ class Transfers {
   void receive(runtime::Handle& handle, const Address& address, std::uint32_t source, const runtime::TaskRef& after,
                int priority);
 
-  /// Is told of what makes the job fail; on the thread that finds it. Before anything is posted.
-  void on_abort(std::function<void(const std::string& text)> tell) { tell_abort_ = std::move(tell); }
-  /// Is told that a rank is lost, as far as this one sees; its reason may be on its way. `abort` follows, with it or this text.
-  void on_loss(std::function<void(const std::string& text)> tell) { tell_loss_ = std::move(tell); }
+  /// Set before anything is posted: `call` gets the reason for which the job fails, on the thread that finds it.
+  void on_abort(std::function<void(const std::string& text)> call) { on_abort_ = std::move(call); }
+  /// `call` learns that a rank is lost. That rank's reason may be on its way; `call` leads to `abort` with it or with this
+  /// text.
+  void on_loss(std::function<void(const std::string& text)> call) { on_loss_ = std::move(call); }
   /// Ends all receives that wait, now and later, with a JobError that says `text`. Any thread. True: it was the first.
   bool abort(const std::string& text);
-  /// Why everything ends, or null.
+  /// The JobError, or null.
   std::exception_ptr aborted() const;
 
-  /// From now on `session`, which outlives this, is told of bags and versions.
+  /// Records bags and versions in `session`, which outlives this.
   void trace_to(trace::Session& session) noexcept { trace_.store(&session, std::memory_order_release); }
-  /// Of the submitting thread's events.
+  /// An event in the submitting thread's stream.
   template <trace::Type T, class... Fields>
-  void tell_submitter(Fields... fields) noexcept {
+  void trace_submitter(Fields... fields) noexcept {
     core_.submission().trace().emit<T>(fields...);
   }
 
@@ -91,12 +84,12 @@ class Transfers {
   struct Receive;
   struct Head;
 
-  /// Of whichever thread it is. The submitting one's events that stand in no order with it have its own stream.
+  /// An event of any thread, in the stream that all threads share.
   template <trace::Type T, class... Fields>
-  void tell(Fields... fields) {
+  void record(Fields... fields) {
     if (trace::Session* const session = trace_.load(std::memory_order_acquire)) session->emit_shared<T>(fields...);
   }
-  void tell_sent(const Bag& bag, const comm::Request& request);
+  void trace_sent(const Bag& bag, const comm::Request& request);
 
   void start(Bag& bag, runtime::Task& task);
   void announce(Bag& bag, std::int64_t in_ns);
@@ -118,14 +111,14 @@ class Transfers {
   comm::Endpoint& endpoint_;
   const TransferOptions options_;
   mutable std::mutex mutex_;
-  std::function<void(const std::string&)> tell_abort_;
-  std::function<void(const std::string&)> tell_loss_;
-  std::vector<Receive*> lost_;  ///< that failed because of a loss, and end when the job is aborted
+  std::function<void(const std::string&)> on_abort_;
+  std::function<void(const std::string&)> on_loss_;
+  std::vector<Receive*> lost_;  ///< that failed with a lost rank; `abort` ends them
   std::unordered_multimap<std::uint64_t, Receive*> waiting_;  ///< by tag
   std::exception_ptr aborted_;
   runtime::FlowFailure* job_failure_ = nullptr;
-  std::atomic<trace::Session*> trace_{nullptr};  ///< its store releases the session
-  std::uint32_t bags_ = 0;                       ///< opened so far; of the submitting thread
+  std::atomic<trace::Session*> trace_{nullptr};  ///< the store releases the session, `record` acquires it
+  std::uint32_t bags_ = 0;                       ///< opened so far; the submitting thread's
   std::atomic<std::uint64_t> received_{0};
   std::atomic<std::uint64_t> received_bytes_{0};
 };

@@ -1,4 +1,4 @@
-// tandem/dist/use.hpp: what the flow is told of a task.
+// tandem/dist/use.hpp: a task, as the flow of several ranks sees it.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct Use {
   AccessMode mode = AccessMode::read;
 };
 
-/// What is said of a task beside its data.
+/// What the program says of a task beside its data.
 struct Wish {
   std::optional<std::uint32_t> on = {};  ///< the rank that runs it, instead of the owner; kEverywhere for one that only reads
   int priority = 0;
   SourceLine where = {};
-  bool is_task = true;                   ///< false: an access of the application's
+  bool is_task = true;                   ///< false: an access of the application
 };
 
 }  // namespace tandem::dist

@@ -13,7 +13,7 @@ namespace tandem::linalg {
 
 /// Owners of the tiles of a matrix: a pattern of ranks, repeated in both directions. An immutable value; copies share it.
 ///
-/// The default is no distribution: every rank has the whole matrix for itself, as a program of one rank has.
+/// The default is no distribution: every rank has the whole matrix, as a program of one rank has.
 class Distribution {
  public:
   Distribution() = default;
@@ -29,8 +29,8 @@ class Distribution {
   /// The grid for a number of ranks that is nearest to a square, with P <= Q.
   static Grid squarest(std::uint32_t ranks);
 
-  /// Blocks of neighbouring tiles, as even as they can be, for what exchanges borders: tile (i, j) of rows x cols on rank
-  /// floor(i P / rows) Q + floor(j Q / cols). Asserts that there are tiles. Fewer tiles than ranks leave some ranks without.
+  /// Blocks of neighbouring tiles of nearly equal size, for algorithms that exchange borders: tile (i, j) of rows x cols on rank
+  /// floor(i P / rows) Q + floor(j Q / cols). Asserts that there are tiles. With fewer tiles than ranks some ranks get none.
   struct Tiles {
     std::size_t rows = 1;
     std::size_t cols = 1;
@@ -38,7 +38,7 @@ class Distribution {
   static Distribution contiguous(Grid grid, Tiles tiles);
 
   /// Whole tile columns, dealt out in turn in proportion to the ranks' speeds (each > 0): every prefix of the columns is as
-  /// balanced as it can be (the smallest finishing time first). One rank gets every column when it is alone.
+  /// balanced as it can be (the smallest finishing time first). A single rank gets every column.
   static Distribution columns_by_speed(const std::vector<double>& speeds, std::size_t columns);
 
   /// From text: one line per tile row, ranks separated by blanks, as long as the first; lines that begin with # are comments. The
@@ -46,7 +46,7 @@ class Distribution {
   static base::Result<Distribution> parse(const std::string& text);
   static base::Result<Distribution> from_file(const std::string& path);
 
-  /// False: there is no distribution.
+  /// False: no distribution.
   bool several() const noexcept { return pattern_ != nullptr; }
   std::uint32_t owner(std::size_t i, std::size_t j) const noexcept { return (*pattern_)[i % rows_ * cols_ + j % cols_]; }
   /// One more than the highest rank that owns a tile; 0 without distribution.

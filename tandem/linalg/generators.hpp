@@ -29,7 +29,7 @@ constexpr R random_unit(std::uint64_t bits) noexcept {
 
 }  // namespace internal
 
-/// Independent elements, uniform in [-1, 1); in complex types both parts are. Also good for right-hand sides.
+/// Independent elements, uniform in [-1, 1); in complex types both parts are. Also for right-hand sides.
 struct RandomGeneral {
   std::uint64_t seed = 0;  ///< the same seed gives the same matrix
 
@@ -112,13 +112,13 @@ struct MinIj {
   }
 };
 
-/// What gives elements of a matrix by position, and the same ones each time and from any thread.
+/// Gives the elements of a matrix by position, always the same ones, on any thread.
 template <class G, class T>
 concept Generator = Scalar<T> && requires(const G& generator, std::size_t i, std::size_t j) {
   { generator.template element<T>(i, j) } -> std::same_as<T>;
 };
 
-/// Where a tile stands in its matrix: the position of its first element.
+/// The position of a tile's first element in its matrix.
 struct TilePosition {
   std::size_t row = 0;  ///< in elements, from 0
   std::size_t col = 0;  ///< in elements, from 0

@@ -13,10 +13,10 @@
 
 namespace tandem::linalg {
 
-/// The symmetry that a file declares: which of its elements stand for two.
+/// The symmetry that a file declares: which elements also give a mirrored one.
 enum class Symmetry { general, symmetric, skew_symmetric, hermitian };
 
-/// What stands in a Matrix Market file, before a precision is chosen. A value.
+/// The contents of a Matrix Market file, before a precision is chosen. A value.
 struct MatrixMarketFile {
   /// An element as it stands in the file, zero-based; its mirror image is not repeated.
   struct Entry {
@@ -30,11 +30,11 @@ struct MatrixMarketFile {
   std::size_t cols = 0;                   ///< of the matrix
   bool is_complex = false;                ///< as the banner declares
   Symmetry symmetry = Symmetry::general;  ///< as the banner declares
-  std::vector<Entry> entries;  ///< a coordinate file may name an element twice: they add up, as finite elements are assembled
+  std::vector<Entry> entries;  ///< a coordinate file may list an element twice; the values are added, as in finite elements
 };
 
 /// Reads a file: `coordinate` or `array`; `real`, `double`, `integer`, `complex` or `pattern` (ones); any symmetry. Errors name
-/// the file, the line and what was expected there: a bad banner, numbers that are not numbers or not finite, indices outside the
+/// the file, the line and what was expected there: a bad banner, text that is not a finite number, indices outside the
 /// matrix, elements above the diagonal of a symmetric file, too few or too many of them. Fortran's `1.0D+00` is understood.
 /// Format: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996.
 base::Result<MatrixMarketFile> read_matrix_market(const std::string& path);
@@ -59,7 +59,7 @@ struct DenseMatrix {
 template <Scalar T>
 base::Result<DenseMatrix<T>> to_dense(const MatrixMarketFile& file);
 
-/// Writes an `array general` file with all digits that T needs to come back equal. Errors name the file.
+/// Writes an `array general` file with enough digits that a reader gets equal elements. Errors name the file.
 template <Scalar T>
 base::Result<void> write_matrix_market(const std::string& path, MatrixView<const T> a);
 

@@ -1,4 +1,4 @@
-// tandem/linalg/tile_matrix.hpp: a matrix in tiles, square ones unless said otherwise, each contiguous in memory.
+// tandem/linalg/tile_matrix.hpp: a matrix in tiles, square by default, each contiguous in memory.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace tandem::linalg {
 
 /// Dimensions of a tiled matrix. `uplo` lower or upper stores only the tiles that have elements in that triangle. With a
-/// `distribution` each tile has memory on the rank that owns it alone, `rank` being this one.
+/// `distribution` each tile has memory only on the rank that owns it; `rank` is this rank.
 struct TileShape {
   std::size_t rows = 0;    ///< of the matrix
   std::size_t cols = 0;    ///< of the matrix
@@ -22,22 +22,22 @@ struct TileShape {
   Uplo uplo = Uplo::general;       ///< which tiles are stored
   Distribution distribution = {};  ///< which rank owns which tile
   std::uint32_t rank = 0;          ///< of this process
-  std::size_t tile_rows = 0;  ///< of a tile that is not square, then only general: its rows, and nb its columns; 0: nb
+  std::size_t tile_rows = 0;       ///< rows of a tile that is not square (nb: its columns; only for general); 0: nb
 };
 
 namespace internal {
 
-/// Uninitialised memory, aligned for vectors and, when it is large, for huge pages, which it asks the kernel for: a column of a
-/// tile is often one small page, and a kernel walks along hundreds of columns. Pages are touched by whoever writes them first.
+/// Uninitialised memory, aligned for vectors and, when it is large, for huge pages, which it requests: a column of a tile is
+/// often one small page, and a kernel walks along hundreds of columns. The first thread that writes a page touches it.
 /// Throws std::bad_alloc.
 std::shared_ptr<std::byte> allocate_tiles(std::size_t bytes);
 
 }  // namespace internal
 
 /// An m x n matrix of `row_tiles()` x `col_tiles()` tiles. Tile (i, j) is column-major with ld = its rows, at an address that is
-/// a multiple of 64 bytes; elements are uninitialised until written. Moving is cheap, copying is not offered (use lacpy). Not
-/// synchronised: tasks that work on different tiles may run at once. Tiles stay where they are while the matrix lives, and moving
-/// the matrix does not move them.
+/// a multiple of 64 bytes; elements are uninitialised until written. Moving is cheap; there is no copy (use lacpy). Not
+/// synchronised: tasks on different tiles may run at once. The addresses of tiles do not change while the matrix lives, also when
+/// it is moved.
 template <Scalar T>
 class TileMatrix {
  public:
@@ -57,7 +57,7 @@ class TileMatrix {
   /// A tiled copy of a LAPACK matrix; with lower or upper, of its tiles in that triangle (whole diagonal tiles).
   static TileMatrix from_lapack(MatrixView<const T> a, Tiling tiling);
 
-  /// Copies the stored tiles that are here to a LAPACK matrix of the same dimensions; of the diagonal tiles of a triangle, only
+  /// Copies the stored tiles of this rank to a LAPACK matrix of the same dimensions; of the diagonal tiles of a triangle, only
   /// the triangle.
   void to_lapack(MatrixView<T> a) const;
 
@@ -95,7 +95,7 @@ class TileMatrix {
     return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)};
   }
 
-  /// Memory of the stored tiles that are here.
+  /// Memory of this rank's stored tiles.
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:

@@ -1,4 +1,4 @@
-// tandem/linalg/tiled_data.hpp: a tile matrix that a runtime knows, tile by tile.
+// tandem/linalg/tiled_data.hpp: a tile matrix registered with a runtime, one handle per tile.
 #pragma once
 
 #include <complex>
@@ -11,9 +11,9 @@
 
 namespace tandem::linalg {
 
-/// The data of all stored tiles of a matrix, registered under names such as `A(3,1)`. Flows take it by reference. Tiles are in
-/// column-major order of registration. Belongs to the submitting thread; the matrix and the runtime outlive it, and when it goes
-/// it waits for the tasks that use its tiles. Building the first one tells the BLAS to keep to one thread per call.
+/// The data of all stored tiles of a matrix, registered in column-major order under names such as `A(3,1)`. Flows take it by
+/// reference. Belongs to the submitting thread. The matrix and the runtime outlive it, and its destructor waits for the tasks
+/// that use its tiles. The first one restricts the BLAS to one thread per call.
 template <Scalar T>
 class TiledData {
  public:

@@ -1,4 +1,4 @@
-// tandem/linalg/tiled_pivots.hpp: the interchanges of rows of a tiled LU factorisation, as data that tasks use.
+// tandem/linalg/tiled_pivots.hpp: the row interchanges of a tiled LU factorisation, as data.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 namespace tandem::linalg {
 
 /// The pivots of P A = L U, panel by panel, for an A of given dimensions and tiles. Panel k is tile column k from tile row k on;
-/// its rows are counted from its first, 0. They have no values until getrf has been submitted; then getrs may be, and as often as
-/// wanted. On several ranks those of a panel lie beside its diagonal tile. Belongs to the submitting thread; goes before the
-/// runtime.
+/// its rows are counted from 0. They have no values until getrf has been submitted; then getrs may be submitted any number of
+/// times. On several ranks a panel's pivots are on the rank of its diagonal tile. Belongs to the submitting thread; is destroyed
+/// before the runtime.
 class TiledPivots {
  public:
   /// For A and what has its dimensions and tiles.
@@ -27,7 +27,7 @@ class TiledPivots {
   /// min(tile rows, tile columns)
   std::size_t panels() const noexcept { return interchanges_.size(); }
 
-  /// LAPACK's sequence: rows t and interchanges(k)[t] of the panel change places, for t = 0, 1, ....
+  /// LAPACK's sequence: exchange rows t and interchanges(k)[t] of the panel, for t = 0, 1, ....
   const Data<Vector<std::size_t>>& interchanges(std::size_t k) const noexcept { return interchanges_[k]; }
 
   /// The same permutation as tasks apply it: of a first tile of r rows, first r partners, then r interchanges within it

@@ -18,26 +18,26 @@ struct ClockPoint {
   std::int64_t late_ns = 0;
 };
 
-/// Takes a rank's time to that of rank 0 by the line through the first and the last point at which the clocks were compared:
+/// Converts a rank's time to that of rank 0, by the line through the first and the last point at which the clocks were compared:
 /// reference = local + first.offset + (last.offset - first.offset) (local - first.local) / (last.local - first.local), where
-/// offset = reference - local. Points are what a file says, so that every value is allowed: results that no int64 holds are the
-/// nearest that does. A value; pure.
+/// offset = reference - local. Points come from files, so every value is allowed: results saturate to int64. An immutable
+/// value.
 class ReferenceLine {
  public:
   enum class Outside {
-    extrapolated,  ///< the line goes on before the first point and behind the last
-    held,          ///< there the offset stays that of the point
+    extrapolated,  ///< the line continues before the first point and after the last
+    held,          ///< there the offset is that of the nearest of the two points
   };
 
-  ReferenceLine() = default;  ///< the same time
+  ReferenceLine() = default;  ///< the identity
   ReferenceLine(const ClockPoint& first, const ClockPoint& last) noexcept;
-  /// Of the barriers among the points where there are any, else of all. In any order; none: the same time.
+  /// Uses the barriers among the points if there are any, else all points, in any order. Without points: the identity.
   static ReferenceLine through(std::span<const ClockPoint> points) noexcept;
 
   std::int64_t to_reference(std::int64_t local_ns, Outside outside = Outside::extrapolated) const noexcept;
   /// Reference nanoseconds per local one.
   double rate() const noexcept;
-  /// The greater of the two points' errors; nothing when there is no point.
+  /// The greater of the two points' errors in ns; nothing without points.
   std::optional<std::int64_t> error_ns() const noexcept { return error_ns_; }
 
  private:
@@ -45,8 +45,8 @@ class ReferenceLine {
 
   Wide first_local_ = 0;
   Wide first_offset_ = 0;
-  Wide local_span_ = 0;   ///< of the points, 0 when there is only one
-  Wide offset_span_ = 0;  ///< by how much the offset grows in it
+  Wide local_span_ = 0;   ///< between the points; 0 when there is only one
+  Wide offset_span_ = 0;  ///< growth of the offset in it
   std::optional<std::int64_t> error_ns_;
 };
 

@@ -1,4 +1,4 @@
-// tandem/trace/current.hpp: into whose stream the code that runs on this thread writes.
+// tandem/trace/current.hpp: the stream of the code that runs on this thread.
 #pragma once
 
 #include <utility>
@@ -7,12 +7,12 @@ namespace tandem::trace {
 
 class Stream;
 
-/// Says, as long as it lives, that an actor runs on this thread: what the program tells in between (from kernels, callbacks,
-/// conversions) goes to the actor's stream, without a lock, and lies between the actor's own events.
+/// While it lives, an actor runs on this thread: events of the program (from kernels, callbacks, conversions) go to the actor's
+/// stream, without a lock, between the actor's own events.
 ///
-/// Threads. Each has its own variable, which nobody else sees. Whoever was there before is there again afterwards: in an event
-/// loop all actors share a thread, and the caller's thread is a worker only while it waits. A worker says it for a step, which
-/// is many tasks.
+/// Threads. The variable is thread-local. The destructor restores the previous stream: in an event loop all actors share a
+/// thread, and the caller's thread is a worker only while it waits. A worker sets it once per step, which is many tasks.
+/// Cost: two stores.
 class CurrentStream {
  public:
   explicit CurrentStream(Stream& stream) noexcept : before_(std::exchange(stream_, &stream)) {}
@@ -20,9 +20,9 @@ class CurrentStream {
   CurrentStream(const CurrentStream&) = delete;
   CurrentStream& operator=(const CurrentStream&) = delete;
 
-  /// Null: nobody said anything. It may be another session's, or none's any more.
+  /// Null: no actor runs here. The stream may belong to another session, or be detached.
   static Stream* get() noexcept { return stream_; }
-  /// Another value on each living thread.
+  /// Identifies the thread: differs between living threads.
   static const void* thread() noexcept { return &stream_; }
 
  private:

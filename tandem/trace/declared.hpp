@@ -1,4 +1,4 @@
-// tandem/trace/declared.hpp: types of events that a program has declared itself.
+// tandem/trace/declared.hpp: event types that a program declares.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@
 
 namespace tandem::trace {
 
-/// Types by number, from `kFirstDeclared` on. They stay as long as the table.
+/// Types by number, from `kFirstDeclared` on. They live as long as the table.
 ///
-/// Threads. One at a time adds. Any thread may `find` meanwhile: an entry is stored with release when it is whole, and read
-/// with acquire.
+/// Threads. One thread at a time adds. Any thread may `find` meanwhile: a complete entry is stored with release, and read with
+/// acquire.
 class DeclaredTypes {
  public:
   using FieldName = std::pair<std::string_view, Field>;
@@ -30,10 +30,10 @@ class DeclaredTypes {
   DeclaredTypes(const DeclaredTypes&) = delete;
   DeclaredTypes& operator=(const DeclaredTypes&) = delete;
 
-  /// The next number, or that of the same declaration before. Errors (invalid_argument): a name that is none (letters, digits
-  /// and `_`; in a type's also `.` and `-`), is given twice, or is that of another type; a list; too many fields or types.
+  /// The next number, or the number of an equal declaration. Errors (invalid_argument): a bad name (allowed are letters, digits
+  /// and `_`; in a type's name also `.` and `-`), one that is used twice or by another type; a list; too many fields or types.
   base::Result<Type> add(std::string_view name, std::span<const FieldName> fields);
-  /// Null: there is no such type.
+  /// Null: no such type.
   const internal::TypeInfo* find(std::uint32_t number) const noexcept {
     const std::uint32_t index = number - static_cast<std::uint32_t>(kFirstDeclared);
     return index < kMostDeclared ? entries_[index].load(std::memory_order_acquire) : nullptr;
@@ -42,14 +42,14 @@ class DeclaredTypes {
   const EventSpec& spec_at(std::size_t index) const noexcept {
     return *find(static_cast<std::uint32_t>(kFirstDeclared + index))->spec;
   }
-  /// A reader of several ranks gives equal types of theirs one number. Before anybody else looks.
+  /// A reader of several ranks gives their equal types one number. Call it before other threads use the table.
   void renumber(std::size_t index, Type type) noexcept { types_[index]->spec.type = type; }
 
-  /// Of a trace whose program has declared nothing.
+  /// The table of a program that has declared nothing.
   static const DeclaredTypes& none() noexcept;
 
  private:
-  /// `spec` refers to the texts, so that it stays where it is.
+  /// `spec` refers to the texts, so the object must not move.
   struct Declared {
     std::string name;
     std::array<std::string, most_fields> fields;
@@ -61,7 +61,7 @@ class DeclaredTypes {
   std::atomic<std::size_t> size_{0};
 };
 
-/// Whether records of the two lie alike, and are called alike.
+/// Whether the two have the same name and layout of records.
 bool same_declaration(const EventSpec& a, const EventSpec& b) noexcept;
 
 }  // namespace tandem::trace

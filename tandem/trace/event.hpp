@@ -1,4 +1,4 @@
-// tandem/trace/event.hpp: which events there are: name, category, fields. The one source of metadata, readers and documents.
+// tandem/trace/event.hpp: the events: name, category, fields. The one source of metadata, readers and documents.
 #pragma once
 
 #include <array>
@@ -8,29 +8,29 @@
 
 namespace tandem::trace {
 
-/// What an event belongs to, for those who choose what is recorded.
+/// Groups of events, for selections.
 enum class Category : std::uint8_t {
-  about,      ///< descriptions: names, places, clocks. Always on, without stamps of their own
+  about,      ///< descriptions: names, source lines, clocks. Always on, without stamps of their own
   task,       ///< the life of tasks
   sched,      ///< queues of ready tasks
   worker,     ///< what workers do
   data,       ///< memory and transfers between the memories of a machine
   comm,       ///< messages and the progress engine
   broadcast,  ///< bags of recipients, trees, forwarding
-  dist,       ///< which data goes to which rank for the flow
+  dist,       ///< data that the flow sends from rank to rank
   flow,       ///< submission, throttling, waiting
   tracer,     ///< the tracer itself
-  user,       ///< what the program marks
+  user,       ///< the program's own events
 };
 inline constexpr std::size_t kCategories = 11;
 std::string_view name_of(Category category) noexcept;
 
-/// How a field lies in a record: little-endian, packed, without padding.
+/// The layout of a field in a record: little-endian, packed, without padding.
 enum class Field : std::uint8_t {
   u8, u16, u32, u64, i32, i64, f64,
-  text,   ///< UTF-8, ended by a zero byte
-  list16,  ///< as many u16 as the u8 field called `NAME_count` before it says
-  list32,  ///< the same of u32
+  text,   ///< UTF-8 with a zero byte at the end
+  list16,  ///< u16 values; their number is in an earlier u8 field called `NAME_count`
+  list32,  ///< the same with u32
 };
 
 struct FieldSpec {
@@ -38,9 +38,9 @@ struct FieldSpec {
   Field field = Field::u32;
 };
 
-/// The types. Their numbers are the format: new ones go to the end, and none is used again.
+/// The event types. Their numbers are part of the format: new ones go to the end, and no number is used again.
 enum class Type : std::uint16_t {
-  none = 0,  ///< ends what was written of a live packet
+  none = 0,  ///< ends the records of a live packet
   // about: descriptions
   actor = 1,
   site = 2,
@@ -119,7 +119,7 @@ enum class Type : std::uint16_t {
   span_began = 97,
   span_ended = 98,
   declared = 99,  ///< in a selection: all types that the program has declared
-  // not a type: the header says so when the stamp is whole
+  // not a type: marks a header with a full stamp
   extended = 127,
 };
 inline constexpr std::size_t kTypes = 128;
@@ -136,41 +136,41 @@ struct EventSpec {
   std::string_view help = {};
 };
 
-/// What `actor` says of its kind.
+/// The field `kind` of `about.actor`.
 enum class ActorKind : std::uint8_t { catalogue, submitter, worker, progress, others, flusher, user, callbacks };
 std::string_view name_of(ActorKind kind) noexcept;
 
-/// `worker_state`. What a worker executes, `task.started` and `task.ended` say: between them the state is that of before.
+/// The field of `worker_state`. Between `task.started` and `task.ended` the worker executes, and its state is not changed.
 enum class WorkerState : std::uint8_t {
-  absent,       ///< the caller's worker outside of waits
+  absent,       ///< the caller's worker, outside of waits
   scheduling,   ///< looks for a task, or prepares one
-  polling,      ///< has found none, and looks again
+  polling,      ///< has found none, and polls
   sleeping,
   fetching,     ///< brings a task's data to its memory
-  progressing,  ///< looks after the network
-  holding,      ///< waits for an urgent task, and could run another
+  progressing,  ///< polls the network
+  holding,      ///< waits for an urgent task although another is ready
 };
 inline constexpr std::size_t kWorkerStates = 7;
 std::string_view name_of(WorkerState state) noexcept;
 
-/// `progress_state`.
+/// The field of `progress_state`.
 enum class ProgressState : std::uint8_t { working, polling, sleeping };
 std::string_view name_of(ProgressState state) noexcept;
 
-/// In `name`: what it is the name of.
+/// The field `kind` of `about.name`.
 enum class NameKind : std::uint8_t {
   mark, counter, span, node, channel,
-  any,  ///< that a program took before it used it: of marks, counters and spans
+  any,  ///< of a mark, counter or span; the program has not used it yet
 };
 std::string_view name_of(NameKind kind) noexcept;
 
-/// In `clock_point`: how it came about.
+/// The field `kind` of `about.clock_point`.
 enum class ClockPointKind : std::uint8_t {
-  barrier,     ///< a barrier that all ranks left at one instant: the time that was waited for (thesis 3.4.2)
-  background,  ///< what the clocks that follow each other knew then
+  barrier,     ///< a barrier that all ranks left at one instant, for which they waited (thesis 3.4.2)
+  background,  ///< the running clock synchronisation's estimate
 };
 
-/// In the words of `task.submitted`'s accesses: the data's number times 8, plus the mode (`AccessMode`: 0 read, 1 write, 2
+/// An entry of `task.submitted`'s accesses: the data's number times 8, plus the mode (`AccessMode`: 0 read, 1 write, 2
 /// read_write, 3 commute, 4 reduce, 5 scratch).
 constexpr std::uint32_t access_word(std::uint32_t data, unsigned mode) noexcept { return data << 3 | mode; }
 constexpr std::uint32_t data_of_access(std::uint32_t word) noexcept { return word >> 3; }
@@ -180,9 +180,9 @@ namespace internal {
 
 using enum Field;
 
-// Numbers: `task` is the low 32 bits of the task's id, which grows with submission, so that a reader finds the rest; `data`
-// counts registrations of the rank; `site`, `name` and `actor` are given by the session, and described in its catalogue;
-// `request` counts the operations posted at the rank's endpoint (low 32 bits); `peer` and `rank` are ranks. Sizes are in bytes.
+// Numbers: `task` is the low 32 bits of the task's id; ids grow with submission, so a reader can reconstruct the rest. `data`
+// counts registrations of the rank. The session assigns `site`, `name` and `actor`, and its catalogue describes them.
+// `request` counts the operations posted at the rank's endpoint (low 32 bits). `peer` and `rank` are ranks. Sizes are in bytes.
 inline constexpr EventSpec event_table[] = {
     {Type::actor, Category::about, "about.actor",
      {{{"actor", u32}, {"kind", u8}, {"index", u16}, {"core", i32}, {"name", text}}},
@@ -204,21 +204,21 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_submitted, Category::task, "task.submitted",
      {{{"task", u32}, {"priority", i32}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list16},
        {"deps", list16}}},
-     "submitted; accesses: data * 8 + mode; deps: this task's number less those of tasks that come first, modulo 2^32. Lists of more than "
-     "255 go on in task.accesses and task.deps"},
+     "submitted; accesses: data * 8 + mode; deps: this task's number minus that of each predecessor, modulo 2^32. Lists of more than 255 "
+     "continue in task.accesses and task.deps"},
     {Type::task_accesses, Category::task, "task.accesses", {{{"task", u32}, {"access", u32}}}, "one more access of a task"},
-    {Type::task_deps, Category::task, "task.deps", {{{"task", u32}, {"predecessor", u32}}}, "one more task that comes before"},
+    {Type::task_deps, Category::task, "task.deps", {{{"task", u32}, {"predecessor", u32}}}, "one more predecessor"},
     {Type::task_ready, Category::task, "task.ready", {{{"task", u32}}},
-     "all that came before it has ended, by what the actor has just done; of a task that waits for nobody when it is submitted, "
-     "there is none"},
+     "its last predecessor has ended, by what the actor has just done; a task without predecessors at its submission has no "
+     "such event"},
     {Type::task_started, Category::task, "task.started", {{{"task", u32}}}, "its kernel begins, on this worker"},
     {Type::task_ended, Category::task, "task.ended", {{{"task", u32}}}, "its kernel has ended"},
     {Type::task_failed, Category::task, "task.failed", {{{"task", u32}}}, "its kernel has thrown; task.ended follows"},
     {Type::task_cancelled, Category::task, "task.cancelled", {{{"task", u32}}},
-     "does not run, for a failure or since the flow has ended"},
+     "does not run, because of a failure or because the flow has ended"},
     {Type::task_replayed, Category::task, "task.replayed", {{{"graph", u32}, {"task", u32}, {"count", u32}}},
-     "a recorded graph was submitted: its tasks have the numbers from `task` on, and are as those of its first replay, which were "
-     "described one by one; a graph that is changed gets another number"},
+     "a recorded graph was submitted: its tasks have the numbers from `task` on, and are like those of its first replay, which were "
+     "described one by one; a changed graph gets another number"},
     {Type::task_submitted_wide, Category::task, "task.submitted_wide",
      {{{"task", u32}, {"priority", i32}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list32},
        {"deps", list32}}},
@@ -233,13 +233,13 @@ inline constexpr EventSpec event_table[] = {
 
     {Type::data_allocated, Category::data, "data.allocated", {{{"data", u32}, {"node", u16}, {"bytes", u64}}},
      "memory on a node"},
-    {Type::data_freed, Category::data, "data.freed", {{{"data", u32}, {"node", u16}, {"bytes", u64}}}, "and given back"},
+    {Type::data_freed, Category::data, "data.freed", {{{"data", u32}, {"node", u16}, {"bytes", u64}}}, "and released"},
     {Type::transfer_started, Category::data,
      "data.transfer_started", {{{"data", u32}, {"from", u16}, {"to", u16}, {"bytes", u64}}},
      "a copy between memory nodes of the machine"},
     {Type::transfer_ended, Category::data, "data.transfer_ended", {{{"data", u32}, {"from", u16}, {"to", u16}}}, "and its end"},
     {Type::data_numa, Category::data, "data.numa", {{{"data", u32}, {"numa", u16}}},
-     "on which NUMA node, counted from 0, its main memory lies, when the program lets it go"},
+     "the NUMA node, counted from 0, of its main memory, when the program releases it"},
 
     {Type::send_posted, Category::comm, "comm.send_posted",
      {{{"request", u32}, {"peer", u32}, {"channel", u32}, {"priority", i32}, {"tag", u64}, {"bytes", u64}}}, "a message was posted"},
@@ -248,11 +248,11 @@ inline constexpr EventSpec event_table[] = {
      "a receive was posted; peer 4294967295: any; tag 18446744073709551615: any"},
     {Type::send_announced, Category::comm, "comm.send_announced", {{{"request", u32}}},
      "a large message's announcement has left"},
-    {Type::send_granted, Category::comm, "comm.send_granted", {{{"request", u32}}}, "its receiver wants it"},
+    {Type::send_granted, Category::comm, "comm.send_granted", {{{"request", u32}}}, "its receiver has asked for it"},
     {Type::message_sent, Category::comm, "comm.message_sent", {{{"request", u32}}}, "the last byte was given to the network"},
     {Type::message_arrived, Category::comm, "comm.message_arrived",
      {{{"request", u32}, {"peer", u32}, {"channel", u32}, {"tag", u64}, {"bytes", u64}}}, "a receive has its message"},
-    {Type::message_released, Category::comm, "comm.message_released", {{{"request", u32}}}, "the buffer is the program's again"},
+    {Type::message_released, Category::comm, "comm.message_released", {{{"request", u32}}}, "the program may use the buffer again"},
     {Type::packet_sent, Category::comm, "comm.packet_sent", {{{"peer", u32}, {"bytes", u32}}}, "a packet was given to a rail"},
     {Type::packet_received, Category::comm, "comm.packet_received", {{{"peer", u32}, {"bytes", u32}}}, "a packet has come"},
     {Type::progress_state, Category::comm, "comm.progress_state", {{{"state", u8}}},
@@ -295,13 +295,13 @@ inline constexpr EventSpec event_table[] = {
     {Type::flow_cancelled, Category::flow, "flow.cancelled", {{{"task", u32}}}, "the flow ends behind this task"},
 
     {Type::events_lost, Category::tracer, "tracer.lost", {{{"events", u64}}},
-     "so many events of this actor were lost before this one"},
-    {Type::tracer_waited, Category::tracer, "tracer.waited", {{{"ns", u64}}}, "this actor waits for a buffer from here on, for so long"},
+     "number of this actor's events that were lost before this one"},
+    {Type::tracer_waited, Category::tracer, "tracer.waited", {{{"ns", u64}}}, "from this stamp on the actor waited for a buffer, for this time"},
     {Type::flush_began, Category::tracer, "tracer.flush_began", {{{"actor", u32}, {"bytes", u32}}},
      "the flusher writes a buffer of an actor"},
     {Type::flush_ended, Category::tracer, "tracer.flush_ended", {{{"actor", u32}}}, "and has written it"},
     {Type::selection_changed, Category::tracer, "tracer.selection", {{{"low", u64}, {"high", u64}}},
-     "the types that are recorded from now on, a bit each; is on whenever anything is"},
+     "the types that are recorded from now on, one bit each; recorded whenever any type is on"},
     {Type::quiet_began, Category::tracer, "tracer.quiet_began", {}, "a region of interest: nothing is flushed"},
     {Type::quiet_ended, Category::tracer, "tracer.quiet_ended", {}, "its end"},
 
@@ -322,10 +322,10 @@ constexpr std::size_t index_of(Type type) noexcept {
 
 }  // namespace internal
 
-/// All types, in the order of their numbers but for gaps.
+/// All types, in ascending order of their numbers.
 inline constexpr std::size_t kEventSpecs = std::size(internal::event_table);
 constexpr const EventSpec& spec_at(std::size_t index) noexcept { return internal::event_table[index]; }
-/// Null when there is no such type.
+/// Null: no such type.
 constexpr const EventSpec* find_spec(Type type) noexcept {
   const std::size_t index = internal::index_of(type);
   return index < kEventSpecs ? &internal::event_table[index] : nullptr;
@@ -335,7 +335,7 @@ constexpr std::size_t field_count(const EventSpec& spec) noexcept {
   while (count < spec.fields.size() && !spec.fields[count].name.empty()) ++count;
   return count;
 }
-/// Of a field without lists and texts; 0 for those.
+/// Size of a field; 0 for lists and texts.
 constexpr std::size_t bytes_of(Field field) noexcept {
   switch (field) {
     case Field::u8: return 1;
@@ -352,7 +352,7 @@ constexpr std::size_t bytes_of(Field field) noexcept {
   return 0;
 }
 
-/// Of an entry of a list; 0 for what is none.
+/// Size of a list's entry; 0 for other fields.
 constexpr std::size_t entry_bytes_of(Field field) noexcept {
   return field == Field::list16 ? 2 : field == Field::list32 ? 4 : 0;
 }

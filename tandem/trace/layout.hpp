@@ -1,4 +1,4 @@
-// tandem/trace/layout.hpp: the names of what lies in a rank's folder. FORMAT.md says the same.
+// tandem/trace/layout.hpp: names of files and folders in a rank's folder. As in FORMAT.md.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tandem::trace {
 
-/// What is not CTF's lies in a folder of its own: CTF's readers take every file beside `metadata` for a stream.
+/// Files that are not CTF's have a folder of their own: CTF's readers take every file beside `metadata` for a stream.
 inline constexpr const char* own_folder = "tandem";
 inline constexpr const char* manifest_file = "tandem/rank.json";
 /// The symbolic link to the live buffers (live.hpp).

@@ -34,7 +34,7 @@ std::uint64_t content_bits_of(const std::byte* buffer) noexcept {
   return acquire<std::uint64_t>(buffer + offsetof(PacketHeader, content_bits));
 }
 
-/// Goes over the records that are there, and makes the header say so.
+/// Decodes the records that are there, and sets the header's sizes and counts accordingly.
 void complete_header(const std::byte* buffer, std::size_t end, const DeclaredTypes& declared, PacketHeader* header) noexcept {
   std::size_t at = sizeof(PacketHeader);
   std::size_t content = at;
@@ -56,7 +56,7 @@ void complete_header(const std::byte* buffer, std::size_t end, const DeclaredTyp
 
 std::optional<LivePacket> packet_in(const std::byte* buffer, std::size_t bytes, const DeclaredTypes& declared) noexcept {
   if (acquire<std::uint32_t>(buffer) != PacketHeader::ctf_magic) return std::nullopt;
-  // Read before the rest of the header: where it is set, the rest is as it will stay.
+  // Read before the rest of the header: once it is set, the rest does not change.
   const std::uint64_t bits = content_bits_of(buffer);
   LivePacket packet;
   packet.header = internal::load<PacketHeader>(buffer);
@@ -65,7 +65,7 @@ std::optional<LivePacket> packet_in(const std::byte* buffer, std::size_t bytes, 
   packet.content = buffer + sizeof(PacketHeader);
   const bool is_whole = bits >= sizeof(PacketHeader) * 8 && bits % 8 == 0 && bits / 8 <= bytes;
   complete_header(buffer, is_whole ? bits / 8 : bytes, declared, &packet.header);
-  // A packet without events still says how many were lost.
+  // A packet without events still has the count of lost ones.
   if (packet.header.event_count == 0 && packet.header.lost_events == 0) return std::nullopt;
   return packet;
 }

@@ -1,5 +1,5 @@
-// tandem/trace/live.hpp: how a rank's live buffers lie in shared memory, so that they survive their program. FORMAT.md says the
-// same.
+// tandem/trace/live.hpp: the layout of a rank's live buffers in shared memory, which survive their program. As in
+// FORMAT.md.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace tandem::trace {
 
-/// What the file begins with. Written before the link `live` to it is made, and not changed after; the buffers follow at once.
-/// `folder` is ended by a zero byte: a longer path has no live file.
+/// The first page of the file; the buffers follow it. Written before the link `live` is made, and constant afterwards.
+/// `folder` ends with a zero byte; a trace whose path is longer has no live file.
 struct LivePage {
   static constexpr std::uint64_t live_magic = 0x31304556494C4454;  ///< "TDLIVE01"
   static constexpr std::uint32_t live_version = 1;
@@ -21,14 +21,14 @@ struct LivePage {
   std::uint32_t version = live_version;
   std::uint32_t buffer_bytes = 0;  ///< of each buffer, its packet header included
   std::uint32_t buffers = 0;
-  std::uint32_t process = 0;       ///< that records
+  std::uint32_t process = 0;       ///< process id
   char folder[folder_bytes] = {};  ///< absolute path of the rank's folder
 };
 static_assert(sizeof(LivePage) == 4096 && std::is_trivially_copyable_v<LivePage> && std::is_standard_layout_v<LivePage>);
 static_assert(offsetof(LivePage, version) == 8 && offsetof(LivePage, buffer_bytes) == 12 && offsetof(LivePage, buffers) == 16 &&
               offsetof(LivePage, process) == 20 && offsetof(LivePage, folder) == 24);
 
-/// Live files are called live_folder/live_prefix + PID + "." + whatever tells those of one process apart.
+/// Names of live files are live_folder/live_prefix + PID + "." + a suffix that differs within a process.
 inline constexpr const char* live_folder = "/dev/shm";
 inline constexpr const char* live_prefix = "tandem-trace.";
 

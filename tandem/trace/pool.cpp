@@ -64,14 +64,14 @@ base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& option
     if (last > first)
       options.bind(buffers + first * options.buffer_bytes, (last - first) * options.buffer_bytes, node, options.context);
   }
-  // What is allocated cannot fail later, when it would be a signal. Where it was bound to, so not before.
+  // Allocates now: later, lack of memory would be a signal. After the binding, so that pages are on their nodes.
   const int allocated = ::posix_fallocate(file.get(), 0, static_cast<off_t>(pool->bytes_));
   file.close();
   if (allocated != 0) {
     errno = allocated;
     return refused("no room in", pool->file_, pool->bytes_);
   }
-  std::memset(buffers, 0, options.buffer_bytes * options.count);  // present from now on
+  std::memset(buffers, 0, options.buffer_bytes * options.count);  // touches all pages
   LivePage page;
   page.buffer_bytes = static_cast<std::uint32_t>(options.buffer_bytes);
   page.buffers = options.count;

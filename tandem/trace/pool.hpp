@@ -15,41 +15,42 @@
 
 namespace tandem::trace {
 
-/// One buffer, which becomes one packet. Belongs to the pool, then to the stream that took it, then to the flusher.
+/// One buffer, which becomes one packet. Its owner is the pool, then the stream that took it, then the flusher.
 struct Buffer {
-  Buffer* next = nullptr;  ///< among those handed over
+  Buffer* next = nullptr;  ///< in the list of full buffers
   std::byte* memory = nullptr;
   std::uint32_t index = 0;
-  std::uint32_t content_bytes = 0;  ///< once handed over, header included
+  std::uint32_t content_bytes = 0;  ///< of a full buffer, header included
 
   PacketHeader& header() noexcept { return *reinterpret_cast<PacketHeader*>(memory); }
 };
 
-/// Buffers of equal size, all present in memory before anybody waits for them. What was in them stays until it is overwritten.
+/// Buffers of equal size. `make` touches all their pages, so that no probe has a page fault. Contents stay until they are
+/// overwritten.
 ///
-/// Threads: `take` and `give_back` from any, without waiting (`base::IndexStack`); the last one given back is taken first, since
-/// it is in a cache. On machines with several NUMA nodes each has its part; who finds that empty takes from the others.
+/// Threads: any thread may call `take` and `give_back`, which do not wait (`base::IndexStack`). `take` gives the buffer that was
+/// returned last, since it is in a cache. Each NUMA node has its part; a thread that finds it empty takes from the others.
 class BufferPool {
  public:
   struct Options {
     std::size_t buffer_bytes = 64 << 10;  ///< a multiple of 64
     std::uint32_t count = 256;
     std::filesystem::path live_folder = "/dev/shm";
-    std::string rank_folder = {};         ///< absolute; a killed trace's finder learns it from the live file
+    std::string rank_folder = {};         ///< absolute; stored in the live file, for recovery
     unsigned numa_nodes = 1;
-    /// Binds memory to a node: called once for each, before the memory is touched. Empty: not bound.
+    /// Binds memory to a node: called once for each node, before the memory is touched. Null: memory is not bound.
     void (*bind)(void* memory, std::size_t bytes, unsigned node, void* context) = nullptr;
     void* context = nullptr;
   };
-  /// Errors: io, exhausted (no room in shared memory; says how much was asked for).
+  /// Errors: io, exhausted (no room in shared memory; the message has the size).
   static base::Result<std::unique_ptr<BufferPool>> make(const Options& options);
-  ~BufferPool();  ///< the live file is removed
+  ~BufferPool();  ///< removes the live file
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  Buffer* take(unsigned node) noexcept;  ///< null: there is none
+  Buffer* take(unsigned node) noexcept;  ///< null: none is free
   void give_back(Buffer& buffer) noexcept;
-  /// Nothing is in it from here on, for those who find the memory.
+  /// Marks the buffer as empty, for a recovery of the memory.
   static void clear(Buffer& buffer) noexcept;
 
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(buffers_.size()); }

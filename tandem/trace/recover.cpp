@@ -67,7 +67,7 @@ class File {
   base::FileDescriptor descriptor_;
 };
 
-/// A live file in memory, for as long as this lives; nothing where there is none.
+/// Maps a live file while it lives; empty when there is none.
 class Mapping {
  public:
   explicit Mapping(const std::optional<LiveFile>& live) {
@@ -121,8 +121,8 @@ class StreamRepair {
     return {};
   }
 
-  /// Takes those of the actor's packets that the file lacks and that fit between their neighbours, `packets` being in the order
-  /// of their numbers.
+  /// Adds the actor's packets that the file lacks and that fit between their neighbours. `packets` is in the order of sequence
+  /// numbers.
   void add(std::span<const LivePacket> packets, RecoverReport* report) {
     const std::size_t in_file = pieces_.size();
     for (const LivePacket& packet : packets) {
@@ -158,7 +158,7 @@ class StreamRepair {
            file.write_at(at + sizeof packet.header + content, nothing, packet.padded_bytes() - content);
   }
 
-  /// A packet that is written in part, because the disk is full, is cut off again.
+  /// Removes a packet again that a full disk has cut.
   Result<void> append() const {
     const File file(path_, O_RDWR | O_CREAT);
     if (!file.is_open()) return io_error(path_, "cannot be opened for writing");
@@ -175,7 +175,7 @@ class StreamRepair {
     return {};
   }
 
-  /// Where a packet belongs between those of the file: all of it anew, then renamed.
+  /// For a packet that belongs between those of the file: writes a new file and renames it.
   Result<void> rewrite() const {
     const auto anew = base::unfinished(path_);
     {
@@ -226,7 +226,7 @@ Result<void> repair_streams(const std::filesystem::path& folder, std::span<const
   return {};
 }
 
-/// What rank 0's clock lacks to the date, when rank 0's folder lies beside this one.
+/// Date minus rank 0's clock, if rank 0's folder is beside this one.
 std::optional<std::int64_t> reference_offset_of_run(const std::filesystem::path& folder) {
   const auto first = Manifest::read(folder / ".." / rank_folder_name(0));
   if (!first || first.value().rank != 0) return std::nullopt;
@@ -253,7 +253,7 @@ Result<void> write_metadata(const std::filesystem::path& folder, RecoverReport* 
   return base::replace_file(folder / metadata_file, metadata);
 }
 
-/// First the buffers, which hold memory, then the link to them: a link that leads nowhere on its own host says the same as none.
+/// First the buffers, which hold memory, then the link: a dangling link on its own host means the same as no link.
 Result<void> remove_live(const std::filesystem::path& folder, const std::optional<LiveFile>& live) {
   std::error_code error;
   if (live) std::filesystem::remove(live->file, error);

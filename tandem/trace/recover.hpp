@@ -1,4 +1,4 @@
-// tandem/trace/recover.hpp: what a program that was killed left of its trace in shared memory, and how that gets into its files.
+// tandem/trace/recover.hpp: completes the trace of a killed program from its buffers in shared memory.
 #pragma once
 
 #include <cstddef>
@@ -15,59 +15,58 @@
 
 namespace tandem::trace {
 
-/// A packet of a live buffer, as it would stand in its stream's file. `content` points to the buffer, behind the header.
+/// A packet of a live buffer, as its stream's file would have it. `content` points into the buffer, after the header.
 struct LivePacket {
-  PacketHeader header;  ///< whole: sizes, last stamp and number of events are those of the records that are there
+  PacketHeader header;  ///< complete: sizes, last stamp and event count match the records that are there
   const std::byte* content = nullptr;
 
   std::size_t content_bytes() const noexcept { return header.content_bits / 8 - sizeof(PacketHeader); }
   std::size_t padded_bytes() const noexcept { return header.packet_bits / 8 - sizeof(PacketHeader); }
 };
 
-/// The packets in a live file's buffers, by actor and then by sequence number; those that hold nothing are left out. A buffer
-/// that is being written ends before the first record that is not there yet, as FORMAT.md says ("Live buffers"): header words are
-/// read with acquire, which pairs with the probe's release of the word behind the fields. Whatever the bytes are, only
-/// well-formed packets come out. `file` is aligned to 8 bytes, and, while its process lives, what was read may be old as soon as
-/// it was. `declared`: what rank.json says that the program has declared.
+/// The packets in a live file's buffers, by actor and then by sequence number, without empty ones. A buffer that is being written
+/// ends before the first incomplete record (FORMAT.md, "Live buffers"): header words are read with acquire, which pairs with the
+/// probe's release store after the fields. Returns only well-formed packets, whatever the bytes are. `file` is aligned to 8
+/// bytes; while its process lives, the result may be out of date at once. `declared`: the event types that the program has
+/// declared, from rank.json.
 std::vector<LivePacket> collect_live(std::span<const std::byte> file, const DeclaredTypes& declared = DeclaredTypes::none());
 
-/// What a rank's `live` leads to.
+/// The live file to which a rank's link `live` points.
 struct LiveFile {
   std::filesystem::path file;
   LivePage page;
 
-  /// Whether its process is there, though perhaps a zombie, or another that got its number.
+  /// Whether a process with its number exists; it may be a zombie, or a new process with the same number.
   bool is_alive() const noexcept;
 };
-/// Nothing when there is no link. Errors: not_found (the link leads nowhere: another machine's memory, or this one was
-/// restarted), malformed (what it leads to is no live file), io.
+/// Nothing when there is no link. Errors: not_found (a dangling link: the memory of another machine, or this one was restarted),
+/// malformed (it does not point to a live file), io.
 base::Result<std::optional<LiveFile>> find_live(const std::filesystem::path& folder);
 
 /// The live files of a process: live_folder/live_prefix + PID + "." + anything, in the order of their names.
 std::vector<std::filesystem::path> live_files_of(std::uint32_t process);
 
 struct RecoverOptions {
-  bool force = false;  ///< even though a process of this number lives, or the live file is gone
+  bool force = false;  ///< although a process with this number exists, or the live file is gone
 };
 
-/// What was done; all zero when there was nothing to do.
+/// What a recovery did; all zero when there was nothing to do.
 struct RecoverReport {
-  std::uint32_t ranks = 0;           ///< that were not ended by their program, or whose live file was still there
+  std::uint32_t ranks = 0;           ///< whose program did not end the trace, or whose live file still existed
   std::uint64_t packets_added = 0;
   std::uint64_t events_added = 0;
-  std::uint64_t bytes_cut = 0;       ///< of packets that were written in part
+  std::uint64_t bytes_cut = 0;       ///< of incomplete packets
   std::uint32_t metadata_written = 0;
 };
 
-/// Completes the folder of a rank whose process is dead, as FORMAT.md says: appends the packets that its streams' files lack,
-/// cuts off packets that were written in part, writes `metadata` where there is none, notes the recovery in rank.json, and
-/// removes the live file and the link. A trace that was ended by its program stays as it is, and calling it again does no harm,
-/// also when it was interrupted. Errors: unsupported (the process is alive), not_found, malformed, io; then the live file is
-/// still there.
+/// Completes the folder of a rank whose process is dead (FORMAT.md): appends the packets that the files lack, truncates incomplete
+/// packets, writes `metadata` if it is missing, marks rank.json as recovered, and removes the live file and the link. A trace that
+/// its program has ended stays as it is. A second call does no harm, also after an interruption. Errors: unsupported (the process
+/// is alive), not_found, malformed, io; then the live file still exists.
 base::Result<RecoverReport> recover_rank(const std::filesystem::path& folder, const RecoverOptions& options = {});
 
-/// All ranks of a run, or of a rank's folder itself. A rank that fails does not keep the others from being recovered; the error
-/// is the first one's.
+/// The same for all ranks of a run; `folder` may also be one rank's. It goes on after a rank that fails, and returns the first
+/// error.
 base::Result<RecoverReport> recover_run(const std::filesystem::path& folder, const RecoverOptions& options = {});
 
 }  // namespace tandem::trace

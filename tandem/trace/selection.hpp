@@ -1,4 +1,4 @@
-// tandem/trace/selection.hpp: which types of events are recorded, as a value and as people write it.
+// tandem/trace/selection.hpp: which event types are recorded, as a value and as text.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace tandem::trace {
 
-/// A set of types: a bit each. Descriptions (`about`) are always in it once anything is.
+/// A set of event types, one bit each. A set that is not empty has the descriptions (`about`) too.
 struct Selection {
   std::array<std::uint64_t, kTypes / 64> words{};
 
@@ -19,8 +19,8 @@ struct Selection {
   static Selection all() noexcept;
   static Selection of(Category category) noexcept;
 
-  /// As `task,comm,-task.deps`: names of categories, of events, `all`, `none`; `-` takes away; from left to right. What begins
-  /// with `-` takes away from all. Errors (invalid_argument): the unknown word, and the nearest known one.
+  /// Reads `task,comm,-task.deps`: names of categories and events, `all`, `none`, from left to right; `-` removes. A text that
+  /// begins with `-` removes from `all`. Errors (invalid_argument): names the unknown word and the nearest known one.
   static base::Result<Selection> parse(std::string_view text);
 
   constexpr bool has(Type type) const noexcept {
@@ -32,7 +32,7 @@ struct Selection {
     words[number / 64] |= std::uint64_t{1} << number % 64;
   }
   bool empty() const noexcept { return words == decltype(words){}; }
-  /// In words that `parse` reads.
+  /// As text that `parse` reads.
   std::string described() const;
 
   friend bool operator==(const Selection&, const Selection&) = default;

@@ -137,7 +137,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
     stream.clock_ = probes_clock_;
     stream.last_ = stream.read_clock();
     stream.instant_ = stream.last_;
-    stream.sequence_ = stream.lost_ = stream.lost_told_ = stream.waited_ns_ = 0;  // of the session that it was attached to before
+    stream.sequence_ = stream.lost_ = stream.lost_reported_ = stream.waited_ns_ = 0;  // of the session that it was attached to before
     stream.session_.store(this, std::memory_order_release);
     turn(stream, selection_);
   }
@@ -145,7 +145,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
               std::string_view(spec.name));
 }
 
-/// Whoever reads the trace must know whether anything was left out for a time: so changes are recorded whatever is selected.
+/// A reader must know whether events were left out for a time, so changes are recorded whatever is selected.
 void Session::turn(Stream& stream, const Selection& selection) noexcept {
   Selection on = selection;
   if (!on.empty()) on.add(Type::selection_changed);
@@ -153,8 +153,8 @@ void Session::turn(Stream& stream, const Selection& selection) noexcept {
 }
 
 void Session::select(const Selection& selection) {
-  const auto tell = [&] { emit_shared<Type::selection_changed>(selection.words[0], selection.words[1]); };
-  if (selection.empty()) tell();  // while something still can be
+  const auto record_change = [&] { emit_shared<Type::selection_changed>(selection.words[0], selection.words[1]); };
+  if (selection.empty()) record_change();  // before all types are off
   {
     const std::lock_guard guard(mutex_);
     selection_ = selection;
@@ -163,7 +163,7 @@ void Session::select(const Selection& selection) {
     for (const auto& actor : actors_)
       if (actor->stream != nullptr) turn(*actor->stream, selection_);
   }
-  if (!selection.empty()) tell();
+  if (!selection.empty()) record_change();
 }
 
 Selection Session::selection() const {
@@ -184,7 +184,7 @@ void Session::end_quiet() {
 
 // --- of streams
 
-/// Hands over the buffer that the stream has, and gives it another one. False: there is none.
+/// Hands over the stream's buffer and gives it another one. False: none is free.
 bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
   if (stream.buffer_ != nullptr) complete(stream, *stream.buffer_);
   Buffer* const buffer = find_buffer(stream);
@@ -210,8 +210,8 @@ bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
 Buffer* Session::find_buffer(Stream& stream) noexcept {
   if (Buffer* const buffer = pool_->take(stream.numa_node_)) return buffer;
   if (options_.when_full == WhenFull::newest) return overwrite_oldest();
-  if (&stream == &flusher_stream_) return std::exchange(spare_, nullptr);  // it would wait for itself
-  const bool waits = options_.when_full == WhenFull::wait || &stream == &catalogue_;  // names are few, and others need them
+  if (&stream == &flusher_stream_) return std::exchange(spare_, nullptr);  // it must not wait for itself
+  const bool waits = options_.when_full == WhenFull::wait || &stream == &catalogue_;  // names are few, and readers need them
   if (!waits) return nullptr;
   const std::int64_t begin_ns = clock_.now_ns();
   Buffer* const buffer = wait_for_buffer(stream.numa_node_);
@@ -219,14 +219,14 @@ Buffer* Session::find_buffer(Stream& stream) noexcept {
   return buffer;
 }
 
-/// By writing what others have handed over. Null: nothing is to be had that way.
+/// Writes buffers that others have handed over until one is free. Null: that freed none.
 Buffer* Session::wait_for_buffer(unsigned numa_node) noexcept {
   waits_.fetch_add(1, std::memory_order_relaxed);
   for (unsigned attempt = 0; attempt < 1'000; ++attempt) {
     flush(true);
     if (Buffer* const buffer = pool_->take(numa_node)) return buffer;
     if (options_.when_full != WhenFull::wait) return nullptr;
-    std::this_thread::yield();  // all buffers are with streams that write; another may be about to hand over
+    std::this_thread::yield();  // streams hold all buffers; one of them may be about to hand one over
   }
   return nullptr;
 }
@@ -246,7 +246,7 @@ Buffer* Session::overwrite_oldest() noexcept {
   return oldest;
 }
 
-/// Makes the stream's buffer a whole packet and hands it on; the stream has none then.
+/// Makes the stream's buffer a complete packet and hands it over; then the stream has none.
 void Session::complete(Stream& stream, Buffer& buffer) noexcept {
   buffer.content_bytes = static_cast<std::uint32_t>(stream.at_ - buffer.memory);
   PacketHeader& header = buffer.header();
@@ -254,7 +254,7 @@ void Session::complete(Stream& stream, Buffer& buffer) noexcept {
   header.lost_events = stream.lost_;
   header.event_count = stream.count_;
   header.packet_bits = std::uint64_t{buffer.content_bytes} * 8;
-  // CTF's readers take whatever is left behind the last record for another one.
+  // CTF's readers would read bytes after the last record as another record.
   std::size_t end = buffer.content_bytes;
   if (stream.count_ > 0) {
     internal::Record last;
@@ -279,11 +279,11 @@ void Session::complete(Stream& stream, Buffer& buffer) noexcept {
   }
 }
 
-/// The stream goes off, with what it has; its actor does not write.
+/// Detaches the stream and hands over its last buffer. Its actor does not write.
 void Session::let_go(Stream& stream) noexcept {
   turn(stream, Selection::none());
-  // What was lost since its last packet is in no packet yet.
-  if (stream.buffer_ == nullptr && stream.lost_ != stream.lost_told_) renew(stream, stream.last_);
+  // No packet says yet what was lost since the last one.
+  if (stream.buffer_ == nullptr && stream.lost_ != stream.lost_reported_) renew(stream, stream.last_);
   if (stream.buffer_ != nullptr) complete(stream, *stream.buffer_);
   lost_.fetch_add(stream.lost_, std::memory_order_relaxed);
   {
@@ -307,13 +307,13 @@ std::int64_t Session::flush_step(std::int64_t now_ns) {
   const bool now = options_.write_early && options_.when_full != WhenFull::newest && quiet_.load(std::memory_order_relaxed) == 0;
   const std::size_t written = now ? flush(false) : 0;
   if (waker_ != nullptr) return base::kNever;
-  // Often enough that an eighth of the buffers is the most that waits, and no oftener.
+  // Often enough that at most an eighth of the buffers waits, and not more often.
   if (written * 8 > pool_->count()) period_ns_ = std::max(period_ns_ / 2, kLeastPeriodNs);
   else if (written * 32 < pool_->count()) period_ns_ = std::min(period_ns_ * 2, kMostPeriodNs);
   return std::min(now_ns + period_ns_, call_what_is_due(now_ns));
 }
 
-/// When it is due again.
+/// Returns when the next call is due.
 std::int64_t Session::call_what_is_due(std::int64_t now_ns) {
   const std::lock_guard guard(every_mutex_);
   if (!every_) return base::kNever;
@@ -331,7 +331,7 @@ void Session::every(std::int64_t period_ns, std::function<void()> call) {
   every_due_ns_ = clock_.now_ns() + period_ns;
 }
 
-/// Writes what was handed over; how many buffers. `quietly`: without events of its own.
+/// Writes the buffers that were handed over; returns their number. `quietly`: emits no events.
 std::size_t Session::flush(bool quietly) {
   const std::lock_guard guard(flush_mutex_);
   std::size_t written = 0;
@@ -354,7 +354,7 @@ void Session::write_out(Buffer& buffer, bool quietly) {
     lost_.fetch_add(header.event_count, std::memory_order_relaxed);
     events_.fetch_sub(header.event_count, std::memory_order_relaxed);
     bytes_.fetch_sub(buffer.content_bytes, std::memory_order_relaxed);
-    if (!std::exchange(told_of_error_, true)) log_.error("{}; what cannot be written is counted as lost", added.error().message);
+    if (!std::exchange(error_logged_, true)) log_.error("{}; what cannot be written is counted as lost", added.error().message);
   }
   in_use_.fetch_sub(1, std::memory_order_relaxed);
   if (options_.when_full == WhenFull::wait && spare_ == nullptr) {
@@ -366,7 +366,7 @@ void Session::write_out(Buffer& buffer, bool quietly) {
   if (!quietly) flusher_stream_.emit<Type::flush_ended>(actor);
 }
 
-/// What the packet's maker could not know yet: what was overwritten, and, in the last one, what was lost behind it.
+/// Adds the losses that the actor did not know: overwritten events and, in the last packet, events lost after it.
 void Session::note_losses(PacketHeader& header) noexcept {
   const std::lock_guard guard(mutex_);
   const Actor& actor = *actors_[header.actor];
@@ -465,7 +465,7 @@ Result<fs::path> Session::snapshot() {
   fs::create_directories(rank_folder / own_folder, failed);
   if (failed)
     return Error{ErrorCode::io, fmt::format("cannot make the snapshot's folder {}: {}", rank_folder.string(), failed.message())};
-  // Nothing is overwritten meanwhile: what would be is lost instead.
+  // Meanwhile no buffer is overwritten: new events are lost instead.
   const std::lock_guard guard(newest_mutex_);
   StreamFiles files(rank_folder);
   std::vector<std::byte> packet;
@@ -482,7 +482,7 @@ Result<fs::path> Session::snapshot() {
 
 SessionCounts Session::close() {
   if (std::exchange(closed_, true)) return counts();
-  // The flusher first: from here on nobody else writes files.
+  // The flusher first: from here on only this thread writes files.
   if (thread_ != nullptr) thread_->stop();
   if (loop_ != nullptr) loop_->remove(flusher_);
   waker_ = nullptr;
@@ -520,8 +520,8 @@ SessionCounts Session::counts() const {
   counts.most_buffers = most_in_use_.load(std::memory_order_relaxed);
   counts.waits = waits_.load(std::memory_order_relaxed);
   counts.write_errors = write_errors_.load(std::memory_order_relaxed);
-  // Lost events would have taken as much as the others.
-  // Those that were overwritten, or could not be written, had their packets.
+  // Lost events are taken to be as large as the others. Those that were overwritten, or could not be written, are counted in
+  // packets already.
   const bool unseen = options_.when_full != WhenFull::newest && counts.write_errors == 0 && counts.events > 0;
   const double lost_bytes = unseen ? static_cast<double>(counts.lost_events) * static_cast<double>(counts.bytes) /
                                          static_cast<double>(counts.events)

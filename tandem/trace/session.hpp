@@ -34,12 +34,12 @@ namespace tandem::trace {
 /// What happens to events when all buffers are full.
 enum class WhenFull : std::uint8_t {
   lose,    ///< they are lost, and counted
-  wait,    ///< who writes them writes a buffer to its file first
-  newest,  ///< the oldest are overwritten, and counted: a flight recorder. Files are written at the end, or by `snapshot`
+  wait,    ///< the actor writes full buffers to files until it gets one
+  newest,  ///< they overwrite the oldest, which are counted: a flight recorder. Files are written at the end, or by `snapshot`
 };
 
 struct SessionOptions {
-  std::filesystem::path folder;         ///< of the run; the rank's is made in it, and must not exist
+  std::filesystem::path folder;         ///< of the run; the session makes the rank's in it, which must not exist
   Selection selection = Selection::all();
   std::size_t memory_bytes = 16 << 20;  ///< of all buffers
   std::size_t buffer_bytes = 64 << 10;  ///< a multiple of 64
@@ -65,10 +65,10 @@ struct ActorSpec {
   unsigned numa_node = 0;
 };
 
-/// What was recorded so far. Events that lie in buffers which are being written to are not in it before the end.
+/// What was recorded so far. Events in buffers that actors still fill are counted at the end.
 struct SessionCounts {
-  std::uint64_t events = 0;        ///< in packets that were handed over
-  std::uint64_t lost_events = 0;   ///< for want of buffers, overwritten, or in packets that could not be written
+  std::uint64_t events = 0;        ///< in complete packets
+  std::uint64_t lost_events = 0;   ///< no buffer was free, they were overwritten, or their packet could not be written
   std::uint64_t bytes = 0;         ///< of those packets
   std::uint64_t packets = 0;
   std::uint64_t most_buffers = 0;  ///< in use at once
@@ -79,31 +79,31 @@ struct SessionCounts {
 
 /// The trace of one rank: owns buffers, flusher and files; knows all streams.
 ///
-/// Threads. Any thread may attach streams, describe, select, and emit what is shared. A stream must be detached, or gone,
-/// before its session; those that are left when it closes are taken as they are, and their actors must have stopped writing.
-/// The flusher is a steppable on a thread of its own, or of the driver's that was given; it alone writes files, but for
-/// `WhenFull::wait`, where whoever waits writes, too.
+/// Threads. Any thread may attach streams, describe, select, and emit shared events. A stream is detached or destroyed before
+/// its session. `close` detaches the streams that are left; their actors must have stopped writing. The flusher is a steppable on
+/// a thread of its own, or in the event loop that `open` got. Only the flusher writes files, except with `WhenFull::wait`, where
+/// actors that wait for a buffer write too.
 ///
-/// Invariants: 1. events that probes emitted = those in files + those reported lost, once it is closed. 2. Whatever was emitted
-/// 100 ms before the process is killed can be read afterwards, losses apart (`recover.hpp`). 3. No probe waits, unless
-/// `WhenFull::wait` was asked for.
+/// Invariants: 1. once it is closed, events emitted = events in files + events counted as lost. 2. Events that were emitted
+/// 100 ms before the process is killed can be recovered, except lost ones (`recover.hpp`). 3. No probe waits, except with
+/// `WhenFull::wait`.
 class Session {
  public:
-  /// `clock` is the actors', and outlives the session. `loop` steps the flusher; null: a thread of its own does. Errors: io,
-  /// exhausted, invalid_argument (the rank's folder exists: it names what to do).
+  /// `clock` is the clock that the probes read; it outlives the session. `loop` steps the flusher; null: it gets a thread. Errors:
+  /// io, exhausted, invalid_argument (the rank's folder exists; the message says what to do).
   static base::Result<std::unique_ptr<Session>> open(const SessionOptions& options, const clock::Clock& clock, base::Log& log,
                                                      base::EventLoop* loop = nullptr);
-  ~Session();  ///< closes when nobody did
+  ~Session();  ///< closes the session if it is open
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// `stream`, which is not attached, writes here from now on. Its actor may be running.
+  /// From now on `stream` writes to this session. It must not be attached. Its actor may be running.
   void attach(Stream& stream, const ActorSpec& spec);
 
   // --- what is recorded
   void select(const Selection& selection);
   Selection selection() const;
-  /// Between the two nothing is flushed, whatever it costs in memory. They nest.
+  /// Between the two calls nothing is flushed, even if buffers run out. Calls nest.
   void begin_quiet();
   void end_quiet();
 
@@ -120,22 +120,22 @@ class Session {
   void describe_task(std::uint32_t task, std::string_view name);
   void describe_option(std::string_view name, std::string_view value, std::string_view source);
   void describe(const ClockPoint& point);
-  /// What rank 0's clock lacks to the date: so that all ranks of a run have one date in other people's tools.
+  /// Date minus rank 0's clock. With it all ranks of a run show the same date in other tools.
   void set_reference_date(std::int64_t offset_ns);
-  /// The date when this rank's clock shows 0, by this machine.
+  /// The date at which this rank's clock shows 0, according to this machine; nanoseconds since 1970.
   std::int64_t date_offset_ns() const noexcept { return realtime_ns_ - realtime_local_ns_; }
 
-  /// The flusher calls `call` about every `period_ns`, unless an event loop steps it. There is one at most: the last one runs no
-  /// more when this returns. Empty: none. Any thread but the flusher's.
+  /// The flusher calls `call` about every `period_ns`, unless an event loop steps it. A new `call` replaces the last one, which
+  /// no longer runs when this returns. Empty: no call. Any thread except the flusher's.
   void every(std::int64_t period_ns, std::function<void()> call);
 
-  /// A type of events of the program's own: described in rank.json and in CTF's metadata when this returns, so that those who
-  /// find a killed program's trace know it. Any thread. Errors: as `DeclaredTypes::add`.
+  /// Declares an event type of the program. When this returns, rank.json and CTF's metadata describe it, so that the trace of a
+  /// killed program can be read. Any thread. Errors: as `DeclaredTypes::add`.
   base::Result<Type> declare(std::string_view name, std::span<const DeclaredTypes::FieldName> fields);
 
-  // --- threads that are no actor's
-  /// The stream of the thread that asks: attached when it asks first, detached when it ends, or when the session is closed.
-  /// `name` empty: as the system calls the thread. Null: the thread is ending. Any thread.
+  // --- threads of the program
+  /// The calling thread's stream: attached at the first call, detached when the thread ends or the session is closed.
+  /// `name` empty: the system's name of the thread. Null: the thread is ending. Any thread.
   Stream* stream_of_this_thread(std::string_view name = {}) { return thread_streams_.of_this_thread(name); }
   /// Whether events of this type that have no stream are recorded.
   template <Type... T>
@@ -157,10 +157,10 @@ class Session {
   }
 
   // --- the end
-  /// Writes what is in memory now into a folder beside the run's, as if the program were killed: for `WhenFull::newest`. Its
-  /// path.
+  /// Writes the events in memory into a new folder beside the run's, and returns its path: for `WhenFull::newest`. Errors: io,
+  /// exhausted.
   base::Result<std::filesystem::path> snapshot();
-  /// All streams go off, everything is written. No probe of a stream that is still attached may be under way.
+  /// Turns all streams off and writes everything. No probe of an attached stream may be running.
   SessionCounts close();
   SessionCounts counts() const;
   const std::filesystem::path& rank_folder() const noexcept { return rank_folder_; }
@@ -179,10 +179,10 @@ class Session {
   };
   struct Actor {
     std::string name;
-    Stream* stream = nullptr;                    ///< null: it has gone
-    std::uint64_t lost_at_end = 0;               ///< then: how many of its events were lost,
-    std::uint64_t packets_at_end = 0;            ///< and how many packets it has made
-    std::atomic<std::uint64_t> dropped{0};  ///< of its events, with packets that were overwritten or could not be written
+    Stream* stream = nullptr;                    ///< null: it is detached
+    std::uint64_t lost_at_end = 0;               ///< then: number of its lost events,
+    std::uint64_t packets_at_end = 0;            ///< and of its packets
+    std::atomic<std::uint64_t> dropped{0};  ///< events in its packets that were overwritten or could not be written
   };
 
   Session(const SessionOptions& options, const clock::Clock& clock, base::Log& log);
@@ -204,7 +204,7 @@ class Session {
   void turn(Stream& stream, const Selection& selection) noexcept;
   template <class... Parts>
   void describe_as(Type type, const Parts&... parts);
-  /// How far a trace has come: begun, ended by its program, or gathered from live buffers.
+  /// State of a trace: begun, ended by its program, or gathered from live buffers.
   enum class Written { begun, ended, gathered };
   void write_manifest(const std::filesystem::path& rank_folder, Written written);
   std::string manifest(Written written) const;
@@ -233,23 +233,23 @@ class Session {
   std::map<std::pair<NameKind, std::string>, std::uint32_t, std::less<>> names_;
   std::map<std::tuple<std::string, std::string, std::uint32_t>, std::uint16_t> sites_;
 
-  std::mutex declare_mutex_;  ///< one declares, and writes what describes it, at a time
+  std::mutex declare_mutex_;  ///< serialises declarations and the files that describe them
   DeclaredTypes declared_;
 
   base::SpinLock others_lock_;
   Stream others_;
   ThreadStreams thread_streams_{*this};
 
-  unsigned snapshots_ = 0;      ///< of the thread that asks for them
+  unsigned snapshots_ = 0;      ///< of the thread that takes them
   std::mutex newest_mutex_;
-  std::deque<Buffer*> newest_;  ///< `WhenFull::newest`: handed over, the oldest first
+  std::deque<Buffer*> newest_;  ///< `WhenFull::newest`: complete buffers, oldest first
 
-  std::mutex flush_mutex_;      ///< one flushes at a time; guards the files, the flusher's stream and its next buffer
+  std::mutex flush_mutex_;      ///< serialises flushes; guards the files, the flusher's stream and its spare buffer
   std::unique_ptr<StreamFiles> files_;
   Stream flusher_stream_;
-  Buffer* spare_ = nullptr;     ///< `WhenFull::wait`: none but the flusher's; null after it took it, until it has written one
+  Buffer* spare_ = nullptr;     ///< `WhenFull::wait`: for the flusher only; null from when it took it until it has written a buffer
   std::int64_t period_ns_ = 10'000'000;
-  bool told_of_error_ = false;
+  bool error_logged_ = false;
 
   std::mutex every_mutex_;      ///< held while it is called; guards what follows
   std::function<void()> every_;
@@ -262,7 +262,7 @@ class Session {
 
   Flusher flusher_{*this};
   base::EventLoop* loop_ = nullptr;
-  base::Waker* waker_ = nullptr;      ///< of the flusher, where time stands still when all rest; null: it looks by itself
+  base::Waker* waker_ = nullptr;      ///< of the flusher, in an event loop; null: it steps by itself
   std::unique_ptr<base::Driver> thread_;
 };
 

@@ -255,7 +255,7 @@ TEST_F(SessionTest, WhoeverWaitsLosesNothing) {
   EXPECT_EQ(lost_["mine"], 0u);
   EXPECT_EQ(counts.lost_events, 0u) << "of the flusher, too, which cannot wait for itself";
   EXPECT_GT(counts.waits, 0u);
-  // Each of them told how long it waited; descriptions may have waited, too.
+  // Each of them reported how long it waited; descriptions may have waited, too.
   EXPECT_GT(stored["mine"][Type::tracer_waited], 0u);
   EXPECT_LE(stored["mine"][Type::tracer_waited], counts.waits);
 }
@@ -474,21 +474,21 @@ TEST_F(SessionTest, AKilledProgramLeavesItsTrace) {
     }
   }
   ::close(said[1]);
-  std::uint32_t told = 0;
-  while (told < 60'000 && ::read(said[0], &told, sizeof(told)) == sizeof(told)) {
+  std::uint32_t reported = 0;
+  while (reported < 60'000 && ::read(said[0], &reported, sizeof(reported)) == sizeof(reported)) {
   }
   ::kill(child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);
   ::close(said[0]);
   ASSERT_TRUE(WIFSIGNALED(status));
-  ASSERT_GE(told, 60'000u);
+  ASSERT_GE(reported, 60'000u);
   EXPECT_FALSE(TraceReader::open(options_.folder).ok());  // it says that it must be recovered
   const auto recovered = recover_run(options_.folder);
   ASSERT_TRUE(recovered.ok()) << recovered.error().message;
   EXPECT_GT(recovered.value().events_added, 0u);
   const std::uint64_t stored = read()["mine"][Type::task_deps];
-  EXPECT_GT(stored, told);
+  EXPECT_GT(stored, reported);
   EXPECT_EQ(lost_["mine"], 0u);
 }
 

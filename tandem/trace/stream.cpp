@@ -24,10 +24,10 @@ Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t byt
       return {};
     }
     whole = declared;  // the packet begins at this stamp
-    if (lost_ != lost_told_ && any_on<Type::events_lost>()) {
-      const std::uint64_t lost = lost_ - lost_told_;
+    if (lost_ != lost_reported_ && any_on<Type::events_lost>()) {
+      const std::uint64_t lost = lost_ - lost_reported_;
       write<Type::events_lost>(ticks, lost);
-      lost_told_ = lost_;
+      lost_reported_ = lost_;
     }
     // With the stamp of the event that needed a buffer, since it happened before the wait and stamps do not go back.
     if (waited_ns_ != 0 && any_on<Type::tracer_waited>()) write<Type::tracer_waited>(ticks, std::exchange(waited_ns_, 0));

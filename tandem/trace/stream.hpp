@@ -98,17 +98,17 @@ std::byte* store_value(std::byte* to, const Value& value) noexcept {
 /// The events of one actor, in order. Embedded in the actor; until a session attaches it, and for types that are not selected, a
 /// probe is one load and a branch.
 ///
-/// Threads. One thread at a time writes: the actor's. What it writes to is its alone until it hands a full buffer over, so that a
-/// probe takes no lock, shares no line and calls no system. `Session` turns types on and off from any thread; a probe
-/// that is under way may still see the old choice. A probe that finds its type on (acquire) also sees what the session has set up
+/// Threads. Only the actor's thread writes. Its buffer is its own until it hands the full buffer over, so a probe takes no lock,
+/// shares no cache line and makes no system call. `Session` turns types on and off from any thread; a probe that runs meanwhile
+/// may still see the old choice. A probe that finds its type on (acquire) also sees what the session has set up before
 /// (release).
 ///
 /// Protocol of a live buffer. A record's fields, and a zero where the next record's header word will be, are stored before its
-/// own header word (release), which is never zero and stood at zero before. So whoever reads the memory, also after the process
-/// was killed, takes records up to the first zero; what an earlier packet has left behind that is not looked at.
+/// own header word (release), which was zero before and is never zero afterwards. So a reader of the memory, even after the
+/// process was killed, takes the records before the first zero, and ignores what an earlier packet has left after it.
 ///
-/// Stamps. `emit` reads the clock: 8 ns of about 10. What follows at once from an event can bear its stamp: `begin_instant` reads
-/// the clock if any of several types is on, and `append` takes that stamp.
+/// Stamps. `emit` reads the clock: 8 of its 10 ns. Immediate consequences of an event can have its stamp: `begin_instant` reads
+/// the clock if any of several types is on, and `append` uses that stamp.
 class Stream {
  public:
   Stream() noexcept = default;
@@ -131,20 +131,20 @@ class Stream {
     if (any_on<T>()) [[unlikely]] write<T>(read_clock(), fields...);
   }
 
-  /// Reads the clock if any of these types is on; true then. The stamp is that of the `append`s that follow.
+  /// Reads the clock if any of these types is on, and returns true then. The following `append`s get this stamp.
   template <Type... T>
   [[gnu::always_inline]] bool begin_instant() noexcept {
     if (!any_on<T...>()) [[likely]] return false;
     instant_ = read_clock();
     return true;
   }
-  /// An event of the present instant.
+  /// An event with the stamp of the last `begin_instant`.
   template <Type T, class... Fields>
   [[gnu::always_inline]] void append(Fields... fields) noexcept {
     if (any_on<T>()) [[unlikely]] write<T>(instant_, fields...);
   }
   std::uint64_t instant() const noexcept { return instant_; }
-  /// The instant is one that the actor has read before; not before that of its last event.
+  /// `ticks` was read by the actor, and is not before the stamp of its last event.
   void set_instant(std::uint64_t ticks) noexcept { instant_ = ticks; }
 
   /// An event with a stamp that was read by `read_clock` since the last one.
@@ -153,7 +153,7 @@ class Stream {
     if (any_on<T>()) [[unlikely]] write<T>(ticks, fields...);
   }
 
-  /// An event of a type that the program has declared, with values of its fields' kinds.
+  /// An event of a type that the program has declared; the values have the kinds of its fields.
   template <class... Values>
   [[gnu::always_inline]] void emit_declared(Type type, const Values&... values) noexcept {
     if (!any_on<Type::declared>()) [[likely]] return;
@@ -171,8 +171,8 @@ class Stream {
     return static_cast<std::uint64_t>(clock_->now_ns());
   }
 
-  /// A record whose fields the caller stores: `fields` has `bytes` of room, and zeros up to the next multiple of 4; then
-  /// `publish`. Null `fields`: it is lost.
+  /// A record whose fields the caller stores before it calls `publish`: `fields` has room for `bytes`, with zeros up to the next
+  /// multiple of 4. Null `fields`: the event is lost.
   struct Open {
     std::byte* fields = nullptr;
     std::uint32_t* header = nullptr;
@@ -189,7 +189,7 @@ class Stream {
     fill_up(bytes);
     return {at + RecordHeader::compact_bytes, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)};
   }
-  /// The same with the whole number and stamp: of a type that 7 bits do not hold.
+  /// The same with an extended header: for types whose number needs more than 7 bits.
   [[gnu::always_inline]] Open open_whole(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
     const std::size_t needed = RecordHeader::extended_bytes + internal::rounded(bytes);
     std::byte* const at = at_;
@@ -209,12 +209,12 @@ class Stream {
     std::atomic_ref<std::uint32_t>(*record.header).store(record.word, std::memory_order_release);
   }
 
-  /// Hands over what was written, and goes off. The actor writes no more, or is the caller.
+  /// Hands the buffer over and turns the stream off. The caller is the actor, or the actor no longer writes.
   void detach() noexcept;
   std::uint64_t last_stamp() const noexcept { return last_; }
   bool attached() const noexcept { return session_.load(std::memory_order_relaxed) != nullptr; }
   bool writes_to(const Session& session) const noexcept { return session_.load(std::memory_order_relaxed) == &session; }
-  /// Of this stream in its session; names it in other events.
+  /// The stream's number in its session, by which other events refer to it.
   std::uint32_t actor() const noexcept { return actor_; }
 
  private:
@@ -236,7 +236,7 @@ class Stream {
     publish(record);
   }
 
-  /// Runtimes are full of locked instructions, which wait for all stores before them: a record must not miss the cache.
+  /// A runtime's many locked instructions wait for all earlier stores, so a record must not miss the cache.
   static void fetch_ahead(const std::byte* at) noexcept {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" : : "m"(at[512]));
@@ -264,9 +264,9 @@ class Stream {
   Buffer* buffer_ = nullptr;
   unsigned numa_node_ = 0;
   std::uint64_t sequence_ = 0;  ///< packets so far
-  std::uint64_t lost_ = 0;      ///< events that found no buffer, and those that were overwritten
-  std::uint64_t lost_told_ = 0;  ///< of them, by `tracer.lost`
-  std::uint64_t waited_ns_ = 0;  ///< for buffers, and not told yet by `tracer.waited`
+  std::uint64_t lost_ = 0;      ///< events for which no buffer was free, and overwritten ones
+  std::uint64_t lost_reported_ = 0;  ///< of them, reported by `tracer.lost`
+  std::uint64_t waited_ns_ = 0;  ///< for buffers, not reported yet by `tracer.waited`
 };
 
 }  // namespace tandem::trace

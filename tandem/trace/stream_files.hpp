@@ -1,4 +1,4 @@
-// tandem/trace/stream_files.hpp: the files of a rank's streams, to which packets are added.
+// tandem/trace/stream_files.hpp: appends packets to the files of a rank's streams.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace tandem::trace {
 
-/// Adds packets to files, which it opens when they are needed: some stay open, however many threads of the program come and go.
-/// Of one thread at a time. What a full disk has cut off is taken back, so that the file holds whole packets.
+/// Opens files when they are needed, and keeps at most `most_open` of them open. One thread at a time. When the disk is full it
+/// removes the incomplete packet, so that files hold whole packets.
 class StreamFiles {
  public:
   explicit StreamFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
   StreamFiles(const StreamFiles&) = delete;
   StreamFiles& operator=(const StreamFiles&) = delete;
 
-  /// Errors: io, exhausted (the disk is full); then the file is as before.
+  /// Errors: io, exhausted (the disk is full); then the file is unchanged.
   base::Result<void> add(std::uint32_t actor, std::span<const std::byte> packet);
 
  private:

@@ -23,11 +23,11 @@ std::string name_of_this_thread() {
 
 }  // namespace
 
-/// The streams that a thread has, of all sessions. They stay until it ends, since `CurrentStream` may speak of them; those
-/// whose session was closed serve the next one.
+/// A thread's streams, of all sessions. They live until the thread ends, since `CurrentStream` may refer to them. A stream whose
+/// session was closed is used again for the next one.
 struct ThreadStreams::OfThread {
   std::vector<std::shared_ptr<ThreadStream>> streams;
-  /// Of this thread, and without a destructor: still there when the others have gone.
+  /// Thread-local without a destructor: still valid when the other thread-local variables are destroyed.
   static constinit inline thread_local bool gone = false;
 
   ~OfThread() {
@@ -46,7 +46,7 @@ struct ThreadStreams::OfThread {
 
 Stream* ThreadStreams::of_this_thread(std::string_view name) {
   if (OfThread::gone) return nullptr;
-  // So that the next event finds it at once. An actor that is running here stays.
+  // The next event finds it at once. If an actor runs here, its stream stays the current one.
   const auto adopt = [](ThreadStream& one) {
     if (CurrentStream::stream_ == nullptr || !CurrentStream::stream_->attached()) CurrentStream::stream_ = &one.stream;
     return &one.stream;
@@ -64,7 +64,7 @@ Stream* ThreadStreams::of_this_thread(std::string_view name) {
     std::erase_if(streams_, [](const auto& one) { return one.use_count() == 1; });  // their threads have ended
     if (std::ranges::find(streams_, shared) == streams_.end()) streams_.push_back(shared);
   }
-  const std::lock_guard guard(found->mutex);  // behind a session's end that has just let it go
+  const std::lock_guard guard(found->mutex);  // waits for a session that is detaching it
   session_.attach(found->stream, {.kind = ActorKind::user, .name = name.empty() ? name_of_this_thread() : std::string(name)});
   return adopt(*found);
 }
@@ -77,7 +77,7 @@ void ThreadStreams::detach_all() {
   }
   for (const auto& own : streams) {
     const std::lock_guard guard(own->mutex);
-    // Another session's: the thread has used it again.
+    // The thread has used it again for another session.
     if (own->stream.writes_to(session_)) own->stream.detach();
   }
 }

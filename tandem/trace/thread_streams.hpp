@@ -1,4 +1,4 @@
-// tandem/trace/thread_streams.hpp: streams of threads that are no actor's: the program's own.
+// tandem/trace/thread_streams.hpp: streams of the program's own threads.
 #pragma once
 
 #include <memory>
@@ -9,23 +9,23 @@
 
 namespace tandem::trace {
 
-/// A stream that a thread of the program's has got. The thread alone writes it. Two may detach it: the thread when it ends, and
-/// the session when it is closed. They do so under `mutex`, so that the second one finds it detached; and they share the
-/// object.
+/// The stream of one thread of the program. Only that thread writes it. Two may detach it: the thread when it ends, and the
+/// session when it closes. Both lock `mutex` for that, so that the second one finds it detached, and both own a reference to
+/// the object.
 struct ThreadStream {
   std::mutex mutex;
   Stream stream;
 };
 
-/// Those of one session. Any thread.
+/// The streams of one session's threads. Any thread.
 class ThreadStreams {
  public:
   explicit ThreadStreams(Session& session) noexcept : session_(session) {}
 
-  /// This thread's, which it gets if it has none. `name` empty: as the system calls the thread. Null: the thread is ending, its
-  /// variables are gone.
+  /// The calling thread's stream, attached at its first call. `name` empty: the system's name of the thread. Null: the thread is
+  /// ending, and its thread-local variables are destroyed.
   Stream* of_this_thread(std::string_view name);
-  /// All of them: their threads write no more, or were told by something else that the session ends.
+  /// Detaches all streams. The caller ensures that their threads no longer write.
   void detach_all();
 
  private:
@@ -33,7 +33,7 @@ class ThreadStreams {
 
   Session& session_;
   std::mutex mutex_;                                  ///< guards what follows
-  std::vector<std::shared_ptr<ThreadStream>> streams_;  ///< of threads that may live
+  std::vector<std::shared_ptr<ThreadStream>> streams_;  ///< of threads that may be running
 };
 
 }  // namespace tandem::trace

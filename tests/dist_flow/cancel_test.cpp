@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "baton.hpp"
+#include "deterministic_job.hpp"
 #include "ranks.hpp"
 
 namespace tandem::dist_test {
@@ -38,9 +38,9 @@ JobSetup setup_of(std::uint64_t seed, std::uint32_t ranks) {
 }
 
 /// All ranks on one event loop; each is to end well.
-void run_ranks(std::uint64_t seed, const JobSetup& setup, const std::function<void(Runtime&, BatonJob&)>& program) {
-  BatonJob job(seed);
-  const BatonJob::Outcome outcome = job.run(setup, program);
+void run_ranks(std::uint64_t seed, const JobSetup& setup, const std::function<void(Runtime&, DeterministicJob&)>& program) {
+  DeterministicJob the_job(seed);
+  const DeterministicJob::Outcome outcome = the_job.run(setup, program);
   if (outcome.stuck) {
     std::fprintf(stderr, "seed %llu: nothing goes on\n%s", static_cast<unsigned long long>(seed), outcome.why.c_str());
     std::abort();
@@ -123,11 +123,11 @@ TEST(DistCancel, AKernelOfOneRankEndsTheFlowOfAll) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     Alike ends;
     const auto ranks = static_cast<std::uint32_t>(1 + seed % 6);
-    run_ranks(seed, setup_of(seed, ranks), [&](Runtime& rt, BatonJob& job) {
+    run_ranks(seed, setup_of(seed, ranks), [&](Runtime& rt, DeterministicJob& job) {
       Ring ring(rt, 2 * ranks + 1, 1 + seed % 300);
       for (int i = 0; i < 80; ++i) {
         ring.step(i == 20);
-        job.breathe(rt.rank());
+        job.maybe_yield(rt.rank());
       }
       rt.wait();
       ring.check(seed);
@@ -150,13 +150,13 @@ TEST(DistCancel, SeveralRanksAtOnceAndAgainAfterEachWait) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     Alike ends;
     const auto ranks = static_cast<std::uint32_t>(2 + seed % 5);
-    run_ranks(seed, setup_of(seed, ranks), [&](Runtime& rt, BatonJob& job) {
+    run_ranks(seed, setup_of(seed, ranks), [&](Runtime& rt, DeterministicJob& job) {
       Ring ring(rt, ranks, 20);
       for (int flow = 0; flow < 6; ++flow) {
         for (int i = 0; i < 30; ++i) {
           ring.step(i >= 5 + flow && i < 10 + flow && flow != 3, i % 3);
           if (flow == 4 && i == 7) rt.cancel();  // from the submitting threads, too
-          job.breathe(rt.rank());
+          job.maybe_yield(rt.rank());
         }
         rt.wait();
         ring.check(seed);
@@ -172,14 +172,14 @@ TEST(DistCancel, LoopsEndOnAllRanksAndWhatTheySubmitBehindTheEndIsNothing) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     Alike lengths;
     const auto ranks = static_cast<std::uint32_t>(2 + seed % 4);
-    run_ranks(seed, setup_of(seed, ranks), [&](Runtime& rt, BatonJob& job) {
+    run_ranks(seed, setup_of(seed, ranks), [&](Runtime& rt, DeterministicJob& job) {
       Ring ring(rt, ranks + 1, 50);
       for (int flow = 0; flow < 3; ++flow) {
         std::uint64_t length = 0;
         for (; !rt.cancelled(); ++length) {
           ring.step(flow == 1 && length == 100);
           if (flow != 1 && length == 40 && rt.rank() == seed % ranks) rt.cancel();
-          job.breathe(rt.rank());
+          job.maybe_yield(rt.rank());
         }
         lengths.say(rt, length);
         const std::uint64_t position = rt.position();
@@ -209,7 +209,7 @@ TEST(DistCancel, WithBroadcastsAndABudgetOfCopies) {
     setup.flow.copy_bytes = words * sizeof(Word) * (2 + seed % 3);
     if (seed % 3 == 0) setup.core.window = 20;
     Alike ends;
-    run_ranks(seed, setup, [&](Runtime& rt, BatonJob& job) {
+    run_ranks(seed, setup, [&](Runtime& rt, DeterministicJob& job) {
       std::vector<std::vector<Word>> memory(ranks, std::vector<Word>(words, 1));
       std::vector<Block> blocks;
       for (std::uint32_t b = 0; b < ranks; ++b) blocks.push_back(rt.data("block", memory[b], {.owner = b}));
@@ -236,7 +236,7 @@ TEST(DistCancel, WithBroadcastsAndABudgetOfCopies) {
           const bool cancels = round == 3 && b == (root + 1) % ranks;
           rt.submit(change, round, cancels ? &rt : nullptr, read(blocks[root]), read_write(blocks[b]));
           steps.push_back({root, b, round, rt.position()});
-          job.breathe(rt.rank());
+          job.maybe_yield(rt.rank());
         }
       }
       rt.wait();
@@ -259,7 +259,7 @@ const Codelet stop("stop", [](Runtime* rt, Word& datum) {
   rt->cancel();
 });
 
-std::string told_by_wait(Runtime& rt) {
+std::string error_of_wait(Runtime& rt) {
   try {
     rt.wait();
   } catch (const FlowCancelled& error) {
@@ -273,7 +273,7 @@ TEST(DistCancel, DataThatAnotherRankWasToOverwriteHasNoValue) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     JobSetup setup = setup_of(seed, 3);
     setup.core.begin_ahead_ns = 0;
-    run_ranks(seed, setup, [&](Runtime& rt, BatonJob&) {
+    run_ranks(seed, setup, [&](Runtime& rt, DeterministicJob&) {
       Word first = 1, moved = 10, kept = 20, seen = 0;
       auto hfirst = rt.data("first", first, {.owner = seed % 3}), hmoved = rt.data("moved", moved, {.owner = 0});
       auto hkept = rt.data("kept", kept, {.owner = 0}), hseen = rt.data("seen", seen, {.owner = 1});
@@ -289,15 +289,15 @@ TEST(DistCancel, DataThatAnotherRankWasToOverwriteHasNoValue) {
       if (rt.rank() == seed % 3) { EXPECT_EQ(first, 2U) << seed; }
       kept_back += kept_at > end ? 1 : 0;
       rt.submit(copy, read(hkept), write(hseen));
-      EXPECT_EQ(told_by_wait(rt), "nothing was thrown") << seed;
+      EXPECT_EQ(error_of_wait(rt), "nothing was thrown") << seed;
       rt.submit(copy, read(hmoved), write(hseen));
-      const std::string told = told_by_wait(rt);
-      if (moved_at > end) { EXPECT_THAT(told, HasSubstr("has no value")) << seed; }
-      else { EXPECT_EQ(told, "nothing was thrown") << seed; }
+      const std::string error = error_of_wait(rt);
+      if (moved_at > end) { EXPECT_THAT(error, HasSubstr("has no value")) << seed; }
+      else { EXPECT_EQ(error, "nothing was thrown") << seed; }
       lost += moved_at > end ? 1 : 0;
       rt.submit(set_to, Word{5}, write(hmoved));
       rt.submit(copy, read(hmoved), write(hseen));
-      EXPECT_EQ(told_by_wait(rt), "nothing was thrown") << seed;
+      EXPECT_EQ(error_of_wait(rt), "nothing was thrown") << seed;
       if (rt.rank() == 1) { EXPECT_EQ(seen, 5U) << seed; }
     });
   }
@@ -309,7 +309,7 @@ TEST(DistCancel, SharesKeepWhatTheTasksThatRanHaveAdded) {
   std::size_t added = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const auto ranks = static_cast<std::uint32_t>(2 + seed % 4);
-    run_ranks(seed, setup_of(seed, ranks), [&](Runtime& rt, BatonJob& job) {
+    run_ranks(seed, setup_of(seed, ranks), [&](Runtime& rt, DeterministicJob& job) {
       Word total = 5, order = 0;
       auto htotal = rt.data("total", total, {.owner = 1}), horder = rt.data("order", order, {.owner = 0});
       htotal.reduction([](Word& share) { share = 0; }, [](Word& into, const Word& more) { into += more; });
@@ -322,7 +322,7 @@ TEST(DistCancel, SharesKeepWhatTheTasksThatRanHaveAdded) {
         rt.submit({.on = static_cast<std::uint32_t>(i % ranks)}, add, i, i == 12 ? &rt : nullptr, reduce(htotal));
         entered.emplace_back(i, rt.position());
         if (i == 25) rt.submit(copy, read(htotal), write(horder));
-        job.breathe(rt.rank());
+        job.maybe_yield(rt.rank());
       }
       rt.wait();
       Word expected = 5;
@@ -340,11 +340,11 @@ TEST(DistCancel, SharesKeepWhatTheTasksThatRanHaveAdded) {
 TEST(DistCancel, WhatIsAcquiredIsAlikeUntilTheEndAndThenWhatIsHere) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Alike looks;
-    run_ranks(seed, setup_of(seed, 3), [&](Runtime& rt, BatonJob& job) {
+    run_ranks(seed, setup_of(seed, 3), [&](Runtime& rt, DeterministicJob& job) {
       Ring ring(rt, 3, 10);
       for (int i = 0; !rt.cancelled(); ++i) {
         ring.step(i == 30);
-        job.breathe(rt.rank());
+        job.maybe_yield(rt.rank());
         if (i % 10 != 9 || rt.cancelled()) continue;
         auto view = rt.acquire(read(ring.block(0)));
         looks.say(rt, (*view)[3]);
@@ -365,7 +365,7 @@ TEST(DistCancel, WhatIsAcquiredIsAlikeUntilTheEndAndThenWhatIsHere) {
 
 TEST(DistCancel, ExplicitMessagesTakePlace) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    run_ranks(seed, setup_of(seed, 2), [&](Runtime& rt, BatonJob& job) {
+    run_ranks(seed, setup_of(seed, 2), [&](Runtime& rt, DeterministicJob& job) {
       Ring ring(rt, 2, 10);
       Word own = rt.rank() + 1;
       auto hown = rt.data("own", own);
@@ -376,7 +376,7 @@ TEST(DistCancel, ExplicitMessagesTakePlace) {
         if (rt.rank() == 0) rt.send(hown, 1);
         else rt.receive(hown, 0);
         if (rt.rank() == 1 && !ignored) expected = 1;
-        job.breathe(rt.rank());
+        job.maybe_yield(rt.rank());
       }
       rt.wait();
       ring.check(seed);
@@ -392,7 +392,7 @@ TEST(DistCancel, ExplicitMessagesTakePlace) {
 TEST(DistCancel, ReplaysEndWithTheFlow) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     Alike ends;
-    run_ranks(seed, setup_of(seed, 3), [&](Runtime& rt, BatonJob& job) {
+    run_ranks(seed, setup_of(seed, 3), [&](Runtime& rt, DeterministicJob& job) {
       std::vector<Word> memory(3, 0);
       std::vector<Data<Word>> data;
       for (std::uint32_t b = 0; b < 3; ++b) data.push_back(rt.data("datum", memory[b], {.owner = b}));
@@ -409,7 +409,7 @@ TEST(DistCancel, ReplaysEndWithTheFlow) {
       Word replays = 0;
       for (; !rt.cancelled(); ++replays) {
         rt.replay(graph);
-        job.breathe(rt.rank());
+        job.maybe_yield(rt.rank());
       }
       EXPECT_EQ(rt.replay(graph).task, nullptr);
       rt.wait();
@@ -430,11 +430,11 @@ TEST(DistCancel, ReplaysEndWithTheFlow) {
 TEST(DistCancel, WithNothingLeftAndWithoutAWait) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Alike ends;
-    run_ranks(seed, setup_of(seed, 4), [&](Runtime& rt, BatonJob& job) {
+    run_ranks(seed, setup_of(seed, 4), [&](Runtime& rt, DeterministicJob& job) {
       Ring ring(rt, 4, 5);
       for (int i = 0; i < 10; ++i) ring.step();
       rt.wait();
-      job.breathe(rt.rank());
+      job.maybe_yield(rt.rank());
       if (rt.rank() == seed % 4) rt.cancel();
       rt.wait();
       ends.say(rt, rt.cancelled_at());
@@ -451,13 +451,13 @@ TEST(DistCancel, WithNothingLeftAndWithoutAWait) {
 }
 
 /// Three ranks, of which rank 1 dies.
-void run_with_a_death(std::uint64_t seed, const std::function<void(Runtime&, BatonJob&)>& program) {
+void run_with_a_death(std::uint64_t seed, const std::function<void(Runtime&, DeterministicJob&)>& program) {
   JobSetup setup = setup_of(seed, 3);
   setup.network.copies = true;  // nobody reads a dead rank's memory
   setup.network.remote_copy = false;
   setup.network.deaths_are_seen_by_all = true;
-  BatonJob job(seed);
-  const BatonJob::Outcome outcome = job.run(setup, program);
+  DeterministicJob the_job(seed);
+  const DeterministicJob::Outcome outcome = the_job.run(setup, program);
   EXPECT_FALSE(outcome.stuck) << "seed " << seed << "\n" << outcome.why;
   for (const std::uint32_t rank : {0U, 2U})
     EXPECT_THAT(outcome.endings[rank].error, HasSubstr("rank 1")) << "seed " << seed << ", rank " << rank;
@@ -466,7 +466,7 @@ void run_with_a_death(std::uint64_t seed, const std::function<void(Runtime&, Bat
 TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatTellsIt) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     unsigned at_end = 0, waiting = 0;
-    run_with_a_death(seed, [&](Runtime& rt, BatonJob& baton) {
+    run_with_a_death(seed, [&](Runtime& rt, DeterministicJob& job) {
       std::optional<Killer> killer;
       const Codelet look("look", [](std::span<const Word>) {});
       const Codelet count("count", [](std::span<Word> words) { words[0] = 1; });
@@ -474,12 +474,12 @@ TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatTellsIt) {
       if (rt.rank() == 0) rt.cancel();
       while (!rt.cancelled()) {
         rt.submit(count, write(counted));
-        baton.breathe(rt.rank());
+        job.maybe_yield(rt.rank());
       }
-      for (++at_end; at_end < 3;) baton.breathe(rt.rank());
-      if (rt.rank() == 1) killer.emplace(rt, baton, 1);
+      for (++at_end; at_end < 3;) job.maybe_yield(rt.rank());
+      if (rt.rank() == 1) killer.emplace(rt, job, 1);
       for (int turn = 0; turn < 500; ++turn) {
-        baton.breathe(rt.rank());
+        job.maybe_yield(rt.rank());
         if (!rt.cancelled()) throw std::logic_error("the flow goes on");
         rt.submit(look, read(fresh));  // which nobody has written
       }
@@ -492,15 +492,15 @@ TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatTellsIt) {
 
 TEST(DistCancel, LoopsUntilTheEndAreToldOfADeath) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    run_with_a_death(seed, [&](Runtime& rt, BatonJob& baton) {
+    run_with_a_death(seed, [&](Runtime& rt, DeterministicJob& job) {
       std::optional<Killer> killer;
       const Codelet count("count", [](std::span<Word> words) { words[0] = 1; });
       const Block counted = rt.vector<Word>("counted", 1, {.owner = 1});
       for (std::uint64_t step = 0; !rt.cancelled(); ++step) {
-        if (rt.rank() == 1 && step == seed) killer.emplace(rt, baton, 1);
+        if (rt.rank() == 1 && step == seed) killer.emplace(rt, job, 1);
         if (rt.rank() == 2 && seed % 2 == 0 && step == 2 * seed) rt.cancel();  // about when the other dies
         rt.submit(count, write(counted));
-        baton.breathe(rt.rank());
+        job.maybe_yield(rt.rank());
       }
       rt.wait();
     });

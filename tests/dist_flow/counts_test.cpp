@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "baton.hpp"
+#include "deterministic_job.hpp"
 #include "tandem/dist/flow.hpp"
 #include "tandem/linalg.hpp"
 
@@ -365,9 +365,9 @@ TEST(DistMemory, ATaskThatNeedsMoreSaysHowMuch) {
 // --- deaths
 
 TEST(DistDeath, ARankKilledInTheMiddleEndsTheJobOnTheOthers) {
-  unsigned told = 0, victim_named = 0;
+  unsigned reported = 0, victim_named = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    BatonJob job(seed);
+    DeterministicJob the_job(seed);
     JobSetup setup;
     setup.ranks = static_cast<std::uint32_t>(2 + seed % 5);
     setup.core.watchdog_ns = 0;
@@ -376,7 +376,7 @@ TEST(DistDeath, ARankKilledInTheMiddleEndsTheJobOnTheOthers) {
     setup.network.copies = true;  // as sockets do: what was sent arrives though its sender has gone
     const auto victim = static_cast<std::uint32_t>(seed / 3 % setup.ranks);
     std::vector<bool> factored(setup.ranks, false);
-    const auto outcome = job.run(setup, [&](Runtime& rt, BatonJob& baton) {
+    const auto outcome = the_job.run(setup, [&](Runtime& rt, DeterministicJob& job) {
       Tiles a(rt, 6, 4, Distribution::block_cyclic(Distribution::squarest(rt.size())));
       const auto alive = std::make_shared<Runtime*>(&rt);
       const struct Ended {
@@ -384,10 +384,10 @@ TEST(DistDeath, ARankKilledInTheMiddleEndsTheJobOnTheOthers) {
         ~Ended() { shown = nullptr; }
       } ended{*alive};
       if (rt.rank() == victim)
-        baton.loop().at(baton.loop().now_ns() + static_cast<std::int64_t>(seed * 7919 % 200'000),
-                        [&baton, alive, victim] {
+        job.loop().at(job.loop().now_ns() + static_cast<std::int64_t>(seed * 7919 % 200'000),
+                        [&job, alive, victim] {
                           if (*alive == nullptr) return;
-                          baton.network().kill(comm::Rank(victim));
+                          job.network().kill(comm::Rank(victim));
                           (*alive)->flow()->abort("killed");  // ends the program, from which nobody hears any more
                         });
       for (int round = 0; round < 50; ++round) {
@@ -404,11 +404,11 @@ TEST(DistDeath, ARankKilledInTheMiddleEndsTheJobOnTheOthers) {
         EXPECT_THAT(outcome.endings[rank].error, AnyOf(HasSubstr("died"), HasSubstr("ended"), HasSubstr("killed")))
             << "seed " << seed;
         victim_named += outcome.endings[rank].error.find("rank " + std::to_string(victim)) != std::string::npos;
-        ++told;
+        ++reported;
       }
   }
-  EXPECT_GT(told, 50u);
-  EXPECT_GE(victim_named * 10, told * 9) << "of " << told;
+  EXPECT_GT(reported, 50u);
+  EXPECT_GE(victim_named * 10, reported * 9) << "of " << reported;
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include <stdexcept>
 
 #include "ranks.hpp"
+#include "tandem/api/test_support.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/flow.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -110,7 +113,7 @@ TEST(DistFlow, MessagesAreAnnouncedWhenTheirWritersBegin) {
       if (rt.rank() == 1) {
         EXPECT_EQ(y[4999], 10.0);
       }
-      // The first send shows that the network may be told, the second writer how long one takes.
+      // The first send shows that the network takes announcements, the second writer how long one takes.
       EXPECT_EQ(rt.flow()->endpoint().statistics().announcements, announce && rt.rank() == 0 ? 2u : 0u);
     }));
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "baton.hpp"
+#include "deterministic_job.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -40,7 +40,7 @@ Times last_round(const Setting& setting) {
   };
   Times times;
   double produced_ms = 0, used_ms = 0;
-  const auto program = [&](Runtime& rt, BatonJob& job) {
+  const auto program = [&](Runtime& rt, DeterministicJob& job) {
     auto x = rt.vector<unsigned char>("x", 1'000'000, {.owner = 0});
     auto y = rt.scalar<int>("y", {.owner = 1});
     std::vector<Data<int>> chores, others;
@@ -51,7 +51,7 @@ Times last_round(const Setting& setting) {
     const Codelet use("use", [](std::span<const unsigned char>, int&) {});
     std::size_t before = 0;
     std::int64_t start_ns = 0;
-    for (int round = 0; round < 3; ++round) {  // the first ones tell the rate of the network
+    for (int round = 0; round < 3; ++round) {  // the first ones measure the rate of the network
       before = rt.timeline().size();
       start_ns = job.loop().now_ns();
       for (const auto& one : chores) rt.submit(chore, write(setting.chained ? chores.front() : one));
@@ -69,7 +69,7 @@ Times last_round(const Setting& setting) {
     }
     for (const runtime::WorkerReport& worker : rt.statistics().workers) times.holds += worker.holds;
   };
-  const BatonJob::Outcome outcome = BatonJob(1).run(setup, program);
+  const DeterministicJob::Outcome outcome = DeterministicJob(1).run(setup, program);
   EXPECT_FALSE(outcome.stuck) << outcome.why;
   for (const Ending& ending : outcome.endings) EXPECT_EQ(ending.error, "");
   times.use_ms = used_ms - produced_ms;
@@ -78,21 +78,21 @@ Times last_round(const Setting& setting) {
 
 TEST(DistIncoming, AWorkerWaitsForAnUrgentTaskInsteadOfBeginningALongOne) {
   for (const char* sched : {"lws", "prio"}) {
-    const Times told = last_round({.sched = sched}), deaf = last_round({.incoming = false, .sched = sched});
+    const Times hinted = last_round({.sched = sched}), unhinted = last_round({.incoming = false, .sched = sched});
     // Chores end after 8 and 16 ms; the message is there after 11.
-    EXPECT_GE(deaf.use_ms, 16) << sched;
-    EXPECT_LT(told.use_ms, 11.5) << sched;
-    EXPECT_LT(told.chores_ms, deaf.chores_ms + 4) << "it waited for 3 ms";
-    EXPECT_EQ(deaf.holds, 0u);
-    EXPECT_GE(told.holds, 1u);
-    EXPECT_LE(told.holds, 3u) << "once for each message";
+    EXPECT_GE(unhinted.use_ms, 16) << sched;
+    EXPECT_LT(hinted.use_ms, 11.5) << sched;
+    EXPECT_LT(hinted.chores_ms, unhinted.chores_ms + 4) << "it waited for 3 ms";
+    EXPECT_EQ(unhinted.holds, 0u);
+    EXPECT_GE(hinted.holds, 1u);
+    EXPECT_LE(hinted.holds, 3u) << "once for each message";
   }
 }
 
 TEST(DistIncoming, SoItIsWithBroadcasts) {
-  const Times told = last_round({.for_all = true}), deaf = last_round({.incoming = false, .for_all = true});
-  EXPECT_LT(told.use_ms + 1, deaf.use_ms);
-  EXPECT_GE(told.holds, 1u);
+  const Times hinted = last_round({.for_all = true}), unhinted = last_round({.incoming = false, .for_all = true});
+  EXPECT_LT(hinted.use_ms + 1, unhinted.use_ms);
+  EXPECT_GE(hinted.holds, 1u);
 }
 
 TEST(DistIncoming, NobodyWaitsForWhatIsNotUrgent) {

@@ -6,7 +6,9 @@
 #include <map>
 #include <stdexcept>
 
-#include "baton.hpp"
+#include "deterministic_job.hpp"
+#include "ranks.hpp"
+#include "tandem/api/test_support.hpp"
 
 namespace tandem::dist_test {
 
@@ -77,7 +79,7 @@ void run_everywhere(JobSetup setup, const std::function<void(Runtime&)>& program
   }
   setup.core.watchdog_ns = 0;
   for (unsigned seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
-    BatonJob job(seed);
+    DeterministicJob the_job(seed);
     setup.workers = 1 + seed % 2;
     setup.network.latency_max_ns = 1 + 5'000 * (seed % 4);
     setup.network.copies = seed % 2 == 0;
@@ -85,7 +87,7 @@ void run_everywhere(JobSetup setup, const std::function<void(Runtime&)>& program
     setup.network.ranks_per_host = 1 + seed % 3;
     setup.network.eager_bytes = 64;
     setup.network.segment_bytes = 1024;
-    const BatonJob::Outcome outcome = job.run(setup, [&](Runtime& rt, BatonJob&) { program(rt); });
+    const DeterministicJob::Outcome outcome = the_job.run(setup, [&](Runtime& rt, DeterministicJob&) { program(rt); });
     ASSERT_FALSE(outcome.stuck) << "seed " << seed << ": " << outcome.why;
     expect_well(outcome.endings, ", seed " + std::to_string(seed));
   }
@@ -245,7 +247,7 @@ TEST(DistObject, AFailedWriterIsToldAndWhatIsWrittenAfreshTravels) {
   });
 }
 
-/// A value that cannot travel: its readers elsewhere are cancelled, every rank is told why, and the flow goes on.
+/// A value that cannot travel: its readers elsewhere are cancelled, every rank learns why, and the flow goes on.
 void expect_told(int value, bool reader_fails, const std::string& why) {
   run_everywhere({.ranks = 3}, [&](Runtime& rt) {
     Fragile fragile;
@@ -288,7 +290,7 @@ TEST(DistObject, TheFailureOfAReadTravelsOn) {
     auto data = rt.object("porcelain", fragile, {.owner = 0});
     auto hlast = rt.data("last", last, {.owner = 2});
     rt.submit(Codelet("set", [](Fragile& to) { to.value = Fragile::kNotReadable; }), write(data));
-    rt.submit({.on = 1}, Codelet("add", [](Fragile& to) { ++to.value; }), read_write(data));  // cancelled, and owes its value
+    rt.submit({.on = 1}, Codelet("add", [](Fragile& to) { ++to.value; }), read_write(data));  // cancelled: its value does not exist
     rt.submit(Codelet("look", [](const Fragile& from, int& to) { to = from.value; }), read(data), write(hlast));
     EXPECT_THAT(test::thrown_by<std::exception>([&] { rt.wait(); }), HasSubstr("broken on arrival"));
     rt.wait();
@@ -449,7 +451,7 @@ TEST(DistObject, AModelOfTimesLeavesMessagesReal) {
   }, 4);
 }
 
-TEST(DistObject, RanksThatDisagreeWhetherItIsOneAreTold) {
+TEST(DistObject, RanksThatDisagreeWhetherItIsOneGetAnError) {
   const auto endings = run_job({.ranks = 2}, [](Runtime& rt) {
     std::string text;
     std::vector<char> letters(sizeof(std::string));

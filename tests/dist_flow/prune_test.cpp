@@ -1,4 +1,4 @@
-// tests/dist_flow/prune_test.cpp: ranks that pass over tasks which do not concern them.
+// tests/dist_flow/prune_test.cpp: ranks that skip tasks which do not concern them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "baton.hpp"
+#include "deterministic_job.hpp"
 #include "ranks.hpp"
+#include "tandem/api/test_support.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -30,7 +31,7 @@ struct Words {
   explicit Words(Runtime& rt) : memory(rt.size()) {
     for (std::uint32_t rank = 0; rank < rt.size(); ++rank) {
       memory[rank] = 10 + rank;
-      data.push_back(rt.data("w" + std::to_string(rank), memory[rank], {.owner = rank}));
+      data.push_back(rt.data(std::string("w").append(std::to_string(rank)), memory[rank], {.owner = rank}));
     }
   }
   std::vector<Word> memory;
@@ -68,7 +69,7 @@ TEST(DistPrune, PositionsAreThoseOfTheWholeFlow) {
       rt.wait();
       EXPECT_EQ(words.memory[rt.rank()], after_going_around(rt.rank(), 5, 240));
       EXPECT_EQ(rt.flow_statistics().tasks, 48u);
-      EXPECT_EQ(rt.flow_statistics().passed_over, prune ? 96u : 0u);
+      EXPECT_EQ(rt.flow_statistics().skipped, prune ? 96u : 0u);
     }));
   }
 }
@@ -88,45 +89,45 @@ TEST(DistPrune, OneRankPassesOverNothing) {
   std::vector<std::size_t> submitted;
   for_tasks_of(*rt, 2, 5, [](std::size_t) { return false; }, [&](std::size_t i) { submitted.push_back(i); });
   EXPECT_THAT(submitted, testing::ElementsAre(2, 3, 4));
-  rt->pass_over(0);
-  EXPECT_THAT(test::thrown_by<UsageError>([&] { rt->pass_over(1); }), HasSubstr("one rank only"));
+  rt->skip_tasks(0);
+  EXPECT_THAT(test::thrown_by<UsageError>([&] { rt->skip_tasks(1); }), HasSubstr("one rank only"));
 }
 
 TEST(DistPrune, TheFailureThatIsEarliestIsThrown) {
-  std::atomic<int> told{0};
+  std::atomic<int> reported{0};
   expect_well(run_job({.ranks = 4}, [&](Runtime& rt) {
     Words words(rt);
     for (const bool late_one_first : {true, false}) {
       // Tasks of ranks 1 and 2; ranks 0 and 3 have no part in them, and read in the end.
       const auto submit = [&](std::uint32_t rank, int number) {
         if (rt.rank() == rank || (number == 20 && rt.rank() == 0)) rt.submit(fail, number, read_write(words.data[rank]));
-        else rt.pass_over(1);
+        else rt.skip_tasks(1);
       };
       submit(late_one_first ? 2 : 1, 10);
-      rt.pass_over(3);
+      rt.skip_tasks(3);
       submit(late_one_first ? 1 : 2, 20);
       try {
         rt.wait();
         ADD_FAILURE() << "nothing was thrown";
       } catch (const std::exception& error) {
         EXPECT_THAT(error.what(), HasSubstr("failure 10"));
-        ++told;
+        ++reported;
       }
       for (std::uint32_t rank = 0; rank < 4; ++rank) rt.submit(set_to, Word{1}, write(words.data[rank]));
       rt.wait();
     }
   }));
-  EXPECT_EQ(told.load(), 8);
+  EXPECT_EQ(reported.load(), 8);
 }
 
 TEST(DistPrune, AWrongNumberIsTold) {
   const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
     Words words(rt);
     rt.submit(set_to, Word{1}, write(words.data[0]));
-    rt.pass_over(rt.rank() == 2 ? 4 : 5);
+    rt.skip_tasks(rt.rank() == 2 ? 4 : 5);
     rt.wait();
   });
-  for (const Ending& ending : endings) EXPECT_THAT(ending.error, AllOf(HasSubstr("different flows"), HasSubstr("passed over")));
+  for (const Ending& ending : endings) EXPECT_THAT(ending.error, AllOf(HasSubstr("different flows"), HasSubstr("skipped")));
 }
 
 TEST(DistPrune, FlowsAfterOneThatWasPrunedAreComparedAgain) {
@@ -142,7 +143,7 @@ TEST(DistPrune, FlowsAfterOneThatWasPrunedAreComparedAgain) {
     rt.submit(set_to, Word{1}, write(words.data[changed]));
     rt.wait();
   });
-  // Which datum differs, nobody can tell any more.
+  // Which datum differs, no rank knows any more.
   for (const Ending& ending : endings)
     EXPECT_THAT(ending.error, AllOf(HasSubstr("as many operations, but not the same"), testing::Not(HasSubstr("was written"))));
 }
@@ -166,7 +167,7 @@ TEST(DistPrune, WhoHoldsDataNeedNotHaveSeenAllItsVersions) {
       // Rank 0 writes its word five times; only rank 3 goes through it all.
       for (int i = 0; i < 5; ++i) {
         if (rt.rank() == 0 || rt.rank() == 3) rt.submit(add, read(words.data[0]), read_write(words.data[0]));
-        else rt.pass_over(1);
+        else rt.skip_tasks(1);
       }
       // Rank 1 writes it afresh, and sends it to ranks 2 and 3.
       rt.submit({.on = 1}, set_to, Word(7 + round), write(words.data[0]));
@@ -174,7 +175,7 @@ TEST(DistPrune, WhoHoldsDataNeedNotHaveSeenAllItsVersions) {
       rt.submit(add, read(words.data[0]), read_write(words.data[3]));
       // It comes home at the end, of which rank 3 need not know.
       if (rt.rank() != 3) rt.submit({.on = 1}, set_to, Word(8 + round), write(words.data[0]));
-      else rt.pass_over(1);
+      else rt.skip_tasks(1);
       rt.wait();
       if (rt.rank() == 0) { EXPECT_EQ(words.memory[0], 8u + static_cast<unsigned>(round)); }
     }
@@ -219,7 +220,7 @@ TEST(DistPrune, DataThatIsDroppedWhileAwayComesHome) {
     Word value = 5;
     auto dropped = rt.data("dropped", value, {.owner = 0});
     if (rt.rank() != 2) rt.submit({.on = 1}, set_to, Word{6}, write(dropped));
-    else rt.pass_over(1);
+    else rt.skip_tasks(1);
     dropped = {};
     rt.submit(add, read(words.data[0]), read_write(words.data[1]));
     EXPECT_EQ(rt.position(), 2u);
@@ -235,7 +236,7 @@ TEST(DistPrune, DataWhoseFirstWriterWasPassedOver) {
     Words words(rt);
     auto made = rt.scalar<Word>("made", {.owner = 0});
     if (rt.rank() != 2) rt.submit(set_to, Word{6}, write(made));
-    else rt.pass_over(1);
+    else rt.skip_tasks(1);
     rt.submit(add, read(made), read_write(words.data[1]));  // rank 2 may submit it, too
     rt.wait();
     if (rt.rank() == 1) { EXPECT_EQ(words.memory[1], 39u); }
@@ -251,7 +252,7 @@ TEST(DistPrune, RecordedFlows) {
       EXPECT_EQ(rt.position(), 0u);
       for (int replay = 0; replay < 5; ++replay) rt.replay(graph);
       EXPECT_EQ(rt.position(), 45u);
-      EXPECT_GT(rt.flow_statistics().passed_over, 0u);
+      EXPECT_GT(rt.flow_statistics().skipped, 0u);
       rt.wait();
       std::vector<Word> expected{10, 11, 12, 13};
       for (int replay = 0; replay < 5; ++replay)
@@ -272,8 +273,8 @@ TEST(DistPrune, CancelledFlowsEndAtOnePosition) {
     if (seed % 3 != 0) setup.core.begin_ahead_ns = 0;
     setup.network.latency_max_ns = 1 + static_cast<std::int64_t>(seed * 977 % 20'000);
     std::vector<std::uint64_t> ends(ranks), positions(ranks);
-    BatonJob job(seed);
-    const BatonJob::Outcome outcome = job.run(setup, [&](Runtime& rt, BatonJob& baton) {
+    DeterministicJob the_job(seed);
+    const DeterministicJob::Outcome outcome = the_job.run(setup, [&](Runtime& rt, DeterministicJob& job) {
       Words words(rt);
       std::vector<Word> model;
       for (std::uint32_t rank = 0; rank < ranks; ++rank) model.push_back(10 + rank);
@@ -290,7 +291,7 @@ TEST(DistPrune, CancelledFlowsEndAtOnePosition) {
                          });
                          rt.submit(step, &rt, read(of(i + 1)), read_write(of(i)));
                        });
-          baton.breathe(rt.rank());
+          job.maybe_yield(rt.rank());
         }
         rt.wait();
         ASSERT_TRUE(rt.cancelled_at().has_value());
@@ -325,7 +326,7 @@ void expect_found(std::uint32_t rank, const std::string& what, const std::string
   for (const Ending& ending : endings) EXPECT_NE(ending.error, "");
 }
 
-/// A loop of one task, which rank `but` would pass over.
+/// A loop of one task, which rank `but` would skip.
 void one_task(Runtime& rt, std::uint32_t but, const std::function<void()>& submit) {
   for_tasks_of(rt, 0, 1, [&](std::size_t) { return rt.rank() != but; }, [&](std::size_t) { submit(); });
 }
@@ -435,7 +436,7 @@ TEST(DistPrune, CheckPruningAgreesWithWhatIsRight) {
   expect_well(run_job({.ranks = 4, .flow = {.check_pruning = true}}, [](Runtime& rt) {
     Words words(rt);
     go_around(rt, words, 50);
-    EXPECT_EQ(rt.flow_statistics().passed_over, 0u);
+    EXPECT_EQ(rt.flow_statistics().skipped, 0u);
     Graph graph = rt.record([&] { go_around(rt, words, 9); });
     rt.wait();
     EXPECT_EQ(words.memory[rt.rank()], after_going_around(rt.rank(), 4, 50));

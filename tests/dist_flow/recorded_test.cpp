@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "baton.hpp"
+#include "deterministic_job.hpp"
 #include "ranks.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/flow.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -281,14 +283,14 @@ TEST(DistRecorded, OnOneRankTheyAreNothingOrRefusedAsElsewhere) {
 /// What a replay has begun takes place, behind the end of the flow too, so that owners are what the next one expects.
 TEST(DistRecorded, ACancelledFlowEndsItsReplays) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    BatonJob job(seed);
+    DeterministicJob the_job(seed);
     JobSetup setup{.ranks = 3};
     setup.core.seed = seed;
     setup.core.watchdog_ns = 0;
     setup.core.window = 50;  // the calling thread works only while it waits
     if (seed % 4 != 0) setup.core.begin_ahead_ns = 0;
     setup.network.latency_max_ns = 1 + static_cast<std::int64_t>(seed * 977 % 20'000);
-    const BatonJob::Outcome outcome = job.run(setup, [&](Runtime& rt, BatonJob& baton) {
+    const DeterministicJob::Outcome outcome = the_job.run(setup, [&](Runtime& rt, DeterministicJob& job) {
       Word x = 0, y = 0;
       auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 2});
       const Codelet step("step", [](Runtime* runtime, Word& value) {
@@ -310,7 +312,7 @@ TEST(DistRecorded, ACancelledFlowEndsItsReplays) {
         const std::uint64_t begin = rt.position();
         while (!rt.cancelled()) {
           rt.replay(graph);
-          baton.breathe(rt.rank());
+          job.maybe_yield(rt.rank());
         }
         rt.wait();
         EXPECT_EQ(rt.owner_of(hx), 0U);

@@ -138,7 +138,7 @@ TEST(DistTrace, WhatIsSentArrivesOnEachPairOfRanksAndNotBeforeItWasSent) {
   });
   std::int64_t error_ns = 0;
   for (const auto& rank : run->ranks) error_ns += rank->line().error_ns().value_or(0);
-  // Clocks tell each other that they end, and who has left does not hear it.
+  // Clocks notify each other of their end, and a rank that has left does not receive the notice.
   std::set<std::uint64_t> clocks;
   for (const auto& rank : run->ranks)
     for (const auto& [kind, text] : rank->names)

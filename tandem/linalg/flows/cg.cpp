@@ -21,7 +21,7 @@ namespace {
 
 using namespace internal;
 
-/// Where the iteration stands: data on the rank of x's first block, and a copy per iteration that every rank looks at.
+/// The state of the iteration: data on the rank of x's first block, and a copy per iteration that every rank reads.
 struct State {
   double rho = 0;    ///< r^H r
   double beta = 0;   ///< of the next p
@@ -40,10 +40,10 @@ struct Advance {
   std::uint64_t stopped = 0;
 };
 
-// What others wait for comes first: the scalars above all, for which all ranks wait; r before x, which only the next p needs.
+// Tasks that others wait for come first: the scalars, for which all ranks wait, then r, then x, which only the next p needs.
 constexpr int product_priority = 0, x_priority = 1, sum_priority = 2, vector_priority = 3, scalar_priority = 4;
 
-/// Iterations that are submitted before the end of one is looked at.
+/// Number of iterations that are submitted before the end of one is tested.
 constexpr std::size_t ahead = 2;
 
 void converge(State& state) noexcept {
@@ -129,7 +129,7 @@ const auto& diagonal_product_codelet() {
   return codelet;
 }
 
-/// y := op(A) p and z := op(A)^H r: a tile stands for two.
+/// y := op(A) p and z := op(A)^H r: one stored tile gives two products.
 template <Scalar T>
 const auto& product_codelet() {
   static const Codelet codelet("gemv", [](Op op, const State& state, MatrixView<const T> a, In<T> p, Out<T> y, In<T> r,
@@ -256,7 +256,7 @@ class Solution {
       rt_.submit({.priority = vector_priority}, turn_p_codelet<T>(), read(state_), read(r_[i]), read_write(p_[i]));
   }
 
-  /// After iteration k, on every rank, of the last ahead + 1 that were submitted. Waits for it.
+  /// The state after iteration k, one of the last ahead + 1 that were submitted; on every rank. Waits for it.
   State state(std::size_t k) { return *rt_.acquire(read(seen(k))); }
 
  private:

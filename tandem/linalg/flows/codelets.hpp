@@ -13,7 +13,7 @@
 
 namespace tandem::linalg::internal {
 
-// Codelets are immutable and shared by all runtimes; each is built at its first use. An `info` that has failed makes a task do
+// Codelets are immutable and shared by all runtimes; each is built at its first use. With an `info` that has failed a task does
 // nothing.
 
 /// For flows that stand alone.

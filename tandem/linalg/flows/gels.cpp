@@ -15,8 +15,8 @@ namespace {
 
 using namespace internal;
 
-// R is the upper triangle of A's first n rows, and X or B the first n rows of a matrix of m. The last tiles of both may have more
-// rows than belong to them, which the kernels leave alone: that is why this is not submit_trsm.
+// R is the upper triangle of A's first n rows, and X or B the first n rows of a matrix of m. The last tiles of both may have
+// further rows, which the kernels must not touch; therefore this is not submit_trsm.
 
 /// The first `rows` rows.
 template <class T>
@@ -50,7 +50,7 @@ const auto& conj_update_codelet() {
   return codelet;
 }
 
-// As in trsm.cpp: a solve of 3 and an update of 6 per step that is left.
+// As in trsm.cpp: a solve of 3 and an update of 6 per remaining step.
 int solve_level(std::size_t steps_left) { return 9 * static_cast<int>(steps_left) + 3; }
 int update_level(std::size_t steps_left) { return solve_level(steps_left) + 6; }
 

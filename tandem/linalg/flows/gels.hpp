@@ -9,15 +9,15 @@ namespace tandem::linalg {
 
 /// Submits the solution with the factors that geqrf left in `a`, m x n with m >= n and of full rank, and `t`. B is m x nrhs,
 /// general, of A's tile size, and holds both sides of the system, as LAPACK's does:
-///   no_trans    min ||B - A X||: rows [0, n) of B become X, and the norm of the rows beneath is that of the column's residual;
-///   conj_trans  A^H X = B for the n rows that B starts with; all of B becomes X, of all solutions the one of least norm. In real
-///               types trans too.
-/// A wide system A X = B is the second form, for A^H. A rank below n gives infinities and NaN, as zeros on the diagonal do in the
-/// BLAS's trsm, or very large numbers. UsageError: shapes that do not fit.
+///   no_trans    min ||B - A X||: rows [0, n) of B become X, and the norm of the rows below is that of the column's residual;
+///   conj_trans  A^H X = B for the first n rows of B; all of B becomes X, the solution of least norm. In real types trans means
+///               the same.
+/// A wide system A X = B is the second form, for A^H. A rank below n gives infinities, NaNs or very large numbers, as zeros on
+/// the diagonal do in the BLAS's trsm. UsageError: shapes that do not fit.
 template <Scalar T>
 void submit_geqrs(Runtime& rt, Op op, const TiledData<T>& a, const TiledData<T>& t, TiledData<T>& b);
 
-/// Submits the factorisation and the solution, which starts on tiles that are final while the factorisation goes on.
+/// Submits the factorisation and the solution. The solution starts on finished tiles while the factorisation goes on.
 template <Scalar T>
 void submit_gels(Runtime& rt, Op op, TiledData<T>& a, TiledData<T>& t, TiledData<T>& b) {
   submit_geqrf(rt, a, t);

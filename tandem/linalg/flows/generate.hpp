@@ -11,8 +11,8 @@ namespace tandem::linalg {
 
 namespace internal {
 
-/// A generator whose type is erased, so that the code that submits the tasks is compiled once per precision. All tasks of a call share
-/// the generator.
+/// A generator with its type erased, so that the code that submits the tasks is compiled once per precision. All tasks of a call
+/// share the generator.
 template <Scalar T>
 struct TileFill {
   std::shared_ptr<const void> generator;
@@ -24,7 +24,8 @@ void submit_fill(Runtime& rt, const TileFill<T>& fill, TiledData<T>& a);
 
 extern template void submit_fill<float>(Runtime&, const TileFill<float>&, TiledData<float>&);
 extern template void submit_fill<double>(Runtime&, const TileFill<double>&, TiledData<double>&);
-extern template void submit_fill<std::complex<float>>(Runtime&, const TileFill<std::complex<float>>&, TiledData<std::complex<float>>&);
+extern template void submit_fill<std::complex<float>>(Runtime&, const TileFill<std::complex<float>>&,
+                                                      TiledData<std::complex<float>>&);
 extern template void submit_fill<std::complex<double>>(Runtime&, const TileFill<std::complex<double>>&,
                                                        TiledData<std::complex<double>>&);
 

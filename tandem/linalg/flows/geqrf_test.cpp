@@ -132,13 +132,13 @@ TYPED_TEST(GeqrfFlow, GelsLeavesTheNormOfTheResidualBeneathTheSolution) {
   gels(rt, Op::no_trans, f.a.data, f.t.data, x.data);
   const auto a = f.before.dense(), solved = x.dense();
   auto residual = b.dense();
-  Real<T> direct = 0, told = 0;
+  Real<T> direct = 0, from_solution = 0;
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < n; ++j) residual[i] -= a[i + j * m] * solved[j];
     direct += std::norm(residual[i]);
-    if (i >= n) told += std::norm(solved[i]);
+    if (i >= n) from_solution += std::norm(solved[i]);
   }
-  EXPECT_NEAR(std::sqrt(direct), std::sqrt(told), 200 * epsilon<T>);
+  EXPECT_NEAR(std::sqrt(direct), std::sqrt(from_solution), 200 * epsilon<T>);
 }
 
 TYPED_TEST(GeqrfFlow, GelsFindsTheSolutionOfLeastNorm) {

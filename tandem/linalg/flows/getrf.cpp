@@ -1,5 +1,5 @@
-// tandem/linalg/flows/getrf.cpp: for each panel a tournament for its pivot rows, which are then exchanged to the top; what
-// follows is LU without pivoting.
+// tandem/linalg/flows/getrf.cpp: for each panel a tournament chooses the pivot rows, and tasks exchange them to the top; the
+// rest is LU without pivoting.
 #include "tandem/linalg/flows/getrf.hpp"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ class Factorisation {
     return winners;
   }
 
-  /// A := P A, first where it is waited for; finished columns of L last.
+  /// A := P A. Columns that other tasks wait for come first, finished columns of L last.
   void submit_exchanges(std::size_t k) {
     const auto in_column = [&](std::size_t j) {
       submit_interchanges(rt_, pivots_, {.panel = k, .column = j, .priority = level_.exchange(k, j)}, a_, info_);

@@ -35,7 +35,7 @@ void submit_getrf_nopiv(Runtime& rt, TiledData<T>& a, Info& info) {
                 read(a(k, k)), read_write(a(k, j)), &info);
     }
     for (std::size_t j = k + 1; j < nt; ++j) {
-      // Those that use a tile of this rank; what is final all ranks have submitted above.
+      // Tasks that use a tile of this rank. All ranks have submitted the tasks above, which write final tiles.
       const TaskIndices updates = own.has(k, j) ? TaskIndices::all() : TaskIndices{own.col(j), own.col(k)};
       for_tasks_of(rt, k + 1, mt, updates, [&](std::size_t i) {
         // A(i,j) := A(i,j) - L(i,k) U(k,j)

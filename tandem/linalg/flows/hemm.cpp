@@ -1,4 +1,4 @@
-// tandem/linalg/flows/hemm.cpp: what is not stored of A is the conjugate transpose of what is.
+// tandem/linalg/flows/hemm.cpp: the part of A that is not stored is the conjugate transpose of the stored part.
 #include "tandem/linalg/flows/hemm.hpp"
 
 #include "tandem/linalg/flows/check_shapes.hpp"

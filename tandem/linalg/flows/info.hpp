@@ -8,23 +8,23 @@
 namespace tandem::linalg {
 
 /// Whether a factorisation succeeded: 0, or for Cholesky the order of the first leading minor that is not positive definite, for
-/// LU the number, from 1, of the first pivot that is exactly zero. A numerical outcome and no error: once it is set, the kernels
-/// of the flows that were given it return at once, and the flow ends soon.
+/// LU the number, from 1, of the first pivot that is exactly zero. A numerical outcome, not an error: once it is set, the kernels
+/// of the flows that use it return at once, and the flow ends soon.
 ///
-/// Lives until those flows have been waited for; read it then. Tasks write it: those that may (the factorisations of
-/// diagonal tiles) are ordered by the flow, so the first failure stands and it is the same in every schedule. Other tasks
-/// that do not depend on the failed one may still look at it while it is written and need not see it: they compute what nobody
-/// uses.
+/// Lives until the program has waited for those flows; read it then. Only factorisations of diagonal tiles write it. The flow
+/// orders these tasks, so the first failure is kept, and it is the same in every schedule. Tasks that do not depend on the failed
+/// one may read it while it is written, and need not see the new value: nobody uses their results.
+///
 class Info {
  public:
   /// 0 or the failed order. After the flow's end.
   std::size_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
   bool failed() const noexcept { return value() != 0; }
 
-  /// For kernels: the factorisation failed at this order. Relaxed: what must see it depends on the caller's task.
+  /// For kernels: the factorisation failed at this order. Relaxed: tasks that must see it depend on the caller's task.
   void fail(std::size_t order) noexcept { value_.store(order, std::memory_order_relaxed); }
 
-  /// What ranks agree on when they wait: the first failure, on whichever of them it happened.
+  /// The value on which ranks agree when they wait: the first failure on any of them.
   std::atomic<std::uint64_t>& word() noexcept { return value_; }
 
   /// Makes the object ready for another factorisation.

@@ -102,7 +102,7 @@ class Grid {
 
   std::size_t steps() const noexcept { return steps_; }
 
-  /// Submits what finds the largest change of the step that was submitted last, to be read with `change` before the next but one.
+  /// Submits the test of the largest change in the last submitted step. Read it with `change` before the test after the next.
   void submit_change() {
     const auto& changes = changes_[looks_++ % 2];
     for_each_block([&](std::size_t i, std::size_t j) {
@@ -113,7 +113,7 @@ class Grid {
                         [&](std::size_t k) -> const auto& { return changes[k]; }, larger_codelet<R>());
   }
 
-  /// On every rank: of look 0, 1, ....
+  /// The result of test 0, 1, ..., on every rank.
   double change(std::size_t look) { return static_cast<double>(*rt_.acquire(read(changes_[look % 2][0]))); }
 
   void submit_result() {
@@ -151,7 +151,7 @@ class Grid {
     return {i > 0, i + 1 < rows(), j > 0, j + 1 < cols()};
   }
 
-  /// The points around block (i, j): the neighbours' borders; the block's own, unlooked at, where there is no neighbour.
+  /// The points around block (i, j): the neighbours' borders; where there is no neighbour the block's own, which are not read.
   struct Around {
     const Border &above, &below, &left, &right;
   };
@@ -189,7 +189,7 @@ class Grid {
   Runtime& rt_;
   std::array<TiledData<R>*, 2> grids_;              ///< of even steps, of odd ones
   std::array<std::vector<Edges>, 2> borders_;       ///< likewise; of block (i, j) at i + j rows()
-  std::array<std::vector<Data<R>>, 2> changes_;     ///< of even looks, of odd ones
+  std::array<std::vector<Data<R>>, 2> changes_;     ///< of even tests, of odd ones
   std::size_t steps_ = 0;                           ///< submitted
   std::size_t looks_ = 0;
 };
@@ -237,7 +237,7 @@ JacobiOutcome jacobi(Runtime& rt, TiledData<R>& u, TiledData<R>& work, const Jac
     while (grid.steps() < until) grid.submit_step();
     if (!looks) break;
     grid.submit_change();
-    // These steps run while the change before them is looked at.
+    // These steps run while the change before them is tested.
     if (++submitted > 1) look();
   }
   if (seen < submitted) look();

@@ -7,14 +7,14 @@
 
 namespace tandem::linalg {
 
-/// Submits B := P B for the P of P A = L U; B is general, with A's rows and tile size. With an `after` that has failed nothing is
-/// done. UsageError: shapes that do not fit, or pivots that nobody has made.
+/// Submits B := P B for the P of P A = L U; B is general, with A's rows and tile size. With an `after` that has failed the
+/// tasks do nothing. UsageError: shapes that do not fit, or pivots without values.
 template <Scalar T>
 void submit_laswp(Runtime& rt, const TiledPivots& pivots, TiledData<T>& b, const Info* after = nullptr);
 
 namespace internal {
 
-/// Where the interchanges of one panel are applied, and how urgently.
+/// Where the interchanges of one panel are applied, and their priority.
 struct PanelColumn {
   std::size_t panel = 0;
   std::size_t column = 0;  ///< a tile column of any matrix with the rows of the factorised one
@@ -22,7 +22,7 @@ struct PanelColumn {
 };
 
 /// Submits the interchanges of one panel on one tile column: for each tile below the panel's first a task that exchanges rows
-/// with it, whether there are any or not, since only tasks know that; then one for those within the first tile.
+/// with it (the rows are known only at run time and may be none), then a task for the interchanges within the first tile.
 template <Scalar T>
 void submit_interchanges(Runtime& rt, const TiledPivots& pivots, PanelColumn where, TiledData<T>& a, const Info* info);
 

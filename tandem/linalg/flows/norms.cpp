@@ -1,4 +1,4 @@
-// tandem/linalg/flows/norms.cpp: tile by tile, where the tiles are; sums of columns are added in the order of the flow.
+// tandem/linalg/flows/norms.cpp: one task per tile, on the tile's rank; sums of columns are added in the order of the flow.
 #include "tandem/linalg/flows/norms.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ const auto& add_codelet() {
   return codelet;
 }
 
-/// Sums over the columns of a matrix, in one piece of data per tile column, beside the first tile of it.
+/// Sums over the columns of a matrix, one datum per tile column, on the rank of its first tile.
 template <Scalar T>
 class ColumnSums {
  public:
@@ -43,7 +43,7 @@ class ColumnSums {
     }
   }
 
-  /// A piece of the sums of tile column j, made where tile (row, col) is, and to be added with `add`.
+  /// A part of the sums of tile column j, computed on the rank of tile (row, col); `add` adds it.
   Data<Vector<R>> part(const TiledData<T>& a, std::size_t row, std::size_t col, std::size_t j) {
     return rt_.vector<R>("part of sums", data_[j].rows(), rt_.beside(a(row, col)));
   }
@@ -97,7 +97,7 @@ Real<T> norm_one_hermitian(Runtime& rt, Uplo uplo, const TiledData<T>& a) {
     std::fill(sums.begin(), sums.end(), Real<T>(0));
     kernels::add_hermitian_sums<T>(half, tile, sums);
   });
-  // A tile beside the diagonal stands for two: its rows are columns of its mirror image.
+  // A tile off the diagonal gives two sums: its rows are columns of its mirror image.
   static const Codelet beside("lanhe", [](MatrixView<const T> tile, Sums of_columns, Sums of_rows) {
     std::fill(of_columns.begin(), of_columns.end(), Real<T>(0));
     std::fill(of_rows.begin(), of_rows.end(), Real<T>(0));
@@ -127,7 +127,7 @@ Real<T> norm_max(Runtime& rt, const TiledData<T>& a) {
   static const Codelet largest("lange", [](MatrixView<const T> tile, R& result) { result = kernels::lange(Norm::max, tile); });
   static const Codelet zero("zero", [](R& value) { value = 0; });
   static const Codelet larger("larger", [](const R& value, R& most) { most = most > value || std::isnan(most) ? most : value; });
-  // One number per tile column, beside its first tile, so that most of them stay where they are made.
+  // One number per tile column, on the rank of its first tile, so that few of them are sent.
   std::vector<Data<R>> columns;
   for (std::size_t j = 0; j < a.col_tiles() && a.row_tiles() > 0; ++j) {
     columns.push_back(rt.scalar<R>("largest of a column", rt.beside(a(a.stores(0, j) ? 0 : j, j))));

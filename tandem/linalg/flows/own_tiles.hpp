@@ -1,4 +1,4 @@
-// tandem/linalg/flows/own_tiles.hpp: the tiles of a matrix in which this rank has a part, by rows and by columns. Private to the
+// tandem/linalg/flows/own_tiles.hpp: the tiles of a matrix that concern this rank, by rows and by columns. Private to the
 // flows.
 #pragma once
 
@@ -13,18 +13,18 @@
 
 namespace tandem::linalg::internal {
 
-/// The tiles for which this rank must submit tasks of a flow, as things are when the flow begins: those that it owns or holds,
-/// and of a matrix that the flow writes those too of which it has copies. Tasks that only use other tiles it may pass over,
-/// unless they are the last ones to write what it reads later (`Runtime::pass_over`).
+/// The tiles for which this rank must submit tasks of a flow, by the state at the flow's begin: those that it owns or holds and,
+/// in a matrix that the flow writes, those of which it has copies. It may skip tasks that only use other tiles, except the
+/// last ones to write a tile that it reads later (`Runtime::skip_tasks`).
 ///
-/// `everything()`: nothing may be passed over. So it is on one rank, for tiles without owners, with option `prune` off, and
-/// while a graph is recorded: where tiles will be when it is replayed, nobody knows.
+/// `everything()`: nothing may be skipped. That holds on one rank, for tiles without owners, with option `prune` off, and
+/// while a graph is recorded, since the ranks of tiles at a replay are not known.
 class OwnTiles {
  public:
   using Indices = std::span<const std::uint32_t>;
   enum class Use : std::uint8_t { read, written };
 
-  /// One look at each tile.
+  /// Cost: one test per tile.
   template <Scalar T>
   OwnTiles(Runtime& rt, const TiledData<T>& a, Use use) : row_tiles_(a.row_tiles()) {
     everything_ = !rt.prunes() || rt.flow()->recording() != nullptr || !a.matrix().distribution().several();
@@ -42,7 +42,7 @@ class OwnTiles {
 
   bool everything() const noexcept { return everything_; }
   bool has(std::size_t i, std::size_t j) const noexcept { return everything_ || own_[i + j * row_tiles_]; }
-  /// Their columns in row i, and their rows in column j, ascending. Of `everything` there are no lists: they are empty.
+  /// Their columns in row i, and their rows in column j, ascending. With `everything()` the lists are empty.
   Indices row(std::size_t i) const noexcept { return everything_ ? Indices() : by_row_.list(i); }
   Indices col(std::size_t j) const noexcept { return everything_ ? Indices() : by_col_.list(j); }
   /// The columns that have any, ascending.

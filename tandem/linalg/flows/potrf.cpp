@@ -15,9 +15,9 @@ using namespace internal;
 
 constexpr Op conj_trans = Op::conj_trans, no_trans = Op::no_trans;
 
-/// The updates of row m (lower) or column m (upper) in step k that use a tile of this rank; the panels and the diagonal, which
-/// write each tile last, are submitted by all ranks. `own_line` are its tiles in that row or column, `own_panel` those in step
-/// k's.
+/// The updates of row m (lower) or column m (upper) in step k that use a tile of this rank. All ranks submit the panels and the
+/// diagonal, which write each tile last. `own_line` are the rank's tiles in that row or column, `own_panel` those in the panel of
+/// step k.
 TaskIndices own_updates(bool sees_all, OwnTiles::Indices own_line, OwnTiles::Indices own_panel) {
   return sees_all ? TaskIndices::all() : TaskIndices{own_line, own_panel};
 }

@@ -1,4 +1,4 @@
-// tandem/linalg/flows/qr_residuals.cpp: residuals of QR and of what is solved with it.
+// tandem/linalg/flows/qr_residuals.cpp: residuals of QR and of its solutions.
 #include <algorithm>
 
 #include "tandem/api/codelet.hpp"

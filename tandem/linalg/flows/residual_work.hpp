@@ -18,7 +18,7 @@ struct Work {
   TiledData<T> data;
 };
 
-/// What stands for all vectors that a matrix can be multiplied with: random columns, as many as this if a tile has them.
+/// Number of random columns that stand for all vectors; fewer if a tile has fewer.
 inline constexpr std::size_t probe_columns = 8;
 inline constexpr RandomGeneral probe{.seed = 0x9e37};
 

@@ -50,7 +50,7 @@ template <Scalar T>
 Real<T> trsm_residual(Runtime& rt, Op op, std::type_identity_t<T> alpha, const TiledData<T>& triangle, const TiledData<T>& x,
                       TiledData<T>& b);
 
-/// What a product should have given, but for C_0.
+/// The product whose result is checked, without C_0.
 template <Scalar T>
 struct Product {
   Op op_a = Op::no_trans;  ///< how A enters
@@ -62,7 +62,7 @@ struct Product {
 };
 
 /// max |(alpha op(A) (op(B) W) + beta C_0 W) - C W| / (n (k |alpha| max|A| max|B| + |beta| max|C_0|) eps), with a random W of at
-/// most eight columns and n rows of elements up to 1: all of C is checked at a small part of the product's cost (Freivalds,
+/// most eight columns and n rows of elements up to 1: all of C is checked at a fraction of the product's cost (Freivalds,
 /// Probabilistic machines can use less running time, IFIP 1977). All general; k terms per element; `before` is C_0.
 template <Scalar T>
 Real<T> gemm_residual(Runtime& rt, const Product<T>& product, const TiledData<T>& before, const TiledData<T>& c);

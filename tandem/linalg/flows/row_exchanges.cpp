@@ -25,7 +25,7 @@ void interchanges_of(std::span<const std::size_t> pivot_rows, std::span<std::siz
 void split_interchanges(std::span<const std::size_t> interchanges, std::span<std::size_t> partners,
                         std::span<std::size_t> within) {
   const std::size_t rows = partners.size();
-  // Which row stands at each position after all interchanges: of the tile, and of the positions outside that are touched.
+  // The row at each position after all interchanges, for the tile and for the positions outside it that change.
   std::vector<std::size_t> inside(rows);
   std::iota(inside.begin(), inside.end(), std::size_t(0));
   std::unordered_map<std::size_t, std::size_t> outside;
@@ -38,7 +38,7 @@ void split_interchanges(std::span<const std::size_t> interchanges, std::span<std
     TANDEM_ASSERT(row < rows);
     partners[row] = position;
   }
-  // After the exchanges a row from outside stands where the row was that went to its place.
+  // After the exchanges, a row from outside is at the old position of the row that replaced it.
   for (std::size_t& row : inside)
     if (row >= rows) row = outside.at(row);
   interchanges_of(inside, within);

@@ -1,5 +1,5 @@
-// tandem/linalg/flows/trsm.cpp: substitution by tiles: solve one tile row (or column) of B, then subtract it from those that
-// wait.
+// tandem/linalg/flows/trsm.cpp: substitution by tiles: solve one tile row (or column) of B, then subtract it from the
+// remaining ones.
 #include "tandem/linalg/flows/trsm.hpp"
 
 #include "tandem/linalg/flows/check_shapes.hpp"
@@ -36,8 +36,8 @@ int update_level(std::size_t step, std::size_t target, std::size_t steps) {
   return 6 * static_cast<int>(target - step) + solve_level(target, steps);
 }
 
-/// Steps k = 0, 1, ... in the order of elimination, `at(k)` being the unknown of step k. Solves, which write each tile last,
-/// all ranks submit; of the updates those that use a tile of theirs.
+/// Steps k = 0, 1, ... in the order of elimination; `at(k)` is the unknown of step k. All ranks submit the solves, which write
+/// each tile last, and each rank the updates that use one of its tiles.
 template <Scalar T>
 void submit_left(Runtime& rt, const Solve<T>& s, T alpha) {
   const std::size_t steps = s.b.row_tiles();

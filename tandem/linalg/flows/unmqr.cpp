@@ -1,4 +1,4 @@
-// tandem/linalg/flows/unmqr.cpp: geqrf's steps on other columns, and back again for Q itself.
+// tandem/linalg/flows/unmqr.cpp: geqrf's steps on other columns; for Q itself in reverse order.
 #include "tandem/linalg/flows/unmqr.hpp"
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace {
 
 using namespace internal;
 
-// The longest path, in units of nb^3 / 3 operations, goes through a task of 12 per row and per step that are left.
+// The longest path, in units of nb^3 / 3 operations, goes through a task of 12 per remaining row and step.
 int level(std::size_t rows_left, std::size_t steps_left) { return 12 * static_cast<int>(rows_left + steps_left); }
 
-/// The updates that this rank submits: all with reflectors that it has, all in columns of C in which it has tiles, since they
-/// move from rank to rank, and those that write a tile of C last.
+/// The updates that this rank submits: all with its own reflectors, all in columns of C in which it has tiles (they move from
+/// rank to rank), and those that write a tile of C last.
 template <Scalar T>
 class OwnUpdates {
  public:
@@ -60,7 +60,7 @@ void submit_conj_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t
   }
 }
 
-/// Q C: the last factor of Q meets C first.
+/// Q C: applies the last factor of Q first.
 template <Scalar T>
 void submit_no_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t, TiledData<T>& c) {
   const std::size_t mt = a.row_tiles(), steps = std::min(mt, a.col_tiles());

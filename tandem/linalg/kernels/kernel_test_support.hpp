@@ -1,4 +1,4 @@
-// tandem/linalg/kernels/kernel_test_support.hpp: what tests of kernels share: matrices whose surroundings are watched.
+// tandem/linalg/kernels/kernel_test_support.hpp: what tests of kernels share: matrices with guards around them.
 #pragma once
 
 #include <cstddef>

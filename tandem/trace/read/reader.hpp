@@ -21,10 +21,10 @@
 
 namespace tandem::trace {
 
-/// One event, where it lies in the file. Valid as long as its reader.
+/// One event, a view into the mapped file. Valid as long as its reader.
 ///
-/// Fields are asked for by their index in the type's specification; the reader has checked that all of them lie in the packet,
-/// so that asking cannot fail. Asking for a field of another kind is an assertion.
+/// Fields are found by their index in the type's specification. The reader has checked that all of them are inside the packet, so
+/// access cannot fail. Access to a field of another kind is an assertion failure.
 class Event {
  public:
   Type type = Type::none;
@@ -40,7 +40,7 @@ class Event {
   std::int64_t integer(std::size_t field) const noexcept;
   double real(std::size_t field) const noexcept;
   std::string_view text(std::size_t field) const noexcept;
-  /// Of a list; entries may lie unaligned, hence a copy each.
+  /// Of a list. Entries may be unaligned, so each is copied.
   std::size_t list_size(std::size_t field) const noexcept;
   std::uint32_t list_entry(std::size_t field, std::size_t index) const noexcept;
   /// "task=3 priority=-1 ...", for people.
@@ -55,7 +55,7 @@ class Event {
   const std::byte* fields_ = nullptr;
 };
 
-/// What an actor's stream holds, from its packets' headers.
+/// Contents of an actor's stream, from its packets' headers.
 struct StreamSummary {
   std::uint32_t actor = 0;
   ActorKind kind = ActorKind::user;
@@ -64,18 +64,18 @@ struct StreamSummary {
   std::string name;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;
-  std::uint64_t lost_events = 0;    ///< as the last packet says
+  std::uint64_t lost_events = 0;    ///< from the last packet
   std::uint64_t missing_packets = 0;  ///< gaps in the sequence: overwritten, or not written
   std::uint64_t bytes = 0;
   std::uint64_t first_ticks = 0;
   std::uint64_t last_ticks = 0;
-  bool truncated = false;           ///< the file ends within a packet, which is left out
+  bool truncated = false;           ///< the file ends inside a packet, which is left out
 };
 
 /// The events of one actor, in order. A stream's file is mapped; nothing is copied.
 class StreamReader {
  public:
-  /// `declared`: by the program; null: nothing.
+  /// `declared`: event types of the program; null: none. Errors: io, malformed.
   static base::Result<std::unique_ptr<StreamReader>> open(const std::filesystem::path& file, std::uint32_t rank,
                                                           const clock::TickScale& scale,
                                                           std::shared_ptr<const DeclaredTypes> declared = nullptr);
@@ -84,11 +84,11 @@ class StreamReader {
   StreamReader& operator=(const StreamReader&) = delete;
 
   const StreamSummary& summary() const noexcept { return summary_; }
-  /// The next event, or nothing at the end. Errors (malformed): which file, at which byte, and what is wrong; nothing follows.
+  /// The next event, or nothing at the end. Errors (malformed): the file, the byte and the fault; no events follow.
   base::Result<std::optional<Event>> next();
   void rewind() noexcept;
   void name_actor(ActorKind kind, std::uint16_t index, std::int32_t core, std::string name);
-  /// Of a file without packets, which does not say it.
+  /// For a file without packets, which does not have the number.
   void set_actor(std::uint32_t actor);
 
  private:
@@ -120,7 +120,7 @@ class StreamReader {
   std::size_t end_ = 0;          ///< of this packet's content
   std::uint64_t ticks_ = 0;      ///< of the last record
   std::uint64_t end_ticks_ = 0;  ///< of this packet
-  std::uint32_t events_ = 0;     ///< read of this packet
+  std::uint32_t events_ = 0;     ///< already read from this packet
 };
 
 /// A place in the program.
@@ -138,27 +138,27 @@ struct DataDescription {
   std::uint16_t site = 0;  ///< where it was registered: of `RankTrace::sites`
 };
 
-/// One rank's folder: its manifest, its streams, and what its catalogue says.
+/// One rank's folder: its manifest, its streams, and its catalogue.
 class RankTrace {
  public:
-  /// Errors: not_found, malformed, io. A folder whose program was killed and not recovered is refused, with the remedy.
+  /// Errors: not_found, malformed, io. Refuses the folder of a killed program that was not recovered; the message has the remedy.
   static base::Result<std::unique_ptr<RankTrace>> open(const std::filesystem::path& folder);
 
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  bool complete = false;           ///< the program has ended its trace itself
-  bool recovered = false;          ///< it was killed, and what it left was gathered
-  std::string manifest;            ///< rank.json, as it is
+  bool complete = false;           ///< the program has ended its trace
+  bool recovered = false;          ///< it was killed, and its trace was recovered
+  std::string manifest;            ///< the text of rank.json
   std::string host, program, job, commit, version;
   clock::TickScale scale;          ///< of the rank's clock
   std::int64_t realtime_ns = 0;    ///< the system's date (since 1970) when the clock showed `realtime_local_ns`
   std::int64_t realtime_local_ns = 0;
   std::vector<std::unique_ptr<StreamReader>> streams;  ///< by actor, the catalogue among them
 
-  /// Types that the program has declared, of a run in the numbers that all its ranks share.
+  /// Event types that the program has declared; in a run, all ranks have the same numbers.
   std::shared_ptr<DeclaredTypes> declared;
 
-  // From the catalogue. Entries that nobody described are empty.
+  // From the catalogue. Entries without a description are empty.
   std::vector<Site> sites;
   std::vector<DataDescription> data;
   std::vector<std::pair<NameKind, std::string>> names;
@@ -166,7 +166,7 @@ class RankTrace {
   std::vector<std::pair<std::string, std::string>> options;
 
   StreamReader* stream_of(std::uint32_t actor) noexcept;
-  /// To rank 0's time, as the clock points say.
+  /// Converts to rank 0's time, by the clock points.
   ReferenceLine line() const noexcept { return ReferenceLine::through(clock_points); }
   /// Where the rank's folder is.
   std::filesystem::path folder;
@@ -186,22 +186,22 @@ std::optional<std::uint32_t> actor_of_stream(const std::filesystem::path& file);
 /// The folders of ranks in a run's folder, or the folder itself when it is a rank's. Errors: not_found, io.
 base::Result<std::vector<std::filesystem::path>> rank_folders(const std::filesystem::path& folder);
 
-/// A run: all ranks' folders, in the order of ranks.
+/// A run: the folders of all ranks, in the order of ranks.
 class TraceReader {
  public:
-  /// `folder` is a run's, or one rank's. Errors: as `RankTrace::open`; two ranks of one number.
+  /// `folder` is a run's or one rank's. Errors: as `RankTrace::open`; two ranks with one number.
   static base::Result<std::unique_ptr<TraceReader>> open(const std::filesystem::path& folder);
 
   std::filesystem::path folder;
   std::vector<std::unique_ptr<RankTrace>> ranks;
   RankTrace* rank_of(std::uint32_t rank) noexcept;
-  /// Types that some rank's program has declared, by their number less `kFirstDeclared`.
+  /// Event types that programs of the ranks have declared, by their number minus `kFirstDeclared`.
   std::vector<const EventSpec*> declared;
   /// Types have numbers below this.
   std::size_t type_count() const noexcept { return kFirstDeclared + declared.size(); }
 
-  /// All events but descriptions, of all ranks and actors, in the order of `time_of(event)`; equal times in the order of actors.
-  /// `each` returns false to stop. The time must not decrease along a stream; where it does, the stream's greatest so far counts.
+  /// All events except descriptions, of all ranks and actors, in the order of `time_of(event)`; equal times in the order of actors.
+  /// `each` returns false to stop. A stream's times should not decrease; if they do, its greatest so far is used. Errors: as next().
   base::Result<void> in_order(const std::function<std::int64_t(const Event&)>& time_of,
                               const std::function<bool(const Event&, std::int64_t time_ns)>& each);
 

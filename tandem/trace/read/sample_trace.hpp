@@ -97,7 +97,7 @@ inline std::filesystem::path sample_rank_folder(const std::filesystem::path& run
   return run / rank_folder_name(rank);
 }
 
-/// What the sample has; of receives it tells the arrival only.
+/// The sample's events; of receives only the arrival.
 inline constexpr const char* sample_selection = "-comm.receive_posted";
 
 inline void write_sample_rank(const std::filesystem::path& folder, RankFacts facts) {

@@ -174,7 +174,7 @@ inline std::string live_file(const std::filesystem::path& folder, std::uint32_t 
   return file;
 }
 
-/// A rank's manifest. Ticks are nanoseconds divided by 2 unless told otherwise.
+/// A rank's manifest. Ticks are nanoseconds divided by 2 by default.
 struct RankFacts {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;

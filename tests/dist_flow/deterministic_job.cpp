@@ -1,21 +1,29 @@
-// tests/dist_flow/baton.cpp: turns of programs, and the driver of each rank.
-#include "baton.hpp"
+// tests/dist_flow/deterministic_job.cpp: who runs next, and the driver of each rank.
+#include "deterministic_job.hpp"
 
 #include <utility>
 
+#include "tandem/api/test_support.hpp"
+#include "tandem/api/world.hpp"
+#include "tandem/clock/clock.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/flow.hpp"
+
 namespace tandem::dist_test {
 
-/// One rank's program.
-struct BatonJob::Seat {
+/// The thread of one rank's program, and whether it can run.
+struct DeterministicJob::RankThread {
   std::thread thread;
-  std::condition_variable turn;  ///< it has the baton
+  std::condition_variable turn;  ///< `running_` is this one
   bool ended = false;
-  bool resting = false;  ///< it waits for a wake-up
+  bool resting = false;  ///< it waits until `woken`
   bool woken = false;
   Runtime* runtime = nullptr;  ///< while its program runs
+
+  bool can_run() const noexcept { return !ended && (!resting || woken); }
 };
 
-class BatonJob::RankClock final : public clock::Clock {
+class DeterministicJob::RankClock final : public clock::Clock {
  public:
   explicit RankClock(base::EventLoop& loop) : loop_(loop) {}
   std::int64_t now_ns() const noexcept override { return loop_.now_ns(); }
@@ -25,9 +33,9 @@ class BatonJob::RankClock final : public clock::Clock {
 };
 
 /// Puts a rank's workers on the common loop; its caller steps on the program's thread.
-class BatonJob::RankDriver final : public base::Driver {
+class DeterministicJob::RankDriver final : public base::Driver {
  public:
-  RankDriver(BatonJob& job, Seat& seat) : job_(job), seat_(seat), waker_(seat) {}
+  RankDriver(DeterministicJob& job, RankThread& self) : job_(job), self_(self), waker_(self) {}
   ~RankDriver() override { stop(); }
 
   base::Waker& add(base::Steppable& steppable, const Placement& placement) override {
@@ -45,66 +53,67 @@ class BatonJob::RankDriver final : public base::Driver {
     while (!done(context)) {
       const std::int64_t now = job_.loop_.now_ns();
       if (now >= deadline_ns) return base::RunEnd::timed_out;
-      seat_.woken = false;
+      self_.woken = false;
       const std::int64_t next = caller_->step(now);
       if (done(context)) break;
       if (next > now) {
-        if (next < base::kNever) job_.loop_.at(next, [&seat = seat_] { seat.woken = true; });
-        seat_.resting = true;
+        if (next < base::kNever) job_.loop_.at(next, [&self = self_] { self.woken = true; });
+        self_.resting = true;
       }
-      job_.yield(seat_);
-      seat_.resting = false;
+      job_.yield(self_);
+      self_.resting = false;
     }
     return base::RunEnd::done;
   }
   std::int64_t now_ns() override { return job_.loop_.now_ns(); }
 
  private:
-  struct SeatWaker final : base::Waker {
-    explicit SeatWaker(Seat& the_seat) : seat(the_seat) {}
-    void wake() noexcept override { seat.woken = true; }
-    Seat& seat;
+  struct RankWaker final : base::Waker {
+    explicit RankWaker(RankThread& thread) : of(thread) {}
+    void wake() noexcept override { of.woken = true; }
+    RankThread& of;
   };
 
-  BatonJob& job_;
-  Seat& seat_;
-  SeatWaker waker_;
+  DeterministicJob& job_;
+  RankThread& self_;
+  RankWaker waker_;
   base::Steppable* caller_ = nullptr;
   std::vector<base::Steppable*> added_;
 };
 
-BatonJob::BatonJob(std::uint64_t seed) : loop_(seed) {}
-BatonJob::~BatonJob() = default;
+DeterministicJob::DeterministicJob(std::uint64_t seed) : loop_(seed) {}
+DeterministicJob::~DeterministicJob() = default;
 
-void BatonJob::let_others(std::uint32_t rank) { yield(*seats_[rank]); }
+void DeterministicJob::yield_rank(std::uint32_t rank) { yield(*ranks_[rank]); }
 
-void BatonJob::yield(Seat& seat) {
+void DeterministicJob::yield(RankThread& self) {
   std::unique_lock lock(mutex_);
   running_ = nullptr;
-  given_back_.notify_one();
-  seat.turn.wait(lock, [&] { return running_ == &seat; });
+  main_turn_.notify_one();
+  self.turn.wait(lock, [&] { return running_ == &self; });
 }
 
-void BatonJob::resume(Seat& seat) {
+void DeterministicJob::resume(RankThread& rank) {
   std::unique_lock lock(mutex_);
-  running_ = &seat;
-  seat.turn.notify_one();
-  given_back_.wait(lock, [&] { return running_ == nullptr; });
+  running_ = &rank;
+  rank.turn.notify_one();
+  main_turn_.wait(lock, [&] { return running_ == nullptr; });
 }
 
-BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(Runtime&, BatonJob&)>& program) {
+DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
+                                                const std::function<void(Runtime&, DeterministicJob&)>& program) {
   comm::LoopOptions network_options = setup.network;
   network_options.ranks = setup.ranks;
   network_ = std::make_unique<comm::LoopNetwork>(network_options, &loop_);
   Outcome outcome;
   outcome.endings.resize(setup.ranks);
-  for (std::uint32_t rank = 0; rank < setup.ranks; ++rank) seats_.push_back(std::make_unique<Seat>());
+  for (std::uint32_t rank = 0; rank < setup.ranks; ++rank) ranks_.push_back(std::make_unique<RankThread>());
   for (std::uint32_t rank = 0; rank < setup.ranks; ++rank) {
-    Seat& seat = *seats_[rank];
-    seat.thread = std::thread([&, rank] {
+    RankThread& self = *ranks_[rank];
+    self.thread = std::thread([&, rank] {
       {
         std::unique_lock lock(mutex_);
-        seat.turn.wait(lock, [&] { return running_ == &seat; });
+        self.turn.wait(lock, [&] { return running_ == &self; });
       }
       try {
         auto resources = test::test_resources();
@@ -114,33 +123,33 @@ BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(
         auto world = make_test_world(world_options, *resources);
         resources->clock = std::make_unique<RankClock>(loop_);
         world.clock = resources->clock.get();
-        world.driver = std::make_unique<RankDriver>(*this, seat);
+        world.driver = std::make_unique<RankDriver>(*this, self);
         resources->loop = nullptr;
         auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *resources->log, &loop_);
         Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow);
         const struct Shown {
-          Seat& seat;
-          ~Shown() { seat.runtime = nullptr; }
-        } shown{seat};
-        seat.runtime = &rt;
+          RankThread& of;
+          ~Shown() { of.runtime = nullptr; }
+        } shown{self};
+        self.runtime = &rt;
         program(rt, *this);
       } catch (const std::exception& error) {
         outcome.endings[rank].error = error.what();
       }
       const std::lock_guard lock(mutex_);
-      seat.ended = true;
+      self.ended = true;
       running_ = nullptr;
-      given_back_.notify_one();
+      main_turn_.notify_one();
     });
   }
 
-  std::vector<Seat*> ready;
+  std::vector<RankThread*> ready;
   while (true) {
     ready.clear();
     bool all_ended = true;
-    for (const auto& seat : seats_) {
-      all_ended &= seat->ended;
-      if (!seat->ended && (!seat->resting || seat->woken)) ready.push_back(seat.get());
+    for (const auto& rank : ranks_) {
+      all_ended &= rank->ended;
+      if (rank->can_run()) ready.push_back(rank.get());
     }
     if (all_ended) break;
     if (!ready.empty() && loop_.random() % 3 == 0) {
@@ -148,36 +157,47 @@ BatonJob::Outcome BatonJob::run(const JobSetup& setup, const std::function<void(
       continue;
     }
     struct Steps {
-      BatonJob& job;
+      DeterministicJob& job;
       bool may_pause;
       unsigned left;
     } steps{*this, !ready.empty(), static_cast<unsigned>(loop_.random() % 8)};
-    // Goes on until a program can go on, and for some steps beyond.
+    // Until a program can run, and for some steps beyond.
     const base::RunEnd end = loop_.run_until(
         [](void* context) {
           auto& now = *static_cast<Steps*>(context);
           if (now.left > 0) --now.left;
           if (now.left > 0) return false;
-          for (const auto& seat : now.job.seats_)
-            if (!seat->ended && (!seat->resting || seat->woken)) return true;
+          for (const auto& rank : now.job.ranks_)
+            if (rank->can_run()) return true;
           return false;
         },
         &steps, base::kNever);
     if (end == base::RunEnd::stuck && ready.empty()) {
       bool anybody = false;
-      for (const auto& seat : seats_) anybody |= !seat->ended && (!seat->resting || seat->woken);
+      for (const auto& rank : ranks_) anybody |= rank->can_run();
       if (anybody) continue;
       for (const Ending& ending : outcome.endings) outcome.why += ending.error + "\n";
-      for (const auto& seat : seats_)
-        if (seat->runtime != nullptr)
-          outcome.why += seat->runtime->core().loop().explain_stuck() + seat->runtime->flow()->endpoint().describe();
+      for (const auto& rank : ranks_)
+        if (rank->runtime != nullptr)
+          outcome.why += rank->runtime->core().loop().explain_stuck() + rank->runtime->flow()->endpoint().describe();
       outcome.stuck = true;
       return outcome;  // the caller ends the process: the programs wait for ever
     }
     if (end == base::RunEnd::stuck) resume(*ready[loop_.random() % ready.size()]);
   }
-  for (const auto& seat : seats_) seat->thread.join();
+  for (const auto& rank : ranks_) rank->thread.join();
   return outcome;
 }
+
+Killer::Killer(Runtime& rt, DeterministicJob& job, std::int64_t after_ns) : target_(std::make_shared<Runtime*>(&rt)) {
+  job.loop().at(job.loop().now_ns() + after_ns, [&job, target = target_] {
+    if (*target == nullptr) return;
+    job.network().kill(comm::Rank((*target)->rank()));
+    (*target)->flow()->abort("killed");
+    (*target)->flow()->endpoint().abandon();  // no rank receives its abort messages, and the sends would wait for that
+  });
+}
+
+Killer::~Killer() { *target_ = nullptr; }
 
 }  // namespace tandem::dist_test

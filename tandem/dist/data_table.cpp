@@ -1,0 +1,60 @@
+// tandem/dist/data_table.cpp: the first place of data, and their numbers.
+#include "tandem/dist/data_table.hpp"
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include "tandem/dist/datum.hpp"
+#include "tandem/dist/place.hpp"
+#include "tandem/runtime/usage_error.hpp"
+
+namespace tandem::dist {
+
+using runtime::Handle;
+
+DataTable::DataTable(std::uint32_t rank, std::uint32_t ranks) : rank_(rank), ranks_(ranks) {}
+DataTable::~DataTable() = default;
+
+void DataTable::add(Handle& handle, std::uint32_t owner, bool has_value) {
+  if (owner != kEverywhere && owner >= ranks_)
+    throw UsageError(fmt::format("{} is given to rank {}, but there are {} ranks", handle.described(), owner, ranks_));
+  Place& place = *new (handle.above.data()) Place;
+  place.owner = place.holder = owner;
+  place.unwritten = !has_value;
+  place.in_users_memory = has_value;
+  place.always_here = owner == rank_;
+  place.id = static_cast<std::uint32_t>(handles_.size());
+  handle.number = place.id;  // equal on all ranks, also where one of them has refused data that others have not
+  handles_.push_back(&handle);
+  const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : 0;
+  digest_ = (digest_ ^ (std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind)) * 0x9e3779b97f4a7c15ULL;
+}
+
+bool DataTable::contains(Handle& handle) const noexcept {
+  const std::uint32_t id = place_of(handle).id;
+  return id < handles_.size() && handles_[id] == &handle;
+}
+
+void DataTable::remove(Handle& handle) {
+  const Place& place = place_of(handle);
+  if (place.datum != nullptr) data_.erase(place.id);
+  handles_[place.id] = nullptr;
+}
+
+Datum& DataTable::datum_of(Handle& handle) {
+  Place& place = place_of(handle);
+  if (place.datum == nullptr) {
+    auto& datum = data_[place.id];
+    datum = std::make_unique<Datum>(handle);
+    place.datum = datum.get();
+  }
+  return *place.datum;
+}
+
+Datum* DataTable::find(std::uint32_t id) {
+  const auto at = data_.find(id);
+  return at != data_.end() ? at->second.get() : nullptr;
+}
+
+}  // namespace tandem::dist

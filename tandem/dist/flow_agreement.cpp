@@ -1,0 +1,140 @@
+// tandem/dist/flow_agreement.cpp: the rounds at the start of a flow and at a wait.
+#include "tandem/dist/flow_agreement.hpp"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <utility>
+
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/data_table.hpp"
+#include "tandem/dist/flat_bytes.hpp"
+#include "tandem/dist/job_abort.hpp"
+#include "tandem/dist/place.hpp"
+#include "tandem/dist/trace_clocks.hpp"
+#include "tandem/dist/transfers.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem::dist {
+
+using Bytes = Agreement::Bytes;
+using runtime::Handle;
+
+FlowAgreement::FlowAgreement(runtime::RuntimeCore& core, comm::Endpoint& endpoint, JobAbort& abort, Transfers& transfers,
+                             const DataTable& table, std::int64_t trace_sync_every_ns)
+    : core_(core),
+      endpoint_(endpoint),
+      abort_(abort),
+      transfers_(transfers),
+      table_(table),
+      trace_sync_every_ns_(trace_sync_every_ns),
+      agreement_(endpoint, "tandem.dist.agreement") {}
+
+FlowAgreement::~FlowAgreement() = default;
+
+Bytes FlowAgreement::agree(Bytes mine, Agreement::Merge merge) {
+  struct Answer {
+    Bytes bytes;
+    std::atomic<bool> there{false};
+  };
+  const auto answer = std::make_shared<Answer>();
+  agreement_.begin(std::move(mine), std::move(merge), [this, answer](std::span<const std::byte> outcome) {
+    answer->bytes.assign(outcome.begin(), outcome.end());
+    answer->there.store(true);
+    core_.executor().caller().wake();
+  });
+  abort_.work_until(answer->there);
+  if (!answer->there.load()) abort_.throw_if_aborted();
+  return answer->bytes;
+}
+
+std::size_t FlowAgreement::start(std::size_t copy_bytes) {
+  const StartReport mine{.copy_bytes = copy_bytes, .traced = wants_clocks() ? 1U : 0U};
+  const StartReport all = StartReport::from(agree(mine.bytes(), &StartReport::merge));
+  if (all.traced != 0) compare_clocks();
+  return static_cast<std::size_t>(all.copy_bytes);
+}
+
+// --- the check of the flow
+
+void FlowAgreement::begin_check(FlowReport mine, bool versions_known) {
+  checked_.store(false);
+  mine.rank = endpoint_.rank().value();
+  mine.data = table_.count();
+  mine.data_digest = table_.digest();
+  agreement_.begin(mine.bytes(), &FlowReport::merge, [this, versions_known](std::span<const std::byte> outcome) {
+    FlowReport all = FlowReport::from(outcome);
+    if (!all.difference.empty()) return name_difference(all.difference, versions_known);
+    check_ = std::move(all);
+    checked_.store(true);
+    core_.executor().caller().wake();
+  });
+}
+
+FlowReport FlowAgreement::finish_check() {
+  abort_.work_until(checked_);
+  abort_.throw_if_aborted();
+  return check_;
+}
+
+/// Ranks have submitted different flows. The submitting threads wait meanwhile, so places may be read here. A rank that has ever
+/// skipped tasks knows no versions that can be compared.
+void FlowAgreement::name_difference(const std::string& what, bool versions_known) {
+  VersionReport mine;
+  mine.rank = endpoint_.rank().value();
+  // Names are taken now: when the outcome arrives, the program may know it from another rank already, and go on.
+  std::vector<std::string> names;
+  for (Handle* handle : table_.handles()) {
+    if (versions_known) mine.counts.push_back(handle != nullptr ? place_of(*handle).version : 0);
+    names.push_back(handle != nullptr ? handle->described() : "data that was let go");
+  }
+  agreement_.begin(mine.bytes(), &VersionReport::merge, [this, what, names, versions_known](std::span<const std::byte> outcome) {
+    const VersionReport all = VersionReport::from(outcome);
+    std::string where;
+    if (all.datum < names.size())
+      where = fmt::format("; {} was written {} times on rank {} and {} times on rank {}", names[all.datum], all.versions[0],
+                          all.ranks[0], all.versions[1], all.ranks[1]);
+    transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order"
+                                 "{}", what, where, versions_known ? "" : ", or skip as many"));
+  });
+}
+
+// --- the outcome
+
+Outcome FlowAgreement::outcome(Outcome mine) {
+  mine.rank = endpoint_.rank().value();
+  mine.traced = wants_clocks() ? 1 : 0;
+  for (const std::atomic<std::uint64_t>* value : least_) mine.least.push_back(value->load(std::memory_order_relaxed));
+  Outcome all = Outcome::from(agree(mine.bytes(), &Outcome::merge));
+  for (std::size_t i = 0; i < least_.size() && i < all.least.size(); ++i)
+    least_[i]->store(all.least[i], std::memory_order_relaxed);
+  least_.clear();
+  return all;
+}
+
+// --- clocks of traces
+
+/// In an event loop, which has no threads, all ranks share one clock.
+bool FlowAgreement::wants_clocks() const {
+  return !clocks_compared_ && core_.trace().session() != nullptr && endpoint_.idle_work() != nullptr;
+}
+
+void FlowAgreement::compare_clocks() {
+  clocks_compared_ = true;
+  trace::Session& session = *core_.trace().session();
+  // The date when rank 0's clock shows 0. The others do not know it, and add nothing.
+  const std::uint64_t mine = endpoint_.rank().value() == 0 ? static_cast<std::uint64_t>(session.date_offset_ns()) : 0;
+  const Bytes date = agree(FlatWriter().number(mine).take(), [](Bytes& into, std::span<const std::byte> from) {
+    into = FlatWriter().number(FlatReader(into).number() | FlatReader(from).number()).take();
+  });
+  session.set_reference_date(static_cast<std::int64_t>(FlatReader(date).number()));
+  clocks_ = TraceClocks::start(endpoint_, session, *core_.world().clock, trace_sync_every_ns_, core_.log());
+}
+
+void FlowAgreement::end_clocks() {
+  if (clocks_ != nullptr) clocks_->end();
+}
+
+void FlowAgreement::drop_clocks() { clocks_.reset(); }
+
+}  // namespace tandem::dist

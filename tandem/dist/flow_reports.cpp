@@ -1,0 +1,144 @@
+// tandem/dist/flow_reports.cpp: reports as bytes, and how two of them merge.
+#include "tandem/dist/flow_reports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/dist/flat_bytes.hpp"
+
+namespace tandem::dist {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes StartReport::bytes() const {
+  FlatWriter writer;
+  return writer.number(copy_bytes).number(traced).take();
+}
+
+StartReport StartReport::from(std::span<const std::byte> bytes) {
+  FlatReader reader(bytes);
+  StartReport report;
+  for (std::uint64_t* number : {&report.copy_bytes, &report.traced}) *number = reader.number();
+  return report;
+}
+
+void StartReport::merge(Bytes& into, std::span<const std::byte> from) {
+  StartReport a = StartReport::from(into);
+  const StartReport b = StartReport::from(from);
+  a.copy_bytes = std::min(a.copy_bytes, b.copy_bytes);
+  a.traced &= b.traced;
+  into = a.bytes();
+}
+
+Bytes FlowReport::bytes() const {
+  FlatWriter writer;
+  for (const std::uint64_t number : {rank, positions, end, data, data_digest, digest, pruned}) writer.number(number);
+  return writer.text(difference).take();
+}
+
+FlowReport FlowReport::from(std::span<const std::byte> bytes) {
+  FlatReader reader(bytes);
+  FlowReport report;
+  for (std::uint64_t* number : {&report.rank, &report.positions, &report.end, &report.data, &report.data_digest, &report.digest,
+                                &report.pruned})
+    *number = reader.number();
+  report.difference = reader.text();
+  return report;
+}
+
+void FlowReport::merge(Bytes& into, std::span<const std::byte> from) {
+  FlowReport a = FlowReport::from(into);
+  FlowReport b = FlowReport::from(from);
+  if (b.rank < a.rank) std::swap(a, b);
+  if (a.difference.empty()) a.difference = b.difference;
+  const bool comparable = a.pruned == 0 && b.pruned == 0;
+  if (a.difference.empty()) {
+    if (a.data != b.data)
+      a.difference = fmt::format("rank {} has registered {} data, rank {} has registered {}", a.rank, a.data, b.rank, b.data);
+    else if (a.positions != b.positions)
+      a.difference = fmt::format("rank {} has submitted {} operations, rank {} has submitted {}{}", a.rank, a.positions, b.rank,
+                                 b.positions, comparable ? "" : ", with those that were skipped");
+    else if (a.data_digest != b.data_digest)
+      a.difference = fmt::format("ranks {} and {} have registered as many data, but not the same", a.rank, b.rank);
+    else if (comparable && a.digest != b.digest)
+      a.difference = fmt::format("ranks {} and {} have submitted as many operations, but not the same", a.rank, b.rank);
+  }
+  a.pruned |= b.pruned;
+  a.end = std::max(a.end, b.end);
+  into = a.bytes();
+}
+
+Bytes VersionReport::bytes() const {
+  FlatWriter writer;
+  writer.number(rank).number(datum).number(versions[0]).number(versions[1]).number(ranks[0]).number(ranks[1]);
+  for (const std::uint64_t count : counts) writer.number(count);
+  return writer.take();
+}
+
+VersionReport VersionReport::from(std::span<const std::byte> bytes) {
+  FlatReader reader(bytes);
+  VersionReport report;
+  report.rank = reader.number();
+  report.datum = reader.number();
+  for (std::uint64_t& version : report.versions) version = reader.number();
+  for (std::uint64_t& rank : report.ranks) rank = reader.number();
+  while (reader.more()) report.counts.push_back(reader.number());
+  return report;
+}
+
+void VersionReport::merge(Bytes& into, std::span<const std::byte> from) {
+  VersionReport a = VersionReport::from(into);
+  VersionReport b = VersionReport::from(from);
+  if (b.rank < a.rank) std::swap(a, b);
+  if (b.datum < a.datum) {
+    a.datum = b.datum;
+    std::copy(b.versions, b.versions + 2, a.versions);
+    std::copy(b.ranks, b.ranks + 2, a.ranks);
+  }
+  for (std::size_t id = 0; id < std::min({a.counts.size(), b.counts.size(), static_cast<std::size_t>(a.datum)}); ++id) {
+    if (a.counts[id] == b.counts[id]) continue;
+    a.datum = id;
+    a.versions[0] = a.counts[id];
+    a.versions[1] = b.counts[id];
+    a.ranks[0] = a.rank;
+    a.ranks[1] = b.rank;
+  }
+  into = a.bytes();
+}
+
+Bytes Outcome::bytes() const {
+  FlatWriter writer;
+  writer.number(failure).number(cancelled).number(traced).number(rank).text(description);
+  for (const std::uint64_t value : least) writer.number(value);
+  return writer.take();
+}
+
+Outcome Outcome::from(std::span<const std::byte> bytes) {
+  FlatReader reader(bytes);
+  Outcome outcome;
+  for (std::uint64_t* number : {&outcome.failure, &outcome.cancelled, &outcome.traced, &outcome.rank})
+    *number = reader.number();
+  outcome.description = reader.text();
+  while (reader.more()) outcome.least.push_back(reader.number());
+  return outcome;
+}
+
+void Outcome::merge(Bytes& into, std::span<const std::byte> from) {
+  Outcome a = Outcome::from(into);
+  Outcome b = Outcome::from(from);
+  if (b.failure < a.failure || (b.failure == a.failure && b.rank < a.rank)) {
+    a.failure = b.failure;
+    a.rank = b.rank;
+    a.description = b.description;
+  }
+  a.cancelled |= b.cancelled;
+  a.traced &= b.traced;
+  a.least.resize(std::max(a.least.size(), b.least.size()), 0);
+  for (std::size_t i = 0; i < b.least.size(); ++i)
+    if (b.least[i] != 0 && (a.least[i] == 0 || b.least[i] < a.least[i])) a.least[i] = b.least[i];
+  into = a.bytes();
+}
+
+}  // namespace tandem::dist

@@ -1,0 +1,59 @@
+// tandem/dist/job_abort.hpp: the end of a job that has failed, on all ranks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace tandem::comm {
+class Endpoint;
+}
+namespace tandem::runtime {
+class RuntimeCore;
+}
+
+namespace tandem::dist {
+
+class Transfers;
+
+/// Spreads the reason for which a job ends, and releases what waits on this rank.
+///
+/// Protocol. The first reason that reaches `Transfers::abort` counts: a mistake that a receive finds, a rank that is lost, the
+/// user's own, or a message from another rank. This rank then sends it to all others, and closes its links only after these
+/// messages have left, so that every rank reads the reason before it sees that the link is gone. A rank that sees a link go sends
+/// a message to itself first (`note_loss`): if the reason has arrived and waits to be handled, it is handled before.
+///
+/// Threads: any, but `throw_if_aborted` and `work_until`, which the submitting thread calls. `aborted_` is stored before the
+/// submitting thread is woken.
+class JobAbort {
+ public:
+  JobAbort(runtime::RuntimeCore& core, comm::Endpoint& endpoint, Transfers& transfers);
+  JobAbort(const JobAbort&) = delete;
+  JobAbort& operator=(const JobAbort&) = delete;
+
+  /// Takes part from now on. `release`, called once on the thread that aborts, releases what else waits.
+  void listen(std::function<void()> release);
+
+  bool aborted() const noexcept { return aborted_.load(); }
+  /// Throws the JobError, if there is one.
+  void throw_if_aborted();
+  /// `throw_if_aborted` has thrown.
+  bool reported() const noexcept { return reported_; }
+  /// Works until `done`, or until the job is aborted. Who sets `done` wakes the caller then.
+  void work_until(const std::atomic<bool>& done);
+
+ private:
+  void spread(const std::string& text);
+  void note_loss(const std::string& text);
+  void send(std::uint32_t to, const std::string& text, const std::function<void()>& ended);
+
+  runtime::RuntimeCore& core_;
+  comm::Endpoint& endpoint_;
+  Transfers& transfers_;
+  std::function<void()> release_;
+  std::atomic<bool> aborted_{false};
+  bool reported_ = false;
+};
+
+}  // namespace tandem::dist

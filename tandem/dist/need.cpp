@@ -1,0 +1,20 @@
+// tandem/dist/need.cpp: merges the accesses of a task to the same data.
+#include "tandem/dist/need.hpp"
+
+#include <algorithm>
+
+namespace tandem::dist {
+
+void gather_needs(std::span<const Use> uses, std::vector<Need>& needs) {
+  needs.clear();
+  for (const Use& use : uses) {
+    if (use.mode == AccessMode::scratch) continue;
+    const bool reduces = use.mode == AccessMode::reduce;
+    auto at = std::find_if(needs.begin(), needs.end(), [&](const Need& need) { return need.handle == use.handle; });
+    if (at == needs.end()) at = needs.insert(at, {use.handle, false, false});
+    at->sees |= sees_value(use.mode) || reduces;
+    at->makes |= makes_value(use.mode) || reduces;
+  }
+}
+
+}  // namespace tandem::dist

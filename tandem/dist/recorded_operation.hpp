@@ -1,0 +1,42 @@
+// tandem/dist/recorded_operation.hpp: a step of a recorded flow.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "tandem/dist/use.hpp"
+
+namespace tandem::comm {
+class BroadcastPlan;
+}
+
+namespace tandem::dist {
+
+/// One operation. All kinds but `task` and `skip` are of one piece of data.
+struct RecordedOperation {
+  enum class Kind : std::uint8_t { task, fetch, migrate, flush, send, receive, skip };
+
+  Kind kind = Kind::task;
+  std::uint32_t executor = 0;      ///< kEverywhere: all ranks. Or: gets what is fetched, is the next owner, sends a message
+  int priority = 0;
+  std::uint32_t message = 0;       ///< of `send` and `receive`: among the messages of the recording
+  SourceLine where = {};
+  runtime::Task* model = nullptr;  ///< is copied for each replay; null on ranks that do not run the task
+  std::span<const Use> uses = {};
+  std::span<const std::uint32_t> after = {};  ///< operations that the program wants to come first; all run here
+  std::uint32_t first_sending = 0;
+  std::uint32_t sendings = 0;
+  std::uint64_t tasks = 0;         ///< of `skip`: so many
+  bool skipped = false;            ///< with `check_pruning`: this rank would not have submitted it
+};
+
+/// A version goes to a rank when the first task that sees it is submitted. The sendings of one version stand together.
+struct RecordedSending {
+  runtime::Handle* handle;
+  std::uint32_t recipient;
+  int priority;
+  std::shared_ptr<comm::BroadcastPlan> plan = {};  ///< of the first sending of a version, on its sender: shared by all replays
+};
+
+}  // namespace tandem::dist

@@ -1,0 +1,29 @@
+// tests/dist_flow/job_setup.hpp: what a test says of the ranks of a job, and how their programs ended.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "tandem/comm/transport/loop/loop.hpp"
+#include "tandem/dist/flow_options.hpp"
+#include "tandem/runtime/world.hpp"
+
+namespace tandem::dist_test {
+
+struct JobSetup {
+  std::uint32_t ranks = 2;
+  unsigned workers = 1;
+  std::string sched = "lws";
+  dist::FlowOptions flow = {};
+  runtime::CoreOptions core = {};
+  comm::LoopOptions network = {};
+  std::filesystem::path trace = {};  ///< folder of the job's trace; empty: none, or a temporary one in TEST_TRACE_FOLDER
+};
+
+/// How a rank's program ended: nothing, or what it threw.
+struct Ending {
+  std::string error;
+};
+
+}  // namespace tandem::dist_test

@@ -1,0 +1,30 @@
+// tests/dist_flow/random_submit.hpp: an operation of a random flow becomes a task.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+#include "random_operation.hpp"
+#include "tandem/tandem.hpp"
+
+namespace tandem::dist_test {
+
+/// The type of all data of a plan.
+template <bool objects>
+using Held = std::conditional_t<objects, Object<Values>, Vector<Word>>;
+template <bool objects>
+using AllData = std::vector<Data<Held<objects>>>;
+
+/// Submits the task `operation`, which stands at `position` of its plan.
+///
+/// Each list of up to `kMostUses` access modes is an instantiation of `Runtime::submit`. They are compiled in one file per mode of
+/// the first access (`random_submit_*.cpp`), so that no file takes long.
+template <bool objects>
+void submit_task(Runtime& rt, const AllData<objects>& data, std::size_t position, const Operation& operation);
+
+/// As `submit_task`, of an operation whose first access has this mode.
+template <bool objects, AccessMode first>
+void submit_first(Runtime& rt, const AllData<objects>& data, std::size_t position, const Operation& operation);
+
+}  // namespace tandem::dist_test

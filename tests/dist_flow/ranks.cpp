@@ -1,0 +1,79 @@
+// tests/dist_flow/ranks.cpp: a thread per rank, each with a real world and an endpoint of the loop network.
+#include "ranks.hpp"
+
+#include <stdlib.h>
+
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "tandem/api/test_support.hpp"
+#include "tandem/api/world.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/trace/session.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+/// Where the job's trace goes.
+class TraceFolder {
+ public:
+  explicit TraceFolder(const JobSetup& setup) : path_(setup.trace) {
+    const char* const all = std::getenv("TEST_TRACE_FOLDER");
+    if (!path_.empty() || all == nullptr) return;
+    std::string name = (std::filesystem::path(all) / "job_XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+    temporary_ = true;
+  }
+  ~TraceFolder() {
+    if (temporary_) std::filesystem::remove_all(path_);
+  }
+  TraceFolder(const TraceFolder&) = delete;
+  TraceFolder& operator=(const TraceFolder&) = delete;
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  bool temporary_ = false;
+};
+
+std::unique_ptr<trace::Session> open_session(const TraceFolder& folder, std::uint32_t rank, std::uint32_t ranks,
+                                             WorldResources& resources) {
+  if (folder.path().empty()) return nullptr;
+  auto session = trace::Session::open({.folder = folder.path(), .live_folder = folder.path(), .rank = rank, .size = ranks},
+                                      *resources.clock, *resources.log);
+  if (!session.ok()) throw std::runtime_error(session.error().message);
+  return std::move(session).value();
+}
+
+}  // namespace
+
+std::vector<Ending> run_job(const JobSetup& setup, const std::function<void(Runtime&)>& program) {
+  comm::LoopOptions network_options = setup.network;
+  network_options.ranks = setup.ranks;
+  comm::LoopNetwork network(network_options);
+  const TraceFolder trace(setup);
+  std::vector<Ending> endings(setup.ranks);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < setup.ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        auto resources = test::test_resources();
+        const auto config = test::test_config({.workers = setup.workers, .sched = setup.sched, .more = {{"bind", "false"}}});
+        auto world = make_real_world(config, *resources);
+        auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
+        auto session = open_session(trace, rank, setup.ranks, *resources);
+        Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow, std::move(session));
+        program(rt);
+      } catch (const std::exception& error) {
+        endings[rank].error = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return endings;
+}
+
+}  // namespace tandem::dist_test
