@@ -6,7 +6,7 @@
 namespace tandem::comm {
 
 namespace internal {
-class Engine;
+class BroadcastPlanner;
 struct PlannedTree;
 }  // namespace internal
 
@@ -21,7 +21,7 @@ struct PlannedTree;
 /// after. What the root has queued for others, at which `TreeKind::automatic` looks, counts when it is chosen, not later.
 ///
 /// Belongs to the endpoint that sees it first. Threads: it may be given to broadcasts of any threads, any number of them under
-/// way; the endpoint guards it. Lives as long as somebody holds it; broadcasts hold it until they start.
+/// way; the endpoint guards it. Lives as long as it is referenced; broadcasts hold it until they start.
 class BroadcastPlan {
  public:
   BroadcastPlan();
@@ -30,7 +30,7 @@ class BroadcastPlan {
   BroadcastPlan& operator=(const BroadcastPlan&) = delete;
 
  private:
-  friend class internal::Engine;
+  friend class internal::BroadcastPlanner;
   std::unique_ptr<internal::PlannedTree> tree_;  ///< under the endpoint's lock
 };
 

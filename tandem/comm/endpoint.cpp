@@ -8,9 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "tandem/base/event_loop.hpp"
 #include "tandem/base/host.hpp"
+#include "tandem/base/log.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/clock/clock.hpp"
+#include "tandem/comm/bootstrap/job.hpp"
 #include "tandem/comm/engine/engine.hpp"
 #include "tandem/comm/progress.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
@@ -22,9 +25,9 @@
 namespace tandem::comm {
 namespace {
 
-/// What is owed for longer may be owed to the dead. Not before: a root may leave at any moment, and is not called dead then.
-constexpr std::int64_t kOwedSoonNs = 1'000'000'000;
-constexpr std::int64_t kOwedPatienceNs = 60'000'000'000;
+/// When peers need something of this rank for longer, they may be dead. Not before: a root that leaves does not count as dead.
+constexpr std::int64_t kPendingSoonNs = 1'000'000'000;
+constexpr std::int64_t kPendingPatienceNs = 60'000'000'000;
 constexpr std::int64_t kGoodbyePatienceNs = 2'000'000'000;
 
 /// FNV-1a: equal everywhere, and never 0, which is the default channel.
@@ -68,7 +71,7 @@ struct Endpoint::Parts {
 base::Result<void> Endpoint::Parts::make_engine() {
   auto strategy = make_strategy(options.strategy);
   if (!strategy) return strategy.error();
-  internal::Engine::Ground ground{
+  internal::EngineContext context{
       .rank = job.rank,
       .size = job.size,
       .options = options,
@@ -82,7 +85,7 @@ base::Result<void> Endpoint::Parts::make_engine() {
             progress->posted_and_unlock();
           },
       .cores = static_cast<double>(std::max(1u, std::thread::hardware_concurrency()))};
-  engine = std::make_unique<internal::Engine>(std::move(ground), std::move(strategy).value());
+  engine = std::make_unique<internal::Engine>(std::move(context), std::move(strategy).value());
   // Where ranks are many more than cores, whoever polls keeps the core from the one that it waits for.
   EndpointOptions how = options;
   if (job.ranks_here > 2 * std::thread::hardware_concurrency()) how.spin_ns = 0;
@@ -278,20 +281,20 @@ void Endpoint::withdraw(Rank to, std::uint64_t announced) {
   parts_->post([&](internal::Engine& engine) { return engine.withdraw(to, announced), true; });
 }
 
-bool Endpoint::hears_announcements(Rank to) {
-  return parts_->post([&](internal::Engine& engine) { return engine.hears_announcements(to); });
+bool Endpoint::uses_announcements(Rank to) {
+  return parts_->post([&](internal::Engine& engine) { return engine.uses_announcements(to); });
 }
 
 base::IdleWork* Endpoint::idle_work() noexcept { return parts_->loop == nullptr ? parts_->progress.get() : nullptr; }
 
-void Endpoint::on_peer_death(std::function<void(Rank, std::string_view)> tell) {
+void Endpoint::on_peer_death(std::function<void(Rank, std::string_view)> call) {
   const std::lock_guard guard(parts_->progress->lock());
-  parts_->engine->tell_death = std::move(tell);
+  parts_->engine->on_death(std::move(call));
 }
 
-void Endpoint::on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> tell) {
+void Endpoint::on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> call) {
   const std::lock_guard guard(parts_->progress->lock());
-  parts_->engine->tell_incoming = std::move(tell);
+  parts_->engine->on_incoming(std::move(call));
 }
 
 void Endpoint::trace_to(trace::Session& session) { parts_->trace_to(session); }
@@ -304,7 +307,7 @@ bool Endpoint::same_host(Rank a, Rank b) {
 EndpointStatistics Endpoint::statistics() const {
   const std::lock_guard guard(parts_->progress->lock());
   EndpointStatistics statistics = parts_->engine->statistics();
-  statistics.withheld_messages = parts_->engine->withheld_messages();
+  statistics.deferred_messages = parts_->engine->deferred_messages();
   statistics.spare_bytes = parts_->engine->spare_bytes();
   return statistics;
 }
@@ -334,17 +337,17 @@ void Endpoint::close() {
       return look();
     };
   };
-  const auto owes_nothing = locked([&] { return !engine.owes(); });
-  if (!progress.until(owes_nothing, parts_->now() + kOwedSoonNs)) {
-    parts_->post([](internal::Engine& mine) { return mine.listen_to_roots(), true; });
+  const auto nothing_pending = locked([&] { return !engine.pending_for_peers(); });
+  if (!progress.until(nothing_pending, parts_->now() + kPendingSoonNs)) {
+    parts_->post([](internal::Engine& mine) { return mine.connect_to_roots(), true; });
   }
-  if (!progress.until(owes_nothing, parts_->now() + kOwedPatienceNs) && parts_->loop == nullptr) {
-    parts_->log->warn("rank {} leaves though others may still wait for what it forwards:\n{}", rank().value(), describe());
+  if (!progress.until(nothing_pending, parts_->now() + kPendingPatienceNs) && parts_->loop == nullptr) {
+    parts_->log->warn("rank {} leaves; other ranks may still wait for data that it forwards:\n{}", rank().value(), describe());
   }
   parts_->post([&](internal::Engine& mine) { return mine.say_goodbye(), true; });
   // A peer that is stopped cannot answer; it will find our goodbye when it goes on.
   const std::int64_t deadline = parts_->now() + kGoodbyePatienceNs;
-  progress.until(locked([&] { return engine.all_heard_goodbye() && !engine.owes(); }), deadline);
+  progress.until(locked([&] { return engine.all_answered_goodbye() && !engine.pending_for_peers(); }), deadline);
   progress.stop();
   const std::lock_guard guard(progress.lock());
   engine.cancel_everything();

@@ -11,18 +11,17 @@
 #include <string_view>
 #include <vector>
 
-#include "tandem/base/event_loop.hpp"
-#include "tandem/base/log.hpp"
-#include "tandem/base/option.hpp"
-#include "tandem/base/config.hpp"
 #include "tandem/base/result.hpp"
-#include "tandem/comm/bootstrap/job.hpp"
 #include "tandem/comm/buffer.hpp"
-#include "tandem/comm/mcast/tree.hpp"
+#include "tandem/comm/mcast/tree_kind.hpp"
 #include "tandem/comm/request.hpp"
 
 namespace tandem::base {
-class IdleWork;  // attendance.hpp
+class Config;     // config.hpp
+class EventLoop;  // event_loop.hpp
+class IdleWork;   // attendance.hpp
+class Log;        // log.hpp
+class Registry;   // option.hpp
 }
 namespace tandem::trace {
 class Session;  // trace/session.hpp
@@ -31,6 +30,7 @@ class Session;  // trace/session.hpp
 namespace tandem::comm {
 
 class BroadcastPlan;  // broadcast_plan.hpp
+struct Job;           // bootstrap/job.hpp
 class LoopNetwork;    // transport/loop/loop.hpp: ranks of one process
 
 /// Of a send.
@@ -39,8 +39,8 @@ struct SendOptions {
   int priority = 0;                        ///< higher first
   std::span<const std::byte> header = {};  ///< at most `Endpoint::max_header_bytes`; travels with the first packet; copied
   Callbacks callbacks = {};                ///< called when the send ends
-  CompletionQueue* queue = nullptr;  ///< told of each event as well
-  std::uint64_t user = 0;            ///< given back by the queue
+  CompletionQueue* queue = nullptr;  ///< gets an entry for each event as well; outlives the request
+  std::uint64_t user = 0;            ///< returned in these entries
 
   static const SendOptions& none();  ///< the defaults, made once: setting them up takes a good part of a small message's time
 };
@@ -65,7 +65,7 @@ inline const ReceiveOptions& ReceiveOptions::none() { return internal::default_r
 /// A rank that gets a broadcast.
 struct Recipient {
   Rank rank{0};      ///< that receives
-  int priority = 0;  ///< higher ones have the data earlier; saturates at 16 bits
+  int priority = 0;  ///< recipients of higher priority have the data earlier; saturates at 16 bits
 };
 
 /// Of a broadcast.
@@ -73,16 +73,16 @@ struct McastOptions {
   Channel channel{0};                   ///< receives must name the same
   TreeKind tree = TreeKind::automatic;  ///< who forwards to whom
   unsigned arity = 0;              ///< of k-ary and k-nomial trees; 0: the tree's default
-  std::size_t segment_bytes = 0;   ///< 0: chosen
-  std::int64_t hold_ns = 0;        ///< how long to wait for late recipients before the first packet
+  std::size_t segment_bytes = 0;   ///< bytes of a packet; 0: chosen
+  std::int64_t hold_ns = 0;        ///< how long `append` may add recipients before the first packet
   std::span<const std::byte> header = {};  ///< at most `Endpoint::max_header_bytes`; copied
   Callbacks callbacks = {};                ///< called when the broadcast ends at this rank
   CompletionQueue* queue = nullptr;        ///< gets an entry for each event as well
   std::uint64_t user = 0;                  ///< returned in these entries
-  std::shared_ptr<BroadcastPlan> plan = {};  ///< shared with broadcasts that are alike; null: the tree is chosen for this one
+  std::shared_ptr<BroadcastPlan> plan = {};  ///< shared by like broadcasts; null: the tree is chosen for this one
 };
 
-/// A message that was announced or has arrived, and that no receive has taken.
+/// A message that was announced or has arrived, and that no receive has matched.
 struct Peeked {
   Rank source{0};                 ///< who sent it
   Tag tag{0};                     ///< of the message
@@ -90,7 +90,7 @@ struct Peeked {
   std::vector<std::byte> header;  ///< its small header
 };
 
-/// What a handler of active messages sees first.
+/// What a handler of active messages gets first.
 struct RpcArrival {
   Rank source{0};                     ///< who sent it
   Tag tag{0};                         ///< of the message
@@ -101,37 +101,37 @@ struct RpcArrival {
 /// Where the payload of an active message goes.
 struct RpcAnswer {
   bool wanted = true;          ///< false: the payload is dropped, and `done` is not called
-  ReceiveBuffer buffer = {};   ///< left empty with `wanted`: the library's own memory, in `Status::owned` during `done`
+  ReceiveBuffer buffer = {};   ///< empty: the library allocates memory of the message's size, `Status::owned` during `done`
 };
 
-/// Called with the header, then again when the payload is there. Both run as callbacks do; with an executor, `done` runs there.
+/// `arrived` is called with the header and chooses where the payload goes; `done` is called when the payload is there. Both run as
+/// `Callbacks` do; with an executor, `done` runs there.
 struct RpcHandler {
-  std::function<RpcAnswer(const RpcArrival&)> arrived = {};  ///< the header is there: where does the payload go?
+  std::function<RpcAnswer(const RpcArrival&)> arrived = {};  ///< empty: wanted, in memory of the library
   std::function<void(const Status&)> done = {};              ///< the payload is there
-  std::function<void(std::function<void()>)> executor = {};  ///< empty: on the progress thread
+  std::function<void(std::function<void()>)> executor = {};  ///< empty: on the thread that makes progress
 };
 
-/// How an endpoint works. Fields but pointers are options `comm.NAME` of the registry too (see `add_comm_options`).
+/// How an endpoint works. All fields but the pointers are options `comm.NAME` of the registry too (`add_comm_options`).
 struct EndpointOptions {
   std::vector<std::string> transports = {};   ///< in order of preference; empty: shm, then tcp
   std::string strategy = "split";             ///< fifo, aggregate, priority, split
   std::string progress = "thread";            ///< thread, inline
   int progress_core = -1;                     ///< the core that the progress thread is bound to; -1: none
-  std::int64_t spin_ns = 20'000;              ///< polling without traffic before sleeping
-  std::size_t eager_bytes = 0;                ///< messages up to this size go unasked; 0: as transport and network allow
-  std::size_t credit_bytes =
-      1 << 20;  ///< of unexpected messages that one peer may leave with us; those of up to 16 bytes are free
-  std::uint32_t credit_messages = 1 << 18;    ///< unexpected eager messages of one peer, about 150 bytes each besides
-  std::uint32_t credit_announcements = 1024;  ///< messages announced to one peer at once, beyond those that it wants
-  std::size_t forward_bytes = 64 << 20;       ///< memory for broadcasts that are forwarded before their receive is posted
+  std::int64_t spin_ns = 20'000;              ///< longest time of polling without traffic before a thread sleeps
+  std::size_t eager_bytes = 0;                ///< larger messages are announced first; 0: as transport and network allow
+  std::size_t credit_bytes = 1 << 20;         ///< unexpected data of one peer that this rank keeps; up to 16 bytes cost nothing
+  std::uint32_t credit_messages = 1 << 18;    ///< unexpected eager messages of one peer; each takes about 150 bytes besides
+  std::uint32_t credit_announcements = 1024;  ///< messages announced to one peer at once for which no receive waits
+  std::size_t forward_bytes = 64 << 20;       ///< memory for broadcasts that this rank forwards before it has posted the receive
   std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
   std::string ports = {};                          ///< "first-last" of tcp; empty: any
   unsigned rails = 1;                         ///< tcp connections per peer
-  bool port_priorities = true;                ///< on networks bulk waits while other peers have more urgent bulk (`PortGate`)
-  bool cross_memory = true;                   ///< peers may read ours: directly over shm, as lent pages over tcp
+  bool port_priorities = true;                ///< on networks large messages wait for more urgent ones to other peers (`PortPacer`)
+  bool cross_memory = true;                   ///< peers may read this process's memory: directly over shm, by zero-copy pages over tcp
   std::string modules = {};                   ///< folder of the modules of ucx and mpi; empty: where the dynamic loader looks
   const void* mpi_communicator = nullptr;     ///< the program's `MPI_Comm*`, for the transport mpi; null: MPI_COMM_WORLD
-  trace::Session* trace = nullptr;            ///< is told from the beginning (`Endpoint::trace_to`); outlives the endpoint
+  trace::Session* trace = nullptr;            ///< records from the beginning (`Endpoint::trace_to`); outlives the endpoint
 };
 
 /// Registers the options `comm.*`.
@@ -146,32 +146,38 @@ struct EndpointStatistics {
   std::uint64_t messages_sent = 0;        ///< as they are posted, without broadcasts
   std::uint64_t messages_received = 0;    ///< whose data has arrived
   std::uint64_t unexpected_messages = 0;  ///< held now
-  std::uint64_t unexpected_bytes = 0;     ///< of their data, where it does not lie with the envelope (up to 16 bytes do)
-  std::uint64_t announcements = 0;        ///< by `Endpoint::announce`, of use
-  std::uint64_t withheld_messages = 0;    ///< ours, held back now: their receivers keep as many announcements as they are to
-  std::uint64_t spare_bytes = 0;          ///< that a burst has left behind; given back when the endpoint rests
+  std::uint64_t unexpected_bytes = 0;     ///< of their data; messages of up to 16 bytes count 0
+  std::uint64_t announcements = 0;        ///< by `Endpoint::announce`, that had an effect
+  std::uint64_t deferred_messages = 0;    ///< sends of this rank, waiting now: their receivers keep `credit_announcements` already
+  std::uint64_t spare_bytes = 0;          ///< that a burst has left unused; freed when the endpoint is idle
   std::uint64_t mcasts_started = 0;    ///< by this rank
   std::uint64_t mcasts_forwarded = 0;  ///< of other ranks
   std::uint64_t mcasts_declined = 0;   ///< not forwarded, for lack of memory
   std::uint64_t mcasts_adopted = 0;    ///< subtrees of ranks that died
-  std::uint64_t plans_reused = 0;   ///< broadcasts by the tree that their `BroadcastPlan` had
+  std::uint64_t plans_reused = 0;   ///< broadcasts that used the tree of their `BroadcastPlan`
   std::uint64_t segments = 0;       ///< of large messages and broadcasts: sent, or read from the memory of their senders
   std::uint64_t remote_copies = 0;  ///< messages, and strands of broadcasts, read from the memory of their senders
-  std::uint64_t shared_copies = 0;  ///< of these, messages of which the sender has written a part
+  std::uint64_t shared_copies = 0;  ///< of these, messages that the sender has copied in part
   std::uint64_t peers = 0;          ///< ranks that this one is connected to
 };
 
-/// One rank's place in a job: posts messages, receives, broadcasts and active messages. All members are thread-safe but the
-/// constructor, `close` and the destructor. Posting never blocks, except that the first contact with a peer may ask the
-/// directory.
+/// One rank's place in a job: posts messages, receives, broadcasts and active messages.
 ///
-/// Order: messages of one source with the same channel and tag are matched in the order in which they were posted there, be they
-/// sends or broadcasts.
+/// Threads: all members are thread-safe but the constructor, `close` and the destructor. A post never blocks, except that the first
+/// contact with a peer may ask the job's directory. Callbacks run on the thread that makes progress (see `Callbacks`).
+///
+/// Order: messages of one source with the same channel and tag are matched in the order in which they were posted there, sends and
+/// broadcasts alike.
+///
+/// Errors: a request ends as `Status::ending` says; nothing throws. Wrong arguments (a rank that the job does not have, a header
+/// longer than `max_header_bytes`) are assertions. Units: bytes, and nanoseconds (names end in `_ns`).
 class Endpoint {
  public:
   static constexpr std::size_t max_header_bytes = 1024;  ///< of a message's small header
 
-  /// The real world: transports that reach the job's ranks, and a progress thread unless options say inline. `log` outlives it.
+  /// An endpoint over the transports that reach the job's ranks, with a progress thread unless the options say inline. `log`
+  /// outlives the endpoint. Errors: invalid_argument (an unknown transport or strategy), unsupported (a module that cannot be
+  /// loaded, a transport that this machine does not have), exhausted (no descriptors left), io (the job's directory).
   static base::Result<std::unique_ptr<Endpoint>> open(Job job, const EndpointOptions& options, base::Log& log);
 
   /// Ranks of one process over a loop network (transport/loop): stepped by `loop` in the test world, or with a progress thread
@@ -179,88 +185,92 @@ class Endpoint {
   static std::unique_ptr<Endpoint> open_loop(LoopNetwork& network, Rank rank, const EndpointOptions& options, base::Log& log,
                                              base::EventLoop* loop);
 
-  ~Endpoint();  ///< closes when nobody did
+  ~Endpoint();  ///< calls `close`, unless it was called
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
   Rank rank() const noexcept;           ///< of this process, from 0
   std::uint32_t size() const noexcept;  ///< number of ranks
 
-  /// The channel of that name: equal on all ranks. Two names of one process that collide are an assertion.
+  /// The channel of that name: the same on all ranks. Two names of one process whose hashes collide are an assertion.
   Channel channel(std::string_view name);
 
-  /// Sends. The buffer must not change until *released*.
+  /// Sends. The buffer must stay, and not change, until the request is *released*. A send to this rank itself is copied.
   Request isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options = SendOptions::none());
-  /// Receives. The buffer is complete when *arrived*, and the user's alone when *released*.
+  /// Receives. The buffer is complete when the request has *arrived*, and may be written when it is *released*. A message longer than
+  /// the buffer ends as `truncated`.
   Request irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options = ReceiveOptions::none());
-  /// Receives into memory of the library, of the message's size: `Status::owned`.
+  /// Receives into memory of the message's size that the library allocates: `Status::owned`. `truncated` when there is none left.
   Request irecv_owned(Source from, TagPattern tag, const ReceiveOptions& options = ReceiveOptions::none());
 
-  /// Sends one buffer to several ranks, each of which receives it by an ordinary receive from this rank. Duplicate recipients
-  /// count once, with their highest priority; this rank among them is left out; no recipient at all is done at once.
+  /// Sends one buffer to several ranks, each of which receives it by an ordinary receive from this rank. Not collective. A recipient
+  /// that is named twice counts once, with its highest priority; this rank is left out. Without recipients the request ends at
+  /// once. `peer_dead`: a recipient died; the others have the data, or will have it.
   Request mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options = {});
-  /// Adds a recipient to a broadcast of which nothing was sent yet. False: too late, or there already; nothing was changed.
+  /// Adds a recipient to a broadcast that has not started (`McastOptions::hold_ns`). False: it has, or the recipient is in it.
   bool append(const Request& mcast, Recipient recipient);
 
-  /// Makes `handler` take every message on `channel` from now on; they need no receive. At most one per channel.
+  /// From now on `handler` takes every message on `channel`, also those that wait there. A second handler for a channel is an
+  /// assertion.
   void register_rpc(Channel channel, RpcHandler handler);
-  /// An active message is a send on a channel where the receiver has a handler.
+  /// Sends an active message: a send on a channel for which the receiver has registered a handler.
   Request rpc(Rank to, Channel channel, Tag tag, std::span<const std::byte> header, SendBuffer buffer, int priority = 0);
 
-  /// Looks for a message that a receive posted now would take, and leaves it there.
+  /// The message that a receive posted now would match; it stays. Empty: there is none.
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel = Channel{0});
-  /// Takes an operation back: true when it ends as `cancelled`; false when it is too late.
+  /// Cancels a receive that has not matched, a send that waits in its queue, or a broadcast that has not started. True: the
+  /// request ends as `cancelled`. False: it is too late.
   bool cancel(const Request& request);
 
-  /// Makes progress, and sleeps when there is none, until the request is released (arrived is not enough); its status.
+  /// Makes progress, and sleeps when there is none, until the request is released (`wait_arrived`: has arrived). Returns its status.
+  /// Not from callbacks.
   Status wait(const Request& request);
   /// The same until the data of a receive can be read.
   Status wait_arrived(const Request& request);
   /// The same until all are released.
   void wait_all(std::span<const Request> requests);
-  /// Makes progress once, without sleeping. True when something happened.
+  /// Makes progress once, without sleeping, and runs the callbacks that are due. True when something happened.
   bool progress();
-  /// Messages will come within that time: who polls for them goes on until then, though `spin_ns` be shorter, unless others want
-  /// the core. The last call counts; 0 takes it back.
+  /// Messages will come within that time: threads that wait poll until then, even beyond `spin_ns`, unless other threads want the
+  /// core. The last call counts; 0 withdraws it.
   void expect(std::int64_t within_ns);
 
-  /// A message of so many bytes, to that rank, will be posted in about so many ns. On a network that ranks share, large
-  /// messages of lower priority wait from when the port would not be done with them before, so that nothing is in the way when
-  /// it comes. The number is for `withdraw`, which is due when the message was posted, or will not be. 0: that would be of no
-  /// use.
+  /// A message of `bytes` to that rank will be posted in about `in_ns`. On a network, large messages of lower priority then wait when
+  /// the port would not finish them before, so that the port is free when the message comes. Pass the number to `withdraw` once the
+  /// message was posted, or will not be. 0: it has no effect.
   std::uint64_t announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, int priority);
   /// The message of `announce` was posted, or will not be.
   void withdraw(Rank to, std::uint64_t announced);
-  /// Whether it is of any use to announce messages to that rank.
-  bool hears_announcements(Rank to);
+  /// Whether `announce` has an effect for that rank.
+  bool uses_announcements(Rank to);
 
-  /// What idle threads may do for this endpoint, instead of its progress thread; null with an event loop. Until it is closed.
+  /// What idle threads may do for this endpoint instead of its progress thread; null with an event loop. Valid until `close`.
   base::IdleWork* idle_work() noexcept;
 
-  /// Told of each death of a peer that we have spoken to, as callbacks are.
-  void on_peer_death(std::function<void(Rank, std::string_view reason)> tell);
-  /// Told when a large message is announced, or begins to come by a broadcast: source, channel, tag, bytes, and in how many ns it
-  /// is expected to be complete, by the rate at which the network has brought messages so far. It may have arrived by then.
-  void on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t bytes, std::int64_t in_ns)> tell);
+  /// Called at each death of a peer to which this rank is connected. Runs as `Callbacks` do.
+  void on_peer_death(std::function<void(Rank, std::string_view reason)> call);
+  /// Called when a large message is announced, or begins to come by a broadcast: source, channel, tag, bytes, and in how many ns it
+  /// is expected to be complete, by the rate of the network so far. It may have arrived when this is called. Runs as `Callbacks` do.
+  void on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t bytes, std::int64_t in_ns)> call);
 
-  /// From now on `session`, which outlives the endpoint, is told of messages, packets, broadcasts, and of what the progress
-  /// thread does. Once, unless options have named one.
+  /// From now on `session`, which outlives the endpoint, records messages, packets, broadcasts, and the states of the progress
+  /// thread. At most once, and not when `EndpointOptions::trace` is set.
   void trace_to(trace::Session& session);
 
-  /// Whether two ranks run on one host, as their cards say.
+  /// Whether two ranks run on one host. May ask the job's directory.
   bool same_host(Rank a, Rank b);
   EndpointStatistics statistics() const;  ///< counters since the start
-  /// What is under way, one line each: for a person who wonders why nothing ends.
+  /// What is under way, one line each, to find out why a program waits.
   std::string describe() const;
-  /// The transport that speaks with a peer: "shm", "tcp", and so on; connects if needed.
+  /// The transport to a peer: "shm", "tcp", and so on; "self"; "none". Connects if needed. Valid while the endpoint lives.
   std::string_view transport_to(Rank peer);
 
-  /// Gives the job up: links are closed, so that peers take this rank for dead, and all that is under way ends as cancelled, with
-  /// its callbacks. Buffers are the user's again. Any thread, also from callbacks.
+  /// Gives the job up: closes all links, so that peers consider this rank dead. All that is under way ends as `cancelled`, with its
+  /// callbacks; then buffers may be reused. Any thread, also from callbacks.
   void abandon();
 
-  /// Leaves the job: finishes what is owed (sends, forwards), says goodbye to each peer and waits for its answer. Receives that
-  /// are still posted end as cancelled. Then nothing may be posted any more.
+  /// Leaves the job: completes what peers need (sends, forwards of broadcasts), says goodbye to each peer and waits for its answer, for
+  /// 2 s at most. Receives that are still posted end as `cancelled`. Nothing may be posted afterwards.
   void close();
 
  private:

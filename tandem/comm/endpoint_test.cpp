@@ -585,8 +585,8 @@ TEST(Endpoint, WhatIsAnnouncedAndNeverPostedHoldsNobodyForLong) {
   Bytes got(bulk.size());
   const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, ReceiveBuffer(got.data(), got.size()));
   world.at[0]->isend(Rank{1}, Tag{1}, SendBuffer(bulk.data(), bulk.size()), {});
-  EXPECT_TRUE(world.at[0]->hears_announcements(Rank{2}));
-  EXPECT_FALSE(world.at[0]->hears_announcements(Rank{0})) << "to itself nothing waits for a port";
+  EXPECT_TRUE(world.at[0]->uses_announcements(Rank{2}));
+  EXPECT_FALSE(world.at[0]->uses_announcements(Rank{0})) << "to itself nothing waits for a port";
   EXPECT_EQ(world.at[0]->announce(Rank{2}, 100, 1'000'000, 5), 0u) << "too small to be in the way of anything";
   EXPECT_NE(world.at[0]->announce(Rank{2}, 400'000, 8'000'000, 5), 0u);
   const std::int64_t start_ns = world.loop.now_ns();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/base/log.hpp"
 #include "tandem/base/sanitizers.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"

@@ -1,4 +1,6 @@
 // tandem/comm/options.cpp: the options of an endpoint, as people write them.
+#include "tandem/base/config.hpp"
+#include "tandem/base/option.hpp"
 #include "tandem/comm/endpoint.hpp"
 
 namespace tandem::comm {

@@ -1,4 +1,4 @@
-// tandem/comm/patience.hpp: how long who waits polls before sleeping, learnt from what waiting was like lately. Pure.
+// tandem/comm/patience.hpp: how long a waiting thread polls before it sleeps, learnt from recent waits. Pure.
 #pragma once
 
 #include <algorithm>
@@ -8,24 +8,24 @@
 
 namespace tandem::comm::internal {
 
-/// What the waiters of one endpoint have learnt together.
+/// What the waiting threads of one endpoint have learnt together.
 ///
-/// Polling pays when what is awaited comes within some wake-ups' time, and when nobody else wants the core: where ranks outnumber
-/// cores, whoever polls keeps the core from the one that it waits for. The first is learnt from how long waits took. The second
-/// shows in `sched_yield`: it comes back at once when nobody wants the core, so that two slow ones in a row mean a crowd. Then
-/// nobody polls for a while, which doubles as long as the crowd is there.
+/// Polling pays when the event comes within the time of a few wake-ups, and when no other thread wants the core: where ranks
+/// outnumber cores, a polling thread keeps the core from the rank that it waits for. The first is learnt from how long waits took.
+/// The second shows in `sched_yield`: it returns at once when no other thread wants the core, so two slow calls in a row mean that
+/// cores are overcommitted (a crowd). Then no thread polls for a while, which doubles as long as the crowd lasts.
 ///
-/// Whoever knows what comes next may say so (`expect`): then nobody goes to bed before it is there, or late, unless there is a
+/// A caller that knows what comes next says so (`expect`): then no thread sleeps before it is there, or late, unless there is a
 /// crowd.
 ///
 /// Thread-safe; the values are hints, so that all accesses are relaxed.
 class Patience {
  public:
-  /// `most_ns`: the longest time of polling; 0: never poll in vain.
+  /// `most_ns`: the longest time of polling without an event; 0: never.
   explicit Patience(std::int64_t most_ns) noexcept
       : most_ns_(most_ns), budget_ns_(most_ns), crowded_until_ns_(most_ns > 0 ? INT64_MIN / 2 : INT64_MAX) {}
 
-  /// For how long to poll in vain.
+  /// How long to poll without an event.
   std::int64_t budget_ns(std::int64_t now_ns) const noexcept {
     if (now_ns < crowded_until_ns_.load(relaxed)) return 0;
     return now_ns < expected_until_ns_.load(relaxed) ? INT64_MAX : budget_ns_.load(relaxed);
@@ -37,14 +37,14 @@ class Patience {
 
   /// Something will come before then. The last call counts.
   void expect(std::int64_t until_ns) noexcept { expected_until_ns_.store(until_ns, relaxed); }
-  /// Something came while somebody polled.
+  /// An event came while a thread polled.
   void caught() noexcept { set_budget(2 * budget_ns_.load(relaxed)); }
-  /// Something came to a sleeper, so long after what came before.
+  /// An event came to a sleeper, `took_ns` after the one before.
   void waited(std::int64_t took_ns) noexcept {
     const std::int64_t budget = budget_ns_.load(relaxed);
     set_budget(took_ns <= 2 * most_ns_ ? 2 * budget : budget / 2);
   }
-  /// A yield took so long. True: that was one too many.
+  /// A call of `sched_yield` took `took_ns`. True: cores are overcommitted.
   bool yielded(std::int64_t took_ns, std::int64_t now_ns) noexcept {
     if (took_ns < kSlowYieldNs) {
       if (slow_yields_.load(relaxed) != 0) slow_yields_.store(0, relaxed);
@@ -55,7 +55,7 @@ class Patience {
     crowded(now_ns);
     return true;
   }
-  /// So long took the polls between two looks.
+  /// The polls between two looks at the clock took `took_ns`.
   void looked_after(std::int64_t took_ns) noexcept {
     const unsigned polls = polls_per_look_.load(relaxed);
     if (took_ns > kLongestLookNs && polls > 1) polls_per_look_.store(polls / 2, relaxed);
@@ -63,7 +63,7 @@ class Patience {
   }
 
   static constexpr std::int64_t kLeastNs = 1'000;           ///< the budget does not sink below
-  static constexpr std::int64_t kSlowYieldNs = 4'000;       ///< a yield that took so long let somebody else work
+  static constexpr std::int64_t kSlowYieldNs = 4'000;       ///< a yield that took longer let another thread work
   static constexpr std::int64_t kShortestCrowdNs = 1'000'000;
   static constexpr std::int64_t kLongestCrowdNs = 64'000'000;
   static constexpr std::int64_t kLongestLookNs = 4'000;

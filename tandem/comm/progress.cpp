@@ -1,4 +1,4 @@
-// tandem/comm/progress.cpp: stepping, telling and sleeping.
+// tandem/comm/progress.cpp: how threads step the engine, call callbacks, and sleep.
 #include "tandem/comm/progress.hpp"
 
 #include <poll.h>
@@ -37,10 +37,10 @@ base::Result<void> Progress::start() {
   };
   epoll_ = base::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return failed("an epoll set");
-  bell_ = base::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!bell_) return failed("an eventfd");
-  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = bell_.get()}};
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, bell_.get(), &event) != 0) return failed("its bell");
+  wake_event_ = base::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_event_) return failed("an eventfd");
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = wake_event_.get()}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_event_.get(), &event) != 0) return failed("its event");
   for (const auto& transport : engine_.transports()) {
     const int descriptor = transport->wait_descriptor();
     event.data.fd = descriptor;
@@ -76,12 +76,12 @@ void Progress::run() {
   std::uint64_t seen_steps = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (attended_.load(std::memory_order_relaxed)) {
-      sleep_below(polling);
+      sleep_as_thread(polling);
       continue;
     }
     const std::uint64_t steps = inline_steps_.load(std::memory_order_relaxed);
     const bool somebody_waits = waiters_.load() > 0;
-    if (somebody_waits || steps != seen_steps) {  // somebody makes progress without us
+    if (somebody_waits || steps != seen_steps) {  // another thread makes progress
       seen_steps = steps;
       const bool long_rest = somebody_waits && rest_ns >= kLongestRestNs;
       enter_sleep();
@@ -94,28 +94,28 @@ void Progress::run() {
     }
     const bool traced = trace_.begin_instant<trace::Type::progress_state>();
     const std::int64_t now = now_ns_();
-    const bool happened = step_and_tell(now);
+    const bool happened = step_and_dispatch(now);
     if (traced) [[unlikely]] enter_state(happened ? trace::ProgressState::working : trace::ProgressState::polling);
     if (happened) rest_ns = kShortestRestNs;
     switch (polling.polled(happened, now_ns_)) {
       case Polling::Next::poll: break;
       case Polling::Next::yield: offer_core(polling); break;
       case Polling::Next::sleep:
-        sleep_below(polling);
-        bed_.wake_resting();  // when callers wait, we leave it to them, and make no progress ourselves
+        sleep_as_thread(polling);
+        poll_set_.wake_parked();  // callers that wait acquire the poll set; this thread makes no progress while they do
         break;
     }
   }
 }
 
 /// True when something happened.
-bool Progress::step_and_tell(std::int64_t now_ns) {
+bool Progress::step_and_dispatch(std::int64_t now_ns) {
   bool happened;
   {
     const std::lock_guard guard(lock_);
     happened = engine_.step(now_ns) <= now_ns;
   }
-  tell_events();
+  dispatch_events();
   if (happened) wake_others();
   return happened;
 }
@@ -125,16 +125,16 @@ void Progress::offer_core(Polling& polling) {
   polling.yielded(now_ns_());
 }
 
-/// False: another thread has the bed.
-bool Progress::sleep_in_bed(Polling& polling, std::int64_t until_ns, bool (*done)(void*), void* context) {
-  if (!bed_.take()) return false;
-  const bool found = lie_down(until_ns, done, context);
-  bed_.leave();
+/// False: another thread owns the poll set.
+bool Progress::sleep_as_owner(Polling& polling, std::int64_t until_ns, bool (*done)(void*), void* context) {
+  if (!poll_set_.try_acquire()) return false;
+  const bool found = sleep_at_poll_set(until_ns, done, context);
+  poll_set_.release();
   polling.slept(now_ns_(), found);
   return true;
 }
 
-/// Gives back what bursts have left.
+/// Returns memory that a burst has left unused.
 void Progress::trim() noexcept {
   RequestCore::free_orphans();
   {
@@ -145,27 +145,27 @@ void Progress::trim() noexcept {
   Engine::trim_requests();
 }
 
-/// As `await_bell`. Users may drop their requests long after we fell asleep, and nobody rings for that; so we look after ever
-/// longer periods.
+/// As `await_event`. Users may drop their requests long after this thread fell asleep, and no event says so. So the thread looks
+/// for unused memory after periods that double.
 bool Progress::rest(std::int64_t wait_ns) {
   for (std::int64_t period_ns = kRestBeforeTrimNs;; period_ns = std::min(2 * period_ns, kLongestTrimNs)) {
-    if (wait_ns >= 0 && wait_ns <= period_ns) return await_bell(wait_ns);
-    if (await_bell(period_ns)) return true;
+    if (wait_ns >= 0 && wait_ns <= period_ns) return await_event(wait_ns);
+    if (await_event(period_ns)) return true;
     if (wait_ns >= 0) wait_ns -= period_ns;
     trim();
   }
 }
 
-/// Sleeps until a descriptor of the bed is ready, for `wait_ns` at most (negative: for ever). True when one was.
-bool Progress::await_bell(std::int64_t wait_ns) {
+/// Sleeps until a descriptor of the poll set is ready, for `wait_ns` at most (negative: for ever). True when one was.
+bool Progress::await_event(std::int64_t wait_ns) {
   timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
   epoll_event events[8];
   if (epoll_pwait2(epoll_.get(), events, 8, wait_ns < 0 ? nullptr : &limit, nullptr) <= 0) return false;
-  told_.store(true);
+  events_may_be_left_.store(true);
   return true;
 }
 
-/// Declares that nobody polls, unless there is something to do.
+/// Arms all transports: from now on no thread polls. Not when there is something to do.
 Progress::LastLook Progress::arm() {
   LastLook look;
   const auto transports = engine_.transports();
@@ -174,12 +174,12 @@ Progress::LastLook Progress::arm() {
     std::size_t armed = 0;
     while (armed < transports.size() && transports[armed]->arm()) ++armed;
     armed_ = armed == transports.size();
-    // Whoever refused to be armed is not armed.
+    // The transport that refused is not armed.
     if (!armed_) std::for_each_n(transports.begin(), armed, [](const auto& transport) { transport->disarm(); });
   }
   look.due_ns = engine_.due_ns(now_ns_());
   look.work = !armed_ || engine_.busy() || !engine_.events().empty() || stopping_.load();
-  const bool left = !look.work && told_.load(std::memory_order_relaxed) && something_ready();
+  const bool left = !look.work && events_may_be_left_.load(std::memory_order_relaxed) && something_ready();
   if (armed_ && (look.work || left)) disarm();
   look.work |= left;
   return look;
@@ -191,13 +191,13 @@ void Progress::disarm() {
   engine_.poll_all_next();
 }
 
-/// What was told of and is still there. The next event is told of in any case.
+/// Whether a transport is still readable after an event that a sleeper took. The epoll set reports the next event in any case.
 bool Progress::something_ready() {
-  told_.store(false, std::memory_order_relaxed);
+  events_may_be_left_.store(false, std::memory_order_relaxed);
   for (const auto& transport : engine_.transports()) {
     pollfd descriptor{.fd = transport->wait_descriptor(), .events = POLLIN, .revents = 0};
     if (descriptor.fd < 0 || ::poll(&descriptor, 1, 0) <= 0) continue;
-    told_.store(true, std::memory_order_relaxed);
+    events_may_be_left_.store(true, std::memory_order_relaxed);
     return true;
   }
   return false;
@@ -212,9 +212,9 @@ std::int64_t Progress::longest_sleep_ns(const LastLook& look, std::int64_t until
   return wait_ns < 0 ? back_off_ns : std::min(wait_ns, back_off_ns);
 }
 
-/// In the bed that we have taken. True when there is, or may be, something to do.
-bool Progress::lie_down(std::int64_t until_ns, bool (*done)(void*), void* context) {
-  in_bed_.store(true);  // before the last look; pairs with `kick`, see the type
+/// By the owner of the poll set. True when there is, or may be, something to do.
+bool Progress::sleep_at_poll_set(std::int64_t until_ns, bool (*done)(void*), void* context) {
+  owner_sleeps_.store(true);  // before the last look; pairs with `kick`, see the type
   std::int64_t wait_ns = 0;
   bool work = false;
   {
@@ -227,22 +227,22 @@ bool Progress::lie_down(std::int64_t until_ns, bool (*done)(void*), void* contex
     work = done(context) || rest(wait_ns);
     const std::lock_guard guard(lock_);
     disarm();
-  } else if (baton_.load(std::memory_order_relaxed)) {
-    sched_yield();  // what is left is to be told by whoever has the baton, and that one may be waiting for this core
+  } else if (dispatching_.load(std::memory_order_relaxed)) {
+    sched_yield();  // the thread that calls callbacks will take the events that are left; it may be waiting for this core
   }
-  in_bed_.store(false);
+  owner_sleeps_.store(false);
   return work;
 }
 
-/// By the thread. An attendant that is awake looks after all, and arms the transports when it leaves.
-void Progress::sleep_below(Polling& polling) {
+/// By the progress thread. An attendant that is awake polls, and arms the transports when it leaves.
+void Progress::sleep_as_thread(Polling& polling) {
   enter_sleep();
-  below_.store(true);
+  thread_sleeps_.store(true);
   LastLook look;
   std::int64_t wait_ns = -1;
   {
     const std::lock_guard guard(lock_);
-    if (attended_.load() && !in_bed_.load()) {
+    if (attended_.load() && !owner_sleeps_.load()) {
       look.work = stopping_.load();
     } else {
       look = arm();
@@ -250,26 +250,26 @@ void Progress::sleep_below(Polling& polling) {
     }
   }
   const bool found = look.work || rest(wait_ns);
-  bool somebody_above;
+  bool owner_sleeps;
   {
-    // Who is in bed counts on what is armed.
+    // The owner that sleeps relies on the armed transports.
     const std::lock_guard guard(lock_);
-    below_.store(false);
-    somebody_above = in_bed_.load();
-    if (!somebody_above) disarm();
+    thread_sleeps_.store(false);
+    owner_sleeps = owner_sleeps_.load();
+    if (!owner_sleeps) disarm();
   }
-  if (somebody_above) {
-    if (found) ring();
+  if (owner_sleeps) {
+    if (found) signal();
     parker_.park(kShortestRestNs);
   }
   polling.slept(now_ns_(), found);
 }
 
-/// Under the lock, by who looks no more: true when the thread must be woken; else it sleeps on until transports ring, or is
-/// awake.
+/// Under the lock, by a thread that stops polling. True: the progress thread must be woken. False: it is awake, or it sleeps and
+/// the transports will wake it.
 bool Progress::hand_over() {
   if (attended_.load() || waiters_.load() > 0) return false;
-  if (!below_.load()) return !engine_.nothing_left();  // it may be about to rest
+  if (!thread_sleeps_.load()) return !engine_.nothing_left();  // it may be about to rest
   const LastLook look = arm();
   return look.work || !look.all_ring || look.due_ns != base::kNever;
 }
@@ -279,29 +279,29 @@ void Progress::kick() noexcept {
     if (waker_ != nullptr) waker_->wake();
     return;
   }
-  if (in_bed_.load() || (below_.load() && !attended_.load())) ring();
+  if (owner_sleeps_.load() || (thread_sleeps_.load() && !attended_.load())) signal();
 }
 
-void Progress::ring() noexcept {
-  const std::uint64_t one = 1;  // never read: each is told of once, and in 500 years there is no room for more
-  if (!bell_ || write(bell_.get(), &one, sizeof one) < 0) return;
+void Progress::signal() noexcept {
+  const std::uint64_t one = 1;  // never read: epoll reports each write once, and the counter cannot overflow in 500 years
+  if (!wake_event_ || write(wake_event_.get(), &one, sizeof one) < 0) return;
 }
 
 void Progress::wake_for_work() {
   if (left_to_this_thread() || waiters_.load(std::memory_order_relaxed) > 0) return;
-  if (in_bed_.load()) return ring();
-  if (attended_.load()) return;  // who leaves looks once more
+  if (owner_sleeps_.load()) return signal();
+  if (attended_.load()) return;  // the attendant looks once more when it leaves
   wake_thread();
 }
 
 void Progress::wake_thread() noexcept {
-  if (below_.load()) ring();
+  if (thread_sleeps_.load()) signal();
   else parker_.unpark();
 }
 
-void Progress::tell_events() {
+void Progress::dispatch_events() {
   while (true) {
-    if (baton_.exchange(true, std::memory_order_seq_cst)) return;  // its holder looks again after putting it down
+    if (dispatching_.exchange(true, std::memory_order_seq_cst)) return;  // the thread that calls callbacks looks again when it has done
     std::vector<Event> events;
     while (true) {
       {
@@ -309,16 +309,16 @@ void Progress::tell_events() {
         events = engine_.events().take(std::move(events));
       }
       if (events.empty()) break;
-      for (Event& event : events) tell(event);
+      for (Event& event : events) dispatch(event);
       events.clear();
     }
-    baton_.store(false, std::memory_order_seq_cst);
+    dispatching_.store(false, std::memory_order_seq_cst);
     const std::lock_guard guard(lock_);
     if (engine_.events().empty()) return;
   }
 }
 
-void Progress::tell(Event& event) {
+void Progress::dispatch(Event& event) {
   if (event.call) return event.call();
   RequestCore& core = *event.core;
   const Status status = core.status();
@@ -340,7 +340,7 @@ void Progress::tell(Event& event) {
   core.drop();
 }
 
-/// For the user's threads. One of them may take what another one sleeps for, with the ring that would have woken it.
+/// For the user's threads. One of them may take the event that would have woken a sleeper.
 bool Progress::once() {
   if (loop_ != nullptr) return loop_->step_one();
   const bool happened = once(now_ns_());
@@ -352,17 +352,17 @@ bool Progress::once(std::int64_t now) {
   return look_once(now, true);
 }
 
-/// Something happened in our step. Whoever sleeps may wait for just that: a caller may have gone to bed while this thread, about
-/// to step, was not running.
+/// Something happened in a step of this thread. A sleeper may wait for just that: it may have fallen asleep while this thread,
+/// about to step, was not running.
 void Progress::wake_sleepers() {
-  if (in_bed_.load()) kick();
-  bed_.wake_resting();
+  if (owner_sleeps_.load()) kick();
+  poll_set_.wake_parked();
 }
 
 bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadline_ns) {
   if (loop_ != nullptr) return loop_->run_until(done, context, deadline_ns) == base::RunEnd::done;
   waiters_.fetch_add(1);
-  if (!in_bed_.load()) kick();  // the thread leaves all to us
+  if (!owner_sleeps_.load()) kick();  // the progress thread yields to this caller
   Polling polling(patience_, now_ns_());
   while (!done(context) && polling.now_ns() < deadline_ns) {
     const bool happened = once(polling.now_ns());
@@ -371,17 +371,17 @@ bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadlin
       case Polling::Next::poll: break;
       case Polling::Next::yield: offer_core(polling); break;
       case Polling::Next::sleep:
-        if (!done(context) && !sleep_in_bed(polling, deadline_ns, done, context)) {
-          bed_.rest([&] { return done(context); }, kLongestRestNs);
+        if (!done(context) && !sleep_as_owner(polling, deadline_ns, done, context)) {
+          poll_set_.park([&] { return done(context); }, kLongestRestNs);
         }
         break;
     }
   }
   if (waiters_.fetch_sub(1) == 1) {
     if (rests_.load() == Rests::until_they_leave) parker_.unpark();
-    if (below_.load()) leave_to_thread();
+    if (thread_sleeps_.load()) leave_to_thread();
   }
-  wake_others();  // one of them takes the bed; else the thread does, when it finds that nobody makes progress
+  wake_others();  // one of them acquires the poll set; else the progress thread does, when no other thread makes progress
   return done(context);
 }
 
@@ -400,14 +400,14 @@ void Progress::enter() {
   {
     const std::lock_guard guard(lock_);
     attended_.store(true);
-    if (armed_ && !in_bed_.load()) disarm();
+    if (armed_ && !owner_sleeps_.load()) disarm();
   }
-  if (rests_.load() != Rests::no) parker_.unpark();  // so that it is below when we leave
-  attending_.emplace(patience_, now_ns_());
+  if (rests_.load() != Rests::no) parker_.unpark();  // so that it sleeps at the poll set when the attendant leaves
+  attendant_polling_.emplace(patience_, now_ns_());
 }
 
 base::IdleWork::Found Progress::look() {
-  Polling& polling = *attending_;
+  Polling& polling = *attendant_polling_;
   const bool happened = look_once(polling.now_ns(), false);
   if (happened) wake_others();
   switch (polling.polled(happened, now_ns_)) {
@@ -420,7 +420,7 @@ base::IdleWork::Found Progress::look() {
 
 void Progress::sleep(bool (*done)(void*), void* context, std::int64_t until_ns) {
   slice_.take();
-  if (!sleep_in_bed(*attending_, until_ns, done, context)) bed_.rest([&] { return done(context); }, kLongestRestNs);
+  if (!sleep_as_owner(*attendant_polling_, until_ns, done, context)) poll_set_.park([&] { return done(context); }, kLongestRestNs);
 }
 
 void Progress::leave() {
@@ -432,16 +432,16 @@ void Progress::leave() {
     wanted = hand_over();
   }
   if (wanted) wake_thread();
-  bed_.wake_resting();
+  poll_set_.wake_parked();
 }
 
 void Progress::wake() noexcept {
-  if (in_bed_.load()) ring();
-  bed_.wake_resting();
+  if (owner_sleeps_.load()) signal();
+  poll_set_.wake_parked();
 }
 
 void Progress::tend() {
-  step_and_tell(now_ns_());
+  step_and_dispatch(now_ns_());
   bool left;
   {
     const std::lock_guard guard(lock_);
@@ -456,7 +456,7 @@ std::int64_t Progress::Seat::step(std::int64_t now_ns) {
     const std::lock_guard guard(progress.lock_);
     next = progress.engine_.step(now_ns);
   }
-  progress.tell_events();
+  progress.dispatch_events();
   const std::lock_guard guard(progress.lock_);
   return progress.engine_.busy() || !progress.engine_.events().empty() ? now_ns : next;
 }

@@ -1,4 +1,4 @@
-// tandem/comm/request.hpp: what a posted operation is to the user: how it ends, who is told, and how to wait for it.
+// tandem/comm/request.hpp: what a posted operation is to the user: how it ends, which callbacks it has, and how to wait for it.
 #pragma once
 
 #include <atomic>
@@ -71,7 +71,7 @@ enum class Ending : std::uint8_t {
 /// "pending", "done", ..., for messages.
 std::string_view name_of(Ending ending) noexcept;
 
-/// What is known of a message at the receiver (of a send, `source` is the destination).
+/// What is known of a message at its receiver. Of a send, `source` is the destination.
 struct Status {
   Ending ending = Ending::pending;         ///< how the operation ended
   Rank source{0};                          ///< who sent it; of a send: who receives it
@@ -82,16 +82,17 @@ struct Status {
   std::span<std::byte> owned = {};         ///< of a receive without buffer: the library's; valid while the request lives
 };
 
-/// Who is told. Each is called at most once. They run on the thread that made progress, one at a time per endpoint, with no lock
-/// held; they may post anything and must not block or wait. For a receive: `arrived` when the data can be read, `released` when
-/// the library reads it no more (a broadcast's forwards ended), so that it may be written. For a send: `released` alone.
+/// Functions that are called when an operation ends, each at most once. They run on the thread that made progress, one at a time per
+/// endpoint, with no lock held; they may post anything and must not block or wait. For a receive: `arrived` when the data can be
+/// read, `released` when it may be written, since the library reads it no more (it forwards broadcasts from there). For a send:
+/// `released` alone. Instead of these: `failed`.
 struct Callbacks {
   std::function<void(const Status&)> arrived = {};   ///< of a receive: its data can be read
   std::function<void(const Status&)> released = {};  ///< the buffer is the program's again
   std::function<void(const Status&)> failed = {};    ///< instead of both: `Status::ending` says why
 };
 
-/// Endings in the order in which they came, for programs that take them in a loop. Thread-safe. Outlives its requests.
+/// The ends of operations in their order, for programs that take them in a loop. Thread-safe. Outlives its requests.
 class CompletionQueue {
  public:
   /// As the callbacks of the same names.
@@ -112,7 +113,7 @@ class CompletionQueue {
 
 namespace internal {
 class RequestCore;
-class Engine;
+class Arrivals;
 }  // namespace internal
 
 /// A reference to a posted operation. Dropping it does not cancel: the operation goes on, and its callbacks are still called.
@@ -132,15 +133,15 @@ class Request {
 
   bool valid() const noexcept { return core_ != nullptr; }  ///< refers to an operation
   bool arrived() const noexcept;   ///< a receive's data can be read; or it failed
-  bool released() const noexcept;  ///< nothing is owed any more: buffers are the user's; or it failed
+  bool released() const noexcept;  ///< the buffer may be reused; or it failed
   /// Complete once `arrived()`; before, only `ending == pending` can be relied on.
   Status status() const;
-  /// Its number in the trace; 0: nothing is recorded.
+  /// Its number in the trace; 0: it is not recorded.
   std::uint32_t trace_number() const noexcept;
 
  private:
   friend class Endpoint;
-  friend class internal::Engine;
+  friend class internal::Arrivals;
   explicit Request(internal::RequestCore* core) noexcept : core_(core) {}  // takes over one reference
   internal::RequestCore* core_ = nullptr;
 };

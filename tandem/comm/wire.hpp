@@ -28,10 +28,10 @@ enum class Kind : std::uint8_t {
   mcast,          ///< a strand of a broadcast begins: its route below follows, the payload is its first segment
   mcast_done,     ///< my whole subtree has a strand
   mcast_decline,  ///< I cannot forward a strand: serve my subtree, and me when I ask (or when `mcast_done` follows, not)
-  mcast_lost,     ///< a strand will not come: a rank above you died, and nobody holds the data
-  goodbye,        ///< I leave; I owe you nothing
-  goodbye_heard,  ///< the answer to it
-  withhold,       ///< I hold back messages for you that I may not announce; or, I do not any more
+  mcast_lost,     ///< a strand will not come: a rank above you died, and no rank has the data
+  goodbye,        ///< I leave; I send nothing more
+  goodbye_answered,  ///< the answer to it
+  defer,       ///< I hold back messages for you that I may not announce; or, I do not any more
   want,           ///< while you do: a receive of mine waits for a message of this channel and tag
 };
 
@@ -172,11 +172,11 @@ struct Goodbye {
   std::uint32_t reserved = 0;
 };
 
-/// Flag of `Withhold`.
+/// Flag of `Defer`.
 inline constexpr std::uint8_t flag_over = 1;  ///< nothing is held back any more
 
-struct Withhold {
-  Prefix prefix{Kind::withhold};
+struct Defer {
+  Prefix prefix{Kind::defer};
   std::uint32_t reserved = 0;
 };
 
@@ -194,7 +194,7 @@ template <class Record>
 concept IsRecord = std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0;
 static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<Grant> && IsRecord<Data> && IsRecord<Finish> && IsRecord<Share> &&
               IsRecord<Shared> && IsRecord<Mcast> && IsRecord<McastNote> && IsRecord<McastLost> && IsRecord<Goodbye> &&
-              IsRecord<Withhold> && IsRecord<Want> && sizeof(BlockHead) == 16);
+              IsRecord<Defer> && IsRecord<Want> && sizeof(BlockHead) == 16);
 static_assert(sizeof(Eager) == 24 && sizeof(Data) == 16 && sizeof(Mcast) == 80);
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire format is written for little-endian machines");
 

@@ -186,7 +186,7 @@ void Transfers::start(Bag& bag, Task& task) {
     announced = bag.announced;
   }
   const comm::Rank first = recipients.front().rank;
-  if (options_.announce && endpoint_.hears_announcements(first)) core_.workers().report_expected_ends();
+  if (options_.announce && endpoint_.uses_announcements(first)) core_.workers().report_expected_ends();
   post(bag, recipients, failure != nullptr, header);
   if (announced != 0) endpoint_.withdraw(first, announced);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/base/log.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tandem/base/log.hpp"
 #include "tandem/comm/bootstrap/thread_job.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"

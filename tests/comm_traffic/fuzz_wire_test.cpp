@@ -202,7 +202,7 @@ class LyingWorld {
       if (seed % 5 == 0) options.credit_messages = 3;
       if (seed % 7 < 3) options.credit_announcements = 1 + static_cast<std::uint32_t>(seed % 4);
       engines_.push_back(std::make_unique<Engine>(
-          Engine::WorldResources{.rank = Rank{rank}, .size = kRanks, .options = options, .log = &log_,
+          EngineContext{.rank = Rank{rank}, .size = kRanks, .options = options, .log = &log_,
                          .directory = std::make_shared<HandDirectory>(), .now_ns = [this] { return now_ns_; },
                          .with_lock = [](const std::function<void()>& act) { act(); }, .cores = 2},
           std::move(make_strategy("split")).value()));

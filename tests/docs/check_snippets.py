@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # tests/docs/check_snippets.py: every C++ snippet of the documents for users stands in an example that is compiled, run and compared.
-"""Usage: check_snippets.py SOURCE_FOLDER. Reads README.md and the documents below docs/; each ```cpp block must be a run of lines of one
+"""Usage: check_snippets.py SOURCE_FOLDER. Reads README.md, tandem/comm/README.md and the documents below docs/; each ```cpp block must be a run of lines of one
 file below examples/, comments included. All lines of a block may be indented less than in the file, by the same number of spaces.
 Exits 1 and names each block that is not."""
 import re
@@ -28,7 +28,7 @@ def main():
     sources = [path.read_text(encoding="utf-8") for path in sorted(root.glob("examples/**/*.cpp"))]
     wrong = 0
     count = 0
-    for document in [root / "README.md", *sorted(root.glob("docs/**/*.md"))]:
+    for document in [root / "README.md", root / "tandem/comm/README.md", *sorted(root.glob("docs/**/*.md"))]:
         for line, snippet in snippets(document):
             count += 1
             if not any(stands_in(snippet, source) for source in sources):

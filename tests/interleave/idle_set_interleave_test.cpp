@@ -14,7 +14,7 @@ namespace {
 constexpr bool is_set(bool value) noexcept { return value; }
 
 /// Where a model worker sleeps: what base::Parker does, in one step each.
-struct Bed final : base::Waker {
+struct Sleeper final : base::Waker {
   ModelAtomic<bool> permit{false};
   void wake() noexcept override { permit.store(true, std::memory_order_seq_cst); }
   void sleep() noexcept {
@@ -27,12 +27,12 @@ struct Bed final : base::Waker {
 template <class Idle, unsigned Workers>
 struct Flow : Program {
   Idle idle{Workers, 0};
-  std::array<Bed, Workers> beds;
+  std::array<Sleeper, Workers> sleepers;
   ModelAtomic<int> queue{0};
   int done = 0;
 
   Flow() {
-    for (unsigned w = 0; w < Workers; ++w) idle.set_waker(w, &beds[w]);
+    for (unsigned w = 0; w < Workers; ++w) idle.set_waker(w, &sleepers[w]);
   }
   void push() {
     queue.fetch_add(1, std::memory_order_seq_cst);
@@ -59,7 +59,7 @@ struct Flow : Program {
       idle.announce(worker);
       if (looks_empty()) {
         woken = false;
-        beds[worker].sleep();
+        sleepers[worker].sleep();
       }
       woken = idle.withdraw(worker) || (RemembersWake && woken);
     }
@@ -136,7 +136,7 @@ struct WokenWorkerLeaves : Flow<IdleSet<ModelAtomic>, 2> {
     if (thread == 2) return push();
     if (thread == 0) return work(0, 100, [this] { ++done; });
     idle.announce(1);
-    if (looks_empty()) beds[1].sleep();
+    if (looks_empty()) sleepers[1].sleep();
     if (idle.withdraw(1) && PassesOn && !looks_empty()) idle.wake_one();
   }
   void check() override { require(done == 1, "a task is left and all workers sleep"); }
@@ -150,11 +150,11 @@ TEST(IdleSetUnderEveryOrder, AWokenWorkerThatLeavesPassesTheWakeUpOn) {
 /// A worker that runs pinned tasks only is woken for these, and wake_one does not choose it.
 struct PinnedOnly : Program {
   IdleSet<ModelAtomic> idle{1, 1};
-  std::array<Bed, 2> beds;
+  std::array<Sleeper, 2> sleepers;
   std::array<ModelAtomic<int>, 2> queues;
   std::array<int, 2> done{};
   PinnedOnly() {
-    for (unsigned w = 0; w < 2; ++w) idle.set_waker(w, &beds[w]);
+    for (unsigned w = 0; w < 2; ++w) idle.set_waker(w, &sleepers[w]);
   }
   unsigned threads() const override { return 3; }
   void run(unsigned thread) override {
@@ -168,7 +168,7 @@ struct PinnedOnly : Program {
     for (;;) {
       if (queues[thread].exchange(0) != 0) ++done[thread];
       idle.announce(thread);
-      if (queues[thread].load() == 0) beds[thread].sleep();
+      if (queues[thread].load() == 0) sleepers[thread].sleep();
       idle.withdraw(thread);
     }
   }

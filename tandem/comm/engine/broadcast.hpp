@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tandem/comm/broadcast_plan.hpp"
-#include "tandem/comm/engine/agenda.hpp"
+#include "tandem/comm/engine/counted_list.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/peer.hpp"
 #include "tandem/comm/mcast/cost.hpp"
@@ -20,6 +20,8 @@
 #include "tandem/comm/mcast/tree.hpp"
 
 namespace tandem::comm::internal {
+
+class BroadcastPlanner;
 
 /// Entries of one route, so that it fits into the smallest control block that a transport may have, with the user's header.
 inline constexpr std::size_t kMostPerRoute = 340;
@@ -34,7 +36,7 @@ struct PlannedTree {
     bool sequential = false;
   };
 
-  Engine* engine = nullptr;           ///< whose it is; null: nobody's yet
+  const BroadcastPlanner* planner = nullptr;  ///< the planner that filled it; null: none yet
   std::vector<Recipient> given;       ///< by the user
   std::vector<Recipient> sorted;      ///< the same, as `Broadcast::recipients`
 
@@ -78,7 +80,7 @@ struct Child {
   bool offered = false;          ///< its first packet is queued or sent
   bool offer_sent = false;
   bool offer_posted = false;     ///< a rail still reads the first segment
-  bool told_lost = false;        ///< that the data will not come
+  bool lost_sent = false;        ///< that the data will not come
   bool sent = false;             ///< nothing of ours is read for it any more
   bool acknowledged = false;     ///< its subtree has everything; or it is dead and dealt with
 };
@@ -95,20 +97,20 @@ struct Strand {
   std::uint64_t arrived = 0;     ///< bytes that are here, from the strand's beginning; the root has all
   std::map<std::uint64_t, std::uint64_t> islands;  ///< what several rails brought beyond that: begin and end
   bool complete = false;
-  bool told_done = false;        ///< the parent was told
+  bool done_sent = false;        ///< the parent has our acknowledgement
   bool serves = false;           ///< `children` are ours to serve: the strand was accepted at its header
   Peer* parent = nullptr;
   std::uint32_t parent_stream = 0;
   std::uint16_t deaths = 0;  ///< of ranks above us, that led to this parent
   Incoming* incoming = nullptr;
-  bool declined = false;         ///< we have told the parent that we will ask, and have not yet
+  bool declined = false;         ///< we will ask the parent for it, and have not yet
   std::uint32_t credit_units = 0;  ///< of the parent, to be freed with our memory
   std::vector<std::byte> route_bytes;          ///< of our subtree, our own entry first; at the root, of everybody
   std::list<std::unique_ptr<Child>> children;  ///< in the order in which they are served
 };
 
-/// Invariants. A broadcast exists from the first that is heard of it until (1) its data was given to the receive (recipient) or
-/// is released (root), (2) all children have acknowledged, (3) the parent was told. `entered` means that it stands in the order
+/// Invariants. A broadcast exists from its first record until (1) its data was given to the receive (recipient) or
+/// is released (root), (2) all children have acknowledged, (3) the parent has our acknowledgement. `entered` means that it stands in the order
 /// of its key: it was matched, or it waits in the matcher; a strand is acknowledged upwards only then.
 struct Broadcast {
   Rank root{0};
@@ -145,12 +147,12 @@ struct Broadcast {
   Envelope* envelope = nullptr;          ///< in the matcher
   ReceiveCore* receive = nullptr;        ///< matched
   bool arrived = false;
-  bool delivered = false;                ///< the receive was told that it arrived, or failed
+  bool delivered = false;                ///< the receive has arrived, or failed
   bool given_away = false;               ///< `library` is the receive's now
   bool released = false;                 ///< nothing reads the user's memory any more (root: the request has ended)
   bool lost = false;                     ///< a recipient's: the data will not come
-  bool harmed = false;                   ///< a recipient died (root)
-  Rank culprit{0};                       ///< who died, of `lost` and `harmed`
+  bool recipient_died = false;                   ///< a recipient died (root)
+  Rank culprit{0};                       ///< who died, of `lost` and `recipient_died`
 
   bool forgotten = false;
 };
@@ -194,7 +196,7 @@ struct Broadcasts {
   CountedList<Broadcast*> unstarted;                                 ///< in the order of posting
 
   CountedList<Child*> to_offer;                       ///< first packets to be queued when no transport is being polled
-  CountedList<std::unique_ptr<Broadcast>> forgotten;  ///< destroyed at the next step, when nobody is inside
+  CountedList<std::unique_ptr<Broadcast>> forgotten;  ///< destroyed at the next step, when no function uses it
 
   TreeBuilder builder;
   TreeChooser chooser{NetworkCosts{}};

@@ -1,13 +1,28 @@
-// tandem/comm/engine/broadcast_children.cpp: serving those below: offers, segments, acknowledgements, declines, adoptions.
+// tandem/comm/engine/broadcast_children.cpp: serving the children of a tree: offers, segments, acknowledgements, declines, adoptions.
 #include <algorithm>
 
-#include "tandem/comm/engine/engine.hpp"
+#include "tandem/comm/engine/parts.hpp"
 
 namespace tandem::comm::internal {
 
-std::uint64_t Engine::window_bytes(std::uint32_t segment) noexcept { return std::max<std::uint64_t>(4ull * segment, 128 * 1024); }
+BroadcastChildren::BroadcastChildren(EngineParts& parts)
+    : context_(parts.context),
+      trace_(parts.completions.trace),
+      statistics_(parts.completions.statistics),
+      broadcasts_(parts.broadcasts),
+      peers_(parts.peers),
+      pacing_(parts.pacing),
+      packets_(parts.packets),
+      outgoing_(parts.outgoing),
+      incoming_(parts.incoming),
+      root_(parts.root),
+      recipient_(parts.recipient) {}
 
-Child& Engine::add_child(Strand& strand, RouteView route) {
+std::uint64_t BroadcastChildren::window_bytes(std::uint32_t segment) noexcept {
+  return std::max<std::uint64_t>(4ull * segment, 128 * 1024);
+}
+
+Child& BroadcastChildren::add_child(Strand& strand, RouteView route) {
   auto child = std::make_unique<Child>();
   child->broadcast = strand.broadcast;
   child->strand = strand.index;
@@ -20,7 +35,7 @@ Child& Engine::add_child(Strand& strand, RouteView route) {
 }
 
 /// A child of one that died or declined.
-void Engine::adopt(const Child& lost, RouteView orphan) {
+void BroadcastChildren::adopt(const Child& lost, RouteView orphan) {
   Child& child = add_child(lost.broadcast->strands[lost.strand], orphan);
   child.adopted = true;
   child.deaths = static_cast<std::uint16_t>(std::min(lost.deaths + (lost.declined ? 0 : 1), UINT16_MAX));
@@ -28,7 +43,7 @@ void Engine::adopt(const Child& lost, RouteView orphan) {
 
 /// Offers the strand to the children whose turn it is, once its first segment is here, or all that is being read from the
 /// parent's memory: then they can read it from ours.
-void Engine::offer_children(Strand& strand) {
+void BroadcastChildren::offer_children(Strand& strand) {
   if (strand.arrived < std::min<std::uint64_t>(strand.segment, strand.bytes)) return;
   if (strand.incoming != nullptr && strand.incoming->pulling) return;
   for (const auto& child : strand.children) {
@@ -42,34 +57,34 @@ void Engine::offer_children(Strand& strand) {
   }
 }
 
-bool Engine::handed_over(const Child& child) noexcept {
+bool BroadcastChildren::handed_over(const Child& child) noexcept {
   if (child.sent) return true;
   if (!child.offer_sent || child.stream == nullptr) return false;
   const OutgoingStream& stream = *child.stream;
-  if (child.address != 0) return true;  // who reads by itself keeps no port
+  if (child.address != 0) return true;  // a child that reads by itself occupies no port
   return stream.cursor >= stream.limit && stream.posted == 0 && !child.offer_posted;
 }
 
 /// Queues the first packets that are due. Never while a transport is being polled, since this may connect.
-void Engine::flush_offers() {
+void BroadcastChildren::flush_offers() {
   do {
     while (!broadcasts_.to_offer.empty()) {
       Child& child = *broadcasts_.to_offer.back();
       broadcasts_.to_offer.pop_back();
       if (!child.acknowledged) offer(child);
     }
-    pump_dirty();
+    packets_.pump_dirty();
   } while (!broadcasts_.to_offer.empty());
 }
 
-void Engine::offer(Child& child) {
+void BroadcastChildren::offer(Child& child) {
   Broadcast& broadcast = *child.broadcast;
   Strand& strand = broadcast.strands[child.strand];
-  Peer* peer = peer_for(child.rank);
+  Peer* peer = peers_.peer_for(child.rank);
   if (peer == nullptr || peer->dead || peer->left) return lose_child(child);
   child.peer = peer;
   const std::int32_t priority = child.route.entry(0).priority;
-  OutgoingStream& stream = new_stream(*peer);
+  OutgoingStream& stream = outgoing_.new_stream(*peer);
   stream.child = &child;
   stream.priority = priority;
   stream.source = broadcast.memory;
@@ -81,14 +96,14 @@ void Engine::offer(Child& child) {
   // Small strands count against the credit, as eager messages do; large ones get a window that the child may decline.
   // What goes unasked must not overtake the first packet, so that of several rails only this packet's bytes do.
   const std::uint64_t window = window_bytes(strand.segment);
-  const std::uint64_t one_packet = std::min<std::uint64_t>(strand.segment, segment_for(*peer));
+  const std::uint64_t one_packet = std::min<std::uint64_t>(strand.segment, pacing_.segment_for(*peer));
   const bool one_rail = peer->rails.size() == 1;
   if (!child.adopted && may_pull(*peer, strand)) {
     child.address = reinterpret_cast<std::uint64_t>(broadcast.memory->data() + strand.first);
   }
   // An adopted child may have to decline, since it may have been served already, and so may those below it.
   child.credited = !child.adopted && child.address == 0 && strand.bytes <= (one_rail ? window : one_packet) &&
-                   within_credit(*peer, strand.bytes, 0) && (one_rail || strand.arrived == strand.bytes);
+                   peers_.within_credit(*peer, strand.bytes, 0) && (one_rail || strand.arrived == strand.bytes);
   if (child.credited) {
     ++peer->eager_sent;
     peer->units_sent += units_for(strand.bytes);
@@ -105,43 +120,44 @@ void Engine::offer(Child& child) {
   item.control_bytes =
       static_cast<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) + child.route.bytes().size());
   peer->queue.push(item);
-  mark_dirty(*peer);
-  if (broadcast.root == ground_.rank) return;
+  peers_.mark_dirty(*peer);
+  if (broadcast.root == context_.rank) return;
   ++statistics_.mcasts_forwarded;
   trace_.stream.emit<trace::Type::mcast_forwarded>(broadcast.root.value(), child.rank.value(), broadcast.tag.value(),
                                                    strand.bytes);
 }
 
-bool Engine::worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept {
+bool BroadcastChildren::worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept {
   const std::size_t least = transport.capabilities().remote_broadcast_bytes;
   return least > 0 && bytes >= least;
 }
 
 /// Whether a child may read the strand in our memory: one copy instead of two, none of it ours, and no segment to wake up for.
-bool Engine::may_pull(const Peer& peer, const Strand& strand) const noexcept {
+bool BroadcastChildren::may_pull(const Peer& peer, const Strand& strand) const noexcept {
   const Pieces* memory = strand.broadcast->memory;
-  return can_pull(peer) && worth_pulling(*peer.transport, strand.bytes) && strand.complete && memory != nullptr &&
+  return incoming_.can_pull(peer) && worth_pulling(*peer.transport, strand.bytes) && strand.complete && memory != nullptr &&
          memory->contiguous();
 }
 
-void Engine::write_offer(Child& child, wire::Writer& writer) {
+void BroadcastChildren::write_offer(Child& child, wire::Writer& writer) {
   const Broadcast& broadcast = *child.broadcast;
   const Strand& strand = broadcast.strands[child.strand];
-  wire::Mcast record{.stream = child.stream->id,
-                     .root = broadcast.root.value(),
-                     .id = broadcast.id,
-                     .low_id = broadcast.root == ground_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
-                     .after = broadcast.after,
-                     .channel = broadcast.channel.value(),
-                     .route_entries = child.route.size(),
-                     .tag = broadcast.tag.value(),
-                     .bytes = broadcast.bytes,
-                     .strand_first = strand.first,
-                     .strand_bytes = strand.bytes,
-                     .segment_bytes = strand.segment,
-                     .strands = static_cast<std::uint16_t>(broadcast.strand_count),
-                     .deaths = child.deaths,
-                     .address = child.address};
+  wire::Mcast record{
+      .stream = child.stream->id,
+      .root = broadcast.root.value(),
+      .id = broadcast.id,
+      .low_id = broadcast.root == context_.rank ? root_.low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
+      .after = broadcast.after,
+      .channel = broadcast.channel.value(),
+      .route_entries = child.route.size(),
+      .tag = broadcast.tag.value(),
+      .bytes = broadcast.bytes,
+      .strand_first = strand.first,
+      .strand_bytes = strand.bytes,
+      .segment_bytes = strand.segment,
+      .strands = static_cast<std::uint16_t>(broadcast.strand_count),
+      .deaths = child.deaths,
+      .address = child.address};
   record.prefix.header_bytes = static_cast<std::uint16_t>(broadcast.header.size());
   record.prefix.flags =
       static_cast<std::uint8_t>((child.strand == 1 ? wire::flag_strand : 0) | (strand.sequential ? wire::flag_sequential : 0) |
@@ -152,21 +168,21 @@ void Engine::write_offer(Child& child, wire::Writer& writer) {
   writer.put_bytes(child.route.bytes());
 }
 
-void Engine::offer_sent(Child& child, std::uint64_t bulk_bytes, bool posted) {
+void BroadcastChildren::offer_sent(Child& child, std::uint64_t bulk_bytes, bool posted) {
   child.offer_sent = true;
   child.offer_posted = posted;
   child.stream->cursor = bulk_bytes;
-  refresh(*child.stream);
+  outgoing_.refresh(*child.stream);
   child_progress(child);
 }
 
 /// Whether a child has taken what it was offered, so that it will not decline any more.
-bool Engine::has_accepted(const Child& child) noexcept {
+bool BroadcastChildren::has_accepted(const Child& child) noexcept {
   return child.credited || child.stream->granted > (child.declined ? 0 : child.unasked);
 }
 
 /// Something was sent to a child, is not read any more, or was acknowledged.
-void Engine::child_progress(Child& child) {
+void BroadcastChildren::child_progress(Child& child) {
   if (child.stream == nullptr || !child.offer_sent) return;
   OutgoingStream& stream = *child.stream;
   Broadcast& broadcast = *child.broadcast;
@@ -180,18 +196,18 @@ void Engine::child_progress(Child& child) {
   }
   if (strand.sequential && handed_over(child)) offer_children(strand);
   if (child.sent && child.acknowledged) {
-    end_stream(stream);
+    outgoing_.end_stream(stream);
     child.stream = nullptr;
   }
-  if (child.sent) maybe_released(broadcast);
+  if (child.sent) recipient_.maybe_released(broadcast);
   if (child.acknowledged) {
-    maybe_acknowledge(strand);
-    acknowledge_if_all(broadcast);
-    maybe_forget(broadcast);
+    recipient_.maybe_acknowledge(strand);
+    root_.acknowledge_if_all(broadcast);
+    recipient_.maybe_forget(broadcast);
   }
 }
 
-const char* Engine::take_note(Peer& peer, const wire::McastNote& note) {
+const char* BroadcastChildren::take_note(Peer& peer, const wire::McastNote& note) {
   OutgoingStream* const found = peer.outgoing.find(note.stream);
   if (found == nullptr) return nullptr;
   if (found->child == nullptr) return "a broadcast's note about a stream that is none";
@@ -208,7 +224,7 @@ const char* Engine::take_note(Peer& peer, const wire::McastNote& note) {
 }
 
 /// A child has no room: it becomes a leaf that gets the data when it asks, and its children are ours.
-void Engine::declined(Child& child) {
+void BroadcastChildren::declined(Child& child) {
   Strand& strand = child.broadcast->strands[child.strand];
   ++statistics_.mcasts_declined;
   child.declined = true;
@@ -221,19 +237,19 @@ void Engine::declined(Child& child) {
   offer_children(strand);
 }
 
-/// A child is dead: those below it become ours while we have the data; else they are told that it will not come.
-void Engine::lose_child(Child& child) {
+/// A child is dead: those below it become ours while we have the data; else we inform them that it will not come.
+void BroadcastChildren::lose_child(Child& child) {
   if (child.acknowledged) return;
   Broadcast& broadcast = *child.broadcast;
   Strand& strand = broadcast.strands[child.strand];
   child.acknowledged = child.sent = child.offer_sent = true;
   child.offer_posted = false;
   if (child.stream != nullptr) {
-    end_stream(*child.stream);
+    outgoing_.end_stream(*child.stream);
     child.stream = nullptr;
   }
   if (child.offer.queued()) child.peer->queue.remove(child.offer);
-  if (broadcast.root == ground_.rank) harm(broadcast, child.rank);
+  if (broadcast.root == context_.rank) root_.note_dead_recipient(broadcast, child.rank);
   const RouteView below = child.route.below();
   if (!broadcast.released && broadcast.memory != nullptr) {
     for (RouteView orphan : below.children()) {
@@ -241,40 +257,78 @@ void Engine::lose_child(Child& child) {
       adopt(child, orphan);
     }
   } else {
-    // The root must not believe that everybody has it before they know that they never will: later broadcasts tell how far that
+    // The root must not believe that all have it before these know that they never will: later broadcasts carry how far that
     // goes.
     for (std::uint32_t i = 0; i < below.size(); ++i) await_lost(strand, below.part(i, i + 1), child.rank);
   }
   offer_children(strand);
-  maybe_released(broadcast);
-  maybe_acknowledge(strand);
-  acknowledge_if_all(broadcast);
-  maybe_forget(broadcast);
+  recipient_.maybe_released(broadcast);
+  recipient_.maybe_acknowledge(strand);
+  root_.acknowledge_if_all(broadcast);
+  recipient_.maybe_forget(broadcast);
 }
 
-/// Tells one recipient that the data will not come, and counts it as a child until it has heard.
-void Engine::await_lost(Strand& strand, RouteView leaf, Rank dead) {
-  Peer& peer = make_peer(leaf.entry(0).rank);
+/// Informs one recipient that the data will not come, and counts it as a child until it has answered.
+void BroadcastChildren::await_lost(Strand& strand, RouteView leaf, Rank dead) {
+  Peer& peer = peers_.make_peer(leaf.entry(0).rank);
   if (peer.dead || peer.left || peer.rank == dead) return;
   Child& child = add_child(strand, leaf);
   child.adopted = true;
   child.peer = &peer;
   child.offered = child.offer_sent = child.sent = true;
-  child.stream = &new_stream(peer);
+  child.stream = &outgoing_.new_stream(peer);
   child.stream->child = &child;
   const Broadcast& broadcast = *strand.broadcast;
-  wire::McastLost lost{.root = broadcast.root.value(),
-                       .id = broadcast.id,
-                       .low_id = broadcast.root == ground_.rank ? low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
-                       .after = broadcast.after,
-                       .channel = broadcast.channel.value(),
-                       .dead = dead.value(),
-                       .strands = broadcast.strand_count,
-                       .tag = broadcast.tag.value(),
-                       .bytes = broadcast.bytes};
+  wire::McastLost lost{
+      .root = broadcast.root.value(),
+      .id = broadcast.id,
+      .low_id = broadcast.root == context_.rank ? root_.low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
+      .after = broadcast.after,
+      .channel = broadcast.channel.value(),
+      .dead = dead.value(),
+      .strands = broadcast.strand_count,
+      .tag = broadcast.tag.value(),
+      .bytes = broadcast.bytes};
   std::memcpy(&lost.self, leaf.bytes().data(), sizeof lost.self);
   lost.stream = child.stream->id;
-  post_control(peer, lost);
+  packets_.post_control(peer, lost);
+}
+
+bool BroadcastChildren::all_sent(const Broadcast& broadcast) noexcept {
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    for (const auto& child : broadcast.strands[i].children) {
+      if (!child->sent) return false;
+    }
+  }
+  return true;
+}
+
+/// Nothing more is sent to those below a lost broadcast. A child that has not been sent everything is informed, with all behind it.
+/// One that has may still die before it has served those behind it, so we wait for its acknowledgement; and for that of one that
+/// reads our memory by itself, which is not to change before.
+void BroadcastChildren::end_below(Broadcast& broadcast) {
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    Strand& strand = broadcast.strands[i];
+    std::vector<Child*> unserved;
+    for (const auto& child : strand.children) {
+      if (!child->acknowledged && !child->sent && !child->lost_sent) unserved.push_back(child.get());
+    }
+    for (Child* child : unserved) {
+      for (std::uint32_t k = 0; k < child->route.size(); ++k)
+        await_lost(strand, child->route.part(k, k + 1), broadcast.culprit);
+      child->lost_sent = true;
+      if (child->address != 0 && child->offer_sent && !child->declined) {
+        child->route = child->route.part(0, 1);  // should it die, those behind it have been informed
+        continue;
+      }
+      child->acknowledged = true;
+      if (child->offer.queued()) child->peer->queue.remove(child->offer);
+      if (!child->offer_sent && child->stream != nullptr) outgoing_.end_stream(*std::exchange(child->stream, nullptr));
+      if (child->stream == nullptr) child->sent = true;
+      else child_progress(*child);
+    }
+    recipient_.maybe_acknowledge(strand);
+  }
 }
 
 }  // namespace tandem::comm::internal

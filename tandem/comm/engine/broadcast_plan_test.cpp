@@ -124,8 +124,8 @@ TEST_P(BroadcastPlanTest, TrafficIsTheSameWithPlansAndWithout) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Trees, BroadcastPlanTest,
-                         testing::Values(TreeKind::flat, TreeKind::chain, TreeKind::kary, TreeKind::binomial, TreeKind::two_tree,
-                                         TreeKind::delegate, TreeKind::two_groups, TreeKind::automatic),
+                         testing::Values(TreeKind::flat, TreeKind::chain, TreeKind::kary, TreeKind::binomial,
+                                         TreeKind::two_tree, TreeKind::delegate, TreeKind::two_groups, TreeKind::automatic),
                          [](const auto& tested) { return std::string(tree_name(tested.param)); });
 
 TEST(BroadcastPlan, WhatIsNotAlikeIsChosenAnew) {

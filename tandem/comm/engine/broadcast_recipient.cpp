@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <span>
 
-#include "tandem/comm/engine/engine.hpp"
+#include "tandem/comm/engine/parts.hpp"
 
 namespace tandem::comm::internal {
 namespace {
 
-/// A broadcast as its first record (`wire::Mcast` or `wire::McastLost`) tells of it.
+/// A broadcast as its first record (`wire::Mcast` or `wire::McastLost`) describes it.
 template <class Record>
 std::unique_ptr<Broadcast> broadcast_of(const Record& record, std::span<const std::byte> self,
                                         std::span<const std::byte> header) {
@@ -32,7 +31,28 @@ std::unique_ptr<Broadcast> broadcast_of(const Record& record, std::span<const st
 
 }  // namespace
 
-const char* Engine::take_mcast(Rail& rail, wire::Reader& reader, std::size_t packet_payload_bytes) {
+BroadcastRecipient::BroadcastRecipient(EngineParts& parts)
+    : context_(parts.context),
+      trace_(parts.completions.trace),
+      broadcasts_(parts.broadcasts),
+      completions_(parts.completions),
+      peers_(parts.peers),
+      packets_(parts.packets),
+      sends_(parts.sends),
+      outgoing_(parts.outgoing),
+      incoming_(parts.incoming),
+      arrivals_(parts.arrivals),
+      children_(parts.children) {}
+
+/// A rank above us may have died. While the root lives, the lowest living rank above us finds out in time that no rank serves us; at
+/// the latest that is the root. When the root is dead, it may be that no rank has what is missing here.
+void BroadcastRecipient::orphan(Broadcast& broadcast) {
+  if (broadcast.root == context_.rank || broadcast.lost || !orphaned(broadcast)) return;
+  if (peers_.is_dead(broadcast.root)) lose(broadcast, broadcast.root);
+  else peers_.connect_to(broadcast.root);
+}
+
+const char* BroadcastRecipient::take_mcast(Rail& rail, wire::Reader& reader, std::size_t packet_payload_bytes) {
   Peer& peer = *rail.peer;
   const auto record = reader.get<wire::Mcast>();
   const bool has_first = (record.prefix.flags & wire::flag_first) != 0;
@@ -65,16 +85,16 @@ const char* Engine::take_mcast(Rail& rail, wire::Reader& reader, std::size_t pac
     }
   }
   Broadcast& broadcast = *found->second;
-  // Who sent the other one is unknown here, so that nobody is accused; who needs this one below us is served by its sender.
+  // Which rank sent the other one is unknown here, so none is accused; the sender serves the ranks below us that need this one.
   if (broadcast.bytes != record.bytes || broadcast.strand_count != record.strands) return refuse(peer, record), nullptr;
   const char* const wrong = take_strand(rail, broadcast, record, route_bytes, payload_bytes);
-  if (wrong == nullptr && is_dead(root_rank)) orphan(broadcast);
+  if (wrong == nullptr && peers_.is_dead(root_rank)) orphan(broadcast);
   return wrong;
 }
 
-const char* Engine::check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
+const char* BroadcastRecipient::check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
                                 std::size_t payload_bytes) const {
-  if (record.root >= ground_.size || record.root == ground_.rank.value()) return "a broadcast from a root that cannot be";
+  if (record.root >= context_.size || record.root == context_.rank.value()) return "a broadcast from a root that cannot be";
   if (record.id == 0 || record.strands < 1 || record.strands > 2 || index >= record.strands)
     return "a broadcast without number or strand";
   const std::uint64_t half = record.strands == 2 ? record.bytes / 2 + record.bytes % 2 : record.bytes;
@@ -89,11 +109,11 @@ const char* Engine::check_mcast(const wire::Mcast& record, unsigned index, std::
     return "a broadcast without a route, or with too long a one";
   const RouteView route(route_bytes);
   const RouteEntry self = route.entry(0);
-  if (self.rank != ground_.rank || self.subtree_size != route.size()) return "a route that does not begin here";
-  return route.below().validate(ground_.size, ground_.rank, Rank{record.root});
+  if (self.rank != context_.rank || self.subtree_size != route.size()) return "a route that does not begin here";
+  return route.below().validate(context_.size, context_.rank, Rank{record.root});
 }
 
-const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record,
+const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record,
                                 std::span<const std::byte> route_bytes, std::size_t payload_bytes) {
   Peer& peer = *rail.peer;
   Strand& strand = broadcast.strands[(record.prefix.flags & wire::flag_strand) != 0 ? 1 : 0];
@@ -105,23 +125,24 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
   }
   strand.deaths = record.deaths;
   if (strand.incoming != nullptr) {
-    // Our parent is dead, and we have not heard it yet. What still lands from it is what the new parent will send.
+    // Our parent is dead, and we do not know it yet. What still lands from it is what the new parent will send.
     for (const auto& other : strand.incoming->peer->all_rails) {
       if (other->landing.incoming == strand.incoming && other->landing.kind == LandingPlace::Kind::incoming) {
         other->landing.kind = LandingPlace::Kind::drop;
       }
     }
-    end_incoming(*std::exchange(strand.incoming, nullptr));
+    incoming_.end_incoming(*std::exchange(strand.incoming, nullptr));
   }
   strand.parent = &peer;
   strand.parent_stream = record.stream;
-  strand.told_done = false;
+  strand.done_sent = false;
   strand.declined = false;
   if (!again) {
     const bool first = !broadcast.strands[0].known && !broadcast.strands[1].known;
-    if (tell_incoming && first && payload_bytes < broadcast.bytes)
-      see_coming(peer, {.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()},
-                 broadcast.bytes);
+    if (completions_.on_incoming && first && payload_bytes < broadcast.bytes)
+      arrivals_.notify_incoming(peer,
+                                {.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()},
+                                broadcast.bytes);
     strand.known = true;
     strand.first = record.strand_first;
     strand.bytes = record.strand_bytes;
@@ -134,7 +155,7 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
     return pass_on_loss(strand, route_bytes), nullptr;
   }
   if (broadcast.lost || (strand.complete && !strand.serves)) {  // nothing of it is needed here, but those below may need it
-    strand.told_done = true;
+    strand.done_sent = true;
     refuse(peer, record);
     maybe_forget(broadcast);
     return nullptr;
@@ -153,37 +174,39 @@ const char* Engine::take_strand(Rail& rail, Broadcast& broadcast, const wire::Mc
   }
   if (!std::exchange(strand.serves, true)) {
     strand.route_bytes.assign(route_bytes.begin(), route_bytes.end());
-    for (RouteView child : RouteView(strand.route_bytes).below().children()) add_child(strand, child);
+    for (RouteView child : RouteView(strand.route_bytes).below().children()) children_.add_child(strand, child);
   }
   if (strand.bytes == 0) {
     strand_landed(strand, 0, 0);
     return nullptr;
   }
-  if (record.address != 0 && can_pull(peer)) return start_pull(expect(strand), record.address), nullptr;
-  listen(strand, (record.prefix.flags & wire::flag_unasked) != 0 ? (credited ? strand.bytes : window_bytes(strand.segment)) : 0,
-         0);
+  if (record.address != 0 && incoming_.can_pull(peer)) return incoming_.start_pull(expect(strand), record.address), nullptr;
+  listen(
+      strand,
+      (record.prefix.flags & wire::flag_unasked) != 0 ? (credited ? strand.bytes : children_.window_bytes(strand.segment)) : 0,
+      0);
   if (payload_bytes > 0) {
     if (payload_bytes > strand.arrived) broadcast.memory->slice(strand.first, payload_bytes, rail.landing.pieces);
-    land_in(rail, *strand.incoming, 0);
+    incoming_.land_in(rail, *strand.incoming, 0);
   }
   return nullptr;
 }
 
 /// Answers an offer of what we do not need any more: those below us are the parent's, and we have what we want.
-void Engine::refuse(Peer& parent, const wire::Mcast& record) {
+void BroadcastRecipient::refuse(Peer& parent, const wire::Mcast& record) {
   wire::McastNote note{.stream = record.stream};
   if ((record.prefix.flags & wire::flag_credited) != 0) {
     freed(parent, units_for(record.strand_bytes));
   } else if (record.route_entries > 1) {
     note.prefix.kind = wire::Kind::mcast_decline;
-    post_control(parent, note);
+    packets_.post_control(parent, note);
   }
   note.prefix.kind = wire::Kind::mcast_done;
-  post_control(parent, note);
+  packets_.post_control(parent, note);
 }
 
 /// From now on the strand is taken from its parent.
-Incoming& Engine::expect(Strand& strand) {
+Incoming& BroadcastRecipient::expect(Strand& strand) {
   auto* incoming = new Incoming;
   incoming->peer = strand.parent;
   incoming->stream = strand.parent_stream;
@@ -195,7 +218,7 @@ Incoming& Engine::expect(Strand& strand) {
 }
 
 /// In segments.
-void Engine::listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch) {
+void BroadcastRecipient::listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch) {
   Incoming* incoming = &expect(strand);
   incoming->granted = std::min(granted, strand.bytes);
   incoming->epoch = epoch;
@@ -203,17 +226,17 @@ void Engine::listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch) {
     incoming->granted = strand.bytes;
     wire::Grant grant{.stream = strand.parent_stream, .up_to = incoming->granted};
     grant.prefix.flags = wire::flag_restart;
-    post_control(*strand.parent, grant);
+    packets_.post_control(*strand.parent, grant);
   } else {
-    grant_strand(*incoming);
+    incoming_.grant_strand(*incoming);
   }
 }
 
 /// Memory for a broadcast whose receive is not posted, or is too short. Those that count against a credit always get it, if there
 /// is as much at all: the size comes from the network.
-bool Engine::make_room(Broadcast& broadcast, bool always) {
+bool BroadcastRecipient::make_room(Broadcast& broadcast, bool always) {
   const std::size_t used = broadcasts_.forward_bytes;
-  const std::size_t limit = ground_.options.forward_bytes;
+  const std::size_t limit = context_.options.forward_bytes;
   if (!always && broadcast.bytes > 0 && (used > limit || broadcast.bytes > limit - used)) return false;
   broadcast.library.reset(new (std::nothrow) std::byte[broadcast.bytes]);
   if (broadcast.library == nullptr) return false;
@@ -223,41 +246,39 @@ bool Engine::make_room(Broadcast& broadcast, bool always) {
   return true;
 }
 
-void Engine::decline(Strand& strand) {
+void BroadcastRecipient::decline(Strand& strand) {
   strand.declined = true;
   wire::McastNote note{.stream = strand.parent_stream};
   note.prefix.kind = wire::Kind::mcast_decline;
-  post_control(*strand.parent, note);
+  packets_.post_control(*strand.parent, note);
   const Broadcast& broadcast = *strand.broadcast;
   trace_.stream.emit<trace::Type::mcast_declined>(broadcast.root.value(), strand.parent->rank.value(), broadcast.tag.value());
 }
 
 /// There is memory now: strands for which there was none are asked for, from their beginning. We stay a leaf of them.
-void Engine::ask_for_declined(Broadcast& broadcast) {
+void BroadcastRecipient::ask_for_declined(Broadcast& broadcast) {
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     Strand& strand = broadcast.strands[i];
     if (std::exchange(strand.declined, false)) listen(strand, 0, 1);
   }
 }
 
-void Engine::free_credit(Strand& strand) {
+void BroadcastRecipient::free_credit(Strand& strand) {
   if (strand.credit_units == 0 || strand.parent == nullptr) return;
   freed(*strand.parent, std::exchange(strand.credit_units, 0));
-  mark_dirty(*strand.parent);
+  peers_.mark_dirty(*strand.parent);
 }
 
-// ---- The order of a key.
-
-bool Engine::may_enter(Broadcast& broadcast) {
+bool BroadcastRecipient::may_enter(Broadcast& broadcast) {
   if (broadcast.self.ordered && !broadcasts_.roots[broadcast.root.value()].has_entered(broadcast.after)) return false;
-  const auto peer = peers_.find(broadcast.root.value());
-  if (peer != peers_.end() && static_cast<std::int32_t>(peer->second->heard.fences_passed - broadcast.id) >= 0) return true;
-  const std::uint32_t seen = peer == peers_.end() ? 0 : peer->second->head.seen;
+  const Peer* const peer = peers_.find(broadcast.root);
+  if (peer != nullptr && static_cast<std::int32_t>(peer->head_received.fences_passed - broadcast.id) >= 0) return true;
+  const std::uint32_t seen = peer == nullptr ? 0 : peer->head.seen;
   const std::uint32_t missing = (broadcast.self.fence - seen) & max_route_fence;
   return missing == 0 || missing > (max_route_fence >> 1);
 }
 
-void Engine::try_enter(Broadcast& broadcast) {
+void BroadcastRecipient::try_enter(Broadcast& broadcast) {
   if (may_enter(broadcast)) {
     enter(broadcast);
     settle(broadcast.root);
@@ -267,7 +288,7 @@ void Engine::try_enter(Broadcast& broadcast) {
 }
 
 /// The broadcast takes its place in the order of its key.
-void Engine::enter(Broadcast& broadcast) {
+void BroadcastRecipient::enter(Broadcast& broadcast) {
   broadcast.entered = true;
   broadcast.waiting = false;
   broadcasts_.roots[broadcast.root.value()].entered.insert(broadcast.id);
@@ -275,12 +296,12 @@ void Engine::enter(Broadcast& broadcast) {
   auto* envelope = new Envelope(Envelope::Kind::broadcast, key, nullptr, broadcast.bytes, broadcast.header);
   envelope->broadcast = &broadcast;
   broadcast.envelope = envelope;
-  match_envelope(*envelope);
+  arrivals_.match_envelope(*envelope);
 }
 
 /// Lets those enter that waited for what has come. Messages before broadcasts: a broadcast that waits for messages waits for all
 /// that were sent before it, also for those that wait here themselves.
-void Engine::settle(Rank rank) {
+void BroadcastRecipient::settle(Rank rank) {
   const auto found = broadcasts_.roots.find(rank.value());
   if (found == broadcasts_.roots.end()) return;
   RootState& root = found->second;
@@ -293,7 +314,7 @@ void Engine::settle(Rank rank) {
         continue;
       }
       it = root.plain.erase(it);
-      match_envelope(*envelope);
+      arrivals_.match_envelope(*envelope);
     }
     for (Broadcast* broadcast : root.waiting) {
       if (!may_enter(*broadcast)) continue;
@@ -306,9 +327,11 @@ void Engine::settle(Rank rank) {
   }
 }
 
-void Engine::defer(Envelope& envelope) { broadcasts_.roots[envelope.key.source.value()].plain.push_back(&envelope); }
+void BroadcastRecipient::wait_for_broadcast(Envelope& envelope) {
+  broadcasts_.roots[envelope.key.source.value()].plain.push_back(&envelope);
+}
 
-void Engine::forget_entered(Rank rank, std::uint32_t low_id) {
+void BroadcastRecipient::forget_entered(Rank rank, std::uint32_t low_id) {
   RootState& root = broadcasts_.roots[rank.value()];
   if (low_id <= root.low_id) return;
   root.low_id = low_id;
@@ -317,9 +340,7 @@ void Engine::forget_entered(Rank rank, std::uint32_t low_id) {
   settle(rank);
 }
 
-// ---- Its receive.
-
-void Engine::matched(Broadcast& broadcast, ReceiveCore& core) {
+void BroadcastRecipient::matched(Broadcast& broadcast, ReceiveCore& core) {
   core.other = broadcast.root;
   core.tag = broadcast.tag;
   core.bytes = broadcast.bytes;
@@ -331,12 +352,12 @@ void Engine::matched(Broadcast& broadcast, ReceiveCore& core) {
     else if (!make_room(broadcast, true)) return lose(broadcast, broadcast.root);
     ask_for_declined(broadcast);
   }
-  if (adrift(broadcast)) listen_to(broadcast.root);
+  if (orphaned(broadcast)) peers_.connect_to(broadcast.root);
   maybe_arrived(broadcast);
 }
 
 /// The bytes [begin, end) of a strand are here.
-void Engine::strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end) {
+void BroadcastRecipient::strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end) {
   Broadcast& broadcast = *strand.broadcast;
   if (begin > strand.arrived) {
     auto& known = strand.islands[begin];
@@ -351,16 +372,16 @@ void Engine::strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t en
   for (const auto& child : strand.children) {
     if (child->stream == nullptr || child->acknowledged) continue;
     child->stream->available = strand.arrived;
-    if (child->offer_sent) refresh(*child->stream);
+    if (child->offer_sent) outgoing_.refresh(*child->stream);
   }
-  offer_children(strand);
+  children_.offer_children(strand);
   if (strand.arrived < strand.bytes || strand.complete) return;
   strand.complete = true;
   maybe_arrived(broadcast);
   maybe_acknowledge(strand);
 }
 
-void Engine::maybe_arrived(Broadcast& broadcast) {
+void BroadcastRecipient::maybe_arrived(Broadcast& broadcast) {
   if (broadcast.delivered || broadcast.lost) return;
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     if (!broadcast.strands[i].complete) return;
@@ -384,21 +405,21 @@ void Engine::maybe_arrived(Broadcast& broadcast) {
   }
   broadcast.delivered = true;
   for (unsigned i = 0; i < broadcast.strand_count; ++i) free_credit(broadcast.strands[i]);
-  mark_arrived(core, truncated ? Ending::truncated : Ending::done);
+  completions_.mark_arrived(core, truncated ? Ending::truncated : Ending::done);
   maybe_released(broadcast);
 }
 
-void Engine::maybe_released(Broadcast& broadcast) {
+void BroadcastRecipient::maybe_released(Broadcast& broadcast) {
   if (broadcast.released) return;
-  const bool sent = all_sent(broadcast);
-  if (broadcast.root == ground_.rank) {
+  const bool sent = children_.all_sent(broadcast);
+  if (broadcast.root == context_.rank) {
     if (!broadcast.started || broadcast.plain_pending > 0 || !sent) return;
     broadcast.released = true;
     McastCore& core = *std::exchange(broadcast.request, nullptr);
     core.broadcast = nullptr;
-    finish_send(core,
+    sends_.finish_send(core,
                 broadcast.cancelled ? Ending::cancelled
-                : broadcast.harmed  ? Ending::peer_dead
+                : broadcast.recipient_died  ? Ending::peer_dead
                                     : Ending::done,
                 broadcast.culprit);
     return maybe_forget(broadcast);
@@ -409,7 +430,7 @@ void Engine::maybe_released(Broadcast& broadcast) {
   }
   const bool reads_user = broadcast.library == nullptr;
   if (reads_user && !sent) return;
-  if (broadcast.receive != nullptr) release(*std::exchange(broadcast.receive, nullptr));
+  if (broadcast.receive != nullptr) completions_.release(*std::exchange(broadcast.receive, nullptr));
   // Our own copy stays for the children that need it.
   if (!sent) return;
   broadcast.released = true;
@@ -417,42 +438,33 @@ void Engine::maybe_released(Broadcast& broadcast) {
   maybe_forget(broadcast);
 }
 
-bool Engine::all_sent(const Broadcast& broadcast) noexcept {
-  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
-    for (const auto& child : broadcast.strands[i].children) {
-      if (!child->sent) return false;
-    }
-  }
-  return true;
-}
-
-void Engine::drop_library(Broadcast& broadcast) {
+void BroadcastRecipient::drop_library(Broadcast& broadcast) {
   if (broadcast.library != nullptr) broadcasts_.forward_bytes -= broadcast.bytes;
   broadcast.library = nullptr;
 }
 
 /// Tells the parent that the whole subtree has the strand, once it has, and its place in the order here is certain; or that it
 /// knows that the data will not come.
-void Engine::maybe_acknowledge(Strand& strand) {
+void BroadcastRecipient::maybe_acknowledge(Strand& strand) {
   Broadcast& broadcast = *strand.broadcast;
   const bool settled = broadcast.lost ? strand.known : strand.complete && broadcast.entered;
-  if (strand.told_done || !settled || strand.parent == nullptr) return;
+  if (strand.done_sent || !settled || strand.parent == nullptr) return;
   for (const auto& child : strand.children) {
     if (!child->acknowledged) return;
   }
-  strand.told_done = true;
-  if (!strand.parent->dead) post_control(*strand.parent, wire::McastNote{.stream = strand.parent_stream});
+  strand.done_sent = true;
+  if (!strand.parent->dead) packets_.post_control(*strand.parent, wire::McastNote{.stream = strand.parent_stream});
   maybe_forget(broadcast);
 }
 
-void Engine::maybe_forget(Broadcast& broadcast) {
+void BroadcastRecipient::maybe_forget(Broadcast& broadcast) {
   if (broadcast.forgotten || !broadcast.released) return;
-  if (broadcast.root == ground_.rank) {
+  if (broadcast.root == context_.rank) {
     if (!broadcast.acknowledged) return;
   } else {
     for (unsigned i = 0; i < broadcast.strand_count; ++i) {
       const Strand& strand = broadcast.strands[i];
-      if (!strand.told_done && (!broadcast.lost || strand.parent != nullptr)) return;
+      if (!strand.done_sent && (!broadcast.lost || strand.parent != nullptr)) return;
       if (strand.incoming != nullptr) return;
     }
   }
@@ -470,22 +482,20 @@ void Engine::maybe_forget(Broadcast& broadcast) {
   broadcasts_.all.erase(found);
 }
 
-// ---- When it does not come.
-
-/// Whether nobody above us is known to live who would tell us of the end of a strand: it was not heard of, or its parent is dead.
-bool Engine::adrift(const Broadcast& broadcast) noexcept {
+/// Whether no rank above us is known to live that would report the end of a strand: it is unknown yet, or its parent is dead.
+bool BroadcastRecipient::orphaned(const Broadcast& broadcast) noexcept {
   const auto strands = std::span(broadcast.strands).first(broadcast.strand_count);
   return std::ranges::any_of(strands, [](const Strand& strand) {
     return !strand.known || (!strand.complete && strand.parent != nullptr && strand.parent->dead);
   });
 }
 
-const char* Engine::take_lost(Peer& peer, const wire::McastLost& record) {
-  if (record.root >= ground_.size || record.root == ground_.rank.value() || record.dead >= ground_.size || record.id == 0 ||
+const char* BroadcastRecipient::take_lost(Peer& peer, const wire::McastLost& record) {
+  if (record.root >= context_.size || record.root == context_.rank.value() || record.dead >= context_.size || record.id == 0 ||
       record.strands < 1 || record.strands > 2) {
     return "a lost broadcast that cannot be";
   }
-  if (record.stream != 0) post_control(peer, wire::McastNote{.stream = record.stream});
+  if (record.stream != 0) packets_.post_control(peer, wire::McastNote{.stream = record.stream});
   const Rank root_rank{record.root};
   forget_entered(root_rank, record.low_id);
   auto found = broadcasts_.all.find(Broadcasts::name(root_rank, record.id));
@@ -499,8 +509,8 @@ const char* Engine::take_lost(Peer& peer, const wire::McastLost& record) {
   return nullptr;
 }
 
-/// The data will not come: its receive fails, now or when it is posted. Those below whom we have not sent everything are told.
-void Engine::lose(Broadcast& broadcast, Rank dead) {
+/// The data will not come: its receive fails, now or when it is posted. Those below that lack something are informed.
+void BroadcastRecipient::lose(Broadcast& broadcast, Rank dead) {
   if (broadcast.arrived || broadcast.delivered) return;
   if (!std::exchange(broadcast.lost, true)) {
     broadcast.culprit = dead;
@@ -513,12 +523,12 @@ void Engine::lose(Broadcast& broadcast, Rank dead) {
   }
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     Strand& strand = broadcast.strands[i];
-    if (strand.incoming != nullptr) end_incoming(*std::exchange(strand.incoming, nullptr));
+    if (strand.incoming != nullptr) incoming_.end_incoming(*std::exchange(strand.incoming, nullptr));
     free_credit(strand);
   }
-  end_below(broadcast);
+  children_.end_below(broadcast);
   // Rails may still read the memory; when they have, this is called again.
-  if (!all_sent(broadcast)) return;
+  if (!children_.all_sent(broadcast)) return;
   if (!broadcast.entered) {
     if (!broadcast.waiting) try_enter(broadcast);
     if (!broadcast.entered) return;
@@ -526,47 +536,21 @@ void Engine::lose(Broadcast& broadcast, Rank dead) {
   if (broadcast.receive == nullptr) return;
   broadcast.delivered = true;
   ReceiveCore& core = *std::exchange(broadcast.receive, nullptr);
-  fail_receive(core, Ending::peer_dead, broadcast.culprit);
+  completions_.fail_receive(core, Ending::peer_dead, broadcast.culprit);
   broadcast.released = true;
   drop_library(broadcast);
   maybe_forget(broadcast);
 }
 
-/// A strand of a lost broadcast came that its parent will not serve to those below us: they are told.
-void Engine::pass_on_loss(Strand& strand, std::span<const std::byte> route_bytes) {
+/// A strand of a lost broadcast came that its parent will not serve to those below us: we inform them.
+void BroadcastRecipient::pass_on_loss(Strand& strand, std::span<const std::byte> route_bytes) {
   if (!std::exchange(strand.serves, true)) {
     strand.route_bytes.assign(route_bytes.begin(), route_bytes.end());
     const RouteView below = RouteView(strand.route_bytes).below();
-    for (std::uint32_t k = 0; k < below.size(); ++k) await_lost(strand, below.part(k, k + 1), strand.broadcast->culprit);
+    for (std::uint32_t k = 0; k < below.size(); ++k)
+      children_.await_lost(strand, below.part(k, k + 1), strand.broadcast->culprit);
   }
   maybe_acknowledge(strand);
-}
-
-/// Nothing more is sent to those below a lost broadcast. Who has not been sent everything is told, with all behind it. Who has
-/// may still die before it has served those behind it, so that its acknowledgement is awaited as ever; and so is that of whoever
-/// reads our memory by itself, which is not to change before.
-void Engine::end_below(Broadcast& broadcast) {
-  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
-    Strand& strand = broadcast.strands[i];
-    std::vector<Child*> unserved;
-    for (const auto& child : strand.children) {
-      if (!child->acknowledged && !child->sent && !child->told_lost) unserved.push_back(child.get());
-    }
-    for (Child* child : unserved) {
-      for (std::uint32_t k = 0; k < child->route.size(); ++k) await_lost(strand, child->route.part(k, k + 1), broadcast.culprit);
-      child->told_lost = true;
-      if (child->address != 0 && child->offer_sent && !child->declined) {
-        child->route = child->route.part(0, 1);  // should it die, those behind it have been told
-        continue;
-      }
-      child->acknowledged = true;
-      if (child->offer.queued()) child->peer->queue.remove(child->offer);
-      if (!child->offer_sent && child->stream != nullptr) end_stream(*std::exchange(child->stream, nullptr));
-      if (child->stream == nullptr) child->sent = true;
-      else child_progress(*child);
-    }
-    maybe_acknowledge(strand);
-  }
 }
 
 }  // namespace tandem::comm::internal

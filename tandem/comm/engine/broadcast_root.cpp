@@ -1,7 +1,8 @@
-// tandem/comm/engine/broadcast_root.cpp: where broadcasts begin: who receives them, and in which order.
+// tandem/comm/engine/broadcast_root.cpp: where broadcasts begin: their recipients, and in which order.
 #include <algorithm>
 
-#include "tandem/comm/engine/engine.hpp"
+#include "tandem/base/driver.hpp"
+#include "tandem/comm/engine/parts.hpp"
 
 namespace tandem::comm::internal {
 namespace {
@@ -16,19 +17,32 @@ constexpr int kMostLookedAt = 64;
 
 }  // namespace
 
-RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {
+BroadcastRoot::BroadcastRoot(EngineParts& parts)
+    : context_(parts.context),
+      trace_(parts.completions.trace),
+      statistics_(parts.completions.statistics),
+      broadcasts_(parts.broadcasts),
+      completions_(parts.completions),
+      peers_(parts.peers),
+      deferral_(parts.deferral),
+      planner_(parts.planner),
+      children_(parts.children),
+      recipient_(parts.recipient) {}
+
+RequestCore* BroadcastRoot::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer,
+                                  const McastOptions& options) {
   TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
   auto* core = new McastCore;
   core->keep();
   core->tag = tag;
-  core->other = ground_.rank;
-  keep_notify(*core, options);
-  ++outstanding_;
+  core->other = context_.rank;
+  completions_.keep_notify(*core, options);
+  completions_.begin();
   ++statistics_.mcasts_started;
 
   auto owned = std::make_unique<Broadcast>();
   Broadcast& broadcast = *owned;
-  broadcast.root = ground_.rank;
+  broadcast.root = context_.rank;
   broadcast.id = broadcasts_.next_id++;
   broadcast.channel = options.channel;
   broadcast.tag = tag;
@@ -40,10 +54,10 @@ RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendB
   broadcast.tree = options.tree;
   broadcast.arity = options.arity;
   broadcast.segment_wanted = options.segment_bytes;
-  broadcast.start_at_ns = now() + options.hold_ns;
+  broadcast.start_at_ns = context_.now() + options.hold_ns;
   core->broadcast = &broadcast;
   broadcast.plan = options.plan;
-  sort_recipients(broadcast, recipients);
+  planner_.sort_recipients(broadcast, recipients);
   trace_.mcast_posted(*core, options.channel, broadcast.recipients);
 
   broadcasts_.all.emplace(Broadcasts::name(broadcast.root, broadcast.id), std::move(owned));
@@ -51,49 +65,32 @@ RequestCore* Engine::mcast(std::span<const Recipient> recipients, Tag tag, SendB
   broadcasts_.by_key[{options.channel.value(), tag.value()}].push_back(&broadcast);
   broadcasts_.unstarted.push_back(&broadcast);
   start_waiting_broadcasts();
-  flush_offers();
+  children_.flush_offers();
   return core;
 }
 
-/// Keeps the recipients sorted: highest priority first, then in the order in which they came. One rank counts once.
-bool Engine::insert_recipient(Broadcast& broadcast, Recipient recipient) {
-  TANDEM_ASSERT(recipient.rank.value() < ground_.size);
-  if (recipient.rank == ground_.rank) return false;
-  auto& list = broadcast.recipients;
-  const auto twin = std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.rank == recipient.rank; });
-  const bool fresh = twin == list.end();
-  if (!fresh) {
-    if (twin->priority >= recipient.priority) return false;
-    list.erase(twin);
-  }
-  const auto place =
-      std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.priority < recipient.priority; });
-  list.insert(place, recipient);
-  return fresh;
-}
-
-bool Engine::append(RequestCore& core, Recipient recipient) {
+bool BroadcastRoot::append(RequestCore& core, Recipient recipient) {
   if (core.kind != RequestCore::Kind::broadcast) return false;
   Broadcast* broadcast = static_cast<McastCore&>(core).broadcast;
-  if (broadcast == nullptr || broadcast->started || !insert_recipient(*broadcast, recipient)) return false;
+  if (broadcast == nullptr || broadcast->started || !planner_.insert_recipient(*broadcast, recipient)) return false;
   trace_.mcast_joined(core, recipient.rank);
   return true;
 }
 
-bool Engine::cancel_broadcast(McastCore& core) {
+bool BroadcastRoot::cancel_broadcast(McastCore& core) {
   Broadcast* broadcast = core.broadcast;
   if (broadcast == nullptr || broadcast->started) return false;
   broadcasts_.unstarted.remove(broadcast);
   broadcast->recipients.clear();
   broadcast->started = true;
   broadcast->cancelled = true;
-  maybe_released(*broadcast);
+  recipient_.maybe_released(*broadcast);
   acknowledge_if_all(*broadcast);
   return true;
 }
 
 /// Starts those that need not wait any longer: for late recipients, for a free rail, for an older one of their key.
-void Engine::start_waiting_broadcasts() {
+void BroadcastRoot::start_waiting_broadcasts() {
   std::vector<Broadcast*> ready;
   for (Broadcast* broadcast : broadcasts_.unstarted) {
     const auto& same_key = broadcasts_.by_key[{broadcast->channel.value(), broadcast->tag.value()}];
@@ -110,7 +107,7 @@ void Engine::start_waiting_broadcasts() {
 
 /// A send is posted behind broadcasts of its key: they start now, since the send must know how each of them reaches its
 /// recipient.
-void Engine::start_those_before(Rank to, Channel channel, Tag tag) {
+void BroadcastRoot::start_those_before(Rank to, Channel channel, Tag tag) {
   const auto found = broadcasts_.by_key.find({channel.value(), tag.value()});
   if (found == broadcasts_.by_key.end()) return;
   const auto goes_there = [&](const Recipient& recipient) { return recipient.rank == to; };
@@ -126,21 +123,21 @@ void Engine::start_those_before(Rank to, Channel channel, Tag tag) {
     broadcasts_.unstarted.remove(broadcast);
     start(*broadcast);
   }
-  flush_offers();
+  children_.flush_offers();
 }
 
-bool Engine::may_start(const Broadcast& broadcast) const {
-  const std::int64_t now_ns = now();
+bool BroadcastRoot::may_start(const Broadcast& broadcast) const {
+  const std::int64_t now_ns = context_.now();
   if (now_ns < broadcast.start_at_ns) return false;
-  if (broadcast.recipients.empty() || leaving_ || now_ns >= broadcast.start_at_ns + kPatienceNs) return true;
+  if (broadcast.recipients.empty() || peers_.leaving() || now_ns >= broadcast.start_at_ns + kPatienceNs) return true;
   return std::any_of(broadcast.recipients.begin(), broadcast.recipients.end(), [&](const Recipient& recipient) {
-    const auto peer = peers_.find(recipient.rank.value());
-    return peer == peers_.end() || peer->second->dead || peer->second->queue.idle();
+    const Peer* const peer = peers_.find(recipient.rank);
+    return peer == nullptr || peer->dead || peer->queue.idle();
   });
 }
 
 /// When the next look at an unstarted broadcast may start it, if nothing happens before.
-std::int64_t Engine::due_ns(const Broadcast& broadcast, std::int64_t now_ns) noexcept {
+std::int64_t BroadcastRoot::start_due_ns(const Broadcast& broadcast, std::int64_t now_ns) noexcept {
   if (now_ns < broadcast.start_at_ns) return broadcast.start_at_ns;
   const std::int64_t patience_ends_ns = broadcast.start_at_ns + kPatienceNs;
   // Beyond that it waits for an older one of its key, which is due by itself.
@@ -148,7 +145,7 @@ std::int64_t Engine::due_ns(const Broadcast& broadcast, std::int64_t now_ns) noe
 }
 
 /// The last broadcast of a key, not acknowledged yet, that goes to a rank; 0: none.
-std::uint32_t Engine::last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint32_t before) const {
+std::uint32_t BroadcastRoot::last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint32_t before) const {
   const auto found = broadcasts_.by_key.find({channel.value(), tag.value()});
   if (found == broadcasts_.by_key.end()) return 0;
   for (auto it = found->second.rbegin(); it != found->second.rend(); ++it) {
@@ -162,10 +159,10 @@ std::uint32_t Engine::last_broadcast_to(Rank to, Channel channel, Tag tag, std::
   return 0;
 }
 
-void Engine::start(Broadcast& broadcast) {
+void BroadcastRoot::start(Broadcast& broadcast) {
   broadcast.started = true;
   for (Strand& strand : broadcast.strands) strand.broadcast = &broadcast;
-  // The newest unacknowledged one of the key: those that it went to match it first. Whoever has to wait for another one, or for
+  // The newest unacknowledged one of the key: those that it went to match it first. A recipient that must wait for another one, or for
   // plain messages that are still queued here, is served by a plain send, behind them.
   const auto& same_key = broadcasts_.by_key[{broadcast.channel.value(), broadcast.tag.value()}];
   for (const Broadcast* other : same_key) {
@@ -173,9 +170,9 @@ void Engine::start(Broadcast& broadcast) {
   }
   std::vector<RouteRecipient> by_tree;
   for (const Recipient& recipient : broadcast.recipients) {
-    const auto known = peers_.find(recipient.rank.value());
-    if (known != peers_.end() && (known->second->dead || known->second->left)) {
-      harm(broadcast, recipient.rank);
+    const Peer* const known = peers_.find(recipient.rank);
+    if (known != nullptr && (known->dead || known->left)) {
+      note_dead_recipient(broadcast, recipient.rank);
       continue;
     }
     const std::uint32_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
@@ -193,18 +190,18 @@ void Engine::start(Broadcast& broadcast) {
     send_plainly(broadcast, recipient, last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id));
   }
   pass_fences(broadcast);
-  if (!by_tree.empty()) plant(broadcast, by_tree);
-  maybe_released(broadcast);
+  if (!by_tree.empty()) lay_out_routes(broadcast, by_tree);
+  recipient_.maybe_released(broadcast);
   acknowledge_if_all(broadcast);
 }
 
 /// How many envelopes the recipient must have seen before it may match the broadcast; false: that cannot be said.
-bool Engine::fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fence) const {
-  const auto found = peers_.find(rank.value());
-  if (found == peers_.end()) return true;
-  const Peer& peer = *found->second;
-  if (peer.envelopes_sent - peer.heard.seen > kMostUnseen) return false;
-  if (peer.withheld != nullptr && peer.withheld->holds(broadcast.channel.value(), broadcast.tag.value())) return false;
+bool BroadcastRoot::fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fence) const {
+  const Peer* const found = peers_.find(rank);
+  if (found == nullptr) return true;
+  const Peer& peer = *found;
+  if (peer.envelopes_sent - peer.head_received.seen > kMostUnseen) return false;
+  if (peer.deferred != nullptr && peer.deferred->holds(broadcast.channel.value(), broadcast.tag.value())) return false;
   int looked_at = 0;
   for (auto item = peer.queue.messages(); item; item.advance()) {
     if (++looked_at > kMostLookedAt) return false;
@@ -214,9 +211,9 @@ bool Engine::fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fen
   return true;
 }
 
-void Engine::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after) {
-  Peer* peer = peer_for(recipient.rank);
-  if (peer == nullptr || peer->dead || peer->left) return harm(broadcast, recipient.rank);
+void BroadcastRoot::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after) {
+  Peer* peer = peers_.peer_for(recipient.rank);
+  if (peer == nullptr || peer->dead || peer->left) return note_dead_recipient(broadcast, recipient.rank);
   auto* core = new SendCore;
   core->other = recipient.rank;
   core->RequestCore::tag = broadcast.tag;
@@ -229,20 +226,20 @@ void Engine::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32
   core->broadcast = &broadcast;
   core->peer = peer;
   core->request = broadcast.request->request;
-  ++outstanding_;
+  completions_.begin();
   ++broadcast.plain_pending;
-  enqueue(*core, *peer);
-  mark_dirty(*peer);
+  deferral_.enqueue(*core, *peer);
+  peers_.mark_dirty(*peer);
 }
 
-void Engine::harm(Broadcast& broadcast, Rank dead) {
-  broadcast.harmed = true;
+void BroadcastRoot::note_dead_recipient(Broadcast& broadcast, Rank dead) {
+  broadcast.recipient_died = true;
   broadcast.culprit = dead;
 }
 
 /// Lays the planned routes out, with what each recipient must have seen before, and offers the broadcast to those directly below.
-void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
-  const PlannedTree& plan = planned(broadcast, recipients);
+void BroadcastRoot::lay_out_routes(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
+  const PlannedTree& plan = planner_.planned(broadcast, recipients);
   broadcast.strand_count = plan.strand_count;
   const std::uint64_t half = broadcast.strand_count == 2 ? (broadcast.bytes + 1) / 2 : broadcast.bytes;
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
@@ -265,13 +262,13 @@ void Engine::plant(Broadcast& broadcast, std::span<const RouteRecipient> recipie
   }
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
     Strand& strand = broadcast.strands[index];
-    for (RouteView child : RouteView(strand.route_bytes).children()) add_child(strand, child);
-    tell_routed(strand, plan.chosen);
-    offer_children(strand);
+    for (RouteView child : RouteView(strand.route_bytes).children()) children_.add_child(strand, child);
+    trace_routed(strand, plan.chosen);
+    children_.offer_children(strand);
   }
 }
 
-void Engine::tell_routed(const Strand& strand, TreeKind tree) {
+void BroadcastRoot::trace_routed(const Strand& strand, TreeKind tree) {
   if (!trace_.follows()) return;
   std::vector<std::uint32_t> children;
   for (const auto& child : strand.children) children.push_back(child->rank.value());
@@ -279,8 +276,8 @@ void Engine::tell_routed(const Strand& strand, TreeKind tree) {
 }
 
 /// Everybody has it: nothing needs to be named after it any more.
-void Engine::acknowledge_if_all(Broadcast& broadcast) {
-  if (broadcast.root != ground_.rank || !broadcast.started || broadcast.acknowledged) return;
+void BroadcastRoot::acknowledge_if_all(Broadcast& broadcast) {
+  if (broadcast.root != context_.rank || !broadcast.started || broadcast.acknowledged) return;
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
     for (const auto& child : broadcast.strands[index].children) {
       if (!child->acknowledged) return;
@@ -291,32 +288,37 @@ void Engine::acknowledge_if_all(Broadcast& broadcast) {
   const auto found = broadcasts_.by_key.find({broadcast.channel.value(), broadcast.tag.value()});
   std::erase(found->second, &broadcast);
   if (found->second.empty()) broadcasts_.by_key.erase(found);
-  maybe_forget(broadcast);
+  recipient_.maybe_forget(broadcast);
 }
 
 /// All broadcasts up to this number have begun.
-std::uint32_t Engine::started_up_to() const noexcept {
+std::uint32_t BroadcastRoot::started_up_to() const noexcept {
   std::uint32_t next = broadcasts_.next_id;
   for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, broadcast->id);
   return next - 1;
 }
 
-/// What is sent to a recipient from now on comes behind the fence of this broadcast. To be told, since a broadcast may travel for
+/// What is sent to a recipient from now on comes behind the fence of this broadcast. Blocks say so, since a broadcast may travel for
 /// so long that a fence's few bits have come round meanwhile.
-void Engine::pass_fences(const Broadcast& broadcast) {
+void BroadcastRoot::pass_fences(const Broadcast& broadcast) {
   const std::uint32_t up_to = started_up_to();
-  if (up_to > broadcast.id) {  // younger ones began before it, and could not be told of
-    for (const auto& [rank, peer] : peers_) peer->head.fences_passed = up_to;
+  if (up_to > broadcast.id) {  // younger ones began before it, and blocks could not say so
+    for (const auto& [rank, peer] : peers_.all()) peer->head.fences_passed = up_to;
     return;
   }
   for (const Recipient& recipient : broadcast.recipients) {
-    const auto found = peers_.find(recipient.rank.value());
-    if (found != peers_.end()) found->second->head.fences_passed = up_to;
+    if (Peer* const peer = peers_.find(recipient.rank)) peer->head.fences_passed = up_to;
   }
 }
 
-std::uint32_t Engine::low_id() const noexcept {
+std::uint32_t BroadcastRoot::low_id() const noexcept {
   return broadcasts_.unacknowledged.empty() ? broadcasts_.next_id : *broadcasts_.unacknowledged.begin();
+}
+
+std::int64_t BroadcastRoot::due_ns(std::int64_t now_ns) const noexcept {
+  std::int64_t next = base::kNever;
+  for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, start_due_ns(*broadcast, now_ns));
+  return next;
 }
 
 }  // namespace tandem::comm::internal

@@ -60,7 +60,7 @@ class CopyChoice {
     return best;
   }
 
-  /// So long it took until the message was there. Not told for those that failed or were cancelled.
+  /// The message was there after `ns`. Not called for messages that failed or were cancelled.
   void took(CopyWay way, std::uint64_t bytes, std::int64_t ns) noexcept {
     if (bytes == 0) return;
     Size& size = size_of(bytes);

@@ -8,13 +8,13 @@
 namespace tandem::comm::internal {
 
 /// One side of a copy in which both take part. The message is cut into parts; the receiver reads them from the first one on, the
-/// sender writes them from the last one on, so that whoever has a core just then does more, and one that sleeps holds nothing up.
+/// sender writes them from the last one on, so that the side that has a core does more, and one that sleeps delays nothing.
 ///
 /// Protocol. Both share a word, zero at first, in which the receiver begins: the stream's number (32 bits), the first part that
-/// is left, and the end of those (16 bits each). Then it tells the sender of it (`wire::Share`). Each side takes its next
-/// part by compare-and-exchange until none is left, so that nobody takes what the other one has. Only the receiver begins, and
+/// is left, and the end of those (16 bits each). Then it informs the sender (`wire::Share`). Each side takes its next
+/// part by compare-and-exchange until none is left, so that no part is taken twice. Only the receiver begins, and
 /// not again before the sender has said that it has finished what it took. The word orders nothing but itself (relaxed); that
-/// bytes are there is told by records. The other side may write anything there: what a side takes is always the next one in its
+/// bytes are there is said by records. The other side may write anything there: what a side takes is always the next one in its
 /// own order, or nothing.
 ///
 /// Not thread-safe: each side belongs to its engine. Tested under all orders of steps with up to four preemptions:
@@ -29,7 +29,7 @@ class CopyMeeting {
     word.store(State{stream, 0, parts}.word(), std::memory_order_relaxed);
     return CopyMeeting(word, stream, parts, true);
   }
-  /// The sender's side, once it was told.
+  /// The sender's side, after `wire::Share`.
   static CopyMeeting join(Word& word, std::uint32_t stream, std::uint32_t parts) noexcept {
     return CopyMeeting(word, stream, parts, false);
   }
@@ -49,7 +49,7 @@ class CopyMeeting {
     }
   }
 
-  /// Whether there is a part that nobody has taken. None once means none for ever.
+  /// Whether there is a part that neither side has taken. None once means none for ever.
   bool left() const noexcept {
     const State state = State::from(word_->load(std::memory_order_relaxed));
     return state.stream == stream_ && state.first < state.end;
@@ -77,5 +77,10 @@ class CopyMeeting {
   std::uint32_t taken_ = 0;
   bool receives_;
 };
+
+/// Of a message that both sides copy; the last part may be shorter.
+inline std::uint64_t parts_of(std::uint64_t bytes, std::uint64_t part_bytes) noexcept {
+  return (bytes + part_bytes - 1) / part_bytes;
+}
 
 }  // namespace tandem::comm::internal

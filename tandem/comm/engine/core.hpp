@@ -1,4 +1,4 @@
-// tandem/comm/engine/core.hpp: the engine's side of requests: sends, receives, broadcasts, and what tells their users.
+// tandem/comm/engine/core.hpp: the engine's side of requests: sends, receives, broadcasts, and their callbacks.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,12 @@ namespace tandem::comm::internal {
 
 struct Peer;
 struct OutgoingStream;
-struct Held;
+struct DeferredSend;
 struct Broadcast;
 
 /// What few requests need.
 struct Extra {
-  // Whom to tell, beyond those who wait.
+  // What to call, beside waking those that wait.
   Callbacks callbacks;
   CompletionQueue* queue = nullptr;
   std::uint64_t user = 0;
@@ -41,7 +41,7 @@ struct DeleteExtra {
 
 /// What every posted operation has.
 ///
-/// Protocol. Everything but its life belongs to the engine, under its lock, until the stage is raised; who reads the stage sees
+/// Protocol. Everything but its life belongs to the engine, under its lock, until the stage is raised; a thread that reads the stage sees
 /// the status that was written before. Status fields do not change after `arrived`.
 class RequestCore : public RequestLife<std::atomic> {
  public:
@@ -65,7 +65,7 @@ class RequestCore : public RequestLife<std::atomic> {
   static std::size_t orphans() noexcept;
 
   Status status() const { return stage_now() == 0 ? Status{} : known_status(); }  ///< thread-safe; `pending` before `arrived`
-  /// By who has seen that it arrived.
+  /// Only after the stage says that it has arrived.
   Status known_status() const {
     Status status{.ending = ending, .source = other, .tag = tag, .bytes = bytes};
     if (extra != nullptr) [[unlikely]] add_extra(status);
@@ -91,14 +91,15 @@ class RequestCore : public RequestLife<std::atomic> {
 
   // Of these few bits nothing is written once others see the request.
   const Kind kind : 2;
-  bool tells : 1 = false;        ///< somebody is to be told by `extra`
+  bool notifies : 1 = false;        ///< `extra` has callbacks or a queue
   bool owns_buffer : 1 = false;  ///< a receive, for which the library brings the memory
   Ending ending = Ending::pending;
   Rank other{0};                 ///< destination of a send; source of a receive, when matched
   std::uint32_t request = 0;     ///< its number in the trace; 0: none
   Tag tag{0};
   std::unique_ptr<Extra, DeleteExtra> extra;  ///< null: nothing of it
-  std::uint64_t bytes = 0;  ///< beside nothing that `status` copies: both would be loaded at once, and wait for all stores before
+  std::uint64_t bytes =
+      0;  ///< beside nothing that `status` copies: both would be loaded at once, and wait for all stores before
 
  protected:
   ~RequestCore() = default;
@@ -141,8 +142,8 @@ struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   std::uint32_t after = 0;           ///< the broadcast that it must be matched after; 0: none
   bool whole = false;                ///< an eager message, inline or with a payload; else announced
   OutgoingStream* stream = nullptr;  ///< when it is announced
-  Held* held = nullptr;              ///< while it is held back
-  Broadcast* broadcast = nullptr;    ///< when it carries a broadcast to one recipient; then nobody waits for this send
+  DeferredSend* held = nullptr;              ///< while it is held back
+  Broadcast* broadcast = nullptr;    ///< when it carries a broadcast to one recipient; then no user waits for this send
 };
 
 /// Where the bytes of a receive go.

@@ -1,6 +1,7 @@
 // tandem/comm/engine/credit.hpp: how much a peer may be sent that it has not asked for.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "tandem/comm/engine/peer.hpp"
@@ -15,12 +16,33 @@ inline std::uint32_t units_of(std::uint64_t bytes, std::size_t header_bytes) noe
   return static_cast<std::uint32_t>((beside + kUnit - 1) / kUnit);
 }
 
+/// Of a strand: at least one, since none means that no credit is held.
+inline std::uint32_t units_for(std::uint64_t bytes) noexcept { return std::max(1u, units_of(bytes, 0)); }
+
+/// An eager message goes to the peer.
+inline void take_credit(Peer& peer, std::uint32_t units) noexcept {
+  ++peer.eager_sent;
+  peer.units_sent += units;
+}
+/// An eager message of the peer's does not occupy our memory any more.
+inline void freed_message(Peer& peer, std::uint64_t bytes, std::size_t header_bytes) noexcept {
+  ++peer.head.freed_messages;
+  peer.head.freed_units += units_of(bytes, header_bytes);
+}
+/// A strand of the peer's, for which it took that credit, does not any more; 0: it took none.
+inline void freed(Peer& peer, std::uint32_t units) noexcept {
+  if (units == 0) return;
+  ++peer.head.freed_messages;
+  peer.head.freed_units += units;
+}
+
 /// What a peer's memory has left for eager messages, as far as we know.
 class Credit {
  public:
   Credit(const Peer& peer, const EndpointOptions& options) noexcept
-      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.heard.freed_messages)),
-        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 - (peer.units_sent - peer.heard.freed_units)) {}
+      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.head_received.freed_messages)),
+        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 -
+               (peer.units_sent - peer.head_received.freed_units)) {}
 
   bool covers(std::uint64_t bytes, std::size_t header_bytes) const noexcept {
     const std::uint32_t units = units_of(bytes, header_bytes);

@@ -14,20 +14,21 @@ std::string strand_words(const Strand& strand) {
     sent += child->sent;
     acknowledged += child->acknowledged;
   }
-  return fmt::format("{} of {} bytes here{}{}{}, {} children ({} sent to, {} have acknowledged){}", strand.arrived, strand.bytes,
-                     strand.parent != nullptr ? fmt::format(" from rank {}", strand.parent->rank.value()) : "",
+  return fmt::format("{} of {} bytes here{}{}{}, {} children ({} sent to, {} have acknowledged){}", strand.arrived,
+                     strand.bytes, strand.parent != nullptr ? fmt::format(" from rank {}", strand.parent->rank.value()) : "",
                      strand.incoming != nullptr ? fmt::format(" ({} asked for)", strand.incoming->granted) : "",
                      strand.declined ? ", declined" : "", strand.children.size(), sent, acknowledged,
-                     strand.told_done ? ", acknowledged upwards" : "");
+                     strand.done_sent ? ", acknowledged upwards" : "");
 }
 
 }  // namespace
 
 std::string Engine::describe() const {
   std::string text = fmt::format("rank {}: {} requests under way, {} receives posted, {} messages unexpected\n",
-                                 ground_.rank.value(), outstanding_, matcher_.posted_count(), matcher_.kept_count());
-  for (const auto& [rank, peer] : peers_) {
-    const std::size_t held = peer->withheld != nullptr ? peer->withheld->size() : 0;
+                                 parts_.context.rank.value(), parts_.completions.outstanding(),
+                                 parts_.arrivals.matcher().posted_count(), parts_.arrivals.matcher().kept_count());
+  for (const auto& [rank, peer] : parts_.peers.all()) {
+    const std::size_t held = peer->deferred != nullptr ? peer->deferred->size() : 0;
     if (peer->queue.empty() && held == 0 && peer->outgoing.empty() && peer->incoming.empty() && !peer->dead) continue;
     text += fmt::format(
         "  rank {}{}: {} messages and {} streams queued, {} held back, {} streams out, {} in{}\n", rank,
@@ -38,16 +39,17 @@ std::string Engine::describe() const {
                           stream.granted, stream.available);
     });
   }
-  for (const auto& [name, broadcast] : broadcasts_.all) {
+  for (const auto& [name, broadcast] : parts_.broadcasts.all) {
     text += fmt::format(
         "  broadcast {} of rank {}, tag {}, {} bytes:{}{}{}{}{}\n", broadcast->id, broadcast->root.value(),
-        broadcast->tag.value(), broadcast->bytes, broadcast->root == ground_.rank && !broadcast->started ? " not started" : "",
+        broadcast->tag.value(), broadcast->bytes,
+        broadcast->root == parts_.context.rank && !broadcast->started ? " not started" : "",
         broadcast->entered ? " in order" : "",
         broadcast->waiting ? fmt::format(" waits (after {}, fence {})", broadcast->after, broadcast->self.fence) : "",
         broadcast->receive != nullptr ? " matched" : "", broadcast->released ? " released" : "");
     for (unsigned i = 0; i < broadcast->strand_count; ++i) text += fmt::format("    {}\n", strand_words(broadcast->strands[i]));
   }
-  for (const auto& [rank, root] : broadcasts_.roots) {
+  for (const auto& [rank, root] : parts_.broadcasts.roots) {
     if (!root.plain.empty()) text += fmt::format("  {} messages of rank {} wait for broadcasts\n", root.plain.size(), rank);
   }
   return text;

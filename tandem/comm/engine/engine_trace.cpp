@@ -8,19 +8,19 @@ namespace tandem::comm::internal {
 
 using enum trace::Type;
 
-void EngineTrace::tell_receive_posted(ReceiveCore& core) noexcept {
+void EngineTrace::record_receive_posted(ReceiveCore& core) noexcept {
   const MatchPattern& wanted = core.pattern;
   stream.set_instant(stream.read_clock());
-  stream.append<trace::Type::receive_posted>(number(core), wanted.any_source ? UINT32_MAX : wanted.source.value(), wanted.channel,
-                                             wanted.any_tag ? UINT64_MAX : wanted.tag);
+  stream.append<trace::Type::receive_posted>(number(core), wanted.any_source ? UINT32_MAX : wanted.source.value(),
+                                             wanted.channel, wanted.any_tag ? UINT64_MAX : wanted.tag);
 }
 
-void EngineTrace::tell_send_posted(SendCore& core) noexcept {
+void EngineTrace::record_send_posted(SendCore& core) noexcept {
   stream.append<trace::Type::send_posted>(number(core), core.other.value(), core.SendItem::channel, core.SendItem::priority,
                                           core.RequestCore::tag.value(), core.bytes);
 }
 
-void EngineTrace::tell_sent_at_once(SentCore& core, Channel channel, int priority, std::size_t packet_bytes) noexcept {
+void EngineTrace::record_sent_at_once(SentCore& core, Channel channel, int priority, std::size_t packet_bytes) noexcept {
   const std::uint32_t peer = core.other.value();
   if (follows()) {
     stream.append<trace::Type::send_posted>(number(core), peer, channel.value(), priority, core.tag.value(), core.bytes);
@@ -39,13 +39,13 @@ void EngineTrace::mcast_posted(RequestCore& core, Channel channel, std::span<con
   for (const Recipient& recipient : recipients) stream.append<mcast_recipient>(core.request, recipient.rank.value());
 }
 
-void EngineTrace::tell_arrived(const ReceiveCore& core) noexcept {
+void EngineTrace::record_arrived(const ReceiveCore& core) noexcept {
   stream.set_instant(stream.read_clock());
   if (core.request == 0) return;
   stream.append<message_arrived>(core.request, core.other.value(), core.pattern.channel, core.tag.value(), core.bytes);
 }
 
-void EngineTrace::tell_end(const RequestCore& core, bool begins_instant) noexcept {
+void EngineTrace::record_end(const RequestCore& core, bool begins_instant) noexcept {
   if (core.request == 0) return;
   if (begins_instant) stream.set_instant(stream.read_clock());
   if (core.ending == Ending::done) stream.append<message_released>(core.request);

@@ -16,9 +16,9 @@
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/recycled.hpp"
 #include "tandem/comm/engine/stream_table.hpp"
-#include "tandem/comm/engine/withheld.hpp"
+#include "tandem/comm/engine/deferred_sends.hpp"
 #include "tandem/comm/mcast/port_rate.hpp"
-#include "tandem/comm/schedule/port_gate.hpp"
+#include "tandem/comm/schedule/port_pacer.hpp"
 #include "tandem/comm/schedule/send_queue.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
@@ -54,13 +54,13 @@ struct OutgoingStream final : Item, Recycled<OutgoingStream> {
   std::uint64_t cursor = 0;         ///< handed to rails
   std::uint64_t granted = 0;        ///< the receiver has said so
   std::uint64_t available = 0;      ///< is in `source` already
-  std::uint64_t segment = UINT64_MAX;  ///< no packet carries more: who forwards it waits for a whole packet
+  std::uint64_t segment = UINT64_MAX;  ///< no packet carries more: a forwarder waits for a whole packet
   std::uint32_t posted = 0;         ///< packets that rails still read
   std::uint8_t epoch = 0;
   std::int64_t started_ns = 0;      ///< when bytes could go: at the first grant, or with the announcement that met its receive
   SendCore* send = nullptr;         ///< whose message it is, or
   Child* child = nullptr;           ///< whose part of a broadcast
-  std::uint64_t expected = 0;       ///< at the port's gate, until it is granted; 0: not
+  std::uint64_t expected = 0;       ///< number of its announcement to the port's pacer, until it is granted; 0: none
 
   /// What the queue may hand to a rail now.
   std::uint64_t ready() const noexcept {
@@ -86,7 +86,7 @@ struct LandingPlace {
   Incoming* incoming = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::int64_t started_ns = 0;  ///< of a receive's, where it tells the network's rate
+  std::int64_t started_ns = 0;  ///< of a receive's, where it shows the network's rate
   std::vector<iovec> pieces;  ///< scratch, kept for its capacity
 };
 
@@ -107,9 +107,9 @@ inline constexpr std::size_t kInlineBytes = 1024;
 struct Port {
   PortRate rate;
   CopyChoice copies;
-  PortGate gate;
-  std::int64_t look_ns = 0;  ///< while bulk is held at the gate: when to look whether it still is
-  unsigned backlogged = 0;  ///< peers for whom something waits
+  PortPacer pacer;
+  std::int64_t look_ns = 0;  ///< while the pacer holds bulk back: when to ask it again
+  unsigned backlogged = 0;  ///< peers with something in their queue
 };
 
 /// A peer. Lives until the endpoint ends, also after its death. Sizes: some hundred bytes, and what is in flight.
@@ -129,24 +129,24 @@ struct Peer {
   bool pumping = false;   ///< guards against forming packets from inside forming packets
   bool backlogged = false;  ///< something waits that its rails did not take
   bool dirty = false;     ///< in the engine's list of peers to be pumped
-  bool held = false;      ///< its bulk waits at the port's gate: in the engine's list of those
-  std::optional<std::int32_t> at_gate;  ///< the priority of its most urgent ready stream, as the gate knows it
-  bool unreachable = false;  ///< no transport, or nobody knows where it is: dead as soon as this may be told
+  bool held = false;      ///< the pacer holds its bulk back: in `PortPacing`'s list
+  std::optional<std::int32_t> paced_priority;  ///< the priority of its most urgent ready stream, as the pacer knows it
+  bool unreachable = false;  ///< no transport, or not in the directory: dead as soon as `peer_failed` may be called
   bool dead = false;
   bool left = false;           ///< said goodbye
-  bool goodbye_heard = false;  ///< answered ours
+  bool goodbye_answered = false;  ///< answered ours
 
-  // What we sent, and what the peer said about it. Counters modulo 2^32, as on the wire.
+  // What we sent, and what the peer's blocks said about it. Counters modulo 2^32, as on the wire.
   std::uint32_t envelopes_sent = 0;
   std::uint32_t eager_sent = 0;
   std::uint32_t units_sent = 0;
-  wire::BlockHead heard;  ///< the newest of what the peer's blocks said
-  // What the peer sent, and what we told it.
+  wire::BlockHead head_received;  ///< the newest head of the peer's blocks
+  // What the peer sent, and what our blocks said about it.
   wire::BlockHead head;  ///< as it would be sent now
-  wire::BlockHead told;  ///< as it was sent last
+  wire::BlockHead head_sent;  ///< as it was sent last
 
   std::uint32_t announced = 0;         ///< messages that have a stream
-  std::unique_ptr<Withheld> withheld;  ///< null: nothing is held back for the peer
+  std::unique_ptr<DeferredSends> deferred;  ///< null: nothing is held back for the peer
   std::vector<MatchPattern> probed;    ///< wanted by probes that have met nothing, while the peer holds messages back
 
   std::uint32_t next_stream = 1;

@@ -1,4 +1,4 @@
-// tandem/comm/engine/request_life.hpp: how long an operation is remembered, and who frees it.
+// tandem/comm/engine/request_life.hpp: how long an operation is remembered, and which thread frees it.
 #pragma once
 
 #include <atomic>
@@ -8,20 +8,20 @@ namespace tandem::comm::internal {
 
 /// References to one operation, and how far it is.
 ///
-/// Protocol. A *counted* operation is freed by whoever drops the last reference; users hold one each, and so do the engine, while
-/// it goes on, and events that are to be told. Of an *uncounted* one users hold all references: the engine has it until `end`,
-/// and does not touch it any more after that store. Who drops the last reference frees it when it has ended; if it has not,
-/// nobody but the engine has it, and who dropped it leaves it to others, who free it once they see that it has (`ended`). So what
+/// Protocol. A *counted* operation is freed by the thread that drops the last reference; users hold one each, and so do the engine,
+/// while it goes on, and events that are due. Of an *uncounted* one users hold all references: the engine has it until `end`, and
+/// does not touch it any more after that store. The thread that drops the last reference frees it when it has ended; if it has not,
+/// only the engine has it, and that thread puts it in a list, from which others free it once it has (`ended`). So what
 /// is waited for, as most receives are, is ended without a read-modify-write.
 ///
-/// The stage releases what was written before, and who reads it acquires that.
+/// The stage releases what was written before, and a thread that reads it acquires that.
 template <template <class> class Atomic>
 class RequestLife {
  public:
   static constexpr std::uint8_t kArrived = 1;
   static constexpr std::uint8_t kReleased = 2;
 
-  /// Who has it after a drop.
+  /// What still has it after a drop.
   enum class Left : std::uint8_t {
     others,
     nobody,  ///< the caller is to free it
@@ -35,7 +35,7 @@ class RequestLife {
   bool counted() const noexcept { return counted_; }
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }  ///< the caller holds one already
   Left drop() noexcept {
-    // Releases what this holder wrote; the last one acquires it. Whoever finds himself the only holder stays it, since only a
+    // Releases what this holder wrote; the last one acquires it. The only holder stays the only one, since only a
     // holder makes others.
     if (references_.load(std::memory_order_acquire) != 1 && references_.fetch_sub(1, std::memory_order_acq_rel) != 1)
       return Left::others;

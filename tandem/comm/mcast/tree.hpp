@@ -39,21 +39,9 @@
 #include <vector>
 
 #include "tandem/comm/mcast/one_port.hpp"
+#include "tandem/comm/mcast/tree_kind.hpp"
 
 namespace tandem::comm {
-
-/// Who forwards a broadcast to whom. The kinds are described at the top of this file.
-enum class TreeKind : std::uint8_t {
-  flat, chain, binary, kary, binomial, knomial, two_tree, delegate, two_groups,
-  automatic,  ///< to be chosen by `TreeChooser` (`cost.hpp`); builders refuse it
-};
-/// How many kinds there are.
-inline constexpr unsigned tree_kind_count = 10;
-
-/// "flat", ..., "two_tree", ..., "automatic".
-std::string_view tree_name(TreeKind kind) noexcept;
-/// The kind of that name.
-std::optional<TreeKind> tree_kind(std::string_view name) noexcept;
 
 /// Whether ranks of this tree send segment by segment to all of their children (true), or all segments to one child after the
 /// other (false). The first keeps pipelines full; the second has the first children ready early, and they help.

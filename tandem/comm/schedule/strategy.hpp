@@ -30,7 +30,7 @@ struct RailView {
   std::size_t max_control_bytes = 0;     ///< room for records
   std::size_t max_payload_bytes = 0;     ///< largest payload of a packet
   std::size_t segment_bytes = 0;         ///< payload of a stream in one packet at most
-  bool streams_wait = false;             ///< plan none: others of the port go first (`PortGate`)
+  bool streams_wait = false;             ///< plan none: others of the port go first (`PortPacer`)
 };
 
 /// What goes into a packet: `records`, in this order, then the record of `bulk` with `bulk_bytes` of its payload. Reused

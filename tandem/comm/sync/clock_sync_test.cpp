@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/clock/drifting_clock.hpp"
+#include "tandem/comm/bootstrap/job.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 
 namespace tandem::comm {

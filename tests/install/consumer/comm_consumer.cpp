@@ -1,5 +1,7 @@
 // tests/install/consumer/comm_consumer.cpp: the smallest program that uses the communication library alone.
 // Usage: comm_consumer TRANSPORT
+#include <tandem/base/log.hpp>
+#include <tandem/comm/bootstrap/job.hpp>
 #include <tandem/comm/endpoint.hpp>
 
 #include <cstdio>

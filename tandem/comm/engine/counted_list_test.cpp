@@ -1,5 +1,5 @@
-// tandem/comm/engine/agenda_test.cpp: whatever is done to the lists, the number is that of their entries.
-#include "tandem/comm/engine/agenda.hpp"
+// tandem/comm/engine/counted_list_test.cpp: whatever is done to the lists, the number is that of their entries.
+#include "tandem/comm/engine/counted_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-TEST(Agenda, OneNumberCountsTheEntriesOfAllLists) {
+TEST(CountedList, OneNumberCountsTheEntriesOfAllLists) {
   std::size_t left = 0;
   std::mt19937 random(5);
   {
@@ -40,7 +40,7 @@ TEST(Agenda, OneNumberCountsTheEntriesOfAllLists) {
   EXPECT_EQ(left, 0u) << "a list that ends takes its entries with it";
 }
 
-TEST(Agenda, WhatWasTakenIsNotInTheListAndMemoryIsUsedOn) {
+TEST(CountedList, WhatWasTakenIsNotInTheListAndMemoryIsUsedOn) {
   std::size_t left = 0;
   CountedList<std::unique_ptr<int>> list(left);
   list.push_back(std::make_unique<int>(7));

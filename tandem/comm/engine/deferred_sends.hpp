@@ -1,4 +1,4 @@
-// tandem/comm/engine/withheld.hpp: messages that wait at their sender until their receiver wants them.
+// tandem/comm/engine/deferred_sends.hpp: messages that wait at their sender until their receiver wants them.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace tandem::comm::internal {
 
 /// A message that waits.
-struct Held final : ArrivedEnvelope, Recycled<Held> {
-  Held(const MatchKey& from, SendCore& of) noexcept : ArrivedEnvelope(from), core(&of) {}
+struct DeferredSend final : ArrivedEnvelope, Recycled<DeferredSend> {
+  DeferredSend(const MatchKey& from, SendCore& of) noexcept : ArrivedEnvelope(from), core(&of) {}
   SendCore* core;
-  Held* older = nullptr;
-  Held* younger = nullptr;
+  DeferredSend* older = nullptr;
+  DeferredSend* younger = nullptr;
 };
 
 /// A receive of the peer's, as far as we know of it.
@@ -23,20 +23,20 @@ struct Want final : PostedReceive, Recycled<Want> {
   explicit Want(const MatchPattern& wanted) noexcept : PostedReceive(wanted) {}
 };
 
-/// The messages for one peer that are not even announced, since it has as many announcements as it is to keep, and what it wants
+/// The messages for one peer that are not announced, since the peer keeps as many announcements as it may, and what the peer wants
 /// meanwhile. The sender matches in the receiver's stead: held messages are to `Matcher` what unexpected ones are there, wants
 /// what posted receives are. So a message that a receive waits for goes at once, however many others wait.
 ///
 /// Messages of one (channel, tag) leave in the order of `hold`. Constant time, but for `open`. Not thread-safe.
-class Withheld {
+class DeferredSends {
  public:
-  Withheld() = default;
-  ~Withheld() {
+  DeferredSends() = default;
+  ~DeferredSends() {
     for (PostedReceive* want : matcher_.extract_all_posted()) delete static_cast<Want*>(want);
     while (oldest_ != nullptr) forget(*oldest_);
   }
-  Withheld(const Withheld&) = delete;
-  Withheld& operator=(const Withheld&) = delete;
+  DeferredSends(const DeferredSends&) = delete;
+  DeferredSends& operator=(const DeferredSends&) = delete;
 
   bool empty() const noexcept { return oldest_ == nullptr; }
   std::size_t size() const noexcept { return matcher_.kept_count(); }
@@ -56,7 +56,7 @@ class Withheld {
 
   /// The peer does not want it yet.
   void hold(SendCore& core) {
-    auto* held = new Held(MatchKey{Rank{0}, core.SendItem::channel, core.SendItem::tag}, core);
+    auto* held = new DeferredSend(MatchKey{Rank{0}, core.SendItem::channel, core.SendItem::tag}, core);
     held->older = youngest_;
     (youngest_ != nullptr ? youngest_->younger : oldest_) = held;
     youngest_ = held;
@@ -76,7 +76,7 @@ class Withheld {
     ArrivedEnvelope* const found = matcher_.post(*want);
     if (found == nullptr) return nullptr;
     delete want;
-    SendCore& core = *static_cast<Held*>(found)->core;
+    SendCore& core = *static_cast<DeferredSend*>(found)->core;
     forget(*core.held);
     return &core;
   }
@@ -85,7 +85,7 @@ class Withheld {
   void open(std::uint32_t channel, Go go) {
     open_.insert(channel);
     while (ArrivedEnvelope* const found = matcher_.take(pattern_of(channel, 0, true))) {
-      SendCore& core = *static_cast<Held*>(found)->core;
+      SendCore& core = *static_cast<DeferredSend*>(found)->core;
       forget(*core.held);
       go(core);
     }
@@ -96,7 +96,7 @@ class Withheld {
     return {.source = Rank{0}, .channel = channel, .tag = any_tag ? 0 : tag, .any_source = false, .any_tag = any_tag};
   }
   /// It stands in the matcher no more.
-  void forget(Held& held) noexcept {
+  void forget(DeferredSend& held) noexcept {
     (held.older != nullptr ? held.older->younger : oldest_) = held.younger;
     (held.younger != nullptr ? held.younger->older : youngest_) = held.older;
     held.core->held = nullptr;
@@ -104,8 +104,8 @@ class Withheld {
   }
 
   Matcher matcher_;
-  Held* oldest_ = nullptr;
-  Held* youngest_ = nullptr;
+  DeferredSend* oldest_ = nullptr;
+  DeferredSend* youngest_ = nullptr;
   std::unordered_set<std::uint32_t> open_;
 };
 

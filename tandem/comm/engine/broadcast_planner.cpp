@@ -1,17 +1,8 @@
-// tandem/comm/engine/broadcast_plan.cpp: by which tree a broadcast travels, and when one that was chosen before does.
-#include "tandem/comm/broadcast_plan.hpp"
-
+// tandem/comm/engine/broadcast_planner.cpp: by which tree a broadcast travels.
 #include <algorithm>
 #include <cmath>
 
-#include "tandem/comm/engine/engine.hpp"
-
-namespace tandem::comm {
-
-BroadcastPlan::BroadcastPlan() : tree_(std::make_unique<internal::PlannedTree>()) {}
-BroadcastPlan::~BroadcastPlan() = default;
-
-}  // namespace tandem::comm
+#include "tandem/comm/engine/parts.hpp"
 
 namespace tandem::comm::internal {
 namespace {
@@ -29,12 +20,38 @@ bool are_alike(std::span<const Recipient> known, const auto& given) {
 
 }  // namespace
 
+BroadcastPlanner::BroadcastPlanner(EngineParts& parts)
+    : context_(parts.context),
+      statistics_(parts.completions.statistics),
+      broadcasts_(parts.broadcasts),
+      peers_(parts.peers),
+      incoming_(parts.incoming),
+      children_(parts.children) {}
+
+/// Keeps the recipients sorted: highest priority first, then in the order in which they came. One rank counts once.
+bool BroadcastPlanner::insert_recipient(Broadcast& broadcast, Recipient recipient) {
+  TANDEM_ASSERT(recipient.rank.value() < context_.size);
+  if (recipient.rank == context_.rank) return false;
+  auto& list = broadcast.recipients;
+  const auto twin =
+      std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.rank == recipient.rank; });
+  const bool fresh = twin == list.end();
+  if (!fresh) {
+    if (twin->priority >= recipient.priority) return false;
+    list.erase(twin);
+  }
+  const auto place =
+      std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.priority < recipient.priority; });
+  list.insert(place, recipient);
+  return fresh;
+}
+
 /// As `insert_recipient`, or as the plan remembers them.
-void Engine::sort_recipients(Broadcast& broadcast, std::span<const Recipient> given) {
+void BroadcastPlanner::sort_recipients(Broadcast& broadcast, std::span<const Recipient> given) {
   PlannedTree* const plan = broadcast.plan != nullptr ? broadcast.plan->tree_.get() : nullptr;
   if (plan != nullptr) {
-    TANDEM_ASSERT(plan->engine == nullptr || plan->engine == this);
-    plan->engine = this;
+    TANDEM_ASSERT(plan->planner == nullptr || plan->planner == this);
+    plan->planner = this;
     if (are_alike(plan->given, given)) {
       broadcast.recipients = plan->sorted;
       return;
@@ -47,7 +64,7 @@ void Engine::sort_recipients(Broadcast& broadcast, std::span<const Recipient> gi
 }
 
 /// The tree that the broadcast's plan has, if it is still the right one; else the one that is chosen now.
-const PlannedTree& Engine::planned(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
+const PlannedTree& BroadcastPlanner::planned(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
   const std::shared_ptr<BroadcastPlan> shared = std::exchange(broadcast.plan, nullptr);
   PlannedTree& plan = shared != nullptr ? *shared->tree_ : broadcasts_.unplanned;
   if (shared != nullptr && plan.bytes == broadcast.bytes && plan.kind == broadcast.tree && plan.arity == broadcast.arity &&
@@ -70,7 +87,7 @@ const PlannedTree& Engine::planned(Broadcast& broadcast, std::span<const RouteRe
 }
 
 /// Builds the tree over the recipients, sorted by priority.
-void Engine::make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, PlannedTree& plan) {
+void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, PlannedTree& plan) {
   const TreeChoice choice = choose_tree(broadcast, recipients, plan.costs);
   plan.chosen = choice.shape.kind;
   plan.segment_bytes = choice.segment_bytes;
@@ -107,18 +124,18 @@ void Engine::make_plan(const Broadcast& broadcast, std::span<const RouteRecipien
 }
 
 /// The user's tree, or the best one for what is known of the network; its segments, too. Fills `hosts_` when ranks share hosts.
-TreeChoice Engine::choose_tree(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
+TreeChoice BroadcastPlanner::choose_tree(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
                                const NetworkCosts& costs) {
   hosts_.clear();
   inside_ = TreeKind::flat;
   bool one_host = true;
-  if (ground_.directory != nullptr) {
+  if (context_.directory != nullptr) {
     std::map<std::string, std::uint32_t> numbers;
-    const PeerCard* own = card_of(ground_.rank);
+    const PeerCard* own = peers_.card_of(context_.rank);
     numbers.emplace(own != nullptr ? own->host : "", 0);
     bool shared = false;
     for (const RouteRecipient& recipient : recipients) {
-      const PeerCard* card = card_of(recipient.rank);
+      const PeerCard* card = peers_.card_of(recipient.rank);
       const auto [it, fresh] = numbers.emplace(card != nullptr ? card->host : std::to_string(recipient.rank.value()),
                                                static_cast<std::uint32_t>(numbers.size()));
       hosts_.push_back(it->second);
@@ -130,7 +147,7 @@ TreeChoice Engine::choose_tree(const Broadcast& broadcast, std::span<const Route
   }
   BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)),
                      .bytes = broadcast.bytes};
-  for (const auto& [rank, peer] : peers_) load.queued_bytes += peer->queue.pending_bytes();
+  for (const auto& [rank, peer] : peers_.all()) load.queued_bytes += peer->queue.pending_bytes();
   broadcasts_.chooser.set_costs(costs);
   TreeChoice choice;
   TreeShape shape{.kind = broadcast.tree};
@@ -150,7 +167,7 @@ TreeChoice Engine::choose_tree(const Broadcast& broadcast, std::span<const Route
     }
   }
   if (broadcast.segment_wanted > 0) choice.segment_bytes = broadcast.segment_wanted;
-  ground_.log->debug(
+  context_.log->debug(
       "broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} bytes/ns, "
       "bursts of {:.0f} bytes, {} bytes queued",
       broadcast.id, broadcast.bytes, recipients.size(), tree_name(choice.shape.kind), choice.segment_bytes,
@@ -158,17 +175,18 @@ TreeChoice Engine::choose_tree(const Broadcast& broadcast, std::span<const Route
   return choice;
 }
 
-/// What the chooser is told of the network, rounded, so that what it decided is found again.
-NetworkCosts Engine::costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, bool one_machine) {
+/// What the chooser gets of the network, rounded, so that small changes do not make a plan stale.
+NetworkCosts BroadcastPlanner::costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
+                                         bool one_machine) {
   const Peer* peer = nullptr;
   for (const RouteRecipient& recipient : recipients) {
-    const auto found = peers_.find(recipient.rank.value());
-    if (found == peers_.end() || found->second->transport == nullptr) continue;
-    if (peer == nullptr || found->second->measured) peer = found->second.get();
+    const Peer* const found = peers_.find(recipient.rank);
+    if (found == nullptr || found->transport == nullptr) continue;
+    if (peer == nullptr || found->measured) peer = found;
     if (peer->measured) break;
   }
   if (peer == nullptr) {
-    Peer* first = peer_for(recipients[0].rank);
+    Peer* first = peers_.peer_for(recipients[0].rank);
     peer = first != nullptr && first->transport != nullptr ? first : nullptr;
   }
   NetworkCosts costs;
@@ -177,7 +195,7 @@ NetworkCosts Engine::costs_for(const Broadcast& broadcast, std::span<const Route
   const Capabilities& able = peer->transport->capabilities();
   const PortRate& port = peer->port->rate;
   costs.latency_ns = rounded(static_cast<double>(peer->latency_ns));
-  // A port seems slow when those who send, or who take, have no core. What its transport knows better replaces that.
+  // A port seems slow when the sender or the receiver has no core. A better rate of the transport replaces it.
   const double seen = port.known() ? port.bytes_per_ns() : peer->bytes_per_ns;
   const double carried = peer->transport->carried_bytes_per_ns();
   costs.bytes_per_ns = rounded(std::max(seen, carried));
@@ -186,24 +204,24 @@ NetworkCosts Engine::costs_for(const Broadcast& broadcast, std::span<const Route
     costs.burst_bytes_per_ns = std::max(4.0, costs.bytes_per_ns);
   }
   costs.max_segment_bytes = std::min(able.segment_bytes, able.max_payload_bytes);  // a larger one would be several packets
-  if (can_pull(*peer) && worth_pulling(*peer->transport, broadcast.bytes) && broadcast.own.contiguous()) {
+  if (incoming_.can_pull(*peer) && children_.worth_pulling(*peer->transport, broadcast.bytes) && broadcast.own.contiguous()) {
     costs.receiver_pulls = true;
     costs.max_segment_bytes = 0;  // what is read by the recipients is not cut
   }
   costs.per_message_ns = able.message_ns;
   costs.cpu_per_message_ns = 2 * able.message_ns + (able.shared_memory ? 0 : kWakeUpNs);
   costs.cpu_per_byte_ns = able.copy_ns_per_byte;
-  costs.shared_cores = one_machine ? ground_.cores : 0;
+  costs.shared_cores = one_machine ? context_.cores : 0;
   return costs;
 }
 
 /// Whether all ranks of a broadcast run on one machine, be it in different network namespaces: then they share its cores.
-bool Engine::share_machine(std::span<const RouteRecipient> recipients) {
+bool BroadcastPlanner::share_machine(std::span<const RouteRecipient> recipients) {
   const auto machine_of = [this](Rank rank) {
-    const PeerCard* card = card_of(rank);
+    const PeerCard* card = peers_.card_of(rank);
     return card != nullptr ? card->host.substr(0, card->host.find('/')) : std::to_string(rank.value());
   };
-  const std::string ours = machine_of(ground_.rank);
+  const std::string ours = machine_of(context_.rank);
   return std::all_of(recipients.begin(), recipients.end(),
                      [&](const RouteRecipient& recipient) { return machine_of(recipient.rank) == ours; });
 }

@@ -1,4 +1,4 @@
-// tandem/comm/engine/withholding_test.cpp: messages that are held back until their receiver wants them.
+// tandem/comm/engine/deferral_test.cpp: messages that are held back until their receiver wants them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct Flood {
     sender().wait_all(sends);
     for (const Request& send : sends) EXPECT_EQ(send.status().ending, Ending::done);
     world.settle();
-    EXPECT_EQ(sender().statistics().withheld_messages, 0u);
+    EXPECT_EQ(sender().statistics().deferred_messages, 0u);
     EXPECT_EQ(receiver().statistics().unexpected_messages, 0u);
   }
 
@@ -42,13 +42,13 @@ struct Flood {
 unsigned own_tag(unsigned i) { return i; }
 unsigned one_tag(unsigned) { return 7; }
 
-TEST(Withholding, AReceiverKeepsAsManyAnnouncementsAsWasSaid) {
+TEST(Deferral, AReceiverKeepsAsManyAnnouncementsAsWasSaid) {
   for (const std::size_t bytes : {100u, 100'000u}) {
     World world(2, {}, kFew);
     Flood flood(world, 1000, bytes, own_tag);
     const EndpointStatistics at_receiver = flood.receiver().statistics();
     EXPECT_LE(at_receiver.unexpected_messages, kLimit + kFew.credit_messages);
-    EXPECT_EQ(flood.sender().statistics().withheld_messages, 1000 - at_receiver.unexpected_messages);
+    EXPECT_EQ(flood.sender().statistics().deferred_messages, 1000 - at_receiver.unexpected_messages);
     for (unsigned i = 1000; i-- > 0;) {  // the opposite order: each is wanted
       Bytes got(bytes);
       ASSERT_EQ(flood.receiver().wait(flood.receiver().irecv(Rank{0}, Tag{i}, got)).ending, Ending::done) << world.describe();
@@ -58,7 +58,7 @@ TEST(Withholding, AReceiverKeepsAsManyAnnouncementsAsWasSaid) {
   }
 }
 
-TEST(Withholding, MessagesOfOneTagComeInTheirOrderWhateverTheirSize) {
+TEST(Deferral, MessagesOfOneTagComeInTheirOrderWhateverTheirSize) {
   World world(2, {}, kFew);
   std::vector<Bytes> sent;
   std::vector<Request> sends;
@@ -66,7 +66,7 @@ TEST(Withholding, MessagesOfOneTagComeInTheirOrderWhateverTheirSize) {
   for (unsigned i = 0; i < 500; ++i)
     sends.push_back(world.at[0]->isend(Rank{1}, Tag{7}, sent[i], {.priority = static_cast<int>(i % 5)}));
   world.settle();
-  EXPECT_GT(world.at[0]->statistics().withheld_messages, 0u);
+  EXPECT_GT(world.at[0]->statistics().deferred_messages, 0u);
   for (unsigned i = 0; i < 500; ++i) {
     const Request receive = world.at[1]->irecv_owned(i % 2 == 0 ? Source(Rank{0}) : Source(any_source), Tag{7});
     const Status status = world.at[1]->wait(receive);
@@ -76,7 +76,7 @@ TEST(Withholding, MessagesOfOneTagComeInTheirOrderWhateverTheirSize) {
   world.at[0]->wait_all(sends);
 }
 
-TEST(Withholding, ReceivesOfAnyTagAndFromAnySourceAreServed) {
+TEST(Deferral, ReceivesOfAnyTagAndFromAnySourceAreServed) {
   World world(3, {}, kFew);
   Flood flood(world, 200, 20'000, own_tag);
   std::vector<unsigned> seen(200);
@@ -92,7 +92,7 @@ TEST(Withholding, ReceivesOfAnyTagAndFromAnySourceAreServed) {
   flood.expect_all_sent();
 }
 
-TEST(Withholding, WhatIsWantedAlreadyIsNotHeldBack) {
+TEST(Deferral, WhatIsWantedAlreadyIsNotHeldBack) {
   World world(2, {}, kFew);
   std::vector<Bytes> got(100, Bytes(20'000));
   std::vector<Request> receives;
@@ -103,13 +103,13 @@ TEST(Withholding, WhatIsWantedAlreadyIsNotHeldBack) {
   for (unsigned i = 0; i < 100; ++i) sends.push_back(world.at[0]->isend(Rank{1}, Tag{1000 + i}, wanted));
   world.at[1]->wait_all(receives);
   for (const Bytes& bytes : got) EXPECT_EQ(bytes, wanted);
-  EXPECT_EQ(world.at[0]->statistics().withheld_messages, 100 - kLimit);
+  EXPECT_EQ(world.at[0]->statistics().deferred_messages, 100 - kLimit);
   for (unsigned i = 0; i < 100; ++i) flood.receiver().wait(flood.receiver().irecv_owned(Rank{0}, Tag{i}));
   world.at[0]->wait_all(sends);
   flood.expect_all_sent();
 }
 
-TEST(Withholding, AProbeFindsWhatIsHeldBack) {
+TEST(Deferral, AProbeFindsWhatIsHeldBack) {
   World world(2, {}, kFew);
   Flood flood(world, 100, 20'000, own_tag);
   const auto probed = [&] { return flood.receiver().probe(Rank{0}, Tag{99}); };
@@ -123,7 +123,7 @@ TEST(Withholding, AProbeFindsWhatIsHeldBack) {
   flood.expect_all_sent();
 }
 
-TEST(Withholding, AHandlerTakesAll) {
+TEST(Deferral, AHandlerTakesAll) {
   World world(2, {}, kFew);
   const Channel early = world.at[1]->channel("early"), late = world.at[1]->channel("late");
   unsigned done = 0;
@@ -134,7 +134,7 @@ TEST(Withholding, AHandlerTakesAll) {
   std::vector<Request> calls;
   for (unsigned i = 0; i < 50; ++i) calls.push_back(world.at[0]->rpc(Rank{1}, early, Tag{i}, {}, call));
   world.at[0]->wait_all(calls);
-  EXPECT_EQ(world.at[0]->statistics().withheld_messages, 100 - kLimit);
+  EXPECT_EQ(world.at[0]->statistics().deferred_messages, 100 - kLimit);
   for (unsigned i = 0; i < 50; ++i) calls.push_back(world.at[0]->rpc(Rank{1}, late, Tag{i}, {}, call));
   world.settle();
   EXPECT_EQ(done, 50u);
@@ -146,7 +146,7 @@ TEST(Withholding, AHandlerTakesAll) {
   flood.expect_all_sent();
 }
 
-TEST(Withholding, WhatIsHeldBackCanBeCancelled) {
+TEST(Deferral, WhatIsHeldBackCanBeCancelled) {
   World world(2, {}, kFew);
   Flood flood(world, 100, 20'000, one_tag);
   unsigned cancelled = 0;
@@ -159,10 +159,10 @@ TEST(Withholding, WhatIsHeldBackCanBeCancelled) {
     ASSERT_EQ(got, flood.sent[i]) << i;
   }
   world.settle();
-  EXPECT_EQ(flood.sender().statistics().withheld_messages, 0u);
+  EXPECT_EQ(flood.sender().statistics().deferred_messages, 0u);
 }
 
-TEST(Withholding, BroadcastsAndMessagesOfOneTagKeepTheirOrder) {
+TEST(Deferral, BroadcastsAndMessagesOfOneTagKeepTheirOrder) {
   World world(4, {}, kFew);
   Flood flood(world, 50, 20'000, one_tag);
   const Bytes told = pattern(5000, 200);
@@ -182,16 +182,16 @@ TEST(Withholding, BroadcastsAndMessagesOfOneTagKeepTheirOrder) {
   flood.expect_all_sent();
 }
 
-TEST(Withholding, ADeathFailsWhatIsHeldBack) {
+TEST(Deferral, ADeathFailsWhatIsHeldBack) {
   World world(3, {}, kFew);
   Flood flood(world, 100, 20'000, own_tag);
   world.network->kill(Rank{1});
   world.settle();
   for (const Request& send : flood.sends) EXPECT_EQ(send.status().ending, Ending::peer_dead);
-  EXPECT_EQ(flood.sender().statistics().withheld_messages, 0u);
+  EXPECT_EQ(flood.sender().statistics().deferred_messages, 0u);
 }
 
-TEST(Withholding, ItEndsWhenTheReceiverHasCaughtUp) {
+TEST(Deferral, ItEndsWhenTheReceiverHasCaughtUp) {
   World world(2, {}, kFew);
   Flood flood(world, 100, 20'000, one_tag);
   for (unsigned i = 0; i < 100; ++i) flood.receiver().wait(flood.receiver().irecv_owned(Rank{0}, Tag{7}));

@@ -1,33 +1,21 @@
-// tandem/comm/engine/send_short.hpp: the way of a short message whose rail is free, in line where it is posted.
+// tandem/comm/engine/sends_inline.hpp: the way of a short message whose rail is free, in line where it is posted.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
-#include <utility>
 
-#include "tandem/comm/engine/engine.hpp"  // which includes this file
+#include "tandem/comm/engine/parts.hpp"  // which includes this file
 
 namespace tandem::comm::internal {
 
-[[gnu::always_inline]] inline RequestCore* Engine::send(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
-  trace_.begin_instant();
-  // Who was spoken to last is alive and has not left (`Peer::at_once_below`).
-  Peer* const peer = recent_peer_;
-  const Pieces& pieces = buffer.pieces();
-  const bool is_short = pieces.bytes() <= Envelope::small_bytes && pieces.contiguous() && options.header.empty();
-  if (peer != nullptr && peer->rank == to && is_short && broadcasts_.by_key.empty()) [[likely]] {
-    if (RequestCore* sent = send_short(*peer, tag, pieces, options)) [[likely]] return sent;
-  }
-  return send_otherwise(to, tag, std::move(buffer), options);
-}
-
 /// A message that takes a line of a ring and no credit but for its number, has no header and no broadcast before it, and finds
 /// the line ready: `send_at_once`, with all that is known then. Null: it cannot go this way, and nothing has happened.
-[[gnu::always_inline]] inline RequestCore* Engine::send_short(Peer& peer, Tag tag, const Pieces& pieces,
+[[gnu::always_inline]] inline RequestCore* Sends::send_short(Peer& peer, Tag tag, const Pieces& pieces,
                                                               const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
-  if (!takes_at_once(peer, bytes) || !Credit(peer, ground_.options).covers(0, 0)) [[unlikely]] return nullptr;
+  if (!takes_at_once(peer, bytes) || !Credit(peer, context_.options).covers(0, 0)) [[unlikely]] return nullptr;
   Link& link = *peer.rails[0]->link;
   if (link.line == nullptr) [[unlikely]] return nullptr;
   static_assert(wire::kBeforeData + Envelope::small_bytes <= Link::kFirstBytes);
@@ -42,22 +30,22 @@ namespace tandem::comm::internal {
 }
 
 /// Whether a small message may go to the peer's rail without a queue, as far as its credit allows.
-inline bool Engine::takes_at_once(const Peer& peer, std::size_t bytes) noexcept {
+inline bool Sends::takes_at_once(const Peer& peer, std::size_t bytes) noexcept {
   return bytes < peer.at_once_below && !peer.rails[0]->blocked && peer.queue.idle();
 }
 
 /// An eager message without a queue has been handed to the rail.
-inline RequestCore* Engine::sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units,
+inline RequestCore* Sends::sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units,
                                          std::size_t packet_bytes, const SendOptions& options) {
   ++peer.envelopes_sent;
   take_credit(peer, units);
-  peer.told = peer.head;
+  peer.head_sent = peer.head;
   ++statistics_.messages_sent;
   ++statistics_.packets_sent;
   auto* core = new SentCore(peer.rank, tag, bytes);
   trace_.sent_at_once(*core, options.channel, options.priority, packet_bytes);
-  keep_notify(*core, options);
-  tell(*core, CompletionQueue::Event::released);
+  completions_.keep_notify(*core, options);
+  completions_.notify(*core, CompletionQueue::Event::released);
   return core;
 }
 

@@ -1,4 +1,4 @@
-// tandem/comm/engine/agenda.hpp: lists of what is left to do, of which one look tells that all are empty.
+// tandem/comm/engine/counted_list.hpp: lists of what is left to do, with one counter that is 0 when all are empty.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace tandem::comm::internal {
 
-/// A list whose entries count, with those of other lists, in one number: most messages leave nothing to do, and do not ask list
-/// by list. Not thread-safe; the number outlives it.
+/// A list whose entries count, with those of other lists, in one number. Most messages leave nothing to do, and one look at the number
+/// shows that. Not thread-safe; the number outlives the list.
 template <class T>
 class CountedList {
  public:

@@ -1,0 +1,339 @@
+// tandem/comm/engine/arrivals.cpp: from arrived messages to receives: matching, unexpected messages, active messages.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "tandem/comm/engine/parts.hpp"
+
+namespace tandem::comm::internal {
+
+Arrivals::Arrivals(EngineParts& parts)
+    : context_(parts.context),
+      trace_(parts.completions.trace),
+      statistics_(parts.completions.statistics),
+      broadcasts_(parts.broadcasts),
+      completions_(parts.completions),
+      peers_(parts.peers),
+      deferral_(parts.deferral),
+      incoming_(parts.incoming),
+      recipient_(parts.recipient) {}
+
+/// A receive that is posted, from a rank that cannot be reached (null) or is gone.
+void Arrivals::fail_posted(ReceiveCore& core, const Peer* peer) {
+  matcher_.cancel(core);
+  completions_.fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, core.pattern.source);
+}
+
+const char* Arrivals::take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes) {
+  Peer& peer = *rail.peer;
+  const auto eager = reader.get<wire::Eager>();
+  const auto header = reader.get_bytes(eager.prefix.header_bytes);
+  const bool by_payload = (eager.prefix.flags & wire::flag_payload) != 0;
+  const auto data = by_payload ? std::span<const std::byte>() : reader.get_bytes(eager.bytes);
+  if (!reader.ok()) return nullptr;  // the caller says so
+  const bool early =
+      (eager.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(eager.after);
+  const std::uint32_t after = early ? eager.after : 0;
+  const MatchKey key{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
+  if (!by_payload) return take_message(rail, key, eager.bytes, after, header, data), nullptr;
+  if (eager.bytes == 0 || eager.bytes != payload_bytes || rail.landing.kind != LandingPlace::Kind::none) {
+    return "an eager message whose payload has another size";
+  }
+  ReceiveCore* receive = receive_for(rail, key, eager.bytes, after, header, data);
+  if (receive == nullptr) return nullptr;
+  rail.landing.receive = receive;
+  rail.landing.kind = LandingPlace::Kind::receive;
+  if (peers_.shows_rate(peer, eager.bytes)) rail.landing.started_ns = context_.now();
+  receive->pieces.slice(0, std::min<std::size_t>(eager.bytes, receive->pieces.bytes()), rail.landing.pieces);
+  return nullptr;
+}
+
+/// The receive that an eager message has met, and that knows of it now. Null: the message is kept, or its handler is asked.
+[[gnu::always_inline]] inline ReceiveCore* Arrivals::receive_for(Rail& rail, MatchKey key, std::uint32_t bytes,
+                                                               std::uint32_t after, std::span<const std::byte> header,
+                                                               std::span<const std::byte> data) {
+  Peer& peer = *rail.peer;
+  ++peer.head.seen;
+  ReceiveCore* receive = after != 0 ? nullptr : match(key);
+  if (receive == nullptr) [[unlikely]] keep_eager(rail, key, bytes, after, header, data);
+  else fill(*receive, peer, Tag{key.tag}, bytes, header);
+  return receive;
+}
+
+/// An eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
+void Arrivals::take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+                            std::span<const std::byte> header, std::span<const std::byte> data) {
+  ReceiveCore* receive = receive_for(rail, key, bytes, after, header, data);
+  if (receive != nullptr) deliver(*receive, *rail.peer, bytes, header.size(), data);
+}
+
+void Arrivals::look_up_plain_message(Rail& rail, std::span<const std::byte> control) {
+  const wire::Eager eager = wire::plain_message(control);
+  take_message(rail, {.source = rail.peer->rank, .channel = eager.channel, .tag = eager.tag}, eager.bytes, 0, {},
+               control.subspan(wire::kBeforeData, eager.bytes));
+}
+
+/// An eager message that no receive waits for, or that has to wait for a broadcast itself (`after`). Without `data` the payload
+/// is still to land.
+void Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
+                        std::span<const std::byte> data) {
+  auto* envelope = new Envelope(Envelope::Kind::eager, key, rail.peer, bytes, header);
+  envelope->after = after;
+  envelope->complete = data.size() == bytes;
+  envelope->make_room();
+  const std::span<std::byte> room = envelope->room();
+  if (!envelope->complete) {
+    rail.landing.kind = LandingPlace::Kind::envelope;
+    rail.landing.envelope = envelope;
+    rail.landing.pieces.push_back(iovec{room.data(), room.size()});
+  } else {
+    copy_few(room.data(), data.data(), data.size());
+  }
+  if (after != 0) recipient_.wait_for_broadcast(*envelope);
+  else set_aside(*envelope);
+}
+
+/// All of a message begins to come from `peer`; of a broadcast, that is not its source.
+void Arrivals::notify_incoming(const Peer& peer, const MatchKey& key, std::uint64_t bytes) {
+  const double rate = std::max(peer.bytes_per_ns, 1e-6);
+  const std::int64_t expected_ns =
+      context_.now() + 2 * peer.latency_ns + static_cast<std::int64_t>(static_cast<double>(bytes) / rate);
+  completions_.call_later([this, key, bytes, expected_ns] {
+    completions_.on_incoming(key.source, Channel{key.channel}, Tag{key.tag}, bytes,
+                             std::max<std::int64_t>(expected_ns - context_.now(), 0));
+  });
+}
+
+const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes) {
+  Peer& peer = *rail.peer;
+  const auto announce = reader.get<wire::Announce>();
+  const auto header = reader.get_bytes(announce.prefix.header_bytes);
+  if (!reader.ok()) return nullptr;
+  if (peer.incoming.contains(announce.stream)) return "an announcement with the number of a stream that exists";
+  const bool brings = (announce.prefix.flags & wire::flag_payload) != 0;
+  const std::size_t along = brings ? payload_bytes : 0;
+  if (brings) {
+    const bool fits = along > 0 && along <= announce.bytes && announce.address == 0;
+    if (!fits || rail.landing.kind != LandingPlace::Kind::none)
+      return "an announcement with a payload that is not its beginning";
+    rail.landing.kind = LandingPlace::Kind::drop;
+  }
+  ++peer.head.seen;
+  const MatchKey key{.source = peer.rank, .channel = announce.channel, .tag = announce.tag};
+  const Envelope::Announced announced{
+      .address = announce.address, .stream = announce.stream, .along = static_cast<std::uint32_t>(along)};
+  if (completions_.on_incoming && announce.bytes > 0) notify_incoming(peer, key, announce.bytes);
+  const bool early =
+      (announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after);
+  if (ReceiveCore* receive = early ? nullptr : match(key)) {
+    fill(*receive, peer, Tag{key.tag}, announce.bytes, header);
+    incoming_.start_incoming(*receive, peer, announced, announce.bytes, false);
+    if (Incoming* incoming = along > 0 ? peer.incoming.find(announce.stream) : nullptr)
+      incoming_.land_along(rail, *incoming, along);
+    return nullptr;
+  }
+  auto* envelope = new Envelope(Envelope::Kind::announced, key, &peer, announce.bytes, header);
+  envelope->announced = announced;
+  envelope->late = true;
+  envelope->after = early ? announce.after : 0;
+  if (early) recipient_.wait_for_broadcast(*envelope);
+  else set_aside(*envelope);
+  return nullptr;
+}
+
+/// A message takes its place in the order of its key: to its handler, to the receive that waits for it, or among the unexpected.
+/// The envelope may be gone then.
+void Arrivals::match_envelope(Envelope& envelope) {
+  if (ReceiveCore* receive = match(envelope.key)) give(envelope, *receive);
+  else set_aside(envelope);
+}
+
+/// A message in its place in the order, that no receive waits for.
+void Arrivals::set_aside(Envelope& envelope) {
+  if (has_handler(envelope.key.channel)) hand_over(envelope);
+  else keep(envelope);
+}
+
+void Arrivals::keep(Envelope& envelope) {
+  ++statistics_.unexpected_messages;
+  if (envelope.data != nullptr) statistics_.unexpected_bytes += envelope.bytes;
+  if (envelope.peer != nullptr && !envelope.peer->probed.empty()) [[unlikely]] {
+    std::erase_if(envelope.peer->probed, [&](const MatchPattern& pattern) { return pattern.matches(envelope.key); });
+  }
+  envelope.kept = true;
+  matcher_.keep(envelope);
+}
+
+void Arrivals::keep_no_more(Envelope& envelope) {
+  if (!envelope.kept) return;
+  envelope.kept = false;
+  --statistics_.unexpected_messages;
+  if (envelope.data != nullptr) statistics_.unexpected_bytes -= envelope.bytes;
+}
+
+/// An unexpected message goes to a receive. The envelope is gone afterwards, or when its data is complete.
+void Arrivals::give(Envelope& envelope, ReceiveCore& core) {
+  keep_no_more(envelope);
+  if (envelope.kind == Envelope::Kind::broadcast && envelope.lost) {  // the broadcast is gone
+    completions_.fail_receive(core, Ending::peer_dead, envelope.key.source);
+    delete &envelope;
+    return;
+  }
+  if (envelope.kind == Envelope::Kind::broadcast) {
+    Broadcast& broadcast = *envelope.broadcast;
+    broadcast.envelope = nullptr;
+    delete &envelope;
+    return recipient_.matched(broadcast, core);
+  }
+  // A sender that gives two messages one number lies about at least one of them.
+  const bool announced = envelope.kind == Envelope::Kind::announced;
+  if (announced && envelope.peer->incoming.contains(envelope.announced.stream)) lose_envelope(envelope);
+  if (envelope.lost) {
+    core.other = envelope.key.source;
+    core.tag = Tag{envelope.key.tag};
+    completions_.fail_receive(core, Ending::peer_dead, envelope.key.source);
+    return discard(&envelope);
+  }
+  fill(core, *envelope.peer, Tag{envelope.key.tag}, envelope.bytes, envelope.header());
+  if (announced) {
+    incoming_.start_incoming(core, *envelope.peer, envelope.announced, envelope.bytes, envelope.late);
+    delete &envelope;
+  } else if (envelope.complete) {
+    finish_envelope(envelope, core);
+  } else {
+    envelope.receive = &core;
+  }
+}
+
+/// An eager message that was unexpected is complete and has its receive.
+void Arrivals::finish_envelope(Envelope& envelope, ReceiveCore& core) {
+  if (core.owns_buffer && envelope.data != nullptr) {
+    core.keep_owned(std::move(envelope.data));
+  } else {
+    core.pieces.copy_in(0, envelope.room().first(std::min<std::size_t>(envelope.bytes, core.pieces.bytes())));
+  }
+  const bool truncated = !core.has_owned() && envelope.bytes > core.pieces.bytes();
+  freed_message(*envelope.peer, envelope.bytes, envelope.header_bytes);
+  if (peers_.head_is_due(*envelope.peer)) peers_.mark_dirty(*envelope.peer);
+  delete &envelope;
+  completions_.arrive(core, truncated ? Ending::truncated : Ending::done);
+}
+
+void Arrivals::discard(Envelope* envelope) {
+  keep_no_more(*envelope);
+  delete envelope;
+}
+
+void Arrivals::landed(Link& link, std::uint64_t) {
+  Rail& rail = peers_.rail_of(link);
+  LandingPlace& place = rail.landing;
+  const auto kind = std::exchange(place.kind, LandingPlace::Kind::none);
+  Peer& peer = *rail.peer;
+  switch (kind) {
+    case LandingPlace::Kind::none:
+    case LandingPlace::Kind::drop: return;
+    case LandingPlace::Kind::receive: {
+      ReceiveCore& core = *place.receive;
+      if (context_.options.eager_bytes == 0)
+        peers_.measure(peer, place.bytes, place.started_ns);  // so large on fast networks alone
+      freed_message(peer, core.bytes, core.header().size());
+      if (peers_.head_is_due(peer)) peers_.mark_dirty(peer);
+      return completions_.arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
+    }
+    case LandingPlace::Kind::envelope: {
+      Envelope& envelope = *place.envelope;
+      envelope.complete = true;
+      if (envelope.receive != nullptr) finish_envelope(envelope, *envelope.receive);
+      return;
+    }
+    case LandingPlace::Kind::incoming: {
+      Incoming& incoming = *place.incoming;
+      --incoming.landings;
+      return incoming_.landed_data(incoming, place.offset, place.bytes);
+    }
+  }
+}
+
+std::optional<Peeked> Arrivals::probe(Source from, TagPattern tag, Channel channel) {
+  const MatchPattern pattern = pattern_of(from, tag, channel);
+  ArrivedEnvelope* found = matcher_.peek(pattern);
+  if (found == nullptr) {
+    if (deferral_.any_peer_defers()) deferral_.want_probed(pattern);
+    return std::nullopt;
+  }
+  const auto& envelope = static_cast<const Envelope&>(*found);
+  const auto header = envelope.header();
+  return Peeked{.source = envelope.key.source,
+                .tag = Tag{envelope.key.tag},
+                .bytes = envelope.bytes,
+                .header = {header.begin(), header.end()}};
+}
+
+void Arrivals::register_rpc(Channel channel, RpcHandler handler) {
+  TANDEM_ASSERT(!handlers_.contains(channel.value()));
+  handlers_.emplace(channel.value(), std::move(handler));
+  const MatchPattern everything{.source = Rank{0}, .channel = channel.value(), .tag = 0, .any_source = true, .any_tag = true};
+  while (ArrivedEnvelope* found = matcher_.take(everything)) hand_over(static_cast<Envelope&>(*found));
+  deferral_.want_all_from_all(channel.value());
+}
+
+/// Asks the handler, without the lock, where the message should go.
+void Arrivals::hand_over(Envelope& envelope) {
+  keep_no_more(envelope);
+  asked_.insert(&envelope);
+  // Looked up while the lock is held: others may register handlers later. They stay where they are.
+  const RpcHandler& handler = handlers_.find(envelope.key.channel)->second;
+  completions_.call_later([this, &envelope, &handler] {
+    RpcAnswer answer;
+    if (handler.arrived) {
+      answer = handler.arrived(RpcArrival{
+          .source = envelope.key.source, .tag = Tag{envelope.key.tag}, .bytes = envelope.bytes, .header = envelope.header()});
+    }
+    context_.with_lock([&] { answered(envelope, std::move(answer), handler); });
+  });
+}
+
+void Arrivals::answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& handler) {
+  asked_.erase(&envelope);
+  Pieces pieces = std::move(answer.buffer).take();
+  const bool owned = answer.wanted && pieces.bytes() == 0;
+  // It is posted nowhere; but the trace shall know what for.
+  const MatchPattern met{.source = envelope.key.source, .channel = envelope.key.channel, .tag = envelope.key.tag};
+  auto* core = new ReceiveCore(met, std::move(pieces), owned);
+  completions_.begin();
+  trace_.receive_posted(*core);
+  if (answer.wanted && handler.done) {
+    std::function<void(const Status&)> done = handler.done;
+    if (handler.executor) {
+      // The request stays alive for as long as the executor needs it: a reference travels with the call.
+      core->retain();
+      done = [&handler, request = Request(core)](const Status&) {
+        handler.executor([&handler, request] { handler.done(request.status()); });
+      };
+    }
+    completions_.keep_notify(*core, Callbacks{.released = done, .failed = done}, nullptr, 0);
+  }
+  give(envelope, *core);
+}
+
+/// The sender of a message is dead: what has not come will not come.
+void Arrivals::lose_envelope(Envelope& envelope) {
+  if (envelope.kind != Envelope::Kind::broadcast && !envelope.complete) envelope.lost = true;
+}
+
+void Arrivals::lose_asked(Rank sender) noexcept {
+  for (Envelope* envelope : asked_) {
+    if (envelope->key.source == sender) lose_envelope(*envelope);
+  }
+}
+
+void Arrivals::lose_asked() noexcept {
+  for (Envelope* envelope : asked_) envelope->lost = true;
+}
+
+void Arrivals::drop_asked() noexcept {
+  for (Envelope* envelope : asked_) delete envelope;
+  asked_.clear();
+}
+
+}  // namespace tandem::comm::internal

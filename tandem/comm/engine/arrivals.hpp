@@ -1,0 +1,122 @@
+// tandem/comm/engine/arrivals.hpp: from arrived messages to receives: matching, unexpected messages, active messages.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tandem/comm/engine/broadcast.hpp"
+#include "tandem/comm/engine/completions.hpp"
+#include "tandem/comm/engine/context.hpp"
+#include "tandem/comm/engine/engine_trace.hpp"
+#include "tandem/comm/engine/peer.hpp"
+#include "tandem/comm/match/matcher.hpp"
+#include "tandem/comm/wire.hpp"
+
+namespace tandem::comm::internal {
+
+class Peers;
+class Deferral;
+class IncomingTransfers;
+class BroadcastRecipient;
+struct EngineParts;
+
+/// Pairs messages with receives. A message without a receive becomes an envelope in the matcher; a message on a channel with a
+/// handler goes to the handler.
+///
+/// State: the matcher, the handlers, and the envelopes whose handler is being asked. Under the endpoint's lock; handlers run
+/// without it.
+class Arrivals {
+ public:
+  explicit Arrivals(EngineParts& parts);
+
+  Matcher& matcher() noexcept { return matcher_; }
+  const Matcher& matcher() const noexcept { return matcher_; }
+  /// Calls `act(channel)` for each channel that has a handler.
+  template <class Act>
+  void for_each_handler(Act act) const {
+    for (const auto& [channel, handler] : handlers_) act(channel);
+  }
+  /// The data of active messages of that sender whose handler is being asked will not come.
+  void lose_asked(Rank sender) noexcept;
+  void lose_asked() noexcept;
+  void drop_asked() noexcept;
+
+  /// After each packet.
+  void after_arrival(Peer& peer);
+  const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
+  bool has_handler(std::uint32_t channel) const { return !handlers_.empty() && handlers_.contains(channel); }
+  /// A block that holds one eager message only: by far the most frequent.
+  void take_plain_message(Rail& rail, Peer& peer, std::span<const std::byte> control);
+  const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
+  /// Calls `Endpoint::on_incoming` for a message that begins to come from `peer`.
+  void notify_incoming(const Peer& peer, const MatchKey& key, std::uint64_t bytes);
+  /// The posted receive that a message goes to, which is posted no more. Null: none, or a handler takes it.
+  ReceiveCore* match(MatchKey key);
+  /// A receive was posted from a rank that cannot be reached (null) or is gone.
+  [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);
+  /// A message takes its place in the order of its key. The envelope may be gone then.
+  void match_envelope(Envelope& envelope);
+  /// A message that no receive waits for: to its handler, or among the unexpected.
+  void set_aside(Envelope& envelope);
+  void keep_no_more(Envelope& envelope);
+  /// An unexpected message goes to a receive. The envelope is gone afterwards, or when its data is complete.
+  void give(Envelope& envelope, ReceiveCore& core);
+  /// An unexpected message is dropped.
+  void discard(Envelope* envelope);
+  /// Writes into a receive what is known of its message, and allocates its memory if the library brings it.
+  static void fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes, std::span<const std::byte> header);
+  /// As `PacketSink::landed`.
+  void landed(Link& link, std::uint64_t token);
+  std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel);
+  void register_rpc(Channel channel, RpcHandler handler);
+  /// A receive to be posted. Thread-safe. Where the library brings the memory (`owned`) there are no `pieces`.
+  static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
+    auto* core = new ReceiveCore(pattern_of(from, tag, options.channel), std::move(pieces), owned);
+    Completions::keep_notify(*core, options);
+    if (core->notifies) [[unlikely]] core->keep();
+    else core->leave_to_users();
+    return *core;
+  }
+  static MatchPattern pattern_of(Source from, TagPattern tag, Channel channel) noexcept {
+    return {.source = from.any() ? Rank{0} : from.rank(),
+            .channel = channel.value(),
+            .tag = tag.tag().value(),
+            .any_source = from.any(),
+            .any_tag = tag.any()};
+  }
+  /// The data of the message will not come, since its sender is dead.
+  static void lose_envelope(Envelope& envelope);
+
+ private:
+  ReceiveCore* receive_for(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+                           std::span<const std::byte> header, std::span<const std::byte> data);
+  void take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
+                    std::span<const std::byte> data);
+  [[gnu::noinline]] void look_up_plain_message(Rail& rail, std::span<const std::byte> control);
+  void deliver(ReceiveCore& receive, Peer& peer, std::uint32_t bytes, std::size_t header_bytes,
+               std::span<const std::byte> data);
+  [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+                                    std::span<const std::byte> header, std::span<const std::byte> data);
+  void keep(Envelope& envelope);
+  void finish_envelope(Envelope& envelope, ReceiveCore& core);
+  void hand_over(Envelope& envelope);
+  void answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& handler);
+
+  const EngineContext& context_;
+  EngineTrace& trace_;
+  EndpointStatistics& statistics_;
+  Broadcasts& broadcasts_;
+  Completions& completions_;
+  Peers& peers_;
+  Deferral& deferral_;
+  IncomingTransfers& incoming_;
+  BroadcastRecipient& recipient_;
+  Matcher matcher_;
+  std::unordered_map<std::uint32_t, RpcHandler> handlers_;
+  std::unordered_set<Envelope*> asked_;  ///< active messages whose handler has not answered yet
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,59 @@
+// tandem/comm/engine/arrivals_inline.hpp: the way of a small message to a posted receive, in line where its packet arrives.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "tandem/comm/engine/parts.hpp"  // which includes this file
+
+namespace tandem::comm::internal {
+
+/// The posted receive that a message goes to; it is posted no more. Null: none, or the message is for a handler.
+[[gnu::always_inline]] inline ReceiveCore* Arrivals::match(MatchKey key) {
+  return has_handler(key.channel) ? nullptr : static_cast<ReceiveCore*>(matcher_.arrive(key));
+}
+
+/// What the receive learns of its message.
+[[gnu::always_inline]] inline void Arrivals::fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes,
+                                                std::span<const std::byte> header) {
+  core.other = peer.rank;
+  core.tag = tag;
+  core.bytes = bytes;
+  core.keep_header(header);
+  if (core.owns_buffer && core.pieces.bytes() == 0 && bytes > 0) [[unlikely]] {
+    // The size comes from the network. Without as much memory the receive is one without room: it ends as truncated.
+    std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[bytes]);
+    if (memory == nullptr) return;
+    core.pieces = Pieces(memory.get(), bytes);
+    core.keep_owned(std::move(memory));
+  }
+}
+
+/// The data of an eager message goes to the receive that it has met.
+[[gnu::always_inline]] inline void Arrivals::deliver(ReceiveCore& receive, Peer& peer, std::uint32_t bytes,
+                                                   std::size_t header_bytes, std::span<const std::byte> data) {
+  const std::size_t room = receive.pieces.bytes();
+  receive.pieces.copy_in(0, data.first(std::min(data.size(), room)));
+  freed_message(peer, bytes, header_bytes);
+  completions_.arrive(receive, bytes > room ? Ending::truncated : Ending::done);
+}
+
+/// `wire::holds_one_plain_message`: by far the most frequent. Without what needs a look-up it is short.
+[[gnu::always_inline]] inline void Arrivals::take_plain_message(Rail& rail, Peer& peer, std::span<const std::byte> control) {
+  const wire::Eager eager = wire::plain_message(control);
+  PostedReceive* const met =
+      handlers_.empty() ? matcher_.arrive_at_hand({.source = peer.rank, .channel = eager.channel, .tag = eager.tag}) : nullptr;
+  if (met == nullptr) [[unlikely]] return look_up_plain_message(rail, control);
+  auto& receive = static_cast<ReceiveCore&>(*met);
+  ++peer.head.seen;
+  fill(receive, peer, Tag{eager.tag}, eager.bytes, {});
+  deliver(receive, peer, eager.bytes, 0, control.subspan(wire::kBeforeData, eager.bytes));
+}
+
+inline void Arrivals::after_arrival(Peer& peer) {
+  if (!broadcasts_.roots.empty()) [[unlikely]] recipient_.settle(peer.rank);
+  if (peers_.head_is_due(peer)) [[unlikely]] peers_.mark_dirty(peer);
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,72 @@
+// tandem/comm/engine/broadcast_children.hpp: serving the children of a tree: offers, segments, acknowledgements, declines, adoptions.
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/comm/engine/broadcast.hpp"
+#include "tandem/comm/engine/context.hpp"
+#include "tandem/comm/engine/engine_trace.hpp"
+#include "tandem/comm/wire.hpp"
+
+namespace tandem::comm::internal {
+
+class Peers;
+class PortPacing;
+class PacketSender;
+class OutgoingTransfers;
+class IncomingTransfers;
+class BroadcastRoot;
+class BroadcastRecipient;
+struct EngineParts;
+
+/// What a rank does for those below it in a broadcast's tree, at the root as at any forwarder.
+///
+/// State: in `Strand::children`. Under the endpoint's lock.
+class BroadcastChildren {
+ public:
+  explicit BroadcastChildren(EngineParts& parts);
+
+  /// Bytes that a child lets come before it has taken what came.
+  static std::uint64_t window_bytes(std::uint32_t segment) noexcept;
+  /// A child of ours with its subtree.
+  static Child& add_child(Strand& strand, RouteView route);
+  /// Offers the strand to the children whose turn it is, once there is something to send.
+  void offer_children(Strand& strand);
+  static bool worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept;
+  /// Queues the offers that are due. Not while a transport is being polled.
+  void flush_offers();
+  /// Of a packet: the offer, and what follows when it was sent.
+  void write_offer(Child& child, wire::Writer& writer);
+  void offer_sent(Child& child, std::uint64_t bulk_bytes, bool posted);
+  /// Something was sent to a child, was read, or was acknowledged.
+  void child_progress(Child& child);
+  const char* take_note(Peer& peer, const wire::McastNote& note);
+  /// A child is dead: those below it become ours, or learn that the data will not come.
+  void lose_child(Child& child);
+  /// Informs a recipient that the data will not come, and counts it as a child until it has answered.
+  void await_lost(Strand& strand, RouteView leaf, Rank dead);
+  static bool all_sent(const Broadcast& broadcast) noexcept;
+  void end_below(Broadcast& broadcast);
+
+ private:
+  static void adopt(const Child& lost, RouteView orphan);
+  static bool handed_over(const Child& child) noexcept;
+  bool may_pull(const Peer& peer, const Strand& strand) const noexcept;
+  static bool has_accepted(const Child& child) noexcept;
+  void offer(Child& child);
+  void declined(Child& child);
+
+  const EngineContext& context_;
+  EngineTrace& trace_;
+  EndpointStatistics& statistics_;
+  Broadcasts& broadcasts_;
+  Peers& peers_;
+  PortPacing& pacing_;
+  PacketSender& packets_;
+  OutgoingTransfers& outgoing_;
+  IncomingTransfers& incoming_;
+  BroadcastRoot& root_;
+  BroadcastRecipient& recipient_;
+};
+
+}  // namespace tandem::comm::internal

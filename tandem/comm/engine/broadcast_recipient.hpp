@@ -1,0 +1,87 @@
+// tandem/comm/engine/broadcast_recipient.hpp: where broadcasts arrive: their place in the order, their memory, their ends.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tandem/comm/engine/broadcast.hpp"
+#include "tandem/comm/engine/context.hpp"
+#include "tandem/comm/engine/engine_trace.hpp"
+#include "tandem/comm/wire.hpp"
+
+namespace tandem::comm::internal {
+
+class Completions;
+class Peers;
+class PacketSender;
+class Sends;
+class OutgoingTransfers;
+class IncomingTransfers;
+class Arrivals;
+class BroadcastChildren;
+struct EngineParts;
+
+/// The recipient's side of broadcasts.
+///
+/// State: in `Broadcasts`, which the broadcast parts share. Under the endpoint's lock.
+class BroadcastRecipient {
+ public:
+  explicit BroadcastRecipient(EngineParts& parts);
+
+  const char* take_mcast(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
+  const char* take_lost(Peer& peer, const wire::McastLost& record);
+  /// Whether no living rank above is known that would report the end of a strand.
+  static bool orphaned(const Broadcast& broadcast) noexcept;
+  /// Lets messages and broadcasts of a root enter the order that waited for what has come.
+  void settle(Rank root);
+  /// A message waits for the broadcast that it was posted behind.
+  void wait_for_broadcast(Envelope& envelope);
+  /// A broadcast has met its receive.
+  void matched(Broadcast& broadcast, ReceiveCore& core);
+  /// The bytes [begin, end) of a strand are here.
+  void strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end);
+  /// Releases the receive or the request when nothing reads the memory any more.
+  void maybe_released(Broadcast& broadcast);
+  /// Acknowledges to the parent when the whole subtree has the strand.
+  void maybe_acknowledge(Strand& strand);
+  /// Destroys the broadcast, at the next step, when nothing needs it.
+  void maybe_forget(Broadcast& broadcast);
+  /// The data will not come: fails the receive, and informs those below.
+  void lose(Broadcast& broadcast, Rank dead);
+  /// A rank above may have died: connects to the root, or gives the broadcast up when that is dead.
+  void orphan(Broadcast& broadcast);
+
+ private:
+  const char* check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
+                          std::size_t payload_bytes) const;
+  const char* take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record, std::span<const std::byte> route_bytes,
+                          std::size_t payload_bytes);
+  void pass_on_loss(Strand& strand, std::span<const std::byte> route_bytes);
+  Incoming& expect(Strand& strand);
+  void listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch);
+  bool make_room(Broadcast& broadcast, bool always);
+  void drop_library(Broadcast& broadcast);
+  void decline(Strand& strand);
+  void refuse(Peer& parent, const wire::Mcast& record);
+  void ask_for_declined(Broadcast& broadcast);
+  void free_credit(Strand& strand);
+  bool may_enter(Broadcast& broadcast);
+  void try_enter(Broadcast& broadcast);
+  void enter(Broadcast& broadcast);
+  void forget_entered(Rank root, std::uint32_t low_id);
+  void maybe_arrived(Broadcast& broadcast);
+
+  const EngineContext& context_;
+  EngineTrace& trace_;
+  Broadcasts& broadcasts_;
+  Completions& completions_;
+  Peers& peers_;
+  PacketSender& packets_;
+  Sends& sends_;
+  OutgoingTransfers& outgoing_;
+  IncomingTransfers& incoming_;
+  Arrivals& arrivals_;
+  BroadcastChildren& children_;
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,74 @@
+// tandem/comm/engine/broadcast_root.hpp: where broadcasts begin: who receives them, and in which order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tandem/comm/engine/broadcast.hpp"
+#include "tandem/comm/engine/context.hpp"
+#include "tandem/comm/engine/engine_trace.hpp"
+
+namespace tandem::comm::internal {
+
+class Completions;
+class Peers;
+class Deferral;
+class BroadcastPlanner;
+class BroadcastChildren;
+class BroadcastRecipient;
+struct EngineParts;
+
+/// The root's side of broadcasts: recipients, the start, the order among messages of one key, and the end when all have
+/// acknowledged.
+///
+/// State: in `Broadcasts`, which the broadcast parts share. Under the endpoint's lock.
+class BroadcastRoot {
+ public:
+  explicit BroadcastRoot(EngineParts& parts);
+
+  /// When the next look at an unstarted broadcast may start it, in ns of the endpoint's clock.
+  std::int64_t due_ns(std::int64_t now_ns) const noexcept;
+
+  /// As `Endpoint::mcast`, and `Endpoint::append`.
+  RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
+  bool append(RequestCore& mcast, Recipient recipient);
+  /// False: it has started.
+  bool cancel_broadcast(McastCore& core);
+  /// Starts those that need not wait any longer: for late recipients, for a free rail, for an older one of their key.
+  void start_waiting_broadcasts();
+  /// Starts the broadcasts of a key to `to` that a send is posted behind.
+  void start_those_before(Rank to, Channel channel, Tag tag);
+  /// The newest unacknowledged broadcast of a key to a rank, older than `before`; 0: none.
+  std::uint32_t last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint32_t before = UINT32_MAX) const;
+  /// The request will end as `peer_dead`.
+  static void note_dead_recipient(Broadcast& broadcast, Rank dead);
+  /// Ends the order of the broadcast when all recipients have it.
+  void acknowledge_if_all(Broadcast& broadcast);
+  /// All broadcasts of this rank below this number are acknowledged.
+  std::uint32_t low_id() const noexcept;
+  /// All broadcasts of this rank up to this number have begun.
+  std::uint32_t started_up_to() const noexcept;
+
+ private:
+  bool may_start(const Broadcast& broadcast) const;
+  static std::int64_t start_due_ns(const Broadcast& broadcast, std::int64_t now_ns) noexcept;
+  void start(Broadcast& broadcast);
+  bool fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fence) const;
+  void send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after);
+  void lay_out_routes(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
+  void trace_routed(const Strand& strand, TreeKind tree);
+  void pass_fences(const Broadcast& broadcast);
+
+  const EngineContext& context_;
+  EngineTrace& trace_;
+  EndpointStatistics& statistics_;
+  Broadcasts& broadcasts_;
+  Completions& completions_;
+  Peers& peers_;
+  Deferral& deferral_;
+  BroadcastPlanner& planner_;
+  BroadcastChildren& children_;
+  BroadcastRecipient& recipient_;
+};
+
+}  // namespace tandem::comm::internal

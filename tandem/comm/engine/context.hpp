@@ -1,0 +1,27 @@
+// tandem/comm/engine/context.hpp: what an engine is given when it is made.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "tandem/base/log.hpp"
+#include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/endpoint.hpp"
+
+namespace tandem::comm::internal {
+
+struct EngineContext {
+  Rank rank{0};
+  std::uint32_t size = 1;  ///< ranks of the job
+  EndpointOptions options;
+  base::Log* log = nullptr;
+  std::shared_ptr<Directory> directory;  ///< null: every transport reaches every peer with an empty card or its own
+  std::function<std::int64_t()> now_ns;  ///< the endpoint's clock
+  std::function<void(const std::function<void()>&)> with_lock;  ///< calls a function under the endpoint's lock
+  double cores = 1;                                             ///< that this host's ranks share
+
+  std::int64_t now() const { return now_ns(); }
+};
+
+}  // namespace tandem::comm::internal

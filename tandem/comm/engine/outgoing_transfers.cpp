@@ -1,0 +1,186 @@
+// tandem/comm/engine/outgoing_transfers.cpp: large messages on their way out: streams, grants, and the sender's part of shared copies.
+#include <algorithm>
+
+#include "tandem/comm/engine/parts.hpp"
+
+namespace tandem::comm::internal {
+
+OutgoingTransfers::OutgoingTransfers(EngineParts& parts)
+    : context_(parts.context),
+      trace_(parts.completions.trace),
+      peers_(parts.peers),
+      pacing_(parts.pacing),
+      packets_(parts.packets),
+      sends_(parts.sends),
+      deferral_(parts.deferral),
+      children_(parts.children),
+      pushing_(parts.work_left) {}
+
+OutgoingStream& OutgoingTransfers::new_stream(Peer& peer) {
+  auto* stream = new OutgoingStream;
+  stream->peer = &peer;
+  do {
+    stream->id = peer.next_stream++;
+  } while (stream->id == 0 || peer.outgoing.contains(stream->id));
+  stream->SendItem::kind = SendKind::stream;
+  stream->control_bytes = sizeof(wire::Data);
+  peer.outgoing.insert(stream->id, *stream);
+  return *stream;
+}
+
+/// Tells the queue how much of a stream may be sent now.
+void OutgoingTransfers::refresh(OutgoingStream& stream) {
+  const std::uint64_t ready = stream.ready();
+  if (stream.queued()) {
+    stream.peer->queue.update(stream, ready);
+  } else if (ready > 0) {
+    stream.bulk_bytes = ready;
+    stream.peer->queue.push(stream);
+  } else {
+    return;
+  }
+  pacing_.note_ready_bulk(*stream.peer);
+  peers_.mark_dirty(*stream.peer);
+}
+
+/// Something of a stream was sent or is not read any more: is that all?
+void OutgoingTransfers::stream_advanced(OutgoingStream& stream) {
+  if (stream.child != nullptr) return children_.child_progress(*stream.child);
+  if (stream.cursor < stream.limit || stream.posted > 0 || stream.granted < stream.limit) return;
+  SendCore& core = *stream.send;
+  pacing_.reserve_while_draining(stream);
+  if (stream.started_ns != 0) peers_.measure(*stream.peer, stream.limit, stream.started_ns);
+  end_stream(stream);
+  core.stream = nullptr;
+  sends_.finish_send(core, Ending::done);
+}
+
+void OutgoingTransfers::end_stream(OutgoingStream& stream) {
+  Peer& peer = *stream.peer;
+  const bool message = stream.send != nullptr;
+  drop_stream(stream);
+  if (message && peer.deferred != nullptr && !peer.dead) deferral_.announce_more(peer);
+}
+
+void OutgoingTransfers::drop_stream(OutgoingStream& stream) {
+  stop_pushing(stream);
+  pacing_.drop_reservation(stream);
+  if (stream.queued()) {
+    stream.peer->queue.remove(stream);
+    pacing_.note_ready_bulk(*stream.peer);
+  }
+  if (stream.send != nullptr) --stream.peer->announced;
+  stream.peer->outgoing.erase(stream.id, stream);
+  delete &stream;
+}
+
+const char* OutgoingTransfers::take_grant(Peer& peer, const wire::Grant& grant) {
+  OutgoingStream* const found = peer.outgoing.find(grant.stream);
+  if (found == nullptr) return nullptr;  // of a stream that has ended here: a broadcast's last grants
+  OutgoingStream& stream = *found;
+  if (grant.up_to > stream.length) return "a grant beyond the end of its stream";
+  if ((grant.prefix.flags & wire::flag_restart) != 0) {
+    if (stream.granted > 0 && stream.send != nullptr) return "a restart of what was accepted";
+    if (stream.child != nullptr) {
+      if (!stream.child->declined || stream.epoch != 0) return "a restart of what was not declined";
+      stream.granted = 0;
+      stream.epoch = 1;
+    }
+    stream.cursor = 0;
+  }
+  if ((grant.prefix.flags & wire::flag_last) != 0) {
+    if (stream.child != nullptr) return "a broadcast that is to end early";
+    if (grant.up_to < stream.cursor) return "a grant that ends before what was sent";
+    stream.limit = grant.up_to;
+  }
+  if (stream.send != nullptr && stream.granted == 0) {
+    peer.receives_wait = (grant.prefix.flags & wire::flag_met) != 0;
+    if (!peer.receives_wait || stream.cursor == 0) stream.started_ns = context_.now();
+    trace_.request_event<trace::Type::send_granted>(*stream.send);
+  }
+  stream.granted = std::max(stream.granted, grant.up_to);
+  refresh(stream);
+  pacing_.drop_reservation(stream);
+  stream_advanced(stream);
+  return nullptr;
+}
+
+/// The receiver has read everything that it wanted from our memory.
+const char* OutgoingTransfers::take_finish(Peer& peer, const wire::Finish& finish) {
+  OutgoingStream* const found = peer.outgoing.find(finish.stream);
+  if (found == nullptr) return nullptr;
+  OutgoingStream& stream = *found;
+  const bool readable =
+      stream.send != nullptr || (stream.child != nullptr && stream.child->address != 0 && stream.child->offer_sent);
+  const bool begun = stream.granted > 0 || (stream.send != nullptr && stream.cursor > 0);
+  if (!readable || begun) return "the end of a copy of what is sent in segments";
+  if (stream.child != nullptr) {
+    stream.granted = stream.cursor = stream.limit;
+    children_.child_progress(*stream.child);
+    return nullptr;
+  }
+  SendCore& core = *stream.send;
+  end_stream(stream);
+  core.stream = nullptr;
+  trace_.request_event<trace::Type::message_sent>(core);
+  sends_.finish_send(core, Ending::done);
+  return nullptr;
+}
+
+const char* OutgoingTransfers::take_share(Rail& rail, const wire::Share& share) {
+  Peer& peer = *rail.peer;
+  OutgoingStream* const found = peer.outgoing.find(share.stream);
+  if (found == nullptr) return nullptr;
+  OutgoingStream& stream = *found;
+  const bool begun = stream.granted > 0 || stream.cursor > 0;
+  if (stream.send == nullptr || begun || !stream.source->contiguous()) return "a share in what is not to be shared";
+  if (share.bytes > stream.length || share.part_bytes == 0 || share.part_bytes > share.bytes) {
+    return "a share in bytes that the message does not have";
+  }
+  const std::uint64_t parts = parts_of(share.bytes, share.part_bytes);
+  std::atomic<std::uint64_t>* const word = rail.link->shared_word(Link::Direction::outgoing);
+  const bool pushed = std::any_of(pushing_.begin(), pushing_.end(), [&](const Push& push) { return push.stream == &stream; });
+  if (parts == 0 || parts > Meeting::kMostParts || word == nullptr || pushed) return "a share that cannot be";
+  trace_.request_event<trace::Type::send_granted>(*stream.send);
+  pushing_.push_back(Push{.stream = &stream,
+                          .address = share.address,
+                          .bytes = share.bytes,
+                          .part_bytes = share.part_bytes,
+                          .meeting = Meeting::join(*word, stream.id, static_cast<std::uint32_t>(parts))});
+  return nullptr;
+}
+
+/// One part of a message that its receiver reads, too. The push is gone when none is left.
+void OutgoingTransfers::copy_outgoing(Push& push) {
+  const OutgoingStream& stream = *push.stream;
+  Peer& peer = *stream.peer;
+  peers_.connect_rails(peer);
+  bool refused = false;
+  if (const auto part = push.meeting.take()) {
+    const std::uint64_t at = *part * push.part_bytes;
+    const auto* const from = static_cast<const std::byte*>(stream.source->data()) + stream.base + at;
+    refused = !peer.rails[0]->link->write_remote(push.address + at, {from, std::min(push.part_bytes, push.bytes - at)});
+    if (!refused && push.meeting.left()) return;
+  }
+  if (push.meeting.taken() > 0) {
+    wire::Shared shared{.stream = stream.id, .bytes = push.taken_bytes()};
+    if (refused) shared.prefix.flags = wire::flag_refused;
+    packets_.post_control(peer, shared);
+  }
+  stop_pushing(stream);
+}
+
+void OutgoingTransfers::stop_pushing(const OutgoingStream& stream) {
+  if (!pushing_.empty()) [[unlikely]] pushing_.remove_if([&](const Push& push) { return push.stream == &stream; });
+}
+
+void OutgoingTransfers::copy_some() {
+  // The list changes when a copy ends, hence by index.
+  for (std::size_t i = 0; i < pushing_.size(); ++i) copy_outgoing(pushing_[i]);
+}
+
+void OutgoingTransfers::stop_pushing_to(const Peer& peer) {
+  pushing_.remove_if([&](const Push& push) { return push.stream->peer == &peer; });
+}
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,64 @@
+// tandem/comm/engine/outgoing_transfers.hpp: large messages on their way out: streams, grants, and the sender's part of shared copies.
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/comm/engine/context.hpp"
+#include "tandem/comm/engine/counted_list.hpp"
+#include "tandem/comm/engine/engine_trace.hpp"
+#include "tandem/comm/engine/peer.hpp"
+#include "tandem/comm/wire.hpp"
+
+namespace tandem::comm::internal {
+
+class Peers;
+class PortPacing;
+class PacketSender;
+class Sends;
+class Deferral;
+class BroadcastChildren;
+struct EngineParts;
+
+/// The sender's side of announced messages and of broadcasts' segments: a stream per message, which grants of the receiver open, and
+/// the copies in which this sender takes part (copy_meeting.hpp).
+///
+/// State: the shared copies under way. Streams belong to `Peer::outgoing`. Under the endpoint's lock.
+class OutgoingTransfers {
+ public:
+  explicit OutgoingTransfers(EngineParts& parts);
+
+  void stop_pushing_to(const Peer& peer);
+  bool copies() const noexcept { return !pushing_.empty(); }
+  /// Copies one part of each message that both sides copy.
+  void copy_some();
+
+  /// A stream to the peer, with a number that no other one has.
+  static OutgoingStream& new_stream(Peer& peer);
+  /// Grants or data have come: puts what may be sent into the queue.
+  void refresh(OutgoingStream& stream);
+  /// Something of a stream was sent, or its rail has read it: ends the message when that was all.
+  void stream_advanced(OutgoingStream& stream);
+  /// Ends a stream; a deferred message may take its place.
+  void end_stream(OutgoingStream& stream);
+  /// Ends a stream, and nothing takes its place.
+  void drop_stream(OutgoingStream& stream);
+  const char* take_grant(Peer& peer, const wire::Grant& grant);
+  const char* take_finish(Peer& peer, const wire::Finish& finish);
+  const char* take_share(Rail& rail, const wire::Share& share);
+  void copy_outgoing(Push& push);
+
+ private:
+  void stop_pushing(const OutgoingStream& stream);
+
+  const EngineContext& context_;
+  EngineTrace& trace_;
+  Peers& peers_;
+  PortPacing& pacing_;
+  PacketSender& packets_;
+  Sends& sends_;
+  Deferral& deferral_;
+  BroadcastChildren& children_;
+  CountedList<Push> pushing_;
+};
+
+}  // namespace tandem::comm::internal

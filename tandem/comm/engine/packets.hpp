@@ -1,0 +1,84 @@
+// tandem/comm/engine/packets.hpp: from a peer's queue to packets on its rails.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tandem/comm/engine/context.hpp"
+#include "tandem/comm/engine/engine_trace.hpp"
+#include "tandem/comm/engine/peer.hpp"
+#include "tandem/comm/schedule/strategy.hpp"
+#include "tandem/comm/wire.hpp"
+
+namespace tandem::comm::internal {
+
+class Peers;
+class PortPacing;
+class Sends;
+class Deferral;
+class OutgoingTransfers;
+class BroadcastChildren;
+class Departures;
+struct EngineParts;
+
+/// Forms packets from what is queued for a peer while its rails take them, and says what follows when a packet was sent. Records of
+/// the engine's own (grants, notes) enter the queue here, or go to the rail at once where that is cheap.
+///
+/// State: scratch memory of the packet that is being formed. Under the endpoint's lock.
+class PacketSender {
+ public:
+  PacketSender(EngineParts& parts, std::unique_ptr<Strategy> strategy);
+
+  /// Forms packets for the peer while its rails take them.
+  void pump(Peer& peer);
+  /// Connects to peers of `Peers::mark_dirty`, and forms packets for them. Not while a transport is being polled.
+  void pump_dirty();
+  /// As `PacketSink::sent`, and `PacketSink::writable`.
+  void sent(Link& link, std::uint64_t cookie);
+  void writable(Link& link);
+  /// Sends a record of the engine's own: at once where that is cheap, else before all messages that are queued.
+  void post_control(Peer& peer, std::span<const std::byte> record);
+  template <wire::IsRecord Record>
+  void post_control(Peer& peer, const Record& record) {
+    post_control(peer, std::as_bytes(std::span(&record, 1)));
+  }
+  /// Sends an announcement past the queue. False: it has to be queued.
+  bool announce_at_once(const SendCore& core, Peer& peer);
+  /// Packets that a rail still reads.
+  static std::size_t posted_on(const Rail& rail) noexcept;
+
+ private:
+  bool pump_rail(Peer& peer, unsigned rail);
+  static std::uint32_t post_packet(Rail& rail, const PostedPacket& packet);
+  static void free_posted(Rail& rail, std::uint32_t slot);
+  static void name_posted(SendItem& item, PostedPacket& packet);
+  void write_record(SendItem& item, wire::Writer& writer);
+  static void write_message(SendCore& core, wire::Writer& writer);
+  static wire::Announce announcement(const SendCore& core) noexcept;
+  static void payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces);
+  void after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bool posted);
+  bool sends_past_queue(const Peer& peer) const noexcept;
+  bool send_alone(Peer& peer, std::span<const std::byte> record, std::span<const std::byte> header = {});
+  void send_head(Peer& peer);
+  bool announce_uncovered(Peer& peer);
+
+  const EngineContext& context_;
+  EngineTrace& trace_;
+  EndpointStatistics& statistics_;
+  Peers& peers_;
+  PortPacing& pacing_;
+  Sends& sends_;
+  Deferral& deferral_;
+  OutgoingTransfers& outgoing_;
+  BroadcastChildren& children_;
+  Departures& departures_;
+  std::unique_ptr<Strategy> strategy_;
+  PacketPlan plan_;
+  std::vector<SendItem*> sent_now_;
+  std::vector<std::byte> block_;
+  std::vector<iovec> pieces_;
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,191 @@
+// tandem/comm/engine/peers.cpp: the peers of an engine, the transports that reach them, and the rails to them.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "tandem/comm/engine/parts.hpp"
+
+namespace tandem::comm::internal {
+
+Peers::Peers(EngineParts& parts, SendOrder order)
+    : context_(parts.context),
+      statistics_(parts.completions.statistics),
+      root_(parts.root),
+      due_messages_(std::max(1u, context_.options.credit_messages / 4)),
+      due_units_(static_cast<std::uint32_t>(
+          std::max<std::size_t>(1, context_.options.credit_bytes / 2 / wire::BlockHead::unit_bytes))),
+      order_(order),
+      dirty_(parts.work_left) {}
+
+void Peers::add_transport(std::unique_ptr<Transport> transport) {
+  ports_.emplace(transport.get(), Port{});
+  transports_.push_back(std::move(transport));
+}
+
+Peer* Peers::take_dirty() noexcept {
+  if (dirty_.empty()) return nullptr;
+  Peer* const peer = dirty_.back();
+  dirty_.pop_back();
+  peer->dirty = false;
+  return peer;
+}
+
+Peer& Peers::make_peer(Rank rank) {
+  auto& peer = by_rank_[rank.value()];
+  if (!peer) {
+    peer = std::make_unique<Peer>(rank, order_);
+    peer->head.fences_passed = root_.started_up_to();
+    ++statistics_.peers;
+  }
+  return *peer;
+}
+
+const PeerCard* Peers::card_of(Rank rank) {
+  if (context_.directory == nullptr) return nullptr;
+  const auto known = cards_.find(rank.value());
+  if (known != cards_.end()) return &known->second;
+  auto card = context_.directory->lookup(rank);
+  if (!card) {
+    context_.log->error("rank {} cannot find rank {}: {}", context_.rank.value(), rank.value(), card.error().message);
+    return nullptr;
+  }
+  return &cards_.emplace(rank.value(), std::move(card).value()).first->second;
+}
+
+Transport* Peers::transport_to(Rank rank) {
+  Peer* peer = peer_for(rank);
+  return peer != nullptr ? peer->transport : nullptr;
+}
+
+/// The first transport, in the order of preference, that reaches the peer. Looked for once.
+bool Peers::choose_transport(Peer& peer) {
+  if (peer.transport == nullptr && !peer.unreachable) peer.unreachable = !find_transport(peer);
+  return peer.transport != nullptr;
+}
+
+bool Peers::find_transport(Peer& peer) {
+  const PeerCard* card = card_of(peer.rank);
+  if (card == nullptr) return false;
+  if (card->wire_version != wire::version) {
+    context_.log->error(
+        "rank {} runs Tandem {} with wire format {}, rank {} has wire format {}: install one version everywhere",
+        peer.rank.value(), card->version, card->wire_version, context_.rank.value(), wire::version);
+    return false;
+  }
+  for (const auto& transport : transports_) {
+    for (const auto& [name, bytes] : card->transports) {
+      if (name == transport->name() && transport->reaches(peer.rank, bytes)) {
+        use_transport(peer, *transport);
+        return true;
+      }
+    }
+  }
+  std::string ours, theirs;
+  for (const auto& transport : transports_) ours += fmt::format("{}{}", ours.empty() ? "" : ", ", transport->name());
+  for (const auto& [name, bytes] : card->transports) theirs += fmt::format("{}{}", theirs.empty() ? "" : ", ", name);
+  context_.log->error(
+      "rank {} has no transport that reaches rank {} on {}: it has {}, that rank has {} (mpi reaches ranks that "
+      "mpirun has started); see option comm.transports",
+      context_.rank.value(), peer.rank.value(), card->host_name, ours.empty() ? "none" : ours,
+      theirs.empty() ? "none" : theirs);
+  return false;
+}
+
+void Peers::use_transport(Peer& peer, Transport& transport) {
+  peer.transport = &transport;
+  peer.port = &ports_.find(&transport)->second;
+  const Capabilities& able = transport.capabilities();
+  peer.rail_states.resize(std::max(1u, able.rails));
+  for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = able.bytes_per_ns, .latency_ns = able.latency_ns};
+  peer.bytes_per_ns = able.bytes_per_ns;
+  peer.latency_ns = able.latency_ns;
+}
+
+Peer* Peers::find_peer(Rank rank) {
+  Peer& peer = make_peer(rank);
+  if (rank != context_.rank && !peer.dead) {
+    if (!choose_transport(peer)) {
+      mark_dirty(peer);  // what else waits for it ends there; the caller's request ends at once
+      return nullptr;
+    }
+    connect_rails(peer);
+  }
+  recent_peer_ = &peer;
+  return &peer;
+}
+
+/// Makes the links on which we send.
+void Peers::connect_rails(Peer& peer) {
+  if (!peer.rails.empty() || peer.dead) return;
+  const PeerCard* card = card_of(peer.rank);
+  std::string_view bytes;
+  if (card != nullptr) {
+    for (const auto& [name, text] : card->transports) {
+      if (name == peer.transport->name()) bytes = text;
+    }
+  }
+  for (unsigned rail = 0; rail < peer.rail_states.size(); ++rail) {
+    peer.rails.push_back(&rail_of(peer.transport->connect(peer.rank, bytes, rail)));
+  }
+  peer.at_once_below = at_once_below(peer);
+}
+
+Rail& Peers::make_rail(Link& link) {
+  Peer& peer = make_peer(link.peer());
+  // Of a peer that speaks first we learn the transport here.
+  if (peer.transport == nullptr && polling_ != nullptr) use_transport(peer, *polling_);
+  auto rail = std::make_unique<Rail>();
+  rail->peer = &peer;
+  rail->link = &link;
+  link.owner = rail.get();
+  peer.all_rails.push_back(std::move(rail));
+  return *peer.all_rails.back();
+}
+
+bool Peers::same_host(Rank a, Rank b) {
+  if (a == b) return true;
+  const PeerCard* first = card_of(a);
+  if (first == nullptr) return false;
+  const std::string host = first->host;  // the next look-up may move the cards
+  const PeerCard* second = card_of(b);
+  return second != nullptr && second->host == host;
+}
+
+void Peers::mark_dirty(Peer& peer) {
+  if (std::exchange(peer.dirty, true)) return;
+  dirty_.push_back(&peer);
+}
+
+/// Whether a transfer of this size says something about the network: what buffers on the way take in does not.
+bool Peers::shows_rate(const Peer& peer, std::uint64_t bytes) noexcept {
+  return bytes >= std::min<std::uint64_t>(256 * 1024, 4 * peer.transport->capabilities().segment_bytes);
+}
+
+/// What a transfer says about the network: an average in which recent ones count more.
+void Peers::measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns) {
+  if (!shows_rate(peer, bytes)) return;
+  const std::int64_t took = context_.now_ns() - since_ns;
+  if (took <= 0) return;
+  const double rate = static_cast<double>(bytes) / static_cast<double>(took);
+  peer.bytes_per_ns = peer.measured ? peer.bytes_per_ns * 0.75 + rate * 0.25 : rate;
+  peer.measured = true;
+}
+
+bool Peers::is_dead(Rank rank) const noexcept {
+  const auto peer = by_rank_.find(rank.value());
+  return peer != by_rank_.end() && peer->second->dead;
+}
+
+/// Connects to a rank at the end of the step, since connections report deaths. Also while polling.
+void Peers::connect_to(Rank rank) { mark_dirty(make_peer(rank)); }
+
+bool Peers::within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept {
+  return Credit(peer, context_.options).covers(bytes, header_bytes);
+}
+
+/// Messages up to this size go unasked.
+std::size_t Peers::eager_limit(const Peer& peer) const noexcept {
+  const Capabilities& able = peer.transport->capabilities();
+  return context_.options.eager_bytes > 0 ? std::min(context_.options.eager_bytes, able.max_payload_bytes) : able.eager_bytes;
+}
+
+}  // namespace tandem::comm::internal

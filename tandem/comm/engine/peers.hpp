@@ -1,0 +1,129 @@
+// tandem/comm/engine/peers.hpp: the peers of an engine, the transports that reach them, and the rails to them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tandem/comm/engine/context.hpp"
+#include "tandem/comm/engine/counted_list.hpp"
+#include "tandem/comm/engine/credit.hpp"
+#include "tandem/comm/engine/peer.hpp"
+#include "tandem/comm/schedule/strategy.hpp"
+#include "tandem/comm/transport/transport.hpp"
+
+namespace tandem::comm::internal {
+
+class BroadcastRoot;
+struct EngineParts;
+
+/// Finds and connects peers. The first contact chooses a transport and may ask the job's directory; so it is not made while a
+/// transport is being polled (`mark_dirty` leaves it to the end of the step).
+///
+/// State: the peers, which live as long as this, the transports and their ports. Under the endpoint's lock.
+class Peers {
+ public:
+  Peers(EngineParts& parts, SendOrder order);
+
+  void add_transport(std::unique_ptr<Transport> transport);
+  std::span<const std::unique_ptr<Transport>> transports() const noexcept { return transports_; }
+  std::unordered_map<Transport*, Port>& ports() noexcept { return ports_; }
+  /// The transport that is being polled; null: none.
+  void set_polled(Transport* transport) noexcept { polling_ = transport; }
+
+  const std::unordered_map<std::uint32_t, std::unique_ptr<Peer>>& all() const noexcept { return by_rank_; }
+  /// Null: this rank has not sent to that rank, nor received from it.
+  Peer* find(Rank rank) const noexcept {
+    const auto found = by_rank_.find(rank.value());
+    return found != by_rank_.end() ? found->second.get() : nullptr;
+  }
+  /// The peer that was looked up last; null: none. It is alive and has not left.
+  Peer* recent() const noexcept { return recent_peer_; }
+  void forget_recent(const Peer& peer) noexcept {
+    if (recent_peer_ == &peer) recent_peer_ = nullptr;
+  }
+
+  /// Peers with something new to send; `take_dirty` removes one. Null: there is none.
+  bool any_dirty() const noexcept { return !dirty_.empty(); }
+  Peer* take_dirty() noexcept;
+
+  /// This rank has said goodbye.
+  bool leaving() const noexcept { return leaving_; }
+  bool leave() noexcept { return std::exchange(leaving_, true); }  ///< false: it had not before
+
+  /// Connects on first use. Null: unreachable, which counts as dead. Not while a transport is being polled.
+  Peer* peer_for(Rank rank) {
+    if (recent_peer_ != nullptr && recent_peer_->rank == rank) [[likely]] return recent_peer_;
+    return find_peer(rank);
+  }
+  /// The peer, connected or not.
+  Peer& make_peer(Rank rank);
+  /// False: no transport reaches it.
+  bool choose_transport(Peer& peer);
+  void use_transport(Peer& peer, Transport& transport);
+  /// Makes the links on which this rank sends.
+  void connect_rails(Peer& peer);
+  Rail& rail_of(Link& link) {
+    if (link.owner != nullptr) [[likely]] return *static_cast<Rail*>(link.owner);
+    return make_rail(link);
+  }
+  /// What the job's directory says of a rank; null: nothing. May ask the directory.
+  const PeerCard* card_of(Rank rank);
+  /// The peer has something new to send.
+  void mark_dirty(Peer& peer);
+  bool same_host(Rank a, Rank b);
+  Transport* transport_to(Rank peer);
+  bool is_dead(Rank rank) const noexcept;
+  /// Connects at the end of the step, to learn of the peer's death. Also while polling.
+  void connect_to(Rank rank);
+  /// Whether a transfer of this size says something about the network: buffers on the way hide small ones.
+  static bool shows_rate(const Peer& peer, std::uint64_t bytes) noexcept;
+  /// A transfer that began at `since_ns` has ended: updates the peer's rate.
+  void measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns);
+  /// Whether the peer's credit covers an eager message.
+  bool within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept;
+  /// Messages up to this size, in bytes, are sent without an announcement.
+  std::size_t eager_limit(const Peer& peer) const noexcept;
+  /// See `Peer::at_once_below`.
+  std::size_t at_once_below(const Peer& peer) const noexcept {
+    const bool never = peer.rails.empty() || peer.dead || peer.left || peer.deferred != nullptr;
+    return never ? 0 : std::min(kInlineBytes, eager_limit(peer)) + 1;
+  }
+  /// Whether an empty block should bring the peer our counters, since nothing else goes there.
+  bool head_is_due(const Peer& peer) const noexcept {
+    return peer.head.seen - peer.head_sent.seen >= kSeenBetweenHeads ||
+           peer.head.freed_messages - peer.head_sent.freed_messages >= due_messages_ ||
+           peer.head.freed_units - peer.head_sent.freed_units >= due_units_;
+  }
+
+ private:
+  Peer* find_peer(Rank rank);
+  bool find_transport(Peer& peer);
+  Rail& make_rail(Link& link);
+
+  const EngineContext& context_;
+  EndpointStatistics& statistics_;
+  BroadcastRoot& root_;
+
+  /// A peer gets our counters at least this often, so that its fences (9 bits) stay unambiguous.
+  static constexpr std::uint32_t kSeenBetweenHeads = 64;
+  const std::uint32_t due_messages_;  ///< of the credit, a quarter
+  const std::uint32_t
+      due_units_;  ///< of the credit, half: more than a message of one segment, whose answer carries the counters
+
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::unordered_map<Transport*, Port> ports_;
+  Transport* polling_ = nullptr;
+  const SendOrder order_;  ///< of the peers' queues
+  std::unordered_map<std::uint32_t, std::unique_ptr<Peer>> by_rank_;
+  Peer* recent_peer_ = nullptr;
+  std::unordered_map<std::uint32_t, PeerCard> cards_;
+  CountedList<Peer*> dirty_;
+  bool leaving_ = false;
+};
+
+}  // namespace tandem::comm::internal

@@ -1,0 +1,185 @@
+// tandem/comm/engine/sends.cpp: posted sends: at once, eagerly, or announced.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "tandem/comm/engine/parts.hpp"
+
+namespace tandem::comm::internal {
+
+Sends::Sends(EngineParts& parts)
+    : context_(parts.context),
+      trace_(parts.completions.trace),
+      statistics_(parts.completions.statistics),
+      broadcasts_(parts.broadcasts),
+      completions_(parts.completions),
+      peers_(parts.peers),
+      pacing_(parts.pacing),
+      packets_(parts.packets),
+      deferral_(parts.deferral),
+      outgoing_(parts.outgoing),
+      arrivals_(parts.arrivals),
+      root_(parts.root),
+      recipient_(parts.recipient) {}
+
+void Sends::finish_send(RequestCore& core, Ending ending, Rank culprit) {
+  core.end_by(ending, culprit);
+  if (core.kind == RequestCore::Kind::send && static_cast<SendCore&>(core).broadcast != nullptr) {
+    Broadcast* broadcast = std::exchange(static_cast<SendCore&>(core).broadcast, nullptr);
+    core.request = 0;  // the broadcast's, which may go on
+    --broadcast->plain_pending;
+    recipient_.maybe_released(*broadcast);
+  }
+  completions_.end(core, ending == Ending::done ? CompletionQueue::Event::released : CompletionQueue::Event::failed);
+}
+
+/// The way of a small message when nothing is queued and the rail is free: no queue, no plan, nothing to be remembered, and on a
+/// rail that reserves its own memory no copy on the way. Null: it cannot go this way, and nothing has happened.
+inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
+                                         const SendOptions& options) {
+  const std::size_t bytes = pieces.bytes();
+  if (!takes_at_once(peer, bytes) || !Credit(peer, context_.options).covers(bytes, options.header.size())) [[unlikely]] {
+    return nullptr;
+  }
+  Rail& rail = *peer.rails[0];
+  std::array<std::byte, wire::kBeforeData + Endpoint::max_header_bytes + kInlineBytes> own;
+  const std::size_t records = wire::kBeforeData + wire::padded(options.header.size());
+  const std::span<std::byte> block = rail.link->reserve(std::span(own).first(records + wire::padded(bytes)));
+  if (block.empty()) [[unlikely]] {
+    rail.blocked = true;
+    return nullptr;
+  }
+  // From the end to the beginning, as `Link::reserve` wants it.
+  if (bytes % 8 != 0) std::memset(block.data() + block.size() - 8, 0, 8);
+  const std::size_t left_in_first = pieces.contiguous() && records < Link::kFirstBytes ? Link::kFirstBytes - records : 0;
+  const std::size_t near = std::min(bytes, left_in_first);
+  if (bytes > near) pieces.copy_out(near, block.subspan(records + near, bytes - near));
+  wire::Writer writer(block);
+  writer.put_head(peer.head);
+  wire::Eager eager{
+      .bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .after = after, .tag = tag.value()};
+  if (after != 0) eager.prefix.flags = wire::flag_after;
+  eager.prefix.header_bytes = static_cast<std::uint16_t>(options.header.size());
+  writer.put(eager);
+  writer.put_bytes(options.header);
+  if (near > 0) pieces.copy_out(0, block.subspan(records, near));
+  if (rail.link->send_reserved(block) == SendStatus::retry) [[unlikely]] {
+    rail.blocked = true;
+    return nullptr;
+  }
+  return sent_at_once(peer, tag, bytes, units_of(bytes, options.header.size()), block.size(), options);
+}
+
+/// Any send but a short one whose rail is free (sends_inline.hpp).
+RequestCore* Sends::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
+  TANDEM_ASSERT(to.value() < context_.size);
+  TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
+  std::uint32_t after = 0;
+  if (!broadcasts_.by_key.empty()) {
+    root_.start_those_before(to, options.channel, tag);
+    after = root_.last_broadcast_to(to, options.channel, tag);
+  }
+  Peer* peer = peers_.peer_for(to);
+  const bool gone = peer == nullptr || peer->dead || peer->left;
+  if (!gone) [[likely]] {
+    if (RequestCore* sent = send_at_once(*peer, tag, buffer.pieces(), after, options)) [[likely]] return sent;
+  }
+  ++statistics_.messages_sent;
+  auto* core = new SendCore;
+  core->keep();
+  core->other = to;
+  core->RequestCore::tag = tag;
+  core->SendItem::channel = options.channel.value();
+  core->pieces = std::move(buffer).take();
+  core->bytes = core->pieces.bytes();
+  core->SendItem::priority = options.priority;
+  core->after = after;
+  core->keep_header(options.header);
+  completions_.keep_notify(*core, options);
+  completions_.begin();
+  trace_.send_posted(*core);
+  if (gone) {
+    finish_send(*core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, to);
+    return core;
+  }
+  core->peer = peer;
+  if (to == context_.rank) {
+    prepare(*core, *peer);
+    send_to_self(*core, *peer);
+  } else {
+    deferral_.enqueue(*core, *peer);
+    packets_.pump(*peer);
+  }
+  return core;
+}
+
+/// Says how a message travels, as far as its size decides, and fills its `SendItem`. What is to go eagerly takes its credit when
+/// its packet is formed, so that waiting messages take none; it is announced when there is none then.
+void Sends::prepare(SendCore& core, Peer& peer) {
+  core.SendItem::tag = core.RequestCore::tag.value();
+  core.ordered = true;
+  const bool self = peer.transport == nullptr;
+  core.whole = self || core.bytes <= peers_.eager_limit(peer);
+  if (!core.whole) {
+    core.bulk_bytes = bytes_unasked(core, peer);
+    core.whole = core.bulk_bytes == core.bytes && context_.options.eager_bytes == 0 &&
+                 peers_.within_credit(peer, core.bytes, core.header().size());
+  }
+  if (!core.whole) {
+    core.SendItem::kind = core.bulk_bytes > 0 ? SendKind::whole : SendKind::record;
+    core.control_bytes = announced_bytes(core);
+    return;
+  }
+  const bool inlined = core.bytes <= kInlineBytes;
+  core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
+  core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + wire::padded(core.header().size()) +
+                                                  (inlined ? wire::padded(core.bytes) : 0));
+  core.bulk_bytes = inlined ? 0 : core.bytes;
+}
+
+/// How much of a large message goes unasked: a segment, where a network that is known to be fast would be idle for the time of
+/// the question. Nothing while others are under way, since they fill that time, and ought to end first; nor where receives are
+/// late, or read by themselves.
+std::uint64_t Sends::bytes_unasked(const SendCore& core, const Peer& peer) const noexcept {
+  const Capabilities& able = peer.transport->capabilities();
+  if (!peer.receives_wait || able.remote_read || able.shared_memory || !peer.outgoing.empty() || !peer.queue.idle()) return 0;
+  const std::size_t segment = pacing_.segment_for(peer);
+  return segment > able.segment_bytes ? std::min<std::uint64_t>(segment, core.bytes) : 0;
+}
+
+/// Of its announcement.
+std::uint32_t Sends::announced_bytes(const SendCore& core) noexcept {
+  return static_cast<std::uint32_t>(sizeof(wire::Announce) + wire::padded(core.header().size()));
+}
+
+void Sends::make_stream(SendCore& core, Peer& peer) {
+  ++peer.announced;
+  OutgoingStream& stream = outgoing_.new_stream(peer);
+  stream.send = &core;
+  stream.source = &core.pieces;
+  stream.length = stream.limit = stream.available = core.bytes;
+  stream.priority = core.SendItem::priority;
+  core.stream = &stream;
+  pacing_.reserve_port(stream);
+}
+
+void Sends::send_to_self(SendCore& core, Peer& peer) {
+  const MatchKey key{.source = context_.rank, .channel = core.SendItem::channel, .tag = core.SendItem::tag};
+  if (ReceiveCore* receive = arrivals_.match(key)) {
+    arrivals_.fill(*receive, peer, core.RequestCore::tag, core.bytes, core.header());
+    std::vector<std::byte> bytes(std::min<std::size_t>(core.bytes, receive->pieces.bytes()));
+    core.pieces.copy_out(0, bytes);
+    receive->pieces.copy_in(0, bytes);
+    completions_.arrive(*receive, core.bytes > receive->pieces.bytes() ? Ending::truncated : Ending::done);
+  } else {
+    auto* envelope = new Envelope(Envelope::Kind::eager, key, &peer, core.bytes, core.header());
+    envelope->complete = true;
+    envelope->make_room();
+    core.pieces.copy_out(0, envelope->room());
+    arrivals_.set_aside(*envelope);
+  }
+  trace_.request_event<trace::Type::message_sent>(core);
+  finish_send(core, Ending::done);
+}
+
+}  // namespace tandem::comm::internal

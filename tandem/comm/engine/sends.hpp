@@ -1,0 +1,67 @@
+// tandem/comm/engine/sends.hpp: posted sends: at once, eagerly, or announced.
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/comm/engine/broadcast.hpp"
+#include "tandem/comm/engine/context.hpp"
+#include "tandem/comm/engine/engine_trace.hpp"
+#include "tandem/comm/engine/peer.hpp"
+
+namespace tandem::comm::internal {
+
+class Completions;
+class Peers;
+class PortPacing;
+class PacketSender;
+class Deferral;
+class OutgoingTransfers;
+class Arrivals;
+class BroadcastRoot;
+class BroadcastRecipient;
+struct EngineParts;
+
+/// Takes a send from its posting to the queue of its peer, or straight to a free rail, and ends it.
+///
+/// Stateless: a send's state is its `SendCore`. Under the endpoint's lock.
+class Sends {
+ public:
+  explicit Sends(EngineParts& parts);
+
+  /// See sends_inline.hpp.
+  RequestCore* send_short(Peer& peer, Tag tag, const Pieces& pieces, const SendOptions& options);
+  /// Any send that `send_short` cannot take.
+  RequestCore* send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
+  static bool takes_at_once(const Peer& peer, std::size_t bytes) noexcept;
+  /// Decides from its size how a message travels, and fills its `SendItem`.
+  void prepare(SendCore& core, Peer& peer);
+  /// Bytes of a message's announcement in a control block.
+  static std::uint32_t announced_bytes(const SendCore& core) noexcept;
+  /// Gives an announced message the stream that will carry it.
+  void make_stream(SendCore& core, Peer& peer);
+  /// Ends a send, or the root's side of a broadcast.
+  void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
+
+ private:
+  RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options);
+  RequestCore* sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units, std::size_t packet_bytes,
+                            const SendOptions& options);
+  std::uint64_t bytes_unasked(const SendCore& core, const Peer& peer) const noexcept;
+  void send_to_self(SendCore& core, Peer& peer);
+
+  const EngineContext& context_;
+  EngineTrace& trace_;
+  EndpointStatistics& statistics_;
+  Broadcasts& broadcasts_;
+  Completions& completions_;
+  Peers& peers_;
+  PortPacing& pacing_;
+  PacketSender& packets_;
+  Deferral& deferral_;
+  OutgoingTransfers& outgoing_;
+  Arrivals& arrivals_;
+  BroadcastRoot& root_;
+  BroadcastRecipient& recipient_;
+};
+
+}  // namespace tandem::comm::internal
