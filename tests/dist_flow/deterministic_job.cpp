@@ -8,6 +8,8 @@
 #include "tandem/clock/clock.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/flow.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/trace/session.hpp"
 
 namespace tandem::dist_test {
 
