@@ -280,8 +280,9 @@ TEST_F(SessionTest, AtFullSpeedEachThreadKnowsWhatItLost) {
   for (const auto& actor : manifest["end"]["actors"]) {
     const std::string name = actor["name"];
     lost += actor["lost_events"].get<std::uint64_t>();
-    if (name.starts_with("thread"))
+    if (name.starts_with("thread")) {
       EXPECT_EQ(stored[name][Type::task_deps] + actor["lost_events"].get<std::uint64_t>(), emitted) << name;
+    }
   }
   EXPECT_EQ(lost, counts.lost_events);
   EXPECT_GT(lost, 0u);
