@@ -393,10 +393,10 @@ void print_table(const TraceCheck& result) {
   print_accounts(result.accounts);
   for (const std::string& note : result.notes) fmt::print("note: {}\n", note);
   for (const Violation& violation : result.violations) {
-    fmt::print("\nbroken {} {}: {}\n", violation.count, violation.count == 1 ? "time" : "times", violation.promise);
+    fmt::print("\nviolated {}: {}\n", counted(violation.count, "time"), violation.promise);
     for (const std::string& example : violation.examples) fmt::print("  {}\n", example);
   }
-  if (result.violations.empty()) fmt::print("all promises hold\n");
+  if (result.violations.empty()) fmt::print("all checks passed\n");
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ run 2 dump run --rank 7
 holds err 'the trace has no such rank'
 
 run 0 check run
-holds out '^all promises hold$'
+holds out '^all checks passed$'
 holds out '^tasks     800 started, 800 ended$'
 holds out '^messages  6 paired, least latency 19900 ns$'
 holds out '^tasks +2  800 submitted, 0 replayed, 800 started, 800 ended, 0 failed, 0 cancelled, 0 joins and events$'
@@ -64,7 +64,7 @@ json_holds "next(a for a in o['accounts'] if a['name'] == 'sends')['skipped'][0]
 cp -r run damaged
 printf 'x' | dd of=damaged/rank-0001/stream_0001 bs=1 seek=64 conv=notrunc 2> /dev/null
 run 1 check damaged
-holds out 'broken 1 time: every packet and record follows the format'
+holds out 'violated 1 time: every packet and record follows the format'
 holds out 'stream_0001: at byte '
 run 1 check damaged --json
 json_holds "o['violations'][0]['count'] == 1 and o['notes']"

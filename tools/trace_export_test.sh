@@ -71,7 +71,7 @@ case $part in
       holds_json "rows['executions'] == $started and o['events'] == $events"
       trace export $run --format ctf -o $run.ctf
       trace check $run.ctf
-      holds out '^all promises hold$'
+      holds out '^all checks passed$'
     done
     trace export sample --format paje -o sample.paje --clock none --json
     holds_json "rows['messages'] == 6 and o['clocks']['method'] == 'none'"

@@ -99,7 +99,7 @@ Result<fs::path> find_program(const std::string& word) {
 
 class Runner {
  public:
-  Runner(Subcommand command, const OverheadArguments& arguments, std::chrono::milliseconds limit)
+  Runner(Command command, const OverheadArguments& arguments, std::chrono::milliseconds limit)
       : command_(std::move(command)),
         limit_(limit),
         folder_(fs::temp_directory_path() / fmt::format("trace-overhead-{}", ::getpid())) {
