@@ -164,7 +164,10 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   }
   if (app.get_require_subcommand_min() > 0)
     return fmt::format("{} needs a subcommand: {}", full_name(app), joined(subcommand_names(app), ", "));
-  return fmt::format("{}: {}", full_name(app), error.what());
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return fmt::format("{}: {} needs a value", full_name(app), text.substr(0, text.find(':')));
+  return fmt::format("{}: {}", full_name(app), text);
 }
 
 CLI::Validator checked(std::function<std::string(const std::string&)> check) {

@@ -47,7 +47,7 @@ expect "an argument too many" 2 "tandem machine takes no argument here" "$tandem
 expect "a value that is no number" 2 "tandem bench wake: --rounds: 'x' is not a whole number from 1 to" "$tandem" bench wake --rounds x
 expect "a value that is too large" 2 "tandem bench ring: --ranks: '65' is not a number from 2 to 64" "$tandem" bench ring --ranks 65
 expect "a value misspelt" 2 "'potfr' is none of cg, .* \(did you mean potrf\?\)" "$tandem" linalg potfr
-expect "a value that is missing" 2 "tandem bench wake: --rounds" "$tandem" bench wake --rounds
+expect "a value that is missing" 2 "tandem bench wake: --rounds needs a value" "$tandem" bench wake --rounds
 expect "a positional that is missing" 2 "tandem trace check: folder is required" "$tandem" trace check
 expect "machine" 0 "worker +runs on" "$tandem" machine
 expect_json "machine as JSON" "o['machine']['core_count'] == len(o['machine']['cores']) == len(o['machine']['workers']) > 0" \
