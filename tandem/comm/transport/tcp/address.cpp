@@ -204,7 +204,10 @@ base::Result<std::vector<LocalAddress>> select_addresses(const std::vector<Local
 
 std::string TcpCard::text() const {
   std::string result = fmt::format("tcp1 port={} host={} at=", port, host);
-  for (std::size_t i = 0; i < addresses.size(); ++i) result += (i == 0 ? "" : ",") + addresses[i].host();
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (i > 0) result += ',';
+    result += addresses[i].host();
+  }
   return result;
 }
 

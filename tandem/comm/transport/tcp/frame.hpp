@@ -9,6 +9,9 @@
 
 namespace tandem::comm::internal {
 
+/// Pieces of memory in one system call. The kernel's limit is 1024; it copies lists of more than 8 to its heap.
+inline constexpr std::size_t most_pieces_per_call = 256;
+
 /// A packet on the wire is a header, `control_bytes` of control and `payload_bytes` of payload, without gaps. In little-endian
 /// order. `check` is the exclusive or of all other 16-bit words: one wrong bit anywhere in a header is always noticed, and a
 /// reader that has lost the boundary between packets notices soon. A header with neither control nor payload is no packet: it

@@ -19,7 +19,6 @@ namespace tandem::comm::internal {
 namespace {
 
 constexpr std::align_val_t area_alignment{64};
-constexpr std::size_t most_pieces = 256;  // of one system call
 
 }  // namespace
 
@@ -41,7 +40,7 @@ FrameReader::Outcome FrameReader::read(int fd, ReadArea& area, Link& link, Packe
   }
   while (total < enough_bytes) {
     if (paused_) return Outcome::more;
-    std::array<iovec, most_pieces> pieces;
+    std::array<iovec, most_pieces_per_call> pieces;
     std::size_t count = 0;
     const std::size_t asked = awaited(memory, pieces, count);
     ssize_t got = 0;

@@ -17,7 +17,6 @@ namespace tandem::comm::internal {
 
 namespace {
 
-constexpr std::size_t most_pieces = 256;  // of one system call; the kernel's bound is 1024, and copies more than 8 to its heap
 
 /// The pieces of a packet that one system call gets.
 struct Offer {
@@ -30,7 +29,7 @@ struct Offer {
   bool full() const { return count == pieces.size() || bytes == most_bytes; }
 
   std::size_t most_bytes;
-  std::array<iovec, most_pieces> pieces;
+  std::array<iovec, most_pieces_per_call> pieces;
   std::size_t count = 0;
   std::size_t bytes = 0;
 };

@@ -16,8 +16,6 @@ namespace {
 
 void set(int fd, int level, int name, int value) { (void)setsockopt(fd, level, name, &value, sizeof value); }
 
-base::Error io_error(const std::string& what) { return {base::ErrorCode::io, fmt::format("{}: {}", what, error_text(errno))}; }
-
 // Of what the kernel holds, the part that congestion control keeps back: urgent packets wait behind it, and it speeds nothing up.
 constexpr int most_unsent_bytes = 128 << 10;
 constexpr int backlog = 4096;  // the system cuts it to net.core.somaxconn
@@ -25,6 +23,10 @@ constexpr int backlog = 4096;  // the system cuts it to net.core.somaxconn
 }  // namespace
 
 std::string error_text(int error) { return std::generic_category().message(error); }
+
+base::Error io_error(std::string_view what) {
+  return {base::ErrorCode::io, fmt::format("{}: {}", what, error_text(errno))};
+}
 
 base::Result<base::FileDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port) {
   for (unsigned port = first_port; port <= std::max<unsigned>(first_port, last_port); ++port) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
@@ -13,6 +14,8 @@ namespace tandem::comm::internal {
 
 /// "Connection refused".
 std::string error_text(int error);
+/// Error io: "WHAT: " and the text of `errno`.
+base::Error io_error(std::string_view what);
 
 /// Listens at the first free port of the range (0, 0: at any) of `at`, whose own port is ignored. A listener on all IPv6
 /// addresses takes IPv4 as well. Errors: exhausted (all ports are taken), io.

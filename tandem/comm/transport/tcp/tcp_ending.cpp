@@ -14,7 +14,6 @@ namespace {
 
 // A process that dies or leaves closes all its connections at once; their ends, and a goodbye in one, may arrive in any order.
 constexpr std::int64_t grace_ns = 500'000'000;
-constexpr std::int64_t watch_interval_ns = 1'000'000'000;
 
 }  // namespace
 

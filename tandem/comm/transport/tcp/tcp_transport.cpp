@@ -30,11 +30,6 @@ constexpr unsigned most_polls_per_epoll = 32;
 constexpr unsigned idle_polls_until_cool = 256;
 constexpr int events_per_epoll = 64;
 constexpr std::size_t most_low_water_bytes = std::size_t{32} << 10;  // the kernel's first receive buffer has room for it
-constexpr std::int64_t watch_interval_ns = 1'000'000'000;
-
-base::Error io_error(std::string_view what) {
-  return {base::ErrorCode::io, fmt::format("{}: {}", what, error_text(errno))};
-}
 
 base::Error invalid(std::string message) { return {base::ErrorCode::invalid_argument, std::move(message)}; }
 

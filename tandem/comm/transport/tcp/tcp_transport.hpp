@@ -169,6 +169,7 @@ class TcpTransport final : public Transport {
   double bytes_per_ns_ = 0;             ///< as `carried_bytes_per_ns`
   std::int64_t now_ns_ = 0;             ///< of the last poll
   std::int64_t next_deadline_ns_ = never;
+  static constexpr std::int64_t watch_interval_ns = 1'000'000'000;
   std::int64_t next_watch_ns_ = never;
   std::int64_t timer_set_for_ns_ = never;
   std::uint64_t poll_number_ = 0;
