@@ -108,7 +108,7 @@ Failure* Model::wait_all() {
   ends_.clear();
   Failure* due = nullptr;
   for (Failure& failure : failures_) {
-    if (failure.thrown_until == 0 || failure.last_cancelled > failure.thrown_until) due = earliest(told, &failure);
+    if (failure.thrown_until == 0 || failure.last_cancelled > failure.thrown_until) due = earliest(due, &failure);
     failure.thrown_until = now_;
   }
   return due;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "tandem/runtime/runtime_core.hpp"
+
 namespace tandem::random_flow {
 
 namespace {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/runtime/exec/kernel_call.hpp"
 #include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
@@ -162,12 +163,12 @@ TEST(RecordedGraph, TheSteadyStateOfReplaysTakesNoTasksFromThePool) {
   });
   for (int i = 0; i < 10; ++i) graph->replay();
   f.core->waits().wait_all();
-  const std::size_t bytes = f.core->pool().bytes();
+  const std::size_t bytes = f.core->submission().pool().bytes();
   for (int i = 0; i < 100; ++i) {
     graph->replay();
     f.core->waits().wait_all();
   }
-  EXPECT_EQ(f.core->pool().bytes(), bytes);
+  EXPECT_EQ(f.core->submission().pool().bytes(), bytes);
 }
 
 TEST(RecordedGraph, ChangesReachTheReplaysAfterThemInEveryInstance) {
