@@ -19,6 +19,7 @@ case $part in
   flag)
     fails_with 2 "--tandem.wrokers is no option of Tandem; did you mean --tandem.workers?" "$program" --tandem.wrokers=2
     fails_with 2 "--tandem.workers: option workers cannot be 'many'" "$program" --tandem.workers=many
+    fails_with 2 "there is no scheduling policy 'fastest'" "$program" --tandem.sched=fastest
     fails_with 2 "environment variable TANDEM_SHCED is no option of Tandem" env TANDEM_SHCED=lws "$program"
     ;;
   environment)

@@ -4,4 +4,5 @@
 #include "tandem/base/compiler.hpp"
 
 #include "tandem/base/log.hpp"
+#include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/endpoint.hpp"

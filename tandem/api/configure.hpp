@@ -3,7 +3,7 @@
 
 #include "tandem/base/config.hpp"
 #include "tandem/dist/flow_options.hpp"
-#include "tandem/runtime/world.hpp"
+#include "tandem/runtime/worker/world.hpp"
 
 namespace tandem {
 

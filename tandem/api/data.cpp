@@ -1,7 +1,7 @@
 // tandem/api/data.cpp: what `Data` asks of the runtime that it was registered with.
 #include "tandem/api/data.hpp"
 
-#include "tandem/runtime/data/registry.hpp"
+#include "tandem/runtime/submit/data_registry.hpp"
 #include "tandem/base/exceptions.hpp"
 
 namespace tandem::internal {

@@ -12,7 +12,7 @@
 #include "tandem/api/world.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"
-#include "tandem/runtime/world.hpp"
+#include "tandem/runtime/worker/world.hpp"
 #include "tandem/tandem.hpp"
 
 namespace tandem::test {

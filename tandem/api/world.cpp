@@ -19,7 +19,7 @@ std::unique_ptr<runtime::Policy> make_policy(const std::string& name, const runt
   if (auto policy = policies.make(name)) return policy;
   std::string known;
   for (const std::string& other : policies.names()) known += (known.empty() ? "" : ", ") + other;
-  throw UsageError(fmt::format("there is no scheduling policy '{}'; known are: {}", name, known));
+  throw StartError(fmt::format("there is no scheduling policy '{}'; known are: {}", name, known));
 }
 
 /// The event loop's time, as a clock.

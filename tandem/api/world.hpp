@@ -10,7 +10,7 @@
 #include "tandem/base/config.hpp"
 #include "tandem/base/event_loop.hpp"
 #include "tandem/base/topology.hpp"
-#include "tandem/runtime/world.hpp"
+#include "tandem/runtime/worker/world.hpp"
 
 namespace tandem {
 
@@ -38,7 +38,7 @@ struct WorkerPlacement {
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
                                           const base::Config& config, std::uint32_t ranks_here = 1);
 
-/// Threads bound to the cores that this process may use, real clocks. Throws UsageError for an unknown policy.
+/// Threads bound to the cores that this process may use, real clocks. Throws StartError for an unknown policy.
 runtime::World make_real_world(const base::Config& config, WorldResources& resources);
 
 struct TestWorldOptions {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "tandem/runtime/data/registry.hpp"
+#include "tandem/runtime/submit/data_registry.hpp"
 #include "tandem/runtime/event/external_events.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/memory/memory.hpp"
@@ -13,7 +13,7 @@
 #include "tandem/runtime/wait/accesses.hpp"
 #include "tandem/runtime/wait/caller_loop.hpp"
 #include "tandem/runtime/wait/waits.hpp"
-#include "tandem/runtime/world.hpp"
+#include "tandem/runtime/worker/world.hpp"
 
 namespace tandem::runtime {
 

@@ -7,7 +7,7 @@
 
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/dist/flow_options.hpp"
-#include "tandem/runtime/world.hpp"
+#include "tandem/runtime/worker/world.hpp"
 
 namespace tandem::dist_test {
 

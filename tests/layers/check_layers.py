@@ -25,8 +25,8 @@ LAYERS = [
 ]
 
 # What each part of the runtime may include besides itself. `(root)` is the files of tandem/runtime itself, its core.
-# data and task know each other: a handle lists the tasks that use it, a task the handles it uses. The core hands its
-# submissions to a recorder, and a recorded graph submits itself to the core.
+# data and task know each other: a handle lists the tasks that use it, a task the handles it uses. Submission hands tasks to a
+# recorder, and a recorded graph submits itself to the core.
 RUNTIME_PARTS = {
     "data": {"task"},
     "task": {"data"},
@@ -34,8 +34,11 @@ RUNTIME_PARTS = {
     "sched": {"data", "task"},
     "exec": {"data", "task", "memory", "sched"},
     "worker": {"data", "task", "memory", "sched", "exec"},
-    "record": {"data", "task", "memory", "sched", "exec", "worker", "(root)"},
-    "(root)": {"data", "task", "memory", "sched", "exec", "worker", "record"},
+    "submit": {"data", "task", "memory", "sched", "exec", "record"},
+    "event": {"data", "task", "exec", "submit", "worker"},
+    "wait": {"data", "task", "exec", "submit", "worker"},
+    "record": {"data", "task", "memory", "sched", "exec", "worker", "submit", "event", "wait", "(root)"},
+    "(root)": {"data", "task", "memory", "sched", "exec", "worker", "submit", "event", "wait", "record"},
 }
 
 # The headers that users include stand in tandem/ itself, and belong to these modules.

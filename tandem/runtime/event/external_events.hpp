@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tandem/clock/clock.hpp"
-#include "tandem/runtime/event/call_count.hpp"
+#include "tandem/runtime/task/call_count.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/submission.hpp"
 

@@ -14,7 +14,7 @@
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/pool.hpp"
 #include "tandem/runtime/task/task.hpp"
-#include "tandem/runtime/worker/worker_spec.hpp"
+#include "tandem/runtime/exec/worker_spec.hpp"
 #include "tandem/trace/stream.hpp"
 
 namespace tandem::runtime {

@@ -6,7 +6,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
-#include "tandem/runtime/event/call_count.hpp"
+#include "tandem/runtime/task/call_count.hpp"
 #include "tandem/runtime/task/task.hpp"
 #include "tandem/trace/stream.hpp"
 

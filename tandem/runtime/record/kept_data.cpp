@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "tandem/runtime/data/registry.hpp"
+#include "tandem/runtime/submit/data_registry.hpp"
 #include "tandem/base/exceptions.hpp"
 
 namespace tandem::runtime {

@@ -13,7 +13,7 @@
 #include "tandem/runtime/submit/submitting_thread.hpp"
 #include "tandem/runtime/submit/window.hpp"
 #include "tandem/runtime/task/flow.hpp"
-#include "tandem/runtime/task/internal_tasks.hpp"
+#include "tandem/runtime/exec/internal_tasks.hpp"
 #include "tandem/runtime/task/pool.hpp"
 
 namespace tandem::runtime {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "tandem/runtime/data/registry.hpp"
+#include "tandem/runtime/submit/data_registry.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/submission.hpp"
 #include "tandem/runtime/wait/caller_loop.hpp"

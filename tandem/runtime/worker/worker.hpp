@@ -16,7 +16,7 @@
 #include "tandem/runtime/worker/idle_progress.hpp"
 #include "tandem/runtime/worker/measurements.hpp"
 #include "tandem/runtime/worker/private_memory.hpp"
-#include "tandem/runtime/worker/worker_spec.hpp"
+#include "tandem/runtime/exec/worker_spec.hpp"
 #include "tandem/runtime/worker/worker_trace.hpp"
 
 namespace tandem::runtime {

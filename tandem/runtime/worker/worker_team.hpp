@@ -12,7 +12,7 @@
 #include "tandem/runtime/sched/ready_queues.hpp"
 #include "tandem/runtime/worker/statistics.hpp"
 #include "tandem/runtime/worker/worker.hpp"
-#include "tandem/runtime/world.hpp"
+#include "tandem/runtime/worker/world.hpp"
 #include "tandem/trace/session.hpp"
 
 namespace tandem::runtime {

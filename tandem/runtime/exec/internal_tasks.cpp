@@ -1,5 +1,5 @@
-// tandem/runtime/task/internal_tasks.cpp: the task that combines partial results.
-#include "tandem/runtime/task/internal_tasks.hpp"
+// tandem/runtime/exec/internal_tasks.cpp: the task that combines partial results.
+#include "tandem/runtime/exec/internal_tasks.hpp"
 
 #include "tandem/runtime/exec/kernel_call.hpp"
 #include "tandem/runtime/memory/memory.hpp"

@@ -1,5 +1,5 @@
-// tandem/runtime/data/registry.cpp: registers data, and frees it when nobody uses it any more.
-#include "tandem/runtime/data/registry.hpp"
+// tandem/runtime/submit/data_registry.cpp: registers data, and frees it when nobody uses it any more.
+#include "tandem/runtime/submit/data_registry.hpp"
 
 #include <fmt/core.h>
 

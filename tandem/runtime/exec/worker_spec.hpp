@@ -1,4 +1,4 @@
-// tandem/runtime/worker/worker_spec.hpp: the device of a worker, and where it works.
+// tandem/runtime/exec/worker_spec.hpp: the device of a worker, and where it works.
 #pragma once
 
 #include "tandem/runtime/data/handle.hpp"

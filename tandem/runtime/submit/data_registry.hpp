@@ -1,4 +1,4 @@
-// tandem/runtime/data/registry.hpp: the data that is registered with a runtime, from registration to its end.
+// tandem/runtime/submit/data_registry.hpp: the data that is registered with a runtime, from registration to its end.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// tandem/runtime/world.hpp: what a runtime is made of, and its options.
+// tandem/runtime/worker/world.hpp: what a runtime is made of, and its options.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/sched/policy.hpp"
 #include "tandem/runtime/worker/emulation.hpp"
-#include "tandem/runtime/worker/worker_spec.hpp"
+#include "tandem/runtime/exec/worker_spec.hpp"
 
 namespace tandem::runtime {
 

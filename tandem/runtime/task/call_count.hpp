@@ -1,4 +1,4 @@
-// tandem/runtime/event/call_count.hpp: counts calls that are under way, so that the runtime outlives them.
+// tandem/runtime/task/call_count.hpp: counts calls that are under way, so that the runtime outlives them.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// tandem/runtime/task/internal_tasks.hpp: what the runtime's own tasks do: nothing, or combine partial results.
+// tandem/runtime/exec/internal_tasks.hpp: what the runtime's own tasks do: nothing, or combine partial results.
 #pragma once
 
 #include <memory>
