@@ -2,7 +2,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tandem/comm/broadcast_plan.hpp"
 #include "tandem/comm/engine/parts.hpp"
+
+namespace tandem::comm {
+
+BroadcastPlan::BroadcastPlan() : tree_(std::make_unique<internal::PlannedTree>()) {}
+BroadcastPlan::~BroadcastPlan() = default;
+
+}  // namespace tandem::comm
 
 namespace tandem::comm::internal {
 namespace {
