@@ -2,6 +2,7 @@
 # library, tandem::linalg the linear algebra. By default they are the static libraries of the modules; with BUILD_SHARED_LIBS
 # libtandem.so, which has all modules but linalg, and libtandem_linalg.so.
 get_property(modules GLOBAL PROPERTY TANDEM_MODULES)
+list(REMOVE_ITEM modules trace_read)  # for the tools
 
 if(BUILD_SHARED_LIBS)
   # tandem_shared_library(NAME MODULES ... LIBRARIES ...): libNAME.so of whole static libraries. Only what the version script names

@@ -22,7 +22,7 @@ using comm::internal::ByteReader;
 using comm::internal::ByteWriter;
 using comm::internal::Frame;
 
-constexpr std::size_t most_queued_bytes = 1 << 20;
+constexpr std::size_t most_unsent_bytes = 1 << 20;
 
 /// One thread; the ranks call it back from inside `serve`.
 class Agent final : GroupEvents {
@@ -34,7 +34,7 @@ class Agent final : GroupEvents {
       polls_.clear();
       polls_.watch(STDIN_FILENO, POLLIN);
       writer_.collect(polls_, queue_);
-      if (ranks_ != nullptr) ranks_->collect(polls_, queue_.size() < most_queued_bytes);
+      if (ranks_ != nullptr) ranks_->collect(polls_, queue_.size() < most_unsent_bytes);
       polls_.wait(-1);
       if (ranks_ != nullptr) ranks_->serve(polls_);
       if (polls_.ready(STDIN_FILENO) && !read_frames()) return 1;  // the destructor of the ranks kills them

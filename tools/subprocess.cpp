@@ -61,7 +61,7 @@ base::Error system_error(const std::string& what) {
 bool drain(const FileDescriptor& pipe, std::string& text) {
   char buffer[65536];
   for (;;) {
-    const ssize_t count = read(pipe.get(), buffer, sizeof buffer);
+    const ssize_t count = ::read(pipe.get(), buffer, sizeof buffer);
     if (count > 0) text.append(buffer, std::min(static_cast<std::size_t>(count), kept_bytes - text.size()));
     else if (count == 0) return false;
     else if (errno != EINTR) return errno == EAGAIN;

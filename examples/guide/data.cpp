@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   auto a = rt.data("A", tandem::MatrixView<double>{memory.data(), rows, cols, ld});
   rt.submit("fill", [](tandem::MatrixView<double> m) {
     for (std::size_t j = 0; j < m.cols; ++j)      // columns outside: neighbours in memory are neighbours in a column
-      for (std::size_t i = 0; i < m.rows; ++i) m(i, j) = 10.0 * i + j;
+      for (std::size_t i = 0; i < m.rows; ++i) m(i, j) = double(10 * i + j);
   }, write(a));
   rt.wait();
   std::printf("A(2, 1) = %g\n", memory[2 + 1 * ld]);

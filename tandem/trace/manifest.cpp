@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "tandem/base/host.hpp"
 #include "tandem/base/replace_file.hpp"
+#include "tandem/trace/json_writer.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/session.hpp"
@@ -32,17 +34,18 @@ std::string_view name_of(Field field) noexcept {
   return names[static_cast<std::size_t>(field)];
 }
 
-nlohmann::ordered_json events_table(const DeclaredTypes& declared) {
-  auto events = nlohmann::ordered_json::array();
+std::vector<JsonObject> events_table(const DeclaredTypes& declared) {
+  std::vector<JsonObject> events;
   for (std::size_t i = 0; i < kEventSpecs + declared.size(); ++i) {
     const EventSpec& spec = i < kEventSpecs ? spec_at(i) : declared.spec_at(i - kEventSpecs);
-    auto fields = nlohmann::ordered_json::array();
+    std::vector<JsonObject> fields;
     for (std::size_t f = 0; f < field_count(spec); ++f)
-      fields.push_back({{"name", spec.fields[f].name}, {"kind", name_of(spec.fields[f].field)}});
-    events.push_back({{"type", static_cast<unsigned>(spec.type)},
-                      {"name", spec.name},
-                      {"category", trace::name_of(spec.category)},
-                      {"fields", fields}});
+      fields.push_back(JsonObject().add("name", spec.fields[f].name).add("kind", name_of(spec.fields[f].field)));
+    events.push_back(JsonObject()
+                         .add("type", static_cast<unsigned>(spec.type))
+                         .add("name", spec.name)
+                         .add("category", trace::name_of(spec.category))
+                         .add("fields", fields));
   }
   return events;
 }
@@ -57,48 +60,62 @@ void write(const std::filesystem::path& path, const std::string& text, base::Log
 std::string Session::manifest(Written written) const {
   const clock::TickScale scale = tick_scale();
   const auto started = static_cast<std::time_t>(realtime_ns_ / 1'000'000'000);
-  nlohmann::ordered_json json = {
-      {"tandem", kVersion},
-      {"format", 1},
-      {"commit", options_.commit},
-      {"rank", options_.rank},
-      {"size", options_.size},
-      {"job", options_.job},
-      {"program", options_.program},
-      {"arguments", options_.arguments},
-      {"host", base::host_name()},
-      {"pid", ::getpid()},
-      {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(started))},
-      {"clock",
-       {{"kind", probes_clock_ == nullptr ? "tsc" : "ns"},
-        {"origin_ticks", scale.origin_ticks},
-        {"origin_ns", scale.origin_ns},
-        {"multiplier", scale.multiplier},
-        {"realtime_ns", realtime_ns_},
-        {"realtime_local_ns", realtime_local_ns_}}},
-      {"machine", {{"cpu", options_.cpu}, {"cores", options_.cores}, {"numa_nodes", options_.numa_nodes}}},
-      {"buffers",
-       {{"bytes", options_.buffer_bytes}, {"count", pool_->count()}, {"policy", name_of(options_.when_full)}}},
-      {"selection", selection().described()},
-      {"events", events_table(declared_)},
-      {"complete", written == Written::ended},
-      {"recovered", written == Written::gathered}};
+  JsonObject clock;
+  clock.add("kind", probes_clock_ == nullptr ? "tsc" : "ns")
+      .add("origin_ticks", scale.origin_ticks)
+      .add("origin_ns", scale.origin_ns)
+      .add("multiplier", scale.multiplier)
+      .add("realtime_ns", realtime_ns_)
+      .add("realtime_local_ns", realtime_local_ns_);
+  JsonObject machine;
+  machine.add("cpu", options_.cpu).add("cores", options_.cores).add("numa_nodes", options_.numa_nodes);
+  JsonObject buffers;
+  buffers.add("bytes", options_.buffer_bytes).add("count", pool_->count()).add("policy", name_of(options_.when_full));
+  JsonObject json;
+  json.add("tandem", kVersion)
+      .add("format", 1)
+      .add("commit", options_.commit)
+      .add("rank", options_.rank)
+      .add("size", options_.size)
+      .add("job", options_.job)
+      .add("program", options_.program)
+      .add("arguments", options_.arguments)
+      .add("host", base::host_name())
+      .add("pid", ::getpid())
+      .add("started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(started)))
+      .add("clock", clock)
+      .add("machine", machine)
+      .add("buffers", buffers)
+      .add("selection", selection().described())
+      .add("events", events_table(declared_))
+      .add("complete", written == Written::ended)
+      .add("recovered", written == Written::gathered);
   if (written == Written::ended) {
+    std::vector<JsonObject> actors;
+    {
+      const std::lock_guard guard(mutex_);
+      for (std::size_t i = 0; i < actors_.size(); ++i) {
+        const std::uint64_t lost = actors_[i]->lost_at_end + actors_[i]->dropped.load(std::memory_order_relaxed);
+        actors.push_back(JsonObject()
+                             .add("actor", i)
+                             .add("name", actors_[i]->name)
+                             .add("packets", actors_[i]->packets_at_end)
+                             .add("lost_events", lost));
+      }
+    }
     const SessionCounts counted = counts();
-    json["end"] = {{"events", counted.events},           {"lost_events", counted.lost_events},
-                   {"bytes", counted.bytes},             {"most_buffers", counted.most_buffers},
-                   {"needed_bytes", counted.needed_bytes}, {"waits", counted.waits},
-                   {"write_errors", counted.write_errors}};
-    auto actors = nlohmann::ordered_json::array();
-    const std::lock_guard guard(mutex_);
-    for (std::size_t i = 0; i < actors_.size(); ++i)
-      actors.push_back({{"actor", i},
-                        {"name", actors_[i]->name},
-                        {"packets", actors_[i]->packets_at_end},
-                        {"lost_events", actors_[i]->lost_at_end + actors_[i]->dropped.load(std::memory_order_relaxed)}});
-    json["end"]["actors"] = actors;
+    JsonObject end;
+    end.add("events", counted.events)
+        .add("lost_events", counted.lost_events)
+        .add("bytes", counted.bytes)
+        .add("most_buffers", counted.most_buffers)
+        .add("needed_bytes", counted.needed_bytes)
+        .add("waits", counted.waits)
+        .add("write_errors", counted.write_errors)
+        .add("actors", actors);
+    json.add("end", end);
   }
-  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json.text() + "\n";
 }
 
 void Session::write_manifest(const std::filesystem::path& rank_folder, Written written) {

@@ -14,6 +14,7 @@
 
 #include "oracle.hpp"
 #include "plan.hpp"
+#include "tandem/base/log.hpp"
 #include "tandem/base/event_loop.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"

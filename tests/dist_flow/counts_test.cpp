@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "deterministic_job.hpp"
+#include "ranks.hpp"
 #include "tandem/dist/flow.hpp"
 #include "tandem/linalg.hpp"
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ranks.hpp"
+#include "tandem/trace.hpp"
 #include "tandem/trace/read/reader.hpp"
 
 namespace tandem::dist_test {

@@ -16,10 +16,13 @@ if grep -rnF "$build" "$folder/prefix/" --include='*.cmake' --include='*.hpp'; t
   exit 1
 fi
 
-"$cmake" -S "$here/consumer" -B "$folder/consumer" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_BUILD_TYPE=Release
-"$cmake" --build "$folder/consumer"
-"$folder/consumer/consumer" --tandem.workers=1
+# Of the headers only those that users include, and what these include.
+if [[ ! -f $folder/prefix/include/tandem/tandem.hpp || -e $folder/prefix/include/tandem/runtime/runtime_core.hpp ]]; then
+  echo "FAILED: the installed headers are not the public ones" >&2
+  exit 1
+fi
+
+"$here/consume.sh" installed "$folder" "$folder/prefix" "$compiler"
 "$folder/prefix/$bindir/tandem" --version
 
 # UCX and MPI are loaded when they are asked for, and not before.
@@ -27,7 +30,6 @@ if ldd "$folder/consumer/consumer" "$folder/consumer/comm_consumer" | grep -E 'l
   echo "FAILED: a program loads these before it asks for them" >&2
   exit 1
 fi
-"$folder/consumer/comm_consumer" tcp
 find "$folder/prefix" -name 'libtandem_comm_*.so' > "$folder/modules"
 while read -r module; do
   if readelf -d "$module" | grep -E 'R(UN)?PATH' | grep -F "$build"; then
