@@ -46,6 +46,8 @@ install(FILES "${PROJECT_BINARY_DIR}/packaging/tandem-config.cmake" "${PROJECT_B
 
 # For pkg-config. The run path leads to the transports that are loaded on demand.
 set(pc_requires fmt)
+# Relative to the file, so that an installed tree may be moved.
+file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 if(BUILD_SHARED_LIBS)
   set(pc_libraries "-ltandem")
   set(pc_linalg_libraries "-ltandem_linalg")

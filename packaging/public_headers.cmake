@@ -1,4 +1,5 @@
 # packaging/public_headers.cmake: the headers that users include, and those that these include; the others are not installed.
+cmake_policy(VERSION 3.25)  # install scripts have none
 
 # tandem_public_headers(VARIABLE SOURCE_FOLDER ROOT ...): VARIABLE becomes the list of ROOTs and of what they include of Tandem's,
 # directly or not, as paths relative to SOURCE_FOLDER.

@@ -118,7 +118,7 @@ holds err 'tbb is missing: .*\(in round 2\)$'
 
 # Without our own program there is nothing to compare.
 run 1 tasks --bin /
-holds err "error: .*Tandem's own program failed: there is no program /bench_tasks_tandem"
+holds err "error: .*Tandem's program failed: there is no program /bench_tasks_tandem"
 program none/bench_tasks_tandem 'exit 1'
 program none/peer_tasks_tbb "$(reports chain=20)"
 run 1 tasks --bin none --rounds 1 --json

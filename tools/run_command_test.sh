@@ -340,7 +340,7 @@ holds err 'noise cannot be executed: Permission denied'
 run 127 -n 1 --wdir /nowhere true
 holds err 'the folder /nowhere cannot be entered'
 run 0 --help
-holds out '--server-address ADDRESS'
+holds out '--server-address HOST'
 holds out 'a second SIGINT'
 
 ((failures == 0)) || exit 1

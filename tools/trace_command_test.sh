@@ -48,7 +48,7 @@ run 0 dump run --type comm.send_posted --rank 0 --limit 1 --json
 json_holds "o['fields'] == {'request': 0, 'peer': 1, 'channel': 7, 'priority': 5, 'tag': 99, 'bytes': 4096}"
 json_holds "o['date_ns'] == 1700000000000002000 and o['ticks'] == 1001000 and o['actor_name'] == 'progress'"
 run 2 dump run --type task.strated
-holds err 'task\.strated: there are no such events'
+holds err 'task\.strated: no such events'
 run 2 dump run --rank 7
 holds err 'the trace has no such rank'
 

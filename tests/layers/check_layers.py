@@ -15,7 +15,7 @@ from pathlib import Path
 # Low to high. A module that is on no layer is an error, so that a new one is placed by decision.
 LAYERS = [
     {"base"},
-    {"clock", "trace", "model"},
+    {"clock", "trace", "trace_read", "model"},
     {"comm"},
     {"runtime"},
     {"dist"},
