@@ -178,13 +178,13 @@ class Runtime {
   /// The same without a name: messages call it "data 3", by the order of registration.
   template <class Memory>
     requires(!std::is_convertible_v<Memory&, std::string>)
-  auto data(Memory& memory, std::source_location where = std::source_location::current()) {
-    return data(std::string(), memory, DataOptions{.where = where});
+  auto data(Memory&& memory, std::source_location where = std::source_location::current()) {
+    return data(std::string(), std::forward<Memory>(memory), DataOptions{.where = where});
   }
   template <class Memory>
     requires(!std::is_convertible_v<Memory&, std::string>)
-  auto data(Memory& memory, const DataOptions& options) {
-    return data(std::string(), memory, options);
+  auto data(Memory&& memory, const DataOptions& options) {
+    return data(std::string(), std::forward<Memory>(memory), options);
   }
 
   /// Registers an object: a value of a type with a `Serialize`, which may change its size. Ranks that do not own it register an

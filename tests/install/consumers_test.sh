@@ -22,19 +22,20 @@ done=0
 for compiler in "${compilers[@]}"; do
   for shared in OFF ON; do
     kind=static; [[ $shared == OFF ]] || kind=shared
-    build=$folder/$compiler-$kind
+    build=$folder/$compiler  # one folder for both, so that all is compiled once
     echo "[$SECONDS s] $compiler: $kind libraries, installed"
-    rm -rf "$build-prefix" "$build-use"
+    rm -rf "$build-$kind"
+    mkdir -p "$build-$kind"
     # The command and the examples are built too, so that everything but the tests has met this compiler.
     run cmake -G Ninja -S "$source" -B "$build" -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER="$compiler" -D BUILD_SHARED_LIBS=$shared \
       -D TANDEM_TESTS=OFF -D TANDEM_BENCHMARKS=OFF
     run cmake --build "$build" -j "$jobs"
-    run cmake --install "$build" --prefix "$build-prefix"
-    mkdir -p "$build-use"
-    run "$here/consume.sh" installed "$build-use" "$build-prefix" "$compiler"
+    run cmake --install "$build" --prefix "$build-$kind/prefix"
+    run "$here/consume.sh" installed "$build-$kind" "$build-$kind/prefix" "$compiler"
     if [[ $shared == ON ]]; then
-      if ! readelf -d "$build-use/consumer/consumer" | grep -qF 'libtandem.so.0.1' ||
-         nm -DC --defined-only "$build-prefix"/lib*/*/libtandem.so | grep -E 'fmt::|std::.*tandem::.*internal::Engine'; then
+      library=$(find "$build-$kind/prefix" -name libtandem.so)
+      if ! readelf -d "$build-$kind/consumer/consumer" | grep -qF 'libtandem.so.0.1' ||
+         nm -DC --defined-only "$library" | grep -E ' [TW] (fmt::|tandem::(comm::internal|dist)::|tandem::runtime::Worker)'; then
         echo "FAILED: libtandem.so has no SONAME, or shows what is not of its API" >&2
         exit 1
       fi
