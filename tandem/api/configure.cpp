@@ -17,76 +17,74 @@ void register_options(base::Registry& registry) {
       {.name = "caller",
        .type = OptionType::boolean,
        .default_value = "true",
-       .help = "the calling thread is worker 0 and runs tasks while it waits; false: all workers are threads of their own"});
+       .help = "the calling thread is worker 0 and runs tasks while it waits; false: each worker has its own thread"});
   registry.add({.name = "bind", .type = OptionType::boolean, .default_value = "true",
                 .help = "bind each worker's thread to a core; the calling thread is never bound"});
   registry.add({.name = "window", .type = OptionType::integer, .default_value = "32768",
-                .help = "most tasks that are submitted and have not ended; submit works or waits beyond", .minimum = 1});
+                .help = "most tasks that are submitted and not ended; at this number, submit runs tasks or waits", .minimum = 1});
   registry.add({.name = "poll_max", .type = OptionType::duration, .default_value = "1us",
                 .help = "longest pause between two polls of an idle worker (exponential back-off)", .minimum = 0});
   registry.add({.name = "poll_for", .type = OptionType::duration, .default_value = "20us",
-                .help = "an idle worker that has polled for so long sleeps", .minimum = 0});
+                .help = "how long an idle worker polls before it sleeps", .minimum = 0});
   registry.add({.name = "watchdog", .type = OptionType::duration, .default_value = "30s",
-                .help = "when no task ends for so long, say who waits for what; 0: never", .minimum = 0});
+                .help = "if no task ends for this long, report which waits are open; 0: never", .minimum = 0});
   registry.add({.name = "watchdog_throws", .type = OptionType::boolean, .default_value = "false",
-                .help = "then throw StuckError from wait instead of waiting on"});
+                .help = "wait throws StuckError when the watchdog reports; false: it waits on"});
   registry.add({.name = "stats", .type = OptionType::boolean, .default_value = "false",
                 .help = "measure each task, and print a table at the end"});
   registry.add({.name = "timeline", .type = OptionType::boolean, .default_value = "false",
-                .help = "keep the dates of each task, for Runtime::timeline()"});
+                .help = "keep the times of each task, for Runtime::timeline()"});
   registry.add({.name = "graphviz", .type = OptionType::text, .default_value = "",
-                .help = "file to write the graph of the flow to, in the DOT language; empty: none"});
+                .help = "file for the task graph, in the DOT language; empty: none"});
   registry.add({.name = "trace", .type = OptionType::text, .default_value = "",
                 .help = "events to record: all, or categories and events such as task,comm,-task.deps; empty: no trace"});
   registry.add({.name = "trace.folder", .type = OptionType::text, .default_value = "",
-                .help = "folder of the trace, one folder per rank in it; empty: trace-PROGRAM-JOB"});
+                .help = "folder of the trace, with one folder per rank in it; empty: trace-PROGRAM-JOB"});
   registry.add({.name = "trace.memory", .type = OptionType::bytes, .default_value = "16MiB",
-                .help = "memory for events that are not written yet, of each rank", .minimum = 65536});
+                .help = "memory of each rank for events that are not written yet", .minimum = 65536});
   registry.add({.name = "trace.buffer", .type = OptionType::bytes, .default_value = "64KiB",
-                .help = "of it, what an actor fills before it is written; a multiple of 64", .minimum = 8192,
+                .help = "size of one event buffer, a part of trace.memory; a multiple of 64", .minimum = 8192,
                 .maximum = 1 << 30});
   registry.add({.name = "trace.when_full", .type = OptionType::choice, .default_value = "lose",
-                .help = "without memory for events: lose them and count; wait for the disk; or keep the newest",
+                .help = "when trace.memory is full: lose and count new events; wait for the disk; or keep the newest events",
                 .choices = {"lose", "wait", "newest"}});
   registry.add({.name = "trace.write_early", .type = OptionType::boolean, .default_value = "true",
-                .help = "write events while the program runs; false: at its end alone, so trace.memory must hold all"});
+                .help = "write events while the program runs; false: only at its end, so trace.memory must hold all"});
   registry.add({.name = "trace.live", .type = OptionType::text, .default_value = "/dev/shm",
-                .help = "folder in memory for events that are not written yet, which survive the program there"});
+                .help = "folder in memory for events that are not written yet; they survive a crash of the program"});
   registry.add({.name = "trace.sync_every", .type = OptionType::duration, .default_value = "1s",
-                .help = "traces of several ranks say so often how their clocks differ, beside at start and end; 0: never",
+                .help = "how often ranks record clock differences between start and end; 0: only at start and end",
                 .minimum = 0});
   registry.add({.name = "python", .type = OptionType::text, .default_value = "",
-                .help = "the Python that writes tables and draws pictures of traces; empty: .venv/bin/python of Tandem's, else "
-                        "python3"});
-  registry.add(
-      {.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "of everything that is drawn at random"});
-  registry.add({.name = "log", .type = OptionType::choice, .default_value = "warn", .help = "least grave messages to print",
+                .help = "Python for tables and pictures of traces; empty: Tandem's .venv/bin/python, else python3"});
+  registry.add({.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "seed of all random choices"});
+  registry.add({.name = "log", .type = OptionType::choice, .default_value = "warn", .help = "least severe messages to print",
                 .choices = {"error", "warn", "info", "debug"}});
   registry.add({.name = "ranks", .type = OptionType::choice, .default_value = "job",
-                .help = "job: a rank of the job that started this process; alone: by itself, whatever started it",
+                .help = "job: a rank of the job that started this process; alone: the only rank of its own job",
                 .choices = {"job", "alone"}});
   registry.add({.name = "broadcast", .type = OptionType::choice, .default_value = "automatic",
-                .help = "how data goes to several ranks: by a tree, or off: by a plain message to each",
+                .help = "shape of the tree that brings data to several ranks; off: a plain message to each",
                 .choices = {"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic"}});
   registry.add({.name = "broadcast_hold", .type = OptionType::duration, .default_value = "0",
-                .help = "how long a broadcast waits for recipients that come late", .minimum = 0});
+                .help = "how long a broadcast waits for late recipients", .minimum = 0});
   registry.add({.name = "early_read", .type = OptionType::boolean, .default_value = "true",
-                .help = "tasks that only read start when data has arrived; false: when it was forwarded, too"});
+                .help = "tasks that only read start when their data has arrived; false: after it was also forwarded"});
   registry.add({.name = "announce", .type = OptionType::boolean, .default_value = "true",
-                .help = "networks are told of messages whose writers run, so that less urgent ones are out of the way then"});
+                .help = "announce a message while its writer runs, so that less urgent ones make room"});
   registry.add({.name = "incoming", .type = OptionType::boolean, .default_value = "true",
-                .help = "a worker may wait for an urgent task whose data begins to come, instead of beginning a long one"});
+                .help = "a worker may wait for an urgent task whose data is arriving, instead of starting a long one"});
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
-                .help = "memory for data received from other ranks, the least of all ranks counts (0: no limit)",
+                .help = "memory for data received from other ranks; all ranks use the smallest value (0: no limit)",
                 .minimum = 0});
   registry.add({.name = "reserve_core", .type = OptionType::boolean, .default_value = "false",
-                .help = "no worker is bound to the core of comm.progress_core, nor counted for it"});
+                .help = "keep the core comm.progress_core free: no worker is bound to it or counted for it"});
   registry.add({.name = "idle_progress", .type = OptionType::boolean, .default_value = "true",
-                .help = "idle workers make progress for the network, and sleep where it wakes them; false: its thread alone"});
+                .help = "idle workers poll the network; false: only the progress thread does"});
   registry.add({.name = "prune", .type = OptionType::boolean, .default_value = "true",
-                .help = "loops that are pruned to a rank skip tasks that do not concern it; false: they submit all"});
+                .help = "pruned loops skip tasks that do not concern their rank; false: they submit all"});
   registry.add({.name = "check_pruning", .type = OptionType::boolean, .default_value = "false",
-                .help = "such loops submit all tasks, and throw UsageError where they would wrongly skip one"});
+                .help = "pruned loops submit all tasks, and throw UsageError where they would wrongly skip one"});
   comm::add_comm_options(registry);
 }
 

@@ -16,20 +16,22 @@ void add_comm_options(base::Registry& registry) {
                 .default_value = defaults.strategy,
                 .help = "how packets are formed: fifo, aggregate, priority, split"});
   registry.add({.name = "comm.progress", .type = OptionType::choice, .default_value = defaults.progress,
-                .help = "who makes progress in the background", .choices = {"thread", "inline"}});
+                .help = "thread: a progress thread polls the network; inline: only calls of the program do",
+                .choices = {"thread", "inline"}});
   registry.add({.name = "comm.progress_core", .type = OptionType::integer, .default_value = "-1",
                 .help = "core that the progress thread is bound to (-1: none)", .minimum = -1});
   registry.add({.name = "comm.spin", .type = OptionType::duration, .default_value = "20us",
-                .help = "polling without traffic before sleeping", .minimum = 0});
+                .help = "how long a thread polls without traffic before it sleeps", .minimum = 0});
   registry.add({.name = "comm.eager", .type = OptionType::bytes, .default_value = "0",
-                .help = "largest message that is sent unasked (0: as transport and network allow)", .minimum = 0});
+                .help = "largest message that is sent eagerly (0: as transport and network allow)", .minimum = 0});
   registry.add({.name = "comm.credit_bytes", .type = OptionType::bytes, .default_value = number(defaults.credit_bytes),
-                .help = "bytes of unexpected messages of more than 16 bytes that one peer may leave with us", .minimum = 4096});
+                .help = "bytes of unexpected messages kept for one peer; messages of up to 16 bytes do not count",
+                .minimum = 4096});
   registry.add({.name = "comm.credit_messages", .type = OptionType::integer, .default_value = number(defaults.credit_messages),
-                .help = "unexpected eager messages that one peer may leave with us", .minimum = 4, .maximum = 1e9});
+                .help = "number of unexpected eager messages kept for one peer", .minimum = 4, .maximum = 1e9});
   registry.add({.name = "comm.credit_announcements", .type = OptionType::integer,
                 .default_value = number(defaults.credit_announcements),
-                .help = "messages that are announced to one peer at once, beyond those that it wants",
+                .help = "messages announced to one peer at once for which no receive waits",
                 .minimum = 1, .maximum = 1e9});
   registry.add({.name = "comm.forward_bytes", .type = OptionType::bytes, .default_value = number(defaults.forward_bytes),
                 .help = "memory for broadcasts that are forwarded before their receive is posted", .minimum = 0});
@@ -38,9 +40,9 @@ void add_comm_options(base::Registry& registry) {
   registry.add({.name = "comm.rails", .type = OptionType::integer, .default_value = "1", .help = "tcp connections per peer",
                 .minimum = 1, .maximum = 64});
   registry.add({.name = "comm.port_priorities", .type = OptionType::boolean, .default_value = "true",
-                .help = "on networks large messages wait while more urgent ones go to other ranks, or are announced"});
+                .help = "on networks, large messages wait while more urgent ones to other ranks are sent or announced"});
   registry.add({.name = "comm.cross_memory", .type = OptionType::boolean, .default_value = "true",
-                .help = "peers may read this process's memory: directly over shm, as lent pages over tcp"});
+                .help = "peers may read this process's memory: directly over shm, by zero-copy pages over tcp"});
   registry.add({.name = "comm.modules", .default_value = "",
                 .help = "folder of the modules of the transports ucx and mpi (empty: where Tandem was installed)"});
 }
