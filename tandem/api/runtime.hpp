@@ -1,4 +1,4 @@
-// tandem/api/runtime.hpp: what users hold in their hands: the runtime, its data, its tasks.
+// tandem/api/runtime.hpp: the runtime, with its data and its tasks.
 #pragma once
 
 #include <algorithm>
@@ -60,23 +60,23 @@ class Trace;
 using runtime::StatisticsReport;
 using runtime::TimelineEvent;
 
-/// What a program may say of data beside its name, shape and memory.
+/// Options of data, besides its name, shape and memory.
 struct DataOptions {
-  /// The rank that has the memory and runs the tasks that write the data. None: each rank has the data for itself, and tasks that
-  /// write it run on every rank.
+  /// The rank that has the memory and runs the tasks that write the data. None: each rank has its own data, and tasks that write
+  /// it run on every rank.
   std::optional<std::uint32_t> owner = {};
-  /// Of an object: about how many bytes it takes when it travels, the same on all ranks. Option `copies` and the placement of
-  /// tasks count with it; what it really takes may be more or less. 0: the size of its type.
+  /// For an object: an estimate of its bytes in a message, the same on all ranks. Option `copies` and the placement of tasks use
+  /// the estimate; the real size may be larger or smaller. 0: the size of its type.
   std::size_t bytes = 0;
   std::source_location where = std::source_location::current();  ///< of the registration, for messages
 };
 
-/// What a submit may say of its task beside the codelet and its arguments.
+/// Options of a task, besides the codelet and its arguments.
 struct TaskOptions {
-  int priority = 0;                          ///< higher first; also of the messages that bring what the task sees
+  int priority = 0;                          ///< higher first; also for the messages that bring its data
   std::string_view name = {};                ///< instead of the codelet's, in messages
   std::function<void()> callback = {};       ///< called on the worker when the kernel has ended without throwing
-  std::vector<TaskRef> after = {};           ///< tasks of this rank that come first, whatever data they use
+  std::vector<TaskRef> after = {};           ///< tasks of this rank that must end first, whatever data they use
   std::optional<std::uint32_t> on = {};      ///< the rank that runs it, instead of the owner of what it writes
   std::source_location where = std::source_location::current();  ///< of a task without accesses, for messages
 };
@@ -126,13 +126,13 @@ struct RangeOptions {
   std::string_view name = "range";  ///< of its tasks, in messages, statistics and traces
 };
 
-/// The runtime: workers, scheduler and memory of this process. The thread that makes it submits, waits, and works while it waits;
-/// all members belong to that thread but where they say otherwise. Mistakes in the use throw `UsageError`; a kernel's exception
-/// cancels what depends on it and is thrown again by `wait`.
+/// The runtime: workers, scheduler and memory of this process. The thread that makes it submits, waits, and works while it waits.
+/// Only that thread may call a member, unless the member's comment says otherwise. Mistakes in the use throw `UsageError`. A
+/// kernel's exception cancels the tasks that depend on the kernel, and `wait` throws it again.
 ///
-/// As a rank of a job (`tandem run`, `mpirun`, ...) it is one of several that go through one flow: every rank makes the same
-/// calls in the same order, but for those that say otherwise, and each runs the tasks that write the data that it owns. Then
-/// `wait()` waits for all ranks, and throws on every rank the failure that is earliest in the flow.
+/// In a job (`tandem run`, `mpirun`, ...) several ranks go through one flow. Every rank makes the same calls in the same order,
+/// except those whose comment says otherwise. Each rank runs the tasks that write the data that it owns. `wait()` then waits for
+/// all ranks, and throws on every rank the failure that is earliest in the flow.
 class Runtime {
  public:
   /// With options from the environment, tandem.toml and defaults. Throws StartError.
@@ -300,20 +300,21 @@ class Runtime {
   /// `for_tasks_of` calls these.
   /// @{
 
-  /// This rank does not submit the next `tasks` tasks of the flow. All ranks together go through one flow, but each may leave out
-  /// tasks that do not concern it. It must submit
+  /// Counts the next `tasks` tasks of the flow without submitting them. All ranks go through one flow, but a rank may skip tasks
+  /// that do not concern it. It must submit
   /// (a) the tasks that it runs;
-  /// (b) those that see data which it owns or of which it has the present version, and those that write such data, or data of
-  ///     which it has a copy;
-  /// (c) before a task here sees data, in this flow or a later one: the last task that wrote it;
-  /// (d) those with `reduce` accesses, and the next one that uses their data otherwise.
-  /// Positions of the flow stay as they would be: a wrong number is a JobError at the next `wait()`. A rank that leaves out a task
-  /// which it needs may wait for ever, or use an old value; option `check_pruning` finds that. When the flow is cancelled and
-  /// over, nothing happens. On one rank, which runs all tasks, UsageError unless `tasks` is 0. In a recording, it holds for each
-  /// replay.
+  /// (b) tasks that read or write data that it owns, or whose present version it has; and tasks that write data of which it has
+  ///     a copy;
+  /// (c) before a task here reads data, in this flow or a later one: the last task that wrote the data;
+  /// (d) tasks with `reduce` accesses, and the next task that uses their data otherwise.
+  /// Skipped tasks count in `position()`. A wrong number is a JobError at the next `wait()`. A rank that skips a task that it
+  /// needs may wait for ever, or use an old value; option `check_pruning` finds such mistakes. After the end of a cancelled flow
+  /// the call does nothing. On one rank, which runs all tasks, it throws UsageError unless `tasks` is 0. In a recording, it holds
+  /// for each replay.
   void skip_tasks(std::uint64_t tasks);
-  /// As things are, rules (a), (b) or (d) want this rank to submit a task with these accesses, if it runs where data is that it
-  /// writes. What rule (c) wants is not known before it comes.
+  /// Whether this rank must submit a task with these accesses by rules (a), (b) or (d) of `skip_tasks`, as data is placed now.
+  /// The task is assumed to run on a rank that owns data which the task writes. Rule (c) is not checked: it depends on later
+  /// tasks.
   template <class... Accesses>
   bool concerned_by(const Accesses&... accesses) const {
     static_assert((internal::is_access<Accesses> && ...), "concerned_by takes accesses: read(data), read_write(data), ...");
@@ -321,44 +322,48 @@ class Runtime {
     const std::array<dist::Use, sizeof...(Accesses)> uses{dist::Use{accesses.handle, Accesses::mode}...};
     return is_concerned(uses);
   }
-  /// Whether loops are to be pruned: there are several ranks, and option `prune` does not say no.
+  /// Whether loops may skip tasks: there are several ranks, and option `prune` is on.
   bool prunes() const noexcept;
 
   /// @}
   /// @name Waiting
   /// @{
 
-  /// Waits for all tasks, on several ranks for those of all ranks; this thread runs tasks meanwhile. Throws what the kernel threw that is earliest in the flow.
+  /// Waits for all tasks, on several ranks for those of all ranks; this thread runs tasks meanwhile. When kernels threw, it
+  /// throws the exception of the kernel that is earliest in the flow.
   void wait();
-  /// Waits for one task, or for the end of a replay. Throws if it failed or was cancelled; with the flow, a `FlowCancelled`.
+  /// Waits for one task, or for the end of a replay. Throws if the task failed or was cancelled; `FlowCancelled` if it was
+  /// cancelled with its flow.
   void wait(const TaskRef& task);
-  /// Waits for the tasks that use the data. Throws if its value could not be made.
+  /// Waits for the tasks that use the data. Throws if no value of the data exists, because a task failed or was cancelled.
   template <class Kind>
   void wait(const Data<Kind>& data) {
     wait_for_data(data.handle());
   }
 
   /// @}
-  /// @name The end of a flow before its end
+  /// @name Cancelling a flow
   /// @{
 
-  /// What has not begun of the flow is not needed any more: an iteration has converged. Any thread: this one, a kernel, a
-  /// callback; on one rank, or on several. All tasks up to one position of the flow run, and those behind it on no rank. `wait()`
-  /// returns as usual, and a new flow begins after it.
+  /// Cancels the tasks of the flow that have not begun, for instance because an iteration has converged. Any thread may call it
+  /// (this one, a kernel, a callback), and any number of ranks. The ranks agree on one position of the flow: tasks up to it run,
+  /// and later tasks run on no rank. `wait()` returns as usual, and a new flow begins after it.
   ///
-  /// Data has the values that the tasks up to that position left, on all ranks. Only where a task behind it was submitted to
-  /// `write` data afresh on a rank that did not have its value there is none: until it is written, tasks that see it are
-  /// cancelled, and waits throw `FlowCancelled`. Accesses by `acquire` and explicit messages are no tasks: they take place.
+  /// On all ranks, data then has the values that the tasks up to that position left. One case is different: a later task was
+  /// submitted to `write` data on a rank that did not have the value. This data has no value there. Until it is written, tasks
+  /// that read it are cancelled, and waits for it throw `FlowCancelled`. Accesses by `acquire` and explicit messages are not
+  /// tasks: they take place.
   void cancel();
-  /// The flow is cancelled, and this thread has come to the end of it: what it submits until the next `wait()` is nothing, and
-  /// references to it are empty. Loops end when they see it; every rank sees it at the same place. `acquire` still gives what
-  /// is here, and throws `FlowCancelled` for other data. Throws a JobError when another rank has died, or has left by an
-  /// exception, before the flow's end.
+  /// Whether the flow is cancelled and this thread has reached its end. Then submits until the next `wait()` do nothing and
+  /// return empty references, so a loop should end. The answer turns to true at the same place of the flow on every rank.
+  /// `acquire` still returns data whose value is here, and throws `FlowCancelled` for other data. Throws JobError when another
+  /// rank has died, or has left by an exception, before the flow's end.
   bool cancelled();
-  /// How far this thread has come in the flow; alike on all ranks. It grows with each operation.
+  /// This thread's position in the flow. It grows with each operation, and is the same on all ranks at the same place.
   std::uint64_t position() const noexcept;
-  /// Where the flow was cancelled that the last `wait()` has ended: what was submitted before `position()` went beyond has run,
-  /// what was submitted when `position()` had come there has not. Nothing: it was not cancelled.
+  /// The position up to which tasks ran in the flow that the last `wait()` ended. A task has run if `position()` was at most this
+  /// right after its submit, and has not run if `position()` was at least this before its submit. Nothing: that flow was not
+  /// cancelled.
   std::optional<std::uint64_t> cancelled_at() const noexcept;
 
   /// @}
@@ -382,10 +387,11 @@ class Runtime {
     return view_of<mode, Kind>(std::move(held), *access.handle);
   }
 
-  /// An event that uses data. `start(event)` runs when the data is ready for it, maybe before this returns, on any thread, and
-  /// must not block; what it starts calls `readable` (and `released`) on the event later, in any order. Readers of what it writes
-  /// wait for `readable`, writers for both. When what it reads does not exist, because a kernel threw, it does not start and
-  /// completes by itself. It takes place on the rank where a task with these accesses would run.
+  /// An event that uses data. `start(event)` runs when the data is ready, on any thread, possibly before this call returns. It
+  /// must not block. The operation that it starts later calls `readable` (and `released`) on the event, in any order. Tasks that
+  /// read the event's data wait for `readable`; tasks that write it wait for both. When a value that the event reads does not
+  /// exist, because a kernel threw, the event does not start and completes by itself. It takes place on the rank where a task
+  /// with these accesses would run.
   template <class... Accesses>
   Event event(std::string name, Release release, std::function<void(Event)> start, const Accesses&... accesses) {
     static_assert((internal::is_event_access<Accesses> && ...),
@@ -403,13 +409,13 @@ class Runtime {
 
   std::uint32_t rank() const noexcept;  ///< of this process, from 0
   std::uint32_t size() const noexcept;  ///< number of ranks
-  /// The rank that owns the data; this one where each has it for itself.
+  /// The rank that owns the data; this rank if the data has no owner.
   template <class Kind>
   std::uint32_t owner_of(const Data<Kind>& data) {
     return owner_of_handle(data.handle());
   }
 
-  /// For data that lies where `data` does.
+  /// Options for new data with the same owner as `data`.
   template <class Kind>
   DataOptions beside(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
     return options_beside(data.handle(), where);
@@ -430,29 +436,30 @@ class Runtime {
   void migrate(const Data<Kind>& data, std::uint32_t rank, std::source_location where = std::source_location::current()) {
     migrate_to(data.handle(), rank, where);
   }
-  /// Ranks that have copies of the data, and do not own it, forget them, which frees memory.
+  /// Frees the copies of the data on all ranks but its owner.
   template <class Kind>
   void flush(const Data<Kind>& data) {
     flush_copies(data.handle());
   }
-  /// Sends the value, once it is there, to data of the same shape on another rank, where `receive` names this rank and the same
-  /// tag. Called on this rank alone, on data that each rank has for itself. Sends of one value with one tag to several ranks are
-  /// one broadcast, as those that are inferred, and may be read there before it was forwarded.
+  /// Sends the value, once it exists, to data of the same shape on another rank. That rank calls `receive` with this rank and the
+  /// same tag. Only this rank calls `send`, and the data must have no owner. Sends of one value with one tag to several ranks are
+  /// one broadcast, as for inferred messages; a recipient may read the value before it has forwarded it.
   template <class Kind>
   void send(const Data<Kind>& data, std::uint32_t to, std::uint64_t tag = 0, int priority = 0) {
     send_to(data.handle(), to, tag, priority);
   }
-  /// The other end of `send`: tasks after it see what is received.
+  /// The counterpart of `send`: tasks submitted after it read the received value.
   template <class Kind>
   void receive(const Data<Kind>& data, std::uint32_t from, std::uint64_t tag = 0) {
     receive_from(data.handle(), from, tag);
   }
-  /// At the next `wait()`, every rank's `value` becomes the least of all ranks' that is not 0; it must live until then.
+  /// At the next `wait()`, every rank's `value` becomes the smallest value of all ranks, where 0 does not count. `value` must
+  /// live until then.
   void agree_on_least(std::atomic<std::uint64_t>& value);
-  /// Which rank runs a task that writes data of several owners, instead of the rank that needs the fewest bytes moved. The same
-  /// policy on all ranks.
+  /// Sets the policy that chooses the rank of a task that writes data of several owners. By default it is the rank to which the
+  /// fewest bytes must move. All ranks must set the same policy.
   void set_placement(dist::PlacementPolicy policy);
-  /// What has travelled; zeros for a job of one rank.
+  /// Counts of tasks and messages; zeros for a job of one rank.
   dist::FlowStatistics flow_statistics() const;
   /// The flow of several ranks, or null.
   dist::Flow* flow() noexcept { return flow_.get(); }
@@ -500,28 +507,28 @@ class Runtime {
   /// @name Recorded flows
   /// @{
 
-  /// Runs `flow`, which submits; nothing runs, and the flow is kept. On several ranks, it is settled here who runs each task, and
-  /// all readers of a version are known before the first is submitted: broadcasts are whole. Tasks, `fetch`, `migrate`, `flush`,
-  /// `send` and `receive` are kept; `wait`, `acquire` and events throw UsageError. What is migrated has its next owner from there
-  /// on in the recording (`owner_of`), and moves in each replay.
+  /// Calls `flow` and records the tasks that it submits; none of them runs. On several ranks, the recording decides which rank
+  /// runs each task. It knows all readers of a version before the first replay, so each broadcast has all its recipients. Tasks,
+  /// `fetch`, `migrate`, `flush`, `send` and `receive` are recorded; `wait`, `acquire` and events throw UsageError. After a
+  /// `migrate`, the rest of the recording sees the new owner (`owner_of`); the data itself moves in each replay.
   Graph record(const std::function<void()>& flow);
-  /// Submits all tasks of the graph, at a fraction of the cost. Returns a reference that can be waited for, on several ranks for
-  /// this one's tasks. Throws UsageError when data that the graph migrates has another owner than when it was recorded.
+  /// Submits all tasks of the graph, at a fraction of the cost. `wait` accepts the returned reference; on several ranks it then
+  /// waits for this rank's tasks. Throws UsageError when data that the graph migrates has another owner than at the recording.
   TaskRef replay(Graph& graph);
 
   /// @}
-  /// @name What is known
+  /// @name Options, statistics and trace
   /// @{
 
-  unsigned worker_count() const noexcept;  ///< of this process, the calling thread included if it works
+  unsigned worker_count() const noexcept;  ///< of this process, including the calling thread if it runs tasks
   /// The value of an option, as text: `option("sched")`. Throws UsageError for a name that does not exist.
   std::string option(std::string_view name) const;
   const base::Config& config() const noexcept { return *config_; }  ///< all options with their values
-  /// What is recorded of this program, and what it records itself. `Trace` is in tandem/trace.hpp.
+  /// The trace of this program, to which it may add its own events. `Trace` is in tandem/trace.hpp.
   Trace& trace() noexcept { return *trace_; }
-  /// Counts and times; times only with option `stats` or `timeline`.
+  /// Counts and times of tasks. The times need option `stats` or `timeline`.
   StatisticsReport statistics();
-  /// Each run of a kernel, by start, with option `timeline`. Between waits.
+  /// Every run of a kernel, ordered by start. Needs option `timeline`. Call it while no task runs, after a `wait()`.
   std::vector<TimelineEvent> timeline() const;
 
   runtime::RuntimeCore& core() noexcept { return *core_; }           ///< for the layers below, and tests
