@@ -124,7 +124,7 @@ void MemoryBook::add_memory(const Event& event, Findings& findings) {
   ++freed_.count;
   freed_.bytes += bytes;
   if (alive.count == 0 || alive.bytes < bytes)
-    return findings.add("no memory is given back that was not allocated",
+    return findings.add("no memory is freed that was not allocated",
                         fmt::format("rank {}: {} bytes of data {} on node {}, while {} are allocated", rank_.rank, bytes,
                                     u32(event, 0), u32(event, 1), alive.bytes));
   --alive.count;

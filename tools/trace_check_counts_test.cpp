@@ -281,7 +281,7 @@ TEST_F(TraceCheckCounts, MemoryIsGivenBackThatWasAllocated) {
   expect_sound();
   EXPECT_EQ(counted(result(), "memory", "bytes left"), 32u);
   engine().add(Type::data_freed, at(3'000), {0, 0, 64});
-  expect_broken("no memory is given back that was not allocated", "64 bytes of data 0 on node 0, while 0 are allocated");
+  expect_broken("no memory is freed that was not allocated", "64 bytes of data 0 on node 0, while 0 are allocated");
 }
 
 TEST_F(TraceCheckCounts, TransfersEnd) {

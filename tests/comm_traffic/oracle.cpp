@@ -20,9 +20,9 @@ std::string wrong_message(const Plan& plan, std::size_t index, const Outcome& ou
   const bool meant = std::any_of(message.to.begin(), message.to.end(), [&](const Delivery& d) { return d.rank == receive.rank; });
   if (!meant) return what + "it was not sent to this rank";
   if (!receive.matches(message)) return what + "the pattern does not match";
-  if (outcome.source != message.source || outcome.tag != message.tag) return what + "source or tag is told wrong";
-  if (outcome.bytes != message.bytes) return what + "the size is told wrong: " + std::to_string(outcome.bytes);
-  if (outcome.truncated != (!receive.owned && receive.capacity_bytes < message.bytes)) return what + "truncation is told wrong";
+  if (outcome.source != message.source || outcome.tag != message.tag) return what + "the reported source or tag is wrong";
+  if (outcome.bytes != message.bytes) return what + "the reported size is wrong: " + std::to_string(outcome.bytes);
+  if (outcome.truncated != (!receive.owned && receive.capacity_bytes < message.bytes)) return what + "the reported truncation is wrong";
   if (!outcome.content_right) return what + "the bytes are wrong";
   return "";
 }
@@ -67,7 +67,7 @@ std::string passed_over(const Plan& plan, const std::vector<Outcome>& outcomes) 
       const PlannedReceive& other = plan.receives[later];
       if (!outcomes[later].message || other.sweep || other.rank != plan.receives[left].rank) continue;
       if (!plan.receives[left].matches(plan.messages[*outcomes[later].message])) continue;
-      return name_of(plan, left) + " was passed over by " + name_of(plan, later);
+      return name_of(plan, left) + " was overtaken by " + name_of(plan, later);
     }
   }
   return "";

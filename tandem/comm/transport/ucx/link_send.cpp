@@ -30,7 +30,7 @@ UcxLink::UcxLink(Shared& shared, Rank peer, std::span<const std::byte> address, 
     return;
   }
   endpoint_ = nullptr;
-  break_off(fmt::format("UCX has no way to rank {} that tells its death: {}; choose other UCX_TLS, or the transport tcp",
+  break_off(fmt::format("UCX has no way to rank {} that reports its death: {}; choose other UCX_TLS, or the transport tcp",
                         peer.value(), ucs_status_string(status)));
 }
 
@@ -154,7 +154,7 @@ SendStatus UcxLink::post(SendOperation& operation, unsigned flags) {
     return operation.posted ? SendStatus::posted : SendStatus::done;
   }
   shared_->sends.give(&operation);
-  // A packet that UCX refuses is lost with the link; what is owed on it is dropped.
+  // A packet that UCX refuses is lost with the link; its other packets are dropped.
   if (request != nullptr) lose(UCS_PTR_STATUS(request));
   return SendStatus::done;
 }
