@@ -346,7 +346,7 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
   const auto [at, is_first] = rank.graphs.try_emplace(number);
   Graph& graph = at->second;
   if (is_first) {
-    // Its tasks have just been described; where events were lost, rows would be made of what nobody knows.
+    // Its tasks have just been described; where events were lost, rows would be made of unknown values.
     graph.first = first;
     graph.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(event.number(2), history_.tasks.size()));
     learn_graph(rank, graph);
@@ -524,7 +524,7 @@ void HistoryBuilder::add_tracer(const Event& event, const Rank& rank, Actor& act
       row.amount = event.number(0);
       row.end_ns = event.local_ns;
       if (actor.last_ns != no_time) row.start_ns = actor.last_ns;
-      // What the actor did in between nobody knows, and what it does now the next events will say.
+      // It is unknown what the actor did in between; the next events show what it does now.
       if (actor.last_ns != no_time) close_state(rank.rank, event.actor, actor, actor.last_ns);
       actor.running.clear();
       actor.base.reset();

@@ -163,7 +163,7 @@ struct MemoryRow {
   std::uint32_t rank = 0, data = 0;
   std::uint16_t node = 0;
   std::int64_t time_ns = no_time;
-  std::int64_t bytes = 0;       ///< negative: given back
+  std::int64_t bytes = 0;       ///< negative: freed
   std::int64_t used_bytes = 0;  ///< on the node from now on, as far as was recorded
 };
 

@@ -1,4 +1,4 @@
-// tools/trace_stats.hpp: which events a trace holds: how many of each type, when, of whom, and what recording them has cost.
+// tools/trace_stats.hpp: which events a trace holds: how many of each type, when, of which actors, and the cost of recording.
 #pragma once
 
 #include <array>

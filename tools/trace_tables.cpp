@@ -291,7 +291,7 @@ ColumnKind column_kind(trace::Field field) {
   }
 }
 
-/// The events of a type of the program's own: when, of whom, and their fields, which give way to columns of the same name.
+/// The events of a type of the program's own: time, rank, actor, and their fields; a field of a column's name is renamed.
 Table declared_of(const History& history, const DeclaredEvents& type) {
   Table table = TableOf("user." + type.name, type.rows)
                     .add("rank", number, &DeclaredEvents::Row::rank)

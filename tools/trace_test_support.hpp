@@ -31,7 +31,7 @@ class SmallRun {
     catalogue(rank).add(Type::actor, at(0), {actor, static_cast<std::uint8_t>(kind), index, -1, name});
     return *this;
   }
-  /// Actor 1 submits, 2 and 3 are workers 0 and 1, 4 looks after the network; site 0 is potrf, site 1 gemm.
+  /// Actor 1 submits, 2 and 3 are workers 0 and 1, 4 polls the network; site 0 is potrf, site 1 gemm.
   SmallRun& usual(std::uint32_t rank = 0) {
     using enum trace::ActorKind;
     actor(rank, 1, submitter, 0, "submitter").actor(rank, 2, worker, 0, "worker 0").actor(rank, 3, worker, 1, "worker 1");

@@ -82,7 +82,7 @@ std::int64_t burst_ns(Rank& rank, const Kind& kind, std::uint32_t count, std::ve
   }
   rank.wait_all();
   const std::int64_t end_ns = host_now_ns();
-  // Rank 0 tells when it started; it is told how long it all took.
+  // Rank 0 sends its start time, and receives how long the whole burst took.
   std::int64_t start_ns = 0, took_ns = 0;
   rank.post_receive(value_tag, &start_ns, sizeof start_ns);
   rank.wait_all();
@@ -92,7 +92,7 @@ std::int64_t burst_ns(Rank& rank, const Kind& kind, std::uint32_t count, std::ve
   return took_ns;
 }
 
-/// Small bursts are repeated until their time can be told.
+/// Small bursts are repeated until their time can be measured.
 inline unsigned repetitions_of(std::uint32_t count, unsigned least) {
   return count <= 100 ? 40 * least : count <= 1000 ? 10 * least : count <= 10'000 ? 2 * least : least;
 }

@@ -176,7 +176,7 @@ class Rank {
   std::int32_t sent_ = 29, received_ = 0;
 };
 
-/// All ranks' notes, on every rank. Times are told since the origin, so that a double holds them exactly.
+/// All ranks' notes, on every rank. Times count from the origin, so that a double holds them exactly.
 std::vector<Notes> gather(Ranks& ranks, const Notes& own, std::int64_t origin_ns) {
   std::vector<double> local, reference, error, barrier;
   for (const clock::SyncPoint& point : own.points) {

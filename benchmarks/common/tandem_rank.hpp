@@ -70,7 +70,7 @@ class TandemRank {
   }
   void wait_all() {
     endpoint_->wait_all(posted_);
-    for (auto& request : posted_) {  // looked at and given back in one walk through memory, as in MPI_Waitall
+    for (auto& request : posted_) {  // looked at and released in one walk through memory, as in MPI_Waitall
       expect_done(request.status());
       request = {};
     }

@@ -1,4 +1,4 @@
-// benchmarks/common/two_ranks.hpp: what benchmarks of two ranks on one host share: one clock, values that they tell each other,
+// benchmarks/common/two_ranks.hpp: what benchmarks of two ranks on one host share: one clock, values that they exchange,
 // and results with details.
 #pragma once
 

@@ -34,12 +34,12 @@ class PairDirectory final : public comm::Directory {
     own_ = card;
     auto bytes = comm::internal::encode_card(card);
     if (!bytes) return bytes.error();
-    pair_->tell(bytes.value());
+    pair_->send(bytes.value());
     return {};
   }
   Result<comm::PeerCard> lookup(comm::Rank peer) override {
     if (peer.value() == pair_->rank()) return own_;
-    if (other_.empty()) other_ = pair_->hear();
+    if (other_.empty()) other_ = pair_->receive();
     return comm::internal::decode_card(other_, own_.wire_version);
   }
 

@@ -16,7 +16,7 @@
 namespace benchmarks::pingpong {
 
 /// Made before any library starts threads: the maker becomes rank 0 and its child rank 1, which dies with it. Their pair of
-/// sockets is for what they tell each other before they measure.
+/// sockets carries what they exchange before they measure.
 class Pair {
  public:
   Pair() {
@@ -39,12 +39,12 @@ class Pair {
   unsigned rank() const { return rank_; }
   pid_t maker() const { return maker_; }
 
-  void tell(const std::string& bytes) {
+  void send(const std::string& bytes) {
     const std::size_t size = bytes.size();
     require(write(socket_, &size, sizeof size) == static_cast<ssize_t>(sizeof size), "write");
     require(write(socket_, bytes.data(), size) == static_cast<ssize_t>(size), "write");
   }
-  std::string hear() {
+  std::string receive() {
     std::size_t size = 0;
     require(read(socket_, &size, sizeof size) == static_cast<ssize_t>(sizeof size), "read");
     std::string bytes(size, '\0');
@@ -57,8 +57,8 @@ class Pair {
   }
   /// Until both are here.
   void meet() {
-    tell("x");
-    hear();
+    send("x");
+    receive();
   }
   /// The program's exit status, once rank 1 has ended.
   int end() {

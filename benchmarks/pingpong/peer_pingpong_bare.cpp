@@ -41,12 +41,12 @@ class SocketAdapter {
       address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
       require(bind(listener, reinterpret_cast<sockaddr*>(&address), length) == 0 && listen(listener, 1) == 0, "listen");
       require(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0, "getsockname");
-      pair.tell({reinterpret_cast<const char*>(&address), sizeof address});
+      pair.send({reinterpret_cast<const char*>(&address), sizeof address});
       socket_ = accept(listener, nullptr, nullptr);
       close(listener);
     } else {
-      const std::string told = pair.hear();
-      std::memcpy(&address, told.data(), sizeof address);
+      const std::string received = pair.receive();
+      std::memcpy(&address, received.data(), sizeof address);
       socket_ = socket(AF_INET, SOCK_STREAM, 0);
       require(connect(socket_, reinterpret_cast<sockaddr*>(&address), length) == 0, "connect");
     }

@@ -40,9 +40,9 @@ class UcxAdapter {
     ucp_address_t* address = nullptr;
     std::size_t bytes = 0;
     check(ucp_worker_get_address(worker_, &address, &bytes), "ucp_worker_get_address");
-    pair.tell({reinterpret_cast<const char*>(address), bytes});
+    pair.send({reinterpret_cast<const char*>(address), bytes});
     ucp_worker_release_address(worker_, address);
-    const std::string other = pair.hear();
+    const std::string other = pair.receive();
     ucp_ep_params_t endpoint{};
     endpoint.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     endpoint.address = reinterpret_cast<const ucp_address_t*>(other.data());

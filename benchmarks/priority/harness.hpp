@@ -3,7 +3,7 @@
 // Results, in us from the posting of the urgent message to the end of its receive: `alone`, with nothing else under way;
 // `behind`, posted right after the large message; `midway`, posted while the large one flows. Where the library says
 // into how many segments it has cut the large message (`rank.segments()`), `segment` is the time that one took, and `behind` and
-// `midway` tell in "details" how many of them they took.
+// `midway` report in "details" how many of them they took.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ std::int64_t segments_of(const Rank& rank) {
   else return 0;
 }
 
-/// One urgent message. Both ranks call this; rank 0 is told the times.
+/// One urgent message. Both ranks call this; rank 0 receives the times.
 template <class Rank>
 Times urgent_times(Rank& rank, When when, std::vector<char>& large, std::vector<char>& urgent) {
   const bool with_large = when != When::alone;

@@ -1,7 +1,7 @@
 // benchmarks/tasks/bench_remote_tasks_tandem.cpp: what a task of another rank costs a rank that takes no part in it.
 //
-// Run with `tandem run -n 2 bench_remote_tasks_tandem`: all tasks are rank 0's; rank 1 goes through the same flow and tells what a
-// submit costs it, in ns.
+// Run with `tandem run -n 2 bench_remote_tasks_tandem`: all tasks are rank 0's; rank 1 goes through the same flow and reports the
+// cost of one submit, in ns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

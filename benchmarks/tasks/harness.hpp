@@ -15,7 +15,7 @@
 //   template <class Flow> void record(const Flow& flow);    // untimed, after open(); nothing is pending when it returns
 //   void replay();                                          // timed: submit the recording once; wait() follows
 //
-// and one that can tell what a submitted task occupies has
+// and one that can report the memory of a submitted task has
 //
 //   static constexpr std::size_t memory_tasks;              // how many tasks to pile up
 //   static double memory_bytes();                           // memory in use, by whatever means suits its allocator

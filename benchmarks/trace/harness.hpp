@@ -10,7 +10,7 @@
 //
 // Results: `event_N`, nanoseconds of the recording threads' processor time per event with N threads at once, in rows as long as
 // the buffers hold; `event_p999`, the 99.9th percentile of single events on one thread; `off`, of an event whose type is off;
-// and `clock`, of reading the TSC alone, which whoever stamps events pays.
+// and `clock`, of reading the TSC alone, which every event with a time costs.
 #pragma once
 
 #include <time.h>

@@ -39,7 +39,7 @@ constexpr auto idle_span = std::chrono::milliseconds(500);
 constexpr auto sleep_before_task = std::chrono::milliseconds(20);
 constexpr auto patience = std::chrono::seconds(10);
 
-/// Tells one kernel's start to the caller. The kernel calls start() once per trial; the caller calls the rest.
+/// Reports one kernel's start to the caller. The kernel calls start() once per trial; the caller calls the rest.
 class Probe {
  public:
   /// In the kernel: the clock first, then everything that takes time.

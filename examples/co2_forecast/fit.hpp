@@ -20,7 +20,7 @@ struct Likelihood {
 /// Nothing when the covariance matrix is numerically not positive definite under these hyperparameters.
 using LikelihoodFunction = std::function<std::optional<Likelihood>(const Hyperparameters&)>;
 
-/// One evaluation, told while the fit runs.
+/// The report of one evaluation, given while the fit runs.
 struct FitProgress {
   std::size_t evaluation_count = 0;
   double seconds = 0;  ///< since the fit began
@@ -28,7 +28,7 @@ struct FitProgress {
   double best_log_marginal_likelihood = 0;  ///< minus infinity until an evaluation succeeded
 };
 
-/// When the fit stops, and whom it tells.
+/// When the fit stops, and the function that gets its progress.
 struct FitOptions {
   double tolerance_nats = 1e-4;  ///< it stops when a step gains less than this
   std::size_t evaluations_limit = 200;

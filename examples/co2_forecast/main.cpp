@@ -1,4 +1,4 @@
-// examples/co2_forecast/main.cpp: reads the measurements, fits if asked to, forecasts the held-out years, and tells how well.
+// examples/co2_forecast/main.cpp: reads the measurements, fits if asked to, forecasts the held-out years, and reports the error.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -25,7 +25,7 @@ struct Cost {
   std::size_t worker_count = 0;
 };
 
-/// Everything that there is to tell.
+/// All results that the report shows.
 struct Report {
   Options options;
   std::size_t missing_count = 0;

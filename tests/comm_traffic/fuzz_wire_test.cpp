@@ -215,7 +215,7 @@ class LyingWorld {
   }
   ~LyingWorld() {
     for (auto& engine : engines_) engine->cancel_everything();
-    for (auto& engine : engines_) tell(*engine);
+    for (auto& engine : engines_) deliver(*engine);
   }
 
   std::set<std::string> reasons;  ///< for which links to the liar were closed
@@ -228,7 +228,7 @@ class LyingWorld {
       for (std::uint64_t steps = below(12); steps > 0; --steps) step(below(kRanks));
     }
     if (!settle()) return "packets go round for ever";
-    // The liar is dead now at last; whoever has not noticed is told.
+    // The liar is dead now; the ranks that have not noticed are notified.
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       if (rank != kLiar) transports_[rank]->fail(Rank{kLiar}, "the end");
     }
@@ -308,9 +308,9 @@ class LyingWorld {
   void step(std::size_t rank) {
     now_ns_ += 100;
     engines_[rank]->step(now_ns_);
-    tell(*engines_[rank]);
+    deliver(*engines_[rank]);
   }
-  static void tell(Engine& engine) {
+  static void deliver(Engine& engine) {
     while (!engine.events().empty()) {
       for (Event& event : engine.events().take()) {
         if (event.call) event.call();

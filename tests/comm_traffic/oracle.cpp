@@ -22,7 +22,7 @@ std::string wrong_message(const Plan& plan, std::size_t index, const Outcome& ou
   if (!receive.matches(message)) return what + "the pattern does not match";
   if (outcome.source != message.source || outcome.tag != message.tag) return what + "the reported source or tag is wrong";
   if (outcome.bytes != message.bytes) return what + "the reported size is wrong: " + std::to_string(outcome.bytes);
-  if (outcome.truncated != (!receive.owned && receive.capacity_bytes < message.bytes)) return what + "the reported truncation is wrong";
+  if (outcome.truncated != (!receive.owned && receive.capacity_bytes < message.bytes)) return what + "the truncation is wrong";
   if (!outcome.content_right) return what + "the bytes are wrong";
   return "";
 }

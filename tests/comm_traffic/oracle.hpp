@@ -22,7 +22,7 @@ struct Outcome {
 };
 
 /// The first rule that is broken, or "". The rules do not depend on timing:
-///  1. a receive got a message that it matches, was told its source, tag and size, and has its bytes (the first ones if its
+///  1. a receive got a message that it matches, reports its source, tag and size, and has its bytes (the first ones if its
 ///     buffer is short);
 ///  2. every message is received exactly once by each of its recipients;
 ///  3. messages of one (source, channel, tag) are matched by a rank's receives in the order in which both were posted;

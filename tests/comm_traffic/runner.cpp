@@ -271,7 +271,7 @@ std::string Runner::unfinished_sends() const {
     if (ending == Ending::done) continue;
     const bool to_dead =
         std::ranges::any_of(message.to, [this](const Delivery& delivery) { return dead_.contains(delivery.rank); });
-    // A message for the living stays unsent when its receive waits in vain for another one; only its end is owed.
+    // A message to a living rank stays unsent when its receive waits in vain for another one; it only has to end.
     if (dead_.empty() || (ending != Ending::pending && !to_dead)) return what;
     if (ending == Ending::pending && to_dead && message.to.size() == 1) return what;
   }

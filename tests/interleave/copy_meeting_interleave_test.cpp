@@ -12,12 +12,12 @@ namespace {
 
 using Meeting = comm::internal::CopyMeeting<ModelAtomic<std::uint64_t>>;
 
-/// Two messages, one after the other, of three parts and of two. The sender may be told of each when it is over, or when the next
+/// Two messages, one after the other, of three parts and of two. The sender may hear of each when it is over, or when the next
 /// one has begun.
 struct TwoMessages : Program {
   static constexpr std::array<std::uint32_t, 2> kParts{3, 2};
   ModelAtomic<std::uint64_t> word{0};
-  ModelAtomic<std::uint64_t> told{0};      // messages of which the sender was told
+  ModelAtomic<std::uint64_t> announced{0};  // messages that were announced to the sender
   ModelAtomic<std::uint64_t> finished{0};  // messages of which the sender has written parts, and said so
   std::array<std::array<ModelPlain<int>, 3>, 2> bytes;  // who copied each part: 1 the receiver, 2 the sender
   std::array<std::uint32_t, 2> read{}, written{};
@@ -30,13 +30,13 @@ struct TwoMessages : Program {
       for (std::uint32_t message = 0; message < 2; ++message) receive(message);
     } else {
       for (std::uint32_t message = 0; message < 2; ++message) {
-        if (told.load(std::memory_order_acquire) > message) send(message);
+        if (announced.load(std::memory_order_acquire) > message) send(message);
       }
     }
   }
   void receive(std::uint32_t message) {
     Meeting meeting = Meeting::begin(word, message + 1, kParts[message]);
-    told.store(message + 1, std::memory_order_release);
+    announced.store(message + 1, std::memory_order_release);
     while (const auto part = meeting.take()) {
       require(*part == read[message], "a part is read out of order");
       bytes[message][*part] = 1;

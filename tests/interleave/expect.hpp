@@ -33,7 +33,7 @@ Outcome expect_holds(Options options = {}) {
   return outcome;
 }
 
-/// Expects that some schedule of `P` fails and says `what`, and that its schedule, given back, fails in the same way.
+/// Expects that some schedule of `P` fails and says `what`, and that the same schedule, run again, fails in the same way.
 template <class P>
 void expect_found(const std::string& what, Options options = {}) {
   const Outcome outcome = explore<P>(options);

@@ -16,7 +16,7 @@ namespace tandem::interleave {
 
 namespace {
 
-/// The sanitizers must be told of switches between stacks. Each of these does nothing without its sanitizer.
+/// These notify the sanitizers of switches between stacks. Each of these does nothing without its sanitizer.
 void* this_fiber() noexcept {
 #if defined(__SANITIZE_THREAD__)
   return __tsan_get_current_fiber();

@@ -45,7 +45,7 @@ struct Flow : Program {
   }
   bool looks_empty() const { return queue.load(std::memory_order_seq_cst) == 0; }
 
-  /// `RemembersWake`: a worker that was woken, pops in vain and finds more at its last look owes a wake-up still.
+  /// `RemembersWake`: a worker that was woken, pops in vain and finds more at its last look still has to wake another.
   template <bool RemembersWake = true, class Run>
   void work(unsigned worker, int most_tasks, Run run) {
     bool woken = false;

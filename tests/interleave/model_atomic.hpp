@@ -178,7 +178,8 @@ class ModelPlain {
   }
 
  private:
-  /// The last accesses of each thread. What a thread does after its n-th operation is known to whom its n+1-th has reached.
+  /// The last accesses of each thread. A thread that has seen another's operation n+1 knows all that
+  /// the other did after its operation n.
   struct Accesses : VectorClock {
     bool known_to(Explorer& explorer) const noexcept {
       for (unsigned t = 0; t < kMostThreads; ++t)

@@ -85,11 +85,11 @@ TEST(PipeUnderEveryOrder, ProducerAndSleeperDoNotMissEachOther) {
   expect_holds<PutOrSleep>({.store_buffers = true});
 }
 
-/// A worker (thread 1) that has tasks looks into the pipe only where it has none of the priority that it took from there last, or
-/// was told of another one: runtime::ReadyQueues. The model is of the steps, not the code itself. Priorities 1, 1, 2 are put;
-/// what is in the pipe unseen after a look that was not wanted must not be more urgent than what was taken last, once the
+/// A worker (thread 1) that has tasks looks into the pipe only if it has none of the priority that it took from there last, or if
+/// it was notified of another priority: runtime::ReadyQueues. This models the steps, not the code itself. Priorities 1, 1, 2 are
+/// put. After a look that was not needed, an entry left in the pipe must not be more urgent than the entry taken last, once the
 /// submitting thread (thread 0) has ended its put.
-template <bool TellsBehind>
+template <bool NotifiesAfterPut>
 struct LooksWhenPrioritiesChange : Program {
   base::Pipe<Entry, ModelAtomic, 4> pipe;
   ModelAtomic<bool> changes{false};
@@ -108,9 +108,9 @@ struct LooksWhenPrioritiesChange : Program {
   }
   void put(std::size_t number, int priority, int before) {
     entries[number].payload = priority;
-    if (!TellsBehind && priority != before) changes.store(true, std::memory_order_release);
+    if (!NotifiesAfterPut && priority != before) changes.store(true, std::memory_order_release);
     pipe.put(&entries[number]);
-    if (TellsBehind && priority != before) changes.store(true, std::memory_order_release);
+    if (NotifiesAfterPut && priority != before) changes.store(true, std::memory_order_release);
   }
   void look() {
     if (taken_last != 0 && !changes.load(std::memory_order_relaxed)) return;  // it has another task of priority `taken_last`
@@ -123,7 +123,7 @@ struct LooksWhenPrioritiesChange : Program {
   }
 };
 
-TEST(PipeUnderEveryOrder, WhoIsToldOfChangesMissesNoUrgentEntry) {
+TEST(PipeUnderEveryOrder, AReaderThatHearsOfChangesMissesNoUrgentEntry) {
   expect_holds<LooksWhenPrioritiesChange<true>>();
   expect_holds<LooksWhenPrioritiesChange<true>>({.store_buffers = true});
   expect_found<LooksWhenPrioritiesChange<false>>("waits unseen");

@@ -10,7 +10,7 @@ namespace {
 
 using Life = comm::internal::RequestLife<ModelAtomic>;
 
-/// The engine ends an operation, two users drop their references, and somebody looks after what was left to the engine.
+/// The engine ends an operation, two users drop their references, and one thread frees what was left to the engine.
 struct EndAndDrop : Program {
   Life life;
   ModelPlain<int> status{0};  ///< written by the engine; an access after the freeing write is a race, or reads the 2

@@ -1,4 +1,4 @@
-// tests/random_flow/arithmetic.cpp: wrapping sums and products that tell apart what was read, by whom, and in which order.
+// tests/random_flow/arithmetic.cpp: wrapping sums and products that show which task read what, and in which order.
 #include "arithmetic.hpp"
 
 namespace tandem::random_flow {
