@@ -39,7 +39,7 @@ class GroupEvents {
   virtual void failed(const std::string& reason, int exit_code) = 0;
 };
 
-/// Whoever owns a group calls `collect` before it waits and `serve` after. Nothing blocks. Not thread-safe.
+/// The owner of a group calls `collect` before it waits and `serve` after. Nothing blocks. Not thread-safe.
 class RankGroup {
  public:
   virtual ~RankGroup() = default;

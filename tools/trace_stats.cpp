@@ -71,7 +71,7 @@ base::Result<void> count_stream(trace::StreamReader& stream, const RunTimes& tim
     const Event& event = *next.value();
     const bool timed = event.spec().category != trace::Category::about;
     const bool same_stamp = !is_first && event.ticks == last_ticks;
-    // Descriptions are written aside, by whoever registers something: what they cost lies elsewhere.
+    // Descriptions are written apart, by the thread that registers something: their cost is not the cost of events.
     const double cost_ns = !timed ? 0 : same_stamp ? options.same_stamp_ns : options.event_ns;
     const EventCount one{.events = 1, .same_stamp = same_stamp ? 1U : 0U,
                          .bytes = record_bytes(event, is_first ? 0 : event.ticks - last_ticks), .cost_ns = cost_ns};

@@ -78,8 +78,8 @@ void submit_checked(Runtime& rt, std::size_t first, std::size_t last, Concerns&&
 
 }  // namespace internal
 
-/// One task per index i in [first, last): `submit(i)` submits it. This rank passes over those for which `concerns(i)` is false,
-/// which are to be such as `Runtime::skip_tasks` allows. On one rank, and with option `prune` off, all are submitted.
+/// One task per index i in [first, last): `submit(i)` submits it. This rank skips the indices for which `concerns(i)` is false.
+/// `Runtime::skip_tasks` must allow that. On one rank, and with option `prune` off, all are submitted.
 template <class Concerns, class Submit>
   requires std::is_invocable_r_v<bool, Concerns&, std::size_t>
 void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, Concerns&& concerns, Submit&& submit) {
@@ -101,7 +101,7 @@ void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, Concerns&& c
   rt.skip_tasks(passed);
 }
 
-/// The same for `indices` that are known beforehand: what this rank passes over costs it nothing.
+/// The same for `indices` that are known beforehand: the tasks that this rank skips cost it nothing.
 template <class Submit>
 void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, TaskIndices indices, Submit&& submit) {
   if (first >= last) return;

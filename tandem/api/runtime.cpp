@@ -579,7 +579,7 @@ void Runtime::set_start(runtime::Task& task, bool counts_as_task, std::function<
 void Runtime::start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready) {
   if (start && event.core_->events().is_behind_end(ready)) {
     if (event.released_.task != nullptr) event.released();
-    return event.core_->events().pass_over(event.readable_);
+    return event.core_->events().drop_behind_end(event.readable_);
   }
   const bool cancelled = event.core_->events().is_cancelled(ready);
   if (!cancelled && start) return start(event);

@@ -112,7 +112,7 @@ namespace internal {
 template <class T>
 inline constexpr bool is_view = std::ranges::enable_borrowed_range<std::remove_cv_t<T>>;
 
-/// Its bytes are its value, as far as the compiler can tell.
+/// Its bytes are its value, as far as the compiler can see.
 template <class T>
 concept Flat = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_member_pointer_v<T> && !is_view<T>;
 

@@ -33,14 +33,15 @@ struct TracePlace {
 /// The session's options by the configuration: `trace`, `trace.folder` and so on. Throws UsageError for a selection that is none.
 trace::SessionOptions trace_options(const base::Config& config, const TracePlace& place, const base::Topology* topology);
 
-/// A program's trace. `Runtime::trace()` gives it. Without option `trace` nothing is recorded, and all of this does nothing,
+/// A program's trace. `Runtime::trace()` returns it. Without option `trace` nothing is recorded, and all of this does nothing,
 /// until `start`.
 ///
 /// Threads. `start`, `stop`, `quiet`, `session` and `connect` belong to the thread that made the runtime; the rest is for any
-/// thread, kernels and callbacks included. What is told goes to the stream of who runs there (`trace::CurrentStream`): the
-/// worker whose kernel it is, the progress thread, the submitter on the thread that made the runtime. Other threads get a
-/// stream of their own with their first span, which ends with them or with the runtime; until then their marks and counters lie
-/// in the stream of all others, under a lock. No thread of the program's tells anything while the runtime is destroyed.
+/// thread, kernels and callbacks included. An event goes to the stream of the actor that runs on its thread
+/// (`trace::CurrentStream`): a worker in its kernels, the progress thread, the submitter on the thread that made the runtime.
+/// Another thread gets its own stream with its first span; the stream ends with the thread or with the runtime. Until then its
+/// marks and counters go to the stream of all others, under a lock. No thread of the program may record while the runtime is
+/// destroyed.
 ///
 /// Cost: by a `Name` that was taken before, a look at a variable of the thread's and the event, which reads the clock: 10 ns,
 /// no lock. By a text, a look-up under a lock besides.
@@ -49,10 +50,10 @@ class Trace {
   /// Opens a session in `folder`.
   using Open = std::function<std::unique_ptr<trace::Session>(const std::filesystem::path& folder)>;
 
-  /// What is marked, counted, or spanned. As long as its runtime; also before there is a trace.
+  /// The name of a mark, a counter, or a span. Valid as long as its runtime, also before there is a trace.
   class Name {
    public:
-    Name() noexcept = default;  ///< nothing: what bears it is not recorded
+    Name() noexcept = default;  ///< no name: events with it are not recorded
 
    private:
     friend class Trace;
@@ -73,29 +74,29 @@ class Trace {
   /// Whether something is recorded.
   bool on() const noexcept { return session_ != nullptr && !session_->selection().empty(); }
 
-  /// A name for what is told often: equal texts have one name.
+  /// A name for events that are recorded often: equal texts have one name.
   Name name(std::string_view text);
 
   /// The program is here.
-  void mark(Name name, double value = 0) { tell_value<trace::Type::mark>(name, value); }
+  void mark(Name name, double value = 0) { record_value<trace::Type::mark>(name, value); }
   /// The same, with a look-up of the name.
   void mark(std::string_view text, double value = 0) {
     if (records<trace::Type::mark>()) mark(name(text), value);
   }
-  /// A number of the program's has this value from now on.
-  void counter(Name name, double value) { tell_value<trace::Type::counter>(name, value); }
+  /// From now on a number of the program has this value.
+  void counter(Name name, double value) { record_value<trace::Type::counter>(name, value); }
   /// The same, with a look-up of the name.
   void counter(std::string_view text, double value) {
     if (records<trace::Type::counter>()) counter(name(text), value);
   }
 
-  /// A type of events of the program's own. Called with a value for each field, any thread, it tells one: in kernels at the
-  /// cost of an event. As long as its runtime.
+  /// A type of events of the program. A call with a value for each field, on any thread, records one event; in kernels at the
+  /// cost of an event. Lives as long as its runtime.
   template <class... Values>
   class Event {
    public:
     /// Records one event. Any thread.
-    void operator()(Values... values) const noexcept { trace_->tell_declared(type_, values...); }
+    void operator()(Values... values) const noexcept { trace_->record_declared(type_, values...); }
 
    private:
     friend class Trace;
@@ -174,7 +175,7 @@ class Trace {
 
   /// Null: there is none.
   trace::Session* session() noexcept { return session_.get(); }
-  /// Whoever shall be told of a session, now if there is one, else when it is opened.
+  /// Calls `connect` with the session: now if there is one, otherwise when one is opened.
   void connect(std::function<void(trace::Session&)> connect);
 
  private:
@@ -182,7 +183,7 @@ class Trace {
 
   trace::Type declare(std::string_view type_name, std::span<const trace::DeclaredTypes::FieldName> fields);
   template <class... Values>
-  void tell_declared(trace::Type type, const Values&... values) noexcept {
+  void record_declared(trace::Type type, const Values&... values) noexcept {
     trace::Session* const session = live_.load(std::memory_order_acquire);
     if (session == nullptr) [[likely]] return;
     if (trace::Stream* const stream = stream_here(*session)) stream->emit_declared(type, values...);
@@ -190,9 +191,9 @@ class Trace {
   }
 
   void go_live();
-  /// Everything is written, and nobody tells anything more.
+  /// Writes everything; no thread records after this.
   void close();
-  /// The stream of whoever runs on this thread; null: a thread without one.
+  /// The stream of the actor that runs on this thread; null: a thread without a stream.
   trace::Stream* stream_here(const trace::Session& session) const noexcept {
     trace::Stream* const current = trace::CurrentStream::get();
     if (current != nullptr && current->writes_to(session)) [[likely]] return current;
@@ -205,7 +206,7 @@ class Trace {
     return session != nullptr && session->shares<T>();
   }
   template <trace::Type T>
-  void tell_value(Name name, double value) {
+  void record_value(Name name, double value) {
     trace::Session* const session = live_.load(std::memory_order_acquire);
     if (session == nullptr || name.number_ == UINT32_MAX) [[likely]] return;
     if (trace::Stream* const stream = stream_here(*session)) stream->emit<T>(name.number_, value);

@@ -7,7 +7,7 @@
 
 namespace tandem::base {
 
-/// Tells the BLAS that this program is linked with, if any, to use one thread per call: workers times threads would share the
+/// Makes the BLAS that this program is linked with, if any, use one thread per call: workers times threads would share the
 /// cores otherwise. Which library stands behind the BLAS's names is known only when the program runs (Debian's alternatives,
 /// LD_PRELOAD), so its switch is looked up by name. The first call acts, later ones cost a load; any thread. Returns the name of
 /// the switch, or null when no library that we know is there. `omp_set_num_threads` is not touched: it governs the user's own

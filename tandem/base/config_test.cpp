@@ -1,4 +1,4 @@
-// tandem/base/config_test.cpp: who overrides whom, what is said about mistakes, and random bytes that must not hurt.
+// tandem/base/config_test.cpp: which source overrides which, the messages about mistakes, and random bytes that must not hurt.
 #include "tandem/base/config.hpp"
 
 #include <cstdlib>

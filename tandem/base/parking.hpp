@@ -67,7 +67,7 @@ class BasicParker {
 
 using Parker = BasicParker<std::atomic, SystemFutex>;
 
-/// Tells the processor that this is a waiting loop.
+/// Informs the processor that this is a waiting loop.
 inline void pause_cpu() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

@@ -19,7 +19,7 @@ class SpinLock {
   bool try_lock() noexcept {
     return !locked_.load(std::memory_order_relaxed) && take();
   }
-  /// Waits until whoever holds it now has let go, and acquires what was done under it until then. Does not keep others out.
+  /// Waits until the present holder has unlocked it, and acquires what was done under it until then. Does not keep others out.
   void wait_for_holder() const noexcept {
     for (int spins = 0; locked_.load(std::memory_order_acquire);) spin(spins);  // pairs with the release of unlock
   }

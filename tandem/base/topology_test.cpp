@@ -108,10 +108,10 @@ TEST(Topology, TheRealMachineHasDisjointCoresThatWeMayUse) {
   }
 }
 
-TEST(Topology, AThreadIsBoundAndALentOneGetsItsBindingBack) {
+TEST(Topology, AThreadIsBoundAndTheCallersBindingIsRestored) {
   const Topology machine = Topology::discover().value();
   const std::vector<unsigned> before = machine.binding_of_this_thread();
-  if (before.empty()) GTEST_SKIP() << "this system does not tell bindings";
+  if (before.empty()) GTEST_SKIP() << "this system does not report bindings";
   const Core& last = machine.cores().back();
   {
     const ScopedBinding bound(machine, last.id);

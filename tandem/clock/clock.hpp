@@ -21,7 +21,7 @@ class RawMonotonicClock final : public Clock {
   std::int64_t now_ns() const noexcept override;
 };
 
-/// Stands still until it is told to move: for the test world. Thread-safe; a reader that sees a time also sees what the thread
+/// Stands still until a caller moves it: for the test world. Thread-safe; a reader that sees a time also sees what the thread
 /// that set it had written before (release pairs with acquire).
 class ManualClock final : public Clock {
  public:

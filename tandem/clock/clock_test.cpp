@@ -1,4 +1,4 @@
-// tandem/clock/clock_test.cpp: the manual clock moves only when told, the others only forwards.
+// tandem/clock/clock_test.cpp: the manual clock moves only when set, the others only forwards.
 #include "tandem/clock/clock.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace tandem::clock {
 namespace {
 
-TEST(ManualClock, MovesOnlyWhenTold) {
+TEST(ManualClock, MovesOnlyWhenSet) {
   ManualClock clock(100);
   EXPECT_EQ(clock.now_ns(), 100);
   EXPECT_EQ(clock.now_ns(), 100);

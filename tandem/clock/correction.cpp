@@ -49,7 +49,7 @@ std::vector<Correction> for_all(const TracedClocks& trace, Correction (*method)(
 }
 
 Violations violations(const TracedClocks& trace, const std::vector<Correction>& corrections, const CorrectionOptions& options) {
-  // One cursor for sends and one for receives of each rank: a trace tells each of the two in order of time, or nearly.
+  // One cursor for sends and one for receives of each rank: a trace holds each of the two in order of time, or nearly.
   std::vector<Correction::Cursor> senders(corrections.begin(), corrections.end()), receivers = senders;
   Violations found;
   for (const TracedMessage& message : trace.messages) {

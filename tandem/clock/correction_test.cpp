@@ -353,7 +353,7 @@ TEST(SparseFactor, SolvesWhatItWasMadeOf) {
 }
 
 /// A solution is the least one when it is feasible and its gradient is a sum of normals, with factors that are not negative, of
-/// inequalities that hold with equality: here of one variable each, so that the gradient tells the factors.
+/// inequalities that hold with equality: here of one variable each, so that the gradient gives the factors.
 TEST(LeastSquares, PushesOnlyAgainstWhatIsInTheWay) {
   std::mt19937_64 random(4);
   std::uniform_real_distribution<double> any(-1, 1);

@@ -149,7 +149,7 @@ TEST_P(InjectedDrift, IsFollowedWithinHalfAMicrosecondByProbesASecondApart) {
 }
 
 TEST_P(InjectedDrift, IsFollowedThoughAThirdOfTheProbesAreDisturbed) {
-  // Those had several times as long round trips, and nobody knows which way took longer. All of the next second counts.
+  // Those had several times as long round trips, and it is unknown which way took longer. All of the next second counts.
   std::vector<std::int64_t> errors_ns;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);

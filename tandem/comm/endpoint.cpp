@@ -86,7 +86,7 @@ base::Result<void> Endpoint::Parts::make_engine() {
           },
       .cores = static_cast<double>(std::max(1u, std::thread::hardware_concurrency()))};
   engine = std::make_unique<internal::Engine>(std::move(context), std::move(strategy).value());
-  // Where ranks are many more than cores, whoever polls keeps the core from the one that it waits for.
+  // With many more ranks than cores, a rank that polls keeps the core from the rank that it waits for.
   EndpointOptions how = options;
   if (job.ranks_here > 2 * std::thread::hardware_concurrency()) how.spin_ns = 0;
   progress = std::make_unique<internal::Progress>(*engine, how, [this] { return now(); }, loop);

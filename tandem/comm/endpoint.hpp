@@ -71,7 +71,7 @@ struct Recipient {
 /// Of a broadcast.
 struct McastOptions {
   Channel channel{0};                   ///< receives must name the same
-  TreeKind tree = TreeKind::automatic;  ///< who forwards to whom
+  TreeKind tree = TreeKind::automatic;  ///< which rank forwards to which
   unsigned arity = 0;              ///< of k-ary and k-nomial trees; 0: the tree's default
   std::size_t segment_bytes = 0;   ///< bytes of a packet; 0: chosen
   std::int64_t hold_ns = 0;        ///< how long `append` may add recipients before the first packet

@@ -19,7 +19,7 @@
 namespace tandem::comm {
 
 using base::Rank;
-/// Tells messages between two ranks apart: a receive takes those of its tag.
+/// Distinguishes messages between two ranks: a receive takes those of its tag.
 using Tag = base::StrongId<struct MessageTag, std::uint64_t>;
 /// Separates the traffic of parts of a program. Made by `Endpoint::channel(name)`; the default one is 0.
 using Channel = base::StrongId<struct ChannelTag, std::uint32_t>;

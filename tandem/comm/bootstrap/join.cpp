@@ -76,8 +76,8 @@ bool says_several(const Variables& variables, std::string_view name) {
   return count.ok() && count.value() > 1;
 }
 
-/// A launcher that started several of us without telling any what Tandem needs: as many programs that each believe to be alone
-/// would compute the same thing in silence. What it says; empty when there is none.
+/// Finds a launcher that started several processes without the variables that Tandem needs: each process would take itself for a
+/// job of one rank, and all would compute the same thing. Returns a description of the launcher; empty when there is none.
 std::string silent_launcher(const Variables& variables) {
   const char* tasks = variables.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
   if (variables.has("SLURM_PROCID") && says_several(variables, tasks)) {

@@ -25,7 +25,7 @@ struct RendezvousAccess {
 };
 
 /// A connection to a rendezvous server after both sides have proved the secret. It stays open for the life of the object: its end
-/// tells the server that this rank's program has left.
+/// shows the server that this rank's program has left.
 ///
 /// Thread-safe. `mutex_` guards the fields below it. One of the threads that wait for cards reads the socket without the mutex
 /// (then `reading_` is set). It stores what it reads for all threads and wakes them. When it leaves, another one takes over.

@@ -443,8 +443,8 @@ void BroadcastRecipient::drop_library(Broadcast& broadcast) {
   broadcast.library = nullptr;
 }
 
-/// Tells the parent that the whole subtree has the strand, once it has, and its place in the order here is certain; or that it
-/// knows that the data will not come.
+/// Acknowledges the strand to the parent once the whole subtree has it and its place in the order here is certain, or once the
+/// whole subtree knows that the data will not come.
 void BroadcastRecipient::maybe_acknowledge(Strand& strand) {
   Broadcast& broadcast = *strand.broadcast;
   const bool settled = broadcast.lost ? strand.known : strand.complete && broadcast.entered;

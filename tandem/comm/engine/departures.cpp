@@ -306,8 +306,8 @@ bool Departures::pending_below(const Broadcast& broadcast) const noexcept {
     for (const auto& child : broadcast.strands[i].children) {
       if (child->peer != nullptr && (child->peer->left || child->peer->dead)) continue;
       // When the root is dead, no rank waits for acknowledgements: what was sent is enough.
-      const bool owed = peers_.is_dead(broadcast.root) ? !child->sent : !child->acknowledged;
-      if (owed && !broadcast.lost) return true;
+      const bool waits = peers_.is_dead(broadcast.root) ? !child->sent : !child->acknowledged;
+      if (waits && !broadcast.lost) return true;
     }
   }
   return false;

@@ -36,9 +36,9 @@ std::int64_t Engine::step(std::int64_t now_ns) {
   for (const Polled& polled : polled_) {
     // A poll that costs a system call delays those that do not; it is done now and then, unless its transport is the busy one.
     if (polled.costly && busiest_ != polled.transport && steps_ % kStepsPerCostlyPoll != 0) continue;
-    const unsigned told = poll(*polled.transport, now_ns);
-    if (told > 0) busiest_ = polled.transport;
-    events += told;
+    const unsigned reported = poll(*polled.transport, now_ns);
+    if (reported > 0) busiest_ = polled.transport;
+    events += reported;
   }
   last_events_ = events;
   if (parts_.work_left > 0) [[unlikely]] return do_what_is_left(now_ns, events > 0);
@@ -211,10 +211,10 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
   using Differences [[gnu::vector_size(sizeof(wire::BlockHead))]] = std::int32_t;
   wire::BlockHead& heard = rail.peer->head_received;
   const std::uint32_t fences_passed = heard.fences_passed;
-  Counters told, known;
-  std::memcpy(&told, head, sizeof told);
+  Counters received, known;
+  std::memcpy(&received, head, sizeof received);
   std::memcpy(&known, &heard, sizeof known);
-  known = reinterpret_cast<Differences>(told - known) > 0 ? told : known;
+  known = reinterpret_cast<Differences>(received - known) > 0 ? received : known;
   std::memcpy(static_cast<void*>(&heard), &known, sizeof known);
   if (rail.link->rail() != 0) [[unlikely]] heard.fences_passed = fences_passed;  // those speak of rail 0
 }

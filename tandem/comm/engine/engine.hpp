@@ -109,7 +109,7 @@ class Engine final : public PacketSink {
   // Leaving.
   /// Whether peers need something of this rank: sends, forwards, acknowledgements that are not handed over.
   bool pending_for_peers() const noexcept { return parts_.departures.pending_for_peers(); }
-  /// When leaving takes long: the death of a broadcast's root may hold up those below this rank, and only a connection tells.
+  /// When leaving takes long: the death of a broadcast's root may delay the ranks below this one, and only a connection shows it.
   void connect_to_roots() { parts_.departures.connect_to_roots(); }
   void say_goodbye() { parts_.departures.say_goodbye(); }
   bool all_answered_goodbye() const noexcept { return parts_.departures.all_answered_goodbye(); }

@@ -28,7 +28,7 @@ OutgoingStream& OutgoingTransfers::new_stream(Peer& peer) {
   return *stream;
 }
 
-/// Tells the queue how much of a stream may be sent now.
+/// Updates in the queue how much of a stream may be sent now.
 void OutgoingTransfers::refresh(OutgoingStream& stream) {
   const std::uint64_t ready = stream.ready();
   if (stream.queued()) {

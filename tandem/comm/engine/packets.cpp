@@ -278,7 +278,7 @@ void PacketSender::post_control(Peer& peer, std::span<const std::byte> record) {
   peers_.mark_dirty(peer);
 }
 
-/// Tells a peer, in an empty block, what it may send again.
+/// Sends a peer an empty block whose head says what the peer may send again.
 void PacketSender::send_head(Peer& peer) {
   peers_.connect_rails(peer);
   send_alone(peer, {});  // or the next packet, or `writable`, brings it

@@ -185,7 +185,7 @@ class KeyTable {
     });
   }
 
-  /// Gives back at once what a table without keys occupies, and begins to shrink one that is much too large. Constant time.
+  /// Frees at once the memory of a table without keys, and begins to shrink one that is much too large. Constant time.
   void trim() noexcept {
     sparse_uses_ = 0;
     if (!sparse()) return;
@@ -202,7 +202,7 @@ class KeyTable {
     }
   }
 
-  /// What `trim` gives back sooner or later; 0 unless the table is much too large.
+  /// What `trim` frees sooner or later; 0 unless the table is much too large.
   std::size_t spare_bytes() const noexcept { return sparse() ? table_.buckets() * sizeof(Bucket) : 0; }
   std::size_t memory_bytes() const noexcept { return (table_.buckets() + old_.buckets()) * sizeof(Bucket); }
 
@@ -255,7 +255,7 @@ class KeyTable {
 
   static constexpr std::uint64_t chained = std::uint64_t{1} << 63;
   static constexpr std::size_t first_blocks = 4;     ///< 1 KiB
-  static constexpr std::size_t kept_blocks = 16;     ///< 4 KiB: not given back
+  static constexpr std::size_t kept_blocks = 16;     ///< 4 KiB: not freed
   static constexpr std::size_t blocks_per_step = 2;  ///< moved with each push and remove while resizing
 
   [[gnu::always_inline]] Bucket& home(std::uint64_t hash) const noexcept {

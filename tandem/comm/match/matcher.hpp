@@ -191,7 +191,7 @@ class Matcher {
   /// many further operations as they have buckets. Constant time, but for the return of the memory.
   void trim() noexcept;
 
-  /// Bytes that a flood has left behind and that `trim` gives back.
+  /// Bytes that a flood has left behind and that `trim` frees.
   std::size_t spare_bytes() const noexcept {
     return posted_.spare_bytes() + kept_.spare_bytes() + index_.spare_bytes() + pool_.spare_bytes();
   }

@@ -45,7 +45,7 @@ void PortRate::look(std::int64_t now_ns, std::size_t unsent_bytes) {
   look_ns_ = now_ns + static_cast<std::int64_t>(took_ns);  // twice as late, so that one look lies between the least and all
   if (unsent_bytes > 0 && bytes < least_bytes) return;
   look_ns_ = -1;
-  if (unsent_bytes == 0) return;  // nobody knows when it was empty
+  if (unsent_bytes == 0) return;  // it is unknown when it was empty
   bytes_per_ns_ = bytes / took_ns;
   const double at_once = gone_when_rested_ - bytes_per_ns_ * static_cast<double>(rested_ns_ - began_ns_);
   burst_bytes_ = std::clamp(at_once, 0.0, most_rough_burst);

@@ -55,7 +55,7 @@ struct RouteRecipient {
 };
 
 /// The whole route of a strand, into `bytes`, which is resized. `recipients` is indexed by `RouteNode::recipient`. Asserted: no
-/// rank twice (a duplicate could make two ranks wait for each other; whoever makes a list removes them), at most
+/// rank twice (a duplicate could make two ranks wait for each other; the caller removes them), at most
 /// `max_route_entries`, ranks and fences within their bits.
 void write_route(const Strand& strand, std::span<const RouteRecipient> recipients, std::vector<std::byte>& bytes);
 

@@ -1,4 +1,4 @@
-// tandem/comm/mcast/tree.hpp: who forwards a broadcast to whom: trees over recipients that are sorted by priority. Pure.
+// tandem/comm/mcast/tree.hpp: which rank forwards a broadcast to which: trees over recipients that are sorted by priority. Pure.
 //
 //   Forest forest;
 //   TreeBuilder().build(6, {.kind = TreeKind::binomial}, forest);

@@ -49,7 +49,7 @@ class BarrierNode {
   void take(Rank from, const Record& record, std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox);
   std::int64_t step(std::int64_t now_ns, Outbox& outbox);
   void gone(Rank rank, bool left, Outbox& outbox);
-  /// This rank leaves the job's barriers: tells the others.
+  /// This rank leaves the job's barriers and notifies the others.
   void leave(Outbox& outbox) { break_up({rank_, true}, std::nullopt, outbox); }
 
   bool inside() const noexcept { return inside_; }

@@ -57,7 +57,7 @@ class ClockSync {
   /// the endpoint, which outlives the object. Errors: exhausted (the ranks between this one and rank 0 did not answer in time).
   static base::Result<std::unique_ptr<ClockSync>> open(Endpoint& endpoint, const ClockSyncOptions& options, base::Log& log);
 
-  /// Tells the neighbours. Barriers of the others fail from then on; their clocks continue.
+  /// Notifies the neighbours. Barriers of the others fail from then on; their clocks continue.
   ~ClockSync();
   ClockSync(const ClockSync&) = delete;
   ClockSync& operator=(const ClockSync&) = delete;

@@ -125,7 +125,7 @@ class SimulatedRanks {
       const std::uint32_t to = outgoing.to.value();
       if (auto* ping = std::get_if<Ping>(&outgoing.record)) ping->send_ns = local_ns(from);
       if (!ranks_[to]->alive) {
-        if (outgoing.watched) at(now_ns_ + 1'000, [this, from, to] { tell_gone(from, to); });
+        if (outgoing.watched) at(now_ns_ + 1'000, [this, from, to] { report_gone(from, to); });
         continue;
       }
       std::int64_t& last_ns = ranks_[to]->last_arrival_ns[from];
@@ -135,7 +135,7 @@ class SimulatedRanks {
     }
   }
 
-  void tell_gone(std::uint32_t rank, std::uint32_t who) {
+  void report_gone(std::uint32_t rank, std::uint32_t who) {
     Outbox outbox;
     ranks_[rank]->node.gone(Rank{who}, outbox);
     ranks_[rank]->barrier.gone(Rank{who}, false, outbox);

@@ -56,7 +56,7 @@ class SyncEngine {
   SyncEngine& operator=(const SyncEngine&) = delete;
 
   void start();
-  /// Tells the neighbours that this rank leaves, and ends the thread. `arrived` may still be called, and does nothing.
+  /// Notifies the neighbours that this rank leaves, and ends the thread. `arrived` may still be called, and does nothing.
   void close();
 
   /// To be called first of all when a message has arrived, since it takes the time.

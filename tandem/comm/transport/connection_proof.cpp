@@ -99,7 +99,7 @@ std::span<std::byte> ConnectionProof::input() noexcept {
 ConnectionProof::State ConnectionProof::received(std::size_t bytes) {
   TANDEM_DEBUG_ASSERT(bytes <= input().size());
   received_ += bytes;
-  // Whoever speaks another protocol is found out by its first byte, and need not be waited for.
+  // The first byte reveals a peer that speaks another protocol, so there is no need to wait for the rest.
   const bool has_magic = step_ == Step::hello || step_ == Step::answer;
   if (has_magic && !starts_like_magic(std::span(input_).first(received_))) {
     refuse("does not speak this protocol (or another version of its connection proof)");

@@ -31,7 +31,7 @@ class HandleMemory {
   base::SlabHeap heap_{sizeof(Handle), base::SlabHeap::Emptied::stays};
 };
 
-/// Never destroyed: a handle that a static object holds may be given back later than that.
+/// Never destroyed: a static object may release its handle later than that.
 HandleMemory& handle_memory() {
   static HandleMemory* const memory = new HandleMemory;
   return *memory;

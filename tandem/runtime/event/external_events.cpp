@@ -87,9 +87,9 @@ void ExternalEvents::complete_read(const TaskRef& event) {
   executor_.complete(*event.task);
 }
 
-void ExternalEvents::pass_over(const TaskRef& event) {
+void ExternalEvents::drop_behind_end(const TaskRef& event) {
   const CallCount::Guard guard(calls_);
-  executor_.pass_over(*event.task);
+  executor_.drop_behind_end(*event.task);
   executor_.complete(*event.task);
 }
 

@@ -25,7 +25,7 @@ struct EventTasks {
 ///
 /// Life of an event: the submitting thread fills the task of `begin` (accesses, `TaskExtra::on_ready`) and submits it. When its
 /// predecessors have ended, some thread calls `on_ready`, which must not block. Then exactly one of `complete`, `complete_failed`,
-/// `complete_read` and `pass_over` follows, from any thread, also from inside `on_ready`.
+/// `complete_read` and `drop_behind_end` follows, from any thread, also from inside `on_ready`.
 ///
 /// The destructor of the runtime waits for calls that are under way (`drain`).
 class ExternalEvents {
@@ -43,7 +43,7 @@ class ExternalEvents {
   /// The event's data do not exist, so there is nothing to start: complete it at once.
   bool is_cancelled(Task& event) { return executor_.why_cancelled(event) != nullptr; }
   /// For an event that counts as a task. False: the ranks agree first where a cancelled flow ends, and `on_ready` is called again
-  /// afterwards. True: `is_behind_end` tells whether to start the event or to `pass_over` it.
+  /// afterwards. True: `is_behind_end` says whether to start the event or to `drop_behind_end` it.
   bool may_begin(Task& event) {
     return executor_.may_begin(event) || executor_.ask_to_begin(event, clock_.now_ns()) != Cutoff::Answer::hold;
   }
@@ -57,7 +57,7 @@ class ExternalEvents {
   /// The event has only read, or found nothing to read; counts as no task.
   void complete_read(const TaskRef& event);
   /// The event did not start, because the flow was cancelled before it.
-  void pass_over(const TaskRef& event);
+  void drop_behind_end(const TaskRef& event);
 
   // --- events that will end soon, on any thread
   /// `event`, which has not ended and will not during the call, ends in about `in_ns`. If it is the last thing that an urgent

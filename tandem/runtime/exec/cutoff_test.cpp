@@ -24,7 +24,7 @@ TEST(Cutoff, BehindAFrozenLimitTheAnswerWaitsForTheDecision) {
   EXPECT_EQ(cutoff.freeze(), 8U);
   EXPECT_EQ(cutoff.ask(7, 7), Answer::go);
   EXPECT_EQ(cutoff.ask(9, 20), Answer::hold);
-  EXPECT_FALSE(cutoff.passed(UINT64_MAX)) << "nobody knows yet";
+  EXPECT_FALSE(cutoff.passed(UINT64_MAX)) << "the end is not known yet";
   cutoff.decide(10);
   EXPECT_EQ(cutoff.ask(10, 20), Answer::go);
   EXPECT_EQ(cutoff.ask(11, 20), Answer::over);

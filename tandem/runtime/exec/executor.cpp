@@ -234,7 +234,7 @@ Cutoff::Answer Executor::ask_to_begin(Task& task, std::int64_t now_ns) {
   return answer;
 }
 
-void Executor::pass_over(Task& task) {
+void Executor::drop_behind_end(Task& task) {
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     Handle& handle = *slot.handle();

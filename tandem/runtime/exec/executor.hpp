@@ -106,11 +106,11 @@ class Executor final : public StagingListener {
   /// Whether `task`, which is ready, begins at a position that tasks have begun at before; else ask.
   bool may_begin(const Task& task) const noexcept { return cutoff_.within(flow_position(task)); }
   /// `hold`: the task is kept until `decide_end`, and then becomes ready once more. `over`: it is behind the end of the flow, and
-  /// is to be passed over.
+  /// is to be dropped.
   Cutoff::Answer ask_to_begin(Task& task, std::int64_t now_ns);
   /// `task` does not run, since the flow has ended before it. What it should have written keeps its value; what has none gets a
   /// mark that says so. It is to be ended next.
-  void pass_over(Task& task);
+  void drop_behind_end(Task& task);
   /// The data that `event` writes has no value here until the task that overwrites it has run.
   void mark_lost(Task& event);
   /// The place in the flow, in `position_of` of ids, behind which nothing has begun nor will before `decide_end`.

@@ -102,8 +102,8 @@ FailureLog::Report FailureLog::take_report(TaskId until) {
   cancelled_ = 0;
   causes_.clear();
   for (const auto& failure : failures_) {
-    const bool untold = failure->thrown_until == 0 || failure->last_cancelled > failure->thrown_until;
-    if (untold && (report.failure == nullptr || failure->id < report.failure->id)) report.failure = failure.get();
+    const bool unreported = failure->thrown_until == 0 || failure->last_cancelled > failure->thrown_until;
+    if (unreported && (report.failure == nullptr || failure->id < report.failure->id)) report.failure = failure.get();
     failure->thrown_until = until;
   }
   if (report.failure == nullptr && lost_.last_cancelled > lost_.thrown_until) report.failure = &lost_;

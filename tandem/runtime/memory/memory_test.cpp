@@ -67,7 +67,7 @@ struct Fixture final : StagingListener {
   }
   ~Fixture() override {
     for (Handle& handle : handles) memory.free_replicas(handle);
-    EXPECT_EQ(limited->alive, 0) << "every replica is given back";
+    EXPECT_EQ(limited->alive, 0) << "every replica is freed";
   }
   void staged(Task& task) override { staged_tasks.push_back(&task); }
 

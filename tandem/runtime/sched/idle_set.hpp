@@ -1,4 +1,4 @@
-// tandem/runtime/sched/idle_set.hpp: which workers sleep, and whom a push wakes.
+// tandem/runtime/sched/idle_set.hpp: which workers sleep, and which one a push wakes.
 #pragma once
 
 #include <atomic>
@@ -11,13 +11,13 @@
 namespace tandem::runtime {
 
 /// The workers that have announced that they will sleep. `sharing` workers take tasks from each other's queues; `pinned_only`
-/// further ones run only what is meant for them, so only `wake` calls them and `wake_one` does not.
+/// further workers run only tasks meant for them, so only `wake` wakes them and `wake_one` does not.
 ///
 /// Sleeping. A worker that found nothing announces itself (`announce`) and then looks once more wherever tasks may be. A thread
 /// that puts a task somewhere calls `wake_one` or `wake` afterwards. Both sides write, then read, and all four steps are sequentially
 /// consistent: at least one sees the other, so a task and a sleeper do not miss each other. The flag of a worker says that it
 /// sleeps, and the exchange that lowers it decides who wakes it; the count of flags is a hint that spares the pushes a scan. It
-/// may lag: an announcer raises its flag first and the count second, and looks after both.
+/// may lag: an announcer raises its flag first and the count second, and looks for tasks after both.
 ///
 /// Waking. One sleeper is woken at a time: `waking_` says that one is on its way, or is being looked for. The chosen one lowers
 /// it in `withdraw`, whose result says so, and then looks at all queues. So it finds what was pushed meanwhile by threads that saw
@@ -39,7 +39,7 @@ class IdleSet {
   void set_waker(unsigned worker, base::Waker* waker) noexcept { wakers_[worker] = waker; }
   base::Waker& waker(unsigned worker) const noexcept { return *wakers_[worker]; }
 
-  /// By `worker`, which will sleep unless it finds something when it looks after this.
+  /// By `worker`. It then looks for tasks once more, and sleeps if it finds none.
   void announce(unsigned worker) noexcept {
     idle_[worker].store(true, std::memory_order_seq_cst);
     if (worker < sharing_) idle_count_.fetch_add(1, std::memory_order_seq_cst);

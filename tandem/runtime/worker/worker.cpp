@@ -156,7 +156,7 @@ bool Worker::is_present(const Task& task) const noexcept {
 bool Worker::begin(Task& task) {
   const Cutoff::Answer answer = executor_.ask_to_begin(task, clock_.now_ns());
   if (answer != Cutoff::Answer::over) return answer == Cutoff::Answer::go;
-  executor_.pass_over(task);
+  executor_.drop_behind_end(task);
   skip(task);
   return false;
 }

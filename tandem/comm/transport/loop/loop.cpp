@@ -115,8 +115,8 @@ class LoopTransport final : public Transport {
     if (dead) return;
     // As a socket does.
     using Kind = LoopNetwork::Message::Kind;
-    for (const auto& [peer, links] : links_) tell(Rank{peer}, Kind::closed);
-    for (const std::uint32_t peer : strangers) tell(Rank{peer}, Kind::refused);
+    for (const auto& [peer, links] : links_) notify(Rank{peer}, Kind::closed);
+    for (const std::uint32_t peer : strangers) notify(Rank{peer}, Kind::refused);
   }
 
   std::string_view name() const noexcept override { return "loop"; }
@@ -127,7 +127,7 @@ class LoopTransport final : public Transport {
   Link& connect(Rank peer, std::string_view, unsigned rail) override {
     const bool fresh = !links_.contains(peer.value());
     Link& made = link(peer, rail);
-    if (fresh && !network_.options().deaths_are_seen_by_all && network_.is_dead(peer)) network_.tell_death(peer, self_);
+    if (fresh && !network_.options().deaths_are_seen_by_all && network_.is_dead(peer)) network_.report_death(peer, self_);
     return made;
   }
 
@@ -163,13 +163,13 @@ class LoopTransport final : public Transport {
       const std::lock_guard lock(box.mutex);
       box.cut.insert(peer.value());
     }
-    tell(peer, LoopNetwork::Message::Kind::closed);
+    notify(peer, LoopNetwork::Message::Kind::closed);
   }
 
  private:
   static constexpr unsigned kMostPerPoll = 64;
 
-  void tell(Rank peer, LoopNetwork::Message::Kind what) {
+  void notify(Rank peer, LoopNetwork::Message::Kind what) {
     LoopNetwork::Message message;
     message.kind = what;
     message.from = self_;
@@ -399,7 +399,7 @@ void LoopNetwork::kill(Rank rank) {
     victim.held.clear();
   }
   for (std::uint32_t other = 0; other < options_.ranks; ++other) {
-    if (other != rank.value()) tell_death(rank, Rank{other});
+    if (other != rank.value()) report_death(rank, Rank{other});
   }
 }
 
@@ -414,7 +414,7 @@ bool LoopNetwork::is_dead(Rank rank) {
   return its.dead;
 }
 
-void LoopNetwork::tell_death(Rank dead, Rank to) {
+void LoopNetwork::report_death(Rank dead, Rank to) {
   Message message;
   message.kind = Message::Kind::failed;
   message.from = dead;

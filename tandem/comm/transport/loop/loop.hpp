@@ -65,7 +65,7 @@ class LoopNetwork {
   bool is_dead(Rank rank);
   bool is_lost(Rank to, const Message& message);
   std::atomic<std::uint64_t>& word(Rank from, Rank to);
-  void tell_death(Rank dead, Rank to);
+  void report_death(Rank dead, Rank to);
   std::size_t unsent_bytes(Rank from);
   std::int64_t arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes);
 

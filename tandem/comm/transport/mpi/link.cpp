@@ -150,11 +150,11 @@ void MpiLink::came(std::span<const std::byte> envelope) {
   if (receiving_) {
     waiting_.emplace_back(envelope.begin(), envelope.end());
   } else {
-    tell(envelope);
+    hand_over(envelope);
   }
 }
 
-void MpiLink::tell(std::span<const std::byte> envelope) {
+void MpiLink::hand_over(std::span<const std::byte> envelope) {
   EnvelopeHeader header;
   const bool headed = envelope.size() >= sizeof header;
   if (headed) std::memcpy(&header, envelope.data(), sizeof header);
@@ -214,7 +214,7 @@ void MpiLink::finish_receive() {
   while (!receiving_ && !breaking_ && !waiting_.empty()) {
     const std::vector<std::byte> envelope = std::move(waiting_.front());
     waiting_.pop_front();
-    tell(envelope);
+    hand_over(envelope);
   }
 }
 

@@ -44,7 +44,7 @@ class MpiLink final : public Link {
  private:
   void post_envelope(const Packet& packet, std::uint32_t flags);
   bool post_payload(const Packet& packet);
-  void tell(std::span<const std::byte> envelope);
+  void hand_over(std::span<const std::byte> envelope);
   void receive(std::size_t payload_bytes, const Landing& landing);
   void land(std::uint64_t token);
   int tag_of(std::uint64_t payload) const;

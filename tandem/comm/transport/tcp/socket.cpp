@@ -117,7 +117,7 @@ void set_receive_low_water(int fd, std::size_t bytes) { set(fd, SOL_SOCKET, SO_R
 
 namespace {
 
-/// What the kernel does not tell is 0.
+/// What the kernel does not report is 0.
 tcp_info info_of(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;

@@ -47,7 +47,7 @@ inline Bytes pattern(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-/// Keeps all that a transport tells.
+/// Keeps all that a transport reports.
 class Recorder final : public PacketSink {
  public:
   struct Received {

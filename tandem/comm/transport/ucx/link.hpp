@@ -90,7 +90,7 @@ class UcxLink final : public Link {
   void hold(std::uint64_t sequence, Arrival arrival);
   void note_ready();
   void handle(Arrival& arrival);
-  void tell(std::span<const std::byte> control, Arrival& payload);
+  void hand_over(std::span<const std::byte> control, Arrival& payload);
   void place(Arrival& payload, const Landing& landing);
   void receive(Arrival& payload, const Landing& landing);
   void release(Arrival& arrival);

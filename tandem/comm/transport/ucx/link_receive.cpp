@@ -96,19 +96,19 @@ void UcxLink::handle(Arrival& arrival) {
   if ((arrival.flags & control_is_data) == 0) {
     const bool second_half = (arrival.flags & payload_only) != 0;
     const std::vector<std::byte> held = second_half ? std::exchange(held_, {}) : std::vector<std::byte>();
-    return tell(second_half ? std::span<const std::byte>(held) : arrival.control, arrival);
+    return hand_over(second_half ? std::span<const std::byte>(held) : arrival.control, arrival);
   }
   const std::span<const std::byte> block(static_cast<const std::byte*>(arrival.data), arrival.data_bytes);
   if ((arrival.flags & payload_follows) != 0) {
     held_.assign(block.begin(), block.end());
   } else {
     Arrival nothing;
-    tell(block, nothing);
+    hand_over(block, nothing);
   }
   release(arrival);
 }
 
-void UcxLink::tell(std::span<const std::byte> control, Arrival& payload) {
+void UcxLink::hand_over(std::span<const std::byte> control, Arrival& payload) {
   if (control.empty() || control.size() > max_control_bytes) {
     release(payload);
     return break_off(fmt::format("a control block of {} bytes does not follow the format", control.size()));
