@@ -19,7 +19,7 @@ install(CODE "
   endforeach()")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
-# The libraries. Those of linalg have a file of their own, so that whoever does not use them needs no BLAS.
+# The libraries. Those of linalg have a file of their own, so that programs that do not use them need no BLAS.
 if(BUILD_SHARED_LIBS)
   set(core tandem_shared)
   set(linalg tandem_linalg_shared)

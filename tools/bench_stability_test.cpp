@@ -61,7 +61,7 @@ TEST(StabilityMonitor, ARunAfterWhichTheMachineIsAnotherIsRepeated) {
   EXPECT_EQ(monitor.report().unusual, 0u);
 }
 
-TEST(StabilityMonitor, AMachineThatStaysUnusualIsToldOf) {
+TEST(StabilityMonitor, AMachineThatStaysUnusualIsReported) {
   Machine machine;
   for (unsigned i = 0; i < 10'000; ++i) machine.far.push_back(i);
   StabilityMonitor monitor = machine.monitor();

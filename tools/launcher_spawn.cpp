@@ -90,7 +90,7 @@ Result<pid_t> spawn(const SpawnRequest& request) {
   if (child < 0)
     return Error{ErrorCode::io, fmt::format("{} cannot be started: {}", request.words.front(), std::strerror(errno))};
   if (child == 0) become(request, argv.data(), envp.data(), parent, pipe.write_end.get());
-  setpgid(child, child);  // whoever of the two comes first: from now on its group can be signalled
+  setpgid(child, child);  // parent and child both call it: from now on the group can be signalled
   pipe.write_end.close();
   fcntl(pipe.read_end.get(), F_SETFL, 0);
   Failure failure;

@@ -115,7 +115,7 @@ base::Result<ProgramOutput> run_program(const Command& command, std::chrono::mil
   const pid_t pid = fork();
   if (pid < 0) return system_error("no process");
   if (pid == 0) become(argv[0], argv.data(), envp.data(), output.write_end.get(), errors.write_end.get(), parent);
-  setpgid(pid, pid);  // the child does it too; whoever comes first
+  setpgid(pid, pid);  // the child does it too; the first call takes effect
   output.write_end.close();
   errors.write_end.close();
 

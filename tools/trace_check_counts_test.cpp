@@ -75,7 +75,7 @@ TEST_F(TraceCheckCounts, TasksThatRunOnceAfterWhatComesBeforeThemAreSound) {
   EXPECT_EQ(counted(result(), "tasks", "ended"), 2u);
 }
 
-TEST_F(TraceCheckCounts, ATaskThatNeverRunsIsTold) {
+TEST_F(TraceCheckCounts, ATaskThatNeverRunsIsReported) {
   submit(0, 1);
   expect_broken("each task that was submitted runs or is cancelled", "rank 0: task 1 ");
 }
@@ -275,7 +275,7 @@ TEST_F(TraceCheckCounts, ReceivesAreNotSent) {
   EXPECT_EQ(counted(result(), "receives", "failed"), 1u);
 }
 
-TEST_F(TraceCheckCounts, MemoryIsGivenBackThatWasAllocated) {
+TEST_F(TraceCheckCounts, OnlyAllocatedMemoryIsFreed) {
   engine().add(Type::data_allocated, at(1'000), {0, 0, 64}).add(Type::data_allocated, at(1'000), {1, 0, 32});
   engine().add(Type::data_freed, at(2'000), {0, 0, 64});
   expect_sound();
@@ -304,7 +304,7 @@ TEST_F(TraceCheckCounts, BagsAreClosedOnce) {
   expect_broken("recipients join bags that were opened, and bags are closed once", "bag 1");
 }
 
-TEST_F(TraceCheckCounts, BagsAreOpenedOnceWhoeverIsReadFirst) {
+TEST_F(TraceCheckCounts, BagsAreOpenedOnceInAnyReadingOrder) {
   // At one time, the events of actors with smaller numbers are read first.
   submitter().add(Type::bag_closed, at(1'000), {1, 1, 4});
   engine().add(Type::bag_opened, at(1'000), {1, 0, 0}).add(Type::bag_joined, at(1'000), {1, 1, 0});
@@ -318,7 +318,7 @@ TEST_F(TraceCheckCounts, NobodyJoinsABagThatWasNeverOpened) {
   expect_broken("recipients join bags that were opened, and bags are closed once", "bag 1");
 }
 
-TEST_F(TraceCheckCounts, WhatWasNotRecordedIsNotCheckedAndTheReasonIsTold) {
+TEST_F(TraceCheckCounts, WhatWasNotRecordedIsNotCheckedAndTheReasonIsReported) {
   execute(3, 1'000, 2'000);  // which nobody has submitted
   const auto& folder = run_.write();
   const auto reason = [&] {

@@ -66,7 +66,7 @@ TEST_F(TraceCheckTest, ASoundTraceBreaksNothing) {
   EXPECT_EQ(result.least_latency_ns, 2 * 10'000 - 100) << "rank 1 is 100 ns late, and sends to rank 0";
 }
 
-TEST_F(TraceCheckTest, ATaskThatDoesNotEndIsToldUnlessTheProgramWasKilled) {
+TEST_F(TraceCheckTest, ATaskThatDoesNotEndIsReportedUnlessTheProgramWasKilled) {
   test::write_file(stream(0, 1), PacketWriter(1, 0, 2'000'000).add(Type::task_started, 2'000'000, {7}).bytes());
   const auto promises = broken();
   ASSERT_EQ(promises.size(), 2u);
@@ -78,7 +78,7 @@ TEST_F(TraceCheckTest, ATaskThatDoesNotEndIsToldUnlessTheProgramWasKilled) {
   EXPECT_EQ(killed.tasks_running_at_kill, 1u);
 }
 
-TEST_F(TraceCheckTest, SpansThatAreNotNestedAreTold) {
+TEST_F(TraceCheckTest, SpansThatAreNotNestedAreReported) {
   PacketWriter tasks(1, 0, 2'000'000);
   tasks.add(Type::task_started, 2'000'000, {7}).add(Type::task_started, 2'000'000, {8});
   tasks.add(Type::task_ended, 2'000'000, {7}).add(Type::task_ended, 2'000'000, {8});
@@ -113,7 +113,7 @@ TEST_F(TraceCheckTest, WhatWasLostIsNotHeldAgainstTheRest) {
   EXPECT_FALSE(checked().notes.empty());
 }
 
-TEST_F(TraceCheckTest, LossesThatThePacketsDoNotCountAreTold) {
+TEST_F(TraceCheckTest, LossesThatThePacketsDoNotCountAreReported) {
   test::write_file(stream(0, 1), PacketWriter(1, 0, 2'000'000, 2).add(Type::events_lost, 2'000'000, {3}).bytes());
   expect_broken("no more events are said to be lost");
 }
@@ -125,13 +125,13 @@ TEST_F(TraceCheckTest, CountsInTheManifestAreHeldAgainstTheStreams) {
   EXPECT_EQ(result.violations[0].count, 2u);
 }
 
-TEST_F(TraceCheckTest, MissingPacketsAreToldWhereNoneMayBe) {
+TEST_F(TraceCheckTest, MissingPacketsAreReportedWhereNoneMayBe) {
   const auto packets = test::sample_worker_packets();
   test::write_file(stream(0, 1), packets[0] + packets[1] + packets[3]);
   expect_broken("no packet is missing");
 }
 
-TEST_F(TraceCheckTest, DamageIsToldWithItsPlace) {
+TEST_F(TraceCheckTest, DamageIsReportedWithItsPlace) {
   PacketWriter bad(1, 0, 2'000'000);
   test::write_file(stream(0, 1), bad.add(static_cast<Type>(126), 2'000'000).bytes());
   const TraceCheck result = checked();

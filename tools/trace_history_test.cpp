@@ -222,7 +222,7 @@ TEST(History, ABroadcastIsAMessageToEachRecipient) {
   EXPECT_EQ(history->forwards.size(), 1u);
 }
 
-TEST(History, RecipientsThatAreToldCountAmongTheMessagesInTheirOrder) {
+TEST(History, RecordedRecipientsCountAmongTheMessagesInTheirOrder) {
   SmallRun run(2);
   run.usual(0).usual(1);
   auto& root = run.stream(0, 4);
@@ -294,7 +294,7 @@ TEST(History, WithoutComparisonsClocksStand) {
   EXPECT_EQ(history->clock_report.after.worst_ns, 50);
 }
 
-TEST(History, WhatKernelsTellBelongsToTheirTask) {
+TEST(History, EventsOfKernelsBelongToTheirTask) {
   SmallRun run;
   run.usual().submit(0, 0, 1, 0).submit(0, 0, 2, 1);
   auto& worker = run.stream(0, 2);

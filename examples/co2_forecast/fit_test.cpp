@@ -21,19 +21,19 @@ Likelihood hill(const Hyperparameters& peak, const Hyperparameters& theta) {
   return result;
 }
 
-TEST(Fit, ClimbsToTheMaximumAndTellsEachEvaluation) {
+TEST(Fit, ClimbsToTheMaximumAndReportsEachEvaluation) {
   Hyperparameters peak;
   for (const auto& field : hyperparameter_fields) peak.*field.member *= 1.3;
-  std::size_t told_count = 0;
+  std::size_t report_count = 0;
   FitOptions options{.tolerance_nats = 1e-9};
-  options.progress = [&](const FitProgress& progress) { EXPECT_EQ(progress.evaluation_count, ++told_count); };
+  options.progress = [&](const FitProgress& progress) { EXPECT_EQ(progress.evaluation_count, ++report_count); };
   const auto outcome = fit({}, [&](const Hyperparameters& theta) { return std::optional{hill(peak, theta)}; }, options);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_NEAR(outcome.value().log_marginal_likelihood, 3, 1e-8);
   for (const auto& field : hyperparameter_fields) {
     EXPECT_NEAR(outcome.value().theta.*field.member / peak.*field.member, 1, 1e-4) << field.name;
   }
-  EXPECT_EQ(outcome.value().evaluation_count, told_count);
+  EXPECT_EQ(outcome.value().evaluation_count, report_count);
 }
 
 TEST(Fit, StaysWithinTheBounds) {

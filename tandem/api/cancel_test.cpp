@@ -57,7 +57,7 @@ TEST_F(Cancelling, AFlowThatIsNotCancelledSaysSo) {
   EXPECT_FALSE(rt.cancelled_at().has_value());
 }
 
-TEST_F(Cancelling, TheSameTasksRunThatAPositionTells) {
+TEST_F(Cancelling, TheTasksUpToThePositionRun) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     auto loop = loop_runtime({.seed = seed, .workers = 4, .sched = seed % 2 == 0 ? "random" : "lws"}, exact());
     std::array<double, 5> v{};
@@ -185,7 +185,7 @@ TEST_F(Cancelling, AReplayIsCutLikeAnyFlow) {
   EXPECT_EQ(values[1], 8) << "nothing is left of the other flow";
 }
 
-TEST_F(Cancelling, WhoWaitsForWhatDidNotRunIsTold) {
+TEST_F(Cancelling, WaitsForWhatDidNotRunThrow) {
   const TaskRef first = rt.submit(kCancelAt, &rt, 2.0, read_write(data[0]));
   const TaskRef second = rt.submit(kAdd, 1.0, read_write(data[0]));
   rt.wait(first);
@@ -230,7 +230,7 @@ TEST_F(Cancelling, AFailureBeforeTheEndIsThrown) {
   EXPECT_EQ(values[1], 1);
 }
 
-TEST(CancellingOnThreads, WhatRanIsWhatThePositionTells) {
+TEST(CancellingOnThreads, TheTasksUpToThePositionRan) {
   for (int round = 0; round < 30; ++round) {
     auto rt = thread_runtime({.workers = 3});
     std::array<double, 8> v{};

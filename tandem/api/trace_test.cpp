@@ -1,4 +1,4 @@
-// tandem/api/trace_test.cpp: what a program tells its trace, from wherever it runs.
+// tandem/api/trace_test.cpp: what a program records in its trace, on all its threads.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,8 +20,8 @@ namespace {
 using trace::ActorKind;
 using trace::Type;
 
-/// An event, who told it, and the tasks and spans that were open on that actor.
-struct Told {
+/// An event, the actor that recorded it, and the tasks and spans that were open on that actor.
+struct Recorded {
   Type type;
   ActorKind kind;
   std::uint32_t actor;
@@ -46,11 +46,11 @@ class TraceTest : public ::testing::Test {
     return std::make_unique<Runtime>(options);
   }
 
-  /// What the program told, once its runtime has gone: in the order of each actor.
-  std::vector<Told> read() const {
+  /// What the program recorded, in the order of each actor. Call it after the end of the runtime.
+  std::vector<Recorded> read() const {
     auto run = trace::TraceReader::open(folder_);
     if (!run) throw std::runtime_error(run.error().message);
-    std::vector<Told> told;
+    std::vector<Recorded> recorded;
     for (const auto& rank : run.value()->ranks) {
       for (const auto& stream : rank->streams) {
         std::vector<std::string> around;
@@ -61,27 +61,27 @@ class TraceTest : public ::testing::Test {
           if (one.type == Type::task_ended) around.pop_back();
           if (one.spec().category != trace::Category::user || one.type == Type::declared) continue;
           if (static_cast<std::size_t>(one.type) >= trace::kFirstDeclared) {
-            told.push_back(
+            recorded.push_back(
                 {one.type, actor.kind, actor.actor, actor.name, std::string(one.spec().name) + " " + one.described(), 0, around});
             continue;
           }
           const std::string name = rank->names.at(one.number(0)).second;
           if (one.type == Type::span_ended) around.pop_back();
           const bool has_value = one.type == Type::mark || one.type == Type::counter;
-          told.push_back({one.type, actor.kind, actor.actor, actor.name, name, has_value ? one.real(1) : 0, around});
+          recorded.push_back({one.type, actor.kind, actor.actor, actor.name, name, has_value ? one.real(1) : 0, around});
           if (one.type == Type::span_began) around.push_back(name);
         }
         if (!around.empty()) throw std::runtime_error(around.back() + " has no end");
       }
     }
-    return told;
+    return recorded;
   }
 
   trace::test::TempFolder temporary_;
   std::filesystem::path folder_ = temporary_.path() / "run";
 };
 
-TEST_F(TraceTest, WhatKernelsTellLiesWithinTheirTasksOnTheirWorkers) {
+TEST_F(TraceTest, EventsOfKernelsLieWithinTheirTasksOnTheirWorkers) {
   constexpr unsigned tasks = 300;
   {
     const auto rt = threads();
@@ -100,16 +100,16 @@ TEST_F(TraceTest, WhatKernelsTellLiesWithinTheirTasksOnTheirWorkers) {
   }
   std::map<Type, unsigned> counts;
   std::set<double> steps, marks;
-  for (const Told& told : read()) {
-    ++counts[told.type];
-    EXPECT_EQ(told.kind, ActorKind::worker) << told.actor_name;
-    ASSERT_GE(told.around.size(), 1u) << told.name;
-    EXPECT_EQ(told.around[0], "task");
-    if (told.name == "piece") {
-      EXPECT_EQ(told.around, (std::vector<std::string>{"task", "part"}));
+  for (const Recorded& recorded : read()) {
+    ++counts[recorded.type];
+    EXPECT_EQ(recorded.kind, ActorKind::worker) << recorded.actor_name;
+    ASSERT_GE(recorded.around.size(), 1u) << recorded.name;
+    EXPECT_EQ(recorded.around[0], "task");
+    if (recorded.name == "piece") {
+      EXPECT_EQ(recorded.around, (std::vector<std::string>{"task", "part"}));
     }
-    if (told.type == Type::counter) steps.insert(told.value);
-    if (told.type == Type::mark) marks.insert(told.value);
+    if (recorded.type == Type::counter) steps.insert(recorded.value);
+    if (recorded.type == Type::mark) marks.insert(recorded.value);
   }
   EXPECT_EQ(counts[Type::span_began], 2 * tasks);
   EXPECT_EQ(counts[Type::span_ended], 2 * tasks);
@@ -128,14 +128,14 @@ TEST_F(TraceTest, TheSameHoldsInAnEventLoop) {
     rt->wait();
   }
   unsigned inside = 0, outside = 0;
-  for (const Told& told : read()) {
-    if (told.name == "part") {
-      EXPECT_EQ(told.kind, ActorKind::worker);
-      ASSERT_FALSE(told.around.empty());
-      EXPECT_EQ(told.around[0], "task");
+  for (const Recorded& recorded : read()) {
+    if (recorded.name == "part") {
+      EXPECT_EQ(recorded.kind, ActorKind::worker);
+      ASSERT_FALSE(recorded.around.empty());
+      EXPECT_EQ(recorded.around[0], "task");
       ++inside;
     } else {
-      EXPECT_EQ(told.kind, ActorKind::submitter);
+      EXPECT_EQ(recorded.kind, ActorKind::submitter);
       ++outside;
     }
   }
@@ -159,14 +159,14 @@ TEST_F(TraceTest, DataThatIsLetGoSaysOnWhichNumaNodeItLay) {
   }
   auto run = trace::TraceReader::open(folder_);
   ASSERT_TRUE(run.ok());
-  std::set<std::uint64_t> told;
+  std::set<std::uint64_t> recorded;
   ASSERT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event, std::int64_t) {
     if (event.type != Type::data_numa) return true;
-    told.insert(event.number(0));
+    recorded.insert(event.number(0));
     EXPECT_LT(event.number(1), machine.value().numa_nodes().size());
     return true;
   }).ok());
-  EXPECT_EQ(told, (std::set<std::uint64_t>{0, 1}));
+  EXPECT_EQ(recorded, (std::set<std::uint64_t>{0, 1}));
 }
 
 TEST_F(TraceTest, TheCallersThreadIsTheSubmitterOutsideOfWaitsAndAWorkerWithin) {
@@ -178,10 +178,10 @@ TEST_F(TraceTest, TheCallersThreadIsTheSubmitterOutsideOfWaitsAndAWorkerWithin) 
     rt->wait();
     rt->trace().mark("outside", 7);
   }
-  for (const Told& told : read()) {
-    EXPECT_EQ(told.kind, told.name == "within" ? ActorKind::worker : ActorKind::submitter) << told.name;
-    if (told.name == "outside") {
-      EXPECT_EQ(told.around, std::vector<std::string>{"whole"});
+  for (const Recorded& recorded : read()) {
+    EXPECT_EQ(recorded.kind, recorded.name == "within" ? ActorKind::worker : ActorKind::submitter) << recorded.name;
+    if (recorded.name == "outside") {
+      EXPECT_EQ(recorded.around, std::vector<std::string>{"whole"});
     }
   }
   EXPECT_EQ(read().size(), 4u);
@@ -209,18 +209,18 @@ TEST_F(TraceTest, ThreadsOfTheProgramGetAStreamWithTheirFirstSpan) {
   std::map<std::uint32_t, unsigned> spans;
   unsigned alone = 0;
   bool reader = false;
-  for (const Told& told : read()) {
-    if (told.name == "alone") {
-      EXPECT_EQ(told.kind, ActorKind::others);
+  for (const Recorded& recorded : read()) {
+    if (recorded.name == "alone") {
+      EXPECT_EQ(recorded.kind, ActorKind::others);
       ++alone;
       continue;
     }
-    if (told.name == "joined") continue;
-    EXPECT_EQ(told.kind, ActorKind::user);
-    reader |= told.actor_name == "reader";
-    if (told.type == Type::span_ended) ++spans[told.actor];
-    if (told.type == Type::counter) {
-      EXPECT_EQ(told.around, std::vector<std::string>{"part"});
+    if (recorded.name == "joined") continue;
+    EXPECT_EQ(recorded.kind, ActorKind::user);
+    reader |= recorded.actor_name == "reader";
+    if (recorded.type == Type::span_ended) ++spans[recorded.actor];
+    if (recorded.type == Type::counter) {
+      EXPECT_EQ(recorded.around, std::vector<std::string>{"part"});
     }
   }
   EXPECT_EQ(alone, threads_count - 1u);
@@ -229,34 +229,34 @@ TEST_F(TraceTest, ThreadsOfTheProgramGetAStreamWithTheirFirstSpan) {
   for (const auto& [actor, count] : spans) EXPECT_EQ(count, unsigned{rounds}) << actor;
 }
 
-TEST_F(TraceTest, AThreadOutlivesARuntimeAndTellsTheNextOne) {
+TEST_F(TraceTest, AThreadOutlivesARuntimeAndRecordsInTheNextOne) {
   const std::filesystem::path other = temporary_.path() / "other";
   auto first = threads(1);
   first->trace().start("user");
   std::unique_ptr<Runtime> second;
-  std::latch told_first(1), second_is_there(1), told_second(1), second_is_gone(1);
+  std::latch recorded_first(1), second_is_there(1), recorded_second(1), second_is_gone(1);
   std::thread thread([&] {
     { const auto span = first->trace().span("first"); }
-    told_first.count_down();
+    recorded_first.count_down();
     second_is_there.wait();
     { const auto span = second->trace().span("second"); }
-    told_second.count_down();
+    recorded_second.count_down();
     second_is_gone.wait();
   });
-  told_first.wait();
+  recorded_first.wait();
   first.reset();
   second = threads(1);
   second->trace().start("user", other);
   second_is_there.count_down();
-  told_second.wait();
+  recorded_second.wait();
   second.reset();
   second_is_gone.count_down();
   thread.join();
   EXPECT_EQ(read().size(), 2u);
-  for (const Told& told : read()) EXPECT_EQ(told.name, "first");
+  for (const Recorded& recorded : read()) EXPECT_EQ(recorded.name, "first");
   folder_ = other;
   EXPECT_EQ(read().size(), 2u);
-  for (const Told& told : read()) EXPECT_EQ(told.name, "second");
+  for (const Recorded& recorded : read()) EXPECT_EQ(recorded.name, "second");
   auto run = trace::TraceReader::open(folder_);
   ASSERT_TRUE(run.ok());
   for (const auto& stream : run.value()->ranks[0]->streams) EXPECT_EQ(stream->summary().missing_packets, 0u);
@@ -275,14 +275,14 @@ TEST_F(TraceTest, TwoRuntimesInOneProcessKeepApart) {
     }));
     rt->wait();
   }
-  for (const Told& told : read()) EXPECT_EQ(told.name, "mine");
+  for (const Recorded& recorded : read()) EXPECT_EQ(recorded.name, "mine");
   EXPECT_EQ(read().size(), 2u);
   folder_ = other;
-  for (const Told& told : read()) EXPECT_EQ(told.name, "theirs");
+  for (const Recorded& recorded : read()) EXPECT_EQ(recorded.name, "theirs");
   EXPECT_EQ(read().size(), 2u);
 }
 
-TEST_F(TraceTest, WithoutATraceNothingIsToldAndNamesTakenEarlyKeepTheirMeaning) {
+TEST_F(TraceTest, WithoutATraceNothingIsRecordedAndNamesTakenEarlyKeepTheirMeaning) {
   {
     const auto rt = threads(1);
     const Trace::Name a = rt->trace().name("a"), b = rt->trace().name("b"), again = rt->trace().name("a");
@@ -299,7 +299,7 @@ TEST_F(TraceTest, WithoutATraceNothingIsToldAndNamesTakenEarlyKeepTheirMeaning) 
     { const auto span = rt->trace().span("late"); }
   }
   std::vector<std::pair<std::string, double>> marks;
-  for (const Told& told : read()) marks.emplace_back(told.name, told.value);
+  for (const Recorded& recorded : read()) marks.emplace_back(recorded.name, recorded.value);
   EXPECT_EQ(marks, (std::vector<std::pair<std::string, double>>{{"b", 2}, {"a", 3}, {"c", 4}}));
 }
 
@@ -325,14 +325,14 @@ TEST_F(TraceTest, EventsOfTheProgramsOwnComeBackWithTheirFields) {
   }
   std::set<std::string> residuals;
   std::vector<std::string> others;
-  for (const Told& told : read()) {
-    if (!told.name.starts_with("solver.residual ")) {
-      others.push_back(std::string(name_of(told.kind)) + ": " + told.name);
+  for (const Recorded& recorded : read()) {
+    if (!recorded.name.starts_with("solver.residual ")) {
+      others.push_back(std::string(name_of(recorded.kind)) + ": " + recorded.name);
       continue;
     }
-    residuals.insert(told.name);
-    EXPECT_EQ(told.kind, ActorKind::worker);
-    EXPECT_EQ(told.around, std::vector<std::string>{"task"});
+    residuals.insert(recorded.name);
+    EXPECT_EQ(recorded.kind, ActorKind::worker);
+    EXPECT_EQ(recorded.around, std::vector<std::string>{"task"});
   }
   EXPECT_EQ(residuals.size(), tasks);
   EXPECT_TRUE(residuals.contains("solver.residual iteration=17 norm=8.5"));

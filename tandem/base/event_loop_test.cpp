@@ -158,7 +158,7 @@ TEST(EventLoop, AWakeUpDuringAStepGivesAnotherStep) {
   EXPECT_EQ(steps, 3);
 }
 
-TEST(EventLoop, AForeignThreadMayWake) {
+TEST(EventLoop, AnotherThreadMayWake) {
   EventLoop loop(1);
   bool done = false;
   int written = 0;

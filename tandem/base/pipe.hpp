@@ -19,8 +19,8 @@ namespace tandem::base {
 /// that a consumer that announces that it will sleep and then finds `empty()`, and a producer that puts and then looks for
 /// sleepers, cannot miss each other). `take_all` reads the count (acquire), visits what it has not yet visited, and then stores
 /// how many it has read: a thread that finds the two counts equal, and waits until the consumers' lock is free, sees what they
-/// did with the entries. The link to a next chunk is written before the count that includes its first entry. Chunks that were read
-/// return to the producer.
+/// did with the entries. The link to a next chunk is written before the count that includes its first entry. Chunks that were
+/// read return to the producer.
 ///
 /// Cost: `put` is one exchange, `take_all` two loads when there is nothing.
 template <class T, template <class> class Atomic = std::atomic, unsigned kRoom = 62>

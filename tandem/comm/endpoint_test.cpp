@@ -157,23 +157,23 @@ TEST(Endpoint, ProbeSeesWhatAReceiveWouldTake) {
   EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv_owned(Rank{0}, Tag{9})).bytes, 100000u);
 }
 
-TEST(Endpoint, CallbacksAndQueueTellTheSame) {
+TEST(Endpoint, CallbacksAndQueueReportTheSame) {
   World world(2);
   CompletionQueue queue;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   const Bytes sent = pattern(100000, 1);
   Bytes got(100000);
   ReceiveOptions options;
-  options.callbacks.arrived = [&](const Status&) { told.push_back("arrived"); };
-  options.callbacks.released = [&](const Status&) { told.push_back("released"); };
+  options.callbacks.arrived = [&](const Status&) { reported.push_back("arrived"); };
+  options.callbacks.released = [&](const Status&) { reported.push_back("released"); };
   options.queue = &queue;
   options.user = 42;
   world.at[1]->irecv(Rank{0}, Tag{1}, got, options);
   SendOptions send_options;
-  send_options.callbacks.released = [&](const Status& status) { told.push_back("sent " + std::to_string(status.bytes)); };
+  send_options.callbacks.released = [&](const Status& status) { reported.push_back("sent " + std::to_string(status.bytes)); };
   world.at[0]->isend(Rank{1}, Tag{1}, sent, send_options);
   world.settle();
-  EXPECT_THAT(told, testing::UnorderedElementsAre("arrived", "released", "sent 100000"));
+  EXPECT_THAT(reported, testing::UnorderedElementsAre("arrived", "released", "sent 100000"));
   EXPECT_EQ(queue.pop()->event, CompletionQueue::Event::arrived);
   EXPECT_EQ(queue.pop()->user, 42u);
   EXPECT_FALSE(queue.pop().has_value());
@@ -413,7 +413,7 @@ TEST(Endpoint, LargeMessagesOfAFastNetworkArriveWhateverWaits) {
   }
 }
 
-TEST(Endpoint, ARestingEndpointGivesBackWhatABurstHasLeft) {
+TEST(Endpoint, ARestingEndpointFreesWhatABurstHasLeft) {
   LoopNetwork network({.ranks = 1});
   base::Log log{base::LogLevel::error};
   const auto endpoint = Endpoint::open_loop(network, Rank{0}, {}, log, nullptr);
@@ -667,8 +667,8 @@ TEST(Endpoint, ARankThatCannotBeFoundIsDeadForAll) {
   auto opened = Endpoint::open(std::move(job), options, log);
   ASSERT_TRUE(opened.ok()) << opened.error().message;
   Endpoint& endpoint = *opened.value();
-  std::vector<Rank> told;
-  endpoint.on_peer_death([&](Rank dead, std::string_view) { told.push_back(dead); });
+  std::vector<Rank> reported;
+  endpoint.on_peer_death([&](Rank dead, std::string_view) { reported.push_back(dead); });
   Bytes bytes(10);
   const Recipient recipients[] = {{Rank{1}, 1}, {Rank{2}, 0}};
   for (const Request& request : {endpoint.irecv(Rank{1}, Tag{1}, bytes), endpoint.isend(Rank{1}, Tag{1}, bytes),
@@ -676,7 +676,7 @@ TEST(Endpoint, ARankThatCannotBeFoundIsDeadForAll) {
     EXPECT_EQ(endpoint.wait(request).ending, Ending::peer_dead);
   }
   while (endpoint.progress()) {}
-  EXPECT_THAT(told, testing::UnorderedElementsAre(Rank{1}, Rank{2}));
+  EXPECT_THAT(reported, testing::UnorderedElementsAre(Rank{1}, Rank{2}));
 }
 
 TEST(Endpoint, DeadPeerFailsItsRequestsAndNoOthers) {
@@ -929,8 +929,8 @@ TEST(Mcast, DeadInteriorNodeHangsNobody) {
   }
 }
 
-/// Whoever tells others that the data will not come may die before it is heard. The first of two deaths is the root's in half of
-/// the worlds.
+/// A rank that notifies others that the data will not come may die before they receive it. The first of two deaths is the
+/// root's in half of the worlds.
 TEST(Mcast, TwoDeathsHangNobody) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     World world(10, {.remote_copy = seed % 4 == 3, .deaths_are_seen_by_all = seed % 16 < 8}, {}, seed);
@@ -961,9 +961,9 @@ TEST(Mcast, TwoDeathsHangNobody) {
   }
 }
 
-/// Who is adopted though it and those below it have everything says so, and is not called a liar for it. Nothing has left for
-/// another child yet, so that the root still has what it would serve.
-TEST(Mcast, WhoeverHasItAllMayBeAdoptedInVain) {
+/// A rank that is adopted though it and those below it have everything reports that, and is not treated as faulty. Nothing has
+/// left for another child yet, so that the root still has what it would serve.
+TEST(Mcast, ARankThatHasAllDataMayBeAdoptedInVain) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     World world(8, {}, {}, seed);
     const Rank slow{static_cast<std::uint32_t>(2 + seed % 4)};
@@ -974,12 +974,12 @@ TEST(Mcast, WhoeverHasItAllMayBeAdoptedInVain) {
     std::vector<Recipient> recipients;
     std::vector<Bytes> got(8, Bytes(sent.size()));
     std::vector<Request> receives(8);
-    std::vector<Rank> told;
+    std::vector<Rank> reported;
     for (std::uint32_t r = 1; r < 8; ++r) {
       recipients.push_back({Rank{r}, -static_cast<int>(r)});
       receives[r] = world.at[r]->irecv(Rank{0}, Tag{1}, got[r]);
     }
-    world.at[0]->on_peer_death([&](Rank dead, std::string_view) { told.push_back(dead); });
+    world.at[0]->on_peer_death([&](Rank dead, std::string_view) { reported.push_back(dead); });
     const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::binary});
     world.loop.step_some(static_cast<unsigned>(20 + seed % 200));
     world.network->kill(Rank{1});
@@ -988,12 +988,12 @@ TEST(Mcast, WhoeverHasItAllMayBeAdoptedInVain) {
     for (std::uint32_t r = 2; r < 8; ++r) EXPECT_NE(world.at[r]->wait(receives[r]).ending, Ending::pending) << seed;
     world.settle();
     EXPECT_TRUE(mcast.released()) << seed;
-    EXPECT_THAT(told, ElementsAre(Rank{1})) << seed;
+    EXPECT_THAT(reported, ElementsAre(Rank{1})) << seed;
   }
 }
 
 /// Receives that are posted when their broadcast is there already, in part, and whose rank has never spoken to the root: it dies
-/// together with all through whom the rest was to come.
+/// together with all ranks through which the rest was to come.
 TEST(Mcast, ReceiversThatNeverSpokeToTheRootHearOfItsDeath) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     World world(10, {.remote_copy = seed % 4 == 3, .deaths_are_seen_by_all = false},
@@ -1033,7 +1033,7 @@ TEST(Mcast, ReceiversThatNeverSpokeToTheRootHearOfItsDeath) {
 
 /// Rank 3 cannot say that it has the second broadcast, since the first one of this key died with its root and with rank 4. Rank
 /// 2, from which it has the second one, never spoke to that root.
-TEST(Mcast, WhoeverLeavesDoesNotWaitForThoseWhomADeadRootHolds) {
+TEST(Mcast, ALeavingRankDoesNotWaitForRanksThatADeadRootHolds) {
   World world(5, {.deaths_are_seen_by_all = false});
   const Bytes sent = pattern(900, 1);
   Bytes got(900);

@@ -1,4 +1,4 @@
-// tandem/comm/endpoint_trace_test.cpp: what endpoints tell the trace.
+// tandem/comm/endpoint_trace_test.cpp: the events that endpoints record in the trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ class LoopClock final : public clock::Clock {
 };
 
 /// An event, and its fields that are numbers.
-struct Told {
+struct RecordedEvent {
   std::uint32_t rank;
   Type type;
   std::vector<std::uint64_t> fields;
@@ -55,16 +55,16 @@ class EndpointTrace : public testing::Test {
       world->at[rank]->trace_to(*sessions.back());
     }
   }
-  /// Ends all, and reads what was told.
-  std::vector<Told> told() {
+  /// Ends all, and reads what was recorded.
+  std::vector<RecordedEvent> recorded() {
     world->at.clear();
     sessions.clear();
-    std::vector<Told> all;
+    std::vector<RecordedEvent> all;
     auto run = trace::TraceReader::open(folder_);
     EXPECT_TRUE(run.ok()) << run.error().message;
     const auto read = run.value()->in_order([](const trace::Event& event) { return event.local_ns; },
                                             [&](const trace::Event& event, std::int64_t) {
-                                              Told one{event.rank, event.type, {}};
+                                              RecordedEvent one{event.rank, event.type, {}};
                                               for (std::size_t i = 0; i < trace::field_count(event.spec()); ++i) {
                                                 const trace::Field field = event.spec().fields[i].field;
                                                 const bool number = field == trace::Field::u8 || field == trace::Field::u16 ||
@@ -89,19 +89,19 @@ class EndpointTrace : public testing::Test {
   std::optional<LoopClock> clock_;
 };
 
-/// What is told of a request on a rank, in order.
-std::vector<Type> life_of(const std::vector<Told>& all, std::uint32_t rank, std::uint64_t request) {
+/// The events of a request on a rank, in order.
+std::vector<Type> life_of(const std::vector<RecordedEvent>& all, std::uint32_t rank, std::uint64_t request) {
   std::vector<Type> types;
-  for (const Told& one : all) {
+  for (const RecordedEvent& one : all) {
     const trace::EventSpec& spec = *trace::find_spec(one.type);
     if (one.rank == rank && spec.fields[0].name == "request" && one.fields[0] == request) types.push_back(one.type);
   }
   return types;
 }
 
-std::vector<Told> of_type(const std::vector<Told>& all, Type type) {
-  std::vector<Told> found;
-  for (const Told& one : all)
+std::vector<RecordedEvent> of_type(const std::vector<RecordedEvent>& all, Type type) {
+  std::vector<RecordedEvent> found;
+  for (const RecordedEvent& one : all)
     if (one.type == type) found.push_back(one);
   return found;
 }
@@ -117,7 +117,7 @@ TEST_F(EndpointTrace, AMessageIsPostedSentReceivedAndReleasedOnceWhateverItsSize
     world->at[1]->wait(receive);
     world->at[0]->wait(send);
   }
-  const auto all = told();
+  const auto all = recorded();
   const auto posted = of_type(all, Type::send_posted), arrived = of_type(all, Type::message_arrived);
   ASSERT_EQ(posted.size(), sizes.size());
   ASSERT_EQ(arrived.size(), sizes.size());
@@ -150,13 +150,13 @@ TEST_F(EndpointTrace, ABroadcastNamesItsRecipientsAndEachHasItsMessage) {
   world->at[0]->wait(mcast);
   for (std::uint32_t rank = 1; rank < 6; ++rank) world->at[rank]->wait(receives[rank - 1]);
   EXPECT_EQ(mcast.trace_number(), 1u);
-  const auto all = told();
+  const auto all = recorded();
   const auto posted = of_type(all, Type::mcast_posted);
   ASSERT_EQ(posted.size(), 1u);
   EXPECT_THAT(posted[0].fields, ElementsAre(1, 0, 9, 200'000, 5));
   std::vector<std::uint64_t> named, reached;
-  for (const Told& one : of_type(all, Type::mcast_recipient)) named.push_back(one.fields[1]);
-  for (const Told& one : of_type(all, Type::message_arrived)) {
+  for (const RecordedEvent& one : of_type(all, Type::mcast_recipient)) named.push_back(one.fields[1]);
+  for (const RecordedEvent& one : of_type(all, Type::message_arrived)) {
     reached.push_back(one.rank);
     EXPECT_THAT(one.fields, ElementsAre(1, 0, 0, 9, 200'000));
   }
@@ -177,7 +177,7 @@ TEST_F(EndpointTrace, WhatEndsOtherwiseSaysHow) {
   const Bytes sent = pattern(100, 1);
   world->at[0]->isend(Rank{1}, Tag{2}, sent);
   EXPECT_EQ(world->at[1]->wait(shorter).ending, Ending::truncated);
-  const auto all = told();
+  const auto all = recorded();
   const auto failed = of_type(all, Type::message_failed);
   ASSERT_EQ(failed.size(), 2u);
   EXPECT_THAT(failed[0].fields, ElementsAre(1, static_cast<std::uint64_t>(Ending::cancelled)));
@@ -195,12 +195,12 @@ TEST_F(EndpointTrace, AnActiveMessageIsReceivedLikeAnyOther) {
   world->at[0]->wait(world->at[0]->rpc(Rank{1}, Channel{5}, Tag{3}, {}, sent));
   world->settle();
   EXPECT_EQ(seen, 1);
-  const auto all = told();
+  const auto all = recorded();
   EXPECT_THAT(of_type(all, Type::receive_posted)[0].fields, ElementsAre(1, 0, 5, 3));
   EXPECT_THAT(of_type(all, Type::message_arrived)[0].fields, ElementsAre(1, 0, 5, 3, 40));
 }
 
-TEST_F(EndpointTrace, WhatWasPostedWhileNothingWasRecordedIsNotToldOf) {
+TEST_F(EndpointTrace, RequestsPostedWhileNothingWasRecordedAreNotRecorded) {
   open(2);
   for (auto& session : sessions) session->select(trace::Selection::none());
   Bytes got(10);
@@ -210,7 +210,7 @@ TEST_F(EndpointTrace, WhatWasPostedWhileNothingWasRecordedIsNotToldOf) {
   world->at[0]->isend(Rank{1}, Tag{1}, sent);
   world->at[1]->wait(receive);
   EXPECT_EQ(receive.trace_number(), 0u);
-  const auto all = told();
+  const auto all = recorded();
   EXPECT_EQ(of_type(all, Type::send_posted).size(), 1u);
   EXPECT_TRUE(of_type(all, Type::message_arrived).empty());
 }

@@ -32,7 +32,7 @@ TEST(Wire, RecordsAndBytesComeBackAsTheyWereWritten) {
   EXPECT_TRUE(reader.ok());
 }
 
-TEST(Wire, ABlockOfOnePlainMessageIsTold) {
+TEST(Wire, ABlockOfOnePlainMessageIsRecognised) {
   for (std::uint32_t bytes = 0; bytes <= 40; ++bytes) {
     alignas(8) std::array<std::byte, 256> room{};
     const auto block_of = [&](std::uint8_t flags, std::uint16_t header_bytes, std::uint32_t after) {
@@ -48,11 +48,11 @@ TEST(Wire, ABlockOfOnePlainMessageIsTold) {
     };
     const auto plain = block_of(0, 0, 0);
     ASSERT_TRUE(holds_one_plain_message(plain));
-    const Eager told = plain_message(plain);
-    EXPECT_EQ(told.bytes, bytes);
-    EXPECT_EQ(told.channel, 3u);
-    EXPECT_EQ(told.tag, 0x1234567890abcdefu);
-    EXPECT_LE(kBeforeData + told.bytes, plain.size());
+    const Eager parsed = plain_message(plain);
+    EXPECT_EQ(parsed.bytes, bytes);
+    EXPECT_EQ(parsed.channel, 3u);
+    EXPECT_EQ(parsed.tag, 0x1234567890abcdefu);
+    EXPECT_LE(kBeforeData + parsed.bytes, plain.size());
     EXPECT_FALSE(holds_one_plain_message(plain.first(plain.size() - 8)));
     EXPECT_FALSE(holds_one_plain_message(std::span(room).first(plain.size() + 8)));
     EXPECT_FALSE(holds_one_plain_message(block_of(0, 5, 0)));

@@ -89,7 +89,7 @@ TEST_F(SessionTest, WhatIsEmittedIsRead) {
   EXPECT_EQ(all, counts.events);
 }
 
-TEST_F(SessionTest, ThreadsThatComeAndGoDeclareTypesAndTellThem) {
+TEST_F(SessionTest, ThreadsThatComeAndGoDeclareTypesAndRecordThem) {
   const auto clock = clock::best_clock();
   auto opened = Session::open(options_, *clock, log_);
   ASSERT_TRUE(opened.ok());
@@ -236,7 +236,7 @@ TEST_F(SessionTest, WithoutMemoryEventsAreLostAndCounted) {
   EXPECT_LT(counts.needed_bytes, std::uint64_t{emitted} * 14 + 6 * options_.buffer_bytes);
 }
 
-TEST_F(SessionTest, WhoeverWaitsLosesNothing) {
+TEST_F(SessionTest, ASessionThatWaitsLosesNothing) {
   options_.memory_bytes = 4 * options_.buffer_bytes;
   options_.when_full = WhenFull::wait;
   auto session = open();

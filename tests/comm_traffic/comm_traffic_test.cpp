@@ -110,7 +110,7 @@ TEST(CommTraffic, ADeathEndsWhatItMustAndNothingElse) {
 }
 
 /// Mostly broadcasts, so that roots die together with those that forward for them.
-TEST(CommTraffic, DeathsOfTwoOrThreeAtOnceAreHeardByAllWhomTheyConcern) {
+TEST(CommTraffic, DeathsOfTwoOrThreeAtOnceReachAllRanksConcerned) {
   for_each_seed(300, [](std::uint64_t seed) {
     Shape shape = draw_shape(seed);
     shape.ranks += 4;

@@ -343,7 +343,7 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-TEST(FuzzWire, WhoeverSendsDamagedRecordsHarmsNoTalkOfOthers) {
+TEST(FuzzWire, DamagedRecordsOfOneRankHarmNoMessagesOfOthers) {
   const std::uint64_t first = number_from("FUZZ_WIRE_SEED", 0);
   const std::uint64_t count = std::getenv("FUZZ_WIRE_SEED") != nullptr ? 1 : number_from("FUZZ_WIRE_COUNT", 500);
   std::set<std::string> reasons;

@@ -67,7 +67,7 @@ Runner::Runner(Plan plan, const WorldOptions& options, std::uint64_t seed)
     : plan_(std::move(plan)), options_(options), loop_(seed), network_(options.network, &loop_), next_step_(plan_.shape.ranks) {
   for (std::uint32_t rank = 0; rank < plan_.shape.ranks; ++rank) {
     endpoints_.push_back(comm::Endpoint::open_loop(network_, Rank{rank}, options.endpoint, log_, &loop_));
-    endpoints_.back()->on_peer_death([this](Rank dead, std::string_view why) { told_dead_.try_emplace(dead.value(), why); });
+    endpoints_.back()->on_peer_death([this](Rank dead, std::string_view why) { reported_dead_.try_emplace(dead.value(), why); });
   }
   for (std::uint32_t channel = 0; channel < plan_.shape.channels; ++channel) {
     for (auto& endpoint : endpoints_) {
@@ -279,7 +279,7 @@ std::string Runner::unfinished_sends() const {
 }
 
 std::string Runner::invented_deaths() const {
-  for (const auto& [rank, why] : told_dead_) {
+  for (const auto& [rank, why] : reported_dead_) {
     if (!dead_.contains(rank)) return "rank " + std::to_string(rank) + " is called dead: " + why;
   }
   return "";

@@ -81,7 +81,7 @@ class Runner {
   std::vector<comm::Request> sends_;                 // by message
   std::deque<Receiving> receives_;                   // by receive
   std::set<std::uint32_t> dead_;
-  std::map<std::uint32_t, std::string> told_dead_;  // why, as the endpoints say
+  std::map<std::uint32_t, std::string> reported_dead_;  // why, as the endpoints say
   std::optional<std::uint32_t> stopped_;
 };
 

@@ -463,7 +463,7 @@ void run_with_a_death(std::uint64_t seed, const std::function<void(Runtime&, Det
     EXPECT_THAT(outcome.endings[rank].error, HasSubstr("rank 1")) << "seed " << seed << ", rank " << rank;
 }
 
-TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatTellsIt) {
+TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatReportsIt) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     unsigned at_end = 0, waiting = 0;
     run_with_a_death(seed, [&](Runtime& rt, DeterministicJob& job) {
@@ -490,7 +490,7 @@ TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatTellsIt) {
   }
 }
 
-TEST(DistCancel, LoopsUntilTheEndAreToldOfADeath) {
+TEST(DistCancel, LoopsUntilTheEndThrowAfterADeath) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     run_with_a_death(seed, [&](Runtime& rt, DeterministicJob& job) {
       std::optional<Killer> killer;

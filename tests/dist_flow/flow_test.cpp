@@ -153,7 +153,7 @@ TEST(DistFlow, DataWithoutAnOwnerIsEachRanksOwn) {
   }));
 }
 
-TEST(DistFlow, AKernelThatThrowsIsToldOnEveryRank) {
+TEST(DistFlow, AKernelThatThrowsIsReportedOnEveryRank) {
   const auto endings = run_job({.ranks = 4}, [](Runtime& rt) {
     std::vector<double> x(10, 1.0), y(10, 0.0), z(10, 0.0);
     auto hx = rt.data("x", x, {.owner = 1}), hy = rt.data("y", y, {.owner = 2}), hz = rt.data("z", z, {.owner = 3});
@@ -179,7 +179,7 @@ TEST(DistFlow, AKernelThatThrowsIsToldOnEveryRank) {
   expect_well(endings);
 }
 
-TEST(DistFlow, RanksWithDifferentFlowsAreTold) {
+TEST(DistFlow, RanksWithDifferentFlowsAreReported) {
   const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
     std::vector<double> x(10, 1.0), y(10, 0.0);
     auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1});

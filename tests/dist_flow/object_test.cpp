@@ -230,7 +230,7 @@ TEST(DistObject, AValueWithoutBytesIsNoFailure) {
   EXPECT_EQ(Nothing::read.load(), 2 * 8);
 }
 
-TEST(DistObject, AFailedWriterIsToldAndWhatIsWrittenAfreshTravels) {
+TEST(DistObject, AFailedWriterIsReportedAndNewValuesTravel) {
   run_everywhere({.ranks = 3}, [](Runtime& rt) {
     std::string text = "old", seen;
     auto htext = rt.object("text", text, {.owner = 1}), hseen = rt.object("seen", seen, {.owner = 2});

@@ -120,7 +120,7 @@ TEST(DistPrune, TheFailureThatIsEarliestIsThrown) {
   EXPECT_EQ(reported.load(), 8);
 }
 
-TEST(DistPrune, AWrongNumberIsTold) {
+TEST(DistPrune, AWrongNumberIsReported) {
   const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
     Words words(rt);
     rt.submit(set_to, Word{1}, write(words.data[0]));
@@ -148,7 +148,7 @@ TEST(DistPrune, FlowsAfterOneThatWasPrunedAreComparedAgain) {
     EXPECT_THAT(ending.error, AllOf(HasSubstr("as many operations, but not the same"), testing::Not(HasSubstr("was written"))));
 }
 
-TEST(DistPrune, RanksThatPassedOverNothingAreStillCompared) {
+TEST(DistPrune, RanksThatSkippedNothingAreStillCompared) {
   const auto endings = run_job({.ranks = 2}, [](Runtime& rt) {
     Words words(rt);
     rt.submit(add, read(words.data[0]), read_write(words.data[1]));
@@ -231,7 +231,7 @@ TEST(DistPrune, DataThatIsDroppedWhileAwayComesHome) {
   }));
 }
 
-TEST(DistPrune, DataWhoseFirstWriterWasPassedOver) {
+TEST(DistPrune, DataWhoseFirstWriterWasSkipped) {
   expect_well(run_job({.ranks = 3}, [](Runtime& rt) {
     Words words(rt);
     auto made = rt.scalar<Word>("made", {.owner = 0});

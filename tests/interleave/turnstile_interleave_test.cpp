@@ -11,7 +11,7 @@ namespace {
 
 struct Visitor {
   Visitor* next = nullptr;
-  ModelPlain<int> priority{0};  ///< written by the visitor before it enters, read by whoever chooses among those who wait
+  ModelPlain<int> priority{0};  ///< written by the visitor before it enters, read by the one that chooses among the waiting
   unsigned first = 0;           ///< the turnstiles that it needs: [first, last)
   unsigned last = 0;
   unsigned at = 0;              ///< the one that it stands before; those from `first` to here are its own

@@ -39,7 +39,7 @@ class SecretFile : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(SecretFile, IsMadeOnceByWhoeverComesFirst) {
+TEST_F(SecretFile, IsMadeOnceByTheFirstProcess) {
   const auto folder = folder_ / ".tandem";
   std::vector<std::thread> threads;
   std::vector<JobSecret> secrets(16);

@@ -165,13 +165,13 @@ TEST(Deferral, WhatIsHeldBackCanBeCancelled) {
 TEST(Deferral, BroadcastsAndMessagesOfOneTagKeepTheirOrder) {
   World world(4, {}, kFew);
   Flood flood(world, 50, 20'000, one_tag);
-  const Bytes told = pattern(5000, 200);
+  const Bytes broadcast = pattern(5000, 200);
   const std::vector<Recipient> all{{Rank{1}}, {Rank{2}}, {Rank{3}}};
-  const Request mcast = world.at[0]->mcast(all, Tag{7}, told);
+  const Request mcast = world.at[0]->mcast(all, Tag{7}, broadcast);
   const Bytes last = pattern(10, 201);
   const Request behind = world.at[0]->isend(Rank{1}, Tag{7}, last);
   for (unsigned i = 0; i < 52; ++i) {
-    const Bytes& expected = i < 50 ? flood.sent[i] : i == 50 ? told : last;
+    const Bytes& expected = i < 50 ? flood.sent[i] : i == 50 ? broadcast : last;
     Bytes got(20'000);
     ASSERT_EQ(world.at[1]->wait(world.at[1]->irecv(Rank{0}, Tag{7}, got)).bytes, expected.size()) << i;
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), got.begin())) << i;

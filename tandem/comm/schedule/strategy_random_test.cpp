@@ -38,7 +38,7 @@ class Traffic {
     }
     while (!queue_.idle() && !testing::Test::HasFatalFailure()) send();
     EXPECT_EQ(queue_.message_count(), 0u) << "every message is sent in the end";
-    for (const auto& [item, bytes] : owed_) EXPECT_EQ(bytes, 0u) << "every ready byte is sent in the end";
+    for (const auto& [item, bytes] : unsent_) EXPECT_EQ(bytes, 0u) << "every ready byte is sent in the end";
   }
 
  private:
@@ -52,20 +52,20 @@ class Traffic {
     item.ordered = item.kind == SendKind::whole || (item.kind == SendKind::record && below(2) == 0);
     item.control_bytes = static_cast<std::uint32_t>(8 + below(item.kind == SendKind::stream ? 25 : 200));
     if (item.kind == SendKind::whole) item.bulk_bytes = 1 + below(max_payload_bytes_);
-    if (item.kind == SendKind::stream) item.bulk_bytes = owed_[&item] = below(300'000);
+    if (item.kind == SendKind::stream) item.bulk_bytes = unsent_[&item] = below(300'000);
     queue_.push(item);
   }
   void make_ready() {
     SendItem* const item = some_queued();
     if (!item || item->kind != SendKind::stream) return;
     const std::uint64_t more = below(200'000);
-    owed_[item] += more;
+    unsent_[item] += more;
     queue_.update(*item, item->bulk_bytes + more);
   }
   void cancel() {
     SendItem* const item = some_queued();
     if (!item) return;
-    owed_.erase(item);
+    unsent_.erase(item);
     queue_.remove(*item);
   }
   SendItem* some_queued() {
@@ -85,7 +85,7 @@ class Traffic {
       if (plan_.empty()) continue;
       check_plan(rail);
       rails_[rail].in_flight_bytes = below(3) == 0 ? plan_.bulk_bytes : 0;
-      if (plan_.bulk && plan_.bulk->kind == SendKind::stream) owed_[plan_.bulk] -= plan_.bulk_bytes;
+      if (plan_.bulk && plan_.bulk->kind == SendKind::stream) unsent_[plan_.bulk] -= plan_.bulk_bytes;
       queue_.commit(plan_);
       sent = true;
     }
@@ -148,7 +148,7 @@ class Traffic {
   std::vector<RailState> rails_;
   std::size_t max_control_bytes_, max_payload_bytes_, segment_bytes_;
   std::vector<std::unique_ptr<SendItem>> items_;
-  std::map<const SendItem*, std::uint64_t> owed_;
+  std::map<const SendItem*, std::uint64_t> unsent_;
   std::map<std::uint64_t, std::uint64_t> last_sent_;
   PacketPlan plan_;
 };

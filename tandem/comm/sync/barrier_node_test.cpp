@@ -70,7 +70,7 @@ TEST(BarrierNode, AWindowThatWasTooShortIsProposedAgainLonger) {
   }
 }
 
-TEST(BarrierNode, WhoWasNotRunningLeavesLateAndIsToldSo) {
+TEST(BarrierNode, ARankThatWasNotRunningLeavesLateAndIsNotified) {
   SimulatedRanks::Options options;
   options.sleepy_share = 0;
   SimulatedRanks ranks(4, assorted_drifts(2, 4), options);
@@ -93,13 +93,13 @@ TEST(BarrierNode, TheDeathOfARankBreaksTheBarrierOfAll) {
     ranks.kill(dead);
     for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
       if (rank != dead) ranks.enter_barrier(rank);
-    const auto all_told = [&] {
+    const auto all_notified = [&] {
       for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
         if (rank != dead && ranks.barrier(rank).inside()) return false;
       return true;
     };
     // Ranks below the dead one learn it by their own repetitions.
-    ASSERT_TRUE(ranks.run(ranks.now_ns() + second_ns, all_told)) << "rank " << dead << " died";
+    ASSERT_TRUE(ranks.run(ranks.now_ns() + second_ns, all_notified)) << "rank " << dead << " died";
     for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
       if (rank != dead) {
         EXPECT_EQ(ranks.barrier(rank).broken()->rank, Rank{dead});

@@ -56,7 +56,7 @@ TEST(ReadyQueues, EagerServesInTheOrderOfArrivalWhateverThePriority) {
   EXPECT_EQ(f.pop(0), 0U);
 }
 
-TEST(ReadyQueues, PrioServesTheMostUrgentToWhoeverAsks) {
+TEST(ReadyQueues, PrioGivesTheMostUrgentToAnyWorker) {
   Fixture f(make_prio(), 2);
   f.queues.push_submitted(f.make(1, 0));
   f.queues.push_from_outside(f.make(2, 9));
@@ -171,7 +171,7 @@ TEST(ReadyQueues, AWorkerThatAnnouncesItselfSeesWhatWasPushedBefore) {
   EXPECT_FALSE(f.queues.withdraw_idle(1));
 }
 
-TEST(ReadyQueues, APinnedTaskWakesItsWorkerWhoeverElseSleeps) {
+TEST(ReadyQueues, APinnedTaskWakesItsWorkerEvenIfOthersSleep) {
   Fixture f(make_prio(), 2, 1);
   ASSERT_TRUE(f.sleep(0));
   ASSERT_TRUE(f.sleep(2));

@@ -88,7 +88,7 @@ TEST_F(TraceReaderTest, MergesAllActorsInTheOrderOfTime) {
   EXPECT_EQ(count, 4 * test::sample_events) << "it begins anew";
 }
 
-TEST_F(TraceReaderTest, StopsMergingWhenToldTo) {
+TEST_F(TraceReaderTest, StopsMergingOnRequest) {
   test::write_sample_run(run_);
   int count = 0;
   ASSERT_TRUE(open(run_)->in_order(local_time, [&](const Event&, std::int64_t) { return ++count < 10; }).ok());

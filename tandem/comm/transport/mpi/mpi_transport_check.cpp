@@ -227,7 +227,7 @@ TEST_F(MpiExchange, ManySmallPacketsKeepTheirOrderAmongLargeOnes) {
   exchange(sizes, 2, 20'000);
 }
 
-TEST_F(MpiTransport, PayloadsWithoutRoomAreDroppedAndSendersAreTold) {
+TEST_F(MpiTransport, PayloadsWithoutRoomAreDroppedAndSendersAreNotified) {
   sink.room = 1000;
   Outgoing out{.link = &link_to((self.value() + 1) % ranks)};
   for (unsigned i = 0; i < 4; ++i) out.packets.emplace_back(pattern(16, i), pattern(i % 2 == 0 ? 2'000 : 3 << 20, i));

@@ -100,7 +100,7 @@ TEST_F(ShmStranger, ThatTalksNonsenseIsDropped) {
   EXPECT_TRUE(step([&] { return victim.lines.back().find("closed during the handshake") != std::string::npos; }));
 }
 
-TEST_F(ShmStranger, OfAnotherFormatIsToldSo) {
+TEST_F(ShmStranger, OfAnotherFormatIsNotified) {
   call();
   HandshakeMessage message = hello();
   message.format = 99;

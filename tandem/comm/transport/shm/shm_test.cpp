@@ -89,7 +89,7 @@ TEST_F(ShmPair, ControlBlocksUpToTheLargestArriveWhole) {
   }
 }
 
-TEST_F(ShmPair, ABlockThatIsWrittenIntoLentRoomArrives) {
+TEST_F(ShmPair, ABlockThatIsWrittenIntoReservedRoomArrives) {
   Link& link = a.connect(b, 1);
   send_text(link, "first");
   ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == 1; }));
@@ -231,9 +231,9 @@ TEST_F(SmallRings, WhoWasRefusedAndHasNoTurnToPollSeesThatThereIsRoomAgain) {
     a.sink.writables.clear();
     while (b.sink.landed_from(0) < sent) b.poll();
     EXPECT_TRUE(link.has_room_again());
-    EXPECT_FALSE(link.has_room_again()) << "it is told once";
+    EXPECT_FALSE(link.has_room_again()) << "it is reported once";
     a.poll();
-    EXPECT_TRUE(a.sink.writables.empty()) << "who knows it is not told again";
+    EXPECT_TRUE(a.sink.writables.empty()) << "a sender that knows it is not notified again";
   }
   for (const Arrival& arrival : b.sink.arrivals[0]) EXPECT_EQ(arrival.control, control);
 }
@@ -368,19 +368,19 @@ TEST(ShmTransport, ManyPeersEachHearAll) {
   std::vector<ShmRank*> all;
   for (std::uint32_t r = 0; r < kRanks; ++r) all.push_back(ranks.emplace_back(std::make_unique<ShmRank>(r, kRanks)).get());
   const auto text = [](std::uint32_t from, int message) { return std::to_string(from) + "." + std::to_string(message); };
-  std::vector<std::pair<Link*, std::string>> owed;
+  std::vector<std::pair<Link*, std::string>> unsent;
   for (int message = 0; message < 3; ++message)
     for (std::uint32_t from = 0; from < kRanks; ++from)
       for (std::uint32_t to = 0; to < kRanks; ++to)
-        if (from != to) owed.emplace_back(&ranks[from]->connect(*ranks[to], to), text(from, message));
+        if (from != to) unsent.emplace_back(&ranks[from]->connect(*ranks[to], to), text(from, message));
   ASSERT_TRUE(step_until(all, [&] {
     std::vector<std::pair<Link*, std::string>> left;
-    for (auto& [link, words] : owed) {
+    for (auto& [link, words] : unsent) {
       const bool first = std::none_of(left.begin(), left.end(), [&, l = link](const auto& entry) { return entry.first == l; });
       if (!first || link->try_send({.control = bytes_of(words)}) != SendStatus::done) left.emplace_back(link, words);
     }
-    owed = std::move(left);
-    return owed.empty();
+    unsent = std::move(left);
+    return unsent.empty();
   }));
   for (std::uint32_t to = 0; to < kRanks; ++to)
     for (std::uint32_t from = 0; from < kRanks; ++from)
@@ -395,16 +395,16 @@ TEST_F(ShmPair, APeerThatSaidGoodbyeIsNotDead) {
   send_text(a.connect(b, 1), "goodbye");
   b.sink.arrivals.clear();
   a.transport.reset();
-  bool told = false;
+  bool notified = false;
   ASSERT_TRUE(step_until(std::array{&b}, [&] {
-    if (b.sink.landed_from(0) == 1 && !std::exchange(told, true)) b.transport->peer_left(Rank(0));  // after the poll that told
-    return told;
+    if (b.sink.landed_from(0) == 1 && !std::exchange(notified, true)) b.transport->peer_left(Rank(0));  // after that poll
+    return notified;
   }));
   step_until(std::array{&b}, [] { return false; }, 1);
   EXPECT_TRUE(b.sink.failures.empty());
 }
 
-TEST_F(ShmPair, APeerThatClosedIsToldOnceAndItsLastWordsComeFirst) {
+TEST_F(ShmPair, APeerThatClosedIsReportedOnceAndItsLastWordsComeFirst) {
   Link& link = a.connect(b, 1);
   send_text(link, "one");
   ASSERT_EQ(link.try_send({.control = bytes_of("two")}), SendStatus::done);
@@ -417,7 +417,7 @@ TEST_F(ShmPair, APeerThatClosedIsToldOnceAndItsLastWordsComeFirst) {
   EXPECT_EQ(b.sink.failures.size(), 1U);
   EXPECT_EQ(dead.try_send({.control = bytes_of("too late")}), SendStatus::retry);
   for (int i = 0; i < 100; ++i) b.poll();
-  EXPECT_TRUE(b.sink.writables.empty()) << "of a failed link nothing is told";
+  EXPECT_TRUE(b.sink.writables.empty()) << "nothing is reported of a failed link";
 }
 
 TEST(ShmTransport, ARankThatIsNotThereFails) {

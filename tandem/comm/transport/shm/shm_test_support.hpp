@@ -1,4 +1,4 @@
-// tandem/comm/transport/shm/shm_test_support.hpp: ranks of the shared-memory transport, with sinks that note what they are told.
+// tandem/comm/transport/shm/shm_test_support.hpp: ranks of the shared-memory transport, with sinks that note what is reported.
 #pragma once
 
 #include <chrono>
@@ -37,14 +37,14 @@ struct Arrival {
   bool landed = false;
 };
 
-/// Notes what it is told; payloads land in pieces of `piece_bytes`.
+/// Notes what is reported to it; payloads land in pieces of `piece_bytes`.
 class NotingSink final : public PacketSink {
  public:
   Landing arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) override {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(control.data()) % 8, 0U);
     links[link.peer().value()] = &link;
     std::deque<Arrival>& from = arrivals[link.peer().value()];
-    EXPECT_TRUE(from.empty() || from.back().landed) << "a packet is told before the one before it has landed";
+    EXPECT_TRUE(from.empty() || from.back().landed) << "a packet is reported before the previous one has landed";
     if (malformed != nullptr) return {.malformed = malformed};
     from.push_back({.control = {control.begin(), control.end()}, .payload = {}, .landed = payload_bytes == 0});
     if (payload_bytes == 0 || drop_payloads) return {};

@@ -126,7 +126,7 @@ TEST(Tcp, PayloadOfEverySizeAndWhatHasNoPlaceIsDropped) {
   }
 }
 
-TEST(Tcp, AFullLinkAnswersRetryAndLaterTellsThatItIsWritable) {
+TEST(Tcp, AFullLinkAnswersRetryAndLaterReportsThatItIsWritable) {
   Node a(0), b(1);
   Link& link = a.connect(b, 1);
   ASSERT_EQ(send({&a, &b}, link, "first"), SendStatus::done);
@@ -183,7 +183,7 @@ TEST(Tcp, AConnectionThatNeverWaitsIsSeenToBeFastOrNot) {
   }
 }
 
-TEST(Tcp, AWriterThatTakesAPacketInSeveralCallsOwesNothingAfterwards) {
+TEST(Tcp, AWriterThatTakesAPacketInSeveralCallsHasNothingLeftAfterwards) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
   const base::FileDescriptor one(ends[0]), other(ends[1]);
@@ -291,7 +291,7 @@ TEST(Tcp, AGoodbyeOnOneRailIsHeardBeforeTheEndOfAnother) {
   }
 }
 
-TEST(Tcp, AnEndWithoutGoodbyeIsAFailureToldOnce) {
+TEST(Tcp, AnEndWithoutGoodbyeIsAFailureReportedOnce) {
   Node a(0);
   Node c(2);
   auto b = std::make_unique<Node>(1);

@@ -1,4 +1,4 @@
-// tandem/comm/transport/ucx/reorder_test.cpp: items in any order come out in theirs; proofs convince only whom they should.
+// tandem/comm/transport/ucx/reorder_test.cpp: items in any order come out in the sender's; proofs convince only the right peers.
 #include "tandem/comm/transport/ucx/reorder.hpp"
 
 #include <gtest/gtest.h>

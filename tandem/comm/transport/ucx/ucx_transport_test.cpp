@@ -213,7 +213,7 @@ TEST(UcxTransport, ARankReachesItself) {
   expect_received(a.sink, out);
 }
 
-TEST(UcxTransport, PayloadsWithoutRoomAreDroppedAndSendersAreTold) {
+TEST(UcxTransport, PayloadsWithoutRoomAreDroppedAndSendersAreNotified) {
   for (const std::size_t room : {std::size_t{0}, std::size_t{1000}}) {
     Node a(0), b(1);
     b.sink.room = room;
