@@ -104,7 +104,7 @@ std::string contradiction(const LinalgArguments& arguments) {
   }
   for (const Places& places : {arguments.places, arguments.to})
     if (!places.file.empty() && (places.p > 0 || places.q > 0))
-      return "a distribution and a grid of ranks exclude each other: the file says who owns which tile";
+      return "a distribution and a grid of ranks exclude each other: the file says which rank owns each tile";
   return "";
 }
 

@@ -155,7 +155,7 @@ class Runner {
     if (b_file_) generate(rt_, Elements<T>{&*b_file_}, b);
     else fill_random(b, 1);
   }
-  /// `which` tells the matrices of one operation apart.
+  /// `which` distinguishes the matrices of one operation.
   void fill_random(TiledData<T>& a, std::uint64_t which) { generate(rt_, RandomGeneral{.seed = job_.seed + which}, a); }
 
   // --- repetitions

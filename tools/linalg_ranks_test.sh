@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/linalg_ranks_test.sh: `tandem linalg` on several processes: one is killed, whoever starts them, more of them than cores.
+# tools/linalg_ranks_test.sh: `tandem linalg` on several processes: one is killed, different launchers, more processes than cores.
 # Usage: linalg_ranks_test.sh killed|traced|transports|mpirun|crowd PATH_OF_TANDEM [PATH_OF_MPIRUN]
 set -uo pipefail
 

@@ -259,8 +259,8 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
     }
   }
   if (not_checked > 0)
-    result.notes.push_back(fmt::format("{} sends and arrivals were not paired: ranks that are not here, whose events were "
-                                       "lost, or that recorded one side only",
+    result.notes.push_back(fmt::format("{} sends and arrivals were not paired: their ranks are not in this trace, lost events, "
+                                       "or recorded one side only",
                                        not_checked));
 }
 

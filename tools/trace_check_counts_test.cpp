@@ -331,7 +331,7 @@ TEST_F(TraceCheckCounts, WhatWasNotRecordedIsNotCheckedAndTheReasonIsReported) {
   rewrite_manifest({.selection = ""});
   EXPECT_EQ(reason(), "rank.json does not say what was recorded");
   rewrite_manifest({.selection = "task,hovercraft"});
-  EXPECT_EQ(reason(), "rank.json says what was recorded in words that this version does not know");
+  EXPECT_EQ(reason(), "rank.json names recorded events that this version does not know");
   rewrite_manifest({});
   const auto other = trace::test::stream_path(folder / trace::rank_folder_name(0), 3);
   trace::test::write_file(other, trace::test::PacketWriter(3, 0, at(0), 4).add(Type::events_lost, at(0), {4}).bytes());

@@ -38,7 +38,7 @@ Recorded::Recorded(const trace::RankTrace& rank, bool selection_changed) : ended
   } else if (auto parsed = trace::Selection::parse(said->text())) {
     selection_ = parsed.value();
   } else {
-    selection_gap_ = "rank.json says what was recorded in words that this version does not know";
+    selection_gap_ = "rank.json names recorded events that this version does not know";
   }
   if (selection_changed) selection_gap_ = "the selection was changed while the program ran";
   for (const auto& stream : rank.streams)

@@ -70,9 +70,9 @@ std::variant<Options, ExitStatus> parse_options(int argc, const char* const* arg
   app.add_option("--tile", options.tile, "rows and columns of a tile of the covariance matrix")->check(CLI::Range(8, 8192));
   app.add_option("--hyper", assignments, "NAME=VALUE: sets a hyperparameter; may be repeated")->take_all()->expected(1);
   app.add_flag("--fit", options.fit, "first maximise the likelihood over the hyperparameters");
-  app.add_option("--fit-evaluations", options.fit_limits.evaluations_limit, "stop --fit after so many evaluations")
+  app.add_option("--fit-evaluations", options.fit_limits.evaluations_limit, "stop --fit after this number of evaluations")
       ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--fit-seconds", options.fit_limits.seconds_limit, "stop --fit after so many seconds")
+  app.add_option("--fit-seconds", options.fit_limits.seconds_limit, "stop --fit after this number of seconds")
       ->check(CLI::PositiveNumber);
   app.add_option("--fit-tolerance", options.fit_limits.tolerance_nats, "stop --fit when a step gains less, in nats")
       ->check(CLI::PositiveNumber);

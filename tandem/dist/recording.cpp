@@ -223,7 +223,7 @@ void Recording::rebind(Handle& from, Handle& to) {
   const auto moved = moves_.find(&from);
   const std::uint32_t owner = moved != moves_.end() ? moved->second.from : place_of(from).owner;
   if (owner != place_of(to).owner)
-    throw UsageError(fmt::format("cannot rebind {} to {}: ranks {} and {} own them, and the recording knows who runs each task",
+    throw UsageError(fmt::format("cannot rebind {} to {}: ranks {} and {} own them, and a recording fixes where tasks run",
                                  from.described(), to.described(), owner, place_of(to).owner));
   if (moved != moves_.end()) {
     moves_.emplace(&to, moved->second);

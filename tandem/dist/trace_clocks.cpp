@@ -7,7 +7,7 @@ namespace tandem::dist {
 
 namespace {
 
-/// Of measurements in the background that nobody will read.
+/// Of measurements in the background whose results no thread reads.
 constexpr std::int64_t kHardlyEverNs = 3'600'000'000'000;
 
 }  // namespace
@@ -17,7 +17,7 @@ std::unique_ptr<TraceClocks> TraceClocks::start(comm::Endpoint& endpoint, trace:
   const comm::ClockSyncOptions options{.interval_ns = every_ns > 0 ? every_ns : kHardlyEverNs, .clock = &clock};
   auto sync = comm::ClockSync::open(endpoint, options, log);
   if (!sync) {
-    log.warn("the ranks' traces will have times of their own: {}", sync.error().message);
+    log.warn("the traces of the ranks have no common clock: {}", sync.error().message);
     return nullptr;
   }
   std::unique_ptr<TraceClocks> clocks(new TraceClocks(std::move(sync).value(), session, log));

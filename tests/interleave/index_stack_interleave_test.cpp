@@ -10,7 +10,7 @@ namespace tandem::interleave {
 namespace {
 
 /// Two indices are inside. One thread takes one; another takes both and puts them back in the other order, which is what a stack
-/// without a count of changes cannot tell from nothing having happened.
+/// without a count of changes cannot distinguish from no change.
 struct TakeWhileOthersTurnItRound : Program {
   base::IndexStack<ModelAtomic> stack{2};
   std::array<ModelPlain<int>, 2> things{ModelPlain<int>(0), ModelPlain<int>(0)};

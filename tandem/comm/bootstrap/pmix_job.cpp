@@ -133,7 +133,7 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   pmix_proc_t self;
   const pmix_status_t status = PMIx_Init(&self, nullptr, 0);
   if (status != PMIX_SUCCESS) {
-    return Error{ErrorCode::io, fmt::format("the launcher's PMIx server, which PMIX_NAMESPACE and PMIX_RANK speak of, cannot be "
+    return Error{ErrorCode::io, fmt::format("the launcher's PMIx server, which PMIX_NAMESPACE and PMIX_RANK name, cannot be "
                                             "joined: {}; does the launcher still run, and does its PMIx fit the one that this "
                                             "program was linked with ({})?",
                                             PMIx_Error_string(status), PMIx_Get_version())};

@@ -209,7 +209,7 @@ Result<std::string> own_address_towards(const std::string& host) {
 std::string peer_name(int socket) {
   sockaddr_storage address{};
   socklen_t bytes = sizeof address;
-  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return "an address that is gone";
+  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return "an unknown address";
   return numeric(address, bytes, true);
 }
 

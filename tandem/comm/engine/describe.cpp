@@ -7,7 +7,7 @@ namespace tandem::comm::internal {
 namespace {
 
 std::string strand_words(const Strand& strand) {
-  if (!strand.known) return "not heard of";
+  if (!strand.known) return "not known yet";
   unsigned sent = 0;
   unsigned acknowledged = 0;
   for (const auto& child : strand.children) {

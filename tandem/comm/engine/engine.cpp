@@ -141,7 +141,7 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
   rail.landing.pieces.clear();
   landing.malformed = take_block(rail, control, payload_bytes);
   if (landing.malformed == nullptr) {
-    if (rail.landing.kind == LandingPlace::Kind::none) landing.malformed = "a payload that no record speaks of";
+    if (rail.landing.kind == LandingPlace::Kind::none) landing.malformed = "a payload without a record";
     rail.landing.bytes = payload_bytes;
     landing.pieces = rail.landing.pieces;
   }
@@ -216,7 +216,7 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
   std::memcpy(&known, &heard, sizeof known);
   known = reinterpret_cast<Differences>(received - known) > 0 ? received : known;
   std::memcpy(static_cast<void*>(&heard), &known, sizeof known);
-  if (rail.link->rail() != 0) [[unlikely]] heard.fences_passed = fences_passed;  // those speak of rail 0
+  if (rail.link->rail() != 0) [[unlikely]] heard.fences_passed = fences_passed;  // those are of rail 0
 }
 
 }  // namespace tandem::comm::internal

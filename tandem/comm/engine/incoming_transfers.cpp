@@ -243,11 +243,11 @@ const char* IncomingTransfers::take_shared(Peer& peer, const wire::Shared& share
   Incoming* const found = peer.incoming.find(shared.stream);
   if (found == nullptr) return nullptr;
   Incoming& incoming = *found;
-  if (!incoming.meeting) return "a part of what is not shared";
+  if (!incoming.meeting) return "a part of a message that is not shared";
   if (incoming.pulling && incoming.meeting->take()) return "the end of a shared message that is not at its end";
   stop_pull(incoming);
   if (peer.no_remote_copy) return send_instead(incoming), nullptr;
-  if (shared.bytes != incoming.length - incoming.pull_at) return "a part of another size than what is missing";
+  if (shared.bytes != incoming.length - incoming.pull_at) return "a part whose size is not that of the missing bytes";
   if ((shared.prefix.flags & wire::flag_refused) != 0) {
     peer.no_sharing = true;
     incoming.way.reset();

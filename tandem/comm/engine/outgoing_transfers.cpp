@@ -80,17 +80,17 @@ const char* OutgoingTransfers::take_grant(Peer& peer, const wire::Grant& grant) 
   OutgoingStream& stream = *found;
   if (grant.up_to > stream.length) return "a grant beyond the end of its stream";
   if ((grant.prefix.flags & wire::flag_restart) != 0) {
-    if (stream.granted > 0 && stream.send != nullptr) return "a restart of what was accepted";
+    if (stream.granted > 0 && stream.send != nullptr) return "a restart of an accepted message";
     if (stream.child != nullptr) {
-      if (!stream.child->declined || stream.epoch != 0) return "a restart of what was not declined";
+      if (!stream.child->declined || stream.epoch != 0) return "a restart of a message that was not declined";
       stream.granted = 0;
       stream.epoch = 1;
     }
     stream.cursor = 0;
   }
   if ((grant.prefix.flags & wire::flag_last) != 0) {
-    if (stream.child != nullptr) return "a broadcast that is to end early";
-    if (grant.up_to < stream.cursor) return "a grant that ends before what was sent";
+    if (stream.child != nullptr) return "a request to end a broadcast early";
+    if (grant.up_to < stream.cursor) return "a grant that ends before bytes that were sent";
     stream.limit = grant.up_to;
   }
   if (stream.send != nullptr && stream.granted == 0) {
@@ -113,7 +113,7 @@ const char* OutgoingTransfers::take_finish(Peer& peer, const wire::Finish& finis
   const bool readable =
       stream.send != nullptr || (stream.child != nullptr && stream.child->address != 0 && stream.child->offer_sent);
   const bool begun = stream.granted > 0 || (stream.send != nullptr && stream.cursor > 0);
-  if (!readable || begun) return "the end of a copy of what is sent in segments";
+  if (!readable || begun) return "the end of a copy of a message that is sent in segments";
   if (stream.child != nullptr) {
     stream.granted = stream.cursor = stream.limit;
     children_.child_progress(*stream.child);
@@ -133,7 +133,7 @@ const char* OutgoingTransfers::take_share(Rail& rail, const wire::Share& share) 
   if (found == nullptr) return nullptr;
   OutgoingStream& stream = *found;
   const bool begun = stream.granted > 0 || stream.cursor > 0;
-  if (stream.send == nullptr || begun || !stream.source->contiguous()) return "a share in what is not to be shared";
+  if (stream.send == nullptr || begun || !stream.source->contiguous()) return "a share in a message that is not shared";
   if (share.bytes > stream.length || share.part_bytes == 0 || share.part_bytes > share.bytes) {
     return "a share in bytes that the message does not have";
   }

@@ -73,19 +73,19 @@ void add_clock_options(base::Registry& registry) {
   registry.add({.name = "clock.ping_pongs",
                 .type = base::OptionType::integer,
                 .default_value = "48",
-                .help = "messages and answers per measurement",
+                .help = "number of ping-pongs per measurement",
                 .minimum = 1,
                 .maximum = 100'000});
   registry.add({.name = "clock.rate_limit_ppm",
                 .type = base::OptionType::real,
                 .default_value = "500",
-                .help = "most difference of the rates of two clocks, in parts per million; error bounds rely on it",
+                .help = "largest difference between the rates of two clocks, in parts per million; error bounds rely on it",
                 .minimum = 0.001,
                 .maximum = 100'000});
   registry.add({.name = "clock.rate_change_ppm_per_s",
                 .type = base::OptionType::real,
                 .default_value = "0.2",
-                .help = "most change of that difference in a second; error bounds rely on it",
+                .help = "largest change of the rate difference in a second, in parts per million; error bounds rely on it",
                 .minimum = 0,
                 .maximum = 100'000});
 }

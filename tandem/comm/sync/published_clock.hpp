@@ -18,7 +18,7 @@ namespace tandem::comm::internal::sync {
 ///
 /// Orders. The writer's release fence after the odd number pairs with the reader's acquire fence before its second reading: who
 /// has seen a new word sees the odd number, or a later one. The writer's release store of the even number pairs with the reader's
-/// first, acquiring load: who has seen that number sees all its words.
+/// first, acquiring load: a reader that has seen that number sees all its words.
 class PublishedClock {
  public:
   /// By one thread at a time.

@@ -39,7 +39,7 @@ HandleMemory& handle_memory() {
 
 }  // namespace
 
-// The address sanitizer shall see who uses a handle that is gone.
+// The address sanitizer shall report a use of a freed handle.
 void* Handle::operator new(std::size_t bytes, std::align_val_t alignment) {
   if constexpr (base::under_address_sanitizer) return ::operator new(bytes, alignment);
   return handle_memory().take();
