@@ -18,7 +18,7 @@
 
 namespace tandem {
 
-/// Where a kernel runs. A kernel gets it if its first parameter is a `const Context&` (or a `Context`).
+/// The place where a kernel runs. A kernel gets it if its first parameter is a `const Context&` (or a `Context`).
 struct Context {
   unsigned worker = 0;       ///< index of the worker, from 0
   unsigned memory_node = 0;  ///< where the data of the call lie; 0: main memory
@@ -114,7 +114,7 @@ void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Par
   }
 }
 
-/// What all tasks with one list of argument types have in common. `Stored` is what a task keeps beside its accesses.
+/// What all tasks with one list of argument types have in common. A task keeps a `Stored` besides its accesses.
 template <class Stored_, class... Arguments>
 struct TaskLayout {
   using Stored = Stored_;
@@ -216,8 +216,8 @@ struct TaskCode<OwnKernel<Kernel>, Arguments...>
 
 }  // namespace internal
 
-/// A kernel with a name, or several for different devices. Tasks share it; it may go before they run. A value: copies are the
-/// same codelet. Building it allocates; submitting it does not.
+/// A kernel with a name, or several for different devices. Tasks share it; it may be destroyed before they run. A value: copies
+/// are the same codelet. Building it allocates; submitting it does not.
 ///
 ///   Codelet scale("scale", [](double a, std::span<double> x) { for (double& v : x) v *= a; });
 template <class... Kernels>
@@ -244,7 +244,7 @@ class Codelet {
     return Codelet<Kernels..., Kernel>(std::move(core));
   }
 
-  /// The same codelet, for those workers only for which `predicate` answers true, always the same for one worker.
+  /// The same codelet, only for workers for which `predicate` returns true. It must always return the same for one worker.
   [[nodiscard]] Codelet can_run(std::function<bool(const WorkerDescription&)> predicate) const {
     auto core = std::make_shared<internal::TypedCore<Kernels...>>(core_->name, core_->kernels);
     core->devices = core_->devices;

@@ -17,13 +17,13 @@
 
 namespace tandem {
 
-/// What data of a vector holds: kernels get `std::span<const T>` or `std::span<T>`.
+/// Kind of data that is a vector: kernels get `std::span<const T>` or `std::span<T>`.
 template <class T>
 struct Vector {};
-/// What data of a column-major matrix holds: kernels get `MatrixView<const T>` or `MatrixView<T>`.
+/// Kind of data that is a column-major matrix: kernels get `MatrixView<const T>` or `MatrixView<T>`.
 template <class T>
 struct Matrix {};
-/// What data of an object holds, a value of any type that has a `Serialize` and may change its size: kernels get `const T&` or
+/// Kind of data that is an object: a value of any type with a `Serialize`; its size may change. Kernels get `const T&` or
 /// `T&`. With mode write, a kernel or the application finds an empty value, `T()`.
 template <class T>
 struct Object {};
@@ -89,7 +89,7 @@ inline constexpr bool is_object<Object<T>> = true;
 
 /// The last `Data` of a handle unregisters it. Any thread.
 void drop_owner(runtime::Handle* handle) noexcept;
-/// Throws UsageError unless the data is registered with a runtime; `action` says what for.
+/// Throws UsageError unless the data is registered with a runtime. `action` is the operation, for the message.
 void check_registered(const runtime::Handle* handle, const char* action);
 /// Waits for the tasks that use the data, and forgets it. Submitting thread. Throws UsageError.
 void unregister(runtime::Handle* handle);
@@ -104,7 +104,7 @@ template <class Kind>
 class Data {
  public:
   Data() = default;  ///< empty: to be assigned
-  /// Its first owner.
+  /// Takes the handle of new data.
   explicit Data(runtime::Handle* handle) noexcept : handle_(handle) {}
   /// Names the same data. Any thread.
   Data(const Data& other) noexcept : handle_(other.handle_) {
@@ -112,7 +112,7 @@ class Data {
   }
   /// Leaves `other` empty.
   Data(Data&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  /// Lets go the data that it named before.
+  /// Drops the data that it named before.
   Data& operator=(Data other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
@@ -175,17 +175,17 @@ struct Access {
   SourceLine where;         ///< of the call, for messages
 };
 
-/// The task sees the value, beside other readers.
+/// The task reads the value, at the same time as other readers.
 template <class Kind>
 Access<AccessMode::read, Kind> read(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   return {data.handle(), where};
 }
-/// The task replaces the whole value and does not look at the old one.
+/// The task replaces the whole value and does not read the old one.
 template <class Kind>
 Access<AccessMode::write, Kind> write(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   return {data.handle(), where};
 }
-/// The task sees and changes the value.
+/// The task reads and changes the value.
 template <class Kind>
 Access<AccessMode::read_write, Kind> read_write(const Data<Kind>& data,
                                                 std::source_location where = std::source_location::current()) {

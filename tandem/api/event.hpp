@@ -1,4 +1,4 @@
-// tandem/api/event.hpp: a node of the task graph that something outside completes.
+// tandem/api/event.hpp: a node of the task graph that the program completes.
 #pragma once
 
 #include <exception>
@@ -13,7 +13,8 @@ namespace tandem {
 
 using runtime::TaskRef;
 
-/// A node of the graph that something outside completes: a message, a device, a thread of the program. `Runtime::event` makes it.
+/// A node of the graph that the program completes, for instance when a message, a device or a thread has finished.
+/// `Runtime::event` makes it.
 class Event {
  public:
   /// Tasks that read what the event writes may start. Any thread; once. With `failure`, they are cancelled instead, as if a kernel
@@ -24,7 +25,7 @@ class Event {
 
   /// To wait for it, or to name it in `TaskOptions::after`.
   TaskRef task() const noexcept { return readable_; }
-  /// False: it takes place on another rank, or was made behind the end of a cancelled flow.
+  /// False: it takes place on another rank, or was made after the end of a cancelled flow.
   bool is_here() const noexcept { return core_ != nullptr; }
 
  private:

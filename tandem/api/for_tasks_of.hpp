@@ -35,11 +35,11 @@ class TaskIndices {
   }
 
   bool is_all() const noexcept { return all_; }  ///< made by `all`
-  /// Forgets what is below `first`. By binary search.
+  /// Drops the indices below `first`, by binary search.
   void skip_to(std::size_t first) noexcept {
     for (List& list : lists_) list = list.subspan(std::lower_bound(list.begin(), list.end(), first) - list.begin());
   }
-  /// Takes the least index; nothing when there is none below `last`.
+  /// Takes the smallest index; nothing when there is none below `last`.
   std::optional<std::size_t> take(std::size_t last) noexcept {
     std::size_t least = last;
     for (const List& list : lists_)
@@ -61,7 +61,8 @@ namespace internal {
 
 /// Whether option `check_pruning` is on.
 bool checks_pruning(Runtime& rt) noexcept;
-/// Calls `submit`, which submits the task of index `i`. Throws UsageError if that concerns this rank, or was not one task.
+/// Calls `submit`, which submits the task of index `i`. Throws UsageError if the task concerns this rank, or if it was not one
+/// task.
 void submit_skipped(Runtime& rt, std::size_t i, const std::function<void()>& submit);
 
 /// Option `check_pruning`: all are submitted, and those that would have been skipped are checked.

@@ -27,23 +27,23 @@ class Graph {
  public:
   Graph();  ///< empty: to be assigned
   Graph(Graph&&) noexcept;             ///< leaves the other one empty
-  Graph& operator=(Graph&&) noexcept;  ///< destroys the recording that it had
+  Graph& operator=(Graph&&) noexcept;  ///< destroys its previous recording
   ~Graph();
 
   /// Tasks of all ranks.
   std::size_t task_count() const noexcept;
 
-  /// Other values for a recorded task, in the replays that follow: as many as were submitted, of the same types. On a rank that
-  /// does not run the task it does nothing. Throws UsageError.
+  /// Sets new values for a recorded task, in the replays that follow: as many as were submitted, of the same types. Does nothing
+  /// on a rank that does not run the task. Throws UsageError.
   template <class... Values>
   void set_values(const TaskRef& task, Values&&... values) {
     using Tuple = std::tuple<std::decay_t<Values>...>;
     void* const kept = values_of(task, typeid(Tuple));
     if (kept != nullptr) *static_cast<Tuple*>(kept) = Tuple(std::forward<Values>(values)...);
   }
-  /// Of the task; messages keep the priority that was recorded.
+  /// Sets the priority of the task, in the replays that follow; messages keep the recorded priority.
   void set_priority(const TaskRef& task, int priority);
-  /// `to` takes the place of `from`, of the same type and shape, in the replays that follow. Throws UsageError.
+  /// Replaces `from` by `to`, of the same type and shape, in the replays that follow. Throws UsageError.
   template <class Kind>
   void rebind(const Data<Kind>& from, const Data<Kind>& to) {
     rebind_handles(from.handle(), to.handle());

@@ -23,7 +23,7 @@
 
 namespace tandem {
 
-/// A message is not what the reader of a type expects.
+/// Thrown when a message does not have the form that the reader of a type expects.
 class MalformedMessage : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -41,9 +41,9 @@ class ByteReader;
 ///   };
 ///
 /// Both are called on any thread, for several values at a time. Either may throw: then the tasks that want the value are
-/// cancelled, as if a kernel had thrown. There already: trivially copyable types, which travel as their bytes; std::vector,
+/// cancelled, as if a kernel had thrown. Built in: trivially copyable types, which travel as their bytes; std::vector,
 /// std::basic_string, std::array, std::pair, std::tuple, std::optional, and containers with `insert(end, value)` (list, deque,
-/// map, set, ...), of whatever has a Serialize. All ranks have the same byte order and layouts.
+/// map, set, ...), of types with a Serialize. All ranks have the same byte order and layouts.
 template <class T>
 struct Serialize;
 
@@ -73,7 +73,7 @@ class ByteWriter {
   std::vector<std::byte>& bytes_;
 };
 
-/// Bytes that a value is read from. Whatever asks for more than there is throws MalformedMessage.
+/// Bytes that a value is read from. A read beyond the end throws MalformedMessage.
 class ByteReader {
  public:
   /// Reads from `bytes`, which outlive this.
@@ -134,7 +134,7 @@ struct IsVector : std::false_type {};
 template <class T, class Allocator>
 struct IsVector<std::vector<T, Allocator>> : std::true_type {};
 
-/// Elements lie one after the other and are their bytes: vectors but that of bits, and strings.
+/// Elements lie one after the other as their bytes: vectors except `std::vector<bool>`, and strings.
 template <class C>
 inline constexpr bool is_block = false;
 template <class C>

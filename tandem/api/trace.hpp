@@ -145,11 +145,11 @@ class Trace {
   /// The same, with a look-up of the name.
   [[nodiscard]] Span span(std::string_view text) { return span(records<trace::Type::span_began>() ? name(text) : Name()); }
 
-  /// This thread, which is the program's own, gets its stream now, called so.
+  /// Opens a stream with this name for the calling thread, a thread of the program.
   void name_thread(std::string_view text);
-  /// What `stream` belongs to writes its events there, whatever thread it runs on. The stream goes before the runtime.
+  /// Adds a stream for an actor of the program, which writes its events there from any thread. Destroy it before the runtime.
   void attach(trace::Stream& stream, std::string name);
-  /// Such a stream's.
+  /// A span in such a stream.
   [[nodiscard]] Span span(trace::Stream& stream, Name name) {
     return {stream.attached() && name.number_ != UINT32_MAX ? &stream : nullptr, name.number_};
   }
@@ -173,7 +173,7 @@ class Trace {
   /// Nothing is flushed while the object lives.
   [[nodiscard]] Quiet quiet() { return Quiet(session_.get()); }
 
-  /// Null: there is none.
+  /// The session; null: there is none.
   trace::Session* session() noexcept { return session_.get(); }
   /// Calls `connect` with the session: now if there is one, otherwise when one is opened.
   void connect(std::function<void(trace::Session&)> connect);

@@ -42,7 +42,7 @@ struct SendOptions {
   CompletionQueue* queue = nullptr;  ///< gets an entry for each event as well; outlives the request
   std::uint64_t user = 0;            ///< returned in these entries
 
-  static const SendOptions& none();  ///< the defaults, made once: setting them up takes a good part of a small message's time
+  static const SendOptions& none();  ///< the defaults, made once, since making them is slow for a small message
 };
 
 /// Of a receive.
@@ -84,21 +84,21 @@ struct McastOptions {
 
 /// A message that was announced or has arrived, and that no receive has matched.
 struct Peeked {
-  Rank source{0};                 ///< who sent it
+  Rank source{0};                 ///< the sender
   Tag tag{0};                     ///< of the message
   std::uint64_t bytes = 0;        ///< of the message
   std::vector<std::byte> header;  ///< its small header
 };
 
-/// What a handler of active messages gets first.
+/// The header of an active message, as its handler gets it.
 struct RpcArrival {
-  Rank source{0};                     ///< who sent it
+  Rank source{0};                     ///< the sender
   Tag tag{0};                         ///< of the message
   std::uint64_t bytes = 0;            ///< of the payload
   std::span<const std::byte> header;  ///< valid during the call
 };
 
-/// Where the payload of an active message goes.
+/// A handler's answer: where the payload of an active message goes.
 struct RpcAnswer {
   bool wanted = true;          ///< false: the payload is dropped, and `done` is not called
   ReceiveBuffer buffer = {};   ///< empty: the library allocates memory of the message's size, `Status::owned` during `done`
@@ -163,8 +163,8 @@ struct EndpointStatistics {
 
 /// One rank's place in a job: posts messages, receives, broadcasts and active messages.
 ///
-/// Threads: all members are thread-safe but the constructor, `close` and the destructor. A post never blocks, except that the first
-/// contact with a peer may ask the job's directory. Callbacks run on the thread that makes progress (see `Callbacks`).
+/// Threads: all members are thread-safe except the constructor, `close` and the destructor. A post never blocks, except that the
+/// first contact with a peer may ask the job's directory. Callbacks run on the thread that makes progress (see `Callbacks`).
 ///
 /// Order: messages of one source with the same channel and tag are matched in the order in which they were posted there, sends and
 /// broadcasts alike.
@@ -210,13 +210,13 @@ class Endpoint {
   /// Adds a recipient to a broadcast that has not started (`McastOptions::hold_ns`). False: it has, or the recipient is in it.
   bool append(const Request& mcast, Recipient recipient);
 
-  /// From now on `handler` takes every message on `channel`, also those that wait there. A second handler for a channel is an
-  /// assertion.
+  /// From now on `handler` takes every message on `channel`, including those that wait there. A second handler for a channel is
+  /// an assertion.
   void register_rpc(Channel channel, RpcHandler handler);
   /// Sends an active message: a send on a channel for which the receiver has registered a handler.
   Request rpc(Rank to, Channel channel, Tag tag, std::span<const std::byte> header, SendBuffer buffer, int priority = 0);
 
-  /// The message that a receive posted now would match; it stays. Empty: there is none.
+  /// The message that a receive posted now would match; the message stays. Empty: there is none.
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel = Channel{0});
   /// Cancels a receive that has not matched, a send that waits in its queue, or a broadcast that has not started. True: the
   /// request ends as `cancelled`. False: it is too late.
@@ -231,20 +231,21 @@ class Endpoint {
   void wait_all(std::span<const Request> requests);
   /// Makes progress once, without sleeping, and runs the callbacks that are due. True when something happened.
   bool progress();
-  /// Messages will come within that time: threads that wait poll until then, even beyond `spin_ns`, unless other threads want the
-  /// core. The last call counts; 0 withdraws it.
+  /// Announces that messages will come within that time: waiting threads poll until then, even beyond `spin_ns`, unless other
+  /// threads need the core. The last call counts; 0 withdraws it.
   void expect(std::int64_t within_ns);
 
-  /// A message of `bytes` to that rank will be posted in about `in_ns`. On a network, large messages of lower priority then wait when
-  /// the port would not finish them before, so that the port is free when the message comes. Pass the number to `withdraw` once the
-  /// message was posted, or will not be. 0: it has no effect.
+  /// Announces that a message of `bytes` to that rank will be posted in about `in_ns`. On a network, a large message of lower
+  /// priority then waits if the port would not finish it before, so that the port is free for the announced one. Returns a number
+  /// for `withdraw`, to be called when the message was posted or will not be. 0: the call has no effect.
   std::uint64_t announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, int priority);
-  /// The message of `announce` was posted, or will not be.
+  /// Ends an announcement: its message was posted, or will not be.
   void withdraw(Rank to, std::uint64_t announced);
   /// Whether `announce` has an effect for that rank.
   bool uses_announcements(Rank to);
 
-  /// What idle threads may do for this endpoint instead of its progress thread; null with an event loop. Valid until `close`.
+  /// The polling that idle threads may do instead of the progress thread of this endpoint; null with an event loop. Valid until
+  /// `close`.
   base::IdleWork* idle_work() noexcept;
 
   /// Called at each death of a peer to which this rank is connected. Runs as `Callbacks` do.
@@ -260,13 +261,13 @@ class Endpoint {
   /// Whether two ranks run on one host. May ask the job's directory.
   bool same_host(Rank a, Rank b);
   EndpointStatistics statistics() const;  ///< counters since the start
-  /// What is under way, one line each, to find out why a program waits.
+  /// Describes the operations under way, one line each, to find out why a program waits.
   std::string describe() const;
   /// The transport to a peer: "shm", "tcp", and so on; "self"; "none". Connects if needed. Valid while the endpoint lives.
   std::string_view transport_to(Rank peer);
 
-  /// Gives the job up: closes all links, so that peers consider this rank dead. All that is under way ends as `cancelled`, with its
-  /// callbacks; then buffers may be reused. Any thread, also from callbacks.
+  /// Abandons the job: closes all links, so that peers consider this rank dead. All operations under way end as `cancelled`, with
+  /// their callbacks; then buffers may be reused. Any thread, also from callbacks.
   void abandon();
 
   /// Leaves the job: completes what peers need (sends, forwards of broadcasts), says goodbye to each peer and waits for its answer, for

@@ -1,4 +1,4 @@
-// tandem/comm/request.hpp: what a posted operation is to the user: how it ends, which callbacks it has, and how to wait for it.
+// tandem/comm/request.hpp: a posted operation: its end, its callbacks, and how to wait for it.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ using Channel = base::StrongId<struct ChannelTag, std::uint32_t>;
 struct AnySource {};
 /// The type of `any_tag`.
 struct AnyTag {};
-/// A receive takes from whichever rank sends.
+/// A receive takes a message from any rank.
 inline constexpr AnySource any_source;
 /// A receive takes a message of any tag.
 inline constexpr AnyTag any_tag;
@@ -71,21 +71,21 @@ enum class Ending : std::uint8_t {
 /// "pending", "done", ..., for messages.
 std::string_view name_of(Ending ending) noexcept;
 
-/// What is known of a message at its receiver. Of a send, `source` is the destination.
+/// The state of an operation and of its message. For a send, `source` is the destination.
 struct Status {
   Ending ending = Ending::pending;         ///< how the operation ended
-  Rank source{0};                          ///< who sent it; of a send: who receives it
+  Rank source{0};                          ///< the sender; of a send: the receiver
   Tag tag{0};                              ///< of the message
   std::uint64_t bytes = 0;                 ///< of the message, also when the buffer was shorter
-  Rank culprit{0};                         ///< of `peer_dead`: who died
+  Rank culprit{0};                         ///< of `peer_dead`: the rank that died
   std::span<const std::byte> header = {};  ///< of a receive: the message's small header; valid while the request lives
   std::span<std::byte> owned = {};         ///< of a receive without buffer: the library's; valid while the request lives
 };
 
-/// Functions that are called when an operation ends, each at most once. They run on the thread that made progress, one at a time per
-/// endpoint, with no lock held; they may post anything and must not block or wait. For a receive: `arrived` when the data can be
-/// read, `released` when it may be written, since the library reads it no more (it forwards broadcasts from there). For a send:
-/// `released` alone. Instead of these: `failed`.
+/// Functions that are called when an operation ends, each at most once. They run on the thread that made progress, one at a time
+/// per endpoint, with no lock held; they may post anything and must not block or wait. For a receive: `arrived` when the data can
+/// be read, `released` when it may be written, because the library no longer reads it (it forwards broadcasts from there). For a
+/// send: `released` alone. Instead of these: `failed`.
 struct Callbacks {
   std::function<void(const Status&)> arrived = {};   ///< of a receive: its data can be read
   std::function<void(const Status&)> released = {};  ///< the buffer is the program's again
@@ -124,7 +124,7 @@ class Request {
   Request(const Request& other) noexcept;  ///< of the same operation
   /// Leaves `other` without an operation.
   Request(Request&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
-  /// Lets go the operation that it referred to.
+  /// Drops the operation that it referred to.
   Request& operator=(Request other) noexcept {
     std::swap(core_, other.core_);
     return *this;
