@@ -154,7 +154,7 @@ SendStatus UcxLink::post(SendOperation& operation, unsigned flags) {
     return operation.posted ? SendStatus::posted : SendStatus::done;
   }
   shared_->sends.give(&operation);
-  // A packet that UCX refuses is lost with the link; its other packets are dropped.
+  // A packet that UCX refuses is lost with the link, so it counts as done.
   if (request != nullptr) lose(UCS_PTR_STATUS(request));
   return SendStatus::done;
 }
