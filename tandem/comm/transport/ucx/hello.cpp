@@ -13,8 +13,9 @@ constexpr std::uint32_t magic = 0x02586454;
 constexpr std::size_t max_address_bytes = 4096;
 
 void put(std::vector<std::byte>& to, const void* data, std::size_t bytes) {
-  const auto* first = static_cast<const std::byte*>(data);
-  to.insert(to.end(), first, first + bytes);
+  const std::size_t before = to.size();
+  to.resize(before + bytes);
+  if (bytes > 0) std::memcpy(to.data() + before, data, bytes);
 }
 void put(std::vector<std::byte>& to, std::uint32_t value) { put(to, &value, sizeof value); }
 void put(std::vector<std::byte>& to, Rank rank) { put(to, rank.value()); }
