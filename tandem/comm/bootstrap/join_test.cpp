@@ -32,8 +32,14 @@ class Join : public testing::Test {
     const auto job = join(environment, 200'000'000);
     return job ? "joined by " + job.value().source : job.error().message;
   }
-  /// A port that was free a moment ago.
-  static std::string free_port() { return std::to_string(internal::listen_at({"127.0.0.1", 0}).value().port); }
+  /// A port that was free a moment ago. Not one that the system gives to whoever asks for any port, and another one in each process:
+  /// tests that run at the same time do not take it.
+  static std::string free_port() {
+    for (unsigned i = 0;; ++i) {
+      const auto port = static_cast<std::uint16_t>(10'000 + (static_cast<unsigned>(::getpid()) + 4099 * i) % 20'000);
+      if (internal::listen_at({"127.0.0.1", port})) return std::to_string(port);
+    }
+  }
   static Environment master(std::uint32_t rank, std::uint32_t size, const std::string& port, const std::string& secret) {
     return {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", std::to_string(size)}, {"MASTER_ADDR", "127.0.0.1"},
             {"MASTER_PORT", port}, {"TANDEM_JOB_SECRET", secret}};
