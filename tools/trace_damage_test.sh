@@ -93,9 +93,9 @@ may_end() {
   case $status in
     0) ;;
     1 | 2)
-      # It says where: the folder, or something in it. A broken promise is reported on standard output.
+      # It says where: the folder, or something in it. A violated promise is reported on standard output.
       if [[ $1 == check && -s out ]]; then
-        grep -q '^broken ' out || trouble="no broken promise is named"
+        grep -q '^violated ' out || trouble="no violated promise is named"
       else
         grep -q 'damaged' err || trouble="no path is named"
       fi
