@@ -60,6 +60,10 @@ asan: sanitized-asan-ubsan
 in-tsan := TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.supp" LD_LIBRARY_PATH="$(CURDIR)/build/tsan/modules" \
   UCX_MEM_EVENTS=n UCX_MEM_MMAP_HOOK_MODE=none setarch -R
 
+# Open MPI keeps memory until the process ends.
+in-asan-ubsan := LSAN_OPTIONS="suppressions=$(CURDIR)/scripts/lsan.supp:print_suppressions=0" \
+  UBSAN_OPTIONS="print_stacktrace=1" LD_LIBRARY_PATH="$(CURDIR)/build/asan-ubsan/modules"
+
 sanitized-%: setup
 	cmake --preset $* $(CONFIGURE)
 	$(in-$*) cmake --build --preset $* -j $(JOBS)

@@ -11,11 +11,17 @@ source "$(dirname "$0")/command_test_support.sh" || exit 1
 unset "${!TANDEM_@}"
 ranks="0 1 2 3"
 
-# has_worked PID: it has used a tenth of a second of a core, so that it is past its start.
+# has_worked PID: it has used a tenth of a second of a core more than three starts take, so that it has joined the others.
+start_hundredths=
 has_worked() {
   local -a stat
+  if [[ -z $start_hundredths ]]; then
+    local TIMEFORMAT=%U
+    start_hundredths=$({ time "$tandem" linalg potrf -n 64 --nb 64 --repetitions 1 --tandem.workers=1 > /dev/null 2>&1; } 2>&1)
+    start_hundredths=$((10#${start_hundredths//[^0-9]/} / 10))
+  fi
   read -r -a stat < <(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null)
-  ((${#stat[@]} > 12 && stat[11] + stat[12] > 10))
+  ((${#stat[@]} > 12 && stat[11] + stat[12] > 10 + 3 * start_hundredths))
 }
 # has_written FOLDER: of a rank's trace, a few buffers at least.
 has_written() { (($(du -bs "$1" 2> /dev/null | cut -f1) + 0 > 300000)); }
