@@ -3,6 +3,7 @@ JOBS ?= 2
 PREFIX ?= /usr/local
 BENCH ?=
 CONFIGURE ?=
+SEEDS ?= 10000
 export JOBS
 
 .DEFAULT_GOAL := help
@@ -14,7 +15,7 @@ help:
 	@echo 'make build      build; the command is then build/release/bin/tandem'
 	@echo 'make setup      install the packages that are missing (make demo and make check do it too)'
 	@echo 'make bench      measure Tandem beside its peers; BENCH="--rounds 9" goes to each tandem bench'
-	@echo 'make stress     the long random tests, over and over'
+	@echo 'make stress     the long random tests, with seeds that no run has used; SEEDS=N of each ($(SEEDS))'
 	@echo 'make tsan       all tests under the thread sanitizer'
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
 	@echo 'make times      how long building takes, against its goals, and the slowest files'
@@ -51,7 +52,7 @@ bench:
 
 stress: setup
 	$(MAKE) --no-print-directory build
-	@scripts/check build/release -L stress --repeat until-fail:10
+	@STRESS_SEEDS=$(SEEDS) scripts/check build/release -L stress
 
 tsan: sanitized-tsan
 asan: sanitized-asan-ubsan

@@ -134,6 +134,22 @@ function(tandem_test name)
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
 
+# tandem_stress(NAME COMMAND test arguments... VARIABLE variable SHARE n ENVIRONMENT a=1 b=2): a long random test, which `make check` leaves out
+# and `make stress` runs. The environment variable VARIABLE says how many seeds it plays: those of `make stress SEEDS=n` divided by SHARE,
+# a tenth of that under a sanitizer.
+function(tandem_stress name)
+  if(NOT TANDEM_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "VARIABLE;SHARE" "COMMAND;ENVIRONMENT" ${ARGN})
+  if(TANDEM_SANITIZE)
+    math(EXPR arg_SHARE "${arg_SHARE} * 10")
+  endif()
+  add_test(NAME ${name} COMMAND sh -c "${arg_VARIABLE}=$((\${STRESS_SEEDS:-10000} / ${arg_SHARE} + 1)); export ${arg_VARIABLE}; exec \"$@\"" -
+                                ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS stress TIMEOUT 3600 ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()
+
 # tandem_benchmark(NAME SOURCES a_bench.cpp ... DEPENDS modules ...): a Google Benchmark executable, when the library is there.
 function(tandem_benchmark name)
   if(NOT TANDEM_BENCHMARKS OR NOT benchmark_FOUND)

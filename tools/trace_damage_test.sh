@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # tools/trace_damage_test.sh: traces that were damaged: every subcommand ends by itself, with a status and words of its own.
-# Usage: trace_damage_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FIRST_SEED SEEDS
+# Usage: trace_damage_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FIRST_SEED [SEEDS]; without SEEDS, TRACE_DAMAGE_COUNT of them
 # A seed that fails is named: trace_damage_test.sh TANDEM WRITE_SAMPLE_TRACE SEED 1 plays it alone.
 set -uo pipefail
 
 tandem=$1
 write_sample=$2
 first_seed=$3
-seeds=$4
+seeds=${4:-${TRACE_DAMAGE_COUNT:-1}}
 # shellcheck source=tools/command_test_support.sh
 source "$(dirname "$0")/command_test_support.sh" || exit 1
 unset "${!TANDEM_@}"
