@@ -24,6 +24,7 @@
 #include "tools/launcher_remote.hpp"
 #include "tools/launcher_signals.hpp"
 #include "tools/launcher_spawn.hpp"
+#include "tools/ssh_alias.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -136,7 +137,11 @@ Result<void> Launcher::open_rendezvous() {
 Result<std::string> Launcher::server_towards(const std::string& host) const {
   if (!advertised_host_.empty()) return comm::internal::HostPort{advertised_host_, server_->port()}.text();
   if (is_this_host(host)) return comm::internal::HostPort{"127.0.0.1", server_->port()}.text();
-  const auto own = comm::internal::own_address_towards(host);
+  auto own = comm::internal::own_address_towards(host);
+  if (!own) {  // perhaps a name that ssh alone knows
+    const auto name = host_name_of(options_.ssh, host);
+    if (name && name.value() != host) own = comm::internal::own_address_towards(name.value());
+  }
   if (own) return comm::internal::HostPort{own.value(), server_->port()}.text();
   return Error{own.error().code, fmt::format("it is not known at which address {} reaches this host ({}): give --server-address",
                                              host, own.error().message)};
@@ -144,8 +149,13 @@ Result<std::string> Launcher::server_towards(const std::string& host) const {
 
 Result<GroupPlan> Launcher::plan_for(const HostRanks& place) const {
   GroupPlan plan{.words = options_.words, .folder = options_.folder, .environment = {}, .first_rank = place.first,
-                 .count = place.count, .size = size_, .job_id = job_id_, .server = {}, .secret = secret_,
+                 .count = place.count, .size = size_, .first_local = 0, .local_size = 0, .job_id = job_id_, .server = {}, .secret = secret_,
                  .secret_in_environment = options_.secret_in_environment, .feeds_first_rank = place.first == 0};
+  for (const HostRanks& other : options_.places) {  // a host may be named twice
+    if (other.host != place.host && !(is_this_host(other.host) && is_this_host(place.host))) continue;
+    plan.local_size += other.count;
+    if (other.first < place.first) plan.first_local += other.count;
+  }
   auto server = server_towards(place.host);
   if (!server) return server.error();
   plan.server = std::move(server).value();

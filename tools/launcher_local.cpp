@@ -34,8 +34,8 @@ std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPla
   auto environment = plan.environment;
   environment.emplace_back("TANDEM_JOB_RANK", std::to_string(rank));
   environment.emplace_back("TANDEM_JOB_SIZE", std::to_string(plan.size));
-  environment.emplace_back("TANDEM_JOB_LOCAL_RANK", std::to_string(rank - plan.first_rank));
-  environment.emplace_back("TANDEM_JOB_LOCAL_SIZE", std::to_string(plan.count));
+  environment.emplace_back("TANDEM_JOB_LOCAL_RANK", std::to_string(plan.first_local + rank - plan.first_rank));
+  environment.emplace_back("TANDEM_JOB_LOCAL_SIZE", std::to_string(plan.local_size));
   environment.emplace_back("TANDEM_JOB_ID", plan.job_id);
   environment.emplace_back("TANDEM_JOB_SERVER", plan.server);
   // An empty variable is as good as none: a launcher that started this launcher may have set the other one.

@@ -20,8 +20,9 @@ std::string encode(const GroupPlan& plan) {
   for (const std::string& word : plan.words) writer.text(word);
   writer.text(plan.folder).u32(static_cast<std::uint32_t>(plan.environment.size()));
   for (const auto& [name, value] : plan.environment) writer.text(name).text(value);
-  writer.u32(plan.first_rank).u32(plan.count).u32(plan.size).text(plan.job_id).text(plan.server).text(plan.secret);
-  writer.u8(plan.secret_in_environment).u8(plan.feeds_first_rank);
+  writer.u32(plan.first_rank).u32(plan.count).u32(plan.size).u32(plan.first_local).u32(plan.local_size);
+  writer.text(plan.job_id).text(plan.server).text(plan.secret).u8(plan.secret_in_environment);
+  writer.u8(plan.feeds_first_rank);
   return writer.take();
 }
 
@@ -46,13 +47,16 @@ base::Result<GroupPlan> decode_plan(std::string_view body) {
   plan.first_rank = reader.u32();
   plan.count = reader.u32();
   plan.size = reader.u32();
+  plan.first_local = reader.u32();
+  plan.local_size = reader.u32();
   plan.job_id = text();
   plan.server = text();
   plan.secret = text();
   plan.secret_in_environment = reader.u8() != 0;
   plan.feeds_first_rank = reader.u8() != 0;
   if (!reader.finished() || plan.words.empty() || plan.count == 0 || plan.count > plan.size ||
-      plan.first_rank > plan.size - plan.count)
+      plan.first_rank > plan.size - plan.count || plan.local_size > plan.size || plan.count > plan.local_size ||
+      plan.first_local > plan.local_size - plan.count)
     return Error{ErrorCode::malformed, "the launcher's plan does not follow its format"};
   return plan;
 }

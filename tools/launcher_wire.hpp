@@ -20,7 +20,7 @@ namespace tandem::tools::wire {
 enum class Kind : std::uint8_t { start = 1, signal, input, input_end, input_taken, output, ended, failed };
 
 inline constexpr std::string_view greeting = "\x01tandem-agent\n";
-inline constexpr std::uint32_t version = 1;  ///< of this file
+inline constexpr std::uint32_t version = 2;  ///< of this file
 inline constexpr std::size_t most_frame_bytes = 16u << 20;  ///< arguments and environment, at most
 
 /// Begins with the versions in a place that never changes.

@@ -20,6 +20,8 @@ GroupPlan example() {
   plan.environment = {{"A", "1"}, {"B", ""}};
   plan.first_rank = 2;
   plan.count = 3;
+  plan.first_local = 1;
+  plan.local_size = 5;
   plan.size = 8;
   plan.job_id = "run-1";
   plan.server = "10.0.0.1:4711";
@@ -37,6 +39,8 @@ TEST(LauncherWire, APlanIsReadBackAsItWasWritten) {
   EXPECT_EQ(read.value().folder, plan.folder);
   EXPECT_EQ(read.value().first_rank, 2u);
   EXPECT_EQ(read.value().count, 3u);
+  EXPECT_EQ(read.value().first_local, 1u);
+  EXPECT_EQ(read.value().local_size, 5u);
   EXPECT_EQ(read.value().size, 8u);
   EXPECT_EQ(read.value().server, plan.server);
   EXPECT_TRUE(read.value().feeds_first_rank);
@@ -48,8 +52,8 @@ TEST(LauncherWire, AnotherVersionIsRefusedWithBothNamed) {
   const auto read = wire::decode_plan(other);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, base::ErrorCode::unsupported);
-  EXPECT_THAT(read.error().message, HasSubstr("Tandem 9.9.9 (launcher format 2)"));
-  EXPECT_THAT(read.error().message, HasSubstr("(launcher format 1)"));
+  EXPECT_THAT(read.error().message, HasSubstr("Tandem 9.9.9 (launcher format " + std::to_string(wire::version + 1) + ")"));
+  EXPECT_THAT(read.error().message, HasSubstr("(launcher format " + std::to_string(wire::version) + ")"));
 }
 
 TEST(LauncherWire, DamagedPlansAreRefusedAndNeverCrash) {

@@ -45,7 +45,7 @@ struct RunArguments {
   std::string timeout;
   std::string folder;
   bool secret_in_environment = false;
-  std::string ssh = "ssh -o BatchMode=yes -o ConnectTimeout=15";
+  std::string ssh = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10";
   std::string remote_tandem;
   bool is_agent = false;
 };

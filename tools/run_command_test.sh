@@ -266,6 +266,8 @@ is <(sort hosts_reached) $'alpha\nchatty'
 printf 'alpha slots=2\nbeta:1\n' > hosts
 run 0 --hostfile hosts "${remote[@]}" -x ONE=1 -x HOME --wdir "$folder" sh -c 'echo "$TANDEM_JOB_LOCAL_RANK $ONE $HOME $PWD"'
 is <(sort out) "[0] 0 1 $HOME $folder"$'\n'"[1] 1 1 $HOME $folder"$'\n'"[2] 0 1 $HOME $folder"
+run 0 -n 5 --host alpha,beta,alpha,localhost:1 "${remote[@]}" sh -c 'echo "$TANDEM_JOB_LOCAL_RANK of $TANDEM_JOB_LOCAL_SIZE"'
+is <(sort out) $'[0] 0 of 3\n[1] 1 of 3\n[2] 0 of 1\n[3] 2 of 3\n[4] 0 of 1'
 run 6 -n 4 --host alpha,beta "${remote[@]}" sh -c 'echo $$ >> remote_pids
 if [ $TANDEM_JOB_RANK = 2 ]; then exit 6; fi
 exec sleep 60'

@@ -1,0 +1,29 @@
+// tools/ssh_alias.cpp: asks ssh for the options that it would use.
+#include "tools/ssh_alias.hpp"
+
+#include <filesystem>
+#include <sstream>
+
+#include <fmt/core.h>
+
+#include "tools/subprocess.hpp"
+
+namespace tandem::tools {
+
+using base::Error;
+using base::ErrorCode;
+
+base::Result<std::string> host_name_of(const std::vector<std::string>& ssh, const std::string& host) {
+  if (ssh.empty() || std::filesystem::path(ssh.front()).filename() != "ssh")
+    return Error{ErrorCode::unsupported, "only ssh itself says which host a name stands for"};
+  Command command{.file = "/usr/bin/env", .arguments = ssh, .environment = {}};
+  command.arguments.insert(command.arguments.end(), {"-G", host});
+  const auto options = run_program(command, std::chrono::seconds(10));
+  if (!options) return options.error();
+  std::istringstream lines(options.value().output);
+  for (std::string line; std::getline(lines, line);)
+    if (const std::string_view key = "hostname "; line.starts_with(key)) return line.substr(key.size());
+  return Error{ErrorCode::not_found, fmt::format("ssh -G {} names no host", host)};
+}
+
+}  // namespace tandem::tools
