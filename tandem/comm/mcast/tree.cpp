@@ -33,7 +33,7 @@ std::uint32_t plain_parent(TreeKind kind, std::uint32_t fanout, std::uint32_t v)
     }
     default: break;
   }
-  TANDEM_ASSERT(!"a plain tree");
+  TANDEM_ASSERT(false && "a plain tree");
   return 0;
 }
 

@@ -21,8 +21,6 @@ struct SharedCounter {
   enum Kind : std::uint64_t { none, tsc, kernel_clock };
   std::uint64_t kind = none;
   clock::TickScale scale = {};  ///< of `tsc`
-
-  friend bool operator==(const SharedCounter&, const SharedCounter&) = default;
 };
 
 // Measuring, from a child to its parent in the tree and back.

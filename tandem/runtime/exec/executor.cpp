@@ -79,7 +79,7 @@ void Executor::enqueue_restricted(Task& task, Origin& origin) {
     emit<trace::Type::task_pushed>(origin, flow_position(task), worker);
     return queues_->push_pinned(worker, &task);
   }
-  TANDEM_ASSERT(!"a predicate that agreed at submission refuses now");
+  TANDEM_ASSERT(false && "a predicate that agreed at submission refuses now");
 }
 
 bool Executor::can_run(const CodeletCore& codelet, unsigned worker) const {

@@ -35,7 +35,7 @@ std::uint64_t Event::number(std::size_t field) const noexcept {
     case Field::u64: return load<std::uint64_t>(at);
     default: break;
   }
-  TANDEM_ASSERT(!"this field is no unsigned number");
+  TANDEM_ASSERT(false && "this field is no unsigned number");
   return 0;
 }
 
@@ -46,7 +46,7 @@ std::int64_t Event::integer(std::size_t field) const noexcept {
     case Field::i64: return load<std::int64_t>(at);
     default: break;
   }
-  TANDEM_ASSERT(!"this field is no signed number");
+  TANDEM_ASSERT(false && "this field is no signed number");
   return 0;
 }
 
