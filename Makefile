@@ -14,7 +14,7 @@ help:
 	@echo 'make check      build, and run every test'
 	@echo 'make build      build; the command is then build/release/bin/tandem'
 	@echo 'make setup      install the packages that are missing (make demo and make check do it too)'
-	@echo 'make bench      measure Tandem beside its peers; BENCH="--rounds 9" goes to each tandem bench'
+	@echo 'make bench      measure Tandem beside its peers; BENCH="--budget 10min" goes to each tandem bench'
 	@echo 'make stress     the long random tests, with seeds that no run has used; SEEDS=N of each ($(SEEDS))'
 	@echo 'make tsan       all tests under the thread sanitizer'
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'

@@ -116,6 +116,18 @@ run 0 tasks --bin late --rounds 3
 holds out '^ +tbb +30 .* 0\.667$'
 holds err 'tbb is missing: .*\(in round 2\)$'
 
+# When the time is over, what was measured is printed, and how many rounds that was.
+program slow/bench_tasks_tandem "sleep 0.3; $(reports chain=20)"
+run 0 tasks --bin slow --rounds 50 --budget 1s
+holds out '^chain +tandem +20 '
+holds out '^rounds: [1-3] of 50, since the time was over \(--budget 1s\)$'
+run 0 tasks --bin slow --rounds 50 --budget 1s --json
+json_holds "o['results'][0]['n'] == o['cut_short'][0]['rounds'] < 4"
+run 0 tasks --bin late --rounds 2 --budget 0
+grep '^rounds:' out && fail "without a limit the time was over"
+run 2 tasks --bin slow --budget soon
+holds err 'error: bench tasks: --budget soon: '
+
 # Without our own program there is nothing to compare.
 run 1 tasks --bin /
 holds err "error: .*Tandem's program failed: there is no program /bench_tasks_tandem"

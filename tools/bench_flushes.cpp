@@ -134,6 +134,10 @@ Result<std::vector<FlushesRound>> measure(const BenchProgram& program, const Flu
   std::array<std::size_t, ways.size()> order;
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::size_t number = 0; number < rounds.size(); ++number) {
+    if (number > 0 && std::chrono::steady_clock::now() >= limits.end) {
+      rounds.resize(number);
+      break;
+    }
     for (const std::size_t i : order) {
       show_progress(fmt::format("{} factorisations, round {} of {}, {}", arguments.factorisations, number + 1, rounds.size(),
                                 ways[i].name));
@@ -248,8 +252,11 @@ void bench_flushes(const FlushesArguments& arguments, ToolContext& context) {
   const auto rounds = measure(program, arguments, start->limits);
   if (!rounds) return refuse(rounds.error());
   start->object["results"] = to_json(rounds.value(), arguments, start->workers);
+  const std::size_t counted = rounds.value().size();
+  if (counted < arguments.rounds) start->object["cut_short"].push_back({{"suite", "flushes"}, {"rounds", counted}});
   if (arguments.json) print(start->object);
   else print_table(rounds.value(), arguments);
+  if (!arguments.json && counted < arguments.rounds) print_cut_short(counted, arguments);
   draw_picture("flushes", start->object, arguments, context);
 }
 

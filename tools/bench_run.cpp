@@ -12,6 +12,8 @@
 #include <fmt/core.h>
 
 #include "tandem/base/topology.hpp"
+#include "tandem/base/units.hpp"
+#include "tools/bench_budget.hpp"
 #include "tools/out_file.hpp"
 #include "tools/python_script.hpp"
 #include "tools/version.hpp"
@@ -77,6 +79,7 @@ void add_to_report(Json& object, const BenchSuite& suite, const BenchOutcome& ou
   for (Json& result : results_json(suite, outcome)) object["results"].push_back(std::move(result));
   for (const auto& [peer, text] : outcome.versions) object["versions"][peer] = text;
   for (const auto& [peer, reason] : outcome.failures) object["missing"][peer] = reason;
+  if (outcome.is_cut_short) object["cut_short"].push_back({{"suite", suite.title}, {"rounds", outcome.rounds}});
   if (const auto& stability = outcome.stability)
     object["stability"].push_back({{"suite", suite.title},
                                  {"usual", stability->usual},
@@ -109,6 +112,9 @@ void add_bench_options(Subcommand command, BenchOptions& options) {
       .positive();
   command.add_option("--timeout", options.timeout_s, "Seconds after which a program counts as hanging")
       .between(0.001, 1e6).show_default();
+  command.add_option("--budget", options.budget,
+                     "Time for all rounds (90s, 2min): when it is over, no other round begins. 0: no limit")
+      .show_default();
   command.add_option("--bin", options.folder, "Folder of the benchmark programs (default: beside this command)")
       .existing_folder();
   command.add_flag("--json", options.json, "Print a JSON object");
@@ -175,6 +181,12 @@ std::optional<BenchStart> begin_bench(const std::string& name, const BenchOption
     context.exit_status = wrong_use;
     return std::nullopt;
   }
+  const auto budget = options.budget == "0" ? base::Result<std::int64_t>(0) : base::parse_duration_ns(options.budget);
+  if (!budget || budget.value() < 0) {
+    context.log.error("bench {}: --budget {}: {}", name, options.budget, budget ? "less than nothing" : budget.error().message);
+    context.exit_status = wrong_use;
+    return std::nullopt;
+  }
   const auto topology = base::Topology::discover();
   if (!topology) {
     context.log.error("{}", topology.error().message);
@@ -186,13 +198,20 @@ std::optional<BenchStart> begin_bench(const std::string& name, const BenchOption
   const unsigned usual = configured > 0 ? configured : static_cast<unsigned>(cores);
   BenchStart start{.workers = options.workers > 0 ? options.workers : usual,
                    .limits = {options.rounds, std::chrono::milliseconds(std::llround(options.timeout_s * 1000))},
+                   .budget = std::chrono::nanoseconds(budget.value()),
                    .object = report(name, topology.value())};
+  if (start.budget.count() > 0) start.limits.end = BenchBudget::Clock::now() + start.budget;
   start.object["machine"]["kernel"] = kernel_release();
   start.object["machine"]["load"] = load_average();
   if (!options.json)
     fmt::print("processor: {}, cores: {}, kernel: {}, load: {}, commit: {}, workers: {}, rounds: {}\n",
                topology.value().cpu_model(), cores, kernel_release(), load_average(), commit, start.workers, options.rounds);
   return start;
+}
+
+void print_cut_short(std::size_t rounds, const BenchOptions& options) {
+  fmt::print("rounds: {} of {}, since the time was over (--budget {})\n", rounds, options.rounds, options.budget);
+  std::fflush(stdout);
 }
 
 void draw_picture(const std::string& name, const Json& report, const BenchOptions& options, ToolContext& context) {
@@ -209,11 +228,17 @@ void run_bench(const std::string& name, const BenchOptions& options, ToolContext
   Json& object = start->object;
   object["versions"] = Json::object();
   object["missing"] = Json::object();
-  for (const BenchSuite& suite : make(Programs(options, context.config), start->workers)) {
+  const std::vector<BenchSuite> suites = make(Programs(options, context.config), start->workers);
+  std::vector<std::size_t> weights;
+  for (const BenchSuite& suite : suites) weights.push_back(suite.parts.size() * suite.programs.size());
+  BenchBudget budget(start->budget, std::move(weights), BenchBudget::Clock::now());
+  for (const BenchSuite& suite : suites) {
+    start->limits.end = budget.next(BenchBudget::Clock::now());
     const BenchOutcome outcome = run_suite(suite, start->limits, show_progress);
     show_progress("");
     if (options.json || !options.picture.empty()) add_to_report(object, suite, outcome);
     if (!options.json) print_table(suite, outcome);
+    if (!options.json && outcome.is_cut_short) print_cut_short(outcome.rounds, options);
     if (!report_failures(suite, outcome, context.log)) context.exit_status = failure;
   }
   if (options.json) print(object);

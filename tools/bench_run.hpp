@@ -20,6 +20,7 @@ struct BenchOptions {
   unsigned rounds = 5;
   unsigned workers = 0;
   double timeout_s = 600;
+  std::string budget = "2min";  ///< of time, for all suites; "0": none
   std::string folder;
   bool json = false;
   std::string picture;  ///< PNG to draw; only where there is `add_picture_option`
@@ -56,10 +57,14 @@ class Programs {
 /// The current step, on one line of a terminal (standard error), and nothing anywhere else. An empty text clears the line.
 void show_progress(const std::string& text);
 
+/// Tells people that the budget allowed only so many rounds.
+void print_cut_short(std::size_t rounds, const BenchOptions& options);
+
 /// What a benchmark knows before it runs anything.
 struct BenchStart {
   unsigned workers = 0;  ///< asked for, else configured, else all cores
-  BenchLimits limits;
+  BenchLimits limits;  ///< for one suite alone
+  std::chrono::nanoseconds budget{};
   Json object;           ///< the report, still without results
 };
 /// Prints the machine for people. Nothing, after logging an error, when its topology is unknown or the picture's folder does not

@@ -32,14 +32,14 @@ bool StabilityMonitor::as_usual() {
 }
 
 bool StabilityMonitor::wait_until_usual() {
-  for (unsigned i = 0; i < kMostProbes; ++i)
+  for (unsigned i = 0; i < kMostProbes && (i == 0 || !is_late_()); ++i)
     if (as_usual()) return true;
   return false;
 }
 
 void StabilityMonitor::around(const std::function<bool()>& run) {
   ++report_.runs;
-  for (unsigned i = 0; i < kMostRuns; ++i) {
+  for (unsigned i = 0; i < kMostRuns && (i == 0 || !is_late_()); ++i) {
     report_.repeated += i > 0;
     const bool before = wait_until_usual();
     if (!run() || (before && as_usual())) return;

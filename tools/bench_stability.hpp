@@ -38,6 +38,9 @@ class StabilityMonitor {
   /// Runs the probe several times; the median is the usual value. Errors: the first one of the probe.
   static base::Result<StabilityMonitor> begin(Probe probe, double tolerance);
 
+  /// From then on runs are not repeated, and not waited for, while `is_late` says so.
+  void repeat_unless(std::function<bool()> is_late) { is_late_ = std::move(is_late); }
+
   /// Calls `run`, which may be repeated; what the last call did counts. A run that fails is not repeated: `run` says false then.
   void around(const std::function<bool()>& run);
 
@@ -51,6 +54,7 @@ class StabilityMonitor {
   bool wait_until_usual();
 
   Probe probe_;
+  std::function<bool()> is_late_ = [] { return false; };
   double tolerance_;
   StabilityReport report_;
 };

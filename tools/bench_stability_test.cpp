@@ -69,6 +69,16 @@ TEST(StabilityMonitor, AMachineThatStaysUnusualIsReported) {
   EXPECT_EQ(monitor.report().unusual, 1u);
 }
 
+TEST(StabilityMonitor, WithoutTimeNothingIsRepeated) {
+  Machine machine;
+  for (unsigned i = 0; i < 10'000; ++i) machine.far.push_back(i);
+  StabilityMonitor monitor = machine.monitor();
+  monitor.repeat_unless([] { return true; });
+  EXPECT_EQ(runs_of(monitor), 1u);
+  EXPECT_EQ(machine.asked, 1u);
+  EXPECT_EQ(monitor.report().unusual, 1u);
+}
+
 TEST(StabilityMonitor, ARunThatFailsIsNotRepeated) {
   Machine machine{.far = {1}, .near = {}};
   StabilityMonitor monitor = machine.monitor();

@@ -103,7 +103,7 @@ namespace {
 class SuiteRun {
  public:
   SuiteRun(const BenchSuite& suite, const BenchLimits& limits, const BenchProgress& progress)
-      : suite_(suite), limits_(limits), progress_(progress) {}
+      : suite_(suite), limits_(limits), progress_(progress), begin_(Clock::now()) {}
 
   BenchOutcome go() {
     std::vector<std::string> peers;
@@ -116,20 +116,39 @@ class SuiteRun {
     if (suite_.stability_probe) begin_monitor();
     std::vector<BenchRound> rounds;
     for (unsigned number = suite_.warms_up ? 0 : 1; number <= limits_.rounds; ++number) {
+      const Clock::time_point begin = Clock::now();
+      if (number > 1 && Clock::now() + longest_round_ > limits_.end) {
+        outcome_.is_cut_short = true;
+        break;
+      }
       BenchRound round = run_round(number);
-      if (number > 0) rounds.push_back(std::move(round));
+      if (number == 0) continue;
+      rounds.push_back(std::move(round));
+      longest_round_ = std::max(longest_round_, Clock::now() - begin);
     }
+    outcome_.rounds = static_cast<unsigned>(rounds.size());
     if (monitor_) outcome_.stability = monitor_->report(), outcome_.stability->unit = stability_unit_;
     outcome_.rows = summarise(peers, rounds);
     return std::move(outcome_);
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Whether so much of the suite's time is over.
+  bool is_over(double share) const {
+    return limits_.end != Clock::time_point::max() && Clock::now() - begin_ >= (limits_.end - begin_) * share;
+  }
+
   void begin_monitor() {
     progress_(fmt::format("{}: how the machine usually is", suite_.title));
     auto monitor = StabilityMonitor::begin([this] { return run_probe(); }, suite_.stability_probe->tolerance);
-    if (monitor) monitor_ = std::move(monitor).value();
-    else outcome_.failures.emplace_back("stability probe", monitor.error().message);
+    if (monitor) {
+      monitor_ = std::move(monitor).value();
+      monitor_->repeat_unless([this] { return is_over(0.5); });
+    } else {
+      outcome_.failures.emplace_back("stability probe", monitor.error().message);
+    }
   }
 
   base::Result<double> run_probe() {
@@ -148,6 +167,10 @@ class SuiteRun {
   BenchRound run_round(unsigned number) {
     BenchRound round;
     for (const auto& part : suite_.parts) {
+      if (&part != &suite_.parts.front() && is_over(number == 0 ? 0.2 : 1)) {
+        outcome_.is_cut_short |= number > 0;
+        break;
+      }
       for (const BenchProgram& program : suite_.programs) {
         if (!runs_[program.peer]) continue;
         progress_(fmt::format("{}: {}, {}", suite_.title,
@@ -179,6 +202,8 @@ class SuiteRun {
   const BenchSuite& suite_;
   const BenchLimits& limits_;
   const BenchProgress& progress_;
+  const Clock::time_point begin_;
+  Clock::duration longest_round_{};
   BenchOutcome outcome_;
   std::map<std::string, bool> runs_;  ///< peer: it is there, and has not failed
   std::optional<StabilityMonitor> monitor_;

@@ -71,6 +71,8 @@ struct BenchOutcome {
   std::vector<std::pair<std::string, std::string>> failures;  ///< peer, and why it is missing from some round on, or from all
   std::map<std::string, std::string> versions;                ///< by peer
   std::optional<StabilityReport> stability = {};
+  unsigned rounds = 0;  ///< that counted
+  bool is_cut_short = false;  ///< the time was over before all rounds, or all parts of the only one, were measured
 };
 
 /// The name of our result with which a peer's result of this name is compared: the `bound` of a factorisation is compared with
@@ -86,6 +88,9 @@ std::vector<BenchRow> summarise(const std::vector<std::string>& peers, const std
 struct BenchLimits {
   unsigned rounds = 5;                         ///< that count; one more comes first, to warm up
   std::chrono::milliseconds timeout{600'000};  ///< of one run
+  /// When the suite should end. A round that would end later does not begin, but for the first one that counts; that one ends after the
+  /// part that is under way then. Runs are repeated for the sake of a stable machine until half of the time is over.
+  std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max();
 };
 
 /// Called with the next step, for people.
