@@ -115,6 +115,12 @@ function(tandem_module name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_MODULES ${name})
 endfunction()
 
+# After so many seconds a test hangs. Sanitizers make programs several times slower.
+set(tandem_test_seconds 120)
+if(TANDEM_SANITIZE)
+  set(tandem_test_seconds 480)
+endif()
+
 # tandem_test(NAME SOURCES a_test.cpp ... DEPENDS modules ... LABELS labels ...): a GoogleTest executable; each TEST is a ctest.
 function(tandem_test name)
   if(NOT TANDEM_TESTS)
@@ -123,7 +129,7 @@ function(tandem_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES;LABELS" ${ARGN})
   list(TRANSFORM arg_DEPENDS PREPEND "tandem_")
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT ${tandem_test_seconds})
   endif()
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
