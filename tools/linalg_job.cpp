@@ -7,6 +7,7 @@
 #include <cmath>
 #include <complex>
 #include <functional>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -446,16 +447,16 @@ class Runner {
   }
 
   bool differs(const Tiled<T>& a, const Tiled<T>& b) {
-    std::atomic<std::uint64_t> found{0};
+    const auto found = std::make_shared<std::atomic<std::uint64_t>>(0);
     for (std::size_t j = 0; j < a.matrix.col_tiles(); ++j)
       for (std::size_t i = 0; i < a.matrix.row_tiles(); ++i) {
         if (!a.matrix.is_here(i, j)) continue;
         const auto ta = a.matrix.tile(i, j), tb = b.matrix.tile(i, j);
-        if (!std::equal(ta.data, ta.data + ta.rows * ta.cols, tb.data)) found = 1;
+        if (!std::equal(ta.data, ta.data + ta.rows * ta.cols, tb.data)) *found = 1;
       }
     rt_.agree_on_least(found);
     rt_.wait();
-    return found != 0;
+    return *found != 0;
   }
 
   Runtime& rt_;

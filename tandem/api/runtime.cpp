@@ -446,8 +446,8 @@ void Runtime::receive_from(runtime::Handle* handle, std::uint32_t from, std::uin
   own_flow("receive", handle).receive(*handle, from, tag);
   ownerless_warning_due_ = false;
 }
-void Runtime::agree_on_least(std::atomic<std::uint64_t>& value) {
-  if (flow_ != nullptr) flow_->agree_on_least(&value);
+void Runtime::agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) {
+  if (flow_ != nullptr) flow_->agree_on_least(std::move(value));
 }
 void Runtime::set_placement(dist::PlacementPolicy policy) {
   if (flow_ != nullptr) flow_->set_placement(std::move(policy));

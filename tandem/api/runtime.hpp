@@ -453,9 +453,8 @@ class Runtime {
   void receive(const Data<Kind>& data, std::uint32_t from, std::uint64_t tag = 0) {
     receive_from(data.handle(), from, tag);
   }
-  /// At the next `wait()`, every rank's `value` becomes the smallest value of all ranks, where 0 does not count. `value` must
-  /// live until then.
-  void agree_on_least(std::atomic<std::uint64_t>& value);
+  /// At the next `wait()`, every rank's `value` becomes the smallest value of all ranks, where 0 does not count.
+  void agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value);
   /// Sets the policy that chooses the rank of a task that writes data of several owners. By default it is the rank to which the
   /// fewest bytes must move. All ranks must set the same policy.
   void set_placement(dist::PlacementPolicy policy);

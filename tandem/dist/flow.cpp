@@ -63,7 +63,13 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   if (options_.idle_progress) attended_ = std::make_unique<Attended>(core_.workers().attendance(), endpoint_->idle_work());
   core_.trace().describe_owners_by([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
   if (core_.trace().session() != nullptr) trace_to(*core_.trace().session());
-  if (size_ > 1) copies_->set_budget(agreement_->start(options_.copy_bytes));
+  if (size_ == 1) return;
+  try {
+    copies_->set_budget(agreement_->start(options_.copy_bytes));
+  } catch (...) {  // the job has failed: no destructor runs
+    detach();
+    throw;
+  }
 }
 
 Flow::~Flow() {
@@ -78,6 +84,11 @@ Flow::~Flow() {
   } catch (const std::exception& error) {
     core_.log().error("at the end of the flow: {}", error.what());
   }
+  detach();
+}
+
+/// From then on neither the runtime nor the endpoint calls the parts.
+void Flow::detach() {
   core_.data().on_end_of_data({});
   core_.trace().describe_owners_by({});
   agreement_->drop_clocks();  // before the endpoint closes: this notifies the other ranks
@@ -277,7 +288,7 @@ bool Flow::cancelled() {
 
 void Flow::abort(const std::string& why) { transfers_->abort(why); }
 
-void Flow::agree_on_least(std::atomic<std::uint64_t>* value) { agreement_->agree_on_least(value); }
+void Flow::agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) { agreement_->agree_on_least(std::move(value)); }
 
 // --- what is known
 

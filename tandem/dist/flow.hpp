@@ -186,7 +186,7 @@ class Flow {
   /// Ends the job on all ranks: their waits throw a JobError that says `why`. Any thread.
   void abort(const std::string& why);
   /// At the next `wait`, all ranks get the smallest `*value` of all ranks that is not 0, or 0.
-  void agree_on_least(std::atomic<std::uint64_t>* value);
+  void agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value);
 
   // --- what is known
   /// Records transfers in `session`, which outlives the flow. A runtime that is traced before its flow is made needs no call. All
@@ -217,6 +217,7 @@ class Flow {
   void let_go(runtime::Handle& handle);
   bool comes_to_end();
   void close();
+  void detach();
 
   // Parts are in the order of construction: each may use those before it.
   runtime::RuntimeCore& core_;

@@ -104,7 +104,7 @@ void FlowAgreement::name_difference(const std::string& what, bool versions_known
 Outcome FlowAgreement::outcome(Outcome mine) {
   mine.rank = endpoint_.rank().value();
   mine.traced = wants_clocks() ? 1 : 0;
-  for (const std::atomic<std::uint64_t>* value : least_) mine.least.push_back(value->load(std::memory_order_relaxed));
+  for (const auto& value : least_) mine.least.push_back(value->load(std::memory_order_relaxed));
   Outcome all = Outcome::from(agree(mine.bytes(), &Outcome::merge));
   for (std::size_t i = 0; i < least_.size() && i < all.least.size(); ++i)
     least_[i]->store(all.least[i], std::memory_order_relaxed);

@@ -52,7 +52,7 @@ class FlowAgreement {
   /// `mine`: its failure and whether the flow was cancelled. Sets the numbers of `agree_on_least`.
   Outcome outcome(Outcome mine);
   /// At the next `outcome`, all ranks get the smallest `*value` of all ranks that is not 0, or 0.
-  void agree_on_least(std::atomic<std::uint64_t>* value) { least_.push_back(value); }
+  void agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) { least_.push_back(std::move(value)); }
 
   /// All ranks are traced, as the outcome says, and compare their clocks now.
   void compare_clocks();
@@ -74,7 +74,7 @@ class FlowAgreement {
   Agreement agreement_;
   std::atomic<bool> checked_{false};  ///< the ranks have compared their flows, without a difference
   FlowReport check_;
-  std::vector<std::atomic<std::uint64_t>*> least_;
+  std::vector<std::shared_ptr<std::atomic<std::uint64_t>>> least_;
   std::unique_ptr<TraceClocks> clocks_;  ///< null: no trace, or not on all ranks
   bool clocks_compared_ = false;         ///< or tried to
 };

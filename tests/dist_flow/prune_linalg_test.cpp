@@ -194,6 +194,7 @@ TEST(PrunedLinalg, LuAndItsSolves) {
         b.keep(rt, outcome.values);
       }
       a.keep(rt, outcome.values);
+      rt.wait();  // `info` must live until then
     }
   });
   EXPECT_GT(skipped, 0u);
@@ -244,6 +245,7 @@ TEST(PrunedLinalg, TilesThatWereMovedAndCopiedBefore) {
     scatter(rt, c.data);
     submit_unmqr(rt, Op::conj_trans, b.data, t.data, c.data);
     for (const Tiled* matrix : {&a, &b, &c, &s}) matrix->keep(rt, outcome.values);
+    rt.wait();  // `info` must live until then
   });
   EXPECT_GT(skipped, 0u);
 }

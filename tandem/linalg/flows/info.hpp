@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace tandem::linalg {
 
@@ -17,21 +18,25 @@ namespace tandem::linalg {
 ///
 class Info {
  public:
+  Info() = default;
+  Info(const Info&) = delete;
+  Info& operator=(const Info&) = delete;
+
   /// 0 or the failed order. After the flow's end.
-  std::size_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
+  std::size_t value() const noexcept { return value_->load(std::memory_order_relaxed); }
   bool failed() const noexcept { return value() != 0; }
 
   /// For kernels: the factorisation failed at this order. Relaxed: tasks that must see it depend on the caller's task.
-  void fail(std::size_t order) noexcept { value_.store(order, std::memory_order_relaxed); }
+  void fail(std::size_t order) noexcept { value_->store(order, std::memory_order_relaxed); }
 
   /// The value on which ranks agree when they wait: the first failure on any of them.
-  std::atomic<std::uint64_t>& word() noexcept { return value_; }
+  const std::shared_ptr<std::atomic<std::uint64_t>>& word() noexcept { return value_; }
 
   /// Makes the object ready for another factorisation.
-  void reset() noexcept { value_.store(0, std::memory_order_relaxed); }
+  void reset() noexcept { value_->store(0, std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::uint64_t> value_{0};
+  const std::shared_ptr<std::atomic<std::uint64_t>> value_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 }  // namespace tandem::linalg
