@@ -11,6 +11,11 @@
 
 namespace tandem {
 
+TaskRef internal::as_kept(const TaskRef& task, std::uint32_t recording) noexcept {
+  if (task.task == nullptr) return task;
+  return task.is_of_recording(recording) ? TaskRef{task.task, task.recorded_index()} : TaskRef{task.task, 0};
+}
+
 namespace {
 
 /// The types of a tuple as a person writes them: "(int, double)".
@@ -32,11 +37,12 @@ Graph& Graph::operator=(Graph&&) noexcept = default;
 Graph::~Graph() = default;
 
 std::size_t Graph::task_count() const noexcept {
-  return recording_ != nullptr ? recording_->task_count() : graph_->task_count() - 1;
+  if (recording_ != nullptr) return recording_->task_count();
+  return graph_ != nullptr ? graph_->task_count() - 1 : 0;
 }
 
 runtime::Task* Graph::change(const TaskRef& task) {
-  return recording_ != nullptr ? recording_->change(task) : &graph_->change(task);
+  return recording_ != nullptr ? recording_->change(internal::as_kept(task, number_)) : &graph_->change(task);
 }
 
 void* Graph::values_of(const TaskRef& task, const std::type_info& types) {

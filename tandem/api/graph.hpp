@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -21,6 +22,18 @@ class Recording;
 namespace tandem {
 
 using runtime::TaskRef;
+
+namespace internal {
+/// On several ranks: a reference to a recorded task as `dist::Recording` names it; of another recording: one that it refuses.
+TaskRef as_kept(const TaskRef& task, std::uint32_t recording) noexcept;
+}  // namespace internal
+
+/// One replay of a graph, from `Runtime::replay`: the reference to its end, which may be waited for and named in
+/// `TaskOptions::after`; with it `Runtime::wait(replay, task)` waits for one task of the replay. A value; it may outlive the graph.
+struct Replay : TaskRef {
+  std::uint32_t recording = 0;  ///< number of the graph's recording
+  runtime::TaskId first = 0;    ///< position of its first task in the flow, on one rank
+};
 
 /// A recorded flow, from `Runtime::record`. Must be destroyed before its runtime. Submitting thread.
 class Graph {
@@ -57,6 +70,7 @@ class Graph {
 
   std::unique_ptr<runtime::RecordedGraph> graph_;
   std::unique_ptr<dist::Recording> recording_;  ///< instead, on several ranks
+  std::uint32_t number_ = 0;                    ///< in references to its tasks
 };
 
 }  // namespace tandem

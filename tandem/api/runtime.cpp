@@ -302,8 +302,12 @@ TaskRef Runtime::enter_in_flow(internal::FlowTask& call, runtime::Task& task) {
 
 void Runtime::record_in_flow(internal::FlowTask& call, runtime::Task* model) {
   dist::Recording& recording = *flow_->recording();
-  call.result = recording.add(call.uses, call.wish, call.executor, model,
-                              call.options != nullptr ? call.options->after : std::vector<TaskRef>());
+  std::vector<TaskRef> after;
+  if (call.options != nullptr)
+    for (const TaskRef& task : call.options->after) after.push_back(internal::as_kept(task, recording_number_));
+  call.result = recording.add(call.uses, call.wish, call.executor, model, after);
+  if (call.result.task != nullptr)
+    call.result = TaskRef::recorded(call.result.task, recording_number_, static_cast<std::uint32_t>(call.result.id));
   if (flow_->is_skipping()) recording.note_skipped();
 }
 
@@ -325,8 +329,31 @@ void internal::submit_skipped(Runtime& rt, std::size_t i, const std::function<vo
   skipping.check_count();
 }
 
-void Runtime::wait(const TaskRef& task) { core_->accesses().wait(task); }
-void Runtime::wait_for_data(runtime::Handle* handle) { core_->accesses().wait(named(handle, "wait for")); }
+void Runtime::wait(const TaskRef& task) {
+  check_not_recording("wait for a task");
+  core_->accesses().wait(task);
+}
+void Runtime::wait(const Replay& replay, const TaskRef& task) {
+  check_not_recording("wait for a task");
+  if (replay.task == nullptr || task.task == nullptr) return;
+  if (flow_ == nullptr) return core_->accesses().wait_in_replay(replay, replay.recording, replay.first, task);
+  if (!task.is_of_recording(replay.recording))
+    throw UsageError("cannot wait for a task in this replay: it is not of the recording that was replayed");
+  core_->accesses().wait(replay);
+}
+void Runtime::wait_for_data(runtime::Handle* handle) {
+  check_not_recording("wait for data");
+  core_->accesses().wait(named(handle, "wait for"));
+}
+
+bool Runtime::is_recording() const noexcept {
+  return core_->submission().recorder() != nullptr || (flow_ != nullptr && flow_->recording() != nullptr);
+}
+void Runtime::check_not_recording(const char* action) const {
+  if (!is_recording()) return;
+  throw UsageError(std::string("cannot ") + action +
+                   " while a graph is recorded: nothing runs meanwhile; do it outside the recording, before or after a replay");
+}
 
 void Runtime::cancel() {
   if (flow_ != nullptr) flow_->cancel();
@@ -502,6 +529,7 @@ Graph Runtime::record(const std::function<void()>& flow) {
   if (flow_ != nullptr) {
     graph.recording_ = std::make_unique<dist::Recording>(*core_);
     flow_->start_recording(*graph.recording_);
+    graph.number_ = recording_number_ = runtime::next_recording_number();
     try {
       flow();
     } catch (...) {
@@ -513,6 +541,7 @@ Graph Runtime::record(const std::function<void()>& flow) {
     return graph;
   }
   graph.graph_ = std::make_unique<runtime::RecordedGraph>(*core_);
+  graph.number_ = graph.graph_->number();
   runtime::Recorder recorder(*graph.graph_);
   recorder.start();
   try {
@@ -526,8 +555,14 @@ Graph Runtime::record(const std::function<void()>& flow) {
   return graph;
 }
 
-TaskRef Runtime::replay(Graph& graph) {
-  if (graph.recording_ == nullptr) return graph.graph_->replay();
+Replay Runtime::replay(Graph& graph) {
+  if (graph.recording_ == nullptr && graph.graph_ == nullptr)
+    throw UsageError("cannot replay an empty Graph; assign what record returns to it first");
+  if (graph.recording_ == nullptr) {
+    const TaskRef end = graph.graph_->replay();
+    return {end, graph.number_, end.id + 1 - graph.graph_->task_count()};
+  }
+  check_not_recording("replay a graph");
   if (is_over()) return {};
   flow_->replay(*graph.recording_);
   struct NoWork {
@@ -536,7 +571,8 @@ TaskRef Runtime::replay(Graph& graph) {
   static const Codelet end("end of a replay", NoWork());
   const std::span<const TaskRef> ends = graph.recording_->ends();
   using Code = internal::TaskCode<internal::TypedCore<NoWork>>;
-  return core_->submission().submit_after(core_->submission().begin(end.core(), Code::ops, 0), ends.data(), ends.size());
+  return {core_->submission().submit_after(core_->submission().begin(end.core(), Code::ops, 0), ends.data(), ends.size()),
+          graph.number_, 0};
 }
 
 std::size_t Runtime::grain_of(std::size_t count, const RangeOptions& options) const noexcept {

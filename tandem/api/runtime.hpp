@@ -335,6 +335,10 @@ class Runtime {
   /// Waits for one task, or for the end of a replay. Throws if the task failed or was cancelled; `FlowCancelled` if it was
   /// cancelled with its flow.
   void wait(const TaskRef& task);
+  /// Waits for one task of a replay; `task` is what `submit` returned while the graph was recorded. The first call for a task that
+  /// others of the recording follow waits for the whole replay; in the replays after it such a call waits for the task alone. On
+  /// several ranks it waits for this rank's tasks of the replay. Throws as `wait(task)`.
+  void wait(const Replay& replay, const TaskRef& task);
   /// Waits for the tasks that use the data. Throws if no value of the data exists, because a task failed or was cancelled.
   template <class Kind>
   void wait(const Data<Kind>& data) {
@@ -471,6 +475,7 @@ class Runtime {
   /// ranks each rank calls it for the whole range. Throws what `body` threw for the lowest chunk.
   template <class Body>
   void parallel_for(std::size_t begin, std::size_t end, const Body& body, const RangeOptions& options = {}) {
+    check_not_recording("run parallel_for");
     const Codelet codelet(std::string(options.name), [&body](std::size_t first, std::size_t last) {
       for (std::size_t i = first; i < last; ++i) body(i);
     });
@@ -486,6 +491,7 @@ class Runtime {
   template <class T, class Map, class Combine>
   T map_reduce(std::size_t begin, std::size_t end, T neutral, const Map& map, const Combine& combine,
                const RangeOptions& options = {}) {
+    check_not_recording("run map_reduce");
     std::vector<T> partial(chunk_count(begin, end, options), neutral);
     const Codelet codelet(std::string(options.name), [&](std::size_t first, std::size_t last, T* result) {
       T sum = neutral;
@@ -508,12 +514,14 @@ class Runtime {
 
   /// Calls `flow` and records the tasks that it submits; none of them runs. On several ranks, the recording decides which rank
   /// runs each task. It knows all readers of a version before the first replay, so each broadcast has all its recipients. Tasks,
-  /// `fetch`, `migrate`, `flush`, `send` and `receive` are recorded; `wait`, `acquire` and events throw UsageError. After a
+  /// `fetch`, `migrate`, `flush`, `send` and `receive` are recorded; `wait`, `acquire`, events, `parallel_for`, `map_reduce` and
+  /// `replay` throw UsageError. `submit` returns references to recorded tasks: for `TaskOptions::after` in the same recording, for
+  /// changes of the graph, and for `wait(replay, task)`. After a
   /// `migrate`, the rest of the recording sees the new owner (`owner_of`); the data itself moves in each replay.
   Graph record(const std::function<void()>& flow);
   /// Submits all tasks of the graph, at a fraction of the cost. `wait` accepts the returned reference; on several ranks it then
   /// waits for this rank's tasks. Throws UsageError when data that the graph migrates has another owner than at the recording.
-  TaskRef replay(Graph& graph);
+  Replay replay(Graph& graph);
 
   /// @}
   /// @name Options, statistics and trace
@@ -689,6 +697,8 @@ class Runtime {
       submit_chunk(first, first + std::min(grain, end - first));
   }
   void wait_for(const std::vector<TaskRef>& tasks);
+  bool is_recording() const noexcept;
+  void check_not_recording(const char* action) const;
   void start(const runtime::Emulation& emulation);
   void connect_trace();
   void set_start(runtime::Task& task, bool counts_as_task, std::function<void(runtime::Task&)> start);
@@ -702,6 +712,7 @@ class Runtime {
   std::unique_ptr<base::ThreadWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
   std::size_t data_count_ = 0;                   ///< registered so far
   std::size_t owned_data_ = 0;                   ///< with an owner
+  std::uint32_t recording_number_ = 0;           ///< of the recording that is made, on several ranks
   bool ownerless_warning_due_ = true;            ///< on several ranks, until the first wait
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/runtime/record/left_replays.hpp"
 #include "tandem/runtime/task/flow_chart.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
@@ -27,7 +28,8 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
       accesses_(submission_, loop_, executor_, data_),
       waits_(submission_, loop_, executor_, data_, *world_.log),
       events_(submission_, executor_, *workers_, *world_.clock),
-      trace_(submission_.flow().trace(), world_.numa_node_of) {
+      trace_(submission_.flow().trace(), world_.numa_node_of),
+      left_replays_(std::make_unique<LeftReplays>(*this)) {
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
   executor_.set_ahead(options_.begin_ahead_ns);
   submission_.connect(loop_);
@@ -67,6 +69,7 @@ void RuntimeCore::shut_down() {
   events_.drain();
   memory_.drain();
   world_.driver->stop();
+  left_replays_->free_all();
   data_.free_all();  // what could not be waited for is freed as it is: nothing runs any more
   if (options_.statistics) fmt::print(stderr, "{}", workers_->statistics().table());
   if (chart_ != nullptr) {

@@ -18,6 +18,7 @@
 namespace tandem::runtime {
 
 class FlowChart;
+class LeftReplays;
 class WorkerTeam;
 
 /// Runtime of one process: makes the parts of a world, connects them, and ends them in order. Callers name the part.
@@ -48,6 +49,7 @@ class RuntimeCore final {
   WorkerTeam& workers() noexcept { return *workers_; }         ///< workers, and what they measure
   const WorkerTeam& workers() const noexcept { return *workers_; }
   TraceLink& trace() noexcept { return trace_; }               ///< descriptions for a trace
+  LeftReplays& left_replays() noexcept { return *left_replays_; }  ///< of graphs that are gone
 
   const World& world() const noexcept { return world_; }
   base::Log& log() noexcept { return *world_.log; }
@@ -66,6 +68,7 @@ class RuntimeCore final {
   Waits waits_;
   ExternalEvents events_;
   TraceLink trace_;
+  std::unique_ptr<LeftReplays> left_replays_;
   std::unique_ptr<FlowChart> chart_;
   bool is_shut_down_ = false;
 };

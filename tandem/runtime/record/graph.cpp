@@ -4,34 +4,58 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
+#include "tandem/runtime/record/left_replays.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
 
 namespace tandem::runtime {
 
+namespace {
+
+void destroy(Task& task) noexcept {
+  if (task.ops->destroy_values != nullptr) task.ops->destroy_values(task);
+  task.~Task();
+}
+
+}  // namespace
+
+std::uint32_t next_recording_number() noexcept {
+  static std::atomic<std::uint32_t> last{0};
+  return (last.fetch_add(1, std::memory_order_relaxed) + 1) & 0x7fff'ffff;
+}
+
+void Instance::destroy(RuntimeCore& runtime) noexcept {
+  runtime.data().forget_tasks(memory.get(), memory.get() + bytes);
+  tasks.pop_back();  // the end belongs to the runtime, since users may hold references to it
+  for (Task* task : tasks) runtime::destroy(*task);
+  tasks.clear();
+}
+
 RecordedGraph::~RecordedGraph() {
-  const auto destroy = [](Task& task) {
-    if (task.ops->destroy_values != nullptr) task.ops->destroy_values(task);
-    task.~Task();
-  };
+  std::vector<std::unique_ptr<Instance>> left;
   for (auto& instance : instances_) {
     if (!has_ended(instance->end)) runtime_.accesses().wait_quietly(instance->end, "a recorded graph");
-    runtime_.data().forget_tasks(instance->memory.get(), instance->memory.get() + instance->bytes);
-    instance->tasks.pop_back();  // the end belongs to the runtime, since users may hold references to it
-    for (Task* task : instance->tasks) destroy(*task);
+    instance->state.graph = nullptr;
+    if (has_ended(instance->end)) instance->destroy(runtime_);
+    else left.push_back(std::move(instance));
   }
   for (Task* task : templates_) {
     destroy(*task);
     std::free(task);
   }
+  if (!left.empty()) runtime_.left_replays().keep(std::move(left), std::move(kept_));
 }
 
 TaskRef RecordedGraph::replay() {
   Submission& submission = runtime_.submission();
   submission.thread().check("replay a graph");
+  if (submission.recorder() != nullptr)
+    throw UsageError("cannot replay a graph while another is recorded: replays cannot be recorded; submit its tasks, or replay it "
+                     "after the recording");
   if (templates_.size() <= 1 || submission.is_over()) return {};
   kept_.check(runtime_.data());
   for (const RecordedUse& use : uses_)
@@ -154,17 +178,20 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
     instance->tasks[i]->waits.store(part.predecessor_count, std::memory_order_relaxed);
   }
   instance->state.end = instance->tasks.back();
+  instance->state.tasks = instance->tasks.data();
+  instance->state.graph = this;
   instance->version = version_;
+  instance->boundary_count = boundary_.size();
   return instance;
 }
 
 Task& RecordedGraph::change(const TaskRef& task) {
-  if (task.task == nullptr || task.id == 0 || task.id > templates_.size() || templates_[task.id - 1] != task.task)
+  if (!task.is_of_recording(number_))
     throw UsageError(
         "a change to a recorded graph names a task that is not of its recording; keep what submit returned while it was "
         "recorded");
-  changes_.emplace_back(++version_, static_cast<RecordIndex>(task.id - 1));
-  return *task.task;
+  changes_.emplace_back(++version_, task.recorded_index());
+  return *templates_[task.recorded_index()];
 }
 
 void RecordedGraph::rebind(Handle& from, Handle& to) {
@@ -193,7 +220,22 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
   kept_.drop(from);
 }
 
+void RecordedGraph::watch(RecordIndex task) {
+  if (std::find(boundary_.begin(), boundary_.end(), task) == boundary_.end()) boundary_.push_back(task);
+}
+
+TaskRef node_to_wait_for(const TaskRef& end, RecordIndex index) {
+  if (has_ended(end)) return end;
+  const ReplayState& replay = *end.task->recording->replay;
+  Task& task = *replay.tasks[index];
+  if (task.recording->boundary) return {&task, task.id};
+  if (replay.graph != nullptr) replay.graph->watch(index);
+  return end;
+}
+
 void RecordedGraph::update(Instance& instance) {
+  for (; instance.boundary_count < boundary_.size(); ++instance.boundary_count)
+    instance.parts[boundary_[instance.boundary_count]].boundary = true;
   if (instance.version == version_) return;
   for (const auto& [version, index] : changes_) {
     if (version <= instance.version) continue;

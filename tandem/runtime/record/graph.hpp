@@ -19,6 +19,9 @@ class RuntimeCore;
 using RecordIndex = std::uint32_t;
 inline constexpr RecordIndex kNoTask = ~RecordIndex{0};
 
+/// A number for a recording, below 2^31; no other recording of the process has it, until two thousand million were made. Any thread.
+std::uint32_t next_recording_number() noexcept;
+
 /// One access of one recorded task.
 struct RecordedAccess {
   RecordIndex task = kNoTask;
@@ -46,6 +49,10 @@ struct Instance {
   ReplayState state;
   TaskRef end;                 ///< of the last replay
   std::uint64_t version = 0;   ///< of the graph's changes that it has
+  std::size_t boundary_count = 0;  ///< so many tasks of the graph's boundary are marked in `parts`
+
+  /// Ends its tasks, none of which runs any more.
+  void destroy(RuntimeCore& runtime) noexcept;
 };
 
 /// A recorded flow: the graph of its tasks, with static edges, and what joins it to live submissions. Belongs to the submitting
@@ -60,7 +67,8 @@ class RecordedGraph {
  public:
   static constexpr std::size_t kExactReaders = 8;
 
-  explicit RecordedGraph(RuntimeCore& runtime) : runtime_(runtime) {}
+  explicit RecordedGraph(RuntimeCore& runtime) : runtime_(runtime), number_(next_recording_number()) {}
+  /// Waits for its replays. What it cannot wait for stays with the runtime (`LeftReplays`).
   ~RecordedGraph();
   RecordedGraph(const RecordedGraph&) = delete;
   RecordedGraph& operator=(const RecordedGraph&) = delete;
@@ -68,12 +76,17 @@ class RecordedGraph {
   /// Enters one replay into the flow. Returns its last node, which can be waited for.
   TaskRef replay();
 
+  /// The number in references to its tasks.
+  std::uint32_t number() const noexcept { return number_; }
   std::size_t task_count() const noexcept { return templates_.size(); }
   std::size_t instance_count() const noexcept { return instances_.size(); }
 
   /// Changes for the replays to come. Throw UsageError when `task` is not of this recording or types differ.
   Task& change(const TaskRef& task);  ///< its values or priority are about to change
   void rebind(Handle& from, Handle& to);
+
+  /// Live tasks can follow this task of the replays to come.
+  void watch(RecordIndex task);
 
  private:
   friend class Recorder;
@@ -86,6 +99,7 @@ class RecordedGraph {
   void start(Instance& instance);
 
   RuntimeCore& runtime_;
+  const std::uint32_t number_;
   std::vector<Task*> templates_;             ///< the last one is the join at the end
   std::vector<std::size_t> bytes_;           ///< of each template
   std::vector<std::int32_t> predecessors_;
@@ -103,5 +117,9 @@ class RecordedGraph {
   std::uint32_t traced_as_ = 0;         ///< its number in the trace, 0: none yet
   std::uint64_t traced_version_ = 0;
 };
+
+/// What to wait for so that task `index` of the replay that ends with `end` has ended: the task itself, if it is at the graph's
+/// boundary or was asked for before this replay; else the end of the replay, and later replays have the task at their boundary.
+TaskRef node_to_wait_for(const TaskRef& end, RecordIndex index);
 
 }  // namespace tandem::runtime

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <unordered_set>
+#include <utility>
 
 #include "tandem/runtime/data/handle.hpp"
 
@@ -14,6 +15,7 @@ class DataRegistry;
 class KeptData {
  public:
   KeptData() = default;
+  KeptData(KeptData&& other) noexcept : handles_(std::exchange(other.handles_, {})) {}
   KeptData(const KeptData&) = delete;
   KeptData& operator=(const KeptData&) = delete;
   ~KeptData();

@@ -63,9 +63,7 @@ TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t cou
   }
   for (std::size_t i = 0; i < count; ++i) {
     const TaskRef& before = predecessors[i];
-    if (before.task != nullptr && before.id != 0 && before.id <= graph_.templates_.size() &&
-        graph_.templates_[before.id - 1] == before.task)
-      continue;
+    if (before.is_of_recording(graph_.number_)) continue;
     const std::string who = describe(task);
     graph_.runtime_.submission().abandon(task);
     throw UsageError(who + " is recorded after a task that is not of the same recording");
@@ -74,10 +72,10 @@ TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t cou
       (Task::value_offset(task.access_count, task.ops->value_alignment) + task.ops->value_bytes + 63) / 64 * 64;
   const RecordIndex index = add(task, bytes);
   for (unsigned i = 0; i < task.access_count; ++i) graph_.kept_.keep(*task.accesses()[i].handle());
-  for (std::size_t i = 0; i < count; ++i) edge(static_cast<RecordIndex>(predecessors[i].id - 1), index, true);
+  for (std::size_t i = 0; i < count; ++i) edge(predecessors[i].recorded_index(), index, true);
   for (unsigned i = 0; i < task.access_count; ++i)
     if (!task.accesses()[i].alias()) infer(index, static_cast<std::uint8_t>(i));
-  return {&task, task.id};
+  return TaskRef::recorded(&task, graph_.number_, index);
 }
 
 Recorder::DataState& Recorder::state_of(Handle* handle) {

@@ -42,6 +42,8 @@ TaskRef Submission::record(Task& task) { return recorder_->enter(task); }
 TaskRef Submission::submit_after(Task& task, const TaskRef* predecessors, std::size_t count) {
   check(task);
   if (recorder_ != nullptr) return recorder_->enter(task, predecessors, count);
+  for (std::size_t i = 0; i < count; ++i)
+    if (predecessors[i].is_recorded()) refuse_recorded_predecessor(task);
   enter(task);
   for (std::size_t i = 0; i < count; ++i) {
     flow_.depend(task, nullptr, predecessors[i], nullptr, true);

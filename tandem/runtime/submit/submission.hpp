@@ -214,6 +214,7 @@ class Submission final : private FlowHost {
   void check_slowly(Task& task, unsigned access);
   void merge_accesses(Task& task, unsigned first, unsigned second);
   void check_runnable(Task& task);
+  [[noreturn]] void refuse_recorded_predecessor(Task& task);
 
   Executor& executor_;
   const std::uint32_t registry_;

@@ -61,6 +61,14 @@ void Submission::merge_accesses(Task& task, unsigned first, unsigned second) {
   b.mark_alias();
 }
 
+void Submission::refuse_recorded_predecessor(Task& task) {
+  const std::string who = describe(task);
+  abandon(task);
+  throw UsageError(fmt::format("{} is to run after a recorded task, which runs in the replays of its graph only; name a replay, as "
+                               "returned by replay, or let data order the tasks",
+                               who));
+}
+
 void Submission::check_runnable(Task& task) {
   if (task.codelet == nullptr || executor_.any_can_run(*task.codelet)) return;
   const std::string who = describe(task);

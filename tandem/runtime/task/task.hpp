@@ -104,10 +104,14 @@ struct TaskExtra {
   struct LinkChunk* links = nullptr;              ///< edges beyond one per access
 };
 
+class RecordedGraph;
+
 /// What the tasks of one replay have in common.
 struct ReplayState {
   TaskId base = 0;      ///< position in the flow of the first task
   Task* end = nullptr;  ///< the node that follows all others
+  Task* const* tasks = nullptr;    ///< by their index in the recording
+  RecordedGraph* graph = nullptr;  ///< null once it is gone
 };
 
 /// The part of a task that belongs to a recorded graph: its successors never change.
@@ -176,9 +180,26 @@ inline TaskId flow_position(const Task& task) noexcept {
 
 /// A task named from outside: by the submitting thread, for as long as it likes, also after the task has ended. Empty: the task
 /// runs on another rank, or behind the end of a cancelled flow.
+///
+/// `submit` inside a recording returns a reference to a recorded task, which never runs itself. Such a reference names the
+/// recording and an index in it, and its `task` is not looked at unless the recording is known to exist.
 struct TaskRef {
   Task* task = nullptr;  ///< null: empty
   TaskId id = 0;         ///< of the task; the memory may be another one's by now
+
+  /// The task of index `index` in recording number `recording`.
+  static TaskRef recorded(Task* task, std::uint32_t recording, std::uint32_t index) noexcept {
+    return {task, kRecorded | TaskId{recording} << 32 | index};
+  }
+  /// Whether it names a task of a recording.
+  bool is_recorded() const noexcept { return (id & kRecorded) != 0; }
+  /// Whether it names a task of recording number `recording`.
+  bool is_of_recording(std::uint32_t recording) const noexcept { return is_recorded() && (id & ~kRecorded) >> 32 == recording; }
+  /// Of a recorded task: its index in the recording.
+  std::uint32_t recorded_index() const noexcept { return static_cast<std::uint32_t>(id); }
+
+ private:
+  static constexpr TaskId kRecorded = TaskId{1} << 63;  // no position of a flow is as large
 };
 
 /// True when the referenced task has ended, and for an empty reference. By the submitting thread only.

@@ -7,6 +7,7 @@
 
 #include "tandem/base/log.hpp"
 #include "tandem/base/exceptions.hpp"
+#include "tandem/runtime/record/graph.hpp"
 
 namespace tandem::runtime {
 
@@ -86,6 +87,10 @@ void Accesses::wait(Handle& handle) {
 void Accesses::wait(const TaskRef& task) {
   submission_.thread().check("wait");
   if (task.task == nullptr) return;
+  if (task.is_recorded())
+    throw UsageError("cannot wait for a recorded task, which runs in the replays of its graph only; wait for a replay, or for the "
+                     "task in one of them: rt.wait(replay, task)");
+  refuse_while_recording("a task");
   ApplicationAccess access;
   begin(access, nullptr, AccessMode::read, SourceLine{}, &task);
   wait_granted(access);
@@ -96,7 +101,31 @@ void Accesses::wait(const TaskRef& task) {
   if (failure != nullptr) throw_failure(*failure);
 }
 
+void Accesses::wait_in_replay(const TaskRef& end, std::uint32_t recording, TaskId first, const TaskRef& task) {
+  submission_.thread().check("wait");
+  refuse_while_recording("a task");
+  if (!task.is_of_recording(recording))
+    throw UsageError("cannot wait for a task in this replay: it is not of the recording that was replayed; give what submit returned "
+                     "while that one was recorded");
+  const TaskId position = first + task.recorded_index();
+  const TaskRef node = node_to_wait_for(end, task.recorded_index());
+  ApplicationAccess access;
+  begin(access, nullptr, AccessMode::read, SourceLine{}, &node);
+  wait_granted(access);
+  release(access);
+  if (executor_.is_behind_end(position))
+    throw FlowCancelled("a task that is waited for did not run: the flow was cancelled before it");
+  FlowFailure* failure = executor_.failures().any() ? executor_.failures().cause_of(position) : nullptr;
+  if (failure != nullptr) throw_failure(*failure);
+}
+
+void Accesses::refuse_while_recording(const char* what) const {
+  if (submission_.recorder() != nullptr)
+    throw UsageError(fmt::format("cannot wait for {} while a graph is recorded: nothing runs; wait after the recording", what));
+}
+
 void Accesses::wait_quietly(const TaskRef& task, const char* what) noexcept {
+  const Submission::Unrecorded unrecorded(submission_);
   try {
     ApplicationAccess access;
     begin(access, nullptr, AccessMode::read, SourceLine{}, &task);

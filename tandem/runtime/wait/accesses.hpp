@@ -40,6 +40,9 @@ class Accesses final : public DataUsers {
   void wait(Handle& handle);
   /// Waits for one task. Throws its failure, or FlowCancelled if it did not run for that reason.
   void wait(const TaskRef& task);
+  /// Waits for task `index` of a replay of recording number `recording`, which begins at position `first` of the flow and ends with
+  /// `end`. Throws as `wait`, and UsageError for a task of another recording.
+  void wait_in_replay(const TaskRef& end, std::uint32_t recording, TaskId first, const TaskRef& task);
   /// As `wait`, for destructors: a failure is left to a wait that can throw it. `what` completes "at the end of ..." in the log.
   void wait_quietly(const TaskRef& task, const char* what) noexcept;
 
@@ -51,6 +54,7 @@ class Accesses final : public DataUsers {
   /// Submits an access to `handle`, if there is one, after `after`, if there is one.
   void begin(ApplicationAccess& access, Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after);
   void wait_granted(ApplicationAccess& access);
+  void refuse_while_recording(const char* what) const;
   [[noreturn]] void throw_failure(FlowFailure& failure);
 
   Submission& submission_;
