@@ -158,6 +158,33 @@ TEST(Record, AGraphMayBeDestroyedWhileAnotherIsRecorded) {
   EXPECT_EQ(x, 220);
 }
 
+TEST(Record, AGraphWhoseReplaysCannotBeWaitedForLeavesThemTheirMemory) {
+  auto rt = loop_runtime();
+  int x = 0;
+  auto hx = rt->data("x", x);
+  auto token = std::make_shared<int>(5);
+  const std::weak_ptr<int> alive = token;
+  auto own = rt->scalar<int>("own");
+  std::optional<Graph> graph = rt->record([&] {
+    rt->submit("set", [](int& value) { value = 2; }, write(own));
+    rt->submit("add token", [token](const int& more, int& value) { value += *token + more; }, read(own), read_write(hx));
+  });
+  token.reset();
+  {
+    auto held = rt->acquire(write(hx));
+    rt->replay(*graph);
+    own = {};
+    graph.reset();  // the event loop knows that the replay cannot end, and the destructor only logs that
+    EXPECT_FALSE(alive.expired()) << "a task that will run uses it";
+  }
+  rt->wait();
+  EXPECT_EQ(x, 7);
+  graph = rt->record([&] { rt->submit(kAdd, 1, read_write(hx)); });
+  rt->replay(*graph);
+  graph.reset();
+  EXPECT_EQ(x, 8);
+}
+
 TEST(Record, AnEmptyGraphHasNoTasksAndNoReplay) {
   auto rt = loop_runtime();
   Graph graph;

@@ -591,6 +591,8 @@ void Runtime::wait_for(const std::vector<TaskRef>& tasks) {
   for (const TaskRef& task : tasks) {
     try {
       core_->accesses().wait(task);
+    } catch (const StuckError&) {
+      throw;  // the others would not end either
     } catch (...) {
       if (failure == nullptr) failure = std::current_exception();
     }

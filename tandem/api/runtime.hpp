@@ -24,6 +24,7 @@
 #include "tandem/api/event.hpp"
 #include "tandem/api/graph.hpp"
 #include "tandem/api/options.hpp"
+#include "tandem/api/range_call.hpp"
 #include "tandem/api/serialize.hpp"
 #include "tandem/dist/flow_statistics.hpp"
 #include "tandem/dist/placement.hpp"
@@ -472,17 +473,19 @@ class Runtime {
   /// @{
 
   /// Calls `body(i)` for each i in [begin, end), by tasks, and waits for them. They are not ordered with other tasks. On several
-  /// ranks each rank calls it for the whole range. Throws what `body` threw for the lowest chunk.
+  /// ranks each rank calls it for the whole range. Throws what `body` threw for the lowest chunk. No call of `body` begins or goes on
+  /// once this has returned or thrown.
   template <class Body>
   void parallel_for(std::size_t begin, std::size_t end, const Body& body, const RangeOptions& options = {}) {
     check_not_recording("run parallel_for");
-    const Codelet codelet(std::string(options.name), [&body](std::size_t first, std::size_t last) {
+    const auto call = std::make_shared<internal::RangeCall>();
+    const internal::RangeCall::Guard guard(*call);
+    const auto chunk = [call, &body](std::size_t first, std::size_t last) {
+      const internal::RangeCall::Chunk running(*call);
+      if (!running.may_run()) return;
       for (std::size_t i = first; i < last; ++i) body(i);
-    });
-    std::vector<TaskRef> tasks;
-    for_each_chunk(begin, end, options,
-                   [&](std::size_t first, std::size_t last) { tasks.push_back(submit(codelet, first, last)); });
-    wait_for(tasks);
+    };
+    wait_for(submit_chunks(begin, end, options, chunk));
   }
 
   /// combine(... combine(combine(neutral, map(begin)), map(begin + 1)) ..., map(end - 1)), by tasks. Chunks are combined in
@@ -492,19 +495,23 @@ class Runtime {
   T map_reduce(std::size_t begin, std::size_t end, T neutral, const Map& map, const Combine& combine,
                const RangeOptions& options = {}) {
     check_not_recording("run map_reduce");
-    std::vector<T> partial(chunk_count(begin, end, options), neutral);
-    const Codelet codelet(std::string(options.name), [&](std::size_t first, std::size_t last, T* result) {
+    struct Part {  // a vector of bool has no elements of its own
+      T value;
+    };
+    std::vector<Part> partial(chunk_count(begin, end, options), Part{neutral});
+    const std::size_t grain = grain_of(end - begin, options);
+    const auto call = std::make_shared<internal::RangeCall>();
+    const internal::RangeCall::Guard guard(*call);
+    const auto chunk = [call, &partial, &neutral, &map, &combine, begin, grain](std::size_t first, std::size_t last) {
+      const internal::RangeCall::Chunk running(*call);
+      if (!running.may_run()) return;
       T sum = neutral;
       for (std::size_t i = first; i < last; ++i) sum = combine(sum, map(i));
-      *result = sum;
-    });
-    std::vector<TaskRef> tasks;
-    for_each_chunk(begin, end, options, [&](std::size_t first, std::size_t last) {
-      tasks.push_back(submit(codelet, first, last, &partial[tasks.size()]));
-    });
-    wait_for(tasks);
+      partial[(first - begin) / grain].value = std::move(sum);
+    };
+    wait_for(submit_chunks(begin, end, options, chunk));
     T sum = neutral;
-    for (const T& part : partial) sum = combine(sum, part);
+    for (const Part& part : partial) sum = combine(sum, part.value);
     return sum;
   }
 
@@ -689,12 +696,17 @@ class Runtime {
 
   std::size_t grain_of(std::size_t count, const RangeOptions& options) const noexcept;
   std::size_t chunk_count(std::size_t begin, std::size_t end, const RangeOptions& options) const noexcept;
-  template <class Submit>
-  void for_each_chunk(std::size_t begin, std::size_t end, const RangeOptions& options, const Submit& submit_chunk) {
-    if (begin >= end) return;
+  /// One task per chunk: `chunk(first, last)`.
+  template <class Chunk>
+  std::vector<TaskRef> submit_chunks(std::size_t begin, std::size_t end, const RangeOptions& options, const Chunk& chunk) {
+    using Code = internal::TaskCode<internal::OwnKernel<Chunk>, std::size_t, std::size_t>;
+    std::vector<TaskRef> tasks;
+    if (begin >= end) return tasks;
+    const std::shared_ptr<runtime::CodeletCore> codelet = internal::codelet_for_own_kernels(options.name, {});
     const std::size_t grain = grain_of(end - begin, options);
     for (std::size_t first = begin; first < end; first += std::min(grain, end - first))
-      submit_chunk(first, first + std::min(grain, end - first));
+      tasks.push_back(submit_task<Code>(nullptr, codelet, chunk, first, first + std::min(grain, end - first)));
+    return tasks;
   }
   void wait_for(const std::vector<TaskRef>& tasks);
   bool is_recording() const noexcept;

@@ -26,7 +26,7 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
             {.after_ns = options_.watchdog_ns, .throws = options_.watchdog_throws}),
       data_(submission_.thread(), memory_, *world_.log, number_),
       accesses_(submission_, loop_, executor_, data_),
-      waits_(submission_, loop_, executor_, data_, *world_.log),
+      waits_(submission_, loop_, executor_, data_, accesses_.held(), *world_.log),
       events_(submission_, executor_, *workers_, *world_.clock),
       trace_(submission_.flow().trace(), world_.numa_node_of),
       left_replays_(std::make_unique<LeftReplays>(*this)) {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <unordered_set>
 
 #include "tandem/runtime/task/codelet_core.hpp"
 
@@ -23,13 +23,11 @@ class AdoptedCodelets {
  private:
   [[gnu::noinline]] void adopt_slowly(const std::shared_ptr<CodeletCore>& codelet, std::size_t slot) {
     recent_[slot] = codelet.get();
-    for (const auto& known : all_)
-      if (known == codelet) return;
-    all_.push_back(codelet);
+    all_.insert(codelet);
   }
 
   std::array<const CodeletCore*, 64> recent_{};
-  std::vector<std::shared_ptr<CodeletCore>> all_;
+  std::unordered_set<std::shared_ptr<CodeletCore>> all_;
 };
 
 }  // namespace tandem::runtime

@@ -4,39 +4,83 @@
 #include <fmt/core.h>
 
 #include <exception>
+#include <string>
 
 #include "tandem/base/log.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/record/graph.hpp"
+#include "tandem/runtime/task/describe.hpp"
 
 namespace tandem::runtime {
 
-void Accesses::begin(ApplicationAccess& access, Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after) {
-  Task& task = submission_.begin_node(TaskKind::application, handle != nullptr ? 1 : 0);
-  task.where = where;
+Accesses::Begun Accesses::begin(Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after) {
+  auto access = std::make_unique<ApplicationAccess>();
+  access->accesses = this;
+  access->handle = handle;
+  access->where = where;
+  const bool had_value = handle == nullptr || handle->flow.has_value;
+  submit(*access, mode, after);
+  try {
+    wait_granted(*access, after);
+  } catch (...) {
+    if (!had_value) handle->flow.has_value = false;
+    leave(std::move(access));
+    throw;
+  }
+  return access;
+}
+
+void Accesses::submit(ApplicationAccess& access, AccessMode mode, const TaskRef* after) {
+  Task& task = submission_.begin_node(TaskKind::application, access.handle != nullptr ? 1 : 0);
+  task.where = access.where;
   TaskExtra& extra = submission_.extra_of(task);
   extra.context = &access;
-  extra.on_ready = [](Task&, void* context) {
-    auto& ready = *static_cast<ApplicationAccess*>(context);
-    Executor& executor = ready.accesses->executor_;  // once granted, the access may be gone
-    ready.granted.store(true, std::memory_order_release);
-    executor.caller().wake();
-  };
-  access.accesses = this;
+  extra.on_ready = &grant;
   access.task = &task;
-  access.handle = handle;
-  if (handle != nullptr) {
-    submission_.close_reduction(*handle);
-    task.accesses()[0].set(handle, mode);
+  if (access.handle != nullptr) {
+    submission_.close_reduction(*access.handle);
+    task.accesses()[0].set(access.handle, mode);
   }
   if (after != nullptr) submission_.submit_after(task, after, 1);
   else submission_.submit(task);
   submission_.window().begin_hold();
 }
 
-void Accesses::wait_granted(ApplicationAccess& access) {
-  loop_.run_until(
-      [](void* context) { return static_cast<ApplicationAccess*>(context)->granted.load(std::memory_order_acquire); }, &access);
+void Accesses::grant(Task&, void* context) {
+  auto* const access = static_cast<ApplicationAccess*>(context);
+  Executor& executor = access->accesses->executor_;  // once granted, the access may be gone
+  if (access->state.exchange(ApplicationAccess::State::granted, std::memory_order_acq_rel) == ApplicationAccess::State::left)
+    return end_unused(access);
+  executor.caller().wake();
+}
+
+void Accesses::wait_granted(ApplicationAccess& access, const TaskRef* after) {
+  const auto is_granted = [](void* waiting) {
+    return static_cast<const ApplicationAccess*>(waiting)->state.load(std::memory_order_acquire) == ApplicationAccess::State::granted;
+  };
+  if (held_.any() && !is_granted(&access)) {
+    if (const ApplicationAccess* const held = held_.before(*access.task)) {
+      const std::string what = access.handle != nullptr ? access.handle->described() : describe(*after->task);
+      throw UsageError(fmt::format("cannot wait for {}: it comes after the access to {} that was acquired at {}, which only this thread "
+                                   "can release; release that access first",
+                                   what, held->handle->described(), describe(held->where)));
+    }
+  }
+  loop_.run_until(is_granted, &access);
+}
+
+void Accesses::leave(Begun access) noexcept {
+  submission_.window().end_hold();
+  ApplicationAccess* const left = access.release();
+  if (left->state.exchange(ApplicationAccess::State::left, std::memory_order_acq_rel) == ApplicationAccess::State::granted)
+    end_unused(left);
+}
+
+void Accesses::end_unused(ApplicationAccess* access) noexcept {
+  Task& task = *access->task;
+  Executor& executor = access->accesses->executor_;
+  delete access;
+  executor.complete(task);
 }
 
 void Accesses::throw_failure(FlowFailure& failure) {
@@ -49,18 +93,18 @@ std::unique_ptr<ApplicationAccess> Accesses::acquire(Handle& handle, AccessMode 
   data_.check_owned("acquire", handle, where);
   if (submission_.recorder() != nullptr)
     throw UsageError(fmt::format("cannot acquire {} while a graph is recorded", handle.described()));
-  auto access = std::make_unique<ApplicationAccess>();
-  begin(*access, &handle, mode, where, nullptr);
-  wait_granted(*access);
+  Begun access = begin(&handle, mode, where, nullptr);
   FlowFailure* failure = sees_value(mode) ? handle.poison.settle() : nullptr;
   if (failure != nullptr) {
     release(*access);
     throw_failure(*failure);
   }
+  held_.add(*access);
   return access;
 }
 
 void Accesses::release(ApplicationAccess& access) noexcept {
+  held_.remove(access);
   Task& task = *access.task;
   if (access.handle != nullptr && makes_value(task.accesses()[0].mode())) {
     const bool sees = sees_value(task.accesses()[0].mode());
@@ -91,11 +135,9 @@ void Accesses::wait(const TaskRef& task) {
     throw UsageError("cannot wait for a recorded task, which runs in the replays of its graph only; wait for a replay, or for the "
                      "task in one of them: rt.wait(replay, task)");
   refuse_while_recording("a task");
-  ApplicationAccess access;
-  begin(access, nullptr, AccessMode::read, SourceLine{}, &task);
-  wait_granted(access);
-  FlowFailure* failure = executor_.why_cancelled(*access.task);
-  release(access);
+  const Begun access = begin(nullptr, AccessMode::read, SourceLine{}, &task);
+  FlowFailure* failure = executor_.why_cancelled(*access->task);
+  release(*access);
   if (executor_.is_behind_end(task.id))
     throw FlowCancelled("a task that is waited for did not run: the flow was cancelled before it");
   if (failure != nullptr) throw_failure(*failure);
@@ -109,10 +151,7 @@ void Accesses::wait_in_replay(const TaskRef& end, std::uint32_t recording, TaskI
                      "while that one was recorded");
   const TaskId position = first + task.recorded_index();
   const TaskRef node = node_to_wait_for(end, task.recorded_index());
-  ApplicationAccess access;
-  begin(access, nullptr, AccessMode::read, SourceLine{}, &node);
-  wait_granted(access);
-  release(access);
+  release(*begin(nullptr, AccessMode::read, SourceLine{}, &node));
   if (executor_.is_behind_end(position))
     throw FlowCancelled("a task that is waited for did not run: the flow was cancelled before it");
   FlowFailure* failure = executor_.failures().any() ? executor_.failures().cause_of(position) : nullptr;
@@ -127,10 +166,7 @@ void Accesses::refuse_while_recording(const char* what) const {
 void Accesses::wait_quietly(const TaskRef& task, const char* what) noexcept {
   const Submission::Unrecorded unrecorded(submission_);
   try {
-    ApplicationAccess access;
-    begin(access, nullptr, AccessMode::read, SourceLine{}, &task);
-    wait_granted(access);
-    release(access);
+    release(*begin(nullptr, AccessMode::read, SourceLine{}, &task));
   } catch (const std::exception& error) {
     loop_.log().error("at the end of {}: {}", what, error.what());
   }
@@ -138,10 +174,7 @@ void Accesses::wait_quietly(const TaskRef& task, const char* what) noexcept {
 
 void Accesses::wait_for_users(Handle& handle, bool wanted) {
   const Submission::Unrecorded unrecorded(submission_);
-  ApplicationAccess access;
-  begin(access, &handle, wanted ? AccessMode::read_write : AccessMode::write, handle.registered_at, nullptr);
-  wait_granted(access);
-  release(access);
+  release(*begin(&handle, wanted ? AccessMode::read_write : AccessMode::write, handle.registered_at, nullptr));
 }
 
 }  // namespace tandem::runtime

@@ -9,17 +9,23 @@
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/submission.hpp"
 #include "tandem/runtime/wait/caller_loop.hpp"
+#include "tandem/runtime/wait/held_accesses.hpp"
 
 namespace tandem::runtime {
 
 class Accesses;
 
 /// An access of the application, while it lasts.
+///
+/// `state` decides between the thread that grants the access and the submitting thread, which may have left it (its wait has thrown):
+/// both exchange it, and the second one frees the access. Acquire-release on both sides.
 struct ApplicationAccess {
+  enum class State : std::uint8_t { waiting, granted, left };
   Accesses* accesses = nullptr;
   Task* task = nullptr;
   Handle* handle = nullptr;  ///< null: it only waits for its predecessors
-  std::atomic<bool> granted{false};
+  SourceLine where;          ///< of `acquire`
+  std::atomic<State> state{State::waiting};
 };
 
 /// Accesses of the application. Each is a node of the graph: it is granted when its predecessors have ended, and its successors
@@ -31,8 +37,9 @@ class Accesses final : public DataUsers {
   Accesses(Submission& submission, CallerLoop& loop, Executor& executor, DataRegistry& data)
       : submission_(submission), loop_(loop), executor_(executor), data_(data) {}
 
-  /// Waits until the application may use `handle`, whose value is then in main memory. Throws UsageError, and the failure that
-  /// the value is lost to. `release` ends the access.
+  /// Waits until the application may use `handle`, whose value is then in main memory. Throws UsageError, also when the access
+  /// would wait for another one that the application holds; StuckError; and the failure that the value is lost to. `release` ends
+  /// the access.
   std::unique_ptr<ApplicationAccess> acquire(Handle& handle, AccessMode mode, const SourceLine& where);
   void release(ApplicationAccess& access) noexcept;
 
@@ -46,14 +53,23 @@ class Accesses final : public DataUsers {
   /// As `wait`, for destructors: a failure is left to a wait that can throw it. `what` completes "at the end of ..." in the log.
   void wait_quietly(const TaskRef& task, const char* what) noexcept;
 
+  /// What the application holds now.
+  const HeldAccesses& held() const noexcept { return held_; }
+
  private:
   // DataUsers
   void wait_for_users(Handle& handle, bool wanted) override;
   void forget(Handle& handle) noexcept override { submission_.forget(handle); }
 
-  /// Submits an access to `handle`, if there is one, after `after`, if there is one.
-  void begin(ApplicationAccess& access, Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after);
-  void wait_granted(ApplicationAccess& access);
+  using Begun = std::unique_ptr<ApplicationAccess>;
+  /// Submits an access to `handle`, if there is one, after `after`, if there is one, and waits until it is granted. When that
+  /// throws, the access ends by itself once it is granted, and has written nothing.
+  Begun begin(Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after);
+  void submit(ApplicationAccess& access, AccessMode mode, const TaskRef* after);
+  void wait_granted(ApplicationAccess& access, const TaskRef* after);
+  void leave(Begun access) noexcept;
+  static void grant(Task& task, void* context);
+  static void end_unused(ApplicationAccess* access) noexcept;
   void refuse_while_recording(const char* what) const;
   [[noreturn]] void throw_failure(FlowFailure& failure);
 
@@ -61,6 +77,7 @@ class Accesses final : public DataUsers {
   CallerLoop& loop_;
   Executor& executor_;
   DataRegistry& data_;
+  HeldAccesses held_;
 };
 
 }  // namespace tandem::runtime

@@ -27,6 +27,11 @@ void Waits::drain() {
     throw UsageError("cannot wait while a graph is recorded: nothing runs; wait after its replay");
   submission_.close_reductions();
   const std::uint64_t submitted = submission_.submitted();
+  if (held_.any()) [[unlikely]] {
+    loop_.wait_until_ended(submitted - held_.blocked_count());
+    throw StuckError("cannot wait for all tasks: only this thread can release an access that the application holds; " +
+                     loop_.explain_stuck());
+  }
   loop_.wait_until_ended(submitted);
   submission_.window().note_finished(submitted);
   submission_.pool().collect();

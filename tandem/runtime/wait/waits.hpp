@@ -9,16 +9,18 @@
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/submission.hpp"
 #include "tandem/runtime/wait/caller_loop.hpp"
+#include "tandem/runtime/wait/held_accesses.hpp"
 
 namespace tandem::runtime {
 
 /// Waits for everything that was submitted. Threads: the submitting thread, except `cancel`.
 class Waits {
  public:
-  Waits(Submission& submission, CallerLoop& loop, Executor& executor, DataRegistry& data, base::Log& log)
-      : submission_(submission), loop_(loop), executor_(executor), data_(data), log_(log) {}
+  Waits(Submission& submission, CallerLoop& loop, Executor& executor, DataRegistry& data, const HeldAccesses& held, base::Log& log)
+      : submission_(submission), loop_(loop), executor_(executor), data_(data), held_(held), log_(log) {}
 
-  /// Waits until all tasks have ended, ends a cancelled flow, and throws the earliest failure that no wait has thrown yet.
+  /// Waits until all tasks have ended, ends a cancelled flow, and throws the earliest failure that no wait has thrown yet. While
+  /// the application holds accesses, it throws StuckError once all tasks have ended that do not wait for them.
   void wait_all();
   /// The parts of `wait_all`, for flows of several ranks: waits until all tasks have ended; then the failures, which count as
   /// reported from then on; then logs them and throws the earliest.
@@ -39,6 +41,7 @@ class Waits {
   CallerLoop& loop_;
   Executor& executor_;
   DataRegistry& data_;
+  const HeldAccesses& held_;
   base::Log& log_;
   std::optional<TaskId> cancelled_at_;
 };
