@@ -2,37 +2,40 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 
 #include "tandem/runtime/task/task.hpp"
-
-namespace tandem::runtime {
-class RuntimeCore;
-}
 
 namespace tandem {
 
 using runtime::TaskRef;
 
+namespace internal {
+class EventState;
+}
+
 /// A node of the graph that the program completes, for instance when a message, a device or a thread has finished.
-/// `Runtime::event` makes it.
+/// `Runtime::event` makes it. A value: copies name the same event. Not to be completed once the runtime is gone.
 class Event {
  public:
   /// Tasks that read what the event writes may start. Any thread; once. With `failure`, they are cancelled instead, as if a kernel
-  /// had thrown it.
+  /// had thrown it. An event without a `start` may be completed at any time; it ends when the tasks before it have ended, too.
+  /// Throws UsageError when it was called before, or when `start` has not been called yet. Does nothing on an empty event, and after
+  /// the event has ended by itself because the values that it reads do not exist.
   void readable(std::exception_ptr failure = nullptr);
-  /// Tasks that overwrite the data of the event may start too. Any thread; once, for events made with `Release::separate`.
+  /// Tasks that overwrite the data of the event may start too. Any thread; once, for events made with `Release::separate`. Throws
+  /// as `readable`, and UsageError for an event of `Release::with_readable`.
   void released();
 
   /// To wait for it, or to name it in `TaskOptions::after`.
   TaskRef task() const noexcept { return readable_; }
   /// False: it takes place on another rank, or was made after the end of a cancelled flow.
-  bool is_here() const noexcept { return core_ != nullptr; }
+  bool is_here() const noexcept { return state_ != nullptr; }
 
  private:
-  friend class Runtime;
-  runtime::RuntimeCore* core_ = nullptr;
+  friend class internal::EventState;
+  std::shared_ptr<internal::EventState> state_;
   TaskRef readable_;
-  TaskRef released_;
 };
 
 /// Whether `readable` ends the event for writers too, or `released` does that later.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/api/configure.hpp"
+#include "tandem/api/event_state.hpp"
 #include "tandem/api/for_tasks_of.hpp"
 #include "tandem/api/start_error.hpp"
 #include "tandem/api/trace.hpp"
@@ -398,29 +399,13 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
   runtime::Task& task = core_->events().begin(std::move(name), static_cast<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
   task.where = where;
-  // Shared with `start`, which may run before this returns.
-  const auto event = std::make_shared<std::pair<Event, runtime::EventTasks>>();
-  event->first.core_ = core_.get();
-  const bool counts_as_task = start != nullptr;  // else the program completes it in any case
-  set_start(task, counts_as_task, [event, start = std::move(start)](runtime::Task& ready) {
-    event->first.readable_ = event->second.readable;
-    event->first.released_ = event->second.released;
-    Runtime::start_event(event->first, start, ready);
-  });
-  core_->events().submit(task, release == Release::separate, event->second);
+  // Shared with the task, which may start before this returns.
+  const auto state = std::make_shared<internal::EventState>(*core_, runtime::name_of(task), std::move(start));
+  // An event without a start does not count as a task: the program completes it in any case.
+  set_start(task, state->has_start(), [state](runtime::Task& ready) { state->begin(ready); });
+  core_->events().submit(task, release == Release::separate, state->tasks());
   if (flow_ != nullptr) flow_->entered();
-  Event result;
-  result.core_ = core_.get();
-  result.readable_ = event->second.readable;
-  result.released_ = event->second.released;
-  return result;
-}
-
-void Event::readable(std::exception_ptr failure) {
-  if (core_ != nullptr) core_->events().complete(readable_, std::move(failure));
-}
-void Event::released() {
-  if (core_ != nullptr) core_->events().complete(released_);
+  return state->event();
 }
 
 std::shared_ptr<runtime::CodeletCore> internal::codelet_for_own_kernels(std::string_view name, const SourceLine& where) {
@@ -612,18 +597,6 @@ void Runtime::set_start(runtime::Task& task, bool counts_as_task, std::function<
     const std::function<void()> begin = std::exchange(ready.extra->callback, nullptr);
     begin();
   };
-}
-
-void Runtime::start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready) {
-  if (start && event.core_->events().is_behind_end(ready)) {
-    if (event.released_.task != nullptr) event.released();
-    return event.core_->events().drop_behind_end(event.readable_);
-  }
-  const bool cancelled = event.core_->events().is_cancelled(ready);
-  if (!cancelled && start) return start(event);
-  if (!cancelled) return;
-  if (event.released_.task != nullptr) event.released();
-  event.readable();
 }
 
 }  // namespace tandem

@@ -393,8 +393,9 @@ class Runtime {
   }
 
   /// An event that uses data. `start(event)` runs when the data is ready, on any thread, possibly before this call returns. It
-  /// must not block. The operation that it starts later calls `readable` (and `released`) on the event, in any order. Tasks that
-  /// read the event's data wait for `readable`; tasks that write it wait for both. When a value that the event reads does not
+  /// must not block; what it throws fails the event, as a kernel's exception fails its task. The operation that it starts later calls
+  /// `readable` (and `released`) on the event, in any order. Without a `start` (an empty function) the program completes the event
+  /// whenever it likes. Tasks that read the event's data wait for `readable`; tasks that write it wait for both. When a value that the event reads does not
   /// exist, because a kernel threw, the event does not start and completes by itself. It takes place on the rank where a task
   /// with these accesses would run.
   template <class... Accesses>
@@ -714,7 +715,6 @@ class Runtime {
   void start(const runtime::Emulation& emulation);
   void connect_trace();
   void set_start(runtime::Task& task, bool counts_as_task, std::function<void(runtime::Task&)> start);
-  static void start_event(Event event, const std::function<void(Event)>& start, runtime::Task& ready);
 
   std::unique_ptr<base::Config> config_;
   std::unique_ptr<WorldResources> resources_;

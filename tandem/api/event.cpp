@@ -1,0 +1,99 @@
+// tandem/api/event.cpp: the states of an event, and what is refused in them.
+#include "tandem/api/event.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include "tandem/api/event_state.hpp"
+
+namespace tandem {
+
+void Event::readable(std::exception_ptr failure) {
+  if (state_ != nullptr) state_->readable(std::move(failure));
+}
+void Event::released() {
+  if (state_ != nullptr) state_->released();
+}
+
+namespace internal {
+
+Event EventState::event() {
+  Event event;
+  event.state_ = shared_from_this();
+  event.readable_ = tasks_.readable;
+  return event;
+}
+
+void EventState::refuse(const char* why) const { throw UsageError("event '" + name_ + "' " + why); }
+
+void EventState::readable(std::exception_ptr failure) {
+  {
+    const std::lock_guard guard(lock_);
+    if (by_itself_) return;
+    if (readable_) refuse("was made readable before; complete each event once");
+    if (has_start() && !begun_) refuse("has not been started: tasks before it have not ended; complete it in `start`, or later");
+    readable_ = true;
+    if (!begun_) {
+      failure_ = std::move(failure);
+      return;
+    }
+  }
+  core_.events().complete(tasks_.readable, std::move(failure));
+}
+
+void EventState::released() {
+  {
+    const std::lock_guard guard(lock_);
+    if (tasks_.released.task == nullptr) refuse("ends with `readable` alone; make it with Release::separate to release it later");
+    if (by_itself_) return;
+    if (released_) refuse("was released before; release each event once");
+    if (has_start() && !begun_) refuse("has not been started: tasks before it have not ended; release it in `start`, or later");
+    released_ = true;
+  }
+  core_.events().complete(tasks_.released);
+}
+
+bool EventState::end_by_itself() {
+  const std::lock_guard guard(lock_);
+  by_itself_ = true;
+  return tasks_.released.task != nullptr && !std::exchange(released_, true);
+}
+
+void EventState::begin(runtime::Task& node) {
+  const bool dropped = has_start() && core_.events().is_behind_end(node);
+  if (dropped || core_.events().is_cancelled(node)) {
+    if (end_by_itself()) core_.events().complete(tasks_.released);
+    if (dropped) core_.events().drop_behind_end(tasks_.readable);
+    else core_.events().complete(tasks_.readable);
+    return;
+  }
+  std::exception_ptr failure;
+  bool is_readable = false;
+  {
+    const std::lock_guard guard(lock_);
+    begun_ = true;
+    is_readable = readable_;
+    failure = std::exchange(failure_, nullptr);
+  }
+  if (is_readable) core_.events().complete(tasks_.readable, std::move(failure));
+  else if (has_start()) start();
+}
+
+/// What `start` throws fails the event, as a kernel's exception fails its task.
+void EventState::start() {
+  try {
+    start_(event());
+  } catch (...) {
+    bool is_open = false;
+    {
+      const std::lock_guard guard(lock_);
+      is_open = !std::exchange(readable_, true);
+      by_itself_ = true;
+    }
+    if (end_by_itself()) core_.events().complete(tasks_.released);
+    if (is_open) core_.events().complete(tasks_.readable, std::current_exception());
+  }
+}
+
+}  // namespace internal
+}  // namespace tandem

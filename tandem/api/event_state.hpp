@@ -1,0 +1,58 @@
+// tandem/api/event_state.hpp: how far an event of the program has come, so that it is completed once and not too early.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tandem/api/event.hpp"
+#include "tandem/base/spin_lock.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem::internal {
+
+/// One event, shared by the `Event` objects that name it and by its task.
+///
+/// Two things must happen, in any order: the tasks before the event end (`begin`), and the program completes it (`readable`). The
+/// second one ends the event's node. With a `start`, the program may complete it only after the start. The released half has no
+/// predecessors, so `released` ends it at once.
+///
+/// Threads: any. What has happened is under `lock_`, which is held for a few instructions; nodes are ended without it.
+class EventState : public std::enable_shared_from_this<EventState> {
+ public:
+  using Start = std::function<void(Event)>;
+
+  EventState(runtime::RuntimeCore& core, std::string name, Start start)
+      : core_(core), name_(std::move(name)), start_(std::move(start)) {}
+
+  /// Where `ExternalEvents::submit` writes the event's nodes.
+  runtime::EventTasks& tasks() noexcept { return tasks_; }
+  bool has_start() const noexcept { return start_ != nullptr; }
+  Event event();
+
+  /// The tasks before the event have ended. `node` is its task.
+  void begin(runtime::Task& node);
+  /// By the program. Throw UsageError.
+  void readable(std::exception_ptr failure);
+  void released();
+
+ private:
+  [[noreturn]] void refuse(const char* why) const;
+  /// The event ends without the program: says whether the released half is still to be ended.
+  bool end_by_itself();
+  void start();
+
+  runtime::RuntimeCore& core_;
+  const std::string name_;
+  const Start start_;
+  runtime::EventTasks tasks_;
+  base::SpinLock lock_;
+  bool begun_ = false;
+  bool readable_ = false;   ///< the program has completed it
+  bool released_ = false;
+  bool by_itself_ = false;  ///< it has ended without the program, which may not know that
+  std::exception_ptr failure_;  ///< of a `readable` that came before `begin`
+};
+
+}  // namespace tandem::internal
