@@ -95,7 +95,10 @@ void play(Runtime& rt, std::uint64_t seed) {
     try {
       rt.wait();
     } catch (const std::exception&) {
-      for (std::size_t i = 0; i < values.size(); ++i) data[i] = rt.data("v", values[i] = 0);  // of known value again
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        data[i].unregister();  // memory belongs to one datum at a time
+        data[i] = rt.data("v", values[i] = 0);  // of known value again
+      }
       break;
     }
   }

@@ -18,8 +18,8 @@ int main(int argc, char** argv) {
   // As many data as the tiles of a matrix, so that their lines do not all lie in the first cache.
   constexpr std::size_t tiles = 1600, tasks = 200'000;
   std::vector<tandem::Data<double>> data;
-  double value = 0;
-  for (std::size_t i = 0; i < tiles; ++i) data.push_back(rt.data("tile", value, {.owner = 0}));
+  std::vector<double> values(tiles);
+  for (double& value : values) data.push_back(rt.data("tile", value, {.owner = 0}));
   const tandem::Codelet update("update", [](const double&, const double&, double&) {});
   std::vector<double> samples;
   for (int repetition = 0; repetition < 7; ++repetition) {

@@ -31,6 +31,9 @@ struct Object {};
 /// How kernels see data of kind `Kind`. This one is for scalars and the user's own types: kernels get `const T&` or `T&`.
 template <class Kind>
 struct DataTraits {
+  static_assert(!std::is_pointer_v<Kind>,
+                "a pointer says nothing of how much it points to, and is of no use on another rank: register std::span(pointer, "
+                "count), a MatrixView, or *pointer");
   static_assert(std::is_trivially_copyable_v<Kind>,
                 "data of a user's type is moved as bytes, so the type must be trivially copyable; register others as objects, "
                 "with rt.object");
@@ -81,6 +84,31 @@ struct DataTraits<Object<T>> {
 };
 
 namespace internal {
+
+template <class Kind>
+inline constexpr bool can_be_data = sizeof(DataTraits<Kind>) != 0;  // its assertions say what cannot
+
+template <class Kind>
+inline constexpr bool is_constant = std::is_const_v<Kind>;
+template <class T>
+inline constexpr bool is_constant<Vector<T>> = std::is_const_v<T>;
+template <class T>
+inline constexpr bool is_constant<Matrix<T>> = std::is_const_v<T>;
+
+template <class Kind>
+constexpr void check_writable() {
+  static_assert(!is_constant<Kind>, "the data was registered over const memory, so tasks can only read it: register memory that is not "
+                                    "const, or use read(data)");
+}
+
+/// What is given as memory, for a message before overloads are compared.
+template <class Memory>
+constexpr void check_memory() {
+  using Given = std::remove_cvref_t<Memory>;
+  static_assert(!std::is_pointer_v<Given>,
+                "a pointer says nothing of how much it points to, and is of no use on another rank: register std::span(pointer, "
+                "count), a MatrixView, or *pointer");
+}
 
 template <class Kind>
 inline constexpr bool is_object = false;
@@ -183,28 +211,33 @@ Access<AccessMode::read, Kind> read(const Data<Kind>& data, std::source_location
 /// The task replaces the whole value and does not read the old one.
 template <class Kind>
 Access<AccessMode::write, Kind> write(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  internal::check_writable<Kind>();
   return {data.handle(), where};
 }
 /// The task reads and changes the value.
 template <class Kind>
 Access<AccessMode::read_write, Kind> read_write(const Data<Kind>& data,
                                                 std::source_location where = std::source_location::current()) {
+  internal::check_writable<Kind>();
   return {data.handle(), where};
 }
 /// As read_write, but in any order among neighbouring commuting tasks, one at a time.
 template <class Kind>
 Access<AccessMode::commute, Kind> commute(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  internal::check_writable<Kind>();
   return {data.handle(), where};
 }
 /// Adds to the data through a private copy: see `Data::reduction`.
 template <class Kind>
 Access<AccessMode::reduce, Kind> reduce(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  internal::check_writable<Kind>();
   return {data.handle(), where};
 }
 /// Memory of the data's shape for the time of the kernel; orders nothing and leaves the data alone.
 template <class Kind>
 Access<AccessMode::scratch, Kind> scratch(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   static_assert(!internal::is_object<Kind>, "scratch is memory without a value: let the kernel make an object of its own");
+  internal::check_writable<Kind>();
   return {data.handle(), where};
 }
 

@@ -45,11 +45,12 @@ TEST(Example, EveryKindOfDataReachesTheKernelAsItsView) {
   };
   Particle particle{{1, 2, 3}, -1};
   std::vector<float> vector{1, 2};
+  std::vector<float> other{3, 4};
   std::vector<double> memory(5 * 3, 0.0);
   auto p = rt->data("p", particle);
   auto v = rt->data("v", vector);
   auto m = rt->data("m", MatrixView<double>{memory.data(), 4, 3, 5});
-  auto s = rt->data("s", std::span<float>(vector).subspan(1));
+  auto s = rt->data("s", std::span<float>(other).subspan(1));
   EXPECT_EQ(m.rows(), 4U);
   EXPECT_EQ(m.cols(), 3U);
   EXPECT_EQ(s.rows(), 1U);

@@ -136,8 +136,9 @@ TEST(DataWithoutANameIsCalledByItsNumber, InMessages) {
   double one = 1;
   auto x = rt->data(values);
   auto y = rt->data(one);
-  auto part = rt->data(std::span<double>(values).first(2));
-  auto z = rt->data("z", values);
+  std::vector<double> more(3);
+  auto part = rt->data(std::span<double>(more).first(2));
+  auto z = rt->data("z", more[2]);
   EXPECT_EQ(x.name(), "data 0");
   EXPECT_EQ(y.name(), "data 1");
   EXPECT_EQ(part.name(), "data 2");

@@ -156,10 +156,20 @@ class Runtime {
   /// Registers a vector, a span, a matrix, or one trivially copyable value. Its memory must stay where it is until the data is
   /// unregistered. On several ranks every rank registers the same data in the same order. Only the owner needs memory: the others
   /// give a span or matrix view of the same shape with a null pointer, or any memory, which is not used. Throws UsageError.
+  ///
+  /// Constant memory (`const std::vector<T>&`, `std::span<const T>`, `MatrixView<const T>`, `const T&`) makes data of kind
+  /// `Vector<const T>`, `Matrix<const T>`, `const T`, which tasks can only read. One piece of memory belongs to one piece of data at a
+  /// time: memory that overlaps with other data is refused.
   template <class T>
   Data<Vector<T>> data(std::string name, std::vector<T>& vector, const DataOptions& options) {
     return data(std::move(name), std::span<T>(vector), options);
   }
+  template <class T>
+  Data<Vector<const T>> data(std::string name, const std::vector<T>& vector, const DataOptions& options) {
+    return data(std::move(name), std::span<const T>(vector), options);
+  }
+  template <class T>
+  void data(std::string name, const std::vector<T>&& vector, const DataOptions& options) = delete;  // it ends with the call
   template <class T>
   Data<Vector<T>> data(std::string name, std::span<T> span, const DataOptions& options) {
     return add<Vector<T>>(std::move(name), {span.size(), 1, sizeof(T)}, span.data(), span.size(), options);
@@ -174,17 +184,20 @@ class Runtime {
   }
   template <class Memory>
   auto data(std::string name, Memory&& memory, std::source_location where = std::source_location::current()) {
+    internal::check_memory<Memory>();
     return data(std::move(name), std::forward<Memory>(memory), DataOptions{.where = where});
   }
   /// The same without a name: messages call it "data 3", by the order of registration.
   template <class Memory>
     requires(!std::is_convertible_v<Memory&, std::string>)
   auto data(Memory&& memory, std::source_location where = std::source_location::current()) {
+    internal::check_memory<Memory>();
     return data(std::string(), std::forward<Memory>(memory), DataOptions{.where = where});
   }
   template <class Memory>
     requires(!std::is_convertible_v<Memory&, std::string>)
   auto data(Memory&& memory, const DataOptions& options) {
+    internal::check_memory<Memory>();
     return data(std::string(), std::forward<Memory>(memory), options);
   }
 
@@ -457,6 +470,7 @@ class Runtime {
   /// The counterpart of `send`: tasks submitted after it read the received value.
   template <class Kind>
   void receive(const Data<Kind>& data, std::uint32_t from, std::uint64_t tag = 0) {
+    internal::check_writable<Kind>();
     receive_from(data.handle(), from, tag);
   }
   /// At the next `wait()`, every rank's `value` becomes the smallest value of all ranks, where 0 does not count.
@@ -552,11 +566,14 @@ class Runtime {
 
  private:
   template <class Kind>
-  Data<Kind> add(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld, const DataOptions& options) {
-    return Data<Kind>(register_data(std::move(name), shape, memory, ld, typeid(Kind), options, nullptr));
+  Data<Kind> add(std::string name, const runtime::Shape& shape, const void* memory, std::size_t ld, const DataOptions& options) {
+    static_assert(internal::can_be_data<Kind>);
+    return Data<Kind>(register_data(std::move(name), shape, const_cast<void*>(memory), ld, typeid(Kind), options, nullptr));
   }
   template <class Kind>
   Data<Kind> allocate(std::string name, const runtime::Shape& shape, const DataOptions& options) {
+    static_assert(internal::can_be_data<Kind>);
+    static_assert(!internal::is_constant<Kind>, "data that Tandem allocates must be written first: its type cannot be const");
     return Data<Kind>(allocate_data(std::move(name), shape, typeid(Kind), options, nullptr));
   }
   template <AccessMode mode, class Kind>

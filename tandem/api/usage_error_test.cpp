@@ -255,5 +255,45 @@ TEST_F(UsageErrors, ANameGivenToATaskIsTheOneInMessages) {
   EXPECT_EQ(thrown_by<std::runtime_error>([&] { rt.wait(); }), "reason");
 }
 
+TEST(RegisteredMemory, BelongsToOneDatum) {
+  auto rt = test::loop_runtime();
+  std::vector<double> values(100);
+  const std::string line = TANDEM_HERE; auto all = rt->data("all", values);
+  const auto is_refused = AllOf(HasSubstr("'part'"), HasSubstr("data 'all'"), HasSubstr(line), HasSubstr("one piece of data at a time"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->data("part", std::span<double>(values).subspan(50, 10)); }), is_refused);
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->data("part", values); }), AllOf(is_refused, HasSubstr("the memory of")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->data("part", values[99]); }), is_refused);
+  all.unregister();
+  auto part = rt->data("part", std::span<double>(values).subspan(50, 10));
+  auto other = rt->data("other", std::span<double>(values).first(50));
+  {
+    std::thread elsewhere([mine = std::move(other)]() mutable { mine = {}; });
+    elsewhere.join();
+  }
+  EXPECT_NO_THROW(rt->data("again", std::span<double>(values).first(50))) << "dropped on another thread";
+}
+
+TEST(RegisteredMemory, ThatIsConstMayBeRead) {
+  auto rt = test::loop_runtime({.workers = 2, .devices = 1});
+  const std::vector<double> values{1, 2, 3};
+  const double factor = 10;
+  double sum = 0;
+  auto hvalues = rt->data("values", values);
+  auto hfactor = rt->data("factor", factor);
+  auto hmatrix = rt->data("matrix", MatrixView<const double>{values.data(), 0, 1, 1});
+  auto hsum = rt->data("sum", sum);
+  const auto add = [](std::span<const double> v, const double& f, double& to) {
+    for (const double x : v) to += f * x;
+  };
+  const auto codelet = Codelet("add", add).also(DeviceKind::user, add);
+  rt->submit(codelet, read(hvalues), read(hfactor), read_write(hsum));
+  rt->submit(codelet.can_run([](const WorkerDescription& w) { return w.device == DeviceKind::user; }), read(hvalues), read(hfactor),
+             read_write(hsum));
+  rt->wait();
+  EXPECT_EQ((*rt->acquire(read(hvalues)))[2], 3);
+  hsum.unregister();
+  EXPECT_EQ(sum, 120);
+}
+
 }  // namespace
 }  // namespace tandem

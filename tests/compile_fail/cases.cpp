@@ -22,6 +22,39 @@ void wrong(Runtime& rt, Data<double>& scalar, Data<Vector<double>>& vector, Data
   static_cast<void>((*rt.acquire(read(rt.object<std::string>("text")))).size());
   rt.submit("scale", [](double, std::span<double>) {}, 2.0, read_write(vector));
   rt.submit([](const Context&, MatrixView<const double>) {}, read(matrix), TaskOptions{.priority = 1});
+  const std::vector<double> fixed(10, 1.0);
+  const double number = 2;
+  auto data_of_fixed = rt.data("fixed", fixed);
+  auto span_of_fixed = rt.data("span", std::span<const double>(fixed).first(0), {.owner = 0});
+  auto data_of_number = rt.data(number);
+  auto matrix_of_fixed = rt.data("matrix", MatrixView<const double>{nullptr, 0, 0, 0});
+  rt.submit([](std::span<const double>, const double&, MatrixView<const double>) {}, read(data_of_fixed), read(data_of_number),
+            read(matrix_of_fixed));
+  rt.submit([](std::span<const double>) {}, read(span_of_fixed));
+  static_cast<void>((*rt.acquire(read(data_of_fixed))).size());
+#elif CASE == 20  // a pointer that is a variable
+  double* pointer = nullptr;
+  auto data = rt.data("pointer", pointer);
+#elif CASE == 21  // a pointer that a call returns
+  std::vector<double> values(3);
+  auto data = rt.data("pointer", values.data());
+#elif CASE == 22  // refused where it is registered, used or not
+  std::vector<std::string> strings;
+  auto data = rt.data("strings", strings);
+#elif CASE == 23  // data over const memory is read only
+  const std::vector<double> fixed(3);
+  auto data = rt.data("fixed", fixed);
+  rt.submit(on_vector, write(data));
+#elif CASE == 24
+  const double number = 1;
+  auto data = rt.data("number", number);
+  rt.submit(on_scalar, read_write(data));
+#elif CASE == 25  // ends with the call
+  auto data = rt.data("temporary", std::vector<double>(3));
+#elif CASE == 26
+  const double number = 1;
+  auto data = rt.data("number", number);
+  rt.receive(data, 0);
 #elif CASE == 17  // a kernel that changes itself
   rt.submit(Codelet("counts", [n = 0](double& to) mutable { to = ++n; }), write(scalar));
 #elif CASE == 18  // the same, submitted as it is

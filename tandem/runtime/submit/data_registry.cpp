@@ -45,6 +45,7 @@ Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, st
     handle->user_memory = true;
     handle->valid.store(1, std::memory_order_relaxed);
     handle->flow.has_value = true;
+    check_memory(*handle);
   }
   handle->number = count_++;
   if (observer_.added) observer_.added(*handle);
@@ -52,6 +53,20 @@ Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, st
   handles_.insert(handle.get());
   if (recording_ && memory == nullptr) unwritten_.insert(handle.get());
   return handle.release();
+}
+
+/// Throws UsageError when other data has some of the memory.
+void DataRegistry::check_memory(Handle& handle) {
+  const Handle* other = user_memory_.overlapping(handle);
+  if (other != nullptr) {
+    free_orphans(false);  // that data may have been dropped on another thread
+    other = user_memory_.overlapping(handle);
+  }
+  if (other == nullptr) return user_memory_.add(handle);
+  const bool same = other->home.pointer == handle.home.pointer && other->shape == handle.shape;
+  throw UsageError(fmt::format("{} is given {} {}; memory belongs to one piece of data at a time: use that one, or unregister it first",
+                               handle.described(), same ? "the memory of" : "memory that overlaps with that of",
+                               other->described()));
 }
 
 void DataRegistry::unregister(Handle& handle) {
@@ -67,6 +82,7 @@ void DataRegistry::unregister(Handle& handle) {
 void DataRegistry::let_go(Handle& handle) noexcept {
   if (end_of_data_.let_go) end_of_data_.let_go(handle);
   if (observer_.removed) observer_.removed(handle);
+  if (handle.user_memory) user_memory_.remove(handle);
   memory_.free_replicas(handle);
   handles_.erase(&handle);
   unwritten_.erase(&handle);

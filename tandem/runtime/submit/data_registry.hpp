@@ -14,6 +14,7 @@
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/memory.hpp"
 #include "tandem/runtime/submit/submitting_thread.hpp"
+#include "tandem/runtime/submit/user_memory.hpp"
 
 namespace tandem::runtime {
 
@@ -55,7 +56,7 @@ class DataRegistry {
   static std::uint32_t next_number() noexcept;
 
   /// Registers data. `memory` null: Tandem allocates it when it is first written. `ld`: the distance of columns, in elements.
-  /// Throws UsageError. The result belongs to its owners (`Handle::owners`, 1 at first).
+  /// Throws UsageError, also when other data has some of the memory. The result belongs to its owners (`Handle::owners`, 1 at first).
   Handle* add(std::string name, const Shape& shape, void* memory, std::size_t ld, const std::type_info& type,
               const SourceLine& where);
   /// Waits for the tasks that use it, brings the value to the user's memory, and forgets the data. Never throws for failed
@@ -105,6 +106,7 @@ class DataRegistry {
   static bool nobody_uses(const Handle& handle) noexcept;
   void end_on_submitting_thread(Handle& handle) noexcept;
   void free_orphans(bool all);
+  void check_memory(Handle& handle);
   void let_go(Handle& handle) noexcept;
 
   const SubmittingThread& thread_;
@@ -117,6 +119,7 @@ class DataRegistry {
   std::uint32_t count_ = 0;  ///< of data registered so far
   std::unordered_set<Handle*> handles_;
   std::vector<Handle*> orphans_;           ///< without owners, to be freed when unused
+  UserMemory user_memory_;
   bool recording_ = false;
   std::unordered_set<Handle*> unwritten_;  ///< had no value when the present recording began
   std::mutex mutex_;

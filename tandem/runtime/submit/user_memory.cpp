@@ -1,0 +1,93 @@
+// tandem/runtime/submit/user_memory.cpp: overlaps among neighbours.
+#include "tandem/runtime/submit/user_memory.hpp"
+
+#include <algorithm>
+
+namespace tandem::runtime {
+
+UserMemory::Columns UserMemory::columns_of(const Handle& data) noexcept {
+  const Shape& shape = data.shape;
+  const auto begin = reinterpret_cast<Address>(data.home.pointer);
+  const std::size_t column = shape.rows * shape.element_bytes;
+  const bool packed = shape.cols == 1 || data.home.ld == shape.rows;
+  if (packed) return {begin, shape.bytes(), 1, 0};
+  return {begin, column, shape.cols, data.home.ld * shape.element_bytes};
+}
+
+/// Of two matrices of one stride: column i of `a` and column j of `b` lie at a distance of d + (j - i) strides.
+bool UserMemory::overlap(const Columns& a, const Columns& b) noexcept {
+  const auto stride = static_cast<std::ptrdiff_t>(a.stride);
+  const auto distance = static_cast<std::ptrdiff_t>(b.begin - a.begin);
+  const std::ptrdiff_t nearest = -distance / stride;
+  for (std::ptrdiff_t k = nearest - 1; k <= nearest + 1; ++k) {
+    const std::ptrdiff_t apart = distance + k * stride;
+    const bool exists = k > -static_cast<std::ptrdiff_t>(a.count) && k < static_cast<std::ptrdiff_t>(b.count);
+    if (exists && apart < static_cast<std::ptrdiff_t>(a.bytes) && -apart < static_cast<std::ptrdiff_t>(b.bytes)) return true;
+  }
+  return false;
+}
+
+Handle* UserMemory::overlapping_piece(Address begin, std::size_t bytes) const {
+  auto after = pieces_.lower_bound(begin);
+  if (after != pieces_.end() && after->first < begin + bytes) return after->second;
+  if (after == pieces_.begin()) return nullptr;
+  const auto& [address, data] = *--after;
+  return address + columns_of(*data).bytes > begin ? data : nullptr;
+}
+
+Handle* UserMemory::overlapping_in(const Grid& grid, const Columns& columns) const {
+  const auto look_at = [&](std::size_t from, std::size_t to) -> Handle* {
+    for (auto row = grid.by_offset.lower_bound(from); row != grid.by_offset.end() && row->first < to; ++row) {
+      // Those of one offset are disjoint rows of columns: the last one before, and what begins inside.
+      const auto& in_row = row->second;
+      auto at = in_row.upper_bound(columns.begin);
+      if (at != in_row.begin()) --at;
+      const Address end = columns.begin + columns.count * columns.stride;
+      for (; at != in_row.end() && at->first < end + columns.stride; ++at)
+        if (overlap(columns_of(*at->second), columns)) return at->second;
+    }
+    return nullptr;
+  };
+  const std::size_t offset = columns.begin % columns.stride;
+  const std::size_t from = offset > grid.longest ? offset - grid.longest : 0;
+  const std::size_t to = offset + columns.bytes;
+  if (Handle* const found = look_at(from, to)) return found;
+  // A column may begin near the end of a stride and end in the next one.
+  if (offset < grid.longest)
+    if (Handle* const found = look_at(offset + columns.stride - grid.longest, columns.stride)) return found;
+  return to > columns.stride ? look_at(0, to - columns.stride) : nullptr;
+}
+
+Handle* UserMemory::overlapping(const Handle& data) const {
+  const Columns columns = columns_of(data);
+  if (columns.bytes == 0 || columns.count == 0) return nullptr;
+  const auto grid = matrices_.find(columns.stride);
+  if (columns.stride != 0 && grid != matrices_.end())
+    if (Handle* const found = overlapping_in(grid->second, columns)) return found;
+  return overlapping_piece(columns.begin, columns.bytes);
+}
+
+void UserMemory::add(Handle& data) {
+  const Columns columns = columns_of(data);
+  if (columns.bytes == 0 || columns.count == 0) return;
+  pieces_.emplace(columns.begin, &data);
+  if (columns.stride == 0) return;
+  Grid& grid = matrices_[columns.stride];
+  grid.by_offset[columns.begin % columns.stride].emplace(columns.begin, &data);
+  grid.longest = std::max(grid.longest, columns.bytes);
+}
+
+void UserMemory::remove(const Handle& data) noexcept {
+  const Columns columns = columns_of(data);
+  if (const auto piece = pieces_.find(columns.begin); piece != pieces_.end() && piece->second == &data) pieces_.erase(piece);
+  const auto grid = matrices_.find(columns.stride);
+  if (columns.stride == 0 || grid == matrices_.end()) return;
+  const auto row = grid->second.by_offset.find(columns.begin % columns.stride);
+  if (row == grid->second.by_offset.end()) return;
+  const auto at = row->second.find(columns.begin);
+  if (at != row->second.end() && at->second == &data) row->second.erase(at);
+  if (row->second.empty()) grid->second.by_offset.erase(row);
+  if (grid->second.by_offset.empty()) matrices_.erase(grid);
+}
+
+}  // namespace tandem::runtime

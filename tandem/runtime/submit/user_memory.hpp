@@ -1,0 +1,47 @@
+// tandem/runtime/submit/user_memory.hpp: which memory of the user belongs to which data, so that none belongs to two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "tandem/runtime/data/handle.hpp"
+
+namespace tandem::runtime {
+
+/// The memory of registered data that is the user's. Two pieces of data over the same bytes would be written by tasks that do not know of
+/// each other. Of the submitting thread.
+///
+/// Found are: columns that overlap among matrices of one distance of columns, since tiles of one matrix interleave without sharing
+/// bytes; and otherwise overlaps of what is contiguous (vectors, values, the first column of a matrix). All entries are disjoint, so
+/// each question looks at neighbours only: O(log n).
+class UserMemory {
+ public:
+  /// The data that shares bytes with `data`, or null.
+  Handle* overlapping(const Handle& data) const;
+  void add(Handle& data);
+  void remove(const Handle& data) noexcept;
+
+ private:
+  using Address = std::uintptr_t;
+  struct Columns {
+    Address begin = 0;
+    std::size_t bytes = 0;   ///< of one column
+    std::size_t count = 0;
+    std::size_t stride = 0;  ///< bytes from one column to the next; 0: one piece
+  };
+  struct Grid {
+    std::map<std::size_t, std::map<Address, Handle*>> by_offset;  ///< address modulo the stride, then address
+    std::size_t longest = 0;                                      ///< bytes of a column, so far
+  };
+
+  static Columns columns_of(const Handle& data) noexcept;
+  static bool overlap(const Columns& a, const Columns& b) noexcept;
+  Handle* overlapping_piece(Address begin, std::size_t bytes) const;
+  Handle* overlapping_in(const Grid& grid, const Columns& columns) const;
+
+  std::map<Address, Handle*> pieces_;     ///< first columns, by their address
+  std::map<std::size_t, Grid> matrices_;  ///< with gaps between columns, by their stride
+};
+
+}  // namespace tandem::runtime
