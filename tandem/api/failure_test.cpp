@@ -201,5 +201,30 @@ TEST_F(Failures, AFailureInAReplayIsThatOfTheReplay) {
   EXPECT_EQ(values[0], 5);
 }
 
+TEST(OutOfMemory, NamesTheDataTheBytesAndTheNode) {
+  auto rt = test::loop_runtime();
+  const std::string kept_line = TANDEM_HERE; auto kept = rt->vector<double>("kept", 1'000);
+  auto huge = rt->vector<double>("huge", std::size_t{1} << 56);
+  rt->submit(Codelet("fill", [](std::span<double>) {}), write(kept));
+  rt->wait();
+  rt->submit(Codelet("touch", [](std::span<double>) {}), write(huge));
+  std::string said;
+  try {
+    rt->wait();
+  } catch (const std::bad_alloc& error) {
+    said = error.what();
+  }
+  EXPECT_THAT(said, testing::AllOf(testing::HasSubstr("no memory for data 'huge'"), testing::HasSubstr(std::to_string(std::size_t{8} << 56)),
+                                   testing::HasSubstr("main memory"), testing::HasSubstr("8000 bytes for other data")));
+  EXPECT_THROW(rt->acquire(write(huge)), std::bad_alloc);
+}
+
+TEST(OutOfMemory, OfScratchNamesTheData) {
+  auto rt = test::loop_runtime();
+  auto huge = rt->vector<double>("huge", std::size_t{1} << 56);
+  rt->submit(Codelet("touch", [](std::span<double>) {}), scratch(huge));
+  EXPECT_THAT(test::thrown_by<std::bad_alloc>([&] { rt->wait(); }), testing::HasSubstr("no scratch memory for data 'huge'"));
+}
+
 }  // namespace
 }  // namespace tandem

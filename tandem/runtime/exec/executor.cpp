@@ -2,9 +2,12 @@
 #include "tandem/runtime/exec/executor.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
+#include <string>
 #include <utility>
 
+#include "tandem/runtime/task/describe.hpp"
 #include "tandem/trace/session.hpp"
 
 namespace tandem::runtime {
@@ -37,7 +40,14 @@ void Executor::dispatch(Task& task, Origin& origin) {
       try {
         staged = why_cancelled(task) != nullptr || memory_->acquire(task, 0) == Memory::Staging::ready;
       } catch (...) {
-        poison(task, *failures_.add(task.id, std::current_exception(), "no memory for the data of an event"));
+        std::string what = describe(task);
+        try {
+          throw;
+        } catch (const std::exception& error) {
+          what += std::string(": ") + error.what();
+        } catch (...) {
+        }
+        poison(task, *failures_.add(flow_position(task), std::current_exception(), what));
       }
       if (staged && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
       return;

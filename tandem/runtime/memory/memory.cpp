@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tandem/trace/session.hpp"
 
 namespace tandem::runtime {
@@ -56,13 +57,15 @@ void* Memory::allocate(const Handle& handle, NodeIndex node) {
                                        "give its codelet an implementation for the CPU alone, or a can_run",
                                        handle.described(), nodes_[node].node->name()));
   void* const memory = nodes_[node].node->allocate(handle.shape.bytes());
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr) refuse_memory(handle, node);
+  nodes_[node].bytes->fetch_add(handle.shape.bytes(), std::memory_order_relaxed);
   emit<trace::Type::data_allocated>(handle.number, node, handle.shape.bytes());
   if (handle.object == nullptr) return memory;
   try {
     handle.object->construct(memory);
   } catch (...) {
     nodes_[node].node->release(memory, handle.shape.bytes());
+    nodes_[node].bytes->fetch_sub(handle.shape.bytes(), std::memory_order_relaxed);
     throw;
   }
   return memory;
@@ -71,7 +74,15 @@ void* Memory::allocate(const Handle& handle, NodeIndex node) {
 void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcept {
   if (handle.object != nullptr) handle.object->destroy(memory);
   nodes_[node].node->release(memory, handle.shape.bytes());
+  nodes_[node].bytes->fetch_sub(handle.shape.bytes(), std::memory_order_relaxed);
   emit<trace::Type::data_freed>(handle.number, node, handle.shape.bytes());
+}
+
+void Memory::refuse_memory(const Handle& handle, NodeIndex node) const {
+  throw OutOfMemory(fmt::format("no memory for {}: it takes {} bytes in {}, where Tandem has allocated {} bytes for other data; drop data "
+                                "that is no longer needed, or split the data and use fewer pieces at a time",
+                                handle.described(), handle.shape.bytes(), nodes_[node].node->name(),
+                                nodes_[node].bytes->load(std::memory_order_relaxed)));
 }
 
 bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {

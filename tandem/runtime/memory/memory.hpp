@@ -1,6 +1,8 @@
 // tandem/runtime/memory/memory.hpp: makes the data of a task present and valid on the node where it will run.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -40,7 +42,7 @@ class Memory {
   enum class Staging { ready, pending };
 
   /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `pending`: transfers are under way
-  /// and the listener will be called. Throws std::bad_alloc when a node has no memory left, std::logic_error for objects, which
+  /// and the listener will be called. Throws OutOfMemory when a node has no memory left, std::logic_error for objects, which
   /// stay in main memory, on another node, and what the constructor of an object throws. By the worker that will run the task.
   Staging acquire(Task& task, NodeIndex node);
 
@@ -50,7 +52,7 @@ class Memory {
     if (handle.valid.load(std::memory_order_relaxed) != only) handle.valid.store(only, std::memory_order_release);
   }
 
-  /// A private copy for a `reduce` access, initialised if it is new to this group. Thread-safe. Throws std::bad_alloc, and what
+  /// A private copy for a `reduce` access, initialised if it is new to this group. Thread-safe. Throws OutOfMemory, and what
   /// the initialisation throws.
   void* take_partial(Handle& handle);
   /// `filled` false: the kernel threw, so the copy counts for nothing.
@@ -71,12 +73,14 @@ class Memory {
   struct Node {
     std::unique_ptr<MemoryNode> node;
     std::unique_ptr<Copier> copier;  ///< of transfers from or to this node; null for main memory
+    std::unique_ptr<std::atomic<std::size_t>> bytes = std::make_unique<std::atomic<std::size_t>>(0);  ///< allocated there
   };
 
   void ensure_allocated(Handle& handle, NodeIndex node);
   /// Memory for a value, in which an object has begun.
   void* allocate(const Handle& handle, NodeIndex node);
   void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
+  [[noreturn]] void refuse_memory(const Handle& handle, NodeIndex node) const;
   bool fetch(Task& task, AccessSlot& slot, NodeIndex node);
   void fetched(Handle& handle, NodeIndex node);
 

@@ -95,7 +95,10 @@ std::unique_ptr<ApplicationAccess> Accesses::acquire(Handle& handle, AccessMode 
     throw UsageError(fmt::format("cannot acquire {} while a graph is recorded", handle.described()));
   Begun access = begin(&handle, mode, where, nullptr);
   FlowFailure* failure = sees_value(mode) ? handle.poison.settle() : nullptr;
+  if (access->task->poisoned.load(std::memory_order_relaxed))  // no memory for the value, or it could not be brought
+    failure = executor_.failures().cause_of(flow_position(*access->task));
   if (failure != nullptr) {
+    access->handle = nullptr;  // it has written nothing
     release(*access);
     throw_failure(*failure);
   }

@@ -17,7 +17,7 @@ class PrivateMemory {
   void invoke(KernelCall& call, Memory& memory);
 
  private:
-  void* scratch(unsigned access, std::size_t bytes);
+  void* scratch(unsigned access, const Handle& data);
   void return_partials(Task& task, bool filled);
 
   std::vector<void*> pointers_;  ///< by access; null: the access uses a replica

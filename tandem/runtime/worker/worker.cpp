@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tandem/runtime/submit/submitting_thread.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/worker/expected_end.hpp"
 #include "tandem/trace/current.hpp"
@@ -38,6 +39,7 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
 
 std::int64_t Worker::step(std::int64_t now_ns) {
   const trace::CurrentStream current(trace_.stream);  // events of kernels go there, too
+  const SubmittingThread::IsWorker is_worker;
   if (!measurements_.is_present()) {
     measurements_.arrive(now_ns);
     trace_.enter_state(WorkerState::scheduling);
