@@ -1,4 +1,5 @@
 // tandem/api/cancel_test.cpp: a flow that is cancelled on one rank: what runs, what data holds, and that another flow follows.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <stdexcept>
@@ -265,6 +266,32 @@ TEST(CancellingOnThreads, AnotherThreadMayCancel) {
   rt->wait();
   EXPECT_LE(value, submitted);
   EXPECT_EQ(rt->cancelled_at().has_value(), true);
+}
+
+TEST(CancellingFromOtherThreads, NeverCutsAFlowBeforeWhatHasRun) {
+  auto rt = thread_runtime({.workers = 2});
+  std::atomic<bool> over{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i)
+    others.emplace_back([&] {
+      while (!over) {
+        rt->cancel();
+        std::this_thread::yield();
+      }
+    });
+  double value = 0;
+  auto x = rt->data("x", value);
+  for (int round = 0; round < 200; ++round) {
+    value = 0;
+    const std::uint64_t before = rt->position();
+    double submitted = 0;
+    for (int i = 0; i < 20 && !rt->cancelled(); ++i, ++submitted) rt->submit(kAdd, 1.0, read_write(x));
+    rt->wait();
+    const std::uint64_t end = rt->cancelled_at().value_or(rt->position());
+    ASSERT_EQ(value, std::min(submitted, static_cast<double>(end > before ? end - before : 0))) << "round " << round;
+  }
+  over = true;
+  for (std::thread& other : others) other.join();
 }
 
 }  // namespace

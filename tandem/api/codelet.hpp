@@ -244,7 +244,8 @@ class Codelet {
     return Codelet<Kernels..., Kernel>(std::move(core));
   }
 
-  /// The same codelet, only for workers for which `predicate` returns true. It must always return the same for one worker.
+  /// The same codelet, only for workers for which `predicate` returns true. A runtime asks it once for each of its workers, at the
+  /// first submit, which throws what it throws.
   [[nodiscard]] Codelet can_run(std::function<bool(const WorkerDescription&)> predicate) const {
     auto core = std::make_shared<internal::TypedCore<Kernels...>>(core_->name, core_->kernels);
     core->devices = core_->devices;

@@ -1,5 +1,7 @@
 // tandem/api/failure_test.cpp: kernels that throw: what is cancelled, what recovers, and what waits throw.
 #include <array>
+#include <atomic>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/base/sanitizers.hpp"
 
 namespace tandem {
 namespace {
@@ -202,6 +205,7 @@ TEST_F(Failures, AFailureInAReplayIsThatOfTheReplay) {
 }
 
 TEST(OutOfMemory, NamesTheDataTheBytesAndTheNode) {
+  if constexpr (base::under_sanitizer) GTEST_SKIP() << "sanitizers end the program at such a size";
   auto rt = test::loop_runtime();
   const std::string kept_line = TANDEM_HERE; auto kept = rt->vector<double>("kept", 1'000);
   auto huge = rt->vector<double>("huge", std::size_t{1} << 56);
@@ -220,10 +224,72 @@ TEST(OutOfMemory, NamesTheDataTheBytesAndTheNode) {
 }
 
 TEST(OutOfMemory, OfScratchNamesTheData) {
+  if constexpr (base::under_sanitizer) GTEST_SKIP() << "sanitizers end the program at such a size";
   auto rt = test::loop_runtime();
   auto huge = rt->vector<double>("huge", std::size_t{1} << 56);
   rt->submit(Codelet("touch", [](std::span<double>) {}), scratch(huge));
   EXPECT_THAT(test::thrown_by<std::bad_alloc>([&] { rt->wait(); }), testing::HasSubstr("no scratch memory for data 'huge'"));
+}
+
+TEST(FailingParts, AModelOfDurationsThatThrowsFailsTheTask) {
+  runtime::CoreOptions options;
+  options.emulation = [](const runtime::EmulatedTask& task) -> std::optional<std::int64_t> {
+    if (task.codelet == "bad") throw std::runtime_error("no model");
+    return 1'000;
+  };
+  auto rt = test::loop_runtime({}, options);
+  double value = 0;
+  auto x = rt->data("x", value);
+  rt->submit(Codelet("bad", [](double&) {}), read_write(x));
+  rt->submit(Codelet("good", [](double&) {}), read_write(x));
+  EXPECT_EQ(test::thrown_by<std::runtime_error>([&] { rt->wait(); }), "no model");
+}
+
+/// Throws at its `fails_at`th copy.
+struct FailingCopier final : runtime::Copier {
+  explicit FailingCopier(int copy) : fails_at(copy) {}
+  int fails_at;
+  std::atomic<int> copies{0};
+  runtime::CopyState start(const runtime::CopyRequest& request, std::function<void()>) override {
+    if (++copies == fails_at) throw std::runtime_error("copy failed");
+    runtime::copy_matrix(request);
+    return runtime::CopyState::done;
+  }
+};
+
+TEST(FailingParts, ACopyThatThrowsFailsTheTaskThatNeedsIt) {
+  for (int fails_at = 1; fails_at <= 4; ++fails_at) {
+    auto resources = test::test_resources();
+    runtime::World world = make_test_world({.workers = 2, .devices = 1}, *resources);
+    world.nodes[0].second = std::make_unique<FailingCopier>(fails_at);
+    Runtime rt(std::move(resources), std::move(world), {});
+    double a = 1, b = 2, sum = 0;
+    auto x = rt.data("x", a), y = rt.data("y", b), z = rt.data("z", sum);
+    const auto add = [](const double& from, const double& more, double& to) { to += from + more; };
+    const auto codelet = Codelet("add", add).also(DeviceKind::user, add);
+    rt.submit(codelet.can_run([](const WorkerDescription& w) { return w.device == DeviceKind::user; }), read(x), read(y), read_write(z));
+    rt.submit(codelet.can_run([](const WorkerDescription& w) { return w.device == DeviceKind::cpu; }), read(x), read(y), read_write(z));
+    EXPECT_EQ(test::thrown_by<std::runtime_error>([&] { rt.wait(); }), "copy failed") << fails_at;
+    rt.submit(Codelet("set", [](double& v) { v = 5; }), write(z));
+    rt.wait();
+    EXPECT_EQ(*rt.acquire(read(z)), 5);
+    EXPECT_EQ(*rt.acquire(read(x)), 1);
+  }
+}
+
+TEST(FailingParts, StatisticsMayBeAskedForWhileTasksRun) {
+  auto rt = test::thread_runtime({.workers = 3, .more = {{"timeline", "true"}}});
+  std::vector<Codelet<void (*)(int)>> codelets;
+  for (int i = 0; i < 100; ++i) codelets.emplace_back("codelet " + std::to_string(i), +[](int) {});
+  for (int i = 0; i < 2'000; ++i) {
+    rt->submit(codelets[static_cast<std::size_t>(i) % codelets.size()], i);
+    if (i % 100 == 0) static_cast<void>(rt->statistics().codelets.size() + rt->timeline().size());
+  }
+  rt->wait();
+  std::uint64_t count = 0;
+  for (const runtime::CodeletReport& codelet : rt->statistics().codelets) count += codelet.durations.count;
+  EXPECT_EQ(count, 2'000U);
+  EXPECT_EQ(rt->timeline().size(), 2'000U);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // tandem/api/lifetime_test.cpp: what may go before what, on which thread, and in how many runtimes.
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -243,6 +244,22 @@ TEST(Lifetime, ARuntimeWithoutTasksStartsAndStops) {
   for (int i = 0; i < 20; ++i) {
     auto rt = thread_runtime({.workers = 3});
     if (i % 2 == 0) rt->wait();
+  }
+}
+
+TEST(Lifetime, DataMayBeDroppedOnAnotherThreadWhileTheRuntimeEnds) {
+  for (int round = 0; round < 50; ++round) {
+    auto rt = loop_runtime();
+    std::vector<Data<double>> data;
+    for (int i = 0; i < 20; ++i) data.push_back(rt->scalar<double>("x"));
+    std::atomic<bool> go{false};
+    std::thread other([&] {
+      go = true;
+      for (Data<double>& datum : data) datum = {};
+    });
+    while (!go) std::this_thread::yield();
+    rt.reset();
+    other.join();
   }
 }
 

@@ -337,7 +337,7 @@ void Runtime::wait(const TaskRef& task) {
 void Runtime::wait(const Replay& replay, const TaskRef& task) {
   check_not_recording("wait for a task");
   if (replay.task == nullptr || task.task == nullptr) return;
-  if (flow_ == nullptr) return core_->accesses().wait_in_replay(replay, replay.recording, replay.first, task);
+  if (flow_ == nullptr) return runtime::wait_in_replay(*core_, replay, replay.recording, replay.first, task);
   if (!task.is_of_recording(replay.recording))
     throw UsageError("cannot wait for a task in this replay: it is not of the recording that was replayed");
   core_->accesses().wait(replay);

@@ -555,7 +555,7 @@ class Runtime {
   const base::Config& config() const noexcept { return *config_; }  ///< all options with their values
   /// The trace of this program, to which it may add its own events. `Trace` is in tandem/trace.hpp.
   Trace& trace() noexcept { return *trace_; }
-  /// Counts and times of tasks. The times need option `stats` or `timeline`.
+  /// Counts and times of tasks: close while tasks run, exact after a `wait()`. The times need option `stats` or `timeline`.
   StatisticsReport statistics();
   /// Every run of a kernel, ordered by start. Needs option `timeline`. Call it while no task runs, after a `wait()`.
   std::vector<TimelineEvent> timeline() const;

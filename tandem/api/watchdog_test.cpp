@@ -15,6 +15,7 @@ namespace {
 using test::thrown_by;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const Codelet kAdd("add", [](double& v) { v += 1; });
 
@@ -95,6 +96,7 @@ TEST(Watchdog, WithoutLeaveToThrowItSpeaksOnceAndWaitsOn) {
   const std::string text = lines.all();
   EXPECT_THAT(text, AllOf(HasSubstr("no task has ended for"), HasSubstr("'late'")));
   EXPECT_EQ(text.find("no task has ended for"), text.rfind("no task has ended for"));
+  EXPECT_THAT(text, Not(HasSubstr("\\n"))) << "each line is a message of its own";
 }
 
 TEST(Watchdog, AKernelThatTakesLongIsNamedAsRunning) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/runtime/exec/log_lines.hpp"
 #include "tandem/runtime/record/left_replays.hpp"
 #include "tandem/runtime/task/flow_chart.hpp"
 #include "tandem/base/exceptions.hpp"
@@ -53,7 +54,7 @@ void RuntimeCore::shut_down() {
       action();
       return true;
     } catch (const StuckError& error) {
-      log().error("at the end of the runtime: {}", error.what());
+      log_lines(log(), "at the end of the runtime: ", error.what());
       return false;
     } catch (const UsageError& error) {
       log().error("at the end of the runtime: {}", error.what());

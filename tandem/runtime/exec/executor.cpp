@@ -40,14 +40,7 @@ void Executor::dispatch(Task& task, Origin& origin) {
       try {
         staged = why_cancelled(task) != nullptr || memory_->acquire(task, 0) == Memory::Staging::ready;
       } catch (...) {
-        std::string what = describe(task);
-        try {
-          throw;
-        } catch (const std::exception& error) {
-          what += std::string(": ") + error.what();
-        } catch (...) {
-        }
-        poison(task, *failures_.add(flow_position(task), std::current_exception(), what));
+        staging_failed(task, std::current_exception());
       }
       if (staged && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
       return;
@@ -81,27 +74,21 @@ void Executor::enqueue(Task& task, Origin& origin) {
 }
 
 void Executor::enqueue_restricted(Task& task, Origin& origin) {
-  const auto count = static_cast<unsigned>(workers_.size());
-  const auto start = static_cast<unsigned>(task.id % count);
-  for (unsigned step = 0; step < count; ++step) {
-    const unsigned worker = (start + step) % count;
-    if (!can_run(*task.codelet, worker)) continue;
-    emit<trace::Type::task_pushed>(origin, flow_position(task), worker);
-    return queues_->push_pinned(worker, &task);
+  emit<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
+  queues_->push_to(*task.extra->group, &task);
+}
+
+WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
+  if (const auto known = groups_.find(&codelet); known != groups_.end()) return known->second;
+  std::vector<unsigned> members;
+  for (unsigned worker = 0; worker < workers_.size(); ++worker) {
+    const DeviceKind device = workers_[worker].device;
+    if (codelet.implementation_for(device) < 0) continue;
+    if (!codelet.can_run || codelet.can_run({worker, device})) members.push_back(worker);
   }
-  TANDEM_ASSERT(false && "a predicate that agreed at submission refuses now");
-}
-
-bool Executor::can_run(const CodeletCore& codelet, unsigned worker) const {
-  const DeviceKind device = workers_[worker].device;
-  if (codelet.implementation_for(device) < 0) return false;
-  return !codelet.can_run || codelet.can_run({worker, device});
-}
-
-bool Executor::any_can_run(const CodeletCore& codelet) const {
-  for (unsigned worker = 0; worker < workers_.size(); ++worker)
-    if (can_run(codelet, worker)) return true;
-  return false;
+  WorkerGroup* const group = members.empty() ? nullptr : &queues_->group_of(members);
+  groups_.emplace(&codelet, group);
+  return group;
 }
 
 void Executor::end_one(Task& task, Origin& origin) {
@@ -169,6 +156,18 @@ void Executor::staged(Task& task) {
   } else if (task.extra->on_ready != nullptr) {
     task.extra->on_ready(task, task.extra->context);
   }
+}
+
+void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
+  std::string what = describe(task);
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    what += std::string(": ") + error.what();
+  } catch (...) {
+    what += ": an exception that is no std::exception, while its data was brought";
+  }
+  poison(task, *failures_.add(flow_position(task), exception, what));
 }
 
 bool Executor::enter_turnstiles(Task& task) {
@@ -262,17 +261,38 @@ std::uint64_t Executor::freeze_end() {
   return position_of(cutoff_.freeze());
 }
 
+void Executor::end_here() {
+  std::vector<Task*> held;
+  TaskId last = 0;
+  {
+    // One critical section: between two, the flow could end and another one begin, which would be cut at a position before it.
+    const std::lock_guard guard(cutoff_lock_);
+    if (cutoff_.decided()) return;
+    last = last_of(position_of(cutoff_.freeze()));
+    held = decide(last);
+  }
+  go_on(last, held);
+}
+
 void Executor::decide_end(std::uint64_t position) {
   std::vector<Task*> held;
-  const TaskId last = ((position + 1) << position_bits_) - 1;
-  if (trace::Session* const session = trace_.load(std::memory_order_acquire))
-    session->emit_shared<trace::Type::flow_cancelled>(static_cast<std::uint32_t>(last));
+  const TaskId last = last_of(position);
   {
     const std::lock_guard guard(cutoff_lock_);
-    cutoff_.decide(last);
-    failures_.settle(last);
-    held = std::exchange(held_, {});
+    held = decide(last);
   }
+  go_on(last, held);
+}
+
+std::vector<Task*> Executor::decide(TaskId last) {
+  cutoff_.decide(last);
+  failures_.settle(last);
+  return std::exchange(held_, {});
+}
+
+void Executor::go_on(TaskId last, const std::vector<Task*>& held) {
+  if (trace::Session* const session = trace_.load(std::memory_order_acquire))
+    session->emit_shared<trace::Type::flow_cancelled>(static_cast<std::uint32_t>(last));
   Origin origin;
   for (Task* task : held) {
     if (task->kind == TaskKind::kernel) enqueue(*task, origin);  // it is in its turnstiles

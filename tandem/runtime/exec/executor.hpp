@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <unordered_map>
 #include <vector>
 
 #include "tandem/base/spin_lock.hpp"
@@ -75,6 +77,7 @@ class Executor final : public StagingListener {
   void complete(Task& task);
 
   void staged(Task& task) override;
+  void staging_failed(Task& task, const std::exception_ptr& exception) override;
 
   std::uint64_t finished() const noexcept { return finished_.load(std::memory_order_seq_cst); }
   /// The caller is woken once `finished()` is at least `count`. Set before the caller looks at `finished()` and rests.
@@ -90,9 +93,9 @@ class Executor final : public StagingListener {
   base::Waker& caller() noexcept { return *caller_; }
   const std::vector<WorkerSpec>& workers() const noexcept { return workers_; }
 
-  /// True when `worker` has an implementation of the codelet and its predicate agrees.
-  bool can_run(const CodeletCore& codelet, unsigned worker) const;
-  bool any_can_run(const CodeletCore& codelet) const;
+  /// The workers that have an implementation of the codelet and to which its predicate agrees; null: there are none. The predicate is
+  /// asked once for each worker; what it throws leaves this. By the submitting thread. The codelet outlives this.
+  WorkerGroup* group_of(const CodeletCore& codelet);
 
   /// Marks `task`, and what it should have written, as failed because of `failure`. By the thread that would have run it, before
   /// its end.
@@ -117,6 +120,8 @@ class Executor final : public StagingListener {
   std::uint64_t freeze_end();
   /// Tasks behind `position` do not run. Not before the `freeze_end` that the program or another rank caused.
   void decide_end(std::uint64_t position);
+  /// Both at once: the flow ends here, unless it was decided where.
+  void end_here();
   /// Everything has ended: tasks from here on are another flow's.
   void reopen();
   /// The flow is cancelled, and what has this id is behind its end.
@@ -128,6 +133,10 @@ class Executor final : public StagingListener {
 
  private:
   void end_one(Task& task, Origin& origin);
+  TaskId last_of(std::uint64_t position) const noexcept { return ((position + 1) << position_bits_) - 1; }
+  /// Under `cutoff_lock_`: the flow ends behind id `last`. Returns the tasks that were held until then, for `go_on`.
+  std::vector<Task*> decide(TaskId last);
+  void go_on(TaskId last, const std::vector<Task*>& held);
   /// Writes an event, with the present stamp of `origin`'s stream.
   template <trace::Type T, class... Fields>
   void emit(const Origin& origin, Fields... fields);
@@ -147,6 +156,7 @@ class Executor final : public StagingListener {
 
   TaskPool* pool_ = nullptr;
   std::vector<WorkerSpec> workers_;
+  std::unordered_map<const CodeletCore*, WorkerGroup*> groups_;  ///< of restricted codelets; the submitting thread's
   ReadyQueues* queues_ = nullptr;
   Memory* memory_ = nullptr;
   base::Waker* caller_ = nullptr;

@@ -112,11 +112,29 @@ bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
     emit<trace::Type::transfer_ended>(handle.number, source, node);
     fetched(handle, node);
   };
-  if (copier.start(request, arrived) == CopyState::done) {
+  CopyState state = CopyState::posted;
+  try {
+    state = copier.start(request, arrived);
+  } catch (...) {
+    emit<trace::Type::transfer_ended>(handle.number, source, node);
+    fetch_failed(handle, node, std::current_exception());
+    return true;
+  }
+  if (state == CopyState::done) {
     emit<trace::Type::transfer_ended>(handle.number, source, node);
     fetched(handle, node);
   }
   return true;
+}
+
+void Memory::fetch_failed(Handle& handle, NodeIndex node, const std::exception_ptr& exception) {
+  Link* waiting;
+  {
+    std::lock_guard guard(handle.lock);
+    waiting = std::exchange(handle.transfer_to(node), Transfer{}).waiting;
+  }
+  for (const Link* link = waiting; link != nullptr; link = link->next) listener_.staging_failed(*link->task(), exception);
+  count_down(waiting);
 }
 
 void Memory::fetched(Handle& handle, NodeIndex node) {
@@ -126,6 +144,10 @@ void Memory::fetched(Handle& handle, NodeIndex node) {
     waiting = std::exchange(handle.transfer_to(node), Transfer{}).waiting;
     handle.valid.fetch_or(1U << node, std::memory_order_release);
   }
+  count_down(waiting);
+}
+
+void Memory::count_down(Link* waiting) {
   while (waiting != nullptr) {
     Link* next = waiting->next;
     Task& task = *waiting->task();

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,8 @@ class StagingListener {
   virtual ~StagingListener() = default;
   /// All data of `task` is valid on its node now. Called from whichever thread ended the last transfer.
   virtual void staged(Task& task) = 0;
+  /// A transfer for `task` threw `exception`. Its other transfers may be under way; `staged` follows.
+  virtual void staging_failed(Task& task, const std::exception_ptr& exception) = 0;
 };
 
 /// The memory nodes of a runtime and the transfers between them.
@@ -83,6 +86,8 @@ class Memory {
   [[noreturn]] void refuse_memory(const Handle& handle, NodeIndex node) const;
   bool fetch(Task& task, AccessSlot& slot, NodeIndex node);
   void fetched(Handle& handle, NodeIndex node);
+  void fetch_failed(Handle& handle, NodeIndex node, const std::exception_ptr& exception);
+  void count_down(Link* waiting);
 
   template <trace::Type T, class... Fields>
   void emit(Fields... fields) const;

@@ -34,7 +34,7 @@ struct CopyRequest {
 enum class CopyState { done, posted };
 
 /// Moves bytes between nodes. `start` either copies at once, or posts the copy and calls `arrived` later, once, from any thread,
-/// with no lock held. Called by workers, several at a time.
+/// with no lock held. What it throws fails the tasks that wait for the copy. Called by workers, several at a time.
 class Copier {
  public:
   virtual ~Copier() = default;

@@ -33,7 +33,9 @@ struct LimitedMemory final : MemoryNode {
 struct SlowCopier final : Copier {
   std::deque<std::function<void()>> under_way;
   std::vector<std::pair<NodeIndex, NodeIndex>> copies;
+  bool throws = false;
   CopyState start(const CopyRequest& request, std::function<void()> arrived) override {
+    if (throws) throw std::runtime_error("no link");
     copies.emplace_back(request.from_node, request.to_node);
     under_way.push_back([request, arrived] {
       copy_matrix(request);
@@ -56,6 +58,7 @@ struct Fixture final : StagingListener {
   SlowCopier* copier = nullptr;
   TaskPool pool;
   std::vector<Task*> staged_tasks;
+  std::vector<Task*> failed_tasks;
   std::deque<Handle> handles;
 
   Fixture() {
@@ -70,6 +73,7 @@ struct Fixture final : StagingListener {
     EXPECT_EQ(limited->alive, 0) << "every replica is freed";
   }
   void staged(Task& task) override { staged_tasks.push_back(&task); }
+  void staging_failed(Task& task, const std::exception_ptr&) override { failed_tasks.push_back(&task); }
 
   Handle& over(std::vector<double>& values) {
     Handle& handle = handles.emplace_back();
@@ -121,6 +125,21 @@ TEST(Memory, ManyReadersCostOneTransfer) {
   EXPECT_EQ(f.copier->copies.size(), 1U);
   f.copier->deliver();
   EXPECT_EQ(f.staged_tasks.size(), 5U);
+}
+
+TEST(Memory, ACopyThatThrowsFailsTheTaskAndLeavesNoTransfer) {
+  Fixture f;
+  std::vector<double> values{1};
+  Handle& x = f.over(values);
+  Task& reader = f.task({{&x, AccessMode::read}});
+  f.copier->throws = true;
+  EXPECT_EQ(f.memory.acquire(reader, 1), Memory::Staging::ready) << "it goes on, and is found to have failed";
+  EXPECT_EQ(f.failed_tasks, (std::vector<Task*>{&reader}));
+  EXPECT_FALSE(x.valid_on(1));
+  f.copier->throws = false;
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read}}), 1), Memory::Staging::pending);
+  f.copier->deliver();
+  EXPECT_TRUE(x.valid_on(1));
 }
 
 TEST(Memory, AWriterMakesTheOthersInvalidAndFetchesNothing) {

@@ -155,6 +155,7 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
       TaskExtra& extra = runtime_.submission().extra_of(*task);
       extra.name = model.extra->name;
       extra.callback = model.extra->callback;
+      extra.group = model.extra->group;
     }
     for (unsigned slot = 0; slot < model.access_count; ++slot)
       new (task->accesses() + slot) AccessSlot(model.accesses()[slot]);
@@ -224,13 +225,20 @@ void RecordedGraph::watch(RecordIndex task) {
   if (std::find(boundary_.begin(), boundary_.end(), task) == boundary_.end()) boundary_.push_back(task);
 }
 
-TaskRef node_to_wait_for(const TaskRef& end, RecordIndex index) {
+static TaskRef node_to_wait_for(const TaskRef& end, RecordIndex index) {
   if (has_ended(end)) return end;
   const ReplayState& replay = *end.task->recording->replay;
   Task& task = *replay.tasks[index];
   if (task.recording->boundary) return {&task, task.id};
   if (replay.graph != nullptr) replay.graph->watch(index);
   return end;
+}
+
+void wait_in_replay(RuntimeCore& runtime, const TaskRef& end, std::uint32_t recording, TaskId first, const TaskRef& task) {
+  if (!task.is_of_recording(recording))
+    throw UsageError("cannot wait for a task in this replay: it is not of the recording that was replayed; give what submit returned "
+                     "while that one was recorded");
+  runtime.accesses().wait(node_to_wait_for(end, task.recorded_index()), first + task.recorded_index());
 }
 
 void RecordedGraph::update(Instance& instance) {

@@ -118,8 +118,9 @@ class RecordedGraph {
   std::uint64_t traced_version_ = 0;
 };
 
-/// What to wait for so that task `index` of the replay that ends with `end` has ended: the task itself, if it is at the graph's
-/// boundary or was asked for before this replay; else the end of the replay, and later replays have the task at their boundary.
-TaskRef node_to_wait_for(const TaskRef& end, RecordIndex index);
+/// Waits for `task` of the replay that begins at position `first` of the flow and ends with `end`: for the task alone if it is at the
+/// graph's boundary or was waited for before this replay; else for the end of the replay, and later replays have the task at their
+/// boundary. Throws as `Accesses::wait`, and UsageError when the task is not of recording number `recording`.
+void wait_in_replay(RuntimeCore& runtime, const TaskRef& end, std::uint32_t recording, TaskId first, const TaskRef& task);
 
 }  // namespace tandem::runtime

@@ -60,6 +60,9 @@ class IdleSet {
     return true;
   }
 
+  /// As `wake`, for one of several workers that look there: costs one load when it does not sleep.
+  bool wake_if_idle(unsigned worker) noexcept { return idle_[worker].load(std::memory_order_seq_cst) && wake(worker); }
+
   /// Wakes a worker that shares tasks, unless none sleeps or one is on its way. Any thread, after it has put a task.
   void wake_one() noexcept {
     do {

@@ -14,6 +14,8 @@ namespace {
 
 /// A thief takes a quarter of what it finds, so that flows of tiny tasks need few thefts, and one task of a short queue.
 constexpr std::size_t kMostStolen = 32;
+/// So many tasks of a worker may wait for transfers before it leaves those of its groups to others: one is copied while one runs.
+constexpr unsigned kMostStaging = 2;
 std::size_t share_to_steal(std::size_t size) noexcept {
   const std::size_t share = size / 4;
   return share < 1 ? 1 : share > kMostStolen ? kMostStolen : share;
@@ -102,6 +104,33 @@ void ReadyQueues::push_pinned(unsigned worker, Task* task) {
   idle_.wake(worker);
 }
 
+WorkerGroup& ReadyQueues::group_of(const std::vector<unsigned>& members) {
+  for (const auto& group : groups_)
+    if (group->members == members) return *group;
+  WorkerGroup& group = *groups_.emplace_back(std::make_unique<WorkerGroup>(by_priority_, members));
+  for (const unsigned worker : members) {
+    std::atomic<const Membership*>& list = lanes_[worker]->groups;
+    const Membership* const first = list.load(std::memory_order_relaxed);
+    list.store(memberships_.emplace_back(std::make_unique<Membership>(Membership{&group, first})).get());
+  }
+  return group;
+}
+
+void ReadyQueues::push_to(WorkerGroup& group, Task* task) {
+  group.queue.inbox.put(task);
+  wake_member(group);
+}
+
+/// Also called without a task that was just put: then some member may wake in vain.
+void ReadyQueues::wake_member(const WorkerGroup& group) noexcept {
+  for (const unsigned worker : group.members)
+    if (takes_from_groups(*lanes_[worker]) && idle_.wake_if_idle(worker)) return;
+}
+
+bool ReadyQueues::takes_from_groups(const Lane& lane) noexcept {
+  return lane.staging.load() < kMostStaging;
+}
+
 void ReadyQueues::note_size(Queue& queue) noexcept {
   queue.top_priority.store(queue.tasks.top_priority(), std::memory_order_relaxed);
   queue.size.store(static_cast<std::uint32_t>(queue.tasks.size()), std::memory_order_seq_cst);
@@ -145,12 +174,43 @@ Task* ReadyQueues::take_pinned(Lane& lane) {
   }
   Task* task = lane.pinned_in_order;
   lane.pinned_in_order = task->next;
+  const unsigned staging = lane.staging.load();
+  if (staging > 0) lane.staging.store(staging - 1);
   return task;
+}
+
+/// The priority of what `pop_from` would give, or nothing when the queue is empty.
+std::optional<std::int32_t> ReadyQueues::top_of(Queue& queue) {
+  if (!queue.looks_filled()) return {};
+  const std::lock_guard guard(queue.lock);
+  take_new(queue);
+  note_size(queue);
+  if (queue.tasks.empty()) return {};
+  return queue.tasks.top_priority();
+}
+
+/// The most urgent task of the worker's groups, if it is above `above` and nothing in the worker's own queue is more urgent.
+Task* ReadyQueues::pop_from_groups(Lane& lane, std::optional<std::int32_t> above) {
+  if (!takes_from_groups(lane)) return nullptr;
+  Queue* best = nullptr;
+  std::optional<std::int32_t> best_priority = above;
+  for (const Membership* member = lane.groups.load(std::memory_order_acquire); member != nullptr; member = member->next) {
+    const std::optional<std::int32_t> top = top_of(member->group->queue);
+    if (!top || (best_priority && *top <= *best_priority)) continue;
+    best = &member->group->queue;
+    best_priority = top;
+  }
+  if (best == nullptr) return nullptr;
+  if (lane.home != nullptr)
+    if (const std::optional<std::int32_t> own = top_of(*lane.home); own && *own > *best_priority) return nullptr;
+  return pop_from(*best);
 }
 
 Task* ReadyQueues::pop(unsigned worker) {
   Lane& lane = *lanes_[worker];
   if (Task* task = take_pinned(lane)) return task;
+  if (lane.groups.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    if (Task* task = pop_from_groups(lane, {})) return task;
   if (lane.home == nullptr) return nullptr;
   if (Task* task = pop_from(*lane.home)) return task;
   return steal(lane);
@@ -159,6 +219,8 @@ Task* ReadyQueues::pop(unsigned worker) {
 Task* ReadyQueues::pop_above(unsigned worker, std::int32_t priority) {
   Lane& lane = *lanes_[worker];
   if (Task* task = take_pinned(lane)) return task;
+  if (lane.groups.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    if (Task* task = pop_from_groups(lane, priority)) return task;
   if (lane.home == nullptr) return nullptr;
   if (Task* task = pop_from(*lane.home, priority)) return task;
   for (const unsigned victim : lane.victims)
@@ -201,7 +263,7 @@ Task* ReadyQueues::steal_from(Queue& victim, Lane& lane) {
     note_size(victim);
   }
   if (first == nullptr) return nullptr;
-  ++lane.steals;
+  lane.steals.add(1);
   if (more != nullptr) {
     std::unique_lock guard(lane.home->lock);
     while (more != nullptr) {
@@ -219,6 +281,12 @@ Task* ReadyQueues::steal_from(Queue& victim, Lane& lane) {
 bool ReadyQueues::may_run_at_once(unsigned worker, const Task& task) const noexcept {
   const Lane& lane = *lanes_[worker];
   if (!keeps_released_ || lane.home == nullptr) return false;
+  for (const Membership* member = lane.groups.load(std::memory_order_acquire); member != nullptr; member = member->next) {
+    const Queue& queue = member->group->queue;
+    if (queue.looks_filled() && (queue.looks_new() || queue.top_priority.load(std::memory_order_relaxed) >= task.priority) &&
+        takes_from_groups(lane))
+      return false;
+  }
   return task.priority >= lane.home->top_priority.load(std::memory_order_relaxed) && !lane.home->looks_new() &&
          lane.pinned.looks_empty() && lane.pinned_in_order == nullptr;
 }
@@ -232,6 +300,9 @@ bool ReadyQueues::filled(const Queue& queue) noexcept {
 bool ReadyQueues::looks_empty(unsigned worker) const noexcept {
   const Lane& lane = *lanes_[worker];
   if (!lane.pinned.empty() || lane.pinned_in_order != nullptr) return false;
+  if (takes_from_groups(lane))
+    for (const Membership* member = lane.groups.load(); member != nullptr; member = member->next)
+      if (filled(member->group->queue)) return false;
   if (lane.home == nullptr) return true;
   if (filled(*lane.home)) return false;
   for (const unsigned victim : lane.victims)
@@ -248,20 +319,29 @@ bool ReadyQueues::looks_empty_above(unsigned worker, std::int32_t priority) noex
     note_size(queue);
     return queue.tasks.top_priority() > priority;
   };
+  if (takes_from_groups(lane))
+    for (const Membership* member = lane.groups.load(); member != nullptr; member = member->next)
+      if (has_above(member->group->queue)) return false;
   if (has_above(*lane.home)) return false;
   return std::none_of(lane.victims.begin(), lane.victims.end(), [&](unsigned victim) { return has_above(*queues_[victim]); });
 }
 
 void ReadyQueues::wake_next_if_work(unsigned worker) noexcept {
+  for (const Membership* member = lanes_[worker]->groups.load(std::memory_order_acquire); member != nullptr; member = member->next)
+    if (filled(member->group->queue)) wake_member(*member->group);
   if (idle_.any() && !looks_empty(worker)) idle_.wake_one();
 }
 
-void ReadyQueues::pass_on_wake() noexcept {
+void ReadyQueues::pass_on_wake(unsigned worker) noexcept {
+  for (const Membership* member = lanes_[worker]->groups.load(std::memory_order_acquire); member != nullptr; member = member->next)
+    if (filled(member->group->queue)) wake_member(*member->group);
   if (std::any_of(queues_.begin(), queues_.end(), [](const auto& queue) { return filled(*queue); })) idle_.wake_one();
 }
 
 std::size_t ReadyQueues::size() const noexcept {
   std::size_t size = 0;
+  for (const auto& group : groups_)
+    size += group->queue.size.load(std::memory_order_seq_cst) + (group->queue.has_new() ? 1 : 0);
   for (const auto& queue : queues_)
     size += queue->size.load(std::memory_order_seq_cst) + (queue->has_new() ? 1 : 0);
   return size;

@@ -4,14 +4,15 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tandem/base/inbox.hpp"
-#include "tandem/base/pipe.hpp"
-#include "tandem/base/spin_lock.hpp"
+#include "tandem/base/published.hpp"
 #include "tandem/runtime/sched/idle_set.hpp"
 #include "tandem/runtime/sched/policy.hpp"
 #include "tandem/runtime/sched/priority_queue.hpp"
+#include "tandem/runtime/sched/task_queue.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
@@ -27,11 +28,17 @@ namespace tandem::runtime {
 /// it (`submitted_priority`), unless the submitting thread has said otherwise (`priority_changes`, set after it has put a task of
 /// another priority than the one before). So the order is as if the pipe were emptied at each pop.
 ///
+/// Tasks that only some workers can run stand in the queue of their group (`WorkerGroup`), from which each of these workers takes: by
+/// priority among its own queue and those of its groups, and from its groups first among equals. So they have priorities, and go
+/// to whichever member is free. A worker whose taken tasks wait for transfers stops taking more after a few, so that one device does
+/// not collect what others could run.
+///
 /// Sleeping and waking: the protocol stands at `IdleSet`. Its reads and writes of queues are these. A push puts into an inbox or
 /// a pipe, or writes a queue's size, and then calls `wake_one`; all are sequentially consistent, as are the reads of
 /// `looks_empty`. A worker that moves tasks from there to the priority queue beside it holds the queue's lock until the size
 /// counts them. So a reader that finds inbox and pipe empty reads the size after that worker has released the lock. A thief, whose
-/// tasks are in no queue for a moment, calls `wake_one` when they are in one.
+/// tasks are in no queue for a moment, calls `wake_one` when they are in one. A push to a group wakes one idle member that would take
+/// the task; a woken worker that takes another task, or none, wakes the next one (`wake_next_if_work`, `pass_on_wake`).
 class ReadyQueues {
  public:
   static constexpr unsigned kMaxWorkers = 1024;
@@ -54,6 +61,14 @@ class ReadyQueues {
   void push_from_outside(Task* task);
   /// A task that `worker` must run and no other. Any thread.
   void push_pinned(unsigned worker, Task* task);
+  /// The group of these workers. By the submitting thread. Lives as long as this.
+  WorkerGroup& group_of(const std::vector<unsigned>& members);
+  /// A task that the workers of `group` can run. Any thread.
+  void push_to(WorkerGroup& group, Task* task);
+  /// A task that `worker` has taken waits for its data, and comes back by `push_pinned`. By that worker.
+  void note_staging(unsigned worker) noexcept { lanes_[worker]->staging.fetch_add(1); }
+  /// `worker` takes no further tasks of its groups before some of its data has come.
+  bool stages_enough(unsigned worker) const noexcept { return !takes_from_groups(*lanes_[worker]); }
 
   /// The next task for `worker`, or null. By that worker.
   Task* pop(unsigned worker);
@@ -76,43 +91,32 @@ class ReadyQueues {
   bool somebody_idle() const noexcept { return idle_.any(); }
   /// Back from `announce_idle`. Returns true when somebody had chosen this worker to wake up.
   bool withdraw_idle(unsigned worker) noexcept { return idle_.withdraw(worker); }
-  /// A worker that was woken leaves without looking for work (the caller's, when its wait is over): wake another if there is
+  /// `worker`, which was woken, leaves without looking for work (the caller's, when its wait is over): wake another if there is
   /// work.
-  void pass_on_wake() noexcept;
+  void pass_on_wake(unsigned worker) noexcept;
   /// After a pop by a worker that had been woken.
   void wake_next_if_work(unsigned worker) noexcept;
 
-  /// Tasks that wait in queues; approximate while others run.
+  /// Tasks that wait in queues; approximate while others run. By the submitting thread.
   std::size_t size() const noexcept;
   unsigned worker_count() const noexcept { return sharing_; }
-  std::uint64_t steals(unsigned worker) const noexcept { return lanes_[worker]->steals; }
+  std::uint64_t steals(unsigned worker) const noexcept { return lanes_[worker]->steals.get(); }
 
  private:
-  struct alignas(64) Queue {
-    std::int32_t put_priority = PriorityQueue::kNoPriority;  ///< of what was put into the pipe last; the submitting thread's
-    base::Pipe<Task> submitted;
-    alignas(64) base::Inbox<Task> inbox;
-    std::atomic<bool> priority_changes{false};  ///< in the pipe
-    alignas(64) base::SpinLock lock;
-    PriorityQueue tasks;
-    std::int32_t submitted_priority = PriorityQueue::kNoPriority;  ///< of what was taken from the pipe last; under the lock
-    std::atomic<std::int32_t> top_priority{PriorityQueue::kNoPriority};  ///< written under the lock
-    std::atomic<std::uint32_t> size{0};                                 ///< written under the lock; seq_cst, see "Sleeping"
-    explicit Queue(bool by_priority) : tasks(by_priority) {}
-    bool has_new() const noexcept { return !submitted.empty() || !inbox.empty(); }
-    bool looks_new() const noexcept { return !submitted.looks_empty() || !inbox.looks_empty(); }
-    bool must_look() const noexcept {
-      return tasks.empty() || tasks.top_priority() < submitted_priority || priority_changes.load(std::memory_order_relaxed) ||
-             !inbox.looks_empty();
-    }
+  using Queue = TaskQueue;
+  struct Membership {  ///< of a worker in a group; a list that only grows
+    WorkerGroup* group = nullptr;
+    const Membership* next = nullptr;
   };
   struct alignas(64) Lane {  ///< of one worker
     base::Inbox<Task> pinned;
-    Queue* home = nullptr;  ///< null: runs pinned tasks only
+    std::atomic<const Membership*> groups{nullptr};  ///< added to by the submitting thread; release, acquire
+    std::atomic<unsigned> staging{0};  ///< tasks that it has taken and whose data is under way; the worker writes, sequentially consistent as the idle set
+    Queue* home = nullptr;  ///< null: runs pinned tasks and those of its groups only
     std::vector<unsigned> victims;
     std::uint64_t sequence = 0;
     std::uint64_t random = 0;
-    std::uint64_t steals = 0;
+    base::Published<std::uint64_t> steals;
     Task* pinned_in_order = nullptr;  ///< taken from `pinned`, not yet run
   };
 
@@ -121,6 +125,10 @@ class ReadyQueues {
   static bool filled(const Queue& queue) noexcept;
   static Task* pop_from(Queue& queue);
   static Task* pop_from(Queue& queue, std::int32_t above);
+  static std::optional<std::int32_t> top_of(Queue& queue);
+  static bool takes_from_groups(const Lane& lane) noexcept;
+  Task* pop_from_groups(Lane& lane, std::optional<std::int32_t> above);
+  void wake_member(const WorkerGroup& group) noexcept;
   static ReadyTask as_ready(const Task& task) noexcept;
   Task* take_pinned(Lane& lane);
   Task* steal(Lane& lane);
@@ -134,6 +142,8 @@ class ReadyQueues {
   bool keeps_released_;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<WorkerGroup>> groups_;  ///< the submitting thread's; workers find theirs in their lanes
+  std::vector<std::unique_ptr<Membership>> memberships_;
   std::uint64_t submitted_sequence_ = 0;
   std::uint64_t submitted_random_ = 0;
 

@@ -189,7 +189,7 @@ TEST(ReadyQueues, OneThatLeavesPassesItsWakeUpOn) {
   ASSERT_EQ(f.wakers[0].woken, 1U);
   ASSERT_TRUE(f.queues.withdraw_idle(0));
   f.queues.announce_idle(1);
-  f.queues.pass_on_wake();
+  f.queues.pass_on_wake(0);
   EXPECT_EQ(f.wakers[1].woken, 1U);
 }
 
@@ -220,6 +220,69 @@ TEST(ReadyQueues, WhatIsPutBackComesNextAndIsOfferedToWhoIsIdle) {
   f.queues.put_back(0, first);
   EXPECT_EQ(f.wakers[1].woken, 1U);
   EXPECT_EQ(f.pop(1), 1U);
+}
+
+TEST(WorkerGroup, ItsTasksGoByPriorityToAnyMember) {
+  Fixture f(make_lws(), 2, 2);
+  WorkerGroup& devices = f.queues.group_of({2, 3});
+  EXPECT_EQ(&f.queues.group_of({2, 3}), &devices);
+  f.queues.push_to(devices, f.make(1, 0));
+  f.queues.push_to(devices, f.make(2, 5));
+  f.queues.push_to(devices, f.make(3, 5));
+  EXPECT_EQ(f.pop(0), 0U) << "no member";
+  EXPECT_EQ(f.pop(2), 2U);
+  EXPECT_EQ(f.pop(3), 3U);
+  EXPECT_EQ(f.pop(2), 1U);
+  EXPECT_EQ(f.pop(3), 0U);
+}
+
+TEST(WorkerGroup, AMemberTakesTheMoreUrgentOfItsQueuesAndTheGroupsFirstAmongEquals) {
+  Fixture f(make_lws(), 1);
+  WorkerGroup& group = f.queues.group_of({0});
+  f.queues.push_to(group, f.make(1, 3));
+  f.queues.push_submitted(f.make(2, 4));
+  f.queues.push_submitted(f.make(3, 3));
+  EXPECT_FALSE(f.queues.may_run_at_once(0, *f.make(9, 3)));
+  EXPECT_EQ(f.queues.pop_above(0, 4), nullptr);
+  EXPECT_EQ(f.pop(0), 2U);
+  EXPECT_EQ(f.pop(0), 1U);
+  EXPECT_EQ(f.pop(0), 3U);
+}
+
+TEST(WorkerGroup, APushWakesOneIdleMember) {
+  Fixture f(make_lws(), 3);
+  WorkerGroup& group = f.queues.group_of({1, 2});
+  ASSERT_TRUE(f.sleep(0));
+  ASSERT_TRUE(f.sleep(1));
+  ASSERT_TRUE(f.sleep(2));
+  f.queues.push_to(group, f.make(1));
+  f.queues.push_to(group, f.make(2));
+  f.queues.push_to(group, f.make(3));
+  EXPECT_EQ(f.wakers[0].woken, 0U);
+  EXPECT_EQ(f.wakers[1].woken, 1U);
+  EXPECT_EQ(f.wakers[2].woken, 1U);
+  ASSERT_TRUE(f.queues.withdraw_idle(1));
+  EXPECT_EQ(f.pop(1), 1U);
+  EXPECT_FALSE(f.sleep(1)) << "two tasks are left";
+}
+
+TEST(WorkerGroup, AMemberWithEnoughDataUnderWayLeavesTheRestToOthers) {
+  Fixture f(make_lws(), 1, 2);
+  WorkerGroup& devices = f.queues.group_of({1, 2});
+  for (TaskId id = 1; id <= 4; ++id) f.queues.push_to(devices, f.make(id));
+  EXPECT_EQ(f.pop(1), 1U);
+  f.queues.note_staging(1);
+  EXPECT_EQ(f.pop(1), 2U);
+  f.queues.note_staging(1);
+  EXPECT_EQ(f.pop(1), 0U);
+  EXPECT_TRUE(f.sleep(1)) << "it is woken when its data has come";
+  f.queues.push_to(devices, f.make(5));
+  EXPECT_EQ(f.wakers[1].woken, 0U);
+  f.queues.push_pinned(1, f.make(6));
+  EXPECT_EQ(f.wakers[1].woken, 1U);
+  EXPECT_EQ(f.pop(1), 6U);
+  EXPECT_EQ(f.pop(1), 3U);
+  EXPECT_EQ(f.pop(2), 4U);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "tandem/runtime/exec/log_lines.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/base/exceptions.hpp"
 
@@ -89,7 +90,7 @@ void DataRegistry::let_go(Handle& handle) noexcept {
   users_->forget(handle);
   handle.flow.forget();
   {
-    std::lock_guard guard(mutex_);
+    std::lock_guard guard(end_mutex());
     handle.registry = nullptr;
     handle.registry_number.store(0, std::memory_order_relaxed);
   }
@@ -101,12 +102,23 @@ void DataRegistry::drop_owner(Handle* handle) noexcept {
   while (owners > 1)
     if (handle->owners.compare_exchange_weak(owners, owners - 1, std::memory_order_acq_rel, std::memory_order_acquire)) return;
   // The last owner: no further owner can be made from it, except that a recorded graph may still take it over.
-  DataRegistry* registry = handle->registry;
-  if (registry == nullptr) return handle->drop_reference();
-  if (registry->thread_.is_this()) return registry->end_on_submitting_thread(*handle);
-  std::lock_guard guard(registry->mutex_);
-  if (handle->registry == nullptr) return handle->drop_reference();
-  registry->orphans_of_others_.push_back(handle);
+  DataRegistry* own = nullptr;
+  {
+    // While this is held, a handle that has a registry keeps it.
+    const std::lock_guard guard(end_mutex());
+    if (DataRegistry* const registry = handle->registry; registry != nullptr) {
+      if (!registry->thread_.is_this()) return registry->orphans_of_others_.push_back(handle);
+      own = registry;  // which only this thread ends
+    }
+  }
+  if (own != nullptr) own->end_on_submitting_thread(*handle);
+  else handle->drop_reference();
+}
+
+/// Of the process, and never destroyed: a thread may drop data while another destroys its runtime.
+std::mutex& DataRegistry::end_mutex() noexcept {
+  static std::mutex* const mutex = new std::mutex;
+  return *mutex;
 }
 
 void DataRegistry::end_on_submitting_thread(Handle& handle) noexcept {
@@ -114,7 +126,7 @@ void DataRegistry::end_on_submitting_thread(Handle& handle) noexcept {
     try {
       action();
     } catch (const std::exception& error) {
-      log_.error("at the end of {}: {}", handle.described(), error.what());
+      log_lines(log_, fmt::format("at the end of {}: ", handle.described()), error.what());
     }
   };
   logged([&] {
@@ -133,7 +145,7 @@ bool DataRegistry::nobody_uses(const Handle& handle) noexcept {
 
 void DataRegistry::free_orphans(bool all) {
   {
-    std::lock_guard guard(mutex_);
+    std::lock_guard guard(end_mutex());
     orphans_.insert(orphans_.end(), orphans_of_others_.begin(), orphans_of_others_.end());
     orphans_of_others_.clear();
   }
@@ -158,6 +170,7 @@ void DataRegistry::unregister_all() {
 void DataRegistry::free_all() noexcept {
   free_orphans(true);
   while (!handles_.empty()) let_go(**handles_.begin());
+  free_orphans(true);  // what other threads have dropped meanwhile; from here on no handle leads to this registry
 }
 
 void DataRegistry::refuse(const char* action, const Handle& handle, const SourceLine& where) const {

@@ -41,8 +41,9 @@ struct DataObserver {
 ///
 /// Life of data without `unregister`: the last owner drops it. On the submitting thread the registry reports that
 /// (`EndOfData::abandoned`) and keeps the handle as an *orphan* until no task uses it; data over the user's memory is unregistered
-/// at once instead. On another thread the handle goes to a list under `mutex_`, and the submitting thread takes it from there.
-/// Under the same mutex a handle loses its registry, so the last owner and the registry agree on who frees it.
+/// at once instead. On another thread the handle goes to a list under `end_mutex`, and the submitting thread takes it from there.
+/// Under the same mutex a handle loses its registry, so the last owner and the registry agree on who frees it. The mutex is the
+/// process's: a registry may be destroyed at the moment when another thread looks at it through a handle.
 class DataRegistry {
  public:
   DataRegistry(const SubmittingThread& thread, Memory& memory, base::Log& log, std::uint32_t number)
@@ -103,6 +104,7 @@ class DataRegistry {
 
  private:
   [[noreturn]] void refuse(const char* action, const Handle& handle, const SourceLine& where) const;
+  static std::mutex& end_mutex() noexcept;
   static bool nobody_uses(const Handle& handle) noexcept;
   void end_on_submitting_thread(Handle& handle) noexcept;
   void free_orphans(bool all);
@@ -122,8 +124,7 @@ class DataRegistry {
   UserMemory user_memory_;
   bool recording_ = false;
   std::unordered_set<Handle*> unwritten_;  ///< had no value when the present recording began
-  std::mutex mutex_;
-  std::vector<Handle*> orphans_of_others_;  ///< whose last owner was on another thread; under `mutex_`
+  std::vector<Handle*> orphans_of_others_;  ///< whose last owner was on another thread; under `end_mutex`
 };
 
 }  // namespace tandem::runtime

@@ -70,7 +70,18 @@ void Submission::refuse_recorded_predecessor(Task& task) {
 }
 
 void Submission::check_runnable(Task& task) {
-  if (task.codelet == nullptr || executor_.any_can_run(*task.codelet)) return;
+  if (task.codelet == nullptr) return;
+  WorkerGroup* group = nullptr;
+  try {
+    group = executor_.group_of(*task.codelet);
+  } catch (...) {  // its can_run
+    abandon(task);
+    throw;
+  }
+  if (group != nullptr) {
+    extra_of(task).group = group;
+    return;
+  }
   const std::string who = describe(task);
   abandon(task);
   throw UsageError(

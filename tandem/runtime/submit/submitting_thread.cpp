@@ -4,14 +4,14 @@
 #include <fmt/core.h>
 
 #include "tandem/base/exceptions.hpp"
+#include "tandem/runtime/exec/worker_thread.hpp"
 
 namespace tandem::runtime {
 
 constinit thread_local const char SubmittingThread::token_ = 0;
-constinit thread_local unsigned SubmittingThread::worker_depth_ = 0;
 
 void SubmittingThread::refuse(const char* action) const {
-  if (owner_ == &token_ || worker_depth_ != 0)
+  if (owner_ == &token_ || WorkerThread::is_this())
     throw UsageError(
         fmt::format("cannot {} from inside a kernel: a flow is submitted by the thread that made the runtime, outside "
                     "kernels; submit the following tasks after this one instead",

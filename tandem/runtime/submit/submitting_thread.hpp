@@ -36,20 +36,10 @@ class SubmittingThread {
     SubmittingThread& thread_;
   };
 
-  /// While it lives, this thread is a worker's: what it runs are kernels and callbacks. For messages.
-  class IsWorker {
-   public:
-    IsWorker() noexcept { ++worker_depth_; }
-    ~IsWorker() { --worker_depth_; }
-    IsWorker(const IsWorker&) = delete;
-    IsWorker& operator=(const IsWorker&) = delete;
-  };
-
  private:
   [[noreturn]] void refuse(const char* action) const;
 
   static constinit thread_local const char token_;
-  static constinit thread_local unsigned worker_depth_;
 
   std::atomic<const char*> submitter_{nullptr};  ///< token of the submitting thread; null while it runs kernels
   const char* const owner_;

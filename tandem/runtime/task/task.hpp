@@ -15,6 +15,7 @@ namespace tandem::runtime {
 
 class Handle;
 class CodeletCore;
+struct WorkerGroup;
 struct Task;
 struct KernelCall;
 
@@ -102,6 +103,7 @@ struct TaskExtra {
   void* context = nullptr;
   std::function<void()> callback;                 ///< called after a kernel's successful end, before successors start
   struct LinkChunk* links = nullptr;              ///< edges beyond one per access
+  WorkerGroup* group = nullptr;                   ///< of a restricted task: the workers that can run it
 };
 
 class RecordedGraph;

@@ -8,7 +8,7 @@
 
 #include "tandem/base/log.hpp"
 #include "tandem/base/exceptions.hpp"
-#include "tandem/runtime/record/graph.hpp"
+#include "tandem/runtime/exec/log_lines.hpp"
 #include "tandem/runtime/task/describe.hpp"
 
 namespace tandem::runtime {
@@ -146,14 +146,9 @@ void Accesses::wait(const TaskRef& task) {
   if (failure != nullptr) throw_failure(*failure);
 }
 
-void Accesses::wait_in_replay(const TaskRef& end, std::uint32_t recording, TaskId first, const TaskRef& task) {
+void Accesses::wait(const TaskRef& node, TaskId position) {
   submission_.thread().check("wait");
   refuse_while_recording("a task");
-  if (!task.is_of_recording(recording))
-    throw UsageError("cannot wait for a task in this replay: it is not of the recording that was replayed; give what submit returned "
-                     "while that one was recorded");
-  const TaskId position = first + task.recorded_index();
-  const TaskRef node = node_to_wait_for(end, task.recorded_index());
   release(*begin(nullptr, AccessMode::read, SourceLine{}, &node));
   if (executor_.is_behind_end(position))
     throw FlowCancelled("a task that is waited for did not run: the flow was cancelled before it");
@@ -171,7 +166,7 @@ void Accesses::wait_quietly(const TaskRef& task, const char* what) noexcept {
   try {
     release(*begin(nullptr, AccessMode::read, SourceLine{}, &task));
   } catch (const std::exception& error) {
-    loop_.log().error("at the end of {}: {}", what, error.what());
+    log_lines(loop_.log(), fmt::format("at the end of {}: ", what), error.what());
   }
 }
 

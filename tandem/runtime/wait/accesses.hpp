@@ -47,9 +47,8 @@ class Accesses final : public DataUsers {
   void wait(Handle& handle);
   /// Waits for one task. Throws its failure, or FlowCancelled if it did not run for that reason.
   void wait(const TaskRef& task);
-  /// Waits for task `index` of a replay of recording number `recording`, which begins at position `first` of the flow and ends with
-  /// `end`. Throws as `wait`, and UsageError for a task of another recording.
-  void wait_in_replay(const TaskRef& end, std::uint32_t recording, TaskId first, const TaskRef& task);
+  /// Waits for `node`, and throws as `wait` for the task at `position` of the flow, which ends before it or is it.
+  void wait(const TaskRef& node, TaskId position);
   /// As `wait`, for destructors: a failure is left to a wait that can throw it. `what` completes "at the end of ..." in the log.
   void wait_quietly(const TaskRef& task, const char* what) noexcept;
 

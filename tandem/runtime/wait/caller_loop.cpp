@@ -2,6 +2,7 @@
 #include "tandem/runtime/wait/caller_loop.hpp"
 
 #include "tandem/base/exceptions.hpp"
+#include "tandem/runtime/exec/log_lines.hpp"
 #include "tandem/runtime/wait/explain_stuck.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
@@ -35,7 +36,8 @@ void CallerLoop::run_until(bool (*done)(void*), void* context) {
     if (reported) continue;
     reported = true;
     const std::string why = explain_stuck();
-    log_.error("no task has ended for {:.1f} s\n{}", static_cast<double>(watchdog_.after_ns) * 1e-9, why);
+    log_.error("no task has ended for {:.1f} s", static_cast<double>(watchdog_.after_ns) * 1e-9);
+    log_lines(log_, "", why);
     if (watchdog_.throws) throw StuckError(why);
   }
 }

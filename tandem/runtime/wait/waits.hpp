@@ -30,7 +30,7 @@ class Waits {
 
   /// The rest of the flow is not needed: tasks behind one position do not run, and later submissions are ignored until the next
   /// `wait_all`. Any thread, kernels included. For one rank; `dist::Flow` agrees on the position for several.
-  void cancel() { executor_.decide_end(executor_.freeze_end()); }
+  void cancel() { executor_.end_here(); }
   /// The position behind which the flow that the last `wait_all` has ended was cancelled; nothing if it was not.
   std::optional<TaskId> cancelled_at() const noexcept { return cancelled_at_; }
 

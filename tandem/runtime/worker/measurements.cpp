@@ -17,10 +17,13 @@ void Measurements::end_idle(std::int64_t now_ns) noexcept {
 }
 
 void Measurements::add_kernel(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
-  durations_[task.codelet].add(static_cast<double>(end_ns - start_ns));
+  {
+    const std::lock_guard guard(lock_);
+    durations_[task.codelet].add(static_cast<double>(end_ns - start_ns));
+    if (keeps_timeline_) timeline_.push_back({&task.codelet->name, flow_position(task), worker_, start_ns, end_ns});
+  }
   busy_ns_.add(static_cast<double>(end_ns - start_ns));
   tasks_.add(1);
-  if (keeps_timeline_) timeline_.push_back({&task.codelet->name, flow_position(task), worker_, start_ns, end_ns});
 }
 
 std::optional<std::int64_t> Measurements::mean_ns(const CodeletCore* codelet) const {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "tandem/base/published.hpp"
+#include "tandem/base/spin_lock.hpp"
 #include "tandem/runtime/task/task.hpp"
 #include "tandem/runtime/worker/statistics.hpp"
 
@@ -14,8 +16,9 @@ namespace tandem::runtime {
 
 /// The measurements of one worker, all times in ns of the driver's clock.
 ///
-/// Threads: the worker's thread writes. Any thread may call `report`, whose numbers then are close, not exact. `durations` and
-/// `timeline` are read once the tasks of interest have ended.
+/// Threads: the worker's thread writes. Any thread may call `report`, whose numbers then are close, not exact, and `visit_durations`
+/// and `timeline`. What a kernel adds is under `lock_`, which is taken only when kernels are measured; the worker's thread alone
+/// writes, so it reads without the lock.
 ///
 /// A worker is absent (the caller's worker outside of waits), idle, or at work; idle implies present.
 class Measurements {
@@ -37,14 +40,23 @@ class Measurements {
 
   /// Mean duration of a codelet's kernels on this worker; nothing: none was measured.
   std::optional<std::int64_t> mean_ns(const CodeletCore* codelet) const;
-  const std::unordered_map<const CodeletCore*, DurationStatistics>& durations() const noexcept { return durations_; }
-  const std::vector<TimelineEvent>& timeline() const noexcept { return timeline_; }
+  /// Calls `visit(codelet, durations)` for each codelet that has run.
+  template <class Visit>
+  void visit_durations(Visit visit) const {
+    const std::lock_guard guard(lock_);
+    for (const auto& [codelet, durations] : durations_) visit(*codelet, durations);
+  }
+  std::vector<TimelineEvent> timeline() const {
+    const std::lock_guard guard(lock_);
+    return timeline_;
+  }
   /// Without the number of steals, which the queues count.
   WorkerReport report(std::int64_t now_ns) const noexcept;
 
  private:
   const unsigned worker_;
   const bool keeps_timeline_;
+  mutable base::SpinLock lock_;
   std::unordered_map<const CodeletCore*, DurationStatistics> durations_;
   std::vector<TimelineEvent> timeline_;
   base::Published<std::int64_t> present_since_ns_{-1};  ///< -1: absent

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tandem/runtime/submit/submitting_thread.hpp"
+#include "tandem/runtime/exec/worker_thread.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/worker/expected_end.hpp"
 #include "tandem/trace/current.hpp"
@@ -39,7 +39,7 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
 
 std::int64_t Worker::step(std::int64_t now_ns) {
   const trace::CurrentStream current(trace_.stream);  // events of kernels go there, too
-  const SubmittingThread::IsWorker is_worker;
+  const WorkerThread is_worker;
   if (!measurements_.is_present()) {
     measurements_.arrive(now_ns);
     trace_.enter_state(WorkerState::scheduling);
@@ -110,8 +110,8 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
     return now_ns + pause_ns_;
   }
   ReadyQueues& queues = executor_.queues();
-  // A worker on hold may have been woken for a task that it does not take: another worker must.
-  if (hold_.is_on() && std::exchange(woken_, false)) queues.pass_on_wake();
+  // A worker on hold, or with enough tasks that wait for data, may have been woken for a task that it does not take: another must.
+  if ((hold_.is_on() || queues.stages_enough(index_)) && std::exchange(woken_, false)) queues.pass_on_wake(index_);
   queues.announce_idle(index_);
   announced_ = true;
   if (!hold_.finds_nothing()) return at_once_ns;
@@ -129,7 +129,7 @@ void Worker::leave(std::int64_t now_ns) {
   executor_.flush(origin_);
   bool chosen = std::exchange(woken_, false);
   if (std::exchange(announced_, false)) chosen = executor_.queues().withdraw_idle(index_) || chosen;
-  if (chosen) executor_.queues().pass_on_wake();
+  if (chosen) executor_.queues().pass_on_wake(index_);
   trace_.enter_state(WorkerState::absent);
   measurements_.leave(now_ns);
 }
@@ -166,18 +166,25 @@ bool Worker::begin(Task& task) {
 /// False: the task does not run now; it was cancelled, or it waits for transfers.
 bool Worker::prepare(Task& task) {
   if (FlowFailure* cause = executor_.why_cancelled(task)) {
-    executor_.cancel(task, *cause);
+    const bool failed_itself = cause->id == flow_position(task);  // while its data was brought
+    if (!failed_itself) executor_.cancel(task, *cause);
     skip(task);
     return false;
   }
   try {
     task.progress = static_cast<std::uint16_t>(index_);
-    return executor_.memory().acquire(task, spec_.node) == Memory::Staging::ready;
+    if (executor_.memory().acquire(task, spec_.node) == Memory::Staging::pending) {
+      executor_.queues().note_staging(index_);
+      return false;
+    }
   } catch (...) {
     fail(task);
     skip(task);
     return false;
   }
+  if (!task.poisoned.load(std::memory_order_relaxed)) return true;
+  skip(task);
+  return false;
 }
 
 /// Fetches what the end of the task writes to while the kernel runs: the lines of its successors, which another worker or the
@@ -213,9 +220,14 @@ bool Worker::run(Task& task) {
 /// As `run`, of a kernel that is measured.
 bool Worker::run_timed(Task& task, bool reports_end) {
   const std::int64_t start_ns = clock_.now_ns();
-  if (emulated_.begin(task, start_ns)) {
-    if (reports_end) report_expected_end(task, emulated_.until_ns() - start_ns);
-    return false;
+  try {
+    if (emulated_.begin(task, start_ns)) {
+      if (reports_end) report_expected_end(task, emulated_.until_ns() - start_ns);
+      return false;
+    }
+  } catch (...) {  // the program's model of durations
+    fail(task);
+    return true;
   }
   if (reports_end)
     if (const auto mean_ns = measurements_.mean_ns(task.codelet)) report_expected_end(task, *mean_ns);
@@ -226,7 +238,11 @@ bool Worker::run_timed(Task& task, bool reports_end) {
 
 /// How long the task will run here, if that is known.
 std::optional<std::int64_t> Worker::expected_ns(const Task& task) const {
-  if (const auto modelled_ns = emulated_.duration_ns(task)) return modelled_ns;
+  try {
+    if (const auto modelled_ns = emulated_.duration_ns(task)) return modelled_ns;
+  } catch (...) {
+    return {};  // the task fails when it runs
+  }
   return measurements_.mean_ns(task.codelet);
 }
 

@@ -57,12 +57,12 @@ StatisticsReport WorkerTeam::statistics() const {
   const std::int64_t now_ns = clock_.now_ns();
   for (const auto& worker : workers_) {
     report.workers.push_back(worker->report(now_ns));
-    for (const auto& [codelet, durations] : worker->measurements().durations()) {
+    worker->measurements().visit_durations([&](const CodeletCore& codelet, const DurationStatistics& durations) {
       auto at = std::find_if(report.codelets.begin(), report.codelets.end(),
-                             [&](const CodeletReport& known) { return known.name == codelet->name; });
-      if (at == report.codelets.end()) at = report.codelets.insert(at, {codelet->name, {}});
+                             [&](const CodeletReport& known) { return known.name == codelet.name; });
+      if (at == report.codelets.end()) at = report.codelets.insert(at, {codelet.name, {}});
       at->durations.merge(durations);
-    }
+    });
   }
   std::sort(report.codelets.begin(), report.codelets.end(),
             [](const CodeletReport& a, const CodeletReport& b) { return a.durations.total_ns() > b.durations.total_ns(); });
@@ -72,7 +72,7 @@ StatisticsReport WorkerTeam::statistics() const {
 std::vector<TimelineEvent> WorkerTeam::timeline() const {
   std::vector<TimelineEvent> events;
   for (const auto& worker : workers_) {
-    const std::vector<TimelineEvent>& own = worker->measurements().timeline();
+    const std::vector<TimelineEvent> own = worker->measurements().timeline();
     events.insert(events.end(), own.begin(), own.end());
   }
   std::sort(events.begin(), events.end(), [](const TimelineEvent& a, const TimelineEvent& b) { return a.start_ns < b.start_ns; });

@@ -41,7 +41,7 @@ class WorkerTeam {
 
   void trace_to(trace::Session& session);
 
-  // --- once the tasks of interest have ended
+  /// Exact once the tasks of interest have ended, close while they run.
   StatisticsReport statistics() const;
   /// With `CoreOptions::timeline`: all kernels, by their start.
   std::vector<TimelineEvent> timeline() const;

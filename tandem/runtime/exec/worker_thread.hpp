@@ -1,0 +1,20 @@
+// tandem/runtime/exec/worker_thread.hpp: whether this thread is a worker's, for messages.
+#pragma once
+
+namespace tandem::runtime {
+
+/// While it lives, this thread is a worker's: what it runs are kernels and callbacks.
+class WorkerThread {
+ public:
+  WorkerThread() noexcept { ++depth_; }
+  ~WorkerThread() { --depth_; }
+  WorkerThread(const WorkerThread&) = delete;
+  WorkerThread& operator=(const WorkerThread&) = delete;
+
+  static bool is_this() noexcept { return depth_ != 0; }
+
+ private:
+  static constinit inline thread_local unsigned depth_ = 0;
+};
+
+}  // namespace tandem::runtime

@@ -1,0 +1,47 @@
+// tandem/runtime/sched/task_queue.hpp: one queue of ready tasks, and the queue of tasks that only some workers can run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/inbox.hpp"
+#include "tandem/base/pipe.hpp"
+#include "tandem/base/spin_lock.hpp"
+#include "tandem/runtime/sched/priority_queue.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+/// A queue of `ReadyQueues`, which states its protocol.
+struct alignas(64) TaskQueue {
+  std::int32_t put_priority = PriorityQueue::kNoPriority;  ///< of what was put into the pipe last; the submitting thread's
+  base::Pipe<Task> submitted;
+  alignas(64) base::Inbox<Task> inbox;
+  std::atomic<bool> priority_changes{false};  ///< in the pipe
+  alignas(64) base::SpinLock lock;
+  PriorityQueue tasks;
+  std::int32_t submitted_priority = PriorityQueue::kNoPriority;  ///< of what was taken from the pipe last; under the lock
+  std::atomic<std::int32_t> top_priority{PriorityQueue::kNoPriority};  ///< written under the lock
+  std::atomic<std::uint32_t> size{0};                                  ///< written under the lock; seq_cst, see "Sleeping"
+
+  explicit TaskQueue(bool by_priority) : tasks(by_priority) {}
+  bool has_new() const noexcept { return !submitted.empty() || !inbox.empty(); }
+  bool looks_new() const noexcept { return !submitted.looks_empty() || !inbox.looks_empty(); }
+  bool looks_filled() const noexcept { return looks_new() || size.load(std::memory_order_relaxed) != 0; }
+  bool must_look() const noexcept {
+    return tasks.empty() || tasks.top_priority() < submitted_priority || priority_changes.load(std::memory_order_relaxed) ||
+           !inbox.looks_empty();
+  }
+};
+
+/// Some workers, and the tasks that these alone can run. Its queue is filled through its inbox.
+struct WorkerGroup {
+  TaskQueue queue;
+  const std::vector<unsigned> members;
+
+  WorkerGroup(bool by_priority, std::vector<unsigned> workers) : queue(by_priority), members(std::move(workers)) {}
+};
+
+}  // namespace tandem::runtime
