@@ -16,8 +16,9 @@ namespace tandem::runtime {
 
 namespace {
 
-void destroy(Task& task) noexcept {
+void destroy(Task& task, TaskPool& pool) noexcept {
   if (task.ops->destroy_values != nullptr) task.ops->destroy_values(task);
+  pool.release_extra(task);
   task.~Task();
 }
 
@@ -30,8 +31,11 @@ std::uint32_t next_recording_number() noexcept {
 
 void Instance::destroy(RuntimeCore& runtime) noexcept {
   runtime.data().forget_tasks(memory.get(), memory.get() + bytes);
-  tasks.pop_back();  // the end belongs to the runtime, since users may hold references to it
-  for (Task* task : tasks) runtime::destroy(*task);
+  TaskPool& pool = runtime.submission().pool();
+  // The end is the pool's, since users may hold references to it.
+  if (tasks.back()->successors.sealed()) pool.recycle(tasks.back());
+  tasks.pop_back();
+  for (Task* task : tasks) runtime::destroy(*task, pool);
   tasks.clear();
 }
 
@@ -44,7 +48,7 @@ RecordedGraph::~RecordedGraph() {
     else left.push_back(std::move(instance));
   }
   for (Task* task : templates_) {
-    destroy(*task);
+    destroy(*task, runtime_.submission().pool());
     std::free(task);
   }
   if (!left.empty()) runtime_.left_replays().keep(std::move(left), std::move(kept_));
@@ -140,7 +144,7 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
   for (std::size_t i = 0; i < templates_.size(); ++i) {
     Task& model = *templates_[i];
     const bool is_end = i + 1 == templates_.size();
-    auto* task = new (is_end ? runtime_.submission().pool().keep_block(bytes_[i]) : instance->memory.get() + offset) Task;
+    Task* const task = is_end ? runtime_.submission().pool().take(sizeof(Task)) : new (instance->memory.get() + offset) Task;
     offset += bytes_[i];
     task->ops = model.ops;
     task->codelet = model.codelet;
@@ -150,6 +154,8 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
     task->special = model.special;
     task->restricted = model.restricted;
     task->recorded = true;
+    task->poisoned.store(false, std::memory_order_relaxed);
+    task->progress = 0;
     task->where = model.where;
     if (model.extra != nullptr) {
       TaskExtra& extra = runtime_.submission().extra_of(*task);
@@ -191,7 +197,8 @@ Task& RecordedGraph::change(const TaskRef& task) {
     throw UsageError(
         "a change to a recorded graph names a task that is not of its recording; keep what submit returned while it was "
         "recorded");
-  changes_.emplace_back(++version_, task.recorded_index());
+  ++version_;
+  note_change(task.recorded_index());
   return *templates_[task.recorded_index()];
 }
 
@@ -216,7 +223,7 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
       task.accesses()[slot].rebind(&to);
       changed = true;
     }
-    if (changed) changes_.emplace_back(version_, index);
+    if (changed) note_change(index);
   }
   kept_.drop(from);
 }
@@ -246,7 +253,7 @@ void RecordedGraph::update(Instance& instance) {
     instance.parts[boundary_[instance.boundary_count]].boundary = true;
   if (instance.version == version_) return;
   for (const auto& [version, index] : changes_) {
-    if (version <= instance.version) continue;
+    if (version <= instance.version || version != changed_at_[index]) continue;
     Task& model = *templates_[index];
     Task& task = *instance.tasks[index];
     task.priority = model.priority;
@@ -254,9 +261,16 @@ void RecordedGraph::update(Instance& instance) {
     if (model.ops->copy_values != nullptr) model.ops->copy_values(model, task, false);
   }
   instance.version = version_;
-  std::uint64_t oldest = version_;
-  for (const auto& known : instances_) oldest = std::min(oldest, known->version);
-  std::erase_if(changes_, [&](const auto& change) { return change.first <= oldest; });
+}
+
+/// An instance may rest for long and need all that changed since. Of one task only the last change counts, so the list is at most
+/// twice as long as there are tasks.
+void RecordedGraph::note_change(RecordIndex task) {
+  changed_at_.resize(templates_.size(), 0);
+  changed_at_[task] = version_;
+  changes_.emplace_back(version_, task);
+  if (changes_.size() <= 2 * templates_.size()) return;
+  std::erase_if(changes_, [&](const auto& change) { return change.first != changed_at_[change.second]; });
 }
 
 }  // namespace tandem::runtime

@@ -80,6 +80,8 @@ class RecordedGraph {
   std::uint32_t number() const noexcept { return number_; }
   std::size_t task_count() const noexcept { return templates_.size(); }
   std::size_t instance_count() const noexcept { return instances_.size(); }
+  /// Entries of the list of changes, for tests of its bound.
+  std::size_t change_count() const noexcept { return changes_.size(); }
 
   /// Changes for the replays to come. Throw UsageError when `task` is not of this recording or types differ.
   Task& change(const TaskRef& task);  ///< its values or priority are about to change
@@ -94,6 +96,7 @@ class RecordedGraph {
   Instance& idle_instance();
   std::unique_ptr<Instance> build_instance();
   void update(Instance& instance);
+  void note_change(RecordIndex task);
   void enter_data(Instance& instance);
   void leave_data(Instance& instance);
   void start(Instance& instance);
@@ -112,7 +115,8 @@ class RecordedGraph {
   std::vector<RecordIndex> roots_;           ///< tasks without predecessors and entries
   std::vector<RecordIndex> boundary_;
   std::vector<std::unique_ptr<Instance>> instances_;
-  std::vector<std::pair<std::uint64_t, RecordIndex>> changes_;
+  std::vector<std::pair<std::uint64_t, RecordIndex>> changes_;  ///< versions and tasks, in order
+  std::vector<std::uint64_t> changed_at_;                       ///< by task: version of its last change; empty: none has changed
   std::uint64_t version_ = 0;
   std::uint32_t traced_as_ = 0;         ///< its number in the trace, 0: none yet
   std::uint64_t traced_version_ = 0;

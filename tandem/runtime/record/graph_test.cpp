@@ -249,5 +249,61 @@ TEST(RecordedGraph, ItsEndCanBeWaitedForAfterItIsGone) {
   EXPECT_EQ(f.order.size(), 2U);
 }
 
+TEST(RecordedGraph, ChangesOfManyStepsDoNotGather) {
+  Fixture f;
+  double value = 0;
+  Handle& x = f.data("x", value);
+  TaskRef one;
+  TaskRef two;
+  const auto graph = f.record([&] {
+    one = f.submit(1, {{&x, AccessMode::read_write}});
+    two = f.submit(2, {{&x, AccessMode::read_write}});
+  });
+  const auto change = [&](const TaskRef& task, int number) {
+    std::get<0>(*static_cast<Number*>(graph->change(task).values())) = number;
+  };
+  graph->replay();
+  graph->replay();  // a second instance, which then rests
+  f.core->waits().wait_all();
+  for (int step = 0; step < 1'000; ++step) {
+    change(one, step);
+    if (step == 500) change(two, 7);
+    graph->replay();
+    f.core->waits().wait_all();
+    ASSERT_LE(graph->change_count(), 2 * graph->task_count());
+  }
+  f.order.clear();
+  graph->replay();
+  graph->replay();
+  f.core->waits().wait_all();
+  EXPECT_THAT(f.order, ElementsAre(999, 7, 999, 7)) << "the one that has rested has missed nothing";
+}
+
+TEST(RecordedGraph, AProgramThatRecordsEachStepDoesNotGrow) {
+  Fixture f;
+  double value = 0;
+  Handle& x = f.data("x", value);
+  const auto step = [&] {
+    const auto graph = f.record([&] {
+      for (int i = 0; i < 30; ++i) {
+        Task& task = f.core->submission().begin(f.codelet, Fixture::ops(), 1);
+        new (task.values()) Number(1);
+        task.accesses()[0].set(&x, i % 3 == 0 ? AccessMode::read_write : AccessMode::read);
+        f.core->submission().extra_of(task).name = "named, so that it has an extra part";
+        f.core->submission().submit(task);
+      }
+    });
+    graph->replay();
+    graph->replay();
+    f.core->waits().wait_all();
+  };
+  for (int i = 0; i < 5; ++i) step();
+  const std::size_t bytes = f.core->submission().pool().bytes();
+  const std::size_t extras = f.core->submission().pool().extra_count();
+  for (int i = 0; i < 50; ++i) step();
+  EXPECT_EQ(f.core->submission().pool().bytes(), bytes);
+  EXPECT_EQ(f.core->submission().pool().extra_count(), extras);
+}
+
 }  // namespace
 }  // namespace tandem::runtime

@@ -41,7 +41,10 @@ Task& Recorder::take(const TaskOps& ops, unsigned access_count) {
   return *task;
 }
 
-void Recorder::abandon(Task& task) noexcept { std::free(&task); }
+void Recorder::abandon(Task& task) noexcept {
+  graph_.runtime_.submission().pool().release_extra(task);
+  std::free(&task);
+}
 
 RecordIndex Recorder::add(Task& task, std::size_t bytes) {
   const auto index = static_cast<RecordIndex>(graph_.templates_.size());

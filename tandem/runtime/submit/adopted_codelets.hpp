@@ -20,6 +20,8 @@ class AdoptedCodelets {
     if (__builtin_expect(recent_[slot] != codelet.get(), 0)) adopt_slowly(codelet, slot);
   }
 
+  std::size_t size() const noexcept { return all_.size(); }
+
  private:
   [[gnu::noinline]] void adopt_slowly(const std::shared_ptr<CodeletCore>& codelet, std::size_t slot) {
     recent_[slot] = codelet.get();

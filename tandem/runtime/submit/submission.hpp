@@ -70,6 +70,8 @@ class Submission final : private FlowHost {
   TaskRef submit_serving(Task& task);
   void abandon(Task& task) noexcept;
   TaskExtra& extra_of(Task& task) { return pool_.extra_of(task); }
+  /// So many codelets are kept for tasks that were submitted so far.
+  std::size_t codelet_count() const noexcept { return codelets_.size(); }
 
   // --- positions
   TaskId last_id() const noexcept { return last_id_; }

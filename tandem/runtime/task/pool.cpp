@@ -17,12 +17,6 @@ constexpr std::size_t kLinkChunksPerSlab = 256;
 
 TaskPool::~TaskPool() = default;
 
-void* TaskPool::keep_block(std::size_t bytes) {
-  auto& block = kept_.emplace_back(base::allocate_large(bytes));
-  if (block == nullptr) throw std::bad_alloc();
-  return block.get();
-}
-
 void TaskPool::refill(std::size_t size_class) {
   // One at a time: each lies in the cache of the worker that ended it, and is asked for while the one before is filled.
   if (handed_back_ == nullptr) handed_back_ = returned_.take_all();
@@ -51,17 +45,24 @@ void TaskPool::refill(std::size_t size_class) {
 }
 
 void TaskPool::recycle(Task* task) {
-  if (task->extra != nullptr) {
-    TaskExtra& extra = *task->extra;
-    free_links(extra);
-    extra.name.clear();
-    extra.on_ready = nullptr;
-    extra.on_expected = nullptr;
-    extra.context = nullptr;
-    extra.callback = nullptr;
-  }
+  if (task->extra != nullptr) clear(*task->extra);
   task->next = free_[task->size_class];
   free_[task->size_class] = task;
+}
+
+void TaskPool::clear(TaskExtra& extra) noexcept {
+  free_links(extra);
+  extra.name.clear();
+  extra.on_ready = nullptr;
+  extra.on_expected = nullptr;
+  extra.context = nullptr;
+  extra.callback = nullptr;
+}
+
+void TaskPool::release_extra(Task& task) noexcept {
+  if (task.extra == nullptr) return;
+  clear(*task.extra);
+  free_extras_.push_back(std::exchange(task.extra, nullptr));  // has room: `extra_of` reserves it
 }
 
 std::size_t TaskPool::collect() {
@@ -76,7 +77,14 @@ std::size_t TaskPool::collect() {
 }
 
 TaskExtra& TaskPool::extra_of(Task& task) {
-  if (task.extra == nullptr) task.extra = extras_.emplace_back(std::make_unique<TaskExtra>()).get();
+  if (task.extra != nullptr) return *task.extra;
+  if (!free_extras_.empty()) {
+    task.extra = free_extras_.back();
+    free_extras_.pop_back();
+    return *task.extra;
+  }
+  task.extra = extras_.emplace_back(std::make_unique<TaskExtra>()).get();
+  free_extras_.reserve(extras_.capacity());
   return *task.extra;
 }
 

@@ -64,10 +64,8 @@ class TaskPool {
   void release_links(Task& task) noexcept {
     if (task.extra != nullptr) free_links(*task.extra);
   }
-
-  /// Memory for a task that users may refer to when its recorded graph is gone: it lives as long as the pool. Throws
-  /// std::bad_alloc.
-  void* keep_block(std::size_t bytes);
+  /// Takes what `extra_of` gave to a task back, whose memory is not the pool's and ends.
+  void release_extra(Task& task) noexcept;
 
   /// Calls `visit(Task&)` for each task that the pool has ever made, in use or not. By the submitting thread.
   template <class Visit>
@@ -78,6 +76,8 @@ class TaskPool {
   }
 
   std::size_t bytes() const noexcept { return bytes_; }
+  /// So many `TaskExtra` exist, in use or not.
+  std::size_t extra_count() const noexcept { return extras_.size(); }
 
  private:
   struct Slab {
@@ -93,6 +93,7 @@ class TaskPool {
   }
   void refill(std::size_t size_class);
   void free_links(TaskExtra& extra) noexcept;
+  void clear(TaskExtra& extra) noexcept;
 
   std::array<Task*, kClasses> free_{};
   Task* handed_back_ = nullptr;  ///< taken from `returned_`, and not looked at yet
@@ -100,7 +101,7 @@ class TaskPool {
   std::vector<std::unique_ptr<LinkChunk[]>> link_slabs_;
   std::vector<Slab> slabs_;
   std::vector<std::unique_ptr<TaskExtra>> extras_;
-  std::vector<std::unique_ptr<std::byte, base::FreeLarge>> kept_;
+  std::vector<TaskExtra*> free_extras_;
   std::size_t bytes_ = 0;
   alignas(64) base::Inbox<Task> returned_;
 };

@@ -33,6 +33,7 @@ struct WaitGraph {
 };
 
 std::string why_root_stays(const Task& task, bool running, bool at_turnstile) {
+  if (task.recorded) return "it ends a replay of a recorded graph, and tasks of that replay have not ended";
   if (running) return "its kernel is running";
   if (at_turnstile) return "it waits for its turn with data that another commuting task or access holds";
   switch (task.kind) {
@@ -48,8 +49,9 @@ std::string why_root_stays(const Task& task, bool running, bool at_turnstile) {
 
 std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<const Task*>& running) {
   const WaitGraph graph(pool);
+  const auto outside = std::count_if(graph.live.begin(), graph.live.end(), [](const Task* task) { return !task->recorded; });
   std::string out = fmt::format("{} {} not ended, {} of them outside recorded graphs", unfinished,
-                                unfinished == 1 ? "task has" : "tasks have", graph.live.size());
+                                unfinished == 1 ? "task has" : "tasks have", outside);
   auto end = std::back_inserter(out);
 
   const auto runs = [&](const Task* task) { return std::find(running.begin(), running.end(), task) != running.end(); };
