@@ -7,7 +7,7 @@ SEEDS ?= 10000
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check bench stress tsan asan times consumers docs install clean
+.PHONY: help setup build demo check bench stress tsan asan audit times consumers docs install clean
 
 help:
 	@echo 'make demo       forecast atmospheric CO2 on all cores; numbers, and pictures in build/demo; then four ranks'
@@ -17,6 +17,7 @@ help:
 	@echo 'make bench      measure Tandem beside its peers; BENCH="--budget 10min" goes to each tandem bench'
 	@echo 'make stress     the long random tests, with seeds that no run has used; SEEDS=N of each ($(SEEDS))'
 	@echo 'make tsan       all tests under the thread sanitizer'
+	@echo 'make audit      random flows, with the runtime checking its structures'
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
 	@echo 'make times      how long building takes, against its goals, and the slowest files'
 	@echo 'make consumers  build programs that use Tandem: installed, as a subproject, shared, with GCC and with Clang'
@@ -69,6 +70,12 @@ sanitized-%: setup
 	cmake --preset $* $(CONFIGURE)
 	$(in-$*) cmake --build --preset $* -j $(JOBS)
 	@$(in-$*) scripts/check build/$* -LE stress
+
+audit: setup
+	cmake --preset audit $(CONFIGURE)
+	cmake --build --preset audit -j $(JOBS) --target random_flow_test runtime_test
+	build/audit/tests/runtime_test --gtest_brief=1
+	RANDOM_FLOW_COUNT=$(or $(COUNT),100) build/audit/tests/random_flow_test --gtest_brief=1
 
 times: setup
 	@scripts/build_times measure

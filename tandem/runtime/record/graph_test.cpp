@@ -305,5 +305,22 @@ TEST(RecordedGraph, AProgramThatRecordsEachStepDoesNotGrow) {
   EXPECT_EQ(f.core->submission().pool().extra_count(), extras);
 }
 
+TEST(DataRegistry, ItsCheckFindsDataThatNamesATaskOfTheFuture) {
+  Fixture f;
+  double value = 0;
+  Handle& x = f.data("x", value);
+  f.submit(1, {{&x, AccessMode::read_write}});
+  f.core->waits().wait_all();
+  const TaskId last = f.core->submission().last_id();
+  EXPECT_TRUE(f.core->data().check_invariants(last));
+  EXPECT_FALSE(f.core->data().check_invariants(0));
+  x.home.owned = true;
+  EXPECT_FALSE(f.core->data().check_invariants(last)) << "memory of the user's that Tandem would free";
+  x.home.owned = false;
+  EXPECT_TRUE(f.core->data().check_invariants(last));
+  EXPECT_TRUE(f.core->submission().check_invariants());
+  EXPECT_TRUE(f.core->executor().queues().check_invariants());
+}
+
 }  // namespace
 }  // namespace tandem::runtime

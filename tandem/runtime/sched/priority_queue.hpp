@@ -59,6 +59,22 @@ class PriorityQueue {
   /// Of the task that `pop` would give; `kNoPriority` when empty.
   std::int32_t top_priority() const noexcept { return buckets_.empty() ? kNoPriority : buckets_.back().priority; }
 
+  /// Whether the buckets are as stated above, and hold `size` tasks. Walks everything.
+  bool check_invariants() const noexcept {
+    std::size_t tasks = 0;
+    for (std::size_t i = 0; i < buckets_.size(); ++i) {
+      const Bucket& bucket = buckets_[i];
+      if (bucket.head == nullptr || (i > 0 && buckets_[i - 1].priority >= bucket.priority)) return false;
+      const Task* last = nullptr;
+      for (const Task* task = bucket.head; task != nullptr; task = task->next) {
+        if (++tasks > size_ || (by_priority_ && task->priority != bucket.priority)) return false;
+        last = task;
+      }
+      if (last != bucket.tail) return false;
+    }
+    return tasks == size_;
+  }
+
  private:
   struct Bucket {
     std::int32_t priority = 0;

@@ -102,5 +102,25 @@ TEST(PriorityQueue, DoesWhatASortedListDoes) {
   }
 }
 
+TEST(PriorityQueue, ItsCheckFindsADamagedList) {
+  Tasks tasks;
+  PriorityQueue queue;
+  EXPECT_TRUE(queue.check_invariants());
+  Task* const first = tasks.make(1, 3);
+  Task* const second = tasks.make(2, 3);
+  Task* const third = tasks.make(3, 5);
+  for (Task* task : {first, second, third}) queue.push_back(task);
+  EXPECT_TRUE(queue.check_invariants());
+  first->next = nullptr;
+  EXPECT_FALSE(queue.check_invariants()) << "a task is lost";
+  first->next = first;
+  EXPECT_FALSE(queue.check_invariants()) << "a cycle";
+  first->next = second;
+  second->priority = 4;
+  EXPECT_FALSE(queue.check_invariants()) << "a priority that has changed";
+  second->priority = 3;
+  EXPECT_TRUE(queue.check_invariants());
+}
+
 }  // namespace
 }  // namespace tandem::runtime

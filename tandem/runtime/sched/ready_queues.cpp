@@ -132,6 +132,7 @@ bool ReadyQueues::takes_from_groups(const Lane& lane) noexcept {
 }
 
 void ReadyQueues::note_size(Queue& queue) noexcept {
+  TANDEM_AUDIT_ASSERT(queue.tasks.check_invariants());
   queue.top_priority.store(queue.tasks.top_priority(), std::memory_order_relaxed);
   queue.size.store(static_cast<std::uint32_t>(queue.tasks.size()), std::memory_order_seq_cst);
 }
@@ -336,6 +337,15 @@ void ReadyQueues::pass_on_wake(unsigned worker) noexcept {
   for (const Membership* member = lanes_[worker]->groups.load(std::memory_order_acquire); member != nullptr; member = member->next)
     if (filled(member->group->queue)) wake_member(*member->group);
   if (std::any_of(queues_.begin(), queues_.end(), [](const auto& queue) { return filled(*queue); })) idle_.wake_one();
+}
+
+bool ReadyQueues::check_invariants() const {
+  const auto is_whole = [](Queue& queue) {
+    const std::lock_guard guard(queue.lock);
+    return queue.tasks.check_invariants() && queue.size.load() == queue.tasks.size() &&
+           queue.top_priority.load() == queue.tasks.top_priority();
+  };
+  return std::all_of(queues_.begin(), queues_.end(), [&](const auto& queue) { return is_whole(*queue); });
 }
 
 std::size_t ReadyQueues::size() const noexcept {

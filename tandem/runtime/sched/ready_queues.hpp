@@ -99,6 +99,8 @@ class ReadyQueues {
 
   /// Tasks that wait in queues; approximate while others run. By the submitting thread.
   std::size_t size() const noexcept;
+  /// Whether the queues are whole, and agree with the numbers that other threads read. Takes each queue's lock. Any thread.
+  bool check_invariants() const;
   unsigned worker_count() const noexcept { return sharing_; }
   std::uint64_t steals(unsigned worker) const noexcept { return lanes_[worker]->steals.get(); }
 

@@ -137,6 +137,19 @@ void DataRegistry::end_on_submitting_thread(Handle& handle) noexcept {
   handle.drop_reference();
 }
 
+bool DataRegistry::check_invariants(TaskId last) const {
+  return std::all_of(handles_.begin(), handles_.end(), [&](Handle* handle) { return check_handle(*handle, last); });
+}
+
+bool DataRegistry::check_handle(Handle& handle, TaskId last) const {
+  if (!owns(handle) || handle.registry != this || handle.references.load() == 0) return false;
+  const bool has_own_memory = handle.home.pointer != nullptr && !handle.home.owned;
+  if (handle.user_memory != has_own_memory) return false;
+  const auto is_past = [last](const TaskRef& task) { return task.task == nullptr || (task.id != 0 && task.id <= last); };
+  if (!is_past(handle.flow.writer) || !std::all_of(handle.flow.members.begin(), handle.flow.members.end(), is_past)) return false;
+  return handle.valid.load() >> memory_.node_count() == 0;
+}
+
 bool DataRegistry::nobody_uses(const Handle& handle) noexcept {
   const FlowState& flow = handle.flow;
   return flow.kind != GroupKind::reducers && has_ended(flow.writer) &&

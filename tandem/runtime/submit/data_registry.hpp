@@ -95,6 +95,11 @@ class DataRegistry {
   void begin_recording();
   void end_recording() noexcept;
 
+  /// Whether all registered data is as `Handle` and `FlowState` state: each is owned here and referred to, has memory of its own
+  /// where it is the user's, a value where a node has one, and names no task behind position `last` of the flow. By the submitting
+  /// thread.
+  bool check_invariants(TaskId last) const;
+
   /// Frees orphans that no task uses.
   void free_unused() { free_orphans(false); }
   /// Unregisters all data.
@@ -106,6 +111,7 @@ class DataRegistry {
   [[noreturn]] void refuse(const char* action, const Handle& handle, const SourceLine& where) const;
   static std::mutex& end_mutex() noexcept;
   static bool nobody_uses(const Handle& handle) noexcept;
+  bool check_handle(Handle& handle, TaskId last) const;
   void end_on_submitting_thread(Handle& handle) noexcept;
   void free_orphans(bool all);
   void check_memory(Handle& handle);

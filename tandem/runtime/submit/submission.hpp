@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/base/assert.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/adopted_codelets.hpp"
 #include "tandem/runtime/submit/submitting_thread.hpp"
@@ -60,6 +61,7 @@ class Submission final : private FlowHost {
     if (__builtin_expect(recorder_ != nullptr, 0)) return record(task);
     enter(task);
     flow_.enter_accesses(task);
+    TANDEM_AUDIT_ASSERT(is_last_user(task));
     const TaskRef ref{&task, task.id};
     leave(task);
     return ref;
@@ -72,6 +74,11 @@ class Submission final : private FlowHost {
   TaskExtra& extra_of(Task& task) { return pool_.extra_of(task); }
   /// So many codelets are kept for tasks that were submitted so far.
   std::size_t codelet_count() const noexcept { return codelets_.size(); }
+
+  /// Whether the pool is whole and the counts agree.
+  bool check_invariants() const noexcept { return pool_.check_invariants() && executor_.finished() <= submitted_; }
+  /// Whether each access of `task`, which was entered last, is the last use of its data.
+  bool is_last_user(const Task& task) const noexcept;
 
   // --- positions
   TaskId last_id() const noexcept { return last_id_; }

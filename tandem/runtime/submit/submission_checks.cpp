@@ -7,6 +7,18 @@
 
 namespace tandem::runtime {
 
+bool Submission::is_last_user(const Task& task) const noexcept {
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    if (slot.alias() || slot.mode() == AccessMode::scratch) continue;
+    const FlowState& flow = slot.handle()->flow;
+    const bool writes = slot.mode() == AccessMode::write || slot.mode() == AccessMode::read_write;
+    if (writes && (flow.writer.task != &task || flow.writer.id != task.id || !flow.members.empty())) return false;
+    if (!writes && (flow.members.empty() || (flow.members.end() - 1)->task != &task)) return false;
+  }
+  return true;
+}
+
 void Submission::check_slowly(Task& task, unsigned access) {
   const AccessSlot& slot = task.accesses()[access];
   if (slot.handle() == nullptr) {

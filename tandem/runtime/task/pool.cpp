@@ -108,6 +108,23 @@ Link* TaskPool::extra_link(Task& task) {
   return &extra.links->links[extra.links->used++];
 }
 
+bool TaskPool::check_invariants() const noexcept {
+  std::size_t most = 0;
+  for (const Slab& slab : slabs_) most += slab.count;
+  std::size_t free_tasks = 0;
+  for (std::size_t size_class = 0; size_class < kClasses; ++size_class)
+    for (const Task* task = free_[size_class]; task != nullptr; task = task->next) {
+      const bool holds_links = task->extra != nullptr && task->extra->links != nullptr;
+      if (++free_tasks > most || task->size_class != size_class || !task->successors.sealed() || holds_links) return false;
+    }
+  std::size_t free_chunks = 0;
+  for (const LinkChunk* chunk = free_links_; chunk != nullptr; chunk = chunk->next)
+    if (++free_chunks > link_slabs_.size() * kLinkChunksPerSlab) return false;
+  for (const TaskExtra* extra : free_extras_)
+    if (extra->links != nullptr || extra->callback) return false;
+  return free_extras_.size() <= extras_.size();
+}
+
 void TaskPool::free_links(TaskExtra& extra) noexcept {
   while (extra.links != nullptr) {
     LinkChunk* next = extra.links->next;

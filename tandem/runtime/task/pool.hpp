@@ -76,6 +76,9 @@ class TaskPool {
   }
 
   std::size_t bytes() const noexcept { return bytes_; }
+  /// Whether free tasks have ended, stand in the list of their size, and hold no links, and whether no list has a cycle. By the
+  /// submitting thread.
+  bool check_invariants() const noexcept;
   /// So many `TaskExtra` exist, in use or not.
   std::size_t extra_count() const noexcept { return extras_.size(); }
 

@@ -88,5 +88,35 @@ TEST(Task, ThreeAccessesFitTheBudget) {
   EXPECT_LE((Task::value_offset(3, 8) + 63) / 64 * 64, 192U);
 }
 
+TEST(TaskPool, ItsCheckFindsATaskThatWasRecycledTooEarly) {
+  TaskPool pool;
+  EXPECT_TRUE(pool.check_invariants());
+  Task* const task = pool.take(sizeof(Task));
+  EXPECT_TRUE(pool.check_invariants());
+  task->successors.reset();
+  pool.recycle(task);
+  EXPECT_FALSE(pool.check_invariants()) << "it has not ended";
+  task->successors.seal();
+  EXPECT_TRUE(pool.check_invariants());
+  Task* const next = task->next;
+  task->next = task;
+  EXPECT_FALSE(pool.check_invariants()) << "a cycle";
+  task->next = next;
+  EXPECT_TRUE(pool.check_invariants());
+}
+
+TEST(TaskPool, ExtraPartsAreUsedAgain) {
+  TaskPool pool;
+  Task one;
+  pool.extra_of(one).name = "one";
+  pool.extra_link(one);
+  pool.release_extra(one);
+  EXPECT_EQ(one.extra, nullptr);
+  EXPECT_TRUE(pool.check_invariants());
+  Task two;
+  EXPECT_EQ(pool.extra_of(two).name, "");
+  EXPECT_EQ(pool.extra_count(), 1U);
+}
+
 }  // namespace
 }  // namespace tandem::runtime

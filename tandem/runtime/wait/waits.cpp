@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "tandem/base/assert.hpp"
 #include "tandem/base/exceptions.hpp"
 
 namespace tandem::runtime {
@@ -36,6 +37,9 @@ void Waits::drain() {
   submission_.window().note_finished(submitted);
   submission_.pool().collect();
   data_.free_unused();
+  TANDEM_AUDIT_ASSERT(submission_.check_invariants());
+  TANDEM_AUDIT_ASSERT(data_.check_invariants(submission_.last_id()));
+  TANDEM_AUDIT_ASSERT(executor_.queues().check_invariants());
 }
 
 void Waits::throw_failure(const FailureLog::Report& report) {
