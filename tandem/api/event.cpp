@@ -29,6 +29,7 @@ void EventState::refuse(const char* why) const { throw UsageError("event '" + na
 void EventState::readable(std::exception_ptr failure) {
   {
     const std::lock_guard guard(lock_);
+    if (is_recorded_) refuse("was recorded; complete the event that `start` gets in each replay");
     if (by_itself_) return;
     if (readable_) refuse("was made readable before; complete each event once");
     if (has_start() && !begun_) refuse("has not been started: tasks before it have not ended; complete it in `start`, or later");
@@ -44,6 +45,7 @@ void EventState::readable(std::exception_ptr failure) {
 void EventState::released() {
   {
     const std::lock_guard guard(lock_);
+    if (is_recorded_) refuse("was recorded; release the event that `start` gets in each replay");
     if (tasks_.released.task == nullptr) refuse("ends with `readable` alone; make it with Release::separate to release it later");
     if (by_itself_) return;
     if (released_) refuse("was released before; release each event once");
@@ -93,6 +95,18 @@ void EventState::start() {
     if (end_by_itself()) core_.events().complete(tasks_.released);
     if (is_open) core_.events().complete(tasks_.readable, std::current_exception());
   }
+}
+
+void RecordedEvent::begin(runtime::Task& ready, void* context) {
+  const auto& recorded = *static_cast<const RecordedEvent*>(context);
+  if (!recorded.core.events().may_begin(ready)) return;
+  const auto state = std::make_shared<EventState>(recorded.core, recorded.name, recorded.start);
+  state->tasks().readable = {&ready, ready.id};
+  if (recorded.with_release) {
+    runtime::Task* const released = ready.recording->replay->tasks[ready.recording->index + 1];
+    state->tasks().released = {released, runtime::flow_position(*released)};
+  }
+  state->begin(ready);
 }
 
 }  // namespace internal

@@ -27,7 +27,7 @@ class Event {
   /// as `readable`, and UsageError for an event of `Release::with_readable`.
   void released();
 
-  /// To wait for it, or to name it in `TaskOptions::after`.
+  /// To wait for it, or to name it in `TaskOptions::after`; of a recorded event, a reference to a recorded task.
   TaskRef task() const noexcept { return readable_; }
   /// False: it takes place on another rank, or was made after the end of a cancelled flow.
   bool is_here() const noexcept { return state_ != nullptr; }

@@ -26,6 +26,11 @@ class EventState : public std::enable_shared_from_this<EventState> {
   EventState(runtime::RuntimeCore& core, std::string name, Start start)
       : core_(core), name_(std::move(name)), start_(std::move(start)) {}
 
+  /// The event was recorded: the program completes those that its replays start, and never this one.
+  void mark_recorded(const TaskRef& task) noexcept {
+    is_recorded_ = true;
+    tasks_.readable = task;
+  }
   /// Where `ExternalEvents::submit` writes the event's nodes.
   runtime::EventTasks& tasks() noexcept { return tasks_; }
   bool has_start() const noexcept { return start_ != nullptr; }
@@ -48,11 +53,23 @@ class EventState : public std::enable_shared_from_this<EventState> {
   const Start start_;
   runtime::EventTasks tasks_;
   base::SpinLock lock_;
+  bool is_recorded_ = false;
   bool begun_ = false;
   bool readable_ = false;   ///< the program has completed it
   bool released_ = false;
   bool by_itself_ = false;  ///< it has ended without the program, which may not know that
   std::exception_ptr failure_;  ///< of a `readable` that came before `begin`
+};
+
+/// What the copies of a recorded event have in common: each replay makes an `EventState` of it. Lives as long as the recording.
+struct RecordedEvent {
+  runtime::RuntimeCore& core;
+  std::string name;
+  EventState::Start start;
+  bool with_release = false;
+
+  /// `TaskExtra::on_ready`; `context` is a RecordedEvent.
+  static void begin(runtime::Task& ready, void* context);
 };
 
 }  // namespace tandem::internal

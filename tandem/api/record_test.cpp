@@ -1,4 +1,5 @@
 // tandem/api/record_test.cpp: recordings: what may happen inside one, references to its tasks, and graphs that are destroyed early.
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -190,6 +191,98 @@ TEST(Record, AnEmptyGraphHasNoTasksAndNoReplay) {
   Graph graph;
   EXPECT_EQ(graph.task_count(), 0U);
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->replay(graph); }), HasSubstr("empty Graph"));
+}
+
+void recorded_events(Runtime& rt) {
+  int x = 0;
+  int y = 0;
+  auto hx = rt.data("x", x);
+  auto hy = rt.data("y", y);
+  std::atomic<int> starts{0};
+  Event recorded;
+  Graph graph = rt.record([&] {
+    rt.submit(kAdd, 1, read_write(hx));
+    recorded = rt.event("device", Release::separate, [&](Event event) {
+      ++starts;
+      x *= 2;
+      event.readable();
+      event.released();
+    }, read_write(hx));
+    rt.submit("copy", [](const int& from, int& to) { to += from; }, read(hx), read_write(hy));
+    rt.submit(kAdd, 1, read_write(hx));
+  });
+  EXPECT_EQ(graph.task_count(), 5U) << "an event with a released half counts twice";
+  EXPECT_THAT(thrown_by<UsageError>([&] { recorded.readable(); }), HasSubstr("was recorded"));
+  Replay replay;
+  int expected = 0;
+  int sum = 0;
+  for (int i = 0; i < 10; ++i) {
+    replay = rt.replay(graph);
+    expected = (expected + 1) * 2;
+    sum += expected++;
+    if (i == 5) rt.wait(replay, recorded.task());
+  }
+  rt.wait();
+  EXPECT_EQ(starts, 10);
+  EXPECT_EQ(x, expected);
+  EXPECT_EQ(y, sum);
+}
+TEST(Record, EventsWithAStartAreRecordedOnTheEventLoop) { recorded_events(*loop_runtime()); }
+TEST(Record, EventsWithAStartAreRecordedOnThreads) { recorded_events(*thread_runtime({.workers = 3})); }
+
+TEST(Record, TheHalvesOfARecordedEventAreCompletedByTheProgram) {
+  auto rt = loop_runtime();
+  int x = 0;
+  auto hx = rt->data("x", x);
+  int seen = 0;
+  std::vector<Event> started;
+  Graph graph = rt->record([&] {
+    rt->event("receive", Release::separate, [&](Event event) { started.push_back(event); }, write(hx));
+    rt->submit("see", [&seen](const int& value) { seen = value; }, read(hx));
+  });
+  for (int round = 1; round <= 3; ++round) {
+    const Replay replay = rt->replay(graph);
+    rt->submit(kAdd, 100, read_write(hx));
+    EXPECT_THROW(rt->wait(), StuckError);
+    ASSERT_EQ(started.size(), static_cast<std::size_t>(round));
+    x = round;
+    started.back().readable();
+    EXPECT_THROW(started.back().readable(), UsageError);
+    EXPECT_THROW(rt->wait(), StuckError) << "the writer waits for the released half";
+    EXPECT_EQ(seen, round);
+    EXPECT_EQ(x, round);
+    started.back().released();
+    rt->wait();
+    rt->wait(replay);
+    EXPECT_EQ(x, round + 100);
+  }
+}
+
+TEST(Record, ARecordedEventThatFailsFailsItsReplay) {
+  auto rt = loop_runtime();
+  int x = 0;
+  auto hx = rt->data("x", x);
+  bool fails = true;
+  Graph graph = rt->record([&] {
+    rt->event("start", Release::with_readable, [&](Event event) {
+      if (fails) throw std::runtime_error("no device");
+      x = 1;
+      event.readable();
+    }, write(hx));
+    rt->submit(kAdd, 1, read_write(hx));
+  });
+  rt->replay(graph);
+  EXPECT_EQ(thrown_by<std::runtime_error>([&] { rt->wait(); }), "no device");
+  fails = false;
+  rt->replay(graph);
+  rt->wait();
+  EXPECT_EQ(x, 2);
+  EXPECT_THAT(thrown_by<UsageError>([&] {
+                const Graph other = rt->record([&] { rt->event("nobody", Release::with_readable, {}, write(hx)); });
+              }),
+              HasSubstr("without a start"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { const Graph other = rt->record([&] { rt->acquire(read(hx)); }); }),
+              HasSubstr("submit a task with a lambda instead"));
 }
 
 }  // namespace

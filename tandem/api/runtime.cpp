@@ -395,6 +395,7 @@ internal::HeldAccess Runtime::begin_access_at_owner(runtime::Handle* handle, Acc
 Event Runtime::submit_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
                             const SourceLine& where) {
   if (is_over()) return {};
+  if (core_->submission().recorder() != nullptr && start) return record_event(std::move(name), release, std::move(start), uses, where);
   if (flow_ != nullptr && !flow_->enter(uses, {})) return {};
   runtime::Task& task = core_->events().begin(std::move(name), static_cast<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
@@ -405,6 +406,22 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
   set_start(task, state->has_start(), [state](runtime::Task& ready) { state->begin(ready); });
   core_->events().submit(task, release == Release::separate, state->tasks());
   if (flow_ != nullptr) flow_->entered();
+  return state->event();
+}
+
+Event Runtime::record_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
+                            const SourceLine& where) {
+  runtime::Task& task = core_->events().begin_recorded(std::move(name), static_cast<unsigned>(uses.size()));
+  for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
+  task.where = where;
+  const bool with_release = release == Release::separate;
+  const auto recorded = std::make_shared<internal::RecordedEvent>(
+      internal::RecordedEvent{*core_, runtime::name_of(task), std::move(start), with_release});
+  task.extra->callback = [recorded] {};  // copied to each replay's task: it lives as long as they do
+  task.extra->on_ready = &internal::RecordedEvent::begin;
+  task.extra->context = recorded.get();
+  const auto state = std::make_shared<internal::EventState>(*core_, recorded->name, nullptr);
+  state->mark_recorded(core_->events().record(task, with_release));
   return state->event();
 }
 

@@ -536,8 +536,8 @@ class Runtime {
 
   /// Calls `flow` and records the tasks that it submits; none of them runs. On several ranks, the recording decides which rank
   /// runs each task. It knows all readers of a version before the first replay, so each broadcast has all its recipients. Tasks,
-  /// `fetch`, `migrate`, `flush`, `send` and `receive` are recorded; `wait`, `acquire`, events, `parallel_for`, `map_reduce` and
-  /// `replay` throw UsageError. `submit` returns references to recorded tasks: for `TaskOptions::after` in the same recording, for
+  /// `fetch`, `migrate`, `flush`, `send` and `receive` are recorded, and on one rank events with a `start`, which each replay calls;
+  /// `wait`, `acquire`, `parallel_for`, `map_reduce` and `replay` throw UsageError. `submit` returns references to recorded tasks: for `TaskOptions::after` in the same recording, for
   /// changes of the graph, and for `wait(replay, task)`. After a
   /// `migrate`, the rest of the recording sees the new owner (`owner_of`); the data itself moves in each replay.
   Graph record(const std::function<void()>& flow);
@@ -688,6 +688,8 @@ class Runtime {
                                const runtime::TaskOps& ops);
   TaskRef enter_in_flow(internal::FlowTask& call, runtime::Task& task);
   Event submit_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
+                     const SourceLine& where);
+  Event record_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
                      const SourceLine& where);
   internal::HeldAccess begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where);
   internal::HeldAccess begin_access_at_owner(runtime::Handle* handle, AccessMode mode, const SourceLine& where);

@@ -16,10 +16,24 @@ namespace tandem::runtime {
 Task& ExternalEvents::begin(std::string name, unsigned access_count) {
   submission_.thread().check("submit an event");
   if (submission_.recorder() != nullptr)
-    throw UsageError(fmt::format("event '{}': events cannot be recorded; submit it live", name));
+    throw UsageError(fmt::format("event '{}': events cannot be recorded without a start, since nobody could complete the event of a "
+                                 "replay; give it a start, or submit it live",
+                                 name));
   Task& task = submission_.begin_node(TaskKind::event, access_count);
   submission_.extra_of(task).name = std::move(name);
   return task;
+}
+
+Task& ExternalEvents::begin_recorded(std::string name, unsigned access_count) {
+  submission_.thread().check("record an event");
+  Task& task = submission_.begin_recorded_node(TaskKind::event, access_count);
+  submission_.extra_of(task).name = std::move(name);
+  return task;
+}
+
+TaskRef ExternalEvents::record(Task& event, bool with_release) {
+  submission_.check(event);
+  return submission_.record_event(event, with_release);
 }
 
 void ExternalEvents::submit(Task& task, bool with_release, EventTasks& event, const TaskRef& after) {
@@ -58,7 +72,7 @@ void ExternalEvents::complete(const TaskRef& event, std::exception_ptr failure) 
       what = error.what();
     } catch (...) {
     }
-    executor_.poison(task, *executor_.failures().add(task.id, failure, describe(task) + ": " + what));
+    executor_.poison(task, *executor_.failures().add(flow_position(task), failure, describe(task) + ": " + what));
   } else if (FlowFailure* cause = executor_.why_cancelled(task)) {
     executor_.cancel(task, *cause);
   } else {

@@ -39,6 +39,12 @@ class ExternalEvents {
   /// whatever data it uses. With `with_release` the event gets its second node, which is completed like the first, in any order.
   void submit(Task& task, bool with_release, EventTasks& event, const TaskRef& after = {});
 
+  // --- while a graph is recorded, on the submitting thread
+  /// The model of an event: each replay calls `TaskExtra::on_ready` for a copy of it, with the same context.
+  Task& begin_recorded(std::string name, unsigned access_count);
+  /// With `with_release` the released half is the next task of the recording. Throws UsageError. Returns the event's reference.
+  TaskRef record(Task& event, bool with_release);
+
   // --- for `on_ready`, on any thread
   /// The event's data do not exist, so there is nothing to start: complete it at once.
   bool is_cancelled(Task& event) { return executor_.why_cancelled(event) != nullptr; }
@@ -47,7 +53,7 @@ class ExternalEvents {
   bool may_begin(Task& event) {
     return executor_.may_begin(event) || executor_.ask_to_begin(event, clock_.now_ns()) != Cutoff::Answer::hold;
   }
-  bool is_behind_end(const Task& event) const noexcept { return executor_.is_behind_end(event.id); }
+  bool is_behind_end(const Task& event) const noexcept { return executor_.is_behind_end(flow_position(event)); }
 
   // --- the end of an event, on any thread
   /// With `failure`, what the event writes does not exist, as if a kernel had thrown it.

@@ -162,6 +162,8 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
       extra.name = model.extra->name;
       extra.callback = model.extra->callback;
       extra.group = model.extra->group;
+      extra.on_ready = model.extra->on_ready;
+      extra.context = model.extra->context;
     }
     for (unsigned slot = 0; slot < model.access_count; ++slot)
       new (task->accesses() + slot) AccessSlot(model.accesses()[slot]);

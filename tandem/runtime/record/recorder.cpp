@@ -81,6 +81,26 @@ TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t cou
   return TaskRef::recorded(&task, graph_.number_, index);
 }
 
+TaskRef Recorder::enter_event(Task& task, bool with_release) {
+  const TaskRef event = enter(task);
+  if (!with_release) return event;
+  Task& released = take(kNoValues, 0);
+  released.kind = TaskKind::event;
+  graph_.runtime_.submission().extra_of(released).name = task.extra->name + " (released)";
+  const RecordIndex half = add(released, (sizeof(Task) + 63) / 64 * 64);
+  graph_.predecessors_[half] = 1;  // who completes it counts as one
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    if (!makes_value(slot.mode()) || slot.alias()) continue;
+    // As for a live event: both halves stand among the readers of the new version.
+    DataState& state = state_of(slot.handle());
+    state.kind = GroupKind::readers;
+    state.members.push_back(event.recorded_index());
+    state.members.push_back(half);
+  }
+  return event;
+}
+
 Recorder::DataState& Recorder::state_of(Handle* handle) {
   auto [at, is_new] = data_.try_emplace(handle);
   if (is_new) {
@@ -168,6 +188,8 @@ void Recorder::finish() {
 
   std::vector<bool> boundary(graph_.templates_.size(), false);
   boundary[end] = true;
+  // The program may wait for an event that was started.
+  for (RecordIndex task = 0; task < count; ++task) boundary[task] = graph_.templates_[task]->kind == TaskKind::event;
   for (const auto& [handle, state] : data_) {
     RecordedUse& use = graph_.uses_[state.use];
     use.exit_writer = state.writer;

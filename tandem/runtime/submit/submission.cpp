@@ -37,6 +37,14 @@ void Submission::abandon(Task& task) noexcept {
 
 Task& Submission::take_recorded(const TaskOps& ops, unsigned access_count) { return recorder_->take(ops, access_count); }
 
+Task& Submission::begin_recorded_node(TaskKind kind, unsigned access_count) {
+  Task& task = take_recorded(kNoValues, access_count);
+  task.kind = kind;
+  return task;
+}
+
+TaskRef Submission::record_event(Task& event, bool with_release) { return recorder_->enter_event(event, with_release); }
+
 TaskRef Submission::record(Task& task) { return recorder_->enter(task); }
 
 TaskRef Submission::submit_after(Task& task, const TaskRef* predecessors, std::size_t count) {

@@ -150,6 +150,8 @@ class Submission final : private FlowHost {
   }
 
   // --- recording
+  Task& begin_recorded_node(TaskKind kind, unsigned access_count);
+  TaskRef record_event(Task& event, bool with_release);
   Recorder* recorder() const noexcept { return recorder_; }
   /// From now on tasks go to `recorder`; null: into the flow again.
   void record_to(Recorder* recorder) noexcept { recorder_ = recorder; }
