@@ -83,8 +83,9 @@ void EventState::begin(runtime::Task& node) {
 
 /// What `start` throws fails the event, as a kernel's exception fails its task.
 void EventState::start() {
+  const Start start = std::move(start_);
   try {
-    start_(event());
+    start(event());
   } catch (...) {
     bool is_open = false;
     {

@@ -24,7 +24,7 @@ class EventState : public std::enable_shared_from_this<EventState> {
   using Start = std::function<void(Event)>;
 
   EventState(runtime::RuntimeCore& core, std::string name, Start start)
-      : core_(core), name_(std::move(name)), start_(std::move(start)) {}
+      : core_(core), name_(std::move(name)), has_start_(start != nullptr), start_(std::move(start)) {}
 
   /// The event was recorded: the program completes those that its replays start, and never this one.
   void mark_recorded(const TaskRef& task) noexcept {
@@ -33,7 +33,7 @@ class EventState : public std::enable_shared_from_this<EventState> {
   }
   /// Where `ExternalEvents::submit` writes the event's nodes.
   runtime::EventTasks& tasks() noexcept { return tasks_; }
-  bool has_start() const noexcept { return start_ != nullptr; }
+  bool has_start() const noexcept { return has_start_; }
   Event event();
 
   /// The tasks before the event have ended. `node` is its task.
@@ -50,7 +50,8 @@ class EventState : public std::enable_shared_from_this<EventState> {
 
   runtime::RuntimeCore& core_;
   const std::string name_;
-  const Start start_;
+  const bool has_start_;
+  Start start_;  ///< gone once it was called, with what it has captured
   runtime::EventTasks tasks_;
   base::SpinLock lock_;
   bool is_recorded_ = false;

@@ -207,7 +207,7 @@ TEST_F(Failures, AFailureInAReplayIsThatOfTheReplay) {
 TEST(OutOfMemory, NamesTheDataTheBytesAndTheNode) {
   if constexpr (base::under_sanitizer) GTEST_SKIP() << "sanitizers end the program at such a size";
   auto rt = test::loop_runtime();
-  const std::string kept_line = TANDEM_HERE; auto kept = rt->vector<double>("kept", 1'000);
+  auto kept = rt->vector<double>("kept", 1'000);
   auto huge = rt->vector<double>("huge", std::size_t{1} << 56);
   rt->submit(Codelet("fill", [](std::span<double>) {}), write(kept));
   rt->wait();
@@ -218,7 +218,8 @@ TEST(OutOfMemory, NamesTheDataTheBytesAndTheNode) {
   } catch (const std::bad_alloc& error) {
     said = error.what();
   }
-  EXPECT_THAT(said, testing::AllOf(testing::HasSubstr("no memory for data 'huge'"), testing::HasSubstr(std::to_string(std::size_t{8} << 56)),
+  const std::string bytes = std::to_string(std::size_t{8} << 56);
+  EXPECT_THAT(said, testing::AllOf(testing::HasSubstr("no memory for data 'huge'"), testing::HasSubstr(bytes),
                                    testing::HasSubstr("main memory"), testing::HasSubstr("8000 bytes for other data")));
   EXPECT_THROW(rt->acquire(write(huge)), std::bad_alloc);
 }

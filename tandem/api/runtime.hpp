@@ -406,11 +406,11 @@ class Runtime {
   }
 
   /// An event that uses data. `start(event)` runs when the data is ready, on any thread, possibly before this call returns. It
-  /// must not block; what it throws fails the event, as a kernel's exception fails its task. The operation that it starts later calls
-  /// `readable` (and `released`) on the event, in any order. Without a `start` (an empty function) the program completes the event
-  /// whenever it likes. Tasks that read the event's data wait for `readable`; tasks that write it wait for both. When a value that the event reads does not
-  /// exist, because a kernel threw, the event does not start and completes by itself. It takes place on the rank where a task
-  /// with these accesses would run.
+  /// must not block; what it throws fails the event, as a kernel's exception fails its task. The operation that it starts later
+  /// calls `readable` (and `released`) on the event, in any order. Without a `start` (an empty function) the program completes
+  /// the event whenever it likes. Tasks that read the event's data wait for `readable`; tasks that write it wait for both. When
+  /// a value that the event reads does not exist, because a kernel threw, the event does not start and completes by itself. It
+  /// takes place on the rank where a task with these accesses would run.
   template <class... Accesses>
   Event event(std::string name, Release release, std::function<void(Event)> start, const Accesses&... accesses) {
     static_assert((internal::is_event_access<Accesses> && ...),
@@ -535,11 +535,11 @@ class Runtime {
   /// @{
 
   /// Calls `flow` and records the tasks that it submits; none of them runs. On several ranks, the recording decides which rank
-  /// runs each task. It knows all readers of a version before the first replay, so each broadcast has all its recipients. Tasks,
-  /// `fetch`, `migrate`, `flush`, `send` and `receive` are recorded, and on one rank events with a `start`, which each replay calls;
-  /// `wait`, `acquire`, `parallel_for`, `map_reduce` and `replay` throw UsageError. `submit` returns references to recorded tasks: for `TaskOptions::after` in the same recording, for
-  /// changes of the graph, and for `wait(replay, task)`. After a
-  /// `migrate`, the rest of the recording sees the new owner (`owner_of`); the data itself moves in each replay.
+  /// runs each task. It knows all readers of a version before the first replay, so each broadcast has all its recipients.
+  /// Tasks, `fetch`, `migrate`, `flush`, `send` and `receive` are recorded, and on one rank events with a `start`, which each
+  /// replay calls; `wait`, `acquire`, `parallel_for`, `map_reduce` and `replay` throw UsageError. `submit` returns references
+  /// to recorded tasks: for `TaskOptions::after` in the same recording, for changes of the graph, and for `wait(replay, task)`.
+  /// After a `migrate`, the rest of the recording sees the new owner (`owner_of`); the data itself moves in each replay.
   Graph record(const std::function<void()>& flow);
   /// Submits all tasks of the graph, at a fraction of the cost. `wait` accepts the returned reference; on several ranks it then
   /// waits for this rank's tasks. Throws UsageError when data that the graph migrates has another owner than at the recording.

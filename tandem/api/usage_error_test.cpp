@@ -298,7 +298,9 @@ TEST(RegisteredMemory, ThatIsConstMayBeRead) {
 TEST(SubmittingThread, AKernelOnAnyWorkerIsToldThatItIsOne) {
   auto rt = test::thread_runtime({.workers = 3});
   std::vector<std::string> said(64);
-  const Codelet inside("inside", [&](std::size_t i) { said[i] = thrown_by<UsageError>([&] { rt->submit(kSee, Access<AccessMode::read, double>{}); }); });
+  const Codelet inside("inside", [&](std::size_t i) {
+    said[i] = thrown_by<UsageError>([&] { rt->submit(kSee, Access<AccessMode::read, double>{}); });
+  });
   for (std::size_t i = 0; i < said.size(); ++i) rt->submit(inside, i);
   rt->wait();
   for (const std::string& message : said) EXPECT_THAT(message, HasSubstr("from inside a kernel"));

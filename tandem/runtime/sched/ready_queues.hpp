@@ -113,7 +113,8 @@ class ReadyQueues {
   struct alignas(64) Lane {  ///< of one worker
     base::Inbox<Task> pinned;
     std::atomic<const Membership*> groups{nullptr};  ///< added to by the submitting thread; release, acquire
-    std::atomic<unsigned> staging{0};  ///< tasks that it has taken and whose data is under way; the worker writes, sequentially consistent as the idle set
+    /// Tasks that it has taken and whose data is under way; the worker writes, sequentially consistent as the idle set.
+    std::atomic<unsigned> staging{0};
     Queue* home = nullptr;  ///< null: runs pinned tasks and those of its groups only
     std::vector<unsigned> victims;
     std::uint64_t sequence = 0;

@@ -92,8 +92,8 @@ std::unique_ptr<ApplicationAccess> Accesses::acquire(Handle& handle, AccessMode 
   submission_.thread().check("acquire data");
   data_.check_owned("acquire", handle, where);
   if (submission_.recorder() != nullptr)
-    throw UsageError(fmt::format("cannot acquire {} while a graph is recorded; submit a task with a lambda instead, which gets the data in main memory in each "
-                                 "replay",
+    throw UsageError(fmt::format("cannot acquire {} while a graph is recorded; submit a task with a lambda instead, which gets the "
+                                 "data in main memory in each replay",
                                  handle.described()));
   Begun access = begin(&handle, mode, where, nullptr);
   FlowFailure* failure = sees_value(mode) ? handle.poison.settle() : nullptr;
