@@ -69,6 +69,7 @@ class Launcher final : GroupEvents {
   void take_signal(int number);
   void take_input();
   void write_output();
+  void end_without_who_never_came();
   void end_all(Phase phase);
   void check_time(std::int64_t now);
   void signal_all(int number);
@@ -221,6 +222,7 @@ void Launcher::serve() {
   server_wants_ns_ = server_->serve(now_ns());
   take_signals();
   for (const auto& group : groups_) group->serve(polls_);
+  end_without_who_never_came();
   if (polls_.ready(STDIN_FILENO)) take_input();
   write_output();
   check_time(now_ns());
@@ -304,6 +306,15 @@ void Launcher::failed(const std::string& reason, int exit_code) {
   }
   failed_ = true;
   end_all(Phase::asked_to_end);
+}
+
+/// A rank that ended with 0 may have been meant to; when others have joined the job, they may wait for it for ever.
+void Launcher::end_without_who_never_came() {
+  if (failed_) return;
+  const auto rank = server_->never_came();
+  if (!rank) return;
+  failed(fmt::format("rank {} ended with exit code 0 before it joined the job, which other ranks have joined and which cannot go on "
+                     "without it: they are ended too", rank->value()), 1);
 }
 
 /// Goes on to the phase, never back. A stopped rank would not hear SIGTERM without SIGCONT.

@@ -80,8 +80,19 @@ run 3 -n 2 sh -c 'export TANDEM_JOB_RANK=1; sleep 0.$TANDEM_JOB_LOCAL_RANK; exec
 holds err 'rank 1 has joined already'
 run 3 -n 2 sh -c 'exec "$0" --wire $((TANDEM_JOB_RANK + 1))' "$probe"
 holds err 'Tandem 0\.[12] with wire format [12], rank [01] runs Tandem 0\.[12] with wire format [12]: .*one build everywhere'
-run 3 -n 2 sh -c 'if [ $TANDEM_JOB_RANK = 1 ]; then exit 0; fi; exec "$0"' "$probe"
-holds err 'rank 1 cannot be reached: it ended with exit code 0'
+# A rank that ends without having joined ends the job, at once when others have joined, or when the first one joins. One that has
+# not come yet is named.
+leaves='if [ $TANDEM_JOB_RANK = 1 ]; then sleep $1; exit 0; fi; sleep $2; exec "$0" linalg potrf -n 64 --nb 32 --tandem.watchdog=300ms'
+run 1 -n 2 sh -c "$leaves" "$tandem" 0 0.3
+holds err 'rank 1 ended with exit code 0 before it joined the job'
+run 1 -n 3 sh -c "$leaves" "$tandem" 1.5 0
+holds err 'rank 1 has not joined the job yet: other ranks wait for it'
+holds err 'rank 1 ended with exit code 0 before it joined the job'
+run 1 -n 2 sh -c 'if [ $TANDEM_JOB_RANK = 1 ]; then exit 0; fi; exec "$0"' "$probe"
+holds err 'rank 1 ended with exit code 0 before it joined the job'
+# In the second program of a script.
+run 1 -n 2 sh -c '"$0"; if [ $TANDEM_JOB_RANK = 1 ]; then exit 0; fi; exec "$0" --wait 1' "$probe"
+holds err 'rank 1 ended with exit code 0 before it joined the job'
 
 # A stranger at the server.
 program stranger 'if [ $TANDEM_JOB_RANK = 0 ]; then python3 -c "

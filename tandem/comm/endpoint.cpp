@@ -317,6 +317,10 @@ std::string Endpoint::describe() const {
   return parts_->engine->describe();
 }
 
+std::vector<Rank> Endpoint::missing_ranks() const {
+  return parts_->job.directory != nullptr ? parts_->job.directory->missing() : std::vector<Rank>();
+}
+
 std::string_view Endpoint::transport_to(Rank peer) {
   const std::lock_guard guard(parts_->progress->lock());
   const Transport* transport = parts_->engine->transport_to(peer);

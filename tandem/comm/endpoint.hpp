@@ -263,6 +263,8 @@ class Endpoint {
   EndpointStatistics statistics() const;  ///< counters since the start
   /// Describes the operations under way, one line each, to find out why a program waits.
   std::string describe() const;
+  /// Ranks that have not joined the job yet, as far as its directory knows; at most 64. Asks the directory: up to 2 s. For messages.
+  std::vector<Rank> missing_ranks() const;
   /// The transport to a peer: "shm", "tcp", and so on; "self"; "none". Connects if needed. Valid while the endpoint lives.
   std::string_view transport_to(Rank peer);
 

@@ -35,6 +35,19 @@ struct Flow::Attended {
   Attended& operator=(const Attended&) = delete;
 };
 
+namespace {
+
+/// For the watchdog.
+std::string explain_missing(const std::vector<base::Rank>& ranks) {
+  if (ranks.empty()) return {};
+  std::string list;
+  for (const base::Rank rank : ranks) list += fmt::format("{}{}", list.empty() ? "" : ", ", rank.value());
+  return fmt::format("\n  {} {} not joined the job yet: other ranks wait for {}", ranks.size() == 1 ? "rank" : "ranks",
+                     list + (ranks.size() == 1 ? " has" : " have"), ranks.size() == 1 ? "it" : "them");
+}
+
+}  // namespace
+
 Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint, const FlowOptions& options)
     : core_(core),
       endpoint_(std::move(endpoint)),
@@ -58,6 +71,7 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
     copies_->lift_budget();
     cancellation_->give_up();
   });
+  core_.loop().explain_more([this] { return explain_missing(endpoint_->missing_ranks()); });
   core_.data().on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
                         .let_go = [this](Handle& handle) { let_go(handle); }});
   if (options_.idle_progress) attended_ = std::make_unique<Attended>(core_.workers().attendance(), endpoint_->idle_work());
@@ -89,6 +103,7 @@ Flow::~Flow() {
 
 /// From then on neither the runtime nor the endpoint calls the parts.
 void Flow::detach() {
+  core_.loop().explain_more({});
   core_.data().on_end_of_data({});
   core_.trace().describe_owners_by({});
   agreement_->drop_clocks();  // before the endpoint closes: this notifies the other ranks

@@ -20,7 +20,7 @@ Result<void> CardDirectory::publish(const PeerCard& card) {
       return Error{ErrorCode::invalid_argument, fmt::format("rank {} has published its card already", self_.value())};
     own_ = std::make_unique<PeerCard>(card);
   }
-  return store_->put(bytes.value());
+  return store_->put(Entry::card, bytes.value());
 }
 
 Result<PeerCard> CardDirectory::lookup(Rank peer) {
@@ -37,7 +37,7 @@ Result<PeerCard> CardDirectory::lookup(Rank peer) {
     if (const auto found = known_.find(peer); found != known_.end()) return found->second;
     own = *own_;
   }
-  auto bytes = store_->get(peer);
+  auto bytes = store_->get(Entry::card, peer);
   if (!bytes) return bytes.error();
   auto card = read(peer, bytes.value(), own);
   if (!card) return card;

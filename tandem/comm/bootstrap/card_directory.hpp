@@ -6,17 +6,23 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "tandem/comm/bootstrap/job.hpp"
 
 namespace tandem::comm::internal {
 
-/// A store of cards as bytes: the rendezvous of `tandem run`, PMIx, the memory of one process. Thread-safe.
+/// What a rank publishes, each once: how it can be reached, and which cores its process may use.
+enum class Entry : std::uint8_t { card, place };
+inline constexpr std::uint8_t entry_kinds = 2;
+
+/// A store of entries as bytes: the rendezvous of `tandem run`, PMIx, the memory of one process. Thread-safe.
 class CardStore {
  public:
   virtual ~CardStore() = default;
-  virtual base::Result<void> put(const std::string& card) = 0;  ///< this rank's own, once
-  virtual base::Result<std::string> get(Rank peer) = 0;         ///< waits for it; errors as `Directory::lookup`
+  virtual base::Result<void> put(Entry entry, const std::string& bytes) = 0;  ///< this rank's own
+  virtual base::Result<std::string> get(Entry entry, Rank peer) = 0;          ///< waits for it; errors as `Directory::lookup`
+  virtual std::vector<Rank> missing() = 0;                                    ///< as `Directory::missing`
 };
 
 /// Reads and writes cards, refuses those of builds with another wire format, and remembers the others: a peer is asked for once.
@@ -33,6 +39,9 @@ class CardDirectory final : public Directory {
   /// Errors, beside those of Directory: invalid_argument (no such rank, or called before publish), unsupported (other wire
   /// format), malformed.
   base::Result<PeerCard> lookup(Rank peer) override;
+  base::Result<void> publish_place(const std::string& bytes) override { return store_->put(Entry::place, bytes); }
+  base::Result<std::string> lookup_place(Rank peer) override { return store_->get(Entry::place, peer); }
+  std::vector<Rank> missing() override { return store_->missing(); }
 
  private:
   base::Result<PeerCard> read(Rank peer, const std::string& bytes, const PeerCard& own) const;

@@ -37,6 +37,15 @@ class Directory {
   virtual base::Result<void> publish(const PeerCard& card) = 0;
   /// Waits until the peer has published. Errors: exhausted (time), io (the launcher is gone).
   virtual base::Result<PeerCard> lookup(Rank peer) = 0;
+  /// Makes known which cores this rank's process may use (`place.hpp`). Once, before `publish`. Errors: as for `lookup`.
+  virtual base::Result<void> publish_place(const std::string& bytes) { return (void)bytes, no_places(); }
+  /// Waits until the peer has published its place. Errors: as for `lookup`.
+  virtual base::Result<std::string> lookup_place(Rank peer) { return (void)peer, no_places(); }
+  /// Ranks that have not published their card yet, as far as is known within a second or two; at most 64. For messages.
+  virtual std::vector<Rank> missing() { return {}; }
+
+ private:
+  static base::Error no_places() { return {base::ErrorCode::unsupported, "this job's directory has no places"}; }
 };
 
 /// One rank's membership of a job. `directory` is null only when `size` is 1.

@@ -59,6 +59,11 @@ if command -v mpirun > /dev/null; then
       late='if [ "$PMIX_RANK" = 1 ]; then exec "$0" --wait 1; fi; exec "$0"'
       timeout 60 mpirun --oversubscribe -n 3 sh -c "$late" "$probe" > out 2> err
       found 3 'by pmix found 0 1 2;'
+      # A rank that ends before it joined: mpirun does not mind when the others have not joined either by then.
+      leaves='if [ "$PMIX_RANK" = 2 ]; then exit 0; fi; sleep 1; exec "$0"'
+      timeout 60 mpirun --oversubscribe -n 3 sh -c "$leaves" "$probe" > out 2> err &&
+        fail "a job without rank 2 ends well"
+      grep -q 'rank 2 has ended before it joined the job: rank [01] ends the job' err || fail "rank 2 is not named"
       timeout 60 mpirun --oversubscribe -n 2 sh -c 'exec "$0" --wire $((PMIX_RANK + 1))' "$probe" > out 2> err &&
         fail "builds of different wire formats speak to each other"
       grep -q 'Tandem 0.1 with wire format 1' err && grep -q 'Tandem 0.2 with wire format 2' err ||

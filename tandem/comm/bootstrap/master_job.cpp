@@ -64,8 +64,9 @@ class ServingStore final : public CardStore {
  public:
   ServingStore(std::unique_ptr<ServerThread> server, std::unique_ptr<RendezvousClient> client)
       : server_(std::move(server)), client_(std::move(client)) {}
-  Result<void> put(const std::string& card) override { return client_->put(card); }
-  Result<std::string> get(Rank peer) override { return client_->get(peer); }
+  Result<void> put(Entry entry, const std::string& bytes) override { return client_->put(entry, bytes); }
+  Result<std::string> get(Entry entry, Rank peer) override { return client_->get(entry, peer); }
+  std::vector<Rank> missing() override { return client_->missing(); }
 
  private:
   const std::unique_ptr<ServerThread> server_;  // outlives the client

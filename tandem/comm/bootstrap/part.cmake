@@ -8,6 +8,7 @@ list(APPEND TANDEM_COMM_SOURCES
   bootstrap/card_directory.cpp
   bootstrap/join.cpp
   bootstrap/master_job.cpp
+  bootstrap/process_sight.cpp
   bootstrap/proof.cpp
   bootstrap/rendezvous_client.cpp
   bootstrap/rendezvous_server.cpp
@@ -19,7 +20,7 @@ list(APPEND TANDEM_COMM_SOURCES
   bootstrap/variables.cpp)
 list(APPEND TANDEM_COMM_LIBRARIES PkgConfig::sodium)
 if(pmix_FOUND)
-  list(APPEND TANDEM_COMM_SOURCES bootstrap/pmix_job.cpp)
+  list(APPEND TANDEM_COMM_SOURCES bootstrap/pmix_job.cpp bootstrap/pmix_presence.cpp)
   list(APPEND TANDEM_COMM_LIBRARIES PkgConfig::pmix)
 else()
   list(APPEND TANDEM_COMM_SOURCES bootstrap/pmix_job_absent.cpp)
@@ -30,6 +31,7 @@ if(TANDEM_TESTS)
   list(APPEND TANDEM_COMM_TESTS
     bootstrap/card_test.cpp
     bootstrap/join_test.cpp
+    bootstrap/process_sight_test.cpp
     bootstrap/proof_test.cpp
     bootstrap/rendezvous_test.cpp
     bootstrap/secret_test.cpp

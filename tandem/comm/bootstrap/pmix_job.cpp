@@ -4,13 +4,16 @@
 #include <pmix.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstring>
+#include <sstream>
 #include <thread>
 
 #include <fmt/core.h>
 
 #include "tandem/comm/bootstrap/card_directory.hpp"
+#include "tandem/comm/bootstrap/pmix_presence.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
 
 namespace tandem::comm::internal {
@@ -22,7 +25,8 @@ using base::Result;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr const char* card_key = "tandem.card";
+constexpr const char* entry_keys[] = {"tandem.card", "tandem.place"};  ///< by Entry
+constexpr const char* joined_key = "tandem.joined";  ///< of each rank, as early as it can be
 constexpr const char* job_key = "tandem.job";  ///< of rank 0: the secret, then the id
 constexpr milliseconds first_question_pause(2), longest_question_pause(100);
 
@@ -39,6 +43,7 @@ class PmixSession {
   PmixSession& operator=(const PmixSession&) = delete;
   ~PmixSession() { PMIx_Finalize(nullptr, 0); }
 
+  const pmix_proc_t& self() const noexcept { return self_; }
   std::uint32_t rank() const noexcept { return self_.rank; }
 
   Result<std::uint32_t> size() const { return number(PMIX_JOB_SIZE, "the size of the job"); }
@@ -53,6 +58,18 @@ class PmixSession {
     const std::uint32_t size = value->data.uint32;
     PMIX_VALUE_RELEASE(value);
     return size;
+  }
+
+  /// Of the job; empty when the launcher does not have it.
+  std::string text(const char* key) const {
+    pmix_proc_t job = self_;
+    job.rank = PMIX_RANK_WILDCARD;
+    pmix_value_t* value = nullptr;
+    if (PMIx_Get(&job, key, nullptr, 0, &value) != PMIX_SUCCESS) return {};
+    std::string text;
+    if (value->type == PMIX_STRING && value->data.string != nullptr) text = value->data.string;
+    PMIX_VALUE_RELEASE(value);
+    return text;
   }
 
   Result<void> put(const char* key, const std::string& bytes) const {
@@ -107,15 +124,34 @@ class PmixSession {
 
 class PmixStore final : public CardStore {
  public:
-  PmixStore(std::unique_ptr<PmixSession> session, std::int64_t timeout_ns)
-      : session_(std::move(session)), timeout_ns_(timeout_ns) {}
-  Result<void> put(const std::string& card) override { return session_->put(card_key, card); }
-  Result<std::string> get(Rank peer) override { return session_->get(peer.value(), card_key, timeout_ns_); }
+  PmixStore(std::unique_ptr<PmixSession> session, std::unique_ptr<PmixPresence> presence, std::int64_t timeout_ns)
+      : session_(std::move(session)), presence_(std::move(presence)), timeout_ns_(timeout_ns) {}
+
+  Result<void> put(Entry entry, const std::string& bytes) override {
+    return session_->put(entry_keys[static_cast<std::size_t>(entry)], bytes);
+  }
+  Result<std::string> get(Entry entry, Rank peer) override {
+    return session_->get(peer.value(), entry_keys[static_cast<std::size_t>(entry)], timeout_ns_);
+  }
+  std::vector<Rank> missing() override { return presence_->missing(); }
 
  private:
   const std::unique_ptr<PmixSession> session_;
+  const std::unique_ptr<PmixPresence> presence_;  // ends before the session
   const std::int64_t timeout_ns_;
 };
+
+/// "0,1,5" as numbers; empty when the launcher does not say.
+std::vector<std::uint32_t> ranks_here(const PmixSession& session) {
+  std::vector<std::uint32_t> ranks;
+  std::istringstream list(session.text(PMIX_LOCAL_PEERS));
+  for (std::string number; std::getline(list, number, ',');) {
+    std::uint32_t rank = 0;
+    if (std::from_chars(number.data(), number.data() + number.size(), rank).ec == std::errc()) ranks.push_back(rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
 
 /// The secret and the id of the job, drawn by rank 0.
 Result<std::string> agree(const PmixSession& session, std::int64_t timeout_ns) {
@@ -142,6 +178,9 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   const auto size = session->size();
   if (!size) return size.error();
   const auto local_size = session->local_size();
+  if (auto done = session->put(joined_key, "1"); !done) return done.error();
+  const std::vector<std::uint32_t> here = ranks_here(*session);
+  auto presence = std::make_unique<PmixPresence>(self, size.value(), here, joined_key, options.timeout_ns, options.log);
   const auto agreed = agree(*session, options.timeout_ns);
   if (!agreed) return agreed.error();
   Job job;
@@ -154,7 +193,8 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   job.ranks_here = local_size.ok() ? local_size.value() : 1;
   job.source = "pmix";
   job.directory =
-      std::make_shared<CardDirectory>(std::make_unique<PmixStore>(std::move(session), options.timeout_ns), job.rank, job.size);
+      std::make_shared<CardDirectory>(
+          std::make_unique<PmixStore>(std::move(session), std::move(presence), options.timeout_ns), job.rank, job.size);
   return job;
 }
 

@@ -11,6 +11,12 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
+namespace {
+
+constexpr std::chrono::seconds longest_question(2);  ///< of `missing`, which a watchdog asks for its message
+
+}  // namespace
+
 Deadline RendezvousClient::deadline() const {
   return std::chrono::steady_clock::now() + std::chrono::nanoseconds(access_.timeout_ns);
 }
@@ -76,18 +82,20 @@ Result<bool> RendezvousClient::read_more(Deadline deadline) {
   return more;
 }
 
-Result<void> RendezvousClient::put(const std::string& card) {
+Result<void> RendezvousClient::put(Entry entry, const std::string& bytes) {
   const std::scoped_lock lock(mutex_);
-  auto sent = socket_.send(frame_bytes(std::uint8_t(Kind::publish), card), deadline());
+  const std::string body = ByteWriter().u8(std::uint8_t(entry)).raw(bytes).take();
+  auto sent = socket_.send(frame_bytes(std::uint8_t(Kind::publish), body), deadline());
   if (sent) return sent;
   return Error{sent.error().code, fmt::format("rank {} cannot publish its card: {}", access_.rank, sent.error().message)};
 }
 
-Result<std::string> RendezvousClient::get(Rank peer) {
+Result<std::string> RendezvousClient::get(Entry entry, Rank peer) {
   const Deadline until = deadline();
+  const std::pair key(peer.value(), entry);
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (const auto card = cards_.find(peer.value()); card != cards_.end()) return card->second;
+    if (const auto found = entries_.find(key); found != entries_.end()) return found->second;
     if (const auto absent = absent_.find(peer.value()); absent != absent_.end()) {
       return Error{ErrorCode::io, fmt::format("rank {} cannot be reached: {}", peer.value(), absent->second)};
     }
@@ -100,36 +108,59 @@ Result<std::string> RendezvousClient::get(Rank peer) {
                    fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run?",
                                access_.rank, access_.timeout_ns / 1'000'000'000, peer.value())};
     }
-    if (asked_.insert(peer.value()).second) ask(peer, until);
-    if (reading_) {
-      answered_.wait_until(lock, until);
-      continue;
-    }
-    reading_ = true;
-    lock.unlock();
-    std::string bytes;
-    const auto more = socket_.receive(bytes, until);
-    lock.lock();
-    reading_ = false;
-    input_.add(bytes);
-    store_frames();
-    if (more.ok() && !more.value()) over_ = true;
-    answered_.notify_all();
+    if (asked_.insert(key).second) ask(entry, peer, until);
+    read_some(lock, until);
   }
 }
 
+std::vector<Rank> RendezvousClient::missing() {
+  const Deadline until = std::chrono::steady_clock::now() + longest_question;
+  std::unique_lock lock(mutex_);
+  missing_.reset();
+  if (over_ || !socket_.send(frame_bytes(std::uint8_t(Kind::who), {}), until).ok()) return {};
+  while (!missing_ && !over_ && std::chrono::steady_clock::now() < until) read_some(lock, until);
+  return missing_.value_or(std::vector<Rank>());
+}
+
+/// Reads once from the socket, or waits for the thread that reads. Without the mutex meanwhile.
+void RendezvousClient::read_some(std::unique_lock<std::mutex>& lock, Deadline until) {
+  if (reading_) {
+    answered_.wait_until(lock, until);
+    return;
+  }
+  reading_ = true;
+  lock.unlock();
+  std::string bytes;
+  const auto more = socket_.receive(bytes, until);
+  lock.lock();
+  reading_ = false;
+  input_.add(bytes);
+  store_frames();
+  if (more.ok() && !more.value()) over_ = true;
+  answered_.notify_all();
+}
+
 /// A failure to ask shows itself when the answer is read: what the server sent before it left is still there.
-void RendezvousClient::ask(Rank peer, Deadline deadline) {
-  (void)socket_.send(frame_bytes(std::uint8_t(Kind::lookup), ByteWriter().u32(peer.value()).take()), deadline).ok();
+void RendezvousClient::ask(Entry entry, Rank peer, Deadline deadline) {
+  const std::string body = ByteWriter().u8(std::uint8_t(entry)).u32(peer.value()).take();
+  (void)socket_.send(frame_bytes(std::uint8_t(Kind::lookup), body), deadline).ok();
 }
 
 void RendezvousClient::store_frames() {
   Frame frame;
   while (input_.next(frame)) {
     ByteReader reader(frame.body);
-    const std::uint32_t rank = reader.u32();
-    if (frame.kind == std::uint8_t(Kind::card) && reader.ok()) cards_[rank] = reader.rest();
-    if (frame.kind == std::uint8_t(Kind::absent) && reader.ok()) absent_[rank] = reader.text(rendezvous::most_reason_bytes);
+    if (frame.kind == std::uint8_t(Kind::published)) {
+      const auto entry = static_cast<Entry>(reader.u8());
+      const std::uint32_t rank = reader.u32();
+      if (reader.ok()) entries_[{rank, entry}] = reader.rest();
+    } else if (frame.kind == std::uint8_t(Kind::absent)) {
+      const std::uint32_t rank = reader.u32();
+      if (reader.ok()) absent_[rank] = reader.text(rendezvous::most_reason_bytes);
+    } else if (frame.kind == std::uint8_t(Kind::missing)) {
+      missing_.emplace();
+      while (reader.ok() && !reader.finished() && missing_->size() < rendezvous::most_missing) missing_->emplace_back(reader.u32());
+    }
   }
   if (input_.malformed()) over_ = true;
 }

@@ -6,8 +6,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tandem/comm/bootstrap/bytes.hpp"
 #include "tandem/comm/bootstrap/card_directory.hpp"
@@ -37,8 +40,9 @@ class RendezvousClient final : public CardStore {
 
   const rendezvous::Membership& membership() const noexcept { return membership_; }
 
-  base::Result<void> put(const std::string& card) override;
-  base::Result<std::string> get(Rank peer) override;
+  base::Result<void> put(Entry entry, const std::string& bytes) override;
+  base::Result<std::string> get(Entry entry, Rank peer) override;
+  std::vector<Rank> missing() override;
 
  private:
   using Kind = rendezvous::Kind;
@@ -49,7 +53,8 @@ class RendezvousClient final : public CardStore {
   base::Result<Frame> expect(Kind kind, Deadline deadline);
   base::Result<bool> read_more(Deadline deadline);
   void store_frames();
-  void ask(Rank peer, Deadline deadline);
+  void ask(Entry entry, Rank peer, Deadline deadline);
+  void read_some(std::unique_lock<std::mutex>& lock, Deadline until);
   Deadline deadline() const;
 
   const RendezvousAccess access_;
@@ -61,9 +66,10 @@ class RendezvousClient final : public CardStore {
   bool reading_ = false;
   bool over_ = false;                          ///< the server is gone, and nothing more can be read
   FrameBuffer input_;                          ///< the reader's while `reading_`, but changed under the mutex only
-  std::map<std::uint32_t, std::string> cards_;
+  std::map<std::pair<std::uint32_t, Entry>, std::string> entries_;
   std::map<std::uint32_t, std::string> absent_;  ///< why a rank will never have a card
-  std::set<std::uint32_t> asked_;
+  std::set<std::pair<std::uint32_t, Entry>> asked_;
+  std::optional<std::vector<Rank>> missing_;     ///< the last answer to `who`
 };
 
 }  // namespace tandem::comm::internal

@@ -156,6 +156,7 @@ std::string RendezvousServer::handle(Connection& connection, const Frame& frame)
   if (connection.state == State::proving && kind == Kind::proof) return welcome(connection, frame.body);
   if (connection.state == State::member && kind == Kind::publish) return publish(connection, frame.body);
   if (connection.state == State::member && kind == Kind::lookup) return look_up(connection, frame.body);
+  if (connection.state == State::member && kind == Kind::who) return list_missing(connection);
   return fmt::format("a message of kind {} is out of place", frame.kind);
 }
 
@@ -211,15 +212,20 @@ bool RendezvousServer::is_taken(std::uint32_t rank) {
   return false;
 }
 
-std::string RendezvousServer::publish(Connection& connection, const std::string& card) {
+std::string RendezvousServer::publish(Connection& connection, const std::string& body) {
+  ByteReader reader(body);
+  const std::uint8_t kind = reader.u8();
+  const std::string bytes(reader.rest());
+  if (!reader.ok() || kind >= internal::entry_kinds) return fmt::format("it published an entry of kind {}", kind);
+  const Key key{connection.rank, static_cast<internal::Entry>(kind)};
   Generation& generation = generations_[connection.generation];
-  if (card.size() > internal::most_card_bytes || !generation.cards.emplace(connection.rank, card).second)
-    return fmt::format("rank {} published a second card, or one of {} bytes", connection.rank, card.size());
-  const auto waiting = generation.waiting.extract(connection.rank);
+  if (bytes.size() > internal::most_card_bytes || !generation.entries.emplace(key, bytes).second)
+    return fmt::format("rank {} published a second card, or one of {} bytes", connection.rank, bytes.size());
+  const auto waiting = generation.waiting.extract(key);
   if (waiting.empty()) return {};
   for (const int socket : waiting.mapped())
     if (const auto found = connections_.find(socket); found != connections_.end() && &*found->second != &connection) {
-      send_card(*found->second, connection.rank, card);
+      send_entry(*found->second, key, bytes);
       write_to(*found->second);
     }
   return {};
@@ -227,16 +233,32 @@ std::string RendezvousServer::publish(Connection& connection, const std::string&
 
 std::string RendezvousServer::look_up(Connection& connection, const std::string& body) {
   ByteReader reader(body);
+  const std::uint8_t kind = reader.u8();
   const std::uint32_t rank = reader.u32();
-  if (!reader.finished() || rank >= options_.size) return "it asked for a rank that does not exist";
+  if (!reader.finished() || rank >= options_.size || kind >= internal::entry_kinds)
+    return "it asked for a rank or an entry that does not exist";
+  const Key key{rank, static_cast<internal::Entry>(kind)};
   Generation& generation = generations_[connection.generation];
-  if (const auto card = generation.cards.find(rank); card != generation.cards.end()) {
-    send_card(connection, rank, card->second);
+  if (const auto found = generation.entries.find(key); found != generation.entries.end()) {
+    send_entry(connection, key, found->second);
   } else if (const auto ended = ended_.find(rank); ended != ended_.end()) {
     send(connection, Kind::absent, ByteWriter().u32(rank).text(ended->second).take());
   } else {
-    generation.waiting[rank].insert(connection.socket.get());
+    generation.waiting[key].insert(connection.socket.get());
   }
+  return {};
+}
+
+std::string RendezvousServer::list_missing(Connection& connection) {
+  const Generation& generation = generations_[connection.generation];
+  ByteWriter ranks;
+  std::uint32_t count = 0;
+  for (std::uint32_t rank = 0; rank < options_.size && count < rendezvous::most_missing; ++rank) {
+    if (generation.entries.contains({rank, internal::Entry::card})) continue;
+    ranks.u32(rank);
+    ++count;
+  }
+  send(connection, Kind::missing, ranks.take());
   return {};
 }
 
@@ -244,21 +266,38 @@ void RendezvousServer::rank_ended(Rank rank, const std::string& reason) {
   const std::string shown = reason.substr(0, rendezvous::most_reason_bytes);
   ended_[rank.value()] = shown;
   for (auto& [number, generation] : generations_) {
-    const auto waiting = generation.waiting.extract(rank.value());
-    if (waiting.empty()) continue;
-    for (const int socket : waiting.mapped())
-      if (const auto found = connections_.find(socket); found != connections_.end()) {
-        send(*found->second, Kind::absent, ByteWriter().u32(rank.value()).text(shown).take());
-        write_to(*found->second);
-      }
+    for (std::uint8_t kind = 0; kind < internal::entry_kinds; ++kind) {
+      const auto waiting = generation.waiting.extract({rank.value(), static_cast<internal::Entry>(kind)});
+      if (waiting.empty()) continue;
+      for (const int socket : waiting.mapped())
+        if (const auto found = connections_.find(socket); found != connections_.end()) {
+          send(*found->second, Kind::absent, ByteWriter().u32(rank.value()).text(shown).take());
+          write_to(*found->second);
+        }
+    }
   }
+}
+
+std::optional<Rank> RendezvousServer::never_came() const {
+  for (const auto& [rank, reason] : ended_) {
+    const auto times = joined_.find(rank);
+    const std::uint32_t joined = times == joined_.end() ? 0 : times->second;
+    for (const auto& [member, socket] : members_) {
+      const std::uint32_t generation = connections_.at(socket)->generation;
+      if (joined <= generation) return Rank(rank);
+      const auto published = generations_.find(generation);
+      if (published == generations_.end() || !published->second.entries.contains({member, internal::Entry::card})) continue;
+      if (!published->second.entries.contains({rank, internal::Entry::card})) return Rank(rank);
+    }
+  }
+  return std::nullopt;
 }
 
 void RendezvousServer::hand_over() {
   for (auto& [socket, connection] : connections_) {
     if (connection->state != State::member) continue;
-    for (const auto& [rank, card] : generations_[connection->generation].cards)
-      if (!connection->sent.contains(rank) && rank != connection->rank) send_card(*connection, rank, card);
+    for (const auto& [key, bytes] : generations_[connection->generation].entries)
+      if (!connection->sent.contains(key) && key.first != connection->rank) send_entry(*connection, key, bytes);
     write_to(*connection);
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
@@ -283,9 +322,9 @@ void RendezvousServer::send(Connection& connection, Kind kind, std::string_view 
   connection.output += internal::frame_bytes(static_cast<std::uint8_t>(kind), body);
 }
 
-void RendezvousServer::send_card(Connection& connection, std::uint32_t rank, const std::string& card) {
-  connection.sent.insert(rank);
-  send(connection, Kind::card, ByteWriter().u32(rank).raw(card).take());
+void RendezvousServer::send_entry(Connection& connection, const Key& key, const std::string& bytes) {
+  connection.sent.insert(key);
+  send(connection, Kind::published, ByteWriter().u8(std::uint8_t(key.second)).u32(key.first).raw(bytes).take());
 }
 
 /// Sends what the socket takes, and watches for when it takes more. Never removes the connection, which callers iterate
@@ -319,7 +358,7 @@ void RendezvousServer::drop(int socket) {
   if (connection.state == State::member) {
     if (const auto member = members_.find(connection.rank); member != members_.end() && member->second == socket)
       members_.erase(member);
-    for (auto& [rank, sockets] : generations_[connection.generation].waiting) sockets.erase(socket);
+    for (auto& [key, sockets] : generations_[connection.generation].waiting) sockets.erase(socket);
   }
   connections_.erase(found);
 }

@@ -4,14 +4,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/comm/bootstrap/bytes.hpp"
+#include "tandem/comm/bootstrap/card_directory.hpp"
 #include "tandem/comm/bootstrap/job.hpp"
 #include "tandem/comm/bootstrap/rendezvous_wire.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
@@ -52,12 +55,17 @@ class RendezvousServer {
   /// That rank's process is gone: answers at once all ranks that wait for its card or will ask for it.
   void rank_ended(Rank rank, const std::string& reason);
 
+  /// A rank whose process is gone without having joined, or without having published, while others of its job have: they may
+  /// wait for it for ever. None: there is no such rank.
+  std::optional<Rank> never_came() const;
+
   /// Before the server leaves while ranks continue: sends each rank all cards of its generation, so that it need not ask any
   /// more. Waits until they are sent, at most 2 s.
   void hand_over();
 
  private:
   enum class State { greeting, proving, member };
+  using Key = std::pair<std::uint32_t, internal::Entry>;  ///< what that rank published
   struct Connection {
     explicit Connection(base::FileDescriptor taken)
         : socket(std::move(taken)), input(internal::rendezvous::most_unproved_bytes) {}
@@ -72,11 +80,11 @@ class RendezvousServer {
     std::string hello, challenge;  ///< bodies, for the proofs
     std::uint32_t rank = 0;
     std::uint32_t generation = 0;
-    std::set<std::uint32_t> sent;  ///< ranks whose card was sent
+    std::set<Key> sent;            ///< entries that were sent
   };
   struct Generation {
-    std::map<std::uint32_t, std::string> cards;
-    std::map<std::uint32_t, std::set<int>> waiting;  ///< sockets that asked, per rank that is missing
+    std::map<Key, std::string> entries;
+    std::map<Key, std::set<int>> waiting;  ///< sockets that asked, per entry that is missing
   };
   using Kind = internal::rendezvous::Kind;
 
@@ -88,12 +96,13 @@ class RendezvousServer {
   std::string handle(Connection& connection, const internal::Frame& frame);
   std::string greet(Connection& connection, const std::string& body);
   std::string welcome(Connection& connection, const std::string& proof);
-  std::string publish(Connection& connection, const std::string& card);
+  std::string publish(Connection& connection, const std::string& body);
   std::string look_up(Connection& connection, const std::string& body);
+  std::string list_missing(Connection& connection);
   bool is_taken(std::uint32_t rank);
   void refuse(Connection& connection, const std::string& reason);
   void send(Connection& connection, Kind kind, std::string_view body);
-  void send_card(Connection& connection, std::uint32_t rank, const std::string& card);
+  void send_entry(Connection& connection, const Key& key, const std::string& bytes);
   void write_to(Connection& connection);
   void drop(int socket);
   void complain(const Connection& connection, std::string_view reason);

@@ -25,6 +25,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 using internal::ByteWriter;
+using internal::Entry;
 using internal::Frame;
 using internal::FrameBuffer;
 using internal::RendezvousClient;
@@ -106,26 +107,26 @@ TEST_F(Rendezvous, ALookUpWaitsUntilThePeerHasPublished) {
   auto first = join(0).value(), second = join(1).value();
   std::atomic<bool> found = false;
   std::thread waiter([&] {
-    const auto card = first->get(Rank(1));
+    const auto card = first->get(Entry::card, Rank(1));
     ASSERT_TRUE(card) << card.error().message;
     EXPECT_EQ(card.value(), "card of 1");
     found = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(found);
-  ASSERT_TRUE(second->put("card of 1"));
+  ASSERT_TRUE(second->put(Entry::card, "card of 1"));
   waiter.join();
 }
 
 TEST_F(Rendezvous, ALatePeerDoesNotHoldUpTheLookUpOfAnother) {
   start(3);
   auto first = join(0).value(), second = join(1).value(), third = join(2).value();
-  std::thread waits_for_late([&] { EXPECT_EQ(first->get(Rank(1)).value(), "late"); });
+  std::thread waits_for_late([&] { EXPECT_EQ(first->get(Entry::card, Rank(1)).value(), "late"); });
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  std::thread waits_for_early([&] { EXPECT_EQ(first->get(Rank(2)).value(), "early"); });
-  ASSERT_TRUE(third->put("early"));
+  std::thread waits_for_early([&] { EXPECT_EQ(first->get(Entry::card, Rank(2)).value(), "early"); });
+  ASSERT_TRUE(third->put(Entry::card, "early"));
   waits_for_early.join();
-  ASSERT_TRUE(second->put("late"));
+  ASSERT_TRUE(second->put(Entry::card, "late"));
   waits_for_late.join();
 }
 
@@ -137,13 +138,13 @@ TEST_F(Rendezvous, ManyThreadsOfManyRanksFindEachOther) {
     threads.emplace_back([this, rank] {
       auto client = join(rank);
       ASSERT_TRUE(client) << client.error().message;
-      ASSERT_TRUE(client.value()->put("card " + std::to_string(rank)));
+      ASSERT_TRUE(client.value()->put(Entry::card, "card " + std::to_string(rank)));
       std::vector<std::thread> lookers;
       for (std::uint32_t part = 0; part < 3; ++part)
         lookers.emplace_back([&, part] {
           for (std::uint32_t peer = 0; peer < ranks; ++peer) {
             const std::uint32_t other = (peer + part * 5) % ranks;
-            EXPECT_EQ(client.value()->get(Rank(other)).value(), "card " + std::to_string(other));
+            EXPECT_EQ(client.value()->get(Entry::card, Rank(other)).value(), "card " + std::to_string(other));
           }
         });
       for (std::thread& looker : lookers) looker.join();
@@ -221,8 +222,8 @@ TEST_F(Rendezvous, BuildsOfOtherVersionsAreRefusedWithBothNamed) {
   const std::string hello = ByteWriter().u32(rendezvous::magic).u32(rendezvous::version + 1).text("9.9").raw("more").take();
   ASSERT_TRUE(socket.send(internal::frame_bytes(std::uint8_t(Kind::hello), hello), soon()));
   const std::string answer = rest_of(socket);
-  EXPECT_THAT(answer, HasSubstr("Tandem 9.9 (rendezvous format 2)"));
-  EXPECT_THAT(answer, HasSubstr("(rendezvous format 1)"));
+  EXPECT_THAT(answer, HasSubstr("Tandem 9.9 (rendezvous format 3)"));
+  EXPECT_THAT(answer, HasSubstr("(rendezvous format 2)"));
 }
 
 TEST_F(Rendezvous, TwoProcessesCannotBeTheSameRank) {
@@ -240,8 +241,8 @@ TEST_F(Rendezvous, ProgramsThatComeOneAfterTheOtherSeeTheirOwnGeneration) {
     auto first = join(0), second = join(1);
     ASSERT_TRUE(first && second);
     const std::string card = "generation " + std::to_string(generation);
-    ASSERT_TRUE(first.value()->put(card));
-    EXPECT_EQ(second.value()->get(Rank(0)).value(), card);
+    ASSERT_TRUE(first.value()->put(Entry::card, card));
+    EXPECT_EQ(second.value()->get(Entry::card, Rank(0)).value(), card);
     EXPECT_EQ(first.value()->membership().generation, static_cast<std::uint32_t>(generation));
     EXPECT_EQ(first.value()->membership().name(), second.value()->membership().name());
     EXPECT_NE(rendezvous::Membership({"job", 9}).secret(secret_), first.value()->membership().secret(secret_));
@@ -252,7 +253,7 @@ TEST_F(Rendezvous, AWaitForARankThatEndedFails) {
   start(2);
   auto client = join(0).value();
   std::thread waiter([&] {
-    const auto card = client->get(Rank(1));
+    const auto card = client->get(Entry::card, Rank(1));
     ASSERT_FALSE(card);
     EXPECT_EQ(card.error().code, ErrorCode::io);
     EXPECT_THAT(card.error().message, HasSubstr("it went home"));
@@ -265,12 +266,70 @@ TEST_F(Rendezvous, AWaitForARankThatEndedFails) {
   waiter.join();
 }
 
+TEST_F(Rendezvous, ARankThatEndedBeforeItJoinedNeverCame) {
+  start(3);
+  auto client = join(0).value();
+  const auto never_came = [&] {
+    const std::scoped_lock lock(server_mutex_);
+    return server_->never_came();
+  };
+  const auto ended = [&](std::uint32_t rank) {
+    const std::scoped_lock lock(server_mutex_);
+    server_->rank_ended(Rank(rank), "it went home");
+  };
+  EXPECT_EQ(never_came(), std::nullopt);
+  {
+    auto other = join(1).value();
+    ASSERT_TRUE(other->put(Entry::card, "card"));
+    ASSERT_TRUE(client->put(Entry::card, "card"));
+    EXPECT_TRUE(client->get(Entry::card, Rank(1)));
+  }
+  ended(1);
+  EXPECT_EQ(never_came(), std::nullopt) << "it was a member, and has left";
+  ended(2);
+  EXPECT_EQ(never_came(), Rank(2));
+}
+
+TEST_F(Rendezvous, ARankThatEndedBetweenJoiningAndPublishingNeverCame) {
+  start(2);
+  auto client = join(0).value();
+  { auto other = join(1).value(); }
+  {
+    const std::scoped_lock lock(server_mutex_);
+    server_->rank_ended(Rank(1), "it went home");
+    EXPECT_EQ(server_->never_came(), std::nullopt) << "nobody has published: programs may use their rank only";
+  }
+  ASSERT_TRUE(client->put(Entry::card, "card"));
+  ASSERT_TRUE(client->get(Entry::card, Rank(0)));
+  const std::scoped_lock lock(server_mutex_);
+  EXPECT_EQ(server_->never_came(), Rank(1));
+}
+
+TEST_F(Rendezvous, AMemberLearnsWhoIsMissing) {
+  start(4);
+  auto first = join(0).value(), second = join(2).value();
+  ASSERT_TRUE(first->put(Entry::card, "card"));
+  ASSERT_TRUE(first->get(Entry::card, Rank(0)));
+  EXPECT_THAT(second->missing(), testing::ElementsAre(Rank(1), Rank(2), Rank(3)));
+  ASSERT_TRUE(second->put(Entry::card, "card"));
+  EXPECT_THAT(second->missing(), testing::ElementsAre(Rank(1), Rank(3)));
+}
+
+TEST_F(Rendezvous, PlacesAndCardsAreApart) {
+  start(2);
+  auto first = join(0).value(), second = join(1).value();
+  ASSERT_TRUE(first->put(Entry::place, "place"));
+  EXPECT_EQ(second->get(Entry::place, Rank(0)).value(), "place");
+  ASSERT_TRUE(first->put(Entry::card, "card"));
+  EXPECT_EQ(second->get(Entry::card, Rank(0)).value(), "card");
+}
+
 TEST_F(Rendezvous, AServerThatIsGoneIsAnErrorAndNoHang) {
   start(2);
   auto client = join(0).value();
   stop();
   server_.reset();
-  const auto card = client->get(Rank(1));
+  const auto card = client->get(Entry::card, Rank(1));
   ASSERT_FALSE(card);
   EXPECT_EQ(card.error().code, ErrorCode::io);
   EXPECT_THAT(card.error().message, HasSubstr("is gone"));
@@ -279,7 +338,7 @@ TEST_F(Rendezvous, AServerThatIsGoneIsAnErrorAndNoHang) {
 TEST_F(Rendezvous, APeerThatDoesNotPublishEndsTheWait) {
   start(2);
   auto client = join(0, secret_, 50'000'000).value();
-  const auto card = client->get(Rank(1));
+  const auto card = client->get(Entry::card, Rank(1));
   ASSERT_FALSE(card);
   EXPECT_EQ(card.error().code, ErrorCode::exhausted);
 }
@@ -294,8 +353,8 @@ TEST_F(Rendezvous, StrangersThatSendGarbageOrNothingDisturbNobody) {
   ASSERT_TRUE(web.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n", soon()));
   rest_of(web);
   auto first = join(0).value(), second = join(1).value();
-  ASSERT_TRUE(first->put("card"));
-  EXPECT_EQ(second->get(Rank(0)).value(), "card");
+  ASSERT_TRUE(first->put(Entry::card, "card"));
+  EXPECT_EQ(second->get(Entry::card, Rank(0)).value(), "card");
   EXPECT_EQ(rest_of(silent), "") << "closed at the end of its time";
   EXPECT_THAT(logged(), HasSubstr("does not follow the format"));
   EXPECT_THAT(logged(), HasSubstr("did not prove the job's secret in time"));
@@ -307,8 +366,8 @@ TEST_F(Rendezvous, ManySilentConnectionsDoNotKeepRanksOut) {
   for (int i = 0; i < 200; ++i) crowd.push_back(connect());
   auto first = join(0), second = join(1);
   ASSERT_TRUE(first && second);
-  ASSERT_TRUE(first.value()->put("card"));
-  EXPECT_EQ(second.value()->get(Rank(0)).value(), "card");
+  ASSERT_TRUE(first.value()->put(Entry::card, "card"));
+  EXPECT_EQ(second.value()->get(Entry::card, Rank(0)).value(), "card");
 }
 
 TEST_F(Rendezvous, RandomBytesAtAnyPointOfTheDialogueCloseThatConnectionOnly) {
@@ -326,16 +385,16 @@ TEST_F(Rendezvous, RandomBytesAtAnyPointOfTheDialogueCloseThatConnectionOnly) {
     for (unsigned frames = random() % 4; frames > 0; --frames) {
       std::string body(random() % 64, '\0');
       for (char& byte : body) byte = static_cast<char>(random());
-      bytes += random() % 3 == 0 ? body : internal::frame_bytes(static_cast<std::uint8_t>(random() % 12), body);
+      bytes += random() % 3 == 0 ? body : internal::frame_bytes(static_cast<std::uint8_t>(random() % 14), body);
     }
     (void)socket.send(bytes, soon()).ok();
   }
   // And a member of the job that has lost its mind.
   auto honest = join(0).value();
-  ASSERT_TRUE(honest->put("card"));
-  ASSERT_TRUE(join(1).value()->put(std::string(12'000, 'x')));  // longer than any card
+  ASSERT_TRUE(honest->put(Entry::card, "card"));
+  ASSERT_TRUE(join(1).value()->put(Entry::card, std::string(12'000, 'x')));  // longer than any card
   auto other = join(2).value();
-  EXPECT_EQ(other->get(Rank(0)).value(), "card");
+  EXPECT_EQ(other->get(Entry::card, Rank(0)).value(), "card");
 }
 
 }  // namespace

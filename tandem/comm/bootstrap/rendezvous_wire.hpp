@@ -17,18 +17,20 @@ namespace tandem::comm::internal::rendezvous {
 //   server  challenge(version, nonce)
 //   rank    proof(of hello, challenge)                 now the server trusts the rank
 //   server  welcome(job, proof of hello, challenge, job)  and the rank trusts the server
-//   rank    publish(card) once, lookup(rank) ...
-//   server  card(rank, bytes) or absent(rank, reason), as soon as it is known; unasked before the server leaves
+//   rank    publish(entry, bytes) once for each entry, lookup(entry, rank), who ...
+//   server  published(entry, rank, bytes) or absent(rank, reason), as soon as it is known; unasked before the server leaves
+//   server  missing(ranks), at once after who: those that have not published their card
 //
 // Instead of challenge or welcome the server may send refusal(reason) and close. Proofs: proof.hpp.
 
-enum class Kind : std::uint8_t { hello = 1, challenge, proof, welcome, refusal, publish, lookup, card, absent };
+enum class Kind : std::uint8_t { hello = 1, challenge, proof, welcome, refusal, publish, lookup, published, absent, who, missing };
 
 inline constexpr std::uint32_t magic = 0x4d444e54;  ///< "TNDM"
-inline constexpr std::uint32_t version = 1;         ///< of this file
+inline constexpr std::uint32_t version = 2;         ///< of this file
 inline constexpr std::size_t most_unproved_bytes = 512;
 inline constexpr std::size_t most_proved_bytes = 16384;
 inline constexpr std::size_t most_reason_bytes = 500;
+inline constexpr std::uint32_t most_missing = 64;  ///< ranks that an answer to `who` lists
 
 /// Reads with builds of any version up to `size`, so that they can name each other.
 struct Hello {

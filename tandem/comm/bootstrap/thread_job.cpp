@@ -4,8 +4,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <map>
 #include <mutex>
-#include <optional>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -19,12 +20,15 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-/// The cards of all ranks. Thread-safe: `mutex` guards them.
+using internal::Entry;
+
+/// The entries of all ranks. Thread-safe: `mutex` guards them.
 struct Table {
-  explicit Table(std::uint32_t size) : cards(size) {}
+  explicit Table(std::uint32_t ranks) : size(ranks) {}
+  const std::uint32_t size;
   std::mutex mutex;
   std::condition_variable published;
-  std::vector<std::optional<std::string>> cards;
+  std::map<std::pair<Rank, Entry>, std::string> entries;
 };
 
 class TableStore final : public internal::CardStore {
@@ -32,19 +36,28 @@ class TableStore final : public internal::CardStore {
   TableStore(std::shared_ptr<Table> table, Rank self, std::int64_t timeout_ns)
       : table_(std::move(table)), self_(self), timeout_ns_(timeout_ns) {}
 
-  Result<void> put(const std::string& card) override {
+  Result<void> put(Entry entry, const std::string& bytes) override {
     const std::scoped_lock lock(table_->mutex);
-    table_->cards[self_.index()] = card;
+    table_->entries[{self_, entry}] = bytes;
     table_->published.notify_all();
     return {};
   }
 
-  Result<std::string> get(Rank peer) override {
+  Result<std::string> get(Entry entry, Rank peer) override {
     std::unique_lock lock(table_->mutex);
-    const auto& card = table_->cards[peer.index()];
-    if (table_->published.wait_for(lock, std::chrono::nanoseconds(timeout_ns_), [&] { return card.has_value(); })) return *card;
+    const std::pair key(peer, entry);
+    if (table_->published.wait_for(lock, std::chrono::nanoseconds(timeout_ns_), [&] { return table_->entries.contains(key); }))
+      return table_->entries.at(key);
     return Error{ErrorCode::exhausted, fmt::format("rank {} waited {} ms for rank {}, which has not published", self_.value(),
                                                    timeout_ns_ / 1'000'000, peer.value())};
+  }
+
+  std::vector<Rank> missing() override {
+    const std::scoped_lock lock(table_->mutex);
+    std::vector<Rank> ranks;
+    for (std::uint32_t rank = 0; rank < table_->size && ranks.size() < 64; ++rank)
+      if (!table_->entries.contains({Rank(rank), Entry::card})) ranks.emplace_back(rank);
+    return ranks;
   }
 
  private:

@@ -43,7 +43,9 @@ void CallerLoop::run_until(bool (*done)(void*), void* context) {
 }
 
 std::string CallerLoop::explain_stuck() {
-  return runtime::explain_stuck(submission_.pool(), submission_.submitted() - executor_.finished(), workers_.running());
+  std::string why = runtime::explain_stuck(submission_.pool(), submission_.submitted() - executor_.finished(), workers_.running());
+  if (explain_more_) why += explain_more_();
+  return why;
 }
 
 void CallerLoop::wait_until_ended(std::uint64_t count) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "tandem/base/driver.hpp"
 #include "tandem/base/log.hpp"
@@ -34,6 +36,8 @@ class CallerLoop final : public EndWaiter {
   void wait_until_ended(std::uint64_t count) override;
   /// Each task that waits, and what it waits for, as text for the log. While no thread works on tasks.
   std::string explain_stuck();
+  /// `more` gives lines for `explain_stuck`, each begun by a newline: what other layers know. Before the first wait.
+  void explain_more(std::function<std::string()> more) { explain_more_ = std::move(more); }
   base::Log& log() noexcept { return log_; }
 
  private:
@@ -43,6 +47,7 @@ class CallerLoop final : public EndWaiter {
   WorkerTeam& workers_;
   base::Log& log_;
   const WatchdogOptions watchdog_;
+  std::function<std::string()> explain_more_;
 };
 
 }  // namespace tandem::runtime
