@@ -4,12 +4,16 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include <fmt/core.h>
 
@@ -17,6 +21,18 @@ namespace tandem::tools {
 namespace {
 
 using base::FileDescriptor;
+
+/// By number: glibc before 2.34 has no function for close_range, and Linux before 5.9 does not have the call.
+void close_from(int low) {
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, low, ~0u, 0) == 0) return;
+#endif
+  std::set<int> open;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", failed), end; !failed && at != end; at.increment(failed))
+    open.insert(std::atoi(at->path().filename().c_str()));
+  for (auto at = open.lower_bound(low); at != open.end(); ++at) close(*at);
+}
 
 /// In the child. The launcher has one thread, so that everything may be called here.
 [[noreturn]] void watch_over(int pipe) {
@@ -30,7 +46,7 @@ using base::FileDescriptor;
   for (int standard = 0; standard < 3; ++standard) dup2(nothing, standard);
   const int low = 3;
   dup2(pipe, low);
-  close_range(low + 1, ~0u, 0);
+  close_from(low + 1);
   (void)!chdir("/");
   std::set<pid_t> groups;
   for (;;) {

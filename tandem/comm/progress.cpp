@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "tandem/comm/wait_events.hpp"
 #include "tandem/trace/current.hpp"
 
 namespace tandem::comm::internal {
@@ -158,9 +159,8 @@ bool Progress::rest(std::int64_t wait_ns) {
 
 /// Sleeps until a descriptor of the poll set is ready, for `wait_ns` at most (negative: for ever). True when one was.
 bool Progress::await_event(std::int64_t wait_ns) {
-  timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
   epoll_event events[8];
-  if (epoll_pwait2(epoll_.get(), events, 8, wait_ns < 0 ? nullptr : &limit, nullptr) <= 0) return false;
+  if (wait_events(epoll_.get(), events, wait_ns) <= 0) return false;
   events_may_be_left_.store(true);
   return true;
 }
