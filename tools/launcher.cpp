@@ -15,6 +15,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/pu_list.hpp"
 #include "tandem/base/units.hpp"
 #include "tandem/comm/bootstrap/rendezvous_server.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
@@ -43,7 +44,7 @@ std::int64_t now_ns() { return std::chrono::nanoseconds(std::chrono::steady_cloc
 class Launcher final : GroupEvents {
  public:
   Launcher(const LaunchOptions& options, base::Log& log, CleanupProcess& cleanup)
-      : options_(options), log_(log), cleanup_(cleanup), lines_{LineMerger(options.labels), LineMerger(options.labels)} {}
+      : options_(options), log_(log), cleanup_(cleanup), lines_{LineMerger(options.labels, options.objects), LineMerger(options.labels)} {}
 
   /// Errors: the exit code has been set as well, and what was started dies with this object.
   Result<void> start();
@@ -151,12 +152,16 @@ Result<std::string> Launcher::server_towards(const std::string& host) const {
 Result<GroupPlan> Launcher::plan_for(const HostRanks& place) const {
   GroupPlan plan{.words = options_.words, .folder = options_.folder, .environment = {}, .first_rank = place.first,
                  .count = place.count, .size = size_, .first_local = 0, .local_size = 0, .job_id = job_id_, .server = {}, .secret = secret_,
-                 .secret_in_environment = options_.secret_in_environment, .feeds_first_rank = place.first == 0};
+                 .secret_in_environment = options_.secret_in_environment, .bind = options_.bind, .map = options_.map,
+                 .feeds_first_rank = place.first == 0};
+  std::vector<unsigned> here;
   for (const HostRanks& other : options_.places) {  // a host may be named twice
     if (other.host != place.host && !(is_this_host(other.host) && is_this_host(place.host))) continue;
     plan.local_size += other.count;
+    for (std::uint32_t i = 0; i < other.count; ++i) here.push_back(other.first + i);
     if (other.first < place.first) plan.first_local += other.count;
   }
+  plan.here = base::format_pu_list(here);
   auto server = server_towards(place.host);
   if (!server) return server.error();
   plan.server = std::move(server).value();
@@ -175,7 +180,7 @@ Result<void> Launcher::start_group(const HostRanks& place, const GroupPlan& plan
     if (!ranks) return ranks.error();
     groups_.push_back(std::move(ranks).value());
   } else {
-    auto ranks = RemoteRanks::start(plan, {place.host, options_.ssh, options_.remote_tandem}, *this, cleanup_);
+    auto ranks = RemoteRanks::start(plan, {place.host, options_.ssh, options_.remote_tandem, options_.ssh_has_shell}, *this, cleanup_);
     if (!ranks) return ranks.error();
     groups_.push_back(std::move(ranks).value());
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/base/core_plan.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/base/result.hpp"
 #include "tools/launcher_plan.hpp"
@@ -20,10 +21,14 @@ struct LaunchOptions {
   std::vector<std::pair<std::string, std::string>> environment;         ///< for all ranks
   std::vector<std::pair<std::string, std::string>> remote_environment;  ///< for ranks on other hosts, before the other
   bool labels = true;
+  bool objects = false;            ///< JSON objects that one rank prints to standard output pass without labels
+  base::BindTo bind = base::BindTo::none;  ///< what each rank is bound to
+  base::MapBy map = base::MapBy::core;     ///< in which order the ranks of a host take their cores
   std::string server_address;      ///< at which ranks reach the launcher, or with its port; empty: found out
   std::int64_t limit_ns = 0;       ///< of the whole run; 0: none
   bool secret_in_environment = false;
   std::vector<std::string> ssh;    ///< the program that reaches other hosts, and its arguments before the host
+  bool ssh_has_shell = true;       ///< ssh's way: the command goes to a shell there, as one line
   std::string remote_tandem;       ///< this command on other hosts
 };
 

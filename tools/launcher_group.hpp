@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/base/core_plan.hpp"
 #include "tools/launcher_poll.hpp"
 
 namespace tandem::tools {
@@ -25,6 +26,9 @@ struct GroupPlan {
   std::string server;              ///< HOST:PORT of the rendezvous, as seen from there
   std::string secret;              ///< its text
   bool secret_in_environment = false;
+  std::string here;                ///< all ranks of the job on that host, as in "0-1,4-5"
+  base::BindTo bind = base::BindTo::none;  ///< what each rank's process is bound to
+  base::MapBy map = base::MapBy::core;     ///< in which order ranks take their shares of the cores
   bool feeds_first_rank = false;   ///< the first rank of the group has a standard input that `feed` fills
 };
 

@@ -36,6 +36,7 @@ std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPla
   environment.emplace_back("TANDEM_JOB_SIZE", std::to_string(plan.size));
   environment.emplace_back("TANDEM_JOB_LOCAL_RANK", std::to_string(plan.first_local + rank - plan.first_rank));
   environment.emplace_back("TANDEM_JOB_LOCAL_SIZE", std::to_string(plan.local_size));
+  environment.emplace_back("TANDEM_JOB_LOCAL_RANKS", plan.here);
   environment.emplace_back("TANDEM_JOB_ID", plan.job_id);
   environment.emplace_back("TANDEM_JOB_SERVER", plan.server);
   // An empty variable is as good as none: a launcher that started this launcher may have set the other one.
@@ -50,12 +51,20 @@ Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, Gro
   std::unique_ptr<LocalRanks> ranks(new LocalRanks(events, cleanup));
   const auto secret = comm::internal::make_secret_descriptor(plan.secret);
   if (!secret) return secret.error();
-  for (std::uint32_t rank = plan.first_rank; rank < plan.first_rank + plan.count; ++rank)
-    if (auto started = ranks->start_one(plan, rank, secret.value().get()); !started) return started.error();
+  std::vector<base::RankCores> cores(plan.count);
+  if (plan.bind != base::BindTo::none) {
+    const auto host = base::Topology::discover();
+    if (!host) return host.error();
+    const auto all = base::plan_host(host.value(), 0, plan.local_size, plan.bind, plan.map);
+    cores.assign(all.begin() + plan.first_local, all.begin() + plan.first_local + plan.count);
+  }
+  for (std::uint32_t i = 0; i < plan.count; ++i)
+    if (auto started = ranks->start_one(plan, plan.first_rank + i, cores[i].pus, secret.value().get()); !started)
+      return started.error();
   return ranks;
 }
 
-Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, int secret) {
+Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, const std::vector<unsigned>& cores, int secret) {
   auto output = make_pipe(true), errors = make_pipe(true);
   if (!output || !errors) return output ? errors.error() : output.error();
   const bool fed = plan.feeds_first_rank && rank == plan.first_rank;
@@ -67,6 +76,7 @@ Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, in
                             .input = input.value().read_end.get(),
                             .output = output.value().write_end.get(),
                             .errors = errors.value().write_end.get(),
+                            .cores = cores,
                             .inherited = plan.secret_in_environment ? -1 : secret});
   if (!child) return child.error();
   cleanup_.watch(child.value());

@@ -42,7 +42,7 @@ class LocalRanks final : public RankGroup {
   using Processes = std::map<std::uint32_t, Process>;  ///< by rank
 
   LocalRanks(GroupEvents& events, CleanupProcess& cleanup) : events_(events), cleanup_(cleanup) {}
-  base::Result<void> start_one(const GroupPlan& plan, std::uint32_t rank, int secret);
+  base::Result<void> start_one(const GroupPlan& plan, std::uint32_t rank, const std::vector<unsigned>& cores, int secret);
   void read_some(std::uint32_t rank, base::FileDescriptor& pipe, Stream stream, bool to_the_end);
   int finish(std::uint32_t rank, Process& process);
   void write_input();

@@ -12,15 +12,32 @@
 
 namespace tandem::tools {
 
+/// Finds the end of a JSON object that begins with the first byte fed.
+class ObjectEnd {
+ public:
+  enum class State { inside, ended, no_object };
+  State feed(char byte) noexcept;
+
+ private:
+  unsigned depth_ = 0;
+  bool in_string_ = false, escaped_ = false;
+  bool looks_right_ = false;  ///< behind the first brace came a string or the end, as in every object
+};
+
 /// Merges what ranks write to one stream. With labels, each line is "[rank] line", whole: no other rank's bytes stand in it. A
 /// line longer than `longest_line` is passed on in pieces, and ended early when another rank writes in between; what a rank has
 /// not ended with a newline is passed on, with one, when the rank ends. All other bytes pass unchanged. Without labels,
 /// everything passes at once. Pure: the result gathers in `queue`.
+///
+/// With `objects`, JSON objects of the first rank that prints one pass whole and without labels, so that a program can read them.
+/// An object begins at the beginning of a line. One that does not end before the rank does, or within `longest_object`, gets
+/// labels after all.
 class LineMerger {
  public:
   static constexpr std::size_t longest_line = 65536;
+  static constexpr std::size_t longest_object = 64u << 20;
 
-  explicit LineMerger(bool labels) : labels_(labels) {}
+  explicit LineMerger(bool labels, bool objects = false) : labels_(labels), objects_(labels && objects) {}
   void add(std::uint32_t rank, std::string_view bytes);
   void finish(std::uint32_t rank);
 
@@ -28,8 +45,15 @@ class LineMerger {
 
  private:
   void begin_line(std::uint32_t rank);
+  void add_lines(std::uint32_t rank, std::string_view bytes);
+  std::string_view add_to_object(std::uint32_t rank, std::string_view bytes);
+  void give_up_object(std::uint32_t rank);
 
-  const bool labels_;
+  const bool labels_, objects_;
+  std::optional<std::uint32_t> speaker_;  ///< whose objects pass without labels
+  std::string object_;                    ///< of the speaker, up to here; empty: none has begun
+  ObjectEnd end_;                         ///< of that object
+  bool swallow_newline_ = false;          ///< the speaker's next byte may be the newline behind its object
   std::map<std::uint32_t, std::string> partial_;  ///< what came after a rank's last newline
   std::optional<std::uint32_t> open_;             ///< whose line in the queue has not been ended
 };

@@ -51,6 +51,36 @@ TEST(LineMerger, EndsALongLineEarlyForAnotherRank) {
   EXPECT_EQ(lines.queue, "[0] " + piece + "\n[1] me\n[0] rest\n");
 }
 
+TEST(LineMerger, AnObjectOfOneRankPassesWhole) {
+  for (const std::size_t piece : {1, 2, 3, 7, 1000}) {
+    LineMerger lines(true, true);
+    const std::string text = "note\n{\n  \"a }\": \"\\\"{\",\n  \"b\": {\"c\": [1, {}]}\n}\nbehind\n{\"second\": 2}\n";
+    for (std::size_t at = 0; at < text.size(); at += piece) {
+      lines.add(0, text.substr(at, piece));
+      if (at == piece * (20 / piece)) lines.add(1, "other\n");
+    }
+    std::string without_other = lines.queue;
+    if (const auto other = without_other.find("[1] other\n"); other != std::string::npos) without_other.erase(other, 10);
+    EXPECT_EQ(without_other, "[0] note\n{\n  \"a }\": \"\\\"{\",\n  \"b\": {\"c\": [1, {}]}\n}\n[0] behind\n{\"second\": 2}\n") << piece;
+  }
+}
+
+TEST(LineMerger, ObjectsOfASecondRankAreLabelled) {
+  LineMerger lines(true, true);
+  lines.add(1, "{\"a\": 1}\n");
+  lines.add(0, "{\"a\": 0}\n");
+  EXPECT_EQ(lines.queue, "{\"a\": 1}\n[0] {\"a\": 0}\n");
+}
+
+TEST(LineMerger, WhatIsNoObjectIsLabelled) {
+  LineMerger lines(true, true);
+  lines.add(0, "{ a block of C }\nx {\"a\": 1}\n[1, 2]\n");
+  EXPECT_EQ(lines.queue, "[0] { a block of C }\n[0] x {\"a\": 1}\n[0] [1, 2]\n");
+  lines.add(0, "{\"not\": \nended");
+  lines.finish(0);
+  EXPECT_EQ(lines.queue, "[0] { a block of C }\n[0] x {\"a\": 1}\n[0] [1, 2]\n[0] {\"not\": \n[0] ended\n");
+}
+
 TEST(LineMerger, WithoutLabelsEverythingPassesAtOnce) {
   LineMerger lines(false);
   lines.add(0, "a");

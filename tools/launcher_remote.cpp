@@ -55,7 +55,8 @@ Result<void> RemoteRanks::start_ssh(const GroupPlan&, const RemotePlace& place) 
                        .output = output.value().write_end.get(),
                        .errors = errors.value().write_end.get()};
   request.words.push_back(place.host);
-  request.words.push_back(fmt::format("exec {} run --agent", quoted(place.tandem)));
+  if (place.by_shell) request.words.push_back(fmt::format("exec {} run --agent", quoted(place.tandem)));
+  else request.words.insert(request.words.end(), {place.tandem, "run", "--agent"});
   const auto child = spawn(request);
   if (!child) return child.error();
   ssh_ = child.value();

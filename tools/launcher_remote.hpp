@@ -23,6 +23,7 @@ struct RemotePlace {
   std::string host;
   std::vector<std::string> ssh;  ///< the program and its arguments before the host
   std::string tandem;            ///< the command there
+  bool by_shell = true;          ///< the program hands one line to a shell there, as ssh does; false: words to a program
 };
 
 /// One ssh per host, whatever the number of its ranks. What ssh itself writes to standard error, and what a login script

@@ -15,6 +15,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/affinity.hpp"
 #include "tools/exec_words.hpp"
 
 namespace tandem::tools {
@@ -48,6 +49,7 @@ struct Failure {
   if (dup2(request.input, STDIN_FILENO) < 0 || dup2(request.output, STDOUT_FILENO) < 0 ||
       dup2(request.errors, STDERR_FILENO) < 0 || (request.inherited >= 0 && fcntl(request.inherited, F_SETFD, 0) != 0))
     give_up(report, Failure::Step::other);
+  if (!request.cores.empty() && !base::set_affinity_of_this_thread(request.cores).ok()) give_up(report, Failure::Step::other);
   if (files_before) setrlimit(RLIMIT_NOFILE, &*files_before);
   for (const int number : ignored_signals) signal(number, SIG_DFL);
   sigset_t none;

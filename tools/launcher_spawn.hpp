@@ -18,6 +18,7 @@ struct SpawnRequest {
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to this process's, or instead of values there
   std::string folder;              ///< where it starts; empty: here
   int input = -1, output = -1, errors = -1;  ///< its standard streams
+  std::vector<unsigned> cores = {};  ///< hardware threads that it may run on; empty: those of this process
   int inherited = -1;              ///< one more descriptor that it keeps, under the same number
 };
 

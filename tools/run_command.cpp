@@ -11,6 +11,9 @@
 #include <fmt/core.h>
 
 #include "tandem/base/units.hpp"
+#include "tandem/base/core_plan.hpp"
+#include "tandem/base/pu_list.hpp"
+#include "tools/batch_hosts.hpp"
 #include "tools/launcher.hpp"
 #include "tools/launcher_agent.hpp"
 #include "tools/launcher_plan.hpp"
@@ -40,12 +43,14 @@ struct RunArguments {
   std::optional<std::int64_t> ranks;
   std::string hosts, hostfile;
   std::vector<std::string> exports;
-  bool labels = true, no_labels = false;
+  bool labels = false, no_labels = false;
+  std::string bind = "none", map = "core", topology;
+  bool dry_run = false;
   std::string server_address;
   std::string timeout;
   std::string folder;
   bool secret_in_environment = false;
-  std::string ssh = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10";
+  std::string ssh;
   std::string remote_tandem;
   bool is_agent = false;
 };
@@ -113,7 +118,40 @@ Exports own_variables() {
   return exports;
 }
 
-Result<std::vector<HostRanks>> places_of(const RunArguments& arguments) {
+/// Where the ranks run, and what starts them on other hosts.
+struct Places {
+  std::vector<HostRanks> ranks;
+  std::string batch_system = {};              ///< empty: none
+  std::vector<std::string> remote = {};       ///< of the batch system; empty: ssh
+};
+
+Result<Places> deal(std::optional<std::uint32_t> ranks, const Result<std::vector<HostShare>>& hosts) {
+  if (!hosts) return hosts.error();
+  auto placed = place_ranks(ranks, hosts.value());
+  if (!placed) return placed.error();
+  return Places{std::move(placed).value()};
+}
+
+/// The hosts of the batch job in which this process runs; without one, this host.
+Result<Places> places_of_job(std::optional<std::uint32_t> ranks) {
+  auto job = batch_hosts(base::process_environment());
+  if (!job) return job.error();
+  if (!job.value()) {
+    if (!ranks) return Error{ErrorCode::invalid_argument, "how many ranks? give -n N, or hosts with --host or --hostfile"};
+    return Places{{{"localhost", 0, *ranks}}};
+  }
+  BatchHosts& batch = *job.value();
+  if (const char* const here = std::getenv("SLURMD_NODENAME"))
+    for (HostShare& share : batch.hosts)
+      if (share.host == here) share.host = "localhost";
+  auto places = deal(ranks, shares_for(ranks, batch));
+  if (!places) return places.error();
+  places.value().batch_system = batch.system;
+  places.value().remote = batch.remote;
+  return places;
+}
+
+Result<Places> places_of(const RunArguments& arguments) {
   if (arguments.ranks && (*arguments.ranks < 1 || *arguments.ranks > 1'000'000)) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("-n {}: a job has from 1 to 1000000 ranks", *arguments.ranks)};
@@ -121,15 +159,60 @@ Result<std::vector<HostRanks>> places_of(const RunArguments& arguments) {
   std::optional<std::uint32_t> ranks;
   if (arguments.ranks) ranks = static_cast<std::uint32_t>(*arguments.ranks);
   if (!arguments.hostfile.empty()) {
-    const auto hosts = read_hostfile(arguments.hostfile);
-    return hosts ? place_ranks(ranks, hosts.value()) : hosts.error();
+    return deal(ranks, read_hostfile(arguments.hostfile));
   }
   if (!arguments.hosts.empty()) {
-    const auto hosts = parse_hosts(arguments.hosts);
-    return hosts ? place_ranks(ranks, hosts.value()) : hosts.error();
+    return deal(ranks, parse_hosts(arguments.hosts));
   }
-  if (!ranks) return Error{ErrorCode::invalid_argument, "how many ranks? give -n N, or hosts with --host or --hostfile"};
-  return std::vector<HostRanks>{{"localhost", 0, *ranks}};
+  return places_of_job(ranks);
+}
+
+template <class Value>
+Result<Value> chosen(const std::string& option, const std::string& text, const std::vector<std::pair<std::string, Value>>& choices) {
+  std::string known;
+  for (const auto& [name, value] : choices) {
+    if (name == text) return value;
+    known += (known.empty() ? "" : ", ") + name;
+  }
+  return Error{ErrorCode::invalid_argument, fmt::format("{} {}: choose one of {}", option, text, known)};
+}
+
+Result<void> read_binding(const RunArguments& arguments, LaunchOptions& options) {
+  const auto bind = chosen<base::BindTo>("--bind", arguments.bind, {{"none", base::BindTo::none}, {"core", base::BindTo::core},
+                                                                    {"numa", base::BindTo::numa}, {"package", base::BindTo::package}});
+  if (!bind) return bind.error();
+  const auto map = chosen<base::MapBy>("--map-by", arguments.map, {{"core", base::MapBy::core}, {"numa", base::MapBy::numa},
+                                                                   {"package", base::MapBy::package}});
+  if (!map) return map.error();
+  options.bind = bind.value();
+  options.map = map.value();
+  return {};
+}
+
+/// What would be started where: `--dry-run`.
+int show_plan(const LaunchOptions& options, const std::string& topology, base::Log& log) {
+  const auto host = topology.empty() ? base::Topology::discover() : base::Topology::synthetic(topology);
+  if (!host) return log.error("{}", host.error().message), 2;
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> hosts;  // one may be named twice
+  for (const HostRanks& place : options.places) {
+    auto known = std::find_if(hosts.begin(), hosts.end(), [&](const auto& entry) { return entry.first == place.host; });
+    if (known == hosts.end()) known = hosts.insert(known, {place.host, {}});
+    for (std::uint32_t i = 0; i < place.count; ++i) known->second.push_back(place.first + i);
+  }
+  for (const auto& [name, ranks] : hosts) {
+    const bool divides = options.bind == base::BindTo::none && ranks.size() > 1;
+    fmt::print("{}: {} {}{}\n", name, ranks.size() == 1 ? "rank" : "ranks", base::format_pu_list(ranks),
+               divides ? "; not bound: ranks of Tandem divide the cores when they start" : "");
+    if (!is_this_host(name) && topology.empty()) {
+      fmt::print("  the cores of this host are divided there\n");
+      continue;
+    }
+    const base::BindTo shown = options.bind == base::BindTo::none ? base::BindTo::core : options.bind;
+    auto plan = base::plan_host(host.value(), 0, static_cast<std::uint32_t>(ranks.size()), shown, options.map);
+    for (std::size_t i = 0; i < ranks.size(); ++i) plan[i].rank = ranks[i];
+    fmt::print("{}", base::draw_plan(host.value(), plan));
+  }
+  return 0;
 }
 
 std::vector<std::string> split(const std::string& text) {
@@ -139,11 +222,20 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
+bool find_program(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/" + name).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
 Result<LaunchOptions> launch_options(const RunArguments& arguments, Subcommand command, const ToolContext& context) {
   std::vector<std::string> remaining = command.remaining();
   if (!remaining.empty() && remaining.front() == "--") remaining.erase(remaining.begin());
   else if (!remaining.empty() && remaining.front().starts_with("-"))
     return Error{ErrorCode::invalid_argument, command.unknown_option(remaining.front()) + "; see tandem run --help"};
+  if (arguments.dry_run && remaining.empty()) remaining.emplace_back("-");
   if (remaining.empty() || remaining.front().empty())
     return Error{ErrorCode::invalid_argument, "which program? write it after the options: tandem run -n 2 ./app"};
   auto places = places_of(arguments);
@@ -152,16 +244,24 @@ Result<LaunchOptions> launch_options(const RunArguments& arguments, Subcommand c
   if (!exports) return exports.error();
 
   LaunchOptions options;
-  options.places = std::move(places).value();
+  options.places = std::move(places.value().ranks);
+  if (const auto read = read_binding(arguments, options); !read) return read.error();
   options.words = program_words(context, remaining.size());
   options.folder = arguments.folder;
   options.environment = configuration(context, remaining.size());
   options.environment.insert(options.environment.end(), exports.value().begin(), exports.value().end());
   options.remote_environment = own_variables();
-  options.labels = !arguments.no_labels;
+  std::uint32_t ranks = 0;
+  for (const HostRanks& place : options.places) ranks += place.count;
+  options.labels = arguments.labels || (!arguments.no_labels && ranks > 1);
+  options.objects = !arguments.labels && isatty(STDOUT_FILENO) == 0;
   options.server_address = arguments.server_address;
   options.secret_in_environment = arguments.secret_in_environment;
-  options.ssh = split(arguments.ssh);
+  options.ssh = split(arguments.ssh.empty() ? "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10" : arguments.ssh);
+  if (arguments.ssh.empty() && !places.value().remote.empty() && find_program(places.value().remote.front())) {
+    options.ssh = places.value().remote;
+    options.ssh_has_shell = places.value().batch_system != "Slurm";
+  }
   std::error_code unknown;
   options.remote_tandem = arguments.remote_tandem.empty() ? std::filesystem::read_symlink("/proc/self/exe", unknown).string()
                                                           : arguments.remote_tandem;
@@ -185,7 +285,8 @@ void run(const RunArguments& arguments, Subcommand command, ToolContext& context
     context.exit_status = 2;
     return;
   }
-  context.exit_status = launch(options.value(), context.log);
+  context.exit_status = arguments.dry_run ? show_plan(options.value(), arguments.topology, context.log)
+                                          : launch(options.value(), context.log);
 }
 
 }  // namespace
@@ -207,9 +308,18 @@ void add_run(Subcommand app, ToolContext& context) {
                                                 "value to other hosts, which otherwise get only TANDEM_ variables")
       .type_name("NAME[=VALUE]").repeatable();
   Option labelled = command.add_flag("--label", arguments->labels,
-                                     "Print output line by line, with the rank before each line, as "
-                                                                   "in \"[3] text\" (the default)");
+                                     "Print output line by line, with the rank before each line, as in \"[3] text\" (the default for "
+                                     "several ranks; JSON that one of them prints to a file or a pipe has no labels)");
   command.add_flag("--no-label", arguments->no_labels, "Print output unchanged").excludes(labelled);
+  command.add_option("--bind", arguments->bind,
+                     "Bind each rank to its share of the host's cores (core), or to the NUMA nodes or packages in which it lies; none: "
+                     "do not bind, ranks of Tandem divide the cores themselves").show_default().type_name("core|numa|package|none");
+  command.add_option("--map-by", arguments->map,
+                     "Where consecutive ranks of a host go: to neighbouring cores, or to one NUMA node or package after the other")
+      .show_default().type_name("core|numa|package");
+  command.add_flag("--dry-run", arguments->dry_run, "Show which rank would get which cores, and start nothing");
+  command.add_option("--topology", arguments->topology,
+                     "With --dry-run: plan for this hwloc synthetic topology, as in \"package:2 core:64 pu:1\"").type_name("TEXT");
   command.add_option("--server-address", arguments->server_address,
                       "Address at which ranks reach this launcher, when it cannot be detected").type_name("HOST[:PORT]");
   command.add_option("--timeout", arguments->timeout,
@@ -217,7 +327,7 @@ void add_run(Subcommand app, ToolContext& context) {
   command.add_option("--wdir", arguments->folder, "Working folder of the ranks").type_name("FOLDER");
   command.add_flag("--secret-in-environment", arguments->secret_in_environment,
                     "Pass the secret of the job in the environment, for wrapper programs that close descriptors");
-  command.add_option("--ssh", arguments->ssh, "Program that starts commands on other hosts, with its options").show_default()
+  command.add_option("--ssh", arguments->ssh, "Program that starts commands on other hosts, with its options (default: ssh, or the batch system's own)")
       .environment("TANDEM_RUN_SSH").type_name("PROGRAM");
   command.add_option("--remote-tandem", arguments->remote_tandem,
                      "Path of this command on the other hosts (default: the same path)")

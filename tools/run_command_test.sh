@@ -7,7 +7,7 @@ tandem=$1
 probe=$2
 # shellcheck source=tools/command_test_support.sh
 source "$(dirname "$0")/command_test_support.sh" || exit 1
-unset "${!TANDEM_@}"
+unset "${!TANDEM_@}" "${!SLURM_@}" "${!LSB_@}" PBS_NODEFILE OAR_NODEFILE
 
 # run STATUS ARGUMENTS...: leaves the streams in the files out and err.
 run() {
@@ -39,6 +39,8 @@ run 0 -n 64 "$probe"
 (($(sed 's/.*secret//' out | sort -u | wc -l) == 1)) || fail "the ranks do not agree on secret and job"
 [[ ! -s err ]] || fail "there are complaints: $(head -3 err)"
 run 0 -n 1 "$probe"
+holds out '^0 of 1 by tandem run '
+run 0 -n 1 --label "$probe"
 holds out '^\[0\] 0 of 1 by tandem run '
 # -np as mpirun spells it; behind the program's name it is the program's.
 run 0 -np 2 sh -c 'echo "$TANDEM_JOB_SIZE $*"' x -np 3
@@ -121,15 +123,64 @@ cmp -s noise out || fail "bytes do not pass unchanged"
 run 0 -n 4 sh -c 'i=0; while [ $i -lt 2000 ]; do echo "line $i of $TANDEM_JOB_RANK, which is to stay whole"; i=$((i + 1)); done'
 (($(grep -cE '^\[(.)\] line [0-9]+ of \1, which is to stay whole$' out) == 8000 && $(wc -l < out) == 8000)) ||
   fail "lines are torn"
-run 0 -n 1 sh -c 'head -c 200000 /dev/zero | tr "\0" x; echo'
+run 0 -n 1 --label sh -c 'head -c 200000 /dev/zero | tr "\0" x; echo'
 is out "[0] $(head -c 200000 /dev/zero | tr '\0' x)"
 timeout 20 "$tandem" run -n 2 yes 2> /dev/null | head -n 3 > out
 statuses=(${PIPESTATUS[*]})
 ((statuses[0] == 141)) || fail "a reader that left does not end the ranks: ${statuses[0]}"
-run 0 -n 1 sh -c 'sleep 60 & echo $! > left; setsid sh -c "echo \$\$ > escaped; exec sleep 3" & sleep 0.2; echo done'
+run 0 -n 1 --label sh -c 'sleep 60 & echo $! > left; setsid sh -c "echo \$\$ > escaped; exec sleep 3" & sleep 0.2; echo done'
 is out '[0] done'
 gone_soon left
 [[ -s escaped ]] || fail "the test of what leaves the group does nothing"
+
+# One rank that speaks alone has no label, and a program can read the JSON that one of several ranks prints.
+run 0 -n 1 sh -c 'echo one; echo two >&2'
+is out one
+is err two
+prints='if [ $TANDEM_JOB_RANK = 1 ]; then printf "{\n  \"a\": [1, {\"b\": 2}]\n}\n"; fi; echo note $TANDEM_JOB_RANK >&2'
+run 0 -n 3 sh -c "$prints"
+python3 -c 'import json; assert json.load(open("out")) == {"a": [1, {"b": 2}]}' || { fail "the object cannot be read"; cat out >&2; }
+is <(sort err) $'[0] note 0\n[1] note 1\n[2] note 2'
+run 0 -n 3 --label sh -c "$prints"
+is out $'[1] {\n[1]   "a": [1, {"b": 2}]\n[1] }'
+
+# Which rank gets which cores: shown, and done.
+run 0 -n 8 --bind numa --map-by package --dry-run --topology 'package:2 numa:2 core:4 pu:1'
+is out $'localhost: ranks 0-7
+  package 0, NUMA node 0: ++++
+  package 0, NUMA node 1: ++++
+  package 1, NUMA node 2: ++++
+  package 1, NUMA node 3: ++++
+  rank 0: hardware threads 0-3
+  rank 1: hardware threads 8-11
+  rank 2: hardware threads 0-3
+  rank 3: hardware threads 8-11
+  rank 4: hardware threads 4-7
+  rank 5: hardware threads 12-15
+  rank 6: hardware threads 4-7
+  rank 7: hardware threads 12-15'
+run 0 --host alpha:2,localhost,alpha --dry-run true
+holds out '^alpha: ranks 0-1,3; not bound: ranks of Tandem divide the cores when they start$'
+run 2 -n 2 --bind socket true
+holds err '--bind socket: choose one of none, core, numa, package'
+allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+run 0 -n 2 --bind core sh -c 'sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status'
+(($(nproc) < 2)) || is <(sed 's/^....//' out | sort -u | wc -l) 2
+run 0 -n 2 sh -c 'sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status'
+is <(sed 's/^....//' out | sort -u) "$allowed"
+
+# The hosts of a batch job, when none is named.
+printf 'alpha\nalpha\nbeta\n' > nodes
+PBS_NODEFILE=$folder/nodes run 0 --ssh "$folder/fake_ssh" --server-address 127.0.0.1 --dry-run true
+is <(grep -o '^[a-z]*: ranks* [0-9,-]*' out) $'alpha: ranks 0-1\nbeta: rank 2'
+PBS_NODEFILE=$folder/nodes run 0 -n 4 --dry-run true
+is <(grep -o '^[a-z]*: ranks* [0-9,-]*' out) $'alpha: ranks 0-1\nbeta: ranks 2-3'
+SLURM_JOB_NODELIST='n[1-2],m3' SLURMD_NODENAME=n1 run 0 --dry-run true
+is <(grep -o '^[a-z0-9]*: ranks* [0-9,-]*' out) $'localhost: rank 0\nn2: rank 1\nm3: rank 2'
+PBS_NODEFILE=$folder/nodes run 0 --host localhost:2 --dry-run true
+is <(grep -o '^[a-z]*: ranks* [0-9,-]*' out) 'localhost: ranks 0-1'
+OAR_NODEFILE=/nowhere run 2 --dry-run true
+holds err 'OAR_NODEFILE names, /nowhere, cannot be read'
 
 # Input goes to rank 0 alone, also much of it, and its end too.
 printf 'one\ntwo' | timeout 20 "$tandem" run -n 3 sh -c 'cat; echo "; end"' > out 2> err
@@ -314,9 +365,9 @@ run 1 --host no.such.host.invalid --ssh "$folder/fake_ssh" true
 holds err 'it is not known at which address no.such.host.invalid reaches this host .*--server-address'
 
 # Options of Tandem before the program are handed to the ranks; after it, they are the program's.
-run 0 -n 1 --tandem.log=info sh -c 'echo "$TANDEM_LOG $*"' x --tandem.log=debug -n 3 --help
+run 0 -n 1 --label --tandem.log=info sh -c 'echo "$TANDEM_LOG $*"' x --tandem.log=debug -n 3 --help
 is out '[0] info --tandem.log=debug -n 3 --help'
-run 0 -n 1 -- sh -c 'echo "$TANDEM_LOG $*"' x --tandem.log=debug --any
+run 0 -n 1 --label -- sh -c 'echo "$TANDEM_LOG $*"' x --tandem.log=debug --any
 is out '[0]  --tandem.log=debug --any'
 
 # Wrong uses say what is wrong.

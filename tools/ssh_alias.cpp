@@ -1,4 +1,4 @@
-// tools/ssh_alias.cpp: asks ssh for the options that it would use.
+// tools/ssh_alias.cpp: asks ssh for the options that it would use, or Slurm for what it knows of a node.
 #include "tools/ssh_alias.hpp"
 
 #include <filesystem>
@@ -13,7 +13,22 @@ namespace tandem::tools {
 using base::Error;
 using base::ErrorCode;
 
+namespace {
+
+base::Result<std::string> address_of_node(const std::string& node) {
+  const auto shown = run_program({.file = "/usr/bin/env", .arguments = {"scontrol", "--oneliner", "show", "node", node}, .environment = {}},
+                                 std::chrono::seconds(10));
+  if (!shown) return shown.error();
+  std::istringstream words(shown.value().output);
+  for (std::string word; words >> word;)
+    if (const std::string_view key = "NodeAddr="; word.starts_with(key)) return word.substr(key.size());
+  return Error{ErrorCode::not_found, fmt::format("scontrol show node {} names no address", node)};
+}
+
+}  // namespace
+
 base::Result<std::string> host_name_of(const std::vector<std::string>& ssh, const std::string& host) {
+  if (!ssh.empty() && std::filesystem::path(ssh.front()).filename() == "srun") return address_of_node(host);
   if (ssh.empty() || std::filesystem::path(ssh.front()).filename() != "ssh")
     return Error{ErrorCode::unsupported, "only ssh itself says which host a name stands for"};
   Command command{.file = "/usr/bin/env", .arguments = ssh, .environment = {}};

@@ -19,7 +19,9 @@ void register_options(base::Registry& registry) {
        .default_value = "true",
        .help = "the calling thread is worker 0 and runs tasks while it waits; false: each worker has its own thread"});
   registry.add({.name = "bind", .type = OptionType::boolean, .default_value = "true",
-                .help = "bind each worker's thread to a core; the calling thread is never bound"});
+                .help = "bind each worker's thread to a core, and a rank to its share of the host's cores"});
+  registry.add({.name = "cores", .type = OptionType::text, .default_value = "",
+                .help = "hardware threads to use, as in 0-7,16-23; with semicolons, one list for each rank of a host; empty: all"});
   registry.add({.name = "window", .type = OptionType::integer, .default_value = "32768",
                 .help = "most tasks that are submitted and not ended; at this number, submit runs tasks or waits", .minimum = 1});
   registry.add({.name = "poll_max", .type = OptionType::duration, .default_value = "1us",

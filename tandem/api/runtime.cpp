@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "tandem/api/configure.hpp"
 #include "tandem/api/event_state.hpp"
 #include "tandem/api/for_tasks_of.hpp"
+#include "tandem/api/near_network.hpp"
+#include "tandem/api/rank_cores.hpp"
 #include "tandem/api/start_error.hpp"
 #include "tandem/api/trace.hpp"
 #include "tandem/api/world.hpp"
@@ -132,6 +135,7 @@ void Runtime::start(const runtime::Emulation& emulation) {
   std::optional<comm::Job> job = join(*config_, *resources_);
   TracePlace place;
   if (job) place = {job->rank.value(), job->size, job->id};
+  find_cores(*config_, job ? &*job : nullptr, *resources_);
   runtime::World world = make_real_world(*config_, *resources_);
   const bool traced = !config_->get_string("trace").empty();
   trace_ = std::make_unique<Trace>(
@@ -143,7 +147,11 @@ void Runtime::start(const runtime::Emulation& emulation) {
   if (job) {
     comm::EndpointOptions endpoint_options = comm::comm_options(*config_);
     endpoint_options.trace = trace_->session();
+    std::optional<base::ScopedAffinity> near_card;  // its memory, and its thread, which inherits this
+    if (config_->get_bool("bind"))
+      if (const auto pus = pus_near_network(*resources_->topology); !pus.empty()) near_card.emplace(pus);
     auto opened = comm::Endpoint::open(std::move(*job), endpoint_options, *resources_->log);
+    near_card.reset();
     if (!opened.ok()) throw StartError(opened.error().message);
     endpoint = std::move(opened).value();
   }

@@ -81,14 +81,16 @@ std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, cons
 }  // namespace
 
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
-                                          const base::Config& config, std::uint32_t ranks_here) {
+                                          const base::Config& config, const RankShare& share) {
   const std::vector<base::CoreId> cores = cores_for_workers(topology, config);
   const std::size_t core_count = cores.size();
   auto count = static_cast<std::size_t>(config.get_int("workers"));
-  if (count == 0)
-    count = cpu_quota ? std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(*cpu_quota)), 1, core_count) : core_count;
-  if (config.get_int("workers") == 0) count = std::max<std::size_t>(1, count / ranks_here);
-  const bool bound = config.get_bool("bind") && count <= core_count && ranks_here == 1;
+  if (count == 0) {
+    count = share.has_own_cores ? core_count : core_count / share.ranks_here;
+    if (cpu_quota) count = std::min(count, static_cast<std::size_t>(std::ceil(*cpu_quota)) / share.ranks_here);
+    count = std::max<std::size_t>(1, count);
+  }
+  const bool bound = config.get_bool("bind") && count <= core_count && share.has_own_cores;
   std::vector<WorkerPlacement> plan;
   for (std::size_t worker = 0; worker < count; ++worker) {
     const bool is_caller = worker == 0 && config.get_bool("caller");
@@ -100,10 +102,13 @@ std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::o
 
 runtime::World make_real_world(const base::Config& config, WorldResources& resources) {
   if (resources.clock == nullptr) resources.clock = clock::best_clock();
-  auto topology = base::Topology::discover();
-  if (!topology.ok()) throw UsageError(topology.error().message);
-  resources.topology = std::make_unique<base::Topology>(std::move(topology).value());
-  const std::vector<WorkerPlacement> plan = plan_workers(*resources.topology, base::cpu_quota(), config, resources.ranks_here);
+  if (resources.topology == nullptr) {
+    auto topology = base::Topology::discover();
+    if (!topology.ok()) throw UsageError(topology.error().message);
+    resources.topology = std::make_unique<base::Topology>(std::move(topology).value());
+  }
+  const std::vector<WorkerPlacement> plan =
+      plan_workers(*resources.topology, base::cpu_quota(), config, {resources.ranks_here, resources.has_own_cores});
   if (plan.size() > resources.topology->cores().size())
     resources.log->info("{} workers share {} cores", plan.size(), resources.topology->cores().size());
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/affinity.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/event_loop.hpp"
 #include "tandem/base/topology.hpp"
@@ -21,7 +22,9 @@ struct WorldResources {
   std::unique_ptr<base::Topology> topology;  ///< real world only
   base::EventLoop* loop = nullptr;           ///< test world only; owned by the world's driver
   runtime::PolicyRegistry policies;
-  std::uint32_t ranks_here = 1;              ///< of the job on this machine, which share its cores
+  std::uint32_t ranks_here = 1;              ///< of the job on this machine
+  bool has_own_cores = true;                 ///< no other rank uses the cores of `topology`
+  std::unique_ptr<base::ScopedAffinity> home;  ///< keeps the thread that made the runtime on them; null: the launcher does
 };
 
 /// Where a worker runs.
@@ -31,14 +34,20 @@ struct WorkerPlacement {
   bool is_caller = false;
 };
 
-/// By the options: as many workers as cores, or as the cgroup's quota of processor time allows if that is less, shared among the
-/// ranks of the job on this machine; worker 0 is the calling thread, which is never bound; worker i goes to core i, unless there
-/// are more workers than cores, or several ranks, when the system places them all. The core that the progress thread is bound to
-/// counts as none if it is reserved.
-std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
-                                          const base::Config& config, std::uint32_t ranks_here = 1);
+/// How a rank stands among those of its host.
+struct RankShare {
+  std::uint32_t ranks_here = 1;
+  bool has_own_cores = true;  ///< no other rank uses the topology's cores
+};
 
-/// Threads bound to the cores that this process may use, real clocks. Throws StartError for an unknown policy.
+/// By the options: as many workers as cores, or as this rank's part of the cgroup's quota of processor time allows if that is less;
+/// worker 0 is the calling thread, which is bound to no single core; worker i goes to core i, unless there are more workers than
+/// cores. A rank without cores of its own divides their number by the ranks, and the system places its workers. The core that the
+/// progress thread is bound to counts as none if it is reserved.
+std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
+                                          const base::Config& config, const RankShare& share = {});
+
+/// Threads bound to the cores of `resources.topology`, or of this process when that is null; real clocks. Throws StartError for an unknown policy.
 runtime::World make_real_world(const base::Config& config, WorldResources& resources);
 
 struct TestWorldOptions {

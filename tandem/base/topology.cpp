@@ -9,6 +9,8 @@
 #include <fmt/core.h>
 #include <hwloc.h>
 
+#include "tandem/base/pu_list.hpp"
+
 namespace tandem::base {
 namespace {
 
@@ -40,6 +42,7 @@ struct Topology::State {
   std::vector<Cache> caches;
   std::size_t package_count = 1;
   std::string cpu_model;
+  std::vector<unsigned> order;  ///< of hardware threads, and so of the cores; empty: hwloc's
 
   std::vector<CoreId> cores_within(hwloc_const_cpuset_t set) const {
     std::vector<CoreId> result;
@@ -50,6 +53,7 @@ struct Topology::State {
 
   void restrict_to_process_binding();
   void read_cores();
+  void sort_cores();
   void read_numa_nodes();
   std::optional<std::size_t> numa_place(unsigned os_index) const {
     for (std::size_t i = 0; i < numa_nodes.size(); ++i)
@@ -92,8 +96,28 @@ void Topology::State::read_cores() {
     cores.push_back(std::move(core));
     core_objects.push_back(object);
   }
+  sort_cores();
   const int packages = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE);
   package_count = packages > 0 ? static_cast<std::size_t>(packages) : 1;
+}
+
+/// In the order in which the list named the first hardware thread of each.
+void Topology::State::sort_cores() {
+  if (order.empty()) return;
+  const auto rank_of = [this](const Core& core) {
+    std::size_t first = order.size();
+    for (const unsigned pu : core.pus)
+      first = std::min(first, static_cast<std::size_t>(std::find(order.begin(), order.end(), pu) - order.begin()));
+    return first;
+  };
+  std::vector<std::pair<Core, hwloc_obj_t>> sorted;
+  for (std::size_t i = 0; i < cores.size(); ++i) sorted.emplace_back(std::move(cores[i]), core_objects[i]);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return rank_of(a.first) < rank_of(b.first); });
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    cores[i] = std::move(sorted[i].first);
+    cores[i].id = CoreId(static_cast<std::uint32_t>(i));
+    core_objects[i] = sorted[i].second;
+  }
 }
 
 void Topology::State::read_numa_nodes() {
@@ -123,7 +147,10 @@ void Topology::State::read_names() {
   }
 }
 
-Result<Topology> Topology::discover() {
+Result<Topology> Topology::discover() { return discover(true); }
+Result<Topology> Topology::discover_host() { return discover(false); }
+
+Result<Topology> Topology::discover(bool within_mask) {
   auto state = std::make_unique<State>();
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return Error{ErrorCode::exhausted, "hwloc cannot start: out of memory"};
@@ -132,9 +159,32 @@ Result<Topology> Topology::discover() {
     return Error{ErrorCode::unsupported, fmt::format("hwloc cannot read this machine: {}; see whether `lstopo` can",
                                                      std::strerror(errno))};
   }
-  state->restrict_to_process_binding();
+  if (within_mask) state->restrict_to_process_binding();
   state->read();
   if (state->cores.empty()) return Error{ErrorCode::unsupported, "hwloc finds no core that this process may use"};
+  return Topology(std::move(state));
+}
+
+Result<Topology> Topology::restricted_to(std::span<const unsigned> pus) const {
+  const std::vector<unsigned> wanted(pus.begin(), pus.end());
+  std::vector<unsigned> all;
+  for (const Core& core : state_->cores) all.insert(all.end(), core.pus.begin(), core.pus.end());
+  for (const unsigned pu : wanted)
+    if (std::count(all.begin(), all.end(), pu) == 0) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("hardware thread {} is not among those that this process may use: {}", pu, format_pu_list(all))};
+    }
+  auto state = std::make_unique<State>();
+  state->synthetic = state_->synthetic;
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_dup(&raw, state_->hwloc.get()) != 0) return Error{ErrorCode::exhausted, "hwloc: out of memory"};
+  state->hwloc.reset(raw);
+  const Bitmap mask(hwloc_bitmap_alloc());
+  for (const unsigned pu : wanted) hwloc_bitmap_set(mask.get(), pu);
+  if (wanted.empty() || hwloc_topology_restrict(raw, mask.get(), 0) != 0)
+    return Error{ErrorCode::invalid_argument, "a list of hardware threads without any"};
+  state->order = wanted;
+  state->read();
   return Topology(std::move(state));
 }
 

@@ -44,6 +44,13 @@ class Topology {
   /// The machine below us. Errors: unsupported, when hwloc cannot read it.
   static Result<Topology> discover();
 
+  /// The machine, less what a cgroup's cpuset forbids: also cores that the affinity mask of the process forbids. Errors: unsupported.
+  static Result<Topology> discover_host();
+
+  /// Of this topology only these hardware threads, with cores in the order of the list. Errors: invalid_argument (one of them is not
+  /// there, or the list is empty), exhausted.
+  Result<Topology> restricted_to(std::span<const unsigned> pus) const;
+
   /// A machine that does not exist, from a hwloc synthetic description such as "numa:2 l3:1 core:4 pu:1", for tests and for
   /// simulation. Binding to it does nothing. Errors: invalid_argument.
   static Result<Topology> synthetic(const std::string& description);
@@ -89,6 +96,7 @@ class Topology {
   friend class ScopedBinding;
   struct State;
   explicit Topology(std::unique_ptr<State> state) noexcept;
+  static Result<Topology> discover(bool within_mask);
   std::unique_ptr<State> state_;
 };
 

@@ -37,7 +37,7 @@ Result<PeerCard> CardDirectory::lookup(Rank peer) {
     if (const auto found = known_.find(peer); found != known_.end()) return found->second;
     own = *own_;
   }
-  auto bytes = store_->get(Entry::card, peer);
+  auto bytes = store_->get(Entry::card, peer, 0);
   if (!bytes) return bytes.error();
   auto card = read(peer, bytes.value(), own);
   if (!card) return card;

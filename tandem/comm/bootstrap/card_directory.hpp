@@ -21,7 +21,8 @@ class CardStore {
  public:
   virtual ~CardStore() = default;
   virtual base::Result<void> put(Entry entry, const std::string& bytes) = 0;  ///< this rank's own
-  virtual base::Result<std::string> get(Entry entry, Rank peer) = 0;          ///< waits for it; errors as `Directory::lookup`
+  /// Waits for it, so long at most, or as long as joining may take when that is 0. Errors as `Directory::lookup`.
+  virtual base::Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) = 0;
   virtual std::vector<Rank> missing() = 0;                                    ///< as `Directory::missing`
 };
 
@@ -40,7 +41,9 @@ class CardDirectory final : public Directory {
   /// format), malformed.
   base::Result<PeerCard> lookup(Rank peer) override;
   base::Result<void> publish_place(const std::string& bytes) override { return store_->put(Entry::place, bytes); }
-  base::Result<std::string> lookup_place(Rank peer) override { return store_->get(Entry::place, peer); }
+  base::Result<std::string> lookup_place(Rank peer, std::int64_t timeout_ns) override {
+    return store_->get(Entry::place, peer, timeout_ns);
+  }
   std::vector<Rank> missing() override { return store_->missing(); }
 
  private:

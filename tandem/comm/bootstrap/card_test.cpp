@@ -62,7 +62,7 @@ class FixedStore final : public internal::CardStore {
  public:
   FixedStore(std::string bytes, int& asked) : bytes_(std::move(bytes)), asked_(asked) {}
   base::Result<void> put(internal::Entry, const std::string&) override { return {}; }
-  base::Result<std::string> get(internal::Entry, Rank) override { return ++asked_, bytes_; }
+  base::Result<std::string> get(internal::Entry, Rank, std::int64_t) override { return ++asked_, bytes_; }
   std::vector<Rank> missing() override { return {}; }
 
  private:

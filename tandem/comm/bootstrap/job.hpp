@@ -37,10 +37,12 @@ class Directory {
   virtual base::Result<void> publish(const PeerCard& card) = 0;
   /// Waits until the peer has published. Errors: exhausted (time), io (the launcher is gone).
   virtual base::Result<PeerCard> lookup(Rank peer) = 0;
-  /// Makes known which cores this rank's process may use (`place.hpp`). Once, before `publish`. Errors: as for `lookup`.
+  /// Makes known which cores this rank's process may use. Once, before `publish`. Errors: as for `lookup`.
   virtual base::Result<void> publish_place(const std::string& bytes) { return (void)bytes, no_places(); }
-  /// Waits until the peer has published its place. Errors: as for `lookup`.
-  virtual base::Result<std::string> lookup_place(Rank peer) { return (void)peer, no_places(); }
+  /// Waits until the peer has published its place, so long at most. Errors: as for `lookup`.
+  virtual base::Result<std::string> lookup_place(Rank peer, std::int64_t timeout_ns) {
+    return (void)peer, (void)timeout_ns, no_places();
+  }
   /// Ranks that have not published their card yet, as far as is known within a second or two; at most 64. For messages.
   virtual std::vector<Rank> missing() { return {}; }
 
@@ -57,6 +59,7 @@ struct Job {
   std::string source;        ///< "tandem run", "pmix", "environment", "alone", "threads": for messages
   std::shared_ptr<Directory> directory;  ///< where ranks look each other up
   std::uint32_t ranks_here = 1;  ///< of the job on this machine, as far as the launcher says
+  std::vector<Rank> here = {};   ///< these ranks, ascending, with this one; empty when the launcher does not say
 };
 
 }  // namespace tandem::comm

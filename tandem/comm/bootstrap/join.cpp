@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/pu_list.hpp"
 #include "tandem/comm/bootstrap/master_job.hpp"
 #include "tandem/comm/bootstrap/pmix_job.hpp"
 #include "tandem/comm/bootstrap/rendezvous_client.hpp"
@@ -47,6 +48,16 @@ std::uint32_t ranks_here(const Variables& variables, std::string_view name) {
   return count ? std::max(1u, count.value()) : 1;
 }
 
+/// The ranks of this host are neighbours, and this one has that place among them.
+std::vector<Rank> neighbours_here(const Variables& variables, std::string_view place_name, const Job& job) {
+  const auto place = variables.number(place_name);
+  if (!place || place.value() >= job.ranks_here || place.value() > job.rank.value()) return {};
+  const std::uint32_t first = job.rank.value() - place.value();
+  std::vector<Rank> ranks;
+  for (std::uint32_t i = 0; i < job.ranks_here && first + i < job.size; ++i) ranks.emplace_back(first + i);
+  return ranks;
+}
+
 Result<Job> join_launcher(const Variables& variables, const BootstrapOptions& options) {
   const auto place = variables.place("TANDEM_JOB_RANK", "TANDEM_JOB_SIZE");
   if (!place) return place.error();
@@ -61,12 +72,19 @@ Result<Job> join_launcher(const Variables& variables, const BootstrapOptions& op
   if (!client) return client.error();
   Job job = internal::job_of(std::move(client).value(), secret.value(), Rank(rank), size, "tandem run");
   job.ranks_here = ranks_here(variables, "TANDEM_JOB_LOCAL_SIZE");
+  const std::string* const here = variables.find("TANDEM_JOB_LOCAL_RANKS");
+  const auto listed = here != nullptr ? base::parse_pu_list(*here) : base::Result<std::vector<unsigned>>(std::vector<unsigned>());
+  if (listed.ok())
+    for (const unsigned other : listed.value())
+      if (other < size) job.here.emplace_back(other);
   return job;
 }
 
 Result<Job> join_by_variables(const Variables& variables, const BootstrapOptions& options) {
   auto job = internal::join_master(variables, options);
-  if (job) job.value().ranks_here = ranks_here(variables, "LOCAL_WORLD_SIZE");
+  if (!job) return job;
+  job.value().ranks_here = ranks_here(variables, "LOCAL_WORLD_SIZE");
+  job.value().here = neighbours_here(variables, "LOCAL_RANK", job.value());
   return job;
 }
 

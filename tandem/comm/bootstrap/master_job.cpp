@@ -65,7 +65,9 @@ class ServingStore final : public CardStore {
   ServingStore(std::unique_ptr<ServerThread> server, std::unique_ptr<RendezvousClient> client)
       : server_(std::move(server)), client_(std::move(client)) {}
   Result<void> put(Entry entry, const std::string& bytes) override { return client_->put(entry, bytes); }
-  Result<std::string> get(Entry entry, Rank peer) override { return client_->get(entry, peer); }
+  Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) override {
+    return client_->get(entry, peer, timeout_ns);
+  }
   std::vector<Rank> missing() override { return client_->missing(); }
 
  private:

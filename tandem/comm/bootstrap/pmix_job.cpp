@@ -130,8 +130,8 @@ class PmixStore final : public CardStore {
   Result<void> put(Entry entry, const std::string& bytes) override {
     return session_->put(entry_keys[static_cast<std::size_t>(entry)], bytes);
   }
-  Result<std::string> get(Entry entry, Rank peer) override {
-    return session_->get(peer.value(), entry_keys[static_cast<std::size_t>(entry)], timeout_ns_);
+  Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) override {
+    return session_->get(peer.value(), entry_keys[static_cast<std::size_t>(entry)], timeout_ns == 0 ? timeout_ns_ : timeout_ns);
   }
   std::vector<Rank> missing() override { return presence_->missing(); }
 
@@ -191,6 +191,7 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   job.rank = Rank(session->rank());
   job.size = size.value();
   job.ranks_here = local_size.ok() ? local_size.value() : 1;
+  for (const std::uint32_t rank : here) job.here.emplace_back(rank);
   job.source = "pmix";
   job.directory =
       std::make_shared<CardDirectory>(

@@ -90,8 +90,9 @@ Result<void> RendezvousClient::put(Entry entry, const std::string& bytes) {
   return Error{sent.error().code, fmt::format("rank {} cannot publish its card: {}", access_.rank, sent.error().message)};
 }
 
-Result<std::string> RendezvousClient::get(Entry entry, Rank peer) {
-  const Deadline until = deadline();
+Result<std::string> RendezvousClient::get(Entry entry, Rank peer, std::int64_t timeout_ns) {
+  if (timeout_ns == 0) timeout_ns = access_.timeout_ns;
+  const Deadline until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
   const std::pair key(peer.value(), entry);
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -106,7 +107,7 @@ Result<std::string> RendezvousClient::get(Entry entry, Rank peer) {
     if (std::chrono::steady_clock::now() >= until) {
       return Error{ErrorCode::exhausted,
                    fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run?",
-                               access_.rank, access_.timeout_ns / 1'000'000'000, peer.value())};
+                               access_.rank, timeout_ns / 1'000'000'000, peer.value())};
     }
     if (asked_.insert(key).second) ask(entry, peer, until);
     read_some(lock, until);

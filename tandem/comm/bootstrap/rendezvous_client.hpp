@@ -41,7 +41,7 @@ class RendezvousClient final : public CardStore {
   const rendezvous::Membership& membership() const noexcept { return membership_; }
 
   base::Result<void> put(Entry entry, const std::string& bytes) override;
-  base::Result<std::string> get(Entry entry, Rank peer) override;
+  base::Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns = 0) override;
   std::vector<Rank> missing() override;
 
  private:

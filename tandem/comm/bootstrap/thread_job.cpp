@@ -43,13 +43,14 @@ class TableStore final : public internal::CardStore {
     return {};
   }
 
-  Result<std::string> get(Entry entry, Rank peer) override {
+  Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) override {
+    if (timeout_ns == 0) timeout_ns = timeout_ns_;
     std::unique_lock lock(table_->mutex);
     const std::pair key(peer, entry);
-    if (table_->published.wait_for(lock, std::chrono::nanoseconds(timeout_ns_), [&] { return table_->entries.contains(key); }))
+    if (table_->published.wait_for(lock, std::chrono::nanoseconds(timeout_ns), [&] { return table_->entries.contains(key); }))
       return table_->entries.at(key);
     return Error{ErrorCode::exhausted, fmt::format("rank {} waited {} ms for rank {}, which has not published", self_.value(),
-                                                   timeout_ns_ / 1'000'000, peer.value())};
+                                                   timeout_ns / 1'000'000, peer.value())};
   }
 
   std::vector<Rank> missing() override {

@@ -12,7 +12,7 @@ using base::ErrorCode;
 using base::Result;
 
 std::vector<std::string> job_variables() {
-  return {"TANDEM_JOB_RANK",       "TANDEM_JOB_SIZE",        "TANDEM_JOB_LOCAL_RANK",  "TANDEM_JOB_LOCAL_SIZE",
+  return {"TANDEM_JOB_RANK",       "TANDEM_JOB_SIZE",        "TANDEM_JOB_LOCAL_RANK",  "TANDEM_JOB_LOCAL_SIZE", "TANDEM_JOB_LOCAL_RANKS",
           "TANDEM_JOB_ID",         "TANDEM_JOB_SERVER",      "TANDEM_JOB_SECRET",      "TANDEM_JOB_SECRET_FD",
           "TANDEM_JOB_SECRET_FILE", "TANDEM_MASTER_PORT",    "TANDEM_RUN_SSH"};
 }
