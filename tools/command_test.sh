@@ -55,6 +55,23 @@ expect_json "machine as JSON" "o['machine']['core_count'] == len(o['machine']['c
 expect "machine with options" 0 "^ +0  core 0" "$tandem" machine --tandem.workers=1 --tandem.caller=false
 expect_json "machine with more workers than cores" "[w['core'] for w in o['machine']['workers']] == [None] * 1000" \
   "$tandem" machine --json --tandem.workers=1000
+"$tandem" doctor > doctor.txt
+(($? <= 1)) || { echo "FAILED: doctor ends with another code than 0 and 1" >&2; failures=$((failures + 1)); }
+grep -q '^wrong' doctor.txt && right=1 || right=0
+expect "doctor" "$right" "^right +kernel calls +" "$tandem" doctor
+expect_json "doctor as JSON" "{'descriptors', 'shared memory', 'binding', 'PMIx', 'leftovers'} <= {f['subject'] for f in o['findings']}" \
+  "$tandem" doctor --json
+mkdir live
+echo left > live/tandem-trace.4194303.a
+expect "doctor finds leftovers" 1 "^wrong +leftovers +one file of killed runs keep 5B" "$tandem" doctor --tandem.trace.live="$PWD/live"
+"$tandem" doctor --tandem.trace.live="$PWD/live" --clean > cleaned.txt
+grep -qE '^right +leftovers +one file removed' cleaned.txt || { echo "FAILED: doctor --clean" >&2; cat cleaned.txt >&2; failures=$((failures + 1)); }
+[[ ! -e live/tandem-trace.4194303.a ]] || { echo "FAILED: the leftover is still there" >&2; failures=$((failures + 1)); }
+expect "doctor and more ranks than cores" 1 "more ranks than cores" "$tandem" doctor -n 4000
+printf '#!/bin/sh\nshift; exec sh -c "$*"\n' > fake_ssh
+chmod +x fake_ssh
+expect "doctor and a host that answers" "$right" "^right +host alpha +answers in [0-9]+ ms" "$tandem" doctor --host alpha --ssh ./fake_ssh
+expect "doctor and a host that does not" 1 "^wrong +host alpha" "$tandem" doctor --host alpha --ssh false
 expect "config" 0 "^sched " "$tandem" config
 expect_json "config as JSON" "all(p['origin'] == 'default' for p in o['options'])" "$tandem" config --json
 expect "an unknown option" 2 "did you mean --tandem.sched\?" "$tandem" --tandem.shed=lws config

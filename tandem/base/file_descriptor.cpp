@@ -1,6 +1,7 @@
 // tandem/base/file_descriptor.cpp: closes a file descriptor once.
 #include "tandem/base/file_descriptor.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +21,13 @@ void FileDescriptor::close() noexcept {
   const int before = errno;
   ::close(std::exchange(number_, -1));
   errno = before;
+}
+
+void raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace tandem::base

@@ -25,4 +25,8 @@ class FileDescriptor {
   int number_ = -1;
 };
 
+/// Raises the limit of open descriptors of this process to the most that it may have; children inherit it. Without effect when the
+/// system refuses.
+void raise_descriptor_limit() noexcept;
+
 }  // namespace tandem::base

@@ -7,6 +7,10 @@
 #include <cerrno>
 #include <utility>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 namespace tandem::base {
@@ -65,6 +69,22 @@ TEST(FileDescriptor, CloseKeepsErrnoAndMayBeRepeated) {
   EXPECT_FALSE(is_open(number));
   file.close();
   EXPECT_FALSE(file);
+}
+
+TEST(FileDescriptor, TheLimitOfAProcessIsRaised) {
+  const pid_t child = fork();
+  if (child == 0) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 64;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    raise_descriptor_limit();
+    getrlimit(RLIMIT_NOFILE, &limit);
+    _exit(limit.rlim_cur == limit.rlim_max ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

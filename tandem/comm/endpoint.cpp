@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/host.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/base/topology.hpp"
@@ -115,6 +116,7 @@ void Endpoint::Parts::trace_to(trace::Session& session) {
 }
 
 base::Result<std::unique_ptr<Endpoint>> Endpoint::open(Job job, const EndpointOptions& options, base::Log& log) {
+  base::raise_descriptor_limit();  // a descriptor or two for each peer
   auto parts = std::make_unique<Parts>();
   parts->job = std::move(job);
   parts->options = options;

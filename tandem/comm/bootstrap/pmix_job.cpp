@@ -163,6 +163,8 @@ Result<std::string> agree(const PmixSession& session, std::int64_t timeout_ns) {
 
 }  // namespace
 
+bool speaks_pmix() noexcept { return true; }
+
 bool started_by_pmix(const Variables& variables) { return variables.has("PMIX_RANK") && variables.has("PMIX_NAMESPACE"); }
 
 Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {

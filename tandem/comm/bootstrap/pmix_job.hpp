@@ -7,6 +7,9 @@
 
 namespace tandem::comm::internal {
 
+/// Whether this build has PMIx.
+bool speaks_pmix() noexcept;
+
 /// There is a PMIx server for this process.
 bool started_by_pmix(const Variables& variables);
 

@@ -3,6 +3,8 @@
 
 namespace tandem::comm::internal {
 
+bool speaks_pmix() noexcept { return false; }
+
 bool started_by_pmix(const Variables& variables) { return variables.has("PMIX_RANK") && variables.has("PMIX_NAMESPACE"); }
 
 base::Result<Job> join_pmix(const Variables&, const BootstrapOptions&) {

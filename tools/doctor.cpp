@@ -1,0 +1,209 @@
+// tools/doctor.cpp: the checks of `tandem doctor`.
+#include "tools/doctor.hpp"
+
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "tandem/api/world.hpp"
+#include "tandem/base/core_plan.hpp"
+#include "tandem/base/cpu_quota.hpp"
+#include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/units.hpp"
+#include "tandem/trace/live.hpp"
+
+namespace tandem::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t little_shared_memory = 64u << 20;  ///< four ranks with traces of the default size
+constexpr rlim_t few_descriptors = 1024;                   ///< some hundred ranks need more
+
+std::optional<std::string> first_word(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string word;
+  if (!(stream >> word)) return std::nullopt;
+  return word;
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) entries.push_back(at->path());
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+std::string limit_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : fmt::format("{}", limit); }
+
+}  // namespace
+
+Finding check_numa_balancing(const fs::path& root, std::size_t numa_nodes) {
+  const auto value = first_word(root / "proc/sys/kernel/numa_balancing");
+  if (!value || *value == "0") return {"NUMA balancing", Verdict::right, value ? "off" : "not in this kernel"};
+  if (numa_nodes < 2) return {"NUMA balancing", Verdict::right, "on, with one NUMA node"};
+  return {"NUMA balancing", Verdict::wrong, "on: the kernel moves pages, and stops threads while it does",
+          "as root: sysctl kernel.numa_balancing=0"};
+}
+
+Finding check_governor(const fs::path& root) {
+  std::map<std::string, unsigned> governors;
+  for (const fs::path& processor : entries_of(root / "sys/devices/system/cpu"))
+    if (const auto governor = first_word(processor / "cpufreq/scaling_governor")) ++governors[*governor];
+  if (governors.empty()) return {"frequency", Verdict::right, "not controlled by this system"};
+  std::string found;
+  for (const auto& [name, count] : governors) found += fmt::format("{}{} on {} processors", found.empty() ? "" : ", ", name, count);
+  if (governors.size() == 1 && governors.contains("performance")) return {"frequency", Verdict::right, found};
+  return {"frequency", Verdict::advice, found, "as root: cpupower frequency-set -g performance"};
+}
+
+Finding check_shared_memory(std::uint64_t bytes, std::uint64_t free_bytes) {
+  if (bytes == 0)
+    return {"shared memory", Verdict::wrong, "there is no /dev/shm", "mount it: mount -t tmpfs tmpfs /dev/shm; in a container: --shm-size=1g"};
+  const std::string found = fmt::format("/dev/shm has {}, {} are free", base::format_bytes(static_cast<std::int64_t>(bytes)),
+                                        base::format_bytes(static_cast<std::int64_t>(free_bytes)));
+  if (free_bytes >= little_shared_memory) return {"shared memory", Verdict::right, found};
+  return {"shared memory", Verdict::wrong, found + ": too little for traces of several ranks",
+          "make it larger (in a container: --shm-size=1g), remove old files, or set --tandem.trace.live=FOLDER"};
+}
+
+Finding check_descriptors(const rlimit& files) {
+  const std::string found = fmt::format("up to {}; this shell allows {}, and ranks raise that", limit_text(files.rlim_max),
+                                        limit_text(files.rlim_cur));
+  if (files.rlim_max == RLIM_INFINITY || files.rlim_max > few_descriptors) return {"descriptors", Verdict::right, found};
+  return {"descriptors", Verdict::wrong, found + ": too few for hundreds of ranks",
+          "raise the hard limit: `nofile` in /etc/security/limits.conf, or LimitNOFILE of the batch system's service"};
+}
+
+std::vector<Finding> check_networks(const fs::path& root) {
+  std::vector<std::string> up;
+  for (const fs::path& entry : entries_of(root / "sys/class/net")) {
+    const std::string name = entry.filename();
+    const auto state = first_word(entry / "operstate");
+    if (name == "lo" || state.value_or("down") != "up") continue;
+    const auto speed = first_word(entry / "speed");
+    const auto node = first_word(entry / "device/numa_node");
+    std::string text = name;
+    if (speed && *speed != "-1") text += fmt::format(" {} Mbit/s", *speed);
+    if (node && *node != "-1") text += fmt::format(" at NUMA node {}", *node);
+    up.push_back(text);
+  }
+  std::vector<Finding> findings;
+  if (up.empty())
+    findings.push_back({"network", Verdict::advice, "no interface but loopback is up", "jobs of several hosts need one"});
+  else
+    findings.push_back({"network", Verdict::right, fmt::format("{}", fmt::join(up, ", "))});
+  for (const fs::path& card : entries_of(root / "sys/class/infiniband"))
+    for (const fs::path& port : entries_of(card / "ports")) {
+      std::ifstream stream(port / "state");
+      std::string state;
+      std::getline(stream, state);
+      const auto layer = first_word(port / "link_layer");
+      const bool active = state.find("ACTIVE") != std::string::npos;
+      const std::string text = fmt::format("{} port {} ({}): {}", card.filename().string(), port.filename().string(),
+                                           layer.value_or("?"), state.empty() ? "state unknown" : state);
+      findings.push_back({"RDMA", active ? Verdict::right : Verdict::advice, text,
+                          active ? "" : "connect the port, or ignore it; `ibstat` shows more"});
+    }
+  return findings;
+}
+
+std::vector<KernelCall> probe_calls() {
+  std::vector<KernelCall> calls;
+  const auto add = [&](const char* name, bool works, bool needed, const char* without) {
+    calls.push_back({name, works, needed, without});
+  };
+#ifdef SYS_epoll_pwait2
+  const base::FileDescriptor epoll(epoll_create1(0));
+  epoll_event event;
+  const timespec none{};
+  add("epoll_pwait2", syscall(SYS_epoll_pwait2, epoll.get(), &event, 1, &none, nullptr, 0) >= 0, false, "waits by ppoll, a little slower");
+#else
+  add("epoll_pwait2", false, false, "waits by ppoll, a little slower");
+#endif
+  const base::FileDescriptor process(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+  add("pidfd_open", static_cast<bool>(process), true, "tandem run cannot watch its ranks");
+  const base::FileDescriptor memory(memfd_create("tandem-doctor", MFD_CLOEXEC));
+  add("memfd_create", static_cast<bool>(memory), true, "ranks of one host cannot share memory");
+  char from = 1, to = 0;
+  const iovec source{&from, 1}, target{&to, 1};
+  add("process_vm_readv", process_vm_readv(getpid(), &target, 1, &source, 1, 0) == 1, false, "large messages are copied twice");
+  return calls;
+}
+
+Finding check_calls(const std::vector<KernelCall>& calls) {
+  std::string working, missing;
+  bool wrong = false;
+  for (const KernelCall& call : calls) {
+    if (call.works) working += (working.empty() ? "" : ", ") + call.name;
+    else missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", call.name, call.without);
+    wrong |= !call.works && call.needed;
+  }
+  if (missing.empty()) return {"kernel calls", Verdict::right, working};
+  return {"kernel calls", wrong ? Verdict::wrong : Verdict::advice, "not there, or denied: " + missing,
+          "use Linux 5.11 or later; in a container permit the calls (a newer runtime, or its seccomp profile)"};
+}
+
+Finding check_binding(const base::Topology& host, const base::Config& config, std::uint32_t ranks) {
+  const auto plan = base::plan_host(host, 0, ranks, base::BindTo::core, base::MapBy::core);
+  const auto quota = base::cpu_quota();
+  std::size_t fewest = SIZE_MAX, most = 0;
+  bool crowded = false;
+  for (const base::RankCores& rank : plan) {
+    crowded |= rank.crowded;
+    const auto own = host.restricted_to(rank.pus);
+    if (!own) return {"binding", Verdict::wrong, own.error().message, "see `tandem machine`"};
+    const std::size_t workers = plan_workers(own.value(), quota, config, {ranks, !rank.crowded}).size();
+    fewest = std::min(fewest, workers);
+    most = std::max(most, workers);
+  }
+  std::string found = fmt::format("{} cores; {} here: {} each{}", host.cores().size(),
+                                  ranks == 1 ? "one rank" : fmt::format("{} ranks", ranks),
+                                  fewest == most ? fmt::format("{} {}", most, most == 1 ? "worker" : "workers")
+                                                 : fmt::format("{} to {} workers", fewest, most),
+                                  crowded ? ", not bound" : "");
+  if (quota) found += fmt::format("; the cgroup grants the time of {:.2f} processors", *quota);
+  if (crowded) return {"binding", Verdict::wrong, found + ": more ranks than cores", "start at most one rank for each core"};
+  return {"binding", Verdict::right, found};
+}
+
+std::vector<Leftover> find_leftovers(const fs::path& folder, const std::function<bool(std::uint32_t)>& is_alive) {
+  std::vector<Leftover> leftovers;
+  for (const fs::path& file : entries_of(folder)) {
+    const std::string name = file.filename();
+    constexpr std::string_view prefix = trace::live_prefix;
+    if (!name.starts_with(prefix)) continue;
+    std::uint32_t process = 0;
+    const char* const end = name.data() + name.size();
+    const auto [dot, error] = std::from_chars(name.data() + prefix.size(), end, process);
+    if (error != std::errc() || dot == end || *dot != '.' || is_alive(process)) continue;
+    std::error_code unknown;
+    const auto bytes = fs::file_size(file, unknown);
+    leftovers.push_back({file, process, unknown ? 0 : bytes});
+  }
+  return leftovers;
+}
+
+Finding check_leftovers(const std::vector<Leftover>& leftovers) {
+  if (leftovers.empty()) return {"leftovers", Verdict::right, "none"};
+  std::uint64_t bytes = 0;
+  for (const Leftover& leftover : leftovers) bytes += leftover.bytes;
+  return {"leftovers", Verdict::wrong,
+          fmt::format("{} of killed runs keep {} of memory, such as {}", leftovers.size() == 1 ? "one file" : fmt::format("{} files", leftovers.size()),
+                      base::format_bytes(static_cast<std::int64_t>(bytes)), leftovers.front().file.string()),
+          "tandem doctor --clean completes these traces and removes the files"};
+}
+
+}  // namespace tandem::tools
