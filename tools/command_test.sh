@@ -52,6 +52,7 @@ expect "a positional that is missing" 2 "tandem trace check: folder is required"
 expect "machine" 0 "worker +runs on" "$tandem" machine
 expect_json "machine as JSON" "o['machine']['core_count'] == len(o['machine']['cores']) == len(o['machine']['workers']) > 0" \
   "$tandem" machine --json
+expect "transports of the machine" 0 "^transports +shm, (ucx, )?tcp" "$tandem" machine
 expect "machine with options" 0 "^ +0  core 0" "$tandem" machine --tandem.workers=1 --tandem.caller=false
 expect_json "machine with more workers than cores" "[w['core'] for w in o['machine']['workers']] == [None] * 1000" \
   "$tandem" machine --json --tandem.workers=1000

@@ -11,6 +11,9 @@
 #include "tandem/api/world.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/base/units.hpp"
+#include "tandem/comm/transport/load_module.hpp"
+#include "tandem/comm/transport/rdma.hpp"
+#include "tools/doctor.hpp"
 #include "tools/json_report.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/version.hpp"
@@ -18,7 +21,15 @@
 namespace tandem::tools {
 namespace {
 
-const std::vector<std::string> not_probed{"GPUs", "networks"};
+const std::vector<std::string> not_probed{"GPUs"};
+
+/// Those that ranks would use here without option comm.transports, in order of preference.
+std::vector<std::string> transports() {
+  std::vector<std::string> names = comm::internal::automatic_transports(comm::internal::active_rdma_ports());
+  const auto ucx = std::find(names.begin(), names.end(), "ucx");
+  if (ucx != names.end() && !comm::internal::load_module({.transport = "ucx", .package = "libucx-dev"}, "").ok()) names.erase(ucx);
+  return names;
+}
 
 std::string readable_bytes(std::uint64_t bytes) {
   constexpr double gib = 1024.0 * 1024 * 1024;
@@ -64,6 +75,8 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
   for (const base::NumaNode& node : topology.numa_nodes())
     fmt::print("NUMA node {}  {}, {}\n", node.os_index, readable_bytes(node.bytes), core_list(node.cores));
   print_caches(topology);
+  for (const Finding& finding : check_networks("/")) fmt::print("{:<12} {}\n", finding.subject, finding.found);
+  fmt::print("transports   {}\n", fmt::join(transports(), ", "));
   fmt::print("not probed   {}: this version runs on processors only\n", fmt::join(not_probed, ", "));
   fmt::print("\ncore  package  NUMA node  hardware threads\n");
   for (const base::Core& core : topology.cores())
@@ -79,6 +92,10 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
   Json machine = machine_json(topology);
   machine["cpu_quota"] = quota ? Json(*quota) : Json(nullptr);
   machine["not_probed"] = not_probed;
+  machine["networks"] = Json::array();
+  for (const Finding& finding : check_networks("/"))
+    machine["networks"].push_back({{"kind", finding.subject}, {"found", finding.found}, {"usable", finding.verdict == Verdict::right}});
+  machine["transports"] = transports();
   Json workers = Json::array();
   for (const WorkerPlacement& placement : placed)
     workers.push_back({{"worker", placement.worker},

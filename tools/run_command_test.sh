@@ -169,6 +169,14 @@ run 0 -n 2 --bind core sh -c 'sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /pro
 run 0 -n 2 sh -c 'sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status'
 is <(sed 's/^....//' out | sort -u) "$allowed"
 
+# Ranks that cannot share memory, since files may not be so large, use the next transport: all of them, or one.
+limits='if [ $TANDEM_JOB_RANK -le $1 ]; then trap "" XFSZ; ulimit -f 2048; fi; exec "$0" linalg potrf -n 256 --nb 64 --check'
+run 0 -n 2 sh -c "$limits" "$tandem" 1
+holds err 'rank [01] reaches rank [01] by tcp instead of shm: '
+run 0 -n 3 sh -c "$limits" "$tandem" 0
+run 0 -n 2 sh -c "$limits" "$tandem" -1
+grep -q 'instead of shm' err && fail "ranks that can share memory do not"
+
 # The hosts of a batch job, when none is named.
 printf 'alpha\nalpha\nbeta\n' > nodes
 PBS_NODEFILE=$folder/nodes run 0 --ssh "$folder/fake_ssh" --server-address 127.0.0.1 --dry-run true

@@ -8,6 +8,7 @@
 
 #include "tandem/base/suggest.hpp"
 #include "tandem/comm/transport/load_module.hpp"
+#include "tandem/comm/transport/rdma.hpp"
 #include "tandem/comm/transport/shm/shm.hpp"
 #include "tandem/comm/transport/tcp/tcp.hpp"
 #include "tandem/comm/wire.hpp"
@@ -90,7 +91,8 @@ base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const Endp
                                                                       PacketSink& sink, base::Log& log) {
   std::vector<std::unique_ptr<Transport>> made;
   const bool automatic = options.transports.empty();
-  for (const std::string& name : automatic ? std::vector<std::string>{"shm", "tcp"} : options.transports) {
+  const std::vector<std::string> ports = automatic ? active_rdma_ports() : std::vector<std::string>();
+  for (const std::string& name : automatic ? automatic_transports(ports) : options.transports) {
     auto transport = make_one(name, options, job, sink, log);
     if (transport) {
       made.push_back(std::move(transport).value());
@@ -99,6 +101,12 @@ base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const Endp
     } else {
       log.info("rank {}: no {} transport here: {}", job.rank.value(), name, transport.error().message);
     }
+  }
+  if (job.rank.value() == 0) {
+    std::string names;
+    for (const auto& transport : made) names += fmt::format("{}{}", names.empty() ? "" : ", ", transport->name());
+    log.info("transports, in order of preference: {}{}", names,
+             ports.empty() ? "" : fmt::format("; InfiniBand or RoCE ports: {}", fmt::join(ports, ", ")));
   }
   return made;
 }

@@ -13,7 +13,8 @@
 
 namespace tandem::comm::internal {
 
-/// Those that the options name, in that order; without names, shm and then tcp, as far as this machine has them. Errors: an
+/// Those that the options name, in that order; without names, shm, ucx on a host with InfiniBand or RoCE whose module is there, and
+/// tcp, as far as this machine has them. The log of rank 0 names them. Errors: an
 /// unknown name (with the nearest), one whose module cannot be loaded (see load_module.hpp), one that was asked for and cannot be
 /// had here.
 base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const EndpointOptions& options, const Job& job,

@@ -10,7 +10,7 @@
 
 namespace tandem::comm::internal {
 
-/// No card is larger: 8 transports of 512 bytes, and names.
+/// No card is larger: a transport of 4096 bytes (UCX with many devices), others of some hundred, and names.
 inline constexpr std::size_t most_card_bytes = 8192;
 
 /// Errors: invalid_argument when it would be larger than `most_card_bytes`.

@@ -126,6 +126,13 @@ void Departures::opened(Link& link) {
   if (peers_.leaving() && !peer.dead) packets_.post_control(peer, wire::Goodbye{});
 }
 
+void Departures::peer_needs_other_transport(Rank rank, std::string_view reason) {
+  Peer& peer = peers_.make_peer(rank);
+  if (peer.dead || peer.left || peers_.leaving() || !peers_.change_transport(peer)) return peer_unreachable(rank, reason);
+  context_.log->warn("rank {} reaches rank {} by {} instead of {}: {}", context_.rank.value(), rank.value(), peer.transport->name(),
+                     peers_.polled()->name(), reason);
+}
+
 /// When nothing of it is needed, it does not matter whether it left or died. A broadcast whose root is out of reach is needed.
 void Departures::peer_unreachable(Rank rank, std::string_view reason) {
   Peer& peer = peers_.make_peer(rank);

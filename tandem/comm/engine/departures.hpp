@@ -36,6 +36,8 @@ class Departures {
   void peer_failed(Rank peer, std::string_view reason);
   void opened(Link& link);
   void peer_unreachable(Rank peer, std::string_view reason);
+  /// The polled transport cannot connect to it: the next one that reaches it takes over, if there is one.
+  void peer_needs_other_transport(Rank peer, std::string_view reason);
   /// When leaving takes long: those below a broadcast may be held up by the death of its root, of which we are to hear, too.
   void connect_to_roots();
   void end_everything();

@@ -144,6 +144,9 @@ class Engine final : public PacketSink {
   void peer_failed(Rank peer, std::string_view reason) override { parts_.departures.peer_failed(peer, reason); }
   void opened(Link& link) override { parts_.departures.opened(link); }
   void peer_unreachable(Rank peer, std::string_view reason) override { parts_.departures.peer_unreachable(peer, reason); }
+  void peer_needs_other_transport(Rank peer, std::string_view reason) override {
+    parts_.departures.peer_needs_other_transport(peer, reason);
+  }
 
  private:
   unsigned poll(Transport& transport, std::int64_t now_ns);

@@ -119,6 +119,7 @@ struct Peer {
   Rank rank;
   Transport* transport = nullptr;
   Port* port = nullptr;  ///< of the transport, and the engine's
+  std::vector<Transport*> failed_transports = {};  ///< reached it by its card, and could not connect
   std::vector<std::unique_ptr<Rail>> all_rails;  ///< of each link, those that only bring packets included
   std::vector<Rail*> rails;                      ///< on which we send, by number; empty before the first send
   std::vector<RailState> rail_states;

@@ -72,6 +72,7 @@ bool Peers::find_transport(Peer& peer) {
     return false;
   }
   for (const auto& transport : transports_) {
+    if (std::find(peer.failed_transports.begin(), peer.failed_transports.end(), transport.get()) != peer.failed_transports.end()) continue;
     for (const auto& [name, bytes] : card->transports) {
       if (name == transport->name() && transport->reaches(peer.rank, bytes)) {
         use_transport(peer, *transport);
@@ -88,6 +89,16 @@ bool Peers::find_transport(Peer& peer) {
       context_.rank.value(), peer.rank.value(), card->host_name, ours.empty() ? "none" : ours,
       theirs.empty() ? "none" : theirs);
   return false;
+}
+
+bool Peers::change_transport(Peer& peer) {
+  peer.failed_transports.push_back(polling_);
+  if (peer.transport != polling_) return peer.transport != nullptr;  // the peer has connected by another one meanwhile
+  peer.transport = nullptr;
+  peer.rails.clear();
+  peer.unreachable = !find_transport(peer);
+  if (!peer.unreachable) mark_dirty(peer);
+  return !peer.unreachable;
 }
 
 void Peers::use_transport(Peer& peer, Transport& transport) {

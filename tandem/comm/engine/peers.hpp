@@ -34,6 +34,7 @@ class Peers {
   std::unordered_map<Transport*, Port>& ports() noexcept { return ports_; }
   /// The transport that is being polled; null: none.
   void set_polled(Transport* transport) noexcept { polling_ = transport; }
+  const Transport* polled() const noexcept { return polling_; }
 
   const std::unordered_map<std::uint32_t, std::unique_ptr<Peer>>& all() const noexcept { return by_rank_; }
   /// Null: this rank has not sent to that rank, nor received from it.
@@ -65,6 +66,9 @@ class Peers {
   /// False: no transport reaches it.
   bool choose_transport(Peer& peer);
   void use_transport(Peer& peer, Transport& transport);
+  /// The polled transport, which has taken nothing for the peer, cannot connect to it. True: another one reaches it, and connects at the
+  /// end of the step.
+  bool change_transport(Peer& peer);
   /// Makes the links on which this rank sends.
   void connect_rails(Peer& peer);
   Rail& rail_of(Link& link) {

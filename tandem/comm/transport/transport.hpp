@@ -115,6 +115,9 @@ class PacketSink {
   virtual void opened(Link&) {}
   /// Instead of `peer_failed` where no connection was ever made: the peer may have left in order before.
   virtual void peer_unreachable(Rank peer, std::string_view reason) { peer_failed(peer, reason); }
+  /// Instead of `peer_unreachable` when memory or descriptors are lacking on either side, and nothing was taken for the peer: another
+  /// transport may reach it. This transport must not be asked again for that peer.
+  virtual void peer_needs_other_transport(Rank peer, std::string_view reason) { peer_unreachable(peer, reason); }
 };
 
 /// What a transport can do.
@@ -143,7 +146,7 @@ class Transport {
   virtual std::string_view name() const noexcept = 0;  ///< "loop", "shm", "tcp", "ucx", "mpi"
   virtual const Capabilities& capabilities() const noexcept = 0;
 
-  /// What peers need to reach this rank: opaque bytes, at most 512, published by the bootstrap under the transport's name.
+  /// What peers need to reach this rank: opaque bytes, at most 4096, published by the bootstrap under the transport's name.
   virtual std::string card() const = 0;
   /// Whether a peer with this card can be reached by this transport (for shm: same host, same namespace, segment mappable).
   virtual bool reaches(Rank peer, std::string_view card) = 0;

@@ -25,6 +25,8 @@ class ConnectorOwner {
   virtual Refusal admit(Rank peer) = 0;
   virtual void attached(Rank peer, Attachment attachment) = 0;
   virtual void unreachable(Rank peer, std::string reason) = 0;
+  /// The peer listens, but one side has no memory or descriptors for the connection, or has given it up for that reason before.
+  virtual void unattachable(Rank peer, std::string reason) = 0;
 };
 
 /// Listens, calls, and does the handshake (handshake.hpp). Single-threaded: works inside EventSet::dispatch and the calls
@@ -95,6 +97,7 @@ class Connector {
   void take_welcome(Call& call, const HandshakeMessage& welcome, Received& received);
   void retry(Call& call);
   void give_up(Call& call, std::string reason);
+  void give_up_for_want(Call& call, std::string reason);
 
   static Doorbell doorbell_of(Received& received, std::size_t first);
   pid_t probe(const base::FileDescriptor& socket, const HandshakeMessage& message) const;

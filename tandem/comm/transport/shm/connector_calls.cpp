@@ -62,6 +62,12 @@ void Connector::give_up(Call& call, std::string reason) {
   owner_.unreachable(peer, std::move(reason));
 }
 
+void Connector::give_up_for_want(Call& call, std::string reason) {
+  const Rank peer = call.peer;
+  cancel_call(peer);
+  owner_.unattachable(peer, std::move(reason));
+}
+
 void Connector::read_from_called(Rank peer) {
   Call& call = *calls_.at(peer);
   std::array<std::byte, sizeof(HandshakeMessage) + 1> room;
@@ -76,6 +82,8 @@ void Connector::read_from_called(Rank peer) {
   if (heard->kind == MessageKind::refusal) {
     // Keeps our call, whose closing would show a death, until the peer's call replaces it.
     if (heard->refusal == Refusal::crossed && peer < options_.rank) call.phase = Call::Phase::crossed;
+    else if (heard->refusal == Refusal::resources || heard->refusal == Refusal::known)
+      give_up_for_want(call, fmt::format("it refused the connection: {}", name_of(heard->refusal)));
     else give_up(call, fmt::format("it refused the connection: {}", name_of(heard->refusal)));
     return;
   }
@@ -86,9 +94,9 @@ void Connector::read_from_called(Rank peer) {
 void Connector::send_hello(Call& call, const HandshakeMessage& challenge) {
   const RingSizes sizes{options_.record_ring_bytes, options_.data_ring_bytes};
   base::Result<base::FileDescriptor> file = make_shared_file("tandem-rings", segment_file_bytes(sizes));
-  if (!file) return give_up(call, file.error().message);
+  if (!file) return give_up_for_want(call, file.error().message);
   base::Result<Segment> segment = map_segment(file.value().get(), sizes);
-  if (!segment) return give_up(call, segment.error().message);
+  if (!segment) return give_up_for_want(call, segment.error().message);
   call.segment = std::move(segment).value();
   call.challenge = challenge.nonce;
   call.nonce = std::make_unique<Nonce>(fresh_nonce());

@@ -68,6 +68,7 @@ class ShmLink final : public Link {
   bool lost = false;         ///< the peer is gone; what it wrote is still delivered
   bool last_chance = false;  ///< one more poll, in which the engine may say that the peer had left
   std::string lost_why;
+  bool unattachable = false;  ///< lost for want of memory or descriptors, before it was attached
 
  private:
   [[gnu::noinline]] unsigned advance(PacketSink& sink);

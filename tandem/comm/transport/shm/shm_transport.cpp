@@ -233,6 +233,7 @@ unsigned ShmTransport::end_lost_links() {
     close_link(link);
     if (link.left) continue;
     if (link.met) sink_.peer_failed(link.peer(), why);
+    else if (link.unattachable) sink_.peer_needs_other_transport(link.peer(), why);
     else sink_.peer_unreachable(link.peer(), why);
     ++events;
   }
@@ -263,6 +264,11 @@ void ShmTransport::attached(Rank peer, Attachment attachment) {
   if (link.attachment().process) link.process_watch = events_.add(link.attachment().process.get(), gone);
   if (link.socket_watch == 0) lost(link, "the kernel has no memory to watch its socket");
   sink_.opened(link);
+}
+
+void ShmTransport::unattachable(Rank peer, std::string reason) {
+  link_to(peer).unattachable = true;
+  lost(link_to(peer), std::move(reason));
 }
 
 void ShmTransport::unreachable(Rank peer, std::string reason) { lost(link_to(peer), std::move(reason)); }

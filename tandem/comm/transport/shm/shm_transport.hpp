@@ -53,6 +53,7 @@ class ShmTransport final : public Transport, private ConnectorOwner {
   Refusal admit(Rank peer) override;
   void attached(Rank peer, Attachment attachment) override;
   void unreachable(Rank peer, std::string reason) override;
+  void unattachable(Rank peer, std::string reason) override;
 
   const ShmOptions options_;
   PacketSink& sink_;

@@ -24,7 +24,7 @@ namespace {
 
 using base::Result;
 
-constexpr std::size_t most_card_bytes = 512;  // as `Transport::card` promises
+constexpr std::size_t most_card_bytes = 4096;  // as `Transport::card` promises
 constexpr int most_rounds = 16;               // of progress per poll
 constexpr std::size_t most_hellos = 1024;     // of proved peers that wait for their links
 constexpr auto leave_within = std::chrono::milliseconds(200);

@@ -24,6 +24,8 @@ Result<ucp_config_t*> read_configuration(const UcxOptions& options) {
   const auto unsaid = [](const char* variable) { return std::getenv(variable) == nullptr; };
   ucs_status_t status = change("TLS", options.transports.empty() && unsaid("UCX_TLS") ? "^sm" : options.transports);
   if (status == UCS_OK) status = change("NET_DEVICES", options.devices);
+  // As many cards as a host has carry a large message; UCX uses two unless it is told to.
+  if (status == UCS_OK && unsaid("UCX_MAX_RNDV_RAILS")) status = change("MAX_RNDV_RAILS", "4");
   // UCX asks idle endpoints every 20 s whether they live; a death that closes no connection should not go unnoticed that long.
   if (status == UCS_OK && unsaid("UCX_KEEPALIVE_INTERVAL")) status = change("KEEPALIVE_INTERVAL", "2s");
   if (status != UCS_OK) {
