@@ -114,7 +114,7 @@ struct RpcHandler {
 
 /// How an endpoint works. All fields but the pointers are options `comm.NAME` of the registry too (`add_comm_options`).
 struct EndpointOptions {
-  std::vector<std::string> transports = {};   ///< in order of preference; empty: shm, then tcp
+  std::vector<std::string> transports = {};   ///< in order of preference; empty: shm, ucx with InfiniBand or RoCE, tcp
   std::string strategy = "split";             ///< fifo, aggregate, priority, split
   std::string progress = "thread";            ///< thread, inline
   int progress_core = -1;                     ///< the core that the progress thread is bound to; -1: none
