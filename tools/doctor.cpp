@@ -71,7 +71,8 @@ Finding check_governor(const fs::path& root) {
 
 Finding check_shared_memory(std::uint64_t bytes, std::uint64_t free_bytes) {
   if (bytes == 0)
-    return {"shared memory", Verdict::wrong, "there is no /dev/shm", "mount it: mount -t tmpfs tmpfs /dev/shm; in a container: --shm-size=1g"};
+    return {"shared memory", Verdict::wrong, "there is no /dev/shm",
+            "mount it: mount -t tmpfs tmpfs /dev/shm; in a container: --shm-size=1g"};
   const std::string found = fmt::format("/dev/shm has {}, {} are free", base::format_bytes(static_cast<std::int64_t>(bytes)),
                                         base::format_bytes(static_cast<std::int64_t>(free_bytes)));
   if (free_bytes >= little_shared_memory) return {"shared memory", Verdict::right, found};
@@ -129,7 +130,8 @@ std::vector<KernelCall> probe_calls() {
   const base::FileDescriptor epoll(epoll_create1(0));
   epoll_event event;
   const timespec none{};
-  add("epoll_pwait2", syscall(SYS_epoll_pwait2, epoll.get(), &event, 1, &none, nullptr, 0) >= 0, false, "waits by ppoll, a little slower");
+  add("epoll_pwait2", syscall(SYS_epoll_pwait2, epoll.get(), &event, 1, &none, nullptr, 0) >= 0, false,
+      "waits by ppoll, a little slower");
 #else
   add("epoll_pwait2", false, false, "waits by ppoll, a little slower");
 #endif
@@ -201,7 +203,8 @@ Finding check_leftovers(const std::vector<Leftover>& leftovers) {
   std::uint64_t bytes = 0;
   for (const Leftover& leftover : leftovers) bytes += leftover.bytes;
   return {"leftovers", Verdict::wrong,
-          fmt::format("{} of killed runs keep {} of memory, such as {}", leftovers.size() == 1 ? "one file" : fmt::format("{} files", leftovers.size()),
+          fmt::format("{} of killed runs keep {} of memory, such as {}",
+                      leftovers.size() == 1 ? "one file" : fmt::format("{} files", leftovers.size()),
                       base::format_bytes(static_cast<std::int64_t>(bytes)), leftovers.front().file.string()),
           "tandem doctor --clean completes these traces and removes the files"};
 }

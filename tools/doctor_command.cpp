@@ -71,7 +71,8 @@ Finding check_module(const char* name, const char* package, bool shares_symbols,
 
 Finding check_pmix() {
   if (comm::internal::speaks_pmix()) return {"PMIx", Verdict::right, "this build joins jobs of mpirun, prterun and srun --mpi=pmix"};
-  return {"PMIx", Verdict::advice, "this build cannot join jobs of mpirun and srun", "install libpmix-dev and build again; `tandem run` needs none"};
+  return {"PMIx", Verdict::advice, "this build cannot join jobs of mpirun and srun",
+          "install libpmix-dev and build again; `tandem run` needs none"};
 }
 
 Finding check_host(const std::string& host, const std::string& ssh) {
@@ -80,14 +81,17 @@ Finding check_host(const std::string& host, const std::string& ssh) {
   std::error_code unknown;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", unknown);
   const auto begun = std::chrono::steady_clock::now();
-  const auto ran = run_program({.file = "/bin/sh", .arguments = {"-c", fmt::format("exec {} \"$@\"", ssh), "sh", host, fmt::format("exec '{}' --version", self)}, .environment = {}},
-                               std::chrono::seconds(15));
-  const std::string remedy = fmt::format("make `ssh {} {} --version` work without a password; --remote-tandem names another path", host, self);
+  Command command{.file = "/bin/sh", .arguments = {"-c", fmt::format("exec {} \"$@\"", ssh)}, .environment = {}};
+  command.arguments.insert(command.arguments.end(), {"sh", host, fmt::format("exec '{}' --version", self)});
+  const auto ran = run_program(command, std::chrono::seconds(15));
+  const std::string remedy =
+      fmt::format("make `ssh {} {} --version` work without a password; --remote-tandem names another path", host, self);
   if (!ran.ok()) return {subject, Verdict::wrong, ran.error().message, remedy};
   const std::string own = fmt::format("tandem {} ", version);
   const std::string& said = ran.value().output;
   if (said.find(own) == std::string::npos)
-    return {subject, Verdict::wrong, fmt::format("it has {}, and this host has {}", said.substr(0, said.find('\n')), own), "install one version everywhere"};
+    return {subject, Verdict::wrong, fmt::format("it has {}, and this host has {}", said.substr(0, said.find('\n')), own),
+            "install one version everywhere"};
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
   return {subject, Verdict::right, fmt::format("answers in {} ms with the same version", took.count())};
 }
@@ -147,8 +151,8 @@ void print_json(const std::vector<Finding>& findings) {
 
 void add_doctor(Subcommand app, ToolContext& context) {
   Subcommand command = app.add_subcommand("doctor", "Find what would go wrong on this host, and say what to do");
-  command.footer("Each line says what was found and whether it is right; an arrow begins the remedy. `advice` is about speed or about what few\n"
-                 "programs need. The exit status is 1 when a line says `wrong`.");
+  command.footer("Each line says what was found and whether it is right; an arrow begins the remedy. `advice` is about speed\n"
+                 "or about what few programs need. The exit status is 1 when a line says `wrong`.");
   auto arguments = std::make_shared<DoctorArguments>();
   command.add_option("-n,--np", arguments->ranks, "Number of ranks on this host, for the binding plan").show_default();
   Option hosts = command.add_option("--host", arguments->hosts, "Hosts to reach, as for tandem run");

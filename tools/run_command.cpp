@@ -327,7 +327,8 @@ void add_run(Subcommand app, ToolContext& context) {
   command.add_option("--wdir", arguments->folder, "Working folder of the ranks").type_name("FOLDER");
   command.add_flag("--secret-in-environment", arguments->secret_in_environment,
                     "Pass the secret of the job in the environment, for wrapper programs that close descriptors");
-  command.add_option("--ssh", arguments->ssh, "Program that starts commands on other hosts, with its options (default: ssh, or the batch system's own)")
+  command.add_option("--ssh", arguments->ssh,
+                     "Program that starts commands on other hosts, with its options (default: ssh, or the batch system's own)")
       .environment("TANDEM_RUN_SSH").type_name("PROGRAM");
   command.add_option("--remote-tandem", arguments->remote_tandem,
                      "Path of this command on the other hosts (default: the same path)")

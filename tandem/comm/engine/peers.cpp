@@ -72,7 +72,7 @@ bool Peers::find_transport(Peer& peer) {
     return false;
   }
   for (const auto& transport : transports_) {
-    if (std::find(peer.failed_transports.begin(), peer.failed_transports.end(), transport.get()) != peer.failed_transports.end()) continue;
+    if (std::ranges::find(peer.failed_transports, transport.get()) != peer.failed_transports.end()) continue;
     for (const auto& [name, bytes] : card->transports) {
       if (name == transport->name() && transport->reaches(peer.rank, bytes)) {
         use_transport(peer, *transport);
