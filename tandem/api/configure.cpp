@@ -85,6 +85,9 @@ void register_options(base::Registry& registry) {
                 .help = "idle workers poll the network; false: only the progress thread does"});
   registry.add({.name = "prune", .type = OptionType::boolean, .default_value = "true",
                 .help = "pruned loops skip tasks that do not concern their rank; false: they submit all"});
+  registry.add({.name = "compare_after", .type = OptionType::duration, .default_value = "1s",
+                .help = "if no task ends for this long in a wait, ranks that wait for each other compare what they have "
+                        "submitted; 0: only at the end of a flow", .minimum = 0});
   registry.add({.name = "check_pruning", .type = OptionType::boolean, .default_value = "false",
                 .help = "pruned loops submit all tasks, and throw UsageError where they would wrongly skip one"});
   comm::add_comm_options(registry);
@@ -101,6 +104,7 @@ dist::FlowOptions flow_options(const base::Config& config) {
   options.transfers.early_read = config.get_bool("early_read");
   options.idle_progress = config.get_bool("idle_progress");
   options.prune = config.get_bool("prune");
+  options.compare_after_ns = config.get_duration_ns("compare_after");
   options.check_pruning = config.get_bool("check_pruning");
   options.trace_sync_every_ns = config.get_duration_ns("trace.sync_every");
   options.copy_bytes = static_cast<std::size_t>(config.get_bytes("copies"));

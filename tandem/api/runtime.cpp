@@ -9,6 +9,7 @@
 
 #include "tandem/api/configure.hpp"
 #include "tandem/api/event_state.hpp"
+#include "tandem/api/exit_status.hpp"
 #include "tandem/api/for_tasks_of.hpp"
 #include "tandem/api/near_network.hpp"
 #include "tandem/api/rank_cores.hpp"
@@ -126,6 +127,7 @@ Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world
 
 /// The trace ends when no part emits events any more, and before the core, whose driver runs the flusher, is destroyed.
 Runtime::~Runtime() {
+  if (flow_ != nullptr && !flow_->end()) internal::fail_exit_status();
   flow_.reset();
   core_->shut_down();
   trace_->close();
@@ -159,6 +161,7 @@ void Runtime::start(const runtime::Emulation& emulation) {
   options.emulation = emulation;
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   connect_trace();
+  if (endpoint != nullptr) internal::watch_exit_status();
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
   if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());
@@ -276,7 +279,7 @@ void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
 runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
                                       const runtime::TaskOps& ops) {
   const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->enters_all(), 0);
-  if (!placed && flow_->try_skip(call.uses)) return nullptr;
+  if (!placed && flow_->try_skip(call.uses, call.where)) return nullptr;
   if (flow_->is_over()) return nullptr;
   call.wish.where = call.where;
   if (call.options != nullptr) {
@@ -404,7 +407,7 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
                             const SourceLine& where) {
   if (is_over()) return {};
   if (core_->submission().recorder() != nullptr && start) return record_event(std::move(name), release, std::move(start), uses, where);
-  if (flow_ != nullptr && !flow_->enter(uses, {})) return {};
+  if (flow_ != nullptr && !flow_->enter(uses, {.where = where})) return {};
   runtime::Task& task = core_->events().begin(std::move(name), static_cast<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
   task.where = where;
@@ -587,7 +590,9 @@ Replay Runtime::replay(Graph& graph) {
 
 std::size_t Runtime::grain_of(std::size_t count, const RangeOptions& options) const noexcept {
   if (options.grain != 0) return options.grain;
-  return std::max<std::size_t>(1, count / (std::size_t{8} * worker_count()));
+  // Every rank must submit the same tasks, however many workers it has.
+  const std::size_t workers = flow_ != nullptr ? flow_->most_workers() : worker_count();
+  return std::max<std::size_t>(1, count / (8 * workers));
 }
 
 std::size_t Runtime::chunk_count(std::size_t begin, std::size_t end, const RangeOptions& options) const noexcept {

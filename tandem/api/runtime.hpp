@@ -123,7 +123,7 @@ std::shared_ptr<runtime::CodeletCore> codelet_for_own_kernels(std::string_view n
 
 /// Options of `parallel_for` and `map_reduce`.
 struct RangeOptions {
-  std::size_t grain = 0;  ///< indices per task; 0: about eight tasks per worker
+  std::size_t grain = 0;  ///< indices per task; 0: about eight tasks per worker of the rank that has the most
   std::string_view name = "range";  ///< of its tasks, in messages, statistics and traces
 };
 

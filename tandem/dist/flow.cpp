@@ -12,10 +12,12 @@
 #include "tandem/dist/data_table.hpp"
 #include "tandem/dist/explicit_messages.hpp"
 #include "tandem/dist/flow_agreement.hpp"
+#include "tandem/dist/flow_sketch.hpp"
 #include "tandem/dist/job_abort.hpp"
 #include "tandem/dist/pruning.hpp"
 #include "tandem/dist/recording.hpp"
 #include "tandem/dist/reductions.hpp"
+#include "tandem/dist/standstill.hpp"
 #include "tandem/dist/transfers.hpp"
 #include "tandem/dist/versions.hpp"
 #include "tandem/runtime/runtime_core.hpp"
@@ -59,12 +61,13 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
       table_(std::make_unique<DataTable>(rank_, size_)),
       transfers_(std::make_unique<Transfers>(core, *endpoint_, options.transfers)),
       copies_(std::make_unique<Copies>(core, *table_, size_)),
-      versions_(std::make_unique<Versions>(core, *endpoint_, *transfers_, *table_, *copies_, *pruning_, position_)),
+      versions_(std::make_unique<Versions>(core, *endpoint_, *transfers_, *table_, *copies_, *pruning_)),
       messages_(std::make_unique<ExplicitMessages>(*endpoint_, *transfers_, *table_)),
       reductions_(std::make_unique<Reductions>(core, *this, placement_, *pruning_)),
       abort_(std::make_unique<JobAbort>(core, *endpoint_, *transfers_)),
       agreement_(std::make_unique<FlowAgreement>(core, *endpoint_, *abort_, *transfers_, *table_, options.trace_sync_every_ns)),
       cancellation_(std::make_unique<Cancellation>(core, *endpoint_, *abort_, position_)),
+      standstill_(std::make_unique<Standstill>(*endpoint_, *transfers_, *table_, [this] { return sketch(); })),
       enters_all_(options.check_pruning) {
   core_.executor().set_positions(FlowPosition::kIdsPerPosition);
   abort_->listen([this] {
@@ -72,14 +75,18 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
     cancellation_->give_up();
   });
   core_.loop().explain_more([this] { return explain_missing(endpoint_->missing_ranks()); });
+  core_.loop().watch({.every_ns = options_.compare_after_ns, .standstill = [this] { standstill_->look(); }});
   core_.data().on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
                         .let_go = [this](Handle& handle) { let_go(handle); }});
   if (options_.idle_progress) attended_ = std::make_unique<Attended>(core_.workers().attendance(), endpoint_->idle_work());
   core_.trace().describe_owners_by([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
   if (core_.trace().session() != nullptr) trace_to(*core_.trace().session());
+  most_workers_ = static_cast<unsigned>(core_.world().workers.size());
   if (size_ == 1) return;
   try {
-    copies_->set_budget(agreement_->start(options_.copy_bytes));
+    const FlowAgreement::Start all = agreement_->start({options_.copy_bytes, most_workers_});
+    copies_->set_budget(all.copy_bytes);
+    most_workers_ = all.workers;
   } catch (...) {  // the job has failed: no destructor runs
     detach();
     throw;
@@ -87,6 +94,23 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
 }
 
 Flow::~Flow() {
+  end();
+  detach();
+}
+
+/// From then on neither the runtime nor the endpoint calls the parts.
+void Flow::detach() {
+  core_.loop().explain_more({});
+  core_.data().on_end_of_data({});
+  core_.loop().watch({});
+  core_.trace().describe_owners_by({});
+  agreement_->drop_clocks();  // before the endpoint closes: this notifies the other ranks
+  attended_.reset();
+  endpoint_->close();
+}
+
+bool Flow::end() noexcept {
+  if (std::exchange(ended_, true)) return true;
   try {
     // Other ranks may wait for what this rank will not do any more.
     const bool leaves = std::uncaught_exceptions() > 0;
@@ -95,20 +119,13 @@ Flow::~Flow() {
     core_.waits().drain();
     if (!leaves && !abort_->reported()) abort_->throw_if_aborted();
     if (!leaves && !abort_->aborted()) agreement_->end_clocks();
+    return true;
   } catch (const std::exception& error) {
     core_.log().error("at the end of the flow: {}", error.what());
+  } catch (...) {
+    core_.log().error("at the end of the flow: a kernel threw something that is no std::exception");
   }
-  detach();
-}
-
-/// From then on neither the runtime nor the endpoint calls the parts.
-void Flow::detach() {
-  core_.loop().explain_more({});
-  core_.data().on_end_of_data({});
-  core_.trace().describe_owners_by({});
-  agreement_->drop_clocks();  // before the endpoint closes: this notifies the other ranks
-  attended_.reset();
-  endpoint_->close();
+  return false;
 }
 
 // --- data
@@ -128,6 +145,7 @@ void Flow::abandon(Handle& handle) {
   reductions_->forget(handle);
   if (!versions_->unlist_away(handle) || !comes_home) return;
   core_.submission().raise_id(position_.first_id());
+  position_.history.note_between(place.id);
   versions_->take_home(handle);
 }
 
@@ -155,16 +173,21 @@ bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
   for (const Use& use : uses)
     if (use.handle != nullptr && use.mode != AccessMode::reduce && use.mode != AccessMode::scratch && core_.data().owns(*use.handle))
       settle(*use.handle);
-  begin_operation();
   copies_->begin_task();  // a task that was refused may have left some
-  // The runtime says what is wrong with them, on every rank.
-  for (const Use& use : uses)
-    if (use.handle == nullptr || !core_.data().owns(*use.handle)) return true;
-  return enter_at(placement_.executor_of(uses, wish, recording_), uses, wish);
+  for (const Use& use : uses) {
+    if (use.handle != nullptr && core_.data().owns(*use.handle)) continue;
+    begin_operation();
+    position_.history.note_unknown(position_.value);
+    return true;  // the runtime says what is wrong with it, on every rank
+  }
+  const std::uint32_t executor = placement_.executor_of(uses, wish, recording_);
+  begin_operation();
+  return enter_at(executor, uses, wish);
 }
 
 bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wish& wish) {
   using Purpose = Versions::Purpose;
+  position_.note(OperationKind::task, executor, wish.where, uses);
   gather_needs(uses, needs_);
   check_values(executor, wish);
   if (options_.check_pruning) pruning_->check_task(executor, needs_, wish);
@@ -202,6 +225,11 @@ void Flow::check_values(std::uint32_t executor, const Wish& wish) {
                                  wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "",
                                  need.handle->described()));
   }
+}
+
+void Flow::note(OperationKind kind, Handle& handle, AccessMode mode, std::uint32_t executor, const SourceLine& where) {
+  const Use use{&handle, mode};
+  position_.note(kind, executor, where, {&use, 1});
 }
 
 void Flow::share_reductions(std::span<Use> uses, Wish& wish) { reductions_->share(uses, wish); }
@@ -248,6 +276,7 @@ void Flow::close() {
   for (Handle* handle : versions_->take_away_list()) {
     if (!versions_->unlist_away(*handle)) continue;
     begin_operation();
+    note(OperationKind::home, *handle, AccessMode::write, place_of(*handle).owner, {});
     versions_->take_home(*handle);
   }
 }
@@ -256,13 +285,17 @@ void Flow::wait() {
   if (recording_ != nullptr) throw UsageError("cannot wait while a graph is recorded");
   if (!closed_) close();
   begin_operation();
-  agreement_->begin_check({.positions = closed_at_, .end = position_.value, .digest = position_.digest,
-                           .pruned = pruning_->since_wait() ? 1U : 0U, .difference = {}}, !pruning_->ever());
+  position_.note(OperationKind::wait, kEverywhere, {}, {});
+  std::optional<FlowAgreement::Wait> waiting(std::in_place, *agreement_);
+  agreement_->begin_check({.positions = closed_at_, .end = position_.value, .digest = position_.history.digest(),
+                           .pruned = pruning_->since_wait() ? 1U : 0U, .difference = {}},
+                          {.versions_known = !pruning_->ever(), .sketch = [this] { return sketch(); }});
   core_.waits().drain();
   const FlowReport check = agreement_->finish_check();
+  waiting.reset();
   // A rank that has skipped tasks may not know of all data that came home.
   position_.value = check.end;
-  if (check.pruned != 0) position_.digest = 0;
+  position_.history.restart(check.end);
   pruning_->end_flow();
   waited_at_ = position_.value;  // also when a kernel has thrown: all ranks know
 
@@ -270,8 +303,10 @@ void Flow::wait() {
   Outcome mine;
   mine.cancelled = cancellation_->stop() ? 1 : 0;
   if (report.failure != nullptr) {
+    const Transfers::Origin origin = transfers_->origin_of(*report.failure);
     mine.failure = report.failure->id;
-    mine.description = report.failure->description;
+    mine.failed_on = origin.rank;
+    mine.description = origin.description;
   }
   const Outcome all = agreement_->outcome(std::move(mine));
   cancelled_at_.reset();
@@ -283,7 +318,15 @@ void Flow::wait() {
   // This rank has thrown it before, and it is the cause of something on another rank since.
   if (const runtime::FlowFailure* known = core_.executor().failures().find(all.failure); known != nullptr)
     std::rethrow_exception(known->exception);
-  throw RemoteFailure(fmt::format("on rank {}, {}", all.rank, all.description));
+  throw RemoteFailure(Transfers::Origin{static_cast<std::uint32_t>(all.failed_on), all.description}.told());
+}
+
+/// Empty once this rank has skipped tasks: it does not know what they do.
+FlowSketch Flow::sketch() const {
+  if (!pruning_->since_wait()) return position_.history.sketch(position_.value);
+  FlowSketch none;
+  none.start = UINT64_MAX;
+  return none;
 }
 
 void Flow::cancel() { cancellation_->cancel(); }

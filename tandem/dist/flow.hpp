@@ -33,6 +33,7 @@ class Cancellation;
 class Copies;
 class DataTable;
 class ExplicitMessages;
+struct FlowSketch;
 class FlowAgreement;
 class JobAbort;
 class Recording;
@@ -40,6 +41,7 @@ struct RecordedOperation;
 struct RecordedSending;
 class Pruning;
 class Reductions;
+class Standstill;
 class Transfers;
 class Versions;
 
@@ -58,8 +60,8 @@ class Versions;
 ///
 /// The flow owns one part per protocol, and the part's header states it: `Placement` (who runs a task), `Versions` (who holds,
 /// sends and receives), `Copies` (which copies stay), `Transfers` (messages as nodes of the task graph), `Pruning` (tasks that a
-/// rank skips), `Reductions`, `ExplicitMessages`, `Recording`, `FlowAgreement` (what ranks compare at a wait), `Cancellation`,
-/// `JobAbort`. This class passes each operation of the program through them in the order of the flow.
+/// rank skips), `Reductions`, `ExplicitMessages`, `Recording`, `FlowAgreement` (what ranks compare at a wait), `Standstill` (what
+/// they compare when a wait does not end), `Cancellation`, `JobAbort`. This class passes each operation of the program through them in the order of the flow.
 ///
 /// Threads: the submitting thread; `cancel` and `abort` any. Cost of a task that does not concern this rank (`try_skip`): one
 /// cache line per access, no lock, no allocation.
@@ -80,11 +82,14 @@ class Flow {
   // --- tasks
   /// A task is submitted. True: it does not concern this rank, and nothing is left to do. False: nothing has happened; `enter`
   /// it. `executor`: the rank that runs it, if that is known. Not to be called while `enters_all`.
-  [[gnu::always_inline]] bool try_skip(std::span<const Use> uses, std::uint32_t executor = kNobody) noexcept {
+  [[gnu::always_inline]] bool try_skip(std::span<const Use> uses, const SourceLine& where,
+                                       std::uint32_t executor = kNobody) noexcept {
     bool untouched = position_.next_is_free();
+    FlowHistory::Draft draft(position_.history, position_.value + 1);
     for (const Use& use : uses) {
       if (use.handle == nullptr) return false;
       const Place& place = place_of(*use.handle);
+      draft.use(place, use.mode);
       if (use.mode == AccessMode::read) {
         untouched &= place.untouched_by_reader(rank_);
       } else if (makes_value(use.mode)) {
@@ -97,13 +102,14 @@ class Flow {
     if (!untouched || executor >= kNobody || executor == rank_) return false;
     ++position_.value;
     for (const Use& use : uses)
-      if (use.mode != AccessMode::read) position_.note_written(place_of(*use.handle));
+      if (use.mode != AccessMode::read) place_of(*use.handle).note_written();
+    position_.history.enter(draft, position_.value, OperationKind::task, executor, where);
     return true;
   }
   /// A task is submitted. True: it runs here; submit it to the runtime at once, and call `entered` then. Throws UsageError.
   bool enter(std::span<const Use> uses, const Wish& wish) {
     if (recording_ != nullptr) refuse_recording();
-    return (wish.on || enters_all_ || !try_skip(uses)) && enter_slowly(uses, wish);
+    return (wish.on || enters_all_ || !try_skip(uses, wish.where)) && enter_slowly(uses, wish);
   }
   /// The task for which `enter` returned true was submitted.
   void entered();
@@ -172,6 +178,9 @@ class Flow {
   /// Waits until the flow has ended on all ranks, with all data at home. Every rank calls it. Throws the failure that is earliest
   /// in the flow, on every rank, or JobError.
   void wait();
+  /// The program has no more operations: waits, unless an exception ends the program, or it has waited. False: a failure that no
+  /// wait has thrown stands in the log now. The destructor calls it.
+  bool end() noexcept;
   /// Tasks that have not begun are not needed: those behind one position, on which all ranks agree, run nowhere, and all up to it
   /// run. Of one rank or of several; any thread, kernels included. Without effect while a wait ends.
   void cancel();
@@ -193,6 +202,8 @@ class Flow {
   /// ranks compare their clocks if all are traced.
   void trace_to(trace::Session& session) noexcept;
   FlowStatistics statistics() const;
+  /// Workers of the rank that has the most: equal on all ranks.
+  unsigned most_workers() const noexcept { return most_workers_; }
   /// Operations so far.
   std::uint64_t position() const noexcept { return position_.value; }
 
@@ -201,6 +212,7 @@ class Flow {
 
   bool enter_slowly(std::span<const Use> uses, const Wish& wish);
   bool enter_at(std::uint32_t executor, std::span<const Use> uses, const Wish& wish);
+  void note(OperationKind kind, runtime::Handle& handle, AccessMode mode, std::uint32_t executor, const SourceLine& where);
   void check_values(std::uint32_t executor, const Wish& wish);
   void begin_operation();
   void settle(runtime::Handle& handle);
@@ -213,6 +225,7 @@ class Flow {
   void migrate_now(runtime::Handle& handle, std::uint32_t rank, const SourceLine& where);
   void flush_now(runtime::Handle& handle);
 
+  FlowSketch sketch() const;
   void abandon(runtime::Handle& handle);
   void let_go(runtime::Handle& handle);
   bool comes_to_end();
@@ -237,11 +250,14 @@ class Flow {
   const std::unique_ptr<JobAbort> abort_;
   const std::unique_ptr<FlowAgreement> agreement_;
   const std::unique_ptr<Cancellation> cancellation_;
+  const std::unique_ptr<Standstill> standstill_;
 
   Recording* recording_ = nullptr;   ///< takes the tasks that are submitted; null: they run
   bool enters_all_ = false;
   std::vector<Need> needs_;          ///< of the task that is entered; a member to keep its memory
   std::uint64_t tasks_ = 0;          ///< that run here
+  unsigned most_workers_ = 1;
+  bool ended_ = false;
   bool closed_ = false;              ///< the current flow has ended here, with all data on their way home
   std::uint64_t closed_at_ = 0;      ///< the last position of the program then
   std::uint64_t waited_at_ = 0;      ///< the position of the last wait that all ranks have ended

@@ -48,27 +48,28 @@ Bytes FlowAgreement::agree(Bytes mine, Agreement::Merge merge) {
   return answer->bytes;
 }
 
-std::size_t FlowAgreement::start(std::size_t copy_bytes) {
-  const StartReport mine{.copy_bytes = copy_bytes, .traced = wants_clocks() ? 1U : 0U};
-  const StartReport all = StartReport::from(agree(mine.bytes(), &StartReport::merge));
+FlowAgreement::Start FlowAgreement::start(const Start& mine) {
+  const StartReport report{.copy_bytes = mine.copy_bytes, .traced = wants_clocks() ? 1U : 0U, .workers = mine.workers};
+  const StartReport all = StartReport::from(agree(report.bytes(), &StartReport::merge));
   if (all.traced != 0) compare_clocks();
-  return static_cast<std::size_t>(all.copy_bytes);
+  return {static_cast<std::size_t>(all.copy_bytes), static_cast<unsigned>(all.workers)};
 }
 
 // --- the check of the flow
 
-void FlowAgreement::begin_check(FlowReport mine, bool versions_known) {
+void FlowAgreement::begin_check(FlowReport mine, Diagnosis diagnosis) {
   checked_.store(false);
   mine.rank = endpoint_.rank().value();
   mine.data = table_.count();
   mine.data_digest = table_.digest();
-  agreement_.begin(mine.bytes(), &FlowReport::merge, [this, versions_known](std::span<const std::byte> outcome) {
-    FlowReport all = FlowReport::from(outcome);
-    if (!all.difference.empty()) return name_difference(all.difference, versions_known);
-    check_ = std::move(all);
-    checked_.store(true);
-    core_.executor().caller().wake();
-  });
+  agreement_.begin(mine.bytes(), &FlowReport::merge,
+                   [this, diagnosis = std::move(diagnosis)](std::span<const std::byte> outcome) {
+                     FlowReport all = FlowReport::from(outcome);
+                     if (!all.difference.empty()) return name_difference(all.difference, diagnosis);
+                     check_ = std::move(all);
+                     checked_.store(true);
+                     core_.executor().caller().wake();
+                   });
 }
 
 FlowReport FlowAgreement::finish_check() {
@@ -77,23 +78,30 @@ FlowReport FlowAgreement::finish_check() {
   return check_;
 }
 
-/// Ranks have submitted different flows. The submitting threads wait meanwhile, so places may be read here. A rank that has ever
-/// skipped tasks knows no versions that can be compared.
-void FlowAgreement::name_difference(const std::string& what, bool versions_known) {
-  VersionReport mine;
-  mine.rank = endpoint_.rank().value();
+/// Ranks have submitted different flows. A rank that has ever skipped tasks knows no versions that can be compared.
+void FlowAgreement::name_difference(const std::string& what, const Diagnosis& diagnosis) {
+  DifferenceReport mine;
   // Names are taken now: when the outcome arrives, the program may know it from another rank already, and go on.
   std::vector<std::string> names;
-  for (Handle* handle : table_.handles()) {
-    if (versions_known) mine.counts.push_back(handle != nullptr ? place_of(*handle).version : 0);
-    names.push_back(handle != nullptr ? handle->described() : "data that was let go");
+  {
+    const std::lock_guard guard(waits_mutex_);
+    if (!waits_) return;  // the job has been aborted, and this rank knows why
+    for (Handle* handle : table_.handles()) {
+      if (diagnosis.versions_known) mine.versions.counts.push_back(handle != nullptr ? place_of(*handle).version : 0);
+      names.push_back(handle != nullptr ? handle->described() : fmt::format("data number {} (dropped since)", names.size()));
+    }
+    mine.sketch = diagnosis.sketch();
   }
-  agreement_.begin(mine.bytes(), &VersionReport::merge, [this, what, names, versions_known](std::span<const std::byte> outcome) {
-    const VersionReport all = VersionReport::from(outcome);
+  mine.versions.rank = mine.sketch.rank = endpoint_.rank().value();
+  const bool versions_known = diagnosis.versions_known;
+  agreement_.begin(mine.bytes(), &DifferenceReport::merge, [this, what, names, versions_known](std::span<const std::byte> outcome) {
+    const auto name = [&](std::uint64_t id) { return id < names.size() ? names[id] : fmt::format("data number {}", id); };
+    const DifferenceReport all = DifferenceReport::from(outcome);
     std::string where;
-    if (all.datum < names.size())
-      where = fmt::format("; {} was written {} times on rank {} and {} times on rank {}", names[all.datum], all.versions[0],
-                          all.ranks[0], all.versions[1], all.ranks[1]);
+    if (all.operation.exists()) where = "; " + all.operation.described(name);
+    if (const VersionReport& found = all.versions; found.datum < names.size())
+      where += fmt::format("; {} was written {} times on rank {} and {} times on rank {}", name(found.datum), found.versions[0],
+                           found.ranks[0], found.versions[1], found.ranks[1]);
     transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order"
                                  "{}", what, where, versions_known ? "" : ", or skip as many"));
   });
@@ -102,7 +110,6 @@ void FlowAgreement::name_difference(const std::string& what, bool versions_known
 // --- the outcome
 
 Outcome FlowAgreement::outcome(Outcome mine) {
-  mine.rank = endpoint_.rank().value();
   mine.traced = wants_clocks() ? 1 : 0;
   for (const auto& value : least_) mine.least.push_back(value->load(std::memory_order_relaxed));
   Outcome all = Outcome::from(agree(mine.bytes(), &Outcome::merge));

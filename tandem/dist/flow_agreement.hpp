@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,14 +26,15 @@ class Transfers;
 
 /// Rounds of agreement among all ranks.
 ///
-/// Protocol. At the start: the smallest budget for copies, and whether all ranks compare the clocks of their traces. At each
-/// wait two rounds: what each rank has submitted, while its tasks still run (`begin_check`, `finish_check`); and, once all has
+/// Protocol. At the start: the smallest budget for copies, the most workers of a rank, and whether all ranks compare the clocks of
+/// their traces. At each wait two rounds: what each rank has submitted, while its tasks still run (`begin_check`, `finish_check`); and, once all has
 /// ended here, how it ended (`outcome`). If the first one finds that ranks have submitted different flows, a third round finds
-/// the first datum on which they differ, and the job ends with a message that names it. All ranks begin the same rounds in the
-/// same order.
+/// the first operation and the first datum on which they differ, and the job ends with a message that names them. All ranks begin
+/// the same rounds in the same order.
 ///
 /// Threads: the submitting thread; outcomes arrive on the endpoint's. `checked_` is stored last by the endpoint's callback, and
-/// guards `check_`.
+/// guards `check_`. `waits_mutex_` guards `waits_`: what the submitting thread owns, data and the history of the flow, is read by
+/// a callback under this mutex and while a `Wait` lives. A diagnosis that arrives later, after an abort, finds none.
 class FlowAgreement {
  public:
   FlowAgreement(runtime::RuntimeCore& core, comm::Endpoint& endpoint, JobAbort& abort, Transfers& transfers,
@@ -40,12 +43,36 @@ class FlowAgreement {
   FlowAgreement(const FlowAgreement&) = delete;
   FlowAgreement& operator=(const FlowAgreement&) = delete;
 
-  /// Returns the smallest budget of all ranks, which is everybody's: both ends of a transfer derive from it which copies are
-  /// kept.
-  std::size_t start(std::size_t copy_bytes);
+  struct Start {
+    std::size_t copy_bytes = 0;  ///< the smallest budget: both ends of a transfer derive from it which copies are kept
+    unsigned workers = 1;        ///< of the rank that has the most
+  };
+  /// `mine`: of this rank. Returns what holds for all.
+  Start start(const Start& mine);
 
-  /// `mine`: its positions, digest and pruning. `versions_known`: this rank has never skipped a task.
-  void begin_check(FlowReport mine, bool versions_known);
+  /// While it lives, the submitting thread waits between `begin_check` and the outcome, and submits nothing.
+  class Wait {
+   public:
+    explicit Wait(FlowAgreement& agreement) : agreement_(agreement) { set(true); }
+    ~Wait() { set(false); }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+   private:
+    void set(bool waits) {
+      const std::lock_guard guard(agreement_.waits_mutex_);
+      agreement_.waits_ = waits;
+    }
+    FlowAgreement& agreement_;
+  };
+
+  /// What the diagnosis of a difference needs of this rank.
+  struct Diagnosis {
+    bool versions_known = true;          ///< this rank has never skipped a task
+    std::function<FlowSketch()> sketch;  ///< of what it has submitted; empty where it has skipped tasks
+  };
+  /// `mine`: its positions, digest and pruning. In a `Wait`.
+  void begin_check(FlowReport mine, Diagnosis diagnosis);
   /// What all ranks have submitted: the greatest end, and whether some rank has skipped tasks. Throws JobError when flows
   /// differ.
   FlowReport finish_check();
@@ -63,7 +90,7 @@ class FlowAgreement {
  private:
   std::vector<std::byte> agree(std::vector<std::byte> mine, Agreement::Merge merge);
   bool wants_clocks() const;
-  void name_difference(const std::string& what, bool versions_known);
+  void name_difference(const std::string& what, const Diagnosis& diagnosis);
 
   runtime::RuntimeCore& core_;
   comm::Endpoint& endpoint_;
@@ -74,6 +101,8 @@ class FlowAgreement {
   Agreement agreement_;
   std::atomic<bool> checked_{false};  ///< the ranks have compared their flows, without a difference
   FlowReport check_;
+  std::mutex waits_mutex_;
+  bool waits_ = false;
   std::vector<std::shared_ptr<std::atomic<std::uint64_t>>> least_;
   std::unique_ptr<TraceClocks> clocks_;  ///< null: no trace, or not on all ranks
   bool clocks_compared_ = false;         ///< or tried to

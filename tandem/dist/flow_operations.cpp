@@ -32,6 +32,7 @@ void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceL
 void Flow::fetch_now(Handle& handle, std::uint32_t rank, const Wish& wish, std::span<RecordedSending> ahead) {
   settle(handle);
   begin_operation();
+  note(OperationKind::fetch, handle, AccessMode::read, rank, wish.where);
   const Use use{&handle, AccessMode::read};
   gather_needs({&use, 1}, needs_);
   check_values(rank, wish);
@@ -56,6 +57,7 @@ void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) 
 void Flow::migrate_now(Handle& handle, std::uint32_t rank, const SourceLine& where) {
   settle(handle);
   begin_operation();
+  note(OperationKind::migrate, handle, AccessMode::read_write, rank, where);
   Place& place = place_of(handle);
   if (place.owner == rank) return;
   if (rank == rank_) pruning_->check_known(handle, where);
@@ -79,6 +81,7 @@ void Flow::flush(Handle& handle) {
 void Flow::flush_now(Handle& handle) {
   settle(handle);
   begin_operation();
+  note(OperationKind::flush, handle, AccessMode::read, kEverywhere, {});
   versions_->flush(handle);
 }
 
@@ -138,7 +141,7 @@ void Flow::replay(Recording& recording) {
     const bool elsewhere = executor != rank_ && executor != kEverywhere;
     // With a budget for copies, one that comes long before its task might be dropped before it.
     const bool sends_ahead = operation.sendings > 0 && copies_->keeps_all();
-    if (elsewhere && !sends_ahead && !options_.check_pruning && try_skip(operation.uses, executor)) continue;
+    if (elsewhere && !sends_ahead && !options_.check_pruning && try_skip(operation.uses, operation.where, executor)) continue;
     std::optional<SkipCheck> skip_check;
     if (operation.skipped) skip_check.emplace(*this, 0);
     for (const Use& use : operation.uses) settle(*use.handle);

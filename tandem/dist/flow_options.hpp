@@ -22,6 +22,7 @@ struct FlowOptions {
   bool idle_progress = true;          ///< idle workers poll the network; false: only its progress thread does
   std::size_t copy_bytes = SIZE_MAX;  ///< memory for received copies; the smallest value of all ranks counts
   bool prune = true;                  ///< loops may skip tasks that do not concern this rank; false: they submit all
+  std::int64_t compare_after_ns = 1'000'000'000;  ///< a wait in which no task ends for so long compares flows; 0: none does
   bool check_pruning = false;         ///< loops submit all tasks, and the flow checks those that they would have skipped
   std::int64_t trace_sync_every_ns = 1'000'000'000;  ///< of traced ranks: time between two clock points; 0: none
 };

@@ -1,10 +1,9 @@
 // tandem/dist/flow_position.hpp: how far this rank has gone through the common flow.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
-#include "tandem/dist/place.hpp"
+#include "tandem/dist/flow_history.hpp"
 #include "tandem/runtime/exec/cutoff.hpp"
 #include "tandem/runtime/task/task.hpp"
 
@@ -21,7 +20,7 @@ struct FlowPosition {
   static constexpr unsigned kIdsPerPosition = 10;
 
   std::uint64_t value = 0;   ///< operations so far
-  std::uint64_t digest = 0;  ///< of all writes so far; starts again after a wait before which some rank skipped tasks
+  FlowHistory history;       ///< of the operations since the last wait of all ranks
   runtime::Cutoff entering;  ///< positions that this rank may submit without asking `Cancellation`
 
   /// The next operation needs no question to `Cancellation`.
@@ -29,12 +28,9 @@ struct FlowPosition {
   /// The first id for nodes of this position. The smaller ones belong to the flow itself.
   runtime::TaskId first_id() const noexcept { return (value << kIdsPerPosition) + 2; }
 
-  /// The operation at this position writes the data.
-  void note_written(Place& place) noexcept {
-    ++place.version;
-    place.unwritten = false;
-    // The product does not wait for the one before. Positions are equal on all ranks, versions are not.
-    digest = std::rotl(digest, 5) ^ (std::uint64_t{place.id} << 32 ^ value) * 0x9e3779b97f4a7c15ULL;
+  /// What the operation at this position does.
+  void note(OperationKind kind, std::uint32_t executor, const SourceLine& where, std::span<const Use> uses) noexcept {
+    history.note(value, kind, executor, where, uses);
   }
 };
 

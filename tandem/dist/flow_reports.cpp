@@ -14,13 +14,13 @@ using Bytes = std::vector<std::byte>;
 
 Bytes StartReport::bytes() const {
   FlatWriter writer;
-  return writer.number(copy_bytes).number(traced).take();
+  return writer.number(copy_bytes).number(traced).number(workers).take();
 }
 
 StartReport StartReport::from(std::span<const std::byte> bytes) {
   FlatReader reader(bytes);
   StartReport report;
-  for (std::uint64_t* number : {&report.copy_bytes, &report.traced}) *number = reader.number();
+  for (std::uint64_t* number : {&report.copy_bytes, &report.traced, &report.workers}) *number = reader.number();
   return report;
 }
 
@@ -29,6 +29,7 @@ void StartReport::merge(Bytes& into, std::span<const std::byte> from) {
   const StartReport b = StartReport::from(from);
   a.copy_bytes = std::min(a.copy_bytes, b.copy_bytes);
   a.traced &= b.traced;
+  a.workers = std::max(a.workers, b.workers);
   into = a.bytes();
 }
 
@@ -70,27 +71,26 @@ void FlowReport::merge(Bytes& into, std::span<const std::byte> from) {
   into = a.bytes();
 }
 
-Bytes VersionReport::bytes() const {
-  FlatWriter writer;
+void VersionReport::write(FlatWriter& writer) const {
   writer.number(rank).number(datum).number(versions[0]).number(versions[1]).number(ranks[0]).number(ranks[1]);
+  writer.number(counts.size());
   for (const std::uint64_t count : counts) writer.number(count);
-  return writer.take();
 }
 
-VersionReport VersionReport::from(std::span<const std::byte> bytes) {
-  FlatReader reader(bytes);
+VersionReport VersionReport::from(FlatReader& reader) {
   VersionReport report;
   report.rank = reader.number();
   report.datum = reader.number();
   for (std::uint64_t& version : report.versions) version = reader.number();
   for (std::uint64_t& rank : report.ranks) rank = reader.number();
-  while (reader.more()) report.counts.push_back(reader.number());
+  const std::uint64_t count = reader.number();
+  for (std::uint64_t i = 0; i < count && reader.more(); ++i) report.counts.push_back(reader.number());
   return report;
 }
 
-void VersionReport::merge(Bytes& into, std::span<const std::byte> from) {
-  VersionReport a = VersionReport::from(into);
-  VersionReport b = VersionReport::from(from);
+void VersionReport::merge(VersionReport other) {
+  VersionReport& a = *this;
+  VersionReport& b = other;
   if (b.rank < a.rank) std::swap(a, b);
   if (b.datum < a.datum) {
     a.datum = b.datum;
@@ -105,12 +105,38 @@ void VersionReport::merge(Bytes& into, std::span<const std::byte> from) {
     a.ranks[0] = a.rank;
     a.ranks[1] = b.rank;
   }
+}
+
+Bytes DifferenceReport::bytes() const {
+  FlatWriter writer;
+  versions.write(writer);
+  sketch.write(writer);
+  operation.write(writer);
+  return writer.take();
+}
+
+DifferenceReport DifferenceReport::from(std::span<const std::byte> bytes) {
+  FlatReader reader(bytes);
+  DifferenceReport report;
+  report.versions = VersionReport::from(reader);
+  report.sketch = FlowSketch::from(reader);
+  report.operation = FlowDifference::from(reader);
+  return report;
+}
+
+void DifferenceReport::merge(Bytes& into, std::span<const std::byte> from) {
+  DifferenceReport a = DifferenceReport::from(into);
+  DifferenceReport b = DifferenceReport::from(from);
+  if (b.sketch.rank < a.sketch.rank) std::swap(a, b);
+  for (const FlowDifference& found : {b.operation, first_difference(a.sketch, b.sketch)})
+    if (found.exists() && (!a.operation.exists() || found.first < a.operation.first)) a.operation = found;
+  a.versions.merge(std::move(b.versions));
   into = a.bytes();
 }
 
 Bytes Outcome::bytes() const {
   FlatWriter writer;
-  writer.number(failure).number(cancelled).number(traced).number(rank).text(description);
+  writer.number(failure).number(cancelled).number(traced).number(failed_on).text(description);
   for (const std::uint64_t value : least) writer.number(value);
   return writer.take();
 }
@@ -118,7 +144,7 @@ Bytes Outcome::bytes() const {
 Outcome Outcome::from(std::span<const std::byte> bytes) {
   FlatReader reader(bytes);
   Outcome outcome;
-  for (std::uint64_t* number : {&outcome.failure, &outcome.cancelled, &outcome.traced, &outcome.rank})
+  for (std::uint64_t* number : {&outcome.failure, &outcome.cancelled, &outcome.traced, &outcome.failed_on})
     *number = reader.number();
   outcome.description = reader.text();
   while (reader.more()) outcome.least.push_back(reader.number());
@@ -128,9 +154,9 @@ Outcome Outcome::from(std::span<const std::byte> bytes) {
 void Outcome::merge(Bytes& into, std::span<const std::byte> from) {
   Outcome a = Outcome::from(into);
   Outcome b = Outcome::from(from);
-  if (b.failure < a.failure || (b.failure == a.failure && b.rank < a.rank)) {
+  if (b.failure < a.failure || (b.failure == a.failure && b.failed_on < a.failed_on)) {
     a.failure = b.failure;
-    a.rank = b.rank;
+    a.failed_on = b.failed_on;
     a.description = b.description;
   }
   a.cancelled |= b.cancelled;

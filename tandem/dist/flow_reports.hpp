@@ -7,22 +7,25 @@
 #include <string>
 #include <vector>
 
+#include "tandem/dist/flow_sketch.hpp"
+
 namespace tandem::dist {
 
 // Each report becomes bytes, is made of bytes, and merges with another rank's, as `Agreement` needs.
 
-/// At the start. Of several ranks the smallest budget, and whether all are traced.
+/// At the start. Of several ranks the smallest budget, the most workers, and whether all are traced.
 struct StartReport {
   std::uint64_t copy_bytes = 0;
   std::uint64_t traced = 0;  ///< all are
+  std::uint64_t workers = 0;
 
   std::vector<std::byte> bytes() const;
   static StartReport from(std::span<const std::byte> bytes);
   static void merge(std::vector<std::byte>& into, std::span<const std::byte> from);
 };
 
-/// At a wait: what a rank has submitted. Merging two that differ writes the difference in words. What was written is compared
-/// only where neither rank has skipped tasks.
+/// At a wait: what a rank has submitted. Merging two that differ writes the difference in words. Operations are compared only
+/// where neither rank has skipped tasks.
 struct FlowReport {
   std::uint64_t rank = 0;
   std::uint64_t positions = 0;    ///< operations of the program
@@ -47,8 +50,20 @@ struct VersionReport {
   std::uint64_t ranks[2] = {};
   std::vector<std::uint64_t> counts;
 
+  void write(FlatWriter& writer) const;
+  static VersionReport from(FlatReader& reader);
+  /// Takes in what another rank reports.
+  void merge(VersionReport other);
+};
+
+/// When flows differ, in addition: the first operation on which they do. Of several ranks the sketch of the lowest one.
+struct DifferenceReport {
+  VersionReport versions;
+  FlowSketch sketch;
+  FlowDifference operation;
+
   std::vector<std::byte> bytes() const;
-  static VersionReport from(std::span<const std::byte> bytes);
+  static DifferenceReport from(std::span<const std::byte> bytes);
   static void merge(std::vector<std::byte>& into, std::span<const std::byte> from);
 };
 
@@ -57,7 +72,7 @@ struct Outcome {
   std::uint64_t failure = UINT64_MAX;
   std::uint64_t cancelled = 0;
   std::uint64_t traced = 0;  ///< all ranks are, and have not compared their clocks
-  std::uint64_t rank = 0;
+  std::uint64_t failed_on = 0;  ///< the rank where it happened
   std::string description;
   std::vector<std::uint64_t> least;  ///< that are not 0
 

@@ -44,6 +44,11 @@ struct Place {
   bool untouched_by_writer(std::uint32_t executor) const noexcept {
     return owner == executor && holder == executor && !copied && !reducing;
   }
+  /// The flow writes the data.
+  void note_written() noexcept {
+    ++version;
+    unwritten = false;
+  }
 };
 static_assert(std::is_trivially_copyable_v<Place> && sizeof(Place) <= sizeof(runtime::Handle::above));
 

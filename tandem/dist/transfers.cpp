@@ -22,6 +22,7 @@ struct Transfers::Head {
   std::uint32_t version = 0;
   std::uint32_t flags = 0;
   runtime::TaskId failure = 0;  ///< its position in the flow; only sent with `kFailed`
+  std::uint64_t rank = 0;       ///< where it happened; the same
 
   static constexpr std::size_t kShort = 8;
   static constexpr std::uint32_t kFailed = 1;
@@ -171,9 +172,11 @@ void Transfers::start(Bag& bag, Task& task) {
   if (failure != nullptr) {
     head.flags |= Head::kFailed;
     head.failure = failure->id;
-    const std::size_t text = std::min(failure->description.size(), comm::Endpoint::max_header_bytes - sizeof head);
+    const Origin origin = origin_of(*failure);
+    head.rank = origin.rank;
+    const std::size_t text = std::min(origin.description.size(), comm::Endpoint::max_header_bytes - sizeof head);
     header.resize(sizeof head + text);
-    std::memcpy(header.data() + sizeof head, failure->description.data(), text);
+    std::memcpy(header.data() + sizeof head, origin.description.data(), text);
   }
   std::memcpy(header.data(), &head, std::min(header.size(), sizeof head));
 
@@ -332,8 +335,13 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
   const Address& address = receive.address;
   record<trace::Type::data_received>(handle.number, head.version, receive.event.readable.id, receive.request.trace_number());
   if ((head.flags & Head::kFailed) != 0) {
-    const auto* text = reinterpret_cast<const char*>(status.header.data()) + sizeof head;
-    const std::string said = fmt::format("on another rank, {}", std::string_view(text, status.header.size() - sizeof head));
+    const std::span<const std::byte> text = status.header.subspan(std::min(status.header.size(), sizeof head));
+    Origin origin{static_cast<std::uint32_t>(head.rank), {reinterpret_cast<const char*>(text.data()), text.size()}};
+    const std::string said = origin.told();
+    {
+      const std::lock_guard guard(mutex_);
+      origins_.try_emplace(head.failure, std::move(origin));
+    }
     receive.failure = core_.executor().failures().known_or(head.failure, [&](std::string& description) {
       description = said;
       return std::make_exception_ptr(RemoteFailure(said));
@@ -448,6 +456,22 @@ bool Transfers::abort(const std::string& text) {
 std::exception_ptr Transfers::aborted() const {
   const std::lock_guard guard(mutex_);
   return aborted_;
+}
+
+std::string Transfers::Origin::told() const { return fmt::format("on rank {}, {}", rank, description); }
+
+Transfers::Origin Transfers::origin_of(const runtime::FlowFailure& failure) const {
+  const std::lock_guard guard(mutex_);
+  const auto known = origins_.find(failure.id);
+  return known != origins_.end() ? known->second : Origin{endpoint_.rank().value(), failure.description};
+}
+
+std::vector<Transfers::Expected> Transfers::expected() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<Expected> all;
+  for (const auto& [tag, receive] : waiting_)
+    all.push_back({receive->source, receive->handle->name, receive->address.version, tag});
+  return all;
 }
 
 runtime::FlowFailure* Transfers::job_failure() {

@@ -31,7 +31,8 @@ namespace tandem::dist {
 /// as a kernel does.
 ///
 /// Threads: `send`, `add` and `receive` the submitting thread; `abort` any. Nodes start on any thread; the endpoint calls back
-/// one at a time. `mutex_` guards the receives under way, so that `abort` finds them.
+/// one at a time. `mutex_` guards the receives under way, so that `abort` finds them, and
+/// `origins_`.
 class Transfers {
  public:
   Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const TransferOptions& options);
@@ -68,6 +69,26 @@ class Transfers {
   bool abort(const std::string& text);
   /// The JobError, or null.
   std::exception_ptr aborted() const;
+
+  /// Where a failure happened, and its description there.
+  struct Origin {
+    std::uint32_t rank = 0;
+    std::string description;
+    /// "on rank 2, task 5 'bad': no luck".
+    std::string told() const;
+  };
+  /// Any thread.
+  Origin origin_of(const runtime::FlowFailure& failure) const;
+
+  /// A message that this rank waits for now.
+  struct Expected {
+    std::uint32_t source = 0;
+    std::string data;            ///< its name
+    std::uint32_t version = 0;   ///< `kAnyVersion`: of an explicit message
+    std::uint64_t tag = 0;
+  };
+  /// All of them, in no order. The submitting thread.
+  std::vector<Expected> expected() const;
 
   /// Records bags and versions in `session`, which outlives this.
   void trace_to(trace::Session& session) noexcept { trace_.store(&session, std::memory_order_release); }
@@ -115,6 +136,7 @@ class Transfers {
   std::function<void(const std::string&)> on_loss_;
   std::vector<Receive*> lost_;  ///< that failed with a lost rank; `abort` ends them
   std::unordered_multimap<std::uint64_t, Receive*> waiting_;  ///< by tag
+  std::unordered_map<runtime::TaskId, Origin> origins_;       ///< of failures on other ranks
   std::exception_ptr aborted_;
   runtime::FlowFailure* job_failure_ = nullptr;
   std::atomic<trace::Session*> trace_{nullptr};  ///< the store releases the session, `record` acquires it

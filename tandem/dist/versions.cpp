@@ -7,7 +7,6 @@
 #include "tandem/dist/copies.hpp"
 #include "tandem/dist/data_table.hpp"
 #include "tandem/dist/datum.hpp"
-#include "tandem/dist/flow_position.hpp"
 #include "tandem/dist/place.hpp"
 #include "tandem/dist/pruning.hpp"
 #include "tandem/dist/transfers.hpp"
@@ -19,13 +18,12 @@ using runtime::Handle;
 using runtime::Task;
 
 Versions::Versions(runtime::RuntimeCore& core, comm::Endpoint& endpoint, Transfers& transfers, DataTable& table, Copies& copies,
-                   const Pruning& pruning, FlowPosition& position)
+                   const Pruning& pruning)
     : core_(core),
       transfers_(transfers),
       table_(table),
       copies_(copies),
       pruning_(pruning),
-      position_(position),
       rank_(endpoint.rank().value()),
       size_(endpoint.size()),
       channel_(endpoint.channel("tandem.dist.data")) {}
@@ -102,7 +100,7 @@ void Versions::receive(Handle& handle, Purpose purpose, int priority) {
 
 void Versions::overwrite(Handle& handle, std::uint32_t executor) {
   Place& place = place_of(handle);
-  position_.note_written(place);
+  place.note_written();
   if (place.owner == kEverywhere) return;
   const bool was_holder = place.holder == rank_;
   if (was_holder && place.datum != nullptr) close_version(*place.datum, place);

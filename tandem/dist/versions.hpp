@@ -21,7 +21,6 @@ namespace tandem::dist {
 class Copies;
 class DataTable;
 class Datum;
-struct FlowPosition;
 struct Place;
 class Pruning;
 class Transfers;
@@ -37,7 +36,7 @@ class Transfers;
 class Versions {
  public:
   Versions(runtime::RuntimeCore& core, comm::Endpoint& endpoint, Transfers& transfers, DataTable& table, Copies& copies,
-           const Pruning& pruning, FlowPosition& position);
+           const Pruning& pruning);
 
   /// The executor gets the current version as a copy, or to hold it from here on.
   enum class Purpose { copy, possession };
@@ -77,7 +76,6 @@ class Versions {
   DataTable& table_;
   Copies& copies_;
   const Pruning& pruning_;
-  FlowPosition& position_;
   const std::uint32_t rank_;
   const std::uint32_t size_;
   const comm::Channel channel_;

@@ -179,6 +179,36 @@ TEST(DistFlow, AKernelThatThrowsIsReportedOnEveryRank) {
   expect_well(endings);
 }
 
+/// Rank 0 needs the data of the kernel that failed on rank 3, and passes the failure on to rank 1.
+TEST(DistFlow, AFailureNamesTheRankWhereItHappened) {
+  const auto endings = run_job({.ranks = 4}, [](Runtime& rt) {
+    std::vector<double> x(10, 1.0), y(10, 0.0), z(10, 0.0);
+    auto hx = rt.data("x", x, {.owner = 3}), hy = rt.data("y", y, {.owner = 0}), hz = rt.data("z", z, {.owner = 1});
+    rt.submit("bad", [](std::span<double>) { throw std::runtime_error("no luck"); }, write(hx));
+    rt.submit(add, 1.0, read(hx), read_write(hy));
+    rt.submit(add, 1.0, read(hy), read_write(hz));
+    const auto told = testing::AllOf(testing::StartsWith("on rank 3, task "), HasSubstr("'bad'"), HasSubstr("no luck"),
+                                     testing::Not(HasSubstr("another rank")));
+    if (rt.rank() == 1) {
+      EXPECT_THAT(test::thrown_by<RemoteFailure>([&] { rt.wait(hz); }), told);
+    }
+    if (rt.rank() == 3) EXPECT_EQ(test::thrown_by<std::runtime_error>([&] { rt.wait(); }), "no luck");
+    else EXPECT_THAT(test::thrown_by<RemoteFailure>([&] { rt.wait(); }), told);
+  });
+  expect_well(endings);
+}
+
+TEST(DistFlow, LoopsOfRanksWithDifferentNumbersOfWorkersAreTheSameFlow) {
+  JobSetup setup{.ranks = 3};
+  setup.workers_of = {1, 3, 2};
+  expect_well(run_job(setup, [](Runtime& rt) {
+    std::vector<double> x(1'000, 0.0);
+    rt.parallel_for(0, x.size(), [&](std::size_t i) { x[i] = 1; });
+    EXPECT_EQ(rt.map_reduce(0, x.size(), 0.0, [&](std::size_t i) { return x[i]; }, [](double a, double b) { return a + b; }), 1'000.0);
+    rt.wait();
+  }));
+}
+
 TEST(DistFlow, RanksWithDifferentFlowsAreReported) {
   const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
     std::vector<double> x(10, 1.0), y(10, 0.0);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/dist/flow_options.hpp"
@@ -14,6 +15,7 @@ namespace tandem::dist_test {
 struct JobSetup {
   std::uint32_t ranks = 2;
   unsigned workers = 1;
+  std::vector<unsigned> workers_of = {};  ///< of each rank, instead; in `run_job`
   std::string sched = "lws";
   dist::FlowOptions flow = {};
   runtime::CoreOptions core = {};

@@ -61,7 +61,8 @@ std::vector<Ending> run_job(const JobSetup& setup, const std::function<void(Runt
     threads.emplace_back([&, rank] {
       try {
         auto resources = test::test_resources();
-        const auto config = test::test_config({.workers = setup.workers, .sched = setup.sched, .more = {{"bind", "false"}}});
+        const unsigned workers = rank < setup.workers_of.size() ? setup.workers_of[rank] : setup.workers;
+        const auto config = test::test_config({.workers = workers, .sched = setup.sched, .more = {{"bind", "false"}}});
         auto world = make_real_world(config, *resources);
         auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
         auto session = open_session(trace, rank, setup.ranks, *resources);

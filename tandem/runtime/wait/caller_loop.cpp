@@ -1,6 +1,8 @@
 // tandem/runtime/wait/caller_loop.cpp: the loop of a waiting caller.
 #include "tandem/runtime/wait/caller_loop.hpp"
 
+#include <algorithm>
+
 #include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/exec/log_lines.hpp"
 #include "tandem/runtime/wait/explain_stuck.hpp"
@@ -20,21 +22,33 @@ void CallerLoop::run_until(bool (*done)(void*), void* context) {
     }
   } waiting{*this};
 
+  // Each is due when no task has ended for so long; `kNever`: it is off.
+  const auto due_after = [](std::int64_t now_ns, std::int64_t after_ns) { return after_ns > 0 ? now_ns + after_ns : base::kNever; };
+  std::int64_t now_ns = watchdog_.after_ns > 0 || watcher_.every_ns > 0 ? driver_.now_ns() : 0;
+  std::int64_t report_ns = due_after(now_ns, watchdog_.after_ns);
+  std::int64_t look_ns = due_after(now_ns, watcher_.every_ns);
   std::uint64_t seen = executor_.finished();
   bool reported = false;
   for (;;) {
-    const std::int64_t deadline_ns = watchdog_.after_ns > 0 ? driver_.now_ns() + watchdog_.after_ns : base::kNever;
-    const base::RunEnd end = driver_.run_until(done, context, deadline_ns);
+    const base::RunEnd end = driver_.run_until(done, context, std::min(report_ns, look_ns));
     if (end == base::RunEnd::done) return;
     if (end == base::RunEnd::stuck) throw StuckError(explain_stuck());
+    now_ns = driver_.now_ns();
     const std::uint64_t finished = executor_.finished();
-    if (finished != seen) {
+    const bool moves = finished != seen;
+    if (now_ns >= look_ns) {
+      if (!moves) watcher_.standstill();
+      look_ns = due_after(now_ns, watcher_.every_ns);
+    }
+    if (moves) {
       seen = finished;
       reported = false;
+      report_ns = due_after(now_ns, watchdog_.after_ns);
       continue;
     }
-    if (reported) continue;
-    reported = true;
+    if (now_ns < report_ns) continue;
+    report_ns = due_after(now_ns, watchdog_.after_ns);
+    if (std::exchange(reported, true)) continue;
     const std::string why = explain_stuck();
     log_.error("no task has ended for {:.1f} s", static_cast<double>(watchdog_.after_ns) * 1e-9);
     log_lines(log_, "", why);

@@ -20,6 +20,12 @@ struct WatchdogOptions {
   bool throws = false;        ///< StuckError, instead of waiting on
 };
 
+/// What a layer above does in a wait in which no task ends.
+struct WaitWatcher {
+  std::int64_t every_ns = 0;              ///< without the end of a task; 0: never
+  std::function<void()> standstill = {};  ///< called then, and again after the same time
+};
+
 /// The loop of the submitting thread inside a wait. Its worker (if the caller works) runs tasks meanwhile, and whatever kernels
 /// submit is refused. When no task ends for a while the log says once why; in the event loop, where nothing can come from
 /// outside, a standstill throws StuckError at once.
@@ -39,6 +45,7 @@ class CallerLoop final : public EndWaiter {
   /// `more` gives lines for `explain_stuck`, each begun by a newline: what other layers know. Before the first wait.
   void explain_more(std::function<std::string()> more) { explain_more_ = std::move(more); }
   base::Log& log() noexcept { return log_; }
+  void watch(WaitWatcher watcher) { watcher_ = std::move(watcher); }
 
  private:
   base::Driver& driver_;
@@ -48,6 +55,7 @@ class CallerLoop final : public EndWaiter {
   base::Log& log_;
   const WatchdogOptions watchdog_;
   std::function<std::string()> explain_more_;
+  WaitWatcher watcher_;
 };
 
 }  // namespace tandem::runtime

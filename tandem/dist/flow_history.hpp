@@ -1,0 +1,120 @@
+// tandem/dist/flow_history.hpp: what a rank remembers of the operations that it has submitted, so that ranks can compare them.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tandem/dist/place.hpp"
+#include "tandem/dist/use.hpp"
+
+namespace tandem::dist {
+
+struct FlowSketch;
+
+/// What an operation of the flow does.
+enum class OperationKind : std::uint8_t { other, task, fetch, migrate, flush, home, wait };
+
+/// A digest of all operations since the last wait of all ranks, and the last operations themselves.
+///
+/// The digest covers of each operation its position, its kind, the rank that runs it, and each access: datum and mode. So two
+/// ranks have equal digests after an operation if and only if they have submitted the same operations up to it, but for
+/// collisions of 64 bits. Of data without an owner only that it is written counts: what a rank does with its own value may
+/// depend on the rank. The last `kKept` operations are kept with their digests, and of older ones some digests (`checkpoints`):
+/// from the sketches of two ranks the first operation on which they differ is found, or a range that holds it.
+///
+/// A rank that skips tasks has no digest that others could compare with theirs (`Pruning::since_wait`).
+///
+/// Threads: the submitting thread. Cost: a multiplication and a store for each access; a dozen of instructions for an
+/// operation, whose entry lies in one or two lines. Only one multiplication waits for the operation before.
+class FlowHistory {
+ public:
+  static constexpr std::size_t kKept = 1024;      ///< a power of two
+  static constexpr std::size_t kUsesKept = 4;
+  static constexpr std::size_t kCheckpoints = 256;  ///< at most
+
+  /// One operation, as it is kept. The hot path writes it, so it is small.
+  struct Entry {
+    std::uint64_t digest = 0;  ///< of the operations up to this one
+    const char* file = nullptr;
+    std::uint32_t line = 0;
+    std::uint32_t executor = 0;
+    OperationKind kind = OperationKind::other;
+    std::uint8_t uses = 0;     ///< the first `kUsesKept` of them are kept
+    std::array<std::uint32_t, kUsesKept> kept = {};  ///< of each: 8 times the id of the datum, and the mode
+  };
+
+  FlowHistory() : entries_(std::make_unique<Entry[]>(kKept)) {}
+
+  /// Of all operations so far.
+  std::uint64_t digest() const noexcept { return digest_; }
+
+  /// An operation while its accesses are gone through. One that is not entered leaves no trace.
+  class Draft {
+   public:
+    Draft(FlowHistory& history, std::uint64_t position) noexcept : entry_(history.entries_[position % kKept]) {}
+    void use(const Place& place, AccessMode mode) noexcept {
+      const std::uint32_t word = place.id * 8 + static_cast<std::uint32_t>(mode);
+      if (uses_ < kUsesKept) entry_.kept[uses_] = word;
+      ++uses_;
+      if (__builtin_expect(place.owner != kEverywhere, 1)) digest_ = (digest_ ^ word) * kFactor;
+      else if (makes_value(mode)) digest_ = (digest_ ^ (place.id * 8 + 7)) * kFactor;
+    }
+
+   private:
+    friend class FlowHistory;
+    Entry& entry_;
+    std::uint64_t digest_ = kFactor;  ///< not 0: a read of datum 0 would not count
+    std::uint32_t uses_ = 0;
+  };
+  /// The operation at `position`, for which `draft` was made. Positions increase.
+  void enter(const Draft& draft, std::uint64_t position, OperationKind kind, std::uint32_t executor,
+             const SourceLine& where) noexcept {
+    Entry& entry = draft.entry_;
+    entry.file = where.file;
+    entry.line = where.line;
+    entry.executor = executor;
+    entry.kind = kind;
+    entry.uses = static_cast<std::uint8_t>(draft.uses_);
+    entry.digest = digest_ = mix(digest_, draft.digest_ ^ (std::uint64_t{executor} << 8 | static_cast<std::uint64_t>(kind)));
+    if (__builtin_expect(position >= next_checkpoint_, 0)) add_checkpoint(position);
+  }
+  void note(std::uint64_t position, OperationKind kind, std::uint32_t executor, const SourceLine& where,
+            std::span<const Use> uses) noexcept {
+    Draft draft(*this, position);
+    for (const Use& use : uses) draft.use(place_of(*use.handle), use.mode);
+    enter(draft, position, kind, executor, where);
+  }
+  /// The operation at `position` is one that no rank compares.
+  void note_unknown(std::uint64_t position) noexcept { note(position, OperationKind::other, 0, {}, {}); }
+  /// Something between two operations, of the datum `id`, which all ranks do there.
+  void note_between(std::uint32_t id) noexcept { digest_ = mix(digest_, id); }
+
+  /// All ranks have agreed on what they have submitted, and go on from `position`.
+  void restart(std::uint64_t position);
+
+  /// What other ranks need for a comparison. `position`: the last operation.
+  FlowSketch sketch(std::uint64_t position) const;
+
+ private:
+  static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15ULL;
+
+  static std::uint64_t mix(std::uint64_t digest, std::uint64_t operation) noexcept {
+    return (std::rotl(digest, 5) ^ operation) * kFactor;
+  }
+  void add_checkpoint(std::uint64_t position);
+
+  std::uint64_t digest_ = 0;
+  std::uint64_t next_checkpoint_ = kKept;  ///< a position
+  std::unique_ptr<Entry[]> entries_;       ///< by position, modulo `kKept`
+  std::uint64_t start_ = 0;                ///< the position of the last restart
+  std::uint64_t stride_ = kKept;           ///< positions between two checkpoints
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> checkpoints_;  ///< positions and digests
+};
+
+}  // namespace tandem::dist
