@@ -246,6 +246,7 @@ void Runtime::check_access_behind_end(runtime::Handle& handle, AccessMode mode) 
 }
 
 dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
+  core_->submission().thread().check(action);
   runtime::Handle& data = named(handle, action);
   if (flow_ == nullptr) throw UsageError(std::string("cannot ") + action + " " + data.described() + ": there is one rank only");
   if (is_owned(data))
@@ -264,9 +265,19 @@ runtime::Task* Runtime::begin_task(const std::shared_ptr<runtime::CodeletCore>& 
 TaskRef Runtime::enter_task(runtime::Task& task) { return core_->submission().submit(task); }
 
 TaskRef Runtime::enter_task(runtime::Task& task, const TaskOptions& options) {
+  if (flow_ == nullptr) check_rank(options, task);
   set_options(options, task);
   if (options.after.empty()) return core_->submission().submit(task);
   return core_->submission().submit_after(task, options.after.data(), options.after.size());
+}
+
+/// On several ranks the flow places the task, and checks the rank.
+void Runtime::check_rank(const TaskOptions& options, runtime::Task& task) {
+  if (__builtin_expect(options.on.value_or(0) == 0, 1)) return;
+  const SourceLine where = task.where ? task.where : SourceLine(options.where);
+  core_->submission().abandon(task);
+  throw UsageError("a task (at " + runtime::describe(where) + ") is to run on rank " + std::to_string(*options.on) +
+                   ", but there is one rank only, rank 0");
 }
 
 void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
@@ -278,6 +289,7 @@ void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
 
 runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
                                       const runtime::TaskOps& ops) {
+  core_->submission().thread().check("submit");  // before the operation counts: other ranks do not submit it
   const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->enters_all(), 0);
   if (!placed && flow_->try_skip(call.uses, call.where)) return nullptr;
   if (flow_->is_over()) return nullptr;
@@ -324,6 +336,7 @@ void Runtime::record_in_flow(internal::FlowTask& call, runtime::Task* model) {
 }
 
 void Runtime::skip_tasks(std::uint64_t tasks) {
+  core_->submission().thread().check("skip tasks");
   if (flow_ != nullptr) flow_->skip(tasks);
   else if (tasks > 0 && !core_->submission().is_over())
     throw UsageError("cannot skip tasks: there is one rank only, which runs them all");
@@ -385,6 +398,7 @@ void internal::EndAccess::operator()(runtime::ApplicationAccess* access) const n
 
 internal::HeldAccess Runtime::begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where) {
   runtime::Handle& data = named(handle, "acquire");
+  core_->submission().thread().check("acquire data");
   if (is_over()) check_access_behind_end(data, mode);
   else if (flow_ != nullptr) share_access(data, mode, where);
   internal::HeldAccess access(core_->accesses().acquire(data, mode, where).release());
@@ -395,6 +409,7 @@ internal::HeldAccess Runtime::begin_access(runtime::Handle* handle, AccessMode m
 internal::HeldAccess Runtime::begin_access_at_owner(runtime::Handle* handle, AccessMode mode, const SourceLine& where) {
   runtime::Handle& data = named(handle, "acquire");
   if (flow_ == nullptr) return begin_access(handle, mode, where);
+  core_->submission().thread().check("acquire data");
   if (flow_->is_over()) return owner_of(data) == rank() ? begin_access(handle, mode, where) : nullptr;
   dist::Use use{&data, mode};
   if (!flow_->enter({&use, 1}, {.on = owner_of(data), .where = where, .is_task = false})) return nullptr;
@@ -405,6 +420,7 @@ internal::HeldAccess Runtime::begin_access_at_owner(runtime::Handle* handle, Acc
 
 Event Runtime::submit_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
                             const SourceLine& where) {
+  core_->submission().thread().check("submit an event");
   if (is_over()) return {};
   if (core_->submission().recorder() != nullptr && start) return record_event(std::move(name), release, std::move(start), uses, where);
   if (flow_ != nullptr && !flow_->enter(uses, {.where = where})) return {};
@@ -470,12 +486,15 @@ DataOptions Runtime::options_beside(runtime::Handle* handle, const std::source_l
 }
 
 void Runtime::fetch_to(runtime::Handle* handle, std::optional<std::uint32_t> rank, const SourceLine& where) {
+  core_->submission().thread().check("fetch data");
   if (flow_ != nullptr) flow_->fetch(named(handle, "fetch"), rank.value_or(dist::kEverywhere), 0, where);
 }
 void Runtime::migrate_to(runtime::Handle* handle, std::uint32_t rank, const SourceLine& where) {
+  core_->submission().thread().check("migrate data");
   if (flow_ != nullptr) flow_->migrate(named(handle, "migrate"), rank, where);
 }
 void Runtime::flush_copies(runtime::Handle* handle) {
+  core_->submission().thread().check("flush data");
   if (flow_ != nullptr) flow_->flush(named(handle, "flush"));
 }
 void Runtime::send_to(runtime::Handle* handle, std::uint32_t to, std::uint64_t tag, int priority) {
@@ -520,6 +539,7 @@ std::vector<TimelineEvent> Runtime::timeline() const { return core_->workers().t
 // --- waits and recordings
 
 void Runtime::wait() {
+  core_->submission().thread().check("wait");
   if (flow_ != nullptr) {
     say_once_that_nobody_owns_data();
     flow_->wait();
@@ -569,6 +589,7 @@ Graph Runtime::record(const std::function<void()>& flow) {
 }
 
 Replay Runtime::replay(Graph& graph) {
+  core_->submission().thread().check("replay a graph");
   if (graph.recording_ == nullptr && graph.graph_ == nullptr)
     throw UsageError("cannot replay an empty Graph; assign what record returns to it first");
   if (graph.recording_ == nullptr) {

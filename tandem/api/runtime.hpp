@@ -711,6 +711,7 @@ class Runtime {
   void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);
   dist::Flow& own_flow(const char* action, runtime::Handle* handle);
   void set_options(const TaskOptions& options, runtime::Task& task);
+  void check_rank(const TaskOptions& options, runtime::Task& task);
   void record_in_flow(internal::FlowTask& call, runtime::Task* model);
   void say_once_that_nobody_owns_data();
 

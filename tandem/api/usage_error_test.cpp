@@ -40,6 +40,16 @@ struct UsageErrors : testing::Test {
   }
 };
 
+TEST_F(UsageErrors, ARankThatDoesNotExist) {
+  auto x = rt.data("x", value);
+  said = refused([&] { line = TANDEM_HERE; rt.submit({.on = 17}, kChange, read_write(x)); });
+  EXPECT_THAT(said, AllOf(HasSubstr(line), HasSubstr("rank 17"), HasSubstr("one rank only")));
+  said = refused([&] { line = TANDEM_HERE; rt.submit({.on = 1}, "no data", [] {}); });
+  EXPECT_THAT(said, AllOf(HasSubstr(line), HasSubstr("rank 1,")));
+  rt.submit({.on = 0}, kChange, read_write(x));
+  rt.wait();
+}
+
 TEST_F(UsageErrors, UseAfterUnregister) {
   const std::string registered = TANDEM_HERE; auto x = rt.data("x", value);
   x.unregister();

@@ -107,6 +107,22 @@ TEST(Watchdog, AKernelThatTakesLongIsNamedAsRunning) {
   EXPECT_THAT(lines.all(), AllOf(HasSubstr("'slow one'"), HasSubstr("its kernel is running")));
 }
 
+TEST(Watchdog, AKernelOfTheThreadThatWaitsIsNamedWhileItRuns) {
+  test::LogLines lines;
+  auto rt = test::thread_runtime({.workers = 1, .more = {{"watchdog", "30ms"}}}, &lines);
+  std::string while_it_ran;
+  rt->submit({.name = "endless one"}, Codelet("endless", [&] {
+    // Until it is reported, or for so long that it will not be.
+    for (int i = 0; i < 1'000 && while_it_ran.empty(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      while_it_ran = lines.all();
+    }
+  }));
+  rt->wait();
+  EXPECT_THAT(while_it_ran, AllOf(HasSubstr("no task has ended for"), HasSubstr("worker 0"), HasSubstr("'endless one'"),
+                                  HasSubstr("its kernel is running")));
+}
+
 TEST(Watchdog, ARuntimeThatIsStuckCanStillGo) {
   test::LogLines lines;
   double value = 0;

@@ -1,6 +1,7 @@
 // tandem/dist/agreement.cpp: values up, outcome down.
 #include "tandem/dist/agreement.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,7 +15,7 @@ Agreement::Agreement(comm::Endpoint& endpoint, std::string_view name)
   const auto listen = [this](comm::Channel channel, bool up) {
     endpoint_.register_rpc(channel, {.arrived = [](const comm::RpcArrival&) { return comm::RpcAnswer{}; },
                                      .done = [this, up](const comm::Status& status) {
-                                       if (status.ending == comm::Ending::done) arrived(up, status.tag.value(), status.owned);
+                                       if (status.ending == comm::Ending::done) arrived(up, status.source.value(), status.tag.value(), status.owned);
                                      }});
   };
   listen(up_, true);
@@ -36,6 +37,21 @@ std::vector<std::uint32_t> Agreement::neighbours() const {
   return result;
 }
 
+/// Behind a child come the ranks up to its lowest set bit.
+std::vector<Agreement::Missing> Agreement::missing() {
+  const std::lock_guard guard(mutex_);
+  const auto at = std::find_if(rounds_.begin(), rounds_.end(), [](const auto& round) { return round.second.begun; });
+  if (at == rounds_.end()) return {};
+  std::vector<Missing> missing;
+  const std::vector<std::uint32_t>& heard = at->second.heard_from;
+  for (const std::uint32_t child : children())
+    if (std::find(heard.begin(), heard.end(), child) == heard.end())
+      missing.push_back({child, std::min(child + (child & -child), endpoint_.size()) - 1, false});
+  const std::uint32_t rank = endpoint_.rank().value();
+  if (missing.empty() && rank != 0) missing.push_back({rank & (rank - 1), rank & (rank - 1), true});
+  return missing;
+}
+
 void Agreement::begin(Bytes mine, Merge merge, std::function<void(std::span<const std::byte>)> done) {
   std::uint64_t number = 0;
   {
@@ -46,23 +62,27 @@ void Agreement::begin(Bytes mine, Merge merge, std::function<void(std::span<cons
     round.merged = std::move(mine);
     round.merge = std::move(merge);
     round.done = std::move(done);
-    for (const Bytes& value : round.early) round.merge(round.merged, value);
+    for (const auto& [from, value] : round.early) {
+      round.merge(round.merged, value);
+      round.heard_from.push_back(from);
+    }
     round.heard = static_cast<unsigned>(round.early.size());
     round.early.clear();
   }
   advance(number);
 }
 
-void Agreement::arrived(bool up, std::uint64_t number, std::span<const std::byte> bytes) {
+void Agreement::arrived(bool up, std::uint32_t from, std::uint64_t number, std::span<const std::byte> bytes) {
   if (!up) return finish(number, bytes);
   {
     const std::lock_guard guard(mutex_);
     Round& round = rounds_[number];
     if (!round.begun) {
-      round.early.emplace_back(bytes.begin(), bytes.end());
+      round.early.emplace_back(from, Bytes(bytes.begin(), bytes.end()));
       return;
     }
     round.merge(round.merged, bytes);
+    round.heard_from.push_back(from);
     ++round.heard;
   }
   advance(number);

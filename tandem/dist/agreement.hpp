@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tandem/comm/endpoint.hpp"
@@ -31,6 +32,14 @@ class Agreement {
 
   void begin(Bytes mine, Merge merge, std::function<void(std::span<const std::byte> outcome)> done);
 
+  /// Ranks whose values this rank misses in the oldest round that it has begun. Empty: no round is under way here.
+  struct Missing {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;    ///< a rank from `first` to this one has not begun the round
+    bool answered = false;     ///< all below this rank have: it waits for the outcome, from `first`
+  };
+  std::vector<Missing> missing();
+
   /// The neighbours of this rank in the tree, which connects all ranks.
   std::vector<std::uint32_t> neighbours() const;
 
@@ -40,11 +49,12 @@ class Agreement {
     Bytes merged;
     Merge merge;
     std::function<void(std::span<const std::byte>)> done;
-    std::vector<Bytes> early;     ///< values that came before this rank began
+    std::vector<std::pair<std::uint32_t, Bytes>> early;  ///< ranks and values that came before this rank began
     unsigned heard = 0;           ///< children whose value is merged
+    std::vector<std::uint32_t> heard_from;  ///< these
   };
 
-  void arrived(bool up, std::uint64_t number, std::span<const std::byte> bytes);
+  void arrived(bool up, std::uint32_t from, std::uint64_t number, std::span<const std::byte> bytes);
   void advance(std::uint64_t number);
   void finish(std::uint64_t number, std::span<const std::byte> outcome);
   void send(std::uint32_t to, bool up, std::uint64_t number, const Bytes& bytes);

@@ -47,7 +47,8 @@ class FlatReader {
     return value;
   }
   std::string text() {
-    const std::size_t size = std::min<std::size_t>(number(), bytes_.size());
+    const std::uint64_t wanted = number();  // before the size of what is left
+    const std::size_t size = std::min<std::size_t>(wanted, bytes_.size());
     std::string value(reinterpret_cast<const char*>(bytes_.data()), size);
     bytes_ = bytes_.subspan(size);
     return value;

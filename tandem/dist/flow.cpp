@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
+#include <tuple>
 #include <utility>
 
 #include "tandem/comm/endpoint.hpp"
@@ -74,8 +76,8 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
     copies_->lift_budget();
     cancellation_->give_up();
   });
-  core_.loop().explain_more([this] { return explain_missing(endpoint_->missing_ranks()); });
-  core_.loop().watch({.every_ns = options_.compare_after_ns, .standstill = [this] { standstill_->look(); }});
+  core_.loop().watch({.every_ns = options_.compare_after_ns, .standstill = [this] { standstill_->look(); },
+                      .explain = [this] { return explain_wait() + explain_missing(endpoint_->missing_ranks()); }});
   core_.data().on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
                         .let_go = [this](Handle& handle) { let_go(handle); }});
   if (options_.idle_progress) attended_ = std::make_unique<Attended>(core_.workers().attendance(), endpoint_->idle_work());
@@ -100,7 +102,6 @@ Flow::~Flow() {
 
 /// From then on neither the runtime nor the endpoint calls the parts.
 void Flow::detach() {
-  core_.loop().explain_more({});
   core_.data().on_end_of_data({});
   core_.loop().watch({});
   core_.trace().describe_owners_by({});
@@ -281,7 +282,17 @@ void Flow::close() {
   }
 }
 
+/// A rank that gives up in the middle of a wait cannot take part in the next one.
 void Flow::wait() {
+  try {
+    wait_for_all();
+  } catch (const StuckError&) {
+    transfers_->abort(fmt::format("rank {} is stuck, and its watchdog has thrown; the log of that rank says what it waits for", rank_));
+    throw;
+  }
+}
+
+void Flow::wait_for_all() {
   if (recording_ != nullptr) throw UsageError("cannot wait while a graph is recorded");
   if (!closed_) close();
   begin_operation();
@@ -319,6 +330,24 @@ void Flow::wait() {
   if (const runtime::FlowFailure* known = core_.executor().failures().find(all.failure); known != nullptr)
     std::rethrow_exception(known->exception);
   throw RemoteFailure(Transfers::Origin{static_cast<std::uint32_t>(all.failed_on), all.description}.told());
+}
+
+/// Lines for the watchdog: what this rank waits for.
+std::string Flow::explain_wait() const {
+  constexpr std::size_t most_listed = 8;
+  std::string text;
+  std::vector<Transfers::Expected> expected = transfers_->expected();
+  std::sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.source, a.data, a.version) < std::tie(b.source, b.data, b.version);
+  });
+  for (std::size_t i = 0; i < std::min(expected.size(), most_listed); ++i) {
+    const Transfers::Expected& one = expected[i];
+    const std::string what = one.version == Transfers::kAnyVersion ? fmt::format("an explicit message with tag {}", one.tag)
+                                                                   : fmt::format("version {}", one.version);
+    text += fmt::format("\n  rank {} waits for rank {} to send data '{}', {}", rank_, one.source, one.data, what);
+  }
+  if (expected.size() > most_listed) text += fmt::format("\n  ... and for {} more messages", expected.size() - most_listed);
+  return text + agreement_->explain();
 }
 
 /// Empty once this rank has skipped tasks: it does not know what they do.

@@ -176,7 +176,7 @@ class Flow {
 
   // --- the end
   /// Waits until the flow has ended on all ranks, with all data at home. Every rank calls it. Throws the failure that is earliest
-  /// in the flow, on every rank, or JobError.
+  /// in the flow, on every rank, or JobError. Throws StuckError as `CallerLoop`, which ends the job.
   void wait();
   /// The program has no more operations: waits, unless an exception ends the program, or it has waited. False: a failure that no
   /// wait has thrown stands in the log now. The destructor calls it.
@@ -226,11 +226,13 @@ class Flow {
   void flush_now(runtime::Handle& handle);
 
   FlowSketch sketch() const;
+  std::string explain_wait() const;
   void abandon(runtime::Handle& handle);
   void let_go(runtime::Handle& handle);
   bool comes_to_end();
   void close();
   void detach();
+  void wait_for_all();
 
   // Parts are in the order of construction: each may use those before it.
   runtime::RuntimeCore& core_;

@@ -107,6 +107,22 @@ void FlowAgreement::name_difference(const std::string& what, const Diagnosis& di
   });
 }
 
+std::string FlowAgreement::explain() {
+  std::string text;
+  const std::uint32_t rank = endpoint_.rank().value();
+  for (const Agreement::Missing& ranks : agreement_.missing()) {
+    if (ranks.answered)
+      text += fmt::format("\n  rank {} waits for rank {}, which collects what all ranks report at a wait", rank, ranks.first);
+    else if (ranks.first == ranks.last)
+      text += fmt::format("\n  rank {} waits for rank {}, which has not come to the same wait, or to its start", rank,
+                          ranks.first);
+    else
+      text += fmt::format("\n  rank {} waits for ranks {} to {}: at least one has not come to the same wait, or to its start", rank,
+                          ranks.first, ranks.last);
+  }
+  return text;
+}
+
 // --- the outcome
 
 Outcome FlowAgreement::outcome(Outcome mine) {

@@ -78,6 +78,8 @@ class FlowAgreement {
   FlowReport finish_check();
   /// `mine`: its failure and whether the flow was cancelled. Sets the numbers of `agree_on_least`.
   Outcome outcome(Outcome mine);
+  /// Lines for the watchdog: for which ranks this one waits, to compare something. Empty: for none.
+  std::string explain();
   /// At the next `outcome`, all ranks get the smallest `*value` of all ranks that is not 0, or 0.
   void agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) { least_.push_back(std::move(value)); }
 

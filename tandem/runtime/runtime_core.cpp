@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/thread_driver.hpp"
 #include "tandem/runtime/exec/log_lines.hpp"
 #include "tandem/runtime/record/left_replays.hpp"
 #include "tandem/runtime/task/flow_chart.hpp"
@@ -42,6 +43,8 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
     submission_.flow().set_observer(chart_.get());
   }
   workers_->start();
+  // In an event loop nothing runs beside a kernel.
+  if (world_.caller_works && dynamic_cast<base::ThreadDriver*>(world_.driver.get()) != nullptr) loop_.watch_kernels();
 }
 
 RuntimeCore::~RuntimeCore() { shut_down(); }

@@ -7,6 +7,7 @@
 
 #include "ranks.hpp"
 #include "tandem/api/test_support.hpp"
+#include "tandem/dist/flat_bytes.hpp"
 #include "tandem/dist/flow.hpp"
 #include "tandem/dist/flow_sketch.hpp"
 
@@ -175,6 +176,24 @@ TEST(FlowSketch, AnOldDifferenceIsFoundAsARangeHoweverLongTheFlowIs) {
   EXPECT_LE(difference.first, 777'778U);
   EXPECT_GE(difference.last, 777'778U);
   EXPECT_LT(difference.last - difference.first, 2'000'000U / 100);
+}
+
+/// A text says how long it is: more than there is must not be read.
+TEST(FlowSketch, AMessageThatEndsEarlyReadsAsWhatIsThere) {
+  dist::FlatWriter writer;
+  sketch_of({1, 2, 3, 4}, 3).write(writer);
+  dist::FlowDifference{}.write(writer.text("some text"));
+  const std::vector<std::byte> whole = writer.take();
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
+    dist::FlatReader reader(part);
+    const dist::FlowSketch sketch = dist::FlowSketch::from(reader);
+    EXPECT_LE(sketch.operations.size(), 4U);
+    EXPECT_LE(reader.text().size(), 9U);
+    EXPECT_FALSE(dist::FlowDifference::from(reader).exists());
+  }
+  const std::vector<std::byte> lie = dist::FlatWriter().number(100).number('x').take();
+  EXPECT_EQ(dist::FlatReader(lie).text().size(), 8U);
 }
 
 }  // namespace

@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "ranks.hpp"
 #include "tandem/api/test_support.hpp"
@@ -196,6 +201,61 @@ TEST(DistFlow, AFailureNamesTheRankWhereItHappened) {
     else EXPECT_THAT(test::thrown_by<RemoteFailure>([&] { rt.wait(); }), told);
   });
   expect_well(endings);
+}
+
+/// The kernel runs on one rank only, so nothing that it asks for may count as an operation of the flow.
+TEST(DistFlow, WhatAKernelMustNotDoIsItsFailureAndNoDifference) {
+  const std::vector<std::function<void(Runtime&, Data<Vector<double>>&)>> forbidden{
+      [](Runtime& rt, auto& x) { rt.submit(fill, 1.0, write(x)); },
+      [](Runtime& rt, auto& x) { rt.submit({.on = 0}, fill, 1.0, write(x)); },
+      [](Runtime& rt, auto& x) { rt.fetch(x, 0); },
+      [](Runtime& rt, auto& x) { rt.migrate(x, 0); },
+      [](Runtime& rt, auto& x) { rt.flush(x); },
+      [](Runtime& rt, auto& x) { static_cast<void>(rt.acquire(read(x))); },
+      [](Runtime& rt, auto&) { rt.skip_tasks(1); },
+      [](Runtime& rt, auto&) { rt.wait(); },
+  };
+  for (const auto& action : forbidden) {
+    JobSetup setup{.ranks = 3};
+    setup.workers = 2;
+    expect_well(run_job(setup, [&](Runtime& rt) {
+      std::vector<double> x(10, 1.0);
+      auto hx = rt.data("x", x, {.owner = 1});
+      rt.submit("wrong", [&](std::span<double>) { action(rt, hx); }, write(hx));
+      if (rt.rank() == 1) EXPECT_THAT(test::thrown_by<UsageError>([&] { rt.wait(); }), HasSubstr("cannot "));
+      else EXPECT_THAT(test::thrown_by<RemoteFailure>([&] { rt.wait(); }), HasSubstr("cannot "));
+      rt.submit(fill, 3.0, write(hx));
+      rt.wait();
+      EXPECT_EQ(x[0], rt.rank() == 1 ? 3.0 : 1.0);
+    }));
+  }
+}
+
+TEST(DistFlow, TheWatchdogNamesRankPeerAndDatum) {
+  std::vector<std::string> said(3);
+  JobSetup setup{.ranks = 3};
+  setup.core.watchdog_ns = 100'000'000;
+  setup.core.watchdog_throws = true;
+  std::atomic<int> stuck{0};
+  const auto endings = run_job(setup, [&](Runtime& rt) {
+    std::vector<double> x(10, 1.0), y(10, 0.0);
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1});
+    rt.submit("slow", [&](std::span<double>) {
+      for (int i = 0; i < 3'000 && stuck.load() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }, read_write(hx));
+    rt.submit(add, 1.0, read(hx), read_write(hy));
+    if (rt.rank() == 0) {
+      rt.wait(hx);
+      rt.wait();
+    } else {
+      said[rt.rank()] = test::thrown_by<StuckError>([&] { rt.wait(); });
+      ++stuck;
+    }
+  });
+  EXPECT_THAT(endings[0].error, HasSubstr("is stuck, and its watchdog has thrown"));
+  EXPECT_THAT(said[1], HasSubstr("rank 1 waits for rank 0 to send data 'x', version 1"));
+  EXPECT_THAT(said[2], testing::AllOf(HasSubstr("0 tasks have not ended"),
+                                      HasSubstr("rank 2 waits for rank 0, which collects what all ranks report at a wait")));
 }
 
 TEST(DistFlow, LoopsOfRanksWithDifferentNumbersOfWorkersAreTheSameFlow) {

@@ -13,10 +13,16 @@ namespace tandem::runtime {
 void CallerLoop::run_until(bool (*done)(void*), void* context) {
   if (done(context)) return;
   submission_.trace().emit<trace::Type::wait_began>();
+  if (watches_kernels_ && kernel_watch_ == nullptr) {
+    kernel_watch_ = std::make_unique<KernelWatch>(executor_, workers_, log_, watchdog_.after_ns);
+    driver_.add(*kernel_watch_, {.name = "tandem-watchdog"}).wake();
+  }
+  if (kernel_watch_ != nullptr) kernel_watch_->begin_wait();
   struct Waiting {
     CallerLoop& loop;
     SubmittingThread::RunsKernels runs_kernels{loop.submission_.thread()};
     ~Waiting() {
+      if (loop.kernel_watch_ != nullptr) loop.kernel_watch_->end_wait();
       loop.workers_.leave_caller(loop.driver_.now_ns());
       loop.submission_.trace().emit<trace::Type::wait_ended>();
     }
@@ -57,9 +63,9 @@ void CallerLoop::run_until(bool (*done)(void*), void* context) {
 }
 
 std::string CallerLoop::explain_stuck() {
-  std::string why = runtime::explain_stuck(submission_.pool(), submission_.submitted() - executor_.finished(), workers_.running());
-  if (explain_more_) why += explain_more_();
-  return why;
+  std::string text = runtime::explain_stuck(submission_.pool(), submission_.submitted() - executor_.finished(), workers_.running());
+  if (watcher_.explain != nullptr) text += watcher_.explain();
+  return text;
 }
 
 void CallerLoop::wait_until_ended(std::uint64_t count) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "tandem/base/log.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/submission.hpp"
+#include "tandem/runtime/wait/kernel_watch.hpp"
 
 namespace tandem::runtime {
 
@@ -24,6 +26,7 @@ struct WatchdogOptions {
 struct WaitWatcher {
   std::int64_t every_ns = 0;              ///< without the end of a task; 0: never
   std::function<void()> standstill = {};  ///< called then, and again after the same time
+  std::function<std::string()> explain = {};  ///< lines for the watchdog: what this wait waits for outside the runtime
 };
 
 /// The loop of the submitting thread inside a wait. Its worker (if the caller works) runs tasks meanwhile, and whatever kernels
@@ -42,10 +45,10 @@ class CallerLoop final : public EndWaiter {
   void wait_until_ended(std::uint64_t count) override;
   /// Each task that waits, and what it waits for, as text for the log. While no thread works on tasks.
   std::string explain_stuck();
-  /// `more` gives lines for `explain_stuck`, each begun by a newline: what other layers know. Before the first wait.
-  void explain_more(std::function<std::string()> more) { explain_more_ = std::move(more); }
   base::Log& log() noexcept { return log_; }
   void watch(WaitWatcher watcher) { watcher_ = std::move(watcher); }
+  /// The first wait starts a `KernelWatch`. For a driver whose threads step others while the caller is in a kernel.
+  void watch_kernels() noexcept { watches_kernels_ = watchdog_.after_ns > 0; }
 
  private:
   base::Driver& driver_;
@@ -54,8 +57,9 @@ class CallerLoop final : public EndWaiter {
   WorkerTeam& workers_;
   base::Log& log_;
   const WatchdogOptions watchdog_;
-  std::function<std::string()> explain_more_;
   WaitWatcher watcher_;
+  bool watches_kernels_ = false;
+  std::unique_ptr<KernelWatch> kernel_watch_;
 };
 
 }  // namespace tandem::runtime

@@ -1,0 +1,41 @@
+// tandem/runtime/wait/kernel_watch.cpp: looks at what the workers run, and says what does not end.
+#include "tandem/runtime/wait/kernel_watch.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/worker/worker_team.hpp"
+
+namespace tandem::runtime {
+
+std::int64_t KernelWatch::step(std::int64_t now_ns) {
+  const std::lock_guard guard(mutex_);
+  const Task* const kernel = waits_ ? workers_.running().front() : nullptr;
+  const std::uint64_t finished = executor_.finished();
+  if (kernel == nullptr || kernel != kernel_ || finished != finished_) {
+    kernel_ = kernel;
+    finished_ = finished;
+    since_ns_ = now_ns;
+    reported_ = false;
+  } else if (now_ns - since_ns_ >= after_ns_ && !std::exchange(reported_, true)) {
+    report();
+  }
+  return now_ns + after_ns_ / 2 + 1;
+}
+
+void KernelWatch::report() const {
+  std::string out = fmt::format("no task has ended for {:.1f} s", static_cast<double>(after_ns_) * 1e-9);
+  const std::vector<const Task*> running = workers_.running();
+  for (std::size_t worker = 0; worker < running.size(); ++worker)
+    if (running[worker] != nullptr)
+      fmt::format_to(std::back_inserter(out), "\n  worker {}{}: {}: its kernel is running", worker,
+                     worker == 0 ? ", the thread that waits" : "", describe(*running[worker]));
+  log_.error("{}", out);
+}
+
+}  // namespace tandem::runtime
