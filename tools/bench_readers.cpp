@@ -52,7 +52,7 @@ void add_bench_readers(Subcommand bench, ToolContext& context) {
   command.add_option("--recipients", options->recipients, "Ranks that receive the data").between(1, 250)
       .show_default();
   command.add_option("--trees", options->trees, "Routing trees, separated by commas").list()
-      .one_of({"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic"})
+      .one_of({"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic", "ordered"})
       .show_default();
   command.add_option("--rate", options->rate, "Rate of each rank's network namespace in both directions: 200mbit, 1gbit, none")
       .show_default();

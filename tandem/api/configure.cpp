@@ -66,8 +66,9 @@ void register_options(base::Registry& registry) {
                 .help = "job: a rank of the job that started this process; alone: the only rank of its own job",
                 .choices = {"job", "alone"}});
   registry.add({.name = "broadcast", .type = OptionType::choice, .default_value = "automatic",
-                .help = "shape of the tree that brings data to several ranks; off: a plain message to each",
-                .choices = {"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic"}});
+                .help = "shape of the tree that brings data to several ranks; automatic: the fastest; ordered: the fastest that "
+                        "serves ranks in the order of their tasks' priorities, which two_tree does not; off: a plain message to each",
+                .choices = {"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic", "ordered"}});
   registry.add({.name = "broadcast_hold", .type = OptionType::duration, .default_value = "0",
                 .help = "how long a broadcast waits for late recipients", .minimum = 0});
   registry.add({.name = "early_read", .type = OptionType::boolean, .default_value = "true",

@@ -65,7 +65,8 @@ inline const ReceiveOptions& ReceiveOptions::none() { return internal::default_r
 /// A rank that gets a broadcast.
 struct Recipient {
   Rank rank{0};      ///< that receives
-  int priority = 0;  ///< recipients of higher priority have the data earlier; saturates at 16 bits
+  int priority = 0;  ///< recipients of higher priority have the data earlier; saturates at 16 bits. Of two_tree, which `automatic`
+                     ///< may choose, only the later half of a message obeys; `TreeKind::ordered` never chooses it
 };
 
 /// Of a broadcast.

@@ -728,7 +728,7 @@ TEST_P(McastTest, EveryRecipientGetsEveryByte) {
 INSTANTIATE_TEST_SUITE_P(Trees, McastTest,
                          testing::Values(TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::kary, TreeKind::binomial,
                                          TreeKind::knomial, TreeKind::two_tree, TreeKind::delegate, TreeKind::two_groups,
-                                         TreeKind::automatic),
+                                         TreeKind::automatic, TreeKind::ordered),
                          [](const auto& tested) { return std::string(tree_name(tested.param)); });
 
 /// Whether the recipients of a broadcast of some bytes, of which each has posted its receive, get them.

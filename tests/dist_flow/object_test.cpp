@@ -177,7 +177,7 @@ TEST(DistObject, ContainersOfContainersAndOwnData) {
 TEST(DistObject, AVersionIsWrittenOnceForABroadcastAndReadOncePerRank) {
   static constexpr unsigned ranks = 7, rounds = 3;
   using comm::TreeKind;
-  for (const TreeKind tree : {TreeKind::automatic, TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::binomial,
+  for (const TreeKind tree : {TreeKind::automatic, TreeKind::ordered, TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::binomial,
                               TreeKind::two_tree}) {
     for (const bool early_read : {true, false}) {
       Fragile::written = Fragile::read = 0;

@@ -154,12 +154,13 @@ TreeChoice BroadcastPlanner::choose_tree(const Broadcast& broadcast, std::span<c
     if (!shared || one_host) hosts_.clear();
   }
   BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)),
-                     .bytes = broadcast.bytes};
+                     .bytes = broadcast.bytes,
+                     .ordered = broadcast.tree == TreeKind::ordered};
   for (const auto& [rank, peer] : peers_.all()) load.queued_bytes += peer->queue.pending_bytes();
   broadcasts_.chooser.set_costs(costs);
   TreeChoice choice;
   TreeShape shape{.kind = broadcast.tree};
-  if (broadcast.tree == TreeKind::automatic) {
+  if (broadcast.tree == TreeKind::automatic || broadcast.tree == TreeKind::ordered) {
     choice = broadcasts_.chooser.choose(load);
   } else {
     if (broadcast.tree == TreeKind::kary || broadcast.tree == TreeKind::knomial)

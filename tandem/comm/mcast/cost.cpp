@@ -146,6 +146,7 @@ TreeChoice TreeChooser::compute(const BroadcastLoad& load) {
   for (const TreeShape& shape : shapes) {
     if (load.recipients < 2 && shape.kind != TreeKind::flat) break;
     if (shape.kind == TreeKind::delegate && load.queued_bytes == 0) continue;
+    if (shape.kind == TreeKind::two_tree && load.ordered) continue;
     plant(load.recipients, shape);
     try_cuts(load, shape, best);
   }
@@ -155,11 +156,12 @@ TreeChoice TreeChooser::compute(const BroadcastLoad& load) {
 TreeChoice TreeChooser::choose(const BroadcastLoad& load) {
   const SizeClass size = size_class(load.bytes);
   const std::uint32_t queue = queue_class(load.queued_bytes, load.bytes);
-  const std::uint32_t hash = (load.recipients * 0x9E3779B1u) ^ (size.number * 0x85EBCA6Bu) ^ (queue * 0xC2B2AE35u);
+  const std::uint32_t hash = (load.recipients * 0x9E3779B1u) ^ (size.number * 0x85EBCA6Bu) ^ (queue * 0xC2B2AE35u) ^ (load.ordered ? 0x27D4EB2Fu : 0);
   Known& known = known_[hash >> 26];
-  if (!known.valid || known.recipients != load.recipients || known.size_class != size.number || known.queue_class != queue) {
-    const BroadcastLoad typical{load.recipients, size.bytes, queued_bytes_of_class(queue, size.bytes)};
-    known = {true, load.recipients, size.number, queue, compute(typical)};
+  if (!known.valid || known.recipients != load.recipients || known.size_class != size.number || known.queue_class != queue ||
+      known.ordered != load.ordered) {
+    const BroadcastLoad typical{load.recipients, size.bytes, queued_bytes_of_class(queue, size.bytes), load.ordered};
+    known = {true, load.recipients, size.number, queue, load.ordered, compute(typical)};
   }
   TreeChoice choice = known.choice;
   choice.shape.segments = segment_count(choice.shape.kind, load.recipients, load.bytes, choice.segment_bytes);

@@ -64,6 +64,7 @@ struct BroadcastLoad {
   std::uint32_t recipients = 0;
   std::size_t bytes = 0;
   std::size_t queued_bytes = 0;  ///< at the root, for others, at this priority or above
+  bool ordered = false;          ///< recipients of higher priority must have the data first: not by two_tree
 };
 
 /// A tree, and how to cut the message.
@@ -92,7 +93,7 @@ class TreeChooser {
   /// `shape.segments` is ignored, `segment_bytes` says it: 0 is the whole message. Not two_groups, not automatic.
   double predict_ns(const BroadcastLoad& load, const TreeShape& shape, std::size_t segment_bytes);
   /// The best of flat, binomial, k-nomial, chain, binary, 4-ary and two_tree, and, with a queue at the root, delegate above
-  /// binomial; over segments of powers of two, of half a burst at most. Of trees within 2 % the simpler. Decided for the largest
+  /// binomial; if the load is `ordered`, not two_tree; over segments of powers of two, of half a burst at most. Of trees within 2 % the simpler. Decided for the largest
   /// message of its size class.
   TreeChoice choose(const BroadcastLoad& load);
   /// The best cut for a tree that somebody asked for: `shape` must be fit for `predict_ns`. Not cached.
@@ -109,6 +110,7 @@ class TreeChooser {
     bool valid = false;
     std::uint32_t recipients = 0;
     std::uint32_t size_class = 0, queue_class = 0;
+    bool ordered = false;
     TreeChoice choice;
   };
 

@@ -143,6 +143,23 @@ TEST(TreeChooser, RemembersByClassAndForgetsWithTheCosts) {
   EXPECT_FALSE(chooser.choose({.recipients = 38, .bytes = 439'296}) == first);
 }
 
+TEST(TreeChooser, AnOrderedBroadcastNeverFollowsTwoTrees) {
+  TreeChooser chooser({.latency_ns = 20'000, .per_message_ns = 700, .bytes_per_ns = 2, .min_segment_bytes = 4096});
+  int two_trees = 0;
+  for (std::uint32_t recipients : {2u, 7u, 38u, 200u}) {
+    for (std::size_t bytes = 1024; bytes <= std::size_t{1} << 26; bytes *= 4) {
+      BroadcastLoad load{.recipients = recipients, .bytes = bytes};
+      const TreeChoice any = chooser.choose(load);
+      load.ordered = true;
+      const TreeChoice ordered = chooser.choose(load);
+      EXPECT_NE(ordered.shape.kind, TreeKind::two_tree) << recipients << ", " << bytes;
+      if (any.shape.kind == TreeKind::two_tree) ++two_trees;
+      else EXPECT_EQ(any, ordered) << recipients << ", " << bytes;
+    }
+  }
+  EXPECT_GT(two_trees, 0);
+}
+
 TEST(TreeChooser, NobodyOneAndNothing) {
   TreeChooser chooser(namespaces(0.025));
   EXPECT_EQ(chooser.choose({.recipients = 0, .bytes = 1000}).predicted_ns, 0);

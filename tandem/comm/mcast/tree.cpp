@@ -11,7 +11,8 @@ namespace tandem::comm {
 namespace {
 
 constexpr std::array<std::string_view, tree_kind_count> names{"flat",    "chain",    "binary",   "kary",       "binomial",
-                                                              "knomial", "two_tree", "delegate", "two_groups", "automatic"};
+                                                              "knomial", "two_tree", "delegate", "two_groups", "automatic",
+                                                              "ordered"};
 
 constexpr std::uint32_t no_vertex = ~0u;
 
@@ -111,7 +112,7 @@ void TreeBuilder::build(std::uint32_t recipient_count, const TreeShape& shape, c
 
 /// Fills `plans_` and `number_at_place_`, and what `out` says beside its strands.
 void TreeBuilder::make_plans(std::uint32_t count, const TreeShape& shape, Forest& out) {
-  TANDEM_ASSERT(shape.kind != TreeKind::automatic);
+  TANDEM_ASSERT(shape.kind != TreeKind::automatic && shape.kind != TreeKind::ordered);
   TANDEM_ASSERT(shape.segments >= 1);
   number_at_place_.resize(count);
   finish_.resize(count);
