@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "tandem/dist/datum.hpp"
@@ -24,22 +25,30 @@ void DataTable::add(Handle& handle, std::uint32_t owner, bool has_value) {
   place.unwritten = !has_value;
   place.in_users_memory = has_value;
   place.always_here = owner == rank_;
-  place.id = static_cast<std::uint32_t>(handles_.size());
+  place.id = static_cast<std::uint32_t>(count_);
   handle.number = place.id;  // equal on all ranks, also where one of them has refused data that others have not
-  handles_.push_back(&handle);
+  if (count_ % kBlock == 0) blocks_.emplace_back();
+  if (blocks_.back() == nullptr) blocks_.back() = std::make_unique<Block>();
+  blocks_.back()->handles[count_++ % kBlock] = &handle;
+  ++blocks_.back()->live;
   const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : 0;
   digest_ = (digest_ ^ (std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind)) * 0x9e3779b97f4a7c15ULL;
 }
 
 bool DataTable::contains(Handle& handle) const noexcept {
-  const std::uint32_t id = place_of(handle).id;
-  return id < handles_.size() && handles_[id] == &handle;
+  return this->handle(place_of(handle).id) == &handle;
+}
+
+std::size_t DataTable::blocks() const noexcept {
+  return static_cast<std::size_t>(std::count_if(blocks_.begin(), blocks_.end(), [](const auto& block) { return block != nullptr; }));
 }
 
 void DataTable::remove(Handle& handle) {
   const Place& place = place_of(handle);
   if (place.datum != nullptr) data_.erase(place.id);
-  handles_[place.id] = nullptr;
+  std::unique_ptr<Block>& block = blocks_[place.id / kBlock];
+  block->handles[place.id % kBlock] = nullptr;
+  if (--block->live == 0) block.reset();
 }
 
 Datum& DataTable::datum_of(Handle& handle) {

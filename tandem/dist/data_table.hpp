@@ -1,10 +1,10 @@
 // tandem/dist/data_table.hpp: all data of the flow, by the number that names them on every rank.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -37,19 +37,42 @@ class DataTable {
   /// Null: data that has not travelled.
   Datum* find(std::uint32_t id);
   /// Null: data that was removed.
-  runtime::Handle* handle(std::uint32_t id) const { return handles_[id]; }
+  runtime::Handle* handle(std::uint32_t id) const noexcept {
+    const Block* const block = id < count_ ? blocks_[id / kBlock].get() : nullptr;
+    return block != nullptr ? block->handles[id % kBlock] : nullptr;
+  }
 
-  std::size_t count() const noexcept { return handles_.size(); }
-  std::span<runtime::Handle* const> handles() const noexcept { return handles_; }
+  /// All data so far, removed ones included.
+  std::size_t count() const noexcept { return count_; }
+  /// Calls `action(id, handle)` for the data that were not removed, by id.
+  template <class Action>
+  void for_each(const Action& action) const {
+    for (std::size_t block = 0; block < blocks_.size(); ++block) {
+      if (blocks_[block] == nullptr) continue;
+      for (std::size_t i = 0; i < kBlock; ++i)
+        if (runtime::Handle* const handle = blocks_[block]->handles[i]; handle != nullptr)
+          action(static_cast<std::uint32_t>(block * kBlock + i), *handle);
+    }
+  }
+  /// Blocks that are kept, for tests.
+  std::size_t blocks() const noexcept;
   /// Of owners, sizes and kinds of all data so far.
   std::uint64_t digest() const noexcept { return digest_; }
   const auto& travelled() const noexcept { return data_; }
 
  private:
+  /// Handles of neighbouring ids. It is freed when all its data are removed: a program may register data without end.
+  static constexpr std::size_t kBlock = 1024;
+  struct Block {
+    std::array<runtime::Handle*, kBlock> handles{};  ///< null: removed, or not registered yet
+    std::size_t live = 0;
+  };
+
   const std::uint32_t rank_;
   const std::uint32_t ranks_;
   std::uint64_t digest_ = 0;
-  std::vector<runtime::Handle*> handles_;                           ///< by id; null once removed
+  std::size_t count_ = 0;
+  std::vector<std::unique_ptr<Block>> blocks_;                      ///< null: all its data were removed
   std::unordered_map<std::uint32_t, std::unique_ptr<Datum>> data_;  ///< by id
 };
 

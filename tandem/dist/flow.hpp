@@ -204,6 +204,8 @@ class Flow {
   FlowStatistics statistics() const;
   /// Workers of the rank that has the most: equal on all ranks.
   unsigned most_workers() const noexcept { return most_workers_; }
+  /// What the flow keeps of data, for tests.
+  const DataTable& data_table() const noexcept { return *table_; }
   /// Operations so far.
   std::uint64_t position() const noexcept { return position_.value; }
 

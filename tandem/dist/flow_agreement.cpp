@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "tandem/comm/endpoint.hpp"
@@ -82,24 +83,27 @@ FlowReport FlowAgreement::finish_check() {
 void FlowAgreement::name_difference(const std::string& what, const Diagnosis& diagnosis) {
   DifferenceReport mine;
   // Names are taken now: when the outcome arrives, the program may know it from another rank already, and go on.
-  std::vector<std::string> names;
+  std::unordered_map<std::uint64_t, std::string> names;
   {
     const std::lock_guard guard(waits_mutex_);
     if (!waits_) return;  // the job has been aborted, and this rank knows why
-    for (Handle* handle : table_.handles()) {
-      if (diagnosis.versions_known) mine.versions.counts.push_back(handle != nullptr ? place_of(*handle).version : 0);
-      names.push_back(handle != nullptr ? handle->described() : fmt::format("data number {} (dropped since)", names.size()));
-    }
+    table_.for_each([&](std::uint32_t id, const Handle& handle) {
+      if (diagnosis.versions_known) mine.versions.counts.emplace_back(id, place_of(const_cast<Handle&>(handle)).version);
+      names.emplace(id, handle.described());
+    });
     mine.sketch = diagnosis.sketch();
   }
   mine.versions.rank = mine.sketch.rank = endpoint_.rank().value();
   const bool versions_known = diagnosis.versions_known;
   agreement_.begin(mine.bytes(), &DifferenceReport::merge, [this, what, names, versions_known](std::span<const std::byte> outcome) {
-    const auto name = [&](std::uint64_t id) { return id < names.size() ? names[id] : fmt::format("data number {}", id); };
+    const auto name = [&](std::uint64_t id) {
+      const auto known = names.find(id);
+      return known != names.end() ? known->second : fmt::format("data number {} (dropped since)", id);
+    };
     const DifferenceReport all = DifferenceReport::from(outcome);
     std::string where;
     if (all.operation.exists()) where = "; " + all.operation.described(name);
-    if (const VersionReport& found = all.versions; found.datum < names.size())
+    if (const VersionReport& found = all.versions; found.datum != VersionReport::kNone)
       where += fmt::format("; {} was written {} times on rank {} and {} times on rank {}", name(found.datum), found.versions[0],
                            found.ranks[0], found.versions[1], found.ranks[1]);
     transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order"

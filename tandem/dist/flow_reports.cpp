@@ -74,7 +74,7 @@ void FlowReport::merge(Bytes& into, std::span<const std::byte> from) {
 void VersionReport::write(FlatWriter& writer) const {
   writer.number(rank).number(datum).number(versions[0]).number(versions[1]).number(ranks[0]).number(ranks[1]);
   writer.number(counts.size());
-  for (const std::uint64_t count : counts) writer.number(count);
+  for (const auto& [id, version] : counts) writer.number(id).number(version);
 }
 
 VersionReport VersionReport::from(FlatReader& reader) {
@@ -84,7 +84,10 @@ VersionReport VersionReport::from(FlatReader& reader) {
   for (std::uint64_t& version : report.versions) version = reader.number();
   for (std::uint64_t& rank : report.ranks) rank = reader.number();
   const std::uint64_t count = reader.number();
-  for (std::uint64_t i = 0; i < count && reader.more(); ++i) report.counts.push_back(reader.number());
+  for (std::uint64_t i = 0; i < count && reader.more(); ++i) {
+    const std::uint64_t id = reader.number();
+    report.counts.emplace_back(id, reader.number());
+  }
   return report;
 }
 
@@ -97,13 +100,17 @@ void VersionReport::merge(VersionReport other) {
     std::copy(b.versions, b.versions + 2, a.versions);
     std::copy(b.ranks, b.ranks + 2, a.ranks);
   }
-  for (std::size_t id = 0; id < std::min({a.counts.size(), b.counts.size(), static_cast<std::size_t>(a.datum)}); ++id) {
-    if (a.counts[id] == b.counts[id]) continue;
+  auto theirs = b.counts.begin();
+  for (const auto& [id, version] : a.counts) {
+    while (theirs != b.counts.end() && theirs->first < id) ++theirs;
+    if (theirs == b.counts.end() || id >= a.datum) break;
+    if (theirs->first != id || theirs->second == version) continue;
     a.datum = id;
-    a.versions[0] = a.counts[id];
-    a.versions[1] = b.counts[id];
+    a.versions[0] = version;
+    a.versions[1] = theirs->second;
     a.ranks[0] = a.rank;
     a.ranks[1] = b.rank;
+    break;
   }
 }
 

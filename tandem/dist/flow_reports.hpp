@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/dist/flow_sketch.hpp"
@@ -41,14 +42,14 @@ struct FlowReport {
   static void merge(std::vector<std::byte>& into, std::span<const std::byte> from);
 };
 
-/// When flows differ: how often each datum was written on a rank, and the first datum on which two ranks differ.
+/// When flows differ: how often each datum that still exists was written on a rank, and the first on which two ranks differ.
 struct VersionReport {
   static constexpr std::uint64_t kNone = UINT64_MAX;
   std::uint64_t rank = 0;
   std::uint64_t datum = kNone;      ///< the least id on which ranks differ
   std::uint64_t versions[2] = {};   ///< of it
   std::uint64_t ranks[2] = {};
-  std::vector<std::uint64_t> counts;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> counts;  ///< ids, in their order, and versions
 
   void write(FlatWriter& writer) const;
   static VersionReport from(FlatReader& reader);

@@ -75,7 +75,6 @@ void Standstill::compare(const FlowSketch& mine) {
   }
   if (!found.exists()) return;
   const auto name = [this](std::uint32_t id) {
-    if (id >= table_.count()) return fmt::format("data number {}", id);
     const runtime::Handle* const handle = table_.handle(id);
     return handle != nullptr ? handle->described() : fmt::format("data number {} (dropped since)", id);
   };

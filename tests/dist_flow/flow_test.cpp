@@ -13,6 +13,7 @@
 #include "ranks.hpp"
 #include "tandem/api/test_support.hpp"
 #include "tandem/comm/endpoint.hpp"
+#include "tandem/dist/data_table.hpp"
 #include "tandem/dist/flow.hpp"
 
 namespace tandem::dist_test {
@@ -228,6 +229,36 @@ TEST(DistFlow, WhatAKernelMustNotDoIsItsFailureAndNoDifference) {
       rt.wait();
       EXPECT_EQ(x[0], rt.rank() == 1 ? 3.0 : 1.0);
     }));
+  }
+}
+
+TEST(DistFlow, DataThatAreDroppedLeaveNothing) {
+  expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
+    std::vector<double> x(10, 1.0), y(10, 0.0);
+    auto hx = rt.data("x", x, {.owner = 0});
+    for (int round = 0; round < 20'000; ++round) {
+      auto hy = rt.data("y", y, {.owner = static_cast<std::uint32_t>(round) % 2});
+      if (round % 1'000 == 0) rt.submit(add, 1.0, read(hx), read_write(hy));
+    }
+    EXPECT_EQ(rt.flow()->data_table().count(), 20'001U);
+    EXPECT_LE(rt.flow()->data_table().blocks(), 2U);
+    rt.submit(fill, 2.0, write(hx));
+    rt.wait();
+  }));
+}
+
+/// Ranks that differ find out why, while another one has ended the job: what they compare is gone by then.
+TEST(DistFlow, ADiagnosisAfterAnAbortReadsNothingThatIsGone) {
+  for (int round = 0; round < 20; ++round) {
+    const auto endings = run_job({.ranks = 4}, [](Runtime& rt) {
+      std::vector<double> x(10, 1.0);
+      std::vector<Data<Vector<double>>> data;
+      for (int i = 0; i < 500; ++i) data.push_back(rt.data("x", x, {.owner = 0}));
+      for (auto& one : data) rt.submit(fill, 1.0, write(rt.rank() == 3 ? data[0] : one));
+      if (rt.rank() == 1) rt.flow()->abort("enough");
+      rt.wait();
+    });
+    for (const Ending& ending : endings) EXPECT_THAT(ending.error, testing::AnyOf(HasSubstr("enough"), HasSubstr("different flows")));
   }
 }
 

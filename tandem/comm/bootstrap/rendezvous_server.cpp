@@ -294,12 +294,23 @@ std::optional<Rank> RendezvousServer::never_came() const {
 }
 
 void RendezvousServer::hand_over() {
-  for (auto& [socket, connection] : connections_) {
-    if (connection->state != State::member) continue;
-    for (const auto& [key, bytes] : generations_[connection->generation].entries)
-      if (!connection->sent.contains(key) && key.first != connection->rank) send_entry(*connection, key, bytes);
-    write_to(*connection);
-  }
+  // Each connection gets its next entries when the ones before have left: all entries for all ranks at once would take memory that
+  // grows with the square of the ranks.
+  constexpr std::size_t most_unsent_bytes = std::size_t{64} << 10;
+  std::map<int, Key> next;  // by socket
+  const auto send_more = [&](int socket, Connection& connection) {
+    const auto& entries = generations_[connection.generation].entries;
+    auto entry = entries.lower_bound(next[socket]);
+    for (; entry != entries.end() && connection.output.size() < most_unsent_bytes; ++entry)
+      if (!connection.sent.contains(entry->first) && entry->first.first != connection.rank)
+        send_entry(connection, entry->first, entry->second);
+    next[socket] = entry != entries.end() ? entry->first : Key{options_.size, {}};
+    write_to(connection);
+    return connection.output.empty() && entry != entries.end();
+  };
+  for (auto& [socket, connection] : connections_)
+    while (connection->state == State::member && send_more(socket, *connection)) {
+    }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   for (;;) {
     std::vector<pollfd> unsent;
@@ -309,7 +320,8 @@ void RendezvousServer::hand_over() {
     if (unsent.empty() || left <= 0) return;
     if (poll(unsent.data(), unsent.size(), static_cast<int>(left)) <= 0) continue;
     for (const pollfd& ready : unsent)
-      if (ready.revents != 0) write_to(*connections_.at(ready.fd));
+      while (ready.revents != 0 && send_more(ready.fd, *connections_.at(ready.fd))) {
+      }
   }
 }
 

@@ -1,10 +1,7 @@
 // tandem/runtime/wait/kernel_watch.cpp: looks at what the workers run, and says what does not end.
 #include "tandem/runtime/wait/kernel_watch.hpp"
 
-#include <fmt/format.h>
-
-#include <iterator>
-#include <string>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -29,13 +26,12 @@ std::int64_t KernelWatch::step(std::int64_t now_ns) {
 }
 
 void KernelWatch::report() const {
-  std::string out = fmt::format("no task has ended for {:.1f} s", static_cast<double>(after_ns_) * 1e-9);
+  log_.error("no task has ended for {:.1f} s", static_cast<double>(after_ns_) * 1e-9);
   const std::vector<const Task*> running = workers_.running();
   for (std::size_t worker = 0; worker < running.size(); ++worker)
     if (running[worker] != nullptr)
-      fmt::format_to(std::back_inserter(out), "\n  worker {}{}: {}: its kernel is running", worker,
-                     worker == 0 ? ", the thread that waits" : "", describe(*running[worker]));
-  log_.error("{}", out);
+      log_.error("  worker {}{}: {}: its kernel is running", worker, worker == 0 ? ", the thread that waits" : "",
+                 describe(*running[worker]));
 }
 
 }  // namespace tandem::runtime
