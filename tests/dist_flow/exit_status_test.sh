@@ -15,7 +15,7 @@ ends_with() {
   TANDEM_MASTER_PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
   export TANDEM_MASTER_PORT
   for rank in 0 1; do
-    RANK=$rank timeout 60 "$program" "$2" --tandem.workers=1 > "$folder/out.$rank" 2> "$folder/err.$rank" &
+    RANK=$rank timeout 100 "$program" "$2" --tandem.workers=1 > "$folder/out.$rank" 2> "$folder/err.$rank" &
     pids+=($!)
   done
   for rank in 0 1; do

@@ -265,7 +265,7 @@ TEST(DistFlow, ADiagnosisAfterAnAbortReadsNothingThatIsGone) {
 TEST(DistFlow, TheWatchdogNamesRankPeerAndDatum) {
   std::vector<std::string> said(3);
   JobSetup setup{.ranks = 3};
-  setup.core.watchdog_ns = 100'000'000;
+  setup.core.watchdog_ns = 3'000'000'000;  // all ranks have begun by then
   setup.core.watchdog_throws = true;
   std::atomic<int> stuck{0};
   const auto endings = run_job(setup, [&](Runtime& rt) {
