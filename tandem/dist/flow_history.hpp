@@ -30,7 +30,7 @@ enum class OperationKind : std::uint8_t { other, task, fetch, migrate, flush, ho
 ///
 /// A rank that skips tasks has no digest that others could compare with theirs (`Pruning::since_wait`).
 ///
-/// Threads: the submitting thread. Cost: a multiplication and a store for each access; a dozen of instructions for an
+/// Threads: the submitting thread. Cost: a multiplication and a store for each access; some thirty instructions for an
 /// operation, whose entry lies in one or two lines. Only one multiplication waits for the operation before.
 class FlowHistory {
  public:
