@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/trace/live.hpp"
@@ -17,6 +19,8 @@
 namespace tandem::trace {
 
 namespace {
+
+constexpr std::align_val_t kAlignment{64};
 
 base::Error refused(std::string_view what, const std::filesystem::path& file, std::size_t bytes) {
   const int error = errno;
@@ -99,8 +103,31 @@ Buffer* BufferPool::take(unsigned node) noexcept {
   const std::size_t nodes = free_.size();
   for (std::size_t step = 0; step < nodes; ++step)
     if (const auto index = free_[(node + step) % nodes]->take()) return &buffers_[*index];
-  return nullptr;
+  if (beyond_count_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard guard(beyond_mutex_);
+  if (beyond_free_.empty()) return nullptr;
+  Buffer* const buffer = beyond_free_.back();
+  beyond_free_.pop_back();
+  beyond_count_.store(beyond_free_.size(), std::memory_order_relaxed);
+  return buffer;
 }
+
+Buffer* BufferPool::take_beyond() noexcept {
+  try {
+    auto more = std::make_unique<Beyond>();
+    more->memory.reset(static_cast<std::byte*>(::operator new(buffer_bytes_, kAlignment)));
+    std::memset(more->memory.get(), 0, buffer_bytes_);
+    more->buffer.memory = more->memory.get();
+    more->buffer.index = kBeyond;
+    const std::lock_guard guard(beyond_mutex_);
+    beyond_free_.reserve(beyond_.size() + 1);  // so that `give_back` never allocates
+    return &beyond_.emplace_back(std::move(more))->buffer;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void BufferPool::Free::operator()(std::byte* memory) const noexcept { ::operator delete(memory, kAlignment); }
 
 void BufferPool::clear(Buffer& buffer) noexcept {
   std::atomic_ref<std::uint32_t>(buffer.header().magic).store(0, std::memory_order_release);
@@ -109,7 +136,10 @@ void BufferPool::clear(Buffer& buffer) noexcept {
 
 void BufferPool::give_back(Buffer& buffer) noexcept {
   clear(buffer);
-  free_[buffer.index / per_node_]->put(buffer.index);
+  if (buffer.index != kBeyond) return free_[buffer.index / per_node_]->put(buffer.index);
+  const std::lock_guard guard(beyond_mutex_);
+  beyond_free_.push_back(&buffer);
+  beyond_count_.store(beyond_free_.size(), std::memory_order_relaxed);
 }
 
 }  // namespace tandem::trace

@@ -1,10 +1,12 @@
 // tandem/trace/pool.hpp: the memory of a trace: buffers in a file in shared memory, so that they survive their program.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,11 +51,14 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
 
   Buffer* take(unsigned node) noexcept;  ///< null: none is free
+  /// One more than `Options::count`, of ordinary memory, which a recovery does not find: for who must lose nothing while others
+  /// hold all buffers. `take` gives it again once it was returned. Null: no memory is left. Takes a lock.
+  Buffer* take_beyond() noexcept;
   void give_back(Buffer& buffer) noexcept;
   /// Marks the buffer as empty, for a recovery of the memory.
   static void clear(Buffer& buffer) noexcept;
 
-  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(buffers_.size()); }
+  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(buffers_.size()); }  ///< without those beyond
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
   const std::filesystem::path& live_file() const noexcept { return file_; }
   std::span<const std::byte> live_memory() const noexcept { return {memory_, bytes_}; }
@@ -68,6 +73,19 @@ class BufferPool {
   std::vector<Buffer> buffers_;
   std::uint32_t per_node_ = 1;
   std::vector<std::unique_ptr<base::IndexStack<>>> free_;  ///< a stack per NUMA node, of indices in all
+
+  static constexpr std::uint32_t kBeyond = UINT32_MAX;  ///< `Buffer::index` of those
+  struct Free {
+    void operator()(std::byte* memory) const noexcept;
+  };
+  struct Beyond {
+    Buffer buffer;
+    std::unique_ptr<std::byte, Free> memory;
+  };
+  std::mutex beyond_mutex_;  ///< guards the lists below
+  std::vector<std::unique_ptr<Beyond>> beyond_;
+  std::vector<Buffer*> beyond_free_;
+  std::atomic<std::size_t> beyond_count_{0};  ///< of those free; a hint for `take`, which looks under the lock
 };
 
 }  // namespace tandem::trace

@@ -25,6 +25,7 @@ namespace {
 constexpr std::int64_t kLeastPeriodNs = 1'000'000;
 constexpr std::int64_t kMostPeriodNs = 50'000'000;
 constexpr std::size_t kLongestText = 4096;
+constexpr unsigned kMostYields = 1'000;  ///< for a buffer, before one is made
 
 void raise_to(std::atomic<std::uint64_t>& most, std::uint64_t value) noexcept {
   std::uint64_t known = most.load(std::memory_order_relaxed);
@@ -210,7 +211,10 @@ bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
 Buffer* Session::find_buffer(Stream& stream) noexcept {
   if (Buffer* const buffer = pool_->take(stream.numa_node_)) return buffer;
   if (options_.when_full == WhenFull::newest) return overwrite_oldest();
-  if (&stream == &flusher_stream_) return std::exchange(spare_, nullptr);  // it must not wait for itself
+  if (&stream == &flusher_stream_) {  // it must not wait for itself
+    if (spare_ != nullptr || options_.when_full != WhenFull::wait) return std::exchange(spare_, nullptr);
+    return pool_->take_beyond();
+  }
   const bool waits = options_.when_full == WhenFull::wait || &stream == &catalogue_;  // names are few, and readers need them
   if (!waits) return nullptr;
   const std::int64_t begin_ns = clock_.now_ns();
@@ -219,16 +223,18 @@ Buffer* Session::find_buffer(Stream& stream) noexcept {
   return buffer;
 }
 
-/// Writes buffers that others have handed over until one is free. Null: that freed none.
+/// Writes buffers that others have handed over until one is free. Null: that freed none, and events may be lost, or no memory is
+/// left.
 Buffer* Session::wait_for_buffer(unsigned numa_node) noexcept {
   waits_.fetch_add(1, std::memory_order_relaxed);
-  for (unsigned attempt = 0; attempt < 1'000; ++attempt) {
+  for (unsigned attempt = 0; attempt < kMostYields; ++attempt) {
     flush(true);
     if (Buffer* const buffer = pool_->take(numa_node)) return buffer;
     if (options_.when_full != WhenFull::wait) return nullptr;
     std::this_thread::yield();  // streams hold all buffers; one of them may be about to hand one over
   }
-  return nullptr;
+  // They may hold them for ever, and wait for this thread. There are never more of these than streams.
+  return pool_->take_beyond();
 }
 
 Buffer* Session::overwrite_oldest() noexcept {

@@ -416,6 +416,26 @@ TEST_F(SessionTest, ActorsComeAndGoWhileTypesChange) {
   EXPECT_EQ(read()["mine"][Type::task_deps], emitted.load());
 }
 
+/// Streams that do nothing may hold all buffers for ever.
+TEST_F(SessionTest, ASessionThatWaitsLosesNothingThoughOthersHoldAllBuffers) {
+  options_.memory_bytes = 4 * options_.buffer_bytes;
+  options_.when_full = WhenFull::wait;
+  auto session = open();
+  constexpr std::uint32_t emitted = 20'000;
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < 12; ++i) {
+    session->attach(*streams.emplace_back(std::make_unique<Stream>()), {.name = "mine"});
+    streams.back()->emit<Type::task_deps>(0u, 0u);
+  }
+  for (std::uint32_t i = 1; i < emitted; ++i) {
+    for (const auto& stream : streams) stream->emit<Type::task_deps>(i, i);
+  }
+  for (const auto& stream : streams) stream->detach();
+  EXPECT_EQ(session->close().lost_events, 0u);
+  EXPECT_EQ(read()["mine"][Type::task_deps], 12 * emitted);
+  EXPECT_EQ(lost_["mine"], 0u);
+}
+
 TEST_F(SessionTest, TheFlusherNeedNotWaitForItself) {
   options_.memory_bytes = 4 * options_.buffer_bytes;
   options_.when_full = WhenFull::wait;
