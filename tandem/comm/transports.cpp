@@ -21,13 +21,14 @@ static_assert(std::string_view(kVersion) == TANDEM_VERSION, "transports.hpp and 
 using Made = base::Result<std::unique_ptr<Transport>>;
 
 Made make_shm(const EndpointOptions& options, const Job& job, PacketSink& sink, base::Log& log) {
-  return make_shm_transport({.rank = job.rank,
-                             .job_size = job.size,
-                             .job_id = job.id,
-                             .secret = job.secret,
-                             .log = &log,
-                             .remote_copies = options.cross_memory},
-                            sink);
+  ShmOptions shm = ShmOptions::for_ranks(job.ranks_here);
+  shm.rank = job.rank;
+  shm.job_size = job.size;
+  shm.job_id = job.id;
+  shm.secret = job.secret;
+  shm.log = &log;
+  shm.remote_copies = options.cross_memory;
+  return make_shm_transport(shm, sink);
 }
 
 base::Result<void> read_ports(const std::string& text, TcpOptions& tcp) {

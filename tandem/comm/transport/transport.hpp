@@ -154,6 +154,9 @@ class Transport {
   /// The link to a peer on a rail, made on first use; the existing one (for instance, one that the peer opened) if there is one.
   virtual Link& connect(Rank peer, std::string_view card, unsigned rail) = 0;
 
+  /// Whether a peer is making a connection with this rank. A rank that leaves tells it so first.
+  virtual bool accepts_now() const noexcept { return false; }
+
   /// Reads what arrived, finishes what was posted, accepts connections. Returns the number of calls to the sink. Bounded work.
   virtual unsigned poll(std::int64_t now_ns) = 0;
 

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kCallerTimeoutNs = 10'000'000'000;
 constexpr std::int64_t kCallerTickNs = 1'000'000'000;
+constexpr std::int64_t kBusyLogNs = 10'000'000'000;
 constexpr std::int64_t kRetryTickNs = 10'000'000;
 constexpr std::size_t kMostCallers = 128;
 constexpr unsigned kAcceptedAtOnce = 16;
@@ -87,12 +88,20 @@ void Connector::accept_callers() {
       continue;
     }
     if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return;
-    warn("shm: rank {} cannot accept a peer now: {}; see `ulimit -n`", options_.rank.value(), std::strerror(errno));
+    note_busy();
     break;
   }
   // The others wait in the kernel's queue until the next tick. While the listener is readable this rank could not sleep.
   events_.remove(std::exchange(listener_watch_, 0));
   set_timer();
+}
+
+/// Without descriptors nothing is broken: ranks call again until there are some.
+void Connector::note_busy() {
+  if (busy_logged_ns_ != INT64_MIN && now_ns_ - busy_logged_ns_ < kBusyLogNs) return;
+  busy_logged_ns_ = now_ns_;
+  warn("shm: rank {} has no descriptors left for connections, and waits until there are some; see `ulimit -n`",
+       options_.rank.value());
 }
 
 void Connector::challenge_caller(base::FileDescriptor socket) {
@@ -140,6 +149,11 @@ void Connector::read_from_caller(CallerId id) {
   if (!is_proven(hello, options_.secret, *caller.nonce)) {
     refuse(caller, hello, Refusal::proof);
     return drop_caller(id, "it does not have the job's secret");
+  }
+  if (received.cut) {
+    note_busy();
+    refuse(caller, hello, Refusal::busy);
+    return drop_caller(id, {});
   }
   if (hello.to != options_.rank.value() || hello.from >= options_.job_size || hello.from == hello.to || !hello.sizes.valid() ||
       received.fd_count != 3)

@@ -54,6 +54,7 @@ class Connector {
   /// Gives up a pending call, if there is one.
   void cancel_call(Rank peer);
   /// Handshakes are pending: dispatch often.
+  bool accepts_now() const noexcept { return caller_count_ > 0; }
   bool busy() const noexcept { return !calls_.empty() || caller_count_ > 0; }
   /// The time, to be set before each dispatch.
   void set_now(std::int64_t now_ns) noexcept { now_ns_ = now_ns; }
@@ -98,6 +99,7 @@ class Connector {
   void retry(Call& call);
   void give_up(Call& call, std::string reason);
   void give_up_for_want(Call& call, std::string reason);
+  void note_busy();
 
   static Doorbell doorbell_of(Received& received, std::size_t first);
   pid_t probe(const base::FileDescriptor& socket, const HandshakeMessage& message) const;
@@ -123,6 +125,7 @@ class Connector {
   std::uint64_t timer_watch_ = 0;
   std::int64_t timer_period_ns_ = 0;
   std::int64_t now_ns_ = 0;
+  std::int64_t busy_logged_ns_ = INT64_MIN;  ///< when it was last said that there are no descriptors
 
   CallerId last_caller_ = 0;
   std::size_t caller_count_ = 0;  ///< that are not `crossed`

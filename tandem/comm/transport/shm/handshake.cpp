@@ -73,7 +73,8 @@ std::string_view name_of(Refusal refusal) noexcept {
     case Refusal::proof: return "its job has another secret";
     case Refusal::format: return "its build shares memory in another format";
     case Refusal::known: return "it has a link to this rank already, or has closed it";
-    case Refusal::resources: return "it is out of memory or descriptors";
+    case Refusal::resources: return "it is out of memory";
+    case Refusal::busy: return "it is out of descriptors";
   }
   return "an unknown reason";
 }

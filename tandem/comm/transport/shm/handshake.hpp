@@ -44,7 +44,8 @@ enum class Refusal : std::uint32_t {
   proof = 2,      ///< the secret is another one
   format = 3,     ///< another `kShmFormat`
   known = 4,      ///< this rank is attached already, or was lost
-  resources = 5,  ///< no memory or descriptors
+  resources = 5,  ///< no memory
+  busy = 6,       ///< no descriptors now: try again
 };
 std::string_view name_of(Refusal refusal) noexcept;
 

@@ -105,6 +105,7 @@ unsigned Receiver::take_announced(Link& link, PacketSink& sink, const RecordHead
   const std::byte* record = consumer_.memory().at(consumer_.position());
   std::uint64_t payload_bytes = 0;
   std::memcpy(&payload_bytes, record + 8, sizeof payload_bytes);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // read once: the peer could change it
   if (payload_bytes == 0 || payload_bytes > kMostPayloadBytes) return spoiled("an announced payload is empty or too large");
   const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, payload_bytes);
   if (landing.malformed != nullptr) return spoiled(landing.malformed);

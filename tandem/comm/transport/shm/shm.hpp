@@ -30,6 +30,15 @@ struct ShmOptions {
   std::uint32_t inline_bytes = 8192;
   /// Whether processes may copy from each other's memory (process_vm_readv), where the kernel permits it.
   bool remote_copies = true;
+
+  /// Smaller rings where more ranks share a machine: a rank that speaks to all of them holds some 70 MiB then, not 4 MiB for each.
+  static ShmOptions for_ranks(std::uint32_t ranks_here) noexcept {
+    ShmOptions options;
+    for (std::uint32_t ranks = 16; ranks < ranks_here && options.data_ring_bytes > 256 * 1024; ranks *= 2) options.data_ring_bytes /= 2;
+    if (options.data_ring_bytes <= 512 * 1024) options.record_ring_bytes /= 2;
+    options.window_bytes = options.data_ring_bytes / 4;
+    return options;
+  }
 };
 
 /// A transport named "shm". The poll that follows `try_send` wakes a sleeping peer, so that many messages share the effort; so

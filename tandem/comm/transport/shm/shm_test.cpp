@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/shm/shm_test_support.hpp"
 
 namespace tandem::comm {
@@ -568,6 +570,47 @@ TEST(ShmTransport, ThreadsThatSleepBetweenMessagesLoseNone) {
   std::thread other([&] { run(b, *b.sink.links[0], 0); });
   run(a, to_b, 1);
   other.join();
+}
+
+TEST(ShmTransport, ManyRanksOfAMachineGetSmallerRings) {
+  EXPECT_EQ(ShmOptions::for_ranks(1).data_ring_bytes, ShmOptions{}.data_ring_bytes);
+  EXPECT_EQ(ShmOptions::for_ranks(16).window_bytes, ShmOptions{}.window_bytes);
+  for (const std::uint32_t ranks : {1u, 17u, 33u, 64u, 128u, 1000u}) {
+    ShmOptions options = ShmOptions::for_ranks(ranks);
+    options.job_size = 2;
+    NotingSink sink;
+    const auto made = make_shm_transport(options, sink);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    EXPECT_GE(made.value()->capabilities().max_control_bytes, 4096u);
+    if (ranks <= 128) { EXPECT_LE(ranks * (options.data_ring_bytes + options.record_ring_bytes) * 2, 100u << 20) << ranks; }
+  }
+}
+
+/// Every point of the handshake finds the process without descriptors once.
+TEST(ShmTransport, WithoutDescriptorsAConnectionIsMadeLater) {
+  for (rlim_t spare = 0; spare < 14; ++spare) {
+    SCOPED_TRACE(spare);
+    ShmRank a(0, 2), b(1, 2);
+    rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlimit few = limit;
+    {
+      const base::FileDescriptor next(::dup(0));  // the lowest free one
+      few.rlim_cur = static_cast<rlim_t>(next.get()) + spare;
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    Link& link = a.connect(b, 1);
+    for (int i = 0; i < 300; ++i) {
+      a.transport->poll(now_ns());
+      b.transport->poll(now_ns());
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_TRUE(a.sink.failures.empty());
+    EXPECT_TRUE(step_until(std::array{&a, &b}, [&] { return link.try_send({.control = bytes_of("hello")}) == SendStatus::done; }));
+    EXPECT_TRUE(step_until(std::array{&a, &b}, [&] { return b.sink.landed_from(0) == 1; }));
+    EXPECT_TRUE(a.sink.failures.empty() && b.sink.failures.empty());
+  }
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ class ShmTransport final : public Transport, private ConnectorOwner {
   std::string card() const override { return connector_->card().text(); }
   bool reaches(Rank peer, std::string_view card) override;
   Link& connect(Rank peer, std::string_view card, unsigned rail) override;
+  bool accepts_now() const noexcept override { return connector_->accepts_now(); }
   unsigned poll(std::int64_t now_ns) override;
   void hurry() override { round_.make_for_sleepers(); }
   int wait_descriptor() const noexcept override { return events_.descriptor(); }

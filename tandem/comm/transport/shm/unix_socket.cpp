@@ -49,7 +49,7 @@ base::Result<base::FileDescriptor> listen_on(std::string_view name) {
 
 Connected connect_to(std::string_view name, base::FileDescriptor& socket) {
   socket = make_socket();
-  if (!socket) return Connected::later;
+  if (!socket) return lacks_descriptors(errno) ? Connected::busy : Connected::later;
   const Address address = abstract_address(name);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) == 0) return Connected::yes;
   const bool busy = errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS;
@@ -108,6 +108,7 @@ Received receive_message(const base::FileDescriptor& socket, std::span<std::byte
   // Nobody sends empty messages, so that no bytes mean the end.
   received.outcome = got == 0 ? Received::Outcome::closed : Received::Outcome::message;
   received.bytes = static_cast<std::size_t>(got);
+  received.cut = (message.msg_flags & MSG_CTRUNC) != 0;
   return received;
 }
 

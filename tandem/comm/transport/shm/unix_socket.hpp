@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@ struct Received {
   std::size_t bytes = 0;
   std::array<base::FileDescriptor, kMostPassedFds> fds{};
   std::size_t fd_count = 0;
+  bool cut = false;  ///< some descriptors are lost: this process has no room for them
 };
 
 struct PeerIdentity {
@@ -29,12 +31,15 @@ struct PeerIdentity {
   uid_t uid = static_cast<uid_t>(-1);
 };
 
-enum class Connected { yes, later, refused };
+enum class Connected { yes, later, busy, refused };
+
+/// Whether a call failed for want of descriptors.
+inline bool lacks_descriptors(int error) noexcept { return error == EMFILE || error == ENFILE; }
 
 /// All sockets are non-blocking, of type SOCK_SEQPACKET (messages keep their boundaries), with names in the abstract namespace,
 /// which ends where the network namespace does and leaves no file behind.
 base::Result<base::FileDescriptor> listen_on(std::string_view name);
-/// `later`: the peer has too many callers at once. `refused`: no socket listens under this name.
+/// `later`: the peer has too many callers at once. `busy`: this process has no descriptor now. `refused`: no socket listens under this name.
 Connected connect_to(std::string_view name, base::FileDescriptor& socket);
 /// Nothing when nobody calls.
 base::FileDescriptor accept_from(const base::FileDescriptor& listener);

@@ -143,6 +143,7 @@ bool FrameReader::parse(std::byte* begin, std::byte* end, Report& report) {
 }
 
 bool FrameReader::begin_packet(const std::byte* control, const FrameHeader& header, Report& report) {
+  if (barred_) [[unlikely]] return refuse("packets of one rail on two connections");
   const Landing landing = report.sink.arrived(report.link, {control, header.control_bytes}, header.payload_bytes);
   ++report.events;
   begun_ = true;

@@ -66,6 +66,8 @@ class FrameReader {
   std::uint32_t peer_splices_read() const noexcept { return peer_splices_read_; }
   /// Whether a packet has come.
   bool begun() const noexcept { return begun_; }
+  /// From now on a packet is malformed: this rail's packets come on another connection.
+  void bar() noexcept { barred_ = true; }
 
   /// What one call reads before other connections have their turn.
   static constexpr std::size_t enough_bytes = std::size_t{64} << 10;
@@ -102,6 +104,7 @@ class FrameReader {
   std::uint32_t peer_splices_read_ = 0;
   int error_ = 0;
   bool begun_ = false;
+  bool barred_ = false;
   bool spliced_ = false;             ///< of the unfinished payload
   bool paused_ = false;              ///< `carry_` is to be parsed before anything is read
   const char* reason_ = "";

@@ -17,9 +17,36 @@
 
 namespace tandem::comm::tcp_test {
 
+/// A bare socket that nodes can be made to call.
+class RawListener {
+ public:
+  RawListener() {
+    auto made = internal::listen_in_range(internal::SocketAddress::any(AF_INET, 0), 0, 0);
+    EXPECT_TRUE(made.ok());
+    socket_ = std::move(made).value();
+  }
+  /// As that of a node on the same host, at this socket.
+  std::string card(const Node& like) const {
+    auto card = *internal::TcpCard::parse(like.transport->card());
+    card.port = internal::bound_address(fd()).port();
+    return card.text();
+  }
+  int fd() const { return socket_.get(); }
+
+ private:
+  base::FileDescriptor socket_;
+};
+
 /// Connects to a node of the same process, which is polled while this waits.
 class RawPeer {
  public:
+  /// Accepts the call of `node` at `listener`.
+  RawPeer(Node& node, const RawListener& listener) : node_(node), calls_(false) {
+    EXPECT_TRUE(until([&] {
+      socket_ = base::FileDescriptor(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      return static_cast<bool>(socket_);
+    }));
+  }
   explicit RawPeer(Node& node) : node_(node) {
     const auto card = internal::TcpCard::parse(node.transport->card());
     int error = 0;
@@ -32,7 +59,7 @@ class RawPeer {
   void prove(unsigned rank) {
     ProofParty party{.rank = Rank(rank), .size = 4096, .wire_version = 1, .version = "1.0", .job_id = "test", .secret = {}};
     party.secret.fill(std::byte{7});
-    auto proof = ConnectionProof::opener(party, Rank(0), 0);
+    auto proof = calls_ ? ConnectionProof::opener(party, Rank(0), 0) : ConnectionProof::accepter(party);
     EXPECT_TRUE(until([&] {
       const auto out = proof.output();
       if (const ssize_t sent = ::send(fd(), out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL); sent > 0) {
@@ -41,7 +68,7 @@ class RawPeer {
       const auto in = proof.input();
       const ssize_t got = in.empty() ? 0 : recv(fd(), in.data(), in.size(), MSG_DONTWAIT);
       if (got > 0) proof.received(static_cast<std::size_t>(got));
-      return proof.state() != ConnectionProof::State::working;
+      return proof.state() != ConnectionProof::State::working && proof.output().empty();
     }));
     EXPECT_EQ(proof.state(), ConnectionProof::State::proved) << proof.reason();
   }
@@ -82,6 +109,7 @@ class RawPeer {
 
   Node& node_;
   base::FileDescriptor socket_;
+  bool calls_ = true;
 };
 
 /// A packet as it is on the wire.

@@ -109,6 +109,8 @@ void prepare_connection(int fd, std::size_t send_buffer_bytes) {
   set(fd, IPPROTO_TCP, TCP_KEEPCNT, 10);
 }
 
+void set_probe_pause(int fd, unsigned seconds) { set(fd, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(seconds)); }
+
 void set_send_buffer(int fd, std::size_t bytes) {
   set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(std::min<std::size_t>(bytes, std::size_t{1} << 29)));
 }

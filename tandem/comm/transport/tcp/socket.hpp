@@ -38,6 +38,8 @@ Connecting connecting_state(int fd, int& error);
 /// TCP_USER_TIMEOUT stays off: it also ends connections to a stopped process, whose host answers with a closed window.
 void prepare_connection(int fd, std::size_t send_buffer_bytes);
 void set_send_buffer(int fd, std::size_t bytes);
+/// After how many idle seconds the first probe goes; 1 at first.
+void set_probe_pause(int fd, unsigned seconds);
 /// From how many bytes on an epoll set calls the socket readable. The end of the connection makes it readable in any case, and
 /// reading takes what is there.
 void set_receive_low_water(int fd, std::size_t bytes);

@@ -18,6 +18,7 @@ namespace {
 constexpr std::int64_t pause_ns = 100'000'000;              // between two rounds of attempts
 constexpr std::int64_t silence_ns = 10'000'000'000;         // until a peer that does not answer is logged
 constexpr std::int64_t descriptors_pause_ns = 500'000'000;  // until accepting is tried again when descriptors ran out
+constexpr std::int64_t busy_log_ns = 10'000'000'000;
 constexpr unsigned most_accepted = 16;                      // per poll
 constexpr std::size_t most_logged_hosts = 1024;                // hosts that are remembered
 
@@ -26,6 +27,9 @@ bool may_pass(int error) {
   return error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT || error == ECONNRESET || error == EADDRNOTAVAIL ||
          error == EAGAIN;
 }
+
+// Whether this process or machine has no room for a connection now, which says nothing about the peer.
+bool is_busy(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
 
 }  // namespace
 
@@ -112,8 +116,23 @@ void TcpTransport::attempt_failed(Connection& connection, std::string reason, bo
 }
 
 void TcpTransport::connecting_failed(Connection& connection, int error) {
+  if (is_busy(error)) return connect_later(connection, error);
   const std::string at = connection.link->candidates[connection.link->next_candidate].text();
   attempt_failed(connection, fmt::format("cannot connect to {}: {}", at, error_text(error)), may_pass(error));
+}
+
+// The same address again, until there is room.
+void TcpTransport::connect_later(Connection& connection, int error) {
+  if (now_ns_ >= next_busy_log_ns_) {
+    next_busy_log_ns_ = now_ns_ + busy_log_ns;
+    log_.warn("tcp: cannot connect to rank {} now: {}; trying again until it works (see `ulimit -n`)",
+              connection.link->peer().value(), error_text(error));
+  }
+  connection.socket.close();
+  connection.epoll_events = 0;
+  connection.stage = Stage::pausing;
+  connection.deadline_ns = now_ns_ + descriptors_pause_ns;
+  note_deadline(connection.deadline_ns);
 }
 
 void TcpTransport::continue_connecting(Connection& connection) {
@@ -219,6 +238,7 @@ void TcpTransport::proved(Connection& connection) {
   connection.stage = Stage::open;
   connection.deadline_ns = never;
   connection.proof.reset();
+  set_probe_pause(connection.socket.get(), probe_pause_s(connections_.size()));
   watch_events(connection, EPOLLIN);
   heat(connection);
   if (link.theirs == &connection) sink_.opened(link);

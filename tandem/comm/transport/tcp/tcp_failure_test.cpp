@@ -1,5 +1,6 @@
 // tandem/comm/transport/tcp/tcp_failure_test.cpp: peers that die, stop, are strangers, or are not there.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -277,6 +278,29 @@ TEST(TcpFailure, AnUnknownInterfaceIsAnErrorThatListsWhatThereIs) {
   options.first_port = 10;
   options.last_port = 9;
   EXPECT_FALSE(make_tcp_transport(options, node.sink).ok());
+}
+
+TEST(TcpFailure, WithoutDescriptorsAConnectionIsMadeLater) {
+  for (rlim_t spare = 0; spare < 3; ++spare) {
+    SCOPED_TRACE(spare);
+    Node a(0), b(1);
+    rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlimit few = limit;
+    {
+      const base::FileDescriptor next(::dup(0));  // the lowest free one
+      few.rlim_cur = static_cast<rlim_t>(next.get()) + spare;
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    Link& link = a.connect(b, 1);
+    step_for({&a, &b}, 20'000'000);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_TRUE(a.sink.failures.empty());
+    if (spare == 0) { EXPECT_TRUE(a.logged("cannot connect to rank 1 now")) << a.text; }
+    send({&a, &b}, link, "after all");
+    EXPECT_TRUE(step_until({&a, &b}, [&] { return b.sink.packets.size() == 1; }));
+    EXPECT_TRUE(a.sink.failures.empty() && b.sink.failures.empty());
+  }
 }
 
 }  // namespace

@@ -81,6 +81,9 @@ class TcpLink final : public Link {
   Connection* ours = nullptr;    ///< the one that we opened, until its end
   Connection* theirs = nullptr;  ///< the one that the peer opened, until its end
   Connection* out = nullptr;     ///< the one to send on; never changes once a packet went that way
+  /// The one on which the peer's packets come, since its first packet. The other one must bring none: the engine lands one
+  /// payload of a rail at a time. Kept after its end, and not to be followed then.
+  const Connection* in = nullptr;
   bool wants_writable = false;   ///< `try_send` has answered retry
 
   // Spliced payloads, one at a time in each direction.

@@ -380,5 +380,30 @@ TEST(Tcp, RanksOfDifferentThreadsExchangeManyPackets) {
   other.join();
 }
 
+/// Connections on which nothing was written lately cost no system call.
+TEST(Tcp, IdleConnectionsAreNotAskedWhatTheyHold) {
+  Node node(0);
+  std::vector<std::unique_ptr<Node>> peers;
+  std::vector<Node*> all{&node};
+  for (unsigned rank = 1; rank <= 6; ++rank) all.push_back(peers.emplace_back(std::make_unique<Node>(rank)).get());
+  std::vector<Link*> links;
+  for (unsigned rank = 1; rank <= 6; ++rank) {
+    links.push_back(&node.connect(*peers[rank - 1], rank));
+    send(all, *links.back(), "hello");
+  }
+  ASSERT_TRUE(step_until(all, [&] { return node.internals().asked_for_unsent() == 0; }));
+  EXPECT_EQ(node.transport->unsent_bytes(), 0u);
+  send(all, *links[3], "again");
+  EXPECT_EQ(node.internals().asked_for_unsent(), 1u);
+}
+
+TEST(Tcp, ManyIdleConnectionsProbeSeldom) {
+  using internal::TcpTransport;
+  EXPECT_EQ(TcpTransport::probe_pause_s(1), 1u);
+  double probes_per_s = 0;
+  for (std::size_t connections = 1; connections <= 1000; ++connections) probes_per_s += 1.0 / TcpTransport::probe_pause_s(connections);
+  EXPECT_LT(probes_per_s, 60.0);
+}
+
 }  // namespace
 }  // namespace tandem::comm::tcp_test

@@ -171,12 +171,17 @@ unsigned TcpTransport::poll(std::int64_t now_ns) {
 }
 
 std::size_t TcpTransport::unsent_bytes() const {
+  // Others have written nothing that is not acknowledged.
   std::size_t bytes = 0;
-  for (const auto& connection : connections_) {
-    if (connection->stage != Stage::open) continue;
+  const auto add = [&bytes](const Connection& connection) {
+    if (connection.stage != Stage::open) return;
     int waiting = 0;  // unsent bytes in the socket; bytes that are sent and not acknowledged have left
-    if (ioctl(connection->socket.get(), SIOCOUTQNSD, &waiting) == 0) bytes += static_cast<std::size_t>(waiting);
-    bytes += connection->writer.unfinished_bytes();
+    if (ioctl(connection.socket.get(), SIOCOUTQNSD, &waiting) == 0) bytes += static_cast<std::size_t>(waiting);
+    bytes += connection.writer.unfinished_bytes();
+  };
+  for (const Connection* connection : watched_) add(*connection);
+  for (const Connection* connection : blocked_) {
+    if (!connection->watched) add(*connection);
   }
   return bytes;
 }
@@ -256,7 +261,9 @@ bool TcpTransport::receive(Connection& connection) {
   const bool inside = reader.inside_packet();
   const std::uint32_t read_before = reader.splices_read();
   const std::uint32_t peer_read_before = reader.peer_splices_read();
+  if (!reader.begun() && connection.link->in != nullptr) [[unlikely]] reader.bar();
   const FrameReader::Outcome outcome = reader.read(connection.socket.get(), area_, *connection.link, sink_, events_);
+  if (reader.begun()) connection.link->in = &connection;
   if (reader.paused()) {
     connection.paused_at_poll = poll_number_;
     paused_.push_back(&connection);

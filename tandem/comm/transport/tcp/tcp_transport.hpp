@@ -1,6 +1,7 @@
 // tandem/comm/transport/tcp/tcp_transport.hpp: connections to peers, read and written as the kernel allows.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,7 @@ class TcpTransport final : public Transport {
   std::string card() const override { return card_.text(); }
   bool reaches(Rank peer, std::string_view card) override;
   Link& connect(Rank peer, std::string_view card, unsigned rail) override;
+  bool accepts_now() const noexcept override { return unproved_ > 0; }
   unsigned poll(std::int64_t now_ns) override;
   std::size_t unsent_bytes() const override;
   double carried_bytes_per_ns() const override { return bytes_per_ns_; }
@@ -65,6 +67,8 @@ class TcpTransport final : public Transport {
   bool can_splice(const TcpLink& link, const Packet& packet);
   SplicePipe& pipe() noexcept { return pipe_; }
 
+  /// How many system calls `unsent_bytes` makes now, for tests.
+  std::size_t asked_for_unsent() const noexcept { return watched_.size() + blocked_.size(); }
   /// How many connections are open, how many of these carried packets, and how many were judged fast, for tests.
   std::size_t open_connections() const noexcept;
   std::size_t used_connections() const noexcept;
@@ -73,6 +77,11 @@ class TcpTransport final : public Transport {
   static constexpr std::size_t most_control_bytes = std::size_t{16} << 10;
   static constexpr std::size_t most_payload_bytes = std::size_t{64} << 20;
   static constexpr std::size_t most_unproved = 64;
+  /// After how many idle seconds a connection probes its peer's host, when it is one of so many: all of them together probe some
+  /// ten times a second at most, but each once a minute.
+  static constexpr unsigned probe_pause_s(std::size_t connections) noexcept {
+    return static_cast<unsigned>(std::clamp<std::size_t>(connections / 8, 1, 60));
+  }
 
  private:
   using Stage = Connection::Stage;
@@ -117,6 +126,7 @@ class TcpTransport final : public Transport {
   void try_candidate(TcpLink& link);
   void attempt_failed(Connection& connection, std::string reason, bool may_succeed_later);
   void connecting_failed(Connection& connection, int error);
+  void connect_later(Connection& connection, int error);
   void continue_connecting(Connection& connection);
   void accept_some();
   void stop_listening();
@@ -171,6 +181,7 @@ class TcpTransport final : public Transport {
   std::int64_t next_deadline_ns_ = never;
   static constexpr std::int64_t watch_interval_ns = 1'000'000'000;
   std::int64_t next_watch_ns_ = never;
+  std::int64_t next_busy_log_ns_ = INT64_MIN;  ///< not before it is said again that there is no room for connections
   std::int64_t timer_set_for_ns_ = never;
   std::uint64_t poll_number_ = 0;
   unsigned events_ = 0;                 ///< reported by this poll
