@@ -21,6 +21,7 @@
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/comm/transports.hpp"
 #include "tandem/comm/wire.hpp"
+#include "tandem/comm/wrong_argument.hpp"
 #include "tandem/trace/session.hpp"
 
 namespace tandem::comm {
@@ -30,6 +31,7 @@ namespace {
 constexpr std::int64_t kPendingSoonNs = 1'000'000'000;
 constexpr std::int64_t kPendingPatienceNs = 60'000'000'000;
 constexpr std::int64_t kGoodbyePatienceNs = 2'000'000'000;
+constexpr unsigned kLastLooks = 64;  ///< at the transports, for peers that are connecting; sockets are looked at every 32 polls
 
 /// FNV-1a: equal everywhere, and never 0, which is the default channel.
 std::uint32_t hash_of(std::string_view name) noexcept {
@@ -57,16 +59,25 @@ struct Endpoint::Parts {
   std::int64_t now() const { return loop != nullptr ? loop->now_ns() : clock->now_ns(); }
 
   base::Result<void> make_engine();
+  void check_rank(std::string_view call, Rank rank) const {
+    if (rank.value() >= job.size) [[unlikely]] internal::throw_no_such_rank(call, rank, job.size);
+  }
+  void check_source(std::string_view call, Source source) const {
+    if (!source.any()) [[likely]] check_rank(call, source.rank());
+  }
   void trace_to(trace::Session& session);
 
   /// Runs `act` on the engine, and sees to it that what it posted goes on.
   template <class Act>
   auto post(Act act) {
     progress->lock().lock();
-    auto answer = act(*engine);
-    progress->posted_and_unlock();
-    return answer;
+    const Posting posting{*progress};
+    return act(*engine);
   }
+  struct Posting {
+    internal::Progress& progress;
+    ~Posting() { progress.posted_and_unlock(); }
+  };
 };
 
 base::Result<void> Endpoint::Parts::make_engine() {
@@ -85,6 +96,7 @@ base::Result<void> Endpoint::Parts::make_engine() {
             act();
             progress->posted_and_unlock();
           },
+      .wake = [this] { progress->kick(); },
       .cores = static_cast<double>(std::max(1u, std::thread::hardware_concurrency()))};
   engine = std::make_unique<internal::Engine>(std::move(context), std::move(strategy).value());
   // With many more ranks than cores, a rank that polls keeps the core from the rank that it waits for.
@@ -129,7 +141,10 @@ base::Result<std::unique_ptr<Endpoint>> Endpoint::open(Job job, const EndpointOp
                 .version = internal::kVersion,
                 .host = base::host_identity().text(),
                 .host_name = base::host_name(),
-                .transports = {}};
+                .transports = {},
+                .credit_bytes = options.credit_bytes,
+                .credit_messages = options.credit_messages,
+                .credit_announcements = options.credit_announcements};
   for (auto& transport : transports.value()) {
     card.transports.emplace_back(transport->name(), transport->card());
     parts->engine->add_transport(std::move(transport));
@@ -196,7 +211,7 @@ Channel Endpoint::channel(std::string_view name) {
   const std::lock_guard guard(parts_->channels_mutex);
   const auto [it, fresh] = parts_->channels.emplace(id, name);
   if (fresh && parts_->trace != nullptr) describe_channel(*parts_->trace, id, name);
-  TANDEM_ASSERT(fresh || it->second == name);  // two names with one hash: choose another name
+  if (!fresh && it->second != name) internal::throw_same_channel(name, it->second);
   return Channel{id};
 }
 
@@ -205,27 +220,35 @@ Request Endpoint::isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& 
 }
 
 Request Endpoint::irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options) {
+  parts_->check_source("irecv", from);
   internal::ReceiveCore& core = internal::Engine::make_receive(from, tag, std::move(buffer).take(), false, options);
   return Request(parts_->post([&core](internal::Engine& engine) { return engine.receive(core); }));
 }
 
 Request Endpoint::irecv_owned(Source from, TagPattern tag, const ReceiveOptions& options) {
+  parts_->check_source("irecv_owned", from);
   internal::ReceiveCore& core = internal::Engine::make_receive(from, tag, Pieces(), true, options);
   return Request(parts_->post([&core](internal::Engine& engine) { return engine.receive(core); }));
 }
 
 Request Endpoint::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {
+  for (const Recipient& recipient : recipients) parts_->check_rank("mcast", recipient.rank);
+  if (options.header.size() > max_header_bytes) internal::throw_long_header("mcast", options.header.size());
   return Request(
       parts_->post([&](internal::Engine& engine) { return engine.mcast(recipients, tag, std::move(buffer), options); }));
 }
 
 bool Endpoint::append(const Request& mcast, Recipient recipient) {
+  parts_->check_rank("append", recipient.rank);
   if (!mcast.valid()) return false;
   return parts_->post([&](internal::Engine& engine) { return engine.append(*mcast.core_, recipient); });
 }
 
 void Endpoint::register_rpc(Channel channel, RpcHandler handler) {
-  parts_->post([&](internal::Engine& engine) { return engine.register_rpc(channel, std::move(handler)), true; });
+  if (parts_->post([&](internal::Engine& engine) { return engine.register_rpc(channel, std::move(handler)); })) return;
+  const std::lock_guard guard(parts_->channels_mutex);
+  const auto known = parts_->channels.find(channel.value());
+  internal::throw_second_handler(known != parts_->channels.end() ? std::string_view(known->second) : std::string_view());
 }
 
 Request Endpoint::rpc(Rank to, Channel channel, Tag tag, std::span<const std::byte> header, SendBuffer buffer, int priority) {
@@ -233,6 +256,7 @@ Request Endpoint::rpc(Rank to, Channel channel, Tag tag, std::span<const std::by
 }
 
 std::optional<Peeked> Endpoint::probe(Source from, TagPattern tag, Channel channel) {
+  parts_->check_source("probe", from);
   return parts_->post([&](internal::Engine& engine) { return engine.probe(from, tag, channel); });
 }
 
@@ -302,8 +326,15 @@ void Endpoint::on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t,
 void Endpoint::trace_to(trace::Session& session) { parts_->trace_to(session); }
 
 bool Endpoint::same_host(Rank a, Rank b) {
+  Directory* const directory = parts_->job.directory.get();
+  if (a == b || directory == nullptr) return a == b;
+  const auto first = directory->lookup(a), second = directory->lookup(b);  // without the lock: may take long
+  return first && second && first.value().host == second.value().host;
+}
+
+std::vector<Rank> Endpoint::connected_ranks() const {
   const std::lock_guard guard(parts_->progress->lock());
-  return parts_->engine->same_host(a, b);
+  return parts_->engine->connected_ranks();
 }
 
 EndpointStatistics Endpoint::statistics() const {
@@ -324,6 +355,7 @@ std::vector<Rank> Endpoint::missing_ranks() const {
 }
 
 std::string_view Endpoint::transport_to(Rank peer) {
+  if (parts_->job.directory != nullptr) (void)parts_->job.directory->lookup(peer).ok();  // so that the engine need not wait for it
   const std::lock_guard guard(parts_->progress->lock());
   const Transport* transport = parts_->engine->transport_to(peer);
   return transport != nullptr ? transport->name() : peer == parts_->job.rank ? "self" : "none";
@@ -353,8 +385,14 @@ void Endpoint::close() {
   parts_->post([&](internal::Engine& mine) { return mine.say_goodbye(), true; });
   // A peer that is stopped cannot answer; it will find our goodbye when it goes on.
   const std::int64_t deadline = parts_->now() + kGoodbyePatienceNs;
-  progress.until(locked([&] { return engine.all_answered_goodbye() && !engine.pending_for_peers(); }), deadline);
+  // Ranks that wait for this one may be connecting right now: they get a goodbye, too, instead of a closed door.
+  for (unsigned look = 0; parts_->loop == nullptr && look < kLastLooks; ++look) progress.once();
+  const auto nobody_waits = [&] {
+    return !engine.accepts_now() && engine.all_answered_goodbye() && !engine.pending_for_peers();
+  };
+  progress.until(locked(nobody_waits), deadline);
   progress.stop();
+  engine.stop_lookups();
   const std::lock_guard guard(progress.lock());
   engine.cancel_everything();
 }

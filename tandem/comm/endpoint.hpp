@@ -164,14 +164,15 @@ struct EndpointStatistics {
 
 /// One rank's place in a job: posts messages, receives, broadcasts and active messages.
 ///
-/// Threads: all members are thread-safe except the constructor, `close` and the destructor. A post never blocks, except that the
-/// first contact with a peer may ask the job's directory. Callbacks run on the thread that makes progress (see `Callbacks`).
+/// Threads: all members are thread-safe except the constructor, `close` and the destructor. A post never blocks.
+/// Callbacks run on the thread that makes progress (see `Callbacks`).
 ///
 /// Order: messages of one source with the same channel and tag are matched in the order in which they were posted there, sends and
 /// broadcasts alike.
 ///
-/// Errors: a request ends as `Status::ending` says; nothing throws. Wrong arguments (a rank that the job does not have, a header
-/// longer than `max_header_bytes`) are assertions. Units: bytes, and nanoseconds (names end in `_ns`).
+/// Errors: a request ends as `Status::ending` says. Wrong arguments (a rank that the job does not have, a header longer than
+/// `max_header_bytes`, a second handler) throw UsageError, and the call has no effect; nothing else throws. Units:
+/// bytes, and nanoseconds (names end in `_ns`).
 class Endpoint {
  public:
   static constexpr std::size_t max_header_bytes = 1024;  ///< of a message's small header
@@ -193,7 +194,8 @@ class Endpoint {
   Rank rank() const noexcept;           ///< of this process, from 0
   std::uint32_t size() const noexcept;  ///< number of ranks
 
-  /// The channel of that name: the same on all ranks. Two names of one process whose hashes collide are an assertion.
+  /// The channel of that name: the same on all ranks. Two names of one process whose hashes collide throw
+  /// UsageError.
   Channel channel(std::string_view name);
 
   /// Sends. The buffer must stay, and not change, until the request is *released*. A send to this rank itself is copied.
@@ -211,8 +213,8 @@ class Endpoint {
   /// Adds a recipient to a broadcast that has not started (`McastOptions::hold_ns`). False: it has, or the recipient is in it.
   bool append(const Request& mcast, Recipient recipient);
 
-  /// From now on `handler` takes every message on `channel`, including those that wait there. A second handler for a channel is
-  /// an assertion.
+  /// From now on `handler` takes every message on `channel`, including those that wait there. A second handler for a channel
+  /// throws UsageError.
   void register_rpc(Channel channel, RpcHandler handler);
   /// Sends an active message: a send on a channel for which the receiver has registered a handler.
   Request rpc(Rank to, Channel channel, Tag tag, std::span<const std::byte> header, SendBuffer buffer, int priority = 0);
@@ -261,6 +263,8 @@ class Endpoint {
 
   /// Whether two ranks run on one host. May ask the job's directory.
   bool same_host(Rank a, Rank b);
+  /// The ranks with which this one has a connection, or makes one, and that are not known to be gone; not itself.
+  std::vector<Rank> connected_ranks() const;
   EndpointStatistics statistics() const;  ///< counters since the start
   /// Describes the operations under way, one line each, to find out why a program waits.
   std::string describe() const;

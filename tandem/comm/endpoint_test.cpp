@@ -7,10 +7,12 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "tandem/base/attendance.hpp"
+#include "tandem/base/exceptions.hpp"
 #include "tandem/comm/bootstrap/thread_job.hpp"
 #include "tandem/comm/endpoint_test_support.hpp"
 #include "tandem/comm/engine/core.hpp"
@@ -698,6 +700,47 @@ TEST(Endpoint, DeadPeerFailsItsRequestsAndNoOthers) {
   EXPECT_EQ(world.at[0]->wait(fine).ending, Ending::done);
   EXPECT_THAT(deaths, ElementsAre(1));
   EXPECT_EQ(world.at[0]->isend(Rank{1}, Tag{3}, sent).status().ending, Ending::peer_dead);
+}
+
+template <class Call>
+std::string refusal_of(Call call) {
+  try {
+    call();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Endpoint, WrongArgumentsAreRefusedInWordsAndHaveNoEffect) {
+  World world(2);
+  Endpoint& endpoint = *world.at[0];
+  Bytes bytes(10);
+  const std::vector<std::byte> header(5000);
+  const Recipient nobody[] = {{Rank{1}, 0}, {Rank{2}, 0}};
+  const auto no_rank = testing::HasSubstr("there is no rank 17; this job has ranks 0 to 1");
+  EXPECT_THAT(refusal_of([&] { endpoint.isend(Rank{17}, Tag{1}, bytes); }), no_rank);
+  EXPECT_THAT(refusal_of([&] { endpoint.irecv(Rank{17}, Tag{1}, bytes); }), no_rank);
+  EXPECT_THAT(refusal_of([&] { endpoint.irecv_owned(Rank{17}, Tag{1}); }), no_rank);
+  EXPECT_THAT(refusal_of([&] { (void)endpoint.probe(Rank{17}, Tag{1}); }), no_rank);
+  EXPECT_THAT(refusal_of([&] { endpoint.rpc(Rank{17}, Channel{4}, Tag{1}, {}, bytes); }), no_rank);
+  EXPECT_THAT(refusal_of([&] { endpoint.mcast(nobody, Tag{1}, bytes); }), testing::HasSubstr("there is no rank 2"));
+  const auto too_long = testing::HasSubstr("at most 1024 bytes, and this one has 5000");
+  EXPECT_THAT(refusal_of([&] { endpoint.isend(Rank{1}, Tag{1}, bytes, {.header = header}); }), too_long);
+  EXPECT_THAT(refusal_of([&] { endpoint.mcast(std::span(nobody).first(1), Tag{1}, bytes, {.header = header}); }), too_long);
+  EXPECT_THAT(refusal_of([&] { endpoint.rpc(Rank{1}, Channel{4}, Tag{1}, header, bytes); }), too_long);
+  const Channel calls = endpoint.channel("calls");
+  endpoint.register_rpc(calls, {});
+  EXPECT_THAT(refusal_of([&] { endpoint.register_rpc(calls, {}); }), testing::HasSubstr("channel 'calls' has a handler already"));
+  // Two names with one FNV-1a hash.
+  endpoint.channel("costarring");
+  EXPECT_THAT(refusal_of([&] { endpoint.channel("liquid"); }), testing::HasSubstr("'liquid' and 'costarring'"));
+
+  const Bytes sent = pattern(10, 1);
+  const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, bytes);
+  EXPECT_EQ(endpoint.wait(endpoint.isend(Rank{1}, Tag{1}, sent)).ending, Ending::done);
+  EXPECT_EQ(world.at[1]->wait(receive).ending, Ending::done);
+  EXPECT_EQ(bytes, sent);
 }
 
 // ---- Broadcasts.

@@ -1,6 +1,7 @@
 // tandem/comm/wire.hpp: the records that engines exchange inside control blocks, and how they are written and read.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,7 +14,7 @@ namespace tandem::comm::wire {
 
 /// Changes with every change of this file, of `sync/records.hpp`, or of `tcp/frame.hpp`; ranks whose versions differ refuse
 /// each other at the first contact.
-inline constexpr std::uint32_t version = 7;
+inline constexpr std::uint32_t version = 8;
 
 /// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the
 /// machines are (asserted below).
@@ -261,27 +262,37 @@ class Writer {
 /// What precedes the data of a message that is alone in its block and has no header.
 inline constexpr std::size_t kBeforeData = sizeof(BlockHead) + sizeof(Eager);
 
-/// Whether a block holds one eager message with its data, without header and flags, and nothing else: as most do.
-inline bool holds_one_plain_message(std::span<const std::byte> block) noexcept {
-  if (block.size() < kBeforeData) return false;
-  std::uint64_t first;  // prefix and bytes
-  std::memcpy(&first, block.data() + sizeof(BlockHead), sizeof first);
+/// A block may lie in memory that its sender can still change. So each field is loaded once: what was checked is what is used.
+template <class Field>
+[[gnu::always_inline]] inline Field load_once(const std::byte* at) noexcept {
+  static_assert(sizeof(Field) == 4 || sizeof(Field) == 8);
+  return *reinterpret_cast<const volatile Field*>(at);
+}
+/// As `load_once` for what was read with `memcpy`: the compiler does not read it again after this point.
+inline void loaded_once() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+/// Prefix and bytes of the first record of a block, which has at least `kBeforeData` bytes.
+inline std::uint64_t first_word(std::span<const std::byte> block) noexcept {
+  return load_once<std::uint64_t>(block.data() + sizeof(BlockHead));
+}
+/// Whether a block holds one eager message with its data, without header and flags, and nothing else: as most do. `first` is
+/// its `first_word`.
+inline bool holds_one_plain_message(std::span<const std::byte> block, std::uint64_t first) noexcept {
   return static_cast<std::uint32_t>(first) == static_cast<std::uint32_t>(Kind::eager) &&
          block.size() - kBeforeData == padded(first >> 32);
 }
 /// The record of such a block, by fields: they stay in registers.
-inline Eager plain_message(std::span<const std::byte> block) noexcept {
-  const auto read = [record = block.data() + sizeof(BlockHead)](auto& field, std::size_t offset) {
-    std::memcpy(&field, record + offset, sizeof field);
-  };
+[[gnu::always_inline]] inline Eager plain_message(std::span<const std::byte> block, std::uint64_t first) noexcept {
+  const std::byte* const record = block.data() + sizeof(BlockHead);
   Eager eager;
-  read(eager.bytes, offsetof(Eager, bytes));
-  read(eager.channel, offsetof(Eager, channel));
-  read(eager.tag, offsetof(Eager, tag));
+  eager.bytes = static_cast<std::uint32_t>(first >> 32);
+  eager.channel = load_once<std::uint32_t>(record + offsetof(Eager, channel));
+  eager.tag = load_once<std::uint64_t>(record + offsetof(Eager, tag));
   return eager;
 }
 
-/// Reads records from a block that may hold anything: every read is checked against its end, and a failed one says so by `ok`.
+/// Reads records from a block that may hold anything, and that may change meanwhile: every read is checked against its end, and
+/// a failed one says so by `ok`. A record that was read is a copy; `get_bytes` refers to the block.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> block) noexcept : block_(block) {}
@@ -295,6 +306,7 @@ class Reader {
       ok_ = false;
     } else {
       std::memcpy(&prefix, block_.data() + at_, sizeof prefix);
+      loaded_once();
     }
     return prefix;
   }
@@ -306,6 +318,7 @@ class Reader {
     }
     Record record;
     std::memcpy(&record, block_.data() + at_, sizeof record);
+    loaded_once();
     at_ += sizeof record;
     return record;
   }

@@ -17,6 +17,7 @@ base::Result<std::string> encode_card(const PeerCard& card) {
   writer.u32(card.wire_version).text(card.version).text(card.host).text(card.host_name);
   writer.u32(static_cast<std::uint32_t>(card.transports.size()));
   for (const auto& [name, bytes] : card.transports) writer.text(name).text(bytes);
+  writer.u64(card.credit_bytes).u32(card.credit_messages).u32(card.credit_announcements);
   std::string encoded = writer.take();
   if (encoded.size() > most_card_bytes || card.transports.size() > most_transports) {
     return base::Error{base::ErrorCode::invalid_argument,
@@ -39,6 +40,9 @@ base::Result<PeerCard> decode_card(std::string_view bytes, std::uint32_t our_wir
     std::string name(reader.text(most_card_bytes));
     card.transports.emplace_back(std::move(name), reader.text(most_card_bytes));
   }
+  card.credit_bytes = reader.u64();
+  card.credit_messages = reader.u32();
+  card.credit_announcements = reader.u32();
   if (!reader.finished() || count > most_transports)
     return base::Error{base::ErrorCode::malformed, fmt::format("a card of {} bytes does not follow its format", bytes.size())};
   return card;

@@ -23,18 +23,24 @@ Result<void> CardDirectory::publish(const PeerCard& card) {
   return store_->put(Entry::card, bytes.value());
 }
 
-Result<PeerCard> CardDirectory::lookup(Rank peer) {
+std::optional<Result<PeerCard>> CardDirectory::lookup_now(Rank peer) {
   if (peer.value() >= size_) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("there is no rank {}: this job has ranks 0 to {}", peer.value(), size_ - 1)};
   }
+  const std::scoped_lock lock(mutex_);
+  if (own_ == nullptr)
+    return Error{ErrorCode::invalid_argument, fmt::format("rank {} looks for others before it published", self_.value())};
+  if (peer == self_) return *own_;
+  if (const auto found = known_.find(peer); found != known_.end()) return found->second;
+  return std::nullopt;
+}
+
+Result<PeerCard> CardDirectory::lookup(Rank peer) {
+  if (auto known = lookup_now(peer)) return *std::move(known);
   PeerCard own;
   {
     const std::scoped_lock lock(mutex_);
-    if (own_ == nullptr)
-      return Error{ErrorCode::invalid_argument, fmt::format("rank {} looks for others before it published", self_.value())};
-    if (peer == self_) return *own_;
-    if (const auto found = known_.find(peer); found != known_.end()) return found->second;
     own = *own_;
   }
   auto bytes = store_->get(Entry::card, peer, 0);

@@ -24,6 +24,7 @@ class CardStore {
   /// Waits for it, so long at most, or as long as joining may take when that is 0. Errors as `Directory::lookup`.
   virtual base::Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) = 0;
   virtual std::vector<Rank> missing() = 0;                                    ///< as `Directory::missing`
+  virtual void give_up() {}                                                   ///< as `Directory::give_up`
 };
 
 /// Reads and writes cards, refuses those of builds with another wire format, and remembers the others: a peer is asked for once.
@@ -40,11 +41,13 @@ class CardDirectory final : public Directory {
   /// Errors, beside those of Directory: invalid_argument (no such rank, or called before publish), unsupported (other wire
   /// format), malformed.
   base::Result<PeerCard> lookup(Rank peer) override;
+  std::optional<base::Result<PeerCard>> lookup_now(Rank peer) override;
   base::Result<void> publish_place(const std::string& bytes) override { return store_->put(Entry::place, bytes); }
   base::Result<std::string> lookup_place(Rank peer, std::int64_t timeout_ns) override {
     return store_->get(Entry::place, peer, timeout_ns);
   }
   std::vector<Rank> missing() override { return store_->missing(); }
+  void give_up() override { store_->give_up(); }
 
  private:
   base::Result<PeerCard> read(Rank peer, const std::string& bytes, const PeerCard& own) const;

@@ -14,7 +14,9 @@ namespace {
 using base::ErrorCode;
 using testing::HasSubstr;
 
-PeerCard example_card() { return {7, "0.7", "boot-id", "alpha", {{"shm", std::string("a\0b", 3)}, {"tcp", "10.0.0.1:1"}}}; }
+PeerCard example_card() {
+  return {7, "0.7", "boot-id", "alpha", {{"shm", std::string("a\0b", 3)}, {"tcp", "10.0.0.1:1"}}, 1 << 20, 500, 20};
+}
 
 TEST(BootstrapCard, IsReadBackAsItWasWritten) {
   const auto bytes = internal::encode_card(example_card());
@@ -25,6 +27,9 @@ TEST(BootstrapCard, IsReadBackAsItWasWritten) {
   EXPECT_EQ(card.value().host, "boot-id");
   EXPECT_EQ(card.value().host_name, "alpha");
   EXPECT_EQ(card.value().transports, example_card().transports);
+  EXPECT_EQ(card.value().credit_bytes, 1u << 20);
+  EXPECT_EQ(card.value().credit_messages, 500u);
+  EXPECT_EQ(card.value().credit_announcements, 20u);
 }
 
 TEST(BootstrapCard, OfAnotherWireFormatShowsItsVersionsWhateverFollows) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,10 +27,15 @@ struct PeerCard {
   std::string host;                ///< text of base::HostIdentity: equal for ranks of one host; messages show `host_name`
   std::string host_name;           ///< as people call the host
   std::vector<std::pair<std::string, std::string>> transports;  ///< name and card of each
+  /// What the rank keeps of one peer's unasked messages: `comm.credit_bytes`, `comm.credit_messages`,
+  /// `comm.credit_announcements`. No messages: not said.
+  std::uint64_t credit_bytes = 0;
+  std::uint32_t credit_messages = 0;
+  std::uint32_t credit_announcements = 0;
 };
 
 /// Where cards are exchanged. Thread-safe. `publish` and `lookup` may block for as long as start-up takes (bounded by the
-/// bootstrap's timeout), so that only start-up and first contact with a peer call them.
+/// bootstrap's timeout): no thread calls them that others wait for.
 class Directory {
  public:
   virtual ~Directory() = default;
@@ -37,6 +43,8 @@ class Directory {
   virtual base::Result<void> publish(const PeerCard& card) = 0;
   /// Waits until the peer has published. Errors: exhausted (time), io (the launcher is gone).
   virtual base::Result<PeerCard> lookup(Rank peer) = 0;
+  /// What `lookup` would return at once; nothing: it would wait.
+  virtual std::optional<base::Result<PeerCard>> lookup_now(Rank peer) { return lookup(peer); }
   /// Makes known which cores this rank's process may use. Once, before `publish`. Errors: as for `lookup`.
   virtual base::Result<void> publish_place(const std::string& bytes) { return (void)bytes, no_places(); }
   /// Waits until the peer has published its place, so long at most. Errors: as for `lookup`.
@@ -45,6 +53,8 @@ class Directory {
   }
   /// Ranks that have not published their card yet, as far as is known within a second or two; at most 64. For messages.
   virtual std::vector<Rank> missing() { return {}; }
+  /// This rank leaves: look-ups under way, and later ones, end soon, with an error unless the answer is known.
+  virtual void give_up() {}
 
  private:
   static base::Error no_places() { return {base::ErrorCode::unsupported, "this job's directory has no places"}; }

@@ -69,6 +69,7 @@ class ServingStore final : public CardStore {
     return client_->get(entry, peer, timeout_ns);
   }
   std::vector<Rank> missing() override { return client_->missing(); }
+  void give_up() override { client_->give_up(); }
 
  private:
   const std::unique_ptr<ServerThread> server_;  // outlives the client

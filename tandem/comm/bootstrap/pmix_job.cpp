@@ -4,6 +4,7 @@
 #include <pmix.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstring>
@@ -45,6 +46,7 @@ class PmixSession {
 
   const pmix_proc_t& self() const noexcept { return self_; }
   std::uint32_t rank() const noexcept { return self_.rank; }
+  void give_up() noexcept { gave_up_.store(true); }
 
   Result<std::uint32_t> size() const { return number(PMIX_JOB_SIZE, "the size of the job"); }
   Result<std::uint32_t> local_size() const { return number(PMIX_LOCAL_SIZE, "the number of ranks on this machine"); }
@@ -91,7 +93,7 @@ class PmixSession {
     for (milliseconds pause = first_question_pause;; pause = std::min(2 * pause, longest_question_pause)) {
       int left_s = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(deadline - steady_clock::now()).count());
       bool refresh = true;
-      left_s = std::max(left_s, 1);
+      left_s = std::clamp(left_s, 1, 2);  // PMIx cannot be interrupted: between two questions this notices that the rank leaves
       pmix_info_t limits[2];
       PMIX_INFO_LOAD(&limits[0], PMIX_TIMEOUT, &left_s, PMIX_INT);
       PMIX_INFO_LOAD(&limits[1], PMIX_GET_REFRESH_CACHE, &refresh, PMIX_BOOL);
@@ -99,6 +101,7 @@ class PmixSession {
       const pmix_status_t status = PMIx_Get(&peer, key, limits, 2, &value);
       if (status == PMIX_SUCCESS) return taken(value, rank);
       const bool not_yet = status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT || status == PMIX_ERR_NOT_AVAILABLE;
+      if (gave_up_.load()) return Error{ErrorCode::io, fmt::format("rank {} leaves, and looks for rank {} no more", self_.rank, rank)};
       if (!not_yet) return pmix_error(fmt::format("what rank {} published cannot be had", rank), status);
       if (steady_clock::now() + pause >= deadline) {
         return Error{ErrorCode::exhausted,
@@ -120,6 +123,7 @@ class PmixSession {
   }
 
   const pmix_proc_t self_;
+  std::atomic<bool> gave_up_{false};
 };
 
 class PmixStore final : public CardStore {
@@ -134,6 +138,7 @@ class PmixStore final : public CardStore {
     return session_->get(peer.value(), entry_keys[static_cast<std::size_t>(entry)], timeout_ns == 0 ? timeout_ns_ : timeout_ns);
   }
   std::vector<Rank> missing() override { return presence_->missing(); }
+  void give_up() override { session_->give_up(); }
 
  private:
   const std::unique_ptr<PmixSession> session_;

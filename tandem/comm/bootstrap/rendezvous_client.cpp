@@ -100,6 +100,9 @@ Result<std::string> RendezvousClient::get(Entry entry, Rank peer, std::int64_t t
     if (const auto absent = absent_.find(peer.value()); absent != absent_.end()) {
       return Error{ErrorCode::io, fmt::format("rank {} cannot be reached: {}", peer.value(), absent->second)};
     }
+    if (gave_up_) {
+      return Error{ErrorCode::io, fmt::format("rank {} leaves, and looks for rank {} no more", access_.rank, peer.value())};
+    }
     if (over_) {
       return Error{ErrorCode::io, fmt::format("rank {} cannot be found: the rendezvous server at {} is gone", peer.value(),
                                               access_.server.text())};
@@ -138,6 +141,13 @@ void RendezvousClient::read_some(std::unique_lock<std::mutex>& lock, Deadline un
   input_.add(bytes);
   store_frames();
   if (more.ok() && !more.value()) over_ = true;
+  answered_.notify_all();
+}
+
+void RendezvousClient::give_up() {
+  const std::scoped_lock lock(mutex_);
+  gave_up_ = true;
+  socket_.shut_down();  // ends the wait of the thread that reads
   answered_.notify_all();
 }
 

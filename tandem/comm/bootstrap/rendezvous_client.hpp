@@ -43,6 +43,7 @@ class RendezvousClient final : public CardStore {
   base::Result<void> put(Entry entry, const std::string& bytes) override;
   base::Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns = 0) override;
   std::vector<Rank> missing() override;
+  void give_up() override;
 
  private:
   using Kind = rendezvous::Kind;
@@ -65,6 +66,7 @@ class RendezvousClient final : public CardStore {
   std::condition_variable answered_;
   bool reading_ = false;
   bool over_ = false;                          ///< the server is gone, and nothing more can be read
+  bool gave_up_ = false;
   FrameBuffer input_;                          ///< the reader's while `reading_`, but changed under the mutex only
   std::map<std::pair<std::uint32_t, Entry>, std::string> entries_;
   std::map<std::uint32_t, std::string> absent_;  ///< why a rank will never have a card

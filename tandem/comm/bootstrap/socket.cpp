@@ -191,6 +191,8 @@ Result<bool> TimedSocket::receive(std::string& bytes, Deadline deadline) {
   }
 }
 
+void TimedSocket::shut_down() noexcept { (void)::shutdown(socket_.get(), SHUT_RDWR); }
+
 std::string TimedSocket::own_address() const { return own_name(socket_.get()); }
 
 Result<std::string> own_address_towards(const std::string& host) {

@@ -48,6 +48,8 @@ class TimedSocket {
   /// Waits for some bytes and appends them; false at the end of the stream (also when the other side broke it off).
   /// Errors: exhausted (time).
   base::Result<bool> receive(std::string& bytes, Deadline deadline);
+  /// Ends what waits in `receive`, also of another thread: it finds the end of the stream.
+  void shut_down() noexcept;
   /// The address of this end, without port: one that the other side can reach.
   std::string own_address() const;
 

@@ -47,8 +47,10 @@ class TableStore final : public internal::CardStore {
     if (timeout_ns == 0) timeout_ns = timeout_ns_;
     std::unique_lock lock(table_->mutex);
     const std::pair key(peer, entry);
-    if (table_->published.wait_for(lock, std::chrono::nanoseconds(timeout_ns), [&] { return table_->entries.contains(key); }))
-      return table_->entries.at(key);
+    const auto over = [&] { return table_->entries.contains(key) || gave_up_; };
+    table_->published.wait_for(lock, std::chrono::nanoseconds(timeout_ns), over);
+    if (const auto found = table_->entries.find(key); found != table_->entries.end()) return found->second;
+    if (gave_up_) return Error{ErrorCode::io, fmt::format("rank {} leaves, and looks for rank {} no more", self_.value(), peer.value())};
     return Error{ErrorCode::exhausted, fmt::format("rank {} waited {} ms for rank {}, which has not published", self_.value(),
                                                    timeout_ns / 1'000'000, peer.value())};
   }
@@ -61,10 +63,17 @@ class TableStore final : public internal::CardStore {
     return ranks;
   }
 
+  void give_up() override {
+    const std::scoped_lock lock(table_->mutex);
+    gave_up_ = true;
+    table_->published.notify_all();
+  }
+
  private:
   const std::shared_ptr<Table> table_;
   const Rank self_;
   const std::int64_t timeout_ns_;
+  bool gave_up_ = false;  ///< guarded by the table's mutex
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ Arrivals::Arrivals(EngineParts& parts)
       peers_(parts.peers),
       deferral_(parts.deferral),
       incoming_(parts.incoming),
-      recipient_(parts.recipient) {}
+      recipient_(parts.recipient),
+      allowed_(Allowance::of(parts.context.options)) {}
 
 /// A receive that is posted, from a rank that cannot be reached (null) or is gone.
 void Arrivals::fail_posted(ReceiveCore& core, const Peer* peer) {
@@ -35,12 +36,14 @@ const char* Arrivals::take_eager(Rail& rail, wire::Reader& reader, std::size_t p
       (eager.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(eager.after);
   const std::uint32_t after = early ? eager.after : 0;
   const MatchKey key{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
-  if (!by_payload) return take_message(rail, key, eager.bytes, after, header, data), nullptr;
+  if (header.size() > Endpoint::max_header_bytes) return "a message with too large a header";
+  if (!by_payload) return take_message(rail, key, eager.bytes, after, header, data);
   if (eager.bytes == 0 || eager.bytes != payload_bytes || rail.landing.kind != LandingPlace::Kind::none) {
     return "an eager message whose payload has another size";
   }
-  ReceiveCore* receive = receive_for(rail, key, eager.bytes, after, header, data);
-  if (receive == nullptr) return nullptr;
+  const char* wrong = nullptr;
+  ReceiveCore* receive = receive_for(rail, key, eager.bytes, after, header, data, wrong);
+  if (receive == nullptr) return wrong;
   rail.landing.receive = receive;
   rail.landing.kind = LandingPlace::Kind::receive;
   if (peers_.shows_rate(peer, eager.bytes)) rail.landing.started_ns = context_.now();
@@ -48,36 +51,40 @@ const char* Arrivals::take_eager(Rail& rail, wire::Reader& reader, std::size_t p
   return nullptr;
 }
 
-/// The receive that an eager message has met, and that knows of it now. Null: the message is kept, or its handler is asked.
+/// The receive that an eager message has met, and that knows of it now. Null: the message is kept, its handler is asked, or it is
+/// `wrong`.
 [[gnu::always_inline]] inline ReceiveCore* Arrivals::receive_for(Rail& rail, MatchKey key, std::uint32_t bytes,
                                                                std::uint32_t after, std::span<const std::byte> header,
-                                                               std::span<const std::byte> data) {
+                                                               std::span<const std::byte> data, const char*& wrong) {
   Peer& peer = *rail.peer;
   ++peer.head.seen;
   ReceiveCore* receive = after != 0 ? nullptr : match(key);
-  if (receive == nullptr) [[unlikely]] keep_eager(rail, key, bytes, after, header, data);
+  if (receive == nullptr) [[unlikely]] wrong = keep_eager(rail, key, bytes, after, header, data);
   else fill(*receive, peer, Tag{key.tag}, bytes, header);
   return receive;
 }
 
 /// An eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
-void Arrivals::take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
-                            std::span<const std::byte> header, std::span<const std::byte> data) {
-  ReceiveCore* receive = receive_for(rail, key, bytes, after, header, data);
+const char* Arrivals::take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+                                   std::span<const std::byte> header, std::span<const std::byte> data) {
+  const char* wrong = nullptr;
+  ReceiveCore* receive = receive_for(rail, key, bytes, after, header, data, wrong);
   if (receive != nullptr) deliver(*receive, *rail.peer, bytes, header.size(), data);
+  return wrong;
 }
 
-void Arrivals::look_up_plain_message(Rail& rail, std::span<const std::byte> control) {
-  const wire::Eager eager = wire::plain_message(control);
-  take_message(rail, {.source = rail.peer->rank, .channel = eager.channel, .tag = eager.tag}, eager.bytes, 0, {},
+const char* Arrivals::look_up_plain_message(Rail& rail, const wire::Eager& eager, std::span<const std::byte> control) {
+  return take_message(rail, {.source = rail.peer->rank, .channel = eager.channel, .tag = eager.tag}, eager.bytes, 0, {},
                control.subspan(wire::kBeforeData, eager.bytes));
 }
 
 /// An eager message that no receive waits for, or that has to wait for a broadcast itself (`after`). Without `data` the payload
 /// is still to land.
-void Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
-                        std::span<const std::byte> data) {
+const char* Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+                                 std::span<const std::byte> header, std::span<const std::byte> data) {
+  if (!rail.peer->occupied.take(units_of(bytes, header.size()), allowed_)) return kBeyondCredit;
   auto* envelope = new Envelope(Envelope::Kind::eager, key, rail.peer, bytes, header);
+  envelope->counted = true;
   envelope->after = after;
   envelope->complete = data.size() == bytes;
   envelope->make_room();
@@ -91,6 +98,7 @@ void Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::ui
   }
   if (after != 0) recipient_.wait_for_broadcast(*envelope);
   else set_aside(*envelope);
+  return nullptr;
 }
 
 /// All of a message begins to come from `peer`; of a broadcast, that is not its source.
@@ -109,6 +117,7 @@ const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_
   const auto announce = reader.get<wire::Announce>();
   const auto header = reader.get_bytes(announce.prefix.header_bytes);
   if (!reader.ok()) return nullptr;
+  if (header.size() > Endpoint::max_header_bytes) return "a message with too large a header";
   if (peer.incoming.contains(announce.stream)) return "an announcement with the number of a stream that exists";
   const bool brings = (announce.prefix.flags & wire::flag_payload) != 0;
   const std::size_t along = brings ? payload_bytes : 0;
@@ -132,8 +141,12 @@ const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_
       incoming_.land_along(rail, *incoming, along);
     return nullptr;
   }
+  // A handler asks for all that its channel has.
+  const bool counted = !has_handler(key.channel);
+  if (counted && !peer.occupied.take_announcement(allowed_, peer.asked)) return kBeyondCredit;
   auto* envelope = new Envelope(Envelope::Kind::announced, key, &peer, announce.bytes, header);
   envelope->announced = announced;
+  envelope->counted = counted;
   envelope->late = true;
   envelope->after = early ? announce.after : 0;
   if (early) recipient_.wait_for_broadcast(*envelope);
@@ -165,6 +178,10 @@ void Arrivals::keep(Envelope& envelope) {
 }
 
 void Arrivals::keep_no_more(Envelope& envelope) {
+  if (envelope.kind == Envelope::Kind::announced && envelope.counted) {
+    envelope.counted = false;
+    envelope.peer->occupied.leave_announcement();
+  }
   if (!envelope.kept) return;
   envelope.kept = false;
   --statistics_.unexpected_messages;
@@ -213,6 +230,7 @@ void Arrivals::finish_envelope(Envelope& envelope, ReceiveCore& core) {
     core.pieces.copy_in(0, envelope.room().first(std::min<std::size_t>(envelope.bytes, core.pieces.bytes())));
   }
   const bool truncated = !core.has_owned() && envelope.bytes > core.pieces.bytes();
+  if (envelope.counted) envelope.peer->occupied.leave(1, units_of(envelope.bytes, envelope.header_bytes));
   freed_message(*envelope.peer, envelope.bytes, envelope.header_bytes);
   if (peers_.head_is_due(*envelope.peer)) peers_.mark_dirty(*envelope.peer);
   delete &envelope;
@@ -269,12 +287,13 @@ std::optional<Peeked> Arrivals::probe(Source from, TagPattern tag, Channel chann
                 .header = {header.begin(), header.end()}};
 }
 
-void Arrivals::register_rpc(Channel channel, RpcHandler handler) {
-  TANDEM_ASSERT(!handlers_.contains(channel.value()));
+bool Arrivals::register_rpc(Channel channel, RpcHandler handler) {
+  if (handlers_.contains(channel.value())) return false;
   handlers_.emplace(channel.value(), std::move(handler));
   const MatchPattern everything{.source = Rank{0}, .channel = channel.value(), .tag = 0, .any_source = true, .any_tag = true};
   while (ArrivedEnvelope* found = matcher_.take(everything)) hand_over(static_cast<Envelope&>(*found));
   deferral_.want_all_from_all(channel.value());
+  return true;
 }
 
 /// Asks the handler, without the lock, where the message should go.

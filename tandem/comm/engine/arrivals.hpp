@@ -49,7 +49,8 @@ class Arrivals {
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   bool has_handler(std::uint32_t channel) const { return !handlers_.empty() && handlers_.contains(channel); }
   /// A block that holds one eager message only: by far the most frequent.
-  void take_plain_message(Rail& rail, Peer& peer, std::span<const std::byte> control);
+  /// `first` is the `wire::first_word` for which it was found to be one.
+  const char* take_plain_message(Rail& rail, Peer& peer, std::span<const std::byte> control, std::uint64_t first);
   const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   /// Calls `Endpoint::on_incoming` for a message that begins to come from `peer`.
   void notify_incoming(const Peer& peer, const MatchKey& key, std::uint64_t bytes);
@@ -71,7 +72,7 @@ class Arrivals {
   /// As `PacketSink::landed`.
   void landed(Link& link, std::uint64_t token);
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel);
-  void register_rpc(Channel channel, RpcHandler handler);
+  bool register_rpc(Channel channel, RpcHandler handler);
   /// A receive to be posted. Thread-safe. Where the library brings the memory (`owned`) there are no `pieces`.
   static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
     auto* core = new ReceiveCore(pattern_of(from, tag, options.channel), std::move(pieces), owned);
@@ -89,17 +90,20 @@ class Arrivals {
   }
   /// The data of the message will not come, since its sender is dead.
   static void lose_envelope(Envelope& envelope);
+  /// The reason for closing the links of a peer whose messages take more of our memory than it was allowed.
+  static constexpr const char* kBeyondCredit = "more messages than this rank allows (comm.credit_...)";
 
  private:
   ReceiveCore* receive_for(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+                           std::span<const std::byte> header, std::span<const std::byte> data, const char*& wrong);
+  const char* take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
                            std::span<const std::byte> header, std::span<const std::byte> data);
-  void take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after, std::span<const std::byte> header,
-                    std::span<const std::byte> data);
-  [[gnu::noinline]] void look_up_plain_message(Rail& rail, std::span<const std::byte> control);
+  [[gnu::noinline]] const char* look_up_plain_message(Rail& rail, const wire::Eager& eager,
+                                                      std::span<const std::byte> control);
   void deliver(ReceiveCore& receive, Peer& peer, std::uint32_t bytes, std::size_t header_bytes,
                std::span<const std::byte> data);
-  [[gnu::noinline]] void keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
-                                    std::span<const std::byte> header, std::span<const std::byte> data);
+  [[gnu::noinline]] const char* keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+                                           std::span<const std::byte> header, std::span<const std::byte> data);
   void keep(Envelope& envelope);
   void finish_envelope(Envelope& envelope, ReceiveCore& core);
   void hand_over(Envelope& envelope);
@@ -116,6 +120,7 @@ class Arrivals {
   BroadcastRecipient& recipient_;
   Matcher matcher_;
   std::unordered_map<std::uint32_t, RpcHandler> handlers_;
+  const Allowance allowed_;  ///< to each peer
   std::unordered_set<Envelope*> asked_;  ///< active messages whose handler has not answered yet
 };
 

@@ -40,15 +40,18 @@ namespace tandem::comm::internal {
 }
 
 /// `wire::holds_one_plain_message`: by far the most frequent. Without what needs a look-up it is short.
-[[gnu::always_inline]] inline void Arrivals::take_plain_message(Rail& rail, Peer& peer, std::span<const std::byte> control) {
-  const wire::Eager eager = wire::plain_message(control);
+[[gnu::always_inline]] inline const char* Arrivals::take_plain_message(Rail& rail, Peer& peer,
+                                                                                     std::span<const std::byte> control,
+                                                                                     std::uint64_t first) {
+  const wire::Eager eager = wire::plain_message(control, first);
   PostedReceive* const met =
       handlers_.empty() ? matcher_.arrive_at_hand({.source = peer.rank, .channel = eager.channel, .tag = eager.tag}) : nullptr;
-  if (met == nullptr) [[unlikely]] return look_up_plain_message(rail, control);
+  if (met == nullptr) [[unlikely]] return look_up_plain_message(rail, eager, control);
   auto& receive = static_cast<ReceiveCore&>(*met);
   ++peer.head.seen;
   fill(receive, peer, Tag{eager.tag}, eager.bytes, {});
   deliver(receive, peer, eager.bytes, 0, control.subspan(wire::kBeforeData, eager.bytes));
+  return nullptr;
 }
 
 inline void Arrivals::after_arrival(Peer& peer) {

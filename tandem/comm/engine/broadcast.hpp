@@ -104,7 +104,8 @@ struct Strand {
   std::uint16_t deaths = 0;  ///< of ranks above us, that led to this parent
   Incoming* incoming = nullptr;
   bool declined = false;         ///< we will ask the parent for it, and have not yet
-  std::uint32_t credit_units = 0;  ///< of the parent, to be freed with our memory
+  std::uint32_t credit_messages = 0;  ///< of the parent, to be freed with our memory; more than one if it lies
+  std::uint32_t credit_units = 0;
   std::vector<std::byte> route_bytes;          ///< of our subtree, our own entry first; at the root, of everybody
   std::list<std::unique_ptr<Child>> children;  ///< in the order in which they are served
 };

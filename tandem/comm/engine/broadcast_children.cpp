@@ -103,10 +103,9 @@ void BroadcastChildren::offer(Child& child) {
   }
   // An adopted child may have to decline, since it may have been served already, and so may those below it.
   child.credited = !child.adopted && child.address == 0 && strand.bytes <= (one_rail ? window : one_packet) &&
-                   peers_.within_credit(*peer, strand.bytes, 0) && (one_rail || strand.arrived == strand.bytes);
+                   Credit(*peer).covers_strand(strand.bytes) && (one_rail || strand.arrived == strand.bytes);
   if (child.credited) {
-    ++peer->eager_sent;
-    peer->units_sent += units_for(strand.bytes);
+    take_credit(*peer, units_for(strand.bytes));
     child.unasked = strand.bytes;
   } else {
     child.unasked = strand.bytes <= window || !one_rail || child.address != 0 ? 0 : window;

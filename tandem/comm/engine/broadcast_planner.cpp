@@ -156,7 +156,9 @@ TreeChoice BroadcastPlanner::choose_tree(const Broadcast& broadcast, std::span<c
   BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)),
                      .bytes = broadcast.bytes,
                      .ordered = broadcast.tree == TreeKind::ordered};
-  for (const auto& [rank, peer] : peers_.all()) load.queued_bytes += peer->queue.pending_bytes();
+  if (peers_.any_backlogged()) {
+    for (const auto& [rank, peer] : peers_.all()) load.queued_bytes += peer->queue.pending_bytes();
+  }
   broadcasts_.chooser.set_costs(costs);
   TreeChoice choice;
   TreeShape shape{.kind = broadcast.tree};
@@ -190,13 +192,13 @@ NetworkCosts BroadcastPlanner::costs_for(const Broadcast& broadcast, std::span<c
   const Peer* peer = nullptr;
   for (const RouteRecipient& recipient : recipients) {
     const Peer* const found = peers_.find(recipient.rank);
-    if (found == nullptr || found->transport == nullptr) continue;
+    if (found == nullptr || !Peers::has_transport(*found)) continue;
     if (peer == nullptr || found->measured) peer = found;
     if (peer->measured) break;
   }
   if (peer == nullptr) {
     Peer* first = peers_.peer_for(recipients[0].rank);
-    peer = first != nullptr && first->transport != nullptr ? first : nullptr;
+    peer = first != nullptr && Peers::has_transport(*first) ? first : nullptr;
   }
   NetworkCosts costs;
   if (peer == nullptr) return costs;

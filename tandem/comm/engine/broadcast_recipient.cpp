@@ -42,7 +42,8 @@ BroadcastRecipient::BroadcastRecipient(EngineParts& parts)
       outgoing_(parts.outgoing),
       incoming_(parts.incoming),
       arrivals_(parts.arrivals),
-      children_(parts.children) {}
+      children_(parts.children),
+      allowed_(Allowance::of(parts.context.options)) {}
 
 /// A rank above us may have died. While the root lives, the lowest living rank above us finds out in time that no rank serves us; at
 /// the latest that is the root. When the root is dead, it may be that no rank has what is missing here.
@@ -58,8 +59,14 @@ const char* BroadcastRecipient::take_mcast(Rail& rail, wire::Reader& reader, std
   const bool has_first = (record.prefix.flags & wire::flag_first) != 0;
   const std::size_t payload_bytes = has_first ? packet_payload_bytes : 0;
   const auto header = reader.get_bytes(record.prefix.header_bytes);
-  const auto route_bytes = reader.get_bytes(std::size_t{record.route_entries} * route_entry_bytes);
+  const auto route_there = reader.get_bytes(std::size_t{record.route_entries} * route_entry_bytes);
   if (!reader.ok()) return nullptr;
+  // Copied before it is checked: the sender may be able to change what is there.
+  std::array<std::byte, kMostPerRoute * route_entry_bytes> route_room;
+  if (route_there.size() > route_room.size()) return "a broadcast with too long a route";
+  const auto route_bytes = std::span(route_room).first(route_there.size());
+  std::ranges::copy(route_there, route_bytes.begin());
+  wire::loaded_once();
   const unsigned index = (record.prefix.flags & wire::flag_strand) != 0 ? 1 : 0;
   if (const char* wrong = check_mcast(record, index, route_bytes, payload_bytes)) return wrong;
   if (has_first && payload_bytes == 0) return "a first segment without its payload";
@@ -133,6 +140,7 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
     }
     incoming_.end_incoming(*std::exchange(strand.incoming, nullptr));
   }
+  if (strand.parent != &peer) free_credit(strand);  // of the parent before
   strand.parent = &peer;
   strand.parent_stream = record.stream;
   strand.done_sent = false;
@@ -151,7 +159,7 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
   }
   const bool credited = (record.prefix.flags & wire::flag_credited) != 0;
   if (broadcast.lost && credited) {  // it cannot be declined, so that those below are ours
-    freed(peer, units_for(strand.bytes));
+    freed(peer, 1, units_for(strand.bytes));
     return pass_on_loss(strand, route_bytes), nullptr;
   }
   if (broadcast.lost || (strand.complete && !strand.serves)) {  // nothing of it is needed here, but those below may need it
@@ -160,7 +168,11 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
     maybe_forget(broadcast);
     return nullptr;
   }
-  if (credited) strand.credit_units += units_for(strand.bytes);
+  if (credited) {
+    if (!peer.occupied.take(units_for(strand.bytes), allowed_)) return Arrivals::kBeyondCredit;
+    strand.credit_units += units_for(strand.bytes);
+    ++strand.credit_messages;
+  }
   if (strand.complete) {
     free_credit(strand);
     maybe_acknowledge(strand);
@@ -196,7 +208,7 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
 void BroadcastRecipient::refuse(Peer& parent, const wire::Mcast& record) {
   wire::McastNote note{.stream = record.stream};
   if ((record.prefix.flags & wire::flag_credited) != 0) {
-    freed(parent, units_for(record.strand_bytes));
+    freed(parent, 1, units_for(record.strand_bytes));
   } else if (record.route_entries > 1) {
     note.prefix.kind = wire::Kind::mcast_decline;
     packets_.post_control(parent, note);
@@ -264,8 +276,9 @@ void BroadcastRecipient::ask_for_declined(Broadcast& broadcast) {
 }
 
 void BroadcastRecipient::free_credit(Strand& strand) {
-  if (strand.credit_units == 0 || strand.parent == nullptr) return;
-  freed(*strand.parent, std::exchange(strand.credit_units, 0));
+  if (strand.credit_messages == 0 || strand.parent == nullptr) return;
+  strand.parent->occupied.leave(strand.credit_messages, strand.credit_units);
+  freed(*strand.parent, std::exchange(strand.credit_messages, 0), std::exchange(strand.credit_units, 0));
   peers_.mark_dirty(*strand.parent);
 }
 

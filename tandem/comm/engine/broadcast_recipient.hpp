@@ -82,6 +82,7 @@ class BroadcastRecipient {
   IncomingTransfers& incoming_;
   Arrivals& arrivals_;
   BroadcastChildren& children_;
+  const Allowance allowed_;  ///< to each peer
 };
 
 }  // namespace tandem::comm::internal

@@ -129,7 +129,9 @@ void BroadcastRoot::start_those_before(Rank to, Channel channel, Tag tag) {
 bool BroadcastRoot::may_start(const Broadcast& broadcast) const {
   const std::int64_t now_ns = context_.now();
   if (now_ns < broadcast.start_at_ns) return false;
-  if (broadcast.recipients.empty() || peers_.leaving() || now_ns >= broadcast.start_at_ns + kPatienceNs) return true;
+  if (broadcast.recipients.empty() || peers_.leaving()) return true;
+  if (now_ns < broadcast.start_at_ns + Peers::kCardPatienceNs && peers_.awaits_cards(broadcast.recipients)) return false;
+  if (now_ns >= broadcast.start_at_ns + kPatienceNs) return true;
   return std::any_of(broadcast.recipients.begin(), broadcast.recipients.end(), [&](const Recipient& recipient) {
     const Peer* const peer = peers_.find(recipient.rank);
     return peer == nullptr || peer->dead || peer->queue.idle();
@@ -140,8 +142,10 @@ bool BroadcastRoot::may_start(const Broadcast& broadcast) const {
 std::int64_t BroadcastRoot::start_due_ns(const Broadcast& broadcast, std::int64_t now_ns) noexcept {
   if (now_ns < broadcast.start_at_ns) return broadcast.start_at_ns;
   const std::int64_t patience_ends_ns = broadcast.start_at_ns + kPatienceNs;
-  // Beyond that it waits for an older one of its key, which is due by itself.
-  return now_ns < patience_ends_ns ? patience_ends_ns : base::kNever;
+  if (now_ns < patience_ends_ns) return patience_ends_ns;
+  // Beyond that it waits for cards, or for an older one of its key, which is due by itself.
+  const std::int64_t card_patience_ends_ns = broadcast.start_at_ns + Peers::kCardPatienceNs;
+  return now_ns < card_patience_ends_ns ? card_patience_ends_ns : base::kNever;
 }
 
 /// The last broadcast of a key, not acknowledged yet, that goes to a rank; 0: none.
@@ -177,7 +181,8 @@ void BroadcastRoot::start(Broadcast& broadcast) {
     }
     const std::uint32_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
     RouteRecipient entry{.rank = recipient.rank, .priority = recipient.priority, .ordered = before != 0, .fence = 0};
-    const bool by_route = (before == 0 || before == broadcast.after) && fence_for(broadcast, recipient.rank, entry.fence);
+    // One that has not joined yet serves nobody.
+    const bool by_route = !peers_.awaits_card(recipient.rank) && (before == 0 || before == broadcast.after) && fence_for(broadcast, recipient.rank, entry.fence);
     if (by_route) by_tree.push_back(entry);
     else broadcast.plainly.insert(recipient.rank.value());
   }

@@ -29,25 +29,24 @@ inline void freed_message(Peer& peer, std::uint64_t bytes, std::size_t header_by
   ++peer.head.freed_messages;
   peer.head.freed_units += units_of(bytes, header_bytes);
 }
-/// A strand of the peer's, for which it took that credit, does not any more; 0: it took none.
-inline void freed(Peer& peer, std::uint32_t units) noexcept {
-  if (units == 0) return;
-  ++peer.head.freed_messages;
+/// Strands of the peer's, for which it took that credit, do not any more.
+inline void freed(Peer& peer, std::uint32_t messages, std::uint32_t units) noexcept {
+  peer.head.freed_messages += messages;
   peer.head.freed_units += units;
 }
 
 /// What a peer's memory has left for eager messages, as far as we know.
 class Credit {
  public:
-  Credit(const Peer& peer, const EndpointOptions& options) noexcept
-      : messages_(std::int64_t{options.credit_messages} - (peer.eager_sent - peer.head_received.freed_messages)),
-        units_(static_cast<std::int64_t>(options.credit_bytes / kUnit) + 1 -
-               (peer.units_sent - peer.head_received.freed_units)) {}
+  explicit Credit(const Peer& peer) noexcept
+      : messages_(std::int64_t{peer.allowed.messages} - (peer.eager_sent - peer.head_received.freed_messages)),
+        units_(std::int64_t{peer.allowed.units} - (peer.units_sent - peer.head_received.freed_units)) {}
 
   bool covers(std::uint64_t bytes, std::size_t header_bytes) const noexcept {
     const std::uint32_t units = units_of(bytes, header_bytes);
     return messages_ > 0 && (units == 0 || units <= units_);  // for short messages, known to be 0, only the first is left of it
   }
+  bool covers_strand(std::uint64_t bytes) const noexcept { return messages_ > 0 && units_for(bytes) <= units_; }
   /// False: it is not covered, and nothing is taken.
   bool take(const SendCore& core) noexcept {
     const std::size_t header_bytes = core.header().size();

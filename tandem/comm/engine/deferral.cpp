@@ -18,7 +18,7 @@ Deferral::Deferral(EngineParts& parts)
       outgoing_(parts.outgoing),
       arrivals_(parts.arrivals) {}
 
-bool Deferral::may_announce(const Peer& peer) const noexcept { return peer.announced < context_.options.credit_announcements; }
+bool Deferral::may_announce(const Peer& peer) noexcept { return peer.announced < peer.allowed.announcements; }
 
 /// A message joins what waits for its peer: the queue, or what is held back.
 void Deferral::enqueue(SendCore& core, Peer& peer) {
@@ -55,7 +55,7 @@ bool Deferral::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
 /// Announces the eager messages of the queue that the credit does not cover, some at a time, and holds back those that may not be
 /// announced. Once something was held back before, what is queued only ever is announced, since it is older than what is held.
 void Deferral::settle_queue(Peer& peer) {
-  Credit credit(peer, context_.options);
+  Credit credit(peer);
   const bool late = peer.deferred != nullptr;
   unsigned announced = 0;
   std::vector<SendCore*> held, in_exchange;
@@ -91,7 +91,7 @@ void Deferral::start_deferring(Peer& peer) {
 
 /// When nothing is held, and nothing will be soon.
 void Deferral::stop_deferring(Peer& peer) {
-  if (!peer.deferred->empty() || peer.announced > context_.options.credit_announcements / 2) return;
+  if (!peer.deferred->empty() || peer.announced > peer.allowed.announcements / 2) return;
   peer.deferred.reset();
   peer.at_once_below = peers_.at_once_below(peer);
   wire::Defer over;
@@ -171,6 +171,7 @@ void Deferral::forget_deferring_peer(Peer& peer) {
 
 void Deferral::want(Peer& peer, const MatchPattern& pattern) {
   if (!pattern.any_source && pattern.source != peer.rank) return;
+  ++peer.asked;
   wire::Want record{.channel = pattern.channel, .tag = pattern.tag};
   if (pattern.any_tag) record.prefix.flags = wire::flag_any_tag;
   packets_.post_control(peer, record);

@@ -51,7 +51,7 @@ class Deferral {
   void want_all_from_all(std::uint32_t channel);
 
  private:
-  bool may_announce(const Peer& peer) const noexcept;
+  static bool may_announce(const Peer& peer) noexcept;
   bool has_to_wait(const SendCore& core, Peer& peer, bool covered);
   void start_deferring(Peer& peer);
   void stop_deferring(Peer& peer);

@@ -53,14 +53,14 @@ bool Departures::pending_for_peers() const noexcept {
 void Departures::say_goodbye() {
   if (peers_.leave()) return;
   for (const auto& [rank, peer] : peers_.all()) {
-    if (!peer->dead && peer->transport != nullptr && !peer->goodbye_answered) packets_.post_control(*peer, wire::Goodbye{});
+    if (!peer->dead && Peers::has_transport(*peer) && !peer->goodbye_answered) packets_.post_control(*peer, wire::Goodbye{});
   }
 }
 
 bool Departures::all_answered_goodbye() const noexcept {
   return std::all_of(peers_.all().begin(), peers_.all().end(), [](const auto& entry) {
     const Peer& peer = *entry.second;
-    return peer.dead || peer.left || peer.transport == nullptr || peer.goodbye_answered;
+    return peer.dead || peer.left || !Peers::has_transport(peer) || peer.goodbye_answered;
   });
 }
 

@@ -31,8 +31,8 @@ std::string Engine::describe() const {
     const std::size_t held = peer->deferred != nullptr ? peer->deferred->size() : 0;
     if (peer->queue.empty() && held == 0 && peer->outgoing.empty() && peer->incoming.empty() && !peer->dead) continue;
     text += fmt::format(
-        "  rank {}{}: {} messages and {} streams queued, {} held back, {} streams out, {} in{}\n", rank,
-        peer->dead ? " (dead)" : "", peer->queue.message_count(), peer->queue.stream_count(), held, peer->outgoing.size(),
+        "  rank {}{}{}: {} messages and {} streams queued, {} held back, {} streams out, {} in{}\n", rank,
+        peer->dead ? " (dead)" : "", peer->awaited ? " (has not joined the job yet)" : "", peer->queue.message_count(), peer->queue.stream_count(), held, peer->outgoing.size(),
         peer->incoming.size(), !peer->rails.empty() && peer->rails[0]->blocked ? ", its rail is full" : "");
     peer->outgoing.for_each([&](const OutgoingStream& stream) {
       text += fmt::format("    out {}: {} of {} sent, {} granted, {} available\n", stream.id, stream.cursor, stream.limit,

@@ -16,6 +16,7 @@ constexpr std::uint64_t kStepsPerCostlyPoll = 16;
 Engine::Engine(EngineContext context, std::unique_ptr<Strategy> strategy) : parts_(std::move(context), std::move(strategy)) {}
 
 Engine::~Engine() {
+  stop_lookups();
   parts_.departures.cancel_everything();
   for (const Event& event : events()) {
     if (event.core != nullptr) event.core->drop();
@@ -156,9 +157,10 @@ const char* Engine::arrived_whole(Link& link, std::span<const std::byte> control
   parts_.completions.trace.packet_received(peer.rank, control.size());
   if (peer.dead) [[unlikely]] return nullptr;
   const char* malformed = nullptr;
-  if (wire::holds_one_plain_message(control)) [[likely]] {
+  const std::uint64_t first = control.size() < wire::kBeforeData ? 0 : wire::first_word(control);
+  if (wire::holds_one_plain_message(control, first)) [[likely]] {
     take_head(rail, control.data());
-    parts_.arrivals.take_plain_message(rail, peer, control);
+    malformed = parts_.arrivals.take_plain_message(rail, peer, control, first);
   } else {
     rail.landing.kind = LandingPlace::Kind::none;
     malformed = take_block(rail, control, 0);

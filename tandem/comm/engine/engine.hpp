@@ -45,7 +45,7 @@ class Engine final : public PacketSink {
   }
   [[gnu::always_inline]] RequestCore* receive(ReceiveCore& core) {
     const Rank from = core.pattern.source;
-    TANDEM_ASSERT(from.value() < parts_.context.size);
+    TANDEM_DEBUG_ASSERT(from.value() < parts_.context.size);
     parts_.completions.begin();
     parts_.completions.trace.receive_posted(core);
     if (ArrivedEnvelope* found = parts_.arrivals.matcher().post(core)) [[unlikely]] {
@@ -77,7 +77,8 @@ class Engine final : public PacketSink {
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel) {
     return parts_.arrivals.probe(from, tag, channel);
   }
-  void register_rpc(Channel channel, RpcHandler handler) { parts_.arrivals.register_rpc(channel, std::move(handler)); }
+  /// False: the channel has one.
+  bool register_rpc(Channel channel, RpcHandler handler) { return parts_.arrivals.register_rpc(channel, std::move(handler)); }
 
   // Progress.
   /// Polls, sends what can be sent, copies a piece of what is copied remotely. Returns when it wants to be called again, in ns of
@@ -111,8 +112,13 @@ class Engine final : public PacketSink {
   bool pending_for_peers() const noexcept { return parts_.departures.pending_for_peers(); }
   /// When leaving takes long: the death of a broadcast's root may delay the ranks below this one, and only a connection shows it.
   void connect_to_roots() { parts_.departures.connect_to_roots(); }
+  /// No rank that has not been found yet will be. Without the lock.
+  void stop_lookups() { parts_.peers.stop_lookups(); }
   void say_goodbye() { parts_.departures.say_goodbye(); }
   bool all_answered_goodbye() const noexcept { return parts_.departures.all_answered_goodbye(); }
+  bool accepts_now() const noexcept {
+    return std::ranges::any_of(transports(), [](const auto& transport) { return transport->accepts_now(); });
+  }
   /// Closes the links to all peers; what was under way ends as cancelled. Not while polling.
   void abandon() { parts_.departures.abandon(); }
   void cancel_everything() { parts_.departures.cancel_everything(); }
@@ -123,7 +129,7 @@ class Engine final : public PacketSink {
   static void trim_requests() noexcept;  ///< needs no lock, and takes longer the more it is
 
   // What others may ask.
-  bool same_host(Rank a, Rank b) { return parts_.peers.same_host(a, b); }
+  std::vector<Rank> connected_ranks() const { return parts_.peers.connected(); }
   Transport* transport_to(Rank peer) { return parts_.peers.transport_to(peer); }
   std::uint64_t deferred_messages() const noexcept { return parts_.deferral.deferred_messages(); }
   std::string describe() const;  ///< what is under way, one line each

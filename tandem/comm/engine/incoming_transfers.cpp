@@ -160,13 +160,12 @@ void IncomingTransfers::copy_incoming(Incoming& incoming) {
   if (incoming.meeting && !incoming.meeting->take()) return no_part_left(incoming);
   const std::uint64_t bytes = std::min(incoming.meeting ? incoming.part_bytes : kCopyBytes, incoming.length - incoming.pull_at);
   Peer& peer = *incoming.peer;
-  peers_.connect_rails(peer);
   const Pieces& memory = incoming.strand != nullptr ? *incoming.strand->broadcast->memory : incoming.receive->pieces;
   pieces_.clear();
   memory.slice((incoming.strand != nullptr ? incoming.strand->first : 0) + incoming.pull_at, bytes, pieces_);
   std::uint64_t from = incoming.pull_address + incoming.pull_at;
   for (const iovec& piece : pieces_) {
-    if (!peer.rails[0]->link->read_remote(from, {static_cast<std::byte*>(piece.iov_base), piece.iov_len}))
+    if (!Peers::copy_link(peer).read_remote(from, {static_cast<std::byte*>(piece.iov_base), piece.iov_len}))
       return pull_refused(incoming);
     from += piece.iov_len;
   }
@@ -214,7 +213,7 @@ void IncomingTransfers::send_instead(Incoming& incoming) {
 /// Asks the sender to take part in what we begin to pull. False: it cannot.
 bool IncomingTransfers::share(Incoming& incoming) {
   Peer& peer = *incoming.peer;
-  std::atomic<std::uint64_t>* const word = peer.all_rails.front()->link->shared_word(Link::Direction::incoming);
+  std::atomic<std::uint64_t>* const word = Peers::copy_link(peer).shared_word(Link::Direction::incoming);
   incoming.part_bytes = part_bytes_for(incoming.length);
   const std::uint64_t parts = parts_of(incoming.length, incoming.part_bytes);
   if (word == nullptr || parts < 2) return false;

@@ -154,12 +154,11 @@ const char* OutgoingTransfers::take_share(Rail& rail, const wire::Share& share) 
 void OutgoingTransfers::copy_outgoing(Push& push) {
   const OutgoingStream& stream = *push.stream;
   Peer& peer = *stream.peer;
-  peers_.connect_rails(peer);
   bool refused = false;
   if (const auto part = push.meeting.take()) {
     const std::uint64_t at = *part * push.part_bytes;
     const auto* const from = static_cast<const std::byte*>(stream.source->data()) + stream.base + at;
-    refused = !peer.rails[0]->link->write_remote(push.address + at, {from, std::min(push.part_bytes, push.bytes - at)});
+    refused = !Peers::copy_link(peer).write_remote(push.address + at, {from, std::min(push.part_bytes, push.bytes - at)});
     if (!refused && push.meeting.left()) return;
   }
   if (push.meeting.taken() > 0) {

@@ -38,7 +38,7 @@ void PacketSender::pump_dirty() {
 /// Sees to it that eager messages of the plan that the credit does not cover do not go as they are. True when there was one: the
 /// plan is stale.
 bool PacketSender::announce_uncovered(Peer& peer) {
-  Credit credit(peer, context_.options);
+  Credit credit(peer);
   if (credit.ample_for(plan_)) return false;
   const auto uncovered = [&credit](SendItem& item) {
     if (static_cast<Item&>(item).what != ItemKind::message) return false;

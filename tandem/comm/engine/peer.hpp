@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "tandem/comm/engine/allowance.hpp"
 #include "tandem/comm/engine/copy_choice.hpp"
 #include "tandem/comm/engine/copy_meeting.hpp"
 #include "tandem/comm/engine/core.hpp"
@@ -95,6 +96,7 @@ struct Rail {
   Peer* peer = nullptr;
   Link* link = nullptr;
   bool blocked = false;  ///< answered `retry`, and has not said `writable` since
+  bool awaited = false;  ///< stands for those of a transport that is not known yet
   LandingPlace landing;
   std::vector<PostedPacket> posted;
   std::uint32_t free_posted = UINT32_MAX;
@@ -132,10 +134,15 @@ struct Peer {
   bool dirty = false;     ///< in the engine's list of peers to be pumped
   bool held = false;      ///< the pacer holds its bulk back: in `PortPacing`'s list
   std::optional<std::int32_t> paced_priority;  ///< the priority of its most urgent ready stream, as the pacer knows it
+  bool awaited = false;      ///< its card is being looked up: what sends to it has links of an `AwaitedTransport`
   bool unreachable = false;  ///< no transport, or not in the directory: dead as soon as `peer_failed` may be called
   bool dead = false;
   bool left = false;           ///< said goodbye
   bool goodbye_answered = false;  ///< answered ours
+
+  Allowance allowed;    ///< by the peer: what it keeps of ours
+  Occupancy occupied;   ///< by the peer: what we keep of its
+  std::uint64_t asked = 0;  ///< messages that we asked for while it held some back
 
   // What we sent, and what the peer's blocks said about it. Counters modulo 2^32, as on the wire.
   std::uint32_t envelopes_sent = 0;
@@ -245,7 +252,8 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
   bool kept : 1 = false;           ///< in the matcher
   bool late : 1 = false;           ///< announced, and no receive waited: what came along was dropped
   bool lost : 1 = false;           ///< its data will not come
-  std::uint8_t unused : 4 = 0;     ///< so that nothing of the byte need be read before it is written
+  bool counted : 1 = false;        ///< in `Peer::occupied`
+  std::uint8_t unused : 3 = 0;     ///< so that nothing of the byte need be read before it is written
 };
 static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announce),
               "a small message costs what its announcement does");

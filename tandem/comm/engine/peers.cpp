@@ -14,7 +14,13 @@ Peers::Peers(EngineParts& parts, SendOrder order)
       due_units_(static_cast<std::uint32_t>(
           std::max<std::size_t>(1, context_.options.credit_bytes / 2 / wire::BlockHead::unit_bytes))),
       order_(order),
-      dirty_(parts.work_left) {}
+      dirty_(parts.work_left),
+      lookups_(context_.directory, [this](Rank rank, base::Result<PeerCard> card) {
+        context_.with_lock([&] { learn(rank, std::move(card)); });
+        context_.wake();  // a caller that waits may sleep, and steps the engine itself
+      }) {
+  ports_.emplace(&awaited_, Port{});
+}
 
 void Peers::add_transport(std::unique_ptr<Transport> transport) {
   ports_.emplace(transport.get(), Port{});
@@ -33,6 +39,7 @@ Peer& Peers::make_peer(Rank rank) {
   auto& peer = by_rank_[rank.value()];
   if (!peer) {
     peer = std::make_unique<Peer>(rank, order_);
+    peer->allowed = Allowance::of(context_.options);
     peer->head.fences_passed = root_.started_up_to();
     ++statistics_.peers;
   }
@@ -40,15 +47,66 @@ Peer& Peers::make_peer(Rank rank) {
 }
 
 const PeerCard* Peers::card_of(Rank rank) {
-  if (context_.directory == nullptr) return nullptr;
+  if (know(rank) != Known::yes) return nullptr;
   const auto known = cards_.find(rank.value());
-  if (known != cards_.end()) return &known->second;
-  auto card = context_.directory->lookup(rank);
-  if (!card) {
-    context_.log->error("rank {} cannot find rank {}: {}", context_.rank.value(), rank.value(), card.error().message);
-    return nullptr;
+  return known != cards_.end() ? &known->second : nullptr;
+}
+
+/// Whether the card of the rank is here, if there is one. `later`: it is being looked up, from now on or since earlier.
+Peers::Known Peers::know(Rank rank) {
+  if (context_.directory == nullptr) return Known::no;
+  if (cards_.contains(rank.value())) return Known::yes;
+  if (const auto asked = lookups_under_way_.find(rank.value()); asked != lookups_under_way_.end())
+    return asked->second.failed ? Known::no : Known::later;
+  if (auto card = context_.directory->lookup_now(rank)) {
+    learn(rank, *std::move(card));
+    return know(rank);
   }
-  return &cards_.emplace(rank.value(), std::move(card).value()).first->second;
+  lookups_under_way_.emplace(rank.value(), Lookup{.since_ns = context_.now()});
+  lookups_.ask(rank);
+  return Known::later;
+}
+
+/// The answer of the directory. A peer that waited for it is connected at the end of the step.
+void Peers::learn(Rank rank, base::Result<PeerCard> card) {
+  if (card) {
+    cards_.emplace(rank.value(), std::move(card).value());
+    lookups_under_way_.erase(rank.value());
+  } else {
+    context_.log->error("rank {} cannot find rank {}: {}", context_.rank.value(), rank.value(), card.error().message);
+    lookups_under_way_[rank.value()].failed = true;
+  }
+  Peer* const peer = find(rank);
+  if (peer == nullptr || !std::exchange(peer->awaited, false) || peer->dead) return;
+  peer->rails.clear();
+  std::erase_if(peer->all_rails, [](const auto& rail) { return rail->awaited; });  // they have never taken anything
+  forget_recent(*peer);
+  peer->unreachable = !card;
+  if (card && peer->transport == &awaited_) use_transport(*peer, nullptr);
+  if (choose_transport(*peer)) connect_rails(*peer);
+  mark_dirty(*peer);
+}
+
+/// Until the card is here, what is posted stays in the queue.
+void Peers::await(Peer& peer) {
+  peer.awaited = true;
+  if (peer.transport == nullptr) use_transport(peer, &awaited_);
+  for (unsigned number = 0; number < awaited_.capabilities().rails; ++number) {
+    Rail& rail = make_rail(awaited_.connect(peer.rank, "", number));
+    rail.awaited = rail.blocked = true;
+    peer.rails.push_back(&rail);
+  }
+  peer.at_once_below = at_once_below(peer);
+}
+
+bool Peers::awaits_cards(std::span<const Recipient> recipients) {
+  if (cards_.size() >= context_.size || context_.directory == nullptr) return false;
+  bool waits = false;
+  for (const Recipient& recipient : recipients) {
+    if (know(recipient.rank) != Known::later) continue;
+    waits |= context_.now() - lookups_under_way_.at(recipient.rank.value()).since_ns < kCardPatienceNs;
+  }
+  return waits;
 }
 
 Transport* Peers::transport_to(Rank rank) {
@@ -58,8 +116,11 @@ Transport* Peers::transport_to(Rank rank) {
 
 /// The first transport, in the order of preference, that reaches the peer. Looked for once.
 bool Peers::choose_transport(Peer& peer) {
-  if (peer.transport == nullptr && !peer.unreachable) peer.unreachable = !find_transport(peer);
-  return peer.transport != nullptr;
+  if (peer.transport == nullptr && !peer.unreachable) {
+    if (know(peer.rank) == Known::later) await(peer);
+    else peer.unreachable = !find_transport(peer);
+  }
+  return peer.transport != nullptr && !peer.unreachable;
 }
 
 bool Peers::find_transport(Peer& peer) {
@@ -75,7 +136,7 @@ bool Peers::find_transport(Peer& peer) {
     if (std::ranges::find(peer.failed_transports, transport.get()) != peer.failed_transports.end()) continue;
     for (const auto& [name, bytes] : card->transports) {
       if (name == transport->name() && transport->reaches(peer.rank, bytes)) {
-        use_transport(peer, *transport);
+        use_transport(peer, transport.get());
         return true;
       }
     }
@@ -94,17 +155,25 @@ bool Peers::find_transport(Peer& peer) {
 bool Peers::change_transport(Peer& peer) {
   peer.failed_transports.push_back(polling_);
   if (peer.transport != polling_) return peer.transport != nullptr;  // the peer has connected by another one meanwhile
-  peer.transport = nullptr;
+  use_transport(peer, nullptr);
   peer.rails.clear();
   peer.unreachable = !find_transport(peer);
   if (!peer.unreachable) mark_dirty(peer);
   return !peer.unreachable;
 }
 
-void Peers::use_transport(Peer& peer, Transport& transport) {
-  peer.transport = &transport;
-  peer.port = &ports_.find(&transport)->second;
-  const Capabilities& able = transport.capabilities();
+/// Null: none any more, until another one is known.
+void Peers::use_transport(Peer& peer, Transport* transport) {
+  Port* const port = transport != nullptr ? &ports_.find(transport)->second : nullptr;
+  if (peer.backlogged) {
+    --peer.port->backlogged;
+    if (port != nullptr) ++port->backlogged;
+    else peer.backlogged = false;
+  }
+  peer.transport = transport;
+  peer.port = port;
+  if (transport == nullptr) return;
+  const Capabilities& able = transport->capabilities();
   peer.rail_states.resize(std::max(1u, able.rails));
   for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = able.bytes_per_ns, .latency_ns = able.latency_ns};
   peer.bytes_per_ns = able.bytes_per_ns;
@@ -127,9 +196,11 @@ Peer* Peers::find_peer(Rank rank) {
 /// Makes the links on which we send.
 void Peers::connect_rails(Peer& peer) {
   if (!peer.rails.empty() || peer.dead) return;
+  if (know(peer.rank) == Known::later) return await(peer);
   const PeerCard* card = card_of(peer.rank);
   std::string_view bytes;
   if (card != nullptr) {
+    peer.allowed = Allowance::of(*card, context_.options);
     for (const auto& [name, text] : card->transports) {
       if (name == peer.transport->name()) bytes = text;
     }
@@ -143,7 +214,7 @@ void Peers::connect_rails(Peer& peer) {
 Rail& Peers::make_rail(Link& link) {
   Peer& peer = make_peer(link.peer());
   // Of a peer that speaks first we learn the transport here.
-  if (peer.transport == nullptr && polling_ != nullptr) use_transport(peer, *polling_);
+  if ((peer.transport == nullptr || peer.transport == &awaited_) && polling_ != nullptr) use_transport(peer, polling_);
   auto rail = std::make_unique<Rail>();
   rail->peer = &peer;
   rail->link = &link;
@@ -152,13 +223,12 @@ Rail& Peers::make_rail(Link& link) {
   return *peer.all_rails.back();
 }
 
-bool Peers::same_host(Rank a, Rank b) {
-  if (a == b) return true;
-  const PeerCard* first = card_of(a);
-  if (first == nullptr) return false;
-  const std::string host = first->host;  // the next look-up may move the cards
-  const PeerCard* second = card_of(b);
-  return second != nullptr && second->host == host;
+std::vector<Rank> Peers::connected() const {
+  std::vector<Rank> ranks;
+  for (const auto& [rank, peer] : by_rank_) {
+    if (has_transport(*peer) && !peer->all_rails.empty() && !peer->dead && !peer->left) ranks.push_back(peer->rank);
+  }
+  return ranks;
 }
 
 void Peers::mark_dirty(Peer& peer) {
@@ -190,7 +260,7 @@ bool Peers::is_dead(Rank rank) const noexcept {
 void Peers::connect_to(Rank rank) { mark_dirty(make_peer(rank)); }
 
 bool Peers::within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept {
-  return Credit(peer, context_.options).covers(bytes, header_bytes);
+  return Credit(peer).covers(bytes, header_bytes);
 }
 
 /// Messages up to this size go unasked.

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/comm/engine/awaited_transport.hpp"
+#include "tandem/comm/engine/card_lookups.hpp"
 #include "tandem/comm/engine/context.hpp"
 #include "tandem/comm/engine/counted_list.hpp"
 #include "tandem/comm/engine/credit.hpp"
@@ -21,13 +23,19 @@ namespace tandem::comm::internal {
 class BroadcastRoot;
 struct EngineParts;
 
-/// Finds and connects peers. The first contact chooses a transport and may ask the job's directory; so it is not made while a
-/// transport is being polled (`mark_dirty` leaves it to the end of the step).
+/// Finds and connects peers. The first contact looks up the peer's card in the job's directory, and chooses a transport. It is not
+/// made while a transport is being polled (`mark_dirty` leaves it to the end of the step).
 ///
-/// State: the peers, which live as long as this, the transports and their ports. Under the endpoint's lock.
+/// A card that the directory does not have yet is asked for on another thread. Until it comes (`learn`) the peer is `awaited`:
+/// its rails belong to an `AwaitedTransport` and take nothing, so that what is posted waits in the peer's queue. A peer that
+/// speaks first shows its transport, but cannot be answered before its card is here.
+///
+/// State: the peers, which live as long as this, the transports and their ports, and the cards. Under the endpoint's lock.
 class Peers {
  public:
   Peers(EngineParts& parts, SendOrder order);
+  /// Look-ups under way end, and no card comes any more. Without the endpoint's lock.
+  void stop_lookups() { lookups_.stop(); }
 
   void add_transport(std::unique_ptr<Transport> transport);
   std::span<const std::unique_ptr<Transport>> transports() const noexcept { return transports_; }
@@ -48,6 +56,10 @@ class Peers {
     if (recent_peer_ == &peer) recent_peer_ = nullptr;
   }
 
+  /// Whether something may be queued for some peer.
+  bool any_backlogged() const noexcept {
+    return any_dirty() || std::ranges::any_of(ports_, [](const auto& entry) { return entry.second.backlogged > 0; });
+  }
   /// Peers with something new to send; `take_dirty` removes one. Null: there is none.
   bool any_dirty() const noexcept { return !dirty_.empty(); }
   Peer* take_dirty() noexcept;
@@ -65,7 +77,7 @@ class Peers {
   Peer& make_peer(Rank rank);
   /// False: no transport reaches it.
   bool choose_transport(Peer& peer);
-  void use_transport(Peer& peer, Transport& transport);
+  void use_transport(Peer& peer, Transport* transport);
   /// The polled transport, which has taken nothing for the peer, cannot connect to it. True: another one reaches it, and connects at the
   /// end of the step.
   bool change_transport(Peer& peer);
@@ -75,12 +87,24 @@ class Peers {
     if (link.owner != nullptr) [[likely]] return *static_cast<Rail*>(link.owner);
     return make_rail(link);
   }
-  /// What the job's directory says of a rank; null: nothing. May ask the directory.
+  /// What the job's directory says of a rank; null: nothing, or nothing yet.
   const PeerCard* card_of(Rank rank);
+  /// Whether a broadcast should wait for cards, since its tree depends on them: some are being looked up, and not for long.
+  bool awaits_cards(std::span<const Recipient> recipients);
+  bool awaits_card(Rank rank) { return cards_.size() < context_.size && know(rank) == Known::later; }
+  /// How long broadcasts wait for the card of one peer.
+  static constexpr std::int64_t kCardPatienceNs = 100'000'000;
+  /// Whether packets can go to the peer, if not now.
+  static bool has_transport(const Peer& peer) noexcept { return peer.transport != nullptr && !peer.awaited; }
+  /// On which memory of the peer's process can be read and written.
+  static Link& copy_link(Peer& peer) noexcept {
+    const auto real = std::ranges::find_if(peer.all_rails, [](const auto& rail) { return !rail->awaited; });
+    return *(real != peer.all_rails.end() ? *real : peer.all_rails.front())->link;
+  }
   /// The peer has something new to send.
   void mark_dirty(Peer& peer);
-  bool same_host(Rank a, Rank b);
   Transport* transport_to(Rank peer);
+  std::vector<Rank> connected() const;
   bool is_dead(Rank rank) const noexcept;
   /// Connects at the end of the step, to learn of the peer's death. Also while polling.
   void connect_to(Rank rank);
@@ -105,7 +129,16 @@ class Peers {
   }
 
  private:
+  struct Lookup {
+    std::int64_t since_ns = 0;
+    bool failed = false;
+  };
+  enum class Known { yes, no, later };
+
   Peer* find_peer(Rank rank);
+  Known know(Rank rank);
+  void learn(Rank rank, base::Result<PeerCard> card);
+  void await(Peer& peer);
   bool find_transport(Peer& peer);
   Rail& make_rail(Link& link);
 
@@ -126,8 +159,11 @@ class Peers {
   std::unordered_map<std::uint32_t, std::unique_ptr<Peer>> by_rank_;
   Peer* recent_peer_ = nullptr;
   std::unordered_map<std::uint32_t, PeerCard> cards_;
+  std::unordered_map<std::uint32_t, Lookup> lookups_under_way_;  ///< and those that have failed
+  AwaitedTransport awaited_;
   CountedList<Peer*> dirty_;
   bool leaving_ = false;
+  CardLookups lookups_;
 };
 
 }  // namespace tandem::comm::internal

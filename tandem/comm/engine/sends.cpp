@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tandem/comm/engine/parts.hpp"
+#include "tandem/comm/wrong_argument.hpp"
 
 namespace tandem::comm::internal {
 
@@ -38,7 +39,7 @@ void Sends::finish_send(RequestCore& core, Ending ending, Rank culprit) {
 inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
                                          const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
-  if (!takes_at_once(peer, bytes) || !Credit(peer, context_.options).covers(bytes, options.header.size())) [[unlikely]] {
+  if (!takes_at_once(peer, bytes) || !Credit(peer).covers(bytes, options.header.size())) [[unlikely]] {
     return nullptr;
   }
   Rail& rail = *peer.rails[0];
@@ -72,8 +73,8 @@ inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& piece
 
 /// Any send but a short one whose rail is free (sends_inline.hpp).
 RequestCore* Sends::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
-  TANDEM_ASSERT(to.value() < context_.size);
-  TANDEM_ASSERT(options.header.size() <= Endpoint::max_header_bytes);
+  if (to.value() >= context_.size) throw_no_such_rank("isend", to, context_.size);
+  if (options.header.size() > Endpoint::max_header_bytes) throw_long_header("isend", options.header.size());
   std::uint32_t after = 0;
   if (!broadcasts_.by_key.empty()) {
     root_.start_those_before(to, options.channel, tag);

@@ -15,7 +15,7 @@ namespace tandem::comm::internal {
 [[gnu::always_inline]] inline RequestCore* Sends::send_short(Peer& peer, Tag tag, const Pieces& pieces,
                                                               const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
-  if (!takes_at_once(peer, bytes) || !Credit(peer, context_.options).covers(0, 0)) [[unlikely]] return nullptr;
+  if (!takes_at_once(peer, bytes) || !Credit(peer).covers(0, 0)) [[unlikely]] return nullptr;
   Link& link = *peer.rails[0]->link;
   if (link.line == nullptr) [[unlikely]] return nullptr;
   static_assert(wire::kBeforeData + Envelope::small_bytes <= Link::kFirstBytes);

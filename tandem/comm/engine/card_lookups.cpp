@@ -1,0 +1,55 @@
+// tandem/comm/engine/card_lookups.cpp: the threads that wait for cards.
+#include "tandem/comm/engine/card_lookups.hpp"
+
+#include <system_error>
+#include <utility>
+
+namespace tandem::comm::internal {
+
+void CardLookups::ask(Rank rank) {
+  const std::lock_guard guard(mutex_);
+  if (stopped_) return;
+  wanted_.push_back(rank);
+  std::erase_if(workers_, [](const auto& worker) {
+    if (worker->ended) worker->thread.join();  // it has left its loop
+    return worker->ended;
+  });
+  if (workers_.size() == kMostThreads) return;
+  auto worker = std::make_unique<Worker>();
+  try {
+    worker->thread = std::thread([this, self = worker.get()] { work(*self); });
+  } catch (const std::system_error&) {
+    return;  // the system has no thread now: one that is there takes the rank, or the next look-up's
+  }
+  workers_.push_back(std::move(worker));
+}
+
+void CardLookups::work(Worker& self) {
+  std::unique_lock lock(mutex_);
+  while (!wanted_.empty() && !stopped_) {
+    const Rank rank = wanted_.front();
+    wanted_.pop_front();
+    lock.unlock();
+    auto card = directory_->lookup(rank);
+    lock.lock();
+    if (stopped_) break;
+    lock.unlock();
+    found_(rank, std::move(card));
+    lock.lock();
+  }
+  self.ended = true;
+}
+
+void CardLookups::stop() {
+  std::vector<std::unique_ptr<Worker>> workers;
+  {
+    const std::lock_guard guard(mutex_);
+    stopped_ = true;
+    workers.swap(workers_);
+  }
+  if (workers.empty()) return;
+  directory_->give_up();
+  for (const auto& worker : workers) worker->thread.join();
+}
+
+}  // namespace tandem::comm::internal

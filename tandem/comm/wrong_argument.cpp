@@ -1,0 +1,33 @@
+// tandem/comm/wrong_argument.cpp: the words.
+#include "tandem/comm/wrong_argument.hpp"
+
+#include <fmt/format.h>
+
+#include "tandem/base/exceptions.hpp"
+#include "tandem/comm/endpoint.hpp"
+
+namespace tandem::comm::internal {
+
+void throw_no_such_rank(std::string_view call, base::Rank rank, std::uint32_t size) {
+  throw tandem::UsageError(size == 1 ? fmt::format("{}: there is no rank {}; this job has rank 0 alone", call, rank.value())
+                                        : fmt::format("{}: there is no rank {}; this job has ranks 0 to {}", call, rank.value(), size - 1));
+}
+
+void throw_long_header(std::string_view call, std::size_t bytes) {
+  throw tandem::UsageError(fmt::format("{}: a header has at most {} bytes, and this one has {}; send the rest as data", call,
+                                          Endpoint::max_header_bytes, bytes));
+}
+
+void throw_second_handler(std::string_view channel) {
+  throw tandem::UsageError(
+      fmt::format("register_rpc: {} has a handler already; give each handler a channel of its own",
+                  channel.empty() ? std::string("the default channel") : fmt::format("channel '{}'", channel)));
+}
+
+void throw_same_channel(std::string_view name, std::string_view other) {
+  throw tandem::UsageError(
+      fmt::format("channel: the names '{}' and '{}' stand for the same channel (their hashes are equal); choose another name",
+                  name, other));
+}
+
+}  // namespace tandem::comm::internal

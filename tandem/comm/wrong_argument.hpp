@@ -1,0 +1,21 @@
+// tandem/comm/wrong_argument.hpp: what a program is told that asks an endpoint for what cannot be.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "tandem/base/ids.hpp"
+
+namespace tandem::comm::internal {
+
+// All throw UsageError, and are apart from the paths that check.
+
+/// `call`: the member of Endpoint, as "isend".
+[[noreturn, gnu::cold, gnu::noinline]] void throw_no_such_rank(std::string_view call, base::Rank rank, std::uint32_t size);
+[[noreturn, gnu::cold, gnu::noinline]] void throw_long_header(std::string_view call, std::size_t bytes);
+/// `channel`: its name; empty: the default channel.
+[[noreturn, gnu::cold, gnu::noinline]] void throw_second_handler(std::string_view channel);
+[[noreturn, gnu::cold, gnu::noinline]] void throw_same_channel(std::string_view name, std::string_view other);
+
+}  // namespace tandem::comm::internal

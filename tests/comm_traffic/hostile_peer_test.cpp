@@ -1,0 +1,223 @@
+// tests/comm_traffic/hostile_peer_test.cpp: a peer that has the job's secret, and uses it against one engine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "tandem/comm/mcast/route.hpp"
+#include "tests/comm_traffic/hostile_world.hpp"
+
+namespace tandem::comm::hostile {
+namespace {
+
+constexpr Rank kPeer{1};
+constexpr Channel kChannel{1};
+
+/// A control block, aligned as transports align it.
+class Block {
+ public:
+  Block() { writer.put_head({}); }
+  std::span<const std::byte> bytes() const { return writer.block(); }
+  alignas(64) std::array<std::byte, 8192> room{};
+  wire::Writer writer{room};
+};
+
+Block eager(std::size_t bytes, std::uint64_t tag = 1) {
+  Block block;
+  block.writer.put(wire::Eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = kChannel.value(), .tag = tag});
+  block.writer.put_bytes(std::vector<std::byte>(bytes));
+  return block;
+}
+
+Block announcement(std::uint32_t stream, Channel channel = kChannel) {
+  Block block;
+  block.writer.put(wire::Announce{.stream = stream, .channel = channel.value(), .tag = 1, .bytes = 100'000});
+  return block;
+}
+
+/// A small broadcast of the peer's to this rank alone, which it sends against our credit.
+Block broadcast(std::uint32_t id, std::uint32_t bytes) {
+  Block block;
+  wire::Mcast record{.stream = id, .root = kPeer.value(), .id = id, .low_id = 1, .channel = kChannel.value(), .route_entries = 1,
+                     .bytes = bytes, .strand_bytes = bytes, .segment_bytes = 16384};
+  record.prefix.flags = wire::flag_credited | wire::flag_unasked;
+  block.writer.put(record);
+  std::array<std::byte, route_entry_bytes> route;
+  write_route_entry({.rank = Rank{0}}, route);
+  block.writer.put_bytes(route);
+  return block;
+}
+
+EndpointOptions little() {
+  EndpointOptions options;
+  options.credit_bytes = 64 * 1024;
+  options.credit_messages = 100;
+  options.credit_announcements = 10;
+  return options;
+}
+
+/// How often a peer can say something before its links are closed.
+template <class Say>
+unsigned accepted(HostileWorld& world, Say say) {
+  unsigned count = 0;
+  while (count < 10'000 && say(count + 1)) ++count;
+  EXPECT_EQ(world.failure(), "more messages than this rank allows (comm.credit_...)");
+  return count;
+}
+
+TEST(HostilePeer, MoreMessagesThanAllowedAreRefused) {
+  HostileWorld world(little());
+  EXPECT_EQ(accepted(world, [&](unsigned) { return world.say(kPeer, eager(8).bytes()); }), 100u);
+}
+
+TEST(HostilePeer, MoreDataThanAllowedIsRefused) {
+  HostileWorld world(little());
+  EXPECT_EQ(accepted(world, [&](unsigned) { return world.say(kPeer, eager(1024).bytes()); }), 64u);
+}
+
+TEST(HostilePeer, MoreHeadersThanAllowedAreRefused) {
+  HostileWorld world(little());
+  Block block;
+  wire::Eager record{.channel = kChannel.value(), .tag = 1};
+  record.prefix.header_bytes = 1024;
+  block.writer.put(record);
+  block.writer.put_bytes(std::vector<std::byte>(1024));
+  EXPECT_EQ(accepted(world, [&](unsigned) { return world.say(kPeer, block.bytes()); }), 64u);
+}
+
+TEST(HostilePeer, APayloadThatNoCreditCoversIsRefusedBeforeItIsKept) {
+  HostileWorld world(little());
+  Block block;
+  wire::Eager record{.bytes = 16384, .channel = kChannel.value(), .tag = 1};
+  record.prefix.flags = wire::flag_payload;
+  block.writer.put(record);
+  const std::vector<std::byte> payload(16384);
+  EXPECT_EQ(accepted(world, [&](unsigned) { return world.say(kPeer, block.bytes(), payload); }), 4u);
+}
+
+TEST(HostilePeer, MoreAnnouncementsThanCanBeMeantAreRefused) {
+  HostileWorld world(little());
+  EXPECT_EQ(accepted(world, [&](unsigned i) { return world.say(kPeer, announcement(i).bytes()); }), 10u + 100 + internal::Occupancy::kBeforeCard);
+}
+
+TEST(HostilePeer, MoreBroadcastsThanAllowedAreRefused) {
+  HostileWorld world(little());
+  EXPECT_LE(accepted(world, [&](unsigned i) { return world.say(kPeer, broadcast(i, 4096).bytes(), std::vector<std::byte>()); }),
+            16u);
+}
+
+TEST(HostilePeer, TooLargeAHeaderIsRefused) {
+  for (const bool announced : {false, true}) {
+    HostileWorld world;
+    Block block;
+    if (announced) {
+      wire::Announce record{.stream = 1, .channel = kChannel.value(), .tag = 1, .bytes = 100'000};
+      record.prefix.header_bytes = 1032;
+      block.writer.put(record);
+    } else {
+      wire::Eager record{.channel = kChannel.value(), .tag = 1};
+      record.prefix.header_bytes = 1032;
+      block.writer.put(record);
+    }
+    block.writer.put_bytes(std::vector<std::byte>(1032));
+    EXPECT_FALSE(world.say(kPeer, block.bytes()));
+    EXPECT_EQ(world.failure(), "a message with too large a header");
+  }
+}
+
+/// What is received makes room for more: a peer that keeps to the credit is never refused.
+TEST(HostilePeer, WhatIsReceivedCountsNoMore) {
+  HostileWorld world(little());
+  std::array<std::byte, 1024> room;
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i < 60; ++i) ASSERT_TRUE(world.say(kPeer, eager(1024).bytes())) << world.failure();
+    for (int i = 0; i < 60; ++i) EXPECT_EQ(world.receive(kPeer, Tag{1}, room, kChannel).ending, Ending::done);
+    for (std::uint32_t i = 1; i <= 100; ++i) {
+      ASSERT_TRUE(world.say(kPeer, announcement(i).bytes())) << world.failure();
+      world.receive(kPeer, Tag{1}, room, kChannel);
+      Block data;
+      data.writer.put(wire::Data{.stream = i});
+      ASSERT_TRUE(world.say(kPeer, data.bytes(), room)) << world.failure();
+    }
+  }
+}
+
+/// A handler takes whatever is announced to it, so that no bound is needed.
+TEST(HostilePeer, AnnouncementsForAHandlerAreNotCounted) {
+  HostileWorld world(little());
+  for (std::uint32_t i = 1; i <= 500; ++i) {
+    ASSERT_TRUE(world.say(kPeer, announcement(i, HostileWorld::kCalls).bytes())) << world.failure();
+  }
+}
+
+/// Says one block over and over while another thread changes a word of it, for as long as it takes to meet between a check and
+/// a use. A wrong way to read crashes, or is found by a sanitizer; no time makes a right one fail.
+template <class Word, class Say>
+void change_while_read(Word* at, Word one, Word other, Say say) {
+  std::atomic<bool> over = false;
+  std::thread changer([&] {
+    auto* const word = reinterpret_cast<volatile Word*>(at);
+    while (!over.load(std::memory_order_relaxed)) {
+      for (int i = 0; i < 100; ++i) {
+        *word = one;
+        *word = other;
+      }
+    }
+  });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  for (int i = 0; i < 1'000'000 && std::chrono::steady_clock::now() < until; ++i) say();
+  over = true;
+  changer.join();
+}
+
+TEST(HostilePeer, ALengthThatChangesAfterItsCheckIsNotUsed) {
+  Block block = eager(8);
+  const wire::Eager is{.bytes = 8, .channel = kChannel.value()};
+  const wire::Eager becomes{.bytes = 0x7fffff00, .channel = kChannel.value()};
+  std::uint64_t one, other;
+  std::memcpy(&one, &is, sizeof one);
+  std::memcpy(&other, &becomes, sizeof other);
+  auto world = std::make_unique<HostileWorld>();
+  std::byte room[16];
+  change_while_read(reinterpret_cast<std::uint64_t*>(block.room.data() + sizeof(wire::BlockHead)), one, other, [&] {
+    if (!world->say(kPeer, block.bytes())) world = std::make_unique<HostileWorld>();
+    if (world->engine().statistics().unexpected_messages > 100) {
+      while (world->receive(any_source, any_tag, room, kChannel).ending != Ending::pending) {}
+      world = std::make_unique<HostileWorld>();
+    }
+  });
+}
+
+TEST(HostilePeer, ARouteThatChangesAfterItsCheckIsNotUsed) {
+  // Rank 0 with rank 2 below it; or with a subtree that the route does not have.
+  Block block;
+  wire::Mcast record{.stream = 1, .root = kPeer.value(), .id = 1, .low_id = 1, .channel = kChannel.value(), .route_entries = 2,
+                     .bytes = 8, .strand_bytes = 8, .segment_bytes = 16384};
+  record.prefix.flags = wire::flag_credited | wire::flag_unasked;
+  block.writer.put(record);
+  std::array<std::byte, 2 * route_entry_bytes> route;
+  write_route_entry({.rank = Rank{0}, .subtree_size = 2}, route);
+  write_route_entry({.rank = Rank{2}}, std::span(route).subspan(route_entry_bytes));
+  const std::size_t second = block.writer.used() + route_entry_bytes;
+  block.writer.put_bytes(route);
+  std::uint64_t one, other;
+  std::memcpy(&one, route.data() + route_entry_bytes, sizeof one);
+  write_route_entry({.rank = Rank{2}, .subtree_size = 65'000}, std::span(route).subspan(route_entry_bytes));
+  std::memcpy(&other, route.data() + route_entry_bytes, sizeof other);
+  auto world = std::make_unique<HostileWorld>();
+  unsigned said = 0;
+  change_while_read(reinterpret_cast<std::uint64_t*>(block.room.data() + second), one, other, [&] {
+    const std::uint32_t number = ++said;
+    std::memcpy(block.room.data() + sizeof(wire::BlockHead) + offsetof(wire::Mcast, id), &number, sizeof number);
+    std::memcpy(block.room.data() + sizeof(wire::BlockHead) + offsetof(wire::Mcast, stream), &number, sizeof number);
+    const std::vector<std::byte> none;
+    if (!world->say(kPeer, block.bytes(), none) || said % 500 == 0) world = std::make_unique<HostileWorld>();
+  });
+}
+
+}  // namespace
+}  // namespace tandem::comm::hostile
