@@ -11,29 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/dist/message_head.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::dist {
 
 using runtime::Task;
-
-/// The header of every message. The description of the failure follows it for a version that does not exist.
-struct Transfers::Head {
-  std::uint32_t version = 0;
-  std::uint32_t flags = 0;
-  runtime::TaskId failure = 0;  ///< its position in the flow; only sent with `kFailed`
-  std::uint64_t rank = 0;       ///< where it happened; the same
-
-  static constexpr std::size_t kShort = 8;
-  static constexpr std::uint32_t kFailed = 1;
-  static constexpr std::uint32_t kLowerBound = 2;  ///< `version` is a lower bound
-
-  /// This may be the version that the receiver expects, `exactly` or as a lower bound.
-  bool may_be(std::uint32_t expected, bool exactly) const noexcept {
-    const bool not_below = (flags & kLowerBound) != 0 || version >= expected;
-    return not_below && (!exactly || version <= expected);
-  }
-};
 
 /// A receive under way: from its submission until both its nodes have ended.
 struct Transfers::Receive {
@@ -165,12 +148,12 @@ void Transfers::announce(Bag& bag, std::int64_t in_ns) {
 }
 
 void Transfers::start(Bag& bag, Task& task) {
-  Head head{.version = bag.version, .flags = bag.exact ? 0 : Head::kLowerBound};
-  std::vector<std::byte> header(Head::kShort);
+  MessageHead head{.version = bag.version, .flags = bag.exact ? 0 : MessageHead::kLowerBound};
+  std::vector<std::byte> header(MessageHead::kShort);
   runtime::FlowFailure* failure = core_.executor().why_cancelled(task);
   if (failure == nullptr && bag.packed != nullptr) failure = pack(bag, task);
   if (failure != nullptr) {
-    head.flags |= Head::kFailed;
+    head.flags |= MessageHead::kFailed;
     head.failure = failure->id;
     const Origin origin = origin_of(*failure);
     head.rank = origin.rank;
@@ -328,15 +311,18 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
   forget(receive);
   received_.fetch_add(1, std::memory_order_relaxed);
   received_bytes_.fetch_add(status.bytes, std::memory_order_relaxed);
-  Head head;
-  if (status.header.size() >= Head::kShort) std::memcpy(&head, status.header.data(), std::min(status.header.size(), sizeof head));
+  const std::optional<MessageHead> read = MessageHead::read(status.header);
+  const MessageHead head = read.value_or(MessageHead{});
   const runtime::Handle& handle = *receive.handle;
   const std::size_t wanted = handle.shape.bytes();
   const Address& address = receive.address;
   record<trace::Type::data_received>(handle.number, head.version, receive.event.readable.id, receive.request.trace_number());
-  if ((head.flags & Head::kFailed) != 0) {
-    const std::span<const std::byte> text = status.header.subspan(std::min(status.header.size(), sizeof head));
-    Origin origin{static_cast<std::uint32_t>(head.rank), {reinterpret_cast<const char*>(text.data()), text.size()}};
+  if (!read) {
+    abort(fmt::format("rank {} sent data '{}' with a header of {} bytes, which is cut off: do all ranks run one build?",
+                      receive.source, handle.name, status.header.size()));
+    receive.failure = job_failure();
+  } else if (head.failed()) {
+    Origin origin{static_cast<std::uint32_t>(head.rank), std::string(MessageHead::description(status.header))};
     const std::string said = origin.told();
     {
       const std::lock_guard guard(mutex_);

@@ -103,7 +103,6 @@ class Transfers {
 
  private:
   struct Receive;
-  struct Head;
 
   /// An event of any thread, in the stream that all threads share.
   template <trace::Type T, class... Fields>
