@@ -23,17 +23,16 @@ Agreement::Agreement(comm::Endpoint& endpoint, std::string_view name)
 }
 
 /// Binomial: rank r has the children r + 2^j with 2^j below r's lowest set bit.
-std::vector<std::uint32_t> Agreement::children() const {
-  const std::uint32_t rank = endpoint_.rank().value();
+std::vector<std::uint32_t> Agreement::children_of(std::uint32_t rank, std::uint32_t size) {
   std::vector<std::uint32_t> result;
-  for (std::uint32_t step = 1; rank + step < endpoint_.size() && (rank == 0 || step < (rank & -rank)); step *= 2)
+  for (std::uint32_t step = 1; rank + step < size && (rank == 0 || step < (rank & -rank)); step *= 2)
     result.push_back(rank + step);
   return result;
 }
 
-std::vector<std::uint32_t> Agreement::neighbours() const {
-  std::vector<std::uint32_t> result = children();
-  if (const std::uint32_t rank = endpoint_.rank().value(); rank != 0) result.push_back(rank & (rank - 1));
+std::vector<std::uint32_t> Agreement::neighbours_of(std::uint32_t rank, std::uint32_t size) {
+  std::vector<std::uint32_t> result = children_of(rank, size);
+  if (rank != 0) result.push_back(rank & (rank - 1));
   return result;
 }
 

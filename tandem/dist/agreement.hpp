@@ -41,7 +41,9 @@ class Agreement {
   std::vector<Missing> missing();
 
   /// The neighbours of this rank in the tree, which connects all ranks.
-  std::vector<std::uint32_t> neighbours() const;
+  std::vector<std::uint32_t> neighbours() const { return neighbours_of(endpoint_.rank().value(), endpoint_.size()); }
+  /// Of any rank of a job of `size` ranks.
+  static std::vector<std::uint32_t> neighbours_of(std::uint32_t rank, std::uint32_t size);
 
  private:
   struct Round {
@@ -58,7 +60,8 @@ class Agreement {
   void advance(std::uint64_t number);
   void finish(std::uint64_t number, std::span<const std::byte> outcome);
   void send(std::uint32_t to, bool up, std::uint64_t number, const Bytes& bytes);
-  std::vector<std::uint32_t> children() const;
+  std::vector<std::uint32_t> children() const { return children_of(endpoint_.rank().value(), endpoint_.size()); }
+  static std::vector<std::uint32_t> children_of(std::uint32_t rank, std::uint32_t size);
 
   comm::Endpoint& endpoint_;
   comm::Channel up_;

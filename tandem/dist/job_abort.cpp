@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -15,7 +17,7 @@
 namespace tandem::dist {
 
 JobAbort::JobAbort(runtime::RuntimeCore& core, comm::Endpoint& endpoint, Transfers& transfers)
-    : core_(core), endpoint_(endpoint), transfers_(transfers) {}
+    : core_(core), endpoint_(endpoint), transfers_(transfers), told_by_(endpoint.rank().value()) {}
 
 void JobAbort::listen(std::function<void()> release) {
   release_ = std::move(release);
@@ -26,6 +28,7 @@ void JobAbort::listen(std::function<void()> release) {
                           .done = [this](const comm::Status& status) {
                             if (status.ending != comm::Ending::done) return;
                             const auto* text = reinterpret_cast<const char*>(status.owned.data());
+                            if (!aborted()) told_by_.store(status.source.value());
                             transfers_.abort(std::string(text, status.owned.size()));
                           }});
   endpoint_.on_peer_death([this](base::Rank peer, std::string_view reason) {
@@ -53,28 +56,53 @@ void JobAbort::throw_if_aborted() {
   std::rethrow_exception(why);
 }
 
+/// The messages of one reason, while they leave.
+struct JobAbort::Round {
+  std::shared_ptr<const std::string> text;
+  std::mutex mutex;
+  std::set<std::uint32_t> told;  ///< guarded by `mutex`
+  std::atomic<std::uint32_t> missing{1};
+};
+
 void JobAbort::spread(const std::string& text) {
   aborted_.store(true);
   release_();
-  // The links are closed once every message has left: nobody will complete what is under way.
-  const std::uint32_t rank = endpoint_.rank().value(), size = endpoint_.size();
-  const auto missing = std::make_shared<std::atomic<std::uint32_t>>(size);
-  const auto ended = [this, missing] {
-    if (missing->fetch_sub(1) == 1) endpoint_.abandon();
-  };
-  for (std::uint32_t step = 1; step < size; ++step) send((rank + step) % size, text, ended);
-  ended();
+  const auto round = std::make_shared<Round>();
+  round->text = std::make_shared<const std::string>(text);
+  round->told = {endpoint_.rank().value(), told_by_.load()};
+  for (const std::uint32_t other : Agreement::neighbours_of(endpoint_.rank().value(), endpoint_.size())) tell(round, other);
+  for (const base::Rank other : endpoint_.connected_ranks()) tell(round, other.value());
+  ended(round);
   core_.executor().caller().wake();
 }
 
-void JobAbort::note_loss(const std::string& text) {
-  send(endpoint_.rank().value(), text, [] {});
+void JobAbort::tell(const std::shared_ptr<Round>& round, std::uint32_t to) {
+  {
+    const std::lock_guard guard(round->mutex);
+    if (!round->told.insert(to).second) return;
+  }
+  round->missing.fetch_add(1);
+  send(to, round->text, [this, round, to](const comm::Status& status) {
+    if (status.ending == comm::Ending::peer_dead || status.ending == comm::Ending::peer_left) {
+      for (const std::uint32_t next : Agreement::neighbours_of(to, endpoint_.size())) tell(round, next);
+    }
+    ended(round);
+  });
 }
 
-void JobAbort::send(std::uint32_t to, const std::string& text, const std::function<void()>& ended) {
-  const auto kept = std::make_shared<std::string>(text);
-  const auto done = [kept, ended](const comm::Status&) { ended(); };
-  endpoint_.isend(base::Rank(to), comm::Tag(0), comm::SendBuffer(kept->data(), kept->size()),
+/// The links are closed once every message has left: nobody will complete what is under way.
+void JobAbort::ended(const std::shared_ptr<Round>& round) {
+  if (round->missing.fetch_sub(1) == 1) endpoint_.abandon();
+}
+
+void JobAbort::note_loss(const std::string& text) {
+  send(endpoint_.rank().value(), std::make_shared<const std::string>(text), [](const comm::Status&) {});
+}
+
+void JobAbort::send(std::uint32_t to, const std::shared_ptr<const std::string>& text,
+                    std::function<void(const comm::Status&)> ended) {
+  const auto done = [text, ended = std::move(ended)](const comm::Status& status) { ended(status); };
+  endpoint_.isend(base::Rank(to), comm::Tag(0), comm::SendBuffer(text->data(), text->size()),
                   {.channel = endpoint_.channel("tandem.dist.abort"), .priority = Agreement::kPriority,
                    .callbacks = {.released = done, .failed = done}});
 }

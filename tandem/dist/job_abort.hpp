@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace tandem::comm {
 class Endpoint;
+struct Status;
 }
 namespace tandem::runtime {
 class RuntimeCore;
@@ -20,9 +22,12 @@ class Transfers;
 /// Spreads the reason for which a job ends, and releases what waits on this rank.
 ///
 /// Protocol. The first reason that reaches `Transfers::abort` counts: a mistake that a receive finds, a rank that is lost, the
-/// user's own, or a message from another rank. This rank then sends it to all others, and closes its links only after these
-/// messages have left, so that every rank reads the reason before it sees that the link is gone. A rank that sees a link go sends
-/// a message to itself first (`note_loss`): if the reason has arrived and waits to be handled, it is handled before.
+/// user's own, or a message from another rank. This rank then sends it to its neighbours in the tree of `Agreement`, which send it
+/// on, and to the ranks that it is connected with; in the place of a rank that is dead or has left, to that rank's neighbours. So
+/// all ranks get it, and a rank makes at most as many new connections as it has neighbours, and neighbours of dead ones. It closes
+/// its links only after these messages have left, so that a rank reads the reason before it sees that the link is gone. A rank
+/// that sees a link go sends a message to itself first (`note_loss`): if the reason has arrived and waits to be handled, it is
+/// handled before.
 ///
 /// Threads: any, but `throw_if_aborted` and `work_until`, which the submitting thread calls. `aborted_` is stored before the
 /// submitting thread is woken.
@@ -46,12 +51,16 @@ class JobAbort {
  private:
   void spread(const std::string& text);
   void note_loss(const std::string& text);
-  void send(std::uint32_t to, const std::string& text, const std::function<void()>& ended);
+  struct Round;
+  void tell(const std::shared_ptr<Round>& round, std::uint32_t to);
+  void ended(const std::shared_ptr<Round>& round);
+  void send(std::uint32_t to, const std::shared_ptr<const std::string>& text, std::function<void(const comm::Status&)> ended);
 
   runtime::RuntimeCore& core_;
   comm::Endpoint& endpoint_;
   Transfers& transfers_;
   std::function<void()> release_;
+  std::atomic<std::uint32_t> told_by_;  ///< the rank whose message brings the reason; this rank: none
   std::atomic<bool> aborted_{false};
   bool reported_ = false;
 };
