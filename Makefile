@@ -4,10 +4,13 @@ PREFIX ?= /usr/local
 BENCH ?=
 CONFIGURE ?=
 SEEDS ?= 10000
+SECONDS ?= 60
+FUZZ_CXX ?= clang++-16
+FUZZ_CC ?= clang-16
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check bench stress tsan asan audit times consumers docs install clean
+.PHONY: help setup build demo check bench stress fuzz tsan asan audit times consumers docs install clean
 
 help:
 	@echo 'make demo       forecast atmospheric CO2 on all cores; numbers, and pictures in build/demo; then four ranks'
@@ -16,6 +19,7 @@ help:
 	@echo 'make setup      install the packages that are missing (make demo and make check do it too)'
 	@echo 'make bench      measure Tandem beside its peers; BENCH="--budget 10min" goes to each tandem bench'
 	@echo 'make stress     the long random tests, with seeds that no run has used; SEEDS=N of each ($(SEEDS))'
+	@echo 'make fuzz       look for inputs that break the readers, SECONDS for each ($(SECONDS)); needs Clang'
 	@echo 'make tsan       all tests under the thread sanitizer'
 	@echo 'make audit      random flows, with the runtime checking its structures'
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
@@ -54,6 +58,14 @@ bench:
 stress: setup
 	$(MAKE) --no-print-directory build
 	@STRESS_SEEDS=$(SEEDS) scripts/check build/release -L stress
+
+# New inputs stay in build/fuzz/found; one that breaks a reader is named there, too.
+fuzz: setup
+	cmake -S . -B build/fuzz -G Ninja -D CMAKE_CXX_COMPILER=$(FUZZ_CXX) -D CMAKE_C_COMPILER=$(FUZZ_CC) \
+	  -D CMAKE_BUILD_TYPE=RelWithDebInfo -D TANDEM_FUZZERS=ON -D TANDEM_TOOLS=OFF -D TANDEM_EXAMPLES=OFF -D TANDEM_BENCHMARKS=OFF \
+	  -D TANDEM_PRECOMPILED_HEADERS=OFF -D TANDEM_UCX=OFF -D TANDEM_MPI=OFF $(CONFIGURE)
+	cmake --build build/fuzz --target fuzz -j $(JOBS)
+	@scripts/fuzz build/fuzz $(SECONDS)
 
 tsan: sanitized-tsan
 asan: sanitized-asan-ubsan

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tandem/trace/read/reader.hpp"
+#include "tandem/trace/read/read_everything.hpp"
 #include "tandem/trace/read/sample_trace.hpp"
 #include "tandem/trace/recover.hpp"
 
@@ -49,29 +49,6 @@ class Damage {
   std::mt19937_64 random_;
 };
 
-/// Asks for everything that can be asked for.
-std::uint64_t read_all(const std::filesystem::path& run) {
-  auto opened = TraceReader::open(run);
-  if (!opened) return 0;
-  std::uint64_t events = 0;
-  TraceReader& trace = *opened.value();
-  for (const auto& rank : trace.ranks) {
-    const ReferenceLine line = rank->line();
-    for (const auto& stream : rank->streams) {
-      stream->rewind();
-      for (;;) {
-        const auto event = stream->next();
-        if (!event || !event.value()) break;
-        (void)event.value()->described();
-        (void)line.to_reference(event.value()->local_ns);
-        ++events;
-      }
-    }
-  }
-  (void)trace.in_order([](const Event& event) { return event.local_ns; }, [](const Event&, std::int64_t) { return true; });
-  return events;
-}
-
 TEST(TraceFuzz, NoDamageToAFolderDoesMoreThanAnError) {
   const std::uint64_t first_seed = number_of("TANDEM_TEST_SEED", 1), rounds = number_of("TANDEM_TEST_ROUNDS", 2'000);
   test::TempFolder folder;
@@ -82,7 +59,7 @@ TEST(TraceFuzz, NoDamageToAFolderDoesMoreThanAnError) {
   const std::vector<std::filesystem::path> files{test::stream_path(damaged_rank, 0), test::stream_path(damaged_rank, 2),
                                                  test::stream_path(damaged_rank, 3), test::stream_path(damaged_rank, 1),
                                                  damaged_rank / manifest_file};
-  const std::uint64_t whole = read_all(run);
+  const std::uint64_t whole = test::read_everything(run);
   EXPECT_EQ(whole, test::sample_events + test::sample_descriptions);
   std::uint64_t fewer = 0;
   for (std::uint64_t seed = first_seed; seed < first_seed + rounds; ++seed) {
@@ -91,7 +68,7 @@ TEST(TraceFuzz, NoDamageToAFolderDoesMoreThanAnError) {
     const auto& file = files[damage.below(files.size())];
     const std::string original = test::read_file(file);
     test::write_file(file, damage.to(original));
-    if (read_all(run) < whole) ++fewer;
+    if (test::read_everything(run) < whole) ++fewer;
     test::write_file(file, original);
   }
   if (rounds > 100) {
