@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // Exactly as long as the block, so that reading beyond it is seen; and aligned as transports align it.
     auto* const memory = static_cast<std::byte*>(::operator new(control.size(), std::align_val_t{8}));
     std::memcpy(memory, control.data(), control.size());
-    const bool open = world.say(Rank{1 + (kind & 3) % 3}, {memory, control.size()}, payload, kind >> 2 & 1);
+    const bool open = world.say(Rank{1u + (kind & 3u) % 3u}, {memory, control.size()}, payload, kind >> 2 & 1u);
     ::operator delete(memory, std::align_val_t{8});
     if (!open) break;
   }
