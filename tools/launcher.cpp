@@ -150,10 +150,18 @@ Result<std::string> Launcher::server_towards(const std::string& host) const {
 }
 
 Result<GroupPlan> Launcher::plan_for(const HostRanks& place) const {
-  GroupPlan plan{.words = options_.words, .folder = options_.folder, .environment = {}, .first_rank = place.first,
-                 .count = place.count, .size = size_, .first_local = 0, .local_size = 0, .job_id = job_id_, .server = {}, .secret = secret_,
-                 .secret_in_environment = options_.secret_in_environment, .bind = options_.bind, .map = options_.map,
-                 .feeds_first_rank = place.first == 0};
+  GroupPlan plan;
+  plan.words = options_.words;
+  plan.folder = options_.folder;
+  plan.first_rank = place.first;
+  plan.count = place.count;
+  plan.size = size_;
+  plan.job_id = job_id_;
+  plan.secret = secret_;
+  plan.secret_in_environment = options_.secret_in_environment;
+  plan.bind = options_.bind;
+  plan.map = options_.map;
+  plan.feeds_first_rank = place.first == 0;
   std::vector<unsigned> here;
   for (const HostRanks& other : options_.places) {  // a host may be named twice
     if (other.host != place.host && !(is_this_host(other.host) && is_this_host(place.host))) continue;

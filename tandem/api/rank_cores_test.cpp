@@ -51,7 +51,9 @@ std::vector<Found> find(std::uint32_t count, const std::vector<std::vector<unsig
   std::vector<std::thread> threads;
   for (std::uint32_t rank = 0; rank < count; ++rank)
     threads.emplace_back([&, rank] {
-      if (!masks.empty()) ASSERT_TRUE(base::set_affinity_of_this_thread(masks[rank]).ok());
+      if (!masks.empty()) {
+        ASSERT_TRUE(base::set_affinity_of_this_thread(masks[rank]).ok());
+      }
       WorldResources resources;
       resources.log = std::make_unique<base::Log>(base::LogLevel::error);
       resources.ranks_here = count;

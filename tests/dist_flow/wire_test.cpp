@@ -66,8 +66,9 @@ TEST(DistWire, AMessageThatEndsWithinANumberEnds) {
 }
 
 TEST(DistWire, ReportsThatAreCutAnywhereAreReadAndMerged) {
-  VersionReport versions{.rank = 1, .datum = 4, .versions = {1, 2}, .ranks = {0, 1}, .counts = {1, 2, 3, 4, 5}};
-  Outcome outcome{.failure = 7, .rank = 2, .description = "a reason", .least = {3, 0, 9}};
+  DifferenceReport difference;
+  difference.versions = {.rank = 1, .datum = 4, .versions = {1, 2}, .ranks = {0, 1}, .counts = {{1, 2}, {3, 4}, {5, 6}}};
+  Outcome outcome{.failure = 7, .description = "a reason", .least = {3, 0, 9}};
   FlowReport flow{.rank = 1, .positions = 3, .difference = "they differ"};
   const auto check = [](const auto& report) {
     using Report = std::remove_cvref_t<decltype(report)>;
@@ -80,7 +81,7 @@ TEST(DistWire, ReportsThatAreCutAnywhereAreReadAndMerged) {
       Report::merge(into, whole);
     }
   };
-  check(versions);
+  check(difference);
   check(outcome);
   check(flow);
 }
@@ -92,7 +93,7 @@ TEST(DistWire, ReportsOfAnyBytesAreReadAndMerged) {
     for (Bytes* bytes : {&a, &b})
       for (std::byte& byte : *bytes) byte = static_cast<std::byte>(random() % 3 == 0 ? random() : 0);
     Bytes into = a;
-    VersionReport::merge(into, b);
+    DifferenceReport::merge(into, b);
     into = a;
     Outcome::merge(into, b);
     into = a;

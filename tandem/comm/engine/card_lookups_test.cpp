@@ -29,7 +29,11 @@ class Gate final : public Directory {
     ++waiting_;
     changed_.notify_all();
     changed_.wait(lock, [&] { return gave_up_ || admitted_.contains(rank.value()); });
-    if (admitted_.contains(rank.value())) return PeerCard{.version = std::to_string(rank.value())};
+    if (admitted_.contains(rank.value())) {
+      PeerCard card;
+      card.version = std::to_string(rank.value());
+      return card;
+    }
     return base::Error{base::ErrorCode::io, "over"};
   }
   void give_up() override {
