@@ -251,9 +251,9 @@ TEST(DistFlow, DataThatAreDroppedLeaveNothing) {
 TEST(DistFlow, ADiagnosisAfterAnAbortReadsNothingThatIsGone) {
   for (int round = 0; round < 20; ++round) {
     const auto endings = run_job({.ranks = 4}, [](Runtime& rt) {
-      std::vector<double> x(10, 1.0);
+      std::vector<std::vector<double>> x(500, std::vector<double>(10, 1.0));
       std::vector<Data<Vector<double>>> data;
-      for (int i = 0; i < 500; ++i) data.push_back(rt.data("x", x, {.owner = 0}));
+      for (std::vector<double>& one : x) data.push_back(rt.data("x", one, {.owner = 0}));
       for (auto& one : data) rt.submit(fill, 1.0, write(rt.rank() == 3 ? data[0] : one));
       if (rt.rank() == 1) rt.flow()->abort("enough");
       rt.wait();
