@@ -274,7 +274,7 @@ class Endpoint {
   std::string_view transport_to(Rank peer);
 
   /// Abandons the job: closes all links, so that peers consider this rank dead. All operations under way end as `cancelled`, with
-  /// their callbacks; then buffers may be reused. Any thread, also from callbacks.
+  /// their callbacks; then buffers may be reused. Later ones, to whatever rank, end as `peer_dead`. Any thread, also from callbacks.
   void abandon();
 
   /// Leaves the job: completes what peers need (sends, forwards of broadcasts), says goodbye to each peer and waits for its answer, for

@@ -1097,6 +1097,21 @@ TEST(Mcast, ALeavingRankDoesNotWaitForRanksThatADeadRootHolds) {
   EXPECT_LT(world.loop.now_ns(), late_ns);
 }
 
+TEST(Endpoint, AfterGivingUpRanksNotMetBeforeAreDead) {
+  World world(3);
+  world.at[0]->abandon();
+  world.settle();
+  const Bytes sent = pattern(2'000'000, 1);  // waits for an answer
+  Bytes got(8);
+  const Request send = world.at[0]->isend(Rank{2}, Tag{1}, sent);
+  const Request receive = world.at[0]->irecv(Rank{1}, Tag{1}, got);
+  const Request own = world.at[0]->isend(Rank{0}, Tag{1}, std::span<const std::uint8_t>(sent.data(), 8));
+  world.settle();
+  EXPECT_TRUE(send.released());
+  EXPECT_TRUE(receive.released());
+  EXPECT_TRUE(own.released());
+}
+
 /// Broadcasts at each stage are given up: one that waits for its time, one under way, one that is forwarded.
 TEST(Mcast, WhatIsPostedAfterGivingUpEndsToo) {
   for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {

@@ -60,7 +60,7 @@ UserKnownHostsFile /dev/null
 LogLevel ERROR
 BatchMode yes
 ConnectTimeout 5
-ServerAliveInterval 10
+ServerAliveInterval 4
 Host gone
   HostName 10.213.0.99
 CONFIG

@@ -27,11 +27,10 @@ struct PeerCard {
   std::string host;                ///< text of base::HostIdentity: equal for ranks of one host; messages show `host_name`
   std::string host_name;           ///< as people call the host
   std::vector<std::pair<std::string, std::string>> transports;  ///< name and card of each
-  /// What the rank keeps of one peer's unasked messages: `comm.credit_bytes`, `comm.credit_messages`,
-  /// `comm.credit_announcements`. No messages: not said.
-  std::uint64_t credit_bytes = 0;
-  std::uint32_t credit_messages = 0;
-  std::uint32_t credit_announcements = 0;
+  // What the rank keeps of one peer's unasked messages; 0 messages: not said.
+  std::uint64_t credit_bytes = 0;          ///< `comm.credit_bytes`
+  std::uint32_t credit_messages = 0;       ///< `comm.credit_messages`
+  std::uint32_t credit_announcements = 0;  ///< `comm.credit_announcements`
 };
 
 /// Where cards are exchanged. Thread-safe. `publish` and `lookup` may block for as long as start-up takes (bounded by the

@@ -97,6 +97,7 @@ void RendezvousServer::accept_all(std::int64_t now_ns) {
       if (errno == EMFILE || errno == ENFILE) make_room();
       return;
     }
+    internal::notice_dead_host(socket.get());
     if (connections_.size() - members_.size() >= options_.size + unproved_beyond_size) make_room();
     const int number = socket.get();
     auto connection = std::make_unique<Connection>(std::move(socket));

@@ -60,6 +60,20 @@ bool wait_for(int socket, short events, Deadline deadline) {
   }
 }
 
+}  // namespace
+
+/// A rank that waits for hours before it meets a new peer must not be forgotten by a firewall, nor wait for a dead host.
+void notice_dead_host(int socket) {
+  const auto set = [&](int level, int option, int value) { (void)setsockopt(socket, level, option, &value, sizeof value); };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 20'000);
+}
+
+namespace {
+
 /// A connected socket, or errno.
 Result<base::FileDescriptor> connect_once(const addrinfo& address, Deadline deadline) {
   base::FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -74,8 +88,7 @@ Result<base::FileDescriptor> connect_once(const addrinfo& address, Deadline dead
   }
   const int on = 1;
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // A rank that waits for hours before it meets a new peer must not be forgotten by a firewall, nor wait for a dead host.
-  setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  notice_dead_host(socket.get());
   return socket;
 }
 

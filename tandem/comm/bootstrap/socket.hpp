@@ -58,6 +58,9 @@ class TimedSocket {
   base::FileDescriptor socket_;
 };
 
+/// The kernel ends this TCP connection when the other host has not answered for 20 s.
+void notice_dead_host(int socket);
+
 /// This machine's address that packets to `host` leave from; nothing is sent. Errors: not_found, io (no route).
 base::Result<std::string> own_address_towards(const std::string& host);
 

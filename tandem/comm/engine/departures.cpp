@@ -65,6 +65,7 @@ bool Departures::all_answered_goodbye() const noexcept {
 }
 
 void Departures::abandon() {
+  peers_.give_up_on_strangers();
   for (const auto& [rank, peer] : peers_.all()) {
     if (!peer->dead && peer->transport != nullptr) peer->transport->disconnect(peer->rank);
   }

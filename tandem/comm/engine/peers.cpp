@@ -41,6 +41,7 @@ Peer& Peers::make_peer(Rank rank) {
     peer = std::make_unique<Peer>(rank, order_);
     peer->allowed = Allowance::of(context_.options);
     peer->head.fences_passed = root_.started_up_to();
+    peer->dead = given_up_ && rank != context_.rank;
     ++statistics_.peers;
   }
   return *peer;
@@ -253,7 +254,7 @@ void Peers::measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns) {
 
 bool Peers::is_dead(Rank rank) const noexcept {
   const auto peer = by_rank_.find(rank.value());
-  return peer != by_rank_.end() && peer->second->dead;
+  return peer != by_rank_.end() ? peer->second->dead : given_up_ && rank != context_.rank;
 }
 
 /// Connects to a rank at the end of the step, since connections report deaths. Also while polling.

@@ -66,6 +66,8 @@ class Peers {
 
   /// This rank has said goodbye.
   bool leaving() const noexcept { return leaving_; }
+  /// This rank abandons the job: peers that it has not met yet are dead to it, as the others are.
+  void give_up_on_strangers() noexcept { given_up_ = true; }
   bool leave() noexcept { return std::exchange(leaving_, true); }  ///< false: it had not before
 
   /// Connects on first use. Null: unreachable, which counts as dead. Not while a transport is being polled.
@@ -163,6 +165,7 @@ class Peers {
   AwaitedTransport awaited_;
   CountedList<Peer*> dirty_;
   bool leaving_ = false;
+  bool given_up_ = false;
   CardLookups lookups_;
 };
 
