@@ -22,6 +22,7 @@
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/units.hpp"
 #include "tandem/trace/live.hpp"
+#include "tools/counted.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -73,8 +74,8 @@ Finding check_shared_memory(std::uint64_t bytes, std::uint64_t free_bytes) {
   if (bytes == 0)
     return {"shared memory", Verdict::wrong, "there is no /dev/shm",
             "mount it: mount -t tmpfs tmpfs /dev/shm; in a container: --shm-size=1g"};
-  const std::string found = fmt::format("/dev/shm has {}, {} are free", base::format_bytes(static_cast<std::int64_t>(bytes)),
-                                        base::format_bytes(static_cast<std::int64_t>(free_bytes)));
+  const std::string found = fmt::format("/dev/shm has {}, {} are free", readable_bytes(bytes),
+                                        free_bytes > 0 ? readable_bytes(free_bytes) : "0 bytes");
   if (free_bytes >= little_shared_memory) return {"shared memory", Verdict::right, found};
   return {"shared memory", Verdict::wrong, found + ": too little for traces of several ranks",
           "make it larger (in a container: --shm-size=1g), remove old files, or set --tandem.trace.live=FOLDER"};
@@ -205,7 +206,7 @@ Finding check_leftovers(const std::vector<Leftover>& leftovers) {
   return {"leftovers", Verdict::wrong,
           fmt::format("{} of killed runs keep {} of memory, such as {}",
                       leftovers.size() == 1 ? "one file" : fmt::format("{} files", leftovers.size()),
-                      base::format_bytes(static_cast<std::int64_t>(bytes)), leftovers.front().file.string()),
+                      readable_bytes(bytes), leftovers.front().file.string()),
           "tandem doctor --clean completes these traces and removes the files"};
 }
 

@@ -14,6 +14,7 @@
 #include "tandem/comm/transport/load_module.hpp"
 #include "tandem/comm/transport/rdma.hpp"
 #include "tools/doctor.hpp"
+#include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/version.hpp"
@@ -29,13 +30,6 @@ std::vector<std::string> transports() {
   const auto ucx = std::find(names.begin(), names.end(), "ucx");
   if (ucx != names.end() && !comm::internal::load_module({.transport = "ucx", .package = "libucx-dev"}, "").ok()) names.erase(ucx);
   return names;
-}
-
-std::string readable_bytes(std::uint64_t bytes) {
-  constexpr double gib = 1024.0 * 1024 * 1024;
-  if (bytes == 0) return "unknown size";
-  const auto exact = base::format_bytes(static_cast<std::int64_t>(bytes));
-  return static_cast<double>(bytes) < gib ? exact : fmt::format("{:.1f} GiB", static_cast<double>(bytes) / gib);
 }
 
 std::string core_list(const std::vector<base::CoreId>& cores) {
