@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds first_pause(20), longest_pause(1000);
+constexpr milliseconds first_look_pause(20), longest_look_pause(1000);
 constexpr unsigned absences_that_count = 3;
 constexpr int pending = 1;  ///< no status of PMIx: they are 0 or negative
 
@@ -73,10 +73,10 @@ void PmixPresence::run(std::int64_t timeout_ns) {
   auto looked = begun;
   const auto deadline = begun + std::chrono::nanoseconds(timeout_ns);
   std::unique_lock lock(mutex_);
-  for (milliseconds pause = first_pause; !stop_; pause = std::min(2 * pause, longest_pause)) {
+  for (milliseconds pause = first_look_pause; !stop_; pause = std::min(2 * pause, longest_look_pause)) {
     lock.unlock();
     const auto now = steady_clock::now();
-    const bool looks = now - looked >= longest_pause;
+    const bool looks = now - looked >= longest_look_pause;
     if (looks) looked = now;
     bool all = true;
     for (const auto& neighbour : neighbours_) {
