@@ -26,10 +26,10 @@ const char* apply_switch() noexcept {
   return nullptr;
 }
 
-bool is_worker(const std::string& thread) {
+bool is_ours(const std::string& thread) {
   std::string name;
   std::getline(std::ifstream("/proc/self/task/" + thread + "/comm"), name);
-  return name.starts_with("tandem-w");
+  return name.starts_with("tandem-");
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ int ThreadWatch::busy_others(std::int64_t now_ns, std::int64_t least_ns) {
   for (const auto& [thread, time_ns] : times) {
     const auto then = times_.find(thread);
     const std::uint64_t spent_ns = time_ns - (then == times_.end() ? 0 : then->second);
-    if (spent_ns > static_cast<std::uint64_t>(elapsed_ns) / 4 && thread != self && !is_worker(thread)) ++others;
+    if (spent_ns > static_cast<std::uint64_t>(elapsed_ns) / 4 && thread != self && !is_ours(thread)) ++others;
   }
   times_ = std::move(times);
   since_ns_ = now_ns;

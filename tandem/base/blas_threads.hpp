@@ -22,7 +22,7 @@ class ThreadWatch {
  public:
   explicit ThreadWatch(std::int64_t now_ns) : since_ns_(now_ns), times_(thread_times_ns()) {}
 
-  /// How many threads, without the calling one and the workers ("tandem-w..."), have used a core for more than a quarter of the
+  /// How many threads, without the calling one and those of Tandem ("tandem-..."), have used a core for more than a quarter of the
   /// time since the last look. Returns 0 when that was less than `least_ns` ago. A look costs some 20 us per thread.
   int busy_others(std::int64_t now_ns, std::int64_t least_ns);
 

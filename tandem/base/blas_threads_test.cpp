@@ -44,6 +44,7 @@ TEST(ThreadWatch, SeesAThreadThatComputes) {
 }
 TEST(ThreadWatch, DoesNotMindAThreadThatSleeps) { EXPECT_EQ(others_beside("sleeper", false), 0); }
 TEST(ThreadWatch, DoesNotMindAWorker) { EXPECT_EQ(others_beside("tandem-w7", true), 0); }
+TEST(ThreadWatch, DoesNotMindTheProgressThread) { EXPECT_EQ(others_beside("tandem-comm", true), 0); }
 TEST(ThreadWatch, LooksNoMoreOftenThanAsked) {
   ThreadWatch watch(1'000);
   EXPECT_EQ(watch.busy_others(1'500, 1'000), 0);

@@ -1,6 +1,8 @@
 // tandem/comm/engine/card_lookups.cpp: the threads that wait for cards.
 #include "tandem/comm/engine/card_lookups.hpp"
 
+#include <pthread.h>
+
 #include <system_error>
 #include <utility>
 
@@ -17,7 +19,10 @@ void CardLookups::ask(Rank rank) {
   if (workers_.size() == kMostThreads) return;
   auto worker = std::make_unique<Worker>();
   try {
-    worker->thread = std::thread([this, self = worker.get()] { work(*self); });
+    worker->thread = std::thread([this, self = worker.get()] {
+      pthread_setname_np(pthread_self(), "tandem-cards");
+      work(*self);
+    });
   } catch (const std::system_error&) {
     return;  // the system has no thread now: one that is there takes the rank, or the next look-up's
   }
