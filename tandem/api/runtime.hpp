@@ -394,7 +394,8 @@ class Runtime {
   Acquired<typename Access<mode, Kind>::View> acquire(const Access<mode, Kind>& access) {
     static_assert(mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write,
                   "the application acquires data with read, write or read_write");
-    return view_of<mode, Kind>(begin_access(access.handle, mode, access.where), *access.handle);
+    internal::HeldAccess held = begin_access(access.handle, mode, access.where);  // throws when there is no handle
+    return view_of<mode, Kind>(std::move(held), *access.handle);
   }
 
   /// As `acquire`, on the data's owner alone; the other ranks get nothing.
