@@ -304,7 +304,7 @@ void RendezvousServer::hand_over() {
     auto entry = entries.lower_bound(next[socket]);
     for (; entry != entries.end() && connection.output.size() < most_unsent_bytes; ++entry)
       if (!connection.sent.contains(entry->first) && entry->first.first != connection.rank)
-        send_entry(connection, entry->first, entry->second);
+        send(connection, Kind::published, published(entry->first, entry->second));  // not noted: `next` goes on behind it
     next[socket] = entry != entries.end() ? entry->first : Key{options_.size, {}};
     write_to(connection);
     return connection.output.empty() && entry != entries.end();
@@ -335,9 +335,13 @@ void RendezvousServer::send(Connection& connection, Kind kind, std::string_view 
   connection.output += internal::frame_bytes(static_cast<std::uint8_t>(kind), body);
 }
 
+std::string RendezvousServer::published(const Key& key, const std::string& bytes) {
+  return ByteWriter().u8(std::uint8_t(key.second)).u32(key.first).raw(bytes).take();
+}
+
 void RendezvousServer::send_entry(Connection& connection, const Key& key, const std::string& bytes) {
   connection.sent.insert(key);
-  send(connection, Kind::published, ByteWriter().u8(std::uint8_t(key.second)).u32(key.first).raw(bytes).take());
+  send(connection, Kind::published, published(key, bytes));
 }
 
 /// Sends what the socket takes, and watches for when it takes more. Never removes the connection, which callers iterate

@@ -102,6 +102,7 @@ class RendezvousServer {
   bool is_taken(std::uint32_t rank);
   void refuse(Connection& connection, const std::string& reason);
   void send(Connection& connection, Kind kind, std::string_view body);
+  static std::string published(const Key& key, const std::string& bytes);
   void send_entry(Connection& connection, const Key& key, const std::string& bytes);
   void write_to(Connection& connection);
   void drop(int socket);
