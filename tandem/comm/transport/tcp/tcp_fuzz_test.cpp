@@ -1,5 +1,6 @@
 // tandem/comm/transport/tcp/tcp_fuzz_test.cpp: whatever bytes come, only the connection that they came from ends.
 #include <cstdlib>
+#include <optional>
 #include <random>
 
 #include "tandem/comm/transport/tcp/raw_peer.hpp"
@@ -206,30 +207,33 @@ TEST_F(TcpFuzz, RandomPacketsInRandomPiecesArriveAsTheyWere) {
   EXPECT_TRUE(node_.sink.aligned);
 }
 
+/// Rank 10 with both connections of a pair: the one that the node has made to it, and the one that it has made.
+struct BothConnections {
+  explicit BothConnections(Node& node) {
+    node.transport->connect(Rank(10), listener.card(node), 0);
+    called.emplace(node, listener);
+    called->prove(10);
+    caller.emplace(node);
+    caller->prove(10);
+  }
+  RawListener listener;
+  std::optional<RawPeer> called, caller;
+};
+
 /// A payload that one connection is bringing, and a packet of the other one: both would land where the engine wanted the last.
 TEST_F(TcpFuzz, PacketsOnBothConnectionsOfOnePairEndThatPeer) {
-  RawListener listener;
-  node_.transport->connect(Rank(10), listener.card(node_), 0);
-  RawPeer called(node_, listener);
-  called.prove(10);
-  RawPeer caller(node_);
-  caller.prove(10);
+  BothConnections pair(node_);
   const Bytes first = wire_packet(bytes_of("first"), pattern(1000, 1));
-  EXPECT_TRUE(called.write(std::span(first).first(500)));
+  EXPECT_TRUE(pair.called->write(std::span(first).first(500)));
   step_for({&node_}, 5'000'000);
-  caller.write(wire_packet(bytes_of("second"), pattern(1000, 2)));
+  pair.caller->write(wire_packet(bytes_of("second"), pattern(1000, 2)));
   expect_failure(10, "one rail on two connections");
   EXPECT_EQ(node_.sink.landed_count(), 1u) << "of the friend";
 }
 
 TEST_F(TcpFuzz, TheOtherConnectionOfAPairMayBeTheOnlyOneThatSpeaks) {
-  RawListener listener;
-  node_.transport->connect(Rank(10), listener.card(node_), 0);
-  RawPeer called(node_, listener);
-  called.prove(10);
-  RawPeer caller(node_);
-  caller.prove(10);
-  for (unsigned i = 0; i < 3; ++i) EXPECT_TRUE(caller.write(wire_packet(bytes_of("one"), pattern(1000, i))));
+  BothConnections pair(node_);
+  for (unsigned i = 0; i < 3; ++i) EXPECT_TRUE(pair.caller->write(wire_packet(bytes_of("one"), pattern(1000, i))));
   EXPECT_TRUE(step_until({&node_}, [&] { return node_.sink.landed_count() == 4; }));
 }
 
