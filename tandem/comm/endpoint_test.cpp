@@ -518,6 +518,28 @@ TEST(Endpoint, WhoAttendsAndWhoWaitsShareTheProgress) {
   attendant.join();
 }
 
+TEST(Endpoint, AWaiterThatSleepsCallsWhatAnotherThreadsPostCompletes) {
+  for (const char* progress : {"inline", "thread"}) {
+    CountingPair pair(progress);
+    const Request last = pair.receiver->irecv_owned(Rank{0}, Tag{9});
+    std::atomic<bool> waits{true};
+    std::thread waiter([&] {
+      EXPECT_EQ(pair.receiver->wait(last).ending, Ending::done);
+      waits.store(false);
+    });
+    pair.send();  // nobody has posted a receive for it
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the message arrives, and the waiter sleeps
+    pair.post_receive();
+    const auto begin = std::chrono::steady_clock::now();
+    while (pair.arrived.load() == 0 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(pair.arrived.load(), 1) << progress;
+    EXPECT_TRUE(waits.load());
+    pair.sender->wait(pair.sender->isend(Rank{1}, Tag{9}, SendBuffer()));
+    waiter.join();
+  }
+}
+
 /// Rank 0 has megabytes for ranks 1 to 3, then something urgent for rank 4, on a port of 25 bytes per us. So many ms after it was
 /// posted the urgent message was there, and everything.
 struct BesideBulk {

@@ -288,9 +288,10 @@ void Progress::signal() noexcept {
 }
 
 void Progress::wake_for_work() {
-  if (left_to_this_thread() || waiters_.load(std::memory_order_relaxed) > 0) return;
+  if (left_to_this_thread()) return;
   if (owner_sleeps_.load()) return signal();
-  if (attended_.load()) return;  // the attendant looks once more when it leaves
+  if (waiters_.load(std::memory_order_relaxed) > 0) return;  // one is awake, and looks once more before it sleeps
+  if (attended_.load()) return;                              // the attendant looks once more when it leaves
   wake_thread();
 }
 
