@@ -58,12 +58,10 @@ Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, st
 
 /// Throws UsageError when other data has some of the memory.
 void DataRegistry::check_memory(Handle& handle) {
-  const Handle* other = user_memory_.overlapping(handle);
-  if (other != nullptr) {
-    free_orphans(false);  // that data may have been dropped on another thread
-    other = user_memory_.overlapping(handle);
-  }
-  if (other == nullptr) return user_memory_.add(handle);
+  if (user_memory_.add(handle) == nullptr) return;
+  free_orphans(false);  // that data may have been dropped on another thread
+  const Handle* const other = user_memory_.add(handle);
+  if (other == nullptr) return;
   const bool same = other->home.pointer == handle.home.pointer && other->shape == handle.shape;
   throw UsageError(fmt::format("{} is given {} {}; memory belongs to one piece of data at a time: use that one, or unregister it first",
                                handle.described(), same ? "the memory of" : "memory that overlaps with that of",

@@ -2,6 +2,7 @@
 #include "tandem/runtime/submit/user_memory.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tandem::runtime {
 
@@ -27,12 +28,15 @@ bool UserMemory::overlap(const Columns& a, const Columns& b) noexcept {
   return false;
 }
 
-Handle* UserMemory::overlapping_piece(Address begin, std::size_t bytes) const {
-  auto after = pieces_.lower_bound(begin);
-  if (after != pieces_.end() && after->first < begin + bytes) return after->second;
-  if (after == pieces_.begin()) return nullptr;
-  const auto& [address, data] = *--after;
-  return address + columns_of(*data).bytes > begin ? data : nullptr;
+/// The first piece that begins at `begin` or behind it.
+UserMemory::Pieces::iterator UserMemory::first_from(Address begin) noexcept {
+  const auto is_first = [&](Pieces::iterator at) {
+    return (at == pieces_.end() || at->first >= begin) && (at == pieces_.begin() || std::prev(at)->first < begin);
+  };
+  if (is_first(recent_)) return recent_;
+  if (recent_ != pieces_.end() && is_first(std::next(recent_))) return std::next(recent_);
+  if (recent_ != pieces_.begin() && is_first(std::prev(recent_))) return std::prev(recent_);
+  return pieces_.lower_bound(begin);
 }
 
 Handle* UserMemory::overlapping_in(const Grid& grid, const Columns& columns) const {
@@ -58,30 +62,34 @@ Handle* UserMemory::overlapping_in(const Grid& grid, const Columns& columns) con
   return to > columns.stride ? look_at(0, to - columns.stride) : nullptr;
 }
 
-Handle* UserMemory::overlapping(const Handle& data) const {
+Handle* UserMemory::add(Handle& data) {
   const Columns columns = columns_of(data);
   if (columns.bytes == 0 || columns.count == 0) return nullptr;
-  const auto grid = matrices_.find(columns.stride);
-  if (columns.stride != 0 && grid != matrices_.end())
-    if (Handle* const found = overlapping_in(grid->second, columns)) return found;
-  return overlapping_piece(columns.begin, columns.bytes);
-}
+  const bool in_grid = columns.stride != 0;
+  const auto known = in_grid ? matrices_.find(columns.stride) : matrices_.end();
+  if (known != matrices_.end())
+    if (Handle* const found = overlapping_in(known->second, columns)) return found;
+  const Address end = columns.begin + columns.bytes;
+  const auto after = first_from(columns.begin);
+  if (after != pieces_.end() && after->first < end) return after->second.data;
+  if (after != pieces_.begin())
+    if (const Piece& before = std::prev(after)->second; before.end > columns.begin) return before.data;
 
-void UserMemory::add(Handle& data) {
-  const Columns columns = columns_of(data);
-  if (columns.bytes == 0 || columns.count == 0) return;
-  pieces_.emplace(columns.begin, &data);
-  if (columns.stride == 0) return;
-  Grid& grid = matrices_[columns.stride];
-  grid.by_offset[columns.begin % columns.stride].emplace(columns.begin, &data);
-  grid.longest = std::max(grid.longest, columns.bytes);
+  if (in_grid) {
+    Grid& grid = matrices_[columns.stride];
+    grid.by_offset[columns.begin % columns.stride].emplace(columns.begin, &data);
+    grid.longest = std::max(grid.longest, columns.bytes);
+  }
+  recent_ = pieces_.emplace_hint(after, columns.begin, Piece{end, &data});
+  return nullptr;
 }
 
 void UserMemory::remove(const Handle& data) noexcept {
   const Columns columns = columns_of(data);
-  if (const auto piece = pieces_.find(columns.begin); piece != pieces_.end() && piece->second == &data) pieces_.erase(piece);
-  const auto grid = matrices_.find(columns.stride);
-  if (columns.stride == 0 || grid == matrices_.end()) return;
+  if (const auto piece = first_from(columns.begin); piece != pieces_.end() && piece->second.data == &data)
+    recent_ = pieces_.erase(piece);
+  const auto grid = columns.stride == 0 ? matrices_.end() : matrices_.find(columns.stride);
+  if (grid == matrices_.end()) return;
   const auto row = grid->second.by_offset.find(columns.begin % columns.stride);
   if (row == grid->second.by_offset.end()) return;
   const auto at = row->second.find(columns.begin);

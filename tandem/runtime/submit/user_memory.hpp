@@ -14,12 +14,16 @@ namespace tandem::runtime {
 ///
 /// Found are: columns that overlap among matrices of one distance of columns, since tiles of one matrix interleave without sharing
 /// bytes; and otherwise overlaps of what is contiguous (vectors, values, the first column of a matrix). All entries are disjoint, so
-/// each question looks at neighbours only: O(log n).
+/// each question looks at neighbours only: O(log n), and O(1) for contiguous data that is added or removed in the order of its
+/// addresses, as programs do.
 class UserMemory {
  public:
-  /// The data that shares bytes with `data`, or null.
-  Handle* overlapping(const Handle& data) const;
-  void add(Handle& data);
+  UserMemory() = default;
+  UserMemory(const UserMemory&) = delete;
+  UserMemory& operator=(const UserMemory&) = delete;
+
+  /// Null: `data` was added. Otherwise the data that shares bytes with it.
+  Handle* add(Handle& data);
   void remove(const Handle& data) noexcept;
 
  private:
@@ -35,12 +39,19 @@ class UserMemory {
     std::size_t longest = 0;                                      ///< bytes of a column, so far
   };
 
+  struct Piece {
+    Address end = 0;
+    Handle* data = nullptr;
+  };
+  using Pieces = std::map<Address, Piece>;
+
   static Columns columns_of(const Handle& data) noexcept;
   static bool overlap(const Columns& a, const Columns& b) noexcept;
-  Handle* overlapping_piece(Address begin, std::size_t bytes) const;
   Handle* overlapping_in(const Grid& grid, const Columns& columns) const;
+  Pieces::iterator first_from(Address begin) noexcept;
 
-  std::map<Address, Handle*> pieces_;     ///< first columns, by their address
+  Pieces pieces_;                              ///< first columns, by their address
+  Pieces::iterator recent_ = pieces_.begin();  ///< near the last change
   std::map<std::size_t, Grid> matrices_;  ///< with gaps between columns, by their stride
 };
 

@@ -1,6 +1,7 @@
 // tandem/runtime/submit/user_memory_test.cpp: memory that two pieces of data would share is found, and tiles that interleave are not.
 #include "tandem/runtime/submit/user_memory.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <random>
 #include <vector>
@@ -23,22 +24,28 @@ struct Fixture {
     return handle;
   }
   Handle& vector(std::size_t first, std::size_t count) { return matrix(first, count, 1, count); }
+  /// The known data that shares bytes with `data`, or null; it does not become known.
+  Handle* overlapping(Handle& data) {
+    Handle* const found = known.add(data);
+    if (found == nullptr) known.remove(data);
+    return found;
+  }
 };
 
 TEST(UserMemory, VectorsThatOverlapAreFound) {
   Fixture f;
   Handle& a = f.vector(100, 50);
-  f.known.add(a);
-  EXPECT_EQ(f.known.overlapping(f.vector(100, 50)), &a);
-  EXPECT_EQ(f.known.overlapping(f.vector(120, 1)), &a);
-  EXPECT_EQ(f.known.overlapping(f.vector(0, 101)), &a);
-  EXPECT_EQ(f.known.overlapping(f.vector(149, 100)), &a);
-  EXPECT_EQ(f.known.overlapping(f.vector(0, 1'000)), &a);
-  EXPECT_EQ(f.known.overlapping(f.vector(0, 100)), nullptr);
-  EXPECT_EQ(f.known.overlapping(f.vector(150, 100)), nullptr);
-  EXPECT_EQ(f.known.overlapping(f.vector(120, 0)), nullptr) << "nothing overlaps with nothing";
+  ASSERT_EQ(f.known.add(a), nullptr);
+  EXPECT_EQ(f.overlapping(f.vector(100, 50)), &a);
+  EXPECT_EQ(f.overlapping(f.vector(120, 1)), &a);
+  EXPECT_EQ(f.overlapping(f.vector(0, 101)), &a);
+  EXPECT_EQ(f.overlapping(f.vector(149, 100)), &a);
+  EXPECT_EQ(f.overlapping(f.vector(0, 1'000)), &a);
+  EXPECT_EQ(f.overlapping(f.vector(0, 100)), nullptr);
+  EXPECT_EQ(f.overlapping(f.vector(150, 100)), nullptr);
+  EXPECT_EQ(f.overlapping(f.vector(120, 0)), nullptr) << "nothing overlaps with nothing";
   f.known.remove(a);
-  EXPECT_EQ(f.known.overlapping(f.vector(100, 50)), nullptr);
+  EXPECT_EQ(f.overlapping(f.vector(100, 50)), nullptr);
 }
 
 TEST(UserMemory, TilesOfOneMatrixInterleave) {
@@ -49,12 +56,32 @@ TEST(UserMemory, TilesOfOneMatrixInterleave) {
     for (std::size_t i = 0; i < 5; ++i)
       for (std::size_t j = 0; j < 5; ++j) {
         Handle& tile = tiles.matrix(start + 10 * i + 10 * j * ld, 10, 10, ld);
-        ASSERT_EQ(tiles.known.overlapping(tile), nullptr) << i << "," << j;
-        tiles.known.add(tile);
+        ASSERT_EQ(tiles.known.add(tile), nullptr) << i << "," << j;
       }
-    EXPECT_NE(tiles.known.overlapping(tiles.matrix(start + 5 + 5 * ld, 10, 10, ld)), nullptr);
-    EXPECT_NE(tiles.known.overlapping(tiles.vector(start, 2'000)), nullptr) << "the whole matrix";
-    EXPECT_NE(tiles.known.overlapping(tiles.vector(start + 12, 2)), nullptr);
+    EXPECT_NE(tiles.overlapping(tiles.matrix(start + 5 + 5 * ld, 10, 10, ld)), nullptr);
+    EXPECT_NE(tiles.overlapping(tiles.vector(start, 2'000)), nullptr) << "the whole matrix";
+    EXPECT_NE(tiles.overlapping(tiles.vector(start + 12, 2)), nullptr);
+  }
+}
+
+TEST(UserMemory, VectorsAreKnownInEveryOrder) {
+  constexpr std::size_t count = 200;
+  std::mt19937 random(3);
+  std::vector<std::size_t> adding(count);
+  for (std::size_t i = 0; i < count; ++i) adding[i] = i;
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::size_t> removing = adding;
+    if (round % 3 == 1) std::reverse(adding.begin(), adding.end());
+    if (round % 3 == 2) std::shuffle(adding.begin(), adding.end(), random);
+    if (round % 2 == 1) std::shuffle(removing.begin(), removing.end(), random);
+    Fixture f;
+    std::vector<Handle*> data(count);
+    for (const std::size_t i : adding) ASSERT_EQ(f.known.add(*(data[i] = &f.vector(10 * i, 10))), nullptr);
+    for (const std::size_t i : removing) {
+      ASSERT_EQ(f.overlapping(f.vector(10 * i + 9, 1)), data[i]) << "round " << round;
+      f.known.remove(*data[i]);
+      ASSERT_EQ(f.overlapping(f.vector(10 * i, 10)), nullptr) << "round " << round;
+    }
   }
 }
 
@@ -77,9 +104,8 @@ TEST(UserMemory, AgreesWithAMapOfAllElementsForMatricesOfOneStride) {
           for (std::size_t i = 0; i < handle.shape.rows; ++i) visit(owner[first + j * handle.home.ld + i]);
       };
       each(next, [&](const Handle* who) { overlaps = overlaps || who != nullptr; });
-      ASSERT_EQ(f.known.overlapping(next) != nullptr, overlaps) << "round " << round << ", step " << step;
+      ASSERT_EQ(f.known.add(next) != nullptr, overlaps) << "round " << round << ", step " << step;
       if (!overlaps) {
-        f.known.add(next);
         each(next, [&](const Handle*& who) { who = &next; });
         added.push_back(&next);
       } else if (!added.empty() && draw(3) == 0) {
