@@ -259,7 +259,7 @@ dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
 
 runtime::Task* Runtime::begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops,
                                    unsigned accesses) {
-  return core_->submission().is_over() ? nullptr : &core_->submission().begin(codelet, ops, accesses);
+  return core_->submission().begin_unless_over(codelet, ops, accesses);
 }
 
 TaskRef Runtime::enter_task(runtime::Task& task) { return core_->submission().submit(task); }

@@ -47,12 +47,12 @@ class Submission final : private FlowHost {
   // --- tasks
   Task& begin(const std::shared_ptr<CodeletCore>& codelet, const TaskOps& ops, unsigned access_count) {
     thread_.check("submit");
-    codelets_.adopt(codelet);
-    Task& task = recorder_ == nullptr ? take(ops, access_count) : take_recorded(ops, access_count);
-    task.codelet = codelet.get();
-    task.kind = TaskKind::kernel;
-    task.restricted = !codelet->plain;
-    return task;
+    return make(codelet, ops, access_count);
+  }
+  /// Null: `is_over`, and the task has no effect.
+  Task* begin_unless_over(const std::shared_ptr<CodeletCore>& codelet, const TaskOps& ops, unsigned access_count) {
+    thread_.check("submit");
+    return is_over() ? nullptr : &make(codelet, ops, access_count);
   }
   /// As `begin`, filled as `model`, a task that is kept and not submitted.
   Task& begin_copy(Task& model);
@@ -186,6 +186,14 @@ class Submission final : private FlowHost {
 
   bool is_registered(const Handle& handle) const noexcept {
     return handle.registry_number.load(std::memory_order_relaxed) == registry_;
+  }
+  Task& make(const std::shared_ptr<CodeletCore>& codelet, const TaskOps& ops, unsigned access_count) {
+    codelets_.adopt(codelet);
+    Task& task = recorder_ == nullptr ? take(ops, access_count) : take_recorded(ops, access_count);
+    task.codelet = codelet.get();
+    task.kind = TaskKind::kernel;
+    task.restricted = !codelet->plain;
+    return task;
   }
   Task& take(const TaskOps& ops, unsigned access_count) {
     Task* task = pool_.take(Task::value_offset(access_count, ops.value_alignment) + ops.value_bytes);
