@@ -71,7 +71,8 @@ tsan: sanitized-tsan
 asan: sanitized-asan-ubsan
 
 # The thread sanitizer wants addresses that are not random. Its dlopen knows no run path, and UCX's hooks of mmap are in its way.
-in-tsan := TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.supp" LD_LIBRARY_PATH="$(CURDIR)/build/tsan/modules" \
+# Tests ask for more memory than there is.
+in-tsan := TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.supp allocator_may_return_null=1" LD_LIBRARY_PATH="$(CURDIR)/build/tsan/modules" \
   UCX_MEM_EVENTS=n UCX_MEM_MMAP_HOOK_MODE=none setarch -R
 
 # Open MPI keeps memory until the process ends.
