@@ -84,22 +84,23 @@ class Flow {
   /// it. `executor`: the rank that runs it, if that is known. Not to be called while `enters_all`.
   [[gnu::always_inline]] bool try_skip(std::span<const Use> uses, const SourceLine& where,
                                        std::uint32_t executor = kNobody) noexcept {
-    bool untouched = position_.next_is_free();
+    if (!position_.next_is_free()) return false;
     FlowHistory::Draft draft(position_.history, position_.value + 1);
     for (const Use& use : uses) {
       if (use.handle == nullptr) return false;
       const Place& place = place_of(*use.handle);
-      draft.use(place, use.mode);
       if (use.mode == AccessMode::read) {
-        untouched &= place.untouched_by_reader(rank_);
+        if (!place.untouched_by_reader(rank_)) return false;
+        draft.use(place, AccessMode::read);
       } else if (makes_value(use.mode)) {
         if (executor == kNobody) executor = place.owner;
-        untouched &= place.untouched_by_writer(executor) & !(place.unwritten & (use.mode != AccessMode::write));
+        if (!place.untouched_by_writer(executor) || (place.unwritten && use.mode != AccessMode::write)) return false;
+        draft.use(place, use.mode);
       } else {
         return false;
       }
     }
-    if (!untouched || executor >= kNobody || executor == rank_) return false;
+    if (executor >= kNobody || executor == rank_) return false;
     ++position_.value;
     for (const Use& use : uses)
       if (use.mode != AccessMode::read) place_of(*use.handle).note_written();
