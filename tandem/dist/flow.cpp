@@ -194,15 +194,15 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   if (options_.check_pruning) pruning_->check_task(executor, needs_, wish);
   const bool here = executor == rank_ || executor == kEverywhere;
   for (const Need& need : needs_)
-    if (need.sees) versions_->bring(*need.handle, executor, need.makes ? Purpose::possession : Purpose::copy, wish.priority);
+    if (need.sees) versions_->bring(*need.handle, executor, need.makes() ? Purpose::possession : Purpose::copy, wish.priority);
   if (here) copies_->check_budget(needs_, wish);
   for (const Need& need : needs_) {
     const Place& place = place_of(*need.handle);
-    if (need.makes && !need.sees && executor == rank_ && place.owner != kEverywhere && place.holder != rank_ && !place.copied)
+    if (need.makes() && !need.sees && executor == rank_ && place.owner != kEverywhere && place.holder != rank_ && !place.copied)
       versions_->mark_lost(*need.handle);
   }
   for (const Need& need : needs_)
-    if (need.makes) versions_->overwrite(*need.handle, executor);
+    if (need.makes()) versions_->overwrite(*need.handle, executor, need.new_versions);
   if (!here) {
     entered();
     return false;

@@ -11,9 +11,9 @@ void gather_needs(std::span<const Use> uses, std::vector<Need>& needs) {
     if (use.mode == AccessMode::scratch) continue;
     const bool reduces = use.mode == AccessMode::reduce;
     auto at = std::find_if(needs.begin(), needs.end(), [&](const Need& need) { return need.handle == use.handle; });
-    if (at == needs.end()) at = needs.insert(at, {use.handle, false, false});
+    if (at == needs.end()) at = needs.insert(at, {use.handle});
     at->sees |= sees_value(use.mode) || reduces;
-    at->makes |= makes_value(use.mode) || reduces;
+    if (makes_value(use.mode) || reduces) ++at->new_versions;
   }
 }
 

@@ -1,6 +1,7 @@
 // tandem/dist/need.hpp: what a task needs of each piece of data.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -11,8 +12,11 @@ namespace tandem::dist {
 /// All accesses of one task to one piece of data, in one entry.
 struct Need {
   runtime::Handle* handle;
-  bool sees;
-  bool makes;
+  bool sees = false;
+  /// One for each access that writes, as ranks count that leave the task out after a look at its accesses (`Flow::try_skip`).
+  std::uint32_t new_versions = 0;
+
+  bool makes() const noexcept { return new_versions > 0; }
 };
 
 /// Fills `needs` with one entry per piece of data in `uses`, in the order of the first access. Scratch accesses need nothing.

@@ -45,8 +45,8 @@ struct Place {
     return owner == executor && holder == executor && !copied && !reducing;
   }
   /// The flow writes the data.
-  void note_written() noexcept {
-    ++version;
+  void note_written(std::uint32_t versions = 1) noexcept {
+    version += versions;
     unwritten = false;
   }
 };

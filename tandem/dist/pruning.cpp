@@ -36,7 +36,7 @@ bool Pruning::concerns(std::span<const Use> uses, bool policy) const {
 void Pruning::check_task(std::uint32_t executor, std::span<const Need> needs, const Wish& wish) {
   const bool here = executor == rank_ || executor == kEverywhere;
   if (skipping_ && here) {
-    const auto written = std::find_if(needs.begin(), needs.end(), [](const Need& need) { return need.makes; });
+    const auto written = std::find_if(needs.begin(), needs.end(), [](const Need& need) { return need.makes(); });
     if (written != needs.end()) refuse_skip("runs here and writes", *written->handle, wish.where);
     if (!needs.empty()) refuse_skip("runs here and sees", *needs.front().handle, wish.where);
   }
@@ -44,13 +44,13 @@ void Pruning::check_task(std::uint32_t executor, std::span<const Need> needs, co
     Place& place = place_of(*need.handle);
     if (!skipping_) {
       if (need.sees && here) check_known(*need.handle, wish.where);
-      if (need.makes) place.stale = false;
+      if (need.makes()) place.stale = false;
       continue;
     }
-    if (place.owner == rank_ && need.makes) refuse_skip("writes what this rank owns,", *need.handle, wish.where);
+    if (place.owner == rank_ && need.makes()) refuse_skip("writes what this rank owns,", *need.handle, wish.where);
     if (place.holder == rank_) refuse_skip("uses what this rank holds,", *need.handle, wish.where);
-    if (place.copied && need.makes) refuse_skip("writes what this rank has a copy of,", *need.handle, wish.where);
-    if (need.makes) place.stale = true;
+    if (place.copied && need.makes()) refuse_skip("writes what this rank has a copy of,", *need.handle, wish.where);
+    if (need.makes()) place.stale = true;
   }
 }
 

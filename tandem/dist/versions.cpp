@@ -98,9 +98,9 @@ void Versions::receive(Handle& handle, Purpose purpose, int priority) {
 
 // --- the next version
 
-void Versions::overwrite(Handle& handle, std::uint32_t executor) {
+void Versions::overwrite(Handle& handle, std::uint32_t executor, std::uint32_t versions) {
   Place& place = place_of(handle);
-  place.note_written();
+  place.note_written(versions);
   if (place.owner == kEverywhere) return;
   const bool was_holder = place.holder == rank_;
   if (was_holder && place.datum != nullptr) close_version(*place.datum, place);

@@ -45,8 +45,8 @@ class Versions {
   /// Of all readers of a recorded version at once.
   void bring_recorded(std::span<RecordedSending> sendings);
 
-  /// A task on `executor` writes the data.
-  void overwrite(runtime::Handle& handle, std::uint32_t executor);
+  /// A task on `executor` writes the data, which counts as so many versions.
+  void overwrite(runtime::Handle& handle, std::uint32_t executor, std::uint32_t versions = 1);
   /// The task writes the data afresh here, and another rank drops its value. If the flow is cancelled between, there is none.
   void mark_lost(runtime::Handle& handle);
   /// All copies of the current version are dropped; its holder sends it again.

@@ -56,6 +56,22 @@ TEST(DistFlow, ATaskRunsWhereItsDataIsWrittenAndSeesWhatOthersOwn) {
   }));
 }
 
+TEST(DistFlow, ATaskThatNamesWhatItWritesTwiceCountsAlikeOnAllRanks) {
+  expect_well(run_job({.ranks = 3}, [](Runtime& rt) {
+    double x = 1.0, y = 0.0, z = 0.0;
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1}), hz = rt.data("z", z, {.owner = 2});
+    const auto copy = [](const double& from, double& to) { to = from; };
+    for (int round = 1; round <= 3; ++round) {
+      rt.submit([](double& one, double& same) { one = same + 1.0; }, write(hx), read_write(hx));
+      rt.submit(copy, read(hx), write(hy));  // rank 2 takes no part in either
+      rt.submit(copy, read(hx), write(hz));
+    }
+    rt.wait();
+    if (rt.rank() == 1) EXPECT_EQ(y, 4.0);
+    if (rt.rank() == 2) EXPECT_EQ(z, 4.0);
+  }));
+}
+
 TEST(DistFlow, AVersionTravelsOnceHoweverManyTasksSeeIt) {
   expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
     std::vector<double> x(10, 3.0), y(10, 0.0);
