@@ -91,14 +91,13 @@ class Flow {
       const Place& place = place_of(*use.handle);
       if (use.mode == AccessMode::read) {
         if (!place.untouched_by_reader(rank_)) return false;
-        draft.use(place, AccessMode::read);
       } else if (makes_value(use.mode)) {
         if (executor == kNobody) executor = place.owner;
         if (!place.untouched_by_writer(executor) || (place.unwritten && use.mode != AccessMode::write)) return false;
-        draft.use(place, use.mode);
       } else {
         return false;
       }
+      draft.use(place, use.mode);
     }
     if (executor >= kNobody || executor == rank_) return false;
     ++position_.value;

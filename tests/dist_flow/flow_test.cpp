@@ -62,8 +62,8 @@ TEST(DistFlow, ATaskThatNamesWhatItWritesTwiceCountsAlikeOnAllRanks) {
     auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1}), hz = rt.data("z", z, {.owner = 2});
     const auto copy = [](const double& from, double& to) { to = from; };
     for (int round = 1; round <= 3; ++round) {
-      rt.submit([](double& one, double& same) { one = same + 1.0; }, write(hx), read_write(hx));
-      rt.submit(copy, read(hx), write(hy));  // rank 2 takes no part in either
+      rt.submit([](double& one, double& same) { one = same + 1.0; }, write(hx), read_write(hx));  // ranks 1 and 2 have no part in it
+      rt.submit(copy, read(hx), write(hy));
       rt.submit(copy, read(hx), write(hz));
     }
     rt.wait();
