@@ -176,7 +176,8 @@ std::size_t PortPacing::segment_for(const Peer& peer) noexcept {
   constexpr std::size_t kMostBytes = 512 * 1024;
   const Capabilities& able = peer.transport->capabilities();
   const auto wanted = static_cast<std::size_t>(peer.measured ? peer.bytes_per_ns * kSegmentNs : 0);
-  return std::min(able.max_payload_bytes, std::max(able.segment_bytes, std::min(wanted, kMostBytes)));
+  const std::size_t least = peer.rails.empty() ? 0 : peer.rails.front()->link->segment_bytes;
+  return std::min(able.max_payload_bytes, std::max({able.segment_bytes, least, std::min(wanted, kMostBytes)}));
 }
 
 void PortPacing::step(std::int64_t now_ns) {

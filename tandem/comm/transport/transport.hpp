@@ -78,6 +78,10 @@ class Link {
   enum class Direction { outgoing, incoming };
   virtual std::atomic<std::uint64_t>* shared_word(Direction) noexcept { return nullptr; }
 
+  /// At least so much a packet of a large message should carry, where that is more than `Capabilities::segment_bytes`. Set by
+  /// the link, once it is known.
+  std::size_t segment_bytes = 0;
+
   Rank peer() const noexcept { return peer_; }
   unsigned rail() const noexcept { return rail_; }
   void* owner = nullptr;  ///< the engine's, never touched by transports

@@ -50,7 +50,7 @@ class RawPeer {
   explicit RawPeer(Node& node) : node_(node) {
     const auto card = internal::TcpCard::parse(node.transport->card());
     int error = 0;
-    socket_ = internal::begin_connecting(card->addresses.at(0), nullptr, std::size_t{1} << 20, error);
+    socket_ = internal::begin_connecting(card->addresses.at(0), {.send_buffer_bytes = std::size_t{1} << 20}, error);
     EXPECT_TRUE(socket_) << internal::error_text(error);
     EXPECT_TRUE(until([&] { return internal::connecting_state(fd(), error) != internal::Connecting::pending; }));
   }

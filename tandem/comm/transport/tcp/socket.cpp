@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 
 #include <fmt/core.h>
@@ -58,18 +59,18 @@ std::string remote_text(int fd, bool with_port) {
   return with_port ? address.text() : address.host();
 }
 
-base::FileDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes,
-                                      int& error) {
+base::FileDescriptor begin_connecting(const SocketAddress& to, const ConnectOptions& options, int& error) {
   base::FileDescriptor fd(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
   if (!fd) {
     error = errno;
     return {};
   }
-  prepare_connection(fd.get(), send_buffer_bytes);
-  if (from != nullptr && from->family() == to.family()) {
+  prepare_connection(fd.get(), options.send_buffer_bytes);
+  if (options.within_host) avoid_pacing(fd.get());
+  if (options.from != nullptr && options.from->family() == to.family()) {
     // The port is chosen when connecting, so that many connections may share one. An address that has gone is no reason to fail.
     set(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-    SocketAddress source = *from;
+    SocketAddress source = *options.from;
     source.set_port(0);
     (void)bind(fd.get(), source.get(), source.size());
   }
@@ -107,6 +108,26 @@ void prepare_connection(int fd, std::size_t send_buffer_bytes) {
   set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
   set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set(fd, IPPROTO_TCP, TCP_KEEPCNT, 10);
+}
+
+std::string congestion_control(int fd) {
+  char name[16] = {};  // TCP_CA_NAME_MAX
+  socklen_t size = sizeof name;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) != 0) return {};
+  return {name, strnlen(name, sizeof name)};
+}
+
+void set_congestion_control(int fd, const std::string& name) {
+  (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size()));
+}
+
+void avoid_pacing(int fd) { set_congestion_control(fd, "reno"); }
+
+bool stays_within_host(int fd) {
+  sockaddr_storage remote{};
+  socklen_t size = sizeof remote;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&remote), &size) != 0) return false;
+  return SocketAddress::of(reinterpret_cast<const sockaddr*>(&remote)).host() == bound_address(fd).host();
 }
 
 void set_probe_pause(int fd, unsigned seconds) { set(fd, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(seconds)); }

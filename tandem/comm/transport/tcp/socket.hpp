@@ -26,10 +26,15 @@ SocketAddress bound_address(int fd);
 /// The address at the other end, or "an unknown address" when that has gone.
 std::string remote_text(int fd, bool with_port);
 
-/// Begins to connect; `from` (its port is ignored) may be null. The socket becomes writable when connecting has succeeded or
-/// failed. Nothing: `error` has the system's number.
-base::FileDescriptor begin_connecting(const SocketAddress& to, const SocketAddress* from, std::size_t send_buffer_bytes,
-                                      int& error);
+/// How to connect.
+struct ConnectOptions {
+  const SocketAddress* from = nullptr;  ///< its port is ignored; null: any
+  std::size_t send_buffer_bytes = 0;
+  bool within_host = false;             ///< `avoid_pacing`
+};
+/// Begins to connect. The socket becomes writable when connecting has succeeded or failed. Nothing: `error` has the system's
+/// number.
+base::FileDescriptor begin_connecting(const SocketAddress& to, const ConnectOptions& options, int& error);
 enum class Connecting { yes, pending, failed };
 /// Whether a connection that was begun is there; `error` gets the system's number when it failed.
 Connecting connecting_state(int fd, int& error);
@@ -38,6 +43,16 @@ Connecting connecting_state(int fd, int& error);
 /// TCP_USER_TIMEOUT stays off: it also ends connections to a stopped process, whose host answers with a closed window.
 void prepare_connection(int fd, std::size_t send_buffer_bytes);
 void set_send_buffer(int fd, std::size_t bytes);
+
+/// The kernel's congestion control of a socket, as "bbr".
+std::string congestion_control(int fd);
+void set_congestion_control(int fd, const std::string& name);
+/// Chooses a congestion control without pacing, which every system has and allows. For connections whose packets stay within
+/// the host: none is lost there, and bbr's pacing (a timer per packet) takes up to half of the speed. To be called before the
+/// socket is connected, since pacing that has begun does not end. An accepted socket takes its listener's.
+void avoid_pacing(int fd);
+/// Whether both ends of a connection have the same address, so that its packets do not leave the host.
+bool stays_within_host(int fd);
 /// After how many idle seconds the first probe goes; 1 at first.
 void set_probe_pause(int fd, unsigned seconds);
 /// From how many bytes on an epoll set calls the socket readable. The end of the connection makes it readable in any case, and

@@ -25,6 +25,9 @@ struct TcpOptions {
   /// See `Capabilities`. By default a segment and its control block fit one packet of the loopback interface (65,483 bytes).
   std::size_t segment_bytes = std::size_t{63} << 10;
   std::size_t eager_bytes = std::size_t{64} << 10;  ///< see `Capabilities`
+  /// Payload of a packet to a peer at the same address (the loopback interface). Such a connection is fast from its beginning
+  /// and has no pacing. 0: it is judged as all others are.
+  std::size_t host_segment_bytes = std::size_t{384} << 10;
   /// Bytes that the kernel holds of one connection (SO_SNDBUF, of which the kernel allows twice as much). They delay every
   /// later packet, however urgent. A connection begins with the first number, which keeps networks of up to some 10 Gbit/s
   /// busy. Its buffer doubles, up to the second number, with each 256 KiB that the kernel took at more than 0.25 bytes per ns.

@@ -2,6 +2,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -81,7 +82,11 @@ void TcpTransport::try_candidate(TcpLink& link) {
   const bool choose_source = !options_.interfaces.empty() && own_addresses_.size() > 1;
   const SocketAddress* from = choose_source ? &own_addresses_[link.rail() % own_addresses_.size()].address : nullptr;
   int error = 0;
-  connection.socket = begin_connecting(to, from, options_.first_send_buffer_bytes, error);
+  const bool within_host = options_.host_segment_bytes > 0 && (to.is_loopback() || std::ranges::any_of(own_addresses_, [&](const LocalAddress& own) {
+    return own.address.host() == to.host();
+  }));
+  connection.socket = begin_connecting(
+      to, {.from = from, .send_buffer_bytes = options_.first_send_buffer_bytes, .within_host = within_host}, error);
   if (!connection.socket) return connecting_failed(connection, error);
   connection.stage = Stage::connecting;
   connection.deadline_ns = now_ns_ + options_.connect_timeout_ns;
@@ -163,6 +168,7 @@ void TcpTransport::accept_some() {
     }
     Connection& connection = new_connection();
     prepare_connection(socket.get(), options_.first_send_buffer_bytes);
+    if (!stays_within_host(socket.get())) set_congestion_control(socket.get(), congestion_control_);
     connection.socket = std::move(socket);
     connection.stage = Stage::proving;
     connection.proof = std::make_unique<ConnectionProof>(ConnectionProof::accepter(options_.self));
@@ -239,6 +245,7 @@ void TcpTransport::proved(Connection& connection) {
   connection.deadline_ns = never;
   connection.proof.reset();
   set_probe_pause(connection.socket.get(), probe_pause_s(connections_.size()));
+  if (options_.host_segment_bytes > 0 && stays_within_host(connection.socket.get())) trust(connection);
   watch_events(connection, EPOLLIN);
   heat(connection);
   if (link.theirs == &connection) sink_.opened(link);
@@ -248,6 +255,14 @@ void TcpTransport::proved(Connection& connection) {
     ++events_;
     sink_.writable(link);
   }
+}
+
+// A connection within the host is as fast as the processors: nothing of it is measured.
+void TcpTransport::trust(Connection& connection) {
+  connection.within_host = connection.fast = true;
+  connection.writer.set_burst(SIZE_MAX);
+  set_buffer(connection, options_.send_buffer_bytes);
+  connection.link->segment_bytes = options_.host_segment_bytes;
 }
 
 // The other end closed before the end of the proof.

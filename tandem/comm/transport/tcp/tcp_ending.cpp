@@ -46,6 +46,14 @@ std::size_t TcpTransport::fast_connections() const noexcept {
   return count_open([](const Connection& connection) { return connection.fast; });
 }
 
+std::vector<std::string> TcpTransport::congestion_controls() const {
+  std::vector<std::string> names;
+  for (const auto& connection : connections_) {
+    if (connection->stage == Stage::open) names.push_back(congestion_control(connection->socket.get()));
+  }
+  return names;
+}
+
 std::size_t TcpTransport::count_open(bool (*counts)(const Connection&)) const noexcept {
   const auto counted = [counts](const auto& connection) { return connection->stage == Stage::open && counts(*connection); };
   return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), counted));
@@ -88,7 +96,8 @@ void TcpTransport::end(Connection& connection) {
 // The application may reuse a spliced payload that is not known to be read as soon as it learns of the end. So nothing of it
 // may leave any more, and a peer that reads it now sees the reset (`FrameReader`) before it reports the payload.
 void TcpTransport::cancel_splice(TcpLink& link) {
-  if (std::exchange(link.splice_unread, false)) reset_when_closed(link.out->socket.get());
+  if (link.splices_unread() > 0) reset_when_closed(link.out->socket.get());
+  link.splices_known_read = link.splices;
 }
 
 // A connection to a peer has ended by itself. Whether this is a failure is decided later: the engine may not have called

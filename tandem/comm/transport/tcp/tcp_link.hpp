@@ -1,6 +1,7 @@
 // tandem/comm/transport/tcp/tcp_link.hpp: the sockets, links and peers that the TCP transport keeps.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,6 +60,7 @@ struct Connection {
   unsigned idle_polls = 0;           ///< since it last had something, while hot
   bool watched = false;              ///< is in the transport's list of those with bytes perhaps not acknowledged
   bool hot = false;                  ///< is in the transport's list of those that `poll` reads directly
+  bool within_host = false;          ///< its packets do not leave the host: it is fast, and not judged
   bool fast = false;                 ///< was judged so: gets no portions (`TcpOptions::burst_bytes`)
   bool blocked = false;              ///< is in the transport's list of those that wait until they can write
 };
@@ -68,8 +70,8 @@ struct Connection {
 /// (`TcpTransport::choose_way`).
 ///
 /// A spliced payload (`SplicePipe`) must not change until a header from the peer acknowledges it: that of the peer's next
-/// packet, or a header alone when the peer's next poll sends no packet. Meanwhile `splices` and the peer's `splices_read`
-/// differ by one.
+/// packet, or a header alone when the peer's next poll sends no packet. Meanwhile it is counted by `splices` and not by the
+/// peer's `splices_read`.
 class TcpLink final : public Link {
  public:
   TcpLink(TcpTransport& by, TcpPeer& to, Rank rank, unsigned rail) noexcept : Link(rank, rail), transport(by), owner_peer(to) {}
@@ -86,14 +88,16 @@ class TcpLink final : public Link {
   const Connection* in = nullptr;
   bool wants_writable = false;   ///< `try_send` has answered retry
 
-  // Spliced payloads, one at a time in each direction.
-  bool splice_unread = false;               ///< the last one to the peer is not known to be read
-  bool must_acknowledge = false;               ///< is in the transport's list of links with splices to acknowledge
-  std::uint32_t splices = 0;              ///< to the peer, in all; modulo 2^32
-  std::uint32_t splices_read = 0;         ///< from the peer, in all, that were read here
+  // Spliced payloads; numbers are modulo 2^32.
+  static constexpr std::uint32_t most_splices = 4;  ///< to the peer, not known to be read
+  std::uint32_t splices_unread() const noexcept { return splices - splices_known_read; }
+  bool must_acknowledge = false;             ///< is in the transport's list of links with splices to acknowledge
+  std::uint32_t splices = 0;                 ///< to the peer, in all
+  std::uint32_t splices_known_read = 0;      ///< of these, what the peer has acknowledged
+  std::uint32_t splices_read = 0;            ///< from the peer, in all, that were read here
   std::uint32_t splices_acknowledged = 0;    ///< what the peer knows of that
-  std::uint64_t splice_cookie = 0;        ///< while `splice_unread`
-  std::uint64_t splice_read_at_poll = 0;  ///< the number of the poll that read the last one
+  std::array<std::uint64_t, most_splices> splice_cookies = {};  ///< of those that are unread, by number
+  std::uint64_t splice_read_at_poll = 0;     ///< the number of the poll that read the last one
 
   // For making our connection.
   std::vector<SocketAddress> candidates = {};

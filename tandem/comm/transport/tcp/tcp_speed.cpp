@@ -20,6 +20,7 @@ constexpr std::uint64_t fast_ns_per_byte = 4;  // see `TcpOptions::first_send_bu
 // While a connection waits to write, the kernel sends; what it takes afterwards is what it has sent meanwhile. What it takes
 // without any waiting (its buffer, the first time) makes the network look faster than it is, by less than a factor of two.
 void TcpTransport::judge_speed(Connection& connection) {
+  if (connection.within_host) return;
   const std::uint64_t bytes = connection.writer.written_bytes() - connection.judged_at_bytes;
   if (bytes < judged_bytes) return;
   judged(connection, fast_ns_per_byte * bytes >= static_cast<std::uint64_t>(connection.blocked_ns));

@@ -15,19 +15,23 @@ bool TcpTransport::note_splices(Connection& connection, std::uint32_t read_befor
     if (!std::exchange(link.must_acknowledge, true)) to_acknowledge_.push_back(&link);
   }
   if (connection.reader.peer_splices_read() == peer_read_before) return true;
-  const bool all_spliced = link.splice_unread && link.out != nullptr && !link.out->writer.splices();
-  if (!all_spliced || connection.reader.peer_splices_read() != link.splices) {
+  const std::uint32_t unfinished = link.out != nullptr && link.out->writer.splices() ? 1 : 0;
+  const std::uint32_t read_now = connection.reader.peer_splices_read() - link.splices_known_read;
+  if (link.out == nullptr || read_now > link.splices_unread() - unfinished) {
     fail(link.owner_peer, "it sent malformed bytes: it acknowledges a payload that was not spliced");
     return false;
   }
-  link.splice_unread = false;
-  ++events_;
-  sink_.sent(link, link.splice_cookie);
+  // Inside `sent` the link may get further splices.
+  for (std::uint32_t i = 0; i < read_now; ++i) {
+    const std::uint64_t cookie = link.splice_cookies[link.splices_known_read++ % TcpLink::most_splices];
+    ++events_;
+    sink_.sent(link, cookie);
+  }
   return true;
 }
 
 bool TcpTransport::can_splice(const TcpLink& link, const Packet& packet) {
-  return packet.payload_bytes >= options_.least_spliced_bytes && link.out->fast && !link.splice_unread &&
+  return packet.payload_bytes >= options_.least_spliced_bytes && link.out->fast && link.splices_unread() < TcpLink::most_splices &&
          packet.payload.size() <= SplicePipe::most_pieces && pipe_.open_to(&link.out->writer);
 }
 

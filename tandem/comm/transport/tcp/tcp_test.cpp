@@ -12,6 +12,10 @@
 namespace tandem::comm::tcp_test {
 namespace {
 
+void copy_always(TcpOptions& options) { options.least_spliced_bytes = SIZE_MAX; }
+/// As a connection to another host.
+void judge_speed(TcpOptions& options) { options.host_segment_bytes = 0; }
+
 TEST(Tcp, APacketArrivesWithItsPayload) {
   Node a(0), b(1);
   Link& link = a.connect(b, 1);
@@ -127,7 +131,7 @@ TEST(Tcp, PayloadOfEverySizeAndWhatHasNoPlaceIsDropped) {
 }
 
 TEST(Tcp, AFullLinkAnswersRetryAndLaterReportsThatItIsWritable) {
-  Node a(0), b(1);
+  Node a(0, copy_always), b(1);
   Link& link = a.connect(b, 1);
   ASSERT_EQ(send({&a, &b}, link, "first"), SendStatus::done);
   const Bytes payload = pattern(32 << 20, 4);
@@ -145,7 +149,7 @@ TEST(Tcp, AFullLinkAnswersRetryAndLaterReportsThatItIsWritable) {
 }
 
 TEST(Tcp, APacketThatLeavesInPortionsArrivesWhole) {
-  Node a(0, [](TcpOptions& options) { options.burst_bytes = 4096; }), b(1);
+  Node a(0, [](TcpOptions& options) { options.burst_bytes = 4096, options.host_segment_bytes = 0; }), b(1);
   Link& link = a.connect(b, 1);
   const Bytes payload = pattern(20'000, 5);
   const iovec piece = piece_of(payload);
@@ -161,7 +165,7 @@ TEST(Tcp, APacketThatLeavesInPortionsArrivesWhole) {
 
 TEST(Tcp, AConnectionThatNeverWaitsIsSeenToBeFastOrNot) {
   for (const std::int64_t packet_ns : {30'000, 30'000'000}) {
-    Node a(0), b(1);
+    Node a(0, judge_speed), b(1, judge_speed);
     Link& link = a.connect(b, 1);
     ASSERT_EQ(send({&a, &b}, link, "first"), SendStatus::done);
     const Bytes payload = pattern(64 << 10, 5), control = bytes_of("turn");
@@ -181,6 +185,28 @@ TEST(Tcp, AConnectionThatNeverWaitsIsSeenToBeFastOrNot) {
     EXPECT_GT(a.transport->carried_bytes_per_ns(), 0.01);
     EXPECT_EQ(b.transport->carried_bytes_per_ns(), 0);
   }
+}
+
+TEST(Tcp, WithinAHostAConnectionIsFastAtOnceAndHasNoPacing) {
+  Node a(0), b(1);
+  Link& link = a.connect(b, 1);
+  ASSERT_EQ(send({&a, &b}, link, "first"), SendStatus::done);
+  ASSERT_TRUE(step_until({&a, &b}, [&] { return b.sink.packets.size() == 1; }));
+  EXPECT_EQ(a.internals().fast_connections() + b.internals().fast_connections(), 2U);
+  EXPECT_EQ(link.segment_bytes, TcpOptions{}.host_segment_bytes);
+  EXPECT_EQ(a.internals().congestion_controls(), std::vector<std::string>{"reno"});
+  EXPECT_EQ(b.internals().congestion_controls(), std::vector<std::string>{"reno"});
+
+  Node c(0, judge_speed), d(1, judge_speed);
+  Link& other = c.connect(d, 1);
+  ASSERT_EQ(send({&c, &d}, other, "first"), SendStatus::done);
+  ASSERT_TRUE(step_until({&c, &d}, [&] { return d.sink.packets.size() == 1; }));
+  EXPECT_EQ(c.internals().fast_connections() + d.internals().fast_connections(), 0U);
+  EXPECT_EQ(other.segment_bytes, 0U);
+  const base::FileDescriptor untouched(socket(AF_INET, SOCK_STREAM, 0));
+  const std::vector<std::string> expected{internal::congestion_control(untouched.get())};
+  EXPECT_EQ(c.internals().congestion_controls(), expected);
+  EXPECT_EQ(d.internals().congestion_controls(), expected);
 }
 
 TEST(Tcp, AWriterThatTakesAPacketInSeveralCallsHasNothingLeftAfterwards) {
@@ -337,7 +363,7 @@ TEST(Tcp, ASleeperIsWokenByWhatArrives) {
 }
 
 TEST(Tcp, ASleeperIsWokenWhenItCanWriteAgain) {
-  Node a(0), b(1);
+  Node a(0, copy_always), b(1);
   Link& link = a.connect(b, 1);
   send({&a, &b}, link, "x");
   const Bytes payload = pattern(32 << 20, 4);

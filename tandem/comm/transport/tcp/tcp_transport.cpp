@@ -71,9 +71,7 @@ SendStatus TcpLink::try_send(const Packet& packet) {
   if (progress == FrameWriter::Progress::whole || progress == FrameWriter::Progress::partial) {
     splices_acknowledged = splices_read;
     if (spliced) {
-      ++splices;
-      splice_unread = true;
-      splice_cookie = packet.cookie;
+      splice_cookies[splices++ % most_splices] = packet.cookie;
     }
   }
   switch (progress) {
@@ -139,6 +137,8 @@ base::Result<void> TcpTransport::open() {
   auto listener = listen_in_range(at, options_.first_port, options_.last_port);
   if (!listener) return listener.error();
   listener_ = std::move(listener).value();
+  congestion_control_ = congestion_control(listener_.get());
+  if (options_.host_segment_bytes > 0) avoid_pacing(listener_.get());
   card_.port = bound_address(listener_.get()).port();
   card_.host = base::host_identity().text();
   for (const LocalAddress& local : own_addresses_) card_.addresses.push_back(local.address);

@@ -73,6 +73,7 @@ class TcpTransport final : public Transport {
   std::size_t open_connections() const noexcept;
   std::size_t used_connections() const noexcept;
   std::size_t fast_connections() const noexcept;
+  std::vector<std::string> congestion_controls() const;  ///< of open connections
 
   static constexpr std::size_t most_control_bytes = std::size_t{16} << 10;
   static constexpr std::size_t most_payload_bytes = std::size_t{64} << 20;
@@ -134,6 +135,7 @@ class TcpTransport final : public Transport {
   void continue_proof(Connection& connection);
   bool move_proof_bytes(Connection& connection);
   void proved(Connection& connection);
+  void trust(Connection& connection);
   void cut_off(Connection& connection);
   void refused(Connection& connection);
   void drop_unproved(Connection& connection, std::string_view why);
@@ -158,7 +160,8 @@ class TcpTransport final : public Transport {
   TcpCard card_;
   std::vector<LocalAddress> own_addresses_;
   base::FileDescriptor epoll_;
-  base::FileDescriptor listener_;
+  base::FileDescriptor listener_;          ///< its connections begin without pacing
+  std::string congestion_control_;         ///< of connections to other hosts: the system's
   base::FileDescriptor timer_;
   ReadArea area_;
   SplicePipe pipe_;
