@@ -204,8 +204,9 @@ Finding check_leftovers(const std::vector<Leftover>& leftovers) {
   std::uint64_t bytes = 0;
   for (const Leftover& leftover : leftovers) bytes += leftover.bytes;
   return {"leftovers", Verdict::wrong,
-          fmt::format("{} of killed runs keep {} of memory, such as {}",
-                      leftovers.size() == 1 ? "one file" : fmt::format("{} files", leftovers.size()),
+          fmt::format("{} {} of memory, such as {}",
+                      leftovers.size() == 1 ? "one file of a killed run keeps"
+                                            : fmt::format("{} files of killed runs keep", leftovers.size()),
                       readable_bytes(bytes), leftovers.front().file.string()),
           "tandem doctor --clean completes these traces and removes the files"};
 }

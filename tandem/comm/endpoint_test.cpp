@@ -906,7 +906,7 @@ TEST(Mcast, TheFirstPacketOfAWholeStrandIsCutOverTcp) {
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     at.push_back(std::move(opened).value());
   }
-  const Bytes sent = pattern(630'000, 4);
+  const Bytes sent = pattern(10 * (384 << 10), 4);
   std::vector<Bytes> got(3, Bytes(sent.size()));
   std::vector<Request> receives;
   for (std::uint32_t r = 1; r < 3; ++r) receives.push_back(at[r]->irecv(Rank{0}, Tag{1}, got[r]));
@@ -916,7 +916,7 @@ TEST(Mcast, TheFirstPacketOfAWholeStrandIsCutOverTcp) {
     EXPECT_EQ(at[r]->wait(receives[r - 1]).ending, Ending::done);
     EXPECT_EQ(got[r], sent);
   }
-  // Each is sent ten segments of 63 KiB at least, whatever else goes there.
+  // Each is sent ten segments of 384 KiB (`TcpOptions::host_segment_bytes`) at least, whatever else goes there.
   EXPECT_GE(at[0]->statistics().packets_sent, 20u);
 }
 
