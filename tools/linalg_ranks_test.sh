@@ -86,6 +86,13 @@ o = json.load(open("out"))
 tasks = next(a for a in o["accounts"] if a["name"] == "tasks")
 assert not any(2 in s["ranks"] for s in tasks["skipped"]), tasks
 assert tasks["counts"]["started"] > 0 and tasks["counts"]["submitted"] >= tasks["counts"]["started"], tasks' || { fail "tasks"; cat out >&2; }
+  "$tandem" trace summary run --json > out 2> err || { fail "the run has no summary"; cat err >&2; }
+  python3 -c 'import json
+o = json.load(open("out"))
+assert len(o["workers"]) == 4 and o["seconds"]["executing"] > 0, o["workers"]
+assert all(abs(sum(w["seconds"].values()) - o["makespan_s"]) < 1e-9 for w in o["workers"]), o["workers"]
+assert 0 < o["bounds"]["area_s"] <= o["makespan_s"] and 0 < o["bounds"]["critical_path_s"] <= o["makespan_s"], o["bounds"]' ||
+    { fail "the summary does not add up"; cat out >&2; }
   "$tandem" trace recover run > out 2>&1 || fail "nothing is left to be recovered, and that is an error"
 }
 

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "tools/trace_fields.hpp"
+#include "tandem/analysis/event_fields.hpp"
 
 namespace tandem::tools {
+
+using namespace analysis;
 
 using trace::Event;
 using trace::Type;

@@ -5,15 +5,17 @@
 #include <gtest/gtest.h>
 
 #include "tools/trace_check_test_support.hpp"
-#include "tools/trace_test_support.hpp"
+#include "tandem/analysis/small_run.hpp"
 
 namespace tandem::tools {
+
+using namespace analysis;
 namespace {
 
-using test::at;
+using analysis::test::at;
 using test::checked;
 using test::counted;
-using test::SmallRun;
+using analysis::test::SmallRun;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using trace::Type;

@@ -1,12 +1,14 @@
 // tools/trace_check_runs_test.cpp: the counts of real runs come out even, whatever their tasks do.
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/analysis/verdict.hpp"
 #include "tandem/tandem.hpp"
 #include "tandem/trace/read/test_support.hpp"
 #include "tools/trace_check_test_support.hpp"
@@ -104,6 +106,29 @@ void play(Runtime& rt, std::uint64_t seed) {
   }
 }
 
+/// The time of each worker is divided without a rest, bounds are bounds, and the realised path has no gaps.
+void expect_sound_summary(const std::filesystem::path& folder) {
+  auto run = trace::TraceReader::open(folder);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  const auto history = analysis::History::read(*run.value());
+  ASSERT_TRUE(history.ok()) << history.error().message;
+  const analysis::Summary summary(*history.value());
+  ASSERT_GT(summary.split.makespan_ns, 0);
+  for (const analysis::WorkerTimes& worker : summary.split.workers) {
+    EXPECT_EQ(std::accumulate(worker.ns.begin(), worker.ns.end(), std::int64_t{0}), summary.split.makespan_ns);
+    EXPECT_GE(*std::ranges::min_element(worker.ns), 0);
+  }
+  EXPECT_LE(summary.area_ns, summary.split.makespan_ns);
+  EXPECT_LE(summary.path.length_ns, summary.split.makespan_ns);
+  EXPECT_EQ(summary.path.length_ns, summary.path_with_messages.length_ns) << "there are no messages";
+  std::int64_t at_ns = summary.split.begin_ns;
+  for (const analysis::PathStep& step : summary.realised.steps) {
+    EXPECT_EQ(step.start_ns, at_ns);
+    at_ns = step.end_ns;
+  }
+  EXPECT_EQ(at_ns, summary.split.begin_ns + summary.split.makespan_ns);
+}
+
 TEST(TraceCheckRealRuns, AreSoundWhateverTheTasksDo) {
   const trace::test::TempFolder temporary;
   std::uint64_t failed = 0, cancelled = 0, replayed = 0, ends = 0;
@@ -119,6 +144,7 @@ TEST(TraceCheckRealRuns, AreSoundWhateverTheTasksDo) {
     EXPECT_THAT(result.notes, IsEmpty());
     for (const Account& account : result.accounts) EXPECT_THAT(account.skipped, IsEmpty()) << account.name;
     EXPECT_GT(counted(result, "tasks", "joins and events"), 0u);
+    expect_sound_summary(folder);
     failed += counted(result, "tasks", "failed");
     ends += events_of(folder, trace::Type::flow_cancelled);
     cancelled += counted(result, "tasks", "cancelled");

@@ -5,7 +5,7 @@
 
 #include "tools/counted.hpp"
 #include "tools/trace_command.hpp"
-#include "tools/trace_fields.hpp"
+#include "tandem/analysis/event_fields.hpp"
 
 namespace tandem::tools {
 

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "tools/trace_check_findings.hpp"
-#include "tools/trace_history.hpp"
+#include "tandem/analysis/history.hpp"
 
 namespace tandem::tools {
+
+using namespace analysis;
 
 /// The lives of one rank's tasks, from its events in the order of time.
 ///

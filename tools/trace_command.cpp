@@ -73,6 +73,7 @@ void add_trace(Subcommand app, ToolContext& context) {
   add_trace_overhead(command, context);
   add_trace_recover(command, context);
   add_trace_stats(command, context);
+  add_trace_summary(command, context);
 }
 
 }  // namespace tandem::tools

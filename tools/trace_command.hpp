@@ -22,6 +22,7 @@ void add_trace_info(Subcommand trace, ToolContext& context);
 void add_trace_overhead(Subcommand trace, ToolContext& context);
 void add_trace_recover(Subcommand trace, ToolContext& context);
 void add_trace_stats(Subcommand trace, ToolContext& context);
+void add_trace_summary(Subcommand trace, ToolContext& context);
 
 /// Adds the argument FOLDER to a subcommand.
 std::shared_ptr<std::string> trace_folder(Subcommand command);

@@ -58,6 +58,15 @@ holds out '^tasks     800 started, 800 ended$'
 holds out '^messages  6 paired, least latency 19900 ns$'
 holds out '^tasks +2  800 submitted, 0 replayed, 800 started, 800 ended, 0 failed, 0 cancelled, 0 joins and events$'
 holds out '^sends +-  not checked of ranks 0, 1: comm\.receive_posted not recorded$'
+run 0 summary run
+holds out ', 2 ranks, .* tasks, makespan [0-9.]+ s$'
+holds out '^executing tasks +[0-9.]+ +[0-9.]+ %$'
+holds out '^area: time of all kernels / workers '
+run 0 summary run --json
+json_holds "all(abs(sum(w['seconds'].values()) - o['makespan_s']) < 1e-12 for w in o['workers'])"
+json_holds "o['bounds']['critical_path_s'] <= o['makespan_s'] and o['bounds']['area_s'] <= o['makespan_s']"
+json_holds "sum(k['tasks'] for k in o['kernels']) == 800"
+run 2 summary nowhere
 run 0 check run --json
 json_holds "next(a for a in o['accounts'] if a['name'] == 'tasks')['counts']['ended'] == 800"
 json_holds "next(a for a in o['accounts'] if a['name'] == 'sends')['skipped'][0]['ranks'] == [0, 1]"

@@ -133,6 +133,8 @@ for ((seed = first_seed; seed < first_seed + seeds; ++seed)); do
   may_end dump damaged
   may_end check damaged
   may_end stats damaged --json
+  may_end summary damaged --json
+  may_end summary damaged
   may_end archive damaged -o out.tar.zst
   for format in paje perfetto ctf; do
     rm -rf exported
@@ -147,6 +149,6 @@ done
 cp one.tar.zst damaged.tar.zst
 truncate -s 100 damaged.tar.zst
 seed=archive done_to="cut off"
-for command in info dump check stats archive recover; do may_end $command damaged.tar.zst; done
+for command in info dump check stats summary archive recover; do may_end $command damaged.tar.zst; done
 
 ((failures == 0)) || exit 1

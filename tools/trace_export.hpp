@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "tandem/base/result.hpp"
-#include "tools/trace_history.hpp"
+#include "tandem/analysis/history.hpp"
 
 namespace tandem::tools {
+
+using namespace analysis;
 
 struct ExportedTable {
   std::string name;

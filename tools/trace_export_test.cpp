@@ -1,4 +1,5 @@
 // tools/trace_export_test.cpp: exports say what the history says, in the words of their formats; and events are counted exactly.
+#include "tandem/analysis/small_run.hpp"
 #include "tools/trace_export.hpp"
 
 #include <algorithm>
@@ -9,16 +10,18 @@
 
 #include "tools/protobuf_writer.hpp"
 #include "tools/trace_stats.hpp"
-#include "tools/trace_test_support.hpp"
+#include "tools/trace_tables.hpp"
 
 namespace tandem::tools {
+
+using namespace analysis;
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using test::at;
-using test::SmallRun;
+using analysis::test::at;
+using analysis::test::SmallRun;
 using trace::access_word;
 using trace::Type;
 
@@ -341,6 +344,23 @@ TEST(TraceStats, EventsWithTheStampBeforeThemCostLess) {
   ASSERT_TRUE(stats.ok());
   EXPECT_EQ(stats.value().all.cost_ns, 21);
   EXPECT_EQ(stats.value().categories[static_cast<std::size_t>(trace::Category::task)].same_stamp, 1u);
+}
+
+TEST(Tables, TextsOfTheSampleRunAreKnown) {
+  trace::test::TempFolder folder;
+  trace::test::write_sample_run(folder.path() / "run");
+  auto run = trace::TraceReader::open(folder.path() / "run");
+  ASSERT_TRUE(run.ok());
+  auto read = History::read(*run.value());
+  ASSERT_TRUE(read.ok());
+  History& history = *read.value();
+  for (const Table& table : tables_of(history)) {
+    for (const Column& column : table.columns) {
+      for (std::size_t row = 0; column.kind == ColumnKind::text && row < table.rows; ++row) {
+        ASSERT_LT(column.integer(row), static_cast<std::int64_t>(history.texts.size())) << column.name;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/trace_history.hpp"
+#include "tandem/analysis/history.hpp"
 
 namespace tandem::tools {
+
+using namespace analysis;
 
 /// What a column holds. `time`: nanoseconds, or `no_time`; `number`: unsigned, or `no_number` (`worker`: `no_worker`); those mean
 /// nothing is there. `text`: a number of `History::texts`.

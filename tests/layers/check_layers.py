@@ -16,7 +16,7 @@ from pathlib import Path
 LAYERS = [
     {"base"},
     {"clock", "trace", "trace_read", "model"},
-    {"comm"},
+    {"comm", "analysis"},
     {"runtime"},
     {"dist"},
     {"sim"},

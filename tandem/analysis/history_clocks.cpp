@@ -1,10 +1,10 @@
-// tools/trace_history_clocks.cpp: takes the times of a history from the ranks' clocks to one: nanoseconds since the first event.
+// tandem/analysis/history_clocks.cpp: takes the times of a history from the ranks' clocks to one: nanoseconds since the first event.
 #include <algorithm>
 #include <cstdlib>
 
-#include "tools/trace_history.hpp"
+#include "tandem/analysis/history.hpp"
 
-namespace tandem::tools {
+namespace tandem::analysis {
 namespace {
 
 /// What the corrections need to know. The reference has place 0, whether or not its folder is here; the others follow in order.
@@ -168,4 +168,4 @@ void correct_history(History& history, trace::TraceReader& run, const HistoryOpt
   sort_tables(history);
 }
 
-}  // namespace tandem::tools
+}  // namespace tandem::analysis

@@ -1,4 +1,4 @@
-// tools/trace_history.hpp: what happened in a run, as tables: the one interpretation of a trace's events that all exports share.
+// tandem/analysis/history.hpp: what happened in a run, as tables: the one interpretation of a trace's events that all exports share.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "tandem/clock/correction.hpp"
 #include "tandem/trace/read/reader.hpp"
 
-namespace tandem::tools {
+namespace tandem::analysis {
 
 /// Stands for a time that is not known: the event was not recorded, or has not happened.
 inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::min();
@@ -346,4 +346,4 @@ class Unwrapper {
   std::int64_t lowest_ = first_epoch;
 };
 
-}  // namespace tandem::tools
+}  // namespace tandem::analysis

@@ -1,4 +1,4 @@
-// tools/trace_history_messages.hpp: finds the receive of each send, over all ranks.
+// tandem/analysis/history_messages.hpp: finds the receive of each send, over all ranks.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tools/trace_history.hpp"
+#include "tandem/analysis/history.hpp"
 
-namespace tandem::tools {
+namespace tandem::analysis {
 
 /// The nth message of one rank to another one, on a channel with a tag, belongs to the nth receive of that rank, channel and tag
 /// there, in the order in which receives were posted. A receive from any rank or with any tag says what it has met when that
@@ -69,4 +69,4 @@ class MessagePairing {
   std::unordered_map<std::uint64_t, std::size_t> bags_;        ///< rows of open bags, by rank and number
 };
 
-}  // namespace tandem::tools
+}  // namespace tandem::analysis

@@ -1,13 +1,13 @@
-// tools/trace_history_messages.cpp: finds the receive of each send, over all ranks.
-#include "tools/trace_history_messages.hpp"
+// tandem/analysis/history_messages.cpp: finds the receive of each send, over all ranks.
+#include "tandem/analysis/history_messages.hpp"
 
 #include <algorithm>
 #include <set>
 #include <string>
 
-#include "tools/trace_fields.hpp"
+#include "tandem/analysis/event_fields.hpp"
 
-namespace tandem::tools {
+namespace tandem::analysis {
 
 using trace::Event;
 using trace::Type;
@@ -295,4 +295,4 @@ void MessagePairing::finish(const std::unordered_map<std::uint32_t, std::int64_t
   load(epochs);
 }
 
-}  // namespace tandem::tools
+}  // namespace tandem::analysis

@@ -1,4 +1,4 @@
-// tools/trace_test_support.hpp: small runs for tests of what reads traces: streams of a few events, at times in nanoseconds.
+// tandem/analysis/small_run.hpp: small runs for tests of what reads traces: streams of a few events, at times in nanoseconds.
 #pragma once
 
 #include <map>
@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "tandem/trace/read/sample_trace.hpp"
-#include "tools/trace_history.hpp"
+#include "tandem/analysis/history.hpp"
 
-namespace tandem::tools::test {
+namespace tandem::analysis::test {
 
 using trace::Type;
 using trace::test::PacketWriter;
@@ -77,4 +77,4 @@ class SmallRun {
   std::map<std::pair<std::uint32_t, std::uint32_t>, PacketWriter> streams_;
 };
 
-}  // namespace tandem::tools::test
+}  // namespace tandem::analysis::test

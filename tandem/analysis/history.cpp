@@ -1,0 +1,183 @@
+// tandem/analysis/history.cpp: reads the events of a run, and makes tables of tasks, states, data and marks of them.
+#include "tandem/analysis/history.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tandem/analysis/history_builder.hpp"
+
+namespace tandem::analysis {
+
+using trace::Event;
+using trace::RankTrace;
+using trace::Type;
+
+Texts::Id Texts::add(std::string_view text) {
+  const auto [at, added] = ids_.try_emplace(std::string(text), static_cast<Id>(texts_.size()));
+  if (added) texts_.push_back(&at->first);
+  return at->second;
+}
+
+std::string_view name_of(TaskStatus status) noexcept {
+  constexpr std::array<std::string_view, 7> names{"unknown", "submitted", "ready", "running", "done", "failed", "cancelled"};
+  return names[static_cast<std::size_t>(status)];
+}
+
+std::string_view name_of_mode(std::uint8_t mode) noexcept {
+  constexpr std::array<std::string_view, 6> names{"read", "write", "read_write", "commute", "reduce", "scratch"};
+  return mode < names.size() ? names[mode] : "unknown";
+}
+
+std::string_view name_of(ActorState state) noexcept {
+  constexpr std::array<std::string_view, actor_states> names{
+      "absent",    "scheduling",     "polling",        "sleeping",        "fetching", "progressing", "holding",
+      "executing", "engine_working", "engine_polling", "engine_sleeping", "other"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+std::string_view name_of(WaitKind kind) noexcept { return kind == WaitKind::waiting ? "waiting" : "throttled"; }
+
+std::string_view name_of(TracerKind kind) noexcept {
+  constexpr std::array<std::string_view, 4> names{"flush", "waited", "lost", "quiet"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::uint32_t* TaskIndex::find_or_add(std::int64_t id) {
+  const std::int64_t number = id >> page_bits;
+  if (number != last_number_ || last_ == nullptr) {
+    auto& page = pages_[number];
+    if (page == nullptr) page = std::make_unique<Page>();
+    last_number_ = number;
+    last_ = page.get();
+  }
+  return &last_->rows[id & ((std::int64_t{1} << page_bits) - 1)];
+}
+
+std::uint32_t TaskIndex::find(std::int64_t id) const {
+  const auto page = pages_.find(id >> page_bits);
+  return page == pages_.end() ? no_number : page->second->rows[id & ((std::int64_t{1} << page_bits) - 1)];
+}
+
+std::optional<std::uint32_t> History::find_task(std::uint32_t rank, std::uint64_t id) const {
+  const auto index = task_index_.find(rank);
+  if (index == task_index_.end()) return std::nullopt;
+  const std::uint32_t row = index->second.find(static_cast<std::int64_t>(id) + index->second.epoch);
+  return row == no_number ? std::nullopt : std::optional(row);
+}
+
+namespace {
+
+template <class Rows, class Key, class KeyOf>
+auto find_sorted(const Rows& rows, const Key& key, KeyOf key_of) -> decltype(rows.data()) {
+  const auto found = std::ranges::lower_bound(rows, key, {}, key_of);
+  return found != rows.end() && key_of(*found) == key ? &*found : nullptr;
+}
+
+}  // namespace
+
+const DataRow* History::find_data(std::uint32_t rank, std::uint32_t number) const {
+  return find_sorted(data, std::pair(rank, number), [](const DataRow& row) { return std::pair(row.rank, row.data); });
+}
+
+const ActorFacts* History::find_actor(std::uint32_t rank, std::uint32_t actor) const {
+  return find_sorted(actors, std::pair(rank, actor), [](const ActorFacts& facts) { return std::pair(facts.rank, facts.actor); });
+}
+
+void HistoryBuilder::open_rank(const RankTrace& trace) {
+  Rank& rank = ranks_[trace.rank];
+  rank.trace = &trace;
+  rank.rank = trace.rank;
+  for (const trace::Site& site : trace.sites) {
+    rank.codelets.push_back(history_.texts.add(site.codelet));
+    rank.files.push_back(history_.texts.add(site.file));
+  }
+  for (const auto& stream : trace.streams) {
+    const trace::StreamSummary& summary = stream->summary();
+    if (summary.kind == trace::ActorKind::catalogue) continue;
+    history_.actors.push_back({.rank = trace.rank, .actor = summary.actor, .kind = summary.kind, .index = summary.index,
+                               .core = summary.core, .name = summary.name, .events = summary.events, .bytes = summary.bytes,
+                               .lost_events = summary.lost_events});
+  }
+  describe_data(trace);
+}
+
+void HistoryBuilder::describe_data(const RankTrace& trace) {
+  for (std::size_t i = 0; i < trace.data.size(); ++i) {
+    const trace::DataDescription& datum = trace.data[i];
+    if (datum.name.empty() && datum.owner == no_number && datum.bytes == 0) continue;  // nobody described it
+    DataRow& row = history_.data.emplace_back(DataRow{.rank = trace.rank,
+                                                      .data = static_cast<std::uint32_t>(i),
+                                                      .owner = datum.owner,
+                                                      .bytes = datum.bytes,
+                                                      .rows = datum.rows,
+                                                      .cols = datum.cols,
+                                                      .name = history_.texts.add(datum.name)});
+    if (datum.site >= trace.sites.size()) continue;
+    row.file = history_.texts.add(trace.sites[datum.site].file);
+    row.line = trace.sites[datum.site].line;
+  }
+}
+
+/// Names that tasks have of their own. The catalogue has no stamps, but names tasks as they are submitted.
+void HistoryBuilder::name_tasks(RankTrace& trace, const Rank& rank) {
+  trace::StreamReader* catalogue = trace.stream_of(0);
+  const auto index = history_.task_index_.find(rank.rank);
+  if (catalogue == nullptr || index == history_.task_index_.end()) return;
+  // Where the ids begin: as they were unwrapped, so that the first name is taken to be of a task near the first one.
+  Unwrapper ids;
+  const auto first = std::ranges::find(history_.tasks, rank.rank, &TaskRow::rank);
+  if (first != history_.tasks.end()) ids.unwrap(static_cast<std::uint32_t>(first->id));
+  catalogue->rewind();
+  for (auto event = catalogue->next(); event && event.value(); event = catalogue->next()) {
+    if (event.value()->type != Type::task_name) continue;
+    const std::uint32_t row = index->second.find(ids.unwrap(u32(*event.value(), 0)));
+    if (row != no_number) history_.tasks[row].name = history_.texts.add(event.value()->text(1));
+  }
+  catalogue->rewind();
+}
+
+void HistoryBuilder::finish(trace::TraceReader& run) {
+  for (const auto& trace : run.ranks) {
+    Rank& rank = ranks_.at(trace->rank);
+    for (auto& [number, actor] : rank.actors) close_state(rank.rank, number, actor, rank.last_ns);
+    name_tasks(*trace, rank);
+    history_.clocks.push_back({.rank = rank.rank,
+                               .host = trace->host,
+                               .points = trace->clock_points.size(),
+                               .first_ns = rank.first_ns,
+                               .last_ns = rank.last_ns});
+    // Now that the least id is known: for most traces, ids are their low 32 bits.
+    history_.task_index_[rank.rank].epoch = rank.ids.epoch();
+  }
+  std::unordered_map<std::uint32_t, std::int64_t> epochs;
+  for (const auto& [rank, index] : history_.task_index_) epochs[rank] = index.epoch;
+  messages_.finish(epochs);
+  for (DependencyRow& dependency : history_.dependencies)
+    dependency.predecessor -= static_cast<std::uint64_t>(epochs[history_.tasks[dependency.task].rank]);
+  for (TaskRow& task : history_.tasks) {
+    task.id -= static_cast<std::uint64_t>(epochs[task.rank]);
+    // What waited for nobody when it was submitted has no event that says so.
+    if (task.ready_ns == no_time && task.start_ns != no_time && rank_of(task.rank).tells_ready) task.ready_ns = task.submit_ns;
+  }
+}
+
+base::Result<std::unique_ptr<History>> History::read(trace::TraceReader& run, const HistoryOptions& options) {
+  auto history = std::make_unique<History>();
+  if (!run.ranks.empty()) {
+    history->program = run.ranks.front()->program;
+    history->job = run.ranks.front()->job;
+    history->size = run.ranks.front()->size;
+  }
+  HistoryBuilder builder(*history, run);
+  const auto read = run.in_order([](const Event& event) { return event.local_ns; }, [&](const Event& event, std::int64_t) {
+    builder.add(event);
+    return true;
+  });
+  if (!read) return read.error();
+  builder.finish(run);
+  correct_history(*history, run, options);
+  return history;
+}
+
+}  // namespace tandem::analysis

@@ -1,0 +1,25 @@
+// tandem/analysis/kernel_profile.hpp: how long the tasks of each codelet took.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tandem/analysis/history.hpp"
+
+namespace tandem::analysis {
+
+/// The tasks of a codelet that have run. Times in ns. An outlier takes longer than the third quartile plus 1.5 times the distance
+/// between the quartiles (Tukey).
+struct KernelProfile {
+  Texts::Id codelet = 0;
+  std::uint64_t tasks = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t min_ns = 0, first_quartile_ns = 0, median_ns = 0, third_quartile_ns = 0, max_ns = 0;
+  std::uint64_t outliers = 0;
+  std::int64_t outlier_excess_ns = 0;  ///< what outliers took beyond the median
+};
+
+/// By total time, the greatest first. O(n) for n tasks.
+std::vector<KernelProfile> profile_kernels(const History& history);
+
+}  // namespace tandem::analysis

@@ -1,0 +1,258 @@
+// tandem/analysis/paths.cpp: the longest path forwards, and the realised path backwards.
+#include "tandem/analysis/paths.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "tandem/analysis/task_graph.hpp"
+
+namespace tandem::analysis {
+namespace {
+
+std::int64_t duration_ns(const TaskRow& task) noexcept {
+  return task.has_run() ? std::max<std::int64_t>(task.end_ns - task.start_ns, 0) : 0;
+}
+
+std::int64_t message_ns(const History& history, const TaskGraph::Edge& edge, Messages messages) {
+  if (messages == Messages::free || edge.message == no_number) return 0;
+  const CommunicationRow& row = history.communications[edge.message];
+  return std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0);
+}
+
+/// Tasks of each worker in the order of their beginnings.
+class WorkerOrder {
+ public:
+  explicit WorkerOrder(const History& history) : before_(history.tasks.size(), no_number) {
+    std::map<std::pair<std::uint32_t, std::uint16_t>, std::vector<std::uint32_t>> by_worker;
+    for (std::uint32_t row = 0; row < history.tasks.size(); ++row) {
+      const TaskRow& task = history.tasks[row];
+      if (task.has_run() && task.worker != no_worker) by_worker[{task.rank, task.worker}].push_back(row);
+    }
+    for (auto& [worker, rows] : by_worker) {
+      std::ranges::sort(rows, {}, [&](std::uint32_t row) { return history.tasks[row].start_ns; });
+      // A task that runs within another one is not before what follows.
+      std::uint32_t before = no_number;
+      for (const std::uint32_t row : rows) {
+        if (before != no_number && history.tasks[before].end_ns <= history.tasks[row].start_ns) before_[row] = before;
+        if (before == no_number || history.tasks[row].end_ns >= history.tasks[before].end_ns) before = row;
+      }
+    }
+  }
+  /// The last task that the worker of this one had ended before; no_number: none.
+  std::uint32_t before(std::uint32_t row) const { return before_[row]; }
+
+ private:
+  std::vector<std::uint32_t> before_;
+};
+
+/// When the program of each rank went on after a wait, and which task had ended then. A wait is for the tasks of all ranks.
+class Waits {
+ public:
+  explicit Waits(const History& history) : history_(history) {
+    for (const WaitRow& wait : history.waits)
+      if (wait.start_ns != no_time && wait.end_ns != no_time) ends_[wait.rank].push_back(wait.end_ns);
+    for (auto& [rank, ends] : ends_) std::ranges::sort(ends);
+    for (std::uint32_t row = 0; row < history.tasks.size(); ++row)
+      if (history.tasks[row].has_run()) by_end_.push_back(row);
+    std::ranges::sort(by_end_, {}, [&](std::uint32_t row) { return history.tasks[row].end_ns; });
+  }
+  /// The end of the last wait of the rank until `at_ns`.
+  std::optional<std::int64_t> last_end(std::uint32_t rank, std::int64_t at_ns) const {
+    const auto ends = ends_.find(rank);
+    if (ends == ends_.end()) return std::nullopt;
+    const auto after = std::ranges::upper_bound(ends->second, at_ns);
+    return after == ends->second.begin() ? std::nullopt : std::optional(*std::prev(after));
+  }
+  /// The task that ended last until `at_ns`.
+  std::optional<std::uint32_t> last_ended(std::int64_t at_ns) const {
+    const auto after = std::ranges::upper_bound(by_end_, at_ns, {}, [&](std::uint32_t row) { return history_.tasks[row].end_ns; });
+    return after == by_end_.begin() ? std::nullopt : std::optional(*std::prev(after));
+  }
+
+ private:
+  const History& history_;
+  std::map<std::uint32_t, std::vector<std::int64_t>> ends_;  ///< of waits, by rank
+  std::vector<std::uint32_t> by_end_;                        ///< rows of tasks
+};
+
+/// The last thing that had to happen before a task or another node of the graph could begin.
+struct Cause {
+  std::int64_t at_ns = no_time;
+  StepKind kind = StepKind::submission;
+  std::uint32_t task = no_number;     ///< whose end it was; of a message: the node that sent it
+  std::uint32_t message = no_number;
+};
+
+class Backwards {
+ public:
+  Backwards(const History& history, std::int64_t begin_ns)
+      : history_(history), graph_(history), order_(history), waits_(history), begin_ns_(begin_ns) {}
+
+  RealisedPath walk(std::uint32_t last) {
+    path_.begin_ns = begin_ns_;
+    std::uint32_t task = last;
+    StepKind executes = StepKind::execution;
+    std::int64_t until_ns = history_.tasks[last].end_ns;
+    // Each round goes back in time or to a predecessor; damaged traces shall not make it endless.
+    for (std::size_t rounds = 0; rounds <= 2 * history_.tasks.size() && until_ns > begin_ns_; ++rounds) {
+      const std::int64_t start_ns = history_.tasks[task].start_ns;
+      add(executes, task, no_number, start_ns, until_ns);
+      until_ns = std::min(until_ns, start_ns);
+      const Cause cause = last_cause(task, until_ns);
+      if (cause.at_ns == no_time) break;
+      add(StepKind::overhead, task, no_number, cause.at_ns, until_ns);
+      until_ns = std::min(until_ns, cause.at_ns);
+      executes = cause.kind == StepKind::busy ? StepKind::busy : StepKind::execution;
+      if (cause.kind == StepKind::message) {
+        const auto sender = before_message(task, cause.message, until_ns);
+        if (!sender) break;
+        task = *sender;
+      } else if (cause.kind == StepKind::submission) {
+        const auto awaited = before_submission(task, until_ns);
+        if (!awaited) break;
+        task = *awaited;
+      } else {
+        task = cause.task;
+      }
+      until_ns = std::min(until_ns, history_.tasks[task].end_ns);
+    }
+    if (!path_.steps.empty() && path_.steps.back().start_ns > begin_ns_)
+      add(StepKind::submission, path_.steps.back().task, no_number, begin_ns_, path_.steps.back().start_ns);
+    std::ranges::reverse(path_.steps);
+    return std::move(path_);
+  }
+
+ private:
+  void add(StepKind kind, std::uint32_t task, std::uint32_t from, std::int64_t start_ns, std::int64_t end_ns) {
+    start_ns = std::max(start_ns, begin_ns_);
+    if (!path_.steps.empty()) end_ns = path_.steps.back().start_ns;  // without gaps
+    if (start_ns >= end_ns) return;
+    path_.steps.push_back({.kind = kind, .task = task, .from = from, .start_ns = start_ns, .end_ns = end_ns});
+  }
+
+  /// The last of what a task waited for, before `limit_ns`. Nodes that do not run, such as receives and joins, pass on what they
+  /// waited for.
+  Cause last_cause(std::uint32_t task, std::int64_t limit_ns) const {
+    Cause cause;
+    const auto offer = [&](std::int64_t at_ns, StepKind kind, std::uint32_t of, std::uint32_t message) {
+      if (at_ns == no_time || at_ns > limit_ns) return;
+      if (cause.at_ns == no_time || at_ns > cause.at_ns) cause = {at_ns, kind, of, message};
+    };
+    // Submission first: at equal times what came through another task says more.
+    offer(history_.tasks[task].submit_ns, StepKind::submission, task, no_number);
+    std::vector<std::uint32_t> nodes{task};
+    for (std::size_t i = 0; i < nodes.size() && i < most_nodes; ++i) {
+      for (const TaskGraph::Edge& edge : graph_.into(nodes[i])) {
+        if (edge.message != no_number) {
+          offer(history_.communications[edge.message].arrived_ns, StepKind::message, edge.from, edge.message);
+        } else if (history_.tasks[edge.from].has_run()) {
+          offer(history_.tasks[edge.from].end_ns, StepKind::execution, edge.from, no_number);
+        } else {
+          nodes.push_back(edge.from);
+        }
+      }
+    }
+    const std::uint32_t before = order_.before(task);
+    if (before != no_number) {
+      const std::int64_t end_ns = history_.tasks[before].end_ns;
+      // It counts when the task could have begun during the other one.
+      if (cause.at_ns == no_time || end_ns > cause.at_ns) offer(end_ns, StepKind::busy, before, no_number);
+    }
+    return cause;
+  }
+
+  /// A program that waited could not submit: adds the time since its wait, and finds the task whose end let it go on. Nothing: it did
+  /// not wait before.
+  std::optional<std::uint32_t> before_submission(std::uint32_t task, std::int64_t submit_ns) {
+    const auto resumed_ns = waits_.last_end(history_.tasks[task].rank, submit_ns);
+    const auto awaited = resumed_ns ? waits_.last_ended(*resumed_ns) : std::nullopt;
+    if (!awaited || history_.tasks[*awaited].end_ns <= begin_ns_) return std::nullopt;
+    add(StepKind::submission, task, no_number, history_.tasks[*awaited].end_ns, submit_ns);
+    return awaited;
+  }
+
+  /// Adds the message's way, and finds the task that made its data. Nothing: the path ends with the message.
+  std::optional<std::uint32_t> before_message(std::uint32_t task, std::uint32_t message, std::int64_t arrived_ns) {
+    const CommunicationRow& row = history_.communications[message];
+    const Cause cause = last_cause(row.send_task, std::min(row.posted_ns, arrived_ns));
+    const std::int64_t left_ns = cause.at_ns == no_time ? row.posted_ns : cause.at_ns;
+    add(StepKind::message, task, row.source, left_ns, arrived_ns);
+    // Data that came by another message is followed back from there by the same rule.
+    if (cause.kind == StepKind::message && cause.message != no_number && cause.message != message)
+      return before_message(row.send_task, cause.message, cause.at_ns);
+    if (cause.at_ns == no_time) return std::nullopt;
+    if (cause.kind == StepKind::submission) return before_submission(row.send_task, cause.at_ns);
+    return cause.task;
+  }
+
+  static constexpr std::size_t most_nodes = 10'000;  ///< that do not run, in a row
+
+  const History& history_;
+  TaskGraph graph_;
+  WorkerOrder order_;
+  Waits waits_;
+  std::int64_t begin_ns_;
+  RealisedPath path_;
+};
+
+}  // namespace
+
+std::string_view name_of(StepKind kind) noexcept {
+  constexpr std::array<std::string_view, step_kinds> names{"execution", "busy", "overhead", "message", "submission"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::int64_t RealisedPath::total_ns(StepKind kind) const noexcept {
+  std::int64_t total_ns = 0;
+  for (const PathStep& step : steps)
+    if (step.kind == kind) total_ns += step.end_ns - step.start_ns;
+  return total_ns;
+}
+
+// length(t) = duration(t) + max over edges (p, t) of length(p) + message(p, t)
+CriticalPath critical_path(const History& history, Messages messages) {
+  const TaskGraph graph(history);
+  std::vector<std::int64_t> length(history.tasks.size());
+  std::vector<std::uint32_t> through(history.tasks.size(), no_number);
+  std::uint32_t last = no_number;
+  for (const std::uint32_t task : graph.in_order()) {
+    for (const TaskGraph::Edge& edge : graph.into(task)) {
+      const std::int64_t before_ns = length[edge.from] + message_ns(history, edge, messages);
+      if (through[task] != no_number && before_ns <= length[task]) continue;
+      length[task] = before_ns;
+      through[task] = edge.from;
+    }
+    length[task] += duration_ns(history.tasks[task]);
+    if (last == no_number || length[task] > length[last]) last = task;
+  }
+  CriticalPath path;
+  if (last == no_number) return path;
+  path.length_ns = length[last];
+  for (std::uint32_t task = last; task != no_number; task = through[task])
+    if (history.tasks[task].has_run()) path.tasks.push_back(task);
+  std::ranges::reverse(path.tasks);
+  return path;
+}
+
+std::int64_t area_bound_ns(const History& history) {
+  std::int64_t area_ns = 0, workers = 0;
+  for (const StateRow& state : history.states)
+    if (state.state == ActorState::executing) area_ns += state.end_ns - state.start_ns;
+  for (const ActorFacts& actor : history.actors) workers += actor.kind == trace::ActorKind::worker;
+  return workers == 0 ? 0 : area_ns / workers;
+}
+
+RealisedPath realised_path(const History& history, std::int64_t begin_ns) {
+  std::uint32_t last = no_number;
+  for (std::uint32_t row = 0; row < history.tasks.size(); ++row) {
+    const TaskRow& task = history.tasks[row];
+    if (task.has_run() && (last == no_number || task.end_ns > history.tasks[last].end_ns)) last = row;
+  }
+  if (last == no_number) return {.begin_ns = begin_ns, .steps = {}};
+  return Backwards(history, begin_ns).walk(last);
+}
+
+}  // namespace tandem::analysis

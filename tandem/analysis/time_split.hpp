@@ -1,0 +1,56 @@
+// tandem/analysis/time_split.hpp: what the time of each worker was spent on.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tandem/analysis/history.hpp"
+
+namespace tandem::analysis {
+
+/// What a worker does, and for an idle one why it has nothing to do. The reasons are looked for in this order:
+/// a task of its rank is ready (`ready_elsewhere`); a receive of its rank is posted and has not arrived (`awaiting_message`); a
+/// submitted task has not ended (`no_ready_task`); the rank will submit more (`awaiting_submission`); else `outside`.
+enum class Spent : std::uint8_t {
+  executing,            ///< kernels
+  fetching,             ///< copies between memories
+  scheduling,           ///< looks for a task, or prepares one
+  holding,              ///< holds its core free for an urgent task, although another one is ready
+  ready_elsewhere,      ///< idle, though a task was ready: it wakes up, or the task is reserved for another worker
+  awaiting_message,     ///< idle: the rank waits for data of another rank
+  no_ready_task,        ///< idle: the submitted tasks wait for those that run
+  awaiting_submission,  ///< idle: all submitted tasks have ended, and the program has yet to submit more
+  program,              ///< the submitting thread's worker is in the program: it submits tasks, or does other work
+  outside,              ///< idle before the first task of its rank was submitted, or after the last one has ended
+  unknown,              ///< not recorded, or lost
+};
+inline constexpr std::size_t spent_kinds = 11;
+/// "executing"; as a word of a table and as a key of JSON.
+std::string_view name_of(Spent spent) noexcept;
+
+using SpentTimes = std::array<std::int64_t, spent_kinds>;  ///< ns, by `Spent`
+
+struct WorkerTimes {
+  std::uint32_t rank = 0;
+  std::uint32_t actor = 0;
+  std::uint16_t worker = 0;
+  SpentTimes ns = {};
+};
+
+/// The time of all workers. The times of each add up to the makespan exactly.
+struct TimeSplit {
+  std::int64_t makespan_ns = 0;      ///< from the first submission of all ranks to the end of the last task
+  std::int64_t begin_ns = 0;         ///< of the makespan, since the first event of the run
+  std::vector<WorkerTimes> workers;  ///< by rank and worker
+
+  /// Of all workers together.
+  SpentTimes total() const noexcept;
+};
+
+/// O(n log n) in the number of tasks, messages and states. Without the events `task.ready` nothing is `ready_elsewhere`.
+TimeSplit split_time(const History& history);
+
+}  // namespace tandem::analysis

@@ -1,0 +1,37 @@
+// tandem/analysis/verdict.hpp: what limits a run, in the order of what it cost, and what to try.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/analysis/kernel_profile.hpp"
+#include "tandem/analysis/paths.hpp"
+#include "tandem/analysis/time_split.hpp"
+
+namespace tandem::analysis {
+
+/// The analyses of a run that a verdict needs. Immutable.
+struct Summary {
+  explicit Summary(const History& history);
+
+  TimeSplit split;
+  std::int64_t area_ns = 0;           ///< bounds of the makespan
+  CriticalPath path, path_with_messages;
+  RealisedPath realised;
+  std::vector<KernelProfile> kernels;
+};
+
+/// Something that cost time. `lost_ns`: by how much the makespan would be shorter, if all workers had executed tasks instead.
+struct Finding {
+  std::string_view key;   ///< "slow_submission": for programs
+  std::int64_t lost_ns = 0;
+  std::string what;       ///< a sentence
+  std::string remedy;     ///< what to try
+};
+
+/// The greatest loss first. Losses below 2 % of the makespan are left out; an empty list: nothing to gain here.
+std::vector<Finding> verdict(const History& history, const Summary& summary);
+
+}  // namespace tandem::analysis

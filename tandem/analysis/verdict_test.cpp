@@ -1,0 +1,101 @@
+// tandem/analysis/verdict_test.cpp: planted faults are named first, and a clean run is not accused.
+#include "tandem/analysis/verdict.hpp"
+
+#include "tandem/analysis/small_run.hpp"
+
+namespace tandem::analysis {
+namespace {
+
+using test::at;
+using test::SmallRun;
+using trace::Type;
+using trace::WorkerState;
+
+/// Two workers that poll from the beginning on, so that all of their time is known.
+class VerdictRun : public SmallRun {
+ public:
+  VerdictRun() {
+    usual();
+    for (const std::uint32_t actor : {2u, 3u})
+      stream(0, actor).add(Type::worker_state, at(0), {static_cast<std::uint8_t>(WorkerState::polling)});
+  }
+  /// Task on worker 0 or 1, submitted at 0; ready when it begins.
+  VerdictRun& task(std::uint32_t id, unsigned worker, std::int64_t start_ns, std::int64_t end_ns, std::vector<std::uint32_t> deps = {},
+                   std::int64_t submit_ns = 0) {
+    submit(0, submit_ns, id, 1, {}, std::move(deps));
+    stream(0, 2 + worker).add(Type::task_ready, at(start_ns), {id});
+    execute(0, 2 + worker, id, start_ns, end_ns);
+    return *this;
+  }
+  std::vector<Finding> judge() {
+    const auto history = read();
+    return verdict(*history, Summary(*history));
+  }
+};
+
+TEST(Verdict, ACleanRunIsNotAccused) {
+  VerdictRun run;
+  for (std::uint32_t i = 0; i < 20; ++i) run.task(2 * i, 0, 10'000 * i, 10'000 * (i + 1)).task(2 * i + 1, 1, 10'000 * i, 10'000 * (i + 1));
+  EXPECT_TRUE(run.judge().empty());
+}
+
+TEST(Verdict, ARunOfNothingIsNotAccused) {
+  VerdictRun run;
+  EXPECT_TRUE(run.judge().empty());
+}
+
+TEST(Verdict, AChainIsNamed) {
+  VerdictRun run;
+  for (std::uint32_t i = 0; i < 20; ++i) run.task(i, 0, 10'000 * i, 10'000 * (i + 1), i > 0 ? std::vector{i - 1} : std::vector<std::uint32_t>{});
+  const auto findings = run.judge();
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].key, "long_chain");
+  EXPECT_EQ(findings[0].lost_ns, 100'000);
+}
+
+TEST(Verdict, SlowSubmissionIsNamed) {
+  VerdictRun run;
+  for (std::uint32_t i = 0; i < 10; ++i) run.task(i, i % 2, 10'000 * i, 10'000 * i + 2'000, {}, 10'000 * i);
+  const auto findings = run.judge();
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].key, "slow_submission");
+}
+
+TEST(Verdict, TheWrongOrderIsNamed) {
+  // Worker 0 runs tasks that nobody needs before the one that all others need.
+  VerdictRun run;
+  for (std::uint32_t i = 0; i < 10; ++i) run.task(i, 0, 10'000 * i, 10'000 * (i + 1));
+  run.task(10, 0, 100'000, 110'000);
+  for (std::uint32_t i = 11; i < 21; ++i) run.task(i, i % 2, 110'000 + 10'000 * ((i - 11) / 2), 120'000 + 10'000 * ((i - 11) / 2), {10});
+  const auto findings = run.judge();
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].key, "order_of_tasks");
+}
+
+TEST(Verdict, TasksThatNobodyTakesAreNamed) {
+  VerdictRun run;
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    run.submit(0, 0, i, 1);
+    run.stream(0, 1).add(Type::task_ready, at(0), {i});
+    run.execute(0, 2, i, 10'000 * i, 10'000 * (i + 1));
+  }
+  const auto findings = run.judge();
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].key, "ready_tasks_not_taken");
+}
+
+TEST(Verdict, SlowExecutionsAreNamed) {
+  VerdictRun run;
+  std::int64_t ns[2] = {0, 0};
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    const std::int64_t duration = i % 10 < 2 ? 100'000 : 10'000 + 2 * i;
+    run.task(i, i % 2, ns[i % 2], ns[i % 2] + duration);
+    ns[i % 2] += duration;
+  }
+  const auto findings = run.judge();
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].key, "slow_executions");
+}
+
+}  // namespace
+}  // namespace tandem::analysis
