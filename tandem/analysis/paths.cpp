@@ -7,8 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "tandem/analysis/task_graph.hpp"
-
 namespace tandem::analysis {
 namespace {
 
@@ -88,8 +86,8 @@ struct Cause {
 
 class Backwards {
  public:
-  Backwards(const History& history, std::int64_t begin_ns)
-      : history_(history), graph_(history), order_(history), waits_(history), begin_ns_(begin_ns) {}
+  Backwards(const History& history, const TaskGraph& graph, std::int64_t begin_ns)
+      : history_(history), graph_(graph), order_(history), waits_(history), begin_ns_(begin_ns) {}
 
   RealisedPath walk(std::uint32_t last) {
     path_.begin_ns = begin_ns_;
@@ -191,7 +189,7 @@ class Backwards {
   static constexpr std::size_t most_nodes = 10'000;  ///< that do not run, in a row
 
   const History& history_;
-  TaskGraph graph_;
+  const TaskGraph& graph_;
   WorkerOrder order_;
   Waits waits_;
   std::int64_t begin_ns_;
@@ -213,8 +211,7 @@ std::int64_t RealisedPath::total_ns(StepKind kind) const noexcept {
 }
 
 // length(t) = duration(t) + max over edges (p, t) of length(p) + message(p, t)
-CriticalPath critical_path(const History& history, Messages messages) {
-  const TaskGraph graph(history);
+CriticalPath critical_path(const History& history, const TaskGraph& graph, Messages messages) {
   std::vector<std::int64_t> length(history.tasks.size());
   std::vector<std::uint32_t> through(history.tasks.size(), no_number);
   std::uint32_t last = no_number;
@@ -245,14 +242,14 @@ std::int64_t area_bound_ns(const History& history) {
   return workers == 0 ? 0 : area_ns / workers;
 }
 
-RealisedPath realised_path(const History& history, std::int64_t begin_ns) {
+RealisedPath realised_path(const History& history, const TaskGraph& graph, std::int64_t begin_ns) {
   std::uint32_t last = no_number;
   for (std::uint32_t row = 0; row < history.tasks.size(); ++row) {
     const TaskRow& task = history.tasks[row];
     if (task.has_run() && (last == no_number || task.end_ns > history.tasks[last].end_ns)) last = row;
   }
   if (last == no_number) return {.begin_ns = begin_ns, .steps = {}};
-  return Backwards(history, begin_ns).walk(last);
+  return Backwards(history, graph, begin_ns).walk(last);
 }
 
 }  // namespace tandem::analysis

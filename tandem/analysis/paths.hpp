@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/analysis/history.hpp"
+#include "tandem/analysis/task_graph.hpp"
 
 namespace tandem::analysis {
 
@@ -21,7 +22,7 @@ enum class Messages : std::uint8_t { free, measured };
 
 /// Over the dependencies and the messages of all ranks. No shorter makespan is possible with these durations, whatever the number of
 /// workers. Linear in tasks, dependencies and messages. Where dependencies were not recorded, the longest task.
-CriticalPath critical_path(const History& history, Messages messages);
+CriticalPath critical_path(const History& history, const TaskGraph& graph, Messages messages);
 
 /// The area bound: the time of all kernels, divided by the workers. All of them are of one kind: they run each kernel at one speed.
 std::int64_t area_bound_ns(const History& history);
@@ -54,6 +55,6 @@ struct RealisedPath {
   std::int64_t total_ns(StepKind kind) const noexcept;
 };
 /// `begin_ns`: where the makespan begins (`TimeSplit`).
-RealisedPath realised_path(const History& history, std::int64_t begin_ns);
+RealisedPath realised_path(const History& history, const TaskGraph& graph, std::int64_t begin_ns);
 
 }  // namespace tandem::analysis

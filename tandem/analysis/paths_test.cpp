@@ -37,7 +37,7 @@ TEST(Paths, TheLongestChainIsTheCriticalPath) {
   run.submit(0, 0, 1, 0).submit(0, 0, 2, 0).submit(0, 0, 3, 0, {}, {1, 2}).submit(0, 0, 4, 0, {}, {2});
   run.execute(0, 2, 1, 10, 110).execute(0, 3, 2, 10, 130).execute(0, 2, 3, 140, 190).execute(0, 3, 4, 140, 160);
   const auto history = run.read();
-  const CriticalPath path = critical_path(*history, Messages::free);
+  const CriticalPath path = critical_path(*history, TaskGraph(*history), Messages::free);
   EXPECT_EQ(path.length_ns, 170);
   EXPECT_EQ(ids(*history, path.tasks), (std::vector<std::uint64_t>{2, 3}));
   EXPECT_EQ(area_bound_ns(*history), (100 + 120 + 50 + 20) / 2);
@@ -51,7 +51,7 @@ TEST(Paths, TheRealisedPathFollowsWhatWasWaitedFor) {
   run.execute(0, 2, 1, 20, 120).execute(0, 2, 3, 130, 230);
   run.submit(0, 300, 4, 0, {}, {3}).execute(0, 2, 4, 320, 400);
   const auto history = run.read();
-  const RealisedPath path = realised_path(*history, 0);
+  const RealisedPath path = realised_path(*history, TaskGraph(*history), 0);
   EXPECT_EQ(texts(*history, path), (std::vector<std::string>{"submission 4: 0 300", "overhead 4: 300 320", "execution 4: 320 400"}));
 
   SmallRun other;
@@ -59,7 +59,7 @@ TEST(Paths, TheRealisedPathFollowsWhatWasWaitedFor) {
   other.submit(0, 0, 1, 0).submit(0, 10, 3, 0).submit(0, 20, 4, 0, {}, {3});
   other.execute(0, 2, 1, 20, 120).execute(0, 2, 3, 130, 230).execute(0, 3, 4, 250, 400);
   const auto second = other.read();
-  EXPECT_EQ(texts(*second, realised_path(*second, 0)),
+  EXPECT_EQ(texts(*second, realised_path(*second, TaskGraph(*second), 0)),
             (std::vector<std::string>{"overhead 1: 0 20", "busy 1: 20 120", "overhead 3: 120 130", "execution 3: 130 230",
                                       "overhead 4: 230 250", "execution 4: 250 400"}));
 }
@@ -71,7 +71,7 @@ TEST(Paths, AProgramThatWaitedCouldNotSubmit) {
   run.stream(0, 1).add(Type::wait_began, at(30), {}).add(Type::wait_ended, at(140), {});
   run.submit(0, 200, 2, 0).execute(0, 2, 2, 210, 300);
   const auto history = run.read();
-  EXPECT_EQ(texts(*history, realised_path(*history, 0)),
+  EXPECT_EQ(texts(*history, realised_path(*history, TaskGraph(*history), 0)),
             (std::vector<std::string>{"overhead 1: 0 20", "execution 1: 20 120", "submission 2: 120 200", "overhead 2: 200 210",
                                       "execution 2: 210 300"}));
 }
@@ -91,11 +91,11 @@ SmallRun& add_message(SmallRun& run) {
 TEST(Paths, MessagesJoinTheGraphsOfRanks) {
   SmallRun run(2);
   const auto history = add_message(run).read();
-  EXPECT_EQ(critical_path(*history, Messages::free).length_ns, 100 + 80);
-  const CriticalPath measured = critical_path(*history, Messages::measured);
+  EXPECT_EQ(critical_path(*history, TaskGraph(*history), Messages::free).length_ns, 100 + 80);
+  const CriticalPath measured = critical_path(*history, TaskGraph(*history), Messages::measured);
   EXPECT_EQ(measured.length_ns, 100 + 180 + 80);
   EXPECT_EQ(ids(*history, measured.tasks), (std::vector<std::uint64_t>{1, 4}));
-  EXPECT_EQ(texts(*history, realised_path(*history, 0)),
+  EXPECT_EQ(texts(*history, realised_path(*history, TaskGraph(*history), 0)),
             (std::vector<std::string>{"overhead 1: 0 10", "execution 1: 10 110", "message 4: 110 300", "overhead 4: 300 320",
                                       "execution 4: 320 400"}));
 }
@@ -104,8 +104,8 @@ TEST(Paths, NothingHasRun) {
   SmallRun run;
   run.usual().submit(0, 0, 1, 0);
   const auto history = run.read();
-  EXPECT_EQ(critical_path(*history, Messages::free).length_ns, 0);
-  EXPECT_TRUE(realised_path(*history, 0).steps.empty());
+  EXPECT_EQ(critical_path(*history, TaskGraph(*history), Messages::free).length_ns, 0);
+  EXPECT_TRUE(realised_path(*history, TaskGraph(*history), 0).steps.empty());
   EXPECT_EQ(area_bound_ns(*history), 0);
 }
 
@@ -141,12 +141,12 @@ TEST(Paths, RandomRunsAgreeWithBruteForceAndLieWithinTheMakespan) {
     };
     for (std::uint32_t task = 0; task < count; ++task) walk(task, 0);
     const TimeSplit split = split_time(*history);
-    const CriticalPath path = critical_path(*history, Messages::measured);
+    const CriticalPath path = critical_path(*history, TaskGraph(*history), Messages::measured);
     EXPECT_EQ(path.length_ns, longest_ns) << "seed " << seed;
     EXPECT_LE(path.length_ns, split.makespan_ns) << "seed " << seed;
     EXPECT_LE(area_bound_ns(*history), split.makespan_ns) << "seed " << seed;
     // The realised path covers the makespan without gaps.
-    const RealisedPath realised = realised_path(*history, split.begin_ns);
+    const RealisedPath realised = realised_path(*history, TaskGraph(*history), split.begin_ns);
     ASSERT_FALSE(realised.steps.empty());
     std::int64_t at_ns = split.begin_ns;
     for (const PathStep& step : realised.steps) {

@@ -105,12 +105,12 @@ class Judge {
 
 }  // namespace
 
-Summary::Summary(const History& history)
+Summary::Summary(const History& history, const TaskGraph& graph)
     : split(split_time(history)),
       area_ns(area_bound_ns(history)),
-      path(critical_path(history, Messages::free)),
-      path_with_messages(critical_path(history, Messages::measured)),
-      realised(realised_path(history, split.begin_ns)),
+      path(critical_path(history, graph, Messages::free)),
+      path_with_messages(critical_path(history, graph, Messages::measured)),
+      realised(realised_path(history, graph, split.begin_ns)),
       kernels(profile_kernels(history)) {}
 
 std::vector<Finding> verdict(const History& history, const Summary& summary) { return Judge(history, summary).judge(); }
