@@ -178,9 +178,10 @@ class Backwards {
     const Cause cause = last_cause(row.send_task, std::min(row.posted_ns, arrived_ns));
     const std::int64_t left_ns = cause.at_ns == no_time ? row.posted_ns : cause.at_ns;
     add(StepKind::message, task, row.source, left_ns, arrived_ns);
-    // Data that came by another message is followed back from there by the same rule.
-    if (cause.kind == StepKind::message && cause.message != no_number && cause.message != message)
-      return before_message(row.send_task, cause.message, cause.at_ns);
+    // Data that came by another message is followed back from there by the same rule. In damaged traces messages may wait for each
+    // other: each step goes back in time.
+    if (cause.kind == StepKind::message)
+      return cause.at_ns < arrived_ns ? before_message(row.send_task, cause.message, cause.at_ns) : std::nullopt;
     if (cause.at_ns == no_time) return std::nullopt;
     if (cause.kind == StepKind::submission) return before_submission(row.send_task, cause.at_ns);
     return cause.task;
