@@ -1134,6 +1134,27 @@ TEST(Endpoint, AfterGivingUpRanksNotMetBeforeAreDead) {
   EXPECT_TRUE(own.released());
 }
 
+/// Also behind payloads that the receiver has not read yet: so the reason for which a job ends is known before its rank is gone.
+TEST(Endpoint, WhatHasLeftBeforeGivingUpArrives) {
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
+    World world(2, {.latency_min_ns = 100, .latency_max_ns = 3000}, {}, seed);
+    const Bytes large = pattern(200'000, 1), sent = pattern(8, 2);
+    Bytes got_large(large.size()), got(8);
+    const Request receive_large = world.at[1]->irecv(Rank{0}, Tag{1}, got_large);
+    const Request receive = world.at[1]->irecv(Rank{0}, Tag{2}, got);
+    const Request send_large = world.at[0]->isend(Rank{1}, Tag{1}, large);
+    world.loop.step_some(static_cast<unsigned>(seed));
+    const Request send = world.at[0]->isend(Rank{1}, Tag{2}, sent, {.priority = 1});
+    while (!send.released()) world.loop.step_some(1);
+    world.at[0]->abandon();
+    world.settle();
+    EXPECT_TRUE(send_large.released());
+    EXPECT_TRUE(receive_large.released());
+    EXPECT_EQ(receive.status().ending, Ending::done) << "seed " << seed;
+    EXPECT_EQ(got, sent);
+  }
+}
+
 /// Broadcasts at each stage are given up: one that waits for its time, one under way, one that is forwarded.
 TEST(Mcast, WhatIsPostedAfterGivingUpEndsToo) {
   for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {

@@ -10,17 +10,71 @@
 
 namespace tandem::comm {
 
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// `from` to the pieces of `to`, as far as both go.
+void copy(std::span<const iovec> from, std::span<const iovec> to) {
+  std::size_t i = 0;
+  std::size_t at = 0;
+  for (const iovec& place : to) {
+    for (std::size_t done = 0; done < place.iov_len && i < from.size();) {
+      const std::size_t part = std::min(place.iov_len - done, from[i].iov_len - at);
+      std::memcpy(static_cast<std::byte*>(place.iov_base) + done, static_cast<std::byte*>(from[i].iov_base) + at, part);
+      done += part;
+      at += part;
+      if (at == from[i].iov_len) ++i, at = 0;
+    }
+  }
+}
+
+Bytes joined(std::span<const iovec> pieces) {
+  std::size_t total = 0;
+  for (const iovec& piece : pieces) total += piece.iov_len;
+  Bytes bytes(total);
+  const iovec whole{bytes.data(), bytes.size()};
+  copy(pieces, {&whole, 1});
+  return bytes;
+}
+
+/// A payload on its way. It is read from the sender's memory, like a card does, and copied when the sender closes the link before
+/// that: what has left a rank arrives, and so does what the rank sends behind it.
+class Payload {
+ public:
+  Payload(std::span<const iovec> pieces, bool stays_with_sender) {
+    if (stays_with_sender) pieces_.assign(pieces.begin(), pieces.end());
+    else copy_ = joined(pieces);
+  }
+  void read(std::span<const iovec> to) {
+    const std::lock_guard lock(mutex_);
+    const iovec whole{copy_.data(), copy_.size()};
+    copy(pieces_.empty() ? std::span<const iovec>(&whole, 1) : pieces_, to);
+  }
+  void leave_sender() {
+    const std::lock_guard lock(mutex_);
+    copy_ = joined(pieces_);
+    pieces_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<iovec> pieces_;  ///< in the sender's memory
+  Bytes copy_;                 ///< without `pieces_`
+};
+
+}  // namespace
+
 struct LoopNetwork::Message {
   enum class Kind { packet, taken, failed, closed, refused } kind = Kind::packet;
   Rank from{0};
   unsigned rail = 0;
   std::vector<std::uint64_t> control = {};  ///< aligned to 8 bytes
   std::size_t control_bytes = 0;
-  std::vector<iovec> pieces = {};
-  std::vector<std::byte> copy = {};  ///< the payload, when it was copied
+  std::shared_ptr<Payload> payload = nullptr;
   std::size_t payload_bytes = 0;
   std::uint64_t cookie = 0;
-  bool posted = false;
+  bool posted = false;  ///< the payload stays in the sender's memory until it is taken
 };
 
 /// What waits for one rank. The lock is held to put and to take, never while a sink is called.
@@ -33,7 +87,6 @@ struct LoopNetwork::Box {
   bool gone = false;  ///< was attached, and is no more
   bool dead = false;
   bool stopped = false;
-  std::unordered_set<std::uint32_t> cut;  ///< peers to which this rank has closed its links
 };
 
 /// One rail to one peer. `in_flight_` is touched by its own rank alone: the peer answers each packet with a `taken`.
@@ -65,6 +118,11 @@ class LoopLink final : public Link {
   void offer_line() noexcept {
     line = failed_ || in_flight_ >= network_.options().packets_in_flight ? nullptr : own_line_.data();
   }
+  /// What the peer has not read yet does not need this rank's memory any more.
+  void leave_payloads() {
+    for (const auto& payload : posted_) payload->leave_sender();
+    posted_.clear();
+  }
   /// False: it had before.
   bool fail() noexcept {
     line = nullptr;
@@ -77,6 +135,7 @@ class LoopLink final : public Link {
   LoopNetwork& network_;
   Rank self_;
   std::size_t in_flight_ = 0;
+  std::deque<std::shared_ptr<Payload>> posted_;  ///< of these; the oldest first, as the peer takes them
   alignas(8) std::array<std::byte, kFirstBytes> own_line_;
   bool blocked_ = false;
   bool failed_ = false;
@@ -157,11 +216,10 @@ class LoopTransport final : public Transport {
   void disarm() override {}
   void peer_left(Rank) override {}
   void disconnect(Rank peer) override {
-    for (unsigned rail = 0; rail < capabilities_.rails; ++rail) link(peer, rail).fail();
-    {
-      LoopNetwork::Box& box = network_.box(self_);
-      const std::lock_guard lock(box.mutex);
-      box.cut.insert(peer.value());
+    for (unsigned rail = 0; rail < capabilities_.rails; ++rail) {
+      LoopLink& closed = link(peer, rail);
+      closed.fail();
+      closed.leave_payloads();
     }
     notify(peer, LoopNetwork::Message::Kind::closed);
   }
@@ -194,6 +252,7 @@ class LoopTransport final : public Transport {
       case LoopNetwork::Message::Kind::taken:
         --from.in_flight_;
         from.offer_line();
+        if (message.posted && !from.posted_.empty()) from.posted_.pop_front();
         if (from.failed_) return;
         if (message.posted) sink_.sent(from, message.cookie);
         if (std::exchange(from.blocked_, false)) sink_.writable(from);
@@ -219,11 +278,7 @@ class LoopTransport final : public Transport {
         from.fail();
         sink_.peer_failed(message.from, landing.malformed);
       } else if (message.payload_bytes > 0) {
-        if (!read(message, landing.pieces)) {
-          from.fail();
-          sink_.peer_failed(message.from, "it closed its endpoint");
-          return;
-        }
+        message.payload->read(landing.pieces);
         sink_.landed(from, landing.token);
       }
     }
@@ -234,31 +289,6 @@ class LoopTransport final : public Transport {
     answer.posted = message.posted;
     answer.cookie = message.cookie;
     network_.deliver(message.from, std::move(answer));
-  }
-
-  /// False: the sender has closed the link, and what was to be read from its memory may not be there any more.
-  bool read(const LoopNetwork::Message& message, std::span<const iovec> to) {
-    LoopNetwork::Box& sender = network_.box(message.from);
-    const std::lock_guard lock(sender.mutex);
-    if (message.posted && sender.cut.contains(self_.value())) return false;
-    copy(message, to);
-    return true;
-  }
-
-  static void copy(const LoopNetwork::Message& message, std::span<const iovec> to) {
-    std::vector<iovec> from = message.pieces;
-    if (!message.copy.empty()) from = {iovec{const_cast<std::byte*>(message.copy.data()), message.copy.size()}};
-    std::size_t i = 0;
-    std::size_t at = 0;
-    for (const iovec& place : to) {
-      for (std::size_t done = 0; done < place.iov_len && i < from.size();) {
-        const std::size_t part = std::min(place.iov_len - done, from[i].iov_len - at);
-        std::memcpy(static_cast<std::byte*>(place.iov_base) + done, static_cast<std::byte*>(from[i].iov_base) + at, part);
-        done += part;
-        at += part;
-        if (at == from[i].iov_len) ++i, at = 0;
-      }
-    }
   }
 
   friend class LoopLink;
@@ -285,13 +315,9 @@ SendStatus LoopLink::try_send(const Packet& packet) {
   message.payload_bytes = packet.payload_bytes;
   message.cookie = packet.cookie;
   message.posted = packet.payload_bytes > 0 && !network_.options().copies;
-  if (message.posted) {
-    message.pieces.assign(packet.payload.begin(), packet.payload.end());
-  } else {
-    for (const iovec& piece : packet.payload) {
-      const auto* bytes = static_cast<const std::byte*>(piece.iov_base);
-      message.copy.insert(message.copy.end(), bytes, bytes + piece.iov_len);
-    }
+  if (packet.payload_bytes > 0) {
+    message.payload = std::make_shared<Payload>(packet.payload, message.posted);
+    if (message.posted) posted_.push_back(message.payload);
   }
   const bool posted = message.posted;
   network_.send(peer(), std::move(message));
