@@ -137,9 +137,6 @@ transports() {
 
 mpirun() {
   local transports=("" tcp mpi)
-  # Ranks outnumber cores on small machines, and tests run as root in containers; both need Open MPI's leave.
-  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-  export OMPI_MCA_mpi_yield_when_idle=1
   solves_alike "$mpirun" -n 4
 }
 

@@ -20,13 +20,10 @@ if(TANDEM_TESTS AND MPI_C_FOUND AND MPIEXEC_EXECUTABLE)
   add_executable(mpi_transport_check transport/mpi/mpi_transport_check.cpp)
   set_target_properties(mpi_transport_check PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_link_libraries(mpi_transport_check PRIVATE tandem_comm_mpi_objects GTest::gtest)
-  # Ranks outnumber cores on small machines, and tests run as root in containers; both need Open MPI's leave.
-  set(environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    OMPI_MCA_mpi_yield_when_idle=1)
   foreach(mode program alone funneled)
     add_test(NAME MpiTransport.${mode}
       COMMAND "${MPIEXEC_EXECUTABLE}" ${MPIEXEC_NUMPROC_FLAG} 3 $<TARGET_FILE:mpi_transport_check> --${mode})
-    set_tests_properties(MpiTransport.${mode} PROPERTIES TIMEOUT 180 ENVIRONMENT "${environment}" PROCESSORS 2)
+    set_tests_properties(MpiTransport.${mode} PROPERTIES TIMEOUT 180 ENVIRONMENT "${tandem_mpi_test_environment}" PROCESSORS 2)
   endforeach()
 elseif(TANDEM_TESTS)
   # Says in the list of tests that something was not tested, and why.
