@@ -38,9 +38,11 @@ Bytes joined(std::span<const iovec> pieces) {
   return bytes;
 }
 
+}  // namespace
+
 /// A payload on its way. It is read from the sender's memory, like a card does, and copied when the sender closes the link before
 /// that: what has left a rank arrives, and so does what the rank sends behind it.
-class Payload {
+class LoopNetwork::Payload {
  public:
   Payload(std::span<const iovec> pieces, bool stays_with_sender) {
     if (stays_with_sender) pieces_.assign(pieces.begin(), pieces.end());
@@ -62,8 +64,6 @@ class Payload {
   std::vector<iovec> pieces_;  ///< in the sender's memory
   Bytes copy_;                 ///< without `pieces_`
 };
-
-}  // namespace
 
 struct LoopNetwork::Message {
   enum class Kind { packet, taken, failed, closed, refused } kind = Kind::packet;
@@ -135,7 +135,7 @@ class LoopLink final : public Link {
   LoopNetwork& network_;
   Rank self_;
   std::size_t in_flight_ = 0;
-  std::deque<std::shared_ptr<Payload>> posted_;  ///< of these; the oldest first, as the peer takes them
+  std::deque<std::shared_ptr<LoopNetwork::Payload>> posted_;  ///< of these; the oldest first, as the peer takes them
   alignas(8) std::array<std::byte, kFirstBytes> own_line_;
   bool blocked_ = false;
   bool failed_ = false;
@@ -316,7 +316,7 @@ SendStatus LoopLink::try_send(const Packet& packet) {
   message.cookie = packet.cookie;
   message.posted = packet.payload_bytes > 0 && !network_.options().copies;
   if (packet.payload_bytes > 0) {
-    message.payload = std::make_shared<Payload>(packet.payload, message.posted);
+    message.payload = std::make_shared<LoopNetwork::Payload>(packet.payload, message.posted);
     if (message.posted) posted_.push_back(message.payload);
   }
   const bool posted = message.posted;

@@ -57,6 +57,7 @@ class LoopNetwork {
   friend class LoopTransport;
   friend class LoopLink;
   struct Message;
+  class Payload;
   struct Box;
 
   Box& box(Rank rank);
