@@ -72,6 +72,7 @@ void add_trace(Subcommand app, ToolContext& context) {
   add_trace_info(command, context);
   add_trace_overhead(command, context);
   add_trace_recover(command, context);
+  add_trace_report(command, context);
   add_trace_stats(command, context);
   add_trace_summary(command, context);
 }

@@ -21,6 +21,7 @@ void add_trace_export(Subcommand trace, ToolContext& context);
 void add_trace_info(Subcommand trace, ToolContext& context);
 void add_trace_overhead(Subcommand trace, ToolContext& context);
 void add_trace_recover(Subcommand trace, ToolContext& context);
+void add_trace_report(Subcommand trace, ToolContext& context);
 void add_trace_stats(Subcommand trace, ToolContext& context);
 void add_trace_summary(Subcommand trace, ToolContext& context);
 

@@ -4,6 +4,7 @@
 #include "tandem/analysis/history.hpp"
 #include "tandem/analysis/verdict.hpp"
 #include "tools/json_report.hpp"
+#include "tools/summary_json.hpp"
 #include "tools/trace_command.hpp"
 #include "tools/version.hpp"
 
@@ -49,7 +50,9 @@ Json json_of(const History& history, const PathStep& step) {
   return object;
 }
 
-void print_json(const std::string& folder, const History& history, const Summary& summary) {
+}  // namespace
+
+Json summary_json(const std::string& folder, const History& history, const Summary& summary) {
   Json workers = Json::array(), kernels = Json::array(), steps = Json::array(), findings = Json::array();
   for (const WorkerTimes& worker : summary.split.workers)
     workers.push_back({{"rank", worker.rank}, {"worker", worker.worker}, {"seconds", json_of(worker.ns)}});
@@ -73,8 +76,10 @@ void print_json(const std::string& folder, const History& history, const Summary
   object["realised_path"] = steps;
   object["verdict"] = findings;
   object["reservations"] = Json(reservations(history, summary));
-  print(object);
+  return object;
 }
+
+namespace {
 
 void print_times(const Summary& summary) {
   const auto all = static_cast<std::int64_t>(summary.split.workers.size()) * summary.split.makespan_ns;
@@ -171,7 +176,7 @@ void add_trace_summary(Subcommand trace, ToolContext& context) {
     const auto history = History::read(*run);
     if (!history) return fail(context, history.error());
     const Summary summary(*history.value());
-    *json ? print_json(*folder, *history.value(), summary) : print_text(*history.value(), summary);
+    *json ? print(summary_json(*folder, *history.value(), summary)) : print_text(*history.value(), summary);
   });
 }
 

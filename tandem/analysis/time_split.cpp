@@ -85,30 +85,48 @@ class Reasons {
   std::map<std::uint32_t, Rank> ranks_;
 };
 
-/// Adds the time from `from_ns` to `to_ns`, cut by reason.
-void add_idle(SpentTimes& ns, std::span<const Reason> reasons, std::int64_t from_ns, std::int64_t to_ns) {
+/// Calls `add(spent, from_ns, to_ns)` for the time from `from_ns` to `to_ns`, cut by reason.
+template <class Add>
+void add_idle(std::span<const Reason> reasons, std::int64_t from_ns, std::int64_t to_ns, const Add& add) {
   auto next = std::ranges::upper_bound(reasons, from_ns, {}, &Reason::since_ns);
   while (from_ns < to_ns) {
     const Spent spent = next == reasons.begin() ? Spent::outside : std::prev(next)->spent;
     const std::int64_t until_ns = next == reasons.end() ? to_ns : std::min(to_ns, next->since_ns);
-    ns[static_cast<std::size_t>(spent)] += until_ns - from_ns;
+    add(spent, from_ns, until_ns);
     from_ns = until_ns;
     if (next != reasons.end()) ++next;
   }
 }
 
-void add_state(WorkerTimes& worker, ActorState state, std::span<const Reason> reasons, std::int64_t from_ns, std::int64_t to_ns) {
-  const auto add = [&](Spent spent) { worker.ns[static_cast<std::size_t>(spent)] += to_ns - from_ns; };
+template <class Add>
+void add_state(ActorState state, std::span<const Reason> reasons, std::int64_t from_ns, std::int64_t to_ns, const Add& add) {
   switch (state) {
-    case ActorState::executing: return add(Spent::executing);
-    case ActorState::fetching: return add(Spent::fetching);
-    case ActorState::scheduling: return add(Spent::scheduling);
-    case ActorState::holding: return add(Spent::holding);
-    case ActorState::absent: return add(Spent::program);
+    case ActorState::executing: return add(Spent::executing, from_ns, to_ns);
+    case ActorState::fetching: return add(Spent::fetching, from_ns, to_ns);
+    case ActorState::scheduling: return add(Spent::scheduling, from_ns, to_ns);
+    case ActorState::holding: return add(Spent::holding, from_ns, to_ns);
+    case ActorState::absent: return add(Spent::program, from_ns, to_ns);
     case ActorState::polling:
     case ActorState::sleeping:
-    case ActorState::progressing: return add_idle(worker.ns, reasons, from_ns, to_ns);
-    default: return add(Spent::unknown);
+    case ActorState::progressing: return add_idle(reasons, from_ns, to_ns, add);
+    default: return add(Spent::unknown, from_ns, to_ns);
+  }
+}
+
+/// Calls `add(worker, spent, from_ns, to_ns)` for all that was recorded of the workers within the makespan.
+template <class Add>
+void for_each_stretch(const History& history, const TimeSplit& split, const Add& add) {
+  const Reasons reasons(history);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> place_of;
+  for (std::uint32_t i = 0; i < split.workers.size(); ++i) place_of[{split.workers[i].rank, split.workers[i].actor}] = i;
+  for (const StateRow& state : history.states) {
+    const auto place = place_of.find({state.rank, state.actor});
+    if (place == place_of.end()) continue;
+    const std::int64_t from_ns = std::max(state.start_ns, split.begin_ns);
+    const std::int64_t to_ns = std::min(state.end_ns, split.begin_ns + split.makespan_ns);
+    if (from_ns >= to_ns) continue;
+    add_state(state.state, reasons.of(state.rank), from_ns, to_ns,
+              [&](Spent spent, std::int64_t from, std::int64_t to) { add(place->second, spent, from, to); });
   }
 }
 
@@ -141,26 +159,33 @@ TimeSplit split_time(const History& history) {
   split.begin_ns = begin_ns;
   split.makespan_ns = end_ns - begin_ns;
 
-  const Reasons reasons(history);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> place_of;
   for (const ActorFacts& actor : history.actors) {
     if (actor.kind != trace::ActorKind::worker) continue;
-    place_of[{actor.rank, actor.actor}] = split.workers.size();
     split.workers.push_back({.rank = actor.rank, .actor = actor.actor, .worker = actor.index});
   }
-  for (const StateRow& state : history.states) {
-    const auto place = place_of.find({state.rank, state.actor});
-    if (place == place_of.end()) continue;
-    const std::int64_t from_ns = std::max(state.start_ns, begin_ns), to_ns = std::min(state.end_ns, end_ns);
-    if (from_ns < to_ns) add_state(split.workers[place->second], state.state, reasons.of(state.rank), from_ns, to_ns);
-  }
+  std::ranges::sort(split.workers, {}, [](const WorkerTimes& worker) { return std::pair(worker.rank, worker.worker); });
+  for_each_stretch(history, split, [&](std::uint32_t worker, Spent spent, std::int64_t from_ns, std::int64_t to_ns) {
+    split.workers[worker].ns[static_cast<std::size_t>(spent)] += to_ns - from_ns;
+  });
   for (WorkerTimes& worker : split.workers) {
     std::int64_t known_ns = 0;
     for (const std::int64_t ns : worker.ns) known_ns += ns;
     worker.ns[static_cast<std::size_t>(Spent::unknown)] += split.makespan_ns - known_ns;
   }
-  std::ranges::sort(split.workers, {}, [](const WorkerTimes& worker) { return std::pair(worker.rank, worker.worker); });
   return split;
+}
+
+std::vector<Stretch> stretches_of(const History& history, const TimeSplit& split, std::int64_t shortest_ns) {
+  std::vector<Stretch> found;
+  for_each_stretch(history, split, [&](std::uint32_t worker, Spent spent, std::int64_t from_ns, std::int64_t to_ns) {
+    if (spent == Spent::executing) return;
+    Stretch* const last = found.empty() ? nullptr : &found.back();
+    if (last != nullptr && last->worker == worker && last->spent == spent && last->end_ns == from_ns) last->end_ns = to_ns;
+    else found.push_back({worker, spent, from_ns, to_ns});
+  });
+  std::erase_if(found, [&](const Stretch& stretch) { return stretch.end_ns - stretch.start_ns < shortest_ns; });
+  std::ranges::sort(found, {}, [](const Stretch& stretch) { return std::pair(stretch.worker, stretch.start_ns); });
+  return found;
 }
 
 }  // namespace tandem::analysis

@@ -53,4 +53,13 @@ struct TimeSplit {
 /// O(n log n) in the number of tasks, messages and states. Without the events `task.ready` nothing is `ready_elsewhere`.
 TimeSplit split_time(const History& history);
 
+/// Time that a worker did not spend executing tasks, for one reason.
+struct Stretch {
+  std::uint32_t worker = 0;  ///< place in `TimeSplit::workers`
+  Spent spent = Spent::unknown;
+  std::int64_t start_ns = 0, end_ns = 0;
+};
+/// By worker and time, within the makespan; those of at least `shortest_ns`. What was not recorded is left out.
+std::vector<Stretch> stretches_of(const History& history, const TimeSplit& split, std::int64_t shortest_ns);
+
 }  // namespace tandem::analysis

@@ -15,15 +15,13 @@ namespace tandem::analysis {
 /// The analyses of a run that a verdict needs. Immutable.
 struct Summary {
   explicit Summary(const History& history) : Summary(history, TaskGraph(history)) {}
+  Summary(const History& history, const TaskGraph& graph);
 
   TimeSplit split;
   std::int64_t area_ns = 0;           ///< bounds of the makespan
   CriticalPath path, path_with_messages;
   RealisedPath realised;
   std::vector<KernelProfile> kernels;
-
- private:
-  Summary(const History& history, const TaskGraph& graph);
 };
 
 /// Something that cost time. `lost_ns`: by how much the makespan would be shorter, if all workers had executed tasks instead.

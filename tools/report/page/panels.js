@@ -1,0 +1,474 @@
+// panels.js: pictures over time, one below the other. A panel draws itself into a box for a stretch of time.
+
+/** What a panel draws into: `g` a context, `x`, `y`, `width`, `height` in pixels of the page, `from` and `to` in units of the run. */
+class Box {
+  constructor(g, x, y, width, height, from, to) {
+    Object.assign(this, {g, x, y, width, height, from, to});
+    this.scale = width / (to - from);
+  }
+  at(time) {
+    return this.x + (time - this.from) * this.scale;
+  }
+  time(x) {
+    return this.from + (x - this.x) / this.scale;
+  }
+}
+
+/** Lines or stacked areas: `series` of {name, colour, mean(from, to)}. */
+class SeriesPanel {
+  constructor(title, hint, series, {stacked = false, format = formatCount, height = 110, most = null} = {}) {
+    Object.assign(this, {title, hint, series, stacked, format, height, most});
+  }
+  legend() {
+    return this.series.map(one => ({name: one.name, colour: one.colour}));
+  }
+  draw(box) {
+    const step = 2, columns = Math.max(Math.floor(box.width / step), 1);
+    const values = this.series.map(one => {
+      const row = new Float64Array(columns);
+      for (let i = 0; i < columns; ++i)
+        row[i] = one.mean(box.time(box.x + i * step), box.time(box.x + (i + 1) * step));
+      return row;
+    });
+    let top = this.most || 0;
+    for (let i = 0; i < columns; ++i) {
+      let sum = 0;
+      for (const row of values) sum = this.stacked ? sum + row[i] : Math.max(sum, row[i]);
+      top = Math.max(top, sum);
+    }
+    top = top > 0 ? top * 1.05 : 1;
+    const {g} = box;
+    const y = value => box.y + box.height - value / top * box.height;
+    this.drawScale(box, top, y);
+    const base = new Float64Array(columns);
+    values.forEach((row, place) => {
+      g.beginPath();
+      for (let i = 0; i < columns; ++i) {
+        const value = base[i] + row[i];
+        i === 0 ? g.moveTo(box.x, y(value)) : g.lineTo(box.x + i * step, y(value));
+        if (this.stacked) g.lineTo(box.x + (i + 1) * step, y(value));
+      }
+      if (this.stacked) {
+        for (let i = columns - 1; i >= 0; --i) {
+          g.lineTo(box.x + (i + 1) * step, y(base[i]));
+          g.lineTo(box.x + i * step, y(base[i]));
+          base[i] += row[i];
+        }
+        g.closePath();
+        g.fillStyle = this.series[place].colour;
+        g.fill();
+      } else {
+        g.strokeStyle = this.series[place].colour;
+        g.lineWidth = 1.3;
+        g.stroke();
+      }
+    });
+  }
+  drawScale(box, top, y) {
+    const {g} = box;
+    g.font = '11px sans-serif';
+    g.textAlign = 'right';
+    g.textBaseline = 'middle';
+    const step = niceStep(top, 4);
+    for (let value = 0; value <= top; value += step) {
+      g.fillStyle = '#e6e6e6';
+      g.fillRect(box.x, Math.round(y(value)), box.width, 1);
+      g.fillStyle = '#555';
+      g.fillText(this.format(value), box.x - 6, Math.min(y(value), box.y + box.height - 5));
+    }
+  }
+  describe(time, box) {
+    const half = 1 / box.scale;
+    return this.series.map(one => `${one.name} ${this.format(one.mean(time - half, time + half))}`).join(', ');
+  }
+}
+
+/** A row for each rank, the darker the more of its workers execute tasks. */
+class UsePanel {
+  constructor(ranks) {
+    this.title = 'Use of each rank';
+    this.hint = 'share of the workers that execute tasks';
+    this.ranks = ranks;
+    this.height = Math.min(Math.max(12 * ranks.length, 36), 320);
+  }
+  legend() {
+    return [{name: 'all work', colour: '#08306b'}, {name: 'half', colour: '#6baed6'}, {name: 'none', colour: '#ffffff'}];
+  }
+  draw(box) {
+    const {g} = box, step = 2, high = box.height / this.ranks.length;
+    const columns = Math.floor(box.width / step);
+    this.ranks.forEach((rank, row) => {
+      const y = box.y + row * high;
+      for (let i = 0; i < columns; ++i) {
+        const share = rank.steps.mean(box.time(box.x + i * step), box.time(box.x + (i + 1) * step)) / rank.workers;
+        g.fillStyle = UsePanel.shade(share);
+        g.fillRect(box.x + i * step, y, step, Math.max(high - 0.5, 0.5));
+      }
+      if (high >= 9 || row % Math.ceil(9 / high) === 0) {
+        g.fillStyle = '#555';
+        g.font = '10px sans-serif';
+        g.textAlign = 'right';
+        g.textBaseline = 'middle';
+        g.fillText('rank ' + rank.rank, box.x - 6, y + high / 2);
+      }
+    });
+  }
+  static shade(share) {
+    const stops = [[255, 255, 255], [107, 174, 214], [8, 48, 107]];
+    const place = Math.min(Math.max(share, 0), 1) * 2, low = Math.min(Math.floor(place), 1), part = place - low;
+    return 'rgb(' + stops[low].map((value, c) => Math.round(value + (stops[low + 1][c] - value) * part)).join(',') + ')';
+  }
+  describe() {
+    return '';
+  }
+}
+
+/** A point for each task: in which order they were submitted, against when they ran. */
+class OrderPanel {
+  constructor(run) {
+    this.run = run;
+    this.title = 'Order of submission against time';
+    this.hint = 'a task higher up was submitted later; a wide band means that many steps of the program overlap';
+    this.height = 150;
+  }
+  legend() {
+    return [];
+  }
+  draw(box) {
+    const {run} = this, {g} = box;
+    let count = 0;
+    const ranges = run.laneStarts.map(starts => {
+      const range = [upperBound(starts, box.from), upperBound(starts, box.to)];
+      count += range[1] - range[0];
+      return range;
+    });
+    const stride = Math.max(Math.ceil(count / 30000), 1);
+    const byColour = new Map();
+    ranges.forEach(([first, last], lane) => {
+      for (let i = first - first % stride + stride; i < last; i += stride) {
+        const task = run.lanes[lane][i], colour = run.colourOf(run.kernelOf(task));
+        if (!byColour.has(colour)) byColour.set(colour, []);
+        byColour.get(colour).push(box.at(run.laneStarts[lane][i]), box.y + box.height * (1 - task / run.taskCount));
+      }
+    });
+    for (const [colour, points] of byColour) {
+      g.fillStyle = colour;
+      for (let i = 0; i < points.length; i += 2) g.fillRect(points[i], points[i + 1], 1.5, 1.5);
+    }
+    g.fillStyle = '#555';
+    g.font = '11px sans-serif';
+    g.textAlign = 'right';
+    g.fillText('last', box.x - 6, box.y + 8);
+    g.fillText('first', box.x - 6, box.y + box.height - 6);
+  }
+  describe() {
+    return '';
+  }
+}
+
+/** The workers. */
+class LanesPanel {
+  constructor(run, state) {
+    this.run = run;
+    this.state = state;  // {selected, strong, messages, path}
+    this.title = 'Workers';
+    this.hint = 'each task has the colour of its kernel; click one to see what it waited for';
+    this.painter = new LanePainter(run);
+    const count = run.workers.length;
+    this.laneHeight = Math.min(Math.max(Math.floor(560 / Math.max(count, 1)), 4), 26);
+    this.gap = this.laneHeight > 6 ? 3 : 1;  // between ranks
+    this.ys = [];
+    let y = 0;
+    run.workers.forEach((worker, i) => {
+      if (i > 0 && worker.rank !== run.workers[i - 1].rank) y += this.gap;
+      this.ys.push(y);
+      y += this.laneHeight;
+    });
+    this.height = Math.max(y, 20);
+    this.off = document.createElement('canvas');
+  }
+  legend() {
+    const {run} = this;
+    const kernels = run.kernels.slice(0, kernelColours.length - 1).map((kernel, i) => ({name: kernel.codelet || 'without a name', colour: run.colourOf(i)}));
+    if (run.kernels.length >= kernelColours.length) kernels.push({name: 'other kernels', colour: run.colourOf(kernelColours.length)});
+    const there = new Set(run.column('idle.spent'));
+    const idle = run.facts.spent.map((name, i) => ({name: spentTexts[name], colour: spentColours[name], shown: there.has(i) && name !== 'outside'}));
+    return kernels.concat(idle.filter(one => one.shown));
+  }
+  laneAt(y) {
+    for (let lane = 0; lane < this.ys.length; ++lane) {
+      if (y >= this.ys[lane] && y < this.ys[lane] + this.laneHeight) return lane;
+    }
+    return -1;
+  }
+  draw(box) {
+    const {g} = box, {run} = this, lanes = run.workers.length;
+    const ratio = window.devicePixelRatio || 1;
+    const width = Math.max(Math.round(box.width * ratio), 1);
+    if (lanes === 0) return;
+    if (this.off.width !== width || this.off.height !== lanes) {
+      this.off.width = width;
+      this.off.height = lanes;
+      this.image = this.off.getContext('2d').createImageData(width, lanes);
+    }
+    for (let lane = 0; lane < lanes; ++lane) {
+      this.painter.paint(lane, box.from, box.to, width, this.image.data.subarray(4 * width * lane, 4 * width * (lane + 1)),
+                         this.state.strong);
+    }
+    this.off.getContext('2d').putImageData(this.image, 0, 0);
+    g.imageSmoothingEnabled = false;
+    const inset = this.laneHeight > 8 ? 1 : 0;
+    for (let lane = 0; lane < lanes; ++lane) {
+      g.drawImage(this.off, 0, lane, width, 1, box.x, box.y + this.ys[lane], box.width, this.laneHeight - inset);
+    }
+    this.drawNames(box);
+    this.drawTasks(box);
+    if (this.state.path) this.drawPath(box);
+    if (this.state.messages) this.drawMessages(box);
+    if (this.state.selected >= 0) this.drawSelection(box);
+  }
+  drawNames(box) {
+    const {g} = box;
+    g.fillStyle = '#555';
+    g.textAlign = 'right';
+    g.textBaseline = 'middle';
+    g.font = '11px sans-serif';
+    const each = Math.max(Math.ceil(11 / this.laneHeight), 1);
+    const ranks = new Set(this.run.workers.map(worker => worker.rank)).size;
+    this.run.workers.forEach((worker, lane) => {
+      if (lane % each !== 0) return;
+      const name = ranks > 1 ? `${worker.rank}.${worker.worker}` : `worker ${worker.worker}`;
+      g.fillText(name, box.x - 6, box.y + this.ys[lane] + this.laneHeight / 2);
+    });
+  }
+  /** Borders and names of tasks that are wide enough. */
+  drawTasks(box) {
+    if (this.laneHeight < 12) return;
+    const {g} = box, {run} = this;
+    g.save();
+    g.beginPath();
+    g.rect(box.x, box.y, box.width, box.height);
+    g.clip();
+    g.textAlign = 'left';
+    g.textBaseline = 'middle';
+    g.font = '11px sans-serif';
+    run.lanes.forEach((tasks, lane) => {
+      const first = Math.max(upperBound(run.laneStarts[lane], box.from) - 1, 0), last = upperBound(run.laneStarts[lane], box.to);
+      if (last - first > box.width / 12) return;
+      for (let i = first; i < last; ++i) {
+        const a = Math.max(box.at(run.laneStarts[lane][i]), box.x), b = Math.min(box.at(run.laneEnds[lane][i]), box.x + box.width);
+        if (b - a < 3) continue;
+        g.fillStyle = 'rgba(0,0,0,.35)';
+        g.fillRect(a, box.y + this.ys[lane], 1, this.laneHeight - 1);
+        const name = run.nameOf(tasks[i]);
+        if (b - a > 6 * name.length + 8) {
+          g.fillStyle = this.state.strong && !run.outlier[tasks[i]] ? '#222' : '#fff';
+          g.fillText(name, a + 4, box.y + this.ys[lane] + this.laneHeight / 2);
+        }
+      }
+    });
+    g.restore();
+  }
+  middle(task) {
+    const lane = this.run.columns['task.lane'][task] - 1;
+    return lane < 0 ? null : this.ys[lane] + this.laneHeight / 2;
+  }
+  line(box, task, other, colour, width) {
+    const {g, y} = box, {run} = this;
+    if (this.middle(task) === null || this.middle(other) === null) return;
+    g.strokeStyle = colour;
+    g.lineWidth = width;
+    g.beginPath();
+    g.moveTo(box.at(run.end(task)), y + this.middle(task));
+    g.lineTo(box.at(run.columns['task.start'][other]), y + this.middle(other));
+    g.stroke();
+  }
+  clipped(box, draw) {
+    box.g.save();
+    box.g.beginPath();
+    box.g.rect(box.x, box.y - 2, box.width, box.height + 4);
+    box.g.clip();
+    draw();
+    box.g.restore();
+  }
+  frame(box, task, colour, width) {
+    const {g} = box, {run} = this, lane = run.columns['task.lane'][task] - 1;
+    if (lane < 0) return;
+    const a = box.at(run.columns['task.start'][task]), b = box.at(run.end(task));
+    g.strokeStyle = colour;
+    g.lineWidth = width;
+    g.strokeRect(a, box.y + this.ys[lane], Math.max(b - a, 2), this.laneHeight - 1);
+  }
+  drawSelection(box) {
+    this.clipped(box, () => {
+      const task = this.state.selected;
+      for (const {task: other} of this.run.neighbours(task, false)) this.line(box, other, task, '#0050d0', 1.5);
+      for (const {task: other} of this.run.neighbours(task, true)) this.line(box, task, other, '#c04000', 1.5);
+      this.frame(box, task, '#000', 2);
+    });
+  }
+  drawPath(box) {
+    const {run} = this, tasks = run.column('path.task'), start = run.column('path.start'), kinds = run.column('path.kind');
+    const duration = run.column('path.duration');
+    this.clipped(box, () => {
+      const {g} = box;
+      let last = null;
+      const first = Math.max(upperBound(start, box.from) - 2, 0), until = Math.min(upperBound(start, box.to) + 1, start.length);
+      if (until - first > 4000) return;
+      for (let i = first; i < until; ++i) {
+        const y = tasks[i] > 0 ? this.middle(tasks[i] - 1) : null;
+        if (y === null) continue;
+        const executes = ['execution', 'busy'].includes(run.facts.steps[kinds[i]]);
+        g.strokeStyle = executes ? '#000' : '#d00000';
+        g.lineWidth = 2;
+        g.beginPath();
+        if (last !== null) {
+          g.moveTo(last[0], last[1]);
+          g.lineTo(box.at(start[i]), box.y + y);
+        } else {
+          g.moveTo(box.at(start[i]), box.y + y);
+        }
+        g.lineTo(box.at(start[i] + duration[i]), box.y + y);
+        g.stroke();
+        last = [box.at(start[i] + duration[i]), box.y + y];
+      }
+    });
+  }
+  drawMessages(box) {
+    const {run} = this, posted = run.column('message.posted'), took = run.column('message.arrived');
+    const source = run.column('message.source'), destination = run.column('message.destination'), bytes = run.column('message.bytes');
+    const sender = run.column('message.sender'), receiver = run.column('message.receiver');
+    const rankY = new Map();
+    run.workers.forEach((worker, lane) => {
+      const known = rankY.get(worker.rank);
+      const y = this.ys[lane] + this.laneHeight / 2;
+      rankY.set(worker.rank, known === undefined ? [y, y] : [known[0], y]);
+    });
+    const middle = rank => rankY.has(rank) ? (rankY.get(rank)[0] + rankY.get(rank)[1]) / 2 : 0;
+    let shown = [];
+    for (let i = 0; i < posted.length; ++i) {
+      if (posted[i] < box.to && posted[i] + took[i] > box.from && source[i] !== destination[i]) shown.push(i);
+    }
+    this.hiddenMessages = Math.max(shown.length - 1500, 0);
+    if (this.hiddenMessages > 0) shown = shown.sort((a, b) => bytes[b] - bytes[a]).slice(0, 1500);
+    this.clipped(box, () => {
+      const {g} = box;
+      g.strokeStyle = 'rgba(120,0,120,.55)';
+      g.lineWidth = 1;
+      g.beginPath();
+      for (const i of shown) {
+        g.moveTo(box.at(posted[i]), box.y + middle(source[i]));
+        g.lineTo(box.at(posted[i] + took[i]), box.y + middle(destination[i]));
+      }
+      g.stroke();
+      if (this.hiddenMessages > 0) {
+        g.fillStyle = '#700070';
+        g.textAlign = 'right';
+        g.fillText(`${formatCount(this.hiddenMessages)} smaller messages are not drawn: zoom in`, box.x + box.width - 4, box.y + 8);
+      }
+    });
+  }
+  describe(time, box, y) {
+    const lane = this.laneAt(y), {run} = this;
+    if (lane < 0) return '';
+    const worker = run.workers[lane], task = run.taskAt(lane, time, 2 / box.scale);
+    const who = `rank ${worker.rank}, worker ${worker.worker}: `;
+    if (task >= 0)
+      return who + `${run.nameOf(task)}, ${formatTime(run.seconds(run.end(task) - run.columns['task.start'][task]))}` + (run.outlier[task] ? ', an outlier' : '');
+    const starts = run.column('idle.start'), durations = run.column('idle.duration');
+    for (let i = run.idleBegins[lane]; i < run.idleBegins[lane + 1]; ++i) {
+      if (starts[i] > time) break;
+      if (starts[i] + durations[i] >= time) return who + `${spentTexts[run.spentOf(i)]}, ${formatTime(run.seconds(durations[i]))}`;
+    }
+    return who + 'between tasks';
+  }
+}
+
+/** All panels that this run has something for. */
+function panelsOf(run, state) {
+  const panels = [new LanesPanel(run, state)];
+  const start = run.columns['task.start'], submit = run.columns['task.submit'], waited = run.columns['task.waited'];
+  const ranks = [...new Set(run.workers.map(worker => worker.rank))];
+  const lane = run.columns['task.lane'];
+
+  // Occupation by kernel; those beyond the palette together.
+  const shown = Math.min(run.kernels.length, kernelColours.length);
+  const groups = Array.from({length: shown}, () => []);
+  const perRank = new Map(ranks.map(rank => [rank, []]));
+  const ran = [];
+  for (let task = 0; task < run.taskCount; ++task) {
+    if (lane[task] === 0) continue;
+    const kernel = run.kernelOf(task);
+    if (shown > 0) groups[Math.min(kernel, shown - 1)].push(task);
+    perRank.get(run.workers[lane[task] - 1].rank).push(task);
+    ran.push(task);
+  }
+  const stepsOf = tasks => new Steps(Float64Array.from(tasks, task => start[task]), Float64Array.from(tasks, task => run.end(task)));
+  if (shown > 0) {
+    const series = groups.map((tasks, i) => ({name: i + 1 === shown && run.kernels.length > shown ? 'other kernels' : run.kernels[i].codelet || 'without a name',
+                                              colour: run.colourOf(i), steps: stepsOf(tasks)}));
+    for (const one of series) one.mean = (from, to) => one.steps.mean(from, to);
+    panels.push(new SeriesPanel('Occupation', 'workers that execute each kernel', series, {stacked: true, most: run.workers.length, height: 120}));
+  }
+  if (ranks.length > 1) {
+    panels.push(new UsePanel(ranks.map(rank => ({rank, steps: stepsOf(perRank.get(rank)),
+                                                 workers: run.workers.filter(worker => worker.rank === rank).length}))));
+  }
+
+  const submitted = new Steps(Float64Array.from(ran, task => Math.min(submit[task], start[task])), Float64Array.from(ran, task => run.end(task)));
+  const known = ran.filter(task => waited[task] >= 0);
+  const ready = new Steps(Float64Array.from(known, task => start[task] - waited[task]), Float64Array.from(known, task => start[task]));
+  const series = [{name: 'submitted, not ended', colour: '#6f6f6f', mean: (from, to) => submitted.mean(from, to)}];
+  panels.push(new SeriesPanel('Submitted tasks', 'that have not ended', series));
+  if (known.length > 0) {
+    panels.push(new SeriesPanel('Ready tasks', 'that have not begun: where there are none, workers have nothing to do',
+                                [{name: 'ready', colour: '#d55e00', mean: (from, to) => ready.mean(from, to)}]));
+  }
+  panels.push(new OrderPanel(run));
+
+  const posted = run.column('message.posted');
+  if (posted.length > 0) {
+    const took = run.column('message.arrived'), destination = run.column('message.destination'), bytes = run.column('message.bytes');
+    const source = run.column('message.source');
+    const flows = ranks.slice(0, 8).map((rank, i) => ({rank, colour: kernelColours[i], flow: new Flow(run.makespan, 1 << 15)}));
+    const rest = new Flow(run.makespan, 1 << 15);
+    const of = new Map(flows.map(one => [one.rank, one.flow]));
+    const crossing = [];
+    for (let i = 0; i < posted.length; ++i) {
+      if (source[i] === destination[i]) continue;
+      crossing.push(i);
+      (of.get(destination[i]) || rest).add(posted[i], posted[i] + took[i], bytes[i]);
+    }
+    const perSecond = 1e9 / run.facts.unit_ns;
+    const rates = flows.map(one => ({name: 'to rank ' + one.rank, colour: one.colour, flow: one.flow.finish()}));
+    if (ranks.length > 8) rates.push({name: 'to other ranks', colour: '#aaa', flow: rest.finish()});
+    for (const one of rates) one.mean = (from, to) => one.flow.mean(from, to) * perSecond;
+    panels.push(new SeriesPanel('Data on their way', 'bytes per second, from the posting of each message to its arrival', rates,
+                                {stacked: true, format: value => formatBytes(value) + '/s'}));
+    const concurrent = new Steps(Float64Array.from(crossing, i => posted[i]), Float64Array.from(crossing, i => posted[i] + took[i]));
+    panels.push(new SeriesPanel('Messages under way', 'posted, not arrived', [{name: 'messages', colour: '#7b3294', mean: (from, to) => concurrent.mean(from, to)}]));
+  }
+
+  const times = run.column('memory.time');
+  if (times.length > 0) panels.push(memoryPanel(run, times));
+  return panels;
+}
+
+function memoryPanel(run, times) {
+  const rank = run.column('memory.rank'), node = run.column('memory.node'), used = run.column('memory.used');
+  const lines = [];
+  for (let i = 0; i < times.length; ++i) {
+    let line = lines[lines.length - 1];
+    if (!line || line.rank !== rank[i] || line.node !== node[i]) lines.push(line = {rank: rank[i], node: node[i], times: [], used: []});
+    line.times.push(times[i]);
+    line.used.push(used[i]);
+  }
+  const series = lines.slice(0, 16).map((line, i) => ({
+    name: `rank ${line.rank}, memory ${line.node}`, colour: kernelColours[i % kernelColours.length],
+    mean: from => {
+      const at = upperBound(line.times, from) - 1;
+      return at < 0 ? 0 : line.used[at];
+    },
+  }));
+  return new SeriesPanel('Memory', 'bytes of data that Tandem has allocated', series, {format: formatBytes});
+}

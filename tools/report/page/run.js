@@ -1,0 +1,196 @@
+// run.js: the tables of a run, and what is found in them: tasks of a worker, what a task waited for, outliers.
+
+// Colours that are told apart with all kinds of colour vision (Okabe and Ito, "Color Universal Design", 2008).
+const kernelColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#c9b900', '#6f6f6f'];
+const spentColours = {
+  fetching: '#b9a6d3', scheduling: '#c8c8c8', holding: '#dfd0a0', ready_elsewhere: '#f2b3ad', awaiting_message: '#bfe0f5',
+  no_ready_task: '#ebebeb', awaiting_submission: '#f8ddb0', program: '#d7e9cf', outside: '#ffffff', unknown: '#ffffff',
+};
+const spentTexts = {
+  executing: 'executing tasks', fetching: 'copying between memories', scheduling: 'choosing and preparing tasks',
+  holding: 'holding a core for an urgent task', ready_elsewhere: 'idle: a ready task was not taken',
+  awaiting_message: "idle: waiting for another rank's data", no_ready_task: 'idle: no task was ready',
+  awaiting_submission: 'idle: waiting for the program to submit', program: 'in the program, or submitting',
+  outside: "idle: before or after the rank's tasks", unknown: 'unknown',
+};
+
+class Run {
+  constructor(summary, facts, columns) {
+    this.summary = summary;
+    this.facts = facts;
+    this.columns = columns;
+    this.makespan = Math.max(facts.makespan, 1);
+    this.workers = facts.workers;
+    this.taskCount = columns['task.lane'].length;
+    this.orderKernels();
+    this.findOutliers();
+    this.makeLanes();
+    this.makeIdle();
+  }
+
+  column(name) {
+    return this.columns[name] || new Float64Array(0);
+  }
+  end(task) {
+    return this.columns['task.start'][task] + Math.max(this.columns['task.duration'][task], 0);
+  }
+  seconds(time) {
+    return time * this.facts.unit_ns / 1e9;
+  }
+  nameOf(task) {
+    const own = this.columns['task.name'][task];
+    return this.facts.names[own || this.columns['task.codelet'][task]] || 'task ' + this.columns['task.id'][task];
+  }
+  kernelOf(task) {
+    return this.kernelOfCodelet[this.columns['task.codelet'][task]];
+  }
+  colourOf(kernel) {
+    return kernelColours[Math.min(kernel, kernelColours.length - 1)];
+  }
+  spentOf(place) {
+    return this.facts.spent[this.columns['idle.spent'][place]];
+  }
+
+  /** Kernels by total time, the greatest first, as the summary lists them. */
+  orderKernels() {
+    this.kernels = this.summary.kernels;
+    const place = new Map(this.kernels.map((kernel, i) => [kernel.codelet, i]));
+    this.kernelOfCodelet = this.facts.names.map(name => place.has(name) ? place.get(name) : this.kernels.length);
+  }
+
+  findOutliers() {
+    const limits = this.kernels.map(kernel =>
+      (kernel.third_quartile_s + 1.5 * (kernel.third_quartile_s - kernel.first_quartile_s)) * 1e9 / this.facts.unit_ns);
+    const durations = this.columns['task.duration'];
+    this.outlier = new Uint8Array(this.taskCount);
+    for (let task = 0; task < this.taskCount; ++task) {
+      const limit = limits[this.kernelOf(task)];
+      if (durations[task] > limit + 1) this.outlier[task] = 1;  // beyond rounding
+    }
+  }
+
+  /** Of each worker its tasks, by start. */
+  makeLanes() {
+    const lanes = this.columns['task.lane'], start = this.columns['task.start'];
+    const counts = new Uint32Array(this.workers.length);
+    for (const lane of lanes) if (lane > 0) ++counts[lane - 1];
+    this.lanes = Array.from(counts, count => new Uint32Array(count));
+    const next = new Uint32Array(this.workers.length);
+    const sorted = new Uint8Array(this.workers.length).fill(1);
+    for (let task = 0; task < this.taskCount; ++task) {
+      const lane = lanes[task] - 1;
+      if (lane < 0) continue;
+      const tasks = this.lanes[lane];
+      if (next[lane] > 0 && start[tasks[next[lane] - 1]] > start[task]) sorted[lane] = 0;
+      tasks[next[lane]++] = task;
+    }
+    for (let lane = 0; lane < this.lanes.length; ++lane) {
+      if (!sorted[lane]) this.lanes[lane] = sortedBy(this.lanes[lane], start);
+    }
+    this.laneStarts = this.lanes.map(tasks => Float64Array.from(tasks, task => start[task]));
+    this.laneEnds = this.lanes.map(tasks => Float64Array.from(tasks, task => this.end(task)));
+  }
+
+  /** Of each worker the first of its idle times, which are sorted by worker and time. */
+  makeIdle() {
+    const workers = this.column('idle.worker');
+    this.idleBegins = new Uint32Array(this.workers.length + 1);
+    for (const worker of workers) ++this.idleBegins[worker + 1];
+    for (let i = 0; i < this.workers.length; ++i) this.idleBegins[i + 1] += this.idleBegins[i];
+  }
+
+  /** The task of a worker at a time, or the one that begins within `reach` of it; -1. */
+  taskAt(lane, time, reach) {
+    const at = upperBound(this.laneStarts[lane], time + reach) - 1;
+    return at >= 0 && this.laneEnds[lane][at] >= time - reach ? this.lanes[lane][at] : -1;
+  }
+
+  // The graph, made when it is asked for first.
+  graph() {
+    if (this.edges) return this.edges;
+    const counts = this.column('task.into'), from = this.column('task.from');
+    const sender = this.column('message.sender'), receiver = this.column('message.receiver');
+    const begins = new Uint32Array(this.taskCount + 1), outBegins = new Uint32Array(this.taskCount + 1);
+    const each = call => {
+      let at = 0;
+      for (let task = 0; task < this.taskCount; ++task) {
+        for (let i = 0; i < counts[task]; ++i) call(task - from[at++], task, -1);
+      }
+      for (let message = 0; message < sender.length; ++message) {
+        if (sender[message] > 0 && receiver[message] > 0) call(sender[message] - 1, receiver[message] - 1, message);
+      }
+    };
+    each((a, b) => (++begins[b + 1], ++outBegins[a + 1]));
+    for (let i = 0; i < this.taskCount; ++i) {
+      begins[i + 1] += begins[i];
+      outBegins[i + 1] += outBegins[i];
+    }
+    const total = begins[this.taskCount];
+    const into = new Uint32Array(total), out = new Uint32Array(total);
+    const intoMessage = new Int32Array(total), outMessage = new Int32Array(total);
+    const next = begins.slice(), outNext = outBegins.slice();
+    each((a, b, message) => {
+      intoMessage[next[b]] = outMessage[outNext[a]] = message;
+      into[next[b]++] = a;
+      out[outNext[a]++] = b;
+    });
+    return this.edges = {begins, into, intoMessage, outBegins, out, outMessage};
+  }
+  /** [{task, message}]: what a task waited for, or what waited for it; through nodes that are no tasks of a worker. */
+  neighbours(task, forwards) {
+    const graph = this.graph();
+    const begins = forwards ? graph.outBegins : graph.begins;
+    const ends = forwards ? graph.out : graph.into, messages = forwards ? graph.outMessage : graph.intoMessage;
+    const lane = this.columns['task.lane'];
+    const found = [], seen = new Set([task]), todo = [[task, -1]];
+    while (todo.length > 0 && found.length < 200) {
+      const [at, message] = todo.pop();
+      for (let i = begins[at]; i < begins[at + 1]; ++i) {
+        const other = ends[i];
+        if (seen.has(other)) continue;
+        seen.add(other);
+        const through = messages[i] >= 0 ? messages[i] : message;
+        if (lane[other] > 0) found.push({task: other, message: through});
+        else todo.push([other, through]);
+      }
+    }
+    return found.sort((a, b) => this.end(a.task) - this.end(b.task));
+  }
+
+  /** [{data, mode}] of a task; empty where the report leaves them out. */
+  accessesOf(task) {
+    const tasks = this.column('access.task');
+    if (!this.accessBegins) {
+      this.accessBegins = new Uint32Array(this.taskCount + 1);
+      for (const of of tasks) ++this.accessBegins[of + 1];
+      for (let i = 0; i < this.taskCount; ++i) this.accessBegins[i + 1] += this.accessBegins[i];
+      this.accessOrder = sortedBy(Uint32Array.from(tasks, (_, i) => i), tasks);
+    }
+    const found = [];
+    for (let i = this.accessBegins[task]; i < this.accessBegins[task + 1]; ++i) {
+      const row = this.accessOrder[i];
+      found.push({data: this.facts.data_names[this.columns['access.data'][row]], mode: this.facts.modes[this.columns['access.mode'][row]]});
+    }
+    return found;
+  }
+}
+
+/** `indices`, sorted by `keys[index]`, whole numbers; equal keys keep their order. Radix sort: a comparison for each step costs more. */
+function sortedBy(indices, keys) {
+  let least = Infinity, most = -Infinity;
+  for (const index of indices) {
+    least = Math.min(least, keys[index]);
+    most = Math.max(most, keys[index]);
+  }
+  let from = indices, to = new Uint32Array(indices.length);
+  const counts = new Uint32Array(65537);
+  for (let scale = 1; most - least >= scale; scale *= 65536) {
+    const digit = index => Math.floor((keys[index] - least) / scale) % 65536;
+    counts.fill(0);
+    for (const index of from) ++counts[digit(index) + 1];
+    for (let i = 0; i < 65536; ++i) counts[i + 1] += counts[i];
+    for (const index of from) to[counts[digit(index)]++] = index;
+    [from, to] = [to, from];
+  }
+  return from;
+}

@@ -1,0 +1,152 @@
+// sections.js: the parts of the page that are no pictures over time.
+
+function verdictSection(run) {
+  const {summary} = run, makespan = summary.makespan_s;
+  const place = element('div', {class: 'verdict'});
+  if (summary.verdict.length === 0) {
+    place.append(element('p', {}, 'Nothing to gain here: no cause costs 2 % of the makespan or more.'));
+  }
+  for (const finding of summary.verdict) {
+    place.append(element('div', {class: 'finding'},
+      element('b', {}, formatTime(finding.lost_s), element('small', {}, percent(finding.lost_s, makespan))),
+      element('div', {}, element('p', {}, finding.what), element('p', {class: 'try'}, 'Try: ' + finding.remedy + '.'))));
+  }
+  for (const note of summary.reservations) place.append(element('p', {class: 'note'}, 'Note: ' + note + '.'));
+  return place;
+}
+
+/** Makespan and bounds as bars. */
+function boundsSection(run) {
+  const {summary} = run, {bounds} = summary;
+  const rows = [['makespan', summary.makespan_s, '#444'], ['critical path with messages', bounds.critical_path_with_messages_s, '#7b3294'],
+                ['critical path', bounds.critical_path_s, '#0072b2'], ['area bound', bounds.area_s, '#009e73']];
+  return element('div', {class: 'bars'}, ...rows.filter(row => row[1] !== undefined && !(row[0] === 'critical path with messages' && summary.ranks < 2))
+    .map(([name, seconds, colour]) => element('div', {},
+      element('span', {}, name),
+      element('span', {class: 'bar'}, element('i', {style: `width:${100 * seconds / Math.max(summary.makespan_s, 1e-12)}%;background:${colour}`})),
+      element('span', {class: 'number'}, formatTime(seconds)))));
+}
+
+/** A stacked bar for each worker, or for each rank where there are many. */
+function timesSection(run) {
+  const {summary} = run;
+  let rows = summary.workers.map(worker => ({name: `${summary.ranks > 1 ? worker.rank + '.' : 'worker '}${worker.worker}`, seconds: worker.seconds}));
+  if (rows.length > 40) {
+    const ranks = new Map();
+    for (const worker of summary.workers) {
+      const sum = ranks.get(worker.rank) || {};
+      for (const [key, value] of Object.entries(worker.seconds)) sum[key] = (sum[key] || 0) + value;
+      ranks.set(worker.rank, sum);
+    }
+    rows = [...ranks].map(([rank, seconds]) => ({name: 'rank ' + rank, seconds}));
+  }
+  const keys = run.facts.spent.filter(key => summary.seconds[key] > 0);
+  const colour = key => key === 'executing' ? '#0072b2' : key === 'outside' || key === 'unknown' ? '#f7f7f7' : spentColours[key];
+  const total = seconds => Object.values(seconds).reduce((sum, value) => sum + value, 0);
+  const all = total(summary.seconds);
+  return element('div', {},
+    element('div', {class: 'legend'}, ...keys.map(key => element('span', {}, element('i', {style: `background:${colour(key)}`}),
+      `${spentTexts[key]}: ${formatTime(summary.seconds[key])}, ${percent(summary.seconds[key], all)}`))),
+    element('div', {class: 'stacks'}, ...rows.map(row => element('div', {}, element('span', {}, row.name),
+      element('span', {class: 'stack'}, ...keys.map(key => element('i', {
+        style: `width:${100 * row.seconds[key] / Math.max(total(row.seconds), 1e-12)}%;background:${colour(key)}`,
+        title: `${spentTexts[key]}: ${formatTime(row.seconds[key])}`})))))));
+}
+
+/** Quartiles of each kernel on a logarithmic scale. */
+function kernelsSection(run) {
+  const {kernels} = run;
+  if (kernels.length === 0) return element('p', {}, 'No task has run.');
+  const least = Math.min(...kernels.map(kernel => Math.max(kernel.min_s, 1e-9))), most = Math.max(...kernels.map(kernel => kernel.max_s), 2 * least);
+  const x = seconds => 100 * Math.log(Math.max(seconds, least) / least) / Math.log(most / least);
+  const span = (from, to, style) => element('i', {style: `left:${x(from)}%;width:${Math.max(x(to) - x(from), 0.4)}%;${style}`});
+  return tableOf(['kernel', 'tasks', 'total', 'median', 'least', 'greatest', 'outliers', 'beyond the median',
+                  `quartiles, from ${formatTime(least)} to ${formatTime(most)}, logarithmic`],
+    kernels.map((kernel, i) => [
+      element('span', {class: 'name'}, element('i', {style: `background:${run.colourOf(i)}`}), kernel.codelet || 'without a name'),
+      formatCount(kernel.tasks), formatTime(kernel.total_s), formatTime(kernel.median_s), formatTime(kernel.min_s), formatTime(kernel.max_s),
+      formatCount(kernel.outliers), kernel.outliers > 0 ? formatTime(kernel.outlier_excess_s) : '',
+      element('div', {class: 'box'}, span(kernel.min_s, kernel.max_s, 'height:1px;top:9px;background:#888'),
+        span(kernel.first_quartile_s, kernel.third_quartile_s, `height:14px;top:2px;background:${run.colourOf(i)}`),
+        span(kernel.median_s, kernel.median_s, 'height:18px;top:0;background:#000')),
+    ]));
+}
+
+/** Bytes from rank to rank. Null without messages. */
+function matrixSection(run) {
+  const source = run.column('message.source'), destination = run.column('message.destination'), bytes = run.column('message.bytes');
+  const took = run.column('message.arrived');
+  const ranks = run.summary.ranks;
+  if (source.length === 0 || ranks < 2) return null;
+  const cells = new Map();
+  let most = 0;
+  for (let i = 0; i < source.length; ++i) {
+    if (source[i] === destination[i]) continue;
+    const key = source[i] * ranks + destination[i];
+    const cell = cells.get(key) || {bytes: 0, count: 0, time: 0};
+    cell.bytes += bytes[i];
+    cell.count += 1;
+    cell.time += took[i];
+    cells.set(key, cell);
+    most = Math.max(most, cell.bytes);
+  }
+  const numbers = [...Array(ranks).keys()];
+  const shows = ranks <= 16;
+  const cellOf = (from, to) => {
+    const cell = cells.get(from * ranks + to);
+    const share = cell ? cell.bytes / most : 0;
+    const title = cell ? `rank ${from} to rank ${to}: ${formatCount(cell.count)} messages, ${formatBytes(cell.bytes)}, ${formatTime(run.seconds(cell.time / cell.count))} each on average` : '';
+    return element('td', {title, style: `background:${UsePanel.shade(share)};color:${share > 0.5 ? '#fff' : '#222'}`}, shows && cell ? formatBytes(cell.bytes) : '');
+  };
+  return element('table', {class: shows ? 'matrix' : 'matrix dense'},
+    element('thead', {}, element('tr', {}, element('th', {}, 'from \\ to'), ...numbers.map(rank => element('th', {}, shows ? rank : '')))),
+    element('tbody', {}, ...numbers.map(from => element('tr', {}, element('th', {}, shows || from % 8 === 0 ? from : ''), ...numbers.map(to => cellOf(from, to))))));
+}
+
+/** What is known of a task, beside the pictures. */
+class Inspector {
+  constructor(run, place) {
+    Object.assign(this, {run, place});
+    this.show(-1);
+  }
+  show(task) {
+    const {run} = this, {columns} = run;
+    this.place.replaceChildren();
+    if (task < 0) {
+      this.place.append(element('p', {class: 'hint'}, 'Click a task to see what it waited for. Drag moves, wheel zooms (after a click into a picture), shift and drag ',
+        'shows a stretch. Keys: arrows move, + and - zoom, 0 shows all, n and p go along a worker, o outliers, m messages, c critical path, / searches.'));
+      return;
+    }
+    const worker = run.workers[columns['task.lane'][task] - 1];
+    const start = columns['task.start'][task], end = run.end(task), submit = columns['task.submit'][task], waited = columns['task.waited'][task];
+    const seconds = time => formatTime(run.seconds(time));
+    const kernel = run.kernels[run.kernelOf(task)];
+    const site = run.facts.sites[columns['task.site'][task]];
+    const rows = [['task', columns['task.id'][task]], ['kernel', kernel ? kernel.codelet : ''],
+      ['ran on', worker ? `rank ${worker.rank}, worker ${worker.worker}${worker.core >= 0 ? ', core ' + worker.core : ''}` : 'no worker'],
+      ['began', seconds(start)], ['took', seconds(end - start) + (kernel ? `; the median of its kernel is ${formatTime(kernel.median_s)}` : '')],
+      ['submitted', `${seconds(start - submit)} before`], ['ready', waited >= 0 ? `${seconds(waited)} before` : 'not known'],
+      ['priority', columns['task.priority'][task]], ['status', run.facts.statuses[columns['task.status'][task]]], ['source', site || 'not known']];
+    if (columns['task.stolen'][task]) rows.push(['stolen', 'from the queue of another worker']);
+    const accesses = run.accessesOf(task);
+    if (accesses.length > 0) rows.push(['data', accesses.map(access => `${access.mode} ${access.data}`).join(', ')]);
+    this.place.append(element('h3', {}, run.nameOf(task), run.outlier[task] ? element('em', {}, 'outlier') : ''),
+      element('dl', {}, ...rows.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)])),
+      this.list('It waited for', run.neighbours(task, false).reverse(), other => start - run.end(other), 'ended', 'before'),
+      this.list('What waited for it', run.neighbours(task, true), other => columns['task.start'][other] - end, 'began', 'after'));
+  }
+  list(title, found, distance, verb, side) {
+    const {run} = this;
+    if (found.length === 0) return element('p', {class: 'hint'}, title + ': nothing that was recorded.');
+    const shown = found.slice(0, 12);
+    const message = i => {
+      const data = run.column('message.data')[i];
+      return ` through ${data > 0 ? run.facts.data_names[data - 1] : 'a message'} from rank ${run.column('message.source')[i]} ` +
+        `(${formatBytes(run.column('message.bytes')[i])}, ${formatTime(run.seconds(run.column('message.arrived')[i]))} on its way)`;
+    };
+    return element('div', {}, element('h4', {}, `${title} (${found.length < 200 ? found.length : 'over 200'})`),
+      element('ul', {}, ...shown.map(one => element('li', {},
+        element('a', {href: '#', onclick: event => (event.preventDefault(), this.onSelect(one.task))}, `${run.nameOf(one.task)} ${run.columns['task.id'][one.task]}`),
+        `, ${verb} ${formatTime(run.seconds(Math.max(distance(one.task), 0)))} ${side}` + (one.message >= 0 ? message(one.message) : '')))));
+  }
+}

@@ -1,0 +1,269 @@
+// tools/report/run_tables.cpp: fills the tables of a report.
+#include "tools/report/run_tables.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace tandem::tools {
+namespace {
+
+using namespace analysis;
+using Numbers = std::vector<std::int64_t>;
+using Coding = Columns::Coding;
+
+/// Texts that are used, numbered anew.
+class Names {
+ public:
+  explicit Names(const Texts& texts) : texts_(texts) { number(0); }
+  std::int64_t number(Texts::Id id) {
+    const auto [at, fresh] = numbers_.try_emplace(id, static_cast<std::int64_t>(numbers_.size()));
+    if (fresh) list_.push_back(texts_[id]);
+    return at->second;
+  }
+  const Json& list() const noexcept { return list_; }
+
+ private:
+  const Texts& texts_;
+  std::unordered_map<Texts::Id, std::int64_t> numbers_;
+  Json list_ = Json::array();
+};
+
+std::int64_t unit_of(const History& history) {
+  Numbers durations;
+  for (const TaskRow& task : history.tasks)
+    if (task.has_run()) durations.push_back(task.end_ns - task.start_ns);
+  if (durations.empty()) return 1;
+  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
+  std::ranges::nth_element(durations, middle);
+  std::int64_t unit = 1;
+  while (unit * 10 * 1000 <= *middle) unit *= 10;
+  return unit;
+}
+
+class Tables {
+ public:
+  Tables(const History& history, const TaskGraph& graph, const Summary& summary)
+      : history_(history), graph_(graph), summary_(summary), names_(history.texts), unit_ns_(unit_of(history)) {}
+
+  RunTables made() && {
+    add_tasks();
+    add_stretches();
+    add_messages();
+    add_memory();
+    add_path();
+    Json& facts = tables_.facts;
+    facts["unit_ns"] = unit_ns_;
+    facts["makespan"] = in_units(summary_.split.makespan_ns);
+    facts["names"] = names_.list();
+    facts["sites"] = sites_;
+    facts["data_names"] = data_names_;
+    facts["detailed"] = detailed();
+    facts["columns"] = tables_.columns.index();
+    Json spent = Json::array(), statuses = Json::array(), modes = Json::array(), steps = Json::array();
+    for (std::size_t i = 0; i < spent_kinds; ++i) spent.push_back(name_of(static_cast<Spent>(i)));
+    for (unsigned i = 0; i <= static_cast<unsigned>(TaskStatus::cancelled); ++i) statuses.push_back(name_of(static_cast<TaskStatus>(i)));
+    for (std::uint8_t i = 0; i < 6; ++i) modes.push_back(name_of_mode(i));
+    for (std::size_t i = 0; i < step_kinds; ++i) steps.push_back(name_of(static_cast<StepKind>(i)));
+    facts["spent"] = spent;
+    facts["statuses"] = statuses;
+    facts["modes"] = modes;
+    facts["steps"] = steps;
+    Json workers = Json::array();
+    for (const WorkerTimes& worker : summary_.split.workers) {
+      const ActorFacts* const actor = history_.find_actor(worker.rank, worker.actor);
+      workers.push_back({{"rank", worker.rank}, {"worker", worker.worker}, {"core", actor != nullptr ? actor->core : -1}});
+    }
+    facts["workers"] = workers;
+    return std::move(tables_);
+  }
+
+ private:
+  bool detailed() const noexcept { return history_.tasks.size() <= detailed_tasks; }
+  /// Rounded down, also before the beginning.
+  std::int64_t in_units(std::int64_t ns) const noexcept {
+    return ns >= 0 ? ns / unit_ns_ : -((-ns + unit_ns_ - 1) / unit_ns_);
+  }
+  std::int64_t time(std::int64_t ns) const noexcept { return in_units(ns - summary_.split.begin_ns); }
+  /// How long `ns` is before or after `of_ns`; -1: not known.
+  std::int64_t between(std::int64_t ns, std::int64_t of_ns) const noexcept {
+    return ns == no_time || of_ns == no_time ? -1 : std::max<std::int64_t>(0, time(of_ns) - time(ns));
+  }
+  void add(std::string_view name, const Numbers& values, Coding coding = Coding::plain) {
+    tables_.columns.add(name, values, coding);
+  }
+
+  void add_tasks() {
+    std::map<std::pair<std::uint32_t, std::uint16_t>, std::int64_t> lanes;
+    for (std::size_t i = 0; i < summary_.split.workers.size(); ++i)
+      lanes[{summary_.split.workers[i].rank, summary_.split.workers[i].worker}] = static_cast<std::int64_t>(i) + 1;
+    std::map<std::pair<Texts::Id, std::uint32_t>, std::int64_t> sites;
+    Numbers lane, rank, start, duration, submit, waited, codelet, name, site, priority, id, status, stolen, into, from;
+    for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
+      const TaskRow& task = history_.tasks[row];
+      const auto place = lanes.find({task.rank, task.worker});
+      lane.push_back(task.has_run() && place != lanes.end() ? place->second : 0);
+      rank.push_back(task.rank);
+      const std::int64_t begin_ns = task.start_ns != no_time ? task.start_ns : task.ready_ns;
+      start.push_back(begin_ns != no_time ? time(begin_ns) : start.empty() ? 0 : start.back());
+      duration.push_back(task.has_run() ? time(task.end_ns) - time(task.start_ns) : -1);
+      submit.push_back(task.submit_ns != no_time ? time(task.submit_ns) : start.back());
+      waited.push_back(between(task.ready_ns, task.start_ns));
+      codelet.push_back(names_.number(task.codelet));
+      name.push_back(task.name == task.codelet ? 0 : names_.number(task.name));
+      const auto [at, fresh] = sites.try_emplace({task.file, task.line}, static_cast<std::int64_t>(sites.size()));
+      if (fresh) sites_.push_back(task.line == 0 ? std::string() : history_.texts[task.file] + ":" + std::to_string(task.line));
+      site.push_back(at->second);
+      priority.push_back(task.priority);
+      id.push_back(static_cast<std::int64_t>(task.id));
+      status.push_back(static_cast<std::int64_t>(task.status));
+      stolen.push_back(task.stolen ? 1 : 0);
+      std::int64_t edges = 0;
+      for (const TaskGraph::Edge& edge : graph_.into(row)) {
+        if (edge.message != no_number) continue;  // the table of messages has it
+        ++edges;
+        from.push_back(static_cast<std::int64_t>(row) - edge.from);
+      }
+      into.push_back(edges);
+    }
+    add("task.lane", lane);
+    add("task.rank", rank, Coding::delta);
+    add("task.start", start, Coding::delta);
+    add("task.duration", duration);
+    add("task.submit", submit, Coding::delta);
+    add("task.waited", waited);
+    add("task.codelet", codelet);
+    add("task.name", name);
+    add("task.site", site);
+    add("task.priority", priority, Coding::delta);
+    add("task.id", id, Coding::delta);
+    add("task.status", status);
+    add("task.stolen", stolen);
+    add("task.into", into);
+    add("task.from", from);
+    if (detailed()) add_accesses();
+  }
+
+  std::int64_t data_name(std::uint32_t rank, std::uint32_t data) {
+    const DataRow* const row = history_.find_data(rank, data);
+    std::string text = row != nullptr ? history_.texts[row->name] : std::string();
+    if (text.empty()) text = "data " + std::to_string(data);
+    const auto [at, fresh] = data_numbers_.try_emplace(text, static_cast<std::int64_t>(data_numbers_.size()));
+    if (fresh) data_names_.push_back(text);
+    return at->second;
+  }
+
+  void add_accesses() {
+    Numbers task, data, mode;
+    for (const AccessRow& access : history_.accesses) {
+      task.push_back(access.task);
+      data.push_back(data_name(history_.tasks[access.task].rank, access.data));
+      mode.push_back(access.mode);
+    }
+    add("access.task", task, Coding::delta);
+    add("access.data", data);
+    add("access.mode", mode);
+  }
+
+  void add_stretches() {
+    // Some 400,000 at most, however long the run is: shorter ones could not be seen.
+    const auto workers = static_cast<std::int64_t>(summary_.split.workers.size());
+    const std::int64_t shortest_ns = std::max(unit_ns_, summary_.split.makespan_ns * workers / 400'000);
+    Numbers worker, spent, start, duration;
+    for (const Stretch& stretch : stretches_of(history_, summary_.split, shortest_ns)) {
+      worker.push_back(stretch.worker);
+      spent.push_back(static_cast<std::int64_t>(stretch.spent));
+      start.push_back(time(stretch.start_ns));
+      duration.push_back(time(stretch.end_ns) - time(stretch.start_ns));
+    }
+    add("idle.worker", worker, Coding::delta);
+    add("idle.spent", spent);
+    add("idle.start", start, Coding::delta);
+    add("idle.duration", duration);
+  }
+
+  void add_messages() {
+    Numbers source, destination, bytes, posted, sent, arrived, asked, sender, receiver, data, broadcast, priority;
+    for (const CommunicationRow& row : history_.communications) {
+      if (!row.is_whole() || row.source == no_number || row.destination == no_number) continue;
+      source.push_back(row.source);
+      destination.push_back(row.destination);
+      bytes.push_back(static_cast<std::int64_t>(row.bytes));
+      posted.push_back(time(row.posted_ns));
+      sent.push_back(between(row.posted_ns, row.sent_ns));
+      arrived.push_back(between(row.posted_ns, row.arrived_ns));
+      asked.push_back(row.receive_posted_ns == no_time ? 0 : time(row.receive_posted_ns) - time(row.posted_ns));
+      sender.push_back(row.send_task == no_number ? 0 : std::int64_t{row.send_task} + 1);
+      receiver.push_back(row.receive_task == no_number ? 0 : std::int64_t{row.receive_task} + 1);
+      const bool named = row.receive_data != no_number || row.send_data != no_number;
+      data.push_back(!named ? 0 : row.receive_data != no_number ? data_name(row.destination, row.receive_data) + 1
+                                                                : data_name(row.source, row.send_data) + 1);
+      broadcast.push_back(row.broadcast == no_number ? 0 : std::int64_t{row.broadcast} + 1);
+      priority.push_back(row.priority);
+    }
+    add("message.source", source);
+    add("message.destination", destination);
+    add("message.bytes", bytes);
+    add("message.posted", posted, Coding::delta);
+    add("message.sent", sent);
+    add("message.arrived", arrived);
+    add("message.asked", asked);
+    add("message.sender", sender, Coding::delta);
+    add("message.receiver", receiver, Coding::delta);
+    add("message.data", data);
+    add("message.broadcast", broadcast, Coding::delta);
+    add("message.priority", priority);
+  }
+
+  void add_memory() {
+    // By rank and node, since the page draws a line for each.
+    std::vector<const MemoryRow*> rows;
+    for (const MemoryRow& row : history_.memory) rows.push_back(&row);
+    std::ranges::stable_sort(rows, {}, [](const MemoryRow* row) { return std::tuple(row->rank, row->node, row->time_ns); });
+    Numbers rank, node, time_, used;
+    for (const MemoryRow* const row : rows) {
+      rank.push_back(row->rank);
+      node.push_back(row->node);
+      time_.push_back(time(row->time_ns));
+      used.push_back(row->used_bytes);
+    }
+    add("memory.rank", rank, Coding::delta);
+    add("memory.node", node, Coding::delta);
+    add("memory.time", time_, Coding::delta);
+    add("memory.used", used, Coding::delta);
+  }
+
+  void add_path() {
+    Numbers kind, task, start, duration;
+    for (const PathStep& step : summary_.realised.steps) {
+      kind.push_back(static_cast<std::int64_t>(step.kind));
+      task.push_back(step.task == no_number ? 0 : std::int64_t{step.task} + 1);
+      start.push_back(time(step.start_ns));
+      duration.push_back(time(step.end_ns) - time(step.start_ns));
+    }
+    add("path.kind", kind);
+    add("path.task", task, Coding::delta);
+    add("path.start", start, Coding::delta);
+    add("path.duration", duration);
+  }
+
+  const History& history_;
+  const TaskGraph& graph_;
+  const Summary& summary_;
+  Names names_;
+  const std::int64_t unit_ns_;
+  RunTables tables_;
+  Json sites_ = Json::array(), data_names_ = Json::array();
+  std::unordered_map<std::string, std::int64_t> data_numbers_;
+};
+
+}  // namespace
+
+RunTables tables_of(const History& history, const TaskGraph& graph, const Summary& summary) {
+  return Tables(history, graph, summary).made();
+}
+
+}  // namespace tandem::tools

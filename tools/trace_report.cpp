@@ -1,0 +1,33 @@
+// tools/trace_report.cpp: `tandem trace report`: a run as a page for a browser.
+#include <filesystem>
+
+#include <fmt/core.h>
+
+#include "tandem/analysis/history.hpp"
+#include "tools/json_report.hpp"
+#include "tools/report/page.hpp"
+#include "tools/trace_command.hpp"
+
+namespace tandem::tools {
+
+void add_trace_report(Subcommand trace, ToolContext& context) {
+  Subcommand command = trace.add_subcommand("report", "Write a page for a browser: what limits a run, and pictures of it");
+  const auto folder = trace_folder(command);
+  const auto out = std::make_shared<std::string>();
+  const auto json = std::make_shared<bool>(false);
+  command.add_option("-o,--out", *out, "The file to write; FOLDER/report.html by default");
+  command.add_flag("--json", *json, "Print a JSON object");
+  command.callback([folder, out, json, &context] {
+    const auto run = open_trace(*folder, context);
+    if (run == nullptr) return;
+    const auto history = analysis::History::read(*run);
+    if (!history) return fail(context, history.error());
+    const std::filesystem::path file = out->empty() ? std::filesystem::path(*folder) / "report.html" : std::filesystem::path(*out);
+    const auto bytes = write_report(*history.value(), *folder, file);
+    if (!bytes) return fail(context, bytes.error());
+    if (*json) return print(Json{{"file", file.string()}, {"bytes", bytes.value()}, {"tasks", history.value()->tasks.size()}});
+    fmt::print("{}: {:.1f} MB; open it in a browser\n", file.string(), static_cast<double>(bytes.value()) / 1e6);
+  });
+}
+
+}  // namespace tandem::tools
