@@ -62,6 +62,7 @@ std::string base64(std::string_view bytes) {
 
 void Columns::add(std::string_view name, std::span<const std::int64_t> values, Coding coding) {
   std::int64_t last = 0;
+  const std::size_t begin = bytes_.size();
   for (const std::int64_t value : values) {
     const std::int64_t written = coding == Coding::delta ? value - last : value;
     last = value;
@@ -69,7 +70,7 @@ void Columns::add(std::string_view name, std::span<const std::int64_t> values, C
     for (; rest >= 128; rest >>= 7) bytes_.push_back(static_cast<char>((rest & 127) | 128));
     bytes_.push_back(static_cast<char>(rest));
   }
-  index_.push_back({{"name", name}, {"count", values.size()}, {"delta", coding == Coding::delta}});
+  index_.push_back({{"name", name}, {"count", values.size()}, {"delta", coding == Coding::delta}, {"at", begin}});
 }
 
 base::Result<std::string> Columns::text() const {

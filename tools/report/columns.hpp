@@ -22,7 +22,7 @@ class Columns {
 
   void add(std::string_view name, std::span<const std::int64_t> values, Coding coding = Coding::plain);
 
-  /// Name, number of values and coding of each, in their order; for the page.
+  /// Name, number of values, coding and place of each, in their order; for the page.
   const Json& index() const noexcept { return index_; }
   /// Errors: exhausted, io.
   base::Result<std::string> text() const;

@@ -57,6 +57,7 @@ class Tables {
     add_path();
     Json& facts = tables_.facts;
     facts["unit_ns"] = unit_ns_;
+    facts["readied"] = std::ranges::any_of(history_.tasks, [](const TaskRow& task) { return task.ready_ns != no_time; });
     facts["makespan"] = in_units(summary_.split.makespan_ns);
     facts["names"] = names_.list();
     facts["sites"] = sites_;
@@ -96,12 +97,22 @@ class Tables {
     tables_.columns.add(name, values, coding);
   }
 
+  /// A task of the table `ready` is counted from here: its submission, or the end of the last task that it depends on. Most become
+  /// ready soon after, and small numbers need little room.
+  std::int64_t earliest(std::uint32_t row) const noexcept {
+    const std::int64_t submit_ns = history_.tasks[row].submit_ns;
+    std::int64_t at = submit_ns == no_time ? 0 : time(submit_ns);
+    for (const TaskGraph::Edge& edge : graph_.into(row))
+      if (edge.message == no_number && history_.tasks[edge.from].has_run()) at = std::max(at, time(history_.tasks[edge.from].end_ns));
+    return at;
+  }
+
   void add_tasks() {
     std::map<std::pair<std::uint32_t, std::uint16_t>, std::int64_t> lanes;
     for (std::size_t i = 0; i < summary_.split.workers.size(); ++i)
       lanes[{summary_.split.workers[i].rank, summary_.split.workers[i].worker}] = static_cast<std::int64_t>(i) + 1;
     std::map<std::pair<Texts::Id, std::uint32_t>, std::int64_t> sites;
-    Numbers lane, rank, start, duration, submit, waited, codelet, name, site, priority, id, status, stolen, into, from;
+    Numbers lane, rank, start, duration, submit, ready, codelet, name, site, priority, id, status, stolen, into, from;
     for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
       const TaskRow& task = history_.tasks[row];
       const auto place = lanes.find({task.rank, task.worker});
@@ -111,7 +122,7 @@ class Tables {
       start.push_back(begin_ns != no_time ? time(begin_ns) : start.empty() ? 0 : start.back());
       duration.push_back(task.has_run() ? time(task.end_ns) - time(task.start_ns) : -1);
       submit.push_back(task.submit_ns != no_time ? time(task.submit_ns) : start.back());
-      waited.push_back(between(task.ready_ns, task.start_ns));
+      ready.push_back(task.ready_ns == no_time ? -1 : std::max<std::int64_t>(0, time(task.ready_ns) - earliest(row)));
       codelet.push_back(names_.number(task.codelet));
       name.push_back(task.name == task.codelet ? 0 : names_.number(task.name));
       const auto [at, fresh] = sites.try_emplace({task.file, task.line}, static_cast<std::int64_t>(sites.size()));
@@ -134,7 +145,7 @@ class Tables {
     add("task.start", start, Coding::delta);
     add("task.duration", duration);
     add("task.submit", submit, Coding::delta);
-    add("task.waited", waited);
+    add("task.ready", ready);
     add("task.codelet", codelet);
     add("task.name", name);
     add("task.site", site);
@@ -237,16 +248,20 @@ class Tables {
   }
 
   void add_path() {
-    Numbers kind, task, start, duration;
+    // They follow each other without gaps, and most take as long as their task.
+    Numbers kind, task, duration;
     for (const PathStep& step : summary_.realised.steps) {
       kind.push_back(static_cast<std::int64_t>(step.kind));
       task.push_back(step.task == no_number ? 0 : std::int64_t{step.task} + 1);
-      start.push_back(time(step.start_ns));
-      duration.push_back(time(step.end_ns) - time(step.start_ns));
+      std::int64_t took = time(step.end_ns) - time(step.start_ns);
+      if (step.task != no_number && (step.kind == StepKind::execution || step.kind == StepKind::busy)) {
+        const TaskRow& of = history_.tasks[step.task];
+        took -= time(of.end_ns) - time(of.start_ns);
+      }
+      duration.push_back(took);
     }
     add("path.kind", kind);
     add("path.task", task, Coding::delta);
-    add("path.start", start, Coding::delta);
     add("path.duration", duration);
   }
 

@@ -13,29 +13,47 @@ async function unpacked(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** {name: Float64Array} of all columns that `index` lists. Beyond 32 bits numbers are put together by multiplication. */
-function readColumns(bytes, index) {
-  const columns = {};
-  let at = 0;
-  for (const {name, count, delta} of index) {
-    const values = new Float64Array(count);
-    let last = 0;
-    for (let i = 0; i < count; ++i) {
-      let byte = bytes[at++];
-      let value = byte & 127;
+/** The values of a column that begins at a place of `bytes`. */
+function readColumn(bytes, {count, delta, at}) {
+  const values = new Float64Array(count);
+  let last = 0;
+  for (let i = 0; i < count; ++i) {
+    let byte = bytes[at++];
+    let value = byte & 127;
+    if (byte > 127) {
+      byte = bytes[at++];
+      value |= (byte & 127) << 7;
       if (byte > 127) {
-        let scale = 128;
-        do {
+        byte = bytes[at++];
+        value |= (byte & 127) << 14;
+        if (byte > 127) {
           byte = bytes[at++];
-          value += (byte & 127) * scale;
-          scale *= 128;
-        } while (byte > 127);
+          value |= (byte & 127) << 21;
+          // Beyond 28 bits by multiplication, since the operators for bits know 32.
+          for (let scale = 268435456; byte > 127; scale *= 128) {
+            byte = bytes[at++];
+            value += (byte & 127) * scale;
+          }
+        }
       }
-      value = value % 2 === 0 ? value / 2 : -(value + 1) / 2;
-      if (delta) value = last += value;
-      values[i] = value;
     }
-    columns[name] = values;
+    if (value < 268435456) value = (value >>> 1) ^ -(value & 1);
+    else value = value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+    if (delta) value = last += value;
+    values[i] = value;
+  }
+  return values;
+}
+
+/** An object with a property for each column that `index` lists, which is read when it is asked for first. */
+function columnsOf(bytes, index) {
+  const columns = {};
+  for (const entry of index) {
+    Object.defineProperty(columns, entry.name, {configurable: true, get() {
+      const value = readColumn(bytes, entry);
+      Object.defineProperty(columns, entry.name, {value});
+      return value;
+    }});
   }
   return columns;
 }

@@ -69,7 +69,7 @@ class SeriesPanel {
     g.font = '11px sans-serif';
     g.textAlign = 'right';
     g.textBaseline = 'middle';
-    const step = niceStep(top, 4);
+    const step = this.format(1024).includes('Ki') ? niceBytes(top, 4) : niceStep(top, 4);
     for (let value = 0; value <= top; value += step) {
       g.fillStyle = '#e6e6e6';
       g.fillRect(box.x, Math.round(y(value)), box.width, 1);
@@ -308,29 +308,24 @@ class LanesPanel {
     });
   }
   drawPath(box) {
-    const {run} = this, tasks = run.column('path.task'), start = run.column('path.start'), kinds = run.column('path.kind');
-    const duration = run.column('path.duration');
+    const {task, executes, start} = this.run.path;
     this.clipped(box, () => {
       const {g} = box;
       let last = null;
-      const first = Math.max(upperBound(start, box.from) - 2, 0), until = Math.min(upperBound(start, box.to) + 1, start.length);
-      if (until - first > 4000) return;
+      const first = Math.max(upperBound(start, box.from) - 2, 0), until = Math.min(upperBound(start, box.to) + 1, task.length);
+      if (until - first > 8000) return;
       for (let i = first; i < until; ++i) {
-        const y = tasks[i] > 0 ? this.middle(tasks[i] - 1) : null;
-        if (y === null) continue;
-        const executes = ['execution', 'busy'].includes(run.facts.steps[kinds[i]]);
-        g.strokeStyle = executes ? '#000' : '#d00000';
+        const middle = task[i] >= 0 ? this.middle(task[i]) : null;
+        if (middle === null) continue;
+        const y = box.y + middle, end = box.at(start[i + 1]);
+        g.strokeStyle = executes[i] ? '#000' : '#d00000';
         g.lineWidth = 2;
         g.beginPath();
-        if (last !== null) {
-          g.moveTo(last[0], last[1]);
-          g.lineTo(box.at(start[i]), box.y + y);
-        } else {
-          g.moveTo(box.at(start[i]), box.y + y);
-        }
-        g.lineTo(box.at(start[i] + duration[i]), box.y + y);
+        if (last !== null) g.moveTo(last[0], last[1]);
+        g.lineTo(box.at(start[i]), y);
+        g.lineTo(end, y);
         g.stroke();
-        last = [box.at(start[i] + duration[i]), box.y + y];
+        last = [end, y];
       }
     });
   }
@@ -384,78 +379,101 @@ class LanesPanel {
   }
 }
 
-/** All panels that this run has something for. */
-function panelsOf(run, state) {
-  const panels = [new LanesPanel(run, state)];
-  const start = run.columns['task.start'], submit = run.columns['task.submit'], waited = run.columns['task.waited'];
-  const ranks = [...new Set(run.workers.map(worker => worker.rank))];
-  const lane = run.columns['task.lane'];
-
-  // Occupation by kernel; those beyond the palette together.
-  const shown = Math.min(run.kernels.length, kernelColours.length);
-  const groups = Array.from({length: shown}, () => []);
-  const perRank = new Map(ranks.map(rank => [rank, []]));
-  const ran = [];
-  for (let task = 0; task < run.taskCount; ++task) {
-    if (lane[task] === 0) continue;
-    const kernel = run.kernelOf(task);
-    if (shown > 0) groups[Math.min(kernel, shown - 1)].push(task);
-    perRank.get(run.workers[lane[task] - 1].rank).push(task);
-    ran.push(task);
+/** What several panels need; made when it is asked for first. */
+class Groups {
+  constructor(run) {
+    this.run = run;
+    this.ranks = [...new Set(run.workers.map(worker => worker.rank))];
   }
-  const stepsOf = tasks => new Steps(Float64Array.from(tasks, task => start[task]), Float64Array.from(tasks, task => run.end(task)));
-  if (shown > 0) {
-    const series = groups.map((tasks, i) => ({name: i + 1 === shown && run.kernels.length > shown ? 'other kernels' : run.kernels[i].codelet || 'without a name',
-                                              colour: run.colourOf(i), steps: stepsOf(tasks)}));
-    for (const one of series) one.mean = (from, to) => one.steps.mean(from, to);
-    panels.push(new SeriesPanel('Occupation', 'workers that execute each kernel', series, {stacked: true, most: run.workers.length, height: 120}));
-  }
-  if (ranks.length > 1) {
-    panels.push(new UsePanel(ranks.map(rank => ({rank, steps: stepsOf(perRank.get(rank)),
-                                                 workers: run.workers.filter(worker => worker.rank === rank).length}))));
-  }
-
-  const submitted = new Steps(Float64Array.from(ran, task => Math.min(submit[task], start[task])), Float64Array.from(ran, task => run.end(task)));
-  const known = ran.filter(task => waited[task] >= 0);
-  const ready = new Steps(Float64Array.from(known, task => start[task] - waited[task]), Float64Array.from(known, task => start[task]));
-  const series = [{name: 'submitted, not ended', colour: '#6f6f6f', mean: (from, to) => submitted.mean(from, to)}];
-  panels.push(new SeriesPanel('Submitted tasks', 'that have not ended', series));
-  if (known.length > 0) {
-    panels.push(new SeriesPanel('Ready tasks', 'that have not begun: where there are none, workers have nothing to do',
-                                [{name: 'ready', colour: '#d55e00', mean: (from, to) => ready.mean(from, to)}]));
-  }
-  panels.push(new OrderPanel(run));
-
-  const posted = run.column('message.posted');
-  if (posted.length > 0) {
-    const took = run.column('message.arrived'), destination = run.column('message.destination'), bytes = run.column('message.bytes');
-    const source = run.column('message.source');
-    const flows = ranks.slice(0, 8).map((rank, i) => ({rank, colour: kernelColours[i], flow: new Flow(run.makespan, 1 << 15)}));
-    const rest = new Flow(run.makespan, 1 << 15);
-    const of = new Map(flows.map(one => [one.rank, one.flow]));
-    const crossing = [];
-    for (let i = 0; i < posted.length; ++i) {
-      if (source[i] === destination[i]) continue;
-      crossing.push(i);
-      (of.get(destination[i]) || rest).add(posted[i], posted[i] + took[i], bytes[i]);
+  /** Tasks that workers have run. */
+  get ran() {
+    if (!this.all) {
+      const lane = this.run.columns['task.lane'];
+      let count = 0;
+      for (const one of lane) if (one > 0) ++count;
+      this.all = new Uint32Array(count);
+      for (let task = 0, at = 0; task < lane.length; ++task) if (lane[task] > 0) this.all[at++] = task;
     }
-    const perSecond = 1e9 / run.facts.unit_ns;
-    const rates = flows.map(one => ({name: 'to rank ' + one.rank, colour: one.colour, flow: one.flow.finish()}));
-    if (ranks.length > 8) rates.push({name: 'to other ranks', colour: '#aaa', flow: rest.finish()});
-    for (const one of rates) one.mean = (from, to) => one.flow.mean(from, to) * perSecond;
-    panels.push(new SeriesPanel('Data on their way', 'bytes per second, from the posting of each message to its arrival', rates,
-                                {stacked: true, format: value => formatBytes(value) + '/s'}));
-    const concurrent = new Steps(Float64Array.from(crossing, i => posted[i]), Float64Array.from(crossing, i => posted[i] + took[i]));
-    panels.push(new SeriesPanel('Messages under way', 'posted, not arrived', [{name: 'messages', colour: '#7b3294', mean: (from, to) => concurrent.mean(from, to)}]));
+    return this.all;
   }
-
-  const times = run.column('memory.time');
-  if (times.length > 0) panels.push(memoryPanel(run, times));
-  return panels;
+  steps(tasks) {
+    const start = this.run.columns['task.start'];
+    return new Steps(numbersOf(tasks, task => start[task]), numbersOf(tasks, task => this.run.end(task)));
+  }
+  /** Messages between ranks. */
+  get crossing() {
+    const source = this.run.column('message.source'), destination = this.run.column('message.destination');
+    return this.messages = this.messages || Uint32Array.from(source.keys()).filter(i => source[i] !== destination[i]);
+  }
 }
 
-function memoryPanel(run, times) {
-  const rank = run.column('memory.rank'), node = run.column('memory.node'), used = run.column('memory.used');
+function lineOf(name, colour, steps) {
+  return {name, colour, mean: (from, to) => steps.mean(from, to)};
+}
+
+/** Workers that execute each kernel; those beyond the palette together. */
+function occupationPanel(run, groups) {
+  const shown = Math.min(run.kernels.length, kernelColours.length);
+  const counts = new Uint32Array(shown);
+  for (const task of groups.ran) ++counts[Math.min(run.kernelOf(task), shown - 1)];
+  const tasks = Array.from(counts, count => new Uint32Array(count));
+  const next = new Uint32Array(shown);
+  for (const task of groups.ran) {
+    const kernel = Math.min(run.kernelOf(task), shown - 1);
+    tasks[kernel][next[kernel]++] = task;
+  }
+  return new SeriesPanel('Occupation', 'workers that execute each kernel', tasks.map((some, i) =>
+    lineOf(i + 1 === shown && run.kernels.length > shown ? 'other kernels' : run.kernels[i].codelet || 'without a name', run.colourOf(i), groups.steps(some))),
+                         {stacked: true, most: run.workers.length, height: 120});
+}
+
+function usePanel(run, groups) {
+  return new UsePanel(groups.ranks.map(rank => {
+    const lanes = run.workers.flatMap((worker, lane) => worker.rank === rank ? [lane] : []);
+    const own = new Set(lanes);
+    return {rank, workers: lanes.length, steps: groups.steps(groups.ran.filter(task => own.has(run.columns['task.lane'][task] - 1)))};
+  }));
+}
+
+function submittedPanel(run, groups) {
+  const start = run.columns['task.start'], submit = run.columns['task.submit'];
+  const steps = new Steps(numbersOf(groups.ran, task => Math.min(submit[task], start[task])), numbersOf(groups.ran, task => run.end(task)));
+  return new SeriesPanel('Submitted tasks', 'that have not ended', [lineOf('submitted, not ended', '#6f6f6f', steps)]);
+}
+
+function readyPanel(run, groups) {
+  const start = run.columns['task.start'], {waited} = run;
+  const known = groups.ran.filter(task => waited[task] >= 0);
+  const steps = new Steps(numbersOf(known, task => start[task] - waited[task]), numbersOf(known, task => start[task]));
+  return new SeriesPanel('Ready tasks', 'that have not begun: where there are none, workers have nothing to do', [lineOf('ready', '#d55e00', steps)]);
+}
+
+function ratePanel(run, groups) {
+  const posted = run.column('message.posted'), took = run.column('message.arrived'), bytes = run.column('message.bytes');
+  const destination = run.column('message.destination');
+  const flows = groups.ranks.slice(0, kernelColours.length).map((rank, i) => ({rank, colour: kernelColours[i], flow: new Flow(run.makespan, 1 << 15)}));
+  const rest = new Flow(run.makespan, 1 << 15);
+  const of = new Map(flows.map(one => [one.rank, one.flow]));
+  for (const i of groups.crossing) (of.get(destination[i]) || rest).add(posted[i], posted[i] + took[i], bytes[i]);
+  const perSecond = 1e9 / run.facts.unit_ns;
+  const line = (name, colour, flow) => {
+    flow.finish();
+    return {name, colour, mean: (from, to) => flow.mean(from, to) * perSecond};
+  };
+  const rates = flows.map(one => line('to rank ' + one.rank, one.colour, one.flow));
+  if (groups.ranks.length > rates.length) rates.push(line('to other ranks', '#aaa', rest));
+  return new SeriesPanel('Data on their way', 'bytes per second, from the posting of each message to its arrival', rates,
+                         {stacked: true, format: value => formatBytes(value) + '/s'});
+}
+
+function messagesPanel(run, groups) {
+  const posted = run.column('message.posted'), took = run.column('message.arrived');
+  const steps = new Steps(numbersOf(groups.crossing, i => posted[i]), numbersOf(groups.crossing, i => posted[i] + took[i]));
+  return new SeriesPanel('Messages under way', 'posted, not arrived', [lineOf('messages', '#7b3294', steps)]);
+}
+
+function memoryPanel(run) {
+  const times = run.column('memory.time'), rank = run.column('memory.rank'), node = run.column('memory.node'), used = run.column('memory.used');
   const lines = [];
   for (let i = 0; i < times.length; ++i) {
     let line = lines[lines.length - 1];
@@ -471,4 +489,20 @@ function memoryPanel(run, times) {
     },
   }));
   return new SeriesPanel('Memory', 'bytes of data that Tandem has allocated', series, {format: formatBytes});
+}
+
+/** Makers of all panels that this run has something for, in their order. */
+function panelsOf(run, state) {
+  const groups = new Groups(run);
+  const makers = [() => new LanesPanel(run, state)];
+  if (run.kernels.length > 0) makers.push(() => occupationPanel(run, groups));
+  if (groups.ranks.length > 1) makers.push(() => usePanel(run, groups));
+  if (run.kernels.length > 0) {
+    makers.push(() => submittedPanel(run, groups));
+    if (run.facts.readied) makers.push(() => readyPanel(run, groups));
+    makers.push(() => new OrderPanel(run));
+  }
+  if (groups.crossing.length > 0) makers.push(() => ratePanel(run, groups), () => messagesPanel(run, groups));
+  if (run.column('memory.time').length > 0) makers.push(() => memoryPanel(run));
+  return makers;
 }

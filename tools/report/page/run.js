@@ -51,6 +51,39 @@ class Run {
     return this.facts.spent[this.columns['idle.spent'][place]];
   }
 
+  /** Of each task how long it was ready before it began; -1: not known. */
+  get waited() {
+    if (this.waits) return this.waits;
+    const {columns} = this, start = columns['task.start'], submit = columns['task.submit'], ready = columns['task.ready'];
+    const counts = columns['task.into'], from = columns['task.from'], duration = columns['task.duration'];
+    this.waits = new Float64Array(this.taskCount);
+    let edge = 0;
+    for (let task = 0; task < this.taskCount; ++task) {
+      let at = submit[task];
+      for (let i = 0; i < counts[task]; ++i) {
+        const other = task - from[edge++];
+        if (duration[other] >= 0) at = Math.max(at, start[other] + duration[other]);
+      }
+      this.waits[task] = ready[task] < 0 ? -1 : Math.max(start[task] - at - ready[task], 0);
+    }
+    return this.waits;
+  }
+  /** Of each step of the realised path: the task, or -1; whether it executes; the start, and at last the end. */
+  get path() {
+    if (this.steps) return this.steps;
+    const kinds = this.column('path.kind'), tasks = this.column('path.task'), durations = this.column('path.duration');
+    const executes = this.facts.steps.map(name => name === 'execution' || name === 'busy');
+    const path = this.steps = {task: new Int32Array(tasks.length), executes: new Uint8Array(tasks.length), start: new Float64Array(tasks.length + 1)};
+    for (let i = 0; i < tasks.length; ++i) {
+      const task = tasks[i] - 1;
+      path.task[i] = task;
+      path.executes[i] = executes[kinds[i]] ? 1 : 0;
+      const own = path.executes[i] && task >= 0 ? Math.max(this.columns['task.duration'][task], 0) : 0;
+      path.start[i + 1] = path.start[i] + own + durations[i];
+    }
+    return path;
+  }
+
   /** Kernels by total time, the greatest first, as the summary lists them. */
   orderKernels() {
     this.kernels = this.summary.kernels;
@@ -87,8 +120,8 @@ class Run {
     for (let lane = 0; lane < this.lanes.length; ++lane) {
       if (!sorted[lane]) this.lanes[lane] = sortedBy(this.lanes[lane], start);
     }
-    this.laneStarts = this.lanes.map(tasks => Float64Array.from(tasks, task => start[task]));
-    this.laneEnds = this.lanes.map(tasks => Float64Array.from(tasks, task => this.end(task)));
+    this.laneStarts = this.lanes.map(tasks => numbersOf(tasks, task => start[task]));
+    this.laneEnds = this.lanes.map(tasks => numbersOf(tasks, task => this.end(task)));
   }
 
   /** Of each worker the first of its idle times, which are sorted by worker and time. */
@@ -175,21 +208,36 @@ class Run {
   }
 }
 
+/** A number for each index. In a loop, since `Float64Array.from` calls an iterator for each. */
+function numbersOf(indices, number) {
+  const numbers = new Float64Array(indices.length);
+  for (let i = 0; i < indices.length; ++i) numbers[i] = number(indices[i]);
+  return numbers;
+}
+
 /** `indices`, sorted by `keys[index]`, whole numbers; equal keys keep their order. Radix sort: a comparison for each step costs more. */
 function sortedBy(indices, keys) {
+  const count = indices.length;
   let least = Infinity, most = -Infinity;
-  for (const index of indices) {
-    least = Math.min(least, keys[index]);
-    most = Math.max(most, keys[index]);
+  for (let i = 0; i < count; ++i) {
+    least = Math.min(least, keys[indices[i]]);
+    most = Math.max(most, keys[indices[i]]);
   }
-  let from = indices, to = new Uint32Array(indices.length);
-  const counts = new Uint32Array(65537);
+  let from = new Uint32Array(count), to = new Uint32Array(count);
+  from.set(indices);
+  const digits = new Uint16Array(keys.length), starts = new Uint32Array(65537);
   for (let scale = 1; most - least >= scale; scale *= 65536) {
-    const digit = index => Math.floor((keys[index] - least) / scale) % 65536;
-    counts.fill(0);
-    for (const index of from) ++counts[digit(index) + 1];
-    for (let i = 0; i < 65536; ++i) counts[i + 1] += counts[i];
-    for (const index of from) to[counts[digit(index)]++] = index;
+    starts.fill(0);
+    for (let i = 0; i < count; ++i) {
+      const index = from[i], digit = (keys[index] - least) / scale % 65536;
+      digits[index] = digit;
+      ++starts[(digit | 0) + 1];
+    }
+    for (let i = 0; i < 65536; ++i) starts[i + 1] += starts[i];
+    for (let i = 0; i < count; ++i) {
+      const index = from[i];
+      to[starts[digits[index]]++] = index;
+    }
     [from, to] = [to, from];
   }
   return from;

@@ -118,7 +118,7 @@ class Inspector {
       return;
     }
     const worker = run.workers[columns['task.lane'][task] - 1];
-    const start = columns['task.start'][task], end = run.end(task), submit = columns['task.submit'][task], waited = columns['task.waited'][task];
+    const start = columns['task.start'][task], end = run.end(task), submit = columns['task.submit'][task], waited = run.waited[task];
     const seconds = time => formatTime(run.seconds(time));
     const kernel = run.kernels[run.kernelOf(task)];
     const site = run.facts.sites[columns['task.site'][task]];

@@ -16,7 +16,7 @@ function formatBytes(bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return (unit === 0 ? bytes.toFixed(0) : bytes.toPrecision(3)) + ' ' + units[unit];
+  return (unit === 0 || bytes >= 100 ? bytes.toFixed(0) : String(Number(bytes.toPrecision(3)))) + ' ' + units[unit];
 }
 function formatCount(count) {
   return Math.abs(count) >= 1000 ? Math.round(count).toLocaleString('en') : String(Math.round(count * 100) / 100);
@@ -46,4 +46,8 @@ function niceStep(range, most) {
   const raw = range / most;
   const power = Math.pow(10, Math.floor(Math.log10(raw)));
   return [1, 2, 5, 10].map(factor => factor * power).find(step => step >= raw * 0.999999);
+}
+/** The same of bytes: 1, 2, 4, ... 512 of a unit. */
+function niceBytes(range, most) {
+  return Math.pow(2, Math.ceil(Math.log2(Math.max(range / most, 1))));
 }

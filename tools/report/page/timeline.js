@@ -10,12 +10,20 @@ class Timeline {
     this.right = 14;
     this.inspector = inspector;
     this.place = place;
-    this.panels = panelsOf(run, this.state);
-    this.views = this.panels.map(panel => this.addPanel(panel));
-    this.frames = [];
+    this.views = [];
     this.pending = false;
     new ResizeObserver(() => this.draw()).observe(place);
     document.addEventListener('keydown', event => this.key(event));
+  }
+
+  /** Makes the panels, one at a time, so that the first can be seen while the others are made. */
+  async fill() {
+    for (const make of panelsOf(this.run, this.state)) {
+      this.views.push(this.addPanel(make()));
+      this.draw();
+      if (this.views.length === 1 && this.onFirst) this.onFirst();
+      await new Promise(resolve => setTimeout(resolve));
+    }
   }
 
   addPanel(panel) {
