@@ -17,6 +17,7 @@
 #include "tools/launcher.hpp"
 #include "tools/launcher_agent.hpp"
 #include "tools/launcher_plan.hpp"
+#include "tools/report/page.hpp"
 #include "tools/subcommands.hpp"
 
 namespace tandem::tools {
@@ -49,6 +50,7 @@ struct RunArguments {
   std::string server_address;
   std::string timeout;
   std::string folder;
+  std::string report;
   bool secret_in_environment = false;
   std::string ssh;
   std::string remote_tandem;
@@ -230,6 +232,46 @@ bool find_program(const std::string& name) {
   return false;
 }
 
+/// A page that shows the run, made when all ranks have ended.
+class JobReport {
+ public:
+  /// `--report`, or option `report` as it stands here. Adds to the ranks' environment what the trace needs that the user has not set.
+  JobReport(const RunArguments& arguments, const ToolContext& context, Exports& environment)
+      : file_(arguments.report.empty() ? context.config.get_string("report") : arguments.report) {
+    if (file_.empty()) return;
+    file_ = std::filesystem::absolute(file_).string();
+    const auto given = [&](const char* name) {
+      const auto known = std::find_if(environment.begin(), environment.end(), [&](const auto& entry) { return entry.first == name; });
+      if (known != environment.end()) return known->second;
+      const char* const value = std::getenv(name);
+      return std::string(value != nullptr ? value : "");
+    };
+    environment.emplace_back("TANDEM_REPORT", "");  // a rank makes none of its own
+    if (given("TANDEM_TRACE").empty()) environment.emplace_back("TANDEM_TRACE", "all");
+    folder_ = given("TANDEM_TRACE_FOLDER");
+    if (!folder_.empty()) return;
+    folder_ = fmt::format("{}.trace-{}", file_, getpid());
+    own_folder_ = true;
+    environment.emplace_back("TANDEM_TRACE_FOLDER", folder_);
+  }
+  void make(base::Log& log) const {
+    if (file_.empty()) return;
+    const auto written = write_report(folder_, file_);
+    if (!written) {
+      log.error("no report: {}{}", written.error().message, std::filesystem::exists(folder_) ? "" : "; is it a program of Tandem?");
+      return;
+    }
+    fmt::print(stderr, "tandem run: report: {} ({:.1f} MB); open it in a browser\n", file_, static_cast<double>(written.value().bytes) / 1e6);
+    std::error_code ignored;
+    if (own_folder_) std::filesystem::remove_all(folder_, ignored);
+  }
+
+ private:
+  std::string file_;    ///< empty: none
+  std::string folder_;  ///< of the trace
+  bool own_folder_ = false;
+};
+
 Result<LaunchOptions> launch_options(const RunArguments& arguments, Subcommand command, const ToolContext& context) {
   std::vector<std::string> remaining = command.remaining();
   if (!remaining.empty() && remaining.front() == "--") remaining.erase(remaining.begin());
@@ -279,14 +321,19 @@ void run(const RunArguments& arguments, Subcommand command, ToolContext& context
     context.exit_status = run_agent();
     return;
   }
-  const auto options = launch_options(arguments, command, context);
+  auto options = launch_options(arguments, command, context);
   if (!options) {
     context.log.error("{}", options.error().message);
     context.exit_status = 2;
     return;
   }
-  context.exit_status = arguments.dry_run ? show_plan(options.value(), arguments.topology, context.log)
-                                          : launch(options.value(), context.log);
+  if (arguments.dry_run) {
+    context.exit_status = show_plan(options.value(), arguments.topology, context.log);
+    return;
+  }
+  const JobReport report(arguments, context, options.value().environment);
+  context.exit_status = launch(options.value(), context.log);
+  report.make(context.log);
 }
 
 }  // namespace
@@ -325,6 +372,9 @@ void add_run(Subcommand app, ToolContext& context) {
   command.add_option("--timeout", arguments->timeout,
                      "End the job after this time, with exit code 124").type_name("TIME (30s, 5min)");
   command.add_option("--wdir", arguments->folder, "Working folder of the ranks").type_name("FOLDER");
+  command.add_option("--report", arguments->report,
+                     "Trace the job, and write a page for a browser that shows what it did and what limits it; on several hosts, into a "
+                     "folder that all of them share").type_name("FILE");
   command.add_flag("--secret-in-environment", arguments->secret_in_environment,
                     "Pass the secret of the job in the environment, for wrapper programs that close descriptors");
   command.add_option("--ssh", arguments->ssh,

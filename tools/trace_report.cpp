@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include "tandem/analysis/history.hpp"
 #include "tools/json_report.hpp"
 #include "tools/report/page.hpp"
 #include "tools/trace_command.hpp"
@@ -18,15 +17,12 @@ void add_trace_report(Subcommand trace, ToolContext& context) {
   command.add_option("-o,--out", *out, "The file to write; FOLDER/report.html by default");
   command.add_flag("--json", *json, "Print a JSON object");
   command.callback([folder, out, json, &context] {
-    const auto run = open_trace(*folder, context);
-    if (run == nullptr) return;
-    const auto history = analysis::History::read(*run);
-    if (!history) return fail(context, history.error());
     const std::filesystem::path file = out->empty() ? std::filesystem::path(*folder) / "report.html" : std::filesystem::path(*out);
-    const auto bytes = write_report(*history.value(), *folder, file);
-    if (!bytes) return fail(context, bytes.error());
-    if (*json) return print(Json{{"file", file.string()}, {"bytes", bytes.value()}, {"tasks", history.value()->tasks.size()}});
-    fmt::print("{}: {:.1f} MB; open it in a browser\n", file.string(), static_cast<double>(bytes.value()) / 1e6);
+    const auto written = write_report(*folder, file);
+    if (!written) return fail(context, written.error());
+    const auto [bytes, tasks] = written.value();
+    if (*json) return print(Json{{"file", file.string()}, {"bytes", bytes}, {"tasks", tasks}});
+    fmt::print("report: {} ({:.1f} MB); open it in a browser\n", file.string(), static_cast<double>(bytes) / 1e6);
   });
 }
 

@@ -40,6 +40,9 @@ void register_options(base::Registry& registry) {
                 .help = "file for the task graph, in the DOT language; empty: none"});
   registry.add({.name = "trace", .type = OptionType::text, .default_value = "",
                 .help = "events to record: all, or categories and events such as task,comm,-task.deps; empty: no trace"});
+  registry.add({.name = "report", .type = OptionType::text, .default_value = "",
+                .help = "file for a page (HTML) that shows the run, made at its end from a trace of all events, or of those of option "
+                        "trace; empty: none"});
   registry.add({.name = "trace.folder", .type = OptionType::text, .default_value = "",
                 .help = "folder of the trace, with one folder per rank in it; empty: trace-PROGRAM-JOB"});
   registry.add({.name = "trace.memory", .type = OptionType::bytes, .default_value = "16MiB",

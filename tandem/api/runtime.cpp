@@ -13,6 +13,7 @@
 #include "tandem/api/for_tasks_of.hpp"
 #include "tandem/api/near_network.hpp"
 #include "tandem/api/rank_cores.hpp"
+#include "tandem/api/report.hpp"
 #include "tandem/api/start_error.hpp"
 #include "tandem/api/trace.hpp"
 #include "tandem/api/world.hpp"
@@ -127,10 +128,14 @@ Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world
 
 /// The trace ends when no part emits events any more, and before the core, whose driver runs the flusher, is destroyed.
 Runtime::~Runtime() {
+  const unsigned ranks = size(), own_rank = rank();
   if (flow_ != nullptr && !flow_->end()) internal::fail_exit_status();
   flow_.reset();
   core_->shut_down();
+  std::filesystem::path traced;  // for a report
+  if (trace_->session() != nullptr && !config_->get_string("report").empty()) traced = trace_->session()->rank_folder().parent_path();
   trace_->close();
+  if (!traced.empty()) make_report(*config_, traced, ranks, own_rank, *resources_->log);
 }
 
 void Runtime::start(const runtime::Emulation& emulation) {
@@ -139,7 +144,7 @@ void Runtime::start(const runtime::Emulation& emulation) {
   if (job) place = {job->rank.value(), job->size, job->id};
   find_cores(*config_, job ? &*job : nullptr, *resources_);
   runtime::World world = make_real_world(*config_, *resources_);
-  const bool traced = !config_->get_string("trace").empty();
+  const bool traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
   trace_ = std::make_unique<Trace>(
       traced ? open_trace(trace_options(*config_, place, resources_->topology.get()), {}, *resources_) : nullptr,
       [this, place](const std::filesystem::path& folder) {

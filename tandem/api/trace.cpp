@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tandem/api/commit.hpp"
+#include "tandem/api/report.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/base/exceptions.hpp"
@@ -52,7 +53,8 @@ trace::Selection selected(std::string_view text) {
 
 trace::SessionOptions trace_options(const base::Config& config, const TracePlace& place, const base::Topology* topology) {
   trace::SessionOptions options;
-  options.selection = selected(config.get_string("trace"));
+  const std::string& report = config.get_string("report");
+  options.selection = selected(config.get_string("trace").empty() && !report.empty() ? "all" : config.get_string("trace"));
   options.memory_bytes = static_cast<std::size_t>(config.get_bytes("trace.memory"));
   options.buffer_bytes = static_cast<std::size_t>(config.get_bytes("trace.buffer"));
   const std::string& when_full = config.get_string("trace.when_full");
@@ -72,7 +74,8 @@ trace::SessionOptions trace_options(const base::Config& config, const TracePlace
   }
   const std::string program = std::filesystem::path(options.program).filename().string();
   options.folder = config.get_string("trace.folder");
-  if (options.folder.empty()) options.folder = fresh_folder(program, place);
+  if (options.folder.empty())
+    options.folder = report.empty() || place.size > 1 ? fresh_folder(program, place) : report_trace_folder(report);
   if (topology != nullptr) {
     options.cpu = topology->cpu_model();
     options.cores = static_cast<unsigned>(topology->cores().size());

@@ -1,6 +1,8 @@
 // tools/report/page.cpp: the parts of a report's page, one after the other.
 #include "tools/report/page.hpp"
 
+#include "tandem/analysis/history.hpp"
+#include "tandem/trace/read/reader.hpp"
 #include "tools/out_file.hpp"
 #include "tools/report/run_tables.hpp"
 #include "tools/summary_json.hpp"
@@ -20,7 +22,12 @@ std::string script_text(const Json& json) {
 
 }  // namespace
 
-base::Result<std::uint64_t> write_report(const analysis::History& history, const std::string& folder, const std::filesystem::path& file) {
+base::Result<WrittenReport> write_report(const std::string& folder, const std::filesystem::path& file) {
+  auto run = trace::TraceReader::open(folder);
+  if (!run) return run.error();
+  const auto read = analysis::History::read(*run.value());
+  if (!read) return read.error();
+  const analysis::History& history = *read.value();
   const analysis::TaskGraph graph(history);
   const analysis::Summary summary(history, graph);
   const RunTables tables = tables_of(history, graph, summary);
@@ -45,7 +52,7 @@ base::Result<std::uint64_t> write_report(const analysis::History& history, const
   out.write("</script>\n</body>\n</html>\n");
   const std::uint64_t bytes = out.bytes();
   if (const auto closed = out.close(); !closed) return closed.error();
-  return bytes;
+  return WrittenReport{bytes, history.tasks.size()};
 }
 
 }  // namespace tandem::tools

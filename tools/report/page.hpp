@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "tandem/analysis/history.hpp"
 #include "tandem/base/result.hpp"
 
 namespace tandem::tools {
@@ -15,7 +14,10 @@ namespace tandem::tools {
 extern const std::string_view page_style;
 extern const std::string_view page_program;
 
-/// Writes the report of a run that was read from `folder`, and returns the size of the file in bytes. Errors: io, exhausted.
-base::Result<std::uint64_t> write_report(const analysis::History& history, const std::string& folder, const std::filesystem::path& file);
+struct WrittenReport {
+  std::uint64_t bytes = 0, tasks = 0;
+};
+/// Reads the trace in `folder`, and writes the page. Errors: those of the reader; io, exhausted.
+base::Result<WrittenReport> write_report(const std::string& folder, const std::filesystem::path& file);
 
 }  // namespace tandem::tools

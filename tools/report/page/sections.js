@@ -114,7 +114,7 @@ class Inspector {
     this.place.replaceChildren();
     if (task < 0) {
       this.place.append(element('p', {class: 'hint'}, 'Click a task to see what it waited for. Drag moves, wheel zooms (after a click into a picture), shift and drag ',
-        'shows a stretch. Keys: arrows move, + and - zoom, 0 shows all, n and p go along a worker, o outliers, m messages, c critical path, / searches.'));
+        'shows a stretch. Keys: arrows move, + and - zoom, 0 shows all, n and p go along a worker, o outliers, m messages, c realised path, / searches.'));
       return;
     }
     const worker = run.workers[columns['task.lane'][task] - 1];

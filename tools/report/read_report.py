@@ -1,0 +1,76 @@
+"""read_report.py FILE: checks the tables of a report against its summary, and says what is in them. For the tests."""
+
+import base64
+import gzip
+import json
+import re
+import sys
+
+
+def section(page, name):
+    """The text of a script element."""
+    found = re.search(rf'id="{name}">([^<]*)<', page)
+    if found is None:
+        sys.exit(f"the page has no part '{name}'")
+    return found.group(1)
+
+
+def read_column(data, entry):
+    """The values of a column, as columns.cpp has written them."""
+    at, last, values = entry["at"], 0, []
+    for _ in range(entry["count"]):
+        shift = value = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        value = value >> 1 if value % 2 == 0 else -((value + 1) >> 1)
+        if entry["delta"]:
+            last = value = value + last
+        values.append(value)
+    return values, at
+
+
+def main():
+    page = open(sys.argv[1], encoding="utf-8").read()
+    summary, facts = json.loads(section(page, "summary")), json.loads(section(page, "facts"))
+    data = gzip.decompress(base64.b64decode(section(page, "columns"), validate=True))
+    columns, end = {}, 0
+    for entry in facts["columns"]:
+        assert entry["at"] == end, f"{entry['name']} begins at {entry['at']} instead of {end}"
+        columns[entry["name"]], end = read_column(data, entry)
+    assert end == len(data), f"{len(data) - end} bytes are left"
+
+    unit, tasks = facts["unit_ns"], len(columns["task.lane"])
+    for table in ("task", "idle", "message", "memory", "path", "access"):
+        counts = {len(values) for name, values in columns.items() if name.startswith(table + ".") and name != "task.from"}
+        assert len(counts) <= 1, f"columns of {table} have {counts} rows"
+    assert tasks == summary["tasks"], f"{tasks} tasks instead of {summary['tasks']}"
+    assert sum(columns["task.into"]) == len(columns["task.from"])
+
+    durations = dict.fromkeys((kernel["codelet"] for kernel in summary["kernels"]), 0)
+    for lane, duration, codelet in zip(columns["task.lane"], columns["task.duration"], columns["task.codelet"]):
+        if lane > 0:
+            durations[facts["names"][codelet]] += duration * unit
+    for kernel in summary["kernels"]:
+        ours, theirs = durations[kernel["codelet"]] / 1e9, kernel["total_s"]
+        assert abs(ours - theirs) <= kernel["tasks"] * unit * 1e-9 + 1e-12, f"{kernel['codelet']}: {ours} s instead of {theirs} s"
+
+    executes = {facts["steps"].index("execution"), facts["steps"].index("busy")}
+    length = 0
+    for kind, task, duration in zip(columns["path.kind"], columns["path.task"], columns["path.duration"]):
+        length += duration + (columns["task.duration"][task - 1] if kind in executes and task > 0 else 0)
+    assert length == facts["makespan"], f"the realised path takes {length} instead of {facts['makespan']}"
+
+    executing = facts["spent"].index("executing")
+    assert executing not in columns["idle.spent"]
+    places = list(zip(columns["idle.worker"], columns["idle.start"]))
+    assert places == sorted(places), "idle times are not in order"
+    print(f"{tasks} tasks, {len(columns['message.source'])} messages, {len(columns.get('access.task', []))} accesses, "
+          f"{len(columns['idle.spent'])} idle times, {len(columns['memory.time'])} changes of memory, {len(columns['path.kind'])} steps")
+
+
+main()

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# tools/trace_report_test.sh: reports of runs: their tables, how they are asked for, and what a browser makes of them.
+# Usage: trace_report_test.sh tables|asked|browser PATH_OF_TANDEM
+set -uo pipefail
+
+part=$1
+tandem=$2
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tools/command_test_support.sh
+source "$here/command_test_support.sh" || exit 1
+unset "${!TANDEM_@}" "${!SLURM_@}"
+
+# traced FOLDER RANKS SELECTION ARGUMENTS...: a Cholesky factorisation that leaves a trace.
+traced() {
+  local folder=$1 ranks=$2 selection=$3
+  shift 3
+  timeout -k 5 60 "$tandem" run -n "$ranks" -- "$tandem" linalg potrf --workers 2 --repetitions 1 "--tandem.trace=$selection" \
+    "--tandem.trace.folder=$folder" "$@" > out 2> err < /dev/null || { fail "no trace in $folder"; head -c 2000 out err >&2; }
+}
+# report STATUS ARGUMENTS...
+report() {
+  local status=$1
+  shift
+  timeout -k 5 60 "$tandem" trace report "$@" > out 2> err < /dev/null
+  local actual=$?
+  ((actual == status)) || { fail "tandem trace report $*: exit $actual instead of $status"; head -c 2000 out err >&2; }
+}
+# reads FILE PATTERN: its tables are right, and hold so much.
+reads() {
+  python3 "$here/report/read_report.py" "$1" > out 2> err || { fail "$1 is wrong: $(tail -n 1 err)"; return; }
+  holds out "$2"
+}
+
+tables() {
+  command -v python3 > /dev/null || { echo 'skipped: no python3'; exit 0; }
+  traced several 3 all -n 512 --nb 64
+  report 0 several
+  holds out '^report: several/report.html \([0-9.]+ MB\); open it in a browser$'
+  reads several/report.html ' tasks, [1-9][0-9]* messages, [1-9][0-9]* accesses, [1-9][0-9]* idle times, [0-9]+ changes of memory, [1-9]'
+  traced one 1 all -n 16 --nb 16
+  report 0 one -o one.html
+  reads one.html '^[1-9][0-9]* tasks, 0 messages'
+  # Only a part was recorded, or nothing of what the page shows.
+  for selection in task worker comm flow; do
+    traced "part_$selection" 2 "$selection" -n 256 --nb 64
+    report 0 "part_$selection"
+    reads "part_$selection/report.html" ' tasks, '
+  done
+  # Cut off in the middle of each stream.
+  local file
+  for file in several/rank-*/stream_*; do truncate -s $(($(stat -c %s "$file") * 6 / 10)) "$file"; done
+  report 0 several
+  reads several/report.html ' tasks, '
+  report 0 several --json
+  holds out '"tasks": [0-9]+'
+  # The page asks nobody for anything.
+  grep -qE 'src=|href="http|@import|url\(' several/report.html && fail 'the page loads something'
+  report 2 nowhere
+  holds err 'nowhere: there is no such folder'
+  mkdir empty
+  report 2 empty
+  report 1 one -o missing/one.html
+  holds err 'missing/one.html: cannot be written'
+}
+
+asked() {
+  timeout -k 5 60 "$tandem" run -n 2 --report launched.html -- "$tandem" linalg potrf -n 256 --nb 64 > out 2> err < /dev/null ||
+    fail "--report: exit $?"
+  holds err 'report: .*/launched.html'
+  [[ -s launched.html ]] || fail 'tandem run --report wrote nothing'
+  TANDEM_REPORT=variable.html timeout -k 5 60 "$tandem" run -n 2 -- "$tandem" linalg potrf -n 256 --nb 64 > out 2> err < /dev/null
+  [[ -s variable.html ]] || fail 'TANDEM_REPORT wrote nothing for tandem run'
+  TANDEM_REPORT=alone.html timeout -k 5 60 "$tandem" linalg potrf -n 256 --nb 64 --json > out 2> err < /dev/null
+  [[ -s alone.html ]] || fail 'TANDEM_REPORT wrote nothing for a program alone'
+  grep -q report: out && fail 'the page is announced where the program prints its results'
+  # The trace was recorded for the page alone; where someone has asked for it, it stays.
+  [[ -z $(ls -d ./*.trace-* 2> /dev/null) ]] || fail "traces are left: $(ls -d ./*.trace-*)"
+  timeout -k 5 60 "$tandem" run -n 2 --report kept.html --tandem.trace.folder="$PWD/kept" --tandem.trace=task -- \
+    "$tandem" linalg potrf -n 256 --nb 64 > out 2> err < /dev/null
+  [[ -s kept.html && -d kept/rank-0001 ]] || fail 'the trace that was asked for is not there'
+  # The status of the job is that of its ranks.
+  timeout -k 5 60 "$tandem" run -n 2 --report none.html -- sh -c 'exit 3' > out 2> err < /dev/null
+  (($? == 3)) || fail 'the exit status of the ranks is lost'
+  holds err 'no report: .*is it a program of Tandem'
+}
+
+browser() {
+  local browser
+  browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+    { echo 'skipped: no Chromium (scripts/setup --browser)'; exit 0; }
+  # drawn FILE: a browser draws it, and says how long it took.
+  drawn() {
+    rm -rf profile
+    : > log
+    timeout -k 5 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir=profile --enable-logging=stderr \
+      --window-size=1500,1200 --remote-debugging-port=0 "file://$PWD/$1#measure" 2>> log > out &
+    local process=$!
+    until_true 50 grep -qE 'tandem report:|Uncaught|cannot be shown' log
+    kill $process 2> /dev/null
+    wait $process 2> /dev/null
+    grep -o 'tandem report: [^"]*' log || { fail "the browser does not draw $1:"; tail -n 5 log >&2; }
+  }
+  traced several 3 all -n 1024 --nb 64
+  report 0 several -o several.html && drawn several.html
+  traced one 1 all -n 16 --nb 16
+  report 0 one -o one.html && drawn one.html
+  traced none 1 flow -n 16 --nb 16
+  report 0 none -o none.html && drawn none.html
+}
+
+"$part"
+if ((failures > 0)); then
+  echo "$failures checks failed" >&2
+  exit 1
+fi
+echo "all checks passed"
