@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 
 namespace tandem::analysis {
@@ -85,30 +86,33 @@ class Reasons {
   std::map<std::uint32_t, Rank> ranks_;
 };
 
-/// Adds the time from `from_ns` to `to_ns`, cut by reason.
-void add_idle(SpentTimes& ns, std::span<const Reason> reasons, std::int64_t from_ns, std::int64_t to_ns) {
-  auto next = std::ranges::upper_bound(reasons, from_ns, {}, &Reason::since_ns);
-  while (from_ns < to_ns) {
-    const Spent spent = next == reasons.begin() ? Spent::outside : std::prev(next)->spent;
-    const std::int64_t until_ns = next == reasons.end() ? to_ns : std::min(to_ns, next->since_ns);
-    ns[static_cast<std::size_t>(spent)] += until_ns - from_ns;
-    from_ns = until_ns;
+using Call = std::function<void(const Stretch&)>;
+
+/// Cuts an idle stretch where the reasons change.
+void cut_idle(Stretch stretch, std::span<const Reason> reasons, const Call& call) {
+  const std::int64_t to_ns = stretch.end_ns;
+  auto next = std::ranges::upper_bound(reasons, stretch.start_ns, {}, &Reason::since_ns);
+  while (stretch.start_ns < to_ns) {
+    stretch.spent = next == reasons.begin() ? Spent::outside : std::prev(next)->spent;
+    stretch.end_ns = next == reasons.end() ? to_ns : std::min(to_ns, next->since_ns);
+    call(stretch);
+    stretch.start_ns = stretch.end_ns;
     if (next != reasons.end()) ++next;
   }
 }
 
-void add_state(WorkerTimes& worker, ActorState state, std::span<const Reason> reasons, std::int64_t from_ns, std::int64_t to_ns) {
-  const auto add = [&](Spent spent) { worker.ns[static_cast<std::size_t>(spent)] += to_ns - from_ns; };
+/// Nothing: the worker is idle.
+std::optional<Spent> spent_in(ActorState state) noexcept {
   switch (state) {
-    case ActorState::executing: return add(Spent::executing);
-    case ActorState::fetching: return add(Spent::fetching);
-    case ActorState::scheduling: return add(Spent::scheduling);
-    case ActorState::holding: return add(Spent::holding);
-    case ActorState::absent: return add(Spent::program);
+    case ActorState::executing: return Spent::executing;
+    case ActorState::fetching: return Spent::fetching;
+    case ActorState::scheduling: return Spent::scheduling;
+    case ActorState::holding: return Spent::holding;
+    case ActorState::absent: return Spent::program;
     case ActorState::polling:
     case ActorState::sleeping:
-    case ActorState::progressing: return add_idle(worker.ns, reasons, from_ns, to_ns);
-    default: return add(Spent::unknown);
+    case ActorState::progressing: return std::nullopt;
+    default: return Spent::unknown;
   }
 }
 
@@ -141,19 +145,15 @@ TimeSplit split_time(const History& history) {
   split.begin_ns = begin_ns;
   split.makespan_ns = end_ns - begin_ns;
 
-  const Reasons reasons(history);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> place_of;
   for (const ActorFacts& actor : history.actors) {
     if (actor.kind != trace::ActorKind::worker) continue;
     place_of[{actor.rank, actor.actor}] = split.workers.size();
     split.workers.push_back({.rank = actor.rank, .actor = actor.actor, .worker = actor.index});
   }
-  for (const StateRow& state : history.states) {
-    const auto place = place_of.find({state.rank, state.actor});
-    if (place == place_of.end()) continue;
-    const std::int64_t from_ns = std::max(state.start_ns, begin_ns), to_ns = std::min(state.end_ns, end_ns);
-    if (from_ns < to_ns) add_state(split.workers[place->second], state.state, reasons.of(state.rank), from_ns, to_ns);
-  }
+  for_each_stretch(history, split, [&](const Stretch& stretch) {
+    split.workers[place_of.at({stretch.rank, stretch.actor})].ns[static_cast<std::size_t>(stretch.spent)] += stretch.end_ns - stretch.start_ns;
+  });
   for (WorkerTimes& worker : split.workers) {
     std::int64_t known_ns = 0;
     for (const std::int64_t ns : worker.ns) known_ns += ns;
@@ -161,6 +161,19 @@ TimeSplit split_time(const History& history) {
   }
   std::ranges::sort(split.workers, {}, [](const WorkerTimes& worker) { return std::pair(worker.rank, worker.worker); });
   return split;
+}
+
+void for_each_stretch(const History& history, const TimeSplit& split, const Call& call) {
+  const Reasons reasons(history);
+  for (const StateRow& state : history.states) {
+    const ActorFacts* actor = history.find_actor(state.rank, state.actor);
+    if (actor == nullptr || actor->kind != trace::ActorKind::worker) continue;
+    const Stretch stretch{.rank = state.rank, .actor = state.actor, .spent = spent_in(state.state).value_or(Spent::outside),
+                          .start_ns = std::max(state.start_ns, split.begin_ns), .end_ns = std::min(state.end_ns, split.end_ns())};
+    if (stretch.start_ns >= stretch.end_ns) continue;
+    if (spent_in(state.state)) call(stretch);
+    else cut_idle(stretch, reasons.of(state.rank), call);
+  }
 }
 
 }  // namespace tandem::analysis
