@@ -163,8 +163,7 @@ void print_text(const History& history, const Summary& summary) {
 void add_trace_summary(Subcommand trace, ToolContext& context) {
   Subcommand command = trace.add_subcommand("summary", "Say where the time of a run went, what limits it, and what to try");
   const auto folder = trace_folder(command);
-  auto json = std::make_shared<bool>(false);
-  command.add_flag("--json", *json, "Print a JSON object");
+  const auto json = json_flag(command);
   command.callback([folder, json, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;
