@@ -23,7 +23,7 @@ TEST(Parallelism, TasksAreSubmittedThenReadyThenRunning) {
   run.stream(0, 2).add(Type::task_ready, at(100), {2}).add(Type::task_ready, at(100), {3});
   run.execute(0, 2, 2, 100, 200).execute(0, 3, 3, 140, 160);
   const auto history = run.read();
-  const Parallelism result = parallelism(*history, split_time(*history));
+  const Parallelism result = parallelism(*history, split_time(*history)).all;
   EXPECT_EQ(result.makespan.begin_ns, 0);
   EXPECT_EQ(result.makespan.end_ns, 200);
   EXPECT_EQ(result.submitted.max(result.makespan), 3);
@@ -41,7 +41,7 @@ TEST(Parallelism, NothingHasRun) {
   SmallRun run;
   run.usual().submit(0, 0, 1, 0);
   const auto history = run.read();
-  const Parallelism result = parallelism(*history, split_time(*history));
+  const Parallelism result = parallelism(*history, split_time(*history)).all;
   EXPECT_EQ(result.starved_ns, 0);
   EXPECT_EQ(result.submitted.mean(result.makespan), 0);
 }
@@ -52,11 +52,13 @@ TEST(Parallelism, RandomRunsAgreeWithBruteForce) {
     RandomRun run(seed, ranks);
     const auto history = run.read();
     const TimeSplit split = split_time(*history);
-    std::vector<std::optional<std::uint32_t>> choices{std::nullopt};
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) choices.emplace_back(rank);
-    for (const auto& choice : choices) {
-      const Parallelism result = parallelism(*history, split, choice);
-      const auto is_of = [&](const RandomRun::Task& task) { return !choice || task.rank == *choice; };
+    const RunParallelism both = parallelism(*history, split);
+    ASSERT_EQ(both.ranks.size(), ranks);
+    std::vector<Parallelism> results = both.ranks;
+    results.push_back(both.all);
+    for (const Parallelism& result : results) {
+      const bool is_all = result.rank == no_number;
+      const auto is_of = [&](const RandomRun::Task& task) { return is_all || task.rank == result.rank; };
       std::int64_t starved_ns = 0, idle_ns = 0;
       for (std::int64_t ns = split.begin_ns; ns < split.end_ns(); ++ns) {
         std::int64_t submitted = 0, ready = 0, running = 0;
@@ -69,9 +71,9 @@ TEST(Parallelism, RandomRunsAgreeWithBruteForce) {
         ASSERT_EQ(result.submitted.at(ns), submitted) << "seed " << seed << " at " << ns;
         ASSERT_EQ(result.ready.at(ns), ready) << "seed " << seed << " at " << ns;
         ASSERT_EQ(result.running.at(ns), running) << "seed " << seed << " at " << ns;
-        // The last state of a rank's actors ends with its last event, so that its idle workers are known until then only.
+        // A state ends with its rank's last event, so that idle workers are known until then only.
         const std::int64_t idle = result.idle_workers.at(ns);
-        ASSERT_LE(idle + running, 2 * (choice ? 1 : ranks)) << "seed " << seed << " at " << ns;
+        ASSERT_LE(idle + running, 2 * (is_all ? ranks : 1)) << "seed " << seed << " at " << ns;
         idle_ns += idle > 0;
         starved_ns += idle > 0 && ready == 0;
       }
