@@ -1,0 +1,75 @@
+// tools/trace_summary.cpp: `tandem trace summary`: where the time of a run went, its bounds, and what to try.
+#include "tools/trace_summary.hpp"
+
+#include <fmt/core.h>
+
+#include "tandem/analysis/replay.hpp"
+#include "tools/trace_command.hpp"
+
+namespace tandem::tools {
+
+using namespace analysis;
+
+namespace {
+
+/// What could not be judged, and why.
+std::vector<std::string> reservations_of(const History& history, const Summary& summary, const Quality& quality) {
+  std::vector<std::string> result = defects_of(quality);
+  const auto all_ns = static_cast<double>(summary.split.makespan_ns) * static_cast<double>(summary.split.workers.size());
+  const auto unknown_ns = static_cast<double>(summary.split.total()[static_cast<std::size_t>(Spent::unknown)]);
+  if (all_ns > 0 && unknown_ns > 0.01 * all_ns) result.emplace_back("the states of workers were not recorded all the time: select `worker`");
+  bool readied = false;
+  for (const TaskRow& task : history.tasks) readied = readied || task.ready_ns != no_time;
+  if (!history.tasks.empty() && !readied) result.emplace_back("it is not known when tasks became ready: select `task`");
+  if (history.tasks.size() > 1 && history.dependencies.empty())
+    result.emplace_back("no dependencies: either the tasks have none, or they were not recorded (`task`)");
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> defects_of(const Quality& quality) {
+  std::vector<std::string> result;
+  const auto note = [&](std::uint64_t count, std::string_view what, std::string_view more = "") {
+    if (count > 0) result.push_back(fmt::format("{}: {}{}", what, count, more));
+  };
+  note(quality.missing_ranks, "ranks whose folder is missing");
+  note(quality.lost_events, "events lost", "; all below is a part of the run (see tandem trace info)");
+  note(quality.running_tasks, "tasks that began and never ended", " (the program was killed, or events were lost)");
+  note(quality.waiting_tasks, "tasks that were submitted and never began");
+  note(quality.unmatched_sends, "messages sent without a known arrival");
+  note(quality.unmatched_receives, "messages that arrived without a known send");
+  note(quality.early_messages, "messages that arrived before they were sent",
+       fmt::format(", by up to {:.1f} us: the clocks are wrong by that much", 1e6 * in_seconds(quality.earliest_ns)));
+  note(quality.clocks_by_date, "ranks whose clock was never compared", "; the dates of their systems had to do, wrong by 10 ms or so");
+  if (quality.tracer_waits_ns > 0)
+    result.push_back(fmt::format("threads waited {:.6f} s for the tracer: give it more memory (--tandem.trace.memory)", in_seconds(quality.tracer_waits_ns)));
+  return result;
+}
+
+RunNumbers::RunNumbers(const History& run, const TaskGraph& graph)
+    : history(run),
+      summary(run),
+      efficiency(analysis::efficiency(summary.split, replay_end_ns(run, graph, analysis::Messages::free))),
+      parallelism(analysis::parallelism(run, summary.split)),
+      communication(analysis::communication(run, graph, summary.split)),
+      broadcasts(analysis::broadcasts(run)),
+      memory(memory_use(run)),
+      quality(analysis::quality(run)),
+      reservations(reservations_of(run, summary, quality)) {}
+
+void add_trace_summary(Subcommand trace, ToolContext& context) {
+  Subcommand command = trace.add_subcommand("summary", "Say where the time of a run went, what limits it, and what to try");
+  const auto folder = trace_folder(command);
+  const auto json = json_flag(command);
+  command.callback([folder, json, &context] {
+    const auto run = open_trace(*folder, context);
+    if (run == nullptr) return;
+    const auto history = History::read(*run);
+    if (!history) return fail(context, history.error());
+    const RunNumbers numbers(*history.value());
+    *json ? print_summary_json(*folder, numbers) : print_summary_text(numbers);
+  });
+}
+
+}  // namespace tandem::tools
