@@ -2,17 +2,25 @@
 #include "tandem/analysis/quality.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace tandem::analysis {
 namespace {
 
 void count_events(const History& history, Quality& result) {
   if (history.size > history.clocks.size()) result.missing_ranks = history.size - history.clocks.size();
+  // A loss stands in the head of a packet, and as an event where a later event found room: the other may be missing.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> told;
+  for (const TracerRow& row : history.tracer)
+    if (row.kind == TracerKind::lost) told[{row.rank, row.actor}] += row.amount;
   for (const ActorFacts& actor : history.actors) {
-    result.lost_events += actor.lost_events;
-    result.lossy_actors += actor.lost_events > 0;
+    const auto events = told.find({actor.rank, actor.actor});
+    const std::uint64_t lost = std::max(actor.lost_events, events == told.end() ? 0 : events->second);
+    result.lost_events += lost;
+    result.lossy_actors += lost > 0;
   }
   for (const TracerRow& row : history.tracer)
     if (row.kind == TracerKind::waited && row.start_ns != no_time && row.end_ns > row.start_ns)
