@@ -77,6 +77,7 @@ TEST(Communication, OneRankHasNone) {
 }
 
 TEST(Communication, RandomRunsAgreeWithBruteForce) {
+  std::int64_t all_exposed_ns = 0, all_hidden_ns = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     RandomRun run(seed, 2 + seed % 2);
     const auto history = run.read();
@@ -127,8 +128,12 @@ TEST(Communication, RandomRunsAgreeWithBruteForce) {
       for (const WorkerTimes& worker : split.workers)
         if (worker.rank == rank.rank) exposed_ns += worker.ns[static_cast<std::size_t>(Spent::awaiting_message)];
       EXPECT_EQ(rank.exposed_ns, exposed_ns) << "seed " << seed;
+      all_exposed_ns += rank.exposed_under_way_ns;
+      all_hidden_ns += hidden_ns;
     }
   }
+  EXPECT_GT(all_exposed_ns, 0);
+  EXPECT_GT(all_hidden_ns, 0);
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ class RandomRun {
     task.end_ns = free_ns = task.start_ns + 2 + even(60);
     run_.submit(task.rank, task.submit_ns, task.id, 0, {}, deps);
     run_.execute(task.rank, 2 + task.worker, task.id, task.start_ns, task.end_ns);
-    if (!deps.empty()) network_.emplace_back(task.ready_ns, [this, task] { run_.stream(task.rank, 4).add(Type::task_ready, at(task.ready_ns), {task.id}); });
+    if (!deps.empty())
+      network_.emplace_back(task.ready_ns, [this, task] { run_.stream(task.rank, 4).add(Type::task_ready, at(task.ready_ns), {task.id}); });
     tasks.push_back(task);
   }
 

@@ -45,7 +45,9 @@ std::int64_t StepFunction::at(std::int64_t ns) const noexcept {
 
 double StepFunction::integral(Interval interval) const noexcept {
   double sum = 0;
-  for_each_value(*this, interval, [&](Interval part, std::int64_t value) { sum += static_cast<double>(value) * static_cast<double>(part.length_ns()); });
+  for_each_value(*this, interval, [&](Interval part, std::int64_t value) {
+    sum += static_cast<double>(value) * static_cast<double>(part.length_ns());
+  });
   return sum;
 }
 

@@ -72,7 +72,9 @@ TEST(StepFunction, RandomFunctionsAgreeWithTheirValuesAtEachInstant) {
     ASSERT_EQ(bins.size(), count);
     double again = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto border = [&](std::size_t n) { return window.begin_ns + window.length_ns() * static_cast<std::int64_t>(n) / static_cast<std::int64_t>(count); };
+      const auto border = [&](std::size_t n) {
+        return window.begin_ns + window.length_ns() * static_cast<std::int64_t>(n) / static_cast<std::int64_t>(count);
+      };
       EXPECT_LE(bins[i], static_cast<double>(greatest)) << "seed " << seed;
       again += bins[i] * static_cast<double>(border(i + 1) - border(i));
     }
