@@ -33,17 +33,19 @@ std::vector<std::string> defects_of(const Quality& quality) {
   const auto note = [&](std::uint64_t count, std::string_view what, std::string_view more = "") {
     if (count > 0) result.push_back(fmt::format("{}: {}{}", what, count, more));
   };
-  note(quality.missing_ranks, "ranks whose folder is missing");
+  note(quality.missing_ranks, "ranks whose folder is missing", "; times of messages with them, and the factor transfer, are not known");
   note(quality.lost_events, "events lost", "; all below is a part of the run (see tandem trace info)");
   note(quality.running_tasks, "tasks that began and never ended", " (the program was killed, or events were lost)");
   note(quality.waiting_tasks, "tasks that were submitted and never began");
   note(quality.unmatched_sends, "messages sent without a known arrival");
   note(quality.unmatched_receives, "messages that arrived without a known send");
   note(quality.early_messages, "messages that arrived before they were sent",
-       fmt::format(", by up to {:.1f} us: the clocks are wrong by that much", 1e6 * in_seconds(quality.earliest_ns)));
+       quality.lost_events > 0 ? std::string(" (events were lost: some are no pairs)")
+                               : fmt::format(", by up to {:.1f} us: the clocks are wrong by that much", 1e6 * in_seconds(quality.earliest_ns)));
   note(quality.clocks_by_date, "ranks whose clock was never compared", "; the dates of their systems had to do, wrong by 10 ms or so");
   if (quality.tracer_waits_ns > 0)
-    result.push_back(fmt::format("threads waited {:.6f} s for the tracer: give it more memory (--tandem.trace.memory)", in_seconds(quality.tracer_waits_ns)));
+    result.push_back(fmt::format("threads waited {:.6f} s for the tracer: give it more memory (--tandem.trace.memory)",
+                                 in_seconds(quality.tracer_waits_ns)));
   return result;
 }
 

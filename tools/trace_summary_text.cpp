@@ -31,11 +31,6 @@ std::string readable(double bytes) {
 }
 std::string readable(std::uint64_t bytes) { return readable(static_cast<double>(bytes)); }
 
-std::string without_blanks_behind(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
-}
-
 constexpr std::size_t most_rows = 64;  ///< of a table
 /// After a table whose other rows are left out.
 void print_rest(std::size_t rows, std::string_view noun) {
@@ -111,23 +106,34 @@ void print_efficiency(const RunEfficiency& efficiency) {
              100 * efficiency.across_ranks, 100 * efficiency.within_ranks);
 }
 
-void print_parallelism(const RunParallelism& parallelism) {
+/// Whether the states of workers were recorded, which say when they were idle.
+bool has_states(const Summary& summary) {
+  const SpentTimes total = summary.split.total();
+  for (std::size_t i = 0; i < spent_kinds; ++i)
+    if (static_cast<Spent>(i) != Spent::executing && static_cast<Spent>(i) != Spent::unknown && total[i] > 0) return true;
+  return total[static_cast<std::size_t>(Spent::unknown)] == 0;
+}
+
+void print_parallelism(const Summary& summary, const RunParallelism& parallelism) {
   if (parallelism.all.makespan.length_ns() == 0) return;
   fmt::print("\n{:<18} {:>18} {:>18} {:>18} {:>12} {:>12}\n", "", "submitted", "ready", "running", "some worker", "and no task");
   fmt::print("{:<18} {:>10} {:>7} {:>10} {:>7} {:>10} {:>7} {:>12} {:>12}\n", "tasks at a time", "mean", "most", "mean", "most", "mean", "most", "is idle",
              "is ready");
   const auto row = [&](const std::string& name, const Parallelism& of, bool has_idle) {
     const auto& makespan = of.makespan;
-    const auto counts = [&](const StepFunction& function) { return fmt::format("{:>10.1f} {:>7}", function.mean(makespan), function.max(makespan)); };
-    const auto part = [&](std::int64_t ns) { return has_idle ? fmt::format("{:.1f} %", share(ns, makespan.length_ns())) : std::string(); };
-    fmt::print("{}\n", without_blanks_behind(fmt::format("{:<18} {} {} {} {:>12} {:>12}", name, counts(of.submitted), counts(of.ready), counts(of.running),
-                                                        part(of.idle_ns), part(of.starved_ns))));
+    const auto counts = [&](const StepFunction& function) {
+      if (function.steps().empty()) return fmt::format("{:>10} {:>7}", "-", "-");  // not recorded
+      return fmt::format("{:>10.1f} {:>7}", function.mean(makespan), function.max(makespan));
+    };
+    const auto part = [&](std::int64_t ns) { return has_idle ? fmt::format("{:.1f} %", share(ns, makespan.length_ns())) : "-"; };
+    fmt::print("{:<18} {} {} {} {:>12} {:>12}\n", name, counts(of.submitted), counts(of.ready), counts(of.running), part(of.idle_ns),
+               part(of.starved_ns));
   };
-  // A worker runs tasks of its rank alone.
-  row("all", parallelism.all, parallelism.ranks.size() == 1);
+  // A worker runs tasks of its rank alone: of all ranks together, ready tasks say nothing of idle workers.
+  row("all", parallelism.all, parallelism.ranks.size() == 1 && has_states(summary));
   if (parallelism.ranks.size() == 1) return;
   for (std::size_t i = 0; i < std::min(most_rows, parallelism.ranks.size()); ++i)
-    row(fmt::format("rank {}", parallelism.ranks[i].rank), parallelism.ranks[i], true);
+    row(fmt::format("rank {}", parallelism.ranks[i].rank), parallelism.ranks[i], has_states(summary));
   print_rest(parallelism.ranks.size(), "ranks");
 }
 
@@ -153,6 +159,7 @@ void print_matrix(const Communication& communication) {
 void print_communication(const Communication& communication) {
   if (communication.messages() == 0) return;
   const auto traffic = [](const analysis::Traffic& of) {
+    if (of.busy_ns == 0) return fmt::format("{:>9} {:>10} {:>12} {:>7}", of.messages, readable(of.bytes), "-", "-");
     return fmt::format("{:>9} {:>10} {:>12} {:>7}", of.messages, readable(of.bytes), readable(of.bytes_per_s()) + "/s", of.most_at_once);
   };
   fmt::print("\n{:<9} {:>9} {:>10} {:>12} {:>7}   {:>9} {:>10} {:>12} {:>7}\n", "messages", "received", "size", "rate", "at once", "sent", "size",
@@ -171,6 +178,7 @@ void print_communication(const Communication& communication) {
   times("from its posting to its arrival", communication.sent_to_arrived);
   times("from its arrival to its first use", communication.arrived_to_used);
 
+  if (!communication.sent_to_arrived) return;
   RankCommunication all;
   for (const RankCommunication& rank : communication.ranks) {
     all.exposed_ns += rank.exposed_ns;
@@ -203,7 +211,8 @@ void print_broadcasts(const Broadcasts& broadcasts) {
   }
   if (broadcasts.declined > 0) row("ranks without room to forward", fmt::format("{}", broadcasts.declined));
   if (!shared.detection_rate()) return;
-  row("recipients of shared data served by a broadcast", fmt::format("{} of {} ({:.1f} %)", shared.by_broadcast, shared.recipients, 100 * *shared.detection_rate()));
+  row("recipients of shared data served by a broadcast",
+      fmt::format("{} of {} ({:.1f} %)", shared.by_broadcast, shared.recipients, 100 * *shared.detection_rate()));
   row("versions of data that went in several parts", fmt::format("{} of {}", shared.split, shared.versions));
 }
 
@@ -256,7 +265,7 @@ void print_summary_text(const RunNumbers& numbers) {
   print_times(summary);
   print_workers(summary);
   if (numbers.efficiency) print_efficiency(*numbers.efficiency);
-  print_parallelism(numbers.parallelism);
+  print_parallelism(summary, numbers.parallelism);
   print_kernels(history, summary);
   print_communication(numbers.communication);
   print_broadcasts(numbers.broadcasts);
