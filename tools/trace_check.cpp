@@ -421,8 +421,7 @@ TraceCheck check(trace::TraceReader& run) {
 void add_trace_check(Subcommand trace, ToolContext& context) {
   Subcommand command = trace.add_subcommand("check", "Check that a trace is complete and consistent; exit status 1 if not");
   const auto folder = trace_folder(command);
-  auto json = std::make_shared<bool>(false);
-  command.add_flag("--json", *json, "Print a JSON object");
+  const auto json = json_flag(command);
   command.callback([folder, json, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;

@@ -11,6 +11,12 @@ std::shared_ptr<std::string> trace_folder(Subcommand command) {
   return folder;
 }
 
+std::shared_ptr<bool> json_flag(Subcommand command) {
+  auto json = std::make_shared<bool>(false);
+  command.add_flag("--json", *json, "Print a JSON object");
+  return json;
+}
+
 void fail(ToolContext& context, const base::Error& error) {
   using base::ErrorCode;
   context.log.error("{}", error.message);

@@ -27,6 +27,8 @@ void add_trace_summary(Subcommand trace, ToolContext& context);
 
 /// Adds the argument FOLDER to a subcommand.
 std::shared_ptr<std::string> trace_folder(Subcommand command);
+/// Adds the flag --json to a subcommand that prints one object.
+std::shared_ptr<bool> json_flag(Subcommand command);
 
 /// Says the error and sets the exit status: 2 when the folder is no trace, or none that can be read yet; 1 for damage and the
 /// system's refusals.

@@ -66,6 +66,11 @@ run 0 summary run --json
 json_holds "all(abs(sum(w['seconds'].values()) - o['makespan_s']) < 1e-12 for w in o['workers'])"
 json_holds "o['bounds']['critical_path_s'] <= o['makespan_s'] and o['bounds']['area_s'] <= o['makespan_s']"
 json_holds "sum(k['tasks'] for k in o['kernels']) == 800"
+json_holds "abs(o['efficiency']['load_balance'] * o['efficiency']['serialisation'] * o['efficiency']['transfer'] - o['efficiency']['parallel']) < 1e-12"
+json_holds "sum(r['useful_s'] for r in o['efficiency']['ranks']) <= o['seconds']['executing'] + 1e-9"
+json_holds "o['communication']['messages'] == sum(p['messages'] for p in o['communication']['matrix']) == 6"
+json_holds "len(o['parallelism']['over_time']['running']) == 100 and len(o['parallelism']['ranks']) == 2"
+json_holds "o['quality']['lost_events'] == 0 and o['quality']['running_tasks'] == 0"
 run 2 summary nowhere
 run 0 check run --json
 json_holds "next(a for a in o['accounts'] if a['name'] == 'tasks')['counts']['ended'] == 800"

@@ -145,8 +145,7 @@ void print_table(const trace::TraceReader& run, const RunTimes& times) {
 void add_trace_info(Subcommand trace, ToolContext& context) {
   Subcommand command = trace.add_subcommand("info", "Summarise a trace: ranks, actors, events, bytes, losses and clocks");
   const auto folder = trace_folder(command);
-  auto json = std::make_shared<bool>(false);
-  command.add_flag("--json", *json, "Print a JSON object");
+  const auto json = json_flag(command);
   command.callback([folder, json, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;

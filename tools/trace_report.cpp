@@ -13,9 +13,8 @@ void add_trace_report(Subcommand trace, ToolContext& context) {
   Subcommand command = trace.add_subcommand("report", "Write a page for a browser: what limits a run, and pictures of it");
   const auto folder = trace_folder(command);
   const auto out = std::make_shared<std::string>();
-  const auto json = std::make_shared<bool>(false);
+  const auto json = json_flag(command);
   command.add_option("-o,--out", *out, "The file to write; FOLDER/report.html by default");
-  command.add_flag("--json", *json, "Print a JSON object");
   command.callback([folder, out, json, &context] {
     const std::filesystem::path file = out->empty() ? std::filesystem::path(*folder) / "report.html" : std::filesystem::path(*out);
     const auto written = write_report(*folder, file);

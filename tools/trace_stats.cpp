@@ -223,9 +223,8 @@ void add_trace_stats(Subcommand trace, ToolContext& context) {
   Subcommand command = trace.add_subcommand("stats", "Count events by type, category, actor and time, and estimate their cost");
   const auto folder = trace_folder(command);
   auto options = std::make_shared<StatsOptions>();
-  auto json = std::make_shared<bool>(false);
+  const auto json = json_flag(command);
   auto prefix = std::make_shared<std::string>();
-  command.add_flag("--json", *json, "Print a JSON object");
   command.add_option("--bins", options->bins, "Number of intervals into which the duration is divided")
       .between(1, 100'000)
       .show_default();

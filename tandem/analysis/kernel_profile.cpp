@@ -2,33 +2,22 @@
 #include "tandem/analysis/kernel_profile.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+
+#include "tandem/analysis/quartiles.hpp"
 
 namespace tandem::analysis {
 namespace {
 
-/// The k-th smallest; reorders `values`, which is not empty.
-std::int64_t smallest(std::vector<std::int64_t>& values, std::size_t k) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(k);
-  std::ranges::nth_element(values, at);
-  return *at;
-}
-
 KernelProfile profile(Texts::Id codelet, std::vector<std::int64_t>& durations) {
-  KernelProfile result{.codelet = codelet, .tasks = durations.size()};
-  const std::size_t last = durations.size() - 1;
-  result.min_ns = smallest(durations, 0);
-  result.first_quartile_ns = smallest(durations, last / 4);
-  result.median_ns = smallest(durations, last / 2);
-  result.third_quartile_ns = smallest(durations, last - last / 4);
-  result.max_ns = smallest(durations, last);
-  const auto fence = static_cast<double>(result.third_quartile_ns) +
-                     1.5 * static_cast<double>(result.third_quartile_ns - result.first_quartile_ns);
-  for (const std::int64_t ns : durations) {
-    result.total_ns += ns;
-    if (static_cast<double>(ns) <= fence) continue;
+  const Quartiles ns = quartiles(durations).value();
+  KernelProfile result{.codelet = codelet, .tasks = ns.count, .total_ns = ns.total, .min_ns = ns.min, .first_quartile_ns = ns.first,
+                       .median_ns = ns.median, .third_quartile_ns = ns.third, .max_ns = ns.max};
+  for (const std::int64_t duration : durations) {
+    if (!ns.is_outlier(duration)) continue;
     ++result.outliers;
-    result.outlier_excess_ns += ns - result.median_ns;
+    result.outlier_excess_ns += duration - ns.median;
   }
   return result;
 }

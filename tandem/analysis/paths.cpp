@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
-#include <utility>
+
+#include "tandem/analysis/measured_order.hpp"
 
 namespace tandem::analysis {
 namespace {
@@ -19,62 +19,6 @@ std::int64_t message_ns(const History& history, const TaskGraph::Edge& edge, Mes
   const CommunicationRow& row = history.communications[edge.message];
   return std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0);
 }
-
-/// Tasks of each worker in the order of their beginnings.
-class WorkerOrder {
- public:
-  explicit WorkerOrder(const History& history) : before_(history.tasks.size(), no_number) {
-    std::map<std::pair<std::uint32_t, std::uint16_t>, std::vector<std::uint32_t>> by_worker;
-    for (std::uint32_t row = 0; row < history.tasks.size(); ++row) {
-      const TaskRow& task = history.tasks[row];
-      if (task.has_run() && task.worker != no_worker) by_worker[{task.rank, task.worker}].push_back(row);
-    }
-    for (auto& [worker, rows] : by_worker) {
-      std::ranges::sort(rows, {}, [&](std::uint32_t row) { return history.tasks[row].start_ns; });
-      // A task that runs within another one is not before what follows.
-      std::uint32_t before = no_number;
-      for (const std::uint32_t row : rows) {
-        if (before != no_number && history.tasks[before].end_ns <= history.tasks[row].start_ns) before_[row] = before;
-        if (before == no_number || history.tasks[row].end_ns >= history.tasks[before].end_ns) before = row;
-      }
-    }
-  }
-  /// The last task that the worker of this one had ended before; no_number: none.
-  std::uint32_t before(std::uint32_t row) const { return before_[row]; }
-
- private:
-  std::vector<std::uint32_t> before_;
-};
-
-/// When the program of each rank went on after a wait, and which task had ended then. A wait is for the tasks of all ranks.
-class Waits {
- public:
-  explicit Waits(const History& history) : history_(history) {
-    for (const WaitRow& wait : history.waits)
-      if (wait.start_ns != no_time && wait.end_ns != no_time) ends_[wait.rank].push_back(wait.end_ns);
-    for (auto& [rank, ends] : ends_) std::ranges::sort(ends);
-    for (std::uint32_t row = 0; row < history.tasks.size(); ++row)
-      if (history.tasks[row].has_run()) by_end_.push_back(row);
-    std::ranges::sort(by_end_, {}, [&](std::uint32_t row) { return history.tasks[row].end_ns; });
-  }
-  /// The end of the last wait of the rank until `at_ns`.
-  std::optional<std::int64_t> last_end(std::uint32_t rank, std::int64_t at_ns) const {
-    const auto ends = ends_.find(rank);
-    if (ends == ends_.end()) return std::nullopt;
-    const auto after = std::ranges::upper_bound(ends->second, at_ns);
-    return after == ends->second.begin() ? std::nullopt : std::optional(*std::prev(after));
-  }
-  /// The task that ended last until `at_ns`.
-  std::optional<std::uint32_t> last_ended(std::int64_t at_ns) const {
-    const auto after = std::ranges::upper_bound(by_end_, at_ns, {}, [&](std::uint32_t row) { return history_.tasks[row].end_ns; });
-    return after == by_end_.begin() ? std::nullopt : std::optional(*std::prev(after));
-  }
-
- private:
-  const History& history_;
-  std::map<std::uint32_t, std::vector<std::int64_t>> ends_;  ///< of waits, by rank
-  std::vector<std::uint32_t> by_end_;                        ///< rows of tasks
-};
 
 /// The last thing that had to happen before a task or another node of the graph could begin.
 struct Cause {

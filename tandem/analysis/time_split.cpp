@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 
 namespace tandem::analysis {
@@ -85,48 +86,33 @@ class Reasons {
   std::map<std::uint32_t, Rank> ranks_;
 };
 
-/// Calls `add(spent, from_ns, to_ns)` for the time from `from_ns` to `to_ns`, cut by reason.
-template <class Add>
-void add_idle(std::span<const Reason> reasons, std::int64_t from_ns, std::int64_t to_ns, const Add& add) {
-  auto next = std::ranges::upper_bound(reasons, from_ns, {}, &Reason::since_ns);
-  while (from_ns < to_ns) {
-    const Spent spent = next == reasons.begin() ? Spent::outside : std::prev(next)->spent;
-    const std::int64_t until_ns = next == reasons.end() ? to_ns : std::min(to_ns, next->since_ns);
-    add(spent, from_ns, until_ns);
-    from_ns = until_ns;
+using Call = std::function<void(const Stretch&)>;
+
+/// Cuts an idle stretch where the reasons change.
+void cut_idle(Stretch stretch, std::span<const Reason> reasons, const Call& call) {
+  const std::int64_t to_ns = stretch.end_ns;
+  auto next = std::ranges::upper_bound(reasons, stretch.start_ns, {}, &Reason::since_ns);
+  while (stretch.start_ns < to_ns) {
+    stretch.spent = next == reasons.begin() ? Spent::outside : std::prev(next)->spent;
+    stretch.end_ns = next == reasons.end() ? to_ns : std::min(to_ns, next->since_ns);
+    call(stretch);
+    stretch.start_ns = stretch.end_ns;
     if (next != reasons.end()) ++next;
   }
 }
 
-template <class Add>
-void add_state(ActorState state, std::span<const Reason> reasons, std::int64_t from_ns, std::int64_t to_ns, const Add& add) {
+/// Nothing: the worker is idle.
+std::optional<Spent> spent_in(ActorState state) noexcept {
   switch (state) {
-    case ActorState::executing: return add(Spent::executing, from_ns, to_ns);
-    case ActorState::fetching: return add(Spent::fetching, from_ns, to_ns);
-    case ActorState::scheduling: return add(Spent::scheduling, from_ns, to_ns);
-    case ActorState::holding: return add(Spent::holding, from_ns, to_ns);
-    case ActorState::absent: return add(Spent::program, from_ns, to_ns);
+    case ActorState::executing: return Spent::executing;
+    case ActorState::fetching: return Spent::fetching;
+    case ActorState::scheduling: return Spent::scheduling;
+    case ActorState::holding: return Spent::holding;
+    case ActorState::absent: return Spent::program;
     case ActorState::polling:
     case ActorState::sleeping:
-    case ActorState::progressing: return add_idle(reasons, from_ns, to_ns, add);
-    default: return add(Spent::unknown, from_ns, to_ns);
-  }
-}
-
-/// Calls `add(worker, spent, from_ns, to_ns)` for all that was recorded of the workers within the makespan.
-template <class Add>
-void for_each_stretch(const History& history, const TimeSplit& split, const Add& add) {
-  const Reasons reasons(history);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> place_of;
-  for (std::uint32_t i = 0; i < split.workers.size(); ++i) place_of[{split.workers[i].rank, split.workers[i].actor}] = i;
-  for (const StateRow& state : history.states) {
-    const auto place = place_of.find({state.rank, state.actor});
-    if (place == place_of.end()) continue;
-    const std::int64_t from_ns = std::max(state.start_ns, split.begin_ns);
-    const std::int64_t to_ns = std::min(state.end_ns, split.begin_ns + split.makespan_ns);
-    if (from_ns >= to_ns) continue;
-    add_state(state.state, reasons.of(state.rank), from_ns, to_ns,
-              [&](Spent spent, std::int64_t from, std::int64_t to) { add(place->second, spent, from, to); });
+    case ActorState::progressing: return std::nullopt;
+    default: return Spent::unknown;
   }
 }
 
@@ -159,33 +145,35 @@ TimeSplit split_time(const History& history) {
   split.begin_ns = begin_ns;
   split.makespan_ns = end_ns - begin_ns;
 
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> place_of;
   for (const ActorFacts& actor : history.actors) {
     if (actor.kind != trace::ActorKind::worker) continue;
+    place_of[{actor.rank, actor.actor}] = split.workers.size();
     split.workers.push_back({.rank = actor.rank, .actor = actor.actor, .worker = actor.index});
   }
-  std::ranges::sort(split.workers, {}, [](const WorkerTimes& worker) { return std::pair(worker.rank, worker.worker); });
-  for_each_stretch(history, split, [&](std::uint32_t worker, Spent spent, std::int64_t from_ns, std::int64_t to_ns) {
-    split.workers[worker].ns[static_cast<std::size_t>(spent)] += to_ns - from_ns;
+  for_each_stretch(history, split, [&](const Stretch& stretch) {
+    split.workers[place_of.at({stretch.rank, stretch.actor})].ns[static_cast<std::size_t>(stretch.spent)] += stretch.end_ns - stretch.start_ns;
   });
   for (WorkerTimes& worker : split.workers) {
     std::int64_t known_ns = 0;
     for (const std::int64_t ns : worker.ns) known_ns += ns;
     worker.ns[static_cast<std::size_t>(Spent::unknown)] += split.makespan_ns - known_ns;
   }
+  std::ranges::sort(split.workers, {}, [](const WorkerTimes& worker) { return std::pair(worker.rank, worker.worker); });
   return split;
 }
 
-std::vector<Stretch> stretches_of(const History& history, const TimeSplit& split, std::int64_t shortest_ns) {
-  std::vector<Stretch> found;
-  for_each_stretch(history, split, [&](std::uint32_t worker, Spent spent, std::int64_t from_ns, std::int64_t to_ns) {
-    if (spent == Spent::executing) return;
-    Stretch* const last = found.empty() ? nullptr : &found.back();
-    if (last != nullptr && last->worker == worker && last->spent == spent && last->end_ns == from_ns) last->end_ns = to_ns;
-    else found.push_back({worker, spent, from_ns, to_ns});
-  });
-  std::erase_if(found, [&](const Stretch& stretch) { return stretch.end_ns - stretch.start_ns < shortest_ns; });
-  std::ranges::sort(found, {}, [](const Stretch& stretch) { return std::pair(stretch.worker, stretch.start_ns); });
-  return found;
+void for_each_stretch(const History& history, const TimeSplit& split, const Call& call) {
+  const Reasons reasons(history);
+  for (const StateRow& state : history.states) {
+    const ActorFacts* actor = history.find_actor(state.rank, state.actor);
+    if (actor == nullptr || actor->kind != trace::ActorKind::worker) continue;
+    const Stretch stretch{.rank = state.rank, .actor = state.actor, .spent = spent_in(state.state).value_or(Spent::outside),
+                          .start_ns = std::max(state.start_ns, split.begin_ns), .end_ns = std::min(state.end_ns, split.end_ns())};
+    if (stretch.start_ns >= stretch.end_ns) continue;
+    if (spent_in(state.state)) call(stretch);
+    else cut_idle(stretch, reasons.of(state.rank), call);
+  }
 }
 
 }  // namespace tandem::analysis

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,11 @@ inline constexpr std::size_t spent_kinds = 11;
 /// "executing"; as a word of a table and as a key of JSON.
 std::string_view name_of(Spent spent) noexcept;
 
+/// Whether a worker that spends its time so has nothing to do.
+constexpr bool is_idle(Spent spent) noexcept {
+  return (spent >= Spent::ready_elsewhere && spent <= Spent::awaiting_submission) || spent == Spent::outside;
+}
+
 using SpentTimes = std::array<std::int64_t, spent_kinds>;  ///< ns, by `Spent`
 
 struct WorkerTimes {
@@ -46,6 +52,7 @@ struct TimeSplit {
   std::int64_t begin_ns = 0;         ///< of the makespan, since the first event of the run
   std::vector<WorkerTimes> workers;  ///< by rank and worker
 
+  std::int64_t end_ns() const noexcept { return begin_ns + makespan_ns; }
   /// Of all workers together.
   SpentTimes total() const noexcept;
 };
@@ -53,13 +60,15 @@ struct TimeSplit {
 /// O(n log n) in the number of tasks, messages and states. Without the events `task.ready` nothing is `ready_elsewhere`.
 TimeSplit split_time(const History& history);
 
-/// Time that a worker did not spend executing tasks, for one reason.
+/// A part of a worker's time, within the makespan, that has one reason.
 struct Stretch {
-  std::uint32_t worker = 0;  ///< place in `TimeSplit::workers`
+  std::uint32_t rank = 0;
+  std::uint32_t actor = 0;
   Spent spent = Spent::unknown;
   std::int64_t start_ns = 0, end_ns = 0;
 };
-/// By worker and time, within the makespan; those of at least `shortest_ns`. What was not recorded is left out.
-std::vector<Stretch> stretches_of(const History& history, const TimeSplit& split, std::int64_t shortest_ns);
+/// Calls `call` for each, by rank, actor and time; those of a worker do not overlap. Time that was not recorded has no stretch. The same cost
+/// as `split_time`, whose sums these are.
+void for_each_stretch(const History& history, const TimeSplit& split, const std::function<void(const Stretch&)>& call);
 
 }  // namespace tandem::analysis

@@ -5,7 +5,7 @@
 #include "tandem/trace/read/reader.hpp"
 #include "tools/out_file.hpp"
 #include "tools/report/run_tables.hpp"
-#include "tools/summary_json.hpp"
+#include "tools/trace_summary.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -29,9 +29,9 @@ base::Result<WrittenReport> write_report(const std::string& folder, const std::f
   if (!read) return read.error();
   const analysis::History& history = *read.value();
   const analysis::TaskGraph graph(history);
-  const analysis::Summary summary(history, graph);
-  const RunTables tables = tables_of(history, graph, summary);
-  Json facts_of_summary = summary_json(folder, history, summary);
+  const RunNumbers numbers(history, graph);
+  const RunTables tables = tables_of(history, graph, numbers.summary);
+  Json facts_of_summary = summary_json(folder, numbers);
   facts_of_summary["realised_path"] = Json();  // the columns have it
   auto columns = tables.columns.text();
   if (!columns) return columns.error();

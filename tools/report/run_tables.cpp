@@ -183,9 +183,24 @@ class Tables {
     // Some 400,000 at most, however long the run is: shorter ones could not be seen.
     const auto workers = static_cast<std::int64_t>(summary_.split.workers.size());
     const std::int64_t shortest_ns = std::max(unit_ns_, summary_.split.makespan_ns * workers / 400'000);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> places;
+    for (const WorkerTimes& worker : summary_.split.workers)
+      places.emplace(std::pair(worker.rank, worker.actor), static_cast<std::int64_t>(places.size()));
+    std::vector<std::pair<std::int64_t, Stretch>> found;
+    for_each_stretch(history_, summary_.split, [&](const Stretch& stretch) {
+      if (stretch.spent == Spent::executing) return;
+      const std::int64_t place = places.at({stretch.rank, stretch.actor});
+      if (!found.empty() && found.back().first == place && found.back().second.spent == stretch.spent &&
+          found.back().second.end_ns == stretch.start_ns)
+        found.back().second.end_ns = stretch.end_ns;
+      else
+        found.emplace_back(place, stretch);
+    });
+    std::erase_if(found, [&](const auto& entry) { return entry.second.end_ns - entry.second.start_ns < shortest_ns; });
+    std::ranges::stable_sort(found, {}, [](const auto& entry) { return std::pair(entry.first, entry.second.start_ns); });
     Numbers worker, spent, start, duration;
-    for (const Stretch& stretch : stretches_of(history_, summary_.split, shortest_ns)) {
-      worker.push_back(stretch.worker);
+    for (const auto& [place, stretch] : found) {
+      worker.push_back(place);
       spent.push_back(static_cast<std::int64_t>(stretch.spent));
       start.push_back(time(stretch.start_ns));
       duration.push_back(time(stretch.end_ns) - time(stretch.start_ns));

@@ -1,0 +1,43 @@
+// tandem/analysis/broadcasts.hpp: how many broadcasts there were, how long they took, and what went to several ranks without one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tandem/analysis/history.hpp"
+#include "tandem/analysis/quartiles.hpp"
+
+namespace tandem::analysis {
+
+/// Data that went from one rank to several: the versions of data of a rank with at least two recipients, as the events `dist` tell. A recipient
+/// that received a version more than once counts once.
+struct SharedData {
+  std::uint64_t versions = 0;
+  std::uint64_t recipients = 0, by_broadcast = 0;              ///< of all versions, and those that had it by a broadcast
+  std::uint64_t bytes = 0, bytes_by_broadcast = 0;             ///< the same, times the size
+  std::uint64_t split = 0;                                     ///< versions that went by more than one broadcast, or by one and by plain messages
+
+  /// The share of the recipients that were served by broadcasts (the detection rate); nothing where there are none.
+  std::optional<double> detection_rate() const noexcept {
+    return recipients == 0 ? std::nullopt : std::optional(static_cast<double>(by_broadcast) / static_cast<double>(recipients));
+  }
+};
+
+struct Broadcasts {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;      ///< to all recipients
+  std::optional<Quartiles> recipients;   ///< of a broadcast, numbers of ranks
+  std::optional<Quartiles> durations;    ///< from its posting to its last arrival, in ns; of broadcasts that all known recipients have received
+  /// Arrivals that are outliers among those of broadcasts of the same size (from posting to arrival), and what they took beyond the median.
+  std::uint64_t late = 0;
+  std::int64_t late_excess_ns = 0;
+  std::uint64_t arrivals = 0;   ///< that are known
+  std::uint64_t awaited = 0;    ///< of these: the receive was posted before the broadcast was
+  std::uint64_t declined = 0;   ///< times that a rank had no room to forward
+  SharedData shared;
+};
+
+/// O(n log n) for n messages and broadcasts.
+Broadcasts broadcasts(const History& history);
+
+}  // namespace tandem::analysis

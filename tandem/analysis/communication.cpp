@@ -1,0 +1,139 @@
+// tandem/analysis/communication.cpp: who sent how much to whom, how fast, and how much of it workers waited for.
+#include "tandem/analysis/communication.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <utility>
+
+#include "tandem/analysis/step_function.hpp"
+
+namespace tandem::analysis {
+namespace {
+
+bool counts(const CommunicationRow& row) {
+  return !row.failed && row.source != no_number && row.destination != no_number && (row.has_send() || row.arrived_ns != no_time);
+}
+
+std::vector<RankPair> matrix_of(const History& history) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, RankPair> pairs;
+  for (const CommunicationRow& row : history.communications) {
+    if (!counts(row)) continue;
+    RankPair& pair = pairs.try_emplace({row.source, row.destination}, RankPair{.source = row.source, .destination = row.destination}).first->second;
+    ++pair.messages;
+    pair.bytes += row.bytes;
+    if (row.is_whole()) pair.total_ns += std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0);
+  }
+  std::vector<RankPair> matrix;
+  for (const RankPair& pair : pairs | std::views::values) matrix.push_back(pair);
+  return matrix;
+}
+
+/// When the first task that runs and depends on a node begins; nodes between that do not run pass it on. no_time: none. O(n).
+std::vector<std::int64_t> first_uses(const History& history, const TaskGraph& graph) {
+  std::vector<std::int64_t> uses(history.tasks.size(), no_time);
+  const std::vector<std::uint32_t> order = graph.in_order();
+  for (const std::uint32_t row : order | std::views::reverse) {
+    const std::int64_t use_ns = history.tasks[row].has_run() ? history.tasks[row].start_ns : uses[row];
+    if (use_ns == no_time) continue;
+    for (const TaskGraph::Edge& edge : graph.into(row)) {
+      if (edge.message != no_number) continue;
+      std::int64_t& use_before_ns = uses[edge.from];
+      use_before_ns = use_before_ns == no_time ? use_ns : std::min(use_before_ns, use_ns);
+    }
+  }
+  return uses;
+}
+
+/// The messages of a rank, in one direction, while they are counted.
+struct Direction {
+  Traffic traffic;
+  std::vector<Interval> under_way;
+  StepFunction count;
+
+  void add(const CommunicationRow& row) {
+    ++traffic.messages;
+    traffic.bytes += row.bytes;
+    if (row.is_whole()) under_way.push_back({row.posted_ns, row.arrived_ns});
+  }
+  void finish() {
+    count = StepFunction::count(under_way);
+    under_way = {};
+    if (count.steps().empty()) return;
+    const Interval all{count.steps().front().at_ns, count.steps().back().at_ns};
+    traffic.busy_ns = count.positive_ns(all);
+    traffic.most_at_once = count.max(all);
+  }
+};
+
+struct Rank {
+  Direction in, out;
+  RankCommunication times;
+};
+
+}  // namespace
+
+Communication communication(const History& history, const TaskGraph& graph, const TimeSplit& split) {
+  Communication result;
+  result.matrix = matrix_of(history);
+  std::map<std::uint32_t, Rank> ranks;
+  for (const WorkerTimes& worker : split.workers) ranks[worker.rank];
+  const std::vector<std::int64_t> uses = first_uses(history, graph);
+  std::vector<std::int64_t> sent_to_arrived, arrived_to_used;
+  for (const CommunicationRow& row : history.communications) {
+    if (!counts(row)) continue;
+    ranks[row.source].out.add(row);
+    ranks[row.destination].in.add(row);
+    if (row.is_whole()) sent_to_arrived.push_back(std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0));
+    const std::int64_t used_ns = row.receive_task == no_number ? no_time : uses[row.receive_task];
+    if (row.arrived_ns != no_time && used_ns != no_time) arrived_to_used.push_back(std::max<std::int64_t>(used_ns - row.arrived_ns, 0));
+  }
+  result.sent_to_arrived = quartiles(sent_to_arrived);
+  result.arrived_to_used = quartiles(arrived_to_used);
+  for (Rank& rank : ranks | std::views::values) {
+    rank.in.finish();
+    rank.out.finish();
+  }
+  for_each_stretch(history, split, [&](const Stretch& stretch) {
+    if (stretch.spent != Spent::executing && stretch.spent != Spent::awaiting_message) return;
+    Rank& rank = ranks.at(stretch.rank);
+    const Interval interval{stretch.start_ns, stretch.end_ns};
+    const std::int64_t under_way_ns = rank.in.count.positive_ns(interval);
+    if (stretch.spent == Spent::executing) {
+      rank.times.overlapped_ns += under_way_ns;
+    } else {
+      rank.times.exposed_ns += interval.length_ns();
+      rank.times.exposed_under_way_ns += under_way_ns;
+    }
+  });
+  for (auto& [number, rank] : ranks) {
+    rank.times.rank = number;
+    rank.times.in = rank.in.traffic;
+    rank.times.out = rank.out.traffic;
+    result.ranks.push_back(rank.times);
+  }
+  return result;
+}
+
+std::uint64_t Communication::messages() const noexcept {
+  std::uint64_t sum = 0;
+  for (const RankPair& pair : matrix) sum += pair.messages;
+  return sum;
+}
+
+std::uint64_t Communication::bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (const RankPair& pair : matrix) sum += pair.bytes;
+  return sum;
+}
+
+std::optional<double> Communication::overlap() const noexcept {
+  double overlapped_ns = 0, exposed_ns = 0;
+  for (const RankCommunication& rank : ranks) {
+    overlapped_ns += static_cast<double>(rank.overlapped_ns);
+    exposed_ns += static_cast<double>(rank.exposed_under_way_ns);
+  }
+  return overlapped_ns + exposed_ns == 0 ? std::nullopt : std::optional(overlapped_ns / (overlapped_ns + exposed_ns));
+}
+
+}  // namespace tandem::analysis

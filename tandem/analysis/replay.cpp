@@ -1,0 +1,106 @@
+// tandem/analysis/replay.cpp: moves each task by what its last cause moves.
+#include "tandem/analysis/replay.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "tandem/analysis/measured_order.hpp"
+
+namespace tandem::analysis {
+namespace {
+
+/// A moment as it was measured, and as it is replayed.
+struct Moment {
+  std::int64_t measured_ns = no_time, replayed_ns = no_time;
+};
+
+class Replay {
+ public:
+  Replay(const History& history, const TaskGraph& graph, Messages messages)
+      : history_(history), graph_(graph), messages_(messages), order_(history), waits_(history), done_(history.tasks.size()) {}
+
+  std::int64_t end_ns() {
+    std::int64_t end_ns = 0;
+    for (const std::uint32_t row : in_order()) {
+      done_[row].replayed_ns = replay(row);
+      if (history_.tasks[row].has_run()) end_ns = std::max(end_ns, done_[row].replayed_ns);
+    }
+    return end_ns;
+  }
+
+ private:
+  /// All rows in the order in which they were done; finds out when that was. Nodes that do not run are done with their last cause. Until a
+  /// row's turn comes, its replay is what was measured.
+  std::vector<std::uint32_t> in_order() {
+    std::vector<std::uint32_t> rows = graph_.in_order();
+    std::vector<bool> seen(history_.tasks.size());
+    for (const std::uint32_t row : rows) {
+      seen[row] = true;
+      done_[row].measured_ns = done_[row].replayed_ns = history_.tasks[row].has_run() ? history_.tasks[row].end_ns : last_cause(row).measured_ns;
+    }
+    // Rows on a cycle, which damaged traces may have.
+    for (std::uint32_t row = 0; row < seen.size(); ++row) {
+      if (seen[row]) continue;
+      done_[row].measured_ns = done_[row].replayed_ns = history_.tasks[row].end_ns;
+      rows.push_back(row);
+    }
+    // At equal times predecessors remain first.
+    std::ranges::stable_sort(rows, {}, [&](std::uint32_t row) { return done_[row].measured_ns; });
+    return rows;
+  }
+
+  std::int64_t replay(std::uint32_t row) const {
+    const TaskRow& task = history_.tasks[row];
+    const Moment cause = last_cause(row);
+    if (cause.measured_ns == no_time) return done_[row].measured_ns;
+    return task.has_run() ? cause.replayed_ns + (task.end_ns - cause.measured_ns) : cause.replayed_ns;
+  }
+
+  /// The last of what had to happen before a task could begin: when that was, and when it is in the replay.
+  Moment last_cause(std::uint32_t row) const {
+    const TaskRow& task = history_.tasks[row];
+    Moment last;
+    const auto offer = [&](Moment moment) {
+      if (moment.measured_ns == no_time || (task.has_run() && moment.measured_ns > task.start_ns)) return;
+      last.measured_ns = std::max(last.measured_ns, moment.measured_ns);
+      last.replayed_ns = std::max(last.replayed_ns, moment.replayed_ns);
+    };
+    offer(submission(task));
+    for (const TaskGraph::Edge& edge : graph_.into(row)) offer(edge.message == no_number ? done_[edge.from] : arrival(edge));
+    if (order_.before(row) != no_number) offer(done_[order_.before(row)]);
+    return last;
+  }
+
+  Moment submission(const TaskRow& task) const {
+    if (task.submit_ns == no_time) return {};
+    const auto resumed_ns = waits_.last_end(task.rank, task.submit_ns);
+    const auto awaited = resumed_ns ? waits_.last_ended(*resumed_ns) : std::nullopt;
+    const std::int64_t earlier_ns = awaited ? done_[*awaited].measured_ns - done_[*awaited].replayed_ns : 0;
+    return {task.submit_ns, task.submit_ns - earlier_ns};
+  }
+
+  /// A message leaves as long after its data was made as it did.
+  Moment arrival(const TaskGraph::Edge& edge) const {
+    const CommunicationRow& row = history_.communications[edge.message];
+    const Moment made = done_[edge.from];
+    const std::int64_t earlier_ns = made.measured_ns == no_time || made.measured_ns > row.posted_ns ? 0 : made.measured_ns - made.replayed_ns;
+    const std::int64_t on_its_way_ns = messages_ == Messages::free ? std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0) : 0;
+    return {row.arrived_ns, row.arrived_ns - on_its_way_ns - earlier_ns};
+  }
+
+  const History& history_;
+  const TaskGraph& graph_;
+  Messages messages_;
+  WorkerOrder order_;
+  Waits waits_;
+  std::vector<Moment> done_;  ///< of each row
+};
+
+}  // namespace
+
+std::int64_t replay_end_ns(const History& history, const TaskGraph& graph, Messages messages) {
+  return Replay(history, graph, messages).end_ns();
+}
+
+}  // namespace tandem::analysis

@@ -1,0 +1,21 @@
+// tandem/analysis/replay.hpp: when the tasks of a run would have ended with other times of its messages.
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/analysis/history.hpp"
+#include "tandem/analysis/paths.hpp"
+#include "tandem/analysis/task_graph.hpp"
+
+namespace tandem::analysis {
+
+/// When the last task would have ended, since the first event of the run, in ns. It is what Dimemas computes for the POP metrics: each worker
+/// runs its tasks in the measured order, with the measured durations. A task begins as long after the last of its causes as it did. Its
+/// causes are the ends of its predecessors and of the worker's task before, the arrivals of its messages, and its submission, which moves
+/// with the end of the task that the program had waited for. With `Messages::free` a message arrives when it is posted.
+///
+/// With `Messages::measured` it is the measured end, exactly; with `Messages::free` it is never later. Causes that seem to be later than what
+/// they cause (clocks err, or events were lost) are left out. 0 where no task has run. O(n log n).
+std::int64_t replay_end_ns(const History& history, const TaskGraph& graph, Messages messages);
+
+}  // namespace tandem::analysis

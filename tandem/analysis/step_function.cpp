@@ -1,0 +1,93 @@
+// tandem/analysis/step_function.cpp: a number that changes at instants, such as the tasks that run.
+#include "tandem/analysis/step_function.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tandem::analysis {
+namespace {
+
+const StepFunction zero;
+
+template <class Call>
+void for_each_value(const StepFunction& function, Interval interval, Call call) {
+  for_each_part(function, zero, interval, [&](Interval part, std::int64_t value, std::int64_t) { call(part, value); });
+}
+
+}  // namespace
+
+StepFunction::StepFunction(std::vector<Change> changes) {
+  std::ranges::sort(changes, {}, &Change::at_ns);
+  std::int64_t value = 0;
+  for (std::size_t i = 0; i < changes.size();) {
+    const std::int64_t at_ns = changes[i].at_ns;
+    const std::int64_t before = value;
+    for (; i < changes.size() && changes[i].at_ns == at_ns; ++i) value += changes[i].by;
+    if (value != before) steps_.push_back({at_ns, value});
+  }
+}
+
+StepFunction StepFunction::count(std::span<const Interval> intervals) {
+  std::vector<Change> changes;
+  changes.reserve(2 * intervals.size());
+  for (const Interval& interval : intervals) {
+    if (interval.begin_ns >= interval.end_ns) continue;
+    changes.push_back({interval.begin_ns, 1});
+    changes.push_back({interval.end_ns, -1});
+  }
+  return StepFunction(std::move(changes));
+}
+
+std::int64_t StepFunction::at(std::int64_t ns) const noexcept {
+  const auto after = std::ranges::upper_bound(steps_, ns, {}, &Step::at_ns);
+  return after == steps_.begin() ? 0 : std::prev(after)->value;
+}
+
+double StepFunction::integral(Interval interval) const noexcept {
+  double sum = 0;
+  for_each_value(*this, interval, [&](Interval part, std::int64_t value) {
+    sum += static_cast<double>(value) * static_cast<double>(part.length_ns());
+  });
+  return sum;
+}
+
+double StepFunction::mean(Interval interval) const noexcept {
+  return interval.length_ns() == 0 ? 0 : integral(interval) / static_cast<double>(interval.length_ns());
+}
+
+std::int64_t StepFunction::max(Interval interval) const noexcept {
+  return interval.length_ns() == 0 ? 0 : at(max_at_ns(interval));
+}
+
+std::int64_t StepFunction::max_at_ns(Interval interval) const noexcept {
+  std::int64_t greatest = at(interval.begin_ns), at_ns = interval.begin_ns;
+  for_each_value(*this, interval, [&](Interval part, std::int64_t value) {
+    if (value <= greatest) return;
+    greatest = value;
+    at_ns = part.begin_ns;
+  });
+  return at_ns;
+}
+
+std::int64_t StepFunction::positive_ns(Interval interval) const noexcept {
+  std::int64_t sum_ns = 0;
+  for_each_value(*this, interval, [&](Interval part, std::int64_t value) { sum_ns += value > 0 ? part.length_ns() : 0; });
+  return sum_ns;
+}
+
+std::vector<double> StepFunction::bins(Interval interval, std::size_t count) const {
+  std::vector<double> means(count);
+  // begin + length * i / count, without an overflow.
+  const auto parts = static_cast<std::int64_t>(count);
+  const auto border_ns = [&](std::size_t i) {
+    const auto n = static_cast<std::int64_t>(i);
+    return interval.begin_ns + interval.length_ns() / parts * n + interval.length_ns() % parts * n / parts;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    const Interval part{border_ns(i), border_ns(i + 1)};
+    means[i] = part.length_ns() == 0 ? static_cast<double>(at(part.begin_ns)) : mean(part);
+  }
+  return means;
+}
+
+}  // namespace tandem::analysis

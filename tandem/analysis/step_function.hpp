@@ -1,0 +1,81 @@
+// tandem/analysis/step_function.hpp: a number that changes at instants, such as the tasks that run.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <vector>
+
+namespace tandem::analysis {
+
+/// From `begin_ns` to `end_ns`, not included.
+struct Interval {
+  std::int64_t begin_ns = 0, end_ns = 0;
+
+  std::int64_t length_ns() const noexcept { return end_ns > begin_ns ? end_ns - begin_ns : 0; }
+};
+
+/// 0 before the first step; from a step's time on the value is that step's. Times are ns since the first event of a run. Immutable.
+class StepFunction {
+ public:
+  struct Step {
+    std::int64_t at_ns = 0;
+    std::int64_t value = 0;
+  };
+  /// What is added to the value from a time on.
+  struct Change {
+    std::int64_t at_ns = 0;
+    std::int64_t by = 0;
+  };
+
+  StepFunction() = default;
+  /// In any order. O(n log n).
+  explicit StepFunction(std::vector<Change> changes);
+  /// How many of the intervals hold at each time; empty ones and those that end before they begin do not count. O(n log n).
+  static StepFunction count(std::span<const Interval> intervals);
+
+  /// By time; neighbours differ.
+  std::span<const Step> steps() const noexcept { return steps_; }
+  /// O(log n).
+  std::int64_t at(std::int64_t ns) const noexcept;
+
+  // Over an interval: O(log n + steps within it). Of an empty interval all are 0.
+  /// Of the value over time, in units of the value times ns.
+  double integral(Interval interval) const noexcept;
+  double mean(Interval interval) const noexcept;
+  std::int64_t max(Interval interval) const noexcept;
+  /// When the greatest value was there first.
+  std::int64_t max_at_ns(Interval interval) const noexcept;
+  /// For how long the value was above 0.
+  std::int64_t positive_ns(Interval interval) const noexcept;
+  /// The mean of each of `count` parts of equal length (but for rounding to ns). Their sum, weighted by these lengths, is the integral. A part
+  /// without length has the value at its time. O(count + n).
+  std::vector<double> bins(Interval interval, std::size_t count) const;
+
+ private:
+  std::vector<Step> steps_;
+};
+
+/// Calls `call(Interval part, a's value, b's value)` for each part of the interval in which both are constant. O(n).
+template <class Call>
+void for_each_part(const StepFunction& a, const StepFunction& b, Interval interval, Call call) {
+  const auto after = [](const StepFunction& function, std::int64_t ns) {
+    return std::ranges::upper_bound(function.steps(), ns, {}, &StepFunction::Step::at_ns);
+  };
+  auto next_a = after(a, interval.begin_ns), next_b = after(b, interval.begin_ns);
+  for (std::int64_t at_ns = interval.begin_ns; at_ns < interval.end_ns;) {
+    const std::int64_t value_a = next_a == a.steps().begin() ? 0 : std::prev(next_a)->value;
+    const std::int64_t value_b = next_b == b.steps().begin() ? 0 : std::prev(next_b)->value;
+    std::int64_t until_ns = interval.end_ns;
+    if (next_a != a.steps().end()) until_ns = std::min(until_ns, next_a->at_ns);
+    if (next_b != b.steps().end()) until_ns = std::min(until_ns, next_b->at_ns);
+    call(Interval{at_ns, until_ns}, value_a, value_b);
+    at_ns = until_ns;
+    if (next_a != a.steps().end() && next_a->at_ns == at_ns) ++next_a;
+    if (next_b != b.steps().end() && next_b->at_ns == at_ns) ++next_b;
+  }
+}
+
+}  // namespace tandem::analysis

@@ -1,0 +1,184 @@
+// tools/trace_summary_json.cpp: the object that `tandem trace summary --json` prints. Times are in seconds, sizes in bytes.
+#include <optional>
+
+#include "tools/json_report.hpp"
+#include "tools/trace_summary.hpp"
+#include "tools/version.hpp"
+
+namespace tandem::tools {
+namespace {
+
+using namespace analysis;
+
+constexpr std::size_t intervals_over_time = 100;
+
+Json json_of(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
+
+Json json_of(const SpentTimes& ns) {
+  Json object = Json::object();
+  for (std::size_t i = 0; i < spent_kinds; ++i) object[std::string(name_of(static_cast<Spent>(i)))] = in_seconds(ns[i]);
+  return object;
+}
+
+Json json_of(const History& history, const PathStep& step) {
+  Json object{{"kind", name_of(step.kind)}, {"rank", history.tasks[step.task].rank}, {"task", history.tasks[step.task].id},
+              {"name", history.texts[history.tasks[step.task].name]}, {"start_s", in_seconds(step.start_ns)},
+              {"end_s", in_seconds(step.end_ns)}};
+  if (step.from != no_number) object["from"] = step.from;
+  return object;
+}
+
+/// Of times; null where there are none.
+Json times_json(const std::optional<Quartiles>& ns) {
+  if (!ns) return nullptr;
+  return {{"count", ns->count}, {"min_s", in_seconds(ns->min)}, {"first_quartile_s", in_seconds(ns->first)},
+          {"median_s", in_seconds(ns->median)}, {"third_quartile_s", in_seconds(ns->third)}, {"max_s", in_seconds(ns->max)}};
+}
+
+Json json_of(const Efficiency& efficiency) {
+  return {{"parallel", efficiency.parallel}, {"load_balance", efficiency.load_balance}, {"serialisation", efficiency.serialisation},
+          {"transfer", efficiency.transfer}};
+}
+
+Json json_of(const std::optional<RunEfficiency>& efficiency) {
+  if (!efficiency) return nullptr;
+  Json object = json_of(static_cast<const Efficiency&>(*efficiency)), ranks = Json::array();
+  object["load_balance_across_ranks"] = efficiency->across_ranks;
+  object["load_balance_within_ranks"] = efficiency->within_ranks;
+  object["ideal_makespan_s"] = in_seconds(efficiency->ideal_makespan_ns);
+  for (const RankEfficiency& rank : efficiency->ranks) {
+    Json entry{{"rank", rank.rank}, {"workers", rank.workers}, {"useful_s", in_seconds(rank.useful_ns)}};
+    entry.update(json_of(static_cast<const Efficiency&>(rank)));
+    ranks.push_back(entry);
+  }
+  object["ranks"] = ranks;
+  return object;
+}
+
+Json json_of(const Parallelism& parallelism) {
+  const analysis::Interval& makespan = parallelism.makespan;
+  const auto length_s = in_seconds(makespan.length_ns());
+  Json object{{"idle_s", in_seconds(parallelism.idle_ns)}, {"starved_s", in_seconds(parallelism.starved_ns)}};
+  Json over_time{{"begin_s", in_seconds(makespan.begin_ns)}, {"interval_s", length_s / static_cast<double>(intervals_over_time)}};
+  const auto add = [&](const char* key, const StepFunction& function) {
+    object[key] = Json{{"mean", function.mean(makespan)}, {"max", function.max(makespan)}};
+    over_time[key] = Json(function.bins(makespan, intervals_over_time));
+  };
+  add("submitted", parallelism.submitted);
+  add("ready", parallelism.ready);
+  add("running", parallelism.running);
+  add("idle_workers", parallelism.idle_workers);
+  object["over_time"] = over_time;
+  return object;
+}
+
+Json json_of(const RunParallelism& parallelism) {
+  Json ranks = Json::array();
+  for (const Parallelism& of_rank : parallelism.ranks) {
+    Json entry{{"rank", of_rank.rank}};
+    entry.update(json_of(of_rank));
+    ranks.push_back(entry);
+  }
+  Json object = json_of(parallelism.all);
+  object["ranks"] = ranks;
+  return object;
+}
+
+Json json_of(const analysis::Traffic& traffic) {
+  return {{"messages", traffic.messages}, {"bytes", traffic.bytes}, {"busy_s", in_seconds(traffic.busy_ns)},
+          {"bytes_per_s", traffic.bytes_per_s()}, {"most_at_once", traffic.most_at_once}};
+}
+
+Json json_of(const Communication& communication) {
+  Json matrix = Json::array(), ranks = Json::array();
+  for (const RankPair& pair : communication.matrix)
+    matrix.push_back({{"source", pair.source}, {"destination", pair.destination}, {"messages", pair.messages}, {"bytes", pair.bytes},
+                      {"total_s", in_seconds(pair.total_ns)}});
+  for (const RankCommunication& rank : communication.ranks)
+    ranks.push_back({{"rank", rank.rank}, {"in", json_of(rank.in)}, {"out", json_of(rank.out)}, {"exposed_s", in_seconds(rank.exposed_ns)},
+                     {"exposed_under_way_s", in_seconds(rank.exposed_under_way_ns)}, {"overlapped_s", in_seconds(rank.overlapped_ns)}});
+  return {{"messages", communication.messages()}, {"bytes", communication.bytes()}, {"overlap", json_of(communication.overlap())},
+          {"sent_to_arrived", times_json(communication.sent_to_arrived)}, {"arrived_to_used", times_json(communication.arrived_to_used)},
+          {"ranks", ranks}, {"matrix", matrix}};
+}
+
+Json json_of(const Broadcasts& broadcasts) {
+  const SharedData& shared = broadcasts.shared;
+  Json recipients = nullptr;
+  if (broadcasts.recipients)
+    recipients = Json{{"min", broadcasts.recipients->min}, {"median", broadcasts.recipients->median}, {"max", broadcasts.recipients->max}};
+  return {{"count", broadcasts.count}, {"bytes", broadcasts.bytes}, {"recipients", recipients}, {"durations", times_json(broadcasts.durations)},
+          {"arrivals", broadcasts.arrivals}, {"late", broadcasts.late}, {"late_excess_s", in_seconds(broadcasts.late_excess_ns)},
+          {"awaited", broadcasts.awaited}, {"declined", broadcasts.declined},
+          {"shared_data", {{"versions", shared.versions}, {"recipients", shared.recipients}, {"by_broadcast", shared.by_broadcast},
+                           {"bytes", shared.bytes}, {"bytes_by_broadcast", shared.bytes_by_broadcast}, {"split", shared.split},
+                           {"detection_rate", json_of(shared.detection_rate())}}}};
+}
+
+Json json_of(const std::vector<NodeMemory>& memory) {
+  Json nodes = Json::array();
+  for (const NodeMemory& node : memory)
+    nodes.push_back({{"rank", node.rank}, {"node", node.node}, {"peak_bytes", node.peak_bytes}, {"peak_at_s", in_seconds(node.peak_at_ns)},
+                     {"mean_bytes", node.mean_bytes}, {"last_bytes", node.last_bytes}, {"allocations", node.allocations}});
+  return nodes;
+}
+
+Json json_of(const Quality& quality) {
+  return {{"complete", quality.is_complete()}, {"missing_ranks", quality.missing_ranks}, {"lost_events", quality.lost_events},
+          {"lossy_actors", quality.lossy_actors}, {"tracer_waits_s", in_seconds(quality.tracer_waits_ns)},
+          {"running_tasks", quality.running_tasks}, {"waiting_tasks", quality.waiting_tasks}, {"failed_tasks", quality.failed_tasks},
+          {"cancelled_tasks", quality.cancelled_tasks}, {"unmatched_receives", quality.unmatched_receives},
+          {"unmatched_sends", quality.unmatched_sends}, {"open_receives", quality.open_receives},
+          {"failed_messages", quality.failed_messages}, {"early_messages", quality.early_messages},
+          {"earliest_s", in_seconds(quality.earliest_ns)}, {"clocks_by_date", quality.clocks_by_date},
+          {"worst_residual_s", quality.worst_residual_ns / 1e9}, {"worst_residual_rms_s", quality.worst_residual_rms_ns / 1e9}};
+}
+
+Json workers_json(const Summary& summary) {
+  Json workers = Json::array();
+  for (const WorkerTimes& worker : summary.split.workers)
+    workers.push_back({{"rank", worker.rank}, {"worker", worker.worker}, {"seconds", json_of(worker.ns)}});
+  return workers;
+}
+
+Json kernels_json(const History& history, const Summary& summary) {
+  Json kernels = Json::array();
+  for (const KernelProfile& kernel : summary.kernels)
+    kernels.push_back({{"codelet", history.texts[kernel.codelet]}, {"tasks", kernel.tasks}, {"total_s", in_seconds(kernel.total_ns)},
+                       {"min_s", in_seconds(kernel.min_ns)}, {"first_quartile_s", in_seconds(kernel.first_quartile_ns)},
+                       {"median_s", in_seconds(kernel.median_ns)}, {"third_quartile_s", in_seconds(kernel.third_quartile_ns)},
+                       {"max_s", in_seconds(kernel.max_ns)}, {"outliers", kernel.outliers},
+                       {"outlier_excess_s", in_seconds(kernel.outlier_excess_ns)}});
+  return kernels;
+}
+
+}  // namespace
+
+Json summary_json(const std::string& folder, const RunNumbers& numbers) {
+  const History& history = numbers.history;
+  const Summary& summary = numbers.summary;
+  Json steps = Json::array(), findings = Json::array();
+  for (const PathStep& step : summary.realised.steps) steps.push_back(json_of(history, step));
+  for (const analysis::Finding& finding : verdict(history, summary))
+    findings.push_back({{"key", finding.key}, {"lost_s", in_seconds(finding.lost_ns)}, {"what", finding.what}, {"remedy", finding.remedy}});
+  Json object{{"tandem", version}, {"commit", commit}, {"folder", folder}, {"program", history.program}, {"ranks", history.size},
+              {"tasks", history.tasks.size()}, {"makespan_s", in_seconds(summary.split.makespan_ns)}};
+  object["bounds"] = Json{{"area_s", in_seconds(summary.area_ns)}, {"critical_path_s", in_seconds(summary.path.length_ns)},
+                          {"critical_path_tasks", summary.path.tasks.size()},
+                          {"critical_path_with_messages_s", in_seconds(summary.path_with_messages.length_ns)}};
+  object["seconds"] = json_of(summary.split.total());
+  object["workers"] = workers_json(summary);
+  object["kernels"] = kernels_json(history, summary);
+  object["efficiency"] = json_of(numbers.efficiency);
+  object["parallelism"] = json_of(numbers.parallelism);
+  object["communication"] = json_of(numbers.communication);
+  object["broadcasts"] = json_of(numbers.broadcasts);
+  object["memory"] = json_of(numbers.memory);
+  object["realised_path"] = steps;
+  object["verdict"] = findings;
+  object["quality"] = json_of(numbers.quality);
+  object["reservations"] = Json(numbers.reservations);
+  return object;
+}
+
+}  // namespace tandem::tools

@@ -1,0 +1,277 @@
+// tools/trace_summary_text.cpp: the tables that `tandem trace summary` prints. What does not apply to a run is left out.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "tools/counted.hpp"
+#include "tools/trace_summary.hpp"
+
+namespace tandem::tools {
+namespace {
+
+using namespace analysis;
+
+double in_us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
+double share(std::int64_t part_ns, std::int64_t whole_ns) {
+  return whole_ns == 0 ? 0 : 100 * static_cast<double>(part_ns) / static_cast<double>(whole_ns);
+}
+
+/// "12.5 MiB".
+std::string readable(double bytes) {
+  constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
+}
+std::string readable(std::uint64_t bytes) { return readable(static_cast<double>(bytes)); }
+
+constexpr std::size_t most_rows = 64;  ///< of a table
+/// After a table whose other rows are left out.
+void print_rest(std::size_t rows, std::string_view noun) {
+  if (rows > most_rows) fmt::print("and {} other {}: see --json\n", rows - most_rows, noun);
+}
+
+void print_times(const Summary& summary) {
+  const auto all = static_cast<std::int64_t>(summary.split.workers.size()) * summary.split.makespan_ns;
+  const SpentTimes total = summary.split.total();
+  fmt::print("\n{:<38} {:>12} {:>8}\n", "time of all workers", "seconds", "share");
+  constexpr std::array<std::string_view, spent_kinds> texts{
+      "executing tasks", "copying between memories", "choosing and preparing tasks", "holding a core for an urgent task",
+      "idle: a ready task was not taken", "idle: waiting for another rank's data", "idle: no task was ready",
+      "idle: waiting for the program to submit", "in the program, or submitting", "idle: before or after the rank's tasks", "unknown"};
+  for (std::size_t i = 0; i < spent_kinds; ++i)
+    if (total[i] != 0) fmt::print("{:<38} {:>12.6f} {:>6.1f} %\n", texts[i], in_seconds(total[i]), share(total[i], all));
+}
+
+void print_workers(const Summary& summary) {
+  fmt::print("\n{:<18} {:>10} {:>11} {:>7} {:>9} {:>9}\n", "rank, worker", "executing", "scheduling", "idle", "program", "unknown");
+  for (std::size_t i = 0; i < std::min(most_rows, summary.split.workers.size()); ++i) {
+    const WorkerTimes& worker = summary.split.workers[i];
+    const auto of = [&](Spent spent) { return share(worker.ns[static_cast<std::size_t>(spent)], summary.split.makespan_ns); };
+    fmt::print("{:<18} {:>8.1f} % {:>9.1f} % {:>5.1f} % {:>7.1f} % {:>7.1f} %\n", fmt::format("{}, {}", worker.rank, worker.worker),
+               of(Spent::executing), of(Spent::scheduling) + of(Spent::fetching) + of(Spent::holding),
+               of(Spent::ready_elsewhere) + of(Spent::awaiting_message) + of(Spent::no_ready_task) + of(Spent::awaiting_submission) +
+                   of(Spent::outside),
+               of(Spent::program), of(Spent::unknown));
+  }
+  print_rest(summary.split.workers.size(), "workers");
+}
+
+void print_kernels(const History& history, const Summary& summary) {
+  std::int64_t all_ns = 0;
+  for (const KernelProfile& kernel : summary.kernels) all_ns += kernel.total_ns;
+  fmt::print("\n{:<24} {:>9} {:>12} {:>8} {:>11} {:>11} {:>9}\n", "codelet", "tasks", "seconds", "share", "median us", "longest us",
+             "outliers");
+  for (const KernelProfile& kernel : summary.kernels)
+    fmt::print("{:<24} {:>9} {:>12.6f} {:>6.1f} % {:>11.2f} {:>11.2f} {:>9}\n", history.texts[kernel.codelet], kernel.tasks,
+               in_seconds(kernel.total_ns), share(kernel.total_ns, all_ns), in_us(kernel.median_ns), in_us(kernel.max_ns), kernel.outliers);
+}
+
+void print_bounds(const Summary& summary) {
+  const std::int64_t makespan_ns = summary.split.makespan_ns;
+  fmt::print("\n{:<52} {:>12} {:>12}\n", "bounds of the makespan", "seconds", "of makespan");
+  const auto bound = [&](std::string_view name, std::int64_t ns) {
+    fmt::print("{:<52} {:>12.6f} {:>10.1f} %\n", name, in_seconds(ns), share(ns, makespan_ns));
+  };
+  bound("area: time of all kernels / workers", summary.area_ns);
+  bound(fmt::format("critical path: {} tasks, one after the other", summary.path.tasks.size()), summary.path.length_ns);
+  if (summary.path_with_messages.length_ns != summary.path.length_ns)
+    bound("critical path with the times of its messages", summary.path_with_messages.length_ns);
+  fmt::print("\n{:<52} {:>12} {:>12}\n", "what the last task waited for, back to the start", "seconds", "of makespan");
+  bound("tasks that the next one needed", summary.realised.total_ns(StepKind::execution));
+  bound("tasks that held up a worker", summary.realised.total_ns(StepKind::busy));
+  bound("messages", summary.realised.total_ns(StepKind::message));
+  bound("queues and wake-ups", summary.realised.total_ns(StepKind::overhead));
+  bound("submission", summary.realised.total_ns(StepKind::submission));
+}
+
+void print_efficiency(const RunEfficiency& efficiency) {
+  const auto row = [](const std::string& name, const Efficiency& of) {
+    fmt::print("{:<18} {:>8.1f} % {:>14.1f} % {:>15.1f} % {:>10.1f} %\n", name, 100 * of.parallel, 100 * of.load_balance,
+               100 * of.serialisation, 100 * of.transfer);
+  };
+  fmt::print("\n{:<18} {:>10} {:>16} {:>17} {:>12}\n", "efficiency", "parallel", "= load balance", "* serialisation", "* transfer");
+  row("all workers", efficiency);
+  if (efficiency.ranks.size() < 2) return;
+  for (std::size_t i = 0; i < std::min(most_rows, efficiency.ranks.size()); ++i)
+    row(fmt::format("rank {}", efficiency.ranks[i].rank), efficiency.ranks[i]);
+  print_rest(efficiency.ranks.size(), "ranks");
+  fmt::print("load balance {:.1f} % = {:.1f} % across ranks * {:.1f} % within ranks\n", 100 * efficiency.load_balance,
+             100 * efficiency.across_ranks, 100 * efficiency.within_ranks);
+}
+
+/// Whether the states of workers were recorded, which say when they were idle.
+bool has_states(const Summary& summary) {
+  const SpentTimes total = summary.split.total();
+  for (std::size_t i = 0; i < spent_kinds; ++i)
+    if (static_cast<Spent>(i) != Spent::executing && static_cast<Spent>(i) != Spent::unknown && total[i] > 0) return true;
+  return total[static_cast<std::size_t>(Spent::unknown)] == 0;
+}
+
+void print_parallelism(const Summary& summary, const RunParallelism& parallelism) {
+  if (parallelism.all.makespan.length_ns() == 0) return;
+  fmt::print("\n{:<18} {:>18} {:>18} {:>18} {:>12} {:>12}\n", "", "submitted", "ready", "running", "some worker", "and no task");
+  fmt::print("{:<18} {:>10} {:>7} {:>10} {:>7} {:>10} {:>7} {:>12} {:>12}\n", "tasks at a time", "mean", "most", "mean", "most", "mean", "most", "is idle",
+             "is ready");
+  const auto row = [&](const std::string& name, const Parallelism& of, bool has_idle) {
+    const auto& makespan = of.makespan;
+    const auto counts = [&](const StepFunction& function) {
+      if (function.steps().empty()) return fmt::format("{:>10} {:>7}", "-", "-");  // not recorded
+      return fmt::format("{:>10.1f} {:>7}", function.mean(makespan), function.max(makespan));
+    };
+    const auto part = [&](std::int64_t ns) { return has_idle ? fmt::format("{:.1f} %", share(ns, makespan.length_ns())) : "-"; };
+    fmt::print("{:<18} {} {} {} {:>12} {:>12}\n", name, counts(of.submitted), counts(of.ready), counts(of.running), part(of.idle_ns),
+               part(of.starved_ns));
+  };
+  // A worker runs tasks of its rank alone: of all ranks together, ready tasks say nothing of idle workers.
+  row("all", parallelism.all, parallelism.ranks.size() == 1 && has_states(summary));
+  if (parallelism.ranks.size() == 1) return;
+  for (std::size_t i = 0; i < std::min(most_rows, parallelism.ranks.size()); ++i)
+    row(fmt::format("rank {}", parallelism.ranks[i].rank), parallelism.ranks[i], has_states(summary));
+  print_rest(parallelism.ranks.size(), "ranks");
+}
+
+/// Who sent how much to whom. Of two ranks the table of ranks says the same, and a great matrix cannot be read.
+void print_matrix(const Communication& communication) {
+  constexpr std::size_t most = 8;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, const RankPair*> pairs;
+  for (const RankPair& pair : communication.matrix) pairs[{pair.source, pair.destination}] = &pair;
+  if (communication.ranks.size() < 3 || communication.ranks.size() > most) return;
+  fmt::print("\n{:<10}", "sent");
+  for (const RankCommunication& to : communication.ranks) fmt::print(" {:>10}", fmt::format("to {}", to.rank));
+  fmt::print("\n");
+  for (const RankCommunication& from : communication.ranks) {
+    fmt::print("{:<10}", fmt::format("from {}", from.rank));
+    for (const RankCommunication& to : communication.ranks) {
+      const auto pair = pairs.find({from.rank, to.rank});
+      fmt::print(" {:>10}", pair == pairs.end() ? "-" : readable(pair->second->bytes));
+    }
+    fmt::print("\n");
+  }
+}
+
+void print_communication(const Communication& communication) {
+  if (communication.messages() == 0) return;
+  const auto traffic = [](const analysis::Traffic& of) {
+    if (of.busy_ns == 0) return fmt::format("{:>9} {:>10} {:>12} {:>7}", of.messages, readable(of.bytes), "-", "-");
+    return fmt::format("{:>9} {:>10} {:>12} {:>7}", of.messages, readable(of.bytes), readable(of.bytes_per_s()) + "/s", of.most_at_once);
+  };
+  fmt::print("\n{:<9} {:>9} {:>10} {:>12} {:>7}   {:>9} {:>10} {:>12} {:>7}\n", "messages", "received", "size", "rate", "at once", "sent", "size",
+             "rate", "at once");
+  for (std::size_t i = 0; i < std::min(most_rows, communication.ranks.size()); ++i) {
+    const RankCommunication& rank = communication.ranks[i];
+    fmt::print("{:<9} {}   {}\n", fmt::format("rank {}", rank.rank), traffic(rank.in), traffic(rank.out));
+  }
+  print_rest(communication.ranks.size(), "ranks");
+  print_matrix(communication);
+
+  fmt::print("\n{:<38} {:>12} {:>12} {:>12}\n", "time of one message, us", "median", "3rd quartile", "longest");
+  const auto times = [](std::string_view name, const std::optional<Quartiles>& ns) {
+    if (ns) fmt::print("{:<38} {:>12.2f} {:>12.2f} {:>12.2f}\n", name, in_us(ns->median), in_us(ns->third), in_us(ns->max));
+  };
+  times("from its posting to its arrival", communication.sent_to_arrived);
+  times("from its arrival to its first use", communication.arrived_to_used);
+
+  if (!communication.sent_to_arrived) return;
+  RankCommunication all;
+  for (const RankCommunication& rank : communication.ranks) {
+    all.exposed_ns += rank.exposed_ns;
+    all.exposed_under_way_ns += rank.exposed_under_way_ns;
+    all.overlapped_ns += rank.overlapped_ns;
+  }
+  fmt::print("\n{:<52} {:>12}\n", "messages and the time of workers", "seconds");
+  fmt::print("{:<52} {:>12.6f}\n", "exposed: idle while a message was under way", in_seconds(all.exposed_under_way_ns));
+  fmt::print("{:<52} {:>12.6f}\n", "idle before the data was sent", in_seconds(all.exposed_ns - all.exposed_under_way_ns));
+  fmt::print("{:<52} {:>12.6f}", "overlapped: kernels while a message was under way", in_seconds(all.overlapped_ns));
+  fmt::print("{}\n", communication.overlap() ? fmt::format("  ({:.1f} % of both)", 100 * *communication.overlap()) : "");
+}
+
+void print_broadcasts(const Broadcasts& broadcasts) {
+  const SharedData& shared = broadcasts.shared;
+  if (broadcasts.count == 0 && shared.versions == 0) return;
+  fmt::print("\n{:<52} {:>24}\n", "broadcasts", broadcasts.count);
+  const auto row = [](std::string_view name, const std::string& value) { fmt::print("{:<52} {:>24}\n", name, value); };
+  if (broadcasts.recipients) {
+    row("recipients: fewest, median, most",
+        fmt::format("{}, {}, {}", broadcasts.recipients->min, broadcasts.recipients->median, broadcasts.recipients->max));
+    row("bytes to all recipients", readable(broadcasts.bytes));
+  }
+  if (broadcasts.durations)
+    row("to the last arrival, us: median, longest",
+        fmt::format("{:.2f}, {:.2f}", in_us(broadcasts.durations->median), in_us(broadcasts.durations->max)));
+  if (broadcasts.arrivals > 0) {
+    row("late arrivals (outliers of their size)", fmt::format("{} of {}", broadcasts.late, broadcasts.arrivals));
+    row("recipients that had posted their receive before", fmt::format("{} of {}", broadcasts.awaited, broadcasts.arrivals));
+  }
+  if (broadcasts.declined > 0) row("ranks without room to forward", fmt::format("{}", broadcasts.declined));
+  if (!shared.detection_rate()) return;
+  row("recipients of shared data served by a broadcast",
+      fmt::format("{} of {} ({:.1f} %)", shared.by_broadcast, shared.recipients, 100 * *shared.detection_rate()));
+  row("versions of data that went in several parts", fmt::format("{} of {}", shared.split, shared.versions));
+}
+
+void print_memory(const std::vector<NodeMemory>& memory) {
+  if (memory.empty()) return;
+  fmt::print("\n{:<18} {:>12} {:>14} {:>12} {:>12}\n", "memory", "peak", "at, seconds", "mean", "at the end");
+  for (std::size_t i = 0; i < std::min(most_rows, memory.size()); ++i) {
+    const NodeMemory& node = memory[i];
+    fmt::print("{:<18} {:>12} {:>14.6f} {:>12} {:>12}\n", fmt::format("rank {}, node {}", node.rank, node.node),
+               readable(static_cast<double>(node.peak_bytes)), in_seconds(node.peak_at_ns), readable(node.mean_bytes),
+               readable(static_cast<double>(node.last_bytes)));
+  }
+  print_rest(memory.size(), "nodes");
+}
+
+/// One line where the trace holds all of the run, else what it does not.
+void print_quality(const RunNumbers& numbers) {
+  const Quality& quality = numbers.quality;
+  for (const std::string& text : numbers.reservations) fmt::print("note: {}\n", text);
+  if (!numbers.reservations.empty()) return;
+  // A line through two comparisons has no residuals.
+  const std::string clocks = quality.worst_residual_ns > 0
+                                 ? fmt::format("; its clocks are within {:.2f} us of each comparison", quality.worst_residual_ns / 1e3) : "";
+  fmt::print("The trace is complete{}.\n", clocks);
+}
+
+void print_verdict(const History& history, const Summary& summary) {
+  const auto findings = verdict(history, summary);
+  if (summary.split.makespan_ns == 0) {
+    fmt::print("\nNo task has run.\n");
+  } else if (findings.empty()) {
+    fmt::print("\nNothing to gain here: no loss takes 2 % of the makespan.\n");
+  } else {
+    fmt::print("\nWhat limits this run, and what it cost:\n");
+  }
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    fmt::print("{}. {:.6f} s ({:.0f} % of the makespan): {}\n   Try: {}.\n", i + 1, in_seconds(findings[i].lost_ns),
+               share(findings[i].lost_ns, summary.split.makespan_ns), findings[i].what, findings[i].remedy);
+  }
+}
+
+}  // namespace
+
+void print_summary_text(const RunNumbers& numbers) {
+  const History& history = numbers.history;
+  const Summary& summary = numbers.summary;
+  fmt::print("{}, {}, {}, {}, makespan {:.6f} s\n", history.program, counted(history.size, "rank"), counted(summary.split.workers.size(), "worker"),
+             counted(history.tasks.size(), "task"), in_seconds(summary.split.makespan_ns));
+  print_quality(numbers);
+  print_times(summary);
+  print_workers(summary);
+  if (numbers.efficiency) print_efficiency(*numbers.efficiency);
+  print_parallelism(summary, numbers.parallelism);
+  print_kernels(history, summary);
+  print_communication(numbers.communication);
+  print_broadcasts(numbers.broadcasts);
+  print_memory(numbers.memory);
+  print_bounds(summary);
+  print_verdict(history, summary);
+}
+
+}  // namespace tandem::tools
