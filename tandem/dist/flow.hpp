@@ -84,27 +84,18 @@ class Flow {
   /// it. `executor`: the rank that runs it, if that is known. Not to be called while `enters_all`.
   [[gnu::always_inline]] bool try_skip(std::span<const Use> uses, const SourceLine& where,
                                        std::uint32_t executor = kNobody) noexcept {
-    if (!position_.next_is_free()) return false;
-    FlowHistory::Draft draft(position_.history, position_.value + 1);
-    for (const Use& use : uses) {
-      if (use.handle == nullptr) return false;
-      const Place& place = place_of(*use.handle);
-      if (use.mode == AccessMode::read) {
-        if (!place.untouched_by_reader(rank_)) return false;
-      } else if (makes_value(use.mode)) {
-        if (executor == kNobody) executor = place.owner;
-        if (!place.untouched_by_writer(executor) || (place.unwritten && use.mode != AccessMode::write)) return false;
-      } else {
-        return false;
-      }
-      draft.use(place, use.mode);
+    // With a known number of accesses there is no loop, and the digest stays in a register.
+    const Use* const at = uses.data();
+    switch (uses.size()) {
+      case 1: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) { return call(at[0]); });
+      case 2: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) { return call(at[0]) && call(at[1]); });
+      case 3: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) { return call(at[0]) && call(at[1]) && call(at[2]); });
+      default: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) {
+        for (const Use& use : uses)
+          if (!call(use)) return false;
+        return true;
+      });
     }
-    if (executor >= kNobody || executor == rank_) return false;
-    ++position_.value;
-    for (const Use& use : uses)
-      if (use.mode != AccessMode::read) place_of(*use.handle).note_written();
-    position_.history.enter(draft, position_.value, OperationKind::task, executor, where);
-    return true;
   }
   /// A task is submitted. True: it runs here; submit it to the runtime at once, and call `entered` then. Throws UsageError.
   bool enter(std::span<const Use> uses, const Wish& wish) {
@@ -210,6 +201,37 @@ class Flow {
   std::uint64_t position() const noexcept { return position_.value; }
 
  private:
+  /// `draft` takes the access. False: it concerns this rank. `executor`: known from the first access that writes.
+  [[gnu::always_inline]] bool passes(const Use& use, std::uint32_t& executor, FlowHistory::Draft& draft) const noexcept {
+    if (use.handle == nullptr) return false;
+    const Place& place = place_of(*use.handle);
+    if (use.mode == AccessMode::read) {
+      if (!place.untouched_by_reader(rank_)) return false;
+    } else if (makes_value(use.mode)) {
+      if (executor == kNobody) executor = place.owner;
+      if (!place.untouched_by_writer(executor) || (place.unwritten && use.mode != AccessMode::write)) return false;
+    } else {
+      return false;
+    }
+    draft.use(place, use.mode);
+    return true;
+  }
+  [[gnu::always_inline]] static void note_write(const Use& use) noexcept {
+    if (use.mode != AccessMode::read) place_of(*use.handle).note_written();
+  }
+  /// `each(call)` calls for each access until the call returns false, and returns whether none did.
+  template <class Each>
+  [[gnu::always_inline]] bool try_skip_all(const SourceLine& where, std::uint32_t executor, const Each& each) noexcept {
+    if (!position_.next_is_free()) return false;
+    FlowHistory::Draft draft(position_.history, position_.value + 1);
+    if (!each([&](const Use& use) __attribute__((always_inline)) { return passes(use, executor, draft); })) return false;
+    if (executor >= kNobody || executor == rank_) return false;
+    ++position_.value;
+    each([](const Use& use) __attribute__((always_inline)) { return note_write(use), true; });
+    position_.history.enter(draft, position_.value, OperationKind::task, executor, where);
+    return true;
+  }
+
   struct Attended;
 
   bool enter_slowly(std::span<const Use> uses, const Wish& wish);

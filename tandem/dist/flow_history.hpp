@@ -57,8 +57,8 @@ class FlowHistory {
   /// An operation while its accesses are gone through. One that is not entered leaves no trace.
   class Draft {
    public:
-    Draft(FlowHistory& history, std::uint64_t position) noexcept : entry_(history.entries_[position % kKept]) {}
-    void use(const Place& place, AccessMode mode) noexcept {
+    [[gnu::always_inline]] Draft(FlowHistory& history, std::uint64_t position) noexcept : entry_(history.entries_[position % kKept]) {}
+    [[gnu::always_inline]] void use(const Place& place, AccessMode mode) noexcept {
       const std::uint32_t word = place.id * 8 + static_cast<std::uint32_t>(mode);
       if (uses_ < kUsesKept) entry_.kept[uses_] = word;
       ++uses_;
@@ -73,7 +73,7 @@ class FlowHistory {
     std::uint32_t uses_ = 0;
   };
   /// The operation at `position`, for which `draft` was made. Positions increase.
-  void enter(const Draft& draft, std::uint64_t position, OperationKind kind, std::uint32_t executor,
+  [[gnu::always_inline]] void enter(const Draft& draft, std::uint64_t position, OperationKind kind, std::uint32_t executor,
              const SourceLine& where) noexcept {
     Entry& entry = draft.entry_;
     entry.file = where.file;

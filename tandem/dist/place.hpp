@@ -30,12 +30,12 @@ struct Place {
   std::uint32_t holder = kEverywhere;
   std::uint32_t version = 0;    ///< how often the flow has written it
   std::uint32_t id = 0;         ///< the number of data registered before it: names it on all ranks
-  bool unwritten = false;       ///< nobody has given it a value by this point of the flow
-  bool copied = false;          ///< this rank, which does not hold it, has the current version or a receive for it
-  bool reducing = false;        ///< it has shares that are not gathered yet (`Reductions`)
-  bool in_users_memory = false;  ///< on its first owner
-  bool always_here = false;     ///< this rank has always owned it, and so has seen all its versions
-  bool stale = false;           ///< with `check_pruning`: this rank would have skipped its last writer
+  bool unwritten : 1 = false;       ///< nobody has given it a value by this point of the flow
+  bool copied : 1 = false;          ///< this rank, which does not hold it, has the current version or a receive for it
+  bool reducing : 1 = false;        ///< it has shares that are not gathered yet (`Reductions`)
+  bool in_users_memory : 1 = false;  ///< on its first owner
+  bool always_here : 1 = false;     ///< this rank has always owned it, and so has seen all its versions
+  bool stale : 1 = false;           ///< with `check_pruning`: this rank would have skipped its last writer
   Datum* datum = nullptr;       ///< null: it has not travelled
 
   /// A task that sees the data on another rank does not concern this one.
