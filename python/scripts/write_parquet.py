@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/write_parquet.py: packs the plain columns of `tandem trace export --format parquet` into Parquet files.
+# python/scripts/write_parquet.py: packs the plain columns of `tandem trace export --format parquet` into Parquet files.
 """Read schema.json and one file per column, little-endian and without headers, and write one Parquet file per table."""
 
 import argparse
