@@ -1,9 +1,9 @@
 // tools/trace_export_parquet.cpp: tables as Parquet files: their columns go to plain files, which a Python with pyarrow packs.
+#include "tandem/analysis/tables.hpp"
 #include "tools/json_report.hpp"
 #include "tools/out_file.hpp"
 #include "tools/python_script.hpp"
 #include "tools/trace_export.hpp"
-#include "tools/trace_tables.hpp"
 #include "tools/work_folder.hpp"
 
 namespace tandem::tools {

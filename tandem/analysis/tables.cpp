@@ -1,5 +1,5 @@
-// tools/trace_tables.cpp: which columns each table has.
-#include "tools/trace_tables.hpp"
+// tandem/analysis/tables.cpp: which columns each table has.
+#include "tandem/analysis/tables.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-namespace tandem::tools {
+namespace tandem::analysis {
 
 std::string_view name_of(ColumnKind kind) noexcept {
   constexpr std::array<std::string_view, 9> names{"time", "number", "worker", "u64", "i64", "i32", "flag", "real", "text"};
@@ -409,4 +409,4 @@ std::vector<Table> tables_of(History& history) {
   return tables;
 }
 
-}  // namespace tandem::tools
+}  // namespace tandem::analysis
