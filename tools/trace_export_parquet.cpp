@@ -19,6 +19,7 @@ base::Result<void> write_column(const Table& table, const Column& column, const 
   for (std::size_t row = 0; row < table.rows; ++row) {
     switch (column.kind) {
       case ColumnKind::time:
+      case ColumnKind::id:
       case ColumnKind::u64:
       case ColumnKind::i64: file.put(column.integer(row)); break;
       case ColumnKind::number:

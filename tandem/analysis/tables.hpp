@@ -11,9 +11,9 @@
 
 namespace tandem::analysis {
 
-/// What a column holds. `time`: nanoseconds, or `no_time`; `number`: unsigned, or `no_number` (`worker`: `no_worker`); those mean
-/// nothing is there. `text`: a number of `History::texts`.
-enum class ColumnKind : std::uint8_t { time, number, worker, u64, i64, i32, flag, real, text };
+/// What a column holds. `time`: nanoseconds, or `no_time`; `id`: a task's, or `no_time`; `number`: unsigned, or `no_number` (`worker`:
+/// `no_worker`); those mean nothing is there. `text`: a number of `History::texts`.
+enum class ColumnKind : std::uint8_t { time, id, number, worker, u64, i64, i32, flag, real, text };
 std::string_view name_of(ColumnKind kind) noexcept;
 
 struct Column {
