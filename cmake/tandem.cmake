@@ -46,6 +46,9 @@ set(tandem_test_flags $<$<CONFIG:Release>:-O1>)
 # Flags that every target of the project gets, and that users of the installed package do not.
 add_library(tandem_flags INTERFACE)
 target_compile_options(tandem_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(NOT TANDEM_RUNTIME)  # the linker drops what the Python extension does not call, and with it the need of hwloc
+  target_compile_options(tandem_flags INTERFACE -ffunction-sections -fdata-sections)
+endif()
 if(TANDEM_PRECOMPILED_HEADERS AND TANDEM_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(tandem_flags INTERFACE -fpch-preprocess)
 endif()
