@@ -174,7 +174,9 @@ class NativeRun {
 
 NB_MODULE(_native, m) {
   using namespace tandem::python;
-  nb::exception<TraceFailure>(m, "TraceError").attr("__module__") = "tandem";
+  nb::exception<TraceFailure> error(m, "TraceError");
+  error.attr("__module__") = "tandem";
+  error.attr("__doc__") = "The folder is no trace, or its files are damaged: the message says which, where, and what to do.";
   const auto fact = [](auto member) { return [member](const NativeRun& run) { return run.history().*member; }; };
   nb::class_<NativeRun>(m, "Run")
       .def(nb::init<const std::string&, const std::string&>(), nb::arg("folder"), nb::arg("clock"))

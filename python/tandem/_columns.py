@@ -53,7 +53,8 @@ def arrow(values: Column, kind: str = "") -> pa.Array:
 
 def as_numpy(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     """The values of a column without nulls."""
-    return column.combine_chunks().to_numpy(zero_copy_only=False)
+    values: npt.NDArray[Any] = column.combine_chunks().to_numpy(zero_copy_only=False)
+    return values
 
 
 def codes(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], list[str]]:

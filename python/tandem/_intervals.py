@@ -20,7 +20,8 @@ def covered_until(times: npt.NDArray[Any], starts: npt.NDArray[Any], ends: npt.N
         points = np.sort(points.astype(np.int64))
         before = np.searchsorted(points, times)
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(points)])
-        return before * np.asarray(times, np.int64) - sums[before]
+        sums_before: Ints = before * np.asarray(times, np.int64) - sums[before]
+        return sums_before
 
     return sum_of_positive(starts) - sum_of_positive(ends)
 

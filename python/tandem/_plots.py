@@ -1,6 +1,8 @@
 # python/tandem/_plots.py: pictures of a run, as matplotlib figures.
 from __future__ import annotations
 
+import io
+from functools import cache
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
@@ -26,13 +28,26 @@ MOST_BARS = 20_000  # beyond, a Gantt chart is drawn as an image, since a bar wo
 IMAGE_COLUMNS = 1500
 
 
-def _new_figure(width: float, height: float) -> tuple[Figure, Any]:
-    """A figure that belongs to nobody: pyplot, which keeps figures until they are closed, does not know it."""
+@cache
+def _figure_class() -> type[Figure]:
+    """matplotlib's, which notebooks also show when nobody has imported pyplot."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("pictures need matplotlib: pip install matplotlib") from error
-    figure = Figure(figsize=(width, height), layout="constrained")
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            file = io.BytesIO()
+            self.savefig(file, format="png")
+            return file.getvalue()
+
+    return Picture
+
+
+def _new_figure(width: float, height: float) -> tuple[Figure, Any]:
+    """A figure that belongs to nobody: pyplot, which keeps figures until they are closed, does not know it."""
+    figure = _figure_class()(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
@@ -94,7 +109,7 @@ def _draw_bars(axes: Any, rows: Any, starts: Any, ends: Any, of_codelet: Any, co
         left, right, middle = starts[here], ends[here], rows[here].astype(float)
         corners = np.stack([np.stack([left, middle - 0.4], 1), np.stack([right, middle - 0.4], 1), np.stack([right, middle + 0.4], 1),
                             np.stack([left, middle + 0.4], 1)], 1)
-        axes.add_collection(PolyCollection(corners, facecolors=colour, edgecolors="white", linewidths=0.2))
+        axes.add_collection(PolyCollection(list(corners), facecolors=colour, edgecolors="white", linewidths=0.2))
 
 
 def _draw_image(axes: Any, rows: Any, starts: Any, ends: Any, of_codelet: Any, colours: dict[int, str], workers: int, span_ns: int,

@@ -21,14 +21,20 @@ using tandem::trace::Type;
 using tandem::trace::WorkerState;
 
 void write_ranks(SmallRun& run) {
+  const auto poll = [&](std::uint32_t rank, std::uint32_t actor, std::int64_t ns) {
+    run.stream(rank, actor).add(Type::worker_state, at(ns), {static_cast<std::uint8_t>(WorkerState::polling)});
+  };
   run.usual(0).usual(1);
-  for (const auto& [rank, actor] : {std::pair(0u, 2u), std::pair(0u, 3u), std::pair(1u, 2u)})
-    run.stream(rank, actor).add(Type::worker_state, at(0), {static_cast<std::uint8_t>(WorkerState::polling)});
+  poll(0, 2, 0);
+  poll(0, 3, 0);
+  poll(1, 2, 0);
 
   run.submit(0, 100, 1, 0).submit(0, 120, 2, 1, {}, {1}).submit(0, 140, 3, 1, {}, {1}).submit(0, 160, 4, 0, {}, {1});
   run.execute(0, 2, 1, 200, 400);
   run.stream(0, 2).add(Type::task_ready, at(400), {2}).add(Type::task_ready, at(400), {3});
   run.execute(0, 2, 2, 420, 520).execute(0, 3, 3, 440, 540);
+  poll(0, 2, 1880);
+  poll(0, 3, 1880);
   run.stream(0, 4).add(Type::send_posted, at(420), {1, 1, 0, 0, 7, 64}).add(Type::data_sent, at(420), {0, 1, 4, 1});
 
   run.submit(1, 100, 1, 0).submit(1, 120, 2, 1, {}, {1}).submit(1, 140, 3, 1, {}, {2}).submit(1, 160, 4, 1, {}, {3});
