@@ -72,12 +72,15 @@ if(TANDEM_TESTS)
   include(GoogleTest)
 endif()
 
+# The extension of the Python package shall need no library but the C++ runtime.
+set(TANDEM_FMT $<IF:$<BOOL:${TANDEM_RUNTIME}>,fmt::fmt,fmt::fmt-header-only>)
+
 # What the headers of cmake/precompiled become: once for libraries and once for programs, whose code is generated differently.
 if(TANDEM_PRECOMPILED_HEADERS)
   set(precompiled "${PROJECT_SOURCE_DIR}/cmake/precompiled")
   find_package(fmt REQUIRED)
   add_library(tandem_precompiled OBJECT EXCLUDE_FROM_ALL "${precompiled}/empty.cpp")
-  target_link_libraries(tandem_precompiled PRIVATE tandem_flags fmt::fmt)
+  target_link_libraries(tandem_precompiled PRIVATE tandem_flags ${TANDEM_FMT})
   target_precompile_headers(tandem_precompiled PRIVATE "${precompiled}/standard.hpp")
   if(TANDEM_TESTS)
     add_executable(tandem_precompiled_tests EXCLUDE_FROM_ALL "${precompiled}/empty.cpp")
