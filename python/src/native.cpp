@@ -104,7 +104,8 @@ class NativeRun {
   nb::dict kernels() {
     const auto& kernels = summarised().kernels;
     nb::dict dict;
-    dict["codelet"] = dictionary_of(history_->texts, collect<std::uint32_t>(kernels.size(), [&](std::size_t i) { return kernels[i].codelet; }));
+    const auto codelets = collect<std::uint32_t>(kernels.size(), [&](std::size_t i) { return kernels[i].codelet; });
+    dict["codelet"] = dictionary_of(history_->texts, codelets);
     const auto add = [&](const char* name, auto member) {
       dict[name] = array_of(collect<std::int64_t>(kernels.size(), [&](std::size_t i) { return kernels[i].*member; }));
     };

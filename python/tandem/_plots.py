@@ -95,7 +95,8 @@ def plot_gantt(run: Run, start_ns: Optional[int] = None, end_ns: Optional[int] =
     axes.set_ylim(max(len(places), 1) - 0.5, -0.5)
     shown = range(0, len(places), max(len(places) // 40, 1))
     axes.set_yticks(list(shown), [f"rank {places[place] // 65536}, worker {places[place] % 65536}" for place in shown], fontsize=8)
-    axes.set_xlabel(f"time since the first submission ({unit})" if start_ns is None else f"time since {begin / unit_ns:.6g} {unit} ({unit})")
+    origin = "the first submission" if start_ns is None else f"{begin / unit_ns:.6g} {unit}"
+    axes.set_xlabel(f"time since {origin} ({unit})")
     axes.set_title(f"{run.program}: tasks of {len(places)} workers", loc="left", fontsize=11)
     _legend(axes, [names[number] for number in order[:24]], [colours[number] for number in order[:24]])
     return figure

@@ -63,7 +63,8 @@ class Summary:
         def share(part_ns: float, whole_ns: float) -> str:
             return f"{part_ns / 1e9:12.6f} s {100 * part_ns / whole_ns if whole_ns else 0:6.1f} %"
 
-        lines = [f"{self.program}: {self.ranks} rank(s), {self.workers} worker(s), {self.tasks} tasks, makespan {self.makespan_ns / 1e9:.6f} s"]
+        lines = [f"{self.program}: {self.ranks} rank(s), {self.workers} worker(s), {self.tasks} tasks, "
+                 f"makespan {self.makespan_ns / 1e9:.6f} s"]
         if self.lost_events:
             lines.append(f"note: {self.lost_events} events were lost: all below is a part of the run")
         lines.append("time of all workers")
