@@ -123,7 +123,7 @@ def _draw_image(axes: Any, rows: Any, starts: Any, ends: Any, of_codelet: Any, c
     offset = rows.astype(np.int64) * (span_ns + 1)
     pixels = np.empty((workers, IMAGE_COLUMNS, 3))
     pixels[:] = to_rgb(IDLE_COLOUR)
-    most = np.full((workers, IMAGE_COLUMNS), 0, np.int64)
+    most = np.zeros((workers, IMAGE_COLUMNS), np.int64)
     busy = np.zeros_like(most)
     for number, colour in colours.items():
         here = of_codelet == number
@@ -135,6 +135,8 @@ def _draw_image(axes: Any, rows: Any, starts: Any, ends: Any, of_codelet: Any, c
     idle = np.diff(edges)[None, :] - busy
     pixels[idle > most] = to_rgb(IDLE_COLOUR)
     axes.imshow(pixels, aspect="auto", interpolation="nearest", extent=(0, span_ns / unit_ns, workers - 0.5, -0.5))
+    if workers <= 40:
+        axes.hlines(np.arange(1, workers) - 0.5, 0, span_ns / unit_ns, colors="white", linewidths=2)
 
 
 def plot_comm_matrix(run: Run, output: str = "bytes") -> Figure:

@@ -1,7 +1,7 @@
 # python/tandem/_summary.py: where the time of a run went, its bounds, and the verdict, as the C++ analysis finds them.
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -54,7 +54,7 @@ class Summary:
     bounds: Bounds
     realised_ns: dict[str, int]
     """What the last task waited for, what that waited for, and so on, back to the start: the makespan by kind of step."""
-    kernels: pa.Table
+    kernels: pa.Table = field(repr=False)
     """`Run.flat_profile`."""
     verdict: tuple[Finding, ...]
     """The greatest loss first; empty: no loss takes 2 % of the makespan."""
