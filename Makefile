@@ -10,7 +10,7 @@ FUZZ_CC ?= clang-16
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check bench stress fuzz tsan asan audit times consumers docs install clean
+.PHONY: help setup build demo check bench stress fuzz tsan asan audit times consumers python docs install clean
 
 help:
 	@echo 'make demo       forecast atmospheric CO2 on all cores; numbers, and pictures in build/demo; then four ranks'
@@ -25,6 +25,7 @@ help:
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
 	@echo 'make times      how long building takes, against its goals, and the slowest files'
 	@echo 'make consumers  build programs that use Tandem: installed, as a subproject, shared, with GCC and with Clang'
+	@echo 'make python     build the Python package in a clean environment and test it, with its notebook; needs PyPI'
 	@echo 'make docs       reference of the API in build/docs/html (Doxygen)'
 	@echo 'make install    install to PREFIX ($(PREFIX)): command, libraries, headers, files for CMake and pkg-config'
 	@echo 'make clean      remove everything that was built'
@@ -95,6 +96,12 @@ times: setup
 
 consumers: setup
 	@tests/install/consumers_test.sh
+
+# The tests read traces that programs of the build write.
+python: setup
+	cmake --preset release $(CONFIGURE)
+	cmake --build --preset release -j $(JOBS) --target tandem write_sample_trace write_small_run
+	@scripts/python_package build/release
 
 docs:
 	@scripts/setup --docs

@@ -46,6 +46,9 @@ set(tandem_test_flags $<$<CONFIG:Release>:-O1>)
 # Flags that every target of the project gets, and that users of the installed package do not.
 add_library(tandem_flags INTERFACE)
 target_compile_options(tandem_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(NOT TANDEM_RUNTIME)  # the linker drops what the Python extension does not call, and with it the need of hwloc
+  target_compile_options(tandem_flags INTERFACE -ffunction-sections -fdata-sections)
+endif()
 if(TANDEM_PRECOMPILED_HEADERS AND TANDEM_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(tandem_flags INTERFACE -fpch-preprocess)
 endif()
@@ -69,12 +72,15 @@ if(TANDEM_TESTS)
   include(GoogleTest)
 endif()
 
+# The extension of the Python package shall need no library but the C++ runtime.
+set(TANDEM_FMT $<IF:$<BOOL:${TANDEM_RUNTIME}>,fmt::fmt,fmt::fmt-header-only>)
+
 # What the headers of cmake/precompiled become: once for libraries and once for programs, whose code is generated differently.
 if(TANDEM_PRECOMPILED_HEADERS)
   set(precompiled "${PROJECT_SOURCE_DIR}/cmake/precompiled")
   find_package(fmt REQUIRED)
   add_library(tandem_precompiled OBJECT EXCLUDE_FROM_ALL "${precompiled}/empty.cpp")
-  target_link_libraries(tandem_precompiled PRIVATE tandem_flags fmt::fmt)
+  target_link_libraries(tandem_precompiled PRIVATE tandem_flags ${TANDEM_FMT})
   target_precompile_headers(tandem_precompiled PRIVATE "${precompiled}/standard.hpp")
   if(TANDEM_TESTS)
     add_executable(tandem_precompiled_tests EXCLUDE_FROM_ALL "${precompiled}/empty.cpp")

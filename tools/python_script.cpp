@@ -47,7 +47,7 @@ base::Result<fs::path> find_python(const std::string& chosen, const fs::path& sc
     }
     return base::Error{base::ErrorCode::unsupported, "option python: " + chosen + " is no program"};
   }
-  // In the sources, scripts lie in python/tandem and the environment at the root; installed, both lie in one folder.
+  // In the sources, scripts lie in python/scripts and the environment at the root; installed, both lie in one folder.
   for (const fs::path& beside : {scripts, scripts.parent_path().parent_path()})
     if (const fs::path file = beside / ".venv/bin/python"; can_run(file)) return file;
   if (auto found = in_path("python3")) return *found;

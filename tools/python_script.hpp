@@ -8,7 +8,7 @@
 
 namespace tandem::tools {
 
-/// Runs `python/tandem/NAME` with these arguments, by `python` where that is not empty (option `python`), else by
+/// Runs `python/scripts/NAME` with these arguments, by `python` where that is not empty (option `python`), else by
 /// `.venv/bin/python` beside the sources or the installed scripts (`scripts/setup --analysis` makes it), else by the python3 in
 /// PATH. Returns what it printed. Errors: unsupported when no script or no Python is found, and what `run_program` says, of which
 /// the last line is the script's.

@@ -1,9 +1,9 @@
 // tools/trace_export_parquet.cpp: tables as Parquet files: their columns go to plain files, which a Python with pyarrow packs.
+#include "tandem/analysis/tables.hpp"
 #include "tools/json_report.hpp"
 #include "tools/out_file.hpp"
 #include "tools/python_script.hpp"
 #include "tools/trace_export.hpp"
-#include "tools/trace_tables.hpp"
 #include "tools/work_folder.hpp"
 
 namespace tandem::tools {
@@ -19,6 +19,7 @@ base::Result<void> write_column(const Table& table, const Column& column, const 
   for (std::size_t row = 0; row < table.rows; ++row) {
     switch (column.kind) {
       case ColumnKind::time:
+      case ColumnKind::id:
       case ColumnKind::u64:
       case ColumnKind::i64: file.put(column.integer(row)); break;
       case ColumnKind::number:

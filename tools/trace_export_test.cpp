@@ -1,5 +1,6 @@
 // tools/trace_export_test.cpp: exports say what the history says, in the words of their formats; and events are counted exactly.
 #include "tandem/analysis/small_run.hpp"
+#include "tandem/analysis/tables.hpp"
 #include "tools/trace_export.hpp"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 
 #include "tools/protobuf_writer.hpp"
 #include "tools/trace_stats.hpp"
-#include "tools/trace_tables.hpp"
 
 namespace tandem::tools {
 

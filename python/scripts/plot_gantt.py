@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/plot_gantt.py: a Gantt chart of workers, from a timeline that a Tandem program wrote.
+# python/scripts/plot_gantt.py: a Gantt chart of workers, from a timeline that a Tandem program wrote.
 """Draw one row per worker and one bar per task, coloured by codelet; light areas are idle time."""
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/plot_trace_stats.py: three plots of the events in a trace, from `tandem trace stats --json`.
+# python/scripts/plot_trace_stats.py: three plots of the events in a trace, from `tandem trace stats --json`.
 """Draw events by type, events over time, and events over time by type (figures 5 to 7 of the CCPE 2023 article on traces)."""
 
 import argparse

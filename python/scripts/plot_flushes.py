@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/plot_flushes.py: a plot of flushes beside tasks, from what `tandem bench flushes --json` prints.
+# python/scripts/plot_flushes.py: a plot of flushes beside tasks, from what `tandem bench flushes --json` prints.
 """Draw the time of each factorisation over its number, by what full buffers lead to (figure 2 of the CCPE 2023 article)."""
 
 import argparse

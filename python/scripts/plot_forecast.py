@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/plot_forecast.py: a plot of a CO2 forecast, from the CSV and JSON files that co2_forecast wrote.
+# python/scripts/plot_forecast.py: a plot of a CO2 forecast, from the CSV and JSON files that co2_forecast wrote.
 """Draw all measurements with the forecast, and below it the held-out years with the errors of the forecast."""
 
 import argparse

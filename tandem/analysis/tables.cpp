@@ -1,5 +1,5 @@
-// tools/trace_tables.cpp: which columns each table has.
-#include "tools/trace_tables.hpp"
+// tandem/analysis/tables.cpp: which columns each table has.
+#include "tandem/analysis/tables.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,10 +7,10 @@
 #include <memory>
 #include <utility>
 
-namespace tandem::tools {
+namespace tandem::analysis {
 
 std::string_view name_of(ColumnKind kind) noexcept {
-  constexpr std::array<std::string_view, 9> names{"time", "number", "worker", "u64", "i64", "i32", "flag", "real", "text"};
+  constexpr std::array<std::string_view, 10> names{"time", "id", "number", "worker", "u64", "i64", "i32", "flag", "real", "text"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -57,6 +57,14 @@ std::shared_ptr<std::vector<Texts::Id>> names(History& history, std::size_t coun
 
 std::int64_t difference(std::int64_t end_ns, std::int64_t start_ns) {
   return end_ns == no_time || start_ns == no_time ? no_time : end_ns - start_ns;
+}
+
+/// The id of the task in whose kernel an event was recorded, or nothing.
+template <class Row>
+auto task_around(const History& history) {
+  return [&history](const Row& row) {
+    return row.task == no_number ? no_time : static_cast<std::int64_t>(history.tasks[row.task].id);
+  };
 }
 
 Table tasks_of(History& history) {
@@ -115,9 +123,9 @@ Table states_of(History& history) {
       .add("end_ns", time, &StateRow::end_ns)
       .of("duration_ns", time, [](const StateRow& row) { return row.end_ns - row.start_ns; })
       .of("depth", number, [](const StateRow& row) { return row.depth; })
-      // 0 for states that are no task's: the column before says which are.
-      .of("task", u64, [&history](const StateRow& row) { return row.task == no_number ? 0 : history.tasks[row.task].id; })
+      .of("task", id, task_around<StateRow>(history))
       .of("name", text, [&history](const StateRow& row) { return row.task == no_number ? 0 : history.tasks[row.task].name; })
+      .of("codelet", text, [&history](const StateRow& row) { return row.task == no_number ? 0 : history.tasks[row.task].codelet; })
       .take();
 }
 
@@ -150,8 +158,8 @@ Table communications_of(History& history) {
       .add("send_data", number, &CommunicationRow::send_data)
       .add("receive_data", number, &CommunicationRow::receive_data)
       .add("version", number, &CommunicationRow::version)
-      .of("send_task", time, [=](const CommunicationRow& row) { return task_id(row.send_task); })
-      .of("receive_task", time, [=](const CommunicationRow& row) { return task_id(row.receive_task); })
+      .of("send_task", id, [=](const CommunicationRow& row) { return task_id(row.send_task); })
+      .of("receive_task", id, [=](const CommunicationRow& row) { return task_id(row.receive_task); })
       .take();
 }
 
@@ -250,19 +258,11 @@ Table memory_of(History& history) {
       .take();
 }
 
-/// The id of the task in whose kernel an event was recorded, or nothing.
-template <class Row>
-auto task_around(const History& history) {
-  return [&history](const Row& row) {
-    return row.task == no_number ? no_time : static_cast<std::int64_t>(history.tasks[row.task].id);
-  };
-}
-
 Table values_of(std::string_view name, const History& history, const std::vector<ValueRow>& rows) {
   return TableOf(name, rows)
       .add("rank", number, &ValueRow::rank)
       .add("actor", number, &ValueRow::actor)
-      .of("task", time, task_around<ValueRow>(history))
+      .of("task", id, task_around<ValueRow>(history))
       .add("name", text, &ValueRow::name)
       .add("time_ns", time, &ValueRow::time_ns)
       .add("value", real, &ValueRow::value)
@@ -273,7 +273,7 @@ Table spans_of(History& history) {
   return TableOf("spans", history.spans)
       .add("rank", number, &SpanRow::rank)
       .add("actor", number, &SpanRow::actor)
-      .of("task", time, task_around<SpanRow>(history))
+      .of("task", id, task_around<SpanRow>(history))
       .add("name", text, &SpanRow::name)
       .add("start_ns", time, &SpanRow::start_ns)
       .add("end_ns", time, &SpanRow::end_ns)
@@ -296,7 +296,7 @@ Table declared_of(const History& history, const DeclaredEvents& type) {
   Table table = TableOf("user." + type.name, type.rows)
                     .add("rank", number, &DeclaredEvents::Row::rank)
                     .add("actor", number, &DeclaredEvents::Row::actor)
-                    .of("task", time, task_around<DeclaredEvents::Row>(history))
+                    .of("task", id, task_around<DeclaredEvents::Row>(history))
                     .add("time_ns", time, &DeclaredEvents::Row::time_ns)
                     .take();
   for (std::size_t field = 0; field < type.fields.size(); ++field) {
@@ -409,4 +409,4 @@ std::vector<Table> tables_of(History& history) {
   return tables;
 }
 
-}  // namespace tandem::tools
+}  // namespace tandem::analysis

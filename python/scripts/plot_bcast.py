@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/plot_bcast.py: plots of broadcasts, from the JSON object that `tandem bench bcast --json` prints.
+# python/scripts/plot_bcast.py: plots of broadcasts, from the JSON object that `tandem bench bcast --json` prints.
 """Draw the time of broadcasts by number of recipients, and when each rank has the data and has forwarded it."""
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/plot_ring.py: a plot of corrected clocks, from the JSON object that `tandem bench ring --json` prints.
+# python/scripts/plot_ring.py: a plot of corrected clocks, from the JSON object that `tandem bench ring --json` prints.
 """Draw the durations of messages over time, with clocks corrected in several ways (figure 17 of the article on traces)."""
 
 import argparse

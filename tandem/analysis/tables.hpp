@@ -1,4 +1,4 @@
-// tools/trace_tables.hpp: the tables of a history with named columns, for exports that write all of them alike.
+// tandem/analysis/tables.hpp: the tables of a history with named columns, for exports and Python, which write all of them alike.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,11 @@
 
 #include "tandem/analysis/history.hpp"
 
-namespace tandem::tools {
+namespace tandem::analysis {
 
-using namespace analysis;
-
-/// What a column holds. `time`: nanoseconds, or `no_time`; `number`: unsigned, or `no_number` (`worker`: `no_worker`); those mean
-/// nothing is there. `text`: a number of `History::texts`.
-enum class ColumnKind : std::uint8_t { time, number, worker, u64, i64, i32, flag, real, text };
+/// What a column holds. `time`: nanoseconds, or `no_time`; `id`: a task's, or `no_time`; `number`: unsigned, or `no_number` (`worker`:
+/// `no_worker`); those mean nothing is there. `text`: a number of `History::texts`.
+enum class ColumnKind : std::uint8_t { time, id, number, worker, u64, i64, i32, flag, real, text };
 std::string_view name_of(ColumnKind kind) noexcept;
 
 struct Column {
@@ -36,4 +34,4 @@ struct Table {
 /// like are added to its texts.
 std::vector<Table> tables_of(History& history);
 
-}  // namespace tandem::tools
+}  // namespace tandem::analysis

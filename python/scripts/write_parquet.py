@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/write_parquet.py: packs the plain columns of `tandem trace export --format parquet` into Parquet files.
+# python/scripts/write_parquet.py: packs the plain columns of `tandem trace export --format parquet` into Parquet files.
 """Read schema.json and one file per column, little-endian and without headers, and write one Parquet file per table."""
 
 import argparse
@@ -17,8 +17,9 @@ except ImportError as error:
 
 ROWS_AT_ONCE = 1 << 20
 # The type of each kind in the file, and the value that stands for a missing one.
-KINDS = {"time": ("<i8", -(1 << 63)), "number": ("<u4", (1 << 32) - 1), "worker": ("<u2", (1 << 16) - 1), "u64": ("<u8", None),
-         "i64": ("<i8", None), "i32": ("<i4", None), "flag": ("u1", None), "real": ("<f8", None), "text": ("<u4", None)}
+KINDS = {"time": ("<i8", -(1 << 63)), "id": ("<u8", 1 << 63), "number": ("<u4", (1 << 32) - 1), "worker": ("<u2", (1 << 16) - 1),
+         "u64": ("<u8", None), "i64": ("<i8", None), "i32": ("<i4", None), "flag": ("u1", None), "real": ("<f8", None),
+         "text": ("<u4", None)}
 
 
 def arrow_type(kind):

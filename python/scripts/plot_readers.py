@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# python/tandem/plot_readers.py: a plot of early reading, from the JSON object that `tandem bench readers --json` prints.
+# python/scripts/plot_readers.py: a plot of early reading, from the JSON object that `tandem bench readers --json` prints.
 """Draw, by rank, when the task that reads a broadcast datum starts, and when the one that writes it (thesis, figure 4.6)."""
 
 import argparse

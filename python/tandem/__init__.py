@@ -1,0 +1,27 @@
+# python/tandem/__init__.py: the package: load a trace, look at its tables, ask where the time went.
+"""Traces of the Tandem task runtime as data frames.
+
+    import tandem
+
+    run = tandem.load("trace/")
+    print(run.summary())            # where the time went, what limits the run, what to try
+    run.tasks.to_pandas()           # a row for each task; polars.from_arrow(run.tasks) works as well
+    run.plot_gantt().savefig("gantt.png")
+
+Tables are pyarrow Tables. Times are in nanoseconds since the first event of the run, and columns of times end in ``_ns``. What is not
+known is null.
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from ._compare import compare
+from ._native import TraceError
+from ._run import Run, load
+from ._summary import Bounds, Finding, Summary
+
+try:
+    __version__ = version("tandem")
+except PackageNotFoundError:  # the sources, with an extension built by hand
+    __version__ = "unknown"
+
+__all__ = ["Bounds", "Finding", "Run", "Summary", "TraceError", "compare", "load"]
