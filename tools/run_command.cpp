@@ -256,7 +256,7 @@ class JobReport {
   }
   void make(base::Log& log) const {
     if (file_.empty()) return;
-    const auto written = write_report(folder_, file_);
+    const auto written = write_report({folder_}, file_);
     if (!written) {
       log.error("no report: {}{}", written.error().message, std::filesystem::exists(folder_) ? "" : "; is it a program of Tandem?");
       return;

@@ -1,5 +1,7 @@
 // tools/trace_report.cpp: `tandem trace report`: a run as a page for a browser.
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -14,10 +16,14 @@ void add_trace_report(Subcommand trace, ToolContext& context) {
   const auto folder = trace_folder(command);
   const auto out = std::make_shared<std::string>();
   const auto json = json_flag(command);
+  const auto other = std::make_shared<std::string>();
+  command.add_option("other", *other, "Folder of a second run: the page compares both, and shows where the seconds went");
   command.add_option("-o,--out", *out, "The file to write; FOLDER/report.html by default");
-  command.callback([folder, out, json, &context] {
+  command.callback([folder, other, out, json, &context] {
     const std::filesystem::path file = out->empty() ? std::filesystem::path(*folder) / "report.html" : std::filesystem::path(*out);
-    const auto written = write_report(*folder, file);
+    std::vector<std::string> folders{*folder};
+    if (!other->empty()) folders.push_back(*other);
+    const auto written = write_report(folders, file);
     if (!written) return fail(context, written.error());
     const auto [bytes, tasks] = written.value();
     if (*json) return print(Json{{"file", file.string()}, {"bytes", bytes}, {"tasks", tasks}});

@@ -40,6 +40,11 @@ tables() {
   traced one 1 all -n 16 --nb 16
   report 0 one -o one.html
   reads one.html '^[1-9][0-9]* tasks, 0 messages'
+  # Two runs.
+  report 0 several one -o both.html
+  [[ $(grep -c 'id="summary-[01]"' both.html) == 2 ]] || fail 'both.html does not hold two runs'
+  report 2 several nowhere -o both.html
+  holds err 'nowhere: there is no such folder'
   # Only a part was recorded, or nothing of what the page shows.
   for selection in task worker comm flow; do
     traced "part_$selection" 2 "$selection" -n 256 --nb 64
@@ -106,6 +111,8 @@ browser() {
   report 0 one -o one.html && drawn one.html
   traced none 1 flow -n 16 --nb 16
   report 0 none -o none.html && drawn none.html
+  report 0 several one -o both.html && drawn both.html
+  report 0 none several -o odd.html && drawn odd.html
 }
 
 "$part"

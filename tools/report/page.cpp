@@ -20,9 +20,13 @@ std::string script_text(const Json& json) {
   return text;
 }
 
-}  // namespace
+/// What the page holds of one run.
+struct RunText {
+  std::string summary, facts, columns;
+  std::uint64_t tasks = 0;
+};
 
-base::Result<WrittenReport> write_report(const std::string& folder, const std::filesystem::path& file) {
+base::Result<RunText> text_of(const std::string& folder) {
   auto run = trace::TraceReader::open(folder);
   if (!run) return run.error();
   const auto read = analysis::History::read(*run.value());
@@ -31,28 +35,48 @@ base::Result<WrittenReport> write_report(const std::string& folder, const std::f
   const analysis::TaskGraph graph(history);
   const RunNumbers numbers(history, graph);
   const RunTables tables = tables_of(history, graph, numbers.summary);
-  Json facts_of_summary = summary_json(folder, numbers);
-  facts_of_summary["realised_path"] = Json();  // the columns have it
+  Json summary = summary_json(folder, numbers);
+  summary["realised_path"] = Json();  // the columns have it
   auto columns = tables.columns.text();
   if (!columns) return columns.error();
+  return RunText{script_text(summary), script_text(tables.facts), std::move(columns).value(), history.tasks.size()};
+}
+
+void add_script(OutFile& out, std::string_view type, std::string_view name, std::size_t number, std::string_view text) {
+  out.print("<script type=\"application/{}\" id=\"{}-{}\">", type, name, number);
+  out.write(text);
+  out.write("</script>\n");
+}
+
+}  // namespace
+
+base::Result<WrittenReport> write_report(const std::vector<std::string>& folders, const std::filesystem::path& file) {
+  std::vector<RunText> runs;
+  WrittenReport written;
+  for (const std::string& folder : folders) {
+    auto run = text_of(folder);
+    if (!run) return run.error();
+    written.tasks += run.value().tasks;
+    runs.push_back(std::move(run).value());
+  }
   auto created = OutFile::create(file);
   if (!created) return created.error();
   OutFile out = std::move(created).value();
   out.write("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Tandem report</title>\n"
             "<meta name=\"viewport\" content=\"width=device-width\">\n<style>\n");
   out.write(page_style);
-  out.write("</style>\n</head>\n<body>\n<div id=\"report\">Reading the run ...</div>\n<script type=\"application/json\" id=\"summary\">");
-  out.write(script_text(facts_of_summary));
-  out.write("</script>\n<script type=\"application/json\" id=\"facts\">");
-  out.write(script_text(tables.facts));
-  out.write("</script>\n<script type=\"application/octet-stream\" id=\"columns\">");
-  out.write(columns.value());
-  out.write("</script>\n<script>\n'use strict';\n");
+  out.write("</style>\n</head>\n<body>\n<div id=\"report\">Reading the run ...</div>\n");
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    add_script(out, "json", "summary", i, runs[i].summary);
+    add_script(out, "json", "facts", i, runs[i].facts);
+    add_script(out, "octet-stream", "columns", i, runs[i].columns);
+  }
+  out.write("<script>\n'use strict';\n");
   out.write(page_program);
   out.write("</script>\n</body>\n</html>\n");
-  const std::uint64_t bytes = out.bytes();
+  written.bytes = out.bytes();
   if (const auto closed = out.close(); !closed) return closed.error();
-  return WrittenReport{bytes, history.tasks.size()};
+  return written;
 }
 
 }  // namespace tandem::tools

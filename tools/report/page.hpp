@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tandem/base/result.hpp"
 
@@ -15,9 +16,9 @@ extern const std::string_view page_style;
 extern const std::string_view page_program;
 
 struct WrittenReport {
-  std::uint64_t bytes = 0, tasks = 0;
+  std::uint64_t bytes = 0, tasks = 0;  ///< of the file; of all runs
 };
-/// Reads the trace in `folder`, and writes the page. Errors: those of the reader; io, exhausted.
-base::Result<WrittenReport> write_report(const std::string& folder, const std::filesystem::path& file);
+/// Reads the traces in `folders`, one, or two to compare, and writes the page. Errors: those of the reader; io, exhausted.
+base::Result<WrittenReport> write_report(const std::vector<std::string>& folders, const std::filesystem::path& file);
 
 }  // namespace tandem::tools

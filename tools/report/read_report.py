@@ -36,8 +36,8 @@ def read_column(data, entry):
 
 def main():
     page = open(sys.argv[1], encoding="utf-8").read()
-    summary, facts = json.loads(section(page, "summary")), json.loads(section(page, "facts"))
-    data = gzip.decompress(base64.b64decode(section(page, "columns"), validate=True))
+    summary, facts = json.loads(section(page, "summary-0")), json.loads(section(page, "facts-0"))
+    data = gzip.decompress(base64.b64decode(section(page, "columns-0"), validate=True))
     columns, end = {}, 0
     for entry in facts["columns"]:
         assert entry["at"] == end, f"{entry['name']} begins at {entry['at']} instead of {end}"

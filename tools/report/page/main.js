@@ -31,12 +31,9 @@ function toolbar(run, timeline) {
     }
     if (event.key === 'Escape') input.blur();
   }});
-  const box = (name, text) => element('label', {}, element('input', {type: 'checkbox', id: 'show-' + name, onchange: event => {
-    timeline.state[name] = event.target.checked;
-    timeline.request();
-  }}), text);
+  const box = (name, text) => element('label', {}, element('input', {type: 'checkbox', id: 'show-' + name, onchange: event => timeline.set(name, event.target.checked)}), text);
   const button = (text, title, does) => element('button', {title, onclick: does}, text);
-  return element('div', {class: 'toolbar'}, button('All', 'the whole run (0)', () => timeline.show(0, run.makespan)), button('+', 'zoom in (+)', () => timeline.zoom(0.5)),
+  return element('div', {class: 'toolbar'}, button('All', 'the whole run (0)', () => timeline.show(0, timeline.limit)), button('+', 'zoom in (+)', () => timeline.zoom(0.5)),
     button('−', 'zoom out (-)', () => timeline.zoom(2)), button('◀', 'earlier', () => timeline.pan(-0.3)), button('▶', 'later', () => timeline.pan(0.3)),
     box('strong', 'outliers alone (o)'), box('messages', 'messages (m)'), box('path', 'realised path (c)'), input, results);
 }
@@ -50,43 +47,90 @@ function nameOf(program) {
   return program ? program.split('/').pop() : 'A run';
 }
 
+/** "4 ranks, 8 workers, 13,551 tasks". */
+function sizeOf(run) {
+  const count = (number, name) => `${formatCount(number)} ${name}${number === 1 ? '' : 's'}`;
+  return [count(run.summary.ranks, 'rank'), count(run.workers.length, 'worker'), count(run.summary.tasks, 'task')].join(', ');
+}
+
+/** The runs of the page: one, or two to compare. */
+async function readRuns() {
+  const runs = [];
+  for (let i = 0; document.getElementById('summary-' + i); ++i) {
+    const text = name => document.getElementById(`${name}-${i}`).textContent;
+    const facts = JSON.parse(text('facts'));
+    runs.push(new Run(JSON.parse(text('summary')), facts, columnsOf(await unpacked(bytesOf(text('columns'))), facts.columns)));
+  }
+  return runs;
+}
+
+/** Returns its timeline. */
+function showRun(run, place) {
+  const {summary} = run;
+  document.title = `${nameOf(summary.program)}: Tandem report`;
+  place.replaceChildren(element('header', {}, element('h1', {title: summary.program}, nameOf(summary.program)),
+    element('p', {}, `${sizeOf(run)}, makespan `, element('b', {}, formatTime(summary.makespan_s)),
+      `, of the workers' time ${percent(summary.seconds.executing, summary.makespan_s * run.workers.length)} in tasks`)));
+  place.append(element('div', {class: 'columns'}, section('What limits this run', 'seconds by which it would be shorter', verdictSection(run)),
+    element('div', {}, section('Bounds', 'no schedule with these durations is shorter', boundsSection(run)), efficiencySection(run), numbersSection(run))));
+  place.append(section('Where the time of the workers went', '', timesSection(run)));
+  const pictures = element('div', {class: 'pictures'}), details = element('aside', {});
+  const inspector = new Inspector(run, details);
+  place.append(element('section', {class: 'time'}, element('h2', {}, 'Over time'), element('div', {id: 'tools'}), element('div', {class: 'split'}, pictures, details)));
+  const timeline = new Timeline(run, pictures, inspector);
+  inspector.onSelect = task => timeline.goTo(task);
+  document.getElementById('tools').replaceWith(toolbar(run, timeline));
+  place.append(section('Kernels', 'an outlier takes longer than the third quartile and 1.5 times the distance between the quartiles', kernelsSection(run)));
+  const matrix = matrixSection(run);
+  if (matrix !== null) place.append(section('Messages', 'bytes from rank to rank', matrix));
+  return [timeline];
+}
+
+/** Two runs: where the seconds went, and both over the same time. */
+function compareRuns(runs, place) {
+  document.title = `${runs.map(run => nameOf(run.summary.program)).join(' and ')}: Tandem comparison`;
+  Run.shareColours(runs);
+  const letters = ['A', 'B'];
+  place.replaceChildren(element('header', {}, element('h1', {}, 'Two runs'), ...runs.map((run, i) =>
+    element('p', {}, element('b', {}, letters[i] + ': '), `${nameOf(run.summary.program)} (${run.summary.folder}), ${sizeOf(run)}, makespan `,
+      element('b', {}, formatTime(run.summary.makespan_s))))));
+  place.append(section('Where the seconds went', 'of each worker on average; they add up to the makespan', secondsTable(runs)));
+  place.append(section('Kernels', '', kernelsTable(runs)));
+  place.append(element('div', {class: 'columns even'}, ...runs.map((run, i) => section(`What limits ${letters[i]}`, '', verdictSection(run)))));
+  const limit = Math.max(...runs.map(run => run.summary.makespan_s)) * 1e9;
+  const timelines = runs.map((run, i) => {
+    const pictures = element('div', {class: 'pictures'});
+    const heading = element('h2', {}, `${letters[i]} over time`, element('small', {}, 'both show the same seconds'));
+    place.append(element('section', {class: 'time'}, heading, i === 0 ? element('div', {id: 'tools'}) : '', pictures));
+    const makers = (of, state) => panelsOf(of, state).slice(0, of.summary.ranks > 1 ? 5 : 4);
+    return new Timeline(run, pictures, {show() {}}, makers, limit / run.facts.unit_ns);
+  });
+  timelines[0].followers = [timelines[1]];
+  timelines[1].followers = [timelines[0]];
+  document.getElementById('tools').replaceWith(toolbar(runs[0], timelines[0]));
+  return timelines;
+}
+
 async function begin() {
   const place = document.getElementById('report');
   try {
-    const read = id => JSON.parse(document.getElementById(id).textContent);
-    const summary = read('summary'), facts = read('facts');
-    const run = new Run(summary, facts, columnsOf(await unpacked(bytesOf(document.getElementById('columns').textContent)), facts.columns));
-    const workers = run.workers.length;
-    document.title = `${nameOf(summary.program)}: Tandem report`;
-    place.replaceChildren(element('header', {}, element('h1', {title: summary.program}, nameOf(summary.program)),
-      element('p', {}, `${summary.ranks} ${summary.ranks === 1 ? 'rank' : 'ranks'}, ${workers} ${workers === 1 ? 'worker' : 'workers'}, ` +
-        `${formatCount(summary.tasks)} tasks, makespan `, element('b', {}, formatTime(summary.makespan_s)),
-        `, of the workers' time ${percent(summary.seconds.executing, summary.makespan_s * workers)} in tasks`)));
-    place.append(element('div', {class: 'columns'}, section('What limits this run', 'seconds by which it would be shorter', verdictSection(run)),
-      section('Bounds', 'no schedule with these durations is shorter', boundsSection(run))));
-    place.append(section('Where the time of the workers went', '', timesSection(run)));
-    const pictures = element('div', {class: 'pictures'}), details = element('aside', {});
-    const inspector = new Inspector(run, details);
-    place.append(element('section', {class: 'time'}, element('h2', {}, 'Over time'), element('div', {id: 'tools'}), element('div', {class: 'split'}, pictures, details)));
-    const timeline = new Timeline(run, pictures, inspector);
-    inspector.onSelect = task => timeline.goTo(task);
-    document.getElementById('tools').replaceWith(toolbar(run, timeline));
-    place.append(section('Kernels', 'an outlier takes longer than the third quartile and 1.5 times the distance between the quartiles', kernelsSection(run)));
-    const matrix = matrixSection(run);
-    if (matrix !== null) place.append(section('Messages', 'bytes from rank to rank', matrix));
-    place.append(element('footer', {}, `Made by tandem ${summary.tandem} (${summary.commit}) from ${summary.folder}`));
-    window.addEventListener('scroll', () => timeline.views.some(view => view.stale) && timeline.request(), {passive: true});
-    window.tandem = {run, timeline};
+    const runs = await readRuns();
+    const timelines = runs.length === 1 ? showRun(runs[0], place) : compareRuns(runs, place);
+    const {summary} = runs[0];
+    place.append(element('footer', {}, `Made by tandem ${summary.tandem} (${summary.commit}) from ${runs.map(run => run.summary.folder).join(' and ')}`));
+    window.addEventListener('scroll', () => timelines.forEach(one => one.views.some(view => view.stale) && one.request()), {passive: true});
+    window.tandem = {run: runs[0], timeline: timelines[0]};
+    timelines[0].listenToKeys();
     let first = 0;
-    timeline.onFirst = () => {
+    timelines[0].onFirst = () => {
       first = performance.now();
     };
-    await timeline.fill();
-    if (location.hash === '#measure') measure(timeline, first);
+    for (const timeline of timelines) await timeline.fill();
+    if (location.hash === '#measure') measure(timelines[0], first);
   } catch (error) {
     place.replaceChildren(element('p', {class: 'error'}, `This report cannot be shown: ${error.message}. It needs a browser with DecompressionStream: ` +
       'Chromium 80, Firefox 113, Safari 16.4, or later.'));
-    document.documentElement.dataset.failed = error.stack;
+    console.error(`cannot be shown: ${error.stack}`);
   }
 }
 

@@ -45,7 +45,13 @@ class Run {
     return this.kernelOfCodelet[this.columns['task.codelet'][task]];
   }
   colourOf(kernel) {
-    return kernelColours[Math.min(kernel, kernelColours.length - 1)];
+    const place = this.colours && kernel < this.colours.length ? this.colours[kernel] : kernel;
+    return kernelColours[Math.min(place, kernelColours.length - 1)];
+  }
+  /** Gives kernels of one name the same colour in all of the runs. */
+  static shareColours(runs) {
+    const names = [...new Set(runs.flatMap(run => run.kernels.map(kernel => kernel.codelet)))];
+    for (const run of runs) run.colours = run.kernels.map(kernel => names.indexOf(kernel.codelet));
   }
   spentOf(place) {
     return this.facts.spent[this.columns['idle.spent'][place]];

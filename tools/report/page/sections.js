@@ -3,7 +3,9 @@
 function verdictSection(run) {
   const {summary} = run, makespan = summary.makespan_s;
   const place = element('div', {class: 'verdict'});
-  if (summary.verdict.length === 0) {
+  if (run.kernels.length === 0) {
+    place.append(element('p', {}, 'No task has run, as far as was recorded: there is nothing to judge.'));
+  } else if (summary.verdict.length === 0) {
     place.append(element('p', {}, 'Nothing to gain here: no cause costs 2 % of the makespan or more.'));
   }
   for (const finding of summary.verdict) {
@@ -25,6 +27,64 @@ function boundsSection(run) {
       element('span', {}, name),
       element('span', {class: 'bar'}, element('i', {style: `width:${100 * seconds / Math.max(summary.makespan_s, 1e-12)}%;background:${colour}`})),
       element('span', {class: 'number'}, formatTime(seconds)))));
+}
+
+/** Efficiency in the terms of POP, as bars. Null: nothing has run. */
+function efficiencySection(run) {
+  const {efficiency} = run.summary;
+  if (!efficiency) return null;
+  const rows = [['parallel efficiency', efficiency.parallel, '#444', 'of the time of all workers, what was spent in tasks: the product of the other three'],
+    ['load balance', efficiency.load_balance, '#0072b2', 'mean over greatest time in tasks of a worker'],
+    ['serialisation', efficiency.serialisation, '#e69f00', 'what waits for tasks would still cost if messages took no time'],
+    ['transfer', efficiency.transfer, '#7b3294', 'what the time of messages costs']];
+  return section('Efficiency', 'parallel = load balance × serialisation × transfer', element('div', {class: 'bars'},
+    ...rows.map(([name, value, colour, title]) => element('div', {title}, element('span', {}, name),
+      element('span', {class: 'bar'}, element('i', {style: `width:${100 * value}%;background:${colour}`})), element('span', {class: 'number'}, percent(value, 1))))));
+}
+
+/** What is known of tasks at a time, messages, broadcasts. */
+function numbersSection(run) {
+  const {communication, broadcasts, parallelism} = run.summary, lines = [];
+  if (parallelism && parallelism.ready) lines.push(`On average ${formatCount(parallelism.submitted.mean)} tasks were submitted and not ended, ${formatCount(parallelism.ready.mean)} of them ready.`);
+  if (communication.messages > 0) {
+    const took = communication.sent_to_arrived;
+    lines.push(`${formatCount(communication.messages)} messages, ${formatBytes(communication.bytes)}` + (took ? `; half of them took ${formatTime(took.median_s)} or less` : '') +
+      (communication.overlap === null ? '.' : `; ${percent(communication.overlap, 1)} of the time of workers while messages were under way went into kernels.`));
+  }
+  if (broadcasts.count > 0) {
+    const {shared_data: shared, recipients} = broadcasts;
+    lines.push(`${formatCount(broadcasts.count)} broadcasts` + (recipients ? ` to ${formatCount(recipients.min)} to ${formatCount(recipients.max)} ranks` : '') +
+      (shared.detection_rate === null ? '' : `; ${percent(shared.detection_rate, 1)} of what several ranks needed went by broadcast`) + (broadcasts.late > 0 ? `; ${formatCount(broadcasts.late)} arrivals late.` : '.'));
+  }
+  return element('div', {class: 'numbers'}, ...lines.map(line => element('p', {}, line)));
+}
+
+/** A difference, red where B is slower. */
+function difference(a, b) {
+  const sign = b > a ? '+' : '−';
+  return element('span', {style: `color:${b > a ? '#b03a00' : '#00665a'}`}, a === b ? '' : sign + formatTime(Math.abs(b - a)));
+}
+function secondsTable(runs) {
+  const perWorker = (run, key) => run.summary.seconds[key] / Math.max(run.workers.length, 1);
+  const rows = runs[0].facts.spent.filter(key => runs.some(run => run.summary.seconds[key] > 0)).map(key => {
+    const [a, b] = runs.map(run => perWorker(run, key));
+    return [spentTexts[key], formatTime(a), formatTime(b), difference(a, b)];
+  });
+  const named = (name, of) => {
+    const [a, b] = runs.map(of);
+    return [name, formatTime(a), formatTime(b), difference(a, b)];
+  };
+  return tableOf(['', 'A', 'B', 'B − A'], [...rows, named('makespan', run => run.summary.makespan_s),
+    named('area bound', run => run.summary.bounds.area_s), named('critical path', run => run.summary.bounds.critical_path_s)]);
+}
+function kernelsTable(runs) {
+  const names = [...new Set(runs.flatMap(run => run.kernels.map(kernel => kernel.codelet)))];
+  const none = {tasks: 0, total_s: 0, median_s: 0, outliers: 0};
+  return tableOf(['kernel', 'tasks A', 'B', 'total A', 'B', 'B − A', 'median A', 'B', 'B / A', 'outliers A', 'B'], names.map(name => {
+    const [a, b] = runs.map(run => run.kernels.find(kernel => kernel.codelet === name) || none);
+    return [name || 'without a name', formatCount(a.tasks), formatCount(b.tasks), formatTime(a.total_s), formatTime(b.total_s), difference(a.total_s, b.total_s),
+      formatTime(a.median_s), formatTime(b.median_s), a.median_s > 0 && b.median_s > 0 ? (b.median_s / a.median_s).toFixed(2) : '', formatCount(a.outliers), formatCount(b.outliers)];
+  }));
 }
 
 /** A stacked bar for each worker, or for each rank where there are many. */

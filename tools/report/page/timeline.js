@@ -1,11 +1,15 @@
 // timeline.js: the panels below each other, which show the same stretch of time; mouse, touch and keyboard.
 
 class Timeline {
-  constructor(run, place, inspector) {
+  /** `makers`: of its panels, by its state. `limit`: how far it reaches, in units of the run. */
+  constructor(run, place, inspector, makers = panelsOf, limit = run.makespan) {
     this.run = run;
+    this.makers = makers;
+    this.limit = limit;
+    this.followers = [];  // other timelines that show the same seconds
     this.state = {selected: -1, strong: false, messages: false, path: false};
     this.from = 0;
-    this.to = run.makespan;
+    this.to = limit;
     this.left = 96;
     this.right = 14;
     this.inspector = inspector;
@@ -13,12 +17,11 @@ class Timeline {
     this.views = [];
     this.pending = false;
     new ResizeObserver(() => this.draw()).observe(place);
-    document.addEventListener('keydown', event => this.key(event));
   }
 
   /** Makes the panels, one at a time, so that the first can be seen while the others are made. */
   async fill() {
-    for (const make of panelsOf(this.run, this.state)) {
+    for (const make of this.makers(this.run, this.state)) {
       this.views.push(this.addPanel(make()));
       this.draw();
       if (this.views.length === 1 && this.onFirst) this.onFirst();
@@ -92,12 +95,18 @@ class Timeline {
   timeAt(view, event) { return this.from + (event.offsetX - this.left) * this.perPixel(); }
 
   show(from, to) {
-    const least = Math.min(20 / this.run.facts.unit_ns, this.run.makespan);
-    const length = Math.min(Math.max(to - from, least), this.run.makespan);
+    const least = Math.min(20 / this.run.facts.unit_ns, this.limit);
+    const length = Math.min(Math.max(to - from, least), this.limit);
     const middle = (from + to) / 2;
-    this.from = Math.min(Math.max(middle - length / 2, 0), this.run.makespan - length);
+    this.from = Math.min(Math.max(middle - length / 2, 0), this.limit - length);
     this.to = this.from + length;
     this.request();
+    for (const other of this.followers) {
+      const scale = this.run.facts.unit_ns / other.run.facts.unit_ns;
+      other.from = this.from * scale;
+      other.to = this.to * scale;
+      other.request();
+    }
   }
   zoom(factor, around = (this.from + this.to) / 2) {
     const length = (this.to - this.from) * factor;
@@ -128,11 +137,14 @@ class Timeline {
     const place = this.run.lanes[lane].indexOf(task) + by;
     if (place >= 0 && place < this.run.lanes[lane].length) this.goTo(this.run.lanes[lane][place]);
   }
+  listenToKeys() {
+    document.addEventListener('keydown', event => this.key(event));
+  }
   key(event) {
     if (event.target.tagName === 'INPUT' || event.ctrlKey || event.metaKey || event.altKey) return;
     const does = {
       ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2), '+': () => this.zoom(0.5), '=': () => this.zoom(0.5),
-      '-': () => this.zoom(2), 0: () => this.show(0, this.run.makespan), n: () => this.step(1), p: () => this.step(-1),
+      '-': () => this.zoom(2), 0: () => this.show(0, this.limit), n: () => this.step(1), p: () => this.step(-1),
       o: () => this.toggle('strong'), m: () => this.toggle('messages'), c: () => this.toggle('path'), Escape: () => this.select(-1),
       '/': () => document.getElementById('search').focus(),
     }[event.key];
@@ -141,10 +153,15 @@ class Timeline {
     does();
   }
   toggle(name) {
-    this.state[name] = !this.state[name];
+    this.set(name, !this.state[name]);
     const box = document.getElementById('show-' + name);
     if (box) box.checked = this.state[name];
-    this.request();
+  }
+  set(name, value) {
+    for (const one of [this, ...this.followers]) {
+      one.state[name] = value;
+      one.request();
+    }
   }
 
   tell(view, event) {
