@@ -15,17 +15,19 @@ struct Reason {
   Spent spent = Spent::outside;
 };
 
-/// What changes at an instant: tasks that are ready and have not begun, receives that have not arrived, tasks that have not ended.
+/// What changes at an instant: tasks that are ready and have not begun, receives that have not arrived, tasks that have not ended, and
+/// those of them that run.
 struct Change {
   std::int64_t at_ns = 0;
-  std::int32_t ready = 0, receives = 0, tasks = 0;
+  std::int32_t ready = 0, receives = 0, tasks = 0, running = 0;
 };
 
 Spent reason_of(const Change& now, std::int64_t at_ns, std::int64_t last_submit_ns) noexcept {
   if (now.ready > 0) return Spent::ready_elsewhere;
   if (now.receives > 0) return Spent::awaiting_message;
-  if (now.tasks > 0) return Spent::no_ready_task;
-  return at_ns < last_submit_ns ? Spent::awaiting_submission : Spent::outside;
+  if (now.tasks > now.running) return Spent::no_ready_task;
+  if (at_ns < last_submit_ns) return Spent::awaiting_submission;
+  return now.tasks > 0 ? Spent::no_ready_task : Spent::outside;
 }
 
 class Reasons {
@@ -61,6 +63,8 @@ class Reasons {
     rank.last_submit_ns = std::max(rank.last_submit_ns, task.submit_ns);
     rank.changes.push_back({.at_ns = task.submit_ns, .tasks = 1});
     rank.changes.push_back({.at_ns = std::max(task.end_ns, task.submit_ns), .tasks = -1});
+    rank.changes.push_back({.at_ns = std::max(task.start_ns, task.submit_ns), .running = 1});
+    rank.changes.push_back({.at_ns = std::max(task.end_ns, task.submit_ns), .running = -1});
     if (task.ready_ns == no_time || task.ready_ns >= task.start_ns) return;
     rank.changes.push_back({.at_ns = task.ready_ns, .ready = 1});
     rank.changes.push_back({.at_ns = task.start_ns, .ready = -1});
@@ -75,6 +79,7 @@ class Reasons {
         now.ready += rank.changes[i].ready;
         now.receives += rank.changes[i].receives;
         now.tasks += rank.changes[i].tasks;
+        now.running += rank.changes[i].running;
       }
       const bool begun = at_ns >= rank.first_submit_ns;
       const Spent spent = begun ? reason_of(now, at_ns, rank.last_submit_ns) : Spent::outside;

@@ -14,7 +14,8 @@ namespace tandem::analysis {
 
 /// What a worker does, and for an idle one why it has nothing to do. The reasons are looked for in this order:
 /// a task of its rank is ready (`ready_elsewhere`); a receive of its rank is posted and has not arrived (`awaiting_message`); a
-/// submitted task has not ended (`no_ready_task`); the rank will submit more (`awaiting_submission`); else `outside`.
+/// submitted task waits for others (`no_ready_task`); the rank will submit more (`awaiting_submission`); a task has not ended
+/// (`no_ready_task`); else `outside`.
 enum class Spent : std::uint8_t {
   executing,            ///< kernels
   fetching,             ///< copies between memories
@@ -22,8 +23,8 @@ enum class Spent : std::uint8_t {
   holding,              ///< holds its core free for an urgent task, although another one is ready
   ready_elsewhere,      ///< idle, though a task was ready: it wakes up, or the task is reserved for another worker
   awaiting_message,     ///< idle: the rank waits for data of another rank
-  no_ready_task,        ///< idle: the submitted tasks wait for those that run
-  awaiting_submission,  ///< idle: all submitted tasks have ended, and the program has yet to submit more
+  no_ready_task,        ///< idle: the submitted tasks wait for those that run, or are the last ones and run
+  awaiting_submission,  ///< idle: all submitted tasks run or have ended, and the program has yet to submit more
   program,              ///< the submitting thread's worker is in the program: it submits tasks, or does other work
   outside,              ///< idle before the first task of its rank was submitted, or after the last one has ended
   unknown,              ///< not recorded, or lost

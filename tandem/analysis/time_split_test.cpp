@@ -46,12 +46,13 @@ TEST(TimeSplit, AnIdleWorkerHasTheReasonOfEachInstant) {
   EXPECT_EQ(of(first, Spent::executing), 260);
   EXPECT_EQ(of(second, Spent::executing), 230);
   EXPECT_EQ(of(first, Spent::scheduling), 50);  // 100 to 140, 400 to 410
-  // Worker 1: task 1 is ready from 100 to 140; task 2 waits for it until 400, and is ready until 450.
+  // Worker 1: task 1 is ready from 100 to 140, and runs alone until 200; task 2 waits for it until 400, and is ready until 450.
   EXPECT_EQ(of(second, Spent::ready_elsewhere), 40 + 50 + 20);  // and task 3 from 800 to 820
-  EXPECT_EQ(of(second, Spent::no_ready_task), 260);
-  EXPECT_EQ(of(second, Spent::awaiting_submission), 200);
-  EXPECT_EQ(of(first, Spent::no_ready_task), 150 + 80);
-  EXPECT_EQ(of(first, Spent::awaiting_submission), 200);
+  EXPECT_EQ(of(second, Spent::no_ready_task), 200);
+  EXPECT_EQ(of(second, Spent::awaiting_submission), 60 + 200);
+  // Worker 0: task 2 runs from 450 to 600, and nothing waits for it; task 3 is the last one.
+  EXPECT_EQ(of(first, Spent::no_ready_task), 80);
+  EXPECT_EQ(of(first, Spent::awaiting_submission), 150 + 200);
 }
 
 TEST(TimeSplit, WithoutStatesTimeIsUnknown) {

@@ -2,27 +2,34 @@
 #include "tandem/analysis/verdict.hpp"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include <fmt/core.h>
+
+#include "tandem/analysis/broadcasts.hpp"
+#include "tandem/analysis/worker_speed.hpp"
 
 namespace tandem::analysis {
 namespace {
 
 constexpr double least_share = 0.02;     ///< of the makespan, for a loss to be told
 constexpr double chain_share = 0.8;      ///< of the makespan, for a chain of tasks to be the limit
+constexpr double alone_share = 0.2;      ///< of the makespan, for a chain with a task that ran alone
 constexpr double busy_share = 0.2;       ///< of the makespan, for tasks that held up others to be a matter of their order
 
 class Judge {
  public:
-  Judge(const History& history, const Summary& summary) : history_(history), summary_(summary), total_(summary.split.total()) {}
+  Judge(const History& history, const Summary& summary) : history_(history), summary_(summary), total_(summary.split.total()), speeds_(worker_speeds(history, summary.kernels)) {}
 
   std::vector<Finding> judge() {
     if (summary_.split.makespan_ns == 0 || summary_.split.workers.empty()) return {};
     no_ready_task();
-    find("slow_submission", Spent::awaiting_submission, "Workers had executed all submitted tasks, and waited for the program to submit more.",
+    find("slow_submission", Spent::awaiting_submission, "All submitted tasks ran or had ended, and idle workers waited for the program to submit more.",
          "submit earlier or from fewer waits; make tasks larger; record the flow once and replay it (rt.record)");
-    find("communication", Spent::awaiting_message, "Workers waited for data of other ranks.",
-         "another distribution of the data; larger tiles; priorities for tasks whose results travel; --tandem.broadcast=automatic");
+    communication();
     find("ready_tasks_not_taken", Spent::ready_elsewhere, "Workers were idle although a task of their rank was ready.",
          "tasks of 50 us or more, so that waking a worker pays; --tandem.sched=lws; fewer workers");
     small_tasks();
@@ -33,6 +40,7 @@ class Judge {
          "the submitting thread");
     find("imbalance", Spent::outside, "Ranks had ended their tasks before others, or began later.",
          "another distribution of the data over ranks");
+    slow_workers();
     slow_executions();
     std::ranges::stable_sort(found_, std::greater(), &Finding::lost_ns);
     return std::move(found_);
@@ -55,7 +63,17 @@ class Judge {
     const std::int64_t lost = lost_ns(Spent::no_ready_task);
     const double chain = static_cast<double>(summary_.path.length_ns) / makespan();
     const double busy = static_cast<double>(summary_.realised.total_ns(StepKind::busy)) / makespan();
-    if (chain >= chain_share) {
+    const std::int64_t alone = alone_ns();
+    if (executed() < 2 * static_cast<std::uint64_t>(workers())) {
+      add({.key = "few_tasks", .lost_ns = lost,
+           .what = fmt::format("{} tasks are too few for {} workers.", executed(), workers()),
+           .remedy = "smaller tiles; fewer workers"});
+    } else if (2 * alone * (workers() - 1) >= lost * workers() && chain >= alone_share && workers() > 1 && longest_alone_ * 2 >= alone) {
+      add({.key = "serial_phase", .lost_ns = lost,
+           .what = fmt::format("During {:.0f} % of the makespan one task ran alone, for the most part '{}'.",
+                               100 * static_cast<double>(alone) / makespan(), history_.texts[alone_codelet_]),
+           .remedy = "divide that task into several; submit what does not need it before it"});
+    } else if (chain >= chain_share) {
       add({.key = "long_chain", .lost_ns = lost,
            .what = fmt::format("A chain of {} tasks, each of which needs the one before, takes {:.0f} % of the makespan.",
                                summary_.path.tasks.size(), 100 * chain),
@@ -71,9 +89,108 @@ class Judge {
     }
   }
 
-  void small_tasks() {
+  std::uint64_t executed() const {
     std::uint64_t tasks = 0;
     for (const KernelProfile& kernel : summary_.kernels) tasks += kernel.tasks;
+    return tasks;
+  }
+
+  /// The time in which one task ran and no other one, on all ranks. Sets the codelet that ran alone longest, and for how long its longest
+  /// task did.
+  std::int64_t alone_ns() {
+    std::vector<std::pair<std::int64_t, std::uint32_t>> starts, ends;
+    for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
+      const TaskRow& task = history_.tasks[row];
+      if (!task.has_run() || task.end_ns <= task.start_ns) continue;
+      starts.emplace_back(task.start_ns, row);
+      ends.emplace_back(task.end_ns, row);
+    }
+    std::ranges::sort(starts);
+    std::ranges::sort(ends);
+    std::int64_t sum_ns = 0, since_ns = 0;
+    std::uint64_t rows = 0;  // the sum of those that run: of one it is the row
+    std::size_t running = 0, begun = 0;
+    std::unordered_map<std::uint32_t, std::int64_t> alone;
+    for (const auto& [end_ns, ended] : ends) {
+      for (; begun < starts.size() && starts[begun].first < end_ns; ++begun) {
+        if (running == 1) alone[static_cast<std::uint32_t>(rows)] += starts[begun].first - since_ns;
+        since_ns = starts[begun].first;
+        rows += starts[begun].second;
+        ++running;
+      }
+      if (running == 1) alone[static_cast<std::uint32_t>(rows)] += end_ns - since_ns;
+      since_ns = end_ns;
+      rows -= ended;
+      --running;
+    }
+    std::unordered_map<Texts::Id, std::int64_t> codelets;
+    for (const auto& [row, ns] : alone) {
+      sum_ns += ns;
+      const Texts::Id codelet = history_.tasks[row].codelet;
+      codelets[codelet] += ns;
+      longest_alone_ = std::max(longest_alone_, ns);
+      if (codelets[codelet] > codelets[alone_codelet_]) alone_codelet_ = codelet;
+    }
+    return sum_ns;
+  }
+
+  /// Workers waited for data. What several ranks needed went to each one by one; or what ranks had, and dropped, came again.
+  void communication() {
+    const std::int64_t lost = lost_ns(Spent::awaiting_message);
+    if (lost == 0) return;
+    const SharedData shared = broadcasts(history_).shared;
+    const auto [messages, again] = repeated_messages();
+    if (5 * again >= messages && again > 0) {
+      add({.key = "copies_dropped", .lost_ns = lost,
+           .what = fmt::format("Workers waited for data of other ranks; {} of {} messages brought a version that the rank had received before and "
+                               "dropped.", again, messages),
+           .remedy = "more memory for received copies (--tandem.copies)"});
+    } else if (shared.recipients >= 3 * shared.versions && shared.versions > 0 && shared.detection_rate().value_or(1) < 0.5) {
+      add({.key = "no_broadcasts", .lost_ns = lost,
+           .what = fmt::format("Workers waited for data of other ranks; {:.0f} % of what several ranks needed was sent to one after the other.",
+                               100 * (1 - shared.detection_rate().value_or(1))),
+           .remedy = "--tandem.broadcast=automatic"});
+    } else {
+      add({.key = "communication", .lost_ns = lost, .what = "Workers waited for data of other ranks.",
+           .remedy = "another distribution of the data; larger tiles; priorities for tasks whose results travel; "
+                     "--tandem.broadcast=automatic"});
+    }
+  }
+
+  /// Messages of data of the flow between ranks, and those of them that brought a version again.
+  std::pair<std::uint64_t, std::uint64_t> repeated_messages() const {
+    std::uint64_t messages = 0, again = 0;
+    std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> seen;
+    for (const CommunicationRow& row : history_.communications) {
+      if (!row.has_receive() || row.failed || row.receive_data == no_number || row.version == no_number || row.source == row.destination) continue;
+      ++messages;
+      if (!seen.emplace(row.destination, row.receive_data, row.version).second) ++again;
+    }
+    return {messages, again};
+  }
+
+  void slow_workers() {
+    std::int64_t excess_ns = 0;
+    const WorkerSpeed* worst = nullptr;
+    for (const WorkerSpeed& speed : speeds_) {
+      if (!speed.is_slow()) continue;
+      excess_ns += std::max<std::int64_t>(speed.excess_ns, 0);
+      if (worst == nullptr || speed.excess_ns > worst->excess_ns) worst = &speed;
+    }
+    if (worst == nullptr) return;
+    add({.key = "slow_worker", .lost_ns = excess_ns / workers(),
+         .what = fmt::format("Worker {} of rank {} took {:.2g} times as long for the same tasks as the others.", worst->worker, worst->rank,
+                             worst->slowness),
+         .remedy = "look for other programs on its core, its frequency and the memory near it; leave the core out (--tandem.cores)"});
+  }
+  bool is_slow(const TaskRow& task) const {
+    return std::ranges::any_of(speeds_, [&](const WorkerSpeed& speed) {
+      return speed.is_slow() && speed.rank == task.rank && speed.worker == task.worker;
+    });
+  }
+
+  void small_tasks() {
+    const std::uint64_t tasks = executed();
     const std::int64_t executing_ns = total_[static_cast<std::size_t>(Spent::executing)];
     find("small_tasks", Spent::scheduling,
          fmt::format("Workers prepared and chose tasks; a task takes {:.3g} us on average.",
@@ -85,10 +202,23 @@ class Judge {
     std::int64_t excess_ns = 0;
     std::uint64_t outliers = 0;
     const KernelProfile* worst = nullptr;
+    const bool some_slow = std::ranges::any_of(speeds_, &WorkerSpeed::is_slow);
     for (const KernelProfile& kernel : summary_.kernels) {
       excess_ns += kernel.outlier_excess_ns;
       outliers += kernel.outliers;
       if (worst == nullptr || kernel.outlier_excess_ns > worst->outlier_excess_ns) worst = &kernel;
+    }
+    if (some_slow) {  // what these take is told of them
+      std::unordered_map<Texts::Id, const KernelProfile*> kernels;
+      for (const KernelProfile& kernel : summary_.kernels) kernels.emplace(kernel.codelet, &kernel);
+      for (const TaskRow& task : history_.tasks) {
+        if (!task.has_run() || !is_slow(task)) continue;
+        const KernelProfile& kernel = *kernels.at(task.codelet);
+        const std::int64_t ns = task.end_ns - task.start_ns;
+        if (static_cast<double>(ns) <= kernel.fence_ns()) continue;
+        excess_ns -= ns - kernel.median_ns;
+        --outliers;
+      }
     }
     if (worst == nullptr) return;
     add({.key = "slow_executions", .lost_ns = excess_ns / workers(),
@@ -100,6 +230,9 @@ class Judge {
   const History& history_;
   const Summary& summary_;
   SpentTimes total_;
+  std::vector<WorkerSpeed> speeds_;
+  std::int64_t longest_alone_ = 0;  ///< of `alone_ns`
+  Texts::Id alone_codelet_ = 0;
   std::vector<Finding> found_;
 };
 

@@ -125,6 +125,7 @@ DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
         auto world = make_test_world(world_options, *resources);
         resources->clock = std::make_unique<RankClock>(loop_);
         world.clock = resources->clock.get();
+        world.caller_works = setup.caller;
         world.driver = std::make_unique<RankDriver>(*this, self);
         resources->loop = nullptr;
         auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *resources->log, &loop_);

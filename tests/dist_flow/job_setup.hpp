@@ -15,6 +15,7 @@ namespace tandem::dist_test {
 struct JobSetup {
   std::uint32_t ranks = 2;
   unsigned workers = 1;
+  bool caller = true;  ///< the thread of the program is one of them; in `DeterministicJob`
   std::vector<unsigned> workers_of = {};  ///< of each rank, instead; in `run_job`
   std::string sched = "lws";
   dist::FlowOptions flow = {};

@@ -1,0 +1,29 @@
+// tandem/analysis/worker_speed.hpp: workers that take longer than others for the same tasks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tandem/analysis/history.hpp"
+#include "tandem/analysis/kernel_profile.hpp"
+
+namespace tandem::analysis {
+
+/// How fast a worker executes tasks, against the median of each codelet over all workers.
+struct WorkerSpeed {
+  std::uint32_t rank = 0;
+  std::uint16_t worker = 0;
+  std::uint64_t tasks = 0;
+  double slowness = 1;           ///< the median of duration / median of the codelet; 1: like the others
+  std::int64_t excess_ns = 0;    ///< what its tasks took beyond the medians, all together; negative: less
+
+  /// A worker that is slow throughout, not in a few tasks.
+  bool is_slow() const noexcept { return tasks >= least_tasks && slowness >= least_slowness; }
+  static constexpr std::uint64_t least_tasks = 8;
+  static constexpr double least_slowness = 1.25;
+};
+
+/// By rank and worker; those that have run tasks. `kernels`: of the same history. O(n) for n tasks.
+std::vector<WorkerSpeed> worker_speeds(const History& history, const std::vector<KernelProfile>& kernels);
+
+}  // namespace tandem::analysis
