@@ -25,9 +25,11 @@ void add_trace_report(Subcommand trace, ToolContext& context) {
     if (!other->empty()) folders.push_back(*other);
     const auto written = write_report(folders, file);
     if (!written) return fail(context, written.error());
-    const auto [bytes, tasks] = written.value();
-    if (*json) return print(Json{{"file", file.string()}, {"bytes", bytes}, {"tasks", tasks}});
-    fmt::print("report: {} ({:.1f} MB); open it in a browser\n", file.string(), static_cast<double>(bytes) / 1e6);
+    const WrittenReport& report = written.value();
+    if (*json)
+      return print(Json{{"file", file.string()}, {"bytes", report.bytes}, {"events", report.events}, {"tasks", report.tasks},
+                        {"read_s", report.read_s}, {"analysis_s", report.analysis_s}});
+    fmt::print("report: {} ({:.1f} MB); open it in a browser\n", file.string(), static_cast<double>(report.bytes) / 1e6);
   });
 }
 

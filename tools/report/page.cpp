@@ -1,6 +1,8 @@
 // tools/report/page.cpp: the parts of a report's page, one after the other.
 #include "tools/report/page.hpp"
 
+#include <chrono>
+
 #include "tandem/analysis/history.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tools/out_file.hpp"
@@ -23,15 +25,24 @@ std::string script_text(const Json& json) {
 /// What the page holds of one run.
 struct RunText {
   std::string summary, facts, columns;
-  std::uint64_t tasks = 0;
 };
 
-base::Result<RunText> text_of(const std::string& folder) {
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Adds what it took to `written`.
+base::Result<RunText> text_of(const std::string& folder, WrittenReport& written) {
+  const auto start = std::chrono::steady_clock::now();
   auto run = trace::TraceReader::open(folder);
   if (!run) return run.error();
   const auto read = analysis::History::read(*run.value());
   if (!read) return read.error();
   const analysis::History& history = *read.value();
+  written.read_s += seconds_since(start);
+  written.events += history.events;
+  written.tasks += history.tasks.size();
+  const auto analysed = std::chrono::steady_clock::now();
   const analysis::TaskGraph graph(history);
   const RunNumbers numbers(history, graph);
   const RunTables tables = tables_of(history, graph, numbers.summary);
@@ -39,7 +50,8 @@ base::Result<RunText> text_of(const std::string& folder) {
   summary["realised_path"] = Json();  // the columns have it
   auto columns = tables.columns.text();
   if (!columns) return columns.error();
-  return RunText{script_text(summary), script_text(tables.facts), std::move(columns).value(), history.tasks.size()};
+  written.analysis_s += seconds_since(analysed);
+  return RunText{script_text(summary), script_text(tables.facts), std::move(columns).value()};
 }
 
 void add_script(OutFile& out, std::string_view type, std::string_view name, std::size_t number, std::string_view text) {
@@ -54,9 +66,8 @@ base::Result<WrittenReport> write_report(const std::vector<std::string>& folders
   std::vector<RunText> runs;
   WrittenReport written;
   for (const std::string& folder : folders) {
-    auto run = text_of(folder);
+    auto run = text_of(folder, written);
     if (!run) return run.error();
-    written.tasks += run.value().tasks;
     runs.push_back(std::move(run).value());
   }
   auto created = OutFile::create(file);

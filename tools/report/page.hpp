@@ -16,7 +16,9 @@ extern const std::string_view page_style;
 extern const std::string_view page_program;
 
 struct WrittenReport {
-  std::uint64_t bytes = 0, tasks = 0;  ///< of the file; of all runs
+  std::uint64_t bytes = 0;              ///< of the file
+  std::uint64_t events = 0, tasks = 0;  ///< of all runs
+  double read_s = 0, analysis_s = 0;    ///< what it took to read the traces; to analyse them
 };
 /// Reads the traces in `folders`, one, or two to compare, and writes the page. Errors: those of the reader; io, exhausted.
 base::Result<WrittenReport> write_report(const std::vector<std::string>& folders, const std::filesystem::path& file);

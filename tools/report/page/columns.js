@@ -37,8 +37,10 @@ function readColumn(bytes, {count, delta, at}) {
         }
       }
     }
-    if (value < 268435456) value = (value >>> 1) ^ -(value & 1);
-    else value = value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+    if (value < 268435456)
+      value = (value >>> 1) ^ -(value & 1);
+    else
+      value = value % 2 === 0 ? value / 2 : -(value + 1) / 2;
     if (delta) value = last += value;
     values[i] = value;
   }
@@ -49,11 +51,14 @@ function readColumn(bytes, {count, delta, at}) {
 function columnsOf(bytes, index) {
   const columns = {};
   for (const entry of index) {
-    Object.defineProperty(columns, entry.name, {configurable: true, get() {
-      const value = readColumn(bytes, entry);
-      Object.defineProperty(columns, entry.name, {value});
-      return value;
-    }});
+    Object.defineProperty(columns, entry.name, {
+      configurable: true,
+      get() {
+        const value = readColumn(bytes, entry);
+        Object.defineProperty(columns, entry.name, {value});
+        return value;
+      }
+    });
   }
   return columns;
 }

@@ -74,7 +74,7 @@ class LanePainter {
   paint(lane, from, to, width, pixels, strong) {
     const scale = width / (to - from);
     if (!this.amount || this.amount.length < width) {
-      this.amount = new Float32Array(width);   // of a pixel, what tasks have taken
+      this.amount = new Float32Array(width);  // of a pixel, what tasks have taken
       this.greatest = new Float32Array(width);
       this.colour = new Int16Array(width);
       this.marked = new Uint8Array(width);
@@ -111,8 +111,7 @@ class LanePainter {
       const binWidth = run.makespan / level.bins;
       const until = Math.min(Math.ceil(to / binWidth), level.bins);
       for (let bin = Math.max(Math.floor(from / binWidth), 0); bin < until; ++bin) {
-        if (level.busy[bin] > 0)
-          cover(bin * binWidth, (bin + 1) * binWidth, level.busy[bin], level.kernel[bin], level.outlier[bin]);
+        if (level.busy[bin] > 0) cover(bin * binWidth, (bin + 1) * binWidth, level.busy[bin], level.kernel[bin], level.outlier[bin]);
       }
     } else {
       for (let i = first; i < last; ++i) cover(starts[i], ends[i], 1, run.kernelOf(tasks[i]), run.outlier[tasks[i]]);
@@ -134,8 +133,10 @@ class LanePainter {
     const end = high;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (start[middle] + duration[middle] <= from) low = middle + 1;
-      else high = middle;
+      if (start[middle] + duration[middle] <= from)
+        low = middle + 1;
+      else
+        high = middle;
     }
     for (let i = low; i < end && start[i] < to; ++i) {
       const a = Math.max(Math.round((start[i] - from) * scale), 0);

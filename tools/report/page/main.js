@@ -20,22 +20,37 @@ function search(run, text) {
 
 function toolbar(run, timeline) {
   const results = element('div', {id: 'results'});
-  const input = element('input', {id: 'search', type: 'search', placeholder: 'search: kernel, task number, outliers', size: '30', oninput: () => {
-    const found = search(run, input.value);
-    results.replaceChildren(...found.slice(0, 20).map(task => element('a', {href: '#', onclick: event => (event.preventDefault(), timeline.goTo(task))},
-      `${run.nameOf(task)} ${run.columns['task.id'][task]}`)), found.length > 20 ? element('span', {}, found.length >= 60 ? 'and more' : `and ${found.length - 20} more`) : '');
-  }, onkeydown: event => {
-    if (event.key === 'Enter') {
+  const input = element('input', {
+    id: 'search',
+    type: 'search',
+    placeholder: 'search: kernel, task number, outliers',
+    size: '30',
+    oninput: () => {
       const found = search(run, input.value);
-      if (found.length > 0) timeline.goTo(found[0]);
+      results.replaceChildren(
+          ...found.slice(0, 20).map(
+              task => element(
+                  'a', {href: '#', onclick: event => (event.preventDefault(), timeline.goTo(task))},
+                  `${run.nameOf(task)} ${run.columns['task.id'][task]}`)),
+          found.length > 20 ? element('span', {}, found.length >= 60 ? 'and more' : `and ${found.length - 20} more`) : '');
+    },
+    onkeydown: event => {
+      if (event.key === 'Enter') {
+        const found = search(run, input.value);
+        if (found.length > 0) timeline.goTo(found[0]);
+      }
+      if (event.key === 'Escape') input.blur();
     }
-    if (event.key === 'Escape') input.blur();
-  }});
-  const box = (name, text) => element('label', {}, element('input', {type: 'checkbox', id: 'show-' + name, onchange: event => timeline.set(name, event.target.checked)}), text);
+  });
+  const box = (name, text) => element(
+      'label', {}, element('input', {type: 'checkbox', id: 'show-' + name, onchange: event => timeline.set(name, event.target.checked)}),
+      text);
   const button = (text, title, does) => element('button', {title, onclick: does}, text);
-  return element('div', {class: 'toolbar'}, button('All', 'the whole run (0)', () => timeline.show(0, timeline.limit)), button('+', 'zoom in (+)', () => timeline.zoom(0.5)),
-    button('−', 'zoom out (-)', () => timeline.zoom(2)), button('◀', 'earlier', () => timeline.pan(-0.3)), button('▶', 'later', () => timeline.pan(0.3)),
-    box('strong', 'outliers alone (o)'), box('messages', 'messages (m)'), box('path', 'realised path (c)'), input, results);
+  return element(
+      'div', {class: 'toolbar'}, button('All', 'the whole run (0)', () => timeline.show(0, timeline.limit)),
+      button('+', 'zoom in (+)', () => timeline.zoom(0.5)), button('−', 'zoom out (-)', () => timeline.zoom(2)),
+      button('◀', 'earlier', () => timeline.pan(-0.3)), button('▶', 'later', () => timeline.pan(0.3)), box('strong', 'outliers alone (o)'),
+      box('messages', 'messages (m)'), box('path', 'realised path (c)'), input, results);
 }
 
 function section(title, hint, ...content) {
@@ -43,9 +58,7 @@ function section(title, hint, ...content) {
 }
 
 /** Of a program, without its folder. */
-function nameOf(program) {
-  return program ? program.split('/').pop() : 'A run';
-}
+function nameOf(program) { return program ? program.split('/').pop() : 'A run'; }
 
 /** "4 ranks, 8 workers, 13,551 tasks". */
 function sizeOf(run) {
@@ -68,19 +81,27 @@ async function readRuns() {
 function showRun(run, place) {
   const {summary} = run;
   document.title = `${nameOf(summary.program)}: Tandem report`;
-  place.replaceChildren(element('header', {}, element('h1', {title: summary.program}, nameOf(summary.program)),
-    element('p', {}, `${sizeOf(run)}, makespan `, element('b', {}, formatTime(summary.makespan_s)),
-      `, of the workers' time ${percent(summary.seconds.executing, summary.makespan_s * run.workers.length)} in tasks`)));
-  place.append(element('div', {class: 'columns'}, section('What limits this run', 'seconds by which it would be shorter', verdictSection(run)),
-    element('div', {}, section('Bounds', 'no schedule with these durations is shorter', boundsSection(run)), efficiencySection(run), numbersSection(run))));
+  place.replaceChildren(element(
+      'header', {}, element('h1', {title: summary.program}, nameOf(summary.program)),
+      element(
+          'p', {}, `${sizeOf(run)}, makespan `, element('b', {}, formatTime(summary.makespan_s)),
+          `, of the workers' time ${percent(summary.seconds.executing, summary.makespan_s * run.workers.length)} in tasks`)));
+  place.append(element(
+      'div', {class: 'columns'}, section('What limits this run', 'seconds by which it would be shorter', verdictSection(run)),
+      element(
+          'div', {}, section('Bounds', 'no schedule with these durations is shorter', boundsSection(run)), efficiencySection(run),
+          numbersSection(run))));
   place.append(section('Where the time of the workers went', '', timesSection(run)));
   const pictures = element('div', {class: 'pictures'}), details = element('aside', {});
   const inspector = new Inspector(run, details);
-  place.append(element('section', {class: 'time'}, element('h2', {}, 'Over time'), element('div', {id: 'tools'}), element('div', {class: 'split'}, pictures, details)));
+  place.append(element(
+      'section', {class: 'time'}, element('h2', {}, 'Over time'), element('div', {id: 'tools'}),
+      element('div', {class: 'split'}, pictures, details)));
   const timeline = new Timeline(run, pictures, inspector);
   inspector.onSelect = task => timeline.goTo(task);
   document.getElementById('tools').replaceWith(toolbar(run, timeline));
-  place.append(section('Kernels', 'an outlier takes longer than the third quartile and 1.5 times the distance between the quartiles', kernelsSection(run)));
+  place.append(section(
+      'Kernels', 'an outlier takes longer than the third quartile and 1.5 times the distance between the quartiles', kernelsSection(run)));
   const matrix = matrixSection(run);
   if (matrix !== null) place.append(section('Messages', 'bytes from rank to rank', matrix));
   return [timeline];
@@ -91,12 +112,17 @@ function compareRuns(runs, place) {
   document.title = `${runs.map(run => nameOf(run.summary.program)).join(' and ')}: Tandem comparison`;
   Run.shareColours(runs);
   const letters = ['A', 'B'];
-  place.replaceChildren(element('header', {}, element('h1', {}, 'Two runs'), ...runs.map((run, i) =>
-    element('p', {}, element('b', {}, letters[i] + ': '), `${nameOf(run.summary.program)} (${run.summary.folder}), ${sizeOf(run)}, makespan `,
-      element('b', {}, formatTime(run.summary.makespan_s))))));
+  place.replaceChildren(element(
+      'header', {}, element('h1', {}, 'Two runs'),
+      ...runs.map(
+          (run, i) => element(
+              'p', {}, element('b', {}, letters[i] + ': '),
+              `${nameOf(run.summary.program)} (${run.summary.folder}), ${sizeOf(run)}, makespan `,
+              element('b', {}, formatTime(run.summary.makespan_s))))));
   place.append(section('Where the seconds went', 'of each worker on average; they add up to the makespan', secondsTable(runs)));
   place.append(section('Kernels', '', kernelsTable(runs)));
-  place.append(element('div', {class: 'columns even'}, ...runs.map((run, i) => section(`What limits ${letters[i]}`, '', verdictSection(run)))));
+  place.append(
+      element('div', {class: 'columns even'}, ...runs.map((run, i) => section(`What limits ${letters[i]}`, '', verdictSection(run)))));
   const limit = Math.max(...runs.map(run => run.summary.makespan_s)) * 1e9;
   const timelines = runs.map((run, i) => {
     const pictures = element('div', {class: 'pictures'});
@@ -117,7 +143,8 @@ async function begin() {
     const runs = await readRuns();
     const timelines = runs.length === 1 ? showRun(runs[0], place) : compareRuns(runs, place);
     const {summary} = runs[0];
-    place.append(element('footer', {}, `Made by tandem ${summary.tandem} (${summary.commit}) from ${runs.map(run => run.summary.folder).join(' and ')}`));
+    place.append(element(
+        'footer', {}, `Made by tandem ${summary.tandem} (${summary.commit}) from ${runs.map(run => run.summary.folder).join(' and ')}`));
     window.addEventListener('scroll', () => timelines.forEach(one => one.views.some(view => view.stale) && one.request()), {passive: true});
     window.tandem = {run: runs[0], timeline: timelines[0]};
     timelines[0].listenToKeys();
@@ -128,8 +155,10 @@ async function begin() {
     for (const timeline of timelines) await timeline.fill();
     if (location.hash === '#measure') measure(timelines[0], first);
   } catch (error) {
-    place.replaceChildren(element('p', {class: 'error'}, `This report cannot be shown: ${error.message}. It needs a browser with DecompressionStream: ` +
-      'Chromium 80, Firefox 113, Safari 16.4, or later.'));
+    place.replaceChildren(element(
+        'p', {class: 'error'},
+        `This report cannot be shown: ${error.message}. It needs a browser with DecompressionStream: ` +
+            'Chromium 80, Firefox 113, Safari 16.4, or later.'));
     console.error(`cannot be shown: ${error.stack}`);
   }
 }
@@ -150,8 +179,9 @@ function measure(timeline, first) {
     times.push(performance.now() - before);
   }
   times.sort((a, b) => a - b);
-  console.log(`tandem report: first picture ${first.toFixed(0)} ms, all ${all.toFixed(0)} ms, a picture ` +
-    `${times[pictures / 2].toFixed(2)} ms, the slowest ${times[pictures - 1].toFixed(2)} ms`);
+  console.log(
+      `tandem report: first picture ${first.toFixed(0)} ms, all ${all.toFixed(0)} ms, a picture ` +
+      `${times[pictures / 2].toFixed(2)} ms, the slowest ${times[pictures - 1].toFixed(2)} ms`);
 }
 
 begin();

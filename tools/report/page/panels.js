@@ -6,12 +6,8 @@ class Box {
     Object.assign(this, {g, x, y, width, height, from, to});
     this.scale = width / (to - from);
   }
-  at(time) {
-    return this.x + (time - this.from) * this.scale;
-  }
-  time(x) {
-    return this.from + (x - this.x) / this.scale;
-  }
+  at(time) { return this.x + (time - this.from) * this.scale; }
+  time(x) { return this.from + (x - this.x) / this.scale; }
 }
 
 /** Lines or stacked areas: `series` of {name, colour, mean(from, to)}. */
@@ -19,15 +15,12 @@ class SeriesPanel {
   constructor(title, hint, series, {stacked = false, format = formatCount, height = 110, most = null} = {}) {
     Object.assign(this, {title, hint, series, stacked, format, height, most});
   }
-  legend() {
-    return this.series.map(one => ({name: one.name, colour: one.colour}));
-  }
+  legend() { return this.series.map(one => ({name: one.name, colour: one.colour})); }
   draw(box) {
     const step = 2, columns = Math.max(Math.floor(box.width / step), 1);
     const values = this.series.map(one => {
       const row = new Float64Array(columns);
-      for (let i = 0; i < columns; ++i)
-        row[i] = one.mean(box.time(box.x + i * step), box.time(box.x + (i + 1) * step));
+      for (let i = 0; i < columns; ++i) row[i] = one.mean(box.time(box.x + i * step), box.time(box.x + (i + 1) * step));
       return row;
     });
     let top = this.most || 0;
@@ -91,9 +84,7 @@ class UsePanel {
     this.ranks = ranks;
     this.height = Math.min(Math.max(12 * ranks.length, 36), 320);
   }
-  legend() {
-    return [{name: 'all work', colour: '#08306b'}, {name: 'half', colour: '#6baed6'}, {name: 'none', colour: '#ffffff'}];
-  }
+  legend() { return [{name: 'all work', colour: '#08306b'}, {name: 'half', colour: '#6baed6'}, {name: 'none', colour: '#ffffff'}]; }
   draw(box) {
     const {g} = box, step = 2, high = box.height / this.ranks.length;
     const columns = Math.floor(box.width / step);
@@ -118,9 +109,7 @@ class UsePanel {
     const place = Math.min(Math.max(share, 0), 1) * 2, low = Math.min(Math.floor(place), 1), part = place - low;
     return 'rgb(' + stops[low].map((value, c) => Math.round(value + (stops[low + 1][c] - value) * part)).join(',') + ')';
   }
-  describe() {
-    return '';
-  }
+  describe() { return ''; }
 }
 
 /** A point for each task: in which order they were submitted, against when they ran. */
@@ -131,9 +120,7 @@ class OrderPanel {
     this.hint = 'a task higher up was submitted later; a wide band means that many steps of the program overlap';
     this.height = 150;
   }
-  legend() {
-    return [];
-  }
+  legend() { return []; }
   draw(box) {
     const {run} = this, {g} = box;
     let count = 0;
@@ -161,9 +148,7 @@ class OrderPanel {
     g.fillText('last', box.x - 6, box.y + 8);
     g.fillText('first', box.x - 6, box.y + box.height - 6);
   }
-  describe() {
-    return '';
-  }
+  describe() { return ''; }
 }
 
 /** The workers. */
@@ -189,10 +174,12 @@ class LanesPanel {
   }
   legend() {
     const {run} = this;
-    const kernels = run.kernels.slice(0, kernelColours.length - 1).map((kernel, i) => ({name: kernel.codelet || 'without a name', colour: run.colourOf(i)}));
+    const kernels = run.kernels.slice(0, kernelColours.length - 1)
+                        .map((kernel, i) => ({name: kernel.codelet || 'without a name', colour: run.colourOf(i)}));
     if (run.kernels.length >= kernelColours.length) kernels.push({name: 'other kernels', colour: run.colourOf(kernelColours.length)});
     const there = new Set(run.column('idle.spent'));
-    const idle = run.facts.spent.map((name, i) => ({name: spentTexts[name], colour: spentColours[name], shown: there.has(i) && name !== 'outside'}));
+    const idle =
+        run.facts.spent.map((name, i) => ({name: spentTexts[name], colour: spentColours[name], shown: there.has(i) && name !== 'outside'}));
     return kernels.concat(idle.filter(one => one.shown));
   }
   laneAt(y) {
@@ -212,8 +199,8 @@ class LanesPanel {
       this.image = this.off.getContext('2d').createImageData(width, lanes);
     }
     for (let lane = 0; lane < lanes; ++lane) {
-      this.painter.paint(lane, box.from, box.to, width, this.image.data.subarray(4 * width * lane, 4 * width * (lane + 1)),
-                         this.state.strong);
+      this.painter.paint(
+          lane, box.from, box.to, width, this.image.data.subarray(4 * width * lane, 4 * width * (lane + 1)), this.state.strong);
     }
     this.off.getContext('2d').putImageData(this.image, 0, 0);
     g.imageSmoothingEnabled = false;
@@ -369,7 +356,8 @@ class LanesPanel {
     const worker = run.workers[lane], task = run.taskAt(lane, time, 2 / box.scale);
     const who = `rank ${worker.rank}, worker ${worker.worker}: `;
     if (task >= 0)
-      return who + `${run.nameOf(task)}, ${formatTime(run.seconds(run.end(task) - run.columns['task.start'][task]))}` + (run.outlier[task] ? ', an outlier' : '');
+      return who + `${run.nameOf(task)}, ${formatTime(run.seconds(run.end(task) - run.columns['task.start'][task]))}` +
+          (run.outlier[task] ? ', an outlier' : '');
     const starts = run.column('idle.start'), durations = run.column('idle.duration');
     for (let i = run.idleBegins[lane]; i < run.idleBegins[lane + 1]; ++i) {
       if (starts[i] > time) break;
@@ -390,9 +378,11 @@ class Groups {
     if (!this.all) {
       const lane = this.run.columns['task.lane'];
       let count = 0;
-      for (const one of lane) if (one > 0) ++count;
+      for (const one of lane)
+        if (one > 0) ++count;
       this.all = new Uint32Array(count);
-      for (let task = 0, at = 0; task < lane.length; ++task) if (lane[task] > 0) this.all[at++] = task;
+      for (let task = 0, at = 0; task < lane.length; ++task)
+        if (lane[task] > 0) this.all[at++] = task;
     }
     return this.all;
   }
@@ -407,9 +397,7 @@ class Groups {
   }
 }
 
-function lineOf(name, colour, steps) {
-  return {name, colour, mean: (from, to) => steps.mean(from, to)};
-}
+function lineOf(name, colour, steps) { return {name, colour, mean: (from, to) => steps.mean(from, to)}; }
 
 /** Workers that execute each kernel; those beyond the palette together. */
 function occupationPanel(run, groups) {
@@ -422,9 +410,13 @@ function occupationPanel(run, groups) {
     const kernel = Math.min(run.kernelOf(task), shown - 1);
     tasks[kernel][next[kernel]++] = task;
   }
-  return new SeriesPanel('Occupation', 'workers that execute each kernel', tasks.map((some, i) =>
-    lineOf(i + 1 === shown && run.kernels.length > shown ? 'other kernels' : run.kernels[i].codelet || 'without a name', run.colourOf(i), groups.steps(some))),
-                         {stacked: true, most: run.workers.length, height: 120});
+  return new SeriesPanel(
+      'Occupation', 'workers that execute each kernel',
+      tasks.map(
+          (some, i) => lineOf(
+              i + 1 === shown && run.kernels.length > shown ? 'other kernels' : run.kernels[i].codelet || 'without a name', run.colourOf(i),
+              groups.steps(some))),
+      {stacked: true, most: run.workers.length, height: 120});
 }
 
 function usePanel(run, groups) {
@@ -445,13 +437,15 @@ function readyPanel(run, groups) {
   const start = run.columns['task.start'], {waited} = run;
   const known = groups.ran.filter(task => waited[task] >= 0);
   const steps = new Steps(numbersOf(known, task => start[task] - waited[task]), numbersOf(known, task => start[task]));
-  return new SeriesPanel('Ready tasks', 'that have not begun: where there are none, workers have nothing to do', [lineOf('ready', '#d55e00', steps)]);
+  return new SeriesPanel(
+      'Ready tasks', 'that have not begun: where there are none, workers have nothing to do', [lineOf('ready', '#d55e00', steps)]);
 }
 
 function ratePanel(run, groups) {
   const posted = run.column('message.posted'), took = run.column('message.arrived'), bytes = run.column('message.bytes');
   const destination = run.column('message.destination');
-  const flows = groups.ranks.slice(0, kernelColours.length).map((rank, i) => ({rank, colour: kernelColours[i], flow: new Flow(run.makespan, 1 << 15)}));
+  const flows = groups.ranks.slice(0, kernelColours.length)
+                    .map((rank, i) => ({rank, colour: kernelColours[i], flow: new Flow(run.makespan, 1 << 15)}));
   const rest = new Flow(run.makespan, 1 << 15);
   const of = new Map(flows.map(one => [one.rank, one.flow]));
   for (const i of groups.crossing) (of.get(destination[i]) || rest).add(posted[i], posted[i] + took[i], bytes[i]);
@@ -462,8 +456,9 @@ function ratePanel(run, groups) {
   };
   const rates = flows.map(one => line('to rank ' + one.rank, one.colour, one.flow));
   if (groups.ranks.length > rates.length) rates.push(line('to other ranks', '#aaa', rest));
-  return new SeriesPanel('Data on their way', 'bytes per second, from the posting of each message to its arrival', rates,
-                         {stacked: true, format: value => formatBytes(value) + '/s'});
+  return new SeriesPanel(
+      'Data on their way', 'bytes per second, from the posting of each message to its arrival', rates,
+      {stacked: true, format: value => formatBytes(value) + '/s'});
 }
 
 function messagesPanel(run, groups) {
@@ -473,7 +468,8 @@ function messagesPanel(run, groups) {
 }
 
 function memoryPanel(run) {
-  const times = run.column('memory.time'), rank = run.column('memory.rank'), node = run.column('memory.node'), used = run.column('memory.used');
+  const times = run.column('memory.time'), rank = run.column('memory.rank'), node = run.column('memory.node'),
+        used = run.column('memory.used');
   const lines = [];
   for (let i = 0; i < times.length; ++i) {
     let line = lines[lines.length - 1];
@@ -482,12 +478,13 @@ function memoryPanel(run) {
     line.used.push(used[i]);
   }
   const series = lines.slice(0, 16).map((line, i) => ({
-    name: `rank ${line.rank}, memory ${line.node}`, colour: kernelColours[i % kernelColours.length],
-    mean: from => {
-      const at = upperBound(line.times, from) - 1;
-      return at < 0 ? 0 : line.used[at];
-    },
-  }));
+                                          name: `rank ${line.rank}, memory ${line.node}`,
+                                          colour: kernelColours[i % kernelColours.length],
+                                          mean: from => {
+                                            const at = upperBound(line.times, from) - 1;
+                                            return at < 0 ? 0 : line.used[at];
+                                          },
+                                        }));
   return new SeriesPanel('Memory', 'bytes of data that Tandem has allocated', series, {format: formatBytes});
 }
 

@@ -3,15 +3,29 @@
 // Colours that are told apart with all kinds of colour vision (Okabe and Ito, "Color Universal Design", 2008).
 const kernelColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#c9b900', '#6f6f6f'];
 const spentColours = {
-  fetching: '#b9a6d3', scheduling: '#c8c8c8', holding: '#dfd0a0', ready_elsewhere: '#f2b3ad', awaiting_message: '#bfe0f5',
-  no_ready_task: '#ebebeb', awaiting_submission: '#f8ddb0', program: '#d7e9cf', outside: '#ffffff', unknown: '#ffffff',
+  fetching: '#b9a6d3',
+  scheduling: '#c8c8c8',
+  holding: '#dfd0a0',
+  ready_elsewhere: '#f2b3ad',
+  awaiting_message: '#bfe0f5',
+  no_ready_task: '#ebebeb',
+  awaiting_submission: '#f8ddb0',
+  program: '#d7e9cf',
+  outside: '#ffffff',
+  unknown: '#ffffff',
 };
 const spentTexts = {
-  executing: 'executing tasks', fetching: 'copying between memories', scheduling: 'choosing and preparing tasks',
-  holding: 'holding a core for an urgent task', ready_elsewhere: 'idle: a ready task was not taken',
-  awaiting_message: "idle: waiting for another rank's data", no_ready_task: 'idle: no task was ready',
-  awaiting_submission: 'idle: waiting for the program to submit', program: 'in the program, or submitting',
-  outside: "idle: before or after the rank's tasks", unknown: 'unknown',
+  executing: 'executing tasks',
+  fetching: 'copying between memories',
+  scheduling: 'choosing and preparing tasks',
+  holding: 'holding a core for an urgent task',
+  ready_elsewhere: 'idle: a ready task was not taken',
+  awaiting_message: 'idle: waiting for another rank\'s data',
+  no_ready_task: 'idle: no task was ready',
+  awaiting_submission: 'idle: waiting for the program to submit',
+  program: 'in the program, or submitting',
+  outside: 'idle: before or after the rank\'s tasks',
+  unknown: 'unknown',
 };
 
 class Run {
@@ -28,22 +42,14 @@ class Run {
     this.makeIdle();
   }
 
-  column(name) {
-    return this.columns[name] || new Float64Array(0);
-  }
-  end(task) {
-    return this.columns['task.start'][task] + Math.max(this.columns['task.duration'][task], 0);
-  }
-  seconds(time) {
-    return time * this.facts.unit_ns / 1e9;
-  }
+  column(name) { return this.columns[name] || new Float64Array(0); }
+  end(task) { return this.columns['task.start'][task] + Math.max(this.columns['task.duration'][task], 0); }
+  seconds(time) { return time * this.facts.unit_ns / 1e9; }
   nameOf(task) {
     const own = this.columns['task.name'][task];
     return this.facts.names[own || this.columns['task.codelet'][task]] || 'task ' + this.columns['task.id'][task];
   }
-  kernelOf(task) {
-    return this.kernelOfCodelet[this.columns['task.codelet'][task]];
-  }
+  kernelOf(task) { return this.kernelOfCodelet[this.columns['task.codelet'][task]]; }
   colourOf(kernel) {
     const place = this.colours && kernel < this.colours.length ? this.colours[kernel] : kernel;
     return kernelColours[Math.min(place, kernelColours.length - 1)];
@@ -53,9 +59,7 @@ class Run {
     const names = [...new Set(runs.flatMap(run => run.kernels.map(kernel => kernel.codelet)))];
     for (const run of runs) run.colours = run.kernels.map(kernel => names.indexOf(kernel.codelet));
   }
-  spentOf(place) {
-    return this.facts.spent[this.columns['idle.spent'][place]];
-  }
+  spentOf(place) { return this.facts.spent[this.columns['idle.spent'][place]]; }
 
   /** Of each task how long it was ready before it began; -1: not known. */
   get waited() {
@@ -79,7 +83,11 @@ class Run {
     if (this.steps) return this.steps;
     const kinds = this.column('path.kind'), tasks = this.column('path.task'), durations = this.column('path.duration');
     const executes = this.facts.steps.map(name => name === 'execution' || name === 'busy');
-    const path = this.steps = {task: new Int32Array(tasks.length), executes: new Uint8Array(tasks.length), start: new Float64Array(tasks.length + 1)};
+    const path = this.steps = {
+      task: new Int32Array(tasks.length),
+      executes: new Uint8Array(tasks.length),
+      start: new Float64Array(tasks.length + 1)
+    };
     for (let i = 0; i < tasks.length; ++i) {
       const task = tasks[i] - 1;
       path.task[i] = task;
@@ -98,8 +106,8 @@ class Run {
   }
 
   findOutliers() {
-    const limits = this.kernels.map(kernel =>
-      (kernel.third_quartile_s + 1.5 * (kernel.third_quartile_s - kernel.first_quartile_s)) * 1e9 / this.facts.unit_ns);
+    const limits = this.kernels.map(
+        kernel => (kernel.third_quartile_s + 1.5 * (kernel.third_quartile_s - kernel.first_quartile_s)) * 1e9 / this.facts.unit_ns);
     const durations = this.columns['task.duration'];
     this.outlier = new Uint8Array(this.taskCount);
     for (let task = 0; task < this.taskCount; ++task) {
@@ -112,7 +120,8 @@ class Run {
   makeLanes() {
     const lanes = this.columns['task.lane'], start = this.columns['task.start'];
     const counts = new Uint32Array(this.workers.length);
-    for (const lane of lanes) if (lane > 0) ++counts[lane - 1];
+    for (const lane of lanes)
+      if (lane > 0) ++counts[lane - 1];
     this.lanes = Array.from(counts, count => new Uint32Array(count));
     const next = new Uint32Array(this.workers.length);
     const sorted = new Uint8Array(this.workers.length).fill(1);
@@ -189,8 +198,10 @@ class Run {
         if (seen.has(other)) continue;
         seen.add(other);
         const through = messages[i] >= 0 ? messages[i] : message;
-        if (lane[other] > 0) found.push({task: other, message: through});
-        else todo.push([other, through]);
+        if (lane[other] > 0)
+          found.push({task: other, message: through});
+        else
+          todo.push([other, through]);
       }
     }
     return found.sort((a, b) => this.end(a.task) - this.end(b.task));

@@ -9,9 +9,9 @@ function verdictSection(run) {
     place.append(element('p', {}, 'Nothing to gain here: no cause costs 2 % of the makespan or more.'));
   }
   for (const finding of summary.verdict) {
-    place.append(element('div', {class: 'finding'},
-      element('b', {}, formatTime(finding.lost_s), element('small', {}, percent(finding.lost_s, makespan))),
-      element('div', {}, element('p', {}, finding.what), element('p', {class: 'try'}, 'Try: ' + finding.remedy + '.'))));
+    place.append(element(
+        'div', {class: 'finding'}, element('b', {}, formatTime(finding.lost_s), element('small', {}, percent(finding.lost_s, makespan))),
+        element('div', {}, element('p', {}, finding.what), element('p', {class: 'try'}, 'Try: ' + finding.remedy + '.'))));
   }
   for (const note of summary.reservations) place.append(element('p', {class: 'note'}, 'Note: ' + note + '.'));
   return place;
@@ -20,41 +20,68 @@ function verdictSection(run) {
 /** Makespan and bounds as bars. */
 function boundsSection(run) {
   const {summary} = run, {bounds} = summary;
-  const rows = [['makespan', summary.makespan_s, '#444'], ['critical path with messages', bounds.critical_path_with_messages_s, '#7b3294'],
-                ['critical path', bounds.critical_path_s, '#0072b2'], ['area bound', bounds.area_s, '#009e73']];
-  return element('div', {class: 'bars'}, ...rows.filter(row => row[1] !== undefined && !(row[0] === 'critical path with messages' && summary.ranks < 2))
-    .map(([name, seconds, colour]) => element('div', {},
-      element('span', {}, name),
-      element('span', {class: 'bar'}, element('i', {style: `width:${100 * seconds / Math.max(summary.makespan_s, 1e-12)}%;background:${colour}`})),
-      element('span', {class: 'number'}, formatTime(seconds)))));
+  const rows = [
+    ['makespan', summary.makespan_s, '#444'], ['critical path with messages', bounds.critical_path_with_messages_s, '#7b3294'],
+    ['critical path', bounds.critical_path_s, '#0072b2'], ['area bound', bounds.area_s, '#009e73']
+  ];
+  return element(
+      'div', {class: 'bars'},
+      ...rows.filter(row => row[1] !== undefined && !(row[0] === 'critical path with messages' && summary.ranks < 2))
+          .map(
+              ([name, seconds, colour]) => element(
+                  'div', {}, element('span', {}, name),
+                  element(
+                      'span', {class: 'bar'},
+                      element('i', {style: `width:${100 * seconds / Math.max(summary.makespan_s, 1e-12)}%;background:${colour}`})),
+                  element('span', {class: 'number'}, formatTime(seconds)))));
 }
 
 /** Efficiency in the terms of POP, as bars. Null: nothing has run. */
 function efficiencySection(run) {
   const {efficiency} = run.summary;
   if (!efficiency) return null;
-  const rows = [['parallel efficiency', efficiency.parallel, '#444', 'of the time of all workers, what was spent in tasks: the product of the other three'],
+  const rows = [
+    [
+      'parallel efficiency', efficiency.parallel, '#444',
+      'of the time of all workers, what was spent in tasks: the product of the other three'
+    ],
     ['load balance', efficiency.load_balance, '#0072b2', 'mean over greatest time in tasks of a worker'],
     ['serialisation', efficiency.serialisation, '#e69f00', 'what waits for tasks would still cost if messages took no time'],
-    ['transfer', efficiency.transfer, '#7b3294', 'what the time of messages costs']];
-  return section('Efficiency', 'parallel = load balance × serialisation × transfer', element('div', {class: 'bars'},
-    ...rows.map(([name, value, colour, title]) => element('div', {title}, element('span', {}, name),
-      element('span', {class: 'bar'}, element('i', {style: `width:${100 * value}%;background:${colour}`})), element('span', {class: 'number'}, percent(value, 1))))));
+    ['transfer', efficiency.transfer, '#7b3294', 'what the time of messages costs']
+  ];
+  return section(
+      'Efficiency', 'parallel = load balance × serialisation × transfer',
+      element(
+          'div', {class: 'bars'},
+          ...rows.map(
+              ([name, value, colour, title]) => element(
+                  'div', {title}, element('span', {}, name),
+                  element('span', {class: 'bar'}, element('i', {style: `width:${100 * value}%;background:${colour}`})),
+                  element('span', {class: 'number'}, percent(value, 1))))));
 }
 
 /** What is known of tasks at a time, messages, broadcasts. */
 function numbersSection(run) {
   const {communication, broadcasts, parallelism} = run.summary, lines = [];
-  if (parallelism && parallelism.ready) lines.push(`On average ${formatCount(parallelism.submitted.mean)} tasks were submitted and not ended, ${formatCount(parallelism.ready.mean)} of them ready.`);
+  if (parallelism && parallelism.ready)
+    lines.push(`On average ${formatCount(parallelism.submitted.mean)} tasks were submitted and not ended, ${
+        formatCount(parallelism.ready.mean)} of them ready.`);
   if (communication.messages > 0) {
     const took = communication.sent_to_arrived;
-    lines.push(`${formatCount(communication.messages)} messages, ${formatBytes(communication.bytes)}` + (took ? `; half of them took ${formatTime(took.median_s)} or less` : '') +
-      (communication.overlap === null ? '.' : `; ${percent(communication.overlap, 1)} of the time of workers while messages were under way went into kernels.`));
+    lines.push(
+        `${formatCount(communication.messages)} messages, ${formatBytes(communication.bytes)}` +
+        (took ? `; half of them took ${formatTime(took.median_s)} or less` : '') +
+        (communication.overlap === null ?
+             '.' :
+             `; ${percent(communication.overlap, 1)} of the time of workers while messages were under way went into kernels.`));
   }
   if (broadcasts.count > 0) {
     const {shared_data: shared, recipients} = broadcasts;
-    lines.push(`${formatCount(broadcasts.count)} broadcasts` + (recipients ? ` to ${formatCount(recipients.min)} to ${formatCount(recipients.max)} ranks` : '') +
-      (shared.detection_rate === null ? '' : `; ${percent(shared.detection_rate, 1)} of what several ranks needed went by broadcast`) + (broadcasts.late > 0 ? `; ${formatCount(broadcasts.late)} arrivals late.` : '.'));
+    lines.push(
+        `${formatCount(broadcasts.count)} broadcasts` +
+        (recipients ? ` to ${formatCount(recipients.min)} to ${formatCount(recipients.max)} ranks` : '') +
+        (shared.detection_rate === null ? '' : `; ${percent(shared.detection_rate, 1)} of what several ranks needed went by broadcast`) +
+        (broadcasts.late > 0 ? `; ${formatCount(broadcasts.late)} arrivals late.` : '.'));
   }
   return element('div', {class: 'numbers'}, ...lines.map(line => element('p', {}, line)));
 }
@@ -74,23 +101,29 @@ function secondsTable(runs) {
     const [a, b] = runs.map(of);
     return [name, formatTime(a), formatTime(b), difference(a, b)];
   };
-  return tableOf(['', 'A', 'B', 'B − A'], [...rows, named('makespan', run => run.summary.makespan_s),
-    named('area bound', run => run.summary.bounds.area_s), named('critical path', run => run.summary.bounds.critical_path_s)]);
+  return tableOf(['', 'A', 'B', 'B − A'], [
+    ...rows, named('makespan', run => run.summary.makespan_s), named('area bound', run => run.summary.bounds.area_s),
+    named('critical path', run => run.summary.bounds.critical_path_s)
+  ]);
 }
 function kernelsTable(runs) {
   const names = [...new Set(runs.flatMap(run => run.kernels.map(kernel => kernel.codelet)))];
   const none = {tasks: 0, total_s: 0, median_s: 0, outliers: 0};
   return tableOf(['kernel', 'tasks A', 'B', 'total A', 'B', 'B − A', 'median A', 'B', 'B / A', 'outliers A', 'B'], names.map(name => {
     const [a, b] = runs.map(run => run.kernels.find(kernel => kernel.codelet === name) || none);
-    return [name || 'without a name', formatCount(a.tasks), formatCount(b.tasks), formatTime(a.total_s), formatTime(b.total_s), difference(a.total_s, b.total_s),
-      formatTime(a.median_s), formatTime(b.median_s), a.median_s > 0 && b.median_s > 0 ? (b.median_s / a.median_s).toFixed(2) : '', formatCount(a.outliers), formatCount(b.outliers)];
+    return [
+      name || 'without a name', formatCount(a.tasks), formatCount(b.tasks), formatTime(a.total_s), formatTime(b.total_s),
+      difference(a.total_s, b.total_s), formatTime(a.median_s), formatTime(b.median_s),
+      a.median_s > 0 && b.median_s > 0 ? (b.median_s / a.median_s).toFixed(2) : '', formatCount(a.outliers), formatCount(b.outliers)
+    ];
   }));
 }
 
 /** A stacked bar for each worker, or for each rank where there are many. */
 function timesSection(run) {
   const {summary} = run;
-  let rows = summary.workers.map(worker => ({name: `${summary.ranks > 1 ? worker.rank + '.' : 'worker '}${worker.worker}`, seconds: worker.seconds}));
+  let rows = summary.workers.map(
+      worker => ({name: `${summary.ranks > 1 ? worker.rank + '.' : 'worker '}${worker.worker}`, seconds: worker.seconds}));
   if (rows.length > 40) {
     const ranks = new Map();
     for (const worker of summary.workers) {
@@ -104,32 +137,56 @@ function timesSection(run) {
   const colour = key => key === 'executing' ? '#0072b2' : key === 'outside' || key === 'unknown' ? '#f7f7f7' : spentColours[key];
   const total = seconds => Object.values(seconds).reduce((sum, value) => sum + value, 0);
   const all = total(summary.seconds);
-  return element('div', {},
-    element('div', {class: 'legend'}, ...keys.map(key => element('span', {}, element('i', {style: `background:${colour(key)}`}),
-      `${spentTexts[key]}: ${formatTime(summary.seconds[key])}, ${percent(summary.seconds[key], all)}`))),
-    element('div', {class: 'stacks'}, ...rows.map(row => element('div', {}, element('span', {}, row.name),
-      element('span', {class: 'stack'}, ...keys.map(key => element('i', {
-        style: `width:${100 * row.seconds[key] / Math.max(total(row.seconds), 1e-12)}%;background:${colour(key)}`,
-        title: `${spentTexts[key]}: ${formatTime(row.seconds[key])}`})))))));
+  return element(
+      'div', {},
+      element(
+          'div', {class: 'legend'},
+          ...keys.map(
+              key => element(
+                  'span', {}, element('i', {style: `background:${colour(key)}`}),
+                  `${spentTexts[key]}: ${formatTime(summary.seconds[key])}, ${percent(summary.seconds[key], all)}`))),
+      element(
+          'div', {class: 'stacks'},
+          ...rows.map(
+              row => element(
+                  'div', {}, element('span', {}, row.name),
+                  element(
+                      'span', {class: 'stack'},
+                      ...keys.map(
+                          key => element('i', {
+                            style: `width:${100 * row.seconds[key] / Math.max(total(row.seconds), 1e-12)}%;background:${colour(key)}`,
+                            title: `${spentTexts[key]}: ${formatTime(row.seconds[key])}`
+                          })))))));
 }
 
 /** Quartiles of each kernel on a logarithmic scale. */
 function kernelsSection(run) {
   const {kernels} = run;
   if (kernels.length === 0) return element('p', {}, 'No task has run.');
-  const least = Math.min(...kernels.map(kernel => Math.max(kernel.min_s, 1e-9))), most = Math.max(...kernels.map(kernel => kernel.max_s), 2 * least);
+  const least = Math.min(...kernels.map(kernel => Math.max(kernel.min_s, 1e-9))),
+        most = Math.max(...kernels.map(kernel => kernel.max_s), 2 * least);
   const x = seconds => 100 * Math.log(Math.max(seconds, least) / least) / Math.log(most / least);
   const span = (from, to, style) => element('i', {style: `left:${x(from)}%;width:${Math.max(x(to) - x(from), 0.4)}%;${style}`});
-  return tableOf(['kernel', 'tasks', 'total', 'median', 'least', 'greatest', 'outliers', 'beyond the median',
-                  `quartiles, from ${formatTime(least)} to ${formatTime(most)}, logarithmic`],
-    kernels.map((kernel, i) => [
-      element('span', {class: 'name'}, element('i', {style: `background:${run.colourOf(i)}`}), kernel.codelet || 'without a name'),
-      formatCount(kernel.tasks), formatTime(kernel.total_s), formatTime(kernel.median_s), formatTime(kernel.min_s), formatTime(kernel.max_s),
-      formatCount(kernel.outliers), kernel.outliers > 0 ? formatTime(kernel.outlier_excess_s) : '',
-      element('div', {class: 'box'}, span(kernel.min_s, kernel.max_s, 'height:1px;top:9px;background:#888'),
-        span(kernel.first_quartile_s, kernel.third_quartile_s, `height:14px;top:2px;background:${run.colourOf(i)}`),
-        span(kernel.median_s, kernel.median_s, 'height:18px;top:0;background:#000')),
-    ]));
+  return tableOf(
+      [
+        'kernel', 'tasks', 'total', 'median', 'least', 'greatest', 'outliers', 'beyond the median',
+        `quartiles, from ${formatTime(least)} to ${formatTime(most)}, logarithmic`
+      ],
+      kernels.map(
+          (kernel, i) =>
+              [element('span', {class: 'name'}, element('i', {style: `background:${run.colourOf(i)}`}), kernel.codelet || 'without a name'),
+               formatCount(kernel.tasks),
+               formatTime(kernel.total_s),
+               formatTime(kernel.median_s),
+               formatTime(kernel.min_s),
+               formatTime(kernel.max_s),
+               formatCount(kernel.outliers),
+               kernel.outliers > 0 ? formatTime(kernel.outlier_excess_s) : '',
+               element(
+                   'div', {class: 'box'}, span(kernel.min_s, kernel.max_s, 'height:1px;top:9px;background:#888'),
+                   span(kernel.first_quartile_s, kernel.third_quartile_s, `height:14px;top:2px;background:${run.colourOf(i)}`),
+                   span(kernel.median_s, kernel.median_s, 'height:18px;top:0;background:#000')),
+  ]));
 }
 
 /** Bytes from rank to rank. Null without messages. */
@@ -155,12 +212,21 @@ function matrixSection(run) {
   const cellOf = (from, to) => {
     const cell = cells.get(from * ranks + to);
     const share = cell ? cell.bytes / most : 0;
-    const title = cell ? `rank ${from} to rank ${to}: ${formatCount(cell.count)} messages, ${formatBytes(cell.bytes)}, ${formatTime(run.seconds(cell.time / cell.count))} each on average` : '';
-    return element('td', {title, style: `background:${UsePanel.shade(share)};color:${share > 0.5 ? '#fff' : '#222'}`}, shows && cell ? formatBytes(cell.bytes) : '');
+    const title = cell ? `rank ${from} to rank ${to}: ${formatCount(cell.count)} messages, ${formatBytes(cell.bytes)}, ${
+                             formatTime(run.seconds(cell.time / cell.count))} each on average` :
+                         '';
+    return element(
+        'td', {title, style: `background:${UsePanel.shade(share)};color:${share > 0.5 ? '#fff' : '#222'}`},
+        shows && cell ? formatBytes(cell.bytes) : '');
   };
-  return element('table', {class: shows ? 'matrix' : 'matrix dense'},
-    element('thead', {}, element('tr', {}, element('th', {}, 'from \\ to'), ...numbers.map(rank => element('th', {}, shows ? rank : '')))),
-    element('tbody', {}, ...numbers.map(from => element('tr', {}, element('th', {}, shows || from % 8 === 0 ? from : ''), ...numbers.map(to => cellOf(from, to))))));
+  return element(
+      'table', {class: shows ? 'matrix' : 'matrix dense'},
+      element(
+          'thead', {}, element('tr', {}, element('th', {}, 'from \\ to'), ...numbers.map(rank => element('th', {}, shows ? rank : '')))),
+      element(
+          'tbody', {},
+          ...numbers.map(
+              from => element('tr', {}, element('th', {}, shows || from % 8 === 0 ? from : ''), ...numbers.map(to => cellOf(from, to))))));
 }
 
 /** What is known of a task, beside the pictures. */
@@ -173,8 +239,10 @@ class Inspector {
     const {run} = this, {columns} = run;
     this.place.replaceChildren();
     if (task < 0) {
-      this.place.append(element('p', {class: 'hint'}, 'Click a task to see what it waited for. Drag moves, wheel zooms (after a click into a picture), shift and drag ',
-        'shows a stretch. Keys: arrows move, + and - zoom, 0 shows all, n and p go along a worker, o outliers, m messages, c realised path, / searches.'));
+      this.place.append(element(
+          'p', {class: 'hint'},
+          'Click a task to see what it waited for. Drag moves, wheel zooms (after a click into a picture), shift and drag ',
+          'shows a stretch. Keys: arrows move, + and - zoom, 0 shows all, n and p go along a worker, o outliers, m messages, c realised path, / searches.'));
       return;
     }
     const worker = run.workers[columns['task.lane'][task] - 1];
@@ -182,18 +250,23 @@ class Inspector {
     const seconds = time => formatTime(run.seconds(time));
     const kernel = run.kernels[run.kernelOf(task)];
     const site = run.facts.sites[columns['task.site'][task]];
-    const rows = [['task', columns['task.id'][task]], ['kernel', kernel ? kernel.codelet : ''],
+    const rows = [
+      ['task', columns['task.id'][task]], ['kernel', kernel ? kernel.codelet : ''],
       ['ran on', worker ? `rank ${worker.rank}, worker ${worker.worker}${worker.core >= 0 ? ', core ' + worker.core : ''}` : 'no worker'],
-      ['began', seconds(start)], ['took', seconds(end - start) + (kernel ? `; the median of its kernel is ${formatTime(kernel.median_s)}` : '')],
+      ['began', seconds(start)],
+      ['took', seconds(end - start) + (kernel ? `; the median of its kernel is ${formatTime(kernel.median_s)}` : '')],
       ['submitted', `${seconds(start - submit)} before`], ['ready', waited >= 0 ? `${seconds(waited)} before` : 'not known'],
-      ['priority', columns['task.priority'][task]], ['status', run.facts.statuses[columns['task.status'][task]]], ['source', site || 'not known']];
+      ['priority', columns['task.priority'][task]], ['status', run.facts.statuses[columns['task.status'][task]]],
+      ['source', site || 'not known']
+    ];
     if (columns['task.stolen'][task]) rows.push(['stolen', 'from the queue of another worker']);
     const accesses = run.accessesOf(task);
     if (accesses.length > 0) rows.push(['data', accesses.map(access => `${access.mode} ${access.data}`).join(', ')]);
-    this.place.append(element('h3', {}, run.nameOf(task), run.outlier[task] ? element('em', {}, 'outlier') : ''),
-      element('dl', {}, ...rows.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)])),
-      this.list('It waited for', run.neighbours(task, false).reverse(), other => start - run.end(other), 'ended', 'before'),
-      this.list('What waited for it', run.neighbours(task, true), other => columns['task.start'][other] - end, 'began', 'after'));
+    this.place.append(
+        element('h3', {}, run.nameOf(task), run.outlier[task] ? element('em', {}, 'outlier') : ''),
+        element('dl', {}, ...rows.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)])),
+        this.list('It waited for', run.neighbours(task, false).reverse(), other => start - run.end(other), 'ended', 'before'),
+        this.list('What waited for it', run.neighbours(task, true), other => columns['task.start'][other] - end, 'began', 'after'));
   }
   list(title, found, distance, verb, side) {
     const {run} = this;
@@ -202,11 +275,19 @@ class Inspector {
     const message = i => {
       const data = run.column('message.data')[i];
       return ` through ${data > 0 ? run.facts.data_names[data - 1] : 'a message'} from rank ${run.column('message.source')[i]} ` +
-        `(${formatBytes(run.column('message.bytes')[i])}, ${formatTime(run.seconds(run.column('message.arrived')[i]))} on its way)`;
+          `(${formatBytes(run.column('message.bytes')[i])}, ${formatTime(run.seconds(run.column('message.arrived')[i]))} on its way)`;
     };
-    return element('div', {}, element('h4', {}, `${title} (${found.length < 200 ? found.length : 'over 200'})`),
-      element('ul', {}, ...shown.map(one => element('li', {},
-        element('a', {href: '#', onclick: event => (event.preventDefault(), this.onSelect(one.task))}, `${run.nameOf(one.task)} ${run.columns['task.id'][one.task]}`),
-        `, ${verb} ${formatTime(run.seconds(Math.max(distance(one.task), 0)))} ${side}` + (one.message >= 0 ? message(one.message) : '')))));
+    return element(
+        'div', {}, element('h4', {}, `${title} (${found.length < 200 ? found.length : 'over 200'})`),
+        element(
+            'ul', {},
+            ...shown.map(
+                one => element(
+                    'li', {},
+                    element(
+                        'a', {href: '#', onclick: event => (event.preventDefault(), this.onSelect(one.task))},
+                        `${run.nameOf(one.task)} ${run.columns['task.id'][one.task]}`),
+                    `, ${verb} ${formatTime(run.seconds(Math.max(distance(one.task), 0)))} ${side}` +
+                        (one.message >= 0 ? message(one.message) : '')))));
   }
 }

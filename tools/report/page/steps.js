@@ -5,8 +5,10 @@ function upperBound(values, value) {
   let low = 0, high = values.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (values[middle] <= value) low = middle + 1;
-    else high = middle;
+    if (values[middle] <= value)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 }
@@ -25,18 +27,14 @@ class Steps {
     return sums;
   }
   /** How many there are at a time. */
-  at(time) {
-    return upperBound(this.starts, time) - upperBound(this.ends, time);
-  }
+  at(time) { return upperBound(this.starts, time) - upperBound(this.ends, time); }
   /** The integral of `at` up to a time. */
   until(time) {
     const begun = upperBound(this.starts, time), ended = upperBound(this.ends, time);
     return begun * time - this.startSums[begun] - (ended * time - this.endSums[ended]);
   }
   /** The mean of `at` between two times. */
-  mean(from, to) {
-    return to > from ? (this.until(to) - this.until(from)) / (to - from) : this.at(from);
-  }
+  mean(from, to) { return to > from ? (this.until(to) - this.until(from)) / (to - from) : this.at(from); }
 }
 
 /** A rate that flows from a start to an end, in `bins` equal parts of the run: exact to the width of a part. */
@@ -50,9 +48,7 @@ class Flow {
     this.change[this.bin(start)] += rate;
     this.change[this.bin(Math.max(end, start + this.width))] -= rate;
   }
-  bin(time) {
-    return Math.min(Math.max(Math.round(time / this.width), 0), this.change.length - 1);
-  }
+  bin(time) { return Math.min(Math.max(Math.round(time / this.width), 0), this.change.length - 1); }
   /** After the last `add`. */
   finish() {
     this.sums = new Float64Array(this.change.length + 1);
@@ -69,7 +65,5 @@ class Flow {
     const next = Math.min(bin + 1, this.sums.length - 1);
     return this.sums[bin] + (place - bin) * (this.sums[next] - this.sums[bin]);
   }
-  mean(from, to) {
-    return to > from ? (this.until(to) - this.until(from)) / (to - from) : 0;
-  }
+  mean(from, to) { return to > from ? (this.until(to) - this.until(from)) / (to - from) : 0; }
 }

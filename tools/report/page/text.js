@@ -21,25 +21,27 @@ function formatBytes(bytes) {
 function formatCount(count) {
   return Math.abs(count) >= 1000 ? Math.round(count).toLocaleString('en') : String(Math.round(count * 100) / 100);
 }
-function percent(part, whole) {
-  return whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : '';
-}
+function percent(part, whole) { return whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : ''; }
 
 /** An element with attributes, and children: elements, or texts, which are never read as HTML. */
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (key === 'style') made.style.cssText = value;
-    else if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
-    else made.setAttribute(key, value);
+    if (key === 'style')
+      made.style.cssText = value;
+    else if (key.startsWith('on'))
+      made.addEventListener(key.slice(2), value);
+    else
+      made.setAttribute(key, value);
   }
-  made.append(...children.filter(child => child !== null && child !== undefined).map(child => child instanceof Node ? child : String(child)));
+  made.append(
+      ...children.filter(child => child !== null && child !== undefined).map(child => child instanceof Node ? child : String(child)));
   return made;
 }
 function tableOf(heads, rows) {
-  return element('table', {},
-    element('thead', {}, element('tr', {}, ...heads.map(head => element('th', {}, head)))),
-    element('tbody', {}, ...rows.map(row => element('tr', {}, ...row.map(cell => element('td', {}, cell))))));
+  return element(
+      'table', {}, element('thead', {}, element('tr', {}, ...heads.map(head => element('th', {}, head)))),
+      element('tbody', {}, ...rows.map(row => element('tr', {}, ...row.map(cell => element('td', {}, cell))))));
 }
 /** Distances between 1, 2 or 5 times a power of ten, at most `most` of them in `range`. */
 function niceStep(range, most) {
@@ -48,6 +50,4 @@ function niceStep(range, most) {
   return [1, 2, 5, 10].map(factor => factor * power).find(step => step >= raw * 0.999999);
 }
 /** The same of bytes: 1, 2, 4, ... 512 of a unit. */
-function niceBytes(range, most) {
-  return Math.pow(2, Math.ceil(Math.log2(Math.max(range / most, 1))));
-}
+function niceBytes(range, most) { return Math.pow(2, Math.ceil(Math.log2(Math.max(range / most, 1)))); }

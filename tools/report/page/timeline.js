@@ -31,12 +31,13 @@ class Timeline {
 
   addPanel(panel) {
     const canvas = element('canvas', {tabindex: '-1'});
-    const legend = element('span', {class: 'legend'}, ...panel.legend().map(one =>
-      element('span', {}, element('i', {style: `background:${one.colour}`}), one.name)));
+    const legend = element(
+        'span', {class: 'legend'},
+        ...panel.legend().map(one => element('span', {}, element('i', {style: `background:${one.colour}`}), one.name)));
     const told = element('span', {class: 'told'});
     const save = element('button', {class: 'save', title: 'save this picture', onclick: () => this.save(panel)}, 'PNG');
-    this.place.append(element('section', {class: 'panel'},
-      element('h3', {}, panel.title, element('small', {}, panel.hint || ''), save), legend, canvas, told));
+    this.place.append(element(
+        'section', {class: 'panel'}, element('h3', {}, panel.title, element('small', {}, panel.hint || ''), save), legend, canvas, told));
     const view = {panel, canvas, told};
     this.listen(view);
     return view;
@@ -49,8 +50,7 @@ class Timeline {
         if (!this.focused) return;  // the page scrolls, until someone has clicked into a picture
       }
       event.preventDefault();
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey)
-        return this.pan((event.deltaX || event.deltaY) / this.width());
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey) return this.pan((event.deltaX || event.deltaY) / this.width());
       this.zoom(Math.pow(1.0016, event.deltaY), this.timeAt(view, event));
     }, {passive: false});
     canvas.addEventListener('pointerdown', event => {
@@ -126,7 +126,8 @@ class Timeline {
   goTo(task) {
     const start = this.run.columns['task.start'][task], end = this.run.end(task);
     const length = Math.max((end - start) * 12, 1);
-    if (start < this.from || end > this.to || end - start < 4 * this.perPixel()) this.show((start + end - length) / 2, (start + end + length) / 2);
+    if (start < this.from || end > this.to || end - start < 4 * this.perPixel())
+      this.show((start + end - length) / 2, (start + end + length) / 2);
     this.select(task);
   }
   /** The task before or after the selected one, on its worker. */
@@ -137,15 +138,22 @@ class Timeline {
     const place = this.run.lanes[lane].indexOf(task) + by;
     if (place >= 0 && place < this.run.lanes[lane].length) this.goTo(this.run.lanes[lane][place]);
   }
-  listenToKeys() {
-    document.addEventListener('keydown', event => this.key(event));
-  }
+  listenToKeys() { document.addEventListener('keydown', event => this.key(event)); }
   key(event) {
     if (event.target.tagName === 'INPUT' || event.ctrlKey || event.metaKey || event.altKey) return;
     const does = {
-      ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2), '+': () => this.zoom(0.5), '=': () => this.zoom(0.5),
-      '-': () => this.zoom(2), 0: () => this.show(0, this.limit), n: () => this.step(1), p: () => this.step(-1),
-      o: () => this.toggle('strong'), m: () => this.toggle('messages'), c: () => this.toggle('path'), Escape: () => this.select(-1),
+      ArrowLeft: () => this.pan(-0.2),
+      ArrowRight: () => this.pan(0.2),
+      '+': () => this.zoom(0.5),
+      '=': () => this.zoom(0.5),
+      '-': () => this.zoom(2),
+      0: () => this.show(0, this.limit),
+      n: () => this.step(1),
+      p: () => this.step(-1),
+      o: () => this.toggle('strong'),
+      m: () => this.toggle('messages'),
+      c: () => this.toggle('path'),
+      Escape: () => this.select(-1),
       '/': () => document.getElementById('search').focus(),
     }[event.key];
     if (!does) return;
@@ -169,9 +177,7 @@ class Timeline {
     const time = this.timeAt(view, event);
     view.told.textContent = `${formatTime(this.run.seconds(time))}: ${view.panel.describe(time, box, event.offsetY - Timeline.top)}`;
   }
-  boxOf(view, g) {
-    return new Box(g, this.left, Timeline.top, this.width(), view.panel.height, this.from, this.to);
-  }
+  boxOf(view, g) { return new Box(g, this.left, Timeline.top, this.width(), view.panel.height, this.from, this.to); }
 
   request() {
     if (this.pending) return;
