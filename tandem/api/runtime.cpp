@@ -292,11 +292,16 @@ void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
   if (options.callback) core_->submission().extra_of(task).callback = options.callback;
 }
 
+bool Runtime::skip_in_flow(std::span<const dist::Use> uses, const SourceLine& where) {
+  core_->submission().thread().check("submit");  // before the operation counts: other ranks do not submit it
+  return !__builtin_expect(flow_->enters_all(), 0) && flow_->try_skip(uses, where);
+}
+
 runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
                                       const runtime::TaskOps& ops) {
-  core_->submission().thread().check("submit");  // before the operation counts: other ranks do not submit it
+  core_->submission().thread().check("submit");
   const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->enters_all(), 0);
-  if (!placed && flow_->try_skip(call.uses, call.where)) return nullptr;
+  if (!placed && !call.looked && flow_->try_skip(call.uses, call.where)) return nullptr;
   if (flow_->is_over()) return nullptr;
   call.wish.where = call.where;
   if (call.options != nullptr) {

@@ -108,6 +108,7 @@ struct FlowTask {
   SourceLine where = {};                 ///< of the last access
   const TaskOptions* options = nullptr;
   bool reduces = false;
+  bool looked = false;                   ///< `skip_in_flow` has not skipped it
   dist::Wish wish = {};
   std::uint32_t executor = 0;            ///< while a flow is recorded
   TaskRef result = {};
@@ -638,15 +639,19 @@ class Runtime {
   TaskRef submit_in_flow(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet, Kernel&& kernel,
                          Arguments&&... arguments) {
     std::array<dist::Use, Code::kAccesses> uses;
-    internal::FlowTask call{.uses = uses, .options = options, .reduces = (false || ... || internal::reduces<Arguments>)};
+    SourceLine where;  // of the last access
     [[maybe_unused]] std::size_t index = 0;
     [[maybe_unused]] const auto note = [&](const auto& argument) {
       if constexpr (internal::is_access<decltype(argument)>) {
         uses[index++] = {argument.handle, std::remove_cvref_t<decltype(argument)>::mode};
-        call.where = argument.where;
+        where = argument.where;
       }
     };
     (note(arguments), ...);
+    constexpr bool reduces = (false || ... || internal::reduces<Arguments>);
+    const bool looks = !reduces && options == nullptr;
+    if (looks && skip_in_flow(uses, where)) return {};
+    internal::FlowTask call{.uses = uses, .where = where, .options = options, .reduces = reduces, .looked = looks};
     runtime::Task* const task = begin_in_flow(call, codelet, Code::ops);
     if (task == nullptr) return call.result;
     fill<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
@@ -684,7 +689,9 @@ class Runtime {
   runtime::Task* begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops, unsigned accesses);
   TaskRef enter_task(runtime::Task& task);
   TaskRef enter_task(runtime::Task& task, const TaskOptions& options);
-  /// The same on several ranks; null: the task does not run here, and `call.result` is its reference.
+  /// On several ranks, of a task without options: true when it does not concern this rank, which has noted it.
+  bool skip_in_flow(std::span<const dist::Use> uses, const SourceLine& where);
+  /// As `begin_task`, on several ranks; null: the task does not run here, and `call.result` is its reference.
   runtime::Task* begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
                                const runtime::TaskOps& ops);
   TaskRef enter_in_flow(internal::FlowTask& call, runtime::Task& task);

@@ -89,7 +89,10 @@ class Flow {
     switch (uses.size()) {
       case 1: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) { return call(at[0]); });
       case 2: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) { return call(at[0]) && call(at[1]); });
-      case 3: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) { return call(at[0]) && call(at[1]) && call(at[2]); });
+      case 3:
+        return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) {
+          return call(at[0]) && call(at[1]) && call(at[2]);
+        });
       default: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) {
         for (const Use& use : uses)
           if (!call(use)) return false;

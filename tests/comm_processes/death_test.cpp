@@ -310,7 +310,9 @@ TEST_P(Death, OfTheRootOfBroadcastsAndOfInteriorNodesEndsTheReceivesOfTheOthers)
           if (me.is(0) && i == 1) me.reach(1);
           continue;
         }
-        me.expect(status.ending == Ending::peer_dead && status.culprit.value() < 3, "a broadcast blames others than the dead");
+        me.expect(status.ending == Ending::peer_dead && status.culprit.value() < 3,
+                  fmt::format("broadcast {} ended as {} of rank {}, which has not been killed", i, name_of(status.ending),
+                              status.culprit.value()));
         if (status.culprit.value() == 0) break;
       }
       me.talk({3, 4, 5, 6, 7}, 50'000, 1'000'000);

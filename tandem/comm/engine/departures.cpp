@@ -134,11 +134,14 @@ void Departures::peer_needs_other_transport(Rank rank, std::string_view reason) 
                      peers_.polled()->name(), reason);
 }
 
-/// When nothing of it is needed, it does not matter whether it left or died. A broadcast whose root is out of reach is needed.
+/// When nothing of it is needed, it does not matter whether it left or died, and nobody is told. Who needs something of it later, learns
+/// that it is dead. A broadcast whose root is out of reach is needed.
 void Departures::peer_unreachable(Rank rank, std::string_view reason) {
   Peer& peer = peers_.make_peer(rank);
-  if (!waits_for(peer)) peer.left = true;
-  peer_failed(rank, reason);
+  if (peer.dead) return;
+  if (waits_for(peer) || peer.left || peers_.leaving()) return peer_failed(rank, reason);
+  fail_peer(peer, Ending::peer_dead);
+  fail_broadcasts(rank);
 }
 
 bool Departures::waits_for(const Peer& peer) const {
