@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/api/report.hpp"
 #include "tandem/base/units.hpp"
 #include "tandem/base/core_plan.hpp"
 #include "tandem/base/pu_list.hpp"
@@ -250,7 +251,7 @@ class JobReport {
     if (given("TANDEM_TRACE").empty()) environment.emplace_back("TANDEM_TRACE", "all");
     folder_ = given("TANDEM_TRACE_FOLDER");
     if (!folder_.empty()) return;
-    folder_ = fmt::format("{}.trace-{}", file_, getpid());
+    folder_ = report_trace_folder(file_).string();
     own_folder_ = true;
     environment.emplace_back("TANDEM_TRACE_FOLDER", folder_);
   }

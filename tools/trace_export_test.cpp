@@ -347,13 +347,8 @@ TEST(TraceStats, EventsWithTheStampBeforeThemCostLess) {
 }
 
 TEST(Tables, TextsOfTheSampleRunAreKnown) {
-  trace::test::TempFolder folder;
-  trace::test::write_sample_run(folder.path() / "run");
-  auto run = trace::TraceReader::open(folder.path() / "run");
-  ASSERT_TRUE(run.ok());
-  auto read = History::read(*run.value());
-  ASSERT_TRUE(read.ok());
-  History& history = *read.value();
+  const auto read = analysis::test::read_sample_run();
+  History& history = *read;
   for (const Table& table : tables_of(history)) {
     for (const Column& column : table.columns) {
       for (std::size_t row = 0; column.kind == ColumnKind::text && row < table.rows; ++row) {

@@ -357,13 +357,8 @@ TEST(History, WhatBeginsAndEndsIsPaired) {
 }
 
 TEST(History, TheSampleRunIsReadWhole) {
-  trace::test::TempFolder folder;
-  trace::test::write_sample_run(folder.path() / "run");
-  auto run = trace::TraceReader::open(folder.path() / "run");
-  ASSERT_TRUE(run.ok());
-  auto read = History::read(*run.value());
-  ASSERT_TRUE(read.ok());
-  History& history = *read.value();
+  const auto read = test::read_sample_run();
+  History& history = *read;
   EXPECT_EQ(history.events, 2 * trace::test::sample_events);
   EXPECT_EQ(history.tasks.size(), 2u * trace::test::sample_tasks);
   EXPECT_EQ(std::ranges::count_if(history.tasks, &TaskRow::has_run), 2 * trace::test::sample_tasks);

@@ -13,7 +13,7 @@ namespace {
 KernelProfile profile(Texts::Id codelet, std::vector<std::int64_t>& durations) {
   const Quartiles ns = quartiles(durations).value();
   KernelProfile result{.codelet = codelet, .tasks = ns.count, .total_ns = ns.total, .min_ns = ns.min, .first_quartile_ns = ns.first,
-                       .median_ns = ns.median, .third_quartile_ns = ns.third, .max_ns = ns.max};
+                       .median_ns = ns.median, .third_quartile_ns = ns.third, .max_ns = ns.max, .fence_ns = ns.fence()};
   for (const std::int64_t duration : durations) {
     if (!ns.is_outlier(duration)) continue;
     ++result.outliers;

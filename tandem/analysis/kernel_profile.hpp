@@ -15,9 +15,7 @@ struct KernelProfile {
   std::uint64_t tasks = 0;
   std::int64_t total_ns = 0;
   std::int64_t min_ns = 0, first_quartile_ns = 0, median_ns = 0, third_quartile_ns = 0, max_ns = 0;
-  double fence_ns() const noexcept {  ///< beyond it a task is an outlier
-    return static_cast<double>(third_quartile_ns) + 1.5 * static_cast<double>(third_quartile_ns - first_quartile_ns);
-  }
+  double fence_ns = 0;  ///< beyond it a task is an outlier
   std::uint64_t outliers = 0;
   std::int64_t outlier_excess_ns = 0;  ///< what outliers took beyond the median
 };

@@ -9,22 +9,11 @@
 namespace tandem::analysis {
 namespace {
 
+using test::add_message;
 using test::at;
 using test::RandomRun;
 using test::SmallRun;
 using trace::Type;
-
-/// Rank 0 runs task 1, its node 2 sends the result, node 3 of rank 1 receives it, task 4 there reads it.
-SmallRun& add_message(SmallRun& run) {
-  run.usual(0).usual(1);
-  run.submit(0, 0, 1, 0).execute(0, 2, 1, 10, 110).submit(0, 0, 2, 0, {}, {1});
-  run.stream(0, 4).add(Type::send_posted, at(120), {1, 1, 0, 0, 7, 64}).add(Type::data_sent, at(120), {0, 1, 2, 1});
-  run.submit(1, 0, 3, 0).submit(1, 10, 4, 0, {}, {3});
-  run.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 0, 7}).add(Type::message_arrived, at(300), {1, 0, 0, 7, 64});
-  run.stream(1, 4).add(Type::data_received, at(300), {0, 1, 3, 1});
-  run.execute(1, 2, 4, 320, 400);
-  return run;
-}
 
 TEST(Replay, AFreeMessageArrivesWhenItIsPosted) {
   SmallRun run(2);

@@ -1,8 +1,12 @@
 // tandem/analysis/small_run.hpp: small runs for tests of what reads traces: streams of a few events, at times in nanoseconds.
 #pragma once
 
+#include <filesystem>
 #include <map>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -17,6 +21,21 @@ using trace::test::Value;
 
 /// Nanoseconds since the beginning of a test's run, which are even, as the stamp of a rank whose clock shows 5 us then.
 inline std::uint64_t at(std::int64_t ns) { return 1'000'000 + static_cast<std::uint64_t>(ns / 2); }
+
+/// What is in the folder of a run. Throws what stands in the way.
+inline std::unique_ptr<History> read_history(const std::filesystem::path& folder, const HistoryOptions& options = {}) {
+  auto run = trace::TraceReader::open(folder);
+  if (!run) throw std::runtime_error(run.error().message);
+  auto history = History::read(*run.value(), options);
+  if (!history) throw std::runtime_error(history.error().message);
+  return std::move(history).value();
+}
+/// Of the run that `write_sample_run` writes.
+inline std::unique_ptr<History> read_sample_run() {
+  const trace::test::TempFolder folder;
+  trace::test::write_sample_run(folder.path() / "run");
+  return read_history(folder.path() / "run");
+}
 
 /// A run that a test writes event by event. Streams are packets that grow; `read` and `write` put them to the disk.
 class SmallRun {
@@ -60,13 +79,7 @@ class SmallRun {
                               packet.bytes());
     return folder_;
   }
-  std::unique_ptr<History> read(const HistoryOptions& options = {}) {
-    auto run = trace::TraceReader::open(write());
-    if (!run) throw std::runtime_error(run.error().message);
-    auto history = History::read(*run.value(), options);
-    if (!history) throw std::runtime_error(history.error().message);
-    return std::move(history).value();
-  }
+  std::unique_ptr<History> read(const HistoryOptions& options = {}) { return read_history(write(), options); }
   const std::filesystem::path& folder() const { return folder_; }
   const std::filesystem::path& temporary() const { return temporary_.path(); }
 
@@ -76,5 +89,17 @@ class SmallRun {
   std::uint32_t ranks_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, PacketWriter> streams_;
 };
+
+/// Rank 0 runs task 1, its node 2 sends the result, node 3 of rank 1 receives it, task 4 there reads it.
+inline SmallRun& add_message(SmallRun& run) {
+  run.usual(0).usual(1);
+  run.submit(0, 0, 1, 0).execute(0, 2, 1, 10, 110).submit(0, 0, 2, 0, {}, {1});
+  run.stream(0, 4).add(Type::send_posted, at(120), {1, 1, 0, 0, 7, 64}).add(Type::data_sent, at(120), {0, 1, 2, 1});
+  run.submit(1, 0, 3, 0).submit(1, 10, 4, 0, {}, {3});
+  run.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 0, 7}).add(Type::message_arrived, at(300), {1, 0, 0, 7, 64});
+  run.stream(1, 4).add(Type::data_received, at(300), {0, 1, 3, 1});
+  run.execute(1, 2, 4, 320, 400);
+  return run;
+}
 
 }  // namespace tandem::analysis::test

@@ -52,8 +52,9 @@ class Judge {
   std::int64_t lost_ns(Spent spent) const { return total_[static_cast<std::size_t>(spent)] / workers(); }
 
   void add(Finding finding) {
-    if (static_cast<double>(finding.lost_ns) >= least_share * makespan()) found_.push_back(std::move(finding));
+    if (matters(finding.lost_ns)) found_.push_back(std::move(finding));
   }
+  bool matters(std::int64_t lost_ns) const { return static_cast<double>(lost_ns) >= least_share * makespan(); }
   void find(std::string_view key, Spent spent, std::string what, std::string remedy) {
     add({.key = key, .lost_ns = lost_ns(spent), .what = std::move(what), .remedy = std::move(remedy)});
   }
@@ -61,17 +62,18 @@ class Judge {
   /// Tasks waited for others: since the graph has no more parallelism, or since its longest chain was delayed.
   void no_ready_task() {
     const std::int64_t lost = lost_ns(Spent::no_ready_task);
+    if (!matters(lost)) return;
     const double chain = static_cast<double>(summary_.path.length_ns) / makespan();
     const double busy = static_cast<double>(summary_.realised.total_ns(StepKind::busy)) / makespan();
-    const std::int64_t alone = alone_ns();
+    const Alone alone = alone_times();
     if (executed() < 2 * static_cast<std::uint64_t>(workers())) {
       add({.key = "few_tasks", .lost_ns = lost,
            .what = fmt::format("{} tasks are too few for {} workers.", executed(), workers()),
            .remedy = "smaller tiles; fewer workers"});
-    } else if (2 * alone * (workers() - 1) >= lost * workers() && chain >= alone_share && workers() > 1 && longest_alone_ * 2 >= alone) {
+    } else if (2 * alone.ns * (workers() - 1) >= lost * workers() && chain >= alone_share && workers() > 1 && 2 * alone.longest_ns >= alone.ns) {
       add({.key = "serial_phase", .lost_ns = lost,
            .what = fmt::format("During {:.0f} % of the makespan one task ran alone, for the most part '{}'.",
-                               100 * static_cast<double>(alone) / makespan(), history_.texts[alone_codelet_]),
+                               100 * static_cast<double>(alone.ns) / makespan(), history_.texts[alone.codelet]),
            .remedy = "divide that task into several; submit what does not need it before it"});
     } else if (chain >= chain_share) {
       add({.key = "long_chain", .lost_ns = lost,
@@ -95,9 +97,13 @@ class Judge {
     return tasks;
   }
 
-  /// The time in which one task ran and no other one, on all ranks. Sets the codelet that ran alone longest, and for how long its longest
-  /// task did.
-  std::int64_t alone_ns() {
+  /// The time in which one task ran and no other one, on all ranks.
+  struct Alone {
+    std::int64_t ns = 0;
+    std::int64_t longest_ns = 0;  ///< of one task
+    Texts::Id codelet = 0;        ///< of which most of it is
+  };
+  Alone alone_times() const {
     std::vector<std::pair<std::int64_t, std::uint32_t>> starts, ends;
     for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
       const TaskRow& task = history_.tasks[row];
@@ -107,7 +113,7 @@ class Judge {
     }
     std::ranges::sort(starts);
     std::ranges::sort(ends);
-    std::int64_t sum_ns = 0, since_ns = 0;
+    std::int64_t since_ns = 0;
     std::uint64_t rows = 0;  // the sum of those that run: of one it is the row
     std::size_t running = 0, begun = 0;
     std::unordered_map<std::uint32_t, std::int64_t> alone;
@@ -123,21 +129,22 @@ class Judge {
       rows -= ended;
       --running;
     }
+    Alone all;
     std::unordered_map<Texts::Id, std::int64_t> codelets;
     for (const auto& [row, ns] : alone) {
-      sum_ns += ns;
+      all.ns += ns;
+      all.longest_ns = std::max(all.longest_ns, ns);
       const Texts::Id codelet = history_.tasks[row].codelet;
       codelets[codelet] += ns;
-      longest_alone_ = std::max(longest_alone_, ns);
-      if (codelets[codelet] > codelets[alone_codelet_]) alone_codelet_ = codelet;
+      if (codelets[codelet] > codelets[all.codelet]) all.codelet = codelet;
     }
-    return sum_ns;
+    return all;
   }
 
   /// Workers waited for data. What several ranks needed went to each one by one; or what ranks had, and dropped, came again.
   void communication() {
     const std::int64_t lost = lost_ns(Spent::awaiting_message);
-    if (lost == 0) return;
+    if (!matters(lost)) return;
     const SharedData shared = broadcasts(history_).shared;
     const auto [messages, again] = repeated_messages();
     if (5 * again >= messages && again > 0) {
@@ -215,7 +222,7 @@ class Judge {
         if (!task.has_run() || !is_slow(task)) continue;
         const KernelProfile& kernel = *kernels.at(task.codelet);
         const std::int64_t ns = task.end_ns - task.start_ns;
-        if (static_cast<double>(ns) <= kernel.fence_ns()) continue;
+        if (static_cast<double>(ns) <= kernel.fence_ns) continue;
         excess_ns -= ns - kernel.median_ns;
         --outliers;
       }
@@ -231,8 +238,6 @@ class Judge {
   const Summary& summary_;
   SpentTimes total_;
   std::vector<WorkerSpeed> speeds_;
-  std::int64_t longest_alone_ = 0;  ///< of `alone_ns`
-  Texts::Id alone_codelet_ = 0;
   std::vector<Finding> found_;
 };
 
