@@ -37,5 +37,14 @@ int main(int argc, char** argv) {
   for (std::uint32_t iteration = 0; iteration < 4; ++iteration) rt.submit(solve, iteration, read_write(hx));
   rt.wait();
 
+  const auto turn = tandem::Codelet("turn", [](std::span<double> values) {
+    for (double& value : values) value = -value;
+  }).flops([](std::span<const tandem::Shape> data) { return static_cast<double>(data[0].rows); });
+  for (int step = 0; step < 2; ++step) {
+    const auto iteration = rt.iteration(step);  // of the tasks that are submitted while it lives
+    rt.submit(turn, read_write(hx), tandem::TaskOptions{.tag = 17, .parameters = "all signs"});
+  }
+  rt.wait();
+
   std::printf("x[0] = %g\n", x[0]);
 }

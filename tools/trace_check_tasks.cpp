@@ -108,7 +108,13 @@ void TaskBook::cancel(Life& life, std::uint64_t ticks) {
 }
 
 void TaskBook::add(const Event& event, Findings& findings) {
-  if (event.type == Type::task_replayed) return replay(event, findings);
+  switch (event.type) {
+    case Type::task_replayed: return replay(event, findings);
+    case Type::task_iteration:  // they say something of later tasks, and are no steps in the life of one
+    case Type::task_flops:
+    case Type::task_note: return;
+    default: break;
+  }
   const auto last = last_stamp_.find(event.actor);
   const bool is_fresh = last == last_stamp_.end() || last->second < event.ticks;
   const std::int64_t id = ids_.unwrap(u32(event, 0));

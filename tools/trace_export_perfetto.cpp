@@ -237,6 +237,10 @@ std::string PerfettoWriter::about_task(std::uint32_t row) const {
   if (task.submit_order != no_number) about.add("submit order", std::uint64_t{task.submit_order});
   if (task.codelet != task.name) about.add("codelet", std::string_view(history_.texts[task.codelet]));
   if (task.file != 0) about.add("submitted at", std::string_view(fmt::format("{}:{}", history_.texts[task.file], task.line)));
+  if (task.iteration != no_iteration) about.add("iteration", std::int64_t{task.iteration});
+  if (task.flops != 0) about.add("flops", std::string_view(fmt::format("{}", task.flops)));
+  if (task.tag != 0) about.add("tag", task.tag);
+  if (task.parameters != 0) about.add("parameters", std::string_view(history_.texts[task.parameters]));
   if (task.submit_ns != no_time) about.add("submitted ns", task.submit_ns);
   if (task.ready_ns != no_time) about.add("ready ns", task.ready_ns);
   std::string data;

@@ -55,12 +55,14 @@ std::string_view starpu_mode(std::uint8_t mode) {
 
 struct TaskData {
   std::string handles, modes, sizes;
+  std::string numa_nodes;  ///< of each piece of data, "-1": not known; empty: of none
   std::uint32_t footprint = 0;
 };
 
 /// The footprint (FNV-1a of the sizes) is the same for tasks whose data have the same sizes, which is what StarPU's is for.
 TaskData data_of(const History& history, const ByTask& accesses, std::uint32_t task) {
   TaskData data;
+  bool is_located = false;
   std::uint32_t hash = 2166136261U;
   for (std::uint32_t i = accesses.first[task]; i < accesses.first[task + 1]; ++i) {
     const AccessRow& access = history.accesses[accesses.rows[i]];
@@ -70,9 +72,13 @@ TaskData data_of(const History& history, const ByTask& accesses, std::uint32_t t
     data.handles += fmt::format("{}{:x}", blank, access.data);
     data.modes += fmt::format("{}{}", blank, starpu_mode(access.mode));
     data.sizes += fmt::format("{}{}", blank, bytes);
+    const bool located = described != nullptr && described->numa_node != no_number;
+    data.numa_nodes += fmt::format("{}{}", blank, located ? static_cast<std::int64_t>(described->numa_node) : -1);
+    is_located = is_located || located;
     for (unsigned byte = 0; byte < 8; ++byte) hash = (hash ^ static_cast<std::uint8_t>(bytes >> 8 * byte)) * 16777619U;
   }
   data.footprint = hash;
+  if (!is_located) data.numa_nodes.clear();
   return data;
 }
 
@@ -94,7 +100,7 @@ void write_tasks(const History& history, RecordWriter& out) {
       predecessors += fmt::format("{}{}", predecessors.empty() ? "" : " ",
                                   job_id(history, task.rank, history.dependencies[dependencies.rows[at]].predecessor));
     out.text("DependsOn", predecessors);
-    out.field("Tag", 0);
+    out.field("Tag", task.tag);
     if (task.worker != no_worker) {
       out.field("WorkerId", task.worker);
       out.field("MemoryNode", 0);
@@ -107,9 +113,13 @@ void write_tasks(const History& history, RecordWriter& out) {
     }
     const TaskData data = data_of(history, accesses, i);
     out.field("Footprint", fmt::format("{:x}", data.footprint));
+    if (task.flops != 0) out.field("GFlop", task.flops / 1e9);
+    if (task.iteration != no_iteration) out.field("Iteration", task.iteration);
+    out.text("Parameters", history.texts[task.parameters]);
     out.text("Handles", data.handles);
     out.text("Modes", data.modes);
     out.text("Sizes", data.sizes);
+    out.text("NumaNodes", data.numa_nodes);
     out.field("MPIRank", task.rank);
     out.end();
   }

@@ -148,7 +148,8 @@ Json kernels_json(const History& history, const Summary& summary) {
                        {"min_s", in_seconds(kernel.min_ns)}, {"first_quartile_s", in_seconds(kernel.first_quartile_ns)},
                        {"median_s", in_seconds(kernel.median_ns)}, {"third_quartile_s", in_seconds(kernel.third_quartile_ns)},
                        {"max_s", in_seconds(kernel.max_ns)}, {"outliers", kernel.outliers},
-                       {"outlier_excess_s", in_seconds(kernel.outlier_excess_ns)}});
+                       {"outlier_excess_s", in_seconds(kernel.outlier_excess_ns)}, {"flops", kernel.flops},
+                       {"flops_per_second", kernel.flops_per_second()}});
   return kernels;
 }
 

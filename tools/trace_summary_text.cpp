@@ -65,12 +65,17 @@ void print_workers(const Summary& summary) {
 
 void print_kernels(const History& history, const Summary& summary) {
   std::int64_t all_ns = 0;
-  for (const KernelProfile& kernel : summary.kernels) all_ns += kernel.total_ns;
-  fmt::print("\n{:<24} {:>9} {:>12} {:>8} {:>11} {:>11} {:>9}\n", "codelet", "tasks", "seconds", "share", "median us", "longest us",
-             "outliers");
+  bool tells_flops = false;
+  for (const KernelProfile& kernel : summary.kernels) {
+    all_ns += kernel.total_ns;
+    tells_flops = tells_flops || kernel.flops > 0;
+  }
+  fmt::print("\n{:<24} {:>9} {:>12} {:>8} {:>11} {:>11} {:>9}{}\n", "codelet", "tasks", "seconds", "share", "median us", "longest us",
+             "outliers", tells_flops ? "   GFlop/s" : "");
   for (const KernelProfile& kernel : summary.kernels)
-    fmt::print("{:<24} {:>9} {:>12.6f} {:>6.1f} % {:>11.2f} {:>11.2f} {:>9}\n", history.texts[kernel.codelet], kernel.tasks,
-               in_seconds(kernel.total_ns), share(kernel.total_ns, all_ns), in_us(kernel.median_ns), in_us(kernel.max_ns), kernel.outliers);
+    fmt::print("{:<24} {:>9} {:>12.6f} {:>6.1f} % {:>11.2f} {:>11.2f} {:>9}{}\n", history.texts[kernel.codelet], kernel.tasks,
+               in_seconds(kernel.total_ns), share(kernel.total_ns, all_ns), in_us(kernel.median_ns), in_us(kernel.max_ns), kernel.outliers,
+               kernel.flops > 0 ? fmt::format("{:>10.2f}", kernel.flops_per_second() / 1e9) : "");
 }
 
 void print_bounds(const Summary& summary) {

@@ -92,6 +92,7 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
     rank.codelets.push_back(history_.texts.add(site.codelet));
     rank.files.push_back(history_.texts.add(site.file));
   }
+  rank.flops.resize(trace.sites.size());
   for (const auto& stream : trace.streams) {
     const trace::StreamSummary& summary = stream->summary();
     if (summary.kind == trace::ActorKind::catalogue) continue;

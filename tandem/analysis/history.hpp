@@ -21,6 +21,7 @@ inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::min()
 /// Stands for a row, a datum, a rank or a request that is not known.
 inline constexpr std::uint32_t no_number = UINT32_MAX;
 inline constexpr std::uint16_t no_worker = UINT16_MAX;
+inline constexpr std::int32_t no_iteration = INT32_MIN;
 
 /// Strings by number, each once: tables hold numbers. 0 is the empty string.
 class Texts {
@@ -54,6 +55,10 @@ struct TaskRow {
   std::uint32_t submit_order = no_number;  ///< among those of its rank, from 0
   std::uint32_t graph = 0;                 ///< the recorded graph that it is a part of; 0: none
   std::int32_t priority = 0;
+  std::int32_t iteration = no_iteration;  ///< that the program told
+  double flops = 0;                       ///< floating-point operations, as the program told; 0: not known
+  std::uint64_t tag = 0;                  ///< of the program's own; 0: none
+  Texts::Id parameters = 0;               ///< of the program's own
   std::uint16_t worker = no_worker;     ///< that ran it
   std::uint16_t pushed_to = no_worker;  ///< into whose queue; no_worker: one for all, or none
   TaskStatus status = TaskStatus::unknown;
@@ -271,7 +276,7 @@ class TaskIndex {
 /// A run. Times are nanoseconds since the first event of all ranks, on the clock of rank 0 (`origin_ns` there).
 class History {
  public:
-  /// Reads all events once. Memory: some 100 bytes per task, 40 per state, 150 per message. Errors: malformed.
+  /// Reads all events once. Memory: some 130 bytes per task, 40 per state, 150 per message. Errors: malformed.
   static base::Result<std::unique_ptr<History>> read(trace::TraceReader& run, const HistoryOptions& options = {});
 
   std::string program, job;

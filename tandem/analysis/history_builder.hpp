@@ -103,6 +103,8 @@ class HistoryBuilder {
     std::map<std::uint16_t, std::int64_t> used_bytes;                                          ///< of each memory node
     std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint16_t>, std::deque<std::size_t>> transfers;  ///< open ones
     std::vector<Texts::Id> codelets, files;  ///< of each site
+    std::vector<double> flops;               ///< of each site's next tasks
+    std::int32_t iteration = no_iteration;   ///< of the next tasks
     std::size_t first_access = 0, first_dependency = 0;  ///< where to look for those of a graph that comes next
   };
 
@@ -126,6 +128,7 @@ class HistoryBuilder {
 
   void add_task(const trace::Event& event, Rank& rank, Actor& actor);
   void submit(const trace::Event& event, Rank& rank);
+  void note(const trace::Event& event, Rank& rank);
   void replay(const trace::Event& event, Rank& rank);
   void learn_graph(Rank& rank, Graph& graph);
   void start(const trace::Event& event, Rank& rank, Actor& actor, std::uint32_t row);
@@ -135,7 +138,7 @@ class HistoryBuilder {
   void close_state(std::uint32_t rank, std::uint32_t actor_number, Actor& actor, std::int64_t until_ns);
   void add_memory(const trace::Event& event, Rank& rank);
   void add_wait(const trace::Event& event, Actor& actor);
-  void add_tracer(const trace::Event& event, const Rank& rank, Actor& actor);
+  void add_tracer(const trace::Event& event, Rank& rank, Actor& actor);
   void add_user(const trace::Event& event, const Rank& rank, Actor& actor);
   void add_declared(const trace::Event& event, std::uint32_t task);
   Texts::Id name_of_number(const Rank& rank, std::uint32_t number);

@@ -77,7 +77,7 @@ void HistoryBuilder::add_wait(const Event& event, Actor& actor) {
   }
 }
 
-void HistoryBuilder::add_tracer(const Event& event, const Rank& rank, Actor& actor) {
+void HistoryBuilder::add_tracer(const Event& event, Rank& rank, Actor& actor) {
   TracerRow row{.rank = event.rank, .actor = event.actor, .start_ns = event.local_ns};
   const auto finish = [&](std::vector<Interval>& open, std::uint64_t key) {
     const auto found = std::ranges::find(open, key, &Interval::key);
@@ -111,6 +111,11 @@ void HistoryBuilder::add_tracer(const Event& event, const Rank& rank, Actor& act
       if (actor.last_ns != no_time) close_state(rank.rank, event.actor, actor, actor.last_ns);
       actor.running.clear();
       actor.base.reset();
+      if (const ActorFacts* facts = history_.find_actor(rank.rank, event.actor);
+          facts != nullptr && facts->kind == trace::ActorKind::submitter) {
+        rank.iteration = no_iteration;
+        std::ranges::fill(rank.flops, 0);
+      }
       break;
     default: return;
   }

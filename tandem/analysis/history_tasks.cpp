@@ -10,7 +10,15 @@ using trace::Type;
 
 void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
   if (event.type == Type::task_submitted || event.type == Type::task_submitted_wide) return submit(event, rank);
-  if (event.type == Type::task_replayed) return replay(event, rank);
+  switch (event.type) {
+    case Type::task_replayed: return replay(event, rank);
+    case Type::task_iteration: rank.iteration = static_cast<std::int32_t>(event.integer(0)); return;
+    case Type::task_flops:
+      if (const std::uint64_t site = event.number(0); site < rank.flops.size()) rank.flops[site] = event.real(1);
+      return;
+    case Type::task_note: return note(event, rank);
+    default: break;
+  }
   const std::int64_t id = rank.ids.unwrap(u32(event, 0));
   const std::uint32_t row = row_of(rank, id);
   TaskRow& task = history_.tasks[row];
@@ -59,7 +67,9 @@ void HistoryBuilder::submit(const Event& event, Rank& rank) {
     task.name = task.codelet = rank.codelets[site];
     task.file = rank.files[site];
     task.line = rank.trace->sites[site].line;
+    task.flops = rank.flops[site];
   }
+  task.iteration = rank.iteration;
   for (std::size_t i = 0; i < event.list_size(5); ++i) {
     const std::uint32_t word = event.list_entry(5, i);
     history_.accesses.push_back({row, trace::data_of_access(word), static_cast<std::uint8_t>(trace::mode_of_access(word))});
@@ -67,6 +77,12 @@ void HistoryBuilder::submit(const Event& event, Rank& rank) {
   // Modulo 2^32: a join that is made while a task is entered has a greater number than that task.
   for (std::size_t i = 0; i < event.list_size(6); ++i)
     history_.dependencies.push_back({row, static_cast<std::uint64_t>(id - static_cast<std::int32_t>(event.list_entry(6, i)))});
+}
+
+void HistoryBuilder::note(const Event& event, Rank& rank) {
+  TaskRow& task = history_.tasks[row_of(rank, rank.ids.near(u32(event, 0)))];
+  task.tag = event.number(1);
+  task.parameters = history_.texts.add(event.text(2));
 }
 
 /// The accesses and predecessors of the tasks of a first replay: they are among the last rows.
@@ -121,6 +137,10 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
       task.file = model.file;
       task.line = model.line;
       task.priority = model.priority;
+      task.iteration = model.iteration;
+      task.flops = model.flops;
+      task.tag = model.tag;
+      task.parameters = model.parameters;
     }
     for (const auto& [data, mode] : graph.accesses[i]) history_.accesses.push_back({row, data, mode});
     for (const std::uint32_t position : graph.predecessors[i])

@@ -2,6 +2,7 @@
 #include "tandem/analysis/history.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "tandem/analysis/small_run.hpp"
 
@@ -160,6 +161,29 @@ TEST(History, BehindALossNothingIsSaidOfWhatNobodyKnows) {
   ASSERT_EQ(history->tracer.size(), 1u);
   EXPECT_EQ(history->tracer[0].amount, 9u);
   EXPECT_EQ(task(*history, 0, 1).end_ns, no_time);
+}
+
+TEST(History, TasksHaveTheFactsThatWereToldBeforeThem) {
+  SmallRun run;
+  run.usual();
+  auto& submitter = run.stream(0, 1);
+  const auto submit = [&](std::uint32_t task) { run.submit(0, task, task, 0); };
+  submit(1);
+  submitter.add(Type::task_iteration, at(1), {-3}).add(Type::task_flops, at(1), {0, 1.5});
+  submitter.add(Type::task_note, at(1), {2, 77, "k=1"});
+  submit(2);
+  submit(3);
+  submitter.add(Type::events_lost, at(3), {9});
+  submit(20);
+  const auto history = run.read();
+  const auto facts = [&](std::uint64_t id) {
+    const TaskRow& row = task(*history, 0, id);
+    return std::tuple(row.iteration, row.flops, row.tag, history->texts[row.parameters]);
+  };
+  EXPECT_EQ(facts(1), std::tuple(no_iteration, 0.0, 0U, ""));
+  EXPECT_EQ(facts(2), std::tuple(-3, 1.5, 77U, "k=1"));
+  EXPECT_EQ(facts(3), std::tuple(-3, 1.5, 0U, ""));
+  EXPECT_EQ(facts(20), std::tuple(no_iteration, 0.0, 0U, "")) << "what was told may have changed in the loss";
 }
 
 TEST(History, MessagesMeetInTheOrderInWhichReceivesWerePosted) {

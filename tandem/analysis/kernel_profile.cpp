@@ -25,11 +25,27 @@ KernelProfile profile(Texts::Id codelet, std::vector<std::int64_t>& durations) {
 }  // namespace
 
 std::vector<KernelProfile> profile_kernels(const History& history) {
-  std::map<Texts::Id, std::vector<std::int64_t>> durations;
-  for (const TaskRow& task : history.tasks)
-    if (task.has_run()) durations[task.codelet].push_back(std::max<std::int64_t>(task.end_ns - task.start_ns, 0));
+  struct Of {
+    std::vector<std::int64_t> durations;
+    double flops = 0;
+    std::int64_t flops_ns = 0;
+  };
+  std::map<Texts::Id, Of> codelets;
+  for (const TaskRow& task : history.tasks) {
+    if (!task.has_run()) continue;
+    Of& of = codelets[task.codelet];
+    const std::int64_t duration_ns = std::max<std::int64_t>(task.end_ns - task.start_ns, 0);
+    of.durations.push_back(duration_ns);
+    if (task.flops == 0) continue;
+    of.flops += task.flops;
+    of.flops_ns += duration_ns;
+  }
   std::vector<KernelProfile> result;
-  for (auto& [codelet, of_codelet] : durations) result.push_back(profile(codelet, of_codelet));
+  for (auto& [codelet, of] : codelets) {
+    result.push_back(profile(codelet, of.durations));
+    result.back().flops = of.flops;
+    result.back().flops_ns = of.flops_ns;
+  }
   std::ranges::stable_sort(result, std::greater(), &KernelProfile::total_ns);
   return result;
 }

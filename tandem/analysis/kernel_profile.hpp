@@ -18,6 +18,11 @@ struct KernelProfile {
   double fence_ns = 0;  ///< beyond it a task is an outlier
   std::uint64_t outliers = 0;
   std::int64_t outlier_excess_ns = 0;  ///< what outliers took beyond the median
+  double flops = 0;                    ///< of those tasks of which the program told the operations
+  std::int64_t flops_ns = 0;           ///< what these took
+
+  /// Floating-point operations per second; 0: not known.
+  double flops_per_second() const noexcept { return flops_ns > 0 ? flops * 1e9 / static_cast<double>(flops_ns) : 0; }
 };
 
 /// By total time, the greatest first. O(n) for n tasks.

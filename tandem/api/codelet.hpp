@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -17,6 +18,8 @@
 #include "tandem/runtime/task/codelet_core.hpp"
 
 namespace tandem {
+
+using runtime::Shape;
 
 /// The place where a kernel runs. A kernel gets it if its first parameter is a `const Context&` (or a `Context`).
 struct Context {
@@ -74,10 +77,36 @@ constexpr std::array<unsigned, sizeof...(Arguments) + 1> positions() {
   return result;
 }
 
+/// Appends the arguments that are no accesses to a tuple type. Less to compile than std::tuple_cat.
+template <class Tuple, class... Arguments>
+struct AppendValues {
+  using type = Tuple;
+};
+template <class... Values, class First, class... Others>
+struct AppendValues<std::tuple<Values...>, First, Others...>
+    : std::conditional_t<is_access<First>, AppendValues<std::tuple<Values...>, Others...>,
+                         AppendValues<std::tuple<Values..., std::decay_t<First>>, Others...>> {};
 template <class... Arguments>
-using ValuesOf = decltype(std::tuple_cat(
-    std::conditional_t<is_access<Arguments>, std::tuple<>, std::tuple<std::decay_t<Arguments>>>{std::declval<
-        std::conditional_t<is_access<Arguments>, std::tuple<>, std::tuple<std::decay_t<Arguments>>>>()}...));
+using ValuesOf = typename AppendValues<std::tuple<>, Arguments...>::type;
+
+/// The indices of the arguments that are no accesses.
+template <class Indices, std::size_t next, class... Arguments>
+struct AppendIndices {
+  using type = Indices;
+};
+template <std::size_t... i, std::size_t next, class First, class... Others>
+struct AppendIndices<std::index_sequence<i...>, next, First, Others...>
+    : std::conditional_t<is_access<First>, AppendIndices<std::index_sequence<i...>, next + 1, Others...>,
+                         AppendIndices<std::index_sequence<i..., next>, next + 1, Others...>> {};
+template <class... Arguments>
+using ValueIndices = typename AppendIndices<std::index_sequence<>, 0, Arguments...>::type;
+
+/// Argument i of a list.
+template <std::size_t i, class First, class... Others>
+[[gnu::always_inline]] constexpr decltype(auto) argument_at(First&& first, Others&&... others) noexcept {
+  if constexpr (i == 0) return static_cast<First&&>(first);
+  else return argument_at<i - 1>(static_cast<Others&&>(others)...);
+}
 
 /// The values of a task that was submitted with a kernel of its own, which is one more value of the task.
 template <class Values, class Kernel>
@@ -225,41 +254,56 @@ class Codelet {
  public:
   /// With one implementation, for CPU cores.
   template <class Kernel>
-  Codelet(std::string name, Kernel kernel)
-      : core_(std::make_shared<internal::TypedCore<Kernels...>>(std::move(name), std::tuple<Kernel>(std::move(kernel)))) {
-    core_->devices.push_back(DeviceKind::cpu);
+  Codelet(std::string name, Kernel kernel) : Codelet(new Core(std::move(name), std::tuple<Kernel>(std::move(kernel)))) {
+    typed_->devices.push_back(DeviceKind::cpu);
   }
-  /// For `also` and `can_run`.
-  explicit Codelet(std::shared_ptr<internal::TypedCore<Kernels...>> core) : core_(std::move(core)) {}
 
   /// The same codelet with a further implementation, for workers of kind `device`. The kernel gets the same parameters.
   template <class Kernel>
   [[nodiscard]] Codelet<Kernels..., Kernel> also(DeviceKind device, Kernel kernel) const {
-    auto core = std::make_shared<internal::TypedCore<Kernels..., Kernel>>(
-        core_->name, std::tuple_cat(core_->kernels, std::tuple<Kernel>(std::move(kernel))));
-    core->devices = core_->devices;
-    core->devices.push_back(device);
-    core->can_run = core_->can_run;
-    core->plain = false;
-    return Codelet<Kernels..., Kernel>(std::move(core));
+    Codelet<Kernels..., Kernel> codelet(new internal::TypedCore<Kernels..., Kernel>(
+        typed_->name, std::tuple_cat(typed_->kernels, std::tuple<Kernel>(std::move(kernel)))));
+    codelet.typed_->take_properties(*typed_);
+    codelet.typed_->devices.push_back(device);
+    codelet.typed_->plain = false;
+    return codelet;
   }
 
   /// The same codelet, only for workers for which `predicate` returns true. A runtime asks it once for each of its workers, at the
   /// first submit, which throws what it throws.
   [[nodiscard]] Codelet can_run(std::function<bool(const WorkerDescription&)> predicate) const {
-    auto core = std::make_shared<internal::TypedCore<Kernels...>>(core_->name, core_->kernels);
-    core->devices = core_->devices;
-    core->can_run = std::move(predicate);
-    core->plain = false;
-    return Codelet(std::move(core));
+    Codelet codelet = copy();
+    codelet.typed_->can_run = std::move(predicate);
+    codelet.typed_->plain = false;
+    return codelet;
   }
 
-  const std::string& name() const noexcept { return core_->name; }  ///< in messages, statistics and traces
-  const std::shared_ptr<runtime::CodeletCore>& core() const noexcept { return base_; }  ///< for the layers below
+  /// The same codelet, which says how many floating-point operations a task computes whose data have these shapes (in the order of
+  /// its accesses): for traces and reports, which ask it while a task is submitted. `TaskOptions::flops` comes first.
+  [[nodiscard]] Codelet flops(std::function<double(std::span<const Shape>)> count) const {
+    Codelet codelet = copy();
+    codelet.typed_->flops = std::move(count);
+    return codelet;
+  }
+
+  const std::string& name() const noexcept { return typed_->name; }  ///< in messages, statistics and traces
+  const std::shared_ptr<runtime::CodeletCore>& core() const noexcept { return core_; }  ///< for the layers below
 
  private:
-  std::shared_ptr<internal::TypedCore<Kernels...>> core_;
-  std::shared_ptr<runtime::CodeletCore> base_ = core_;
+  template <class... Others>
+  friend class Codelet;
+  using Core = internal::TypedCore<Kernels...>;
+
+  /// Owns `core`. A pointer to the base: a shared pointer to each type of core would be slow to compile.
+  explicit Codelet(Core* core) : core_(static_cast<runtime::CodeletCore*>(core)), typed_(core) {}
+  Codelet copy() const {
+    Codelet codelet(new Core(typed_->name, typed_->kernels));
+    codelet.typed_->take_properties(*typed_);
+    return codelet;
+  }
+
+  std::shared_ptr<runtime::CodeletCore> core_;
+  Core* typed_;
 };
 
 /// `Codelet name("name", kernel)` needs no template arguments.

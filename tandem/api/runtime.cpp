@@ -285,11 +285,27 @@ void Runtime::check_rank(const TaskOptions& options, runtime::Task& task) {
                    ", but there is one rank only, rank 0");
 }
 
+IterationScope Runtime::iteration(std::int64_t number) {
+  core_->submission().thread().check("begin an iteration");
+  return {core_->submission().flow().trace().iteration, static_cast<std::int32_t>(number)};
+}
+
+static bool has_facts(const TaskOptions& options) noexcept {
+  return options.iteration || options.flops != 0 || options.tag != 0 || !options.parameters.empty();
+}
+
 void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
   task.priority = options.priority;
   if (!task.where) task.where = options.where;
   if (!options.name.empty()) core_->submission().extra_of(task).name = options.name;
   if (options.callback) core_->submission().extra_of(task).callback = options.callback;
+  if (has_facts(options) && (core_->submission().is_traced() || is_recording())) {
+    runtime::TaskFacts& facts = core_->submission().extra_of(task).facts;
+    if (options.iteration) facts.iteration = *options.iteration;
+    facts.flops = options.flops;
+    facts.tag = options.tag;
+    facts.parameters = options.parameters;
+  }
 }
 
 bool Runtime::skip_in_flow(std::span<const dist::Use> uses, const SourceLine& where) {
@@ -322,6 +338,7 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
 
 TaskRef Runtime::enter_in_flow(internal::FlowTask& call, runtime::Task& task) {
   if (flow_->recording() != nullptr) {
+    core_->submission().keep_iteration(task);
     if (call.options != nullptr) set_options(*call.options, task);
     record_in_flow(call, &task);
     return call.result;

@@ -79,6 +79,13 @@ struct TaskOptions {
   std::function<void()> callback = {};       ///< called on the worker when the kernel has ended without throwing
   std::vector<TaskRef> after = {};           ///< tasks of this rank that must end first, whatever data they use
   std::optional<std::uint32_t> on = {};      ///< the rank that runs it, instead of the owner of what it writes
+  /// @name For traces and reports; nothing else uses them
+  /// @{
+  std::optional<std::int32_t> iteration = {};  ///< instead of that of `Runtime::iteration`
+  double flops = 0;                            ///< floating-point operations of the kernel; 0: as its codelet says
+  std::uint64_t tag = 0;                       ///< a number of the program's own
+  std::string_view parameters = {};            ///< a text of the program's own, such as "k=3 m=5"
+  /// @}
   std::source_location where = std::source_location::current();  ///< of a task without accesses, for messages
 };
 
@@ -121,6 +128,20 @@ struct NoKernel {};
 std::shared_ptr<runtime::CodeletCore> codelet_for_own_kernels(std::string_view name, const SourceLine& where);
 
 }  // namespace internal
+
+/// While it lives, tasks that are submitted belong to an iteration (`Runtime::iteration`). Of the submitting thread; it must not
+/// outlive the runtime.
+class IterationScope {
+ public:
+  IterationScope(std::int32_t& place, std::int32_t number) noexcept : place_(place), before_(std::exchange(place, number)) {}
+  ~IterationScope() { place_ = before_; }
+  IterationScope(const IterationScope&) = delete;
+  IterationScope& operator=(const IterationScope&) = delete;
+
+ private:
+  std::int32_t& place_;
+  const std::int32_t before_;
+};
 
 /// Options of `parallel_for` and `map_reduce`.
 struct RangeOptions {
@@ -309,6 +330,13 @@ class Runtime {
   TaskRef submit(const TaskOptions& options, Kernel&& kernel, Arguments&&... arguments) {
     return submit_kernel(&options, {}, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
+
+  /// Until the returned object goes, tasks belong to this iteration of the program's outer loop, such as the column of a
+  /// factorisation or a time step, unless their options say another one. Traces and reports show it; nothing else uses it.
+  ///
+  ///   for (int step = 0; step < steps; ++step) {
+  ///     const auto iteration = rt.iteration(step);
+  [[nodiscard]] IterationScope iteration(std::int64_t number);
 
   /// @}
   /// @name Loops that leave out tasks of other ranks
@@ -664,9 +692,11 @@ class Runtime {
     using Stored = typename Code::Stored;
     if constexpr (!std::is_same_v<Stored, Values>) {
       new (static_cast<void*>(&Code::stored(task)))
-          Stored{Values(std::tuple_cat(value_of(std::forward<Arguments>(arguments))...)), std::forward<Kernel>(kernel)};
+          Stored{values_of<Values>(internal::ValueIndices<Arguments...>(), std::forward<Arguments>(arguments)...),
+                 std::forward<Kernel>(kernel)};
     } else if constexpr (std::tuple_size_v<Values> != 0) {
-      new (static_cast<void*>(&Code::stored(task))) Values(std::tuple_cat(value_of(std::forward<Arguments>(arguments))...));
+      new (static_cast<void*>(&Code::stored(task)))
+          Values(values_of<Values>(internal::ValueIndices<Arguments...>(), std::forward<Arguments>(arguments)...));
     }
     [[maybe_unused]] unsigned index = 0;
     [[maybe_unused]] const auto set = [&](const auto& argument) {
@@ -674,10 +704,9 @@ class Runtime {
     };
     (set(arguments), ...);
   }
-  template <class Argument>
-  static auto value_of(Argument&& argument) {
-    if constexpr (internal::is_access<Argument>) return std::tuple<>();
-    else return std::tuple<std::decay_t<Argument>>(std::forward<Argument>(argument));
+  template <class Values, std::size_t... i, class... Arguments>
+  [[gnu::always_inline]] static Values values_of(std::index_sequence<i...>, Arguments&&... arguments) {
+    return Values(internal::argument_at<i>(std::forward<Arguments>(arguments)...)...);
   }
 
   // --- what the templates call

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <latch>
 #include <map>
+#include <ostream>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tandem/api/test_support.hpp"
@@ -80,6 +82,131 @@ class TraceTest : public ::testing::Test {
   trace::test::TempFolder temporary_;
   std::filesystem::path folder_ = temporary_.path() / "run";
 };
+
+/// What the program said of a task.
+struct Told {
+  std::int32_t iteration = 0;
+  double flops = 0;
+  std::uint64_t tag = 0;
+  std::string parameters;
+  bool operator==(const Told&) const = default;
+};
+void PrintTo(const Told& told, std::ostream* out) {
+  *out << "{" << told.iteration << ", " << told.flops << ", " << told.tag << ", \"" << told.parameters << "\"}";
+}
+
+/// Of all tasks, in the order of their submission.
+std::vector<Told> read_told(const std::filesystem::path& folder) {
+  auto run = trace::TraceReader::open(folder);
+  if (!run) throw std::runtime_error(run.error().message);
+  std::vector<Told> told;
+  for (const auto& stream : run.value()->ranks.at(0)->streams) {
+    if (stream->summary().kind != ActorKind::submitter) continue;
+    std::map<std::uint64_t, double> flops;  // of each site
+    Told next;
+    next.iteration = runtime::TaskFacts::kNoIteration;
+    for (auto event = stream->next(); event.value(); event = stream->next()) {
+      const trace::Event& one = *event.value();
+      if (one.type == Type::task_iteration) next.iteration = static_cast<std::int32_t>(one.integer(0));
+      if (one.type == Type::task_flops) flops[one.number(0)] = one.real(1);
+      if (one.type == Type::task_note) {
+        next.tag = one.number(1);
+        next.parameters = one.text(2);
+      }
+      if (one.type != Type::task_submitted) continue;
+      next.flops = flops[one.number(2)];
+      told.push_back(next);
+      next.tag = 0;
+      next.parameters.clear();
+    }
+  }
+  return told;
+}
+
+constexpr std::int32_t none = runtime::TaskFacts::kNoIteration;
+
+TEST_F(TraceTest, WhatTheProgramSaysOfItsTasksIsRecorded) {
+  {
+    const auto rt = threads();
+    rt->trace().start("task");
+    std::vector<double> x(100), y(50);
+    const auto dx = rt->data("x", x), dy = rt->data("y", y);
+    const auto work = Codelet("work", [](std::span<double>) {}).flops([](std::span<const runtime::Shape> data) {
+      return 2.0 * static_cast<double>(data[0].rows);
+    });
+    const Codelet plain("plain", [](std::span<double>) {});
+    const auto submit = [&](const TaskOptions& options, const auto& codelet, const auto& data) {
+      rt->submit(options, codelet, read_write(data));
+    };
+    submit({}, work, dx);
+    {
+      const auto outer = rt->iteration(4);
+      submit({}, work, dx);
+      submit({}, work, dy);
+      {
+        const auto inner = rt->iteration(5);
+        submit({.iteration = -1}, plain, dx);
+        submit({.flops = 7}, plain, dx);
+        submit({}, plain, dx);
+      }
+      submit({.tag = UINT64_MAX, .parameters = "k=1 m=2"}, work, dx);
+    }
+    submit({.flops = 8}, work, dx);
+    submit({}, plain, dx);
+    rt->wait();
+  }
+  const std::vector<Told> expected{{none, 200, 0, ""}, {4, 200, 0, ""}, {4, 100, 0, ""}, {-1, 0, 0, ""},
+                                   {5, 7, 0, ""},      {5, 0, 0, ""},   {4, 200, UINT64_MAX, "k=1 m=2"},
+                                   {none, 8, 0, ""},   {none, 0, 0, ""}};
+  EXPECT_EQ(read_told(folder_), expected);
+}
+
+TEST_F(TraceTest, ARecordedTaskKeepsTheIterationOfItsRecording) {
+  {
+    const auto rt = threads();
+    std::vector<double> x(10);
+    const auto dx = rt->data("x", x);
+    const Codelet plain("plain", [](std::span<double>) {});
+    Graph graph = rt->record([&] {  // before the trace begins
+      for (int step = 0; step < 2; ++step) {
+        const auto iteration = rt->iteration(step);
+        rt->submit(TaskOptions{.flops = 3.0 + step, .parameters = "recorded"}, plain, read_write(dx));
+      }
+    });
+    rt->trace().start("task");
+    rt->replay(graph);
+    rt->wait();
+    rt->submit(plain, read_write(dx));
+    rt->wait();
+  }
+  const auto told = read_told(folder_);
+  ASSERT_GE(told.size(), 3U) << "and the node that follows the graph";
+  EXPECT_EQ(told[0], (Told{0, 3, 0, "recorded"}));
+  EXPECT_EQ(told[1], (Told{1, 4, 0, "recorded"}));
+  EXPECT_EQ(told.back(), (Told{none, 0, 0, ""}));
+}
+
+TEST_F(TraceTest, EachPacketTellsTheIterationAnew) {
+  constexpr int tasks = 20000;
+  {
+    Options options = this->options();
+    options.workers = 1;
+    options.more.insert(options.more.end(), {{"trace.buffer", "8KiB"}, {"trace.memory", "64KiB"}, {"trace.when_full", "newest"},
+                                             {"ranks", "alone"}});
+    Runtime rt(options);
+    rt.trace().start("task");
+    const auto iteration = rt.iteration(12);
+    const Codelet work = Codelet("work", [] {}).flops([](std::span<const runtime::Shape>) { return 5.0; });
+    for (int i = 0; i < tasks; ++i) rt.submit(work);
+    rt.wait();
+  }
+  const auto told = read_told(folder_);
+  ASSERT_GT(told.size(), 50U);
+  ASSERT_LT(told.size(), tasks) << "the first packets must have been overwritten";
+  std::size_t known = 0;
+  for (const Told& one : told) known += one == Told{12, 5, 0, ""} ? 1 : 0;
+  EXPECT_GE(known + 1, told.size()) << "one task may come before its packet says it";
+}
 
 TEST_F(TraceTest, EventsOfKernelsLieWithinTheirTasksOnTheirWorkers) {
   constexpr unsigned tasks = 300;

@@ -119,6 +119,10 @@ enum class Type : std::uint16_t {
   span_began = 97,
   span_ended = 98,
   declared = 99,  ///< in a selection: all types that the program has declared
+  // task, again
+  task_iteration = 100,
+  task_flops = 101,
+  task_note = 102,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -314,6 +318,14 @@ inline constexpr EventSpec event_table[] = {
     {Type::span_ended, Category::user, "user.span_ended", {{{"name", u32}}}, "a part of the program ends on this actor"},
     {Type::declared, Category::user, "user.event", {{{"type", u32}}},
      "the program has declared a type of events, which rank.json describes; in a selection: all events of such types"},
+
+    {Type::task_iteration, Category::task, "task.iteration", {{{"iteration", i32}}},
+     "the tasks that this actor submits from now on belong to this iteration; -2147483648: to none. Holds until the next one, or until "
+     "events of this actor are lost"},
+    {Type::task_flops, Category::task, "task.flops", {{{"site", u16}, {"flops", f64}}},
+     "the tasks that this actor submits at the site from now on compute so many floating-point operations each; holds as task.iteration"},
+    {Type::task_note, Category::task, "task.note", {{{"task", u32}, {"tag", u64}, {"parameters", text}}},
+     "what the program said of the task that is submitted next: a number and a text of its own"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {

@@ -212,6 +212,8 @@ class Stream {
   /// Hands the buffer over and turns the stream off. The caller is the actor, or the actor no longer writes.
   void detach() noexcept;
   std::uint64_t last_stamp() const noexcept { return last_; }
+  /// Packets that were begun so far: what must hold in each packet by itself is written again when this changes.
+  std::uint64_t packets() const noexcept { return sequence_; }
   bool attached() const noexcept { return session_.load(std::memory_order_relaxed) != nullptr; }
   bool writes_to(const Session& session) const noexcept { return session_.load(std::memory_order_relaxed) == &session; }
   /// The stream's number in its session, by which other events refer to it.

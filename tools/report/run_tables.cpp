@@ -15,6 +15,9 @@ using namespace analysis;
 using Numbers = std::vector<std::int64_t>;
 using Coding = Columns::Coding;
 
+/// The page's numbers hold whole numbers up to 2^53.
+constexpr std::uint64_t kExactInteger = (std::uint64_t{1} << 53) - 1;
+
 /// Texts that are used, numbered anew.
 class Names {
  public:
@@ -155,7 +158,39 @@ class Tables {
     add("task.stolen", stolen);
     add("task.into", into);
     add("task.from", from);
+    add_facts();
     if (detailed()) add_accesses();
+  }
+
+  /// What the program said of its tasks; of a run that says nothing, no columns.
+  void add_facts() {
+    const auto& tasks = history_.tasks;
+    if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.iteration != no_iteration; })) {
+      Numbers iteration;
+      for (const TaskRow& task : tasks) iteration.push_back(task.iteration == no_iteration ? -1 : std::max(task.iteration, 0));
+      add("task.iteration", iteration, Coding::delta);
+    }
+    if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.flops != 0; })) {
+      std::map<double, std::int64_t> places;
+      Numbers place;
+      Json amounts = Json::array();
+      for (const TaskRow& task : tasks) {
+        const auto [at, fresh] = places.try_emplace(task.flops, static_cast<std::int64_t>(places.size()));
+        if (fresh) amounts.push_back(task.flops);
+        place.push_back(at->second);
+      }
+      add("task.flops", place);
+      tables_.facts["flops"] = amounts;
+    }
+    if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.tag != 0 || task.parameters != 0; })) {
+      Numbers tag, parameters;
+      for (const TaskRow& task : tasks) {
+        tag.push_back(static_cast<std::int64_t>(task.tag & kExactInteger));
+        parameters.push_back(names_.number(task.parameters));
+      }
+      add("task.tag", tag, Coding::delta);
+      add("task.parameters", parameters);
+    }
   }
 
   std::int64_t data_name(std::uint32_t rank, std::uint32_t data) {

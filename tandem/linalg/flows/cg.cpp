@@ -240,6 +240,7 @@ class Solution {
 
   /// Iteration k = 1, 2, ....
   void submit_iteration(std::size_t k) {
+    const auto iteration = rt_.iteration(k);
     submit_product();
     for (std::size_t i = 0; i < tiles(); ++i)
       rt_.submit({.priority = vector_priority}, dot_codelet<T>(), read(state_), read(p_[i]), read(q(i)), write(sigma_[i]));

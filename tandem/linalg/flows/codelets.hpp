@@ -1,6 +1,8 @@
 // tandem/linalg/flows/codelets.hpp: the tile kernels as codelets. Private to the flows.
 #pragma once
 
+#include <utility>
+
 #include "tandem/api/codelet.hpp"
 #include "tandem/linalg/flows/info.hpp"
 #include "tandem/linalg/kernels/gemm.hpp"
@@ -16,6 +18,16 @@ namespace tandem::linalg::internal {
 // Codelets are immutable and shared by all runtimes; each is built at its first use. With an `info` that has failed a task does
 // nothing.
 
+/// The codelet says how many operations its tasks take, in real arithmetic.
+void count_operations(runtime::CodeletCore& codelet, bool complex);
+
+template <Scalar T, class Kernel>
+Codelet<Kernel> counted(const char* name, Kernel kernel) {
+  Codelet<Kernel> codelet(name, std::move(kernel));
+  count_operations(*codelet.core(), is_complex<T>);
+  return codelet;
+}
+
 /// For flows that stand alone.
 inline constexpr const Info* no_info = nullptr;
 
@@ -23,7 +35,7 @@ inline bool skipped(const Info* info) noexcept { return info != nullptr && info-
 
 template <Scalar T>
 const auto& gemm_codelet() {
-  static const Codelet codelet("gemm", [](Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
+  static const auto codelet = counted<T>("gemm", [](Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
                                           MatrixView<T> c, const Info* info) {
     if (!skipped(info)) kernels::gemm(op_a, op_b, alpha, a, b, beta, c);
   });
@@ -32,7 +44,7 @@ const auto& gemm_codelet() {
 
 template <Scalar T>
 const auto& trsm_codelet() {
-  static const Codelet codelet("trsm", [](Side side, Uplo uplo, Op op, Diag diag, T alpha, MatrixView<const T> a, MatrixView<T> b,
+  static const auto codelet = counted<T>("trsm", [](Side side, Uplo uplo, Op op, Diag diag, T alpha, MatrixView<const T> a, MatrixView<T> b,
                                           const Info* info) {
     if (!skipped(info)) kernels::trsm(side, uplo, op, diag, alpha, a, b);
   });
@@ -41,7 +53,7 @@ const auto& trsm_codelet() {
 
 template <Scalar T>
 const auto& herk_codelet() {
-  static const Codelet codelet("herk", [](Uplo uplo, Op op, Real<T> alpha, MatrixView<const T> a, Real<T> beta, MatrixView<T> c,
+  static const auto codelet = counted<T>("herk", [](Uplo uplo, Op op, Real<T> alpha, MatrixView<const T> a, Real<T> beta, MatrixView<T> c,
                                           const Info* info) {
     if (!skipped(info)) kernels::herk(uplo, op, alpha, a, beta, c);
   });
@@ -50,7 +62,7 @@ const auto& herk_codelet() {
 
 template <Scalar T>
 const auto& syrk_codelet() {
-  static const Codelet codelet("syrk", [](Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
+  static const auto codelet = counted<T>("syrk", [](Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
     kernels::syrk(uplo, op, alpha, a, beta, c);
   });
   return codelet;
@@ -66,7 +78,7 @@ const auto& hemm_codelet() {
 /// Factorises the diagonal tile whose first row is row `first` of the matrix.
 template <Scalar T>
 const auto& potrf_codelet() {
-  static const Codelet codelet("potrf", [](Uplo uplo, std::size_t first, MatrixView<T> a, Info* info) {
+  static const auto codelet = counted<T>("potrf", [](Uplo uplo, std::size_t first, MatrixView<T> a, Info* info) {
     if (skipped(info)) return;
     if (const std::size_t order = kernels::potrf(uplo, a); order != 0) info->fail(first + order);
   });

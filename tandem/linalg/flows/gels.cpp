@@ -58,6 +58,7 @@ int update_level(std::size_t steps_left) { return solve_level(steps_left) + 6; }
 template <Scalar T>
 void submit_solve(Runtime& rt, const TiledData<T>& r, TiledData<T>& b) {
   for (std::size_t k = r.col_tiles(); k-- > 0;) {
+    const auto iteration = rt.iteration(k);
     for (std::size_t j = 0; j < b.col_tiles(); ++j) {
       // R(k,k) X(k,j) = B(k,j)
       rt.submit({.priority = solve_level(k)}, solve_codelet<T>(), Op::no_trans, read(r(k, k)), read_write(b(k, j)));
@@ -75,6 +76,7 @@ template <Scalar T>
 void submit_conj_solve(Runtime& rt, const TiledData<T>& r, TiledData<T>& b) {
   const std::size_t nt = r.col_tiles();
   for (std::size_t k = 0; k < nt; ++k) {
+    const auto iteration = rt.iteration(k);
     for (std::size_t j = 0; j < b.col_tiles(); ++j) {
       // R(k,k)^H X(k,j) = B(k,j)
       rt.submit({.priority = solve_level(nt - 1 - k)}, solve_codelet<T>(), Op::conj_trans, read(r(k, k)), read_write(b(k, j)));

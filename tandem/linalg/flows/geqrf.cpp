@@ -55,6 +55,7 @@ void submit_geqrf(Runtime& rt, TiledData<T>& a, TiledData<T>& t) {
   const bool all = own_a.everything() || own_t.everything() || rt.flow()->has_placement();
   const std::vector<std::uint32_t> columns = own_columns(own_a, own_t, a);
   for (std::size_t k = 0; k < std::min(mt, nt); ++k) {
+    const auto iteration = rt.iteration(k);
     // A(k,k) = Q(k,k) R(k,k)
     rt.submit({.priority = level.geqrt(k)}, geqrt_codelet<T>(), read_write(a(k, k)), write(t(k, k)));
     for (std::size_t j = k + 1; j < nt; ++j) {

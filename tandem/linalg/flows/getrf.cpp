@@ -29,6 +29,7 @@ class Factorisation {
 
   void submit() {
     for (std::size_t k = 0; k < pivots_.panels(); ++k) {
+      const auto iteration = rt_.iteration(k);
       submit_tournament(k);
       submit_exchanges(k);
       submit_panel(k);

@@ -22,6 +22,7 @@ void submit_getrf_nopiv(Runtime& rt, TiledData<T>& a, Info& info) {
   const LuPriorities level({.rows = mt, .cols = nt});
   const OwnTiles own(rt, a, OwnTiles::Use::written);
   for (std::size_t k = 0; k < std::min(mt, nt); ++k) {
+    const auto iteration = rt.iteration(k);
     // A(k,k) = L(k,k) U(k,k)
     rt.submit({.priority = level.getrf(k)}, getrf_nopiv_codelet<T>(), k * nb, read_write(a(k, k)), &info);
     for (std::size_t i = k + 1; i < mt; ++i) {

@@ -95,6 +95,7 @@ class Grid {
   }
 
   void submit_step() {
+    const auto iteration = rt_.iteration(steps_);
     for_each_block([&](std::size_t i, std::size_t j) { submit_borders(i, j); });
     for_each_block([&](std::size_t i, std::size_t j) { submit_sweep(i, j); });
     ++steps_;

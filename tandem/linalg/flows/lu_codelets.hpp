@@ -21,7 +21,7 @@ using ConstIndices = std::span<const std::size_t>;
 /// Factorises the diagonal tile whose first row is row `first` of the matrix.
 template <Scalar T>
 const auto& getrf_nopiv_codelet() {
-  static const Codelet codelet("getrf", [](std::size_t first, MatrixView<T> a, Info* info) {
+  static const auto codelet = counted<T>("getrf", [](std::size_t first, MatrixView<T> a, Info* info) {
     if (skipped(info)) return;
     if (const std::size_t order = kernels::getrf_nopiv(a); order != 0) info->fail(first + order);
   });

@@ -29,6 +29,7 @@ void submit_lower(Runtime& rt, const TiledData<T>& a, Info* info) {
   const CholeskyPriorities level(nt);
   constexpr Uplo uplo = Uplo::lower;
   for (std::size_t k = 0; k < nt; ++k) {
+    const auto iteration = rt.iteration(k);
     // A(k,k) = L(k,k) L(k,k)^H
     rt.submit({.priority = level.potrf(k)}, potrf_codelet<T>(), uplo, k * nb, read_write(a(k, k)), info);
     for (std::size_t m = k + 1; m < nt; ++m) {
@@ -56,6 +57,7 @@ void submit_upper(Runtime& rt, const TiledData<T>& a, Info* info) {
   const CholeskyPriorities level(nt);
   constexpr Uplo uplo = Uplo::upper;
   for (std::size_t k = 0; k < nt; ++k) {
+    const auto iteration = rt.iteration(k);
     // A(k,k) = U(k,k)^H U(k,k)
     rt.submit({.priority = level.potrf(k)}, potrf_codelet<T>(), uplo, k * nb, read_write(a(k, k)), info);
     for (std::size_t m = k + 1; m < nt; ++m) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/api/codelet.hpp"
+#include "tandem/linalg/flows/codelets.hpp"
 #include "tandem/linalg/kernels/geqrt.hpp"
 #include "tandem/linalg/kernels/tpmqrt.hpp"
 #include "tandem/linalg/kernels/tpqrt.hpp"
@@ -14,13 +15,13 @@ namespace tandem::linalg::internal {
 
 template <Scalar T>
 const auto& geqrt_codelet() {
-  static const Codelet codelet("geqrt", [](MatrixView<T> a, MatrixView<T> t) { kernels::geqrt(a, t); });
+  static const auto codelet = counted<T>("geqrt", [](MatrixView<T> a, MatrixView<T> t) { kernels::geqrt(a, t); });
   return codelet;
 }
 
 template <Scalar T>
 const auto& unmqr_codelet() {
-  static const Codelet codelet("unmqr", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> c) {
+  static const auto codelet = counted<T>("unmqr", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> c) {
     kernels::unmqr(op, v, t, c);
   });
   return codelet;
@@ -28,13 +29,13 @@ const auto& unmqr_codelet() {
 
 template <Scalar T>
 const auto& tpqrt_codelet() {
-  static const Codelet codelet("tpqrt", [](MatrixView<T> a, MatrixView<T> b, MatrixView<T> t) { kernels::tpqrt(a, b, t); });
+  static const auto codelet = counted<T>("tpqrt", [](MatrixView<T> a, MatrixView<T> b, MatrixView<T> t) { kernels::tpqrt(a, b, t); });
   return codelet;
 }
 
 template <Scalar T>
 const auto& tpmqrt_codelet() {
-  static const Codelet codelet("tpmqrt", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> a,
+  static const auto codelet = counted<T>("tpmqrt", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> a,
                                             MatrixView<T> b) { kernels::tpmqrt(op, v, t, a, b); });
   return codelet;
 }

@@ -45,6 +45,7 @@ void submit_left(Runtime& rt, const Solve<T>& s, T alpha) {
   const bool all = own_a.everything() || own_b.everything();
   const auto at = [&](std::size_t step) { return s.forward() ? step : steps - 1 - step; };
   for (std::size_t step = 0; step < steps; ++step) {
+    const auto iteration = rt.iteration(step);
     const std::size_t k = at(step);
     const T once = step == 0 ? alpha : T(1);
     for (std::size_t j = 0; j < s.b.col_tiles(); ++j) {
@@ -72,6 +73,7 @@ void submit_right(Runtime& rt, const Solve<T>& s, T alpha) {
   const bool all = own_a.everything() || own_b.everything();
   const auto at = [&](std::size_t step) { return s.forward() ? step : steps - 1 - step; };
   for (std::size_t step = 0; step < steps; ++step) {
+    const auto iteration = rt.iteration(step);
     const std::size_t k = at(step);
     const T once = step == 0 ? alpha : T(1);
     for (std::size_t i = 0; i < s.b.row_tiles(); ++i) {

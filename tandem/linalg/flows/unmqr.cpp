@@ -44,6 +44,7 @@ void submit_conj_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t
   const std::size_t mt = a.row_tiles(), steps = std::min(mt, a.col_tiles());
   const OwnUpdates<T> own(rt, a, t, c);
   for (std::size_t k = 0; k < steps; ++k) {
+    const auto iteration = rt.iteration(k);
     for (std::size_t j = 0; j < c.col_tiles(); ++j) {
       // C(k,j) := Q(k,k)^H C(k,j)
       rt.submit({.priority = level(mt - k, steps - k)}, unmqr_codelet<T>(), Op::conj_trans, read(a(k, k)), read(t(k, k)),
@@ -66,6 +67,7 @@ void submit_no_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t, 
   const std::size_t mt = a.row_tiles(), steps = std::min(mt, a.col_tiles());
   const OwnUpdates<T> own(rt, a, t, c);
   for (std::size_t k = steps; k-- > 0;) {
+    const auto iteration = rt.iteration(k);
     for (std::size_t i = mt; i-- > k + 1;) {
       for_tasks_of(rt, 0, c.col_tiles(), own.columns(i, k, k == 0), [&](std::size_t j) {
         // [C(k,j); C(i,j)] := Q(i,k) [C(k,j); C(i,j)]

@@ -25,6 +25,7 @@ Task& Submission::begin_copy(Task& model) {
   if (model.extra != nullptr) {
     extra_of(task).name = model.extra->name;
     extra_of(task).callback = model.extra->callback;
+    extra_of(task).facts = model.extra->facts;
   }
   return task;
 }
@@ -45,7 +46,10 @@ Task& Submission::begin_recorded_node(TaskKind kind, unsigned access_count) {
 
 TaskRef Submission::record_event(Task& event, bool with_release) { return recorder_->enter_event(event, with_release); }
 
-TaskRef Submission::record(Task& task) { return recorder_->enter(task); }
+TaskRef Submission::record(Task& task) {
+  keep_iteration(task);
+  return recorder_->enter(task);
+}
 
 TaskRef Submission::submit_after(Task& task, const TaskRef* predecessors, std::size_t count) {
   check(task);

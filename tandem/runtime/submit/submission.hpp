@@ -98,6 +98,12 @@ class Submission final : private FlowHost {
   TaskPool& pool() noexcept { return pool_; }
   /// The submitter's stream of trace events; layers above write theirs there, too.
   trace::Stream& trace() noexcept { return flow_.trace().stream; }
+  /// A recorded task belongs to the iteration in which it was recorded.
+  void keep_iteration(Task& task) {
+    if (flow_.trace().iteration != TaskFacts::kNoIteration) [[unlikely]] extra_of(task).facts.iteration = flow_.trace().iteration;
+  }
+  /// Whether a trace records tasks that are submitted now.
+  bool is_traced() noexcept { return flow_.trace().stream.any_on<trace::Type::task_submitted>(); }
 
   // --- steps of `submit`, for nodes with dependencies of their own: take, set accesses, check, enter, `flow()`, leave
   Task& begin_node(TaskKind kind, unsigned access_count) {

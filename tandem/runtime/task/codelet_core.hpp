@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ struct WorkerDescription {
 
 namespace tandem::runtime {
 
+struct Shape;
+
 /// A codelet without its types. Immutable once a task uses it; shared by the user's `Codelet` objects and by each runtime that
 /// has seen it, so several runtimes, on several threads, may use one.
 class CodeletCore {
@@ -36,9 +39,19 @@ class CodeletCore {
     return -1;
   }
 
+  /// What a codelet that is made from another one has of it, besides its kernels.
+  void take_properties(const CodeletCore& other) {
+    devices = other.devices;
+    can_run = other.can_run;
+    flops = other.flops;
+    plain = other.plain;
+  }
+
   std::string name;
   std::vector<DeviceKind> devices;  ///< of the implementations, in order
   std::function<bool(const WorkerDescription&)> can_run;
+  /// Floating-point operations of a task whose accesses have these shapes, for traces. Empty: not known.
+  std::function<double(std::span<const Shape>)> flops;
   bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without asking
 };
 

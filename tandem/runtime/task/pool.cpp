@@ -57,6 +57,7 @@ void TaskPool::clear(TaskExtra& extra) noexcept {
   extra.on_expected = nullptr;
   extra.context = nullptr;
   extra.callback = nullptr;
+  extra.facts = {};
 }
 
 void TaskPool::release_extra(Task& task) noexcept {

@@ -26,6 +26,8 @@ std::string_view name_of_site(const Task& task) noexcept {
   return "";
 }
 
+bool tells_flops(const Task& task) noexcept { return task.codelet != nullptr && task.codelet->flops; }
+
 }  // namespace
 
 /// False: a number does not fit into an `Entry`; nothing was written.
@@ -46,7 +48,7 @@ template <class Entry>
     for (const std::uint32_t predecessor : predecessors) largest |= number - predecessor;
     if (largest > most) [[unlikely]] return false;
   }
-  const std::uint16_t site = site_of(task);
+  const std::uint16_t site = site_of(task).number;
   const trace::Stream::Open record = stream.open(is_short ? Type::task_submitted : Type::task_submitted_wide, stream.instant(),
                                                  sizeof(Fixed) + sizeof(Entry) * (accesses + predecessors.size()));
   if (record.fields == nullptr) [[unlikely]] return true;
@@ -73,6 +75,8 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
   std::size_t listed = 0;
   if (stream.any_on<Type::task_submitted>()) {
+    if (task.kind == TaskKind::kernel && (knows_facts_ || iteration != TaskFacts::kNoIteration || task.extra != nullptr || tells_flops(task))) [[unlikely]]
+      write_facts(task, number);
     listed = std::min(with_predecessors, kMostInRecord);
     const std::size_t accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
     if (!write_record<std::uint16_t>(task, number, accesses, predecessors.first(listed))) [[unlikely]]
@@ -84,13 +88,12 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
     for (const std::uint32_t predecessor : predecessors.subspan(listed)) stream.append<Type::task_deps>(number, predecessor);
 }
 
-[[gnu::always_inline]] inline std::uint16_t SubmissionTrace::site_of(const Task& task) {
-  if (last_site_.is_of(task)) [[likely]] return last_site_.number;
-  last_site_ = find_site(task);
-  return last_site_.number;
+[[gnu::always_inline]] inline SubmissionTrace::Site& SubmissionTrace::site_of(const Task& task) {
+  if (!last_site_->is_of(task)) [[unlikely]] last_site_ = &find_site(task);
+  return *last_site_;
 }
 
-[[gnu::noinline]] SubmissionTrace::Site SubmissionTrace::find_site(const Task& task) {
+[[gnu::noinline]] SubmissionTrace::Site& SubmissionTrace::find_site(const Task& task) {
   const auto key = (reinterpret_cast<std::uintptr_t>(task.codelet) >> 4) ^ (std::uintptr_t{task.where.line} * 37) ^
                    static_cast<std::uintptr_t>(task.kind);
   Site& slot = sites_[key % sites_.size()];
@@ -98,7 +101,53 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   const std::uint16_t number =
       session_ == nullptr ? UINT16_MAX
                           : session_->site(name_of_site(task), task.where.file != nullptr ? task.where.file : "", task.where.line);
-  return slot = {task.codelet, task.where.file, task.where.line, number, task.kind};
+  return slot = {.codelet = task.codelet, .file = task.where.file, .line = task.where.line, .number = number, .kind = task.kind};
+}
+
+void SubmissionTrace::write_facts(const Task& task, std::uint32_t number) {
+  static const TaskFacts none;
+  const TaskFacts& facts = task.extra != nullptr ? task.extra->facts : none;
+  // A packet may be all that is left of those before it.
+  const std::int32_t of_task = facts.iteration != TaskFacts::kNoIteration ? facts.iteration : iteration;
+  const bool has_iteration = of_task != TaskFacts::kNoIteration;
+  if (stream.any_on<Type::task_iteration>() &&
+      (of_task != written_iteration_ || (has_iteration && iteration_packet_ != stream.packets()))) {
+    stream.append<Type::task_iteration>(of_task);
+    written_iteration_ = of_task;
+    iteration_packet_ = stream.packets();
+  }
+  Site& site = site_of(task);
+  const double flops = facts.flops != 0 || !tells_flops(task) ? facts.flops : flops_by_codelet(task);
+  const bool has_flops = flops != 0;
+  if (stream.any_on<Type::task_flops>() && (flops != site.flops || (has_flops && site.flops_packet != stream.packets()))) {
+    stream.append<Type::task_flops>(site.number, flops);
+    site.flops = flops;
+    site.flops_packet = stream.packets();
+  }
+  knows_facts_ = knows_facts_ || has_iteration || has_flops;
+  if (facts.tag != 0 || !facts.parameters.empty()) write_note(number, facts);
+}
+
+double SubmissionTrace::flops_by_codelet(const Task& task) noexcept {
+  try {
+    shapes_.clear();
+    for (unsigned i = 0; i < task.access_count; ++i) shapes_.push_back(task.accesses()[i].handle()->shape);
+    return task.codelet->flops(shapes_);
+  } catch (...) {  // the program's own function: a task is not lost for a number in a report
+    return 0;
+  }
+}
+
+void SubmissionTrace::write_note(std::uint32_t number, const TaskFacts& facts) {
+  if (!stream.any_on<Type::task_note>()) return;
+  const std::string_view text = trace::internal::stored_part(facts.parameters);
+  const trace::Stream::Open record =
+      stream.open(Type::task_note, stream.instant(), sizeof(number) + sizeof(facts.tag) + text.size() + 1);
+  if (record.fields == nullptr) return;
+  std::memcpy(record.fields, &number, sizeof(number));
+  std::memcpy(record.fields + sizeof(number), &facts.tag, sizeof(facts.tag));
+  trace::internal::store_value(record.fields + sizeof(number) + sizeof(facts.tag), text);
+  stream.publish(record);
 }
 
 }  // namespace tandem::runtime

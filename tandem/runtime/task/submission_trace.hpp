@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/task.hpp"
 #include "tandem/trace/stream.hpp"
 
@@ -19,6 +20,7 @@ namespace tandem::runtime {
 class SubmissionTrace {
  public:
   trace::Stream stream;
+  std::int32_t iteration = TaskFacts::kNoIteration;  ///< of tasks that do not say another one
 
   void set_session(trace::Session* session) noexcept { session_ = session; }
 
@@ -61,6 +63,8 @@ class SubmissionTrace {
     std::uint32_t line = 0;
     std::uint16_t number = UINT16_MAX;
     TaskKind kind{UINT8_MAX};  ///< of no task
+    double flops = 0;          ///< that were recorded last, in packet `flops_packet`
+    std::uint64_t flops_packet = 0;
 
     bool is_of(const Task& task) const noexcept {
       return codelet == task.codelet && file == task.where.file && line == task.where.line && kind == task.kind;
@@ -70,15 +74,24 @@ class SubmissionTrace {
   bool write_record(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   void write_wide_record(const Task& task, std::uint32_t number, std::size_t accesses,
                          std::span<const std::uint32_t> predecessors);
-  std::uint16_t site_of(const Task& task);
-  Site find_site(const Task& task);
+  /// What the program said of `task`, as far as it differs from what the packet says already.
+  void write_facts(const Task& task, std::uint32_t number);
+  double flops_by_codelet(const Task& task) noexcept;
+  void write_note(std::uint32_t number, const TaskFacts& facts);
+  Site& site_of(const Task& task);
+  Site& find_site(const Task& task);
 
   trace::Session* session_ = nullptr;
   unsigned depth_ = 0;
   std::array<std::uint32_t, 4> frames_{};    ///< where in the list each begins
   std::vector<std::uint32_t> predecessors_;  ///< of all frames
-  Site last_site_;                           ///< of the last task
+  Site no_site_;
+  Site* last_site_ = &no_site_;              ///< of the last task
   std::array<Site, 64> sites_;               ///< those met last, by a hash
+  std::int32_t written_iteration_ = TaskFacts::kNoIteration;  ///< that was recorded last, in packet `iteration_packet_`
+  std::uint64_t iteration_packet_ = 0;
+  std::vector<Shape> shapes_;                ///< of the task that is described
+  bool knows_facts_ = false;                 ///< the program has told the iteration or the operations of a task
 };
 
 }  // namespace tandem::runtime

@@ -94,6 +94,16 @@ struct TaskOps {
   bool serves = false;
 };
 
+/// What the program says of a task for traces. It changes nothing in how the task runs.
+struct TaskFacts {
+  static constexpr std::int32_t kNoIteration = INT32_MIN;
+
+  std::int32_t iteration = kNoIteration;
+  double flops = 0;  ///< 0: not known
+  std::uint64_t tag = 0;
+  std::string parameters;
+};
+
 /// What few tasks have; kept apart so that the others stay small. Owned by the task, reused with it.
 struct TaskExtra {
   std::string name;                               ///< instead of the codelet's
@@ -104,6 +114,7 @@ struct TaskExtra {
   std::function<void()> callback;                 ///< called after a kernel's successful end, before successors start
   struct LinkChunk* links = nullptr;              ///< edges beyond one per access
   WorkerGroup* group = nullptr;                   ///< of a restricted task: the workers that can run it
+  TaskFacts facts;                                ///< where they are recorded, now or at a replay
 };
 
 class RecordedGraph;

@@ -112,12 +112,10 @@ class UsePanel {
   describe() { return ''; }
 }
 
-/** A point for each task: in which order they were submitted, against when they ran. */
-class OrderPanel {
-  constructor(run) {
-    this.run = run;
-    this.title = 'Order of submission against time';
-    this.hint = 'a task higher up was submitted later; a wide band means that many steps of the program overlap';
+/** A point for each task, at its start: `place(task)` from 0 (below) to 1, negative for tasks that are not shown; at the scale's ends stand the texts `least` and `most`. */
+class PointsPanel {
+  constructor(run, title, hint, least, most, place) {
+    Object.assign(this, {run, title, hint, least, most, place});
     this.height = 150;
   }
   legend() { return []; }
@@ -133,9 +131,10 @@ class OrderPanel {
     const byColour = new Map();
     ranges.forEach(([first, last], lane) => {
       for (let i = first - first % stride + stride; i < last; i += stride) {
-        const task = run.lanes[lane][i], colour = run.colourOf(run.kernelOf(task));
+        const task = run.lanes[lane][i], colour = run.colourOf(run.kernelOf(task)), place = this.place(task);
+        if (place < 0) continue;
         if (!byColour.has(colour)) byColour.set(colour, []);
-        byColour.get(colour).push(box.at(run.laneStarts[lane][i]), box.y + box.height * (1 - task / run.taskCount));
+        byColour.get(colour).push(box.at(run.laneStarts[lane][i]), box.y + (box.height - 2) * (1 - place));
       }
     });
     for (const [colour, points] of byColour) {
@@ -145,8 +144,8 @@ class OrderPanel {
     g.fillStyle = '#555';
     g.font = '11px sans-serif';
     g.textAlign = 'right';
-    g.fillText('last', box.x - 6, box.y + 8);
-    g.fillText('first', box.x - 6, box.y + box.height - 6);
+    g.fillText(this.most, box.x - 6, box.y + 8);
+    g.fillText(this.least, box.x - 6, box.y + box.height - 6);
   }
   describe() { return ''; }
 }
@@ -386,6 +385,17 @@ class Groups {
     }
     return this.all;
   }
+  /** The least and the greatest iteration of tasks that ran. */
+  get iterations() {
+    if (!this.range) {
+      this.range = [Infinity, 0];
+      for (const task of this.ran) {
+        const iteration = this.run.iterationOf(task);
+        if (iteration >= 0) this.range = [Math.min(this.range[0], iteration), Math.max(this.range[1], iteration)];
+      }
+    }
+    return this.range;
+  }
   steps(tasks) {
     const start = this.run.columns['task.start'];
     return new Steps(numbersOf(tasks, task => start[task]), numbersOf(tasks, task => this.run.end(task)));
@@ -488,6 +498,47 @@ function memoryPanel(run) {
   return new SeriesPanel('Memory', 'bytes of data that Tandem has allocated', series, {format: formatBytes});
 }
 
+function orderPanel(run) {
+  return new PointsPanel(
+      run, 'Order of submission against time',
+      'a task higher up was submitted later; a wide band means that many steps of the program overlap', 'first', 'last',
+      task => task / run.taskCount);
+}
+
+/** Tasks whose iteration the program has told. */
+function iterationPanel(run, groups) {
+  const [least, most] = groups.iterations;
+  return new PointsPanel(
+      run, 'Iterations against time', 'tasks by the iteration of the program that they belong to', String(least), String(most), task => {
+        const iteration = run.iterationOf(task);
+        return iteration < 0 ? -1 : (iteration - least) / Math.max(most - least, 1);
+      });
+}
+
+/** A loop may run several times: an iteration whose number comes again, after tasks of others were submitted, is another one. */
+function inFlightPanel(run, groups) {
+  const ranks = run.columns['task.rank'], start = run.columns['task.start'];
+  const open = new Map(), times = new Map(), intervals = new Map();  // open: of each rank its last iteration, and the interval
+  for (const task of groups.ran) {
+    const iteration = run.iterationOf(task), rank = ranks[task];
+    if (iteration < 0) continue;
+    let last = open.get(rank);
+    if (!last || last.iteration !== iteration) {
+      const place = rank + ' ' + iteration;
+      times.set(place, (times.get(place) || 0) + 1);
+      const key = iteration + ' ' + times.get(place);
+      if (!intervals.has(key)) intervals.set(key, [Infinity, 0]);
+      open.set(rank, last = {iteration, interval: intervals.get(key)});
+    }
+    last.interval[0] = Math.min(last.interval[0], start[task]);
+    last.interval[1] = Math.max(last.interval[1], run.end(task));
+  }
+  const all = [...intervals.values()];
+  const steps = new Steps(Float64Array.from(all, interval => interval[0]), Float64Array.from(all, interval => interval[1]));
+  return new SeriesPanel(
+      'Iterations in flight', 'of which a task has begun and not all have ended', [lineOf('iterations', '#0072b2', steps)]);
+}
+
 /** Makers of all panels that this run has something for, in their order. */
 function panelsOf(run, state) {
   const groups = new Groups(run);
@@ -497,7 +548,8 @@ function panelsOf(run, state) {
   if (run.kernels.length > 0) {
     makers.push(() => submittedPanel(run, groups));
     if (run.facts.readied) makers.push(() => readyPanel(run, groups));
-    makers.push(() => new OrderPanel(run));
+    if (groups.iterations[0] < Infinity) makers.push(() => iterationPanel(run, groups), () => inFlightPanel(run, groups));
+    makers.push(() => orderPanel(run));
   }
   if (groups.crossing.length > 0) makers.push(() => ratePanel(run, groups), () => messagesPanel(run, groups));
   if (run.column('memory.time').length > 0) makers.push(() => memoryPanel(run));

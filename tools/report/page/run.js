@@ -49,6 +49,16 @@ class Run {
     const own = this.columns['task.name'][task];
     return this.facts.names[own || this.columns['task.codelet'][task]] || 'task ' + this.columns['task.id'][task];
   }
+  /** That the program told; -1: none. */
+  iterationOf(task) {
+    const iterations = this.column('task.iteration');
+    return task < iterations.length ? iterations[task] : -1;
+  }
+  /** Floating-point operations that the program told; 0: not known. */
+  flopsOf(task) {
+    const places = this.column('task.flops');
+    return task < places.length ? this.facts.flops[places[task]] : 0;
+  }
   kernelOf(task) { return this.kernelOfCodelet[this.columns['task.codelet'][task]]; }
   colourOf(kernel) {
     const place = this.colours && kernel < this.colours.length ? this.colours[kernel] : kernel;

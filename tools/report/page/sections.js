@@ -169,7 +169,7 @@ function kernelsSection(run) {
   const span = (from, to, style) => element('i', {style: `left:${x(from)}%;width:${Math.max(x(to) - x(from), 0.4)}%;${style}`});
   return tableOf(
       [
-        'kernel', 'tasks', 'total', 'median', 'least', 'greatest', 'outliers', 'beyond the median',
+        'kernel', 'tasks', 'total', 'median', 'least', 'greatest', 'rate', 'outliers', 'beyond the median',
         `quartiles, from ${formatTime(least)} to ${formatTime(most)}, logarithmic`
       ],
       kernels.map(
@@ -180,6 +180,7 @@ function kernelsSection(run) {
                formatTime(kernel.median_s),
                formatTime(kernel.min_s),
                formatTime(kernel.max_s),
+               kernel.flops > 0 ? formatRate(kernel.flops_per_second) : '',
                formatCount(kernel.outliers),
                kernel.outliers > 0 ? formatTime(kernel.outlier_excess_s) : '',
                element(
@@ -259,6 +260,11 @@ class Inspector {
       ['priority', columns['task.priority'][task]], ['status', run.facts.statuses[columns['task.status'][task]]],
       ['source', site || 'not known']
     ];
+    const flops = run.flopsOf(task), iteration = run.iterationOf(task);
+    if (iteration >= 0) rows.push(['iteration', iteration]);
+    if (flops > 0 && end > start) rows.push(['rate', formatRate(flops / run.seconds(end - start))]);
+    if (run.column('task.tag')[task]) rows.push(['tag', run.column('task.tag')[task]]);
+    if (run.column('task.parameters')[task]) rows.push(['parameters', run.facts.names[run.column('task.parameters')[task]]]);
     if (columns['task.stolen'][task]) rows.push(['stolen', 'from the queue of another worker']);
     const accesses = run.accessesOf(task);
     if (accesses.length > 0) rows.push(['data', accesses.map(access => `${access.mode} ${access.data}`).join(', ')]);

@@ -18,6 +18,11 @@ function formatBytes(bytes) {
   }
   return (unit === 0 || bytes >= 100 ? bytes.toFixed(0) : String(Number(bytes.toPrecision(3)))) + ' ' + units[unit];
 }
+/** Of floating-point operations per second. */
+function formatRate(flops) {
+  const giga = flops / 1e9;
+  return (giga >= 100 ? giga.toFixed(0) : String(Number(giga.toPrecision(3)))) + ' GFlop/s';
+}
 function formatCount(count) {
   return Math.abs(count) >= 1000 ? Math.round(count).toLocaleString('en') : String(Math.round(count * 100) / 100);
 }
