@@ -1,9 +1,11 @@
-// examples/co2_forecast/pictures.cpp: starts the plot scripts with the interpreter that was found at configure time.
+// examples/co2_forecast/pictures.cpp: starts the plot scripts with a Python that has matplotlib.
 #include "pictures.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -21,13 +23,20 @@ using tandem::base::Error;
 using tandem::base::ErrorCode;
 using tandem::base::Result;
 
+enum class Messages { shown, hidden };
+
 /// Runs a program to its end, without a shell, so that no character of a path has a meaning. Its messages go to ours.
-Result<void> run(std::vector<std::string> command) {
+Result<void> run(std::vector<std::string> command, Messages messages = Messages::shown) {
   std::vector<char*> arguments;
   for (auto& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (messages == Messages::hidden) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  if (const int code = posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ); code != 0) {
+  const int code = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (code != 0) {
     return Error{ErrorCode::io, fmt::format("{} cannot be started: {}", command[0], std::strerror(code))};
   }
   int status = 0;
@@ -40,15 +49,21 @@ Result<void> run(std::vector<std::string> command) {
   return {};
 }
 
+/// Debian's own comes first: its modules come from Debian's packages. Empty: no Python has matplotlib.
+std::string python_with_matplotlib() {
+  constexpr const char* probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)";
+  for (const char* python : {"/usr/bin/python3", "python3"})
+    if (run({python, "-c", probe}, Messages::hidden)) return python;
+  return {};
+}
+
 }  // namespace
 
 Result<void> draw_pictures(const std::filesystem::path& folder) {
-  const std::string python = CO2_PLOT_PYTHON, scripts = CO2_PLOT_FOLDER;
-  if (python.empty()) {
+  const std::string python = python_with_matplotlib(), scripts = CO2_PLOT_FOLDER;
+  if (python.empty())
     return Error{ErrorCode::unsupported,
-                 "no pictures: no python3 with matplotlib was found at configure time; install Debian's python3-matplotlib and "
-                 "configure again. The CSV files are written"};
-  }
+                 "no pictures: no python3 has matplotlib; install Debian's python3-matplotlib. The CSV files are written"};
   const auto in_folder = [&](const char* name) { return (folder / name).string(); };
   if (auto drawn = run({python, scripts + "/plot_forecast.py", in_folder("forecast.csv"), "--summary", in_folder("result.json"),
                         "--output", in_folder("forecast.png")});
