@@ -36,7 +36,7 @@ tables() {
   traced several 3 all -n 512 --nb 64
   report 0 several
   holds out '^report: several/report.html \([0-9.]+ MB\); open it in a browser$'
-  reads several/report.html ' tasks, [1-9][0-9]* messages, [1-9][0-9]* accesses, [1-9][0-9]* idle times, [0-9]+ changes of memory, [1-9]'
+  reads several/report.html ' tasks, [1-9][0-9]* messages, [1-9][0-9]* accesses, [0-9]+ arrivals of broadcasts, [1-9][0-9]* idle times, [0-9]+ changes of memory, [1-9]'
   traced one 1 all -n 16 --nb 16
   report 0 one -o one.html
   reads one.html '^[1-9][0-9]* tasks, 0 messages'

@@ -129,7 +129,7 @@ function compareRuns(runs, place) {
     const heading = element('h2', {}, `${letters[i]} over time`, element('small', {}, 'both show the same seconds'));
     place.append(element('section', {class: 'time'}, heading, i === 0 ? element('div', {id: 'tools'}) : '', pictures));
     const makers = (of, state) => panelsOf(of, state).slice(0, of.summary.ranks > 1 ? 5 : 4);
-    return new Timeline(run, pictures, {show() {}}, makers, limit / run.facts.unit_ns);
+    return new Timeline(run, pictures, {show() {}, showBroadcast() {}}, makers, limit / run.facts.unit_ns);
   });
   timelines[0].followers = [timelines[1]];
   timelines[1].followers = [timelines[0]];

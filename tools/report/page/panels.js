@@ -350,6 +350,10 @@ class LanesPanel {
       }
     });
   }
+  click(timeline, time, box, y) {
+    const lane = this.laneAt(y);
+    timeline.select(lane < 0 ? -1 : this.run.taskAt(lane, time, 2 / box.scale));
+  }
   describe(time, box, y) {
     const lane = this.laneAt(y), {run} = this;
     if (lane < 0) return '';
@@ -488,18 +492,23 @@ function memoryPanel(run) {
   return new SeriesPanel('Memory', 'bytes of data that Tandem has allocated', series, {format: formatBytes});
 }
 
-/** Makers of all panels that this run has something for, in their order. */
+/**
+ * Makers of all panels that this run has something for, in their order. The names are those of `tandem trace report --panel`, which draws
+ * the same ones without a browser: python/scripts/report_panels.py.
+ */
 function panelsOf(run, state) {
-  const groups = new Groups(run);
-  const makers = [() => new LanesPanel(run, state)];
-  if (run.kernels.length > 0) makers.push(() => occupationPanel(run, groups));
-  if (groups.ranks.length > 1) makers.push(() => usePanel(run, groups));
-  if (run.kernels.length > 0) {
-    makers.push(() => submittedPanel(run, groups));
-    if (run.facts.readied) makers.push(() => readyPanel(run, groups));
-    makers.push(() => new OrderPanel(run));
-  }
-  if (groups.crossing.length > 0) makers.push(() => ratePanel(run, groups), () => messagesPanel(run, groups));
-  if (run.column('memory.time').length > 0) makers.push(() => memoryPanel(run));
+  const groups = new Groups(run), ran = run.kernels.length > 0, sent = groups.crossing.length > 0;
+  const makers = [];
+  const add = (name, isThere, make) => isThere && makers.push(make);
+  add('workers', true, () => new LanesPanel(run, state));
+  add('occupation', ran, () => occupationPanel(run, groups));
+  add('use', groups.ranks.length > 1, () => usePanel(run, groups));
+  add('submitted', ran, () => submittedPanel(run, groups));
+  add('ready', ran && run.facts.readied, () => readyPanel(run, groups));
+  add('order', ran, () => new OrderPanel(run));
+  add('rate', sent, () => ratePanel(run, groups));
+  add('messages', sent, () => messagesPanel(run, groups));
+  add('broadcasts', run.column('edge.message').length > 0, () => new BroadcastsPanel(run, state));
+  add('memory', run.column('memory.time').length > 0, () => memoryPanel(run));
   return makers;
 }
