@@ -45,7 +45,7 @@ def main():
     assert end == len(data), f"{len(data) - end} bytes are left"
 
     unit, tasks = facts["unit_ns"], len(columns["task.lane"])
-    for table in ("task", "idle", "message", "memory", "path", "access"):
+    for table in ("task", "idle", "message", "memory", "path", "access", "broadcast", "edge"):
         counts = {len(values) for name, values in columns.items() if name.startswith(table + ".") and name != "task.from"}
         assert len(counts) <= 1, f"columns of {table} have {counts} rows"
     assert tasks == summary["tasks"], f"{tasks} tasks instead of {summary['tasks']}"
@@ -80,7 +80,9 @@ def main():
     places = list(zip(columns["idle.worker"], columns["idle.start"]))
     assert places == sorted(places), "idle times are not in order"
     print(f"{tasks} tasks, {len(columns['message.source'])} messages, {len(columns.get('access.task', []))} accesses, "
-          f"{len(reached)} arrivals of broadcasts, {len(columns['idle.spent'])} idle times, {len(columns['memory.time'])} changes of memory, {len(columns['path.kind'])} steps")
+          f"{len(reached)} arrivals of broadcasts, {len(columns['idle.spent'])} idle times, "
+          f"{len(columns['memory.time'])} changes of memory, {len(columns['path.kind'])} steps")
 
 
-main()
+if __name__ == "__main__":
+    main()
