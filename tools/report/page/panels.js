@@ -10,6 +10,27 @@ class Box {
   time(x) { return this.from + (x - this.x) / this.scale; }
 }
 
+/** Pixels that are painted one by one and drawn at once, since a rectangle for each costs ten times as much. */
+class Pixels {
+  constructor() { this.canvas = document.createElement('canvas'); }
+  /** Transparent ones: 32 bits each, row by row, as `Pixels.of` makes them. */
+  begin(width, height) {
+    if (this.canvas.width !== width || this.canvas.height !== height || !this.image) {
+      this.canvas.width = width;
+      this.canvas.height = height;
+      this.image = this.canvas.getContext('2d').createImageData(width, height);
+      this.words = new Uint32Array(this.image.data.buffer);
+    }
+    this.words.fill(0);
+    return this.words;
+  }
+  end() { this.canvas.getContext('2d').putImageData(this.image, 0, 0); }
+  static of([red, green, blue]) {
+    return Pixels.little ? (255 << 24 | blue << 16 | green << 8 | red) >>> 0 : (red << 24 | green << 16 | blue << 8 | 255) >>> 0;
+  }
+  static get little() { return new Uint8Array(Uint32Array.of(1).buffer)[0] === 1; }
+}
+
 /** Lines or stacked areas: `series` of {name, colour, mean(from, to)}. */
 class SeriesPanel {
   constructor(title, hint, series, {stacked = false, format = formatCount, height = 110, most = null} = {}) {
@@ -83,18 +104,27 @@ class UsePanel {
     this.hint = 'share of the workers that execute tasks';
     this.ranks = ranks;
     this.height = Math.min(Math.max(12 * ranks.length, 36), 320);
+    this.pixels = new Pixels();
+    this.shades = Uint32Array.from({length: 256}, (_, i) => Pixels.of(UsePanel.rgb(i / 255)));
   }
   legend() { return [{name: 'all work', colour: '#08306b'}, {name: 'half', colour: '#6baed6'}, {name: 'none', colour: '#ffffff'}]; }
   draw(box) {
     const {g} = box, step = 2, high = box.height / this.ranks.length;
-    const columns = Math.floor(box.width / step);
+    const columns = Math.max(Math.floor(box.width / step), 1);
+    const times = Float64Array.from({length: columns + 1}, (_, i) => box.time(box.x + i * step)), means = new Float64Array(columns);
+    const words = this.pixels.begin(columns, this.ranks.length);
+    this.ranks.forEach((rank, row) => {
+      rank.steps.means(times, means);
+      for (let i = 0; i < columns; ++i) {
+        const share = Math.min(Math.max(means[i] / rank.workers, 0), 1);
+        words[row * columns + i] = this.shades[Math.round(255 * share)];
+      }
+    });
+    this.pixels.end();
+    g.imageSmoothingEnabled = false;
     this.ranks.forEach((rank, row) => {
       const y = box.y + row * high;
-      for (let i = 0; i < columns; ++i) {
-        const share = rank.steps.mean(box.time(box.x + i * step), box.time(box.x + (i + 1) * step)) / rank.workers;
-        g.fillStyle = UsePanel.shade(share);
-        g.fillRect(box.x + i * step, y, step, Math.max(high - 0.5, 0.5));
-      }
+      g.drawImage(this.pixels.canvas, 0, row, columns, 1, box.x, y, columns * step, Math.max(high - 0.5, 0.5));
       if (high >= 9 || row % Math.ceil(9 / high) === 0) {
         g.fillStyle = '#555';
         g.font = '10px sans-serif';
@@ -104,11 +134,12 @@ class UsePanel {
       }
     });
   }
-  static shade(share) {
+  static rgb(share) {
     const stops = [[255, 255, 255], [107, 174, 214], [8, 48, 107]];
     const place = Math.min(Math.max(share, 0), 1) * 2, low = Math.min(Math.floor(place), 1), part = place - low;
-    return 'rgb(' + stops[low].map((value, c) => Math.round(value + (stops[low + 1][c] - value) * part)).join(',') + ')';
+    return stops[low].map((value, c) => Math.round(value + (stops[low + 1][c] - value) * part));
   }
+  static shade(share) { return `rgb(${UsePanel.rgb(share).join(',')})`; }
   describe() { return ''; }
 }
 
@@ -119,6 +150,8 @@ class OrderPanel {
     this.title = 'Order of submission against time';
     this.hint = 'a task higher up was submitted later; a wide band means that many steps of the program overlap';
     this.height = 150;
+    this.pixels = new Pixels();
+    this.colours = Array.from({length: run.kernels.length + 1}, (_, kernel) => Pixels.of(rgb(run.colourOf(kernel))));
   }
   legend() { return []; }
   draw(box) {
@@ -129,19 +162,20 @@ class OrderPanel {
       count += range[1] - range[0];
       return range;
     });
-    const stride = Math.max(Math.ceil(count / 30000), 1);
-    const byColour = new Map();
+    const stride = Math.max(Math.ceil(count / 60000), 1);
+    const ratio = window.devicePixelRatio || 1, size = Math.max(Math.round(1.5 * ratio), 2);
+    const width = Math.max(Math.round(box.width * ratio), size), height = Math.max(Math.round(box.height * ratio), size);
+    const words = this.pixels.begin(width, height), across = width / (box.to - box.from), down = (height - size) / run.taskCount;
     ranges.forEach(([first, last], lane) => {
-      for (let i = first - first % stride + stride; i < last; i += stride) {
-        const task = run.lanes[lane][i], colour = run.colourOf(run.kernelOf(task));
-        if (!byColour.has(colour)) byColour.set(colour, []);
-        byColour.get(colour).push(box.at(run.laneStarts[lane][i]), box.y + box.height * (1 - task / run.taskCount));
+      const tasks = run.lanes[lane], starts = run.laneStarts[lane];
+      for (let i = first - first % stride + (first % stride === 0 ? 0 : stride); i < last; i += stride) {
+        const x = Math.min(Math.max(Math.floor((starts[i] - box.from) * across), 0), width - size);
+        const top = Math.floor(height - size - tasks[i] * down), colour = this.colours[run.kernelOf(tasks[i])];
+        for (let y = top; y < top + size; ++y) words.fill(colour, y * width + x, y * width + x + size);
       }
     });
-    for (const [colour, points] of byColour) {
-      g.fillStyle = colour;
-      for (let i = 0; i < points.length; i += 2) g.fillRect(points[i], points[i + 1], 1.5, 1.5);
-    }
+    this.pixels.end();
+    g.drawImage(this.pixels.canvas, 0, 0, width, height, box.x, box.y, box.width, box.height);
     g.fillStyle = '#555';
     g.font = '11px sans-serif';
     g.textAlign = 'right';
