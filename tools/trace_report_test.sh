@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # tools/trace_report_test.sh: reports of runs: their tables, how they are asked for, and what a browser makes of them.
-# Usage: trace_report_test.sh tables|asked|browser PATH_OF_TANDEM
+# Usage: trace_report_test.sh tables|stills|asked|browser|million PATH_OF_TANDEM [PATH_OF_WRITE_LARGE_RUN]
 set -uo pipefail
 
 part=$1
 tandem=$2
+write_large_run=${3:-}
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tools/command_test_support.sh
 source "$here/command_test_support.sh" || exit 1
@@ -36,7 +37,8 @@ tables() {
   traced several 3 all -n 512 --nb 64
   report 0 several
   holds out '^report: several/report.html \([0-9.]+ MB\); open it in a browser$'
-  reads several/report.html ' tasks, [1-9][0-9]* messages, [1-9][0-9]* accesses, [1-9][0-9]* idle times, [0-9]+ changes of memory, [1-9]'
+  reads several/report.html " tasks, [1-9][0-9]* messages, [1-9][0-9]* accesses, [0-9]+ arrivals of broadcasts, \
+[1-9][0-9]* idle times, [0-9]+ changes of memory, [1-9]"
   traced one 1 all -n 16 --nb 16
   report 0 one -o one.html
   reads one.html '^[1-9][0-9]* tasks, 0 messages'
@@ -68,6 +70,74 @@ tables() {
   holds err 'missing/one.html: cannot be written'
 }
 
+# A Python that has matplotlib, for the command and for us.
+find_python() {
+  for python in "${TANDEM_PYTHON:-}" "$here/../.venv/bin/python" python3 /usr/bin/python3; do
+    [[ -n $python ]] && "$python" -c 'import matplotlib, numpy' 2> /dev/null && export TANDEM_PYTHON=$python && return
+  done
+  echo 'skipped: no Python has matplotlib (python3-matplotlib, or scripts/setup --analysis)'
+  exit 0
+}
+# is_png FILE WIDTH: of pixels.
+is_png() {
+  [[ $(head -c 4 "$1" | tail -c 3) == PNG ]] || { fail "$1 is no PNG"; return; }
+  local width=$((16#$(head -c 20 "$1" | tail -c 4 | od -An -tx1 | tr -d ' ')))
+  ((width == $2)) || fail "$1 is $width pixels wide instead of $2"
+}
+
+stills() {
+  find_python
+  traced one 1 all -n 16 --nb 16
+  traced several 3 all -n 512 --nb 64
+  report 0 several --pdf all.pdf --svg all.svg --png all.png
+  holds out '^picture: all.pdf \([0-9]+ kB\)$'
+  [[ $(head -c 5 all.pdf) == %PDF- ]] || fail 'all.pdf is no PDF'
+  grep -aq /FontFile2 all.pdf || fail 'all.pdf holds no fonts'
+  "$TANDEM_PYTHON" -c 'import xml.dom.minidom; xml.dom.minidom.parse("all.svg")' || fail 'all.svg is no SVG'
+  is_png all.png 2100
+  [[ ! -e several/report.html ]] || fail 'a page was written where pictures were asked for'
+  # What they draw: the numbers of the page.
+  report 0 several
+  "$TANDEM_PYTHON" "$here/report/check_panels.py" several/report.html > out 2> err || fail "panels are wrong: $(tail -n 1 err)"
+  holds out '^workers, .*broadcasts'
+  # The panels of the page are those of the command, which has some more.
+  report 0 several --panel list
+  local panel
+  for panel in times kernels matrix $(sed -n "s/^  add('\([a-z]*\)',.*/\1/p" "$here/report/page/panels.js"); do
+    holds out "^$panel  "
+    sed -i "/^$panel  /d" out
+  done
+  [[ ! -s out ]] || fail "the page does not have the panels $(cut -d ' ' -f 1 out | tr '\n' ' ')"
+  report 0 several --png part.png --panel workers,broadcasts,ready --show messages,path,outliers --from 0.0001 --to 0.5 --width 90mm \
+    --height 10cm
+  is_png part.png 1062
+  report 0 several one --pdf both.pdf --panel ready,use --json
+  holds out '"panels": "ready, use"'
+  report 2 several --pdf none.pdf --panel workers,worker
+  holds err "there is no panel 'worker'; there are workers, "
+  report 2 several --pdf none.pdf --width 7
+  holds err "'7' is no length: 180mm, 18cm or 7in"
+  report 2 several --panel workers
+  holds err 'add --pdf, --svg or --png FILE'
+  report 1 one --pdf none.pdf --from 3 --to 2
+  holds err 'there is nothing to draw'
+  report 1 one --pdf none.pdf --height 1in
+  holds err 'panels need a height of'
+  report 0 one --pdf one.pdf
+  report 1 one --pdf none.pdf --panel broadcasts
+  holds err 'the run has nothing for panel broadcasts; it has workers, '
+  traced none 1 flow -n 16 --nb 16
+  report 1 none --pdf none.pdf
+  holds err 'the run has nothing to draw'
+  report 2 nowhere --pdf none.pdf
+  holds err 'nowhere: there is no such folder'
+  [[ ! -e none.pdf ]] || fail 'a picture was written in spite of an error'
+  printf '#!/bin/sh\nexec %s -S "$@"\n' "$(command -v python3)" > bare
+  chmod +x bare
+  TANDEM_PYTHON=$PWD/bare report 1 one --pdf none.pdf
+  holds err 'has no numpy: install matplotlib'
+}
+
 asked() {
   timeout -k 5 60 "$tandem" run -n 2 --report launched.html -- "$tandem" linalg potrf -n 256 --nb 64 > out 2> err < /dev/null ||
     fail "--report: exit $?"
@@ -89,22 +159,25 @@ asked() {
   holds err 'no report: .*is it a program of Tandem'
 }
 
-browser() {
-  local browser
+find_browser() {
   browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
     { echo 'skipped: no Chromium (scripts/setup --browser)'; exit 0; }
-  # drawn FILE: a browser draws it, and says how long it took.
-  drawn() {
-    rm -rf profile
-    : > log
-    timeout -k 5 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir=profile --enable-logging=stderr \
-      --window-size=1500,1200 --remote-debugging-port=0 "file://$PWD/$1#measure" 2>> log > out &
-    local process=$!
-    until_true 50 grep -qE 'tandem report:|Uncaught|cannot be shown' log
-    kill $process 2> /dev/null
-    wait $process 2> /dev/null
-    grep -o 'tandem report: [^"]*' log || { fail "the browser does not draw $1:"; tail -n 5 log >&2; }
-  }
+}
+# drawn FILE: a browser draws it, and says how long it took.
+drawn() {
+  rm -rf profile
+  : > log
+  timeout -k 5 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir=profile --enable-logging=stderr \
+    --window-size=1500,1200 --remote-debugging-port=0 "file://$PWD/$1#measure" 2>> log > out &
+  local process=$!
+  until_true 50 grep -qE 'tandem report:|Uncaught|cannot be shown' log
+  kill $process 2> /dev/null
+  wait $process 2> /dev/null
+  grep -o 'tandem report: [^"]*' log || { fail "the browser does not draw $1:"; tail -n 5 log >&2; }
+}
+
+browser() {
+  find_browser
   traced several 3 all -n 1024 --nb 64
   report 0 several -o several.html && drawn several.html
   traced one 1 all -n 16 --nb 16
@@ -113,6 +186,26 @@ browser() {
   report 0 none -o none.html && drawn none.html
   report 0 several one -o both.html && drawn both.html
   report 0 none several -o odd.html && drawn odd.html
+}
+
+# took START FILE: says how long it took to write a file, and how large it is.
+took() { python3 -c "print('$2: %.1f s, %.1f MB' % ($EPOCHREALTIME - $1, $(stat -c %s "$2") / 1e6))"; }
+
+# A million tasks: how long a report takes, and its pictures in a browser. Times are printed; only results can fail.
+million() {
+  find_python
+  find_browser
+  "$write_large_run" large "${TANDEM_TEST_TASKS:-1000000}" 16 4 || { fail 'no large run'; return; }
+  local started=$EPOCHREALTIME
+  timeout -k 5 300 "$tandem" trace report large -o large.html --json > out 2> err < /dev/null || { fail 'no report'; cat err >&2; return; }
+  took "$started" large.html
+  tr -d '\n' < out && echo
+  drawn large.html
+  started=$EPOCHREALTIME
+  timeout -k 5 300 "$tandem" trace report large --pdf large.pdf > out 2> err < /dev/null || { fail 'no picture'; cat err >&2; return; }
+  took "$started" large.pdf
+  (($(stat -c %s large.pdf) < 4000000)) || fail 'the PDF is larger than 4 MB'
+  reads large.html "^[0-9]+ tasks, [1-9][0-9]* messages, .* [1-9][0-9]* arrivals of broadcasts"
 }
 
 "$part"

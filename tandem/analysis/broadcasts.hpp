@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "tandem/analysis/history.hpp"
 #include "tandem/analysis/quartiles.hpp"
@@ -39,5 +40,30 @@ struct Broadcasts {
 
 /// O(n log n) for n messages and broadcasts.
 Broadcasts broadcasts(const History& history);
+
+/// A recipient of a broadcast, and from whom it had the data. With two strands there are two for a recipient.
+struct BroadcastEdge {
+  std::uint32_t communication = 0;   ///< row; its destination is the recipient, its `broadcast` the broadcast
+  std::uint32_t parent = no_number;  ///< rank: one that forwarded, or the root where nobody else is known to have sent it
+  std::int64_t begun_ns = no_time;   ///< when the parent began to send; of the root: when its route was chosen, else when it was posted
+  bool late = false;                 ///< the arrival counts among `Broadcasts::late`
+};
+/// What the trees of all broadcasts looked like in time: arrivals that are known, by row. Forwards carry root and tag alone; where a root
+/// used a tag again, a forward belongs to the first broadcast to that child that could have been under way and has no other from that rank.
+/// O(n log n).
+std::vector<BroadcastEdge> broadcast_edges(const History& history);
+
+/// What the network did at its best in a run: no broadcast is expected to be shorter than the best message of its size.
+struct FastestMessage {
+  std::int64_t shortest_ns = no_time;  ///< from posting to arrival, of any message between two ranks
+  double bytes_per_ns = 0;             ///< the highest rate of one message
+
+  /// max(a, m / r) for m bytes, with the shortest time a and the highest rate r; 0 where nothing is known. The root has to send the bytes
+  /// at least once, and no message of this run was faster. It is the usual bound max(a L, b m) of L rounds without the rounds: ranks of a
+  /// host may send to several others within one latency.
+  double bound_ns(std::uint64_t bytes) const noexcept;
+};
+/// O(n). Messages that seem to arrive before they were posted, by errors of clocks, do not count.
+FastestMessage fastest_message(const History& history);
 
 }  // namespace tandem::analysis

@@ -4,6 +4,8 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "tandem/analysis/small_run.hpp"
 
@@ -39,6 +41,105 @@ TEST(Broadcasts, CountsTimesAndLateArrivals) {
   EXPECT_EQ(result.late, 1u);
   EXPECT_EQ(result.late_excess_ns, 1000 - (100 + 2 * 6));
   EXPECT_EQ(result.declined, 1u);
+}
+
+/// A broadcast of 1000 bytes by rank 0, with a tag; `children` are those of the root.
+void add_broadcast(SmallRun& run, std::int64_t posted_ns, std::uint32_t request, std::uint64_t tag, const std::vector<std::uint32_t>& to,
+                   const std::vector<std::uint32_t>& children) {
+  auto& root = run.stream(0, 4);
+  root.add(Type::mcast_posted, at(posted_ns), {request, 7, tag, 1000, to.size()});
+  for (const std::uint32_t rank : to) root.add(Type::mcast_recipient, at(posted_ns), {request, rank});
+  root.add(Type::mcast_routed, at(posted_ns + 2), {request, 1, 0, children.size(), children});
+}
+void arrive(SmallRun& run, std::uint32_t rank, std::uint64_t tag, std::int64_t ns) {
+  run.stream(rank, 4).add(Type::message_arrived, at(ns), {static_cast<std::uint32_t>(ns), 0, 7, tag, 1000});
+}
+void forward(SmallRun& run, std::uint32_t rank, std::uint32_t child, std::uint64_t tag, std::int64_t ns) {
+  run.stream(rank, 4).add(Type::mcast_forwarded, at(ns), {0, child, tag, 1000});
+}
+
+TEST(Broadcasts, AnEdgeLeadsFromWhoSentItToEachRecipient) {
+  SmallRun run(4);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) run.usual(rank);
+  // A chain 0 -> 1 -> 2 -> 3, whose second link begins before it is all there.
+  add_broadcast(run, 100, 21, 5, {1, 2, 3}, {1});
+  forward(run, 1, 2, 5, 110);
+  arrive(run, 1, 5, 120);
+  arrive(run, 2, 5, 140);
+  forward(run, 2, 3, 5, 150);
+  arrive(run, 3, 5, 190);
+  const auto history = run.read();
+  const std::vector<BroadcastEdge> edges = broadcast_edges(*history);
+  ASSERT_EQ(edges.size(), 3u);
+  const std::uint32_t parents[] = {0, 1, 2};
+  const std::int64_t begun_ns[] = {102, 110, 150};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(history->communications[edges[i].communication].destination, i + 1);
+    EXPECT_EQ(edges[i].parent, parents[i]);
+    EXPECT_EQ(edges[i].begun_ns - history->broadcasts[0].posted_ns, begun_ns[i] - 100);
+    EXPECT_FALSE(edges[i].late);
+  }
+}
+
+TEST(Broadcasts, ATagThatComesAgainIsAnotherTree) {
+  SmallRun run(3);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) run.usual(rank);
+  add_broadcast(run, 100, 21, 5, {1, 2}, {1, 2});  // the root serves both
+  arrive(run, 1, 5, 120);
+  arrive(run, 2, 5, 130);
+  add_broadcast(run, 200, 22, 5, {1, 2}, {1});  // rank 1 serves rank 2
+  arrive(run, 1, 5, 220);
+  forward(run, 1, 2, 5, 222);
+  arrive(run, 2, 5, 240);
+  const auto history = run.read();
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> parent_of;  // of each broadcast and recipient
+  for (const BroadcastEdge& edge : broadcast_edges(*history)) {
+    const CommunicationRow& row = history->communications[edge.communication];
+    EXPECT_TRUE(parent_of.try_emplace({row.broadcast, row.destination}, edge.parent).second);
+  }
+  EXPECT_EQ(parent_of, (decltype(parent_of){{{0, 1}, 0}, {{0, 2}, 0}, {{1, 1}, 0}, {{1, 2}, 1}}));
+}
+
+TEST(Broadcasts, TwoStrandsGiveARecipientTwoEdges) {
+  SmallRun run(3);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) run.usual(rank);
+  add_broadcast(run, 100, 21, 5, {1, 2}, {1});
+  run.stream(0, 4).add(Type::mcast_routed, at(104), {21, 6, 0, 1, std::vector<std::uint32_t>{2}});
+  forward(run, 2, 1, 5, 110);
+  forward(run, 1, 2, 5, 112);
+  arrive(run, 1, 5, 130);
+  arrive(run, 2, 5, 140);
+  const auto history = run.read();
+  std::set<std::pair<std::uint32_t, std::uint32_t>> edges;
+  for (const BroadcastEdge& edge : broadcast_edges(*history))
+    edges.emplace(edge.parent, history->communications[edge.communication].destination);
+  EXPECT_EQ(edges, (decltype(edges){{0, 1}, {0, 2}, {1, 2}, {2, 1}}));
+}
+
+TEST(Broadcasts, LateEdgesAreTheLateArrivals) {
+  constexpr std::uint32_t ranks = 12;
+  SmallRun run(ranks);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) run.usual(rank);
+  std::vector<std::uint32_t> to;
+  for (std::uint32_t rank = 1; rank < ranks; ++rank) to.push_back(rank);
+  add_broadcast(run, 100, 21, 5, to, to);
+  for (const std::uint32_t rank : to) arrive(run, rank, 5, rank == 7 ? 1100 : 200 + 2 * rank);
+  const auto history = run.read();
+  for (const BroadcastEdge& edge : broadcast_edges(*history))
+    EXPECT_EQ(edge.late, history->communications[edge.communication].destination == 7);
+}
+
+TEST(Broadcasts, TheBoundIsTheFastestMessage) {
+  SmallRun run(3);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) run.usual(rank);
+  EXPECT_EQ(fastest_message(*run.read()).bound_ns(1000), 0) << "nothing is known";
+  run.stream(0, 4).add(Type::send_posted, at(10), {1, 1, 7, 0, 1, 10}).add(Type::send_posted, at(20), {2, 1, 7, 0, 2, 8000});
+  run.stream(1, 4).add(Type::message_arrived, at(30), {1, 0, 7, 1, 10}).add(Type::message_arrived, at(100), {2, 0, 7, 2, 8000});
+  const FastestMessage fastest = fastest_message(*run.read());
+  EXPECT_EQ(fastest.shortest_ns, 20);
+  EXPECT_EQ(fastest.bytes_per_ns, 100);
+  EXPECT_EQ(fastest.bound_ns(500), 20);
+  EXPECT_EQ(fastest.bound_ns(8000), 80);
 }
 
 /// Rank 0 sends versions of data to ranks as a test says.

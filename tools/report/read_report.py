@@ -45,7 +45,7 @@ def main():
     assert end == len(data), f"{len(data) - end} bytes are left"
 
     unit, tasks = facts["unit_ns"], len(columns["task.lane"])
-    for table in ("task", "idle", "message", "memory", "path", "access"):
+    for table in ("task", "idle", "message", "memory", "path", "access", "broadcast", "edge"):
         counts = {len(values) for name, values in columns.items() if name.startswith(table + ".") and name != "task.from"}
         assert len(counts) <= 1, f"columns of {table} have {counts} rows"
     assert tasks == summary["tasks"], f"{tasks} tasks instead of {summary['tasks']}"
@@ -65,12 +65,24 @@ def main():
         length += duration + (columns["task.duration"][task - 1] if kind in executes and task > 0 else 0)
     assert length == facts["makespan"], f"the realised path takes {length} instead of {facts['makespan']}"
 
+    reached = set()
+    for message, begun, late in zip(columns.get("edge.message", []), columns.get("edge.begun", []), columns.get("edge.late", [])):
+        broadcast = columns["message.broadcast"][message] - 1
+        assert columns["broadcast.root"][broadcast] == columns["message.source"][message]
+        assert begun <= columns["message.arrived"][message], "a rank had a broadcast before it was sent"
+        reached.add((message, late))
+    assert sum(late for _, late in reached) == summary["broadcasts"]["late"]
+    arrived = sum(broadcast > 0 for broadcast in columns["message.broadcast"])
+    assert len(reached) == arrived, f"{arrived} recipients have broadcasts, {len(reached)} have a place in a tree"
+
     executing = facts["spent"].index("executing")
     assert executing not in columns["idle.spent"]
     places = list(zip(columns["idle.worker"], columns["idle.start"]))
     assert places == sorted(places), "idle times are not in order"
     print(f"{tasks} tasks, {len(columns['message.source'])} messages, {len(columns.get('access.task', []))} accesses, "
-          f"{len(columns['idle.spent'])} idle times, {len(columns['memory.time'])} changes of memory, {len(columns['path.kind'])} steps")
+          f"{len(reached)} arrivals of broadcasts, {len(columns['idle.spent'])} idle times, "
+          f"{len(columns['memory.time'])} changes of memory, {len(columns['path.kind'])} steps")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/analysis/broadcasts.hpp"
+#include "tandem/comm/mcast/tree_kind.hpp"
+
 namespace tandem::tools {
 namespace {
 
@@ -56,6 +59,7 @@ class Tables {
     add_tasks();
     add_stretches();
     add_messages();
+    if (!history_.broadcasts.empty()) add_broadcasts();
     add_memory();
     add_path();
     Json& facts = tables_.facts;
@@ -248,8 +252,10 @@ class Tables {
 
   void add_messages() {
     Numbers source, destination, bytes, posted, sent, arrived, asked, sender, receiver, data, broadcast, priority;
+    message_numbers_.assign(history_.broadcasts.empty() ? 0 : history_.communications.size(), -1);
     for (const CommunicationRow& row : history_.communications) {
       if (!row.is_whole() || row.source == no_number || row.destination == no_number) continue;
+      if (!message_numbers_.empty()) message_numbers_[static_cast<std::size_t>(&row - history_.communications.data())] = std::ssize(source);
       source.push_back(row.source);
       destination.push_back(row.destination);
       bytes.push_back(static_cast<std::int64_t>(row.bytes));
@@ -277,6 +283,48 @@ class Tables {
     add("message.data", data);
     add("message.broadcast", broadcast, Coding::delta);
     add("message.priority", priority);
+  }
+
+  /// Broadcasts, and from whom each recipient had the data: an edge for each arrival, or two where the tree has two strands.
+  void add_broadcasts() {
+    const FastestMessage fastest = fastest_message(history_);
+    Numbers root, posted, bytes, routed, recipients, tree, segment, data, bound;
+    for (const BroadcastRow& row : history_.broadcasts) {
+      root.push_back(row.root);
+      posted.push_back(row.posted_ns == no_time ? 0 : time(row.posted_ns));
+      bytes.push_back(static_cast<std::int64_t>(row.bytes));
+      routed.push_back(between(row.posted_ns, row.routed_ns));
+      recipients.push_back(row.recipients);
+      tree.push_back(row.tree == no_number ? 0 : std::int64_t{row.tree} + 1);
+      segment.push_back(row.segment_bytes);
+      data.push_back(row.data == no_number ? 0 : data_name(row.root, row.data) + 1);
+      bound.push_back(static_cast<std::int64_t>(fastest.bound_ns(row.bytes)) / unit_ns_);
+    }
+    add("broadcast.root", root);
+    add("broadcast.posted", posted, Coding::delta);
+    add("broadcast.bytes", bytes, Coding::delta);
+    add("broadcast.routed", routed);
+    add("broadcast.recipients", recipients);
+    add("broadcast.tree", tree);
+    add("broadcast.segment", segment, Coding::delta);
+    add("broadcast.data", data, Coding::delta);
+    add("broadcast.bound", bound, Coding::delta);
+    Numbers message, parent, begun, late;
+    for (const BroadcastEdge& edge : broadcast_edges(history_)) {
+      const std::int64_t number = message_numbers_[edge.communication];
+      if (number < 0) continue;
+      message.push_back(number);
+      parent.push_back(edge.parent);
+      begun.push_back(time(edge.begun_ns) - time(history_.communications[edge.communication].posted_ns));
+      late.push_back(edge.late ? 1 : 0);
+    }
+    add("edge.message", message, Coding::delta);
+    add("edge.parent", parent);
+    add("edge.begun", begun);
+    add("edge.late", late);
+    Json trees = Json::array();
+    for (unsigned i = 0; i < comm::tree_kind_count; ++i) trees.push_back(comm::tree_name(static_cast<comm::TreeKind>(i)));
+    tables_.facts["trees"] = trees;
   }
 
   void add_memory() {
@@ -323,6 +371,7 @@ class Tables {
   RunTables tables_;
   Json sites_ = Json::array(), data_names_ = Json::array();
   std::unordered_map<std::string, std::int64_t> data_numbers_;
+  Numbers message_numbers_;  ///< of each row of communications its place in the table of messages, -1: none; empty without broadcasts
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace tandem::tools {
 
 struct RunTables {
   Json facts;       ///< names, units, limits
-  Columns columns;  ///< tables of tasks, messages, idle time, memory, and of the realised path
+  Columns columns;  ///< tables of tasks, messages, broadcasts, idle time, memory, and of the realised path
 };
 
 /// Times are counted from the start of the makespan, in units of `facts.unit_ns`: nanoseconds, or a power of ten of them that is

@@ -129,7 +129,7 @@ function compareRuns(runs, place) {
     const heading = element('h2', {}, `${letters[i]} over time`, element('small', {}, 'both show the same seconds'));
     place.append(element('section', {class: 'time'}, heading, i === 0 ? element('div', {id: 'tools'}) : '', pictures));
     const makers = (of, state) => panelsOf(of, state).slice(0, of.summary.ranks > 1 ? 5 : 4);
-    return new Timeline(run, pictures, {show() {}}, makers, limit / run.facts.unit_ns);
+    return new Timeline(run, pictures, {show() {}, showBroadcast() {}}, makers, limit / run.facts.unit_ns);
   });
   timelines[0].followers = [timelines[1]];
   timelines[1].followers = [timelines[0]];
@@ -163,25 +163,35 @@ async function begin() {
   }
 }
 
-/** For the tests: draws while zooming in and moving, and says how long that took. */
+/** For the tests: draws while zooming in and moving, and says how long that took; also of each panel, since not all are in sight. */
 function measure(timeline, first) {
   const pictures = 60, {makespan} = timeline.run, all = performance.now();
-  const times = [];
   timeline.place.scrollIntoView();  // what is out of sight is not drawn
-  for (let i = 0; i < pictures; ++i) {
-    const length = makespan * Math.pow(0.5, 10 * (i % 30) / 30);
-    const from = (makespan - length) * (i / pictures);
-    timeline.from = from;
-    timeline.to = from + length;
-    const before = performance.now();
-    timeline.draw();
-    timeline.views[0].canvas.getContext('2d').getImageData(0, 0, 1, 1);  // waits until it is drawn
-    times.push(performance.now() - before);
-  }
-  times.sort((a, b) => a - b);
+  const timesOf = (canvas, draw) => {
+    const times = [];
+    for (let i = 0; i < pictures; ++i) {
+      const length = makespan * Math.pow(0.5, 10 * (i % 30) / 30);
+      const from = (makespan - length) * (i / pictures);
+      timeline.from = from;
+      timeline.to = from + length;
+      const before = performance.now();
+      draw();
+      canvas.getContext('2d').getImageData(0, 0, 1, 1);  // waits until it is drawn
+      times.push(performance.now() - before);
+    }
+    return times.sort((a, b) => a - b);
+  };
+  const times = timesOf(timeline.views[0].canvas, () => timeline.draw());
+  const ratio = window.devicePixelRatio || 1;
+  const panels = timeline.views.map(view => {
+    const {canvas, panel} = view, width = canvas.width / ratio, height = canvas.height / ratio;
+    const own = timesOf(canvas, () => timeline.drawView(view, canvas.getContext('2d'), ratio, width, height));
+    return `${panel.title} ${own[pictures / 2].toFixed(2)} (${own[pictures - 1].toFixed(2)})`;
+  });
   console.log(
       `tandem report: first picture ${first.toFixed(0)} ms, all ${all.toFixed(0)} ms, a picture ` +
-      `${times[pictures / 2].toFixed(2)} ms, the slowest ${times[pictures - 1].toFixed(2)} ms`);
+      `${times[pictures / 2].toFixed(2)} ms, the slowest ${times[pictures - 1].toFixed(2)} ms; of each panel alone, and its slowest: ` +
+      panels.join(', '));
 }
 
 begin();

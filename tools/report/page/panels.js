@@ -10,6 +10,27 @@ class Box {
   time(x) { return this.from + (x - this.x) / this.scale; }
 }
 
+/** Pixels that are painted one by one and drawn at once, since a rectangle for each costs ten times as much. */
+class Pixels {
+  constructor() { this.canvas = document.createElement('canvas'); }
+  /** Transparent ones: 32 bits each, row by row, as `Pixels.of` makes them. */
+  begin(width, height) {
+    if (this.canvas.width !== width || this.canvas.height !== height || !this.image) {
+      this.canvas.width = width;
+      this.canvas.height = height;
+      this.image = this.canvas.getContext('2d').createImageData(width, height);
+      this.words = new Uint32Array(this.image.data.buffer);
+    }
+    this.words.fill(0);
+    return this.words;
+  }
+  end() { this.canvas.getContext('2d').putImageData(this.image, 0, 0); }
+  static of([red, green, blue]) {
+    return Pixels.little ? (255 << 24 | blue << 16 | green << 8 | red) >>> 0 : (red << 24 | green << 16 | blue << 8 | 255) >>> 0;
+  }
+  static get little() { return new Uint8Array(Uint32Array.of(1).buffer)[0] === 1; }
+}
+
 /** Lines or stacked areas: `series` of {name, colour, mean(from, to)}. */
 class SeriesPanel {
   constructor(title, hint, series, {stacked = false, format = formatCount, height = 110, most = null} = {}) {
@@ -83,18 +104,27 @@ class UsePanel {
     this.hint = 'share of the workers that execute tasks';
     this.ranks = ranks;
     this.height = Math.min(Math.max(12 * ranks.length, 36), 320);
+    this.pixels = new Pixels();
+    this.shades = Uint32Array.from({length: 256}, (_, i) => Pixels.of(UsePanel.rgb(i / 255)));
   }
   legend() { return [{name: 'all work', colour: '#08306b'}, {name: 'half', colour: '#6baed6'}, {name: 'none', colour: '#ffffff'}]; }
   draw(box) {
     const {g} = box, step = 2, high = box.height / this.ranks.length;
-    const columns = Math.floor(box.width / step);
+    const columns = Math.max(Math.floor(box.width / step), 1);
+    const times = Float64Array.from({length: columns + 1}, (_, i) => box.time(box.x + i * step)), means = new Float64Array(columns);
+    const words = this.pixels.begin(columns, this.ranks.length);
+    this.ranks.forEach((rank, row) => {
+      rank.steps.means(times, means);
+      for (let i = 0; i < columns; ++i) {
+        const share = Math.min(Math.max(means[i] / rank.workers, 0), 1);
+        words[row * columns + i] = this.shades[Math.round(255 * share)];
+      }
+    });
+    this.pixels.end();
+    g.imageSmoothingEnabled = false;
     this.ranks.forEach((rank, row) => {
       const y = box.y + row * high;
-      for (let i = 0; i < columns; ++i) {
-        const share = rank.steps.mean(box.time(box.x + i * step), box.time(box.x + (i + 1) * step)) / rank.workers;
-        g.fillStyle = UsePanel.shade(share);
-        g.fillRect(box.x + i * step, y, step, Math.max(high - 0.5, 0.5));
-      }
+      g.drawImage(this.pixels.canvas, 0, row, columns, 1, box.x, y, columns * step, Math.max(high - 0.5, 0.5));
       if (high >= 9 || row % Math.ceil(9 / high) === 0) {
         g.fillStyle = '#555';
         g.font = '10px sans-serif';
@@ -104,11 +134,12 @@ class UsePanel {
       }
     });
   }
-  static shade(share) {
+  static rgb(share) {
     const stops = [[255, 255, 255], [107, 174, 214], [8, 48, 107]];
     const place = Math.min(Math.max(share, 0), 1) * 2, low = Math.min(Math.floor(place), 1), part = place - low;
-    return 'rgb(' + stops[low].map((value, c) => Math.round(value + (stops[low + 1][c] - value) * part)).join(',') + ')';
+    return stops[low].map((value, c) => Math.round(value + (stops[low + 1][c] - value) * part));
   }
+  static shade(share) { return `rgb(${UsePanel.rgb(share).join(',')})`; }
   describe() { return ''; }
 }
 
@@ -117,6 +148,8 @@ class PointsPanel {
   constructor(run, title, hint, least, most, place) {
     Object.assign(this, {run, title, hint, least, most, place});
     this.height = 150;
+    this.pixels = new Pixels();
+    this.colours = Array.from({length: run.kernels.length + 1}, (_, kernel) => Pixels.of(rgb(run.colourOf(kernel))));
   }
   legend() { return []; }
   draw(box) {
@@ -127,20 +160,22 @@ class PointsPanel {
       count += range[1] - range[0];
       return range;
     });
-    const stride = Math.max(Math.ceil(count / 30000), 1);
-    const byColour = new Map();
+    const stride = Math.max(Math.ceil(count / 60000), 1);
+    const ratio = window.devicePixelRatio || 1, size = Math.max(Math.round(1.5 * ratio), 2);
+    const width = Math.max(Math.round(box.width * ratio), size), height = Math.max(Math.round(box.height * ratio), size);
+    const words = this.pixels.begin(width, height), across = width / (box.to - box.from);
     ranges.forEach(([first, last], lane) => {
-      for (let i = first - first % stride + stride; i < last; i += stride) {
-        const task = run.lanes[lane][i], colour = run.colourOf(run.kernelOf(task)), place = this.place(task);
+      const tasks = run.lanes[lane], starts = run.laneStarts[lane];
+      for (let i = first - first % stride + (first % stride === 0 ? 0 : stride); i < last; i += stride) {
+        const place = this.place(tasks[i]);
         if (place < 0) continue;
-        if (!byColour.has(colour)) byColour.set(colour, []);
-        byColour.get(colour).push(box.at(run.laneStarts[lane][i]), box.y + (box.height - 2) * (1 - place));
+        const x = Math.min(Math.max(Math.floor((starts[i] - box.from) * across), 0), width - size);
+        const top = Math.floor((height - size) * (1 - place)), colour = this.colours[run.kernelOf(tasks[i])];
+        for (let y = top; y < top + size; ++y) words.fill(colour, y * width + x, y * width + x + size);
       }
     });
-    for (const [colour, points] of byColour) {
-      g.fillStyle = colour;
-      for (let i = 0; i < points.length; i += 2) g.fillRect(points[i], points[i + 1], 1.5, 1.5);
-    }
+    this.pixels.end();
+    g.drawImage(this.pixels.canvas, 0, 0, width, height, box.x, box.y, box.width, box.height);
     g.fillStyle = '#555';
     g.font = '11px sans-serif';
     g.textAlign = 'right';
@@ -349,6 +384,10 @@ class LanesPanel {
       }
     });
   }
+  click(timeline, time, box, y) {
+    const lane = this.laneAt(y);
+    timeline.select(lane < 0 ? -1 : this.run.taskAt(lane, time, 2 / box.scale));
+  }
   describe(time, box, y) {
     const lane = this.laneAt(y), {run} = this;
     if (lane < 0) return '';
@@ -539,19 +578,25 @@ function inFlightPanel(run, groups) {
       'Iterations in flight', 'of which a task has begun and not all have ended', [lineOf('iterations', '#0072b2', steps)]);
 }
 
-/** Makers of all panels that this run has something for, in their order. */
+/**
+ * Makers of all panels that this run has something for, in their order. The names are those of `tandem trace report --panel`, which draws
+ * the same ones without a browser: python/scripts/report_panels.py.
+ */
 function panelsOf(run, state) {
-  const groups = new Groups(run);
-  const makers = [() => new LanesPanel(run, state)];
-  if (run.kernels.length > 0) makers.push(() => occupationPanel(run, groups));
-  if (groups.ranks.length > 1) makers.push(() => usePanel(run, groups));
-  if (run.kernels.length > 0) {
-    makers.push(() => submittedPanel(run, groups));
-    if (run.facts.readied) makers.push(() => readyPanel(run, groups));
-    if (groups.iterations[0] < Infinity) makers.push(() => iterationPanel(run, groups), () => inFlightPanel(run, groups));
-    makers.push(() => orderPanel(run));
-  }
-  if (groups.crossing.length > 0) makers.push(() => ratePanel(run, groups), () => messagesPanel(run, groups));
-  if (run.column('memory.time').length > 0) makers.push(() => memoryPanel(run));
+  const groups = new Groups(run), ran = run.kernels.length > 0, sent = groups.crossing.length > 0;
+  const makers = [];
+  const add = (name, isThere, make) => isThere && makers.push(make);
+  add('workers', true, () => new LanesPanel(run, state));
+  add('occupation', ran, () => occupationPanel(run, groups));
+  add('use', groups.ranks.length > 1, () => usePanel(run, groups));
+  add('submitted', ran, () => submittedPanel(run, groups));
+  add('ready', ran && run.facts.readied, () => readyPanel(run, groups));
+  add('iterations', groups.iterations[0] < Infinity, () => iterationPanel(run, groups));
+  add('flight', groups.iterations[0] < Infinity, () => inFlightPanel(run, groups));
+  add('order', ran, () => orderPanel(run));
+  add('rate', sent, () => ratePanel(run, groups));
+  add('messages', sent, () => messagesPanel(run, groups));
+  add('broadcasts', run.column('edge.message').length > 0, () => new BroadcastsPanel(run, state));
+  add('memory', run.column('memory.time').length > 0, () => memoryPanel(run));
   return makers;
 }

@@ -108,6 +108,8 @@ class Run {
     return path;
   }
 
+  get broadcastEdges() { return this.treeEdges = this.treeEdges || new BroadcastEdges(this); }
+
   /** Kernels by total time, the greatest first, as the summary lists them. */
   orderKernels() {
     this.kernels = this.summary.kernels;

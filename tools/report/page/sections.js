@@ -274,6 +274,7 @@ class Inspector {
         this.list('It waited for', run.neighbours(task, false).reverse(), other => start - run.end(other), 'ended', 'before'),
         this.list('What waited for it', run.neighbours(task, true), other => columns['task.start'][other] - end, 'began', 'after'));
   }
+  showBroadcast(broadcast) { this.place.replaceChildren(...broadcastDetails(this.run, broadcast).filter(part => part !== null)); }
   list(title, found, distance, verb, side) {
     const {run} = this;
     if (found.length === 0) return element('p', {class: 'hint'}, title + ': nothing that was recorded.');

@@ -33,6 +33,15 @@ class Steps {
     const begun = upperBound(this.starts, time), ended = upperBound(this.ends, time);
     return begun * time - this.startSums[begun] - (ended * time - this.endSums[ended]);
   }
+  /** The means between each two neighbours of times, into `row`. */
+  means(times, row) {
+    let last = this.until(times[0]);
+    for (let i = 0; i < row.length; ++i) {
+      const next = this.until(times[i + 1]);
+      row[i] = (next - last) / (times[i + 1] - times[i]);
+      last = next;
+    }
+  }
   /** The mean of `at` between two times. */
   mean(from, to) { return to > from ? (this.until(to) - this.until(from)) / (to - from) : this.at(from); }
 }

@@ -7,7 +7,7 @@ class Timeline {
     this.makers = makers;
     this.limit = limit;
     this.followers = [];  // other timelines that show the same seconds
-    this.state = {selected: -1, strong: false, messages: false, path: false};
+    this.state = {selected: -1, broadcast: -1, strong: false, messages: false, path: false};
     this.from = 0;
     this.to = limit;
     this.left = 96;
@@ -76,14 +76,13 @@ class Timeline {
         const other = this.timeAt(view, event);
         return this.show(Math.min(drag.start, other), Math.max(drag.start, other));
       }
-      if (!drag.moved && view.panel instanceof LanesPanel) {
-        const lane = view.panel.laneAt(event.offsetY - Timeline.top);
-        this.select(lane < 0 ? -1 : this.run.taskAt(lane, this.timeAt(view, event), 2 * this.perPixel()));
-      }
+      if (!drag.moved && view.panel.click)
+        view.panel.click(this, this.timeAt(view, event), this.boxOf(view, null), event.offsetY - Timeline.top);
     });
     canvas.addEventListener('pointerleave', () => {
       this.hover = undefined;
       view.told.textContent = '';
+      if (view.panel.leave) view.panel.leave();
       this.request();
     });
     canvas.addEventListener('dblclick', event => this.zoom(0.25, this.timeAt(view, event)));
@@ -119,8 +118,14 @@ class Timeline {
   }
   select(task) {
     this.state.selected = task;
+    this.state.broadcast = -1;
     this.inspector.show(task);
     this.request();
+  }
+  selectBroadcast(broadcast) {
+    this.select(-1);
+    this.state.broadcast = broadcast;
+    if (broadcast >= 0) this.inspector.showBroadcast(broadcast);
   }
   /** Shows a task in the middle, and selects it. */
   goTo(task) {

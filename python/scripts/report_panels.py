@@ -1,0 +1,672 @@
+# python/scripts/report_panels.py: the panels of a report's page, drawn by matplotlib.
+"""A panel is a class with a name. It says how high it would like to be, and draws itself into axes.
+
+Those of a run over time draw in units of `View.unit_s`, between the ends of the view. To add one, write the class, append it to PANELS, and
+add its name, which is that of the page (tools/report/page/panels.js), to report_names.py; a test compares the names.
+"""
+
+import numpy as np
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.transforms import blended_transform_factory
+
+from report_names import NAMES
+from report_tables import Steps
+
+INK, GREY, PALE = "#222222", "#555555", "#d8d8d8"
+LATE, TREE, PATH_WAIT, MESSAGE = "#d00000", "#5b7fa3", "#d00000", "#780078"
+SHADES = LinearSegmentedColormap.from_list("use", ["#ffffff", "#6baed6", "#08306b"])
+STEPS = [1, 2, 5, 10]  # between numbers of an axis, times a power of ten
+MOST_BARS = 10_000     # of the workers; beyond, they are an image as fine as the picture
+MOST_POINTS = 20_000   # drawn as shapes; beyond, as an image
+MOST_LINES = 1_500     # messages, and edges of broadcasts: more would cover each other
+
+
+class View:
+    """The time from `begin` to `end`, in seconds, that a picture shows in `columns` parts."""
+
+    def __init__(self, begin, end, columns, look, show=()):
+        self.begin, self.end, self.columns, self.look, self.show = begin, end, columns, look, show
+        span = end - begin
+        self.unit, self.unit_s = ("s", 1) if span >= 2 else ("ms", 1e-3) if span >= 2e-3 else ("µs", 1e-6) if span >= 2e-6 else ("ns", 1e-9)
+
+    def edges(self, run):
+        """Of the columns, in units of the run."""
+        return np.linspace(self.begin, self.end, self.columns + 1) * (1e9 / run.unit_ns)
+
+    def ends(self, run):
+        return self.begin * 1e9 / run.unit_ns, self.end * 1e9 / run.unit_ns
+
+    def x(self, run, times):
+        """What axes are in, of times of a run."""
+        return np.asarray(times) * (run.unit_ns / 1e9 / self.unit_s)
+
+    def seen(self, run, starts, ends):
+        begin, end = self.ends(run)
+        return (starts < end) & (ends > begin)
+
+
+def format_bytes(value, _=None):
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{value:.0f} {unit}" if unit == "B" or abs(value) >= 100 else f"{value:.3g} {unit}"
+        value /= 1024
+
+
+def format_seconds(value):
+    for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def count_axis(axes, most):
+    axes.set_ylim(0, most * 1.05 if most > 0 else 1)
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=most >= 2, steps=STEPS))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.grid(axis="y", color=PALE, linewidth=0.4)
+
+
+def byte_axis(axes, most, per_second=False):
+    axes.set_ylim(0, most * 1.05 if most > 0 else 1)
+    step = 2.0 ** np.ceil(np.log2(max(most / 4, 1)))
+    axes.set_yticks(np.arange(0, max(most, 1) * 1.05, step))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(value) + ("/s" if per_second else "")))
+    axes.grid(axis="y", color=PALE, linewidth=0.4)
+
+
+def name_rows(axes, names, inches):
+    """At the rows 0, 1, ... from the top, as many as can be read."""
+    each = int(np.ceil(0.1 * len(names) / max(inches, 0.01))) if names else 1
+    axes.set_yticks(range(0, len(names), each), names[::each], fontsize=6)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+
+
+def inches_of(axes):
+    return axes.get_position().height * axes.figure.get_size_inches()[1]
+
+
+def bars(starts, ends, row, low=-0.45, high=0.45):
+    """A rectangle for each."""
+    xs = np.stack([starts, ends, ends, starts], axis=1)
+    ys = np.broadcast_to(np.array([low, low, high, high]) + row, xs.shape)
+    return np.stack([xs, ys], axis=2)
+
+
+class Panel:
+    name = ""
+    over_time = True
+    label = ""  # of the y axis
+
+    def __init__(self, run, view):
+        self.run, self.view = run, view
+        self.title, self.hint = NAMES[self.name]
+
+    def height(self):
+        return 0.85
+
+    def legend(self):
+        """[(name, colour)]"""
+        return []
+
+    @classmethod
+    def is_there(cls, run):
+        return len(run.kernels) > 0
+
+
+def kernel_legend(run, look, tasks):
+    """Of the kernels of some tasks."""
+    last = len(look.kernels) - 1  # the colour that the others share
+    there = np.unique(np.minimum(run.kernel[tasks], last))
+    names = {i: run.kernels[i]["codelet"] or "without a name" for i in there if i < len(run.kernels)}
+    if len(run.kernels) > last + 1:
+        names[last] = "other kernels"
+    return [(names[i], look.kernel(run, i)) for i in there if i in names]
+
+
+class Workers(Panel):
+    name = "workers"
+
+    def __init__(self, run, view):
+        super().__init__(run, view)
+        self.label = "rank.worker" if len(run.ranks) > 1 else "worker"
+        self.idle_kinds = np.unique(run["idle.spent"])
+        self.hidden = [i for i, name in enumerate(run.facts["spent"]) if name not in view.look.spent or name in ("outside", "unknown")]
+
+    @classmethod
+    def is_there(cls, run):
+        return len(run.workers) > 0
+
+    def height(self):
+        return min(max(0.17 * len(self.run.workers), 0.4), 3.6)
+
+    def legend(self):
+        run, look = self.run, self.view.look
+        tasks, idle = self.seen()
+        kinds = [run.facts["spent"][kind] for kind in np.unique(run["idle.spent"][idle])]
+        return kernel_legend(run, look, tasks) + [(look.texts[kind], look.spent[kind]) for kind in kinds]
+
+    def seen(self):
+        """The tasks to draw, and of each idle time whether it is to be drawn."""
+        run = self.run
+        tasks, end = run.ran, run.end
+        tasks = tasks[self.view.seen(run, run["task.start"][tasks], end[tasks])]
+        idle = self.view.seen(run, run["idle.start"], run["idle.start"] + run["idle.duration"])
+        return tasks, idle & ~np.isin(run["idle.spent"], self.hidden)
+
+    def draw(self, axes):
+        run = self.run
+        tasks, idle = self.seen()
+        if len(tasks) + np.count_nonzero(idle) <= MOST_BARS:
+            self.draw_bars(axes, tasks, np.flatnonzero(idle))
+        else:
+            self.draw_image(axes, tasks, idle)
+        name_rows(axes, [f"{worker['rank']}.{worker['worker']}" if len(run.ranks) > 1 else str(worker["worker"]) for worker in run.workers],
+                  inches_of(axes))
+        if "path" in self.view.show:
+            self.draw_path(axes)
+        if "messages" in self.view.show:
+            self.draw_messages(axes)
+
+    def tone(self, kernel, outlier):
+        """The colour of a task; where outliers are shown, that of others is pale."""
+        colour = np.array(to_rgb(self.view.look.kernel(self.run, kernel)))
+        return colour if outlier or "outliers" not in self.view.show else 1 + (colour - 1) * 0.35
+
+    def draw_bars(self, axes, tasks, idle):
+        run, view = self.run, self.view
+        start, end = view.x(run, run["task.start"]), view.x(run, run.end)
+        shapes, colours = [], []
+        idle_start, idle_end = view.x(run, run["idle.start"]), view.x(run, run["idle.start"] + run["idle.duration"])
+        for kind in self.idle_kinds:
+            some = idle[run["idle.spent"][idle] == kind]
+            shapes.append(bars(idle_start[some], idle_end[some], run["idle.worker"][some][:, None]))
+            colours += [to_rgb(view.look.spent[run.facts["spent"][kind]])] * len(some) if len(some) > 0 else []
+        kernel, outlier = run.kernel, run.outlier
+        shapes.append(bars(start[tasks], end[tasks], run["task.lane"][tasks][:, None] - 1))
+        colours += [self.tone(kernel[task], outlier[task]) for task in tasks]
+        axes.add_collection(PolyCollection(np.concatenate(shapes), facecolors=colours, linewidths=0, snap=False))
+        self.draw_names(axes, tasks, start, end)
+
+    def draw_names(self, axes, tasks, start, end):
+        """Of tasks that are wide enough; and a line where one follows another."""
+        run, view = self.run, self.view
+        if inches_of(axes) / len(run.workers) < 0.1:
+            return
+        begin, length = view.begin / view.unit_s, (view.end - view.begin) / view.unit_s
+        inches = axes.get_position().width * axes.figure.get_size_inches()[0] / length
+        wide = tasks[(end[tasks] - start[tasks]) * inches > 0.03]
+        rows = run["task.lane"][wide] - 1
+        axes.add_collection(LineCollection(np.stack([np.stack([start[wide], rows - 0.45], 1), np.stack([start[wide], rows + 0.45], 1)], 1),
+                                           colors="#00000060", linewidths=0.3))
+        for task, row in zip(wide, rows):
+            a, b, name = max(start[task], begin), min(end[task], begin + length), run.name_of(task)
+            if (b - a) * inches > 0.055 * len(name) + 0.04:
+                white = "outliers" not in view.show or run.outlier[task]
+                axes.text((a + b) / 2, row, name, fontsize=5.5, color="white" if white else INK, ha="center", va="center_baseline",
+                          clip_on=True)
+
+    def draw_image(self, axes, tasks, idle):
+        """What took most of each column of each worker, as bright as it took less of it."""
+        run, view = self.run, self.view
+        edges, lanes = view.edges(run), run["task.lane"][tasks] - 1
+        start, end, kernel, outlier = run["task.start"][tasks], run.end[tasks], run.kernel[tasks], run.outlier[tasks]
+        idle_end = run["idle.start"] + run["idle.duration"]
+        image = np.ones((len(run.workers), view.columns, 3))
+        idle_tones = np.array([(1, 1, 1)] + [to_rgb(view.look.spent.get(name, "#ffffff")) for name in run.facts["spent"]])
+        tones = np.array([self.tone(i, False) for i in range(len(run.kernels) + 1)])
+        strong = np.array([self.tone(i, True) for i in range(len(run.kernels) + 1)])
+        by_lane, by_worker = np.argsort(lanes, kind="stable"), np.flatnonzero(idle)
+        lane_begins = np.searchsorted(lanes[by_lane], np.arange(len(run.workers) + 1))
+        for lane in range(len(run.workers)):
+            here = by_worker[run["idle.worker"][by_worker] == lane]
+            ground = idle_tones[1 + self.greatest(edges, run["idle.start"][here], idle_end[here], run["idle.spent"][here])[0]]
+            own = by_lane[lane_begins[lane]:lane_begins[lane + 1]]
+            most, share = self.greatest(edges, start[own], end[own], kernel[own])
+            marked = Steps(start[own][outlier[own]], end[own][outlier[own]]).mean(edges) > 0
+            tone = np.where(marked[:, None], strong[most], tones[most])
+            image[lane] = ground + (tone - ground) * np.clip(share, 0, 1)[:, None]
+        axes.imshow(image, extent=(view.begin / view.unit_s, view.end / view.unit_s, len(run.workers) - 0.5, -0.5), aspect="auto",
+                    interpolation="nearest")
+
+    @staticmethod
+    def greatest(edges, start, end, kind):
+        """Of each column the kind that takes most of it, -1: none; and the share of all kinds."""
+        best, most, total = np.full(len(edges) - 1, -1), np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
+        for one in np.unique(kind):
+            part = Steps(start[kind == one], end[kind == one]).mean(edges)
+            total += part
+            more = part > most + 1e-9
+            best[more], most[more] = one, part[more]
+        return best, total
+
+    def draw_path(self, axes):
+        """The realised path: black where it executes, red where it waits."""
+        run, view = self.run, self.view
+        executes = np.array([name in ("execution", "busy") for name in run.facts["steps"]])[run["path.kind"]]
+        task = run["path.task"] - 1
+        own = np.where(executes & (task >= 0), np.maximum(run["task.duration"][task], 0), 0) if len(task) > 0 else task
+        edges = np.concatenate(([0], np.cumsum(own + run["path.duration"])))
+        known = (task >= 0) & (run["task.lane"][task] > 0) if len(task) > 0 else np.zeros(0, bool)
+        x, rows = view.x(run, edges), run["task.lane"][task] - 1
+        lines, colours, last = [], [], None
+        for i in np.flatnonzero(known & view.seen(run, edges[:-1], edges[1:])):
+            lines.append(([last] if last is not None else []) + [(x[i], rows[i]), (x[i + 1], rows[i])])
+            colours.append(INK if executes[i] else PATH_WAIT)
+            last = (x[i + 1], rows[i])
+        axes.add_collection(LineCollection(lines, colors=colours, linewidths=0.9))
+
+    def draw_messages(self, axes):
+        run, view = self.run, self.view
+        posted, arrived = run["message.posted"], run["message.posted"] + run["message.arrived"]
+        shown = np.flatnonzero(view.seen(run, posted, arrived) & (run["message.source"] != run["message.destination"]))
+        shown = shown[np.argsort(-run["message.bytes"][shown], kind="stable")][:MOST_LINES]
+        middle = {rank: np.mean([i for i, worker in enumerate(run.workers) if worker["rank"] == rank]) for rank in run.ranks}
+        ends = [(i, middle.get(run["message.source"][i]), middle.get(run["message.destination"][i])) for i in shown]
+        lines = [((view.x(run, posted[i]), a), (view.x(run, arrived[i]), b)) for i, a, b in ends if a is not None and b is not None]
+        axes.add_collection(LineCollection(lines, colors=MESSAGE + "90", linewidths=0.4))
+
+
+class Series(Panel):
+    """Lines, or areas upon each other, of `rows`: [(name, colour, values of the columns)]."""
+    stacked, in_bytes, per_second = False, False, False
+    most = 0
+
+    def __init__(self, run, view):
+        super().__init__(run, view)
+        self.edges = view.edges(run)
+        self.rows = self.values()
+
+    def legend(self):
+        return [(name, colour) for name, colour, values in self.rows if values.any()] or [self.rows[0][:2]]
+
+    def draw(self, axes):
+        x = self.view.x(self.run, self.edges)
+        below, most = np.zeros(self.view.columns), self.most
+        for _, colour, values in self.rows:
+            if self.stacked:
+                axes.fill_between(x, np.append(below, below[-1:]), np.append(below + values, (below + values)[-1:]), step="post",
+                                  facecolor=colour, linewidth=0)
+                below = below + values
+                most = max(most, below.max(initial=0))
+            else:
+                changes = np.flatnonzero(np.concatenate(([True], np.diff(values) != 0)))  # a line has no point where nothing changes
+                axes.step(np.append(x[changes], x[-1]), np.append(values[changes], values[-1:]), where="post", color=colour, linewidth=0.8)
+                most = max(most, values.max(initial=0))
+        if self.in_bytes:
+            byte_axis(axes, most, self.per_second)
+        else:
+            count_axis(axes, most)
+        axes.set_axisbelow(not self.stacked)
+
+
+class Occupation(Series):
+    name = "occupation"
+    label, stacked = "workers", True
+
+    def values(self):
+        run, look = self.run, self.view.look
+        self.most = len(run.workers)
+        tasks, shown = run.ran, min(len(run.kernels), len(look.kernels))
+        kernel, start, end = np.minimum(run.kernel[tasks], shown - 1), run["task.start"][tasks], run.end[tasks]
+        rows = []
+        for i in range(shown):
+            others = i + 1 == shown and len(run.kernels) > shown
+            name = "other kernels" if others else run.kernels[i]["codelet"] or "without a name"
+            rows.append((name, look.kernel(run, i), Steps(start[kernel == i], end[kernel == i]).mean(self.edges)))
+        return rows
+
+
+class Use(Panel):
+    name = "use"
+    label = "rank"
+
+    @classmethod
+    def is_there(cls, run):
+        return len(run.ranks) > 1
+
+    def height(self):
+        return min(max(0.13 * len(self.run.ranks), 0.4), 2.6)
+
+    def legend(self):
+        return [("all work", SHADES(1.0)), ("half", SHADES(0.5)), ("none", SHADES(0.0))]
+
+    def draw(self, axes):
+        run, view, edges = self.run, self.view, self.view.edges(self.run)
+        tasks = run.ran
+        rank_of_lane = np.array([worker["rank"] for worker in run.workers])
+        rank, start, end = rank_of_lane[run["task.lane"][tasks] - 1], run["task.start"][tasks], run.end[tasks]
+        shares = [Steps(start[rank == one], end[rank == one]).mean(edges) / np.count_nonzero(rank_of_lane == one) for one in run.ranks]
+        axes.imshow(np.array(shares), extent=(view.begin / view.unit_s, view.end / view.unit_s, len(run.ranks) - 0.5, -0.5), aspect="auto",
+                    interpolation="nearest", cmap=SHADES, vmin=0, vmax=1)
+        for row in range(1, len(run.ranks)):
+            axes.axhline(row - 0.5, color="white", linewidth=0.4)
+        name_rows(axes, [str(rank) for rank in run.ranks], inches_of(axes))
+
+
+class Submitted(Series):
+    name = "submitted"
+    label = "tasks"
+
+    def values(self):
+        run = self.run
+        tasks = run.ran
+        submit = np.minimum(run["task.submit"][tasks], run["task.start"][tasks])
+        return [("submitted, not ended", "#6f6f6f", Steps(submit, run.end[tasks]).mean(self.edges))]
+
+
+class Ready(Series):
+    name = "ready"
+    label = "tasks"
+
+    @classmethod
+    def is_there(cls, run):
+        return super().is_there(run) and run.facts["readied"]
+
+    def values(self):
+        run = self.run
+        tasks, waited = run.ran, run.waited
+        tasks = tasks[waited[tasks] >= 0]
+        start = run["task.start"][tasks]
+        return [("ready", "#d55e00", Steps(start - waited[tasks], start).mean(self.edges))]
+
+
+class Points(Panel):
+    """A point for each task at its start."""
+
+    def height(self):
+        return 1.3
+
+    def tasks(self):
+        return self.run.ran
+
+    def draw(self, axes):
+        run, view = self.run, self.view
+        tasks = self.tasks()
+        least, most = self.ends()
+        tasks = tasks[view.seen(run, run["task.start"][tasks], run["task.start"][tasks] + 1)]
+        x, y, kernel = view.x(run, run["task.start"][tasks]), self.rows(tasks), run.kernel[tasks]
+        # One point for each place that can be told apart, of each kernel.
+        grid = np.stack([kernel, (x - view.begin / view.unit_s) / (view.end - view.begin) * view.unit_s * view.columns,
+                         (y - least) / max(most - least, 1) * 600], 1).astype(np.int64)
+        _, first = np.unique(grid, axis=0, return_index=True)
+        many = len(first) > MOST_POINTS
+        for one in np.unique(kernel[first]):
+            some = first[kernel[first] == one]
+            axes.plot(x[some], y[some], linestyle="", marker="s", markersize=0.9 if len(first) > 3000 else 1.8, markeredgewidth=0,
+                      color=view.look.kernel(run, one), rasterized=many)
+        axes.set_ylim(least, most)
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, steps=STEPS))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+    def legend(self):
+        return kernel_legend(self.run, self.view.look, Workers(self.run, self.view).seen()[0])
+
+
+class Iterations(Points):
+    name = "iterations"
+    label = "iteration"
+
+    @classmethod
+    def is_there(cls, run):
+        return super().is_there(run) and (run["task.iteration"] >= 0).any()
+
+    def tasks(self):
+        return self.run.ran[self.run["task.iteration"][self.run.ran] >= 0]
+
+    def ends(self):
+        iterations = self.run["task.iteration"][self.tasks()]
+        return iterations.min(initial=0) - 0.5, iterations.max(initial=0) + 0.5
+
+    def rows(self, tasks):
+        return self.run["task.iteration"][tasks]
+
+
+class Flight(Series):
+    """A loop may run several times: an iteration whose number comes again, after tasks of others were submitted, is another one."""
+    name = "flight"
+    label = "iterations"
+
+    @classmethod
+    def is_there(cls, run):
+        return Iterations.is_there(run)
+
+    def values(self):
+        run = self.run
+        tasks = run.ran[run["task.iteration"][run.ran] >= 0]
+        rank, iteration = run["task.rank"][tasks], run["task.iteration"][tasks]
+        order = np.argsort(rank, kind="stable")  # each rank's in the order of their submission
+        tasks, rank, iteration = tasks[order], rank[order], iteration[order]
+        begins = np.concatenate(([True], (np.diff(rank) != 0) | (np.diff(iteration) != 0)))
+        groups, times, keys = np.cumsum(begins) - 1, {}, {}
+        of_group = []
+        for at in np.flatnonzero(begins):
+            place = (rank[at], iteration[at])
+            times[place] = times.get(place, 0) + 1
+            of_group.append(keys.setdefault((iteration[at], times[place]), len(keys)))
+        key = np.array(of_group, np.int64)[groups]
+        start, end = np.full(len(keys), np.inf), np.zeros(len(keys))
+        np.minimum.at(start, key, run["task.start"][tasks])
+        np.maximum.at(end, key, run.end[tasks])
+        return [("iterations", "#0072b2", Steps(start, end).mean(self.edges))]
+
+
+class Order(Points):
+    name = "order"
+    label = "task"
+
+    def ends(self):
+        return 0, len(self.run["task.lane"]) + 1
+
+    def rows(self, tasks):
+        return tasks + 1
+
+
+def crossing(run):
+    """Messages between ranks."""
+    return np.flatnonzero(run["message.source"] != run["message.destination"])
+
+
+class Rate(Series):
+    name = "rate"
+    label, stacked, in_bytes, per_second = "bytes per second", True, True, True
+
+    @classmethod
+    def is_there(cls, run):
+        return len(crossing(run)) > 0
+
+    def values(self):
+        run, look = self.run, self.view.look
+        some = crossing(run)
+        posted, took = run["message.posted"][some], np.maximum(run["message.arrived"][some], run.makespan / 32768)
+        rate, destination = run["message.bytes"][some] / took * (1e9 / run.unit_ns), run["message.destination"][some]
+        rows = []
+        for i, rank in enumerate(run.ranks[:len(look.kernels)]):
+            to = destination == rank
+            rows.append((f"to rank {rank}", look.kernels[i], Steps(posted[to], (posted + took)[to], rate[to]).mean(self.edges)))
+        rest = ~np.isin(destination, run.ranks[:len(look.kernels)])
+        if rest.any():
+            rows.append(("to other ranks", "#aaaaaa", Steps(posted[rest], (posted + took)[rest], rate[rest]).mean(self.edges)))
+        return rows
+
+
+class Messages(Series):
+    name = "messages"
+    label = "messages"
+
+    @classmethod
+    def is_there(cls, run):
+        return len(crossing(run)) > 0
+
+    def values(self):
+        run, some = self.run, crossing(self.run)
+        posted = run["message.posted"][some]
+        return [("messages", "#7b3294", Steps(posted, posted + run["message.arrived"][some]).mean(self.edges))]
+
+
+class Memory(Series):
+    name = "memory"
+    label, in_bytes = "bytes", True
+
+    @classmethod
+    def is_there(cls, run):
+        return len(run["memory.time"]) > 0
+
+    def values(self):
+        """The most in each column."""
+        run, look = self.run, self.view.look
+        rank, node, time, used = (run["memory." + name] for name in ("rank", "node", "time", "used"))
+        rows = []
+        for i, (of_rank, of_node) in enumerate(dict.fromkeys(zip(rank.tolist(), node.tolist()))):
+            if i == 16:
+                break
+            own = (rank == of_rank) & (node == of_node)
+            values, places = np.concatenate(([0], used[own])), np.searchsorted(time[own], self.edges, "right")
+            most = np.maximum.reduceat(values, places)[:-1]
+            rows.append((f"rank {of_rank}, memory {of_node}", look.kernels[i % len(look.kernels)], most))
+        return rows
+
+
+class Broadcasts(Panel):
+    name = "broadcasts"
+    label = "rank"
+
+    @classmethod
+    def is_there(cls, run):
+        return len(run["edge.message"]) > 0
+
+    def height(self):
+        return min(max(0.15 * len(self.ranks()), 0.7), 3)
+
+    def ranks(self):
+        return sorted({*self.run.ranks, *self.run["broadcast.root"].tolist()})
+
+    def legend(self):
+        late = [("late arrival", LATE)] if self.run["edge.late"].any() else []
+        return [("sent or forwarded, and arrived", TREE), *late]
+
+    def draw(self, axes):
+        run, view = self.run, self.view
+        message, late = run["edge.message"], run["edge.late"] > 0
+        posted, parent, child = run["message.posted"][message], run["edge.parent"], run["message.destination"][message]
+        start, end = posted + run["edge.begun"], posted + run["message.arrived"][message]
+        row_of = {rank: row for row, rank in enumerate(self.ranks())}
+        shown = np.flatnonzero(view.seen(run, start, end))
+        # Late ones first, then those that took longest: more than some would cover each other.
+        shown = shown[np.lexsort((start[shown] - end[shown], ~late[shown]))][:MOST_LINES]
+        x0, x1 = view.x(run, start), view.x(run, end)
+        for some, colour, width in ((shown[~late[shown]], TREE + "b0", 0.45), (shown[late[shown]], LATE, 0.9)):
+            ends = [((x0[i], row_of.get(parent[i], 0)), (x1[i], row_of.get(child[i], 0))) for i in some]
+            axes.add_collection(LineCollection(ends, colors=colour, linewidths=width))
+            axes.plot([end[0] for _, end in ends], [end[1] for _, end in ends], linestyle="", marker="o", markersize=1.4 + width,
+                      markeredgewidth=0, color=colour[:7], rasterized=len(ends) > MOST_POINTS)
+        roots = np.unique(run["message.broadcast"][message[shown]]) - 1
+        axes.plot(view.x(run, run["broadcast.posted"][roots]), [row_of[rank] for rank in run["broadcast.root"][roots]], linestyle="",
+                  marker="D", markersize=2.4, markeredgewidth=0, color=INK)
+        name_rows(axes, [str(rank) for rank in row_of], inches_of(axes))
+
+
+class Times(Panel):
+    name = "times"
+    over_time = False
+    label = "rank.worker"
+
+    @classmethod
+    def is_there(cls, run):
+        return len(run.workers) > 0
+
+    def __init__(self, run, view):
+        super().__init__(run, view)
+        workers = run.summary["workers"]
+        self.bars = [(f"{worker['rank']}.{worker['worker']}", worker["seconds"]) for worker in workers]
+        if len(workers) > 40:
+            sums = {}
+            for worker in workers:
+                for key, seconds in worker["seconds"].items():
+                    of = sums.setdefault(worker["rank"], {})
+                    of[key] = of.get(key, 0) + seconds
+            self.bars, self.label = [(str(rank), seconds) for rank, seconds in sums.items()], "rank"
+        self.keys = [key for key in run.facts["spent"] if run.summary["seconds"].get(key, 0) > 0]
+
+    def height(self):
+        return min(max(0.16 * len(self.bars), 0.4), 3)
+
+    def colour(self, key):
+        return "#0072b2" if key == "executing" else "#f0f0f0" if key in ("outside", "unknown") else self.view.look.spent[key]
+
+    def legend(self):
+        seconds, texts = self.run.summary["seconds"], self.view.look.texts
+        total = sum(seconds.values())
+        return [(f"{texts[key]} {100 * seconds[key] / total:.1f} %", self.colour(key)) for key in self.keys]
+
+    def draw(self, axes):
+        for row, (_, seconds) in enumerate(self.bars):
+            at, total = 0, sum(seconds.values()) or 1
+            for key in self.keys:
+                axes.barh(row, 100 * seconds.get(key, 0) / total, 0.8, left=at, color=self.colour(key), linewidth=0)
+                at += 100 * seconds.get(key, 0) / total
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("share of the worker's time (%)", labelpad=1)
+        name_rows(axes, [name for name, _ in self.bars], inches_of(axes))
+
+
+class Kernels(Panel):
+    name = "kernels"
+    over_time = False
+
+    def height(self):
+        return min(max(0.2 * len(self.run.kernels), 0.45), 3)
+
+    def draw(self, axes):
+        for row, kernel in enumerate(self.run.kernels):
+            axes.plot([kernel["min_s"], kernel["max_s"]], [row, row], color=GREY, linewidth=0.6, solid_capstyle="butt")
+            axes.barh(row, kernel["third_quartile_s"] - kernel["first_quartile_s"], 0.6, left=kernel["first_quartile_s"],
+                      color=self.view.look.kernel(self.run, row), linewidth=0)
+            axes.plot([kernel["median_s"]] * 2, [row - 0.36, row + 0.36], color="black", linewidth=1)
+            axes.text(1.005, row, f"{kernel['tasks']:,} tasks, {kernel['outliers']:,} outliers", fontsize=5.5, va="center", color=GREY,
+                      transform=blended_transform_factory(axes.transAxes, axes.transData))
+        axes.set_xscale("log")
+        least = max(min(kernel["min_s"] for kernel in self.run.kernels), 1e-9)
+        decades = np.log10(max(kernel["max_s"] for kernel in self.run.kernels) / least)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1,) if decades > 3 else (1, 2, 5)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_seconds(value)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.grid(axis="x", color=PALE, linewidth=0.4)
+        axes.set_axisbelow(True)
+        axes.set_xlabel("duration of a task (logarithmic)", labelpad=1)
+        name_rows(axes, [kernel["codelet"] or "without a name" for kernel in self.run.kernels], inches_of(axes))
+
+
+class Matrix(Panel):
+    name = "matrix"
+    over_time = False
+    label = "from rank"
+
+    @classmethod
+    def is_there(cls, run):
+        return len(crossing(run)) > 0
+
+    def height(self):
+        return min(max(0.2 * self.run.summary["ranks"], 0.8), 3.5)
+
+    def draw(self, axes):
+        run, some, ranks = self.run, crossing(self.run), self.run.summary["ranks"]
+        table = np.zeros((ranks, ranks))
+        np.add.at(table, (run["message.source"][some], run["message.destination"][some]), run["message.bytes"][some])
+        axes.imshow(table / table.max(), cmap=SHADES, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        if axes.get_position().width * axes.figure.get_size_inches()[0] / ranks > 0.42:
+            for (row, column), value in np.ndenumerate(table):
+                if value > 0:
+                    axes.text(column, row, format_bytes(value), fontsize=5.5, ha="center", va="center",
+                              color="white" if value > table.max() / 2 else INK)
+        axes.set_xticks(range(0, ranks, max(ranks // 16, 1)))
+        axes.tick_params(axis="x", length=0)
+        axes.set_xlabel("to rank", labelpad=1)
+        name_rows(axes, [str(rank) for rank in range(ranks)], inches_of(axes))
+
+
+PANELS = {panel.name: panel for panel in (Workers, Occupation, Use, Submitted, Ready, Iterations, Flight, Order, Rate, Messages, Broadcasts, Memory, Times,
+                                          Kernels, Matrix)}
+assert list(PANELS) == list(NAMES)

@@ -1,0 +1,93 @@
+"""check_panels.py PAGE: checks what still pictures of a report draw against the page's numbers, read in another way. For the tests."""
+
+import base64
+import gzip
+import json
+import pathlib
+import random
+import sys
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python/scripts")]
+
+from read_report import read_column, section  # noqa: E402
+from report_panels import PANELS, View, Workers  # noqa: E402
+from report_tables import Steps, read_page  # noqa: E402
+
+
+def check_columns(page, run):
+    data = gzip.decompress(base64.b64decode(section(page, "columns-0")))
+    for entry in json.loads(section(page, "facts-0"))["columns"]:
+        assert run[entry["name"]].tolist() == read_column(data, entry)[0], f"column {entry['name']} is read in two ways"
+    assert len(run["no.such"]) == 0
+
+
+def check_steps():
+    """Means of random steps, counted one time after the other."""
+    seed = random.randrange(1 << 32)
+    numbers = random.Random(seed)
+    for _ in range(30):
+        starts = [numbers.randrange(60) for _ in range(numbers.randrange(20))]
+        ends = [start + numbers.randrange(20) for start in starts]
+        weights = [numbers.randrange(1, 4) for _ in starts]
+        counts = [sum(w for s, e, w in zip(starts, ends, weights) if s <= time < e) for time in range(80)]
+        edges = np.arange(0, 81, 5)
+        expected = [sum(counts[i:i + 5]) / 5 for i in range(0, 80, 5)]
+        assert np.allclose(Steps(starts, ends, weights).mean(edges), expected), f"steps of seed {seed}"
+        # Of each column the kind that takes most.
+        best, total = Workers.greatest(edges, np.array(starts), np.array(ends), np.array(weights))
+        assert np.allclose(total, Steps(starts, ends).mean(edges))
+        own = {one: [(s, e) for s, e, w in zip(starts, ends, weights) if w == one] for one in set(weights)}
+        means = {one: Steps(*zip(*some)).mean(edges) for one, some in own.items()}
+        for i, kind in enumerate(best):
+            parts = {one: mean[i] for one, mean in means.items()}
+            assert kind == -1 and total[i] == 0 or parts[kind] >= max(parts.values()) - 1e-6, f"kinds of seed {seed}"
+
+
+def waited_by_hand(run):
+    sums, edge = 0, 0
+    for task in range(len(run["task.into"])):
+        at = run["task.submit"][task]
+        for _ in range(run["task.into"][task]):
+            other = task - run["task.from"][edge]
+            edge += 1
+            if run["task.duration"][other] >= 0:
+                at = max(at, run["task.start"][other] + run["task.duration"][other])
+        if run["task.lane"][task] > 0 and run["task.ready"][task] >= 0:
+            sums += max(run["task.start"][task] - at - run["task.ready"][task], 0)
+    return sums
+
+
+def main():
+    page = open(sys.argv[1], encoding="utf-8").read()
+    runs, look = read_page(sys.argv[1])
+    run = runs[0]
+    check_columns(page, run)
+    check_steps()
+    # Areas below the curves: beyond the makespan, too, since tasks are submitted and messages posted before it.
+    before = min(run["task.submit"].min(), run["message.posted"].min(initial=0)) - 1
+    after = max(run.makespan, (run["message.posted"] + run["message.arrived"]).max(initial=0)) + 1
+    view = View(run.seconds(before), run.seconds(after), 1000, look)
+    width = (after - before) / view.columns
+
+    def area(name):
+        return sum(values.sum() for _, _, values in PANELS[name](run, view).rows) * width
+
+    executing = sum(run["task.duration"][run.ran])
+    assert np.isclose(area("occupation"), executing), f"occupation: {area('occupation')} instead of {executing}"
+    seconds = run.summary["seconds"]["executing"]
+    assert abs(run.seconds(executing) - seconds) <= len(run.ran) * run.seconds(1), f"{run.seconds(executing)} s instead of {seconds} s"
+    assert np.isclose(area("ready"), waited_by_hand(run)), "ready tasks"
+    crossing = run["message.source"] != run["message.destination"]
+    assert np.isclose(area("messages"), sum(run["message.arrived"][crossing])), "messages under way"
+    assert np.isclose(area("rate") * run.seconds(1), sum(run["message.bytes"][crossing]), rtol=1e-3), "data on their way"
+    if PANELS["memory"].is_there(run):
+        memory = run["memory.used"]
+        assert max(values.max() for _, _, values in PANELS["memory"](run, view).rows) == memory.max(), "memory"
+    assert look.kernels[0] == "#0072b2" and set(run.facts["spent"]) <= set(look.texts), "the look of the page"
+    print(", ".join(name for name, panel in PANELS.items() if panel.is_there(run)))
+
+
+main()
