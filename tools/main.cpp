@@ -50,6 +50,7 @@ int run(int argc, char** argv) {
   tandem::tools::add_linalg(app, context);
   tandem::tools::add_machine(app, context);
   tandem::tools::add_run(app, context);
+  tandem::tools::add_top(app, context);
   tandem::tools::add_trace(app, context);
   if (const std::string wrong = command_line.parse(argc, argv); !wrong.empty()) {
     std::fprintf(stderr, "tandem: error: %s\n", wrong.c_str());

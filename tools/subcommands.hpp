@@ -41,6 +41,7 @@ void add_doctor(Subcommand app, ToolContext& context);
 void add_linalg(Subcommand app, ToolContext& context);
 void add_machine(Subcommand app, ToolContext& context);
 void add_run(Subcommand app, ToolContext& context);
+void add_top(Subcommand app, ToolContext& context);
 void add_trace(Subcommand app, ToolContext& context);
 
 }  // namespace tandem::tools

@@ -667,6 +667,6 @@ class Matrix(Panel):
         name_rows(axes, [str(rank) for rank in range(ranks)], inches_of(axes))
 
 
-PANELS = {panel.name: panel for panel in (Workers, Occupation, Use, Submitted, Ready, Iterations, Flight, Order, Rate, Messages, Broadcasts, Memory, Times,
-                                          Kernels, Matrix)}
+PANELS = {panel.name: panel for panel in (Workers, Occupation, Use, Submitted, Ready, Iterations, Flight, Order, Rate, Messages,
+                                          Broadcasts, Memory, Times, Kernels, Matrix)}
 assert list(PANELS) == list(NAMES)

@@ -191,6 +191,8 @@ bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
   Buffer* const buffer = find_buffer(stream);
   if (buffer == nullptr) return false;
   raise_to(most_in_use_, in_use_.fetch_add(1, std::memory_order_relaxed) + 1);
+  // Readers of the memory see that `magic` is 0 before they see anything of the new packet; pairs with `LiveBuffers::copy`.
+  std::atomic_thread_fence(std::memory_order_release);
   PacketHeader header;
   header.magic = 0;
   header.actor = stream.actor_;

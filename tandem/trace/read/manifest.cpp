@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -52,6 +53,13 @@ class Keys {
     if (value->is_string()) return value->get<std::string>();
     fail(path, "is no text");
     return {};
+  }
+  /// Empty when there is no such key.
+  std::string text_if_any(const std::string& path) {
+    std::string before = std::exchange(error_, "");
+    const std::string found = text(path);
+    error_ = std::move(before);
+    return found;
   }
   bool truth(const std::string& path) {
     const Json* value = find(path);
@@ -217,6 +225,9 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   manifest.scale.multiplier = keys.integer("clock.multiplier", 1, most);
   manifest.realtime_ns = keys.integer("clock.realtime_ns", -most_ns, most_ns);
   manifest.realtime_local_ns = keys.integer("clock.realtime_local_ns", -most_ns, most_ns);
+  manifest.clock_kind = keys.text_if_any("clock.kind");
+  manifest.selection = keys.text_if_any("selection");
+  manifest.when_full = keys.text_if_any("buffers.policy");
   manifest.complete = keys.truth("complete");
   manifest.recovered = keys.truth("recovered");
   check_events(root.value(), *manifest.declared, keys);

@@ -48,6 +48,7 @@ class Event {
 
  private:
   friend class StreamReader;
+  friend class LiveRank;
   const std::byte* find(std::size_t field) const noexcept;
 
   const EventSpec* spec_ = nullptr;

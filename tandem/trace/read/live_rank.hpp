@@ -1,0 +1,159 @@
+// tandem/trace/read/live_rank.hpp: follows the events of a rank while its program runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+#include "tandem/trace/read/live_buffers.hpp"
+#include "tandem/trace/read/manifest.hpp"
+#include "tandem/trace/read/reader.hpp"
+#include "tandem/trace/selection.hpp"
+
+namespace tandem::trace {
+
+/// Who wants the events.
+class LiveListener {
+ public:
+  virtual ~LiveListener() = default;
+  /// Events of one actor come in their order; the submission of a task comes before what others tell of it, as a rule. Valid during
+  /// the call.
+  virtual void event(const Event& event) = 0;
+  /// So many packets of an actor were not read: left out to keep up, overwritten, or not written.
+  virtual void missed(std::uint32_t actor, std::uint64_t packets) = 0;
+};
+
+struct LiveOptions {
+  /// Of records that one `poll` reads; more are left out, the oldest first, in proportion for all actors. Descriptions are always read.
+  std::size_t most_bytes = 16 << 20;
+  std::size_t most_bytes_at_first = 256 << 20;  ///< of the first `poll`, which reads what was recorded before
+};
+
+enum class LiveState : std::uint8_t {
+  running,
+  elsewhere,  ///< on another host: only what the files hold is known
+  ended,      ///< the program has ended its trace
+  killed,     ///< the process is gone, and the trace was not ended
+  recovered,  ///< the same, and the trace was recovered
+};
+std::string_view name_of(LiveState state) noexcept;
+
+/// One rank of a run that runs: reads what its streams have got since the last call, from the live buffers, and from the files where
+/// buffers have been flushed. The program is neither stopped nor told; reading costs it some cache lines.
+///
+/// A packet is in a live buffer or in its file at each moment, so nothing is missed, except what was overwritten (`trace.when_full=newest`),
+/// could not be written, lies in memory beyond the live file (`trace.when_full=wait`), or was left out by `LiveOptions::most_bytes`.
+///
+/// Not thread-safe. Names may become known after the first event that uses them, and are all known when `poll` returns.
+class LiveRank {
+ public:
+  /// A rank's folder. Errors: not_found (no trace), malformed, io, unsupported (the run has ended, or was killed; the message says what
+  /// to do).
+  static base::Result<std::unique_ptr<LiveRank>> open(const std::filesystem::path& folder, const LiveOptions& options = {});
+
+  /// Reads what is new. When `state()` is no longer running, everything has been read that will ever come.
+  void poll(LiveListener& listener);
+
+  LiveState state() const noexcept { return state_; }
+  const Manifest& manifest() const noexcept { return manifest_; }
+  const std::filesystem::path& folder() const noexcept { return folder_; }
+  /// What is recorded now: of rank.json, and of changes since.
+  const Selection& selection() const noexcept { return selection_; }
+  /// The time of the rank's clock; on another host by the date.
+  std::int64_t now_ns() const;
+  /// Of the last event that was read; the clock's origin before.
+  std::int64_t last_event_ns() const noexcept { return last_event_ns_; }
+
+  struct Actor {
+    ActorKind kind = ActorKind::user;
+    std::uint16_t index = 0;
+    std::int32_t core = -1;
+    std::string name = {};
+    bool described = false;
+    std::uint64_t lost_events = 0;  ///< as of its newest packet
+  };
+  const std::vector<Actor>& actors() const noexcept { return actors_; }
+  /// Entries without a description are empty.
+  const std::vector<Site>& sites() const noexcept { return sites_; }
+  const std::string* data_name(std::uint32_t data) const;   ///< null: not described
+  const std::string* name(std::uint32_t number) const;      ///< of a mark, a counter, a span; null: not described
+
+  struct Counts {
+    std::uint64_t events = 0;          ///< read, descriptions included
+    std::uint64_t bytes = 0;
+    std::uint64_t missed_packets = 0;
+    std::uint64_t reused_buffers = 0;  ///< while they were read; their packets were read from files, or missed
+    std::uint64_t lost_events = 0;     ///< by the program, as far as packets say it
+    std::size_t buffers = 0, buffers_used = 0, buffers_full = 0;  ///< now; full ones wait for the flusher
+  };
+  Counts counts() const;
+
+  /// For tests.
+  LiveBuffers* buffers() noexcept { return buffers_.get(); }
+
+ private:
+  /// How far an actor's stream has been read.
+  struct Cursor {
+    std::uint64_t sequence = 0;  ///< of the packet that is read next, or
+    std::size_t from = sizeof(PacketHeader);  ///< from this byte on
+    std::uint64_t ticks = 0;     ///< of the last record of this packet
+    std::uint64_t file_at = 0;   ///< a packet of the file begins here; those before have been read
+    std::uint64_t leave_out = 0; ///< bytes of packets to leave out before the next one is read
+    bool file_is_bad = false;
+  };
+  struct Piece {
+    std::uint32_t actor = 0;
+    std::uint64_t before = 0;  ///< stamp before its first record
+    std::vector<std::byte> bytes = {};
+    std::uint64_t missed = 0;  ///< packets before it
+  };
+  using HeldOfActor = std::span<const LiveBuffers::Held>;
+  class StreamFile;
+
+  LiveRank() = default;
+  base::Result<void> refuse_the_past();
+  void connect();
+  bool read_manifest_if_changed();
+  bool process_is_gone() const;
+  LiveState state_now();
+  void read_new(LiveListener& listener, std::size_t most_bytes);
+  void find_files();
+  void read_catalogue(HeldOfActor held, LiveListener& listener);
+  void share_out(std::span<const std::uint32_t> numbers, std::span<const LiveBuffers::Held> held, std::size_t most_bytes);
+  std::uint64_t backlog(std::uint32_t number, HeldOfActor held);
+  bool collect(std::uint32_t number, HeldOfActor held, std::vector<Piece>& pieces);
+  bool collect_from_file(std::uint32_t number, std::uint64_t until, std::vector<Piece>& pieces);
+  bool copy_held(std::uint32_t number, const LiveBuffers::Held& held, std::vector<Piece>& pieces);
+  void begin_packet(std::uint32_t number, std::uint64_t sequence, std::vector<Piece>& pieces);
+  void deliver(std::vector<Piece>& pieces, LiveListener& listener);
+  void deliver(const Piece& piece, LiveListener& listener);
+  void learn(const Event& event);
+  bool knows(std::uint32_t number);
+
+  std::filesystem::path folder_;
+  LiveOptions options_;
+  LiveState state_ = LiveState::running;
+  Manifest manifest_;
+  std::int64_t manifest_changed_ns_ = 0;
+  std::uint64_t manifest_inode_ = 0;
+  std::unique_ptr<LiveBuffers> buffers_;
+  std::uint32_t process_ = 0;
+  bool is_here_ = false;  ///< on this host
+  bool seemed_gone_ = false;
+  bool first_ = true;
+  Selection selection_;
+  std::vector<Actor> actors_;
+  std::vector<Cursor> cursors_;  ///< of each actor
+  std::vector<Site> sites_;
+  std::unordered_map<std::uint32_t, std::string> data_names_, names_;
+  std::int64_t last_event_ns_ = 0;
+  Counts counts_;
+};
+
+}  // namespace tandem::trace

@@ -1,0 +1,261 @@
+// tandem/trace/read/live_rank_test.cpp: each event of a rank that runs is told once, from buffers and files, whatever happens meanwhile.
+#include "tandem/trace/read/live_rank.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tandem/base/log.hpp"
+#include "tandem/clock/clock.hpp"
+#include "tandem/trace/read/live_test_support.hpp"
+#include "tandem/trace/session.hpp"
+
+namespace tandem::trace {
+namespace {
+
+using test::LiveFolder;
+using test::PacketWriter;
+using test::Told;
+using Lines = std::vector<std::string>;
+
+PacketWriter started(std::uint32_t actor, std::uint64_t sequence, std::uint32_t first, std::uint32_t count) {
+  PacketWriter packet(actor, sequence, 2'000'000 + 1'000 * sequence);
+  for (std::uint32_t i = 0; i < count; ++i) packet.add(Type::task_started, 2'000'000 + 1'000 * sequence + i, {first + i});
+  return packet;
+}
+Lines lines(std::uint32_t actor, std::uint32_t first, std::uint32_t count) {
+  Lines all;
+  for (std::uint32_t i = 0; i < count; ++i) all.push_back(std::to_string(actor) + " task.started task=" + std::to_string(first + i));
+  return all;
+}
+
+std::unique_ptr<LiveRank> follow(const LiveFolder& folder, const LiveOptions& options = {}) {
+  auto opened = LiveRank::open(folder.folder(), options);
+  EXPECT_TRUE(opened.ok()) << opened.error().message;
+  return std::move(opened).value();
+}
+
+TEST(LiveRank, FollowsAPacketFromItsBufferToItsFile) {
+  const LiveFolder folder;
+  const auto rank = follow(folder);
+  Told told;
+  folder.put(0, started(1, 0, 10, 1));
+  rank->poll(told);
+  EXPECT_EQ(told.take(), lines(1, 10, 1));
+  rank->poll(told);
+  EXPECT_EQ(told.take(), Lines()) << "each event once";
+  folder.put(0, started(1, 0, 10, 2));
+  rank->poll(told);
+  EXPECT_EQ(told.take(), lines(1, 11, 1));
+  // It goes to the file with another event, and its buffer holds the next packet.
+  folder.flush(1, started(1, 0, 10, 3).bytes());
+  folder.put(0, started(1, 1, 20, 1));
+  rank->poll(told);
+  Lines expected = lines(1, 12, 1);
+  expected.push_back(lines(1, 20, 1).front());
+  EXPECT_EQ(told.take(), expected);
+  EXPECT_EQ(rank->counts().missed_packets, 0u);
+}
+
+TEST(LiveRank, ReadsWhatWasRecordedBeforeFromTheFile) {
+  const LiveFolder folder;
+  folder.flush(1, started(1, 0, 10, 3).bytes() + started(1, 1, 13, 3).bytes());
+  folder.put(2, started(1, 2, 16, 2));
+  Told told;
+  follow(folder)->poll(told);
+  EXPECT_EQ(told.take(), lines(1, 10, 8));
+}
+
+TEST(LiveRank, APacketWhoseBufferIsReusedWhileItIsReadComesFromTheFile) {
+  const LiveFolder folder;
+  const auto rank = follow(folder);
+  folder.put(3, started(1, 0, 10, 4).live_complete(LiveFolder::buffer_bytes));
+  rank->buffers()->before_check = [&] {
+    rank->buffers()->before_check = nullptr;
+    folder.flush(1, started(1, 0, 10, 4).bytes());
+    folder.put(3, started(1, 1, 14, 2));
+  };
+  Told told;
+  rank->poll(told);
+  EXPECT_EQ(told.take(), lines(1, 10, 4));
+  EXPECT_EQ(rank->counts().reused_buffers, 1u);
+  rank->poll(told);
+  EXPECT_EQ(told.take(), lines(1, 14, 2));
+  EXPECT_EQ(rank->counts().missed_packets, 0u);
+}
+
+TEST(LiveRank, AnOverwrittenPacketIsMissedAndSaid) {
+  const LiveFolder folder;
+  const auto rank = follow(folder);
+  Told told;
+  folder.put(0, started(1, 0, 10, 1));
+  rank->poll(told);
+  told.take();
+  folder.put(0, started(1, 3, 40, 1));  // trace.when_full=newest: there are no files
+  rank->poll(told);
+  EXPECT_EQ(told.take(), (Lines{"1 missed 3", lines(1, 40, 1).front()}));
+  EXPECT_EQ(rank->counts().missed_packets, 3u);
+}
+
+TEST(LiveRank, LeavesOutTheOldestWhenThereIsTooMuchButNoDescriptions) {
+  const LiveFolder folder;
+  std::string packets;
+  for (std::uint32_t i = 0; i < 100; ++i) packets += started(1, i, 10 * i, 10).bytes();
+  folder.flush(1, packets);
+  PacketWriter catalogue(0, 0, 1'000'000);
+  for (std::uint32_t i = 0; i < 200; ++i) catalogue.add(Type::site, 1'000'000, {i, 1, "kernel", "app.cpp"});
+  folder.flush(0, catalogue.bytes());
+  folder.put(0, started(1, 100, 1000, 1));
+  const auto rank = follow(folder, {.most_bytes = 1000, .most_bytes_at_first = 1440});
+  Told told;
+  rank->poll(told);
+  const Lines all = told.take();
+  EXPECT_LT(all.size(), 300u);
+  EXPECT_EQ(all.back(), lines(1, 1000, 1).front()) << "the newest are read";
+  EXPECT_EQ(all[all.size() - 2], lines(1, 999, 1).front());
+  EXPECT_EQ(rank->counts().missed_packets, 90u);
+  EXPECT_EQ(rank->sites().size(), 200u);
+}
+
+TEST(LiveRank, KnowsTypesThatTheProgramDeclaresLater) {
+  const LiveFolder folder;
+  test::write_file(folder.folder() / manifest_file, [&] {
+    std::string text = test::manifest(folder.facts());
+    const auto at = text.find(",\n  {\"type\": 128"), end = text.find("]}]", at);
+    return text.erase(at, end + 2 - at);
+  }());
+  const auto rank = follow(folder);
+  Told told;
+  rank->poll(told);
+  PacketWriter packet(1, 0, 2'000'000);
+  packet.add(Type::task_started, 2'000'000, {1});
+  packet.add_sample(2'000'001, 7, 0.5, "x");
+  test::write_file(folder.folder() / manifest_file, test::manifest(folder.facts()));
+  folder.put(0, packet);
+  rank->poll(told);
+  EXPECT_EQ(told.take(), (Lines{"1 task.started task=1", "1 sample.value index=7 norm=0.5 note=\"x\""}));
+}
+
+TEST(LiveRank, KnowsWhatIsRecordedNow) {
+  const LiveFolder folder({.selection = "task,comm"});
+  const auto rank = follow(folder);
+  EXPECT_TRUE(rank->selection().has(Type::task_started));
+  EXPECT_FALSE(rank->selection().has(Type::worker_state));
+  const Selection all = Selection::all();
+  PacketWriter packet(1, 0, 2'000'000);
+  packet.add(Type::selection_changed, 2'000'000, {all.words[0], all.words[1]});
+  folder.put(0, packet);
+  Told told;
+  rank->poll(told);
+  EXPECT_TRUE(rank->selection().has(Type::worker_state));
+}
+
+TEST(LiveRank, RefusesWhatDoesNotRunAndNamesTheRemedy) {
+  const auto says = [](const std::filesystem::path& folder) {
+    const auto opened = LiveRank::open(folder);
+    return opened.ok() ? std::string() : opened.error().message;
+  };
+  const test::TempFolder temporary;
+  EXPECT_NE(says(temporary.path()).find("is no rank's trace"), std::string::npos);
+  test::write_rank(temporary.path() / "ended", {});
+  EXPECT_NE(says(temporary.path() / "ended").find("has ended: see tandem trace summary"), std::string::npos);
+  test::write_rank(temporary.path() / "recovered", {.complete = false, .recovered = true});
+  EXPECT_NE(says(temporary.path() / "recovered").find("was recovered"), std::string::npos);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  const LiveFolder killed({.process = static_cast<std::uint32_t>(child)});
+  EXPECT_NE(says(killed.folder()).find("tandem trace recover"), std::string::npos);
+}
+
+TEST(LiveRank, OfAnotherHostReadsTheFiles) {
+  const LiveFolder folder({.host = "another host"});
+  folder.remove_live();
+  folder.flush(1, started(1, 0, 10, 2).bytes());
+  const auto rank = follow(folder);
+  Told told;
+  rank->poll(told);
+  EXPECT_EQ(rank->state(), LiveState::elsewhere);
+  EXPECT_EQ(told.take(), lines(1, 10, 2));
+  folder.flush(1, started(1, 1, 20, 1).bytes());
+  test::write_rank(folder.folder(), [&] {
+    test::RankFacts facts = folder.facts();
+    facts.complete = true;
+    return facts;
+  }());
+  rank->poll(told);
+  EXPECT_EQ(rank->state(), LiveState::ended);
+  EXPECT_EQ(told.take(), lines(1, 20, 1));
+}
+
+TEST(LiveRank, NoticesThatTheProgramWasKilledAndReadsItsLastEvents) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const LiveFolder folder({.process = static_cast<std::uint32_t>(child)});
+  const auto rank = follow(folder);
+  Told told;
+  rank->poll(told);
+  EXPECT_EQ(rank->state(), LiveState::running);
+  folder.put(0, started(1, 0, 10, 3));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  for (int looks = 0; looks < 3 && rank->state() == LiveState::running; ++looks) rank->poll(told);
+  EXPECT_EQ(rank->state(), LiveState::killed);
+  EXPECT_EQ(told.take(), lines(1, 10, 3));
+}
+
+// Buffers are full, flushed and used again while the reader reads; at the end it has got each event once, in order.
+TEST(LiveRank, FollowsAProgramThatWritesAtFullSpeedWithoutMissingAnything) {
+  const test::TempFolder folder;
+  const auto clock = clock::best_clock();
+  base::Log log;
+  auto session = Session::open({.folder = folder.path() / "run", .memory_bytes = 128 << 10, .buffer_bytes = 8 << 10,
+                                .when_full = WhenFull::wait, .live_folder = folder.path()},
+                               *clock, log);
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  Stream stream;
+  session.value()->attach(stream, {.kind = ActorKind::user, .name = "writer"});
+  constexpr std::uint32_t events = 200'000;
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (std::uint32_t i = 0; i < events; ++i) stream.emit<Type::task_deps>(i, ~i);
+    stream.detach();
+    done.store(true, std::memory_order_release);
+  });
+  struct Check final : LiveListener {
+    void event(const Event& event) override {
+      if (event.type != Type::task_deps) return;
+      wrong += event.number(0) != next || event.number(1) != static_cast<std::uint32_t>(~next) ? 1 : 0;
+      next = static_cast<std::uint32_t>(event.number(0)) + 1;
+      ++count;
+    }
+    void missed(std::uint32_t, std::uint64_t packets) override { missed_packets += packets; }
+    std::uint32_t next = 0, count = 0, wrong = 0;
+    std::uint64_t missed_packets = 0;
+  } check;
+  auto rank = LiveRank::open(session.value()->rank_folder());
+  ASSERT_TRUE(rank.ok()) << rank.error().message;
+  while (!done.load(std::memory_order_acquire)) {
+    rank.value()->poll(check);
+    std::this_thread::yield();
+  }
+  writer.join();
+  session.value()->close();
+  while (rank.value()->state() == LiveState::running) rank.value()->poll(check);
+  EXPECT_EQ(rank.value()->state(), LiveState::ended);
+  EXPECT_EQ(check.count, events);
+  EXPECT_EQ(check.wrong, 0u);
+  EXPECT_EQ(check.missed_packets, 0u);
+}
+
+}  // namespace
+}  // namespace tandem::trace

@@ -1,0 +1,95 @@
+// tools/top_runs.cpp: from live files in shared memory to jobs and folders.
+#include "tools/top_runs.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "tandem/trace/live.hpp"
+#include "tandem/trace/read/manifest.hpp"
+#include "tandem/trace/read/reader.hpp"
+#include "tandem/trace/recover.hpp"
+#include "tools/json.hpp"
+
+namespace tandem::tools {
+
+namespace fs = std::filesystem;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+/// Nothing: it is no live file, its process is gone, or its folder is not here.
+std::vector<LiveRun> run_of(const fs::path& file) {
+  trace::LiveFile live{.file = file, .page = {}};
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream.read(reinterpret_cast<char*>(&live.page), sizeof live.page) || live.page.magic != trace::LivePage::live_magic) return {};
+  const std::size_t length = strnlen(live.page.folder, sizeof live.page.folder);
+  if (length == 0 || length == sizeof live.page.folder || !live.is_alive()) return {};
+  LiveRun run{.process = live.page.process, .folder = std::string(live.page.folder, length), .job = {}, .program = {}, .started = {}};
+  const auto manifest = trace::Manifest::read(run.folder);
+  if (!manifest || manifest.value().complete) return {};
+  run.rank = manifest.value().rank;
+  run.size = manifest.value().size;
+  run.job = manifest.value().job;
+  run.program = fs::path(manifest.value().program).filename().string();
+  const auto json = Json::parse(manifest.value().text);
+  if (const Json* const started = json ? json->find("started") : nullptr; started != nullptr && started->is_text())
+    run.started = started->text();
+  return {run};
+}
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+}  // namespace
+
+std::vector<LiveRun> live_runs(const fs::path& live_folder) {
+  std::vector<LiveRun> runs;
+  std::error_code error;
+  for (fs::directory_iterator entry(live_folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with(trace::live_prefix)) continue;
+    for (LiveRun& run : run_of(entry->path())) runs.push_back(std::move(run));
+  }
+  std::ranges::sort(runs, {}, [](const LiveRun& run) { return std::tie(run.job, run.rank, run.process); });
+  return runs;
+}
+
+std::string describe(const std::vector<LiveRun>& runs) {
+  std::string text = fmt::format("{:>8}  {:<14} {:>9}  {:<20}  {:<20}  {}\n", "process", "job", "rank", "program", "started", "folder");
+  for (const LiveRun& run : runs)
+    text += fmt::format("{:>8}  {:<14} {:>9}  {:<20}  {:<20}  {}\n", run.process, or_dash(run.job),
+                        fmt::format("{} of {}", run.rank, run.size), run.program, run.started, run.folder.parent_path().string());
+  return text;
+}
+
+Result<std::vector<fs::path>> find_ranks(const std::string& target, const fs::path& live_folder) {
+  std::error_code error;
+  if (fs::is_directory(target, error)) {
+    auto folders = trace::rank_folders(target);
+    if (folders) return folders;
+    return Error{folders.error().code, folders.error().message + "; a run makes them when it starts with a trace (TANDEM_TRACE=all)"};
+  }
+  const std::vector<LiveRun> runs = live_runs(live_folder);
+  std::set<fs::path> run_folders;
+  for (const LiveRun& run : runs)
+    if (run.job == target || std::to_string(run.process) == target) run_folders.insert(run.folder.parent_path());
+  std::vector<fs::path> folders;
+  for (const fs::path& folder : run_folders) {
+    auto ranks = trace::rank_folders(folder);
+    if (!ranks) return ranks.error();
+    folders.insert(folders.end(), ranks.value().begin(), ranks.value().end());
+  }
+  if (!folders.empty()) return folders;
+  return Error{ErrorCode::not_found,
+               fmt::format("{}: is neither a folder nor a job or process that runs here with a trace{}", target,
+                           runs.empty() ? ": start it with TANDEM_TRACE=all, then name the folder that it makes"
+                                        : "; tandem top, without a name, lists what does")};
+}
+
+}  // namespace tandem::tools

@@ -1,0 +1,34 @@
+// tools/top_runs.hpp: finds the runs that are traced on this host now.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+
+namespace tandem::tools {
+
+/// A rank that runs on this host, with a trace.
+struct LiveRun {
+  std::uint32_t process = 0;
+  std::filesystem::path folder;  ///< of the rank
+  std::uint32_t rank = 0, size = 1;
+  std::string job;               ///< empty: a program that is no job
+  std::string program;
+  std::string started;           ///< a date
+};
+
+/// By their live files in `live_folder` (option trace.live), in the order of jobs and ranks. Files of other users cannot be read, and
+/// are left out.
+std::vector<LiveRun> live_runs(const std::filesystem::path& live_folder);
+
+/// The ranks' folders of a run. `target`: a folder of a run or of a rank; else a job, or a process of it, that runs here. Errors:
+/// not_found (the message says what runs here).
+base::Result<std::vector<std::filesystem::path>> find_ranks(const std::string& target, const std::filesystem::path& live_folder);
+
+/// A table for people.
+std::string describe(const std::vector<LiveRun>& runs);
+
+}  // namespace tandem::tools
