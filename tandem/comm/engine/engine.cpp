@@ -10,6 +10,8 @@ namespace tandem::comm::internal {
 namespace {
 
 constexpr std::uint64_t kStepsPerCostlyPoll = 16;
+/// A rail has room for one payload that lands. Transports keep to that, each in its own way; here it holds for all of them.
+constexpr const char* kInterleaved = "a packet within the payload of the one before it";
 
 }  // namespace
 
@@ -138,7 +140,10 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
     rail.landing.kind = LandingPlace::Kind::drop;
     return landing;
   }
-  rail.landing.kind = LandingPlace::Kind::none;
+  if (rail.landing.kind != LandingPlace::Kind::none) [[unlikely]] {
+    landing.malformed = kInterleaved;
+    return landing;
+  }
   rail.landing.pieces.clear();
   landing.malformed = take_block(rail, control, payload_bytes);
   if (landing.malformed == nullptr) {
@@ -162,8 +167,7 @@ const char* Engine::arrived_whole(Link& link, std::span<const std::byte> control
     take_head(rail, control.data());
     malformed = parts_.arrivals.take_plain_message(rail, peer, control, first);
   } else {
-    rail.landing.kind = LandingPlace::Kind::none;
-    malformed = take_block(rail, control, 0);
+    malformed = rail.landing.kind == LandingPlace::Kind::none ? take_block(rail, control, 0) : kInterleaved;
   }
   parts_.arrivals.after_arrival(peer);
   return malformed;
