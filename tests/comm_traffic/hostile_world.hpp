@@ -124,6 +124,7 @@ class HostileWorld {
     engine_->register_rpc(kCalls, {.arrived = wants, .done = [](const Status&) {}});
   }
   ~HostileWorld() {
+    engine_->check_invariants();
     engine_->cancel_everything();
     deliver();
     for (internal::RequestCore* core : held_) core->drop();

@@ -10,6 +10,7 @@ namespace tandem::comm::internal {
 namespace {
 
 constexpr std::uint64_t kStepsPerCostlyPoll = 16;
+[[maybe_unused]] constexpr std::uint64_t kStepsPerAudit = 8;
 /// A rail has room for one payload that lands. Transports keep to that, each in its own way; here it holds for all of them.
 constexpr const char* kInterleaved = "a packet within the payload of the one before it";
 
@@ -33,6 +34,7 @@ void Engine::add_transport(std::unique_ptr<Transport> transport) {
 }
 
 std::int64_t Engine::step(std::int64_t now_ns) {
+  TANDEM_AUDIT_ASSERT(steps_ % kStepsPerAudit != 0 || check_invariants());
   unsigned events = 0;
   if (parts_.work_left > 0) [[unlikely]] parts_.broadcasts.forgotten.clear();
   ++steps_;
