@@ -21,7 +21,7 @@ help:
 	@echo 'make stress     the long random tests, with seeds that no run has used; SEEDS=N of each ($(SEEDS))'
 	@echo 'make fuzz       look for inputs that break the readers, SECONDS for each ($(SECONDS)); needs Clang'
 	@echo 'make tsan       all tests under the thread sanitizer'
-	@echo 'make audit      random flows, with the runtime checking its structures'
+	@echo 'make audit      random flows and traffic, with runtime, comm and dist checking their structures'
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
 	@echo 'make times      how long building takes, against its goals, and the slowest files'
 	@echo 'make consumers  build programs that use Tandem: installed, as a subproject, shared, with GCC and with Clang'
@@ -87,8 +87,11 @@ sanitized-%: setup
 
 audit: setup
 	cmake --preset audit $(CONFIGURE)
-	cmake --build --preset audit -j $(JOBS) --target random_flow_test runtime_test
+	cmake --build --preset audit -j $(JOBS) --target random_flow_test runtime_test comm_engine_test comm_traffic_test dist_flow_test
 	build/audit/tests/runtime_test --gtest_brief=1
+	build/audit/tests/comm_engine_test --gtest_brief=1
+	build/audit/tests/comm_traffic_test --gtest_brief=1
+	build/audit/tests/dist_flow_test --gtest_brief=1
 	RANDOM_FLOW_COUNT=$(or $(COUNT),100) build/audit/tests/random_flow_test --gtest_brief=1
 
 times: setup

@@ -14,7 +14,7 @@ namespace tandem::comm::wire {
 
 /// Changes with every change of this file, of `sync/records.hpp`, or of `tcp/frame.hpp`; ranks whose versions differ refuse
 /// each other at the first contact.
-inline constexpr std::uint32_t version = 8;
+inline constexpr std::uint32_t version = 9;
 
 /// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the
 /// machines are (asserted below).
@@ -184,6 +184,8 @@ struct Defer {
 /// Flags of `Want`.
 inline constexpr std::uint8_t flag_any_tag = 1;
 inline constexpr std::uint8_t flag_all = 2;  ///< of any tag, as many as there are, from now on
+inline constexpr std::uint8_t flag_renew = 4;  ///< forget what I wanted: what I still want follows
+inline constexpr std::uint8_t flag_everything = 8;  ///< of any channel and tag, from now on, while you hold messages back
 
 struct Want {
   Prefix prefix{Kind::want};

@@ -149,6 +149,22 @@ void Copies::drop_unkept() {
   core_.submission().window().postpone(false);
 }
 
+bool Copies::check_invariants(std::uint32_t rank) const {
+  std::size_t reserved = 0;
+  for (const auto& [id, datum] : table_.travelled()) {
+    const Place& place = place_of(datum->handle);
+    if (datum->reserved) reserved += datum->handle.travel_bytes();
+    if (place.copied && place.holder == rank) return false;
+    if (datum->reserved && !place.copied) return false;
+    if (keeps_all() || !place.copied) continue;
+    const auto from = kept_from_.find(place.holder);
+    if (from == kept_from_.end() || !from->second.contains(id)) return false;
+  }
+  const auto is_right = [](const auto& entry) { return entry.second.check_invariants(); };
+  return to_drop_.empty() && budget_.waiting() == 0 && budget_.reserved() == reserved &&
+         std::all_of(kept_from_.begin(), kept_from_.end(), is_right) && std::all_of(kept_at_.begin(), kept_at_.end(), is_right);
+}
+
 void Copies::forget(Handle& handle) {
   // What both ends keep stays as it is: each rank lets data go at another moment.
   const Place& place = place_of(handle);

@@ -78,6 +78,8 @@ class Copies {
 
   /// The runtime forgets the data.
   void forget(runtime::Handle& handle);
+  /// At a wait, when all tasks have ended: false, if what is reserved and kept does not agree with the data.
+  bool check_invariants(std::uint32_t rank) const;
 
  private:
   /// Copies that are kept between tasks take at most one part in so many of the budget; the rest is for running tasks.

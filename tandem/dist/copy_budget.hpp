@@ -86,6 +86,11 @@ class CopyBudget {
     const std::lock_guard guard(mutex_);
     return reserved_;
   }
+  /// Reservations that are not granted yet.
+  std::size_t waiting() const {
+    const std::lock_guard guard(mutex_);
+    return waiting_.size();
+  }
   std::size_t most_reserved() const {  ///< since the start
     const std::lock_guard guard(mutex_);
     return most_reserved_;

@@ -51,6 +51,29 @@ void DataTable::remove(Handle& handle) {
   if (--block->live == 0) block.reset();
 }
 
+bool DataTable::check_invariants() const {
+  if (blocks_.size() != (count_ + kBlock - 1) / kBlock) return false;
+  std::size_t travelled = 0;
+  for (std::size_t number = 0; number < blocks_.size(); ++number) {
+    if (blocks_[number] == nullptr) continue;
+    std::size_t live = 0;
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      Handle* const handle = blocks_[number]->handles[i];
+      if (handle == nullptr) continue;
+      ++live;
+      const Place& place = place_of(*handle);
+      if (place.id != number * kBlock + i || place.id >= count_ || handle->number != place.id) return false;
+      if (place.owner != kEverywhere && (place.owner >= ranks_ || place.holder >= ranks_)) return false;
+      if (place.datum == nullptr) continue;
+      const auto known = data_.find(place.id);
+      if (known == data_.end() || known->second.get() != place.datum || &place.datum->handle != handle) return false;
+      ++travelled;
+    }
+    if (live == 0 || live != blocks_[number]->live) return false;
+  }
+  return travelled == data_.size();
+}
+
 Datum& DataTable::datum_of(Handle& handle) {
   Place& place = place_of(handle);
   if (place.datum == nullptr) {

@@ -59,6 +59,8 @@ class DataTable {
   /// Of owners, sizes and kinds of all data so far.
   std::uint64_t digest() const noexcept { return digest_; }
   const auto& travelled() const noexcept { return data_; }
+  /// False: ids, blocks and what has travelled do not agree.
+  bool check_invariants() const;
 
  private:
   /// Handles of neighbouring ids. It is freed when all its data are removed: a program may register data without end.

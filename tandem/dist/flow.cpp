@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tandem/base/assert.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/cancellation.hpp"
 #include "tandem/dist/copies.hpp"
@@ -324,6 +325,7 @@ void Flow::wait_for_all() {
   cancelled_at_ = cancellation_->begin_next_flow(all.cancelled != 0, closed_at_);
   closed_ = false;
   if (all.traced != 0) agreement_->compare_clocks();
+  TANDEM_AUDIT_ASSERT(check_invariants());
   if (all.failure == UINT64_MAX) return;
   if (report.failure != nullptr && report.failure->id == all.failure) core_.waits().throw_failure(report);
   // This rank has thrown it before, and it is the cause of something on another rank since.
@@ -380,6 +382,11 @@ void Flow::agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) { a
 // --- what is known
 
 void Flow::trace_to(trace::Session& session) noexcept { transfers_->trace_to(session); }
+
+bool Flow::check_invariants() const {
+  return table_->check_invariants() && versions_->check_invariants() && copies_->check_invariants(rank_) &&
+         transfers_->check_invariants();
+}
 
 FlowStatistics Flow::statistics() const {
   FlowStatistics statistics;

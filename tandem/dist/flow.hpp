@@ -198,6 +198,9 @@ class Flow {
   FlowStatistics statistics() const;
   /// Workers of the rank that has the most: equal on all ranks.
   unsigned most_workers() const noexcept { return most_workers_; }
+  /// After a wait, before anything is submitted: whether the data, their places, their copies and their transfers agree. With
+  /// `TANDEM_AUDIT` waits look themselves.
+  bool check_invariants() const;
   /// What the flow keeps of data, for tests.
   const DataTable& data_table() const noexcept { return *table_; }
   /// Operations so far.

@@ -51,6 +51,16 @@ class KeptCopies {
 
   bool contains(std::uint32_t id) const { return where_.contains(id); }
   std::size_t bytes() const noexcept { return bytes_; }
+  /// False: the list, the index and the sum do not agree, or too much is kept.
+  bool check_invariants() const {
+    std::size_t bytes = 0;
+    for (auto at = order_.begin(); at != order_.end(); ++at) {
+      bytes += at->bytes;
+      const auto known = where_.find(at->id);
+      if (known == where_.end() || &*known->second != &*at) return false;
+    }
+    return bytes == bytes_ && bytes_ <= most_bytes_ && where_.size() == order_.size();
+  }
 
  private:
   struct Entry {

@@ -460,6 +460,11 @@ std::vector<Transfers::Expected> Transfers::expected() const {
   return all;
 }
 
+bool Transfers::check_invariants() const {
+  const std::lock_guard guard(mutex_);
+  return waiting_.empty() && lost_.empty();
+}
+
 runtime::FlowFailure* Transfers::job_failure() {
   const std::lock_guard guard(mutex_);
   return job_failure_;

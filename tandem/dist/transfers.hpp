@@ -90,6 +90,9 @@ class Transfers {
   /// All of them, in no order. The submitting thread.
   std::vector<Expected> expected() const;
 
+  /// At a wait, when all tasks have ended: whether no receive is under way.
+  bool check_invariants() const;
+
   /// Records bags and versions in `session`, which outlives this.
   void trace_to(trace::Session& session) noexcept { trace_.store(&session, std::memory_order_release); }
   /// An event in the submitting thread's stream.

@@ -2,6 +2,7 @@
 #include "tandem/dist/versions.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "tandem/dist/copies.hpp"
@@ -175,6 +176,22 @@ void Versions::take_home(Handle& handle) {
 void Versions::forget(Handle& handle) {
   const Place& place = place_of(handle);
   if (place.datum != nullptr && place.holder == rank_) count_version(*place.datum, counts_);
+}
+
+bool Versions::check_invariants() const {
+  const auto is_right = [&](const auto& entry) {
+    Datum& datum = *entry.second;
+    const Place& place = place_of(datum.handle);
+    if (datum.listed_away || (datum.bag != nullptr) != (datum.bags > 0) || datum.first_bag > datum.sent_to) return false;
+    if (!pruning_.ever() && place.holder != place.owner) return false;
+    if (datum.recipients.contains(rank_)) return false;
+    if (datum.bag == nullptr) return true;
+    Bag& bag = *datum.bag;
+    const std::lock_guard guard(bag.lock);
+    return place.holder == rank_ && bag.handle == &datum.handle && bag.version == place.version && bag.started &&
+           bag.under_way.load() == 0;
+  };
+  return away_.empty() && std::all_of(table_.travelled().begin(), table_.travelled().end(), is_right);
 }
 
 void Versions::count_version(const Datum& datum, FlowStatistics& statistics) {

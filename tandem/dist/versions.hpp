@@ -61,6 +61,8 @@ class Versions {
 
   /// The runtime forgets the data.
   void forget(runtime::Handle& handle);
+  /// At a wait, when all tasks have ended and all data is at home: false, if the sends of the current versions do not agree.
+  bool check_invariants() const;
   /// Adds what was sent so far, current versions included.
   void add_to(FlowStatistics& statistics) const;
 

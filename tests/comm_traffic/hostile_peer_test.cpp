@@ -147,12 +147,202 @@ TEST(HostilePeer, WhatIsReceivedCountsNoMore) {
   }
 }
 
-/// A handler takes whatever is announced to it, so that no bound is needed.
-TEST(HostilePeer, AnnouncementsForAHandlerAreNotCounted) {
+/// A handler takes whatever is announced to it, as many at once as a rank announces.
+TEST(HostilePeer, AnnouncementsForAHandlerAreBounded) {
   HostileWorld world(little());
-  for (std::uint32_t i = 1; i <= 500; ++i) {
+  const std::uint32_t most = 10 + 100 + internal::Occupancy::kBeforeCard + 4 * internal::kMostCalls;
+  for (std::uint32_t i = 1; i <= most; ++i) {
     ASSERT_TRUE(world.say(kPeer, announcement(i, HostileWorld::kCalls).bytes())) << world.failure();
   }
+  EXPECT_FALSE(world.say(kPeer, announcement(most + 1, HostileWorld::kCalls).bytes()));
+  EXPECT_EQ(world.failure(), "more active messages at once than a rank may announce");
+}
+
+TEST(HostilePeer, ActiveMessagesThatHaveComeCountNoMore) {
+  HostileWorld world(little());
+  const std::uint32_t most = 10 + 100 + internal::Occupancy::kBeforeCard + 4 * internal::kMostCalls;
+  const std::vector<std::byte> data(1000);
+  for (std::uint32_t i = 1; i <= most + 100; ++i) {
+    Block block;
+    block.writer.put(wire::Announce{.stream = i, .channel = HostileWorld::kCalls.value(), .tag = 1, .bytes = data.size()});
+    ASSERT_TRUE(world.say(kPeer, block.bytes())) << world.failure();
+    Block segment;
+    segment.writer.put(wire::Data{.stream = i});
+    ASSERT_TRUE(world.say(kPeer, segment.bytes(), data)) << world.failure();
+  }
+}
+
+/// The engine holds messages back for a peer, which tells of ever more receives.
+TEST(HostilePeer, MoreWantsThanReceivesCanBeAreRefused) {
+  for (const std::uint8_t flags : {std::uint8_t{0}, wire::flag_all}) {
+    HostileWorld world(little());
+    std::vector<std::byte> message(100'000);
+    for (std::uint64_t i = 0; i < 20; ++i) world.send(kPeer, Tag{i}, message, kChannel);
+    ASSERT_EQ(world.engine().deferred_messages(), 10u);
+    constexpr unsigned kPerBlock = 500;
+    std::uint32_t wants = 0;
+    bool open = true;
+    while (open && wants < 8 * internal::kMostWants) {
+      Block block;
+      for (unsigned i = 0; i < kPerBlock; ++i) {
+        wire::Want want{.channel = 100 + wants, .tag = 1};
+        want.prefix.flags = flags;
+        block.writer.put(want);
+        ++wants;
+      }
+      open = world.say(kPeer, block.bytes());
+    }
+    EXPECT_EQ(world.failure(), "more receives that wait for held messages than a rank may tell (wants)");
+    EXPECT_GE(wants, 4 * internal::kMostWants);
+    EXPECT_LE(wants, 4 * internal::kMostWants + kPerBlock);
+  }
+}
+
+/// A large broadcast of the peer's to this rank alone, of which nothing is sent unasked.
+Block offer(std::uint32_t id, std::uint64_t bytes, std::uint32_t stream, std::uint16_t deaths = 0) {
+  Block block;
+  block.writer.put(wire::Mcast{.stream = stream, .root = kPeer.value(), .id = id, .low_id = 1, .channel = kChannel.value(),
+                               .route_entries = 1, .tag = 1, .bytes = bytes, .strand_bytes = bytes, .segment_bytes = 16384,
+                               .deaths = deaths});
+  std::array<std::byte, route_entry_bytes> route;
+  write_route_entry({.rank = Rank{0}}, route);
+  block.writer.put_bytes(route);
+  return block;
+}
+
+Block segment(std::uint32_t stream, std::uint64_t offset = 0) {
+  Block block;
+  block.writer.put(wire::Data{.stream = stream, .offset = offset});
+  return block;
+}
+
+TEST(HostilePeer, MoreOffersOfBroadcastsThanARootMakesAreRefused) {
+  HostileWorld world(little());
+  std::uint32_t offers = 0;
+  while (offers < 4 * internal::kMostBroadcasts && world.say(kPeer, offer(offers + 1, 1 << 30, offers + 1).bytes())) ++offers;
+  EXPECT_EQ(world.failure(), "more broadcasts of one root at once than it may have under way");
+  EXPECT_LE(offers, 2 * internal::kMostBroadcasts);
+  EXPECT_GT(offers, internal::kMostBroadcasts);
+}
+
+TEST(HostilePeer, MoreLostOrEmptyBroadcastsThanCanBeAreRefused) {
+  for (const bool empty : {false, true}) {
+    HostileWorld world(little());
+    std::uint32_t said = 0;
+    for (bool open = true; open && said < 8 * internal::kMostBroadcasts; said += open) {
+      if (empty) {
+        open = world.say(kPeer, offer(said + 1, 0, said + 1).bytes());
+        continue;
+      }
+      Block block;
+      block.writer.put(wire::McastLost{.root = kPeer.value(), .id = said + 1, .low_id = 1, .channel = kChannel.value(), .dead = 2});
+      open = world.say(kPeer, block.bytes());
+    }
+    EXPECT_EQ(world.failure(), "more broadcasts of one root at once than it may have under way") << empty;
+    EXPECT_LE(said, 5 * internal::kMostBroadcasts);
+  }
+}
+
+/// What is kept beside the data of a small broadcast counts, too.
+TEST(HostilePeer, SmallBroadcastsWithoutCreditTakeTheMemoryForBroadcasts) {
+  EndpointOptions options = little();
+  options.forward_bytes = 100'000;
+  HostileWorld world(options);
+  for (std::uint32_t id = 1; id <= 1000; ++id) ASSERT_TRUE(world.say(kPeer, offer(id, 8, id).bytes())) << world.failure();
+  const std::string state = world.engine().describe();
+  unsigned declined = 0;
+  for (std::size_t at = 0; (at = state.find(", declined", at)) != std::string::npos; ++at) ++declined;
+  EXPECT_GE(declined, 800u);
+}
+
+/// Each rail has room for one payload at a time.
+TEST(HostilePeer, APacketWithinThePayloadBeforeItIsRefused) {
+  for (const bool with_payload : {false, true}) {
+    HostileWorld world;
+    std::array<std::byte, 1000> room;
+    for (std::uint32_t stream = 1; stream <= 2; ++stream) {
+      world.receive(kPeer, Tag{1}, room, kChannel);
+      ASSERT_TRUE(world.say(kPeer, announcement(stream).bytes()));
+    }
+    ASSERT_TRUE(world.begin(kPeer, segment(1).bytes(), 500, 0));
+    if (with_payload) EXPECT_FALSE(world.begin(kPeer, segment(2).bytes(), 500, 0));
+    else EXPECT_FALSE(world.say(kPeer, announcement(3).bytes()));
+    EXPECT_EQ(world.failure(), "a packet within the payload of the one before it");
+  }
+}
+
+/// The user may free a receive's memory when it has ended. Until then no rail writes there.
+TEST(HostilePeer, BytesThatComeTwiceDoNotEndAReceiveThatStillLands) {
+  for (const bool dies : {false, true}) {
+    HostileWorld world;
+    auto room = std::make_unique<std::array<std::byte, 1000>>();
+    auto& receive = world.receive(kPeer, Tag{1}, *room, kChannel);
+    ASSERT_TRUE(world.say(kPeer, announcement(1).bytes()));
+    ASSERT_TRUE(world.begin(kPeer, segment(1).bytes(), 500, 1));
+    ASSERT_TRUE(world.say(kPeer, segment(1).bytes(), *room, 0));
+    EXPECT_EQ(receive.ending, Ending::pending);
+    if (dies) world.die(kPeer);
+    else world.finish(kPeer, 1, std::byte{1});
+    EXPECT_EQ(receive.ending, dies ? Ending::peer_dead : Ending::truncated);
+  }
+}
+
+TEST(HostilePeer, BytesThatComeTwiceDoNotEndABroadcastThatStillLands) {
+  HostileWorld world;
+  auto room = std::make_unique<std::array<std::byte, 1000>>();
+  auto& receive = world.receive(kPeer, Tag{1}, *room, kChannel);
+  ASSERT_TRUE(world.say(kPeer, offer(1, 1000, 1).bytes()));
+  ASSERT_TRUE(world.begin(kPeer, segment(1).bytes(), 500, 1));
+  ASSERT_TRUE(world.say(kPeer, segment(1).bytes(), *room, 0));
+  EXPECT_EQ(receive.ending, Ending::pending);
+  world.finish(kPeer, 1, std::byte{1});
+  EXPECT_EQ(receive.ending, Ending::done);
+}
+
+/// A parent that is said to be dead may still be writing, and may do so for as long as its link is open.
+TEST(HostilePeer, ABroadcastWithANewParentWaitsForWhatStillLandsFromTheOldOne) {
+  for (const bool dies : {false, true}) {
+    HostileWorld world;
+    auto room = std::make_unique<std::array<std::byte, 1000>>();
+    auto& receive = world.receive(kPeer, Tag{1}, *room, kChannel);
+    ASSERT_TRUE(world.say(kPeer, offer(1, 1000, 1).bytes()));
+    ASSERT_TRUE(world.begin(kPeer, segment(1).bytes(), 500, 1));
+    ASSERT_TRUE(world.say(Rank{2}, offer(1, 1000, 7, 1).bytes()));
+    ASSERT_TRUE(world.say(Rank{2}, segment(7).bytes(), *room));
+    EXPECT_EQ(receive.ending, Ending::pending);
+    if (dies) world.die(kPeer);
+    else world.finish(kPeer, 1, std::byte{1});
+    EXPECT_EQ(receive.ending, Ending::done);
+  }
+}
+
+/// Segments that leave a gap each: what is noted of them is bounded.
+TEST(HostilePeer, ABroadcastInTooManyPiecesIsRefused) {
+  HostileWorld world;
+  std::vector<std::byte> room(100'000);
+  world.receive(kPeer, Tag{1}, room, kChannel);
+  ASSERT_TRUE(world.say(kPeer, offer(1, room.size(), 1).bytes()));
+  const std::array<std::byte, 1> one{};
+  EXPECT_LE(
+      [&] {
+        std::uint64_t pieces = 0;
+        while (pieces < 1000 && world.say(kPeer, segment(1, 1 + 2 * pieces).bytes(), one)) ++pieces;
+        return pieces;
+      }(),
+      256u);
+  EXPECT_EQ(world.failure(), "a strand that comes in too many pieces");
+}
+
+/// Pieces that touch are one, in whatever order they come.
+TEST(HostilePeer, PiecesThatTouchAreOne) {
+  HostileWorld world;
+  std::vector<std::byte> room(10'000);
+  auto& receive = world.receive(kPeer, Tag{1}, room, kChannel);
+  ASSERT_TRUE(world.say(kPeer, offer(1, room.size(), 1).bytes()));
+  const std::array<std::byte, 2> two{};
+  const std::uint64_t count = room.size() / 2;
+  for (std::uint64_t i = count; i-- > 0;) ASSERT_TRUE(world.say(kPeer, segment(1, 2 * i).bytes(), two)) << world.failure();
+  EXPECT_EQ(receive.ending, Ending::done);
 }
 
 /// Says one block over and over while another thread changes a word of it, for as long as it takes to meet between a check and

@@ -1,6 +1,7 @@
 // tests/comm_traffic/hostile_world.hpp: one engine, and a peer that says to it whatever a test wants.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -55,6 +56,19 @@ class OneSidedTransport final : public Transport {
     }
     sink_.landed(from, landing.token);
   }
+  /// As `say`, and the payload does not come before `finish`.
+  void begin(Rank peer, unsigned rail, std::span<const std::byte> control, std::size_t payload_bytes) {
+    const Landing landing = sink_.arrived(link(peer, rail), control, payload_bytes);
+    if (landing.malformed != nullptr) return fail(peer, landing.malformed);
+    begun_.push_back({peer, rail, landing.token, {landing.pieces.begin(), landing.pieces.end()}});
+  }
+  void finish(Rank peer, unsigned rail, std::byte value) {
+    const auto found = std::ranges::find_if(begun_, [&](const Begun& begun) { return begun.peer == peer && begun.rail == rail; });
+    const Begun begun = *found;
+    begun_.erase(found);
+    for (const iovec& piece : begun.pieces) std::memset(piece.iov_base, std::to_integer<int>(value), piece.iov_len);
+    sink_.landed(link(peer, rail), begun.token);
+  }
   void fail(Rank peer, std::string_view why) {
     failure = why;
     sink_.peer_failed(peer, why);
@@ -77,8 +91,16 @@ class OneSidedTransport final : public Transport {
     return *links_.emplace_back(std::make_unique<OneSidedLink>(*this, peer, rail));
   }
 
+  struct Begun {
+    Rank peer;
+    unsigned rail;
+    std::uint64_t token;
+    std::vector<iovec> pieces;
+  };
+
   PacketSink& sink_;
   Capabilities able_;
+  std::vector<Begun> begun_;
   std::vector<std::unique_ptr<OneSidedLink>> links_;
   std::vector<Rank> closed_;
 };
@@ -102,6 +124,7 @@ class HostileWorld {
     engine_->register_rpc(kCalls, {.arrived = wants, .done = [](const Status&) {}});
   }
   ~HostileWorld() {
+    engine_->check_invariants();
     engine_->cancel_everything();
     deliver();
     for (internal::RequestCore* core : held_) core->drop();
@@ -114,6 +137,24 @@ class HostileWorld {
     step();
     step();
     return transport_->failure.empty();
+  }
+  /// The beginning of a packet whose payload comes with `finish`.
+  bool begin(Rank peer, std::span<const std::byte> control, std::size_t payload_bytes, unsigned rail) {
+    if (!transport_->failure.empty()) return false;
+    transport_->next = [&] { transport_->begin(peer, rail, control, payload_bytes); };
+    step();
+    step();
+    return transport_->failure.empty();
+  }
+  void finish(Rank peer, unsigned rail, std::byte value) {
+    transport_->next = [&] { transport_->finish(peer, rail, value); };
+    step();
+    step();
+  }
+  void die(Rank peer) {
+    transport_->next = [&] { transport_->fail(peer, "its connection ended"); };
+    step();
+    step();
   }
   void step() {
     now_ns_ += 1'000'000;

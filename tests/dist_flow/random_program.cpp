@@ -6,6 +6,7 @@
 
 #include "random_oracle.hpp"
 #include "random_submit.hpp"
+#include "tandem/dist/flow.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -101,8 +102,14 @@ class Program {
     if (operation.cancelled_by == rt_.rank()) rt_.cancel();
   }
 
+  void check_flow() const {
+    if (rt_.flow() != nullptr && !rt_.flow()->check_invariants())
+      throw std::logic_error("after a wait, the flow's parts do not agree");
+  }
+
   void wait_for_cancelled(std::size_t position) {
     rt_.wait();
+    check_flow();
     const std::optional<std::uint64_t> end = rt_.cancelled_at();
     std::vector<bool> lost(data_.size(), false);
     for (const Played& played : played_) {
@@ -166,6 +173,7 @@ class Program {
     }
     if (expected.empty() ? !thrown.empty() : thrown.find(expected + "!") == std::string::npos)
       throw std::logic_error("wait threw '" + thrown + "' instead of '" + expected + "'");
+    check_flow();
     // What has memory of the program's is at home now.
     for (std::size_t i = 0; i < data_.size(); ++i) {
       const bool here = !owners_[i] || *owners_[i] == rt_.rank();

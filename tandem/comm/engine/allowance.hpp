@@ -10,6 +10,14 @@
 
 namespace tandem::comm::internal {
 
+/// Receives, probes and handlers of a peer that a rank notes while it holds messages back for that peer. The peer counts, too
+/// (`Deferral::want`), and renews its wishes before it exceeds this.
+inline constexpr std::uint32_t kMostWants = 1 << 17;
+/// Announcements for handlers of the peer that a rank has under way at once, once it holds messages back for that peer.
+inline constexpr std::uint32_t kMostCalls = 1 << 14;
+/// Broadcasts along trees of which a rank is the root, and that not all recipients have acknowledged. Beyond that it sends plainly.
+inline constexpr std::size_t kMostBroadcasts = 1 << 14;
+
 /// What a rank allows each of its peers. Each rank publishes its own in its card, and its peers keep to it.
 struct Allowance {
   std::uint32_t messages = 0;       ///< eager ones
@@ -52,19 +60,38 @@ class Occupancy {
   /// asked for such a message (`asked`, in all); the message was queued as an eager one, whose credit others took meanwhile; or
   /// it was queued before the sender knew our card (`kBeforeCard`).
   bool take_announcement(const Allowance& allowed, std::uint64_t asked) noexcept {
-    if (announcements_ >= std::uint64_t{allowed.announcements} + allowed.messages + kBeforeCard + asked) return false;
+    if (announcements_ >= unasked(allowed) + asked) return false;
     ++announcements_;
     return true;
   }
   void leave_announcement() noexcept { --announcements_; }
+  /// A message that is announced for a handler, until its data is here. The sender counts until its data is handed over
+  /// (`kMostCalls`), so that further announcements may overtake segments on other rails: hence the margin. Before it holds messages
+  /// back, it does not distinguish them from others.
+  bool take_call(const Allowance& allowed) noexcept {
+    if (calls_ >= unasked(allowed) + 4 * kMostCalls) return false;
+    ++calls_;
+    return true;
+  }
+  void leave_call() noexcept { --calls_; }
+
+  std::uint64_t messages() const noexcept { return messages_; }
+  std::uint32_t units() const noexcept { return units_; }
+  std::uint64_t announcements() const noexcept { return announcements_; }
+  std::uint64_t calls() const noexcept { return calls_; }
 
   /// Announcements that a sender makes at most, while it does not know what it is allowed.
   static constexpr std::uint32_t kBeforeCard = 1024;
 
  private:
+  static std::uint64_t unasked(const Allowance& allowed) noexcept {
+    return std::uint64_t{allowed.announcements} + allowed.messages + kBeforeCard;
+  }
+
   std::uint32_t messages_ = 0;
   std::uint32_t units_ = 0;
   std::uint64_t announcements_ = 0;
+  std::uint64_t calls_ = 0;
 };
 
 }  // namespace tandem::comm::internal

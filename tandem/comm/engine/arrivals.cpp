@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "tandem/comm/engine/parts.hpp"
 
@@ -136,17 +137,20 @@ const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_
       (announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after);
   if (ReceiveCore* receive = early ? nullptr : match(key)) {
     fill(*receive, peer, Tag{key.tag}, announce.bytes, header);
-    incoming_.start_incoming(*receive, peer, announced, announce.bytes, false);
+    incoming_.start_incoming(*receive, peer, announced, announce.bytes, {});
     if (Incoming* incoming = along > 0 ? peer.incoming.find(announce.stream) : nullptr)
       incoming_.land_along(rail, *incoming, along);
     return nullptr;
   }
-  // A handler asks for all that its channel has.
-  const bool counted = !has_handler(key.channel);
+  const bool handled = has_handler(key.channel);
+  const bool call = handled && !peer.wants_everything;
+  const bool counted = !handled && !peer.wants_everything;
+  if (call && !peer.occupied.take_call(allowed_)) return kBeyondCalls;
   if (counted && !peer.occupied.take_announcement(allowed_, peer.asked)) return kBeyondCredit;
   auto* envelope = new Envelope(Envelope::Kind::announced, key, &peer, announce.bytes, header);
   envelope->announced = announced;
   envelope->counted = counted;
+  envelope->call = call;
   envelope->late = true;
   envelope->after = early ? announce.after : 0;
   if (early) recipient_.wait_for_broadcast(*envelope);
@@ -213,7 +217,8 @@ void Arrivals::give(Envelope& envelope, ReceiveCore& core) {
   }
   fill(core, *envelope.peer, Tag{envelope.key.tag}, envelope.bytes, envelope.header());
   if (announced) {
-    incoming_.start_incoming(core, *envelope.peer, envelope.announced, envelope.bytes, envelope.late);
+    const IncomingTransfers::Meets meets{.late = envelope.late, .call = envelope.call};
+    incoming_.start_incoming(core, *envelope.peer, envelope.announced, envelope.bytes, meets);
     delete &envelope;
   } else if (envelope.complete) {
     finish_envelope(envelope, core);
@@ -239,6 +244,7 @@ void Arrivals::finish_envelope(Envelope& envelope, ReceiveCore& core) {
 
 void Arrivals::discard(Envelope* envelope) {
   keep_no_more(*envelope);
+  if (envelope->call) envelope->peer->occupied.leave_call();
   delete envelope;
 }
 
@@ -269,6 +275,7 @@ void Arrivals::landed(Link& link, std::uint64_t) {
       --incoming.landings;
       return incoming_.landed_data(incoming, place.offset, place.bytes);
     }
+    case LandingPlace::Kind::superseded: return recipient_.superseded_landed(*place.strand);
   }
 }
 

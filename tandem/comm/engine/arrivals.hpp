@@ -39,6 +39,11 @@ class Arrivals {
   void for_each_handler(Act act) const {
     for (const auto& [channel, handler] : handlers_) act(channel);
   }
+  /// Calls `act(envelope)` for each active message whose handler has not answered yet.
+  template <class Act>
+  void for_each_asked(Act act) const {
+    for (const Envelope* envelope : asked_) act(*envelope);
+  }
   /// The data of active messages of that sender whose handler is being asked will not come.
   void lose_asked(Rank sender) noexcept;
   void lose_asked() noexcept;
@@ -92,6 +97,7 @@ class Arrivals {
   static void lose_envelope(Envelope& envelope);
   /// The reason for closing the links of a peer whose messages take more of our memory than it was allowed.
   static constexpr const char* kBeyondCredit = "more messages than this rank allows (comm.credit_...)";
+  static constexpr const char* kBeyondCalls = "more active messages at once than a rank may announce";
 
  private:
   ReceiveCore* receive_for(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,

@@ -95,8 +95,12 @@ struct Strand {
   std::uint32_t segment = 0;
   bool sequential = false;
   std::uint64_t arrived = 0;     ///< bytes that are here, from the strand's beginning; the root has all
-  std::map<std::uint64_t, std::uint64_t> islands;  ///< what several rails brought beyond that: begin and end
-  bool complete = false;
+  /// What several rails brought beyond that: begin and end. No two of them touch, so that an honest parent causes no more than
+  /// it has rails.
+  std::map<std::uint64_t, std::uint64_t> islands;
+  static constexpr std::size_t kMostIslands = 256;
+  std::uint32_t superseded = 0;  ///< payloads of earlier parents that are still landing here (`LandingPlace`)
+  bool complete = false;         ///< everything is here, and nothing is landing
   bool done_sent = false;        ///< the parent has our acknowledgement
   bool serves = false;           ///< `children` are ours to serve: the strand was accepted at its header
   Peer* parent = nullptr;
@@ -156,6 +160,13 @@ struct Broadcast {
   Rank culprit{0};                       ///< who died, of `lost` and `recipient_died`
 
   bool forgotten = false;
+
+  /// What its `library` memory counts in `Broadcasts::forward_bytes`: with what is kept beside the data, so that many small ones are
+  /// bounded, too. Saturates, since `bytes` may be anything.
+  std::uint64_t library_bytes() const noexcept {
+    const std::uint64_t beside = sizeof(Broadcast) + sizeof(Envelope);
+    return bytes > UINT64_MAX - beside ? UINT64_MAX : bytes + beside;
+  }
 };
 
 /// What a recipient knows of one root.

@@ -1,7 +1,9 @@
 // tandem/comm/engine/broadcast_recipient.cpp: where broadcasts arrive: their place in the order, their memory, their ends.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
+#include <utility>
 
 #include "tandem/comm/engine/parts.hpp"
 
@@ -27,6 +29,24 @@ std::unique_ptr<Broadcast> broadcast_of(const Record& record, std::span<const st
     made->strands[i].index = i;
   }
   return made;
+}
+
+constexpr const char* kTooManyBroadcasts = "more broadcasts of one root at once than it may have under way";
+/// Broadcasts of one root that it does not count: they are acknowledged, and no receive has met them.
+constexpr std::size_t kMostUncounted = 4 * kMostBroadcasts;
+
+/// The bytes [begin, end) beyond those that arrived in order are here: joins them with what they touch.
+void note_island(Strand& strand, std::uint64_t begin, std::uint64_t end) {
+  auto next = strand.islands.upper_bound(begin);
+  if (next != strand.islands.begin() && std::prev(next)->second >= begin) {
+    --next;
+    begin = next->first;
+  }
+  while (next != strand.islands.end() && next->first <= end) {
+    end = std::max(end, next->second);
+    next = strand.islands.erase(next);
+  }
+  strand.islands.emplace_hint(next, begin, end);
 }
 
 }  // namespace
@@ -84,6 +104,7 @@ const char* BroadcastRecipient::take_mcast(Rail& rail, wire::Reader& reader, std
       refuse(peer, record);
       return nullptr;
     }
+    if (!may_begin(root_rank)) return kTooManyBroadcasts;
     found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), broadcast_of(record, route_bytes, header)).first;
     if (forgotten) {  // lost to us, and here again for those below
       Broadcast& again = *found->second;
@@ -97,6 +118,28 @@ const char* BroadcastRecipient::take_mcast(Rail& rail, wire::Reader& reader, std
   const char* const wrong = take_strand(rail, broadcast, record, route_bytes, payload_bytes);
   if (wrong == nullptr && peers_.is_dead(root_rank)) orphan(broadcast);
   return wrong;
+}
+
+/// Whether one more broadcast of the root may be kept. Its root has at most `kMostBroadcasts` that are not acknowledged; of others,
+/// those with data are bounded by the credit and by `comm.forward_bytes`, and those that are empty or lost here. The count takes
+/// time, and is made when there are half as many more than at the last one.
+bool BroadcastRecipient::may_begin(Rank root) {
+  if (broadcasts_.all.size() < count_at_) return true;
+  std::size_t under_way = 0, empty = 0, lost = 0;
+  for (const auto& [name, broadcast] : broadcasts_.all) {
+    if (broadcast->root != root) continue;
+    const auto strands = std::span(broadcast->strands).first(broadcast->strand_count);
+    if (broadcast->lost) ++lost;
+    else if (!std::ranges::all_of(strands, &Strand::done_sent)) ++under_way;
+    else if (broadcast->bytes == 0 && strands[0].credit_messages == 0) ++empty;
+  }
+  if (under_way > kMostBroadcasts || empty > kMostUncounted || lost > kMostUncounted) {
+    context_.log->error("rank {}: rank {} has {} broadcasts under way here, {} empty and {} lost ones that no receive has met",
+                        context_.rank.value(), root.value(), under_way, empty, lost);
+    return false;
+  }
+  count_at_ = broadcasts_.all.size() + kMostBroadcasts / 2;
+  return true;
 }
 
 const char* BroadcastRecipient::check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
@@ -132,10 +175,13 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
   }
   strand.deaths = record.deaths;
   if (strand.incoming != nullptr) {
-    // Our parent is dead, and we do not know it yet. What still lands from it is what the new parent will send.
+    // Our parent is dead, and we do not know it yet. What still lands from it is what the new parent will send; the strand is not
+    // complete before it has landed, or its link has ended.
     for (const auto& other : strand.incoming->peer->all_rails) {
       if (other->landing.incoming == strand.incoming && other->landing.kind == LandingPlace::Kind::incoming) {
-        other->landing.kind = LandingPlace::Kind::drop;
+        other->landing.kind = LandingPlace::Kind::superseded;
+        other->landing.strand = &strand;
+        ++strand.superseded;
       }
     }
     incoming_.end_incoming(*std::exchange(strand.incoming, nullptr));
@@ -249,10 +295,11 @@ void BroadcastRecipient::listen(Strand& strand, std::uint64_t granted, std::uint
 bool BroadcastRecipient::make_room(Broadcast& broadcast, bool always) {
   const std::size_t used = broadcasts_.forward_bytes;
   const std::size_t limit = context_.options.forward_bytes;
-  if (!always && broadcast.bytes > 0 && (used > limit || broadcast.bytes > limit - used)) return false;
+  const std::uint64_t bytes = broadcast.library_bytes();
+  if (!always && broadcast.bytes > 0 && (used > limit || bytes > limit - used)) return false;
   broadcast.library.reset(new (std::nothrow) std::byte[broadcast.bytes]);
   if (broadcast.library == nullptr) return false;
-  broadcasts_.forward_bytes += broadcast.bytes;
+  broadcasts_.forward_bytes += bytes;
   broadcast.own = Pieces(broadcast.library.get(), broadcast.bytes);
   broadcast.memory = &broadcast.own;
   return true;
@@ -372,11 +419,7 @@ void BroadcastRecipient::matched(Broadcast& broadcast, ReceiveCore& core) {
 /// The bytes [begin, end) of a strand are here.
 void BroadcastRecipient::strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end) {
   Broadcast& broadcast = *strand.broadcast;
-  if (begin > strand.arrived) {
-    auto& known = strand.islands[begin];
-    known = std::max(known, end);
-    return;
-  }
+  if (begin > strand.arrived) return note_island(strand, begin, end);
   strand.arrived = std::max(strand.arrived, end);
   while (!strand.islands.empty() && strand.islands.begin()->first <= strand.arrived) {
     strand.arrived = std::max(strand.arrived, strand.islands.begin()->second);
@@ -389,9 +432,25 @@ void BroadcastRecipient::strand_landed(Strand& strand, std::uint64_t begin, std:
   }
   children_.offer_children(strand);
   if (strand.arrived < strand.bytes || strand.complete) return;
+  if (strand.superseded > 0 || (strand.incoming != nullptr && strand.incoming->landings > 0)) return;
   strand.complete = true;
   maybe_arrived(broadcast);
   maybe_acknowledge(strand);
+}
+
+void BroadcastRecipient::superseded_landed(Strand& strand) {
+  Broadcast& broadcast = *strand.broadcast;
+  --strand.superseded;
+  if (broadcast.lost) return lose(broadcast, broadcast.culprit);
+  if (strand.complete || strand.arrived < strand.bytes) return;
+  strand_landed(strand, strand.arrived, strand.arrived);
+  end_complete(strand);
+}
+
+void BroadcastRecipient::end_complete(Strand& strand) {
+  if (!strand.complete || strand.incoming == nullptr || strand.incoming->landings > 0) return;
+  incoming_.end_incoming(*std::exchange(strand.incoming, nullptr));
+  maybe_forget(*strand.broadcast);
 }
 
 void BroadcastRecipient::maybe_arrived(Broadcast& broadcast) {
@@ -408,7 +467,7 @@ void BroadcastRecipient::maybe_arrived(Broadcast& broadcast) {
   bool truncated = false;
   if (broadcast.library != nullptr) {
     if (core.owns_buffer) {
-      broadcasts_.forward_bytes -= broadcast.bytes;
+      broadcasts_.forward_bytes -= broadcast.library_bytes();
       core.keep_owned(std::move(broadcast.library));
       broadcast.given_away = true;
     } else {
@@ -452,7 +511,7 @@ void BroadcastRecipient::maybe_released(Broadcast& broadcast) {
 }
 
 void BroadcastRecipient::drop_library(Broadcast& broadcast) {
-  if (broadcast.library != nullptr) broadcasts_.forward_bytes -= broadcast.bytes;
+  if (broadcast.library != nullptr) broadcasts_.forward_bytes -= broadcast.library_bytes();
   broadcast.library = nullptr;
 }
 
@@ -516,6 +575,7 @@ const char* BroadcastRecipient::take_lost(Peer& peer, const wire::McastLost& rec
     if (broadcasts_.roots[record.root].has_entered(record.id)) return nullptr;
     std::array<std::byte, route_entry_bytes> self;
     std::memcpy(self.data(), &record.self, sizeof record.self);
+    if (!may_begin(root_rank)) return kTooManyBroadcasts;
     found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), broadcast_of(record, self, {})).first;
   }
   lose(*found->second, Rank{record.dead});
@@ -533,6 +593,7 @@ void BroadcastRecipient::lose(Broadcast& broadcast, Rank dead) {
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     const Incoming* incoming = broadcast.strands[i].incoming;
     if (incoming != nullptr && incoming->landings > 0 && !incoming->peer->dead) return;
+    if (broadcast.strands[i].superseded > 0) return;
   }
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     Strand& strand = broadcast.strands[i];

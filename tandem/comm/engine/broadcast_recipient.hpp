@@ -40,6 +40,10 @@ class BroadcastRecipient {
   void matched(Broadcast& broadcast, ReceiveCore& core);
   /// The bytes [begin, end) of a strand are here.
   void strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end);
+  /// A payload of an earlier parent has landed, or its link is gone.
+  void superseded_landed(Strand& strand);
+  /// Nothing more of a complete strand is expected.
+  void end_complete(Strand& strand);
   /// Releases the receive or the request when nothing reads the memory any more.
   void maybe_released(Broadcast& broadcast);
   /// Acknowledges to the parent when the whole subtree has the strand.
@@ -65,6 +69,7 @@ class BroadcastRecipient {
   void refuse(Peer& parent, const wire::Mcast& record);
   void ask_for_declined(Broadcast& broadcast);
   void free_credit(Strand& strand);
+  bool may_begin(Rank root);
   bool may_enter(Broadcast& broadcast);
   void try_enter(Broadcast& broadcast);
   void enter(Broadcast& broadcast);
@@ -83,6 +88,7 @@ class BroadcastRecipient {
   Arrivals& arrivals_;
   BroadcastChildren& children_;
   const Allowance allowed_;  ///< to each peer
+  std::size_t count_at_ = kMostBroadcasts;  ///< how many broadcasts there are when `may_begin` counts
 };
 
 }  // namespace tandem::comm::internal

@@ -172,6 +172,8 @@ void BroadcastRoot::start(Broadcast& broadcast) {
   for (const Broadcast* other : same_key) {
     if (other->id < broadcast.id) broadcast.after = other->id;
   }
+  // Plain sends are held back at this rank until they are wanted; broadcasts are not, so that their recipients keep their offers.
+  const bool too_many = broadcasts_.unacknowledged.size() > kMostBroadcasts;
   std::vector<RouteRecipient> by_tree;
   for (const Recipient& recipient : broadcast.recipients) {
     const Peer* const known = peers_.find(recipient.rank);
@@ -182,7 +184,7 @@ void BroadcastRoot::start(Broadcast& broadcast) {
     const std::uint32_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
     RouteRecipient entry{.rank = recipient.rank, .priority = recipient.priority, .ordered = before != 0, .fence = 0};
     // One that has not joined yet serves nobody.
-    const bool by_route = !peers_.awaits_card(recipient.rank) && (before == 0 || before == broadcast.after) && fence_for(broadcast, recipient.rank, entry.fence);
+    const bool by_route = !too_many && !peers_.awaits_card(recipient.rank) && (before == 0 || before == broadcast.after) && fence_for(broadcast, recipient.rank, entry.fence);
     if (by_route) by_tree.push_back(entry);
     else broadcast.plainly.insert(recipient.rank.value());
   }

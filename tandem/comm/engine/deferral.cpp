@@ -7,6 +7,8 @@ namespace tandem::comm::internal {
 namespace {
 
 constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait; about a packet of announcements
+/// When holding back ends and begins again, wishes of the time before may still be on their way.
+constexpr std::size_t kWantsBeforeRefusal = 4 * kMostWants;
 
 }  // namespace
 
@@ -19,6 +21,9 @@ Deferral::Deferral(EngineParts& parts)
       arrivals_(parts.arrivals) {}
 
 bool Deferral::may_announce(const Peer& peer) noexcept { return peer.announced < peer.allowed.announcements; }
+
+/// Handlers take all, so that what they are waiting for ends by itself, and makes room for the next.
+bool Deferral::may_call(const Peer& peer) noexcept { return peer.announced_calls < kMostCalls; }
 
 /// A message joins what waits for its peer: the queue, or what is held back.
 void Deferral::enqueue(SendCore& core, Peer& peer) {
@@ -49,7 +54,10 @@ bool Deferral::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
   DeferredSends& deferred = *peer.deferred;
   const std::uint32_t channel = core.SendItem::channel;
   const std::uint64_t tag = core.SendItem::tag;
-  return deferred.holds(channel, tag) || (!covered && !deferred.take_want(channel, tag) && !may_announce(peer));
+  if (deferred.holds(channel, tag)) return true;
+  if (covered) return false;
+  if (deferred.takes_all(channel)) return !may_call(peer);
+  return !deferred.take_want(channel, tag) && !may_announce(peer);
 }
 
 /// Announces the eager messages of the queue that the credit does not cover, some at a time, and holds back those that may not be
@@ -123,13 +131,28 @@ void Deferral::announce_more(Peer& peer) {
     peer.deferred->release(core);
     announce_deferred(core);
   }
+  announce_calls(peer);
   stop_deferring(peer);
+}
+
+/// Announces what handlers of the peer take.
+void Deferral::announce_calls(Peer& peer) {
+  while (may_call(peer)) {
+    SendCore* const core = peer.deferred->take_call();
+    if (core == nullptr) return;
+    announce_deferred(*core);
+  }
 }
 
 const char* Deferral::take_want(Peer& peer, const wire::Want& want) {
   if (peer.deferred == nullptr) return nullptr;  // it is over; the peer will hear of it
-  if ((want.prefix.flags & wire::flag_all) != 0) {
-    peer.deferred->open(want.channel, [this](SendCore& core) { announce_deferred(core); });
+  if ((want.prefix.flags & wire::flag_renew) != 0) return peer.deferred->forget_wants(), nullptr;
+  if (peer.deferred->wants() >= kWantsBeforeRefusal) return "more receives that wait for held messages than a rank may tell (wants)";
+  if ((want.prefix.flags & wire::flag_everything) != 0) {
+    peer.deferred->open_everything([this](SendCore& core) { announce_deferred(core); });
+  } else if ((want.prefix.flags & wire::flag_all) != 0) {
+    peer.deferred->open(want.channel);
+    announce_calls(peer);
   } else if (SendCore* core = peer.deferred->want(want.channel, want.tag, (want.prefix.flags & wire::flag_any_tag) != 0)) {
     announce_deferred(*core);
   }
@@ -159,18 +182,51 @@ const char* Deferral::take_defer(Peer& peer, const wire::Defer& record) {
     return nullptr;
   }
   deferring_peers_.push_back(&peer);
-  arrivals_.matcher().for_each_posted([&](PostedReceive& posted) { want(peer, posted.pattern); });
-  arrivals_.for_each_handler([&](std::uint32_t channel) { want_all(peer, channel); });
+  tell_wants(peer);
   return nullptr;
+}
+
+/// Tells the peer everything that this rank wants of it, or that it wants everything. The peer knows of nothing that we want.
+void Deferral::tell_wants(Peer& peer) {
+  std::size_t wanted = peer.probed.size();
+  arrivals_.matcher().for_each_posted([&](PostedReceive& posted) { wanted += concerns(posted.pattern, peer); });
+  arrivals_.for_each_handler([&](std::uint32_t) { ++wanted; });
+  peer.wants_sent = 0;
+  // So that wishes are renewed seldom, and each one costs little on the average.
+  peer.wants_everything = wanted > kMostWants / 2;
+  if (peer.wants_everything) {
+    wire::Want record;
+    record.prefix.flags = wire::flag_everything;
+    return packets_.post_control(peer, record);
+  }
+  arrivals_.for_each_handler([&](std::uint32_t channel) { want_all(peer, channel); });
+  arrivals_.matcher().for_each_posted([&](PostedReceive& posted) { want(peer, posted.pattern); });
+  for (const MatchPattern& probed : peer.probed) want(peer, probed);
+}
+
+bool Deferral::concerns(const MatchPattern& pattern, const Peer& peer) noexcept {
+  return pattern.any_source || pattern.source == peer.rank;
+}
+
+/// One wish more. Wishes that others have met, or that were cancelled, stay with the peer; so all are told anew after a while.
+/// False: that has been done now, with this one among them.
+bool Deferral::note_want(Peer& peer) {
+  if (peer.wants_sent < kMostWants - 1) return ++peer.wants_sent, true;
+  wire::Want renewed;
+  renewed.prefix.flags = wire::flag_renew;
+  packets_.post_control(peer, renewed);
+  tell_wants(peer);
+  return false;
 }
 
 void Deferral::forget_deferring_peer(Peer& peer) {
   peer.probed.clear();
+  peer.wants_everything = false;
   std::erase(deferring_peers_, &peer);
 }
 
 void Deferral::want(Peer& peer, const MatchPattern& pattern) {
-  if (!pattern.any_source && pattern.source != peer.rank) return;
+  if (!concerns(pattern, peer) || peer.wants_everything || !note_want(peer)) return;
   ++peer.asked;
   wire::Want record{.channel = pattern.channel, .tag = pattern.tag};
   if (pattern.any_tag) record.prefix.flags = wire::flag_any_tag;
@@ -189,7 +245,7 @@ void Deferral::want_probed(const MatchPattern& pattern) {
       return other.channel == pattern.channel && other.any_tag == pattern.any_tag &&
              (other.any_tag || other.tag == pattern.tag);
     };
-    if ((!pattern.any_source && pattern.source != peer->rank) || std::ranges::any_of(peer->probed, same)) continue;
+    if (!concerns(pattern, *peer) || std::ranges::any_of(peer->probed, same)) continue;
     peer->probed.push_back(pattern);
     want(*peer, pattern);
   }
@@ -197,6 +253,7 @@ void Deferral::want_probed(const MatchPattern& pattern) {
 
 /// The handler of active messages takes whatever comes.
 void Deferral::want_all(Peer& peer, std::uint32_t channel) {
+  if (peer.wants_everything || !note_want(peer)) return;
   wire::Want record{.channel = channel};
   record.prefix.flags = wire::flag_all;
   packets_.post_control(peer, record);

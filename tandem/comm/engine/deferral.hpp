@@ -52,11 +52,16 @@ class Deferral {
 
  private:
   static bool may_announce(const Peer& peer) noexcept;
+  static bool may_call(const Peer& peer) noexcept;
+  static bool concerns(const MatchPattern& pattern, const Peer& peer) noexcept;
   bool has_to_wait(const SendCore& core, Peer& peer, bool covered);
   void start_deferring(Peer& peer);
   void stop_deferring(Peer& peer);
   static void make_announced(SendCore& core) noexcept;
   void announce_deferred(SendCore& core);
+  void announce_calls(Peer& peer);
+  void tell_wants(Peer& peer);
+  bool note_want(Peer& peer);
   void want(Peer& peer, const MatchPattern& pattern);
 
   const EngineContext& context_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/comm/endpoint_test_support.hpp"
+#include "tandem/comm/engine/allowance.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -143,6 +144,67 @@ TEST(Deferral, AHandlerTakesAll) {
   world.settle();
   EXPECT_EQ(done, 100u);
   for (unsigned i = 0; i < 100; ++i) flood.receiver().wait(flood.receiver().irecv_owned(Rank{0}, Tag{i}));
+  flood.expect_all_sent();
+}
+
+/// Receives from any source that others have met stay with the ranks that hold messages back, until all are told anew.
+TEST(Deferral, WantsAreToldAnewAfterMany) {
+  World world(3, {}, kFew);
+  Flood flood(world, 100, 20'000, own_tag);
+  const Bytes small = pattern(1, 1);
+  for (unsigned i = 0; i < internal::kMostWants + 1000; ++i) {
+    Bytes got(1);
+    const Request receive = world.at[1]->irecv(any_source, Tag{1000}, got);
+    world.at[2]->wait(world.at[2]->isend(Rank{1}, Tag{1000}, small));
+    ASSERT_EQ(world.at[1]->wait(receive).ending, Ending::done) << i;
+  }
+  for (unsigned i = 100; i-- > 0;) {
+    Bytes got(20'000);
+    ASSERT_EQ(world.at[1]->wait(world.at[1]->irecv(Rank{0}, Tag{i}, got)).ending, Ending::done) << world.describe();
+    ASSERT_EQ(got, flood.sent[i]);
+  }
+  flood.expect_all_sent();
+}
+
+/// More receives than a rank may tell of: it asks for everything, and keeps it.
+TEST(Deferral, MoreReceivesThanCanBeToldGetTheirMessages) {
+  World world(2, {}, kFew);
+  Flood flood(world, 100, 200, own_tag);
+  EXPECT_GT(world.at[0]->statistics().deferred_messages, 0u);
+  std::vector<std::byte> room(200);
+  std::vector<Request> receives;
+  for (unsigned i = 0; i < internal::kMostWants + 10; ++i) receives.push_back(world.at[1]->irecv(Rank{0}, Tag{1000 + i}, room));
+  world.settle();
+  EXPECT_EQ(world.at[0]->statistics().deferred_messages, 0u);
+  EXPECT_EQ(world.at[1]->statistics().unexpected_messages, 100u);
+  const Request last = world.at[0]->isend(Rank{1}, Tag{1000 + internal::kMostWants + 9}, flood.sent[1]);
+  EXPECT_EQ(world.at[1]->wait(receives.back()).ending, Ending::done);
+  world.at[0]->wait(last);
+  for (const Request& receive : receives) world.at[1]->cancel(receive);
+  for (unsigned i = 100; i-- > 0;) {
+    Bytes got(200);
+    world.at[1]->wait(world.at[1]->irecv(Rank{0}, Tag{i}, got));
+    ASSERT_EQ(got, flood.sent[i]);
+  }
+  flood.expect_all_sent();
+}
+
+/// As many as are announced at once, and then the others.
+TEST(Deferral, MoreActiveMessagesThanMayBeAnnouncedAllCome) {
+  World world(2, {}, kFew);
+  const Channel channel = world.at[1]->channel("calls");
+  Flood flood(world, 20, 20'000, own_tag);
+  const unsigned count = internal::kMostCalls + 5000;
+  const Bytes call = pattern(200, 1);
+  std::vector<Request> calls;
+  for (unsigned i = 0; i < count; ++i) calls.push_back(world.at[0]->rpc(Rank{1}, channel, Tag{i % 7}, {}, call));
+  world.settle();
+  unsigned done = 0;
+  world.at[1]->register_rpc(channel, {.done = [&](const Status&) { ++done; }});
+  world.at[0]->wait_all(calls);
+  world.settle();
+  EXPECT_EQ(done, count);
+  for (unsigned i = 0; i < 20; ++i) flood.receiver().wait(flood.receiver().irecv_owned(Rank{0}, Tag{i}));
   flood.expect_all_sent();
 }
 

@@ -1,9 +1,11 @@
 // tandem/comm/engine/deferred_sends.hpp: messages that wait at their sender until their receiver wants them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_set>
 
+#include "tandem/base/assert.hpp"
 #include "tandem/comm/engine/core.hpp"
 #include "tandem/comm/engine/recycled.hpp"
 #include "tandem/comm/match/matcher.hpp"
@@ -27,12 +29,13 @@ struct Want final : PostedReceive, Recycled<Want> {
 /// meanwhile. The sender matches in the receiver's stead: held messages are to `Matcher` what unexpected ones are there, wants
 /// what posted receives are. So a message that a receive waits for goes at once, however many others wait.
 ///
-/// Messages of one (channel, tag) leave in the order of `hold`. Constant time, but for `open`. Not thread-safe.
+/// Messages of one (channel, tag) leave in the order of `hold`. Constant time on the average, but for `forget_wants` and
+/// `open_everything`. Not thread-safe.
 class DeferredSends {
  public:
   DeferredSends() = default;
   ~DeferredSends() {
-    for (PostedReceive* want : matcher_.extract_all_posted()) delete static_cast<Want*>(want);
+    forget_wants();
     while (oldest_ != nullptr) forget(*oldest_);
   }
   DeferredSends(const DeferredSends&) = delete;
@@ -45,9 +48,13 @@ class DeferredSends {
 
   /// Whether one of this key is held: what comes after it waits as well.
   bool holds(std::uint32_t channel, std::uint64_t tag) { return matcher_.peek(pattern_of(channel, tag, false)) != nullptr; }
-  /// Whether the peer wants a message of this key; it wants one less then. None of the key is held.
+  /// What the peer wants, as far as it is noted here: its receives and probes that no message has met, and its handlers.
+  std::size_t wants() const noexcept { return matcher_.posted_count() + open_.size(); }
+  /// Whether a handler of the peer takes all messages of the channel.
+  bool takes_all(std::uint32_t channel) const { return open_.contains(channel); }
+  /// Whether the peer wants a message of this key, of a channel without handler; it wants one less then. None of the key is held.
   bool take_want(std::uint32_t channel, std::uint64_t tag) {
-    if (open_.contains(channel)) return true;
+    if (everything_) return true;
     PostedReceive* const want = matcher_.arrive(MatchKey{Rank{0}, channel, tag});
     if (want == nullptr) return false;
     delete static_cast<Want*>(want);
@@ -62,6 +69,7 @@ class DeferredSends {
     youngest_ = held;
     core.held = held;
     matcher_.keep(*held);
+    if (takes_all(core.SendItem::channel)) calls_.insert(core.SendItem::channel);
   }
   /// It waits no more: it goes, or ends.
   void release(SendCore& core) {
@@ -71,7 +79,7 @@ class DeferredSends {
 
   /// The peer wants one of this channel and tag: the message that is to go, or null: the next one will.
   SendCore* want(std::uint32_t channel, std::uint64_t tag, bool any_tag) {
-    if (open_.contains(channel)) return nullptr;
+    if (everything_ || open_.contains(channel)) return nullptr;
     auto* want = new Want(pattern_of(channel, tag, any_tag));
     ArrivedEnvelope* const found = matcher_.post(*want);
     if (found == nullptr) return nullptr;
@@ -80,15 +88,51 @@ class DeferredSends {
     forget(*core.held);
     return &core;
   }
-  /// The peer wants all of a channel, from now on. Calls `go(SendCore&)` for those that are held.
-  template <class Go>
-  void open(std::uint32_t channel, Go go) {
+  /// The peer wants all of a channel, from now on.
+  void open(std::uint32_t channel) {
     open_.insert(channel);
-    while (ArrivedEnvelope* const found = matcher_.take(pattern_of(channel, 0, true))) {
-      SendCore& core = *static_cast<DeferredSend*>(found)->core;
-      forget(*core.held);
+    calls_.insert(channel);
+  }
+  /// The next held message of a channel that the peer wants all of, which is held no more; or null.
+  SendCore* take_call() {
+    while (!calls_.empty()) {
+      const std::uint32_t channel = *calls_.begin();
+      if (ArrivedEnvelope* const found = matcher_.take(pattern_of(channel, 0, true))) {
+        SendCore& core = *static_cast<DeferredSend*>(found)->core;
+        forget(*core.held);
+        return &core;
+      }
+      calls_.erase(channel);
+    }
+    return nullptr;
+  }
+  /// The peer says anew what it wants.
+  void forget_wants() {
+    for (PostedReceive* want : matcher_.extract_all_posted()) delete static_cast<Want*>(want);
+    open_.clear();
+    calls_.clear();
+  }
+  /// The peer wants whatever there is, from now on. Calls `go(SendCore&)` for those that are held.
+  template <class Go>
+  void open_everything(Go go) {
+    forget_wants();
+    everything_ = true;
+    while (oldest_ != nullptr) {
+      SendCore& core = *oldest_->core;
+      release(core);
       go(core);
     }
+  }
+
+  void check_invariants() const {
+    matcher_.check_invariants();
+    std::size_t held = 0;
+    for (const DeferredSend* next = oldest_; next != nullptr; next = next->younger) {
+      TANDEM_ASSERT(next->core->held == next && (next->younger != nullptr ? next->younger->older == next : youngest_ == next));
+      TANDEM_ASSERT(!takes_all(next->core->SendItem::channel) || calls_.contains(next->core->SendItem::channel));
+      ++held;
+    }
+    TANDEM_ASSERT(held == matcher_.kept_count() && (!everything_ || matcher_.posted_count() == 0));
   }
 
  private:
@@ -107,6 +151,8 @@ class DeferredSends {
   DeferredSend* oldest_ = nullptr;
   DeferredSend* youngest_ = nullptr;
   std::unordered_set<std::uint32_t> open_;
+  std::unordered_set<std::uint32_t> calls_;  ///< of these channels, all that have held messages; and perhaps others
+  bool everything_ = false;
 };
 
 }  // namespace tandem::comm::internal

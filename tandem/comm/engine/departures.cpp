@@ -200,6 +200,7 @@ void Departures::fail_landings(Peer& peer, Ending ending) {
       completions_.fail_receive(*envelope->receive, ending, peer.rank);
       delete envelope;
     }
+    if (kind == LandingPlace::Kind::superseded) recipient_.superseded_landed(*place.strand);
     rail->blocked = true;  // for ever
   }
 }

@@ -10,6 +10,9 @@ namespace tandem::comm::internal {
 namespace {
 
 constexpr std::uint64_t kStepsPerCostlyPoll = 16;
+[[maybe_unused]] constexpr std::uint64_t kStepsPerAudit = 8;
+/// A rail has room for one payload that lands. Transports keep to that, each in its own way; here it holds for all of them.
+constexpr const char* kInterleaved = "a packet within the payload of the one before it";
 
 }  // namespace
 
@@ -31,6 +34,7 @@ void Engine::add_transport(std::unique_ptr<Transport> transport) {
 }
 
 std::int64_t Engine::step(std::int64_t now_ns) {
+  TANDEM_AUDIT_ASSERT(steps_ % kStepsPerAudit != 0 || check_invariants());
   unsigned events = 0;
   if (parts_.work_left > 0) [[unlikely]] parts_.broadcasts.forgotten.clear();
   ++steps_;
@@ -138,7 +142,10 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
     rail.landing.kind = LandingPlace::Kind::drop;
     return landing;
   }
-  rail.landing.kind = LandingPlace::Kind::none;
+  if (rail.landing.kind != LandingPlace::Kind::none) [[unlikely]] {
+    landing.malformed = kInterleaved;
+    return landing;
+  }
   rail.landing.pieces.clear();
   landing.malformed = take_block(rail, control, payload_bytes);
   if (landing.malformed == nullptr) {
@@ -162,8 +169,7 @@ const char* Engine::arrived_whole(Link& link, std::span<const std::byte> control
     take_head(rail, control.data());
     malformed = parts_.arrivals.take_plain_message(rail, peer, control, first);
   } else {
-    rail.landing.kind = LandingPlace::Kind::none;
-    malformed = take_block(rail, control, 0);
+    malformed = rail.landing.kind == LandingPlace::Kind::none ? take_block(rail, control, 0) : kInterleaved;
   }
   parts_.arrivals.after_arrival(peer);
   return malformed;

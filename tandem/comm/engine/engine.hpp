@@ -133,6 +133,9 @@ class Engine final : public PacketSink {
   Transport* transport_to(Rank peer) { return parts_.peers.transport_to(peer); }
   std::uint64_t deferred_messages() const noexcept { return parts_.deferral.deferred_messages(); }
   std::string describe() const;  ///< what is under way, one line each
+  /// Stops the program unless the counts and lists of all parts agree. Between two steps; its time grows with what is under way.
+  /// With `TANDEM_AUDIT` steps call it.
+  bool check_invariants() const;
   const EndpointStatistics& statistics() const noexcept { return parts_.completions.statistics; }
   trace::Stream& trace() noexcept { return parts_.completions.trace.stream; }
 

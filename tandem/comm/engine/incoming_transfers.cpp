@@ -29,9 +29,9 @@ IncomingTransfers::IncomingTransfers(EngineParts& parts)
       recipient_(parts.recipient),
       pulling_(parts.work_left) {}
 
-/// A receive has met an announcement. `late`: it did not wait for it.
 void IncomingTransfers::start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced, std::uint64_t bytes,
-                                       bool late) {
+                                       Meets meets) {
+  const bool late = meets.late;
   const auto [address, number, along] = announced;
   auto* incoming = new Incoming;
   incoming->peer = &peer;
@@ -39,6 +39,7 @@ void IncomingTransfers::start_incoming(ReceiveCore& core, Peer& peer, const Enve
   incoming->receive = &core;
   incoming->length = std::min<std::uint64_t>(bytes, core.pieces.bytes());
   incoming->met = !late;
+  incoming->call = meets.call;
   incoming->restart = along > 0 && (late || along > incoming->length);
   incoming->started_ns = context_.now();
   peer.incoming.insert(number, *incoming);
@@ -117,6 +118,7 @@ const char* IncomingTransfers::take_data(Rail& rail, const wire::Data& data, std
   if (incoming.receive != nullptr) {
     incoming.receive->pieces.slice(data.offset, payload_bytes, rail.landing.pieces);
   } else if (incoming.strand != nullptr && incoming.strand->broadcast->memory != nullptr) {
+    if (incoming.strand->islands.size() >= Strand::kMostIslands) return "a strand that comes in too many pieces";
     // What an ancestor sends again is here already, and its reader may be the user by now.
     if (data.offset + payload_bytes > incoming.strand->arrived) {
       incoming.strand->broadcast->memory->slice(incoming.strand->first + data.offset, payload_bytes, rail.landing.pieces);
@@ -135,13 +137,10 @@ void IncomingTransfers::landed_data(Incoming& incoming, std::uint64_t offset, st
     Broadcast& broadcast = *strand.broadcast;
     if (broadcast.lost) return recipient_.lose(broadcast, broadcast.culprit);
     recipient_.strand_landed(strand, offset, offset + bytes);
-    if (strand.complete && strand.incoming == &incoming && incoming.landings == 0) {
-      end_incoming(*std::exchange(strand.incoming, nullptr));
-      recipient_.maybe_forget(broadcast);
-    }
-    return;
+    return recipient_.end_complete(strand);
   }
-  if (incoming.receive == nullptr || incoming.landed < incoming.length || incoming.pulling) return;
+  const bool unfinished = incoming.landed < incoming.length || incoming.landings > 0 || incoming.pulling;
+  if (incoming.receive == nullptr || unfinished) return;
   ReceiveCore& core = *incoming.receive;
   peers_.measure(*incoming.peer, incoming.length, incoming.started_ns);
   if (incoming.way) incoming.peer->port->copies.took(*incoming.way, incoming.length, context_.now() - incoming.started_ns);
@@ -153,6 +152,7 @@ void IncomingTransfers::end_incoming(Incoming& incoming) {
   pulling_.remove(&incoming);
   stop_sharing(incoming);
   incoming.peer->incoming.erase(incoming.stream, incoming);
+  if (incoming.call) incoming.peer->occupied.leave_call();
   delete &incoming;
 }
 

@@ -27,8 +27,13 @@ class IncomingTransfers {
   explicit IncomingTransfers(EngineParts& parts);
 
   const char* take_data(Rail& rail, const wire::Data& data, std::size_t payload_bytes);
-  /// A receive has matched an announcement. `late`: it was posted after the announcement came.
-  void start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced, std::uint64_t bytes, bool late);
+  /// How a receive meets an announcement.
+  struct Meets {
+    bool late = false;  ///< it was posted after the announcement came
+    bool call = false;  ///< it is a handler's, and counts so in `Peer::occupied`
+  };
+  /// A receive has matched an announcement.
+  void start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced, std::uint64_t bytes, Meets meets);
   /// The payload of this packet is the beginning that came with an announcement.
   static void land_along(Rail& rail, Incoming& incoming, std::size_t bytes);
   /// Grants the whole strand, since its memory is there.

@@ -70,6 +70,7 @@ void OutgoingTransfers::drop_stream(OutgoingStream& stream) {
     pacing_.note_ready_bulk(*stream.peer);
   }
   if (stream.send != nullptr) --stream.peer->announced;
+  if (stream.call) --stream.peer->announced_calls;
   stream.peer->outgoing.erase(stream.id, stream);
   delete &stream;
 }

@@ -58,6 +58,7 @@ struct OutgoingStream final : Item, Recycled<OutgoingStream> {
   std::uint64_t segment = UINT64_MAX;  ///< no packet carries more: a forwarder waits for a whole packet
   std::uint32_t posted = 0;         ///< packets that rails still read
   std::uint8_t epoch = 0;
+  bool call = false;                ///< a message for a channel that the peer wants all of
   std::int64_t started_ns = 0;      ///< when bytes could go: at the first grant, or with the announcement that met its receive
   SendCore* send = nullptr;         ///< whose message it is, or
   Child* child = nullptr;           ///< whose part of a broadcast
@@ -81,10 +82,18 @@ struct PostedPacket {
 
 /// Where the payload goes that a link is delivering now.
 struct LandingPlace {
-  enum class Kind : std::uint8_t { none, drop, receive, envelope, incoming } kind = Kind::none;
+  enum class Kind : std::uint8_t {
+    none,
+    drop,
+    receive,
+    envelope,
+    incoming,
+    superseded,  ///< a segment of a strand whose parent was replaced meanwhile: the link still writes into the broadcast's memory
+  } kind = Kind::none;
   ReceiveCore* receive = nullptr;
   Envelope* envelope = nullptr;
   Incoming* incoming = nullptr;
+  Strand* strand = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   std::int64_t started_ns = 0;  ///< of a receive's, where it shows the network's rate
@@ -143,6 +152,8 @@ struct Peer {
   Allowance allowed;    ///< by the peer: what it keeps of ours
   Occupancy occupied;   ///< by the peer: what we keep of its
   std::uint64_t asked = 0;  ///< messages that we asked for while it held some back
+  std::uint32_t wants_sent = 0;   ///< while it does, since we renewed our wishes; at most `kMostWants`
+  bool wants_everything = false;  ///< while it does: we asked for whatever it has
 
   // What we sent, and what the peer's blocks said about it. Counters modulo 2^32, as on the wire.
   std::uint32_t envelopes_sent = 0;
@@ -154,6 +165,7 @@ struct Peer {
   wire::BlockHead head_sent;  ///< as it was sent last
 
   std::uint32_t announced = 0;         ///< messages that have a stream
+  std::uint32_t announced_calls = 0;   ///< of these, `OutgoingStream::call`
   std::unique_ptr<DeferredSends> deferred;  ///< null: nothing is held back for the peer
   std::vector<MatchPattern> probed;    ///< wanted by probes that have met nothing, while the peer holds messages back
 
@@ -171,7 +183,8 @@ struct Peer {
   bool receives_wait = false;   ///< for announcements of ours: for the last one, the peer says
 };
 
-/// A large message on its way in, by its sender's number.
+/// A large message on its way in, by its sender's number. It ends, and its memory is the user's again, only when no payload is
+/// landing in it: a peer that sends bytes twice, on two rails, must not write into memory that was given back.
 struct Incoming final : Recycled<Incoming> {
   Peer* peer = nullptr;
   std::uint32_t stream = 0;
@@ -182,6 +195,7 @@ struct Incoming final : Recycled<Incoming> {
   std::uint32_t landings = 0;         ///< payloads of it that links are delivering now
   bool met = false;           ///< a receive waited for it
   bool restart = false;       ///< what came with its announcement was dropped
+  bool call = false;          ///< counts in `Peer::occupied`, as a message for a handler
   ReceiveCore* receive = nullptr;     ///< of a plain message, or
   Strand* strand = nullptr;           ///< of a broadcast; both null: to be dropped
   // By remote copy:
@@ -253,7 +267,8 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
   bool late : 1 = false;           ///< announced, and no receive waited: what came along was dropped
   bool lost : 1 = false;           ///< its data will not come
   bool counted : 1 = false;        ///< in `Peer::occupied`
-  std::uint8_t unused : 3 = 0;     ///< so that nothing of the byte need be read before it is written
+  bool call : 1 = false;           ///< in `Peer::occupied`, as an announcement for a handler
+  std::uint8_t unused : 2 = 0;     ///< so that nothing of the byte need be read before it is written
 };
 static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announce),
               "a small message costs what its announcement does");

@@ -160,6 +160,8 @@ void Sends::make_stream(SendCore& core, Peer& peer) {
   stream.source = &core.pieces;
   stream.length = stream.limit = stream.available = core.bytes;
   stream.priority = core.SendItem::priority;
+  stream.call = peer.deferred != nullptr && peer.deferred->takes_all(core.SendItem::channel);
+  if (stream.call) ++peer.announced_calls;
   core.stream = &stream;
   pacing_.reserve_port(stream);
 }
