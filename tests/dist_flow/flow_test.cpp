@@ -67,8 +67,8 @@ TEST(DistFlow, ATaskThatNamesWhatItWritesTwiceCountsAlikeOnAllRanks) {
       rt.submit(copy, read(hx), write(hz));
     }
     rt.wait();
-    if (rt.rank() == 1) EXPECT_EQ(y, 4.0);
-    if (rt.rank() == 2) EXPECT_EQ(z, 4.0);
+    EXPECT_EQ(y, rt.rank() == 1 ? 4.0 : 0.0);
+    EXPECT_EQ(z, rt.rank() == 2 ? 4.0 : 0.0);
   }));
 }
 

@@ -35,8 +35,9 @@ void recover(const Sample& sample, const std::string& bytes) {
   std::vector<std::uint64_t> memory((bytes.size() + 7) / 8);
   if (!bytes.empty()) std::memcpy(memory.data(), bytes.data(), bytes.size());
   for (const LivePacket& packet : collect_live({reinterpret_cast<const std::byte*>(memory.data()), bytes.size()}, *declared)) {
-    std::string stream(reinterpret_cast<const char*>(&packet.header), sizeof packet.header);
-    stream.append(reinterpret_cast<const char*>(packet.content), packet.content_bytes());
+    std::string stream(sizeof packet.header + packet.content_bytes(), '\0');
+    std::memcpy(stream.data(), &packet.header, sizeof packet.header);
+    std::memcpy(stream.data() + sizeof packet.header, packet.content, packet.content_bytes());
     stream.resize(packet.header.packet_bits / 8);
     const auto file = sample.folder.path() / "stream_0001";
     test::write_file(file, stream);
