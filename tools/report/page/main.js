@@ -169,6 +169,7 @@ function measure(timeline, first) {
   timeline.place.scrollIntoView();  // what is out of sight is not drawn
   const timesOf = (canvas, draw) => {
     const times = [];
+    canvas.getContext('2d').getImageData(0, 0, 1, 1);  // the first time it is moved to where it can be read
     for (let i = 0; i < pictures; ++i) {
       const length = makespan * Math.pow(0.5, 10 * (i % 30) / 30);
       const from = (makespan - length) * (i / pictures);
