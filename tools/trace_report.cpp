@@ -14,7 +14,7 @@ namespace tandem::tools {
 namespace {
 
 void add_still_options(Subcommand command, StillOptions& stills) {
-  command.add_option("--pdf", stills.pdf, "Draw this file instead of the page: panels of the run below each other, for print");
+  command.add_option("--pdf", stills.pdf, "Draw this file instead of the page: panels below each other, for print");
   command.add_option("--svg", stills.svg, "The same as SVG");
   command.add_option("--png", stills.png, "The same as PNG, 300 dots per inch");
   command.add_option("--panel", stills.panels, "Panels to draw, separated by commas, or `list`: says which there are (default: all)");
@@ -55,14 +55,17 @@ void add_trace_report(Subcommand trace, ToolContext& context) {
   const auto other = std::make_shared<std::string>();
   const auto stills = std::make_shared<StillOptions>();
   command.add_option("other", *other, "Folder of a second run: the page compares both, and shows where the seconds went");
-  command.add_option("-o,--out", *out, "The file to write; FOLDER/report.html by default");
+  command.add_option("-o,--out", *out, "The page to write; FOLDER/report.html by default, none beside pictures");
   add_still_options(command, *stills);
   command.callback([folder, other, out, stills, json, &context] {
     std::vector<std::string> folders{*folder};
     if (!other->empty()) folders.push_back(*other);
     const std::string of_stills = stills->pdf + stills->svg + stills->png + stills->panels + stills->show + stills->from + stills->to +
                                   stills->width + stills->height;
-    if (!of_stills.empty()) return draw(folders, *stills, *json, context);
+    if (!of_stills.empty()) {
+      stills->page = *out;
+      return draw(folders, *stills, *json, context);
+    }
     const std::filesystem::path file = out->empty() ? std::filesystem::path(*folder) / "report.html" : std::filesystem::path(*out);
     const auto written = write_report(folders, file);
     if (!written) return fail(context, written.error());

@@ -123,7 +123,8 @@ stills() {
   holds err 'there is nothing to draw'
   report 1 one --pdf none.pdf --height 1in
   holds err 'panels need a height of'
-  report 0 one --pdf one.pdf
+  report 0 one --pdf one.pdf -o one.html
+  [[ -s one.pdf && -s one.html ]] || fail 'a page that was asked for beside pictures is not there'
   report 1 one --pdf none.pdf --panel broadcasts
   holds err 'the run has nothing for panel broadcasts; it has workers, '
   traced none 1 flow -n 16 --nb 16
@@ -180,6 +181,7 @@ browser() {
   find_browser
   traced several 3 all -n 1024 --nb 64
   report 0 several -o several.html && drawn several.html
+  holds log '[1-9][0-9]* places tell something; broadcast: Broadcast of .*rootrank [0-9]+size.*recipients[0-9]+tree.*arrivalsafter .*bound.*Arrivals'
   traced one 1 all -n 16 --nb 16
   report 0 one -o one.html && drawn one.html
   traced none 1 flow -n 16 --nb 16

@@ -11,7 +11,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from report_panels import GREY, INK, PANELS, STEPS, View
+from report_drawing import GREY, INK, STEPS, View
+from report_panels import PANELS
 from report_tables import read_page
 
 LEFT, RIGHT, BOTTOM, GAP = 0.72, 0.12, 0.36, 0.12  # beside the axes, and between two panels

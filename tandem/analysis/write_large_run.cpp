@@ -2,7 +2,7 @@
 // Usage: write_large_run FOLDER TASKS RANKS WORKERS. The same arguments write the same run.
 //
 // The ranks submit tasks of six kernels in turns. A task needs up to three of the last tasks of its rank, and the earliest free
-// worker runs it. Every 25th task also needs a message of 64 KiB from another rank. Every 1000th is broadcast to all ranks, by a
+// worker runs it. Every 25th task also needs a message of 64 KiB from another rank. Every 1001st is broadcast to all ranks, by a
 // binomial tree.
 #include <algorithm>
 #include <array>
@@ -92,7 +92,7 @@ class LargeRun {
     run_.submit(at_rank, submit_ns, id, site, {}, deps);
     if (!deps.empty()) network_.emplace_back(ready_ns, [this, at_rank, id, ready_ns] { add(at_rank, Type::task_ready, ready_ns, {id}); });
     execute(at_rank, id, ready_ns, duration_ns(site));
-    if (ranks_.size() > 1 && number % 1'000 == 0) add_broadcast(at_rank, rank.last.back().end_ns);
+    if (ranks_.size() > 1 && number % 1'001 == 0) add_broadcast(at_rank, rank.last.back().end_ns);
   }
 
   void execute(std::uint32_t at_rank, std::uint32_t id, std::int64_t ready_ns, std::int64_t duration_ns) {

@@ -13,7 +13,8 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python/scripts")]
 
 from read_report import read_column, section  # noqa: E402
-from report_panels import PANELS, View, Workers  # noqa: E402
+from report_drawing import View  # noqa: E402
+from report_panels import PANELS, Workers  # noqa: E402
 from report_tables import Steps, read_page  # noqa: E402
 
 

@@ -40,7 +40,7 @@ base::Result<std::string> draw_stills(const std::vector<std::string>& folders, c
   if (options.list) return checked;
   const auto folder = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-report-");
   if (!folder) return folder.error();
-  const std::filesystem::path page = folder.value().path() / "report.html";
+  const std::filesystem::path page = options.page.empty() ? folder.value().path() / "report.html" : std::filesystem::path(options.page);
   if (const auto written = write_report(folders, page); !written) return written.error();
   words.push_back(page.string());
   return run_python(python, "plot_report.py", words);

@@ -13,6 +13,7 @@ struct StillOptions {
   std::string pdf, svg, png;             ///< files to write
   std::string panels, show;              ///< names, separated by commas
   std::string from, to, width, height;
+  std::string page;                      ///< file for the page; empty: it is not kept
   bool list = false;                     ///< say which panels there are
 
   bool wanted() const noexcept { return list || !pdf.empty() || !svg.empty() || !png.empty(); }

@@ -8,8 +8,12 @@ class BroadcastEdges {
     this.parent = run.column('edge.parent');
     this.late = run.column('edge.late');
     const posted = run.column('message.posted'), took = run.column('message.arrived'), begun = run.column('edge.begun');
-    this.start = Float64Array.from(this.message, (message, i) => posted[message] + begun[i]);
-    this.end = Float64Array.from(this.message, message => posted[message] + took[message]);
+    this.start = new Float64Array(this.count);
+    this.end = new Float64Array(this.count);
+    this.message.forEach((message, edge) => {
+      this.start[edge] = posted[message] + begun[edge];
+      this.end[edge] = posted[message] + took[message];
+    });
   }
   get count() { return this.message.length; }
   child(edge) { return this.run.column('message.destination')[this.message[edge]]; }

@@ -169,6 +169,7 @@ function measure(timeline, first) {
   timeline.place.scrollIntoView();  // what is out of sight is not drawn
   const timesOf = (canvas, draw) => {
     const times = [];
+    canvas.getContext('2d').getImageData(0, 0, 1, 1);  // the first time it is moved to where it can be read
     for (let i = 0; i < pictures; ++i) {
       const length = makespan * Math.pow(0.5, 10 * (i % 30) / 30);
       const from = (makespan - length) * (i / pictures);
@@ -191,7 +192,26 @@ function measure(timeline, first) {
   console.log(
       `tandem report: first picture ${first.toFixed(0)} ms, all ${all.toFixed(0)} ms, a picture ` +
       `${times[pictures / 2].toFixed(2)} ms, the slowest ${times[pictures - 1].toFixed(2)} ms; of each panel alone, and its slowest: ` +
-      panels.join(', '));
+      panels.join(', ') + `; ${touch(timeline)}`);
+}
+
+/** For the tests: points at and clicks many places of each panel; an error would end the page. Says what the last broadcast is. */
+function touch(timeline) {
+  timeline.show(0, timeline.limit);
+  let told = 0;
+  for (const view of timeline.views) {
+    const box = timeline.boxOf(view, null), {panel} = view;
+    for (let i = 0; i < 400; ++i) {
+      const time = timeline.limit * (i % 40 + 0.5) / 40, y = panel.height * (Math.floor(i / 40) + 0.5) / 10;
+      if (panel.describe(time, box, y) !== '') ++told;
+      if (panel.click) panel.click(timeline, time, box, y);
+    }
+    if (panel.leave) panel.leave();
+  }
+  const last = timeline.run.column('broadcast.root').length - 1, details = document.querySelector('aside');
+  if (last >= 0) timeline.selectBroadcast(last);
+  timeline.draw();
+  return `${told} places tell something` + (last >= 0 && details ? `; broadcast: ${details.textContent}` : '');
 }
 
 begin();

@@ -36,6 +36,9 @@ class Run {
     this.makespan = Math.max(facts.makespan, 1);
     this.workers = facts.workers;
     this.taskCount = columns['task.lane'].length;
+    // Read for each task: a look into `columns` by name takes longer.
+    this.start = columns['task.start'];
+    this.duration = columns['task.duration'];
     this.orderKernels();
     this.findOutliers();
     this.makeLanes();
@@ -43,7 +46,7 @@ class Run {
   }
 
   column(name) { return this.columns[name] || new Float64Array(0); }
-  end(task) { return this.columns['task.start'][task] + Math.max(this.columns['task.duration'][task], 0); }
+  end(task) { return this.start[task] + Math.max(this.duration[task], 0); }
   seconds(time) { return time * this.facts.unit_ns / 1e9; }
   nameOf(task) {
     const own = this.columns['task.name'][task];
@@ -59,7 +62,7 @@ class Run {
     const places = this.column('task.flops');
     return task < places.length ? this.facts.flops[places[task]] : 0;
   }
-  kernelOf(task) { return this.kernelOfCodelet[this.columns['task.codelet'][task]]; }
+  kernelOf(task) { return this.kernel[task]; }
   colourOf(kernel) {
     const place = this.colours && kernel < this.colours.length ? this.colours[kernel] : kernel;
     return kernelColours[Math.min(place, kernelColours.length - 1)];
@@ -114,18 +117,19 @@ class Run {
   orderKernels() {
     this.kernels = this.summary.kernels;
     const place = new Map(this.kernels.map((kernel, i) => [kernel.codelet, i]));
-    this.kernelOfCodelet = this.facts.names.map(name => place.has(name) ? place.get(name) : this.kernels.length);
+    const kernelOfCodelet = this.facts.names.map(name => place.has(name) ? place.get(name) : this.kernels.length);
+    const codelets = this.columns['task.codelet'];
+    this.kernel = new Uint16Array(this.taskCount);
+    for (let task = 0; task < this.taskCount; ++task) this.kernel[task] = kernelOfCodelet[codelets[task]];
   }
 
   findOutliers() {
     const limits = this.kernels.map(
         kernel => (kernel.third_quartile_s + 1.5 * (kernel.third_quartile_s - kernel.first_quartile_s)) * 1e9 / this.facts.unit_ns);
-    const durations = this.columns['task.duration'];
+    const {duration, kernel} = this;
     this.outlier = new Uint8Array(this.taskCount);
-    for (let task = 0; task < this.taskCount; ++task) {
-      const limit = limits[this.kernelOf(task)];
-      if (durations[task] > limit + 1) this.outlier[task] = 1;  // beyond rounding
-    }
+    for (let task = 0; task < this.taskCount; ++task)
+      if (duration[task] > limits[kernel[task]] + 1) this.outlier[task] = 1;  // beyond rounding
   }
 
   /** Of each worker its tasks, by start. */
@@ -254,19 +258,16 @@ function sortedBy(indices, keys) {
   }
   let from = new Uint32Array(count), to = new Uint32Array(count);
   from.set(indices);
-  const digits = new Uint16Array(keys.length), starts = new Uint32Array(65537);
+  const digits = new Uint16Array(count), starts = new Uint32Array(65537);
   for (let scale = 1; most - least >= scale; scale *= 65536) {
     starts.fill(0);
     for (let i = 0; i < count; ++i) {
-      const index = from[i], digit = (keys[index] - least) / scale % 65536;
-      digits[index] = digit;
+      const digit = (keys[from[i]] - least) / scale % 65536;
+      digits[i] = digit;
       ++starts[(digit | 0) + 1];
     }
     for (let i = 0; i < 65536; ++i) starts[i + 1] += starts[i];
-    for (let i = 0; i < count; ++i) {
-      const index = from[i];
-      to[starts[digits[index]]++] = index;
-    }
+    for (let i = 0; i < count; ++i) to[starts[digits[i]]++] = from[i];
     [from, to] = [to, from];
   }
   return from;
