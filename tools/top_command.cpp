@@ -30,8 +30,9 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 
-constexpr const char* footer = R"(The run records a trace: TANDEM_TRACE=all ./app, or tandem run -n 4 -x TANDEM_TRACE=all ./app. It is named by the
-folder of its trace, by its job (TANDEM_JOB_ID) or by one of its processes. Without a name: lists the runs of this host.
+constexpr const char* footer = R"(The run records a trace: TANDEM_TRACE=all ./app, or tandem run -n 4 -x TANDEM_TRACE=all ./app.
+It is named by the folder of its trace, by its job (TANDEM_JOB_ID) or by one of its processes. Without a name: lists the runs of
+this host.
 
   tandem top                        what runs here
   tandem top trace-app-4711         until it ends; q ends the view, not the run
@@ -207,10 +208,12 @@ void top(const TopArguments& given, ToolContext& context) {
 }  // namespace
 
 void add_top(Subcommand app, ToolContext& context) {
-  Subcommand command = app.add_subcommand("top", "Show what a run does while it runs: workers, tasks, kernels, messages, what waits");
+  Subcommand command =
+      app.add_subcommand("top", "Show what a run does while it runs: workers, tasks, kernels, messages, what waits");
   auto arguments = std::make_shared<TopArguments>();
   command.footer(footer);
-  command.add_option("run", arguments->target, "Folder of the run's trace, a job or a process; without it: lists what runs on this host")
+  command.add_option("run", arguments->target,
+                     "Folder of the run's trace, a job or a process; without it: lists what runs on this host")
       .type_name("FOLDER|JOB|PROCESS");
   command.add_option("--interval", arguments->interval, "Time between two looks").show_default().type_name("TIME (1s, 200ms)");
   Option count = command.add_option("--count", arguments->count, "Print so many tables, then end").positive();

@@ -22,7 +22,8 @@ void LiveTasks::keep_for_a_while(std::uint32_t number) {
   old_.push_back(number);
   if (old_.size() <= kept) return;
   // The number may be that of another task by now.
-  if (const auto oldest = tasks_.find(old_.front()); oldest != tasks_.end() && !is_open(oldest->second.flags)) tasks_.erase(oldest);
+  const auto oldest = tasks_.find(old_.front());
+  if (oldest != tasks_.end() && !is_open(oldest->second.flags)) tasks_.erase(oldest);
   old_.pop_front();
 }
 

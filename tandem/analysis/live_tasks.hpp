@@ -9,11 +9,11 @@
 
 namespace tandem::analysis {
 
-/// The tasks of one rank, as far as a run that runs has told of them. An event of one actor may become known before an earlier one of
-/// another actor, so each task has flags that only grow, and its stage follows from them.
+/// The tasks of one rank, as far as a run that runs has told of them. An event of one actor may become known before an earlier
+/// one of another actor, so each task has flags that only grow, and its stage follows from them.
 ///
-/// Numbers are the low 32 bits of ids, and come again after 2^22 operations on several ranks, since ids have gaps there. So a task
-/// that has ended is forgotten, but not at once: its other events may become known later.
+/// Numbers are the low 32 bits of ids, and come again after 2^22 operations on several ranks, since ids have gaps there. So a
+/// task that has ended is forgotten, but not at once: its other events may become known later.
 ///
 /// Memory: some 50 bytes for each task that has not ended, up to `most_open`, and for the last `kept` others.
 class LiveTasks {

@@ -137,7 +137,8 @@ void LiveView::add_task(const Event& event) {
     case Type::task_replayed: return tasks_.replay(u32(event, 0), u32(event, 1), u32(event, 2));
     case Type::task_ready:
       tasks_.note(u32(event, 0), LiveTasks::ready);
-      if (const auto expected = expected_.find(u32(event, 0)); expected != expected_.end()) expected->second.since_ns = event.local_ns;
+      if (const auto expected = expected_.find(u32(event, 0)); expected != expected_.end())
+        expected->second.since_ns = event.local_ns;
       return;
     case Type::task_started: {
       const std::uint32_t task = u32(event, 0);

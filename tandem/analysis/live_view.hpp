@@ -18,8 +18,8 @@
 
 namespace tandem::analysis {
 
-/// What the time of a worker is spent on, as far as can be said at once. `idle` also when it polls the network or holds its core for an
-/// urgent task; `program`: the submitting thread, outside of waits.
+/// What the time of a worker is spent on, as far as can be said at once. `idle` also when it polls the network or holds its core
+/// for an urgent task; `program`: the submitting thread, outside of waits.
 enum class LiveSpent : std::uint8_t { kernels, runtime, idle, program };
 inline constexpr std::size_t live_spent_kinds = 4;
 std::string_view name_of(LiveSpent spent) noexcept;
