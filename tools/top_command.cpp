@@ -121,12 +121,15 @@ bool sleep_until(std::chrono::steady_clock::time_point end, const Screen* screen
 class Top {
  public:
   Top(const TopArguments& arguments, std::int64_t interval_ns, ToolContext& context)
-      : arguments_(arguments), interval_(interval_ns), live_folder_(context.config.get_string("trace.live")), context_(context) {}
+      : arguments_(arguments), interval_(interval_ns), context_(context) {}
 
   void run() {
-    auto folders = find_ranks(arguments_.target, live_folder_);
-    if (!folders) return fail(context_, folders.error());
-    auto opened = TopRun::open(folders.value());
+    auto found = find_run(arguments_.target, context_.config.get_string("trace.live"));
+    if (!found) return fail(context_, found.error());
+    run_folders_ = std::move(found).value();
+    const auto ranks = ranks_in(run_folders_);
+    if (!ranks) return fail(context_, ranks.error());
+    auto opened = TopRun::open(ranks.value());
     if (!opened) return fail(context_, opened.error());
     TopRun run = std::move(opened).value();
     const bool is_view = !arguments_.json && arguments_.count == 0 && ::isatty(STDOUT_FILENO) != 0;
@@ -141,14 +144,14 @@ class Top {
  private:
   /// True: the run is over.
   bool follow(TopRun& run, Screen* screen) {
-    run.refresh(folders());  // what was recorded before
+    refresh(run);  // what was recorded before
     auto next = std::chrono::steady_clock::now();
     for (unsigned shown = 0; !run.is_over();) {
       // The first view comes soon.
       next += shown == 0 && screen != nullptr ? std::min(interval_, std::chrono::nanoseconds(500'000'000)) : interval_;
       next = std::max(next, std::chrono::steady_clock::now());
       if (!sleep_until(next, screen)) return false;
-      run.refresh(folders());
+      refresh(run);
       if (run.is_over()) return true;
       show(run, screen);
       if (++shown == arguments_.count) return false;
@@ -157,9 +160,9 @@ class Top {
   }
 
   /// Ranks may start later than others.
-  std::vector<std::filesystem::path> folders() const {
-    auto found = find_ranks(arguments_.target, live_folder_);
-    return found ? std::move(found).value() : std::vector<std::filesystem::path>();
+  void refresh(TopRun& run) const {
+    const auto ranks = ranks_in(run_folders_);
+    run.refresh(ranks ? ranks.value() : std::vector<std::filesystem::path>());
   }
 
   void show(const TopRun& run, Screen* screen) const {
@@ -172,8 +175,8 @@ class Top {
   static constexpr std::size_t most_rows = 64;
   const TopArguments& arguments_;
   const std::chrono::nanoseconds interval_;
-  const std::filesystem::path live_folder_;
   ToolContext& context_;
+  std::vector<std::filesystem::path> run_folders_;
 };
 
 void list(const TopArguments& arguments, ToolContext& context) {

@@ -88,6 +88,18 @@ json_holds "len(o[0]['ranks']) == 2"
 top 2 run-none
 holds err 'lists what does$'
 
+# --- a rank that starts later
+mkdir -p late/rank-0001
+ln -s ../run/rank-0000 late/rank-0000
+timeout 60 "$tandem" top late --json --interval 100ms > late.out 2> late.err < /dev/null &
+viewer=$!
+until_true 30 grep -q '"kind":"interval"' late.out || fail "the view waits for a rank that has not started"
+grep -q '"rank":1,' late.out && fail "a rank is shown before it has started"
+ln -s "$folder/run/rank-0001/tandem" late/rank-0001/tandem
+until_true 30 grep -q '"rank":1,' late.out || fail "a rank that starts later is not shown"
+kill "$viewer"
+wait "$viewer" 2> /dev/null
+
 # --- a rank is killed
 timeout 60 "$tandem" top run --interval 100ms > top.out 2> top.err < /dev/null &
 viewer=$!

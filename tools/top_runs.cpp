@@ -73,29 +73,29 @@ std::string describe(const std::vector<LiveRun>& runs) {
   return text;
 }
 
-Result<std::vector<fs::path>> find_ranks(const std::string& target, const fs::path& live_folder) {
+Result<std::vector<fs::path>> find_run(const std::string& target, const fs::path& live_folder) {
   std::error_code error;
-  if (fs::is_directory(target, error)) {
-    auto folders = trace::rank_folders(target);
-    if (folders) return folders;
-    return Error{folders.error().code,
-                 folders.error().message + "; a run makes them when it starts with a trace (TANDEM_TRACE=all)"};
-  }
+  if (fs::is_directory(target, error)) return std::vector<fs::path>{target};
   const std::vector<LiveRun> runs = live_runs(live_folder);
-  std::set<fs::path> run_folders;
+  std::set<fs::path> folders;
   for (const LiveRun& run : runs)
-    if (run.job == target || std::to_string(run.process) == target) run_folders.insert(run.folder.parent_path());
-  std::vector<fs::path> folders;
-  for (const fs::path& folder : run_folders) {
-    auto ranks = trace::rank_folders(folder);
-    if (!ranks) return ranks.error();
-    folders.insert(folders.end(), ranks.value().begin(), ranks.value().end());
-  }
-  if (!folders.empty()) return folders;
+    if (run.job == target || std::to_string(run.process) == target) folders.insert(run.folder.parent_path());
+  if (!folders.empty()) return std::vector<fs::path>(folders.begin(), folders.end());
   return Error{ErrorCode::not_found,
                fmt::format("{}: is neither a folder nor a job or process that runs here with a trace{}", target,
                            runs.empty() ? ": start it with TANDEM_TRACE=all, then name the folder that it makes"
                                         : "; tandem top, without a name, lists what does")};
+}
+
+Result<std::vector<fs::path>> ranks_in(const std::vector<fs::path>& run_folders) {
+  std::vector<fs::path> ranks;
+  for (const fs::path& folder : run_folders) {
+    const auto found = trace::rank_folders(folder);
+    if (!found)
+      return Error{found.error().code, found.error().message + "; a run makes them when it starts with a trace (TANDEM_TRACE=all)"};
+    ranks.insert(ranks.end(), found.value().begin(), found.value().end());
+  }
+  return ranks;
 }
 
 }  // namespace tandem::tools

@@ -114,7 +114,7 @@ void add_ranks(std::string& text, const TopRun& run, std::size_t most) {
   add_rest(text, rows, most, "ranks");
   for (const TopRank& rank : run.ranks()) {
     if (rank.trace == nullptr) {
-      text += fmt::format("not followed: {}\n", rank.why_not);
+      text += fmt::format("not followed: {}\n", rank.why_not.message);
     } else if (!is_followed(rank)) {
       const std::int64_t age_ns = std::max<std::int64_t>(0, rank.trace->now_ns() - rank.trace->last_event_ns());
       text += fmt::format("rank {} runs on {}, where its live buffers are: start tandem top there. "
