@@ -90,6 +90,7 @@ holds err 'lists what does$'
 
 # --- a rank that starts later
 mkdir -p late/rank-0001
+: > late.out
 ln -s ../run/rank-0000 late/rank-0000
 timeout 60 "$tandem" top late --json --interval 100ms > late.out 2> late.err < /dev/null &
 viewer=$!
@@ -101,6 +102,7 @@ kill "$viewer"
 wait "$viewer" 2> /dev/null
 
 # --- a rank is killed
+: > top.out
 timeout 60 "$tandem" top run --interval 100ms > top.out 2> top.err < /dev/null &
 viewer=$!
 until_true 30 grep -q '^tasks: ' top.out || fail "the view shows nothing"

@@ -37,7 +37,11 @@ std::uint8_t LiveTasks::change(std::uint32_t number, Task& task, std::uint8_t fl
   return now;
 }
 
-std::uint8_t LiveTasks::note(std::uint32_t number, std::uint8_t flags) { return change(number, tasks_[number], flags); }
+LiveTasks::Task LiveTasks::note(std::uint32_t number, std::uint8_t flags) {
+  Task& task = tasks_[number];
+  const std::uint16_t site = task.site;
+  return {site, change(number, task, flags)};  // which may forget it
+}
 
 std::uint8_t LiveTasks::submit(std::uint32_t number, std::uint16_t site, std::uint8_t flags) {
   if (tasks_.size() > most_open + kept) {

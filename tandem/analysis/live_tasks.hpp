@@ -29,8 +29,12 @@ class LiveTasks {
     node = 32,     ///< no task that runs on a worker: a join, an event, a send, a receive
   };
 
-  /// Sets flags of a task, and returns those that are set now.
-  std::uint8_t note(std::uint32_t task, std::uint8_t flags);
+  struct Task {
+    std::uint16_t site = no_site;
+    std::uint8_t flags = 0;
+  };
+  /// Sets flags of a task, and returns what is known of it now.
+  Task note(std::uint32_t task, std::uint8_t flags);
   std::uint8_t submit(std::uint32_t task, std::uint16_t site, std::uint8_t flags);
   /// The tasks from `first` on are like those of the first replay of the graph.
   void replay(std::uint32_t graph, std::uint32_t first, std::uint32_t count);
@@ -44,10 +48,6 @@ class LiveTasks {
   bool is_whole() const noexcept { return !overflowed_; }
 
  private:
-  struct Task {
-    std::uint16_t site = no_site;
-    std::uint8_t flags = 0;
-  };
   enum class Stage : std::uint8_t { other, waiting, ready };
   static Stage stage_of(std::uint8_t flags) noexcept;
   static bool is_open(std::uint8_t flags) noexcept;

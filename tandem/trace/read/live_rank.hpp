@@ -32,7 +32,7 @@ class LiveListener {
 struct LiveOptions {
   /// Of records that one `poll` reads; more are left out, the oldest first, in proportion for all actors. Descriptions are
   /// always read.
-  std::size_t most_bytes = 16 << 20;
+  std::size_t most_bytes = 8 << 20;
   std::size_t most_bytes_at_first = 256 << 20;  ///< of the first `poll`, which reads what was recorded before
 };
 
