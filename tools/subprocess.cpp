@@ -28,7 +28,7 @@ using base::FileDescriptor;
 constexpr std::size_t kept_bytes = std::size_t(16) << 20;
 constexpr int cannot_execute = 127;
 
-struct Pipe {
+struct OutputPipe {
   FileDescriptor read_end, write_end;
 
   bool open() {
@@ -70,7 +70,7 @@ bool drain(const FileDescriptor& pipe, std::string& text) {
 
 /// Reads both streams until the child ends; false at the deadline. It may end while others still hold its pipes, and it may close
 /// them and go on: only its own end counts.
-bool read_until_end(const FileDescriptor& child, Pipe& output, Pipe& errors, ProgramOutput& written,
+bool read_until_end(const FileDescriptor& child, OutputPipe& output, OutputPipe& errors, ProgramOutput& written,
                     Clock::time_point deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -104,7 +104,7 @@ std::string failure_of(int status) {
 }  // namespace
 
 base::Result<ProgramOutput> run_program(const Command& command, std::chrono::milliseconds limit) {
-  Pipe output, errors;
+  OutputPipe output, errors;
   if (!output.open() || !errors.open()) return system_error("no pipe");
   std::vector<std::string> words{command.file.string()};
   words.insert(words.end(), command.arguments.begin(), command.arguments.end());

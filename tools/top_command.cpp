@@ -30,8 +30,9 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 
-constexpr const char* top_footer = R"(The run records a trace: TANDEM_TRACE=all ./app, or tandem run -n 4 -x TANDEM_TRACE=all ./app. It is named by the
-folder of its trace, by its job (TANDEM_JOB_ID) or by one of its processes. Without a name: lists the runs of this host.
+constexpr const char* top_footer = R"(The run records a trace: TANDEM_TRACE=all ./app, or tandem run -n 4 -x TANDEM_TRACE=all ./app.
+It is named by the folder of its trace, by its job (TANDEM_JOB_ID) or by one of its processes. Without a name: lists the runs of
+this host.
 
   tandem top                        what runs here
   tandem top trace-app-4711         until it ends; q ends the view, not the run
@@ -120,12 +121,15 @@ bool sleep_until(std::chrono::steady_clock::time_point end, const Screen* screen
 class Top {
  public:
   Top(const TopArguments& arguments, std::int64_t interval_ns, ToolContext& context)
-      : arguments_(arguments), interval_(interval_ns), live_folder_(context.config.get_string("trace.live")), context_(context) {}
+      : arguments_(arguments), interval_(interval_ns), context_(context) {}
 
   void run() {
-    auto folders = find_ranks(arguments_.target, live_folder_);
-    if (!folders) return fail(context_, folders.error());
-    auto opened = TopRun::open(folders.value());
+    auto found = find_run(arguments_.target, context_.config.get_string("trace.live"));
+    if (!found) return fail(context_, found.error());
+    run_folders_ = std::move(found).value();
+    const auto ranks = ranks_in(run_folders_);
+    if (!ranks) return fail(context_, ranks.error());
+    auto opened = TopRun::open(ranks.value());
     if (!opened) return fail(context_, opened.error());
     TopRun run = std::move(opened).value();
     const bool is_view = !arguments_.json && arguments_.count == 0 && ::isatty(STDOUT_FILENO) != 0;
@@ -140,14 +144,14 @@ class Top {
  private:
   /// True: the run is over.
   bool follow(TopRun& run, Screen* screen) {
-    run.refresh(folders());  // what was recorded before
+    refresh(run);  // what was recorded before
     auto next = std::chrono::steady_clock::now();
     for (unsigned shown = 0; !run.is_over();) {
       // The first view comes soon.
       next += shown == 0 && screen != nullptr ? std::min(interval_, std::chrono::nanoseconds(500'000'000)) : interval_;
       next = std::max(next, std::chrono::steady_clock::now());
       if (!sleep_until(next, screen)) return false;
-      run.refresh(folders());
+      refresh(run);
       if (run.is_over()) return true;
       show(run, screen);
       if (++shown == arguments_.count) return false;
@@ -156,9 +160,9 @@ class Top {
   }
 
   /// Ranks may start later than others.
-  std::vector<std::filesystem::path> folders() const {
-    auto found = find_ranks(arguments_.target, live_folder_);
-    return found ? std::move(found).value() : std::vector<std::filesystem::path>();
+  void refresh(TopRun& run) const {
+    const auto ranks = ranks_in(run_folders_);
+    run.refresh(ranks ? ranks.value() : std::vector<std::filesystem::path>());
   }
 
   void show(const TopRun& run, Screen* screen) const {
@@ -171,8 +175,8 @@ class Top {
   static constexpr std::size_t most_rows = 64;
   const TopArguments& arguments_;
   const std::chrono::nanoseconds interval_;
-  const std::filesystem::path live_folder_;
   ToolContext& context_;
+  std::vector<std::filesystem::path> run_folders_;
 };
 
 void list(const TopArguments& arguments, ToolContext& context) {
@@ -207,10 +211,12 @@ void top(const TopArguments& given, ToolContext& context) {
 }  // namespace
 
 void add_top(Subcommand app, ToolContext& context) {
-  Subcommand command = app.add_subcommand("top", "Show what a run does while it runs: workers, tasks, kernels, messages, what waits");
+  Subcommand command =
+      app.add_subcommand("top", "Show what a run does while it runs: workers, tasks, kernels, messages, what waits");
   auto arguments = std::make_shared<TopArguments>();
   command.footer(top_footer);
-  command.add_option("run", arguments->target, "Folder of the run's trace, a job or a process; without it: lists what runs on this host")
+  command.add_option("run", arguments->target,
+                     "Folder of the run's trace, a job or a process; without it: lists what runs on this host")
       .type_name("FOLDER|JOB|PROCESS");
   command.add_option("--interval", arguments->interval, "Time between two looks").show_default().type_name("TIME (1s, 200ms)");
   Option count = command.add_option("--count", arguments->count, "Print so many tables, then end").positive();

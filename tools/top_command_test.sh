@@ -20,7 +20,8 @@ top() {
 }
 # json_holds EXPRESSION: of `o`, the objects that were printed.
 json_holds() {
-  python3 -c "import json, sys; o = [json.loads(l) for l in open('out')]; sys.exit(not ($1))" || { fail "not ($1) of:"; head -c 3000 out >&2; cat err >&2; }
+  python3 -c "import json, sys; o = [json.loads(l) for l in open('out')]; sys.exit(not ($1))" ||
+    { fail "not ($1) of:"; head -c 3000 out >&2; cat err >&2; }
 }
 # start FOLDER REPETITIONS: a job of two ranks, with a trace.
 start() {
@@ -29,7 +30,7 @@ start() {
   launcher=$!
   local rank
   for rank in 0 1; do
-    until_true 60 test -e "$1/rank-000$rank/tandem/live" || { fail "rank $rank does not start"; cat "$1.out" "$1.err" >&2; exit 1; }
+    until_true 60 test -e "$1/rank-000$rank/tandem/live" || { cat "$1.out" "$1.err" >&2; echo "FAILED: no rank $rank" >&2; exit 1; }
   done
 }
 processes_of() { sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$1"/rank-*/tandem/rank.json; }
@@ -76,7 +77,8 @@ json_holds "[r['rank'] for r in o[0]['ranks']] == [1]"
 top 0
 holds out ' +run-[^ ]+ +0 of 2 +tandem +20.*/run$'
 top 0 --json
-json_holds "[(r['rank'], r['size'], r['folder'][-14:]) for r in o[0]['runs']] == [(0, 2, '/run/rank-0000'), (1, 2, '/run/rank-0001')]"
+json_holds "[(r['rank'], r['size'], r['folder'][-14:]) for r in o[0]['runs']] ==
+            [(0, 2, '/run/rank-0000'), (1, 2, '/run/rank-0001')]"
 job=$(python3 -c "import json; print(json.load(open('out'))['runs'][0]['job'])")
 process=$(python3 -c "import json; print(json.load(open('out'))['runs'][1]['process'])")
 top 0 "$job" --json --once --interval 100ms
@@ -86,7 +88,21 @@ json_holds "len(o[0]['ranks']) == 2"
 top 2 run-none
 holds err 'lists what does$'
 
+# --- a rank that starts later
+mkdir -p late/rank-0001
+: > late.out
+ln -s ../run/rank-0000 late/rank-0000
+timeout 60 "$tandem" top late --json --interval 100ms > late.out 2> late.err < /dev/null &
+viewer=$!
+until_true 30 grep -q '"kind":"interval"' late.out || fail "the view waits for a rank that has not started"
+grep -q '"rank":1,' late.out && fail "a rank is shown before it has started"
+ln -s "$folder/run/rank-0001/tandem" late/rank-0001/tandem
+until_true 30 grep -q '"rank":1,' late.out || fail "a rank that starts later is not shown"
+kill "$viewer"
+wait "$viewer" 2> /dev/null
+
 # --- a rank is killed
+: > top.out
 timeout 60 "$tandem" top run --interval 100ms > top.out 2> top.err < /dev/null &
 viewer=$!
 until_true 30 grep -q '^tasks: ' top.out || fail "the view shows nothing"
@@ -95,7 +111,7 @@ wait "$viewer"
 status=$?
 ((status == 1)) || { fail "top of a killed run ends with $status"; tail -n 20 top.out top.err >&2; }
 holds top.out '^rank 1 was killed'
-holds top.out '^the run has ended after '
+holds top.out '^the run was cut off after '
 wait "$launcher" && fail "the run was not killed"
 top 2 run
 holds err 'the run (was killed|has ended)'

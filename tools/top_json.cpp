@@ -48,7 +48,8 @@ Json json_of(const TopRank& rank) {
   for (const LiveKernel& kernel : interval.kernels)
     kernels.push_back({{"name", kernel.name}, {"tasks_ended", kernel.tasks}, {"seconds", in_seconds(kernel.ns)}});
   for (const LiveReceives& of : interval.receives)
-    receives.push_back({{"from_rank", of.peer}, {"receives", of.count}, {"oldest_s", in_seconds(of.oldest_ns)}, {"oldest_data", of.data}});
+    receives.push_back({{"from_rank", of.peer}, {"receives", of.count}, {"oldest_s", in_seconds(of.oldest_ns)},
+                        {"oldest_data", of.data}});
   Json object{{"rank", rank.rank()}, {"host", rank.trace->manifest().host}, {"process", rank.trace->manifest().process},
               {"state", name_of(rank.trace->state())}, {"interval_s", in_seconds(interval.length_ns)},
               {"last_event_s_ago", in_seconds(rank.trace->now_ns() - rank.trace->last_event_ns())}};

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 
@@ -29,15 +30,18 @@ namespace {
 std::vector<LiveRun> run_of(const fs::path& file) {
   trace::LiveFile live{.file = file, .page = {}};
   std::ifstream stream(file, std::ios::binary);
-  if (!stream.read(reinterpret_cast<char*>(&live.page), sizeof live.page) || live.page.magic != trace::LivePage::live_magic) return {};
+  const bool is_read = !!stream.read(reinterpret_cast<char*>(&live.page), sizeof live.page);
+  if (!is_read || live.page.magic != trace::LivePage::live_magic) return {};
   const std::size_t length = strnlen(live.page.folder, sizeof live.page.folder);
   if (length == 0 || length == sizeof live.page.folder || !live.is_alive()) return {};
-  LiveRun run{.process = live.page.process, .folder = std::string(live.page.folder, length), .job = {}, .program = {}, .started = {}};
+  LiveRun run;
+  run.process = live.page.process;
+  run.folder = std::string(live.page.folder, length);
   const auto manifest = trace::Manifest::read(run.folder);
   if (!manifest || manifest.value().complete) return {};
   run.rank = manifest.value().rank;
   run.size = manifest.value().size;
-  run.job = manifest.value().job;
+  if (run.size > 1) run.job = manifest.value().job;
   run.program = fs::path(manifest.value().program).filename().string();
   const auto json = Json::parse(manifest.value().text);
   if (const Json* const started = json ? json->find("started") : nullptr; started != nullptr && started->is_text())
@@ -61,35 +65,37 @@ std::vector<LiveRun> live_runs(const fs::path& live_folder) {
 }
 
 std::string describe(const std::vector<LiveRun>& runs) {
-  std::string text = fmt::format("{:>8}  {:<14} {:>9}  {:<20}  {:<20}  {}\n", "process", "job", "rank", "program", "started", "folder");
+  constexpr std::string_view row = "{:>8}  {:<16} {:>9}  {:<20}  {:<20}  {}\n";
+  std::string text = fmt::format(row, "process", "job", "rank", "program", "started", "folder");
   for (const LiveRun& run : runs)
-    text += fmt::format("{:>8}  {:<14} {:>9}  {:<20}  {:<20}  {}\n", run.process, or_dash(run.job),
-                        fmt::format("{} of {}", run.rank, run.size), run.program, run.started, run.folder.parent_path().string());
+    text += fmt::format(row, run.process, or_dash(run.job), fmt::format("{} of {}", run.rank, run.size), run.program, run.started,
+                        run.folder.parent_path().string());
   return text;
 }
 
-Result<std::vector<fs::path>> find_ranks(const std::string& target, const fs::path& live_folder) {
+Result<std::vector<fs::path>> find_run(const std::string& target, const fs::path& live_folder) {
   std::error_code error;
-  if (fs::is_directory(target, error)) {
-    auto folders = trace::rank_folders(target);
-    if (folders) return folders;
-    return Error{folders.error().code, folders.error().message + "; a run makes them when it starts with a trace (TANDEM_TRACE=all)"};
-  }
+  if (fs::is_directory(target, error)) return std::vector<fs::path>{target};
   const std::vector<LiveRun> runs = live_runs(live_folder);
-  std::set<fs::path> run_folders;
+  std::set<fs::path> folders;
   for (const LiveRun& run : runs)
-    if (run.job == target || std::to_string(run.process) == target) run_folders.insert(run.folder.parent_path());
-  std::vector<fs::path> folders;
-  for (const fs::path& folder : run_folders) {
-    auto ranks = trace::rank_folders(folder);
-    if (!ranks) return ranks.error();
-    folders.insert(folders.end(), ranks.value().begin(), ranks.value().end());
-  }
-  if (!folders.empty()) return folders;
+    if (run.job == target || std::to_string(run.process) == target) folders.insert(run.folder.parent_path());
+  if (!folders.empty()) return std::vector<fs::path>(folders.begin(), folders.end());
   return Error{ErrorCode::not_found,
                fmt::format("{}: is neither a folder nor a job or process that runs here with a trace{}", target,
                            runs.empty() ? ": start it with TANDEM_TRACE=all, then name the folder that it makes"
                                         : "; tandem top, without a name, lists what does")};
+}
+
+Result<std::vector<fs::path>> ranks_in(const std::vector<fs::path>& run_folders) {
+  std::vector<fs::path> ranks;
+  for (const fs::path& folder : run_folders) {
+    const auto found = trace::rank_folders(folder);
+    if (!found)
+      return Error{found.error().code, found.error().message + "; a run makes them when it starts with a trace (TANDEM_TRACE=all)"};
+    ranks.insert(ranks.end(), found.value().begin(), found.value().end());
+  }
+  return ranks;
 }
 
 }  // namespace tandem::tools

@@ -20,13 +20,15 @@ struct LiveRun {
   std::string started;           ///< a date
 };
 
-/// By their live files in `live_folder` (option trace.live), in the order of jobs and ranks. Files of other users cannot be read, and
-/// are left out.
+/// By their live files in `live_folder` (option trace.live), in the order of jobs and ranks. Files of other users cannot be read,
+/// and are left out.
 std::vector<LiveRun> live_runs(const std::filesystem::path& live_folder);
 
-/// The ranks' folders of a run. `target`: a folder of a run or of a rank; else a job, or a process of it, that runs here. Errors:
-/// not_found (the message says what runs here).
-base::Result<std::vector<std::filesystem::path>> find_ranks(const std::string& target, const std::filesystem::path& live_folder);
+/// Folders of a run, or of one rank. `target`: such a folder; else a job, or a process of it, that runs here. Errors: not_found.
+base::Result<std::vector<std::filesystem::path>> find_run(const std::string& target, const std::filesystem::path& live_folder);
+
+/// The folders of ranks that are in these now.
+base::Result<std::vector<std::filesystem::path>> ranks_in(const std::vector<std::filesystem::path>& run_folders);
 
 /// A table for people.
 std::string describe(const std::vector<LiveRun>& runs);

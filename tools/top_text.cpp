@@ -1,8 +1,11 @@
 // tools/top_text.cpp: what `tandem top` shows to people.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -33,7 +36,9 @@ std::string size(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 
-double per_second(std::uint64_t count, std::int64_t ns) { return ns == 0 ? 0 : static_cast<double>(count) * 1e9 / static_cast<double>(ns); }
+double per_second(std::uint64_t count, std::int64_t ns) {
+  return ns == 0 ? 0 : static_cast<double>(count) * 1e9 / static_cast<double>(ns);
+}
 
 std::string or_dash(const std::optional<std::uint64_t>& value) { return value ? std::to_string(*value) : "-"; }
 
@@ -67,43 +72,54 @@ void add_head(std::string& text, const TopRun& run) {
     ready += interval.ready.value_or(0);
     running += interval.running;
   }
+  text += std::filesystem::path(manifest.program).filename().string();
+  if (manifest.size > 1) text += ", job " + manifest.job;
+  text += fmt::format(", {} of {}", counted(run.ranks().size(), "rank"), manifest.size);
+  if (std::ranges::none_of(run.ranks(), is_followed)) {
+    text += '\n';
+    return;
+  }
   const auto known = [&](std::uint64_t count) { return are_known ? std::to_string(count) : "-"; };
-  text += fmt::format("{}{}, {} of {}, {} since the start of its trace; the last {}\n", std::filesystem::path(manifest.program).filename().string(),
-                      manifest.job.empty() ? "" : ", job " + manifest.job, counted(run.ranks().size(), "rank"), manifest.size,
-                      duration(elapsed_ns), duration(length_ns));
-  text += fmt::format("tasks: {} waiting, {} ready, {} running; {:.0f}/s submitted, {:.0f}/s ended; {} ended so far", known(waiting),
-                      known(ready), running, per_second(now.submitted, length_ns), per_second(now.ended, length_ns), all.ended);
+  text += fmt::format(", {} since the start of its trace; the last {}\n", duration(elapsed_ns), duration(length_ns));
+  text += fmt::format("tasks: {} waiting, {} ready, {} running; {:.0f}/s submitted, {:.0f}/s ended; {} ended so far",
+                      known(waiting), known(ready), running, per_second(now.submitted, length_ns),
+                      per_second(now.ended, length_ns), all.ended);
   if (all.failed > 0) text += fmt::format(", {} failed", all.failed);
   if (all.cancelled > 0) text += fmt::format(", {} cancelled", all.cancelled);
   text += '\n';
 }
 
+constexpr std::string_view rank_row = "{:>4} {:>8} {:>7} {:>7} {:>8} {:>8} {:>7} {:>9} {:>7} {:>10} {:>5} {:>8} {:>6}\n";
+
 std::string row_of(const TopRank& rank) {
   const LiveInterval& interval = rank.interval;
-  const auto rate = [&](std::uint64_t count) { return per_second(count, interval.length_ns); };
+  const auto rate = [&](std::uint64_t count) { return fmt::format("{:.0f}", per_second(count, interval.length_ns)); };
+  const auto mib = [&](std::uint64_t bytes) { return fmt::format("{:.1f}", per_second(bytes, interval.length_ns) / (1 << 20)); };
   const trace::LiveRank::Counts counts = rank.trace->counts();
-  return fmt::format("{:>4} {:>8} {:>7} {:>7} {:>9.0f} {:>9.0f} {:>10}/s {:>9.0f} {:>10}/s {:>9} {:>5} {:>9} {:>9}\n", rank.rank(),
-                     or_dash(interval.waiting), or_dash(interval.ready), interval.running, rate(interval.tasks.ended),
-                     rate(interval.messages.sent), size(rate(interval.messages.sent_bytes)), rate(interval.messages.arrived),
-                     size(rate(interval.messages.arrived_bytes)), rank.use ? size(static_cast<double>(rank.use->resident_bytes)) : "-",
-                     rank.use ? fmt::format("{:.1f}", rank.cpu) : "-", fmt::format("{}/{}", counts.buffers_used, counts.buffers),
-                     counts.lost_events);
+  return fmt::format(rank_row, rank.rank(), or_dash(interval.waiting), or_dash(interval.ready), interval.running,
+                     rate(interval.tasks.ended), rate(interval.messages.sent), mib(interval.messages.sent_bytes),
+                     rate(interval.messages.arrived), mib(interval.messages.arrived_bytes),
+                     rank.use ? size(static_cast<double>(rank.use->resident_bytes)) : "-",
+                     rank.use ? fmt::format("{:.1f}", rank.cpu) : "-",
+                     fmt::format("{}/{}", counts.buffers_used, counts.buffers), counts.lost_events);
 }
 
 void add_ranks(std::string& text, const TopRun& run, std::size_t most) {
-  text += fmt::format("\n{:>4} {:>8} {:>7} {:>7} {:>9} {:>9} {:>12} {:>9} {:>12} {:>9} {:>5} {:>9} {:>9}\n", "rank", "waiting", "ready",
-                      "running", "ended/s", "sent/s", "", "arrived/s", "", "memory", "cores", "buffers", "lost");
+  if (std::ranges::any_of(run.ranks(), is_followed))
+    text += '\n' + fmt::format(rank_row, "rank", "waiting", "ready", "running", "ended/s", "sent/s", "MiB/s", "arrived/s",
+                               "MiB/s", "memory", "cores", "buffers", "lost");
   std::size_t rows = 0;
   for (const TopRank& rank : run.ranks())
     if (is_followed(rank) && ++rows <= most) text += row_of(rank);
   add_rest(text, rows, most, "ranks");
   for (const TopRank& rank : run.ranks()) {
     if (rank.trace == nullptr) {
-      text += fmt::format("not followed: {}\n", rank.why_not);
+      text += fmt::format("not followed: {}\n", rank.why_not.message);
     } else if (!is_followed(rank)) {
-      text += fmt::format("rank {} runs on {}, where its live buffers are: start tandem top there. Its files, written {} ago: {} ended\n",
-                          rank.rank(), rank.trace->manifest().host,
-                          duration(std::max<std::int64_t>(0, rank.trace->now_ns() - rank.trace->last_event_ns())),
+      const std::int64_t age_ns = std::max<std::int64_t>(0, rank.trace->now_ns() - rank.trace->last_event_ns());
+      text += fmt::format("rank {} runs on {}, where its live buffers are: start tandem top there. "
+                          "Its files, written {} ago, have {} ended\n",
+                          rank.rank(), rank.trace->manifest().host, duration(age_ns),
                           counted(rank.interval.all_tasks.ended, "task"));
     } else if (rank.trace->state() != trace::LiveState::running) {
       text += fmt::format("rank {}: {}\n", rank.rank(), name_of(rank.trace->state()));
@@ -137,7 +153,28 @@ void add_kernels(std::string& text, const TopRun& run) {
   add_rest(text, kernels.size(), most_kernels, "kernels");
 }
 
-/// What something waits for, the worst first where that can be said.
+bool is_idle(const LiveInterval& interval) {
+  return interval.ready.value_or(0) == 0 &&
+         std::ranges::none_of(interval.workers, [](const LiveWorker& worker) { return worker.task != no_number; });
+}
+
+void add_waits_of(std::vector<std::string>& lines, const TopRank& rank) {
+  const LiveInterval& interval = rank.interval;
+  for (const LiveReceives& of : interval.receives)
+    lines.push_back(fmt::format("rank {} {} data of rank {}: {}, the oldest {}for {}", rank.rank(),
+                                is_idle(interval) ? "is idle, and waits for" : "expects", of.peer, counted(of.count, "message"),
+                                of.data.empty() ? "" : fmt::format("({}) ", of.data), duration(of.oldest_ns)));
+  if (interval.program == LiveProgram::waiting)
+    lines.push_back(fmt::format("the program of rank {} waits for tasks, for {}", rank.rank(), duration(interval.program_ns)));
+  if (interval.program == LiveProgram::throttled)
+    lines.push_back(fmt::format("submission on rank {} waits for room in the window, for {}", rank.rank(),
+                                duration(interval.program_ns)));
+  if (interval.tracer_waited_ns > 0)
+    lines.push_back(fmt::format("threads of rank {} waited {} for the tracer's buffers: --tandem.trace.memory gives it more",
+                                rank.rank(), duration(interval.tracer_waited_ns)));
+}
+
+/// What something waits for.
 std::vector<std::string> waits_of(const TopRun& run) {
   std::vector<std::string> lines;
   const LiveWorker* longest = nullptr;
@@ -151,22 +188,10 @@ std::vector<std::string> waits_of(const TopRun& run) {
       }
   }
   if (longest != nullptr)
-    lines.push_back(fmt::format("longest running task: {} (task {}) on worker {} of rank {}, for {}", longest->kernel, longest->task,
-                                longest->worker, its_rank, duration(longest->state_ns)));
-  for (const TopRank& rank : run.ranks()) {
-    if (!is_followed(rank) || rank.trace->state() != trace::LiveState::running) continue;
-    const LiveInterval& interval = rank.interval;
-    for (const LiveReceives& of : interval.receives)
-      lines.push_back(fmt::format("rank {} expects data of rank {}: {}, the oldest {}for {}", rank.rank(), of.peer, counted(of.count, "message"),
-                                  of.data.empty() ? "" : fmt::format("({}) ", of.data), duration(of.oldest_ns)));
-    if (interval.program == LiveProgram::waiting)
-      lines.push_back(fmt::format("the program of rank {} waits for tasks, for {}", rank.rank(), duration(interval.program_ns)));
-    if (interval.program == LiveProgram::throttled)
-      lines.push_back(fmt::format("submission on rank {} waits for room in the window, for {}", rank.rank(), duration(interval.program_ns)));
-    if (interval.tracer_waited_ns > 0)
-      lines.push_back(fmt::format("threads of rank {} waited {} for the tracer's buffers: --tandem.trace.memory gives it more", rank.rank(),
-                                  duration(interval.tracer_waited_ns)));
-  }
+    lines.push_back(fmt::format("longest running task: {} (task {}) on worker {} of rank {}, for {}", longest->kernel,
+                                longest->task, longest->worker, its_rank, duration(longest->state_ns)));
+  for (const TopRank& rank : run.ranks())
+    if (is_followed(rank) && rank.trace->state() == trace::LiveState::running) add_waits_of(lines, rank);
   return lines;
 }
 
@@ -185,7 +210,8 @@ std::string row_of(const TopRank& rank, const LiveWorker& worker) {
   const bool has_states = rank.trace->selection().has(trace::Type::worker_state);
   const auto share = [&](LiveSpent spent) {
     if (whole_ns <= 0 || known_ns == 0 || (!has_states && spent != LiveSpent::kernels)) return std::string("-");
-    return fmt::format("{:.1f} %", 100 * static_cast<double>(worker.ns[static_cast<std::size_t>(spent)]) / static_cast<double>(whole_ns));
+    const auto ns = static_cast<double>(worker.ns[static_cast<std::size_t>(spent)]);
+    return fmt::format("{:.1f} %", 100 * ns / static_cast<double>(whole_ns));
   };
   std::string now = "?";
   if (worker.task != no_number) now = worker.kernel;
@@ -198,8 +224,9 @@ std::string row_of(const TopRank& rank, const LiveWorker& worker) {
 }
 
 void add_workers(std::string& text, const TopRun& run, std::size_t most) {
-  text += fmt::format("\n{:>4} {:>6} {:>4} {:>8} {:>8} {:>8} {:>8} {:>9}  {}\n", "rank", "worker", "core", "kernels", "runtime", "idle",
-                      "program", "ended/s", "now");
+  if (std::ranges::none_of(run.ranks(), is_followed)) return;
+  text += fmt::format("\n{:>4} {:>6} {:>4} {:>8} {:>8} {:>8} {:>8} {:>9}  {}\n", "rank", "worker", "core", "kernels", "runtime",
+                      "idle", "program", "ended/s", "now");
   std::size_t rows = 0;
   for (const TopRank& rank : run.ranks()) {
     if (!is_followed(rank) || rank.trace->state() != trace::LiveState::running) continue;
@@ -256,13 +283,16 @@ std::string end_text(const TopRun& run) {
     missed += rank.trace->counts().missed_packets;
     elapsed_ns = std::max(elapsed_ns, rank.trace->last_event_ns() - rank.trace->manifest().realtime_local_ns);
     if (rank.trace->state() == trace::LiveState::killed)
-      text += fmt::format("rank {} was killed: its process {} is gone. Recover what it recorded: tandem trace recover {}\n", rank.rank(),
-                          rank.trace->manifest().process, rank.folder.string());
-    if (rank.trace->state() == trace::LiveState::recovered) text += fmt::format("rank {} was killed; its trace was recovered\n", rank.rank());
+      text += fmt::format("rank {} was killed: its process {} is gone. Recover what it recorded: tandem trace recover {}\n",
+                          rank.rank(), rank.trace->manifest().process, rank.folder.string());
+    if (rank.trace->state() == trace::LiveState::recovered)
+      text += fmt::format("rank {} was killed; its trace was recovered\n", rank.rank());
   }
-  text += fmt::format("the run has ended after {}: {}{} ended", duration(elapsed_ns), missed > 0 ? "at least " : "", counted(tasks.ended, "task"));
+  text += fmt::format("the run {} after {}: {}{} ended", run.was_killed() ? "was cut off" : "has ended", duration(elapsed_ns),
+                      missed > 0 ? "at least " : "", counted(tasks.ended, "task"));
   if (tasks.failed > 0) text += fmt::format(", {} failed", tasks.failed);
-  if (messages.sent > 0) text += fmt::format(", {} with {} sent", counted(messages.sent, "message"), size(static_cast<double>(messages.sent_bytes)));
+  if (messages.sent > 0)
+    text += fmt::format(", {} with {} sent", counted(messages.sent, "message"), size(static_cast<double>(messages.sent_bytes)));
   if (lost > 0) text += fmt::format("; {} lost", counted(lost, "event"));
   return text + fmt::format("\nwhere the time went: tandem trace summary {}\n", folder.string());
 }

@@ -40,28 +40,28 @@ std::optional<ProcessUse> process_use(std::uint32_t process) {
 
 base::Result<TopRun> TopRun::open(const std::vector<fs::path>& folders) {
   TopRun run;
-  for (const fs::path& folder : folders) run.add(folder, folders.size());
+  for (const fs::path& folder : folders) {
+    TopRank& rank = run.ranks_.emplace_back();
+    rank.folder = folder;
+    start(rank, folders.size());
+  }
   std::optional<base::Error> first;
   for (const TopRank& rank : run.ranks_) {
     if (rank.trace != nullptr) return run;
-    if (!first) {
-      auto opened = trace::LiveRank::open(rank.folder);
-      if (!opened) first = opened.error();
-    }
+    if (!first) first = rank.why_not;
   }
   return first.value_or(base::Error{base::ErrorCode::not_found, "no rank's folder is there"});
 }
 
 /// `count`: of ranks, which share what may be read at a time.
-void TopRun::add(const fs::path& folder, std::size_t count) {
+void TopRun::start(TopRank& rank, std::size_t count) {
   const trace::LiveOptions standard;
   const auto share = [&](std::size_t bytes) { return std::max<std::size_t>(bytes / std::max<std::size_t>(count, 1), 1 << 20); };
   auto opened = trace::LiveRank::open(
-      folder, {.most_bytes = share(standard.most_bytes), .most_bytes_at_first = share(standard.most_bytes_at_first)});
-  TopRank& rank = ranks_.emplace_back();
-  rank.folder = folder;
+      rank.folder, {.most_bytes = share(standard.most_bytes), .most_bytes_at_first = share(standard.most_bytes_at_first)});
+  rank.may_start = !opened && opened.error().code == base::ErrorCode::not_found;
   if (!opened) {
-    rank.why_not = opened.error().message;
+    rank.why_not = opened.error();
     return;
   }
   rank.trace = std::move(opened).value();
@@ -70,8 +70,13 @@ void TopRun::add(const fs::path& folder, std::size_t count) {
 
 void TopRun::refresh(const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders)
-    if (std::ranges::find(ranks_, folder, &TopRank::folder) == ranks_.end()) add(folder, folders.size());
+    if (std::ranges::find(ranks_, folder, &TopRank::folder) == ranks_.end()) {
+      TopRank& rank = ranks_.emplace_back();
+      rank.folder = folder;
+      rank.may_start = true;
+    }
   for (TopRank& rank : ranks_) {
+    if (rank.trace == nullptr && rank.may_start) start(rank, folders.size());
     if (rank.trace == nullptr) continue;
     rank.trace->poll(*rank.view);
     const auto before = rank.use;

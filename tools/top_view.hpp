@@ -26,7 +26,8 @@ std::optional<ProcessUse> process_use(std::uint32_t process);
 struct TopRank {
   std::filesystem::path folder;
   std::unique_ptr<trace::LiveRank> trace;     ///< null: it cannot be followed, and
-  std::string why_not;                        ///< why
+  base::Error why_not = {};                   ///< why
+  bool may_start = false;                     ///< because it has not written rank.json yet
   std::unique_ptr<analysis::LiveView> view;
   analysis::LiveInterval interval;
   std::optional<ProcessUse> use;
@@ -50,7 +51,7 @@ class TopRun {
 
  private:
   TopRun() = default;
-  void add(const std::filesystem::path& folder, std::size_t count);
+  static void start(TopRank& rank, std::size_t count);
 
   std::vector<TopRank> ranks_;
 };

@@ -324,7 +324,7 @@ class Iterations(Points):
 
     def ends(self):
         iterations = self.run["task.iteration"][self.tasks()]
-        return iterations.min(initial=0) - 0.5, iterations.max(initial=0) + 0.5
+        return iterations.min() - 0.5, iterations.max() + 0.5
 
     def rows(self, tasks):
         return self.run["task.iteration"][tasks]

@@ -22,7 +22,8 @@ void LiveTasks::keep_for_a_while(std::uint32_t number) {
   old_.push_back(number);
   if (old_.size() <= kept) return;
   // The number may be that of another task by now.
-  if (const auto oldest = tasks_.find(old_.front()); oldest != tasks_.end() && !is_open(oldest->second.flags)) tasks_.erase(oldest);
+  const auto oldest = tasks_.find(old_.front());
+  if (oldest != tasks_.end() && !is_open(oldest->second.flags)) tasks_.erase(oldest);
   old_.pop_front();
 }
 
@@ -36,7 +37,11 @@ std::uint8_t LiveTasks::change(std::uint32_t number, Task& task, std::uint8_t fl
   return now;
 }
 
-std::uint8_t LiveTasks::note(std::uint32_t number, std::uint8_t flags) { return change(number, tasks_[number], flags); }
+LiveTasks::Task LiveTasks::note(std::uint32_t number, std::uint8_t flags) {
+  Task& task = tasks_[number];
+  const std::uint16_t site = task.site;
+  return {site, change(number, task, flags)};  // which may forget it
+}
 
 std::uint8_t LiveTasks::submit(std::uint32_t number, std::uint16_t site, std::uint8_t flags) {
   if (tasks_.size() > most_open + kept) {

@@ -9,11 +9,11 @@
 
 namespace tandem::analysis {
 
-/// The tasks of one rank, as far as a run that runs has told of them. An event of one actor may become known before an earlier one of
-/// another actor, so each task has flags that only grow, and its stage follows from them.
+/// The tasks of one rank, as far as a run that runs has told of them. An event of one actor may become known before an earlier
+/// one of another actor, so each task has flags that only grow, and its stage follows from them.
 ///
-/// Numbers are the low 32 bits of ids, and come again after 2^22 operations on several ranks, since ids have gaps there. So a task
-/// that has ended is forgotten, but not at once: its other events may become known later.
+/// Numbers are the low 32 bits of ids, and come again after 2^22 operations on several ranks, since ids have gaps there. So a
+/// task that has ended is forgotten, but not at once: its other events may become known later.
 ///
 /// Memory: some 50 bytes for each task that has not ended, up to `most_open`, and for the last `kept` others.
 class LiveTasks {
@@ -29,8 +29,12 @@ class LiveTasks {
     node = 32,     ///< no task that runs on a worker: a join, an event, a send, a receive
   };
 
-  /// Sets flags of a task, and returns those that are set now.
-  std::uint8_t note(std::uint32_t task, std::uint8_t flags);
+  struct Task {
+    std::uint16_t site = no_site;
+    std::uint8_t flags = 0;
+  };
+  /// Sets flags of a task, and returns what is known of it now.
+  Task note(std::uint32_t task, std::uint8_t flags);
   std::uint8_t submit(std::uint32_t task, std::uint16_t site, std::uint8_t flags);
   /// The tasks from `first` on are like those of the first replay of the graph.
   void replay(std::uint32_t graph, std::uint32_t first, std::uint32_t count);
@@ -44,10 +48,6 @@ class LiveTasks {
   bool is_whole() const noexcept { return !overflowed_; }
 
  private:
-  struct Task {
-    std::uint16_t site = no_site;
-    std::uint8_t flags = 0;
-  };
   enum class Stage : std::uint8_t { other, waiting, ready };
   static Stage stage_of(std::uint8_t flags) noexcept;
   static bool is_open(std::uint8_t flags) noexcept;

@@ -106,12 +106,17 @@ void LiveView::missed(std::uint32_t number, std::uint64_t packets) {
   all_missed_ += packets;
 }
 
+LiveView::Kernel& LiveView::kernel_of(std::uint16_t site) {
+  if (kernels_.size() <= site) kernels_.resize(std::size_t{site} + 1);
+  return kernels_[site];
+}
+
 void LiveView::account(Actor& actor, std::int64_t until_ns) {
   const std::int64_t from_ns = std::max(actor.since_ns, begin_ns_);  // no_time is the least number
   if (actor.since_ns != no_time && until_ns > from_ns && begin_ns_ != no_time) {
     if (!actor.running.empty()) {
       actor.ns[index_of(LiveSpent::kernels)] += until_ns - from_ns;
-      kernels_[actor.running.back().site].ns += until_ns - from_ns;
+      kernel_of(actor.running.back().site).ns += until_ns - from_ns;
     } else if (actor.base) {
       if (const auto spent = spent_in(*actor.base)) actor.ns[index_of(*spent)] += until_ns - from_ns;
     }
@@ -125,6 +130,7 @@ void LiveView::add_submission(const Event& event) {
   const bool is_unbound = event.number(4) == 0 && rank_.selection().has(Type::task_deps);
   const auto flags = static_cast<std::uint8_t>((is_node(site) ? LiveTasks::node : 0) | (is_unbound ? LiveTasks::unbound : 0));
   const std::uint8_t now = tasks_.submit(u32(event, 0), site, flags);
+  if (expected_.empty()) return;
   const auto expected = expected_.find(u32(event, 0));
   if (expected != expected_.end() && expected->second.since_ns == no_time && (now & (LiveTasks::ready | LiveTasks::unbound)) != 0)
     expected->second.since_ns = event.local_ns;
@@ -137,28 +143,29 @@ void LiveView::add_task(const Event& event) {
     case Type::task_replayed: return tasks_.replay(u32(event, 0), u32(event, 1), u32(event, 2));
     case Type::task_ready:
       tasks_.note(u32(event, 0), LiveTasks::ready);
-      if (const auto expected = expected_.find(u32(event, 0)); expected != expected_.end()) expected->second.since_ns = event.local_ns;
+      if (expected_.empty()) return;
+      if (const auto expected = expected_.find(u32(event, 0)); expected != expected_.end())
+        expected->second.since_ns = event.local_ns;
       return;
     case Type::task_started: {
       const std::uint32_t task = u32(event, 0);
-      tasks_.note(task, LiveTasks::started);
+      const std::uint16_t site = tasks_.note(task, LiveTasks::started).site;
       Actor& actor = actor_of(event.actor);
       account(actor, event.local_ns);
-      actor.running.push_back({task, tasks_.site_of(task), event.local_ns});
+      actor.running.push_back({task, site, event.local_ns});
       return;
     }
     case Type::task_ended: {
       const std::uint32_t task = u32(event, 0);
-      tasks_.note(task, LiveTasks::ended);
+      const std::uint16_t site = tasks_.note(task, LiveTasks::ended).site;
       Actor& actor = actor_of(event.actor);
       account(actor, event.local_ns);
       const auto open = std::ranges::find(actor.running, task, &Running::task);
       if (open != actor.running.end()) {
-        if (open->site == LiveTasks::no_site) open->site = tasks_.site_of(task);
-        ++kernels_[open->site].tasks;
+        ++kernel_of(open->site != LiveTasks::no_site ? open->site : site).tasks;
         actor.running.erase(open, actor.running.end());
       } else {
-        ++kernels_[tasks_.site_of(task)].tasks;
+        ++kernel_of(site).tasks;
       }
       actor.state_since_ns = event.local_ns;
       ++actor.tasks;
@@ -171,7 +178,7 @@ void LiveView::add_task(const Event& event) {
       ++all_tasks_.failed;
       return;
     case Type::task_cancelled:
-      if ((tasks_.note(u32(event, 0), LiveTasks::ended) & LiveTasks::node) != 0) return;
+      if ((tasks_.note(u32(event, 0), LiveTasks::ended).flags & LiveTasks::node) != 0) return;
       ++interval_tasks_.cancelled;
       ++all_tasks_.cancelled;
       return;
@@ -285,14 +292,16 @@ LiveInterval LiveView::take(std::int64_t now_ns) {
   std::ranges::sort(interval.workers, {}, &LiveWorker::worker);
 
   std::map<std::string, LiveKernel> kernels;
-  for (const auto& [site, times] : std::exchange(kernels_, {})) {
-    LiveKernel& kernel = kernels[codelet(site)];
+  for (std::size_t site = 0; site < kernels_.size(); ++site) {
+    const Kernel times = std::exchange(kernels_[site], {});
+    if (times.tasks == 0 && times.ns == 0) continue;
+    LiveKernel& kernel = kernels[codelet(static_cast<std::uint16_t>(site))];
     kernel.tasks += times.tasks;
     kernel.ns += times.ns;
   }
   for (auto& [name, kernel] : kernels) {
     kernel.name = name;
-    if (kernel.tasks > 0 || kernel.ns > 0) interval.kernels.push_back(kernel);
+    interval.kernels.push_back(kernel);
   }
   std::ranges::stable_sort(interval.kernels, std::greater(), &LiveKernel::ns);
 

@@ -18,8 +18,8 @@
 
 namespace tandem::analysis {
 
-/// What the time of a worker is spent on, as far as can be said at once. `idle` also when it polls the network or holds its core for an
-/// urgent task; `program`: the submitting thread, outside of waits.
+/// What the time of a worker is spent on, as far as can be said at once. `idle` also when it polls the network or holds its core
+/// for an urgent task; `program`: the submitting thread, outside of waits.
 enum class LiveSpent : std::uint8_t { kernels, runtime, idle, program };
 inline constexpr std::size_t live_spent_kinds = 4;
 std::string_view name_of(LiveSpent spent) noexcept;
@@ -122,7 +122,7 @@ class LiveView final : public trace::LiveListener {
   void add_program(const trace::Event& event);
   /// Counts the time of the present state up to `until_ns`.
   void account(Actor& actor, std::int64_t until_ns);
-  void enter(Actor& actor, std::int64_t at_ns);
+  Kernel& kernel_of(std::uint16_t site);
   LiveWorker worker_now(std::uint32_t number, const Actor& actor, std::int64_t now_ns) const;
   std::string codelet(std::uint16_t site) const;
   bool is_node(std::uint16_t site) const;
@@ -131,7 +131,7 @@ class LiveView final : public trace::LiveListener {
   std::int64_t begin_ns_ = no_time;  ///< of the interval
   std::vector<Actor> actors_;
   LiveTasks tasks_;
-  std::unordered_map<std::uint16_t, Kernel> kernels_;  ///< by site
+  std::vector<Kernel> kernels_;  ///< by site
   LiveInterval::Tasks interval_tasks_, all_tasks_;
   std::uint64_t submitted_before_ = 0;
   LiveMessages messages_, all_messages_;

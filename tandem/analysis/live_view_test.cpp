@@ -61,9 +61,11 @@ class LiveViewTest : public testing::Test {
 TEST_F(LiveViewTest, TheTimeOfAWorkerIsDividedWithoutARestAlsoOverTheEndsOfIntervals) {
   submit(10 * us, 1, 0);
   submit(10 * us, 2, 1);
-  stream(2).add(Type::worker_state, at(12 * us), {number(ActorState::absent)}).add(Type::worker_state, at(13 * us), {number(ActorState::scheduling)});
+  stream(2).add(Type::worker_state, at(12 * us), {number(ActorState::absent)});
+  stream(2).add(Type::worker_state, at(13 * us), {number(ActorState::scheduling)});
   stream(2).add(Type::task_started, at(15 * us), {1}).add(Type::task_ended, at(25 * us), {1});
-  stream(2).add(Type::worker_state, at(26 * us), {number(ActorState::sleeping)}).add(Type::worker_state, at(30 * us), {number(ActorState::scheduling)});
+  stream(2).add(Type::worker_state, at(26 * us), {number(ActorState::sleeping)});
+  stream(2).add(Type::worker_state, at(30 * us), {number(ActorState::scheduling)});
   stream(2).add(Type::task_started, at(32 * us), {2});
   const LiveInterval first = look(40 * us);
   EXPECT_EQ(first.length_ns, 30 * us);
@@ -97,7 +99,8 @@ TEST_F(LiveViewTest, TheTimeOfAWorkerIsDividedWithoutARestAlsoOverTheEndsOfInter
 TEST_F(LiveViewTest, ATaskThatRunsWithinAnotherInterruptsIt) {
   submit(10 * us, 1, 0);
   submit(10 * us, 2, 1);
-  stream(2).add(Type::task_started, at(20 * us), {1}).add(Type::task_started, at(24 * us), {2}).add(Type::task_ended, at(30 * us), {2});
+  stream(2).add(Type::task_started, at(20 * us), {1}).add(Type::task_started, at(24 * us), {2});
+  stream(2).add(Type::task_ended, at(30 * us), {2});
   const LiveInterval interval = look(40 * us);
   ASSERT_EQ(interval.kernels.size(), 2u);
   EXPECT_EQ(interval.kernels[0].name, "potrf");
@@ -118,9 +121,9 @@ TEST_F(LiveViewTest, CountsTasksThatWaitAreReadyAndRunButNoNodes) {
   EXPECT_EQ(now.tasks.submitted, 4u);
   EXPECT_EQ(now.ready, 1u) << "the one without predecessors";
   EXPECT_EQ(now.waiting, 3u);
-  stream(2).add(Type::task_started, at(21 * us), {1}).add(Type::task_ended, at(22 * us), {1}).add(Type::task_ready, at(22 * us), {2});
-  stream(2).add(Type::task_ready, at(22 * us), {5}).add(Type::task_ready, at(22 * us), {3}).add(Type::task_started, at(23 * us), {2});
-  stream(2).add(Type::task_cancelled, at(24 * us), {4});
+  stream(2).add(Type::task_started, at(21 * us), {1}).add(Type::task_ended, at(22 * us), {1});
+  for (const std::uint32_t task : {2u, 5u, 3u}) stream(2).add(Type::task_ready, at(22 * us), {task});
+  stream(2).add(Type::task_started, at(23 * us), {2}).add(Type::task_cancelled, at(24 * us), {4});
   now = look(30 * us);
   EXPECT_EQ(now.ready, 1u);
   EXPECT_EQ(now.waiting, 0u);

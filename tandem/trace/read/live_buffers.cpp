@@ -76,7 +76,8 @@ base::Result<std::unique_ptr<LiveBuffers>> LiveBuffers::map(const LiveFile& live
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return internal::io_error(live.file, "its size is unknown");
   const auto bytes = static_cast<std::size_t>(status.st_size);
-  if (bytes < sizeof(LivePage)) return base::Error{base::ErrorCode::malformed, live.file.string() + ": is no file of live buffers"};
+  if (bytes < sizeof(LivePage))
+    return base::Error{base::ErrorCode::malformed, live.file.string() + ": is no file of live buffers"};
   void* const memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) return internal::io_error(live.file, "cannot be mapped");
   auto buffers = std::make_unique<LiveBuffers>(std::span(static_cast<const std::byte*>(memory), bytes));

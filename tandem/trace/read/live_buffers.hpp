@@ -16,14 +16,14 @@
 
 namespace tandem::trace {
 
-/// The live buffers of one rank, mapped for reading only. The program writes meanwhile and knows nothing of the reader: no lock, no
-/// signal, no write.
+/// The live buffers of one rank, mapped for reading only. The program writes meanwhile and knows nothing of the reader: no lock,
+/// no signal, no write.
 ///
 /// Protocol, as of a sequence lock. A packet is known by its actor and its sequence number, which never come again. Before a
-/// buffer is used for another packet, its `magic` becomes 0, and a release fence follows (`Session::renew`). So a reader copies, then
-/// passes an acquire fence, then looks whether the header still names the packet: if it does, no byte of the copy is of a later
-/// packet. Words are copied one by one in ascending order with acquire, so that after a record's header word, which is stored with
-/// release after its fields, the reader sees these fields.
+/// buffer is used for another packet, its `magic` becomes 0, and a release fence follows (`Session::renew`). So a reader copies,
+/// then passes an acquire fence, then looks whether the header still names the packet: if it does, no byte of the copy is of a
+/// later packet. Words are copied one by one in ascending order with acquire, so that after a record's header word, which is
+/// stored with release after its fields, the reader sees these fields.
 ///
 /// Not thread-safe; any number of readers may map one file.
 class LiveBuffers {

@@ -95,8 +95,8 @@ TEST(LiveBuffers, ABufferThatIsReusedWhileItIsReadIsLeftOut) {
 }
 
 TEST(LiveBuffers, EmptyOnesAreNotHeldAndOthersInTheOrderOfActorsAndNumbers) {
-  const Memory memory({tasks(2, 0, 1).live_complete(buffer_bytes), std::string(buffer_bytes, '\0'), tasks(1, 8, 1).live_unfinished(buffer_bytes),
-                       tasks(1, 7, 1).live_complete(buffer_bytes)});
+  const Memory memory({tasks(2, 0, 1).live_complete(buffer_bytes), std::string(buffer_bytes, '\0'),
+                       tasks(1, 8, 1).live_unfinished(buffer_bytes), tasks(1, 7, 1).live_complete(buffer_bytes)});
   std::vector<std::size_t> order;
   for (const auto& held : LiveBuffers(memory.bytes()).held()) order.push_back(held.buffer);
   EXPECT_EQ(order, (std::vector<std::size_t>{3, 2, 0}));

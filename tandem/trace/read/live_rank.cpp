@@ -279,7 +279,8 @@ void LiveRank::read_catalogue(HeldOfActor held, LiveListener& listener) {
 }
 
 /// Decides how much of each actor is left out so that no more than `most_bytes` are read.
-void LiveRank::share_out(std::span<const std::uint32_t> numbers, std::span<const LiveBuffers::Held> held, std::size_t most_bytes) {
+void LiveRank::share_out(std::span<const std::uint32_t> numbers, std::span<const LiveBuffers::Held> held,
+                         std::size_t most_bytes) {
   std::vector<std::uint64_t> waiting;
   std::uint64_t total = 0;
   for (const std::uint32_t number : numbers) total += waiting.emplace_back(backlog(number, of_actor(held, number)));
@@ -344,7 +345,8 @@ bool LiveRank::copy_held(std::uint32_t number, const LiveBuffers::Held& held, st
   Cursor& cursor = cursors_[number];
   const std::uint64_t before = cursor.from == sizeof(PacketHeader) ? held.header.begin_ticks : cursor.ticks;
   auto copy = buffers_->copy(held, cursor.from, before, *manifest_.declared);
-  if (copy && copy->is_strange && read_manifest_if_changed()) copy = buffers_->copy(held, cursor.from, before, *manifest_.declared);
+  if (copy && copy->is_strange && read_manifest_if_changed())
+    copy = buffers_->copy(held, cursor.from, before, *manifest_.declared);
   if (!copy) {
     ++counts_.reused_buffers;
     // Its packet is in the file, unless it was overwritten.
@@ -367,7 +369,8 @@ bool LiveRank::collect_from_file(std::uint32_t number, std::uint64_t until, std:
   if (cursor.file_is_bad) return false;
   const StreamFile file(folder_ / stream_file_name(number));
   PacketHeader header;
-  while (cursor.sequence < until && file.packet_at(cursor.file_at, number, header, cursor.file_is_bad) && header.sequence < until) {
+  while (cursor.sequence < until && file.packet_at(cursor.file_at, number, header, cursor.file_is_bad) &&
+         header.sequence < until) {
     const std::uint64_t bytes = header.packet_bits / 8;
     if (header.sequence >= cursor.sequence) {
       if (pieces.size() >= kPortion) return true;

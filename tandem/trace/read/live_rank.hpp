@@ -22,16 +22,17 @@ namespace tandem::trace {
 class LiveListener {
  public:
   virtual ~LiveListener() = default;
-  /// Events of one actor come in their order; the submission of a task comes before what others tell of it, as a rule. Valid during
-  /// the call.
+  /// Events of one actor come in their order; the submission of a task comes before what others tell of it, as a rule. Valid
+  /// during the call.
   virtual void event(const Event& event) = 0;
   /// So many packets of an actor were not read: left out to keep up, overwritten, or not written.
   virtual void missed(std::uint32_t actor, std::uint64_t packets) = 0;
 };
 
 struct LiveOptions {
-  /// Of records that one `poll` reads; more are left out, the oldest first, in proportion for all actors. Descriptions are always read.
-  std::size_t most_bytes = 16 << 20;
+  /// Of records that one `poll` reads; more are left out, the oldest first, in proportion for all actors. Descriptions are
+  /// always read.
+  std::size_t most_bytes = 8 << 20;
   std::size_t most_bytes_at_first = 256 << 20;  ///< of the first `poll`, which reads what was recorded before
 };
 
@@ -44,17 +45,18 @@ enum class LiveState : std::uint8_t {
 };
 std::string_view name_of(LiveState state) noexcept;
 
-/// One rank of a run that runs: reads what its streams have got since the last call, from the live buffers, and from the files where
-/// buffers have been flushed. The program is neither stopped nor told; reading costs it some cache lines.
+/// One rank of a run that runs: reads what its streams have got since the last call, from the live buffers, and from the files
+/// where buffers have been flushed. The program is neither stopped nor told; reading costs it some cache lines.
 ///
-/// A packet is in a live buffer or in its file at each moment, so nothing is missed, except what was overwritten (`trace.when_full=newest`),
-/// could not be written, lies in memory beyond the live file (`trace.when_full=wait`), or was left out by `LiveOptions::most_bytes`.
+/// A packet is in a live buffer or in its file at each moment, so nothing is missed, except what was overwritten
+/// (`trace.when_full=newest`), could not be written, lies in memory beyond the live file (`trace.when_full=wait`), or was left
+/// out by `LiveOptions::most_bytes`.
 ///
 /// Not thread-safe. Names may become known after the first event that uses them, and are all known when `poll` returns.
 class LiveRank {
  public:
-  /// A rank's folder. Errors: not_found (no trace), malformed, io, unsupported (the run has ended, or was killed; the message says what
-  /// to do).
+  /// A rank's folder. Errors: not_found (no trace), malformed, io, unsupported (the run has ended, or was killed; the message
+  /// says what to do).
   static base::Result<std::unique_ptr<LiveRank>> open(const std::filesystem::path& folder, const LiveOptions& options = {});
 
   /// Reads what is new. When `state()` is no longer running, everything has been read that will ever come.

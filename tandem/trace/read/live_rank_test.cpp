@@ -1,4 +1,4 @@
-// tandem/trace/read/live_rank_test.cpp: each event of a rank that runs is told once, from buffers and files, whatever happens meanwhile.
+// tandem/trace/read/live_rank_test.cpp: each event of a rank that runs is told once, from buffers and files.
 #include "tandem/trace/read/live_rank.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ PacketWriter started(std::uint32_t actor, std::uint64_t sequence, std::uint32_t 
 }
 Lines lines(std::uint32_t actor, std::uint32_t first, std::uint32_t count) {
   Lines all;
-  for (std::uint32_t i = 0; i < count; ++i) all.push_back(std::to_string(actor) + " task.started task=" + std::to_string(first + i));
+  for (std::uint32_t i = 0; i < count; ++i)
+    all.push_back(std::to_string(actor) + " task.started task=" + std::to_string(first + i));
   return all;
 }
 

@@ -20,7 +20,9 @@ namespace tandem::trace::test {
 /// What a reader was told.
 class Told final : public LiveListener {
  public:
-  void event(const Event& event) override { lines.push_back(std::to_string(event.actor) + " " + std::string(event.spec().name) + " " + event.described()); }
+  void event(const Event& event) override {
+    lines.push_back(std::to_string(event.actor) + " " + std::string(event.spec().name) + " " + event.described());
+  }
   void missed(std::uint32_t actor, std::uint64_t packets) override {
     lines.push_back(std::to_string(actor) + " missed " + std::to_string(packets));
   }
@@ -39,7 +41,8 @@ class LiveFolder {
     if (facts_.process == 0) facts_.process = static_cast<std::uint32_t>(::getpid());
     if (facts_.host == RankFacts().host) facts_.host = base::host_name();
     write_rank(folder(), facts_);
-    write_file(live_file_, live_file(folder(), facts_.process, buffer_bytes, std::vector<std::string>(buffer_count, std::string(buffer_bytes, '\0'))));
+    const std::vector<std::string> empty(buffer_count, std::string(buffer_bytes, '\0'));
+    write_file(live_file_, live_file(folder(), facts_.process, buffer_bytes, empty));
     std::filesystem::create_symlink(live_file_, folder() / live_link);
   }
   std::filesystem::path folder() const { return temporary_.path() / "rank-0000"; }
@@ -51,7 +54,8 @@ class LiveFolder {
     std::string whole = bytes;
     whole.resize(buffer_bytes);
     const auto at = static_cast<off_t>(sizeof(LivePage) + buffer * buffer_bytes);
-    if (::pwrite(file.get(), whole.data(), whole.size(), at) != static_cast<ssize_t>(whole.size())) throw std::runtime_error("no live file");
+    if (::pwrite(file.get(), whole.data(), whole.size(), at) != static_cast<ssize_t>(whole.size()))
+      throw std::runtime_error("no live file");
   }
   void put(std::size_t buffer, const PacketWriter& packet) const { put(buffer, packet.live_unfinished(buffer_bytes)); }
   void clear(std::size_t buffer) const { put(buffer, std::string()); }
