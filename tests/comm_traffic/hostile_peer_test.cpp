@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -314,6 +316,62 @@ TEST(HostilePeer, ABroadcastWithANewParentWaitsForWhatStillLandsFromTheOldOne) {
     else world.finish(kPeer, 1, std::byte{1});
     EXPECT_EQ(receive.ending, Ending::done);
   }
+}
+
+/// Two peers begin and finish payloads on two rails in random orders, and say everything twice. Memory is freed as soon as its
+/// receive has ended, so that AddressSanitizer sees what is written later.
+TEST(HostilePeer, NothingIsWrittenBehindTheEndOfAReceive) {
+  unsigned ended = 0;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&](std::uint32_t limit) { return static_cast<std::uint32_t>(random() % limit); };
+    HostileWorld world;
+    struct Waiting {
+      std::unique_ptr<std::array<std::byte, 1000>> room = std::make_unique<std::array<std::byte, 1000>>();
+      internal::RequestCore* receive = nullptr;
+    };
+    std::vector<Waiting> waiting(6);
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      waiting[i].receive = &world.receive(Rank{i < 4 ? 1u : 2u}, Tag{1}, *waiting[i].room, kChannel);
+    }
+    std::uint16_t deaths = 0;
+    for (int action = 0; action < 80 && world.failure().empty(); ++action) {
+      const Rank peer{1 + below(2)};
+      const std::uint32_t stream = 1 + below(6);
+      const std::uint32_t bytes = 250 * (1 + below(2));
+      const unsigned rail = below(2);
+      switch (below(8)) {
+        case 0: world.say(peer, announcement(20 + static_cast<std::uint32_t>(action)).bytes()); break;
+        case 1:
+          ++deaths;
+          world.say(peer, offer(1 + below(2), 1000, stream + 40u * deaths, deaths).bytes());
+          break;
+        case 2:
+        case 3: world.finish(peer, rail, std::byte{1}); break;
+        case 4:
+        case 5: {
+          const std::uint32_t number = below(2) == 0 ? 20 + below(static_cast<std::uint32_t>(action) + 1) : stream + 40u * deaths;
+          const Block block = segment(number, 250 * below(3));
+          world.finish(peer, rail, std::byte{2});
+          world.begin(peer, block.bytes(), bytes, rail);
+          break;
+        }
+        default: {
+          const std::uint32_t number = below(2) == 0 ? 20 + below(static_cast<std::uint32_t>(action) + 1) : stream + 40u * deaths;
+          world.finish(peer, rail, std::byte{3});
+          world.say(peer, segment(number, 250 * below(3)).bytes(), std::vector<std::byte>(bytes), rail);
+        }
+      }
+      if (below(40) == 0) world.die(peer);
+      for (Waiting& one : waiting) {
+        if (one.room == nullptr || one.receive->ending == Ending::pending || !one.receive->ended()) continue;
+        one.room = nullptr;
+        ++ended;
+      }
+    }
+  }
+  EXPECT_GT(ended, 100u) << "the test sees ends";
 }
 
 /// Segments that leave a gap each: what is noted of them is bounded.
