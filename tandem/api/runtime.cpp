@@ -433,7 +433,16 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
   core_->submission().thread().check("submit an event");
   if (is_over()) return {};
   if (core_->submission().recorder() != nullptr && start) return record_event(std::move(name), release, std::move(start), uses, where);
+  if (flow_ != nullptr && flow_->recording() != nullptr && start) return record_event_in_flow(name, release, start, uses, where);
   if (flow_ != nullptr && !flow_->enter(uses, {.where = where})) return {};
+  const auto state = enter_event(std::move(name), release, std::move(start), uses, where);
+  if (flow_ != nullptr) flow_->entered();
+  return state->event();
+}
+
+/// The event takes place here; on several ranks, at the position that was entered.
+std::shared_ptr<internal::EventState> Runtime::enter_event(std::string name, Release release, std::function<void(Event)> start,
+                                                           std::span<const dist::Use> uses, const SourceLine& where) {
   runtime::Task& task = core_->events().begin(std::move(name), static_cast<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
   task.where = where;
@@ -442,7 +451,39 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
   // An event without a start does not count as a task: the program completes it in any case.
   set_start(task, state->has_start(), [state](runtime::Task& ready) { state->begin(ready); });
   core_->events().submit(task, release == Release::separate, state->tasks());
-  if (flow_ != nullptr) flow_->entered();
+  return state;
+}
+
+namespace {
+
+struct NoWork {
+  void operator()() const {}
+};
+using NoWorkCode = internal::TaskCode<internal::TypedCore<NoWork>>;
+
+}  // namespace
+
+/// All ranks note the event, and know where it takes place. Each replay submits an event of its own there.
+Event Runtime::record_event_in_flow(const std::string& name, Release release, const std::function<void(Event)>& start,
+                                    std::span<const dist::Use> uses, const SourceLine& where) {
+  dist::Recording& recording = *flow_->recording();
+  const dist::Wish wish{.where = where};
+  const std::uint32_t executor = flow_->executor_of(uses, wish);
+  const bool is_here = executor == flow_->rank() || executor == dist::kEverywhere;
+  runtime::Task* model = nullptr;
+  if (is_here) {
+    static const Codelet recorded("recorded event", NoWork());
+    model = &core_->submission().begin(recorded.core(), NoWorkCode::ops, static_cast<unsigned>(uses.size()));
+    for (std::size_t i = 0; i < uses.size(); ++i) model->accesses()[i].set(uses[i].handle, uses[i].mode);
+  }
+  const TaskRef known = recording.add_event(uses, wish, executor, model, release == Release::separate,
+                                            [this, name, release, start, where](std::span<const dist::Use> now) {
+                                              return enter_event(name, release, start, now, where)->tasks();
+                                            });
+  if (flow_->is_skipping()) recording.note_skipped();
+  if (!is_here) return {};
+  const auto state = std::make_shared<internal::EventState>(*core_, name, nullptr);
+  state->mark_recorded(TaskRef::recorded(known.task, recording_number_, static_cast<std::uint32_t>(known.id)));
   return state->event();
 }
 
@@ -609,13 +650,9 @@ Replay Runtime::replay(Graph& graph) {
   check_not_recording("replay a graph");
   if (is_over()) return {};
   flow_->replay(*graph.recording_);
-  struct NoWork {
-    void operator()() const {}
-  };
   static const Codelet end("end of a replay", NoWork());
   const std::span<const TaskRef> ends = graph.recording_->ends();
-  using Code = internal::TaskCode<internal::TypedCore<NoWork>>;
-  return {core_->submission().submit_after(core_->submission().begin(end.core(), Code::ops, 0), ends.data(), ends.size()),
+  return {core_->submission().submit_after(core_->submission().begin(end.core(), NoWorkCode::ops, 0), ends.data(), ends.size()),
           graph.number_, 0};
 }
 

@@ -699,6 +699,10 @@ class Runtime {
                      const SourceLine& where);
   Event record_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
                      const SourceLine& where);
+  Event record_event_in_flow(const std::string& name, Release release, const std::function<void(Event)>& start,
+                             std::span<const dist::Use> uses, const SourceLine& where);
+  std::shared_ptr<internal::EventState> enter_event(std::string name, Release release, std::function<void(Event)> start,
+                                                    std::span<const dist::Use> uses, const SourceLine& where);
   internal::HeldAccess begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where);
   internal::HeldAccess begin_access_at_owner(runtime::Handle* handle, AccessMode mode, const SourceLine& where);
   bool is_concerned(std::span<const dist::Use> uses) const;

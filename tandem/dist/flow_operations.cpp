@@ -108,8 +108,8 @@ void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
 
 void Flow::refuse_recording() {
   throw UsageError(
-      "only tasks, fetch, migrate, flush, send and receive can be recorded on several ranks: wait, and use data yourself, before "
-      "or after");
+      "only tasks, events with a start, fetch, migrate, flush, send and receive can be recorded on several ranks: wait before or "
+      "after; where you would acquire data, submit a task with a lambda, which gets it in each replay");
 }
 
 void Flow::start_recording(Recording& recording) {

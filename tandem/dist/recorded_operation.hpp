@@ -21,8 +21,10 @@ struct RecordedOperation {
   std::uint32_t executor = 0;      ///< kEverywhere: all ranks. Or: gets what is fetched, is the next owner, sends a message
   int priority = 0;
   std::uint32_t message = 0;       ///< of `send` and `receive`: among the messages of the recording
+  std::uint32_t event = 0;         ///< a task that is an event of the program: one more than its number among those of the recording
   SourceLine where = {};
-  runtime::Task* model = nullptr;  ///< is copied for each replay; null on ranks that do not run the task
+  /// Is copied for each replay; of an event it is a name alone. Null on ranks that do not run the task.
+  runtime::Task* model = nullptr;
   std::span<const Use> uses = {};
   std::span<const std::uint32_t> after = {};  ///< operations that the program wants to come first; all run here
   std::uint32_t first_sending = 0;

@@ -61,6 +61,15 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
   return model != nullptr ? TaskRef{model, operations_.size()} : TaskRef{};
 }
 
+TaskRef Recording::add_event(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, Task* model, bool with_release,
+                             SubmitEvent submit) {
+  const TaskRef name = add(uses, wish, executor, model, {});
+  events_.push_back(std::move(submit));
+  operations_.back().event = static_cast<std::uint32_t>(events_.size());
+  if (with_release) ++task_count_;
+  return name;
+}
+
 void Recording::add(const RecordedOperation& operation, Handle& handle) {
   if (!core_.data().owns(handle))
     throw UsageError(fmt::format("an operation of {} cannot be recorded: it is not registered with this runtime",
@@ -244,6 +253,12 @@ void Recording::rebind(Handle& from, Handle& to) {
 }
 
 void Recording::submit(const RecordedOperation& operation) {
+  if (operation.event != 0) {
+    const runtime::EventTasks event = events_[operation.event - 1](operation.uses);
+    submitted_[static_cast<std::size_t>(&operation - operations_.data())] = event.readable;
+    if (event.released.task != nullptr) released_.push_back(event.released);
+    return;
+  }
   Task& task = core_.submission().begin_copy(*operation.model);
   std::vector<TaskRef> predecessors;
   for (const std::uint32_t before : operation.after) predecessors.push_back(submitted_[before]);
@@ -254,6 +269,8 @@ void Recording::submit(const RecordedOperation& operation) {
 std::span<const TaskRef> Recording::ends() {
   ends_.clear();
   for (const std::uint32_t last : last_) ends_.push_back(submitted_[last]);
+  ends_.insert(ends_.end(), released_.begin(), released_.end());
+  released_.clear();
   return ends_;
 }
 

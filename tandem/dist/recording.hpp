@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/recorded_operation.hpp"
 #include "tandem/dist/use.hpp"
+#include "tandem/runtime/event/external_events.hpp"
 #include "tandem/runtime/record/kept_data.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
@@ -45,6 +47,12 @@ class Recording {
   /// `change`; an empty one on ranks that do not run it. Throws UsageError.
   runtime::TaskRef add(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, runtime::Task* model,
                        std::span<const runtime::TaskRef> after);
+  /// Submits an event with these accesses, as if the program did, and returns its nodes.
+  using SubmitEvent = std::function<runtime::EventTasks(std::span<const Use> uses)>;
+  /// Adds an event of the program, which counts as a task, and as another one when it has a released half (`with_release`). `model`
+  /// names it, and is never run. `submit` is called at each replay, where the event takes place, at the event's position.
+  runtime::TaskRef add_event(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, runtime::Task* model,
+                             bool with_release, SubmitEvent submit);
   /// Adds an operation that is no task. Throws UsageError.
   void add(const RecordedOperation& operation, runtime::Handle& handle);
   void add(RecordedOperation operation, runtime::Handle& handle, Message message);
@@ -74,9 +82,10 @@ class Recording {
   void check_data() const { kept_.check(core_.data()); }
   /// Throws UsageError when data that the recording migrates has another owner than when it was recorded.
   void check_owners() const;
-  /// Submits a copy of an operation's model.
+  /// Submits a copy of an operation's model, or an event.
   void submit(const RecordedOperation& operation);
-  /// The tasks of the last replay that no other task of it on this rank follows.
+  /// The tasks of the last replay that no other task of it on this rank follows, and the released halves of its events. Once for
+  /// each replay.
   std::span<const runtime::TaskRef> ends();
 
  private:
@@ -100,9 +109,11 @@ class Recording {
   std::vector<std::vector<std::uint32_t>> after_;
   std::vector<RecordedSending> sendings_;
   std::vector<Message> messages_;
+  std::vector<SubmitEvent> events_;
   std::vector<std::uint32_t> last_;     ///< operations of `ends`
   runtime::KeptData kept_;
   std::vector<runtime::TaskRef> submitted_;  ///< of the last replay, by operation
+  std::vector<runtime::TaskRef> released_;   ///< of the last replay: the released halves of events
   std::vector<runtime::TaskRef> ends_;
 };
 

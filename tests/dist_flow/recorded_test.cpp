@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,96 @@ TEST(DistRecorded, WhatAllRanksFetchTheyHaveBeforeTheyRead) {
     } else {
       EXPECT_EQ(rt.flow_statistics().received, 4U);
     }
+  });
+}
+
+TEST(DistRecorded, EventsWithAStartTakePlaceAtTheOwnerInEachReplay) {
+  static constexpr unsigned replays = 10;
+  run_everywhere({.ranks = 3}, [](Runtime& rt) {
+    Word x = 1, y = 0;
+    auto hx = rt.data("x", x, {.owner = 1}), hy = rt.data("y", y, {.owner = 2});
+    unsigned started = 0, released = 0;
+    Event pending, recorded;
+    Graph graph = rt.record([&] {
+      rt.submit(increase, Word{1}, read_write(hx));
+      recorded = rt.event("device", Release::separate,
+                          [&](Event event) {
+                            ++started;
+                            x *= 2;
+                            pending = event;
+                            event.readable();
+                          },
+                          read_write(hx));
+      // The next replay writes x: it waits for the release.
+      rt.submit({.after = {recorded.task()}}, "release", [&](const Word&) {
+        ++released;
+        pending.released();
+      }, read(hx));
+      rt.submit(add_to, read(hx), read_write(hy));
+    });
+    EXPECT_EQ(graph.task_count(), 5U) << "an event with a released half counts twice";
+    EXPECT_EQ(recorded.is_here(), rt.rank() == 1);
+    if (rt.rank() == 1) {
+      EXPECT_THAT(refused([&] { recorded.readable(); }), HasSubstr("was recorded"));
+    }
+    Word grown = 1, sum = 0;
+    Replay last;
+    for (unsigned replay = 0; replay < replays; ++replay) {
+      last = rt.replay(graph);
+      grown = (grown + 1) * 2;
+      sum += grown;
+      if (replay == 4) {
+        rt.wait(last);
+        EXPECT_EQ(released, rt.rank() == 1 ? 5U : 0U) << "a replay ends with its events";
+      }
+    }
+    rt.wait();
+    EXPECT_EQ(started, rt.rank() == 1 ? replays : 0U);
+    EXPECT_EQ(x, rt.rank() == 1 ? grown : 1);
+    EXPECT_EQ(y, rt.rank() == 2 ? sum : 0);
+  });
+}
+
+TEST(DistRecorded, AnEventOfDataWithoutOwnerStartsOnEveryRankAndItsFailureIsThrown) {
+  run_everywhere({.ranks = 3}, [](Runtime& rt) {
+    Word own = 0;
+    auto hown = rt.data("own", own);
+    unsigned started = 0;
+    bool fails = false;
+    Graph graph = rt.record([&] {
+      rt.event("device", Release::with_readable, [&](Event event) {
+        if (fails) throw std::runtime_error("no device");
+        own = ++started;
+        event.readable();
+      }, write(hown));
+    });
+    for (int replay = 0; replay < 3; ++replay) rt.replay(graph);
+    rt.wait();
+    EXPECT_EQ(own, 3U);
+    fails = true;
+    rt.replay(graph);
+    std::string thrown;
+    try {
+      rt.wait();
+    } catch (const std::exception& error) {
+      thrown = error.what();
+    }
+    EXPECT_THAT(thrown, HasSubstr("no device"));
+    fails = false;
+    rt.replay(graph);
+    rt.wait();
+    EXPECT_EQ(own, 4U);
+  });
+}
+
+TEST(DistRecorded, EventsWithoutAStartAndAccessesOfTheProgramAreRefused) {
+  run_everywhere({.ranks = 2}, [](Runtime& rt) {
+    Word x = 0;
+    auto hx = rt.data("x", x, {.owner = 0});
+    const auto says = AllOf(HasSubstr("events with a start"), HasSubstr("submit a task with a lambda"));
+    EXPECT_THAT(refused([&] { rt.record([&] { rt.event("nobody", Release::with_readable, {}, write(hx)); }); }), says);
+    EXPECT_THAT(refused([&] { rt.record([&] { rt.acquire_at_owner(read(hx)); }); }), says);
+    rt.wait();
   });
 }
 
