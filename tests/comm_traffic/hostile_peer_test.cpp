@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -314,6 +316,59 @@ TEST(HostilePeer, ABroadcastWithANewParentWaitsForWhatStillLandsFromTheOldOne) {
     else world.finish(kPeer, 1, std::byte{1});
     EXPECT_EQ(receive.ending, Ending::done);
   }
+}
+
+/// Two peers begin and finish payloads on two rails in random orders, and say everything twice. Memory is freed as soon as its
+/// receive has ended, so that AddressSanitizer sees what is written later.
+TEST(HostilePeer, NothingIsWrittenBehindTheEndOfAReceive) {
+  unsigned ended = 0;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&](std::uint32_t limit) { return static_cast<std::uint32_t>(random() % limit); };
+    HostileWorld world;
+    struct Waiting {
+      std::unique_ptr<std::array<std::byte, 1000>> room = std::make_unique<std::array<std::byte, 1000>>();
+      internal::RequestCore* receive = nullptr;
+    };
+    std::vector<Waiting> waiting(6);
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      waiting[i].receive = &world.receive(Rank{i < 4 ? 1u : 2u}, Tag{1}, *waiting[i].room, kChannel);
+    }
+    std::array<std::uint32_t, 3> announced{};  // of each peer, streams from 1 on
+    std::uint16_t deaths = 0;                  // each offer replaces the one before; its stream is 100 more than this
+    for (int action = 0; action < 80 && world.failure().empty(); ++action) {
+      const Rank peer{below(4) == 0 ? 2u : 1u};
+      const unsigned rail = below(2);
+      const std::size_t bytes = 500 * (1 + below(2));
+      const bool of_broadcast = announced[peer.value()] == 0 || below(2) == 0;
+      const Block block = segment(of_broadcast ? 100u + deaths : 1 + below(announced[peer.value()]), bytes == 1000 ? 0 : 500 * below(2));
+      switch (below(8)) {
+        case 0: world.say(peer, announcement(++announced[peer.value()]).bytes()); break;
+        case 1:
+          ++deaths;
+          world.say(peer, offer(1 + deaths / 4, 1000, 100u + deaths, deaths).bytes());
+          break;
+        case 2:
+        case 3: world.finish(peer, rail, std::byte{1}); break;
+        case 4:
+        case 5:
+          world.finish(peer, rail, std::byte{2});
+          world.begin(peer, block.bytes(), bytes, rail);
+          break;
+        default:
+          world.finish(peer, rail, std::byte{3});
+          world.say(peer, block.bytes(), std::vector<std::byte>(bytes), rail);
+      }
+      if (below(80) == 0) world.die(peer);
+      for (Waiting& one : waiting) {
+        if (one.room == nullptr || one.receive->ending == Ending::pending || !one.receive->ended()) continue;
+        one.room = nullptr;
+        ++ended;
+      }
+    }
+  }
+  EXPECT_GT(ended, 100u) << "the test sees ends";
 }
 
 /// Segments that leave a gap each: what is noted of them is bounded.

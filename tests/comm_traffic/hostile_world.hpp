@@ -64,6 +64,7 @@ class OneSidedTransport final : public Transport {
   }
   void finish(Rank peer, unsigned rail, std::byte value) {
     const auto found = std::ranges::find_if(begun_, [&](const Begun& begun) { return begun.peer == peer && begun.rail == rail; });
+    if (found == begun_.end()) return;
     const Begun begun = *found;
     begun_.erase(found);
     for (const iovec& piece : begun.pieces) std::memset(piece.iov_base, std::to_integer<int>(value), piece.iov_len);
@@ -71,6 +72,7 @@ class OneSidedTransport final : public Transport {
   }
   void fail(Rank peer, std::string_view why) {
     failure = why;
+    std::erase_if(begun_, [&](const Begun& begun) { return begun.peer == peer; });
     sink_.peer_failed(peer, why);
   }
 
