@@ -335,35 +335,32 @@ TEST(HostilePeer, NothingIsWrittenBehindTheEndOfAReceive) {
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       waiting[i].receive = &world.receive(Rank{i < 4 ? 1u : 2u}, Tag{1}, *waiting[i].room, kChannel);
     }
-    std::uint16_t deaths = 0;
+    std::array<std::uint32_t, 3> announced{};  // of each peer, streams from 1 on
+    std::uint16_t deaths = 0;                  // each offer replaces the one before; its stream is 100 more than this
     for (int action = 0; action < 80 && world.failure().empty(); ++action) {
-      const Rank peer{1 + below(2)};
-      const std::uint32_t stream = 1 + below(6);
-      const std::uint32_t bytes = 250 * (1 + below(2));
+      const Rank peer{below(4) == 0 ? 2u : 1u};
       const unsigned rail = below(2);
+      const std::size_t bytes = 500 * (1 + below(2));
+      const bool of_broadcast = announced[peer.value()] == 0 || below(2) == 0;
+      const Block block = segment(of_broadcast ? 100u + deaths : 1 + below(announced[peer.value()]), bytes == 1000 ? 0 : 500 * below(2));
       switch (below(8)) {
-        case 0: world.say(peer, announcement(20 + static_cast<std::uint32_t>(action)).bytes()); break;
+        case 0: world.say(peer, announcement(++announced[peer.value()]).bytes()); break;
         case 1:
           ++deaths;
-          world.say(peer, offer(1 + below(2), 1000, stream + 40u * deaths, deaths).bytes());
+          world.say(peer, offer(1 + deaths / 4, 1000, 100u + deaths, deaths).bytes());
           break;
         case 2:
         case 3: world.finish(peer, rail, std::byte{1}); break;
         case 4:
-        case 5: {
-          const std::uint32_t number = below(2) == 0 ? 20 + below(static_cast<std::uint32_t>(action) + 1) : stream + 40u * deaths;
-          const Block block = segment(number, 250 * below(3));
+        case 5:
           world.finish(peer, rail, std::byte{2});
           world.begin(peer, block.bytes(), bytes, rail);
           break;
-        }
-        default: {
-          const std::uint32_t number = below(2) == 0 ? 20 + below(static_cast<std::uint32_t>(action) + 1) : stream + 40u * deaths;
+        default:
           world.finish(peer, rail, std::byte{3});
-          world.say(peer, segment(number, 250 * below(3)).bytes(), std::vector<std::byte>(bytes), rail);
-        }
+          world.say(peer, block.bytes(), std::vector<std::byte>(bytes), rail);
       }
-      if (below(40) == 0) world.die(peer);
+      if (below(80) == 0) world.die(peer);
       for (Waiting& one : waiting) {
         if (one.room == nullptr || one.receive->ending == Ending::pending || !one.receive->ended()) continue;
         one.room = nullptr;
