@@ -10,15 +10,6 @@
 namespace tandem::tools {
 namespace {
 
-base::Error malformed(std::string what) { return {base::ErrorCode::malformed, std::move(what)}; }
-
-/// The member of either name that is text, or "".
-std::string text_of(const Json& object, const char* name, const char* other_name) {
-  for (const char* key : {name, other_name})
-    if (const Json* const found = object.find(key); found != nullptr && found->is_text()) return found->text();
-  return "";
-}
-
 const BenchValue* find(const BenchRound& round, const std::string& peer, std::string_view name) {
   const auto run = round.find(peer);
   if (run == round.end()) return nullptr;
@@ -47,26 +38,6 @@ void add_bytes(std::string_view name, Json& params) {
 }
 
 }  // namespace
-
-base::Result<BenchRun> parse_bench_run(std::string_view text) {
-  if (text.find_first_not_of(" \n\r\t") == std::string_view::npos) return malformed("its output is empty");
-  const std::optional<Json> parsed = Json::parse(text);
-  if (!parsed) return malformed("its output is no JSON");
-  const Json& object = *parsed;
-  if (!object.contains("results") || !object["results"].is_array()) return malformed("its JSON has no list of results");
-  BenchRun run;
-  run.version = text_of(object, "version", "tandem");
-  for (const Json& result : object["results"]) {
-    const std::string name = result.is_object() ? text_of(result, "name", "name") : "";
-    if (name.empty()) return malformed("its JSON has a result without a name");
-    const Json* const value = result.find(result.contains("median") ? "median" : "value");
-    if (value == nullptr || !value->is_number()) return malformed(fmt::format("its result {} has no median", name));
-    const Json* const details = result.find("details");
-    const bool has_details = details != nullptr && details->is_object();
-    run.values.push_back({name, {value->number(), text_of(result, "unit", "unit"), has_details ? *details : Json()}});
-  }
-  return run;
-}
 
 std::string_view counterpart(std::string_view name) { return name == "bound" ? "potrf" : name; }
 
@@ -154,7 +125,7 @@ class SuiteRun {
   base::Result<double> run_probe() {
     const auto run = run_once(suite_.stability_probe->command);
     if (!run) return run.error();
-    if (run.value().values.empty()) return malformed("it has no results");
+    if (run.value().values.empty()) return base::Error{base::ErrorCode::malformed, "it has no results"};
     stability_unit_ = run.value().values.front().second.unit;
     return run.value().values.front().second.value;
   }

@@ -90,6 +90,7 @@ class HistoryBuilder {
     std::uint32_t count = 0;
     std::vector<std::vector<std::pair<std::uint32_t, std::uint8_t>>> accesses;  ///< data and mode
     std::vector<std::vector<std::uint32_t>> predecessors;                         ///< positions in the graph
+    std::int32_t iteration = no_iteration;  ///< of the first replay: tasks that have another one were recorded in it
   };
   struct Rank {
     const trace::RankTrace* trace = nullptr;

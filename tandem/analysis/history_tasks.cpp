@@ -114,6 +114,7 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
   if (is_first) {
     // Its tasks have just been described; where events were lost, rows would be made of unknown values.
     graph.first = first;
+    graph.iteration = rank.iteration;
     graph.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(event.number(2), history_.tasks.size()));
     learn_graph(rank, graph);
     for (std::uint32_t i = 0; i < graph.count; ++i)
@@ -137,7 +138,7 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
       task.file = model.file;
       task.line = model.line;
       task.priority = model.priority;
-      task.iteration = model.iteration;
+      task.iteration = model.iteration == graph.iteration ? rank.iteration : model.iteration;
       task.flops = model.flops;
       task.tag = model.tag;
       task.parameters = model.parameters;

@@ -186,6 +186,24 @@ TEST(History, TasksHaveTheFactsThatWereToldBeforeThem) {
   EXPECT_EQ(facts(20), std::tuple(no_iteration, 0.0, 0U, "")) << "what was told may have changed in the loss";
 }
 
+TEST(History, TasksOfAReplayBelongToItsIterationUnlessTheyWereRecordedInOne) {
+  SmallRun run;
+  run.usual();
+  auto& submitter = run.stream(0, 1);
+  submitter.add(Type::task_iteration, at(0), {50});
+  run.submit(0, 0, 1, 0);
+  submitter.add(Type::task_iteration, at(0), {7});
+  run.submit(0, 0, 2, 0);
+  submitter.add(Type::task_replayed, at(0), {1, 1, 2});  // the first replay, in iteration 7
+  submitter.add(Type::task_iteration, at(10), {8}).add(Type::task_replayed, at(10), {1, 3, 2});
+  const auto history = run.read();
+  const auto iteration = [&](std::uint64_t id) { return task(*history, 0, id).iteration; };
+  EXPECT_EQ(iteration(1), 50);
+  EXPECT_EQ(iteration(2), 7);
+  EXPECT_EQ(iteration(3), 50);
+  EXPECT_EQ(iteration(4), 8);
+}
+
 TEST(History, MessagesMeetInTheOrderInWhichReceivesWerePosted) {
   SmallRun run(2);
   run.usual(0).usual(1);

@@ -332,7 +332,8 @@ class Runtime {
   }
 
   /// Until the returned object goes, tasks belong to this iteration of the program's outer loop, such as the column of a
-  /// factorisation or a time step, unless their options say another one. Traces and reports show it; nothing else uses it.
+  /// factorisation or a time step, unless their options say another one. A recorded task belongs to the iteration in which it was
+  /// recorded, if there was one, else to that of each replay. Traces and reports show it; nothing else uses it.
   ///
   ///   for (int step = 0; step < steps; ++step) {
   ///     const auto iteration = rt.iteration(step);

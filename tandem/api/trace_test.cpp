@@ -180,7 +180,7 @@ TEST_F(TraceTest, ARecordedTaskKeepsTheIterationOfItsRecording) {
     rt->wait();
   }
   const auto told = read_told(folder_);
-  ASSERT_GE(told.size(), 3U) << "and the node that follows the graph";
+  ASSERT_GE(told.size(), 3U);
   EXPECT_EQ(told[0], (Told{0, 3, 0, "recorded"}));
   EXPECT_EQ(told[1], (Told{1, 4, 0, "recorded"}));
   EXPECT_EQ(told.back(), (Told{none, 0, 0, ""}));

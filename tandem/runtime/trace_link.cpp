@@ -39,6 +39,7 @@ std::uint32_t TraceLink::describe_replay(std::uint32_t graph, TaskId base, const
     }
     for (std::size_t i = 0; i < tasks.size(); ++i) submissions_.describe(*tasks[i], base + i, predecessors[i]);
   }
+  submissions_.tell_iteration_of_replay();
   submissions_.stream.append<trace::Type::task_replayed>(graph, base, tasks.size());
   return graph;
 }

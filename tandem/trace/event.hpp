@@ -321,7 +321,7 @@ inline constexpr EventSpec event_table[] = {
 
     {Type::task_iteration, Category::task, "task.iteration", {{{"iteration", i32}}},
      "the tasks that this actor submits from now on belong to this iteration; -2147483648: to none. Holds until the next one, or until "
-     "events of this actor are lost"},
+     "events of this actor are lost. Of a replay: the tasks that had that of the first replay, there"},
     {Type::task_flops, Category::task, "task.flops", {{{"site", u16}, {"flops", f64}}},
      "the tasks that this actor submits at the site from now on compute so many floating-point operations each; holds as task.iteration"},
     {Type::task_note, Category::task, "task.note", {{{"task", u32}, {"tag", u64}, {"parameters", text}}},

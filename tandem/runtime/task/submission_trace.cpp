@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
@@ -75,7 +76,7 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
   std::size_t listed = 0;
   if (stream.any_on<Type::task_submitted>()) {
-    if (task.kind == TaskKind::kernel && (knows_facts_ || iteration != TaskFacts::kNoIteration || task.extra != nullptr || tells_flops(task))) [[unlikely]]
+    if (task.kind == TaskKind::kernel && (task.extra != nullptr || tells_flops(task) || knows_facts())) [[unlikely]]
       write_facts(task, number);
     listed = std::min(with_predecessors, kMostInRecord);
     const std::size_t accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
@@ -101,21 +102,26 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   const std::uint16_t number =
       session_ == nullptr ? UINT16_MAX
                           : session_->site(name_of_site(task), task.where.file != nullptr ? task.where.file : "", task.where.line);
-  return slot = {.codelet = task.codelet, .file = task.where.file, .line = task.where.line, .number = number, .kind = task.kind};
+  // Of a place that had to go the recorded operations are forgotten, so that they are recorded again.
+  const double flops = slot.kind == Site().kind ? 0 : std::numeric_limits<double>::quiet_NaN();
+  return slot = {.codelet = task.codelet, .file = task.where.file, .line = task.where.line, .number = number, .kind = task.kind,
+                 .flops = flops};
+}
+
+void SubmissionTrace::write_iteration(std::int32_t number) {
+  if (!stream.any_on<Type::task_iteration>()) return;
+  // A packet may be all that is left of those before it.
+  const bool is_new_packet = number != TaskFacts::kNoIteration && iteration_packet_ != stream.packets();
+  if (number == written_iteration_ && !is_new_packet) return;
+  stream.append<Type::task_iteration>(number);
+  written_iteration_ = number;
+  iteration_packet_ = stream.packets();
 }
 
 void SubmissionTrace::write_facts(const Task& task, std::uint32_t number) {
   static const TaskFacts none;
   const TaskFacts& facts = task.extra != nullptr ? task.extra->facts : none;
-  // A packet may be all that is left of those before it.
-  const std::int32_t of_task = facts.iteration != TaskFacts::kNoIteration ? facts.iteration : iteration;
-  const bool has_iteration = of_task != TaskFacts::kNoIteration;
-  if (stream.any_on<Type::task_iteration>() &&
-      (of_task != written_iteration_ || (has_iteration && iteration_packet_ != stream.packets()))) {
-    stream.append<Type::task_iteration>(of_task);
-    written_iteration_ = of_task;
-    iteration_packet_ = stream.packets();
-  }
+  write_iteration(facts.iteration != TaskFacts::kNoIteration ? facts.iteration : iteration);
   Site& site = site_of(task);
   const double flops = facts.flops != 0 || !tells_flops(task) ? facts.flops : flops_by_codelet(task);
   const bool has_flops = flops != 0;
@@ -124,7 +130,7 @@ void SubmissionTrace::write_facts(const Task& task, std::uint32_t number) {
     site.flops = flops;
     site.flops_packet = stream.packets();
   }
-  knows_facts_ = knows_facts_ || has_iteration || has_flops;
+  knows_flops_ = knows_flops_ || has_flops;
   if (facts.tag != 0 || !facts.parameters.empty()) write_note(number, facts);
 }
 

@@ -52,6 +52,9 @@ class SubmissionTrace {
     if (depth_ > 0) [[unlikely]] describe(task, task.id, {});
   }
 
+  /// A recorded graph is replayed: those of its tasks that were recorded in no iteration belong to the present one.
+  void tell_iteration_of_replay() { write_iteration(iteration); }
+
   /// The same of a task whose predecessors the caller has, at the present instant.
   void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors);
 
@@ -74,6 +77,11 @@ class SubmissionTrace {
   bool write_record(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   void write_wide_record(const Task& task, std::uint32_t number, std::size_t accesses,
                          std::span<const std::uint32_t> predecessors);
+  /// What was recorded of one task may be wrong for the next one.
+  bool knows_facts() const noexcept {
+    return knows_flops_ || iteration != TaskFacts::kNoIteration || written_iteration_ != TaskFacts::kNoIteration;
+  }
+  void write_iteration(std::int32_t number);
   /// What the program said of `task`, as far as it differs from what the packet says already.
   void write_facts(const Task& task, std::uint32_t number);
   double flops_by_codelet(const Task& task) noexcept;
@@ -91,7 +99,7 @@ class SubmissionTrace {
   std::int32_t written_iteration_ = TaskFacts::kNoIteration;  ///< that was recorded last, in packet `iteration_packet_`
   std::uint64_t iteration_packet_ = 0;
   std::vector<Shape> shapes_;                ///< of the task that is described
-  bool knows_facts_ = false;                 ///< the program has told the iteration or the operations of a task
+  bool knows_flops_ = false;                 ///< the program has told the operations of a task
 };
 
 }  // namespace tandem::runtime
