@@ -133,6 +133,7 @@ std::shared_ptr<runtime::CodeletCore> codelet_for_own_kernels(std::string_view n
 /// outlive the runtime.
 class IterationScope {
  public:
+  /// Sets the number at `place`, which the runtime has for the tasks that are submitted.
   IterationScope(std::int32_t& place, std::int32_t number) noexcept : place_(place), before_(std::exchange(place, number)) {}
   ~IterationScope() { place_ = before_; }
   IterationScope(const IterationScope&) = delete;

@@ -96,12 +96,12 @@ struct TaskOps {
 
 /// What the program says of a task for traces. It changes nothing in how the task runs.
 struct TaskFacts {
-  static constexpr std::int32_t kNoIteration = INT32_MIN;
+  static constexpr std::int32_t kNoIteration = INT32_MIN;  ///< it belongs to none
 
-  std::int32_t iteration = kNoIteration;
-  double flops = 0;  ///< 0: not known
-  std::uint64_t tag = 0;
-  std::string parameters;
+  std::int32_t iteration = kNoIteration;  ///< of the program's outer loop
+  double flops = 0;                       ///< floating-point operations of the kernel; 0: not known
+  std::uint64_t tag = 0;                  ///< a number of the program's own
+  std::string parameters;                 ///< a text of the program's own
 };
 
 /// What few tasks have; kept apart so that the others stay small. Owned by the task, reused with it.
