@@ -1,4 +1,4 @@
-// tools/counted.hpp: numbers for people: "1 rank", "2 ranks", "15.7 GiB".
+// tools/counted.hpp: numbers for people: "1 rank", "2 ranks", "15.7 GiB"; times in seconds.
 #pragma once
 
 #include <cstdint>
@@ -23,5 +23,7 @@ inline std::string readable_bytes(std::uint64_t bytes) {
   const auto exact = base::format_bytes(static_cast<std::int64_t>(bytes));
   return static_cast<double>(bytes) < gib ? exact : fmt::format("{:.1f} GiB", static_cast<double>(bytes) / gib);
 }
+
+inline double in_seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 }  // namespace tandem::tools

@@ -1,4 +1,5 @@
 // tools/top_json.cpp: what `tandem top --json` prints: an object for each interval, and one for the end.
+#include "tools/counted.hpp"
 #include "tools/top_view.hpp"
 
 namespace tandem::tools {
@@ -6,8 +7,6 @@ namespace tandem::tools {
 using namespace analysis;
 
 namespace {
-
-double in_seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 Json or_null(const std::optional<std::uint64_t>& value) { return value ? Json(*value) : Json(); }
 

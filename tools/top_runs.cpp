@@ -15,7 +15,6 @@
 #include "tandem/trace/read/manifest.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/recover.hpp"
-#include "tools/json.hpp"
 
 namespace tandem::tools {
 
@@ -43,9 +42,7 @@ std::vector<LiveRun> run_of(const fs::path& file) {
   run.size = manifest.value().size;
   if (run.size > 1) run.job = manifest.value().job;
   run.program = fs::path(manifest.value().program).filename().string();
-  const auto json = Json::parse(manifest.value().text);
-  if (const Json* const started = json ? json->find("started") : nullptr; started != nullptr && started->is_text())
-    run.started = started->text();
+  run.started = manifest.value().started;
   return {run};
 }
 

@@ -62,11 +62,8 @@ void add_head(std::string& text, const TopRun& run) {
     const LiveInterval& interval = rank.interval;
     length_ns = std::max(length_ns, interval.length_ns);
     elapsed_ns = std::max(elapsed_ns, interval.now_ns - rank.trace->manifest().realtime_local_ns);
-    now.ended += interval.tasks.ended;
-    now.submitted += interval.tasks.submitted;
-    all.ended += interval.all_tasks.ended;
-    all.failed += interval.all_tasks.failed;
-    all.cancelled += interval.all_tasks.cancelled;
+    now += interval.tasks;
+    all += interval.all_tasks;
     are_known = are_known && interval.waiting && interval.ready;
     waiting += interval.waiting.value_or(0);
     ready += interval.ready.value_or(0);
@@ -275,10 +272,8 @@ std::string end_text(const TopRun& run) {
   for (const TopRank& rank : run.ranks()) {
     if (rank.trace == nullptr) continue;
     folder = run.ranks().size() > 1 ? rank.folder.parent_path() : rank.folder;
-    tasks.ended += rank.interval.all_tasks.ended;
-    tasks.failed += rank.interval.all_tasks.failed;
-    messages.sent += rank.interval.all_messages.sent;
-    messages.sent_bytes += rank.interval.all_messages.sent_bytes;
+    tasks += rank.interval.all_tasks;
+    messages += rank.interval.all_messages;
     lost += rank.trace->counts().lost_events;
     missed += rank.trace->counts().missed_packets;
     elapsed_ns = std::max(elapsed_ns, rank.trace->last_event_ns() - rank.trace->manifest().realtime_local_ns);

@@ -61,11 +61,7 @@ void TaskBook::enter(Life& life, std::uint64_t ticks, Kind kind, Findings& findi
 void TaskBook::submit(const Event& event, std::int64_t id, Findings& findings) {
   const auto site = event.number(2);
   Kind kind = Kind::unknown;
-  if (site < rank_.sites.size()) {
-    const std::string& codelet = rank_.sites[site].codelet;
-    const bool is_other = codelet == "(join)" || codelet == "(event)" || codelet == "(application)";
-    kind = is_other ? Kind::other : Kind::kernel;
-  }
+  if (site < rank_.sites.size()) kind = analysis::is_node(rank_.sites[site].codelet) ? Kind::other : Kind::kernel;
   enter(life(id), event.ticks, kind, findings);
   // Differences are taken modulo 2^32: a join that is made while a task is entered has a greater number than that task.
   for (std::size_t i = 0; i < event.list_size(6); ++i)

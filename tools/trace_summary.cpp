@@ -1,4 +1,5 @@
 // tools/trace_summary.cpp: `tandem trace summary`: where the time of a run went, its bounds, and what to try.
+#include "tools/counted.hpp"
 #include "tools/trace_summary.hpp"
 
 #include <fmt/core.h>

@@ -40,6 +40,4 @@ std::vector<std::string> defects_of(const analysis::Quality& quality);
 Json summary_json(const std::string& folder, const RunNumbers& numbers);
 void print_summary_text(const RunNumbers& numbers);
 
-inline double in_seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
-
 }  // namespace tandem::tools

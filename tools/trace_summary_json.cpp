@@ -1,6 +1,7 @@
 // tools/trace_summary_json.cpp: the object that `tandem trace summary --json` prints. Times are in seconds, sizes in bytes.
 #include <optional>
 
+#include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/trace_summary.hpp"
 #include "tools/version.hpp"

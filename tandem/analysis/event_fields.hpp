@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "tandem/trace/read/reader.hpp"
 
@@ -13,6 +14,11 @@ inline std::uint32_t u32(const trace::Event& event, std::size_t field) noexcept 
 }
 inline std::uint16_t u16(const trace::Event& event, std::size_t field) noexcept {
   return static_cast<std::uint16_t>(event.number(field));
+}
+
+/// Whether a site of this codelet submits nodes of the graph that do not run on workers.
+inline bool is_node(std::string_view codelet) noexcept {
+  return codelet == "(join)" || codelet == "(event)" || codelet == "(application)";
 }
 
 }  // namespace tandem::analysis

@@ -56,12 +56,6 @@ bool LiveView::is_worker(std::uint32_t number) const {
          rank_.actors()[number].kind == trace::ActorKind::worker;
 }
 
-bool LiveView::is_node(std::uint16_t site) const {
-  if (site >= rank_.sites().size()) return false;
-  const std::string& name = rank_.sites()[site].codelet;
-  return name == "(join)" || name == "(event)" || name == "(application)";
-}
-
 std::string LiveView::codelet(std::uint16_t site) const {
   return site < rank_.sites().size() && !rank_.sites()[site].codelet.empty() ? rank_.sites()[site].codelet : "?";
 }
@@ -128,7 +122,8 @@ void LiveView::add_submission(const Event& event) {
   const std::uint16_t site = u16(event, 2);
   // Without task.deps the record has no predecessors, which says nothing.
   const bool is_unbound = event.number(4) == 0 && rank_.selection().has(Type::task_deps);
-  const auto flags = static_cast<std::uint8_t>((is_node(site) ? LiveTasks::node : 0) | (is_unbound ? LiveTasks::unbound : 0));
+  const bool is_known_node = site < rank_.sites().size() && is_node(rank_.sites()[site].codelet);
+  const auto flags = static_cast<std::uint8_t>((is_known_node ? LiveTasks::node : 0) | (is_unbound ? LiveTasks::unbound : 0));
   const std::uint8_t now = tasks_.submit(u32(event, 0), site, flags);
   if (expected_.empty()) return;
   const auto expected = expected_.find(u32(event, 0));
@@ -170,17 +165,12 @@ void LiveView::add_task(const Event& event) {
       actor.state_since_ns = event.local_ns;
       ++actor.tasks;
       ++interval_tasks_.ended;
-      ++all_tasks_.ended;
       return;
     }
-    case Type::task_failed:
-      ++interval_tasks_.failed;
-      ++all_tasks_.failed;
-      return;
+    case Type::task_failed: ++interval_tasks_.failed; return;
     case Type::task_cancelled:
       if ((tasks_.note(u32(event, 0), LiveTasks::ended).flags & LiveTasks::node) != 0) return;
       ++interval_tasks_.cancelled;
-      ++all_tasks_.cancelled;
       return;
     default: return;
   }
@@ -188,10 +178,8 @@ void LiveView::add_task(const Event& event) {
 
 void LiveView::add_message(const Event& event) {
   const auto sent = [&](std::uint64_t bytes) {
-    for (LiveMessages* const messages : {&messages_, &all_messages_}) {
-      ++messages->sent;
-      messages->sent_bytes += bytes;
-    }
+    ++messages_.sent;
+    messages_.sent_bytes += bytes;
   };
   switch (event.type) {
     case Type::send_posted: return sent(event.number(5));
@@ -203,10 +191,8 @@ void LiveView::add_message(const Event& event) {
       return sent(broadcast == broadcast_bytes_.end() ? 0 : broadcast->second);
     }
     case Type::message_arrived:
-      for (LiveMessages* const messages : {&messages_, &all_messages_}) {
-        ++messages->arrived;
-        messages->arrived_bytes += event.number(4);
-      }
+      ++messages_.arrived;
+      messages_.arrived_bytes += event.number(4);
       return;
     case Type::message_released:
     case Type::message_failed: broadcast_bytes_.erase(u32(event, 0)); return;
@@ -305,10 +291,9 @@ LiveInterval LiveView::take(std::int64_t now_ns) {
   }
   std::ranges::stable_sort(interval.kernels, std::greater(), &LiveKernel::ns);
 
-  all_tasks_.submitted = tasks_.submitted_count();
-  interval_tasks_.submitted = all_tasks_.submitted - std::exchange(submitted_before_, all_tasks_.submitted);
+  interval_tasks_.submitted = tasks_.submitted_count() - all_tasks_.submitted;
   interval.tasks = std::exchange(interval_tasks_, {});
-  interval.all_tasks = all_tasks_;
+  interval.all_tasks = all_tasks_ += interval.tasks;
   const bool is_whole = all_missed_ == 0 && tasks_.is_whole() && rank_.counts().lost_events == 0;
   const auto has = [&](std::initializer_list<Type> types) {
     return std::ranges::all_of(types, [&](Type type) { return selected.has(type); });
@@ -318,7 +303,7 @@ LiveInterval LiveView::take(std::int64_t now_ns) {
     interval.ready = tasks_.ready_count();
   }
   interval.messages = std::exchange(messages_, {});
-  interval.all_messages = all_messages_;
+  interval.all_messages = all_messages_ += interval.messages;
   std::map<std::uint32_t, LiveReceives> receives;
   for (const auto& [node, expected] : expected_) {
     if (expected.since_ns == no_time) continue;

@@ -55,6 +55,14 @@ std::string_view name_of(LiveProgram program) noexcept;
 struct LiveMessages {
   std::uint64_t sent = 0, sent_bytes = 0;        ///< posted; a broadcast counts once for each recipient
   std::uint64_t arrived = 0, arrived_bytes = 0;
+
+  LiveMessages& operator+=(const LiveMessages& other) noexcept {
+    sent += other.sent;
+    sent_bytes += other.sent_bytes;
+    arrived += other.arrived;
+    arrived_bytes += other.arrived_bytes;
+    return *this;
+  }
 };
 
 /// One interval of a rank.
@@ -64,6 +72,14 @@ struct LiveInterval {
   std::vector<LiveKernel> kernels;         ///< the longest first
   struct Tasks {
     std::uint64_t submitted = 0, ended = 0, failed = 0, cancelled = 0;
+
+    Tasks& operator+=(const Tasks& other) noexcept {
+      submitted += other.submitted;
+      ended += other.ended;
+      failed += other.failed;
+      cancelled += other.cancelled;
+      return *this;
+    }
   } tasks, all_tasks;                      ///< in the interval; since the rank began, as far as it was read
   std::optional<std::uint64_t> waiting, ready;  ///< tasks now; nothing: not recorded, or events are missing
   std::uint64_t running = 0;
@@ -125,7 +141,6 @@ class LiveView final : public trace::LiveListener {
   Kernel& kernel_of(std::uint16_t site);
   LiveWorker worker_now(std::uint32_t number, const Actor& actor, std::int64_t now_ns) const;
   std::string codelet(std::uint16_t site) const;
-  bool is_node(std::uint16_t site) const;
 
   const trace::LiveRank& rank_;
   std::int64_t begin_ns_ = no_time;  ///< of the interval
@@ -133,7 +148,6 @@ class LiveView final : public trace::LiveListener {
   LiveTasks tasks_;
   std::vector<Kernel> kernels_;  ///< by site
   LiveInterval::Tasks interval_tasks_, all_tasks_;
-  std::uint64_t submitted_before_ = 0;
   LiveMessages messages_, all_messages_;
   std::unordered_map<std::uint32_t, std::uint64_t> broadcast_bytes_;  ///< by request, of those under way
   std::unordered_map<std::uint32_t, Expected> expected_;              ///< by node of the graph

@@ -19,18 +19,10 @@ using test::PacketWriter;
 
 constexpr std::size_t buffer_bytes = 1024;
 
-/// Live memory is aligned, which a string is not.
-class Memory {
+class Memory : public test::AlignedBytes {
  public:
-  explicit Memory(const std::string& bytes) : words_((bytes.size() + 7) / 8), bytes_(bytes.size()) {
-    if (!bytes.empty()) std::memcpy(words_.data(), bytes.data(), bytes.size());
-  }
-  std::span<const std::byte> bytes() const { return {reinterpret_cast<const std::byte*>(words_.data()), bytes_}; }
+  using AlignedBytes::AlignedBytes;
   std::vector<LivePacket> packets() const { return collect_live(bytes()); }
-
- private:
-  std::vector<std::uint64_t> words_;
-  std::size_t bytes_;
 };
 Memory memory_of(const std::vector<std::string>& buffers) { return Memory(test::live_file("/run", 1, buffer_bytes, buffers)); }
 

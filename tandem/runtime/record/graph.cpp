@@ -159,9 +159,7 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
     task->where = model.where;
     if (model.extra != nullptr) {
       TaskExtra& extra = runtime_.submission().extra_of(*task);
-      extra.name = model.extra->name;
-      extra.callback = model.extra->callback;
-      extra.facts = model.extra->facts;
+      extra.take_options(*model.extra);
       extra.group = model.extra->group;
       extra.on_ready = model.extra->on_ready;
       extra.context = model.extra->context;

@@ -22,11 +22,7 @@ Task& Submission::begin_copy(Task& model) {
   for (unsigned i = 0; i < model.access_count; ++i)
     task.accesses()[i].set(model.accesses()[i].handle(), model.accesses()[i].mode());
   if (model.ops->copy_values != nullptr) model.ops->copy_values(model, task, true);
-  if (model.extra != nullptr) {
-    extra_of(task).name = model.extra->name;
-    extra_of(task).callback = model.extra->callback;
-    extra_of(task).facts = model.extra->facts;
-  }
+  if (model.extra != nullptr) extra_of(task).take_options(*model.extra);
   return task;
 }
 

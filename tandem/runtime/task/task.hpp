@@ -115,6 +115,13 @@ struct TaskExtra {
   struct LinkChunk* links = nullptr;              ///< edges beyond one per access
   WorkerGroup* group = nullptr;                   ///< of a restricted task: the workers that can run it
   TaskFacts facts;                                ///< where they are recorded, now or at a replay
+
+  /// What a task that is made after a model has of the model's options.
+  void take_options(const TaskExtra& model) {
+    name = model.name;
+    callback = model.callback;
+    facts = model.facts;
+  }
 };
 
 class RecordedGraph;

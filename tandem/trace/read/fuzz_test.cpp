@@ -95,9 +95,8 @@ TEST(TraceFuzz, WhatIsCollectedOfDamagedLiveBuffersCanBeRead) {
     SCOPED_TRACE("TANDEM_TEST_SEED=" + std::to_string(seed) + " TANDEM_TEST_ROUNDS=1");
     Damage damage(seed);
     const std::string bytes = damage.to(live);
-    std::vector<std::uint64_t> memory((bytes.size() + 7) / 8);
-    if (!bytes.empty()) std::memcpy(memory.data(), bytes.data(), bytes.size());
-    for (const LivePacket& packet : collect_live({reinterpret_cast<const std::byte*>(memory.data()), bytes.size()}, *declared)) {
+    const test::AlignedBytes memory(bytes);
+    for (const LivePacket& packet : collect_live(memory.bytes(), *declared)) {
       std::string stream(sizeof packet.header + packet.content_bytes(), '\0');
       std::memcpy(stream.data(), &packet.header, sizeof packet.header);
       std::memcpy(stream.data() + sizeof packet.header, packet.content, packet.content_bytes());

@@ -24,21 +24,12 @@ using test::PacketWriter;
 
 constexpr std::size_t buffer_bytes = 1024;
 
-/// Live memory is aligned, which a string is not.
-class Memory {
+class Memory : public test::AlignedBytes {
  public:
-  explicit Memory(const std::vector<std::string>& buffers) {
-    const std::string bytes = test::live_file("/run", 1, buffer_bytes, buffers);
-    words_.resize(bytes.size() / 8);
-    std::memcpy(words_.data(), bytes.data(), bytes.size());
-  }
-  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(words_)); }
+  explicit Memory(const std::vector<std::string>& buffers) : AlignedBytes(test::live_file("/run", 1, buffer_bytes, buffers)) {}
   void put(std::size_t buffer, const std::string& bytes) {
-    std::memcpy(reinterpret_cast<char*>(words_.data()) + sizeof(LivePage) + buffer * buffer_bytes, bytes.data(), bytes.size());
+    AlignedBytes::put(sizeof(LivePage) + buffer * buffer_bytes, bytes);
   }
-
- private:
-  std::vector<std::uint64_t> words_;
 };
 
 PacketWriter tasks(std::uint32_t actor, std::uint64_t sequence, int count) {

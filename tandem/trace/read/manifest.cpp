@@ -227,6 +227,7 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   manifest.realtime_local_ns = keys.integer("clock.realtime_local_ns", -most_ns, most_ns);
   manifest.clock_kind = keys.text_if_any("clock.kind");
   manifest.selection = keys.text_if_any("selection");
+  manifest.started = keys.text_if_any("started");
   manifest.when_full = keys.text_if_any("buffers.policy");
   manifest.complete = keys.truth("complete");
   manifest.recovered = keys.truth("recovered");

@@ -25,7 +25,7 @@ struct Manifest {
   std::int64_t realtime_ns = 0;
   std::int64_t realtime_local_ns = 0;
   std::string clock_kind;            ///< "tsc" or "ns"
-  std::string selection, when_full;  ///< empty: rank.json does not say it
+  std::string selection, when_full, started;  ///< empty: rank.json does not say it
   bool complete = false;
   bool recovered = false;
   std::shared_ptr<DeclaredTypes> declared = std::make_shared<DeclaredTypes>();  ///< by the program

@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -62,6 +65,20 @@ struct Value {
   double real = 0;
   std::string text;
   std::vector<std::uint32_t> list;
+};
+
+/// Bytes that are aligned as live memory is, which a string is not.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(const std::string& bytes) : words_((bytes.size() + 7) / 8), size_(bytes.size()) { put(0, bytes); }
+  std::span<const std::byte> bytes() const { return {reinterpret_cast<const std::byte*>(words_.data()), size_}; }
+  void put(std::size_t at, const std::string& bytes) {
+    if (!bytes.empty()) std::memcpy(reinterpret_cast<char*>(words_.data()) + at, bytes.data(), bytes.size());
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::size_t size_;
 };
 
 /// Makes one packet, record by record.
