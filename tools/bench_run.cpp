@@ -97,7 +97,7 @@ base::Result<void> draw(const std::string& name, const Json& report, const std::
   if (!opened) return opened.error();
   opened.value().write(report.dump());
   if (auto closed = opened.value().close(); !closed) return closed;
-  const auto drawn = run_python(python, fmt::format("plot_{}.py", name), {file.string(), "--output", picture});
+  const auto drawn = run_python(python, name, {file.string(), "--output", picture});
   if (!drawn) return drawn.error();
   return {};
 }

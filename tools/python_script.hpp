@@ -1,4 +1,4 @@
-// tools/python_script.hpp: runs the Python programs that come with Tandem.
+// tools/python_script.hpp: runs the Python part of Tandem, which draws pictures and packs tables.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tandem::tools {
 
-/// Runs `python/scripts/NAME` with these arguments, by `python` where that is not empty (option `python`), else by
-/// `.venv/bin/python` beside the sources or the installed scripts (`scripts/setup --analysis` makes it), else by the python3 in
-/// PATH. Returns what it printed. Errors: unsupported when no script or no Python is found, and what `run_program` says, of which
-/// the last line is the script's.
+/// Runs `NAME ARGUMENTS` of the package `tandem` (`python/tandem/__main__.py`), without its native part, by `python` where that is not
+/// empty (option `python`), else by `.venv/bin/python` beside the sources or the installed package (`scripts/setup --analysis` makes
+/// it), else by the python3 in PATH. Returns what it printed. Errors: unsupported when no package or no Python is found, and what
+/// `run_program` says, of which the last line is the package's.
 base::Result<std::string> run_python(const std::string& python, const std::string& name,
                                      const std::vector<std::string>& arguments);
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Little-endian, without a header; `write_parquet.py` knows the kinds.
+/// Little-endian, without a header; `python/tandem/_parquet.py` knows the kinds.
 base::Result<void> write_column(const Table& table, const Column& column, const fs::path& folder) {
   auto opened = OutFile::create(folder / fmt::format("{}.{}", table.name, column.name));
   if (!opened) return opened.error();
@@ -71,7 +71,7 @@ base::Result<Exported> export_parquet(History& history, const fs::path& out, con
                    {"duration_ns", history.duration_ns}, {"date_ns", history.date_ns}};
   if (auto written = write_json({{"about", about}, {"tables", tables}, {"texts", texts}}, folder / "schema.json"); !written)
     return written.error();
-  const auto packed = run_python(python, "write_parquet.py", {folder.string(), out.string()});
+  const auto packed = run_python(python, "parquet", {folder.string(), out.string()});
   if (!packed) return packed.error();
   for (const ExportedTable& table : exported.tables) {
     std::error_code error;

@@ -186,7 +186,7 @@ base::Result<void> draw(const Json& json, const std::string& prefix, const std::
   if (!opened) return opened.error();
   opened.value().write(json.dump(2) + "\n");
   if (auto closed = opened.value().close(); !closed) return closed;
-  const auto drawn = run_python(python, "plot_trace_stats.py", {file, "--output", prefix});
+  const auto drawn = run_python(python, "trace-stats", {file, "--output", prefix});
   if (!drawn) return drawn.error();
   return {};
 }

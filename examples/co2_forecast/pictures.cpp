@@ -1,4 +1,4 @@
-// examples/co2_forecast/pictures.cpp: starts the plot scripts with a Python that has matplotlib.
+// examples/co2_forecast/pictures.cpp: draws by the package `tandem`, with a Python that has matplotlib.
 #include "pictures.hpp"
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ Result<void> run(std::vector<std::string> command, Messages messages = Messages:
     if (errno != EINTR) return Error{ErrorCode::io, fmt::format("waiting for {}: {}", command[0], std::strerror(errno))};
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    return Error{ErrorCode::io, fmt::format("{} failed; its messages stand above", command[1])};
+    return Error{ErrorCode::io, fmt::format("{} {} failed; its messages stand above", command[1], command[2])};
   }
   return {};
 }
@@ -60,17 +60,17 @@ std::string python_with_matplotlib() {
 }  // namespace
 
 Result<void> draw_pictures(const std::filesystem::path& folder) {
-  const std::string python = python_with_matplotlib(), scripts = CO2_PLOT_FOLDER;
+  const std::string python = python_with_matplotlib(), package = CO2_PLOT_FOLDER;
   if (python.empty())
     return Error{ErrorCode::unsupported,
                  "no pictures: no python3 has matplotlib; install Debian's python3-matplotlib. The CSV files are written"};
   const auto in_folder = [&](const char* name) { return (folder / name).string(); };
-  if (auto drawn = run({python, scripts + "/plot_forecast.py", in_folder("forecast.csv"), "--summary", in_folder("result.json"),
-                        "--output", in_folder("forecast.png")});
+  if (auto drawn = run({python, package, "forecast", in_folder("forecast.csv"), "--summary", in_folder("result.json"), "--output",
+                        in_folder("forecast.png")});
       !drawn) {
     return drawn;
   }
-  return run({python, scripts + "/plot_gantt.py", in_folder("timeline.csv"), "--output", in_folder("gantt.png")});
+  return run({python, package, "gantt", in_folder("timeline.csv"), "--output", in_folder("gantt.png")});
 }
 
 }  // namespace co2_forecast

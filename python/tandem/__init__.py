@@ -9,19 +9,24 @@
     run.plot_gantt().savefig("gantt.png")
 
 Tables are pyarrow Tables. Times are in nanoseconds since the first event of the run, and columns of times end in ``_ns``. What is not
-known is null.
+known is null. `tandem.plots` draws what the command `tandem` writes: results of benchmarks, panels of reports.
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
-from ._compare import compare
-from ._native import TraceError
-from ._run import Run, load
-from ._summary import Bounds, Finding, Summary
+if TYPE_CHECKING:
+    from . import plots
+    from ._compare import compare
+    from ._native import TraceError
+    from ._run import Run, load
+    from ._summary import Bounds, Finding, Summary
 
-try:
-    __version__ = version("tandem")
-except PackageNotFoundError:  # the sources, with an extension built by hand
-    __version__ = "unknown"
+    __version__: str
+else:
+    from ._lazy import imports
 
-__all__ = ["Bounds", "Finding", "Run", "Summary", "TraceError", "compare", "load"]
+    __getattr__ = imports(__name__, {
+        "_compare": ["compare"], "_native": ["TraceError"], "_run": ["Run", "load"], "_summary": ["Bounds", "Finding", "Summary"],
+        "_version": ["__version__"], "plots": []})
+
+__all__ = ["Bounds", "Finding", "Run", "Summary", "TraceError", "compare", "load", "plots"]

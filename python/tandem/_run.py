@@ -7,7 +7,7 @@ from typing import Union
 
 import pyarrow as pa
 
-from . import _messages, _native, _paths, _plots, _profiles, _summary
+from . import _messages, _native, _parquet, _paths, _plots, _profiles, _summary
 from ._columns import arrow
 
 
@@ -158,6 +158,12 @@ class Run:
     @cached_property
     def dag(self) -> pa.Table:
         return _paths.dag(self)
+
+    def write_parquet(self, folder: Union[str, os.PathLike[str]]) -> None:
+        """A Parquet file for each table, as `tandem trace export --format parquet` writes them."""
+        os.makedirs(folder, exist_ok=True)
+        about = {name: getattr(self._native, name) for name in ("program", "job", "size", "events", "duration_ns", "date_ns")}
+        _parquet.write_tables(((name, self.table(name)) for name in self.table_names), folder, about)
 
     summary = _summary.summary
     flat_profile = _profiles.flat_profile

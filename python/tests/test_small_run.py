@@ -132,7 +132,7 @@ def test_pictures_show_the_tasks(small):
 
 def test_a_picture_of_many_tasks_is_an_image(small, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("tandem._plots.MOST_BARS", 0)
+    monkeypatch.setattr("tandem.plots._gantt.MOST_BARS", 0)
     axes = small.plot_gantt().axes[0]
     pixels = np.asarray(axes.images[0].get_array())
     idle = pixels[0, -1]  # worker 0 of rank 0 has nothing to do at the end; that of rank 1 has

@@ -10,12 +10,12 @@ import sys
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python/scripts")]
+sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python")]
 
 from read_report import read_column, section  # noqa: E402
-from report_drawing import View  # noqa: E402
-from report_panels import PANELS, Workers  # noqa: E402
-from report_tables import Steps, read_page  # noqa: E402
+from tandem.plots._report.drawing import View  # noqa: E402
+from tandem.plots._report.panels import PANELS, Workers  # noqa: E402
+from tandem.plots._report.tables import Steps, read_page  # noqa: E402
 
 
 def check_columns(page, run):

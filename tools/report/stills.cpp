@@ -1,4 +1,4 @@
-// tools/report/stills.cpp: writes the page of a report aside, and has a Python script draw its panels.
+// tools/report/stills.cpp: writes the page of a report aside, and has Python draw its panels.
 #include "tools/report/stills.hpp"
 
 #include <filesystem>
@@ -23,7 +23,7 @@ std::vector<std::string> words_of(const StillOptions& options) {
   return words;
 }
 
-/// What the script says of wrong arguments, as the command's own words.
+/// What Python says of wrong arguments, as the command's own words.
 base::Error without_prefix(const base::Error& error) {
   constexpr std::string_view prefix = "error: ";
   const std::size_t at = error.message.find(prefix);
@@ -35,7 +35,7 @@ base::Error without_prefix(const base::Error& error) {
 
 base::Result<std::string> draw_stills(const std::vector<std::string>& folders, const StillOptions& options, const std::string& python) {
   std::vector<std::string> words = words_of(options);
-  auto checked = run_python(python, "plot_report.py", words);
+  auto checked = run_python(python, "report", words);
   if (!checked) return without_prefix(checked.error());
   if (options.list) return checked;
   const auto folder = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-report-");
@@ -43,7 +43,7 @@ base::Result<std::string> draw_stills(const std::vector<std::string>& folders, c
   const std::filesystem::path page = options.page.empty() ? folder.value().path() / "report.html" : std::filesystem::path(options.page);
   if (const auto written = write_report(folders, page); !written) return written.error();
   words.push_back(page.string());
-  return run_python(python, "plot_report.py", words);
+  return run_python(python, "report", words);
 }
 
 }  // namespace tandem::tools

@@ -8,7 +8,7 @@
 
 namespace tandem::tools {
 
-/// What is to be drawn, in the words of the command line; empty words are left to python/scripts/plot_report.py, which reads them.
+/// What is to be drawn, in the words of the command line; empty words are left to python/tandem/__main__.py, which reads them.
 struct StillOptions {
   std::string pdf, svg, png;             ///< files to write
   std::string panels, show;              ///< names, separated by commas

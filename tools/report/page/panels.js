@@ -586,7 +586,7 @@ function inFlightPanel(run, groups) {
 
 /**
  * Makers of all panels that this run has something for, in their order. The names are those of `tandem trace report --panel`, which draws
- * the same ones without a browser: python/scripts/report_panels.py.
+ * the same ones without a browser: python/tandem/plots/_report/panels.py.
  */
 function panelsOf(run, state) {
   const groups = new Groups(run), ran = run.kernels.length > 0, sent = groups.crossing.length > 0;

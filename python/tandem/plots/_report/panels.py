@@ -1,19 +1,23 @@
-# python/scripts/report_panels.py: the panels of a report's page, drawn by matplotlib.
+# python/tandem/plots/_report/panels.py: the panels of a report's page, drawn by matplotlib.
 """A panel is a class with a name. It says how high it would like to be, and draws itself into axes.
 
 Those of a run over time draw in units of `View.unit_s`, between the ends of the view. To add one, write the class, append it to PANELS, and
-add its name, which is that of the page (tools/report/page/panels.js), to report_names.py; a test compares the names.
+add its name, which is that of the page (tools/report/page/panels.js), to names.py; a test compares the names.
 """
+
+from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
-from report_drawing import (GREY, INK, PALE, STEPS, Panel, bars, byte_axis, count_axis, format_bytes, format_seconds, inches_of, name_rows)
-from report_names import NAMES
-from report_tables import Steps
+from .drawing import (GREY, INK, PALE, STEPS, Panel, View, bars, byte_axis, count_axis, format_bytes, format_seconds, inches_of, name_rows)
+from .names import NAMES
+from .tables import Array, Look, Run, Steps
 
 LATE, TREE, PATH_WAIT, MESSAGE = "#d00000", "#5b7fa3", "#d00000", "#780078"
 SHADES = LinearSegmentedColormap.from_list("use", ["#ffffff", "#6baed6", "#08306b"])
@@ -21,8 +25,11 @@ MOST_BARS = 10_000     # of the workers; beyond, they are an image as fine as th
 MOST_POINTS = 20_000   # drawn as shapes; beyond, as an image
 MOST_LINES = 1_500     # messages, and edges of broadcasts: more would cover each other
 
+Legend = list[tuple[str, str]]
+Rows = list[tuple[str, str, Array]]
 
-def kernel_legend(run, look, tasks):
+
+def kernel_legend(run: Run, look: Look, tasks: Array) -> Legend:
     """Of the kernels of some tasks."""
     last = len(look.kernels) - 1  # the colour that the others share
     there = np.unique(np.minimum(run.kernel[tasks], last))
@@ -35,26 +42,26 @@ def kernel_legend(run, look, tasks):
 class Workers(Panel):
     name = "workers"
 
-    def __init__(self, run, view):
+    def __init__(self, run: Run, view: View) -> None:
         super().__init__(run, view)
         self.label = "rank.worker" if len(run.ranks) > 1 else "worker"
         self.idle_kinds = np.unique(run["idle.spent"])
         self.hidden = [i for i, name in enumerate(run.facts["spent"]) if name not in view.look.spent or name in ("outside", "unknown")]
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return len(run.workers) > 0
 
-    def height(self):
+    def height(self) -> float:
         return min(max(0.17 * len(self.run.workers), 0.4), 3.6)
 
-    def legend(self):
+    def legend(self) -> Legend:
         run, look = self.run, self.view.look
         tasks, idle = self.seen()
         kinds = [run.facts["spent"][kind] for kind in np.unique(run["idle.spent"][idle])]
         return kernel_legend(run, look, tasks) + [(look.texts[kind], look.spent[kind]) for kind in kinds]
 
-    def seen(self):
+    def seen(self) -> tuple[Array, Array]:
         """The tasks to draw, and of each idle time whether it is to be drawn."""
         run = self.run
         tasks, end = run.ran, run.end
@@ -62,7 +69,7 @@ class Workers(Panel):
         idle = self.view.seen(run, run["idle.start"], run["idle.start"] + run["idle.duration"])
         return tasks, idle & ~np.isin(run["idle.spent"], self.hidden)
 
-    def draw(self, axes):
+    def draw(self, axes: Any) -> None:
         run = self.run
         tasks, idle = self.seen()
         if len(tasks) + np.count_nonzero(idle) <= MOST_BARS:
@@ -76,15 +83,16 @@ class Workers(Panel):
         if "messages" in self.view.show:
             self.draw_messages(axes)
 
-    def tone(self, kernel, outlier):
+    def tone(self, kernel: int, outlier: bool) -> Array:
         """The colour of a task; where outliers are shown, that of others is pale."""
         colour = np.array(to_rgb(self.view.look.kernel(self.run, kernel)))
         return colour if outlier or "outliers" not in self.view.show else 1 + (colour - 1) * 0.35
 
-    def draw_bars(self, axes, tasks, idle):
+    def draw_bars(self, axes: Any, tasks: Array, idle: Array) -> None:
         run, view = self.run, self.view
         start, end = view.x(run, run["task.start"]), view.x(run, run.end)
-        shapes, colours = [], []
+        shapes: list[Array] = []
+        colours: list[Any] = []
         idle_start, idle_end = view.x(run, run["idle.start"]), view.x(run, run["idle.start"] + run["idle.duration"])
         for kind in self.idle_kinds:
             some = idle[run["idle.spent"][idle] == kind]
@@ -93,10 +101,10 @@ class Workers(Panel):
         kernel, outlier = run.kernel, run.outlier
         shapes.append(bars(start[tasks], end[tasks], run["task.lane"][tasks][:, None] - 1))
         colours += [self.tone(kernel[task], outlier[task]) for task in tasks]
-        axes.add_collection(PolyCollection(np.concatenate(shapes), facecolors=colours, linewidths=0, snap=False))
+        axes.add_collection(PolyCollection(list(np.concatenate(shapes)), facecolors=colours, linewidths=0, snap=False))
         self.draw_names(axes, tasks, start, end)
 
-    def draw_names(self, axes, tasks, start, end):
+    def draw_names(self, axes: Any, tasks: Array, start: Array, end: Array) -> None:
         """Of tasks that are wide enough; and a line where one follows another."""
         run, view = self.run, self.view
         if inches_of(axes) / len(run.workers) < 0.1:
@@ -105,7 +113,7 @@ class Workers(Panel):
         inches = axes.get_position().width * axes.figure.get_size_inches()[0] / length
         wide = tasks[(end[tasks] - start[tasks]) * inches > 0.03]
         rows = run["task.lane"][wide] - 1
-        axes.add_collection(LineCollection(np.stack([np.stack([start[wide], rows - 0.45], 1), np.stack([start[wide], rows + 0.45], 1)], 1),
+        axes.add_collection(LineCollection(list(np.stack([np.stack([start[wide], rows - 0.45], 1), np.stack([start[wide], rows + 0.45], 1)], 1)),
                                            colors="#00000060", linewidths=0.3))
         for task, row in zip(wide, rows):
             a, b, name = max(start[task], begin), min(end[task], begin + length), run.name_of(task)
@@ -114,7 +122,7 @@ class Workers(Panel):
                 axes.text((a + b) / 2, row, name, fontsize=5.5, color="white" if white else INK, ha="center", va="center_baseline",
                           clip_on=True)
 
-    def draw_image(self, axes, tasks, idle):
+    def draw_image(self, axes: Any, tasks: Array, idle: Array) -> None:
         """What took most of each column of each worker, as bright as it took less of it."""
         run, view = self.run, self.view
         edges, lanes = view.edges(run), run["task.lane"][tasks] - 1
@@ -138,7 +146,7 @@ class Workers(Panel):
                     interpolation="nearest")
 
     @staticmethod
-    def greatest(edges, start, end, kind):
+    def greatest(edges: Array, start: Array, end: Array, kind: Array) -> tuple[Array, Array]:
         """Of each column the kind that takes most of it, -1: none; and the share of all kinds."""
         best, most, total = np.full(len(edges) - 1, -1), np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
         for one in np.unique(kind):
@@ -148,7 +156,7 @@ class Workers(Panel):
             best[more], most[more] = one, part[more]
         return best, total
 
-    def draw_path(self, axes):
+    def draw_path(self, axes: Any) -> None:
         """The realised path: black where it executes, red where it waits."""
         run, view = self.run, self.view
         executes = np.array([name in ("execution", "busy") for name in run.facts["steps"]])[run["path.kind"]]
@@ -164,7 +172,7 @@ class Workers(Panel):
             last = (x[i + 1], rows[i])
         axes.add_collection(LineCollection(lines, colors=colours, linewidths=0.9))
 
-    def draw_messages(self, axes):
+    def draw_messages(self, axes: Any) -> None:
         run, view = self.run, self.view
         posted, arrived = run["message.posted"], run["message.posted"] + run["message.arrived"]
         shown = np.flatnonzero(view.seen(run, posted, arrived) & (run["message.source"] != run["message.destination"]))
@@ -178,17 +186,20 @@ class Workers(Panel):
 class Series(Panel):
     """Lines, or areas upon each other, of `rows`: [(name, colour, values of the columns)]."""
     stacked, in_bytes, per_second = False, False, False
-    most = 0
+    most = 0.0
 
-    def __init__(self, run, view):
+    def __init__(self, run: Run, view: View) -> None:
         super().__init__(run, view)
         self.edges = view.edges(run)
         self.rows = self.values()
 
-    def legend(self):
+    def values(self) -> Rows:
+        raise NotImplementedError
+
+    def legend(self) -> Legend:
         return [(name, colour) for name, colour, values in self.rows if values.any()] or [self.rows[0][:2]]
 
-    def draw(self, axes):
+    def draw(self, axes: Any) -> None:
         x = self.view.x(self.run, self.edges)
         below, most = np.zeros(self.view.columns), self.most
         for _, colour, values in self.rows:
@@ -212,7 +223,7 @@ class Occupation(Series):
     name = "occupation"
     label, stacked = "workers", True
 
-    def values(self):
+    def values(self) -> Rows:
         run, look = self.run, self.view.look
         self.most = len(run.workers)
         tasks, shown = run.ran, min(len(run.kernels), len(look.kernels))
@@ -230,16 +241,16 @@ class Use(Panel):
     label = "rank"
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return len(run.ranks) > 1
 
-    def height(self):
+    def height(self) -> float:
         return min(max(0.13 * len(self.run.ranks), 0.4), 2.6)
 
-    def legend(self):
-        return [("all work", SHADES(1.0)), ("half", SHADES(0.5)), ("none", SHADES(0.0))]
+    def legend(self) -> Legend:
+        return [(name, to_hex(SHADES(share))) for name, share in (("all work", 1.0), ("half", 0.5), ("none", 0.0))]
 
-    def draw(self, axes):
+    def draw(self, axes: Any) -> None:
         run, view, edges = self.run, self.view, self.view.edges(self.run)
         tasks = run.ran
         rank_of_lane = np.array([worker["rank"] for worker in run.workers])
@@ -256,7 +267,7 @@ class Submitted(Series):
     name = "submitted"
     label = "tasks"
 
-    def values(self):
+    def values(self) -> Rows:
         run = self.run
         tasks = run.ran
         submit = np.minimum(run["task.submit"][tasks], run["task.start"][tasks])
@@ -268,10 +279,10 @@ class Ready(Series):
     label = "tasks"
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return super().is_there(run) and run.facts["readied"]
 
-    def values(self):
+    def values(self) -> Rows:
         run = self.run
         tasks, waited = run.ran, run.waited
         tasks = tasks[waited[tasks] >= 0]
@@ -282,13 +293,21 @@ class Ready(Series):
 class Points(Panel):
     """A point for each task at its start."""
 
-    def height(self):
+    def height(self) -> float:
         return 1.3
 
-    def tasks(self):
+    def tasks(self) -> Array:
         return self.run.ran
 
-    def draw(self, axes):
+    def ends(self) -> tuple[float, float]:
+        """Of the vertical axis."""
+        raise NotImplementedError
+
+    def rows(self, tasks: Array) -> Array:
+        """Where the points of some tasks are."""
+        raise NotImplementedError
+
+    def draw(self, axes: Any) -> None:
         run, view = self.run, self.view
         tasks = self.tasks()
         least, most = self.ends()
@@ -307,7 +326,7 @@ class Points(Panel):
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, steps=STEPS))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
-    def legend(self):
+    def legend(self) -> Legend:
         return kernel_legend(self.run, self.view.look, Workers(self.run, self.view).seen()[0])
 
 
@@ -316,17 +335,17 @@ class Iterations(Points):
     label = "iteration"
 
     @classmethod
-    def is_there(cls, run):
-        return super().is_there(run) and (run["task.iteration"] >= 0).any()
+    def is_there(cls, run: Run) -> bool:
+        return super().is_there(run) and bool((run["task.iteration"] >= 0).any())
 
-    def tasks(self):
+    def tasks(self) -> Array:
         return self.run.ran[self.run["task.iteration"][self.run.ran] >= 0]
 
-    def ends(self):
+    def ends(self) -> tuple[float, float]:
         iterations = self.run["task.iteration"][self.tasks()]
         return iterations.min() - 0.5, iterations.max() + 0.5
 
-    def rows(self, tasks):
+    def rows(self, tasks: Array) -> Array:
         return self.run["task.iteration"][tasks]
 
 
@@ -336,17 +355,19 @@ class Flight(Series):
     label = "iterations"
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return Iterations.is_there(run)
 
-    def values(self):
+    def values(self) -> Rows:
         run = self.run
         tasks = run.ran[run["task.iteration"][run.ran] >= 0]
         rank, iteration = run["task.rank"][tasks], run["task.iteration"][tasks]
         order = np.argsort(rank, kind="stable")  # each rank's in the order of their submission
         tasks, rank, iteration = tasks[order], rank[order], iteration[order]
         begins = np.concatenate(([True], (np.diff(rank) != 0) | (np.diff(iteration) != 0)))
-        groups, times, keys = np.cumsum(begins) - 1, {}, {}
+        groups = np.cumsum(begins) - 1
+        times: dict[Any, int] = {}
+        keys: dict[Any, int] = {}
         of_group = []
         for at in np.flatnonzero(begins):
             place = (rank[at], iteration[at])
@@ -363,14 +384,14 @@ class Order(Points):
     name = "order"
     label = "task"
 
-    def ends(self):
+    def ends(self) -> tuple[float, float]:
         return 0, len(self.run["task.lane"]) + 1
 
-    def rows(self, tasks):
+    def rows(self, tasks: Array) -> Array:
         return tasks + 1
 
 
-def crossing(run):
+def crossing(run: Run) -> Array:
     """Messages between ranks."""
     return np.flatnonzero(run["message.source"] != run["message.destination"])
 
@@ -380,10 +401,10 @@ class Rate(Series):
     label, stacked, in_bytes, per_second = "bytes per second", True, True, True
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return len(crossing(run)) > 0
 
-    def values(self):
+    def values(self) -> Rows:
         run, look = self.run, self.view.look
         some = crossing(run)
         posted, took = run["message.posted"][some], np.maximum(run["message.arrived"][some], run.makespan / 32768)
@@ -403,10 +424,10 @@ class Messages(Series):
     label = "messages"
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return len(crossing(run)) > 0
 
-    def values(self):
+    def values(self) -> Rows:
         run, some = self.run, crossing(self.run)
         posted = run["message.posted"][some]
         return [("messages", "#7b3294", Steps(posted, posted + run["message.arrived"][some]).mean(self.edges))]
@@ -417,10 +438,10 @@ class Memory(Series):
     label, in_bytes = "bytes", True
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return len(run["memory.time"]) > 0
 
-    def values(self):
+    def values(self) -> Rows:
         """The most in each column."""
         run, look = self.run, self.view.look
         rank, node, time, used = (run["memory." + name] for name in ("rank", "node", "time", "used"))
@@ -440,20 +461,20 @@ class Broadcasts(Panel):
     label = "rank"
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return len(run["edge.message"]) > 0
 
-    def height(self):
+    def height(self) -> float:
         return min(max(0.15 * len(self.ranks()), 0.7), 3)
 
-    def ranks(self):
+    def ranks(self) -> list[int]:
         return sorted({*self.run.ranks, *self.run["broadcast.root"].tolist()})
 
-    def legend(self):
+    def legend(self) -> Legend:
         late = [("late arrival", LATE)] if self.run["edge.late"].any() else []
         return [("sent or forwarded, and arrived", TREE), *late]
 
-    def draw(self, axes):
+    def draw(self, axes: Any) -> None:
         run, view = self.run, self.view
         message, late = run["edge.message"], run["edge.late"] > 0
         posted, parent, child = run["message.posted"][message], run["edge.parent"], run["message.destination"][message]
@@ -480,15 +501,15 @@ class Times(Panel):
     label = "rank.worker"
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return len(run.workers) > 0
 
-    def __init__(self, run, view):
+    def __init__(self, run: Run, view: View) -> None:
         super().__init__(run, view)
         workers = run.summary["workers"]
         self.bars = [(f"{worker['rank']}.{worker['worker']}", worker["seconds"]) for worker in workers]
         if len(workers) > 40:
-            sums = {}
+            sums: dict[int, dict[str, float]] = {}
             for worker in workers:
                 for key, seconds in worker["seconds"].items():
                     of = sums.setdefault(worker["rank"], {})
@@ -496,18 +517,18 @@ class Times(Panel):
             self.bars, self.label = [(str(rank), seconds) for rank, seconds in sums.items()], "rank"
         self.keys = [key for key in run.facts["spent"] if run.summary["seconds"].get(key, 0) > 0]
 
-    def height(self):
+    def height(self) -> float:
         return min(max(0.16 * len(self.bars), 0.4), 3)
 
-    def colour(self, key):
+    def colour(self, key: str) -> str:
         return "#0072b2" if key == "executing" else "#f0f0f0" if key in ("outside", "unknown") else self.view.look.spent[key]
 
-    def legend(self):
+    def legend(self) -> Legend:
         seconds, texts = self.run.summary["seconds"], self.view.look.texts
         total = sum(seconds.values())
         return [(f"{texts[key]} {100 * seconds[key] / total:.1f} %", self.colour(key)) for key in self.keys]
 
-    def draw(self, axes):
+    def draw(self, axes: Any) -> None:
         for row, (_, seconds) in enumerate(self.bars):
             at, total = 0, sum(seconds.values()) or 1
             for key in self.keys:
@@ -522,10 +543,10 @@ class Kernels(Panel):
     name = "kernels"
     over_time = False
 
-    def height(self):
+    def height(self) -> float:
         return min(max(0.2 * len(self.run.kernels), 0.45), 3)
 
-    def draw(self, axes):
+    def draw(self, axes: Any) -> None:
         for row, kernel in enumerate(self.run.kernels):
             axes.plot([kernel["min_s"], kernel["max_s"]], [row, row], color=GREY, linewidth=0.6, solid_capstyle="butt")
             axes.barh(row, kernel["third_quartile_s"] - kernel["first_quartile_s"], 0.6, left=kernel["first_quartile_s"],
@@ -551,13 +572,14 @@ class Matrix(Panel):
     label = "from rank"
 
     @classmethod
-    def is_there(cls, run):
+    def is_there(cls, run: Run) -> bool:
         return len(crossing(run)) > 0
 
-    def height(self):
-        return min(max(0.2 * self.run.summary["ranks"], 0.8), 3.5)
+    def height(self) -> float:
+        ranks: int = self.run.summary["ranks"]
+        return min(max(0.2 * ranks, 0.8), 3.5)
 
-    def draw(self, axes):
+    def draw(self, axes: Any) -> None:
         run, some, ranks = self.run, crossing(self.run), self.run.summary["ranks"]
         table = np.zeros((ranks, ranks))
         np.add.at(table, (run["message.source"][some], run["message.destination"][some]), run["message.bytes"][some])

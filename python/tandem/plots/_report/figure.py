@@ -1,8 +1,12 @@
-# python/scripts/report_figure.py: places panels of a report below each other, with titles, legends and one time axis.
+# python/tandem/plots/_report/figure.py: places panels of a report below each other, with titles, legends and one time axis.
 """Lengths are in inches."""
 
+from __future__ import annotations
+
 import functools
-import sys
+import os
+from collections.abc import Sequence
+from typing import Any, Optional, Union
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -11,34 +15,39 @@ from matplotlib.patches import Rectangle
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from report_drawing import GREY, INK, STEPS, View
-from report_panels import PANELS
-from report_tables import read_page
+from .._figure import Picture
+from .drawing import GREY, INK, STEPS, Panel, View
+from .names import SHOWN
+from .panels import PANELS
+from .tables import Run, read_page
 
 LEFT, RIGHT, BOTTOM, GAP = 0.72, 0.12, 0.36, 0.12  # beside the axes, and between two panels
 TITLE, ROW = 0.15, 0.125                           # a title, a row of a legend
 LEAST, MOST = 0.2, 100                             # the height of a panel, of a picture
-FINE = 600                                         # dots of what is drawn as an image in PDF and SVG
+COARSE, FINE = 300, 600                            # dots per inch of PNG, and of what is drawn as an image in PDF and SVG
+STYLE: Any = {"pdf.fonttype": 42, "svg.fonttype": "path", "axes.edgecolor": GREY, "xtick.color": GREY, "ytick.color": GREY, "xtick.labelcolor": INK,
+         "ytick.labelcolor": INK, "path.simplify_threshold": 0.05}
 
 
 @functools.cache
-def text_width(text, size):
+def text_width(text: str, size: float) -> float:
     """Inches."""
-    return TextPath((0, 0), text, size=size, prop=FontProperties()).vertices[:, 0].max() / 72 if text.strip() else 0
+    return float(TextPath((0, 0), text, size=size, prop=FontProperties()).vertices[:, 0].max()) / 72 if text.strip() else 0.0
 
 
 class Entry:
     """A panel of a run, and the rows of its legend: [(offset in inches, name, colour)]."""
 
-    def __init__(self, panel, letter, width):
+    def __init__(self, panel: Panel, letter: str, width: float) -> None:
         self.panel = panel
         self.title = f"{letter}: {panel.title}" if letter else panel.title
-        self.rows, at = [], 0
+        self.rows: list[list[tuple[float, str, str]]] = []
+        at, self.top = 0.0, 0.0
         for name, colour in panel.legend():
             wide = 0.24 + text_width(name, 6)
             if not self.rows or at + wide > width:
                 self.rows.append([])
-                at = 0
+                at = 0.0
             self.rows[-1].append((at, name, colour))
             at += wide
         self.above = TITLE + ROW * len(self.rows)
@@ -49,7 +58,7 @@ class Entry:
 class Layout:
     """Places the panels from the top down: those over time first, which share the axis below the last of them."""
 
-    def __init__(self, entries, width, height):
+    def __init__(self, entries: list[Entry], width: float, height: Optional[float]) -> None:
         self.entries = sorted(entries, key=lambda entry: not entry.panel.over_time)
         times = [entry for entry in self.entries if entry.panel.over_time]
         if times:
@@ -59,7 +68,7 @@ class Layout:
         if height is not None:
             least = around + LEAST * len(self.entries)
             if height < least:
-                sys.exit(f"{len(self.entries)} panels need a height of {least + 0.05:.1f}in at least")
+                raise ValueError(f"{len(self.entries)} panels need a height of {least + 0.05:.1f}in at least")
             # Each gets its share, and none less than what can be read.
             for _ in self.entries:
                 fixed = [entry for entry in self.entries if entry.height * (height - around) / wanted < LEAST]
@@ -78,7 +87,7 @@ class Layout:
             at -= entry.above + entry.height + entry.below + GAP
 
 
-def draw_above(figure, layout, entry):
+def draw_above(figure: Figure, layout: Layout, entry: Entry) -> None:
     """Title, hint and legend."""
     x, y = LEFT / layout.width, (entry.top - 0.12) / layout.height
     figure.text(x, y, entry.title, fontsize=8, fontweight="bold", color=INK)
@@ -93,14 +102,14 @@ def draw_above(figure, layout, entry):
             figure.text((LEFT + at + 0.11) / layout.width, y, name, fontsize=6, color=INK)
 
 
-def draw(entries, view, width, height):
+def draw(entries: list[Entry], view: View, width: float, height: Optional[float]) -> StillPicture:
     layout = Layout(entries, width, height)
-    figure = Figure(figsize=(layout.width, layout.height))
+    figure = StillPicture(figsize=(layout.width, layout.height))
     last = [entry for entry in layout.entries if entry.panel.over_time][-1:]
     for entry in layout.entries:
         bottom = entry.top - entry.above - entry.height
         wide = width - LEFT - RIGHT - (1.35 if entry.panel.name == "kernels" else 0)  # numbers stand at the right of kernels
-        axes = figure.add_axes([LEFT / width, bottom / layout.height, wide / width, entry.height / layout.height])
+        axes = figure.add_axes((LEFT / width, bottom / layout.height, wide / width, entry.height / layout.height))
         axes.tick_params(labelsize=6, length=2, width=0.4, pad=2)
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_linewidth(0.4)
@@ -124,49 +133,61 @@ def draw(entries, view, width, height):
     return figure
 
 
-def panels_of(runs, wanted):
+def panels_of(runs: list[Run], wanted: Optional[Sequence[str]]) -> list[tuple[str, Run, type[Panel]]]:
     """[(letter, run, class)] of the panels that were asked for, or of all that the runs have."""
     letters = "AB" if len(runs) > 1 else [""]
-    found = []
+    found: list[tuple[str, Run, type[Panel]]] = []
     for name in wanted or PANELS:
         of = [(letter, run, PANELS[name]) for letter, run in zip(letters, runs) if PANELS[name].is_there(run)]
         if not of and wanted:
             there = [name for name, panel in PANELS.items() if any(panel.is_there(run) for run in runs)]
-            sys.exit(f"the run has nothing for panel {name}; it has {', '.join(there) or 'no panel at all'}")
+            raise ValueError(f"the run has nothing for panel {name}; it has {', '.join(there) or 'no panel at all'}")
         found += of
     if not found:
-        sys.exit("the run has nothing to draw: no task, no worker, no message")
+        raise ValueError("the run has nothing to draw: no task, no worker, no message")
     return found
 
 
-def stretch(runs, arguments):
+def stretch(runs: list[Run], begin: float, end: Optional[float]) -> tuple[float, float]:
     whole = max(run.seconds(run.makespan) for run in runs)
-    begin = 0 if arguments.begin is None else arguments.begin
-    end = whole if arguments.end is None else min(arguments.end, whole)
+    end = whole if end is None else min(end, whole)
     if not 0 <= begin < end:
-        sys.exit(f"from {begin:g} s to {end:g} s there is nothing to draw: the run takes {whole:.9g} s")
+        raise ValueError(f"from {begin:g} s to {end:g} s there is nothing to draw: the run takes {whole:.9g} s")
     return begin, end
 
 
-def draw_page(arguments):
-    """Draws what a page holds, into files. Returns the names of the panels."""
-    matplotlib.rcParams.update({"pdf.fonttype": 42, "svg.fonttype": "path", "axes.edgecolor": GREY, "xtick.color": GREY,
-                                "ytick.color": GREY, "xtick.labelcolor": INK, "ytick.labelcolor": INK, "path.simplify_threshold": 0.05})
-    try:
-        runs, look = read_page(arguments.page)
-    except (OSError, ValueError) as error:
-        sys.exit(str(error))
-    wanted = panels_of(runs, arguments.panel)
-    begin, end = stretch(runs, arguments)
-    inches = arguments.width - LEFT - RIGHT
-    view = View(begin, end, max(int(inches * 300), 1), look, arguments.show)
-    entries = [Entry(panel(run, view), letter, inches) for letter, run, panel in wanted]
-    figure = draw(entries, view, arguments.width, arguments.height)
-    for name in ("pdf", "svg", "png"):
-        file = getattr(arguments, name)
-        if file is not None:
-            try:
-                figure.savefig(file, format=name, dpi=300 if name == "png" else FINE)
-            except OSError as error:
-                sys.exit(f"{file}: cannot be written: {error.strerror}")
-    return [entry.panel.name for entry in entries]
+class StillPicture(Picture):
+    """A figure of panels, which knows how it is saved best."""
+
+    panels: list[str]
+
+    def savefig(self, *arguments: Any, **options: Any) -> None:
+        """As any figure: letters remain letters, and the dots are fine enough for print unless `dpi` says otherwise."""
+        file = arguments[0] if arguments else options.get("fname", "")
+        form = options.get("format") or os.path.splitext(str(file))[1][1:] or "png"
+        options.setdefault("dpi", COARSE if form == "png" else FINE)
+        with matplotlib.rc_context(STYLE):
+            super().savefig(*arguments, **options)
+
+
+def report(page: Union[str, os.PathLike[str]], panels: Optional[Sequence[str]] = None, show: Sequence[str] = (), begin_s: float = 0,
+           end_s: Optional[float] = None, width: float = 7, height: Optional[float] = None) -> StillPicture:
+    """Panels of a page that ``tandem trace report`` wrote, below each other, over the same time and in the page's colours.
+
+    `panels` are names of `tandem.plots.panels`, by default all that the run has something for. `show` draws over the workers: "messages",
+    "path" (the realised one), or "outliers" alone. `begin_s` and `end_s` cut the time; `width` and `height` are in inches. Of a page that
+    compares two runs each panel is drawn twice.
+    """
+    for known, names in ((PANELS, panels or ()), (SHOWN, show)):
+        for name in names:
+            if name not in known:
+                raise ValueError(f"there is no {name!r}; there are {', '.join(known)}")
+    with matplotlib.rc_context(STYLE):
+        runs, look = read_page(page)
+        wanted = panels_of(runs, panels)
+        begin_s, end = stretch(runs, begin_s, end_s)
+        inches = width - LEFT - RIGHT
+        view = View(begin_s, end, max(int(inches * 300), 1), look, show)
+        figure = draw([Entry(panel(run, view), letter, inches) for letter, run, panel in wanted], view, width, height)
+    figure.panels = list(dict.fromkeys(panel.name for _, _, panel in wanted))
+    return figure

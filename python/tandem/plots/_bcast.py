@@ -1,17 +1,16 @@
-#!/usr/bin/env python3
-# python/scripts/plot_bcast.py: plots of broadcasts, from the JSON object that `tandem bench bcast --json` prints.
-"""Draw the time of broadcasts by number of recipients, and when each rank has the data and has forwarded it."""
+# python/tandem/plots/_bcast.py: the time of broadcasts, from what `tandem bench bcast --json` prints.
+from __future__ import annotations
 
-import argparse
-import json
-import sys
-from pathlib import Path
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional, Union
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from ._figure import Source, new_figure, origin_of, read_benchmark
+
+Row = dict[str, Any]
 
 COLOURS = {"automatic": "#000000", "flat": "#d55e00", "binomial": "#0072b2", "binary": "#009e73", "chain": "#cc79a7",
            "two_tree": "#e69f00", "knomial": "#56b4e9", "kary": "#999933", "delegate": "#882255", "two_groups": "#6699cc"}
@@ -20,21 +19,41 @@ PEERS = {"openmpi": ("MPI_Bcast", ":"), "openmpi_pipeline": ("MPI_Bcast, 16 KiB 
 AREAS = ["flat", "binary", "binomial", "automatic"]
 
 
-def read_results(paths):
-    """The results of all files (their params, "value", "peers" and "details" in one dictionary each), and where they are from."""
-    rows, origin = [], None
-    for path in paths:
-        report = json.loads(Path(path).read_text(encoding="utf-8"))
-        if report.get("benchmark") != "bcast":
-            sys.exit(f"{path}: holds the benchmark {report.get('benchmark')!r}, expected 'bcast' (tandem bench bcast --json)")
-        origin = origin or f"{report['machine']['processor']}, commit {report['commit']}"
-        for entry in report["results"]:
-            row = dict(entry["params"], value=entry["value"], peers=entry["peers"], details=entry.get("details"))
-            rows.append(row)
-    return rows, origin
+def bcast(reports: Union[Source, Sequence[Source]], recipients: Optional[int] = None) -> Figure:
+    """The time of broadcasts by number of recipients, and when each rank has the data and has forwarded it.
+
+    `reports` are results of ``tandem bench bcast --json``, of one size and rate. `recipients` of the picture by rank: by default the most
+    that there are.
+    """
+    one = isinstance(reports, (str, os.PathLike, Mapping))
+    rows, origin = _read_results([reports] if one else reports)  # type: ignore[list-item,arg-type]
+    settings = {(row["bytes"], row["rate"], row["namespaces"]) for row in rows}
+    if len(settings) > 1:
+        raise ValueError(f"the reports mix (bytes, rate, namespaces) {sorted(settings)}; draw one of them at a time")
+    bytes_, rate, namespaces = settings.pop()
+    figure = new_figure(13, 5)
+    latency, ranks = figure.subplots(1, 2)
+    _draw_latency(latency, rows, bytes_, rate)
+    _draw_ranks(ranks, [row for row in rows if "program" not in row], recipients or max(row["recipients"] for row in rows))
+    for axes in (latency, ranks):
+        axes.grid(alpha=0.25, linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    where = "one host" if not namespaces else f"network namespaces, limit {rate}"
+    figure.suptitle(f"{where}; {origin}", fontsize=9, x=0.01, ha="left")
+    return figure
 
 
-def rate_bytes_per_ms(text):
+def _read_results(sources: Sequence[Source]) -> tuple[list[Row], str]:
+    """The results of all (their params, "value", "peers" and "details" in one dictionary each), and where they are from."""
+    reports = [read_benchmark(source, "bcast") for source in sources]
+    if not reports:
+        raise ValueError("there are no reports, nothing to draw")
+    rows = [dict(entry["params"], value=entry["value"], peers=entry["peers"], details=entry.get("details"))
+            for report in reports for entry in report["results"]]
+    return rows, origin_of(reports[0])
+
+
+def _rate_bytes_per_ms(text: str) -> Optional[float]:
     """Bytes per ms of a rate as `tc` writes it; None without a limit."""
     units = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "bit": 1.0}
     for unit, factor in units.items():
@@ -43,7 +62,7 @@ def rate_bytes_per_ms(text):
     return None
 
 
-def dress(axes):
+def _dress(axes: Any) -> None:
     """Whole numbers below, milliseconds as people write them at the side."""
     axes.set_yscale("log")
     plain = FuncFormatter(lambda value, _: f"{value:g}")
@@ -53,7 +72,7 @@ def dress(axes):
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def draw_latency(axes, rows, bytes_, rate):
+def _draw_latency(axes: Any, rows: list[Row], bytes_: int, rate: str) -> None:
     """One line for each tree, and one for each peer that chooses its own."""
     own = [row for row in rows if "program" not in row]
     for tree, colour in COLOURS.items():
@@ -66,19 +85,19 @@ def draw_latency(axes, rows, bytes_, rate):
         points = sorted(point for point in found if point[1] is not None)
         if points:
             axes.plot(*zip(*points), style, marker="x", markersize=4, color="#777777", linewidth=1.2, label=label)
-    limit = rate_bytes_per_ms(rate)
+    limit = _rate_bytes_per_ms(rate)
     if limit:
         axes.axhline(bytes_ / limit, color="#bbbbbb", linewidth=1)
         axes.annotate("size / rate", (1, bytes_ / limit), xycoords=("axes fraction", "data"), xytext=(-3, 3),
                       textcoords="offset points", ha="right", fontsize=8, color="#777777")
-    dress(axes)
+    _dress(axes)
     axes.set_xlabel("number of recipients")
     axes.set_ylabel("until the last one has the data (ms)")
     axes.set_title(f"Broadcasts of {bytes_:,} bytes", loc="left", fontsize=12)
     axes.legend(frameon=False, fontsize=8, ncols=2)
 
 
-def draw_ranks(axes, rows, recipients):
+def _draw_ranks(axes: Any, rows: list[Row], recipients: int) -> None:
     """For each tree, the area between arrival (below) and release (above), by rank."""
     for tree in AREAS:
         found = [row for row in rows if row["tree"] == tree and row["recipients"] == recipients and row["details"]]
@@ -89,38 +108,8 @@ def draw_ranks(axes, rows, recipients):
         axes.fill_between(ranks, details["arrived_ms"], details["released_ms"], color=COLOURS[tree], alpha=0.3, linewidth=0)
         axes.plot(ranks, details["arrived_ms"], color=COLOURS[tree], linewidth=1.2, label=tree)
         axes.plot(ranks, details["released_ms"], color=COLOURS[tree], linewidth=0.5)
-    dress(axes)
+    _dress(axes)
     axes.set_xlabel("rank (higher ranks have higher priority)")
     axes.set_ylabel("arrival to release (ms)")
     axes.set_title(f"By rank, {recipients} recipients", loc="left", fontsize=12)
     axes.legend(frameon=False, fontsize=8)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("reports", nargs="+", help="files of `tandem bench bcast --json`, of one size and rate")
-    parser.add_argument("--recipients", type=int, help="of the picture by rank (default: the most there are)")
-    parser.add_argument("--output", default="bcast.png", help="the picture to write (default: %(default)s)")
-    arguments = parser.parse_args()
-    rows, origin = read_results(arguments.reports)
-    if not rows:
-        sys.exit("the reports hold no results, nothing to draw")
-    settings = {(row["bytes"], row["rate"], row["namespaces"]) for row in rows}
-    if len(settings) > 1:
-        sys.exit(f"the reports mix (bytes, rate, namespaces) {sorted(settings)}; draw one of them at a time")
-    bytes_, rate, namespaces = settings.pop()
-    recipients = arguments.recipients or max(row["recipients"] for row in rows)
-
-    figure, (latency, ranks) = plt.subplots(1, 2, figsize=(13, 5), constrained_layout=True)
-    draw_latency(latency, rows, bytes_, rate)
-    draw_ranks(ranks, [row for row in rows if "program" not in row], recipients)
-    for axes in (latency, ranks):
-        axes.grid(alpha=0.25, linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-    where = "one host" if not namespaces else f"network namespaces, limit {rate}"
-    figure.suptitle(f"{where}; {origin}", fontsize=9, x=0.01, ha="left")
-    figure.savefig(arguments.output, dpi=140)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-# python/scripts/report_names.py: the panels of a report, by name; apart, so that wrong names are found before matplotlib is loaded.
+# python/tandem/plots/_report/names.py: the panels of a report, by name; apart, so that wrong names are found before matplotlib is loaded.
 """Title and hint of each panel, in the order in which they are drawn."""
 
 NAMES = {
@@ -18,3 +18,11 @@ NAMES = {
     "kernels": ("Durations of kernels", "box: quartiles, line: least to greatest"),
     "matrix": ("Messages", "bytes from rank to rank"),
 }
+
+SHOWN = ("outliers", "messages", "path")
+"""What can be drawn over the workers."""
+
+
+def panels() -> dict[str, str]:
+    """The panels that `report` draws, in their order: of each name what it shows."""
+    return {name: title + (": " + hint if hint else "") for name, (title, hint) in NAMES.items()}

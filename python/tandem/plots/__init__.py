@@ -1,0 +1,35 @@
+# python/tandem/plots/__init__.py: pictures of what the command `tandem` and the examples write; they need matplotlib and nothing else.
+"""Pictures as matplotlib figures.
+
+Of the results of a benchmark, as a file of ``tandem bench NAME --json`` or the object in it: `bcast`, `flushes`, `readers`, `ring`. Of what
+``tandem trace stats --json`` prints: `event_types`, `events_over_time`, `event_types_over_time`. Of a page that ``tandem trace report``
+wrote: `report`, with the `panels` that it knows. Of a timeline in CSV or JSON lines: `gantt`. Of the CSV file of ``co2_forecast``:
+`forecast`.
+
+    tandem.plots.report("run/report.html", panels=["workers", "ready"]).savefig("figure.pdf")
+
+What cannot be drawn raises a ValueError that names the file. The command ``tandem`` draws its pictures by these functions, too.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._bcast import bcast
+    from ._events import event_types, event_types_over_time, events_over_time
+    from ._flushes import flushes
+    from ._forecast import forecast
+    from ._gantt import gantt
+    from ._readers import readers
+    from ._report.figure import report
+    from ._report.names import panels
+    from ._ring import ring
+else:
+    from .._lazy import imports
+
+    __getattr__ = imports(__name__, {
+        "_bcast": ["bcast"], "_events": ["event_types", "events_over_time", "event_types_over_time"], "_flushes": ["flushes"],
+        "_forecast": ["forecast"], "_gantt": ["gantt"], "_readers": ["readers"], "_report.figure": ["report"],
+        "_report.names": ["panels"], "_ring": ["ring"]})
+
+__all__ = ["bcast", "event_types", "event_types_over_time", "events_over_time", "flushes", "forecast", "gantt", "panels", "readers",
+           "report", "ring"]

@@ -1,0 +1,111 @@
+# python/tests/test_plots.py: pictures of what the command writes; they need neither the native part nor Arrow.
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import program
+
+import tandem
+
+ORIGIN = {"machine": {"processor": "a processor"}, "commit": "abc"}
+TIMELINE = "worker,codelet,start_ns,end_ns,task\n0,gemm,100,200,a\n1,trsm,150,400,b\n0,gemm,250,300,c\n"
+
+
+@pytest.fixture(scope="module")
+def plots():
+    pytest.importorskip("matplotlib")
+    return tandem.plots
+
+
+def legend(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_gantt(plots, tmp_path):
+    timeline = tmp_path / "timeline.csv"
+    timeline.write_text(TIMELINE)
+    figure = plots.gantt(timeline)
+    chart, below = figure.axes
+    assert [len(bars.get_paths()) for bars in chart.collections] == [1, 2]
+    assert legend(below) == ["trsm  41.7 %  (1)", "gemm  25.0 %  (2)", "idle  33.3 %"]
+    assert [label.get_text().split("\n")[0] for label in chart.get_yticklabels()] == ["worker 0", "worker 1"]
+    lines = tmp_path / "timeline.jsonl"
+    lines.write_text('{"worker": 0, "codelet": "gemm", "start_ns": 5, "end_ns": 2, "task": "a"}\n')
+    with pytest.raises(ValueError, match="task 1 ends before it starts"):
+        plots.gantt(lines)
+    lines.write_text("")
+    with pytest.raises(ValueError, match="holds no tasks"):
+        plots.gantt(lines)
+
+
+def test_benchmarks(plots, tmp_path):
+    details = {"arrived_ms": [1, 2], "released_ms": [2, 3]}
+    bcast = {"benchmark": "bcast", **ORIGIN, "results": [
+        {"params": {"tree": "chain", "recipients": n, "bytes": 1000, "rate": "200mbit", "namespaces": True}, "value": n, "peers": {},
+         "details": details} for n in (1, 2)]}
+    assert legend(plots.bcast(bcast).axes[0]) == ["chain"]
+    file = tmp_path / "bcast.json"
+    file.write_text(json.dumps(bcast))
+    assert len(plots.bcast([file, file]).axes) == 2
+    readers = {"benchmark": "readers", **ORIGIN, "results": [
+        {"params": {"tree": tree, "bytes": 1000, "recipients": 2, "rate": "1gbit"}, "details": details} for tree in ("chain", "chain wait")]}
+    assert legend(plots.readers(readers).axes[0]) == ["may read at arrival", "waits for forwarding"]
+    ring = {"benchmark": "ring", **ORIGIN, "results": [
+        {"name": name, "value": 2, "params": {"ranks": 2, "transport": "tcp"},
+         "details": {"series": [[[0, 2.1, 0.1]], [[0, 2.2, -0.1]]], "error_p01": -0.1, "error_p99": 0.1}}
+        for name in ("plain_barrier", "two_barriers")]}
+    assert [len(axes.lines) for axes in plots.ring(ring).axes] == [5, 3, 3]
+    flushes = {"benchmark": "flushes", **ORIGIN, "results": [
+        {"name": "untraced", "value": 1.5, "params": {"n": 1, "nb": 1, "workers": 1, "memory": "16M", "buffer": "64k"},
+         "details": {"seconds": [[1, 2], [3]], "median_s": [1.5, 3], "slowest_s": [2, 3]}}]}
+    assert "1.500" in plots.flushes(flushes).axes[0].get_title(loc="left")
+    for other in (plots.readers, plots.ring, plots.flushes):
+        with pytest.raises(ValueError, match="holds the benchmark 'bcast'"):
+            other(file)
+
+
+def test_events(plots):
+    stats = {"events": 3, "stream_bytes": 100, "duration_ns": 1000, "types": [
+        {"type": "task.started", "category": "task", "events": 3, "share": 1, "bins": [1, 2]}]}
+    assert [bar.get_width() for bar in plots.event_types(stats).axes[0].patches] == [3]
+    assert [bar.get_height() for bar in plots.events_over_time(stats).axes[0].patches] == [1, 2]
+    assert len(plots.event_types_over_time(stats).axes) == 1
+    stats["types"][0]["bins"] = [0, 0]
+    with pytest.raises(ValueError, match="holds no events"):
+        plots.event_types(stats)
+
+
+def test_report(plots, small, tmp_path):
+    page = tmp_path / "report.html"
+    subprocess.run([program("TEST_TANDEM"), "trace", "report", small.folder, "-o", page], check=True, stdout=subprocess.DEVNULL)
+    figure = plots.report(page, panels=["workers", "matrix"], width=4)
+    assert figure.panels == ["workers", "matrix"] and set(figure.panels) < set(plots.panels())
+    assert list(figure.get_size_inches())[0] == 4
+    figure.savefig(tmp_path / "small.png")
+    assert (tmp_path / "small.png").stat().st_size > 1000
+    with pytest.raises(ValueError, match="there is no 'worker'"):
+        plots.report(page, panels=["worker"])
+    with pytest.raises(ValueError, match="is no report of this version"):
+        page.write_text("<html></html>")
+        plots.report(page)
+
+
+def test_pictures_need_no_native_part_and_no_arrow(tmp_path):
+    """What the command runs on a machine without `pip install`."""
+    (tmp_path / "timeline.csv").write_text(TIMELINE)
+    program = """
+import sys
+for name in ("pyarrow", "tandem._native"):
+    sys.modules[name] = None  # importing it fails
+from tandem.__main__ import main
+main(["gantt", "timeline.csv", "--output", "gantt.png"])
+import tandem
+try:
+    tandem.load("run")
+except ImportError:
+    print("no native part")
+"""
+    pytest.importorskip("matplotlib")
+    said = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert said == "no native part\n" and (tmp_path / "gantt.png").stat().st_size > 1000
