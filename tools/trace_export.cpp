@@ -92,7 +92,8 @@ base::Result<Exported> export_history(History& history, const std::string& forma
                                       const ToolContext& context) {
   if (format == "paje") return export_paje(history, out);
   if (format == "perfetto") return export_perfetto(history, out);
-  return export_parquet(history, out, context.config.get_string("python"));
+  const std::string python = context.config.get_string("python");
+  return format == "starvz" ? export_starvz(history, out, python) : export_parquet(history, out, python);
 }
 
 void run_export(const std::string& folder, const ExportOptions& options, ToolContext& context) {
@@ -137,9 +138,10 @@ void add_trace_export(Subcommand trace, ToolContext& context) {
   const auto folder = trace_folder(command);
   auto options = std::make_shared<ExportOptions>();
   command.add_option("--format", options->format,
-                   "paje: for ViTE, with records like StarPU's; perfetto: for ui.perfetto.dev; parquet: tables; ctf: a copy")
+                   "paje: for ViTE, with records like StarPU's; starvz: tables for its second phase; perfetto: for ui.perfetto.dev; "
+                   "parquet: tables; ctf: a copy")
       .required()
-      .one_of({"paje", "perfetto", "parquet", "ctf"});
+      .one_of({"paje", "starvz", "perfetto", "parquet", "ctf"});
   command.add_option("-o,--out", options->out,
                      "Output file of perfetto, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, ...)");
   command.add_option("--clock", options->clock,

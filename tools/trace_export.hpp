@@ -39,6 +39,8 @@ base::Result<Exported> export_paje(const History& history, const std::filesystem
 base::Result<Exported> export_perfetto(const History& history, const std::filesystem::path& out);
 /// A folder with a Parquet file for each table. Needs a Python with pyarrow: `python`, or what `run_python` finds.
 base::Result<Exported> export_parquet(History& history, const std::filesystem::path& out, const std::string& python);
+/// A folder with the tables that the second phase of StarVZ reads, and a config.yaml for it. Needs what export_parquet needs.
+base::Result<Exported> export_starvz(History& history, const std::filesystem::path& out, const std::string& python);
 
 // Parts of export_paje.
 base::Result<void> export_paje_trace(const History& history, const std::filesystem::path& folder, Exported& exported);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/trace_export_test.sh: exports of a real run, and of a sample with messages, read back by the programs that they are for.
-# Usage: trace_export_test.sh formats|ranks|vite|perfetto|processor|parquet|pictures PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
+# Usage: trace_export_test.sh formats|ranks|vite|pajeng|perfetto|processor|parquet|starvz|pictures PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
 set -uo pipefail
 
 part=$1
@@ -25,7 +25,8 @@ case $part in
     processor=$(command -v trace_processor_shell || command -v trace_processor) ||
       { echo "skipped: no trace_processor (https://get.perfetto.dev/trace_processor)"; exit 0; }
     ;;
-  parquet) find_python numpy,pyarrow.parquet ;;
+  pajeng) command -v pj_dump > /dev/null || { echo "skipped: no pj_dump (Debian: pajeng)"; exit 0; } ;;
+  parquet | starvz) find_python numpy,pyarrow.parquet ;;
   pictures) find_python matplotlib ;;
 esac
 
@@ -116,6 +117,29 @@ case $part in
       timeout 60 vite -e $run.svg $run.paje/paje.trace > out 2>&1 || fail "vite refuses $run"
       holds out '^0 errors and 0 warnings were found'
       (($(grep -o '<rect' $run.svg | wc -l) > 20)) || fail "vite draws nothing of $run"
+    done
+    ;;
+
+  pajeng)
+    for run in real sample; do
+      trace export $run --format paje -o $run.paje --json
+      cp out exported
+      timeout 60 pj_dump $run.paje/paje.trace > $run.csv 2> err || fail "pj_dump refuses $run"
+      [[ ! -s err ]] || { fail "pj_dump complains of $run"; cat err >&2; }
+      python3 - $run.csv exported $run.paje/tasks.rec << 'END' || { fail "pj_dump reads something else of $run"; cat exported >&2; }
+import json, re, sys
+
+said = {table["name"]: table for table in json.load(open(sys.argv[2]))["tables"]}
+names = {line.split(": ", 1)[1].strip() for line in open(sys.argv[3]) if line.startswith("Model: ")}
+lines = [re.split(r", ?", line.strip()) for line in open(sys.argv[1])]
+# Nature, container, type, start, end, duration, depth, value; times in ms.
+executions = [line for line in lines if line[0] == "State" and line[2] == "worker state" and line[7] in names]
+total_ns = sum(float(line[5]) for line in executions) * 1e6
+assert len(executions) == said["executions"]["rows"], len(executions)
+assert abs(total_ns - said["executions"]["total_ns"]) < 1 + 1e-6 * total_ns, total_ns
+links = [line for line in lines if line[0] == "Link"]
+assert len(links) == said["messages"]["rows"] + said["transfers"]["rows"], len(links)
+END
     done
     ;;
 
@@ -223,6 +247,24 @@ END
         fail "a Python without pyarrow"
       holds err 'scripts/setup --analysis'
     fi
+    ;;
+
+  starvz)
+    trace export real --format starvz -o real.starvz --json
+    holds_json "rows['application'] == rows['tasks'] > 0 and rows['zero'] == 1 and rows['dag'] >= rows['tasks']"
+    tasks=$(value "rows['application']")
+    trace stats real --json
+    holds_json "next(t['events'] for t in o['types'] if t['type'] == 'task.started') == $tasks"
+    holds real.starvz/config.yaml '^default:'
+    for table in application starpu variable dag colors y zero version; do
+      [[ $(head -c 4 real.starvz/$table.parquet) == PAR1 ]] || fail "no $table.parquet"
+    done
+    [[ -z $(find real.starvz -name '.columns*') ]] || fail "columns were left behind"
+    # Without a task that has run, the message says what is missing.
+    TANDEM_TRACE=user TANDEM_TRACE_FOLDER=none "$tandem" linalg potrf -n 64 --nb 64 --repetitions 1 --tandem.workers=1 > out 2> err ||
+      { fail "the run without tasks"; cat err >&2; }
+    "$tandem" trace export none --format starvz -o x > out 2> err && fail "tables of a run without tasks"
+    holds err 'no task has run, or none was recorded'
     ;;
 
   pictures)

@@ -137,10 +137,12 @@ def draw_report(arguments: Arguments) -> None:
 
 
 def add_tables(commands: Any) -> None:
-    parser = commands.add_parser("parquet", help="pack the columns of `tandem trace export --format parquet`")
-    parser.add_argument("folder", help="with schema.json and the columns")
-    parser.add_argument("output", help="folder of the Parquet files")
-    parser.set_defaults(run=pack)
+    for name, what in (("parquet", "pack the columns of `tandem trace export --format parquet`"),
+                       ("starvz", "pack the columns of `tandem trace export --format starvz`")):
+        parser = commands.add_parser(name, help=what)
+        parser.add_argument("folder", help="with schema.json and the columns")
+        parser.add_argument("output", help="folder of the Parquet files")
+        parser.set_defaults(run=pack)
 
 
 def pack(arguments: Arguments) -> None:
@@ -148,7 +150,13 @@ def pack(arguments: Arguments) -> None:
     from ._parquet import read_columns, write_tables
 
     about, tables = read_columns(arguments.folder)
-    write_tables(tables, arguments.output, about)
+    if arguments.command == "starvz":
+        from ._starvz import starvz_tables, write_starvz
+
+        for name, rows in write_starvz(starvz_tables(dict(tables)), arguments.output):
+            print(name, rows)
+    else:
+        write_tables(tables, arguments.output, about)
 
 
 def main(words: Optional[Sequence[str]] = None) -> None:

@@ -7,7 +7,7 @@ from typing import Union
 
 import pyarrow as pa
 
-from . import _messages, _native, _parquet, _paths, _plots, _profiles, _summary
+from . import _messages, _native, _parquet, _paths, _plots, _profiles, _starvz, _summary
 from ._columns import arrow
 
 
@@ -164,6 +164,10 @@ class Run:
         os.makedirs(folder, exist_ok=True)
         about = {name: getattr(self._native, name) for name in ("program", "job", "size", "events", "duration_ns", "date_ns")}
         _parquet.write_tables(((name, self.table(name)) for name in self.table_names), folder, about)
+
+    def write_starvz(self, folder: Union[str, os.PathLike[str]]) -> None:
+        """The tables that the second phase of StarVZ reads, and a config.yaml for it (docs/tracing.md)."""
+        _starvz.write_starvz(_starvz.starvz_tables({name: self.table(name) for name in self.table_names}), folder)
 
     summary = _summary.summary
     flat_profile = _profiles.flat_profile
