@@ -155,6 +155,12 @@ void write_data(const History& history, RecordWriter& out) {
   }
 }
 
+/// The node of the buffer on one side of a message.
+void write_numa_node(const History& history, RecordWriter& out, const char* name, std::uint32_t rank, std::uint32_t data) {
+  const DataRow* described = data != no_number ? history.find_data(rank, data) : nullptr;
+  if (described != nullptr && described->numa_node != no_number) out.field(name, described->numa_node);
+}
+
 void write_communications(const History& history, RecordWriter& out) {
   for (const CommunicationRow& row : history.communications) {
     if (!row.is_whole()) continue;  // StarPU's have both ends, too
@@ -171,6 +177,8 @@ void write_communications(const History& history, RecordWriter& out) {
     out.field("Size", row.bytes);
     out.field("Priority", row.priority);
     out.field("Type", row.broadcast == no_number ? "PointToPoint" : "Collective");
+    write_numa_node(history, out, "SendNumaNodes", row.source, row.send_data);
+    write_numa_node(history, out, "RecvNumaNodes", row.destination, row.receive_data);
     out.end();
   }
 }

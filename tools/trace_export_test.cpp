@@ -68,6 +68,8 @@ void write_two_ranks(SmallRun& run) {
   run.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 7, 99}).add(Type::message_arrived, at(1000), {1, 0, 7, 99, 8192});
   run.stream(1, 4).add(Type::data_received, at(1000), {1, 1, 1, 1});
   run.execute(1, 2, 1, 1010, 1110);
+  submitter.add(Type::data_numa, at(1200), {1, 1});
+  run.stream(1, 1).add(Type::data_numa, at(1200), {1, 0});
 }
 
 class ExportTest : public ::testing::Test {
@@ -144,14 +146,14 @@ TEST_F(ExportTest, RecordsHaveStarPUsColumns) {
           "Name: gemm\nModel: gemm\nFile: app.cpp\nLine: 43\nJobId: 0_2\nSubmitOrder: 2\nPriority: 3\nDependsOn: 0_1\nTag: 0\n"
           "WorkerId: 0\nMemoryNode: 0\nSubmitTime: 0.000002\nReadyTime: 0.000400\nStartTime: 0.000400\n"
           "EndTime: 0.000700\nFootprint: "));
-  EXPECT_THAT(tasks, HasSubstr("Handles: 0 1\nModes: R W\nSizes: 8192 8192\nMPIRank: 0\n\n"));
+  EXPECT_THAT(tasks, HasSubstr("Handles: 0 1\nModes: R W\nSizes: 8192 8192\nNumaNodes: -1 1\nMPIRank: 0\n\n"));
   EXPECT_THAT(content(out("paje") / "data.rec"),
               HasSubstr("Handle: 1\nHomeNode: 0\nMPIRank: 1\nName: A[1,0]\nSize: 8192\nMaxSize: 8192\nDescription: 32 x 32\n"
                         "Coordinates: 1 0\nMPIOwner: 1\n\n"));
   EXPECT_EQ(content(out("paje") / "comms.rec"),
             "Src: 0\nDst: 1\nTag: 99\nSendTime: 0.000800\nRecvTime: 0.001000\nSendHandle: 1\nRecvHandle: 1\nSendJobId: "
             "0_2\nRecvJobId: 1_1\n"
-            "Size: 8192\nPriority: 5\nType: PointToPoint\n\n");
+            "Size: 8192\nPriority: 5\nType: PointToPoint\nSendNumaNodes: 1\nRecvNumaNodes: 0\n\n");
   EXPECT_THAT(content(out("paje") / "dag.dot"), HasSubstr("\"0_1\" -> \"0_2\";\n  \"0_2\" -> \"1_1\" [style=dashed];"));
 }
 
