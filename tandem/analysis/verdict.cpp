@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "tandem/analysis/broadcasts.hpp"
+#include "tandem/analysis/polling_neighbours.hpp"
 #include "tandem/analysis/worker_speed.hpp"
 
 namespace tandem::analysis {
@@ -22,7 +23,8 @@ constexpr double busy_share = 0.2;       ///< of the makespan, for tasks that he
 
 class Judge {
  public:
-  Judge(const History& history, const Summary& summary) : history_(history), summary_(summary), total_(summary.split.total()), speeds_(worker_speeds(history, summary.kernels)) {}
+  Judge(const History& history, const Summary& summary) : history_(history), summary_(summary), total_(summary.split.total()), speeds_(worker_speeds(history, summary.kernels)),
+        polling_(polling_neighbours(history)) {}
 
   std::vector<Finding> judge() {
     if (summary_.split.makespan_ns == 0 || summary_.split.workers.empty()) return {};
@@ -41,6 +43,7 @@ class Judge {
     find("imbalance", Spent::outside, "Ranks had ended their tasks before others, or began later.",
          "another distribution of the data over ranks");
     slow_workers();
+    polling_threads();
     slow_executions();
     std::ranges::stable_sort(found_, std::greater(), &Finding::lost_ns);
     return std::move(found_);
@@ -196,6 +199,14 @@ class Judge {
     });
   }
 
+  void polling_threads() {
+    if (!polling_.do_harm()) return;
+    add({.key = "polling_neighbours", .lost_ns = std::max<std::int64_t>(polling_.excess_ns, 0) / workers(),
+         .what = fmt::format("{} tasks took {:.2g} times as long while other threads of their host polled.", polling_.tasks, polling_.slowness),
+         .remedy = "let idle threads sleep earlier (--tandem.poll_for, --tandem.comm.spin); fewer workers and ranks than cores; a core for the "
+                   "progress thread (--tandem.comm.progress_core)"});
+  }
+
   void small_tasks() {
     const std::uint64_t tasks = executed();
     const std::int64_t executing_ns = total_[static_cast<std::size_t>(Spent::executing)];
@@ -209,17 +220,18 @@ class Judge {
     std::int64_t excess_ns = 0;
     std::uint64_t outliers = 0;
     const KernelProfile* worst = nullptr;
-    const bool some_slow = std::ranges::any_of(speeds_, &WorkerSpeed::is_slow);
+    const bool some_slow = std::ranges::any_of(speeds_, &WorkerSpeed::is_slow) || !polling_.slowed.empty();
     for (const KernelProfile& kernel : summary_.kernels) {
       excess_ns += kernel.outlier_excess_ns;
       outliers += kernel.outliers;
       if (worst == nullptr || kernel.outlier_excess_ns > worst->outlier_excess_ns) worst = &kernel;
     }
-    if (some_slow) {  // what these take is told of them
+    if (some_slow) {  // what these tasks took is told already
       std::unordered_map<Texts::Id, const KernelProfile*> kernels;
       for (const KernelProfile& kernel : summary_.kernels) kernels.emplace(kernel.codelet, &kernel);
-      for (const TaskRow& task : history_.tasks) {
-        if (!task.has_run() || !is_slow(task)) continue;
+      for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
+        const TaskRow& task = history_.tasks[row];
+        if (!task.has_run() || !(is_slow(task) || std::ranges::binary_search(polling_.slowed, row))) continue;
         const KernelProfile& kernel = *kernels.at(task.codelet);
         const std::int64_t ns = task.end_ns - task.start_ns;
         if (static_cast<double>(ns) <= kernel.fence_ns) continue;
@@ -238,6 +250,7 @@ class Judge {
   const Summary& summary_;
   SpentTimes total_;
   std::vector<WorkerSpeed> speeds_;
+  PollingNeighbours polling_;
   std::vector<Finding> found_;
 };
 

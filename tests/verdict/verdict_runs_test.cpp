@@ -282,6 +282,29 @@ TEST(PlantedFault, SomeSlowTasks) {
   EXPECT_EQ(judged.first, "slow_executions") << judged.text;
 }
 
+TEST(PlantedFault, PollingNeighbours) {
+  // A kernel takes twice as long while idle workers poll, and they poll for long.
+  constexpr std::int64_t chain_of = 20;
+  bool some_poll = false;
+  const auto emulation = [&](const EmulatedTask&) { return some_poll ? 2 * kMs : kMs; };
+  JobSetup setup{.ranks = 1, .workers = 8};
+  setup.core.poll_for_ns = 1'000 * kMs;
+  setup.core.poll_max_ns = kMs / 10;
+  const Judged judged = job(setup, emulation, [&](Runtime& rt, DeterministicJob&) {
+    const auto chains = [&](std::size_t count) {
+      some_poll = count < 8;
+      const Values data(rt, count);
+      for (std::int64_t step = 0; step < chain_of; ++step)
+        for (const auto& x : data) rt.submit(work, read_write(x));
+      rt.wait();
+    };
+    chains(8);
+    chains(7);
+    chains(7);
+  });
+  EXPECT_EQ(judged.first, "polling_neighbours") << judged.text;
+}
+
 // --- clean runs
 
 TEST(CleanRun, IndependentTasks) {
@@ -305,6 +328,21 @@ TEST(CleanRun, ManyChains) {
     }, seed);
     EXPECT_THAT(judged.findings, IsEmpty()) << "seed " << seed << '\n' << judged.text;
   }
+}
+
+TEST(CleanRun, HarmlessPolling) {
+  JobSetup setup{.ranks = 1, .workers = 64};
+  setup.core.poll_for_ns = 1'000 * kMs;
+  setup.core.poll_max_ns = kMs / 10;
+  const Judged judged = job(setup, all_take(kMs), [](Runtime& rt, DeterministicJob&) {
+    for (const std::size_t count : {64U, 63U, 63U}) {
+      const Values data(rt, count);
+      for (int step = 0; step < 20; ++step)
+        for (const auto& x : data) rt.submit(work, read_write(x));
+      rt.wait();
+    }
+  });
+  EXPECT_THAT(judged.findings, IsEmpty()) << judged.text;
 }
 
 TEST(CleanRun, MessagesBehindWork) {

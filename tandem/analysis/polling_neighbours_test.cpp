@@ -1,0 +1,89 @@
+// tandem/analysis/polling_neighbours_test.cpp: tasks beside threads that poll are compared with those of the same worker and codelet.
+#include "tandem/analysis/polling_neighbours.hpp"
+
+#include "tandem/analysis/small_run.hpp"
+
+namespace tandem::analysis {
+namespace {
+
+using test::at;
+using test::SmallRun;
+using trace::ProgressState;
+using trace::Type;
+using trace::WorkerState;
+
+/// Two ranks of one host. `tasks` of rank 0 run on its worker 0, one after the other from 0 on; the second half of the time something polls.
+class PollingRun : public SmallRun {
+ public:
+  PollingRun() : SmallRun(2) { usual(0).usual(1); }
+
+  PollingRun& task(std::int64_t duration_ns, std::uint16_t site = 1) {
+    submit(0, 0, number_, site).execute(0, 2, number_, ns_, ns_ + duration_ns);
+    ++number_;
+    ns_ += duration_ns;
+    return *this;
+  }
+  PollingRun& tasks(unsigned count, std::int64_t duration_ns, std::uint16_t site = 1) {
+    for (unsigned i = 0; i < count; ++i) task(duration_ns, site);
+    return *this;
+  }
+  /// From now on.
+  PollingRun& worker(std::uint32_t rank, WorkerState state) {
+    stream(rank, 3).add(Type::worker_state, at(ns_), {static_cast<std::uint8_t>(state)});
+    return *this;
+  }
+  PollingRun& engine(std::uint32_t rank, ProgressState state) {
+    stream(rank, 4).add(Type::progress_state, at(ns_), {static_cast<std::uint8_t>(state)});
+    return *this;
+  }
+  PollingNeighbours find() {
+    worker(1, WorkerState::sleeping).engine(1, ProgressState::sleeping);  // what lasts, ends here
+    worker(0, WorkerState::sleeping);
+    return polling_neighbours(*read());
+  }
+
+ private:
+  std::uint32_t number_ = 0;
+  std::int64_t ns_ = 0;
+};
+
+TEST(PollingNeighbours, TasksBesideAPollingWorkerAreCompared) {
+  const PollingNeighbours found = PollingRun().worker(0, WorkerState::sleeping).tasks(20, 1'000).worker(0, WorkerState::polling).tasks(20, 1'500).find();
+  EXPECT_EQ(found.tasks, 20u);
+  EXPECT_DOUBLE_EQ(found.slowness, 1.5);
+  EXPECT_EQ(found.excess_ns, 20 * 500);
+  EXPECT_EQ(found.slowed.size(), 20u);
+  EXPECT_TRUE(found.do_harm());
+}
+
+TEST(PollingNeighbours, AnotherRankOfTheHostIsANeighbour) {
+  PollingRun run;
+  run.tasks(20, 1'000).engine(1, ProgressState::polling).tasks(20, 2'000);
+  EXPECT_TRUE(run.find().do_harm());
+}
+
+TEST(PollingNeighbours, ThoseWhoSleepAreNone) {
+  PollingRun run;
+  run.worker(0, WorkerState::polling).worker(0, WorkerState::sleeping).tasks(20, 1'000).tasks(20, 2'000);
+  const PollingNeighbours found = run.find();
+  EXPECT_EQ(found.tasks, 0u);
+  EXPECT_FALSE(found.do_harm());
+}
+
+TEST(PollingNeighbours, CodeletsAreComparedWithThemselves) {
+  // While a worker polls there are tasks of another codelet, which are longer; and those of the first one are as long as before.
+  const PollingNeighbours found =
+      PollingRun().tasks(20, 1'000).tasks(20, 3'000, 0).worker(0, WorkerState::polling).tasks(20, 3'000, 0).tasks(10, 1'000).find();
+  EXPECT_EQ(found.tasks, 30u);
+  EXPECT_DOUBLE_EQ(found.slowness, 1);
+  EXPECT_TRUE(found.slowed.empty());
+  EXPECT_FALSE(found.do_harm());
+}
+
+TEST(PollingNeighbours, FewTasksSayNothing) {
+  EXPECT_FALSE(PollingRun().tasks(20, 1'000).worker(0, WorkerState::polling).tasks(10, 2'000).find().do_harm());
+  EXPECT_EQ(PollingRun().tasks(3, 1'000).worker(0, WorkerState::polling).tasks(20, 2'000).find().tasks, 0u);
+}
+
+}  // namespace
+}  // namespace tandem::analysis
