@@ -1,6 +1,9 @@
-// tools/counted.hpp: numbers for people: "1 rank", "2 ranks", "15.7 GiB"; times in seconds.
+// tools/counted.hpp: numbers for people: "1 rank", "2 ranks", "12.5 MiB"; times in seconds.
 #pragma once
 
+#include <array>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +26,15 @@ inline std::string readable_bytes(std::uint64_t bytes) {
   const auto exact = base::format_bytes(static_cast<std::int64_t>(bytes));
   return static_cast<double>(bytes) < gib ? exact : fmt::format("{:.1f} GiB", static_cast<double>(bytes) / gib);
 }
+
+/// "12.5 MiB": three digits in units of 1024, which the page and the pictures of a report write, too. Of rates, with "/s" behind it.
+inline std::string short_bytes(double bytes) {
+  constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return unit == 0 || bytes >= 100 ? fmt::format("{:.0f} {}", bytes, units[unit]) : fmt::format("{:.3g} {}", bytes, units[unit]);
+}
+std::string short_bytes(std::integral auto bytes) { return short_bytes(static_cast<double>(bytes)); }
 
 inline double in_seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 

@@ -14,6 +14,9 @@ namespace tandem::tools {
 
 class JsonWriter;
 
+/// Integers up to this one are exact in the JSON of JavaScript, jq and others that have floating-point numbers only.
+inline constexpr std::uint64_t greatest_exact = (std::uint64_t{1} << 53) - 1;
+
 /// Null, a boolean, a number, a text, an array or an object, whose members keep their order. A value: copies are independent.
 ///
 /// A list in braces is an object if each of its elements is a pair of a text and a value, else an array: {{"n", 4}, {"nb", 2}}.
@@ -51,6 +54,8 @@ class Json {
   Json& operator=(Json&& other) noexcept;
   ~Json();
 
+  /// The number, or beyond `greatest_exact` a text of its digits, so that no reader rounds it: for tags and ids.
+  static Json exact(std::uint64_t number);
   static Json array();   ///< []
   static Json object();  ///< {}
   /// Nothing if the text is no JSON.

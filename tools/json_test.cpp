@@ -21,6 +21,12 @@ TEST(Json, SurvivesItsText) {
   EXPECT_EQ(Json::parse(json->dump(2)), json);
 }
 
+TEST(Json, ExactNumbersAreTextsWhereReadersWouldRound) {
+  EXPECT_EQ(Json::exact(9007199254740991).dump(), "9007199254740991");
+  EXPECT_EQ(Json::exact(9007199254740992).dump(), R"("9007199254740992")");
+  EXPECT_EQ(Json::exact(~std::uint64_t{0}).dump(), R"("18446744073709551615")");
+}
+
 TEST(Json, WhatIsNoJsonIsNothing) {
   EXPECT_FALSE(Json::parse("{"));
   EXPECT_FALSE(Json::parse(""));

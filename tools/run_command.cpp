@@ -15,6 +15,7 @@
 #include "tandem/base/core_plan.hpp"
 #include "tandem/base/pu_list.hpp"
 #include "tools/batch_hosts.hpp"
+#include "tools/counted.hpp"
 #include "tools/launcher.hpp"
 #include "tools/launcher_agent.hpp"
 #include "tools/launcher_plan.hpp"
@@ -262,7 +263,7 @@ class JobReport {
       log.error("no report: {}{}", written.error().message, std::filesystem::exists(folder_) ? "" : "; is it a program of Tandem?");
       return;
     }
-    fmt::print(stderr, "tandem run: report: {} ({:.1f} MB); open it in a browser\n", file_, static_cast<double>(written.value().bytes) / 1e6);
+    fmt::print(stderr, "tandem run: report: {} ({}); open it in a browser\n", file_, short_bytes(written.value().bytes));
     std::error_code ignored;
     if (own_folder_) std::filesystem::remove_all(folder_, ignored);
   }

@@ -29,13 +29,6 @@ std::string duration(std::int64_t ns) {
   return fmt::format("{} min {} s", ns / 60'000'000'000, ns / 1'000'000'000 % 60);
 }
 
-std::string size(double bytes) {
-  constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1000 && unit + 1 < units.size(); ++unit) bytes /= 1024;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
-}
-
 double per_second(std::uint64_t count, std::int64_t ns) {
   return ns == 0 ? 0 : static_cast<double>(count) * 1e9 / static_cast<double>(ns);
 }
@@ -96,7 +89,7 @@ std::string row_of(const TopRank& rank) {
   return fmt::format(rank_row, rank.rank(), or_dash(interval.waiting), or_dash(interval.ready), interval.running,
                      rate(interval.tasks.ended), rate(interval.messages.sent), mib(interval.messages.sent_bytes),
                      rate(interval.messages.arrived), mib(interval.messages.arrived_bytes),
-                     rank.use ? size(static_cast<double>(rank.use->resident_bytes)) : "-",
+                     rank.use ? short_bytes(rank.use->resident_bytes) : "-",
                      rank.use ? fmt::format("{:.1f}", rank.cpu) : "-",
                      fmt::format("{}/{}", counts.buffers_used, counts.buffers), counts.lost_events);
 }
@@ -287,7 +280,7 @@ std::string end_text(const TopRun& run) {
                       missed > 0 ? "at least " : "", counted(tasks.ended, "task"));
   if (tasks.failed > 0) text += fmt::format(", {} failed", tasks.failed);
   if (messages.sent > 0)
-    text += fmt::format(", {} with {} sent", counted(messages.sent, "message"), size(static_cast<double>(messages.sent_bytes)));
+    text += fmt::format(", {} with {} sent", counted(messages.sent, "message"), short_bytes(messages.sent_bytes));
   if (lost > 0) text += fmt::format("; {} lost", counted(lost, "event"));
   return text + fmt::format("\nwhere the time went: tandem trace summary {}\n", folder.string());
 }

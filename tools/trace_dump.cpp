@@ -54,7 +54,7 @@ Json field_json(const Event& event, std::size_t field) {
       for (std::size_t i = 0; i < event.list_size(field); ++i) list.push_back(event.list_entry(field, i));
       return list;
     }
-    default: return event.number(field);
+    default: return Json::exact(event.number(field));
   }
 }
 

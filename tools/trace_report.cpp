@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/report/page.hpp"
 #include "tools/report/stills.hpp"
@@ -40,7 +41,7 @@ void draw(const std::vector<std::string>& folders, StillOptions stills, bool jso
   for (const std::string& file : {stills.pdf, stills.svg, stills.png}) {
     if (file.empty()) continue;
     files.push_back(file);
-    if (!json) fmt::print("picture: {} ({:.0f} kB)\n", file, static_cast<double>(std::filesystem::file_size(file)) / 1e3);
+    if (!json) fmt::print("picture: {} ({})\n", file, short_bytes(std::filesystem::file_size(file)));
   }
   if (json) print(Json{{"files", files}, {"panels", drawn.value().substr(0, drawn.value().find('\n'))}});
 }
@@ -73,7 +74,7 @@ void add_trace_report(Subcommand trace, ToolContext& context) {
     if (*json)
       return print(Json{{"file", file.string()}, {"bytes", report.bytes}, {"events", report.events}, {"tasks", report.tasks},
                         {"read_s", report.read_s}, {"analysis_s", report.analysis_s}});
-    fmt::print("report: {} ({:.1f} MB); open it in a browser\n", file.string(), static_cast<double>(report.bytes) / 1e6);
+    fmt::print("report: {} ({}); open it in a browser\n", file.string(), short_bytes(report.bytes));
   });
 }
 

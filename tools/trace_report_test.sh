@@ -36,7 +36,7 @@ tables() {
   command -v python3 > /dev/null || { echo 'skipped: no python3'; exit 0; }
   traced several 3 all -n 512 --nb 64
   report 0 several
-  holds out '^report: several/report.html \([0-9.]+ MB\); open it in a browser$'
+  holds out '^report: several/report.html \([0-9.]+ [KM]iB\); open it in a browser$'
   reads several/report.html " tasks, [1-9][0-9]* messages, [1-9][0-9]* accesses, [0-9]+ arrivals of broadcasts, \
 [1-9][0-9]* idle times, [0-9]+ changes of memory, [1-9]"
   traced one 1 all -n 16 --nb 16
@@ -90,7 +90,7 @@ stills() {
   traced one 1 all -n 16 --nb 16
   traced several 3 all -n 512 --nb 64
   report 0 several --pdf all.pdf --svg all.svg --png all.png
-  holds out '^picture: all.pdf \([0-9]+ kB\)$'
+  holds out '^picture: all.pdf \([0-9.]+ [KM]iB\)$'
   [[ $(head -c 5 all.pdf) == %PDF- ]] || fail 'all.pdf is no PDF'
   grep -aq /FontFile2 all.pdf || fail 'all.pdf holds no fonts'
   "$TANDEM_PYTHON" -c 'import xml.dom.minidom; xml.dom.minidom.parse("all.svg")' || fail 'all.svg is no SVG'

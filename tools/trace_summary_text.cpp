@@ -22,15 +22,6 @@ double share(std::int64_t part_ns, std::int64_t whole_ns) {
   return whole_ns == 0 ? 0 : 100 * static_cast<double>(part_ns) / static_cast<double>(whole_ns);
 }
 
-/// "12.5 MiB".
-std::string readable(double bytes) {
-  constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
-}
-std::string readable(std::uint64_t bytes) { return readable(static_cast<double>(bytes)); }
-
 constexpr std::size_t most_rows = 64;  ///< of a table
 /// After a table whose other rows are left out.
 void print_rest(std::size_t rows, std::string_view noun) {
@@ -155,7 +146,7 @@ void print_matrix(const Communication& communication) {
     fmt::print("{:<10}", fmt::format("from {}", from.rank));
     for (const RankCommunication& to : communication.ranks) {
       const auto pair = pairs.find({from.rank, to.rank});
-      fmt::print(" {:>10}", pair == pairs.end() ? "-" : readable(pair->second->bytes));
+      fmt::print(" {:>10}", pair == pairs.end() ? "-" : short_bytes(pair->second->bytes));
     }
     fmt::print("\n");
   }
@@ -164,8 +155,8 @@ void print_matrix(const Communication& communication) {
 void print_communication(const Communication& communication) {
   if (communication.messages() == 0) return;
   const auto traffic = [](const analysis::Traffic& of) {
-    if (of.busy_ns == 0) return fmt::format("{:>9} {:>10} {:>12} {:>7}", of.messages, readable(of.bytes), "-", "-");
-    return fmt::format("{:>9} {:>10} {:>12} {:>7}", of.messages, readable(of.bytes), readable(of.bytes_per_s()) + "/s", of.most_at_once);
+    if (of.busy_ns == 0) return fmt::format("{:>9} {:>10} {:>12} {:>7}", of.messages, short_bytes(of.bytes), "-", "-");
+    return fmt::format("{:>9} {:>10} {:>12} {:>7}", of.messages, short_bytes(of.bytes), short_bytes(of.bytes_per_s()) + "/s", of.most_at_once);
   };
   fmt::print("\n{:<9} {:>9} {:>10} {:>12} {:>7}   {:>9} {:>10} {:>12} {:>7}\n", "messages", "received", "size", "rate", "at once", "sent", "size",
              "rate", "at once");
@@ -205,7 +196,7 @@ void print_broadcasts(const Broadcasts& broadcasts) {
   if (broadcasts.recipients) {
     row("recipients: fewest, median, most",
         fmt::format("{}, {}, {}", broadcasts.recipients->min, broadcasts.recipients->median, broadcasts.recipients->max));
-    row("bytes to all recipients", readable(broadcasts.bytes));
+    row("bytes to all recipients", short_bytes(broadcasts.bytes));
   }
   if (broadcasts.durations)
     row("to the last arrival, us: median, longest",
@@ -227,8 +218,8 @@ void print_memory(const std::vector<NodeMemory>& memory) {
   for (std::size_t i = 0; i < std::min(most_rows, memory.size()); ++i) {
     const NodeMemory& node = memory[i];
     fmt::print("{:<18} {:>12} {:>14.6f} {:>12} {:>12}\n", fmt::format("rank {}, node {}", node.rank, node.node),
-               readable(static_cast<double>(node.peak_bytes)), in_seconds(node.peak_at_ns), readable(node.mean_bytes),
-               readable(static_cast<double>(node.last_bytes)));
+               short_bytes(node.peak_bytes), in_seconds(node.peak_at_ns), short_bytes(node.mean_bytes),
+               short_bytes(node.last_bytes));
   }
   print_rest(memory.size(), "nodes");
 }

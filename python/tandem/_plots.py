@@ -48,15 +48,15 @@ def plot_gantt(run: Run, start_ns: Optional[int] = None, end_ns: Optional[int] =
 
 
 def plot_comm_matrix(run: Run, output: str = "bytes") -> Figure:
-    """What each rank sent to each, in MB or, with `output="count"`, in messages; senders are rows."""
+    """What each rank sent to each, in MiB or, with `output="count"`, in messages; senders are rows."""
     from .plots._figure import new_figure
 
     matrix = comm_matrix(run, output)
     figure = new_figure(5.5, 4.6)
     axes = figure.add_subplot()
-    values = matrix / 1e6 if output == "bytes" else matrix
+    values = matrix / 2**20 if output == "bytes" else matrix
     image = axes.imshow(values, cmap="cividis", interpolation="nearest")
-    figure.colorbar(image, ax=axes, label="MB" if output == "bytes" else "messages")
+    figure.colorbar(image, ax=axes, label="MiB" if output == "bytes" else "messages")
     if len(matrix) <= 12:
         for source, destination in np.ndindex(matrix.shape):
             value = values[source, destination]

@@ -91,6 +91,34 @@ def test_report(plots, small, tmp_path):
         plots.report(page)
 
 
+def test_tags_of_64_bits_are_whole_in_the_page(small, tmp_path):
+    pytest.importorskip("matplotlib")
+    from tandem.plots._report.tables import read_page
+
+    page = tmp_path / "report.html"
+    subprocess.run([program("TEST_TANDEM"), "trace", "report", small.folder, "-o", page], check=True, stdout=subprocess.DEVNULL)
+    run = read_page(page)[0][0]
+    tags = [int(low) + (int(high) << 32) for low, high in zip(run["task.tag"], run["task.tag_high"])]
+    assert sorted(tags) == [0] * 7 + [2**64 - 59] and sorted(small.tasks["tag"].to_pylist()) == sorted(tags)
+
+
+def test_a_picture_says_what_it_leaves_out(plots, tmp_path, monkeypatch):
+    page, command = tmp_path / "report.html", program("TEST_TANDEM")
+    subprocess.run([command, "run", "-n", "4", "--report", page, "--", command, "linalg", "potrf", "-n", "512", "--nb", "64", "--workers", "1",
+                    "--repetitions", "1"], check=True, stdout=subprocess.DEVNULL, timeout=120)
+
+    def said():
+        figure = plots.report(page, panels=["workers", "broadcasts"], show=["messages"])
+        return [[text.get_text() for text in axes.texts if "not drawn" in text.get_text()] for axes in figure.axes]
+
+    monkeypatch.setattr("tandem.plots._report.panels.MOST_LINES", 1_000_000)
+    assert said() == [[], []]
+    monkeypatch.setattr("tandem.plots._report.panels.MOST_LINES", 2)
+    (messages,), (edges,) = said()
+    assert int(messages.split()[0].replace(",", "")) > 0 and messages.endswith(" smaller messages are not drawn")
+    assert int(edges.split()[0].replace(",", "")) > 0 and edges.endswith(" shorter ones are not drawn")
+
+
 def test_pictures_need_no_native_part_and_no_arrow(tmp_path):
     """What the command runs on a machine without `pip install`."""
     (tmp_path / "timeline.csv").write_text(TIMELINE)

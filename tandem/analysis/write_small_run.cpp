@@ -6,7 +6,8 @@
 //   rank 0, worker 0:  potrf 1 [200, 400]  gemm 2 [420, 520]        gemm 2 and 3 need potrf 1
 //   rank 0, worker 1:                      gemm 3 [440, 540]
 //   rank 0 sends 64 bytes that potrf 1 made, by its node 4: [420, 600]
-//   rank 1, worker 0:  gemm 2 [640, 740]  gemm 3 [760, 860]  gemm 4 [880, 1880]   each needs the one before; gemm 2 the message
+//   rank 1, worker 0:  gemm 2 [640, 740]  gemm 3 [760, 860]  gemm 4 [880, 1880]   each needs the one before; gemm 2 the message;
+//                                                                            gemm 4 has a tag of 64 bits
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -37,7 +38,9 @@ void write_ranks(SmallRun& run) {
   poll(0, 3, 1880);
   run.stream(0, 4).add(Type::send_posted, at(420), {1, 1, 0, 0, 7, 64}).add(Type::data_sent, at(420), {0, 1, 4, 1});
 
-  run.submit(1, 100, 1, 0).submit(1, 120, 2, 1, {}, {1}).submit(1, 140, 3, 1, {}, {2}).submit(1, 160, 4, 1, {}, {3});
+  run.submit(1, 100, 1, 0).submit(1, 120, 2, 1, {}, {1}).submit(1, 140, 3, 1, {}, {2});
+  run.stream(1, 1).add(Type::task_note, at(150), {4, 18'446'744'073'709'551'557U, ""});  // more than a double holds
+  run.submit(1, 160, 4, 1, {}, {3});
   run.stream(1, 4).add(Type::receive_posted, at(80), {1, 0, 0, 7}).add(Type::message_arrived, at(600), {1, 0, 0, 7, 64});
   run.stream(1, 4).add(Type::data_received, at(600), {0, 1, 1, 1}).add(Type::task_ready, at(600), {2});
   run.execute(1, 2, 2, 640, 740).stream(1, 2).add(Type::task_ready, at(740), {3});

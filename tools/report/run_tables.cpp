@@ -19,7 +19,6 @@ using Numbers = std::vector<std::int64_t>;
 using Coding = Columns::Coding;
 
 /// The page's numbers hold whole numbers up to 2^53.
-constexpr std::uint64_t kExactInteger = (std::uint64_t{1} << 53) - 1;
 
 /// Texts that are used, numbered anew.
 class Names {
@@ -187,12 +186,15 @@ class Tables {
       tables_.facts["flops"] = amounts;
     }
     if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.tag != 0 || task.parameters != 0; })) {
-      Numbers tag, parameters;
+      // In two parts, since numbers of the page have 53 bits.
+      Numbers tag, high, parameters;
       for (const TaskRow& task : tasks) {
-        tag.push_back(static_cast<std::int64_t>(task.tag & kExactInteger));
+        tag.push_back(static_cast<std::int64_t>(task.tag & 0xffff'ffff));
+        high.push_back(static_cast<std::int64_t>(task.tag >> 32));
         parameters.push_back(names_.number(task.parameters));
       }
       add("task.tag", tag, Coding::delta);
+      if (std::ranges::any_of(high, [](std::int64_t part) { return part != 0; })) add("task.tag_high", high, Coding::delta);
       add("task.parameters", parameters);
     }
   }

@@ -35,7 +35,7 @@ def event_types(report: Source) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(0, 1.22 * max(entry["events"] for entry in types))
     axes.set_xlabel("events")
-    axes.set_title(f"{stats['events']:,} events in {stats['stream_bytes'] / 1e6:,.2f} MB", loc="left", fontsize=11)
+    axes.set_title(f"{stats['events']:,} events in {stats['stream_bytes'] / 2**20:,.2f} MiB", loc="left", fontsize=11)
     _tidy(axes)
     return figure
 

@@ -54,7 +54,7 @@ def _draw(axes: Any, entry: Mapping[str, Any], most_s: float) -> None:
     if "trace_bytes" in entry["details"]:
         details = entry["details"]
         lost = sum(details["lost_events"]) / max(1, sum(details["lost_events"]) + sum(details["events"]))
-        title += (f"; {sum(details['trace_bytes']) / len(details['trace_bytes']) / 1e6:.1f} MB in "
+        title += (f"; {sum(details['trace_bytes']) / len(details['trace_bytes']) / 2**20:.1f} MiB in "
                   f"{sum(details['buffers']) / len(details['buffers']):,.0f} buffers, {100 * lost:.2g} % lost")
     axes.set_title(title, loc="left", fontsize=9, color=colour)
     axes.set_ylim(0, 1.08e3 * most_s)

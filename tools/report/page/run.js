@@ -62,6 +62,11 @@ class Run {
     const places = this.column('task.flops');
     return task < places.length ? this.facts.flops[places[task]] : 0;
   }
+  /** Exact, which tags beyond 2^53 are as a BigInt only; 0: none. */
+  tagOf(task) {
+    const low = this.column('task.tag')[task] || 0, high = this.column('task.tag_high')[task] || 0;
+    return high ? BigInt(high) * 4294967296n + BigInt(low) : low;
+  }
   kernelOf(task) { return this.kernel[task]; }
   colourOf(kernel) {
     const place = this.colours && kernel < this.colours.length ? this.colours[kernel] : kernel;

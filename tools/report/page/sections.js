@@ -263,7 +263,7 @@ class Inspector {
     const flops = run.flopsOf(task), iteration = run.iterationOf(task);
     if (iteration >= 0) rows.push(['iteration', iteration]);
     if (flops > 0 && end > start) rows.push(['rate', formatRate(flops / run.seconds(end - start))]);
-    if (run.column('task.tag')[task]) rows.push(['tag', run.column('task.tag')[task]]);
+    if (run.tagOf(task)) rows.push(['tag', run.tagOf(task)]);
     if (run.column('task.parameters')[task]) rows.push(['parameters', run.facts.names[run.column('task.parameters')[task]]]);
     if (columns['task.stolen'][task]) rows.push(['stolen', 'from the queue of another worker']);
     const accesses = run.accessesOf(task);

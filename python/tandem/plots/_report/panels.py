@@ -39,6 +39,13 @@ def kernel_legend(run: Run, look: Look, tasks: Array) -> Legend:
     return [(names[i], look.kernel(run, i)) for i in there if i in names]
 
 
+def note_left_out(axes: Any, lines: int, what: str) -> None:
+    """Says in the picture how many of `lines` are not drawn since they are more than MOST_LINES."""
+    if lines > MOST_LINES:
+        axes.text(0.995, 0.985, f"{lines - MOST_LINES:,} {what} are not drawn", fontsize=5.5, ha="right", va="top", color=INK,
+                  transform=axes.transAxes, zorder=5, bbox={"boxstyle": "square,pad=0.2", "facecolor": "#ffffffd0", "linewidth": 0})
+
+
 class Workers(Panel):
     name = "workers"
 
@@ -176,6 +183,7 @@ class Workers(Panel):
         run, view = self.run, self.view
         posted, arrived = run["message.posted"], run["message.posted"] + run["message.arrived"]
         shown = np.flatnonzero(view.seen(run, posted, arrived) & (run["message.source"] != run["message.destination"]))
+        note_left_out(axes, len(shown), "smaller messages")
         shown = shown[np.argsort(-run["message.bytes"][shown], kind="stable")][:MOST_LINES]
         middle = {rank: np.mean([i for i, worker in enumerate(run.workers) if worker["rank"] == rank]) for rank in run.ranks}
         ends = [(i, middle.get(run["message.source"][i]), middle.get(run["message.destination"][i])) for i in shown]
@@ -482,6 +490,7 @@ class Broadcasts(Panel):
         row_of = {rank: row for row, rank in enumerate(self.ranks())}
         shown = np.flatnonzero(view.seen(run, start, end))
         # Late ones first, then those that took longest: more than some would cover each other.
+        note_left_out(axes, len(shown), "shorter ones")
         shown = shown[np.lexsort((start[shown] - end[shown], ~late[shown]))][:MOST_LINES]
         x0, x1 = view.x(run, start), view.x(run, end)
         for some, colour, width in ((shown[~late[shown]], TREE + "b0", 0.45), (shown[late[shown]], LATE, 0.9)):
