@@ -103,7 +103,7 @@ stills() {
   # The panels of the page are those of the command, which has some more.
   report 0 several --panel list
   local panel
-  for panel in times kernels matrix $(sed -n "s/^  add('\([a-z]*\)',.*/\1/p" "$here/report/page/panels.js"); do
+  for panel in times kernels durations matrix $(sed -n "s/^  add('\([a-z]*\)',.*/\1/p" "$here/report/page/panels.js"); do
     holds out "^$panel  "
     sed -i "/^$panel  /d" out
   done
@@ -181,7 +181,7 @@ browser() {
   find_browser
   traced several 3 all -n 1024 --nb 64
   report 0 several -o several.html && drawn several.html
-  holds log '[1-9][0-9]* places tell something; broadcast: Broadcast of .*rootrank [0-9]+size.*recipients[0-9]+tree.*arrivalsafter .*bound.*Arrivals'
+  holds log '[1-9][0-9]* places tell something; [1-9][0-9]* boxes; broadcast: Broadcast of .*rootrank [0-9]+size.*recipients[0-9]+tree.*arrivalsafter .*bound.*Arrivals'
   traced one 1 all -n 16 --nb 16
   report 0 one -o one.html && drawn one.html
   traced none 1 flow -n 16 --nb 16

@@ -76,6 +76,30 @@ def test_events(plots):
         plots.event_types(stats)
 
 
+RESULTS = [{"sched": sched, "nb": nb, "same": 1, "makespan_s": value} for sched, nb, value in (
+    ("lws", 64, 1.0), ("lws", 64, 3.0), ("lws", 128, 4.0), ("lws", 128, 4.0), ("prio", 64, 6.0), ("prio", 64, 6.0), ("prio", 128, 1.0), ("prio", 128, 3.0))]
+
+
+def lines_of(axes):
+    return [list(line.get_ydata()) for line in axes.lines if line.get_linestyle() != "--"]
+
+
+def test_effects_of_settings(plots):
+    figure = plots.main_effects(RESULTS)
+    assert [axes.get_xlabel() for axes in figure.axes] == ["sched", "nb"]
+    assert [lines_of(axes) for axes in figure.axes] == [[[3.0, 4.0]], [[4.0, 3.0]]]
+    (axes,) = plots.interactions(RESULTS).axes
+    assert lines_of(axes) == [[2.0, 4.0], [6.0, 2.0]] and legend(axes) == ["lws", "prio"]
+    boxes = plots.factor_boxes(RESULTS).axes[0]
+    assert [label.get_text() for label in boxes.get_xticklabels()] == ["sched=lws\nnb=64", "sched=prio\nnb=128", "sched=lws\nnb=128", "sched=prio\nnb=64"]
+    assert [label.get_text() for label in plots.factor_boxes(RESULTS, factors=["nb"]).axes[0].get_xticklabels()] == ["nb=128", "nb=64"]
+    for draw, results, why in ((plots.main_effects, [], "no results"), (plots.main_effects, [{"makespan_s": 1}], "1 factors"),
+                               (plots.interactions, [{"a": 1, "makespan_s": 1}, {"a": 2, "makespan_s": 2}], "2 factors"),
+                               (plots.main_effects, [{"a": 1, "makespan_s": 1}, {"a": 2}], "result 2 lacks makespan_s")):
+        with pytest.raises(ValueError, match=why):
+            draw(results)
+
+
 def test_report(plots, small, tmp_path):
     page = tmp_path / "report.html"
     subprocess.run([program("TEST_TANDEM"), "trace", "report", small.folder, "-o", page], check=True, stdout=subprocess.DEVNULL)

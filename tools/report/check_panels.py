@@ -78,6 +78,15 @@ def main():
 
     executing = sum(run["task.duration"][run.ran])
     assert np.isclose(area("occupation"), executing), f"occupation: {area('occupation')} instead of {executing}"
+    shares = PANELS["nodes"](run, view).rows(500)[1]
+    workers = np.array([sum(worker["rank"] == rank for worker in run.workers) for rank in run.ranks])
+    occupied = (shares.sum(axis=(1, 2)) * workers).sum() * (after - before) / 500
+    assert np.isclose(occupied, executing), f"occupation of each rank: {occupied} instead of {executing}"
+    boxes = PANELS["durations"](run, view).boxes
+    kernel = run.summary["kernels"][0]
+    longest = max(max(box["most"], *box["outliers"], 0) for _, box in boxes)
+    assert abs(longest - kernel["max_s"]) <= run.seconds(1) and min(box["least"] for _, box in boxes) >= kernel["min_s"] - run.seconds(1), "durations"
+    assert len(boxes) <= len(run.workers)
     seconds = run.summary["seconds"]["executing"]
     assert abs(run.seconds(executing) - seconds) <= len(run.ran) * run.seconds(1), f"{run.seconds(executing)} s instead of {seconds} s"
     assert np.isclose(area("ready"), waited_by_hand(run)), "ready tasks"

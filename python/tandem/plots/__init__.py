@@ -3,7 +3,8 @@
 
 Of the results of a benchmark, as a file of ``tandem bench NAME --json`` or the object in it: `bcast`, `flushes`, `readers`, `ring`. Of what
 ``tandem trace stats --json`` prints: `event_types`, `events_over_time`, `event_types_over_time`. Of a page that ``tandem trace report``
-wrote: `report`, with the `panels` that it knows. Of a timeline in CSV or JSON lines: `gantt`. Of the CSV file of ``co2_forecast``:
+wrote: `report`, with the `panels` that it knows. Of
+results of many runs with different settings: `main_effects`, `interactions`, `factor_boxes`. Of a timeline in CSV or JSON lines: `gantt`. Of the CSV file of ``co2_forecast``:
 `forecast`.
 
     tandem.plots.report("run/report.html", panels=["workers", "ready"]).savefig("figure.pdf")
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._bcast import bcast
     from ._events import event_types, event_types_over_time, events_over_time
+    from ._factors import factor_boxes, interactions, main_effects
     from ._flushes import flushes
     from ._forecast import forecast
     from ._gantt import gantt
@@ -28,8 +30,8 @@ else:
 
     __getattr__ = imports(__name__, {
         "_bcast": ["bcast"], "_events": ["event_types", "events_over_time", "event_types_over_time"], "_flushes": ["flushes"],
-        "_forecast": ["forecast"], "_gantt": ["gantt"], "_readers": ["readers"], "_report.figure": ["report"],
+        "_factors": ["factor_boxes", "interactions", "main_effects"], "_forecast": ["forecast"], "_gantt": ["gantt"], "_readers": ["readers"], "_report.figure": ["report"],
         "_report.names": ["panels"], "_ring": ["ring"]})
 
-__all__ = ["bcast", "event_types", "event_types_over_time", "events_over_time", "flushes", "forecast", "gantt", "panels", "readers",
-           "report", "ring"]
+__all__ = ["bcast", "event_types", "event_types_over_time", "events_over_time", "factor_boxes", "flushes", "forecast", "gantt",
+           "interactions", "main_effects", "panels", "readers", "report", "ring"]

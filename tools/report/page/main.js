@@ -102,6 +102,8 @@ function showRun(run, place) {
   document.getElementById('tools').replaceWith(toolbar(run, timeline));
   place.append(section(
       'Kernels', 'an outlier takes longer than the third quartile and 1.5 times the distance between the quartiles', kernelsSection(run)));
+  if (run.kernels.length > 0)
+    place.append(section('Durations by worker', 'tasks of one kernel: where they take longer on some workers, their cores or memory differ', durationsSection(run)));
   const matrix = matrixSection(run);
   if (matrix !== null) place.append(section('Messages', 'bytes from rank to rank', matrix));
   return [timeline];
@@ -128,7 +130,7 @@ function compareRuns(runs, place) {
     const pictures = element('div', {class: 'pictures'});
     const heading = element('h2', {}, `${letters[i]} over time`, element('small', {}, 'both show the same seconds'));
     place.append(element('section', {class: 'time'}, heading, i === 0 ? element('div', {id: 'tools'}) : '', pictures));
-    const makers = (of, state) => panelsOf(of, state).slice(0, of.summary.ranks > 1 ? 5 : 4);
+    const makers = (of, state) => panelsOf(of, state).slice(0, of.summary.ranks > 1 ? 6 : 4);
     return new Timeline(run, pictures, {show() {}, showBroadcast() {}}, makers, limit / run.facts.unit_ns);
   });
   timelines[0].followers = [timelines[1]];
@@ -208,10 +210,12 @@ function touch(timeline) {
     }
     if (panel.leave) panel.leave();
   }
+  for (const part of document.querySelectorAll('details')) part.dispatchEvent(new Event('toggle'));
+  const boxes = document.querySelectorAll('.durations .box').length;
   const last = timeline.run.column('broadcast.root').length - 1, details = document.querySelector('aside');
   if (last >= 0) timeline.selectBroadcast(last);
   timeline.draw();
-  return `${told} places tell something` + (last >= 0 && details ? `; broadcast: ${details.textContent}` : '');
+  return `${told} places tell something; ${boxes} boxes` + (last >= 0 && details ? `; broadcast: ${details.textContent}` : '');
 }
 
 begin();

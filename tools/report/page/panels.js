@@ -147,6 +147,58 @@ class UsePanel {
   describe() { return ''; }
 }
 
+/** A row for each rank: in each time step the share of its workers that execute each kernel, one kernel upon the other. */
+class NodesPanel {
+  /** `ranks`: {rank, kernels: [{colour, steps}], workers}. */
+  constructor(ranks) {
+    this.title = 'Occupation of each rank';
+    this.hint = 'workers that execute each kernel, by time step; the height of a row is all of its workers';
+    this.ranks = ranks;
+    this.height = Math.min(Math.max(26 * ranks.length, 60), 480);
+    this.series = Math.max(ranks.reduce((sum, rank) => sum + rank.kernels.length, 0), 1);
+    this.pixels = new Pixels();
+    this.paper = Pixels.of([243, 243, 243]);
+    for (const rank of ranks)
+      for (const kernel of rank.kernels) kernel.word = Pixels.of(rgb(kernel.colour));
+  }
+  legend() { return []; }
+  draw(box) {
+    const {g} = box, high = box.height / this.ranks.length, ratio = window.devicePixelRatio || 1;
+    // All steps together are bounded, so that moving stays smooth on many ranks.
+    const columns = Math.max(Math.min(Math.floor(box.width / 4), Math.floor(20000 / this.series)), 40);
+    const times = Float64Array.from({length: columns + 1}, (_, i) => box.time(box.x + i * box.width / columns)), row = new Float64Array(columns);
+    const rows = Math.max(Math.round(high * ratio), 3), full = rows - 1, words = this.pixels.begin(columns, rows * this.ranks.length);
+    this.ranks.forEach((rank, place) => {
+      const bottom = (place + 1) * rows, below = new Float64Array(columns);
+      words.fill(this.paper, (bottom - full) * columns, bottom * columns);
+      for (const {word, steps} of rank.kernels) {
+        steps.means(times, row);
+        for (let i = 0; i < columns; ++i) {
+          if (!(row[i] > 0)) continue;
+          const from = Math.round(below[i]), to = Math.round(below[i] += Math.min(row[i] / rank.workers, 1) * full);
+          for (let y = from; y < Math.min(to, full); ++y) words[(bottom - 1 - y) * columns + i] = word;
+        }
+      }
+    });
+    this.pixels.end();
+    g.imageSmoothingEnabled = false;
+    g.drawImage(this.pixels.canvas, 0, 0, columns, rows * this.ranks.length, box.x, box.y, box.width, box.height);
+    g.fillStyle = '#555';
+    g.font = '10px sans-serif';
+    g.textAlign = 'right';
+    g.textBaseline = 'middle';
+    this.ranks.forEach((rank, place) => {
+      if (high >= 9 || place % Math.ceil(9 / high) === 0) g.fillText('rank ' + rank.rank, box.x - 6, box.y + (place + 0.5) * high);
+    });
+  }
+  describe(time, box, y) {
+    const rank = this.ranks[Math.floor(y / this.height * this.ranks.length)], half = 1 / box.scale;
+    if (!rank) return '';
+    const busy = rank.kernels.reduce((sum, kernel) => sum + kernel.steps.mean(time - half, time + half), 0);
+    return `rank ${rank.rank}: ${formatCount(busy)} of ${rank.workers} workers execute tasks`;
+  }
+}
+
 /** A point for each task, at its start: `place(task)` from 0 (below) to 1, negative for tasks that are not shown; at the scale's ends stand the texts `least` and `most`. */
 class PointsPanel {
   constructor(run, title, hint, least, most, place) {
@@ -482,6 +534,21 @@ function usePanel(run, groups) {
   }));
 }
 
+function nodesPanel(run, groups) {
+  const shown = Math.min(run.kernels.length, kernelColours.length), lane = run.columns['task.lane'];
+  const row = new Map(groups.ranks.map((rank, place) => [rank, place]));
+  const rowOf = run.workers.map(worker => row.get(worker.rank)), tasks = groups.ranks.map(() => Array.from({length: shown}, () => []));
+  for (const task of groups.ran) tasks[rowOf[lane[task] - 1]][Math.min(run.kernelOf(task), shown - 1)].push(task);
+  return new NodesPanel(groups.ranks.map((rank, place) => ({
+                                           rank,
+                                           workers: rowOf.filter(one => one === place).length,
+                                           kernels: tasks[place].flatMap(
+                                               (some, kernel) => some.length === 0 ?
+                                                   [] :
+                                                   [{colour: run.colourOf(kernel), steps: groups.steps(Uint32Array.from(some))}])
+                                         })));
+}
+
 function submittedPanel(run, groups) {
   const start = run.columns['task.start'], submit = run.columns['task.submit'];
   const steps = new Steps(numbersOf(groups.ran, task => Math.min(submit[task], start[task])), numbersOf(groups.ran, task => run.end(task)));
@@ -595,6 +662,7 @@ function panelsOf(run, state) {
   add('workers', true, () => new LanesPanel(run, state));
   add('occupation', ran, () => occupationPanel(run, groups));
   add('use', groups.ranks.length > 1, () => usePanel(run, groups));
+  add('nodes', ran && groups.ranks.length > 1, () => nodesPanel(run, groups));
   add('submitted', ran, () => submittedPanel(run, groups));
   add('ready', ran && run.facts.readied, () => readyPanel(run, groups));
   add('iterations', groups.iterations[0] < Infinity, () => iterationPanel(run, groups));

@@ -190,6 +190,56 @@ function kernelsSection(run) {
   ]));
 }
 
+/** Of sorted values: quartiles as the analysis has them, the greatest that is no outlier, and the outliers above. */
+function boxOf(sorted) {
+  const last = sorted.length - 1, first = sorted[Math.floor(last / 4)], third = sorted[last - Math.floor(last / 4)];
+  const inside = upperBound(sorted, third + 1.5 * (third - first));
+  return {least: sorted[0], first, median: sorted[Math.floor(last / 2)], third, most: sorted[inside - 1], outliers: sorted.subarray(inside)};
+}
+
+/** Quartiles of one kernel on each worker, or on each rank where there are many, on a logarithmic scale. Computed when it is opened first. */
+function durationsSection(run) {
+  const byRank = run.workers.length > 64, names = [], rowOf = [];
+  run.workers.forEach(worker => {
+    const name = byRank ? 'rank ' + worker.rank : run.summary.ranks > 1 ? `${worker.rank}.${worker.worker}` : 'worker ' + worker.worker;
+    if (names[names.length - 1] !== name) names.push(name);
+    rowOf.push(names.length - 1);
+  });
+  const place = element('div', {class: 'durations'});
+  const draw = kernel => {
+    const durations = names.map(() => []), length = run.columns['task.duration'];
+    run.lanes.forEach((tasks, lane) => {
+      for (const task of tasks)
+        if (run.kernelOf(task) === kernel) durations[rowOf[lane]].push(length[task]);
+    });
+    const boxes = durations.map(values => values.length > 0 ? boxOf(Float64Array.from(values).sort()) : null);
+    const there = boxes.filter(box => box !== null);
+    const least = Math.max(Math.min(...there.map(box => box.least)), 1);
+    const most = Math.max(...there.map(box => box.outliers.length > 0 ? box.outliers[box.outliers.length - 1] : box.most), 2 * least);
+    const x = value => 100 * Math.log(Math.max(value, least) / least) / Math.log(most / least);
+    const span = (from, to, style) => element('i', {style: `left:${x(from)}%;width:${Math.max(x(to) - x(from), 0.4)}%;${style}`});
+    const time = value => formatTime(run.seconds(value));
+    // Outliers that would lie upon each other are one mark.
+    const marks = box => [...new Set(Array.from(box.outliers, value => Math.round(4 * x(value)) / 4))].map(
+        at => element('i', {style: `left:${at}%;width:2px;height:4px;top:7px;background:#222`}));
+    place.replaceChildren(tableOf(
+        ['', 'tasks', 'median', 'quartiles', 'outliers', `from ${time(least)} to ${time(most)}, logarithmic; marks: outliers`],
+        names.flatMap((name, row) => boxes[row] === null ? [] : [[
+          name, formatCount(durations[row].length), time(boxes[row].median), `${time(boxes[row].first)} to ${time(boxes[row].third)}`,
+          formatCount(boxes[row].outliers.length),
+          element(
+              'div', {class: 'box'}, span(boxes[row].least, boxes[row].most, 'height:1px;top:9px;background:#888'),
+              span(boxes[row].first, boxes[row].third, `height:14px;top:2px;background:${run.colourOf(kernel)}`),
+              span(boxes[row].median, boxes[row].median, 'height:18px;top:0;background:#000'), ...marks(boxes[row]))
+        ]])));
+  };
+  const choice = element(
+      'select', {onchange: event => draw(Number(event.target.value))},
+      ...run.kernels.map((kernel, i) => element('option', {value: i}, kernel.codelet || 'without a name')));
+  const begin = () => place.childElementCount === 0 && draw(0);
+  return element('details', {ontoggle: begin}, element('summary', {}, 'Show'), element('p', {}, 'Kernel: ', choice), place);
+}
+
 /** Bytes from rank to rank. Null without messages. */
 function matrixSection(run) {
   const source = run.column('message.source'), destination = run.column('message.destination'), bytes = run.column('message.bytes');
@@ -243,7 +293,8 @@ class Inspector {
       this.place.append(element(
           'p', {class: 'hint'},
           'Click a task to see what it waited for. Drag moves, wheel zooms (after a click into a picture), shift and drag ',
-          'shows a stretch. Keys: arrows move, + and - zoom, 0 shows all, n and p go along a worker, o outliers, m messages, c realised path, / searches.'));
+          'shows a stretch. Keys: arrows move, + and - zoom, 0 shows all, n and p go along a worker, o outliers, m messages, c realised path, / searches. ',
+          'docs/report-words.md of Tandem explains the words.'));
       return;
     }
     const worker = run.workers[columns['task.lane'][task] - 1];

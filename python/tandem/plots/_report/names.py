@@ -5,6 +5,7 @@ NAMES = {
     "workers": ("Workers", "each task in the colour of its kernel"),
     "occupation": ("Occupation", "workers that execute each kernel"),
     "use": ("Use of each rank", "share of the workers that execute tasks"),
+    "nodes": ("Occupation of each rank", "workers that execute each kernel, by time step; the height of a row is all of its workers"),
     "submitted": ("Submitted tasks", "that have not ended"),
     "ready": ("Ready tasks", "that have not begun: where there are none, workers have nothing to do"),
     "iterations": ("Iterations against time", "tasks by the iteration of the program that they belong to"),
@@ -16,6 +17,7 @@ NAMES = {
     "memory": ("Memory", "bytes of data that Tandem has allocated"),
     "times": ("Where the time of the workers went", ""),
     "kernels": ("Durations of kernels", "box: quartiles, line: least to greatest"),
+    "durations": ("Durations by worker", "box: quartiles, line: least to greatest that is no outlier, points: outliers"),
     "matrix": ("Messages", "bytes from rank to rank"),
 }
 

@@ -23,6 +23,8 @@ LATE, TREE, PATH_WAIT, MESSAGE = "#d00000", "#5b7fa3", "#d00000", "#780078"
 SHADES = LinearSegmentedColormap.from_list("use", ["#ffffff", "#6baed6", "#08306b"])
 MOST_BARS = 10_000     # of the workers; beyond, they are an image as fine as the picture
 MOST_POINTS = 20_000   # drawn as shapes; beyond, as an image
+MOST_STEPS = 40_000    # of the occupation of ranks, all together
+MOST_WORKERS = 64      # with a box each
 MOST_LINES = 1_500     # messages, and edges of broadcasts: more would cover each other
 
 Legend = list[tuple[str, str]]
@@ -37,6 +39,16 @@ def kernel_legend(run: Run, look: Look, tasks: Array) -> Legend:
     if len(run.kernels) > last + 1:
         names[last] = "other kernels"
     return [(names[i], look.kernel(run, i)) for i in there if i in names]
+
+
+def box_of(values: Array) -> dict[str, Any]:
+    """Quartiles as tandem/analysis/quartiles.hpp has them; the least and greatest value that is no outlier, and the outliers above."""
+    ordered = np.maximum(np.sort(values), 1e-9)  # for a logarithmic axis
+    last = len(ordered) - 1
+    first, third = ordered[last // 4], ordered[last - last // 4]
+    outlier = ordered > third + 1.5 * (third - first)
+    return {"least": ordered[0], "first": first, "median": ordered[last // 2], "third": third, "most": ordered[~outlier].max(),
+            "outliers": ordered[outlier]}
 
 
 def note_left_out(axes: Any, lines: int, what: str) -> None:
@@ -268,6 +280,54 @@ class Use(Panel):
                     interpolation="nearest", cmap=SHADES, vmin=0, vmax=1)
         for row in range(1, len(run.ranks)):
             axes.axhline(row - 0.5, color="white", linewidth=0.4)
+        name_rows(axes, [str(rank) for rank in run.ranks], inches_of(axes))
+
+
+class Nodes(Panel):
+    """The node occupation of the affinity paper (figure 1): rows of stacked areas."""
+    name = "nodes"
+    label = "rank"
+
+    @classmethod
+    def is_there(cls, run: Run) -> bool:
+        return super().is_there(run) and len(run.ranks) > 1
+
+    def height(self) -> float:
+        return min(max(0.24 * len(self.run.ranks), 0.6), 4.5)
+
+    def legend(self) -> Legend:
+        return kernel_legend(self.run, self.view.look, Workers(self.run, self.view).seen()[0])
+
+    def rows(self, columns: int) -> tuple[Array, Array]:
+        """The edges of the time steps; and [rank, kernel, step]: the share of the rank's workers that execute the kernel."""
+        run, view, shown = self.run, self.view, min(len(self.run.kernels), len(self.view.look.kernels))
+        edges = np.linspace(view.begin, view.end, columns + 1) * (1e9 / run.unit_ns)
+        tasks, rank_of_lane = run.ran, np.array([worker["rank"] for worker in run.workers])
+        rank, kernel = rank_of_lane[run["task.lane"][tasks] - 1], np.minimum(run.kernel[tasks], shown - 1)
+        start, end = run["task.start"][tasks], run.end[tasks]
+        shares = np.zeros((len(run.ranks), shown, columns))
+        for row, one in enumerate(run.ranks):
+            for each in range(shown):
+                some = (rank == one) & (kernel == each)
+                if some.any():
+                    shares[row, each] = Steps(start[some], end[some]).mean(edges) / np.count_nonzero(rank_of_lane == one)
+        return edges, shares
+
+    def draw(self, axes: Any) -> None:
+        run, look = self.run, self.view.look
+        series = len(run.ranks) * min(len(run.kernels), len(look.kernels))
+        edges, shares = self.rows(int(np.clip(MOST_STEPS // max(series, 1), 60, 400)))
+        x = self.view.x(run, edges)
+        for row in range(len(run.ranks)):
+            below = np.full(len(x) - 1, row + 0.42)
+            for kernel in range(shares.shape[1]):
+                if not shares[row, kernel].any():
+                    continue
+                above = below - 0.84 * shares[row, kernel]  # the first row is at the top
+                axes.fill_between(x, np.append(below, below[-1]), np.append(above, above[-1]), step="post", linewidth=0,
+                                  facecolor=look.kernel(run, kernel))
+                below = above
+            axes.axhline(row + 0.42, color=PALE, linewidth=0.4)
         name_rows(axes, [str(rank) for rank in run.ranks], inches_of(axes))
 
 
@@ -575,6 +635,46 @@ class Kernels(Panel):
         name_rows(axes, [kernel["codelet"] or "without a name" for kernel in self.run.kernels], inches_of(axes))
 
 
+class Durations(Panel):
+    """Those of the kernel with the greatest total time, of each worker, or of each rank where there are many (affinity paper, figure 2)."""
+    name = "durations"
+    over_time = False
+
+    def __init__(self, run: Run, view: View) -> None:
+        super().__init__(run, view)
+        self.title += f": {run.kernels[0]['codelet'] or 'tasks without a name'}"
+        tasks = run.ran[run.kernel[run.ran] == 0]
+        by_rank = len(run.workers) > MOST_WORKERS
+        self.label = "rank" if by_rank else "rank.worker"
+        of_lane = [str(worker["rank"]) if by_rank else f"{worker['rank']}.{worker['worker']}" for worker in run.workers]
+        names = list(dict.fromkeys(of_lane))
+        place = np.array([names.index(name) for name in of_lane])[run["task.lane"][tasks] - 1]
+        seconds = run["task.duration"][tasks] * (run.unit_ns / 1e9)
+        self.boxes = [(name, box_of(seconds[place == row])) for row, name in enumerate(names) if (place == row).any()]
+
+    def height(self) -> float:
+        return min(max(0.17 * len(self.boxes), 0.45), 4)
+
+    def draw(self, axes: Any) -> None:
+        colour = self.view.look.kernel(self.run, 0)
+        for row, (_, box) in enumerate(self.boxes):
+            axes.plot([box["least"], box["most"]], [row, row], color=GREY, linewidth=0.6, solid_capstyle="butt")
+            axes.barh(row, box["third"] - box["first"], 0.6, left=box["first"], color=colour, linewidth=0)
+            axes.plot([box["median"]] * 2, [row - 0.36, row + 0.36], color="black", linewidth=1)
+            axes.plot(box["outliers"], np.full(len(box["outliers"]), row), linestyle="", marker="o", markersize=1.4, markeredgewidth=0,
+                      color=INK, rasterized=True)
+        least, most = min(box["least"] for _, box in self.boxes), max(max(box["most"], *box["outliers"], 0) for _, box in self.boxes)
+        axes.set_xscale("log")
+        axes.set_xlim(least / 1.1, most * 1.1)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1,) if most > 1e3 * least else (1, 2, 5)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_seconds(value)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.grid(axis="x", color=PALE, linewidth=0.4)
+        axes.set_axisbelow(True)
+        axes.set_xlabel("duration of a task (logarithmic)", labelpad=1)
+        name_rows(axes, [name for name, _ in self.boxes], inches_of(axes))
+
+
 class Matrix(Panel):
     name = "matrix"
     over_time = False
@@ -604,6 +704,6 @@ class Matrix(Panel):
         name_rows(axes, [str(rank) for rank in range(ranks)], inches_of(axes))
 
 
-PANELS = {panel.name: panel for panel in (Workers, Occupation, Use, Submitted, Ready, Iterations, Flight, Order, Rate, Messages,
-                                          Broadcasts, Memory, Times, Kernels, Matrix)}
+PANELS = {panel.name: panel for panel in (Workers, Occupation, Use, Nodes, Submitted, Ready, Iterations, Flight, Order, Rate, Messages,
+                                          Broadcasts, Memory, Times, Kernels, Durations, Matrix)}
 assert list(PANELS) == list(NAMES)
