@@ -165,7 +165,7 @@ class NodesPanel {
   draw(box) {
     const {g} = box, high = box.height / this.ranks.length, ratio = window.devicePixelRatio || 1;
     // All steps together are bounded, so that moving stays smooth on many ranks.
-    const columns = Math.max(Math.min(Math.floor(box.width / 4), Math.floor(20000 / this.series)), 40);
+    const columns = Math.max(Math.min(Math.floor(box.width / 4), Math.floor(10000 / this.series)), 40);
     const times = Float64Array.from({length: columns + 1}, (_, i) => box.time(box.x + i * box.width / columns)), row = new Float64Array(columns);
     const rows = Math.max(Math.round(high * ratio), 3), full = rows - 1, words = this.pixels.begin(columns, rows * this.ranks.length);
     this.ranks.forEach((rank, place) => {

@@ -661,8 +661,10 @@ class Durations(Panel):
             axes.plot([box["least"], box["most"]], [row, row], color=GREY, linewidth=0.6, solid_capstyle="butt")
             axes.barh(row, box["third"] - box["first"], 0.6, left=box["first"], color=colour, linewidth=0)
             axes.plot([box["median"]] * 2, [row - 0.36, row + 0.36], color="black", linewidth=1)
-            axes.plot(box["outliers"], np.full(len(box["outliers"]), row), linestyle="", marker="o", markersize=1.4, markeredgewidth=0,
-                      color=INK, rasterized=True)
+        # All at once, since each part that becomes an image takes as much memory as the whole picture.
+        counts = [len(box["outliers"]) for _, box in self.boxes]
+        axes.plot(np.concatenate([box["outliers"] for _, box in self.boxes]), np.repeat(np.arange(len(self.boxes)), counts), linestyle="",
+                  marker="o", markersize=1.4, markeredgewidth=0, color=INK, rasterized=sum(counts) > MOST_POINTS)
         least, most = min(box["least"] for _, box in self.boxes), max(max(box["most"], *box["outliers"], 0) for _, box in self.boxes)
         axes.set_xscale("log")
         axes.set_xlim(least / 1.1, most * 1.1)
