@@ -36,6 +36,11 @@ std::string_view name_of(ActorState state) noexcept {
   return names[static_cast<std::size_t>(state)];
 }
 
+std::string_view ActorFacts::kind_of_worker() const noexcept {
+  const std::size_t end = name.find(" worker");
+  return end == std::string::npos ? "cpu" : std::string_view(name).substr(0, end);
+}
+
 std::string_view name_of(WaitKind kind) noexcept { return kind == WaitKind::waiting ? "waiting" : "throttled"; }
 
 std::string_view name_of(TracerKind kind) noexcept {

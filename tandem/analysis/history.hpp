@@ -236,6 +236,9 @@ struct ActorFacts {
   std::int32_t core = -1;
   std::string name;
   std::uint64_t events = 0, bytes = 0, lost_events = 0;
+
+  /// Of a worker: what it runs kernels on, which its name begins with: "cuda" of "cuda worker 3". "cpu" of "worker 3".
+  std::string_view kind_of_worker() const noexcept;
 };
 
 /// How a rank's clock was set right.

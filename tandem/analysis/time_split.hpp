@@ -59,7 +59,7 @@ struct TimeSplit {
   std::int64_t makespan_ns = 0;      ///< from the first submission of all ranks to the end of the last task
   std::int64_t begin_ns = 0;         ///< of the makespan, since the first event of the run
   std::vector<WorkerTimes> workers;  ///< by rank and worker
-  std::map<std::uint32_t, std::vector<IdleReason>> reasons;  ///< of each rank, by time; neighbours differ
+  std::map<std::uint32_t, std::vector<IdleReason>> reasons = {};  ///< of each rank, by time; neighbours differ
 
   std::int64_t end_ns() const noexcept { return begin_ns + makespan_ns; }
   /// Of all workers together.

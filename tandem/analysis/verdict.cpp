@@ -246,7 +246,7 @@ class Judge {
 
 Summary::Summary(const History& history, const TaskGraph& graph)
     : split(split_time(history)),
-      area_ns(area_bound_ns(history)),
+      area(area_bound(history)),
       path(critical_path(history, graph, Messages::free)),
       path_with_messages(critical_path(history, graph, Messages::measured)),
       realised(realised_path(history, graph, split.begin_ns)),
