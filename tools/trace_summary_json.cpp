@@ -134,7 +134,8 @@ Json json_of(const std::vector<NodeMemory>& memory) {
 }
 
 Json json_of(const Quality& quality) {
-  return {{"complete", quality.is_complete()}, {"missing_ranks", quality.missing_ranks}, {"lost_events", quality.lost_events},
+  return {{"complete", quality.is_complete()}, {"missing_ranks", quality.missing_ranks}, {"cut_files", quality.cut_files}, {"cut_events", quality.cut_events},
+          {"lost_events", quality.lost_events},
           {"lossy_actors", quality.lossy_actors}, {"tracer_waits_s", in_seconds(quality.tracer_waits_ns)},
           {"running_tasks", quality.running_tasks}, {"waiting_tasks", quality.waiting_tasks}, {"failed_tasks", quality.failed_tasks},
           {"cancelled_tasks", quality.cancelled_tasks}, {"unmatched_receives", quality.unmatched_receives},

@@ -100,6 +100,8 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
   rank.flops.resize(trace.sites.size());
   for (const auto& stream : trace.streams) {
     const trace::StreamSummary& summary = stream->summary();
+    history_.cut_files += summary.truncated;
+    history_.cut_events += summary.cut_events;
     if (summary.kind == trace::ActorKind::catalogue) continue;
     history_.actors.push_back({.rank = trace.rank, .actor = summary.actor, .kind = summary.kind, .index = summary.index,
                                .core = summary.core, .name = summary.name, .events = summary.events, .bytes = summary.bytes,
