@@ -118,7 +118,7 @@ void expect_sound_summary(const std::filesystem::path& folder) {
     EXPECT_EQ(std::accumulate(worker.ns.begin(), worker.ns.end(), std::int64_t{0}), summary.split.makespan_ns);
     EXPECT_GE(*std::ranges::min_element(worker.ns), 0);
   }
-  EXPECT_LE(summary.area_ns, summary.split.makespan_ns);
+  EXPECT_LE(summary.area.ns, summary.split.makespan_ns);
   EXPECT_LE(summary.path.length_ns, summary.split.makespan_ns);
   EXPECT_EQ(summary.path.length_ns, summary.path_with_messages.length_ns) << "there are no messages";
   std::int64_t at_ns = summary.split.begin_ns;

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # tools/trace_command_test.sh: `tandem trace` on a trace that a small program writes: what it prints, and how it refuses.
-# Usage: trace_command_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE
+# Usage: trace_command_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE PATH_OF_WRITE_LARGE_RUN
 set -uo pipefail
 
 tandem=$1
 write_sample=$2
+write_large=$3
 # shellcheck source=tools/command_test_support.sh
 source "$(dirname "$0")/command_test_support.sh" || exit 1
 
@@ -72,6 +73,19 @@ json_holds "o['communication']['messages'] == sum(p['messages'] for p in o['comm
 json_holds "len(o['parallelism']['over_time']['running']) == 100 and len(o['parallelism']['ranks']) == 2"
 json_holds "o['quality']['lost_events'] == 0 and o['quality']['running_tasks'] == 0"
 run 2 summary nowhere
+
+# Two kinds of worker: bounded together by the optimum of a linear program.
+"$write_large" kinds 2000 2 4 1 || fail "no run on two kinds of worker"
+run 0 summary kinds
+holds out '^area: all kernels on 6 cpu and 2 cuda workers '
+holds out '^gemm +cuda +[0-9]+ +[0-9.]+ +([0-9.]+|not known)$'
+run 0 summary kinds --json
+json_holds "o['area']['kinds'] == [{'name': 'cpu', 'workers': 6}, {'name': 'cuda', 'workers': 2}]"
+json_holds "0 < o['bounds']['area_s'] <= o['makespan_s'] and sum(k['tasks'] for k in o['area']['kernels']) == 2000"
+json_holds "abs(sum(k['total_s'] for k in o['area']['kernels']) - o['seconds']['executing']) < 1e-9"
+json_holds "not o['area']['exact'] or all(
+  abs(sum(k['placed'] * k['total_s'] / k['tasks'] for k in o['area']['kernels'] if k['kind'] == kind['name'])
+      / kind['workers'] / o['bounds']['area_s'] - 1) < 1e-3 for kind in o['area']['kinds'])"
 run 0 check run --json
 json_holds "next(a for a in o['accounts'] if a['name'] == 'tasks')['counts']['ended'] == 800"
 json_holds "next(a for a in o['accounts'] if a['name'] == 'sends')['skipped'][0]['ranks'] == [0, 1]"

@@ -57,7 +57,9 @@ tables() {
   local file
   for file in several/rank-*/stream_*; do truncate -s $(($(stat -c %s "$file") * 6 / 10)) "$file"; done
   report 0 several
-  reads several/report.html ' tasks, '
+  reads several/report.html '[1-9][0-9]* tasks, '
+  "$tandem" trace summary several > out 2> err || fail 'no summary of a trace that is cut off'
+  holds out '^note: files that end too early: [1-9][0-9]*; at least [1-9][0-9]* events are missing'
   report 0 several --json
   holds out '"tasks": [0-9]+'
   # The page asks nobody for anything.

@@ -29,6 +29,15 @@ Json json_of(const History& history, const PathStep& step) {
   return object;
 }
 
+Json json_of(const History& history, const AreaBound& area) {
+  Json kinds = Json::array(), kernels = Json::array();
+  for (const AreaBound::Kind& kind : area.kinds) kinds.push_back({{"name", kind.name}, {"workers", kind.workers}});
+  for (const KernelPlace& place : area.kernels)
+    kernels.push_back({{"codelet", history.texts[place.codelet]}, {"kind", area.kinds[place.kind].name}, {"tasks", place.tasks},
+                       {"total_s", in_seconds(place.ns)}, {"placed", area.is_exact ? Json(place.placed) : Json(nullptr)}});
+  return {{"exact", area.is_exact}, {"kinds", kinds}, {"kernels", kernels}};
+}
+
 /// Of times; null where there are none.
 Json times_json(const std::optional<Quartiles>& ns) {
   if (!ns) return nullptr;
@@ -125,7 +134,8 @@ Json json_of(const std::vector<NodeMemory>& memory) {
 }
 
 Json json_of(const Quality& quality) {
-  return {{"complete", quality.is_complete()}, {"missing_ranks", quality.missing_ranks}, {"lost_events", quality.lost_events},
+  return {{"complete", quality.is_complete()}, {"missing_ranks", quality.missing_ranks}, {"cut_files", quality.cut_files}, {"cut_events", quality.cut_events},
+          {"lost_events", quality.lost_events},
           {"lossy_actors", quality.lossy_actors}, {"tracer_waits_s", in_seconds(quality.tracer_waits_ns)},
           {"running_tasks", quality.running_tasks}, {"waiting_tasks", quality.waiting_tasks}, {"failed_tasks", quality.failed_tasks},
           {"cancelled_tasks", quality.cancelled_tasks}, {"unmatched_receives", quality.unmatched_receives},
@@ -165,9 +175,10 @@ Json summary_json(const std::string& folder, const RunNumbers& numbers) {
     findings.push_back({{"key", finding.key}, {"lost_s", in_seconds(finding.lost_ns)}, {"what", finding.what}, {"remedy", finding.remedy}});
   Json object{{"tandem", version}, {"commit", commit}, {"folder", folder}, {"program", history.program}, {"ranks", history.size},
               {"tasks", history.tasks.size()}, {"makespan_s", in_seconds(summary.split.makespan_ns)}};
-  object["bounds"] = Json{{"area_s", in_seconds(summary.area_ns)}, {"critical_path_s", in_seconds(summary.path.length_ns)},
+  object["bounds"] = Json{{"area_s", in_seconds(summary.area.ns)}, {"critical_path_s", in_seconds(summary.path.length_ns)},
                           {"critical_path_tasks", summary.path.tasks.size()},
                           {"critical_path_with_messages_s", in_seconds(summary.path_with_messages.length_ns)}};
+  object["area"] = json_of(history, summary.area);
   object["seconds"] = json_of(summary.split.total());
   object["workers"] = workers_json(summary);
   object["kernels"] = kernels_json(history, summary);

@@ -69,13 +69,29 @@ void print_kernels(const History& history, const Summary& summary) {
                kernel.flops > 0 ? fmt::format("{:>10.2f}", kernel.flops_per_second() / 1e9) : "");
 }
 
+std::string name_of(const AreaBound& area) {
+  if (area.kinds.size() < 2) return "area: time of all kernels / workers";
+  std::string workers;
+  for (const AreaBound::Kind& kind : area.kinds) workers += fmt::format("{}{} {}", workers.empty() ? "" : " and ", kind.workers, kind.name);
+  return fmt::format("area: all kernels on {} workers{}", workers, area.is_exact ? "" : " (weak: built without lp_solve)");
+}
+
+/// How many tasks of each kernel a best distribution has on each kind of worker.
+void print_distribution(const History& history, const AreaBound& area) {
+  if (area.kinds.size() < 2) return;
+  fmt::print("\n{:<30} {:<8} {:>12} {:>14} {:>16}\n", "kernel", "worker", "tasks", "mean us", "for area bound");
+  for (const KernelPlace& place : area.kernels)
+    fmt::print("{:<30} {:<8} {:>12} {:>14.3f} {:>16}\n", history.texts[place.codelet], area.kinds[place.kind].name, place.tasks,
+               in_us(place.ns) / static_cast<double>(place.tasks), area.is_exact ? fmt::format("{:.1f}", place.placed) : "not known");
+}
+
 void print_bounds(const Summary& summary) {
   const std::int64_t makespan_ns = summary.split.makespan_ns;
   fmt::print("\n{:<52} {:>12} {:>12}\n", "bounds of the makespan", "seconds", "of makespan");
   const auto bound = [&](std::string_view name, std::int64_t ns) {
     fmt::print("{:<52} {:>12.6f} {:>10.1f} %\n", name, in_seconds(ns), share(ns, makespan_ns));
   };
-  bound("area: time of all kernels / workers", summary.area_ns);
+  bound(name_of(summary.area), summary.area.ns);
   bound(fmt::format("critical path: {} tasks, one after the other", summary.path.tasks.size()), summary.path.length_ns);
   if (summary.path_with_messages.length_ns != summary.path.length_ns)
     bound("critical path with the times of its messages", summary.path_with_messages.length_ns);
@@ -267,6 +283,7 @@ void print_summary_text(const RunNumbers& numbers) {
   print_broadcasts(numbers.broadcasts);
   print_memory(numbers.memory);
   print_bounds(summary);
+  print_distribution(history, summary.area);
   print_verdict(history, summary);
 }
 

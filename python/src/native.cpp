@@ -69,7 +69,16 @@ class NativeRun {
     dict["makespan_ns"] = summary.split.makespan_ns;
     dict["begin_ns"] = summary.split.begin_ns;
     dict["workers"] = summary.split.workers.size();
-    dict["area_ns"] = summary.area_ns;
+    dict["area_ns"] = summary.area.ns;
+    dict["area_exact"] = summary.area.is_exact;
+    nb::dict worker_kinds;
+    for (const AreaBound::Kind& kind : summary.area.kinds) worker_kinds[nb::cast(kind.name)] = kind.workers;
+    dict["worker_kinds"] = worker_kinds;
+    nb::list area_kernels;
+    for (const KernelPlace& place : summary.area.kernels)
+      area_kernels.append(nb::make_tuple(history_->texts[place.codelet], summary.area.kinds[place.kind].name, place.tasks, place.ns,
+                                         summary.area.is_exact ? nb::cast(place.placed) : nb::none()));
+    dict["area_kernels"] = area_kernels;
     dict["critical_path_ns"] = summary.path.length_ns;
     dict["critical_path_tasks"] = summary.path.tasks.size();
     dict["critical_path_with_messages_ns"] = summary.path_with_messages.length_ns;

@@ -29,12 +29,14 @@ class Bounds:
     """No schedule with the measured durations is shorter than any of these, except the last."""
 
     area_ns: int
-    """The time of all kernels, divided by the number of workers."""
+    """The time of all kernels, divided by the number of workers; with several kinds of worker, the optimum of a linear program."""
     critical_path_ns: int
     """The longest chain of tasks that need each other."""
     critical_path_tasks: int
     critical_path_with_messages_ns: int
     """The longest chain when messages take as long as they did in this run."""
+    area_exact: bool = True
+    """False: `area_ns` is a weaker bound, since this package was built without lp_solve."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class Summary:
     split_ns: dict[str, int]
     """The time of all workers together by what it was spent on; adds up to makespan times workers."""
     bounds: Bounds
+    worker_kinds: dict[str, int]
+    """How many workers there are of each kind, such as ``cpu``."""
+    area_kernels: pa.Table = field(repr=False)
+    """codelet, kind (of worker), tasks, total_ns; placed: how many of the codelet's tasks a distribution with the makespan `area_ns` has there."""
     realised_ns: dict[str, int]
     """What the last task waited for, what that waited for, and so on, back to the start: the makespan by kind of step."""
     kernels: pa.Table = field(repr=False)
@@ -80,12 +86,17 @@ class Summary:
         return "\n".join(lines)
 
 
+_AREA = (("codelet", pa.string()), ("kind", pa.string()), ("tasks", pa.int64()), ("total_ns", pa.int64()), ("placed", pa.float64()))
+
+
 def summary(run: Run) -> Summary:
     """Where the time went, bounds of the makespan, and what limits the run. All by the C++ analysis, once per run."""
     said = run._native.summary()
-    bounds = Bounds(said["area_ns"], said["critical_path_ns"], said["critical_path_tasks"], said["critical_path_with_messages_ns"])
+    bounds = Bounds(said["area_ns"], said["critical_path_ns"], said["critical_path_tasks"], said["critical_path_with_messages_ns"], said["area_exact"])
+    columns = zip(*said["area_kernels"]) if said["area_kernels"] else [()] * len(_AREA)
+    area_kernels = pa.table([pa.array(column, kind) for column, (_, kind) in zip(columns, _AREA)], [name for name, _ in _AREA])
     return Summary(
         program=run.program, ranks=run.ranks, workers=said["workers"], tasks=run.tasks.num_rows,
         lost_events=sum(run.actors["lost_events"].to_pylist()), makespan_ns=said["makespan_ns"], split_ns=said["split_ns"],
-        bounds=bounds, realised_ns=said["realised_ns"], kernels=flat_profile(run),
+        bounds=bounds, worker_kinds=said["worker_kinds"], area_kernels=area_kernels, realised_ns=said["realised_ns"], kernels=flat_profile(run),
         verdict=tuple(Finding(*finding) for finding in said["findings"]))

@@ -20,6 +20,9 @@ def test_makespan_and_bounds(small):
     assert summary.split_ns["executing"] == 1600 and summary.split_ns["awaiting_message"] == 480
     assert sum(summary.realised_ns.values()) == 1780
     assert summary.lost_events == 0
+    assert summary.worker_kinds == {"cpu": 3}
+    assert rows(summary.area_kernels, "codelet", "kind", "tasks", "total_ns", "placed") == [
+        ("potrf", "cpu", 1, 200, 1.0), ("gemm", "cpu", 5, 1400, 5.0)]
 
 
 def test_verdict_and_its_text(small):

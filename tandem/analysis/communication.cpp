@@ -32,8 +32,7 @@ std::vector<RankPair> matrix_of(const History& history) {
 /// When the first task that runs and depends on a node begins; nodes between that do not run pass it on. no_time: none. O(n).
 std::vector<std::int64_t> first_uses(const History& history, const TaskGraph& graph) {
   std::vector<std::int64_t> uses(history.tasks.size(), no_time);
-  const std::vector<std::uint32_t> order = graph.in_order();
-  for (const std::uint32_t row : order | std::views::reverse) {
+  for (const std::uint32_t row : graph.in_order() | std::views::reverse) {
     const std::int64_t use_ns = history.tasks[row].has_run() ? history.tasks[row].start_ns : uses[row];
     if (use_ns == no_time) continue;
     for (const TaskGraph::Edge& edge : graph.into(row)) {

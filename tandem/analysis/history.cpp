@@ -36,6 +36,11 @@ std::string_view name_of(ActorState state) noexcept {
   return names[static_cast<std::size_t>(state)];
 }
 
+std::string_view ActorFacts::kind_of_worker() const noexcept {
+  const std::size_t end = name.find(" worker");
+  return end == std::string::npos ? "cpu" : std::string_view(name).substr(0, end);
+}
+
 std::string_view name_of(WaitKind kind) noexcept { return kind == WaitKind::waiting ? "waiting" : "throttled"; }
 
 std::string_view name_of(TracerKind kind) noexcept {
@@ -95,6 +100,8 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
   rank.flops.resize(trace.sites.size());
   for (const auto& stream : trace.streams) {
     const trace::StreamSummary& summary = stream->summary();
+    history_.cut_files += summary.truncated;
+    history_.cut_events += summary.cut_events;
     if (summary.kind == trace::ActorKind::catalogue) continue;
     history_.actors.push_back({.rank = trace.rank, .actor = summary.actor, .kind = summary.kind, .index = summary.index,
                                .core = summary.core, .name = summary.name, .events = summary.events, .bytes = summary.bytes,

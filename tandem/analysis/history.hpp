@@ -236,6 +236,9 @@ struct ActorFacts {
   std::int32_t core = -1;
   std::string name;
   std::uint64_t events = 0, bytes = 0, lost_events = 0;
+
+  /// Of a worker: what it runs kernels on, which its name begins with: "cuda" of "cuda worker 3". "cpu" of "worker 3".
+  std::string_view kind_of_worker() const noexcept;
 };
 
 /// How a rank's clock was set right.
@@ -282,6 +285,7 @@ class History {
   std::string program, job;
   std::uint32_t size = 1;      ///< ranks of the job, also those that the folder does not hold
   std::uint64_t events = 0;    ///< descriptions are not counted
+  std::uint64_t cut_files = 0, cut_events = 0;  ///< files that end too early, and what is known to be missing: there may be more
   std::int64_t duration_ns = 0;
   std::int64_t origin_ns = 0;
   std::int64_t date_ns = 0;    ///< of the first event, since 1970, as rank 0's system had it

@@ -1,6 +1,8 @@
 // tandem/analysis/history_clocks.cpp: takes the times of a history from the ranks' clocks to one: nanoseconds since the first event.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <utility>
 
 #include "tandem/analysis/history.hpp"
 
@@ -100,11 +102,28 @@ void correct_tables(History& history, RunTime& time) {
   }
 }
 
+/// By rank, actor and time. Those of an actor come in the order of time already.
+void sort_states(std::vector<StateRow>& states) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places;  // first the number of an actor's states, then where its next one goes
+  for (const StateRow& row : states) ++places[{row.rank, row.actor}];
+  std::size_t begin = 0;
+  for (auto& [actor, place] : places) begin += std::exchange(place, begin);
+  std::vector<StateRow> sorted(states.size());
+  for (const StateRow& row : states) sorted[places[{row.rank, row.actor}]++] = row;
+  states = std::move(sorted);
+  auto first = states.begin();
+  const auto time = [](const StateRow& row) { return std::pair(row.start_ns, row.end_ns); };
+  for (const auto& [actor, end] : places) {
+    const auto last = states.begin() + static_cast<std::ptrdiff_t>(end);
+    if (!std::ranges::is_sorted(first, last, {}, time)) std::ranges::sort(first, last, {}, time);
+    first = last;
+  }
+}
+
 /// Ranks were read by clocks that do not agree: only now is there one order.
 void sort_tables(History& history) {
   const auto sort = [](auto& rows, auto key) { std::ranges::stable_sort(rows, {}, key); };
-  std::ranges::sort(history.states, {},
-                    [](const StateRow& row) { return std::tuple(row.rank, row.actor, row.start_ns, row.end_ns); });
+  sort_states(history.states);
   sort(history.transfers, [](const TransferRow& row) { return row.start_ns; });
   sort(history.memory, [](const MemoryRow& row) { return row.time_ns; });
   sort(history.counters, [](const ValueRow& row) { return row.time_ns; });

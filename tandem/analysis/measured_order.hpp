@@ -10,7 +10,7 @@
 
 namespace tandem::analysis {
 
-/// Tasks of each worker in the order of their beginnings. O(n log n).
+/// Tasks of each worker in the order of their beginnings. O(n).
 class WorkerOrder {
  public:
   explicit WorkerOrder(const History& history);
@@ -23,14 +23,14 @@ class WorkerOrder {
 };
 
 /// When the program of each rank went on after a wait, and which task had ended then. A wait is for the tasks of all ranks. Refers to the
-/// history. O(n log n), and O(log n) for a question.
+/// history. O(n), and O(log n) for a question.
 class Waits {
  public:
   explicit Waits(const History& history);
 
   /// The end of the last wait of the rank until `at_ns`.
   std::optional<std::int64_t> last_end(std::uint32_t rank, std::int64_t at_ns) const;
-  /// The task that ended last until `at_ns`.
+  /// The task that ended last until `at_ns`; for times that `last_end` has found.
   std::optional<std::uint32_t> last_ended(std::int64_t at_ns) const;
 
  private:

@@ -14,13 +14,16 @@ struct Intervals {
     if (task.submit_ns != no_time) submitted.push_back({task.submit_ns, task.end_ns});
     if (task.ready_ns != no_time) ready.push_back({task.ready_ns, task.start_ns});
   }
-  void append(const Intervals& other) {
-    submitted.insert(submitted.end(), other.submitted.begin(), other.submitted.end());
-    ready.insert(ready.end(), other.ready.begin(), other.ready.end());
-    running.insert(running.end(), other.running.begin(), other.running.end());
-    idle.insert(idle.end(), other.idle.begin(), other.idle.end());
-  }
 };
+
+/// Adds the times in which some worker was idle.
+void count_idle(Parallelism& result) {
+  for_each_part(result.ready, result.idle_workers, result.makespan, [&](Interval part, std::int64_t tasks, std::int64_t workers) {
+    if (workers == 0) return;
+    result.idle_ns += part.length_ns();
+    if (tasks == 0) result.starved_ns += part.length_ns();
+  });
+}
 
 Parallelism count(std::uint32_t rank, const TimeSplit& split, const Intervals& intervals) {
   Parallelism result{.rank = rank,
@@ -29,11 +32,22 @@ Parallelism count(std::uint32_t rank, const TimeSplit& split, const Intervals& i
                      .ready = StepFunction::count(intervals.ready),
                      .running = StepFunction::count(intervals.running),
                      .idle_workers = StepFunction::count(intervals.idle)};
-  for_each_part(result.ready, result.idle_workers, result.makespan, [&](Interval part, std::int64_t tasks, std::int64_t workers) {
-    if (workers == 0) return;
-    result.idle_ns += part.length_ns();
-    if (tasks == 0) result.starved_ns += part.length_ns();
-  });
+  count_idle(result);
+  return result;
+}
+
+Parallelism sum(const TimeSplit& split, const std::vector<Parallelism>& ranks) {
+  const auto of = [&](StepFunction Parallelism::* member) {
+    std::vector<const StepFunction*> functions;
+    for (const Parallelism& rank : ranks) functions.push_back(&(rank.*member));
+    return StepFunction::sum(functions);
+  };
+  Parallelism result{.makespan = {split.begin_ns, split.end_ns()},
+                     .submitted = of(&Parallelism::submitted),
+                     .ready = of(&Parallelism::ready),
+                     .running = of(&Parallelism::running),
+                     .idle_workers = of(&Parallelism::idle_workers)};
+  count_idle(result);
   return result;
 }
 
@@ -48,12 +62,11 @@ RunParallelism parallelism(const History& history, const TimeSplit& split) {
     if (is_idle(stretch.spent)) of_rank[stretch.rank].idle.push_back({stretch.start_ns, stretch.end_ns});
   });
   RunParallelism result;
-  Intervals all;
-  for (const auto& [rank, intervals] : of_rank) {
+  for (auto& [rank, intervals] : of_rank) {
     result.ranks.push_back(count(rank, split, intervals));
-    all.append(intervals);
+    intervals = {};
   }
-  result.all = count(no_number, split, all);
+  result.all = sum(split, result.ranks);
   return result;
 }
 

@@ -28,7 +28,7 @@ struct RunParallelism {
   std::vector<Parallelism> ranks;  ///< by rank; those with tasks that have run, or with workers
 };
 
-/// O(n log n) for n tasks and states.
+/// O(n) for n tasks and states, but for the search of reasons (`for_each_stretch`).
 RunParallelism parallelism(const History& history, const TimeSplit& split);
 
 }  // namespace tandem::analysis

@@ -179,14 +179,6 @@ CriticalPath critical_path(const History& history, const TaskGraph& graph, Messa
   return path;
 }
 
-std::int64_t area_bound_ns(const History& history) {
-  std::int64_t area_ns = 0, workers = 0;
-  for (const StateRow& state : history.states)
-    if (state.state == ActorState::executing) area_ns += state.end_ns - state.start_ns;
-  for (const ActorFacts& actor : history.actors) workers += actor.kind == trace::ActorKind::worker;
-  return workers == 0 ? 0 : area_ns / workers;
-}
-
 RealisedPath realised_path(const History& history, const TaskGraph& graph, std::int64_t begin_ns) {
   std::uint32_t last = no_number;
   for (std::uint32_t row = 0; row < history.tasks.size(); ++row) {

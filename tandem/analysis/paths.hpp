@@ -24,9 +24,6 @@ enum class Messages : std::uint8_t { free, measured };
 /// workers. Linear in tasks, dependencies and messages. Where dependencies were not recorded, the longest task.
 CriticalPath critical_path(const History& history, const TaskGraph& graph, Messages messages);
 
-/// The area bound: the time of all kernels, divided by the workers. All of them are of one kind: they run each kernel at one speed.
-std::int64_t area_bound_ns(const History& history);
-
 /// Why a step of the realised path took its time.
 enum class StepKind : std::uint8_t {
   execution,   ///< the kernel of `task`, on which the next step depends

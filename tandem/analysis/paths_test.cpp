@@ -4,6 +4,7 @@
 #include <functional>
 #include <random>
 
+#include "tandem/analysis/area_bound.hpp"
 #include "tandem/analysis/small_run.hpp"
 #include "tandem/analysis/time_split.hpp"
 
@@ -41,7 +42,7 @@ TEST(Paths, TheLongestChainIsTheCriticalPath) {
   const CriticalPath path = critical_path(*history, TaskGraph(*history), Messages::free);
   EXPECT_EQ(path.length_ns, 170);
   EXPECT_EQ(ids(*history, path.tasks), (std::vector<std::uint64_t>{2, 3}));
-  EXPECT_EQ(area_bound_ns(*history), (100 + 120 + 50 + 20) / 2);
+  EXPECT_EQ(area_bound(*history).ns, (100 + 120 + 50 + 20) / 2);
 }
 
 TEST(Paths, TheRealisedPathFollowsWhatWasWaitedFor) {
@@ -113,7 +114,7 @@ TEST(Paths, NothingHasRun) {
   const auto history = run.read();
   EXPECT_EQ(critical_path(*history, TaskGraph(*history), Messages::free).length_ns, 0);
   EXPECT_TRUE(realised_path(*history, TaskGraph(*history), 0).steps.empty());
-  EXPECT_EQ(area_bound_ns(*history), 0);
+  EXPECT_EQ(area_bound(*history).ns, 0);
 }
 
 TEST(Paths, RandomRunsAgreeWithBruteForceAndLieWithinTheMakespan) {
@@ -151,7 +152,7 @@ TEST(Paths, RandomRunsAgreeWithBruteForceAndLieWithinTheMakespan) {
     const CriticalPath path = critical_path(*history, TaskGraph(*history), Messages::measured);
     EXPECT_EQ(path.length_ns, longest_ns) << "seed " << seed;
     EXPECT_LE(path.length_ns, split.makespan_ns) << "seed " << seed;
-    EXPECT_LE(area_bound_ns(*history), split.makespan_ns) << "seed " << seed;
+    EXPECT_LE(area_bound(*history).ns, split.makespan_ns) << "seed " << seed;
     // The realised path covers the makespan without gaps.
     const RealisedPath realised = realised_path(*history, TaskGraph(*history), split.begin_ns);
     ASSERT_FALSE(realised.steps.empty());

@@ -76,7 +76,7 @@ void judge_clocks(const History& history, Quality& result) {
 }  // namespace
 
 Quality quality(const History& history) {
-  Quality result;
+  Quality result{.cut_files = history.cut_files, .cut_events = history.cut_events};
   count_events(history, result);
   count_tasks(history, result);
   count_messages(history, result);

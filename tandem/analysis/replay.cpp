@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/analysis/measured_order.hpp"
+#include "tandem/analysis/sort_times.hpp"
 
 namespace tandem::analysis {
 namespace {
@@ -46,7 +47,11 @@ class Replay {
       rows.push_back(row);
     }
     // At equal times predecessors remain first.
-    std::ranges::stable_sort(rows, {}, [&](std::uint32_t row) { return done_[row].measured_ns; });
+    std::vector<TimedRow> timed;
+    timed.reserve(rows.size());
+    for (const std::uint32_t row : rows) timed.push_back({done_[row].measured_ns, row});
+    sort_by_time(timed, &TimedRow::ns);
+    std::ranges::transform(timed, rows.begin(), &TimedRow::row);
     return rows;
   }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/analysis/sort_times.hpp"
+
 namespace tandem::analysis {
 namespace {
 
@@ -17,7 +19,7 @@ void for_each_value(const StepFunction& function, Interval interval, Call call) 
 }  // namespace
 
 StepFunction::StepFunction(std::vector<Change> changes) {
-  std::ranges::sort(changes, {}, &Change::at_ns);
+  sort_by_time(changes, &Change::at_ns);
   std::int64_t value = 0;
   for (std::size_t i = 0; i < changes.size();) {
     const std::int64_t at_ns = changes[i].at_ns;
@@ -28,12 +30,37 @@ StepFunction::StepFunction(std::vector<Change> changes) {
 }
 
 StepFunction StepFunction::count(std::span<const Interval> intervals) {
-  std::vector<Change> changes;
-  changes.reserve(2 * intervals.size());
+  std::vector<std::int64_t> begins, ends;
+  begins.reserve(intervals.size());
+  ends.reserve(intervals.size());
   for (const Interval& interval : intervals) {
     if (interval.begin_ns >= interval.end_ns) continue;
-    changes.push_back({interval.begin_ns, 1});
-    changes.push_back({interval.end_ns, -1});
+    begins.push_back(interval.begin_ns);
+    ends.push_back(interval.end_ns);
+  }
+  sort_by_time(begins);
+  sort_by_time(ends);
+  StepFunction result;
+  std::int64_t value = 0;
+  for (std::size_t begin = 0, end = 0; end < ends.size();) {  // each begins before it ends
+    const std::int64_t at_ns = begin < begins.size() ? std::min(begins[begin], ends[end]) : ends[end];
+    const std::int64_t before = value;
+    for (; begin < begins.size() && begins[begin] == at_ns; ++begin) ++value;
+    for (; end < ends.size() && ends[end] == at_ns; ++end) --value;
+    if (value != before) result.steps_.push_back({at_ns, value});
+  }
+  return result;
+}
+
+StepFunction StepFunction::sum(std::span<const StepFunction* const> functions) {
+  if (functions.size() == 1) return *functions.front();
+  std::vector<Change> changes;
+  for (const StepFunction* const function : functions) {
+    std::int64_t before = 0;
+    for (const Step& step : function->steps_) {
+      changes.push_back({step.at_ns, step.value - before});
+      before = step.value;
+    }
   }
   return StepFunction(std::move(changes));
 }

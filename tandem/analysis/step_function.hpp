@@ -31,10 +31,12 @@ class StepFunction {
   };
 
   StepFunction() = default;
-  /// In any order. O(n log n).
+  /// In any order. O(n).
   explicit StepFunction(std::vector<Change> changes);
-  /// How many of the intervals hold at each time; empty ones and those that end before they begin do not count. O(n log n).
+  /// How many of the intervals hold at each time; empty ones and those that end before they begin do not count. O(n).
   static StepFunction count(std::span<const Interval> intervals);
+  /// At each time the sum of all values. O(n) for all steps.
+  static StepFunction sum(std::span<const StepFunction* const> functions);
 
   /// By time; neighbours differ.
   std::span<const Step> steps() const noexcept { return steps_; }

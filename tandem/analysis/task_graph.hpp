@@ -24,11 +24,14 @@ class TaskGraph {
     return std::span(edges_).subspan(begins_[task], begins_[task + 1] - begins_[task]);
   }
   /// All rows, predecessors first. Rows on a cycle, which damaged traces may have, are left out.
-  std::vector<std::uint32_t> in_order() const;
+  const std::vector<std::uint32_t>& in_order() const noexcept { return order_; }
 
  private:
+  void put_in_order();
+
   std::vector<std::size_t> begins_;  ///< in edges_, of each row and of the end
   std::vector<Edge> edges_;
+  std::vector<std::uint32_t> order_;
 };
 
 }  // namespace tandem::analysis

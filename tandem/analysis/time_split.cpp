@@ -2,27 +2,24 @@
 #include "tandem/analysis/time_split.hpp"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
 
+#include "tandem/analysis/sort_times.hpp"
+
 namespace tandem::analysis {
 namespace {
 
-/// Why workers of a rank are idle: from `since_ns` to the next entry's.
-struct Reason {
-  std::int64_t since_ns = 0;
-  Spent spent = Spent::outside;
+/// How many there are of a rank's tasks and receives at a time: tasks that are ready and have not begun, receives that have not arrived, tasks
+/// that have not ended, and those of them that run.
+struct Counts {
+  std::int64_t ready = 0, receives = 0, tasks = 0, running = 0;
 };
 
-/// What changes at an instant: tasks that are ready and have not begun, receives that have not arrived, tasks that have not ended, and
-/// those of them that run.
-struct Change {
-  std::int64_t at_ns = 0;
-  std::int32_t ready = 0, receives = 0, tasks = 0, running = 0;
-};
-
-Spent reason_of(const Change& now, std::int64_t at_ns, std::int64_t last_submit_ns) noexcept {
+Spent reason_of(const Counts& now, std::int64_t at_ns, std::int64_t last_submit_ns) noexcept {
   if (now.ready > 0) return Spent::ready_elsewhere;
   if (now.receives > 0) return Spent::awaiting_message;
   if (now.tasks > now.running) return Spent::no_ready_task;
@@ -30,73 +27,86 @@ Spent reason_of(const Change& now, std::int64_t at_ns, std::int64_t last_submit_
   return now.tasks > 0 ? Spent::no_ready_task : Spent::outside;
 }
 
-class Reasons {
+/// The times at which the counts of a rank change, by what happens then.
+class Changes {
  public:
-  explicit Reasons(const History& history) {
-    for (const TaskRow& task : history.tasks) add(task);
-    for (const CommunicationRow& row : history.communications) {
-      if (row.receive_posted_ns == no_time || row.arrived_ns == no_time || row.failed) continue;
-      Rank& rank = ranks_[row.destination];
-      rank.changes.push_back({.at_ns = row.receive_posted_ns, .receives = 1});
-      rank.changes.push_back({.at_ns = std::max(row.arrived_ns, row.receive_posted_ns), .receives = -1});
-    }
-    for (auto& [number, rank] : ranks_) accumulate(rank);
-  }
-
-  std::span<const Reason> of(std::uint32_t rank) const {
-    const auto found = ranks_.find(rank);
-    return found == ranks_.end() ? std::span<const Reason>() : found->second.reasons;
-  }
-
- private:
-  struct Rank {
-    std::vector<Change> changes;
-    std::vector<Reason> reasons;
-    std::int64_t first_submit_ns = no_time, last_submit_ns = no_time;
-  };
-
   /// Tasks that never ran, such as the sends and receives of the flow, keep nobody waiting by themselves.
   void add(const TaskRow& task) {
     if (task.submit_ns == no_time || !task.has_run()) return;
-    Rank& rank = ranks_[task.rank];
-    rank.first_submit_ns = rank.first_submit_ns == no_time ? task.submit_ns : std::min(rank.first_submit_ns, task.submit_ns);
-    rank.last_submit_ns = std::max(rank.last_submit_ns, task.submit_ns);
-    rank.changes.push_back({.at_ns = task.submit_ns, .tasks = 1});
-    rank.changes.push_back({.at_ns = std::max(task.end_ns, task.submit_ns), .tasks = -1});
-    rank.changes.push_back({.at_ns = std::max(task.start_ns, task.submit_ns), .running = 1});
-    rank.changes.push_back({.at_ns = std::max(task.end_ns, task.submit_ns), .running = -1});
+    submitted_.push_back(task.submit_ns);
+    begun_.push_back(std::max(task.start_ns, task.submit_ns));
+    ended_.push_back(std::max(task.end_ns, task.submit_ns));
     if (task.ready_ns == no_time || task.ready_ns >= task.start_ns) return;
-    rank.changes.push_back({.at_ns = task.ready_ns, .ready = 1});
-    rank.changes.push_back({.at_ns = task.start_ns, .ready = -1});
+    ready_.push_back(task.ready_ns);
+    taken_.push_back(task.start_ns);
+  }
+  void add_receive(const CommunicationRow& row) {
+    receives_.push_back(row.receive_posted_ns);
+    arrivals_.push_back(std::max(row.arrived_ns, row.receive_posted_ns));
   }
 
-  static void accumulate(Rank& rank) {
-    std::ranges::sort(rank.changes, {}, &Change::at_ns);
-    Change now;
-    for (std::size_t i = 0; i < rank.changes.size();) {
-      const std::int64_t at_ns = rank.changes[i].at_ns;
-      for (; i < rank.changes.size() && rank.changes[i].at_ns == at_ns; ++i) {
-        now.ready += rank.changes[i].ready;
-        now.receives += rank.changes[i].receives;
-        now.tasks += rank.changes[i].tasks;
-        now.running += rank.changes[i].running;
-      }
-      const bool begun = at_ns >= rank.first_submit_ns;
-      const Spent spent = begun ? reason_of(now, at_ns, rank.last_submit_ns) : Spent::outside;
-      if (rank.reasons.empty() || rank.reasons.back().spent != spent) rank.reasons.push_back({at_ns, spent});
+  /// Steps through the times of all lists together, each of which it sorts.
+  std::vector<IdleReason> reasons() {
+    std::vector<std::int64_t>* const lists[] = {&submitted_, &begun_, &ended_, &ready_, &taken_, &receives_, &arrivals_};
+    for (std::vector<std::int64_t>* const list : lists) {
+      sort_by_time(*list);
+      list->push_back(never);
     }
-    rank.changes = {};
+    const std::int64_t first_submit_ns = submitted_.front();
+    const std::int64_t last_submit_ns = submitted_.size() > 1 ? submitted_[submitted_.size() - 2] : never;
+    std::array<std::size_t, std::size(lists)> next = {};
+    std::vector<IdleReason> result;
+    for (;;) {
+      std::int64_t at_ns = never;
+      for (std::size_t i = 0; i < next.size(); ++i) at_ns = std::min(at_ns, (*lists[i])[next[i]]);
+      if (at_ns == never) return result;
+      for (std::size_t i = 0; i < next.size(); ++i)
+        while ((*lists[i])[next[i]] == at_ns) ++next[i];
+      const auto count = [&](std::size_t begun, std::size_t ended) { return static_cast<std::int64_t>(next[begun]) - static_cast<std::int64_t>(next[ended]); };
+      const Counts now{.ready = count(3, 4), .receives = count(5, 6), .tasks = count(0, 2), .running = count(1, 2)};
+      const Spent spent = at_ns >= first_submit_ns ? reason_of(now, at_ns, last_submit_ns) : Spent::outside;
+      if (result.empty() || result.back().spent != spent) result.push_back({at_ns, spent});
+    }
   }
 
-  std::map<std::uint32_t, Rank> ranks_;
+ private:
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();  ///< ends each list
+
+  std::vector<std::int64_t> submitted_, begun_, ended_, ready_, taken_, receives_, arrivals_;
 };
+
+std::map<std::uint32_t, std::vector<IdleReason>> reasons_of(const History& history) {
+  std::map<std::uint32_t, Changes> ranks;
+  for (const TaskRow& task : history.tasks) ranks[task.rank].add(task);
+  for (const CommunicationRow& row : history.communications)
+    if (row.receive_posted_ns != no_time && row.arrived_ns != no_time && !row.failed) ranks[row.destination].add_receive(row);
+  std::map<std::uint32_t, std::vector<IdleReason>> result;
+  for (auto& [rank, changes] : ranks) {
+    result.emplace(rank, changes.reasons());
+    changes = {};
+  }
+  return result;
+}
 
 using Call = std::function<void(const Stretch&)>;
 
-/// Cuts an idle stretch where the reasons change.
-void cut_idle(Stretch stretch, std::span<const Reason> reasons, const Call& call) {
+/// The first reason after a time, looked for from `from` on in growing steps: idle times of a worker follow each other.
+std::span<const IdleReason>::iterator first_after(std::span<const IdleReason> reasons, std::size_t from, std::int64_t ns) {
+  std::size_t step = 1, end = from;
+  while (end < reasons.size() && reasons[end].since_ns <= ns) {
+    from = end + 1;
+    end += step;
+    step *= 2;
+  }
+  return std::ranges::upper_bound(reasons.begin() + static_cast<std::ptrdiff_t>(from),
+                                  reasons.begin() + static_cast<std::ptrdiff_t>(std::min(end, reasons.size())), ns, {}, &IdleReason::since_ns);
+}
+
+/// Cuts an idle stretch where the reasons change. `from`: none before it is the first after the stretch's beginning; of the next stretch, too.
+void cut_idle(Stretch stretch, std::span<const IdleReason> reasons, std::size_t& from, const Call& call) {
   const std::int64_t to_ns = stretch.end_ns;
-  auto next = std::ranges::upper_bound(reasons, stretch.start_ns, {}, &Reason::since_ns);
+  auto next = first_after(reasons, from, stretch.start_ns);
+  from = static_cast<std::size_t>(next - reasons.begin());
   while (stretch.start_ns < to_ns) {
     stretch.spent = next == reasons.begin() ? Spent::outside : std::prev(next)->spent;
     stretch.end_ns = next == reasons.end() ? to_ns : std::min(to_ns, next->since_ns);
@@ -150,6 +160,8 @@ TimeSplit split_time(const History& history) {
   split.begin_ns = begin_ns;
   split.makespan_ns = end_ns - begin_ns;
 
+  split.reasons = reasons_of(history);
+
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> place_of;
   for (const ActorFacts& actor : history.actors) {
     if (actor.kind != trace::ActorKind::worker) continue;
@@ -169,15 +181,29 @@ TimeSplit split_time(const History& history) {
 }
 
 void for_each_stretch(const History& history, const TimeSplit& split, const Call& call) {
-  const Reasons reasons(history);
+  const ActorFacts* actor = nullptr;
+  std::span<const IdleReason> reasons;
+  std::size_t from = 0;
+  std::int64_t before_ns = 0;
   for (const StateRow& state : history.states) {
-    const ActorFacts* actor = history.find_actor(state.rank, state.actor);
+    if (actor == nullptr || actor->rank != state.rank || actor->actor != state.actor) {
+      actor = history.find_actor(state.rank, state.actor);
+      const auto of_rank = split.reasons.find(state.rank);
+      reasons = of_rank == split.reasons.end() ? std::span<const IdleReason>() : std::span<const IdleReason>(of_rank->second);
+      from = 0;
+      before_ns = no_time;
+    }
     if (actor == nullptr || actor->kind != trace::ActorKind::worker) continue;
     const Stretch stretch{.rank = state.rank, .actor = state.actor, .spent = spent_in(state.state).value_or(Spent::outside),
                           .start_ns = std::max(state.start_ns, split.begin_ns), .end_ns = std::min(state.end_ns, split.end_ns())};
     if (stretch.start_ns >= stretch.end_ns) continue;
-    if (spent_in(state.state)) call(stretch);
-    else cut_idle(stretch, reasons.of(state.rank), call);
+    if (spent_in(state.state)) {
+      call(stretch);
+      continue;
+    }
+    if (stretch.start_ns < before_ns) from = 0;  // of a damaged trace
+    before_ns = stretch.start_ns;
+    cut_idle(stretch, reasons, from, call);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -47,18 +48,25 @@ struct WorkerTimes {
   SpentTimes ns = {};
 };
 
+/// Why workers of a rank are idle, from `since_ns` to the next one's.
+struct IdleReason {
+  std::int64_t since_ns = 0;
+  Spent spent = Spent::outside;
+};
+
 /// The time of all workers. The times of each add up to the makespan exactly.
 struct TimeSplit {
   std::int64_t makespan_ns = 0;      ///< from the first submission of all ranks to the end of the last task
   std::int64_t begin_ns = 0;         ///< of the makespan, since the first event of the run
   std::vector<WorkerTimes> workers;  ///< by rank and worker
+  std::map<std::uint32_t, std::vector<IdleReason>> reasons = {};  ///< of each rank, by time; neighbours differ
 
   std::int64_t end_ns() const noexcept { return begin_ns + makespan_ns; }
   /// Of all workers together.
   SpentTimes total() const noexcept;
 };
 
-/// O(n log n) in the number of tasks, messages and states. Without the events `task.ready` nothing is `ready_elsewhere`.
+/// O(n) in the number of tasks, messages and states, and O(log n) for an idle state. Without the events `task.ready` nothing is `ready_elsewhere`.
 TimeSplit split_time(const History& history);
 
 /// A part of a worker's time, within the makespan, that has one reason.
@@ -68,8 +76,8 @@ struct Stretch {
   Spent spent = Spent::unknown;
   std::int64_t start_ns = 0, end_ns = 0;
 };
-/// Calls `call` for each, by rank, actor and time; those of a worker do not overlap. Time that was not recorded has no stretch. The same cost
-/// as `split_time`, whose sums these are.
+/// Calls `call` for each, by rank, actor and time; those of a worker do not overlap. Time that was not recorded has no stretch. `split`: what
+/// `split_time` made of this history; its times are the sums of these. O(n) for n states, and O(log n) for an idle one.
 void for_each_stretch(const History& history, const TimeSplit& split, const std::function<void(const Stretch&)>& call);
 
 }  // namespace tandem::analysis

@@ -11,6 +11,7 @@
 
 #include "tandem/analysis/broadcasts.hpp"
 #include "tandem/analysis/polling_neighbours.hpp"
+#include "tandem/analysis/sort_times.hpp"
 #include "tandem/analysis/worker_speed.hpp"
 
 namespace tandem::analysis {
@@ -107,24 +108,24 @@ class Judge {
     Texts::Id codelet = 0;        ///< of which most of it is
   };
   Alone alone_times() const {
-    std::vector<std::pair<std::int64_t, std::uint32_t>> starts, ends;
+    std::vector<TimedRow> starts, ends;
     for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
       const TaskRow& task = history_.tasks[row];
       if (!task.has_run() || task.end_ns <= task.start_ns) continue;
-      starts.emplace_back(task.start_ns, row);
-      ends.emplace_back(task.end_ns, row);
+      starts.push_back({task.start_ns, row});
+      ends.push_back({task.end_ns, row});
     }
-    std::ranges::sort(starts);
-    std::ranges::sort(ends);
+    sort_by_time(starts, &TimedRow::ns);
+    sort_by_time(ends, &TimedRow::ns);
     std::int64_t since_ns = 0;
     std::uint64_t rows = 0;  // the sum of those that run: of one it is the row
     std::size_t running = 0, begun = 0;
     std::unordered_map<std::uint32_t, std::int64_t> alone;
     for (const auto& [end_ns, ended] : ends) {
-      for (; begun < starts.size() && starts[begun].first < end_ns; ++begun) {
-        if (running == 1) alone[static_cast<std::uint32_t>(rows)] += starts[begun].first - since_ns;
-        since_ns = starts[begun].first;
-        rows += starts[begun].second;
+      for (; begun < starts.size() && starts[begun].ns < end_ns; ++begun) {
+        if (running == 1) alone[static_cast<std::uint32_t>(rows)] += starts[begun].ns - since_ns;
+        since_ns = starts[begun].ns;
+        rows += starts[begun].row;
         ++running;
       }
       if (running == 1) alone[static_cast<std::uint32_t>(rows)] += end_ns - since_ns;
@@ -258,7 +259,7 @@ class Judge {
 
 Summary::Summary(const History& history, const TaskGraph& graph)
     : split(split_time(history)),
-      area_ns(area_bound_ns(history)),
+      area(area_bound(history)),
       path(critical_path(history, graph, Messages::free)),
       path_with_messages(critical_path(history, graph, Messages::measured)),
       realised(realised_path(history, graph, split.begin_ns)),

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/analysis/area_bound.hpp"
 #include "tandem/analysis/kernel_profile.hpp"
 #include "tandem/analysis/paths.hpp"
 #include "tandem/analysis/time_split.hpp"
@@ -18,7 +19,7 @@ struct Summary {
   Summary(const History& history, const TaskGraph& graph);
 
   TimeSplit split;
-  std::int64_t area_ns = 0;           ///< bounds of the makespan
+  AreaBound area;
   CriticalPath path, path_with_messages;
   RealisedPath realised;
   std::vector<KernelProfile> kernels;

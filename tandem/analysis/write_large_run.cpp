@@ -1,5 +1,6 @@
 // tandem/analysis/write_large_run.cpp: a program that writes the trace of a large run that never was, for tests of what shows or reads it.
-// Usage: write_large_run FOLDER TASKS RANKS WORKERS. The same arguments write the same run.
+// Usage: write_large_run FOLDER TASKS RANKS WORKERS [DEVICES]. The same arguments write the same run. DEVICES of the workers of each rank are of
+// kind cuda, and take a quarter of the time.
 //
 // The ranks submit tasks of six kernels in turns. A task needs up to three of the last tasks of its rank, and the earliest free
 // worker runs it. Every 25th task also needs a message of 64 KiB from another rank. Every 1001st is broadcast to all ranks, by a
@@ -29,7 +30,7 @@ using tandem::trace::WorkerState;
 
 class LargeRun {
  public:
-  LargeRun(std::uint32_t ranks, std::uint32_t workers) : run_(ranks), ranks_(ranks), workers_(workers) {
+  LargeRun(std::uint32_t ranks, std::uint32_t workers, std::uint32_t devices) : run_(ranks), ranks_(ranks), workers_(workers), devices_(devices) {
     for (Rank& rank : ranks_) rank.free_ns.resize(workers);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) describe(rank);
   }
@@ -57,7 +58,7 @@ class LargeRun {
   void describe(std::uint32_t rank) {
     run_.actor(rank, 1, ActorKind::submitter, 0, "submitter").actor(rank, network, ActorKind::progress, 0, "progress");
     for (std::uint32_t worker = 0; worker < workers_; ++worker) {
-      run_.actor(rank, first_worker + worker, ActorKind::worker, static_cast<std::uint16_t>(worker), "worker");
+      run_.actor(rank, first_worker + worker, ActorKind::worker, static_cast<std::uint16_t>(worker), is_device(worker) ? "cuda worker" : "worker");
       run_.stream(rank, first_worker + worker).add(Type::worker_state, at(0), {static_cast<std::uint8_t>(WorkerState::polling)});
     }
     std::uint16_t site = 0;
@@ -65,6 +66,8 @@ class LargeRun {
       run_.catalogue(rank).add(Type::site, at(0), {site, 100 + site, kernel, "large.cpp"}), ++site;
     run_.catalogue(rank).add(Type::data, at(0), {0, rank, 65'536, 64, 128, 0, "panel"});
   }
+
+  bool is_device(std::uint32_t worker) const { return worker + devices_ >= workers_; }
 
   std::int64_t duration_ns(std::uint16_t site) {
     const double usual = 4'000.0 * (site + 2) * std::lognormal_distribution(0.0, 0.15)(random_);
@@ -103,7 +106,7 @@ class LargeRun {
     if (start_ns - *free > 1'000)
       run_.stream(at_rank, actor).add(Type::worker_state, at(*free), {static_cast<std::uint8_t>(WorkerState::sleeping)})
           .add(Type::worker_state, at(start_ns - 200), {static_cast<std::uint8_t>(WorkerState::scheduling)});
-    *free = start_ns + duration_ns;
+    *free = start_ns + (is_device(actor - first_worker) ? duration_ns / 8 * 2 : duration_ns);
     run_.execute(at_rank, actor, id, start_ns, *free);
     rank.last.push_back({id, *free});
     if (rank.last.size() > 8ul * workers_) rank.last.erase(rank.last.begin());
@@ -167,20 +170,20 @@ class LargeRun {
   std::mt19937 random_{28};
   SmallRun run_;
   std::vector<Rank> ranks_;
-  std::uint32_t workers_, messages_ = 0;
+  std::uint32_t workers_, devices_, messages_ = 0;
   std::vector<std::pair<std::int64_t, std::function<void()>>> network_;  ///< events of progress actors, to be added in order
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::fprintf(stderr, "Usage: write_large_run FOLDER TASKS RANKS WORKERS\n");
+  if (argc != 5 && argc != 6) {
+    std::fprintf(stderr, "Usage: write_large_run FOLDER TASKS RANKS WORKERS [DEVICES]\n");
     return 2;
   }
   try {
     const auto number = [&](int place) { return static_cast<std::uint32_t>(std::strtoul(argv[place], nullptr, 10)); };
-    LargeRun(number(3), number(4)).write(number(2), argv[1]);
+    LargeRun(number(3), number(4), argc == 6 ? number(5) : 0).write(number(2), argv[1]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "write_large_run: %s\n", error.what());
     return 1;

@@ -8,6 +8,19 @@
 #include "tandem/base/assert.hpp"
 
 namespace tandem::runtime {
+namespace {
+
+/// Readers of a trace know the kind of a worker by its name.
+const char* prefix_of(DeviceKind kind) noexcept {
+  switch (kind) {
+    case DeviceKind::cpu: return "";
+    case DeviceKind::cuda: return "cuda ";
+    case DeviceKind::opencl: return "opencl ";
+    default: return "user ";
+  }
+}
+
+}  // namespace
 
 WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory)
     : caller_works_(world.caller_works), clock_(*world.clock), specs_(world.workers), emulation_(options.emulation) {
@@ -46,7 +59,7 @@ void WorkerTeam::start() {
 void WorkerTeam::trace_to(trace::Session& session) {
   for (unsigned i = 0; i < workers_.size(); ++i)
     session.attach(workers_[i]->trace(), {.kind = trace::ActorKind::worker,
-                                          .name = fmt::format("worker {}", i),
+                                          .name = fmt::format("{}worker {}", prefix_of(specs_[i].device), i),
                                           .index = static_cast<std::uint16_t>(i),
                                           .core = specs_[i].core,
                                           .numa_node = specs_[i].numa_node});

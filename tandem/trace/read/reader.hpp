@@ -70,7 +70,8 @@ struct StreamSummary {
   std::uint64_t bytes = 0;
   std::uint64_t first_ticks = 0;
   std::uint64_t last_ticks = 0;
-  bool truncated = false;           ///< the file ends inside a packet, which is left out
+  bool truncated = false;           ///< the file ends inside a packet; records of it that are whole count
+  std::uint64_t cut_events = 0;     ///< of that packet, behind the file's end; of packets after it nothing is known
 };
 
 /// The events of one actor, in order. A stream's file is mapped; nothing is copied.
@@ -97,6 +98,7 @@ class StreamReader {
   base::Result<void> map();
   base::Result<void> index_packets();
   base::Result<void> enter_packet_at(std::size_t at, const PacketHeader& header);
+  base::Result<void> enter_cut_packet(std::size_t at, const PacketHeader& header);
   base::Result<void> end_packet();
   void begin_packet(std::size_t packet) noexcept;
   base::Error malformed(std::size_t at, std::string_view what) const;

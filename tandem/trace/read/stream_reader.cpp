@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -79,7 +80,10 @@ Result<void> StreamReader::index_packets() {
     if (bytes_ - at < sizeof(PacketHeader)) break;
     const auto header = internal::load<PacketHeader>(data_ + at);
     if (const auto problem = internal::problem_of(header); !problem.empty()) return malformed(at, problem);
-    if (header.packet_bits / 8 > bytes_ - at) break;
+    if (header.packet_bits / 8 > bytes_ - at) {
+      if (auto entered = enter_cut_packet(at, header); !entered) return entered;
+      break;
+    }
     if (auto entered = enter_packet_at(at, header); !entered) return entered;
     at += header.packet_bits / 8;
   }
@@ -108,6 +112,27 @@ Result<void> StreamReader::enter_packet_at(std::size_t at, const PacketHeader& h
   summary_.last_ticks = header.end_ticks;
   packets_.push_back({at, at + header.content_bits / 8, header.begin_ticks, header.end_ticks, header.event_count});
   return {};
+}
+
+/// The records of a packet that lie before the file's end are as good as any: the packet ends with the last of them.
+Result<void> StreamReader::enter_cut_packet(std::size_t at, const PacketHeader& header) {
+  const std::size_t end = at + std::min<std::size_t>(header.content_bits / 8, bytes_ - at);
+  PacketHeader cut = header;
+  cut.event_count = 0;
+  cut.end_ticks = header.begin_ticks;
+  std::size_t next = at + sizeof(PacketHeader);
+  internal::Record record;
+  while (next < end && end - next >= RecordHeader::compact_bytes && cut.event_count < header.event_count) {
+    const auto fault = internal::decode(data_, next, end, internal::load<std::uint32_t>(data_ + next), cut.end_ticks, *declared_, &record);
+    if (fault != internal::RecordFault::none || record.ticks > header.end_ticks) break;
+    next = record.next();
+    cut.end_ticks = record.ticks;
+    ++cut.event_count;
+  }
+  summary_.cut_events = header.event_count - cut.event_count;
+  if (cut.event_count == 0) return {};
+  cut.content_bits = (next - at) * 8;
+  return enter_packet_at(at, cut);
 }
 
 void StreamReader::begin_packet(std::size_t packet) noexcept {

@@ -168,6 +168,27 @@ TEST_F(StreamReaderTest, ReadsUpToThePacketInWhichTheFileEnds) {
   }
 }
 
+TEST_F(StreamReaderTest, ReadsTheRecordsBeforeTheFilesEnd) {
+  PacketWriter packet(1, 0, 2'000'000);
+  constexpr std::size_t count = 20;
+  for (std::uint32_t i = 0; i < count; ++i) packet.add(Type::task_started, 2'000'001 + i, {i});
+  const std::string whole = packet.bytes();
+  std::size_t last = 0;
+  for (std::size_t bytes = 1; bytes < whole.size(); ++bytes) {
+    const auto events = read(whole.substr(0, bytes));
+    ASSERT_TRUE(events.ok()) << events.error().message << " at " << bytes;
+    const StreamSummary& summary = reader_->summary();
+    EXPECT_TRUE(summary.truncated);
+    EXPECT_EQ(summary.events, events.value().size());
+    EXPECT_EQ(summary.packets, events.value().empty() ? 0u : 1u);
+    EXPECT_EQ(summary.events + summary.cut_events, bytes < sizeof(PacketHeader) ? 0 : count);
+    EXPECT_GE(events.value().size(), last);
+    last = events.value().size();
+  }
+  EXPECT_GE(last, count - 1);
+  EXPECT_EQ(reader_->summary().last_ticks, 2'000'000 + last);
+}
+
 TEST_F(StreamReaderTest, RefusesWhatPacketHeadersCannotSay) {
   const PacketWriter packet = one_event();
   const auto with = [&](const std::function<void(PacketHeader&)>& change) {

@@ -24,7 +24,7 @@ function boundsSection(run) {
     ['makespan', summary.makespan_s, '#444'], ['critical path with messages', bounds.critical_path_with_messages_s, '#7b3294'],
     ['critical path', bounds.critical_path_s, '#0072b2'], ['area bound', bounds.area_s, '#009e73']
   ];
-  return element(
+  const bars = element(
       'div', {class: 'bars'},
       ...rows.filter(row => row[1] !== undefined && !(row[0] === 'critical path with messages' && summary.ranks < 2))
           .map(
@@ -34,6 +34,18 @@ function boundsSection(run) {
                       'span', {class: 'bar'},
                       element('i', {style: `width:${100 * seconds / Math.max(summary.makespan_s, 1e-12)}%;background:${colour}`})),
                   element('span', {class: 'number'}, formatTime(seconds)))));
+  return summary.area.kinds.length < 2 ? bars : element('div', {}, bars, distributionTable(summary.area));
+}
+
+/** Tasks of each kernel on each kind of worker, and how many a distribution with the makespan of the area bound has there. */
+function distributionTable(area) {
+  const kinds = new Map(area.kinds.map(kind => [kind.name, `${kind.name} (${kind.workers})`]));
+  return element(
+      'div', {}, tableOf(['kernel', 'on workers', 'tasks', 'mean', 'for the area bound'], area.kernels.map(place => [
+        place.codelet || 'without a name', kinds.get(place.kind), formatCount(place.tasks), formatTime(place.total_s / place.tasks),
+        place.placed === null ? 'not known' : formatCount(Math.round(place.placed))
+      ])),
+      area.exact ? '' : element('p', {class: 'note'}, 'The area bound is weaker than it could be: Tandem was built without lp_solve.'));
 }
 
 /** Efficiency in the terms of POP, as bars. Null: nothing has run. */

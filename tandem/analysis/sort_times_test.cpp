@@ -1,0 +1,43 @@
+// tandem/analysis/sort_times_test.cpp: sorts against the standard library's.
+#include "tandem/analysis/sort_times.hpp"
+
+#include <limits>
+#include <random>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace tandem::analysis {
+namespace {
+
+TEST(SortTimes, RandomRowsAreSortedAsTheStandardLibrarySortsThem) {
+  constexpr auto least = std::numeric_limits<std::int64_t>::min(), greatest = std::numeric_limits<std::int64_t>::max();
+  const std::pair<std::int64_t, std::int64_t> ranges[] = {{0, 0}, {-5, 5}, {0, 5'000}, {1'000'000'000, 9'000'000'000}, {least, greatest}};
+  struct Row {
+    std::int64_t ns = 0;
+    std::size_t number = 0;
+    bool operator==(const Row&) const = default;
+  };
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto [first, last] = ranges[seed % std::size(ranges)];
+    std::uniform_int_distribution<std::int64_t> time(first, last);
+    std::vector<Row> rows(random() % 3'000);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = {time(random), i};
+    std::vector<Row> expected = rows;
+    std::ranges::stable_sort(expected, {}, &Row::ns);
+    sort_by_time(rows, &Row::ns);
+    EXPECT_EQ(rows, expected) << "seed " << seed;
+  }
+}
+
+TEST(SortTimes, NoRowsAndOneRowAreSorted) {
+  std::vector<std::int64_t> none, one{7};
+  sort_by_time(none);
+  sort_by_time(one);
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(one, std::vector<std::int64_t>{7});
+}
+
+}  // namespace
+}  // namespace tandem::analysis
