@@ -324,6 +324,11 @@ holds err 'untraced: its JSON has the time of no factorisation'
 
 # Wrong uses.
 run 2
+holds err 'tandem bench needs a subcommand: tasks, '
+run 2 pingpog
+holds err 'tandem bench has no subcommand pingpog \(did you mean pingpong\?\)'
+run 2 ring --ranks 65
+holds err "tandem bench ring: --ranks: '65' is not a number from 2 to 64"
 run 2 pingpong --transport carrier_pigeon
 run 2 tasks --flow unheard_of
 run 2 tasks --rounds 0

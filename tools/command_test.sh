@@ -35,19 +35,19 @@ expect "help" 0 "machine" "$tandem" --help
 expect "help of a subcommand" 0 "--json" "$tandem" machine --help
 expect "version" 0 "^tandem [0-9]+\.[0-9]+\.[0-9]+ " "$tandem" --version
 expect "no subcommand" 2 "subcommand" "$tandem"
-expect "no subcommand of bench" 2 "tandem bench needs a subcommand: tasks, " "$tandem" bench
+expect "no subcommand of trace" 2 "tandem trace needs a subcommand: " "$tandem" trace
 expect "a subcommand misspelt" 2 "tandem has no subcommand rn \(did you mean run\?\); see tandem --help" "$tandem" rn -n 2 true
 expect "an unknown subcommand" 2 "tandem has no subcommand frobnicate; it has bench, config, " "$tandem" frobnicate
-expect "a subcommand of bench misspelt" 2 "tandem bench has no subcommand pingpog \(did you mean pingpong\?\)" "$tandem" bench pingpog
 expect "a subcommand of trace misspelt" 2 "tandem trace has no subcommand chek \(did you mean check\?\)" "$tandem" trace chek folder
 expect "an option misspelt" 2 "--jsn is not an option of tandem machine \(did you mean --json\?\)" "$tandem" machine --jsn
-expect "an option of bench misspelt" 2 "--rouds is not an option of tandem bench wake \(did you mean --rounds\?\)" \
-  "$tandem" bench wake --rouds 3
+expect "an option behind a positional misspelt" 2 "--tolerence is not an option of tandem linalg \(did you mean --tolerance\?\)" \
+  "$tandem" linalg cg --tolerence 3
 expect "an argument too many" 2 "tandem machine takes no argument here" "$tandem" machine here
-expect "a value that is no number" 2 "tandem bench wake: --rounds: 'x' is not a whole number from 1 to" "$tandem" bench wake --rounds x
-expect "a value that is too large" 2 "tandem bench ring: --ranks: '65' is not a number from 2 to 64" "$tandem" bench ring --ranks 65
+expect "a value that is no number" 2 "tandem linalg: --nb: 'x' is not a whole number from 1 to" "$tandem" linalg potrf --nb x
+expect "a value that is too large" 2 "tandem linalg: --nb: '9876543210' is not a whole number from 1 to" \
+  "$tandem" linalg potrf --nb 9876543210
 expect "a value misspelt" 2 "'potfr' is none of cg, .* \(did you mean potrf\?\)" "$tandem" linalg potfr
-expect "a value that is missing" 2 "tandem bench wake: --rounds needs a value" "$tandem" bench wake --rounds
+expect "a value that is missing" 2 "tandem linalg: --nb needs a value" "$tandem" linalg potrf --nb
 expect "a positional that is missing" 2 "tandem trace check: folder is required" "$tandem" trace check
 expect "machine" 0 "worker +runs on" "$tandem" machine
 expect_json "machine as JSON" "o['machine']['core_count'] == len(o['machine']['cores']) == len(o['machine']['workers']) > 0" \

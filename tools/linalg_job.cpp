@@ -24,7 +24,12 @@ using base::Result;
 /// A tiled matrix and its data.
 template <Scalar T>
 struct Tiled {
-  Tiled(Runtime& rt, const char* name, TileShape shape) : matrix(shape), data(rt, name, matrix) {}
+  Tiled(Runtime& rt, const char* name, TileShape shape) : matrix(where_it_fits(rt, shape)), data(rt, name, matrix) {}
+  /// Where main memory has a limit tiles belong to the runtime.
+  static TileShape where_it_fits(Runtime& rt, TileShape shape) {
+    shape.in_runtime = rt.config().get_bytes("memory") != 0;
+    return shape;
+  }
   TileMatrix<T> matrix;
   TiledData<T> data;
 };
@@ -451,8 +456,8 @@ class Runner {
     for (std::size_t j = 0; j < a.matrix.col_tiles(); ++j)
       for (std::size_t i = 0; i < a.matrix.row_tiles(); ++i) {
         if (!a.matrix.is_here(i, j)) continue;
-        const auto ta = a.matrix.tile(i, j), tb = b.matrix.tile(i, j);
-        if (!std::equal(ta.data, ta.data + ta.rows * ta.cols, tb.data)) *found = 1;
+        auto ta = rt_.acquire(read(a.data(i, j))), tb = rt_.acquire(read(b.data(i, j)));
+        if (!std::equal(ta->data, ta->data + ta->rows * ta->cols, tb->data)) *found = 1;
       }
     rt_.agree_on_least(found);
     rt_.wait();

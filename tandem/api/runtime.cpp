@@ -143,6 +143,9 @@ void Runtime::start(const runtime::Emulation& emulation) {
   TracePlace place;
   if (job) place = {job->rank.value(), job->size, job->id};
   find_cores(*config_, job ? &*job : nullptr, *resources_);
+  if (job && job->size > 1 && config_->get_bytes("memory") != 0)
+    throw StartError("option memory limits main memory on one rank alone, since messages need their data to stay in place; leave it out, or "
+                     "start one rank");
   runtime::World world = make_real_world(*config_, *resources_);
   const bool traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
   trace_ = std::make_unique<Trace>(

@@ -10,6 +10,7 @@
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/thread_driver.hpp"
+#include "tandem/runtime/memory/spill_file.hpp"
 
 namespace tandem {
 
@@ -48,15 +49,15 @@ class DistantMemory final : public runtime::MemoryNode {
 class LateCopier final : public runtime::Copier {
  public:
   LateCopier(base::EventLoop& loop, std::int64_t most_ns) : loop_(loop), most_ns_(most_ns) {}
-  runtime::CopyState start(const runtime::CopyRequest& request, std::function<void()> arrived) override {
+  runtime::CopyState start(const runtime::CopyRequest& request, runtime::CopyEnded ended) override {
     const auto delay_ns = static_cast<std::int64_t>(loop_.random() % (static_cast<std::uint64_t>(most_ns_) + 1));
     if (delay_ns == 0) {
       runtime::copy_matrix(request);
       return runtime::CopyState::done;
     }
-    loop_.at(loop_.now_ns() + delay_ns, [request, arrived] {
+    loop_.at(loop_.now_ns() + delay_ns, [request, ended] {
       runtime::copy_matrix(request);
-      arrived();
+      ended(nullptr);
     });
     return runtime::CopyState::posted;
   }
@@ -76,6 +77,20 @@ std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, cons
     if (!reserved || topology.cores().size() == 1) cores.emplace_back(core);
   }
   return cores;
+}
+
+/// A budget for main memory, and a file for what has no room in it.
+void limit_main_memory(runtime::World& world, std::size_t bytes, const base::Config& config) {
+  std::string folder = config.get_string("spill");
+  if (folder.empty()) {
+    const char* const named = std::getenv("TMPDIR");
+    folder = named != nullptr && *named != '\0' ? named : "/var/tmp";
+  }
+  auto file = runtime::make_spill_file(folder);
+  if (!file.ok()) throw StartError(file.error().message);
+  world.budgets = {bytes};
+  world.nodes.push_back(std::move(file).value());
+  world.storage = static_cast<runtime::NodeIndex>(world.nodes.size());
 }
 
 }  // namespace
@@ -131,6 +146,7 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
                              static_cast<unsigned>(resources.topology->numa_place_of(core_of(a)))});
     for (std::size_t b = 0; b < plan.size(); ++b) world.distance[a].push_back(resources.topology->distance(core_of(a), core_of(b)));
   }
+  if (const std::int64_t bytes = config.get_bytes("memory"); bytes != 0) limit_main_memory(world, static_cast<std::size_t>(bytes), config);
   world.numa_node_of = [&resources](const void* memory, std::size_t bytes) { return resources.topology->numa_place_of(memory, bytes); };
   return world;
 }
@@ -148,6 +164,12 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
   for (unsigned i = 0; i < options.devices; ++i) {
     world.workers.push_back({DeviceKind::user, i + 1});
     world.nodes.emplace_back(std::make_unique<DistantMemory>(i + 1), std::make_unique<LateCopier>(*loop, options.copy_ns));
+  }
+  world.budgets.assign(options.devices + 1, options.device_bytes);
+  world.budgets[0] = options.main_bytes;
+  if (options.main_bytes != 0) {
+    world.storage = options.devices + 1;
+    world.nodes.emplace_back(std::make_unique<DistantMemory>(*world.storage), std::make_unique<LateCopier>(*loop, options.copy_ns));
   }
   world.distance.assign(options.workers, std::vector<unsigned>(options.workers, 1));
   world.driver = std::move(loop);

@@ -27,7 +27,7 @@ TileMatrix<T>::TileMatrix(TileShape shape) : shape_(shape) {
   offsets_.assign(row_tiles() * col_tiles(), 0);
   for (std::size_t j = 0; j < col_tiles(); ++j) {
     for (std::size_t i = 0; i < row_tiles(); ++i) {
-      if (!stores(i, j) || !is_here(i, j)) continue;
+      if (!stores(i, j) || !is_here(i, j) || shape_.in_runtime) continue;
       offsets_[i + j * row_tiles()] = bytes_;
       const std::size_t tile_bytes = tile_rows(i) * tile_cols(j) * sizeof(T);
       bytes_ += (tile_bytes + alignment - 1) / alignment * alignment;
@@ -51,7 +51,7 @@ TileMatrix<T> TileMatrix<T>::from_lapack(MatrixView<const T> a, Tiling tiling) {
 
 template <Scalar T>
 void TileMatrix<T>::to_lapack(MatrixView<T> a) const {
-  TANDEM_ASSERT(a.rows == rows() && a.cols == cols());
+  TANDEM_ASSERT(a.rows == rows() && a.cols == cols() && !shape_.in_runtime);
   for (std::size_t j = 0; j < col_tiles(); ++j) {
     for (std::size_t i = 0; i < row_tiles(); ++i) {
       if (!stores(i, j) || !is_here(i, j)) continue;

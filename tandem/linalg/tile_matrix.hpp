@@ -23,6 +23,9 @@ struct TileShape {
   Distribution distribution = {};  ///< which rank owns which tile
   std::uint32_t rank = 0;          ///< of this process
   std::size_t tile_rows = 0;       ///< rows of a tile that is not square (nb: its columns; only for general); 0: nb
+  /// The tiles have no memory of their own: `TiledData` leaves it to the runtime, which lets tiles go to a file where main memory is
+  /// limited (option memory). A tile has no value before a task writes it, and tasks alone reach it.
+  bool in_runtime = false;
 };
 
 namespace internal {
@@ -58,7 +61,7 @@ class TileMatrix {
   static TileMatrix from_lapack(MatrixView<const T> a, Tiling tiling);
 
   /// Copies the stored tiles of this rank to a LAPACK matrix of the same dimensions; of the diagonal tiles of a triangle, only
-  /// the triangle.
+  /// the triangle. Asserts that the tiles are not the runtime's.
   void to_lapack(MatrixView<T> a) const;
 
   const TileShape& shape() const noexcept { return shape_; }  ///< all dimensions
@@ -88,7 +91,7 @@ class TileMatrix {
     return !shape_.distribution.several() || shape_.distribution.owner(i, j) == shape_.rank;
   }
 
-  /// Tile (i, j), which must be stored. A tile of another rank has dimensions and no memory.
+  /// Tile (i, j), which must be stored. A tile of another rank, or of the runtime, has dimensions and no memory.
   MatrixView<T> tile(std::size_t i, std::size_t j) noexcept { return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)}; }
   /// The same, to be read only.
   MatrixView<const T> tile(std::size_t i, std::size_t j) const noexcept {
@@ -107,7 +110,7 @@ class TileMatrix {
 
   T* data(std::size_t i, std::size_t j) const noexcept {
     TANDEM_DEBUG_ASSERT(stores(i, j));
-    if (!is_here(i, j)) return nullptr;
+    if (!is_here(i, j) || shape_.in_runtime) return nullptr;
     return reinterpret_cast<T*>(memory_.get() + offsets_[i + j * row_tiles()]);
   }
 

@@ -13,8 +13,12 @@ TiledData<T>::TiledData(Runtime& rt, const std::string& name, TileMatrix<T>& mat
   base::restrict_blas_threads();
   for (std::size_t j = 0; j < col_tiles(); ++j)
     for (std::size_t i = 0; i < row_tiles(); ++i)
-      if (stores(i, j))
-        tiles_[i + j * row_tiles()] = rt.data(fmt::format("{}({},{})", name, i, j), matrix.tile(i, j), place(i, j));
+      if (stores(i, j)) {
+        const std::string tile = fmt::format("{}({},{})", name, i, j);
+        tiles_[i + j * row_tiles()] = matrix.shape().in_runtime
+                                          ? rt.matrix<T>(tile, matrix.tile_rows(i), matrix.tile_cols(j), place(i, j))
+                                          : rt.data(tile, matrix.tile(i, j), place(i, j));
+      }
 }
 
 template <Scalar T>

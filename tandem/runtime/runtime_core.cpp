@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -16,8 +17,36 @@
 
 namespace tandem::runtime {
 
+namespace {
+
+/// Tells workers whether replicas come and go.
+World with_limits(World world) {
+  const bool any = std::any_of(world.budgets.begin(), world.budgets.end(), [](std::size_t bytes) { return bytes != 0; });
+  for (WorkerSpec& worker : world.workers) worker.replicas_leave = any;
+  return world;
+}
+
+}  // namespace
+
+/// Tells the room which data each submitted task will use.
+class RuntimeCore::Foresight final : public GraphObserver {
+ public:
+  Foresight(Room& room, GraphObserver* next) : room_(room), next_(next) {}
+  void node(Task& task) override {
+    room_.note_uses(task);
+    if (next_ != nullptr) next_->node(task);
+  }
+  void edge(TaskId from, const Task& to, const Handle* data) override {
+    if (next_ != nullptr) next_->edge(from, to, data);
+  }
+
+ private:
+  Room& room_;
+  GraphObserver* next_;
+};
+
 RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
-    : world_(std::move(world)),
+    : world_(with_limits(std::move(world))),
       options_(options),
       number_(DataRegistry::next_number()),
       executor_(world_.workers),
@@ -33,6 +62,9 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
       trace_(submission_.flow().trace(), world_.numa_node_of),
       left_replays_(std::make_unique<LeftReplays>(*this)) {
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
+  for (NodeIndex node = 0; node < world_.budgets.size(); ++node)
+    if (world_.budgets[node] != 0) memory_.limit(node, world_.budgets[node]);
+  if (world_.storage) memory_.set_storage(*world_.storage);
   executor_.set_ahead(options_.begin_ahead_ns);
   submission_.connect(loop_);
   data_.connect(accesses_);
@@ -41,6 +73,10 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   if (!options_.graphviz.empty()) {
     chart_ = std::make_unique<FlowChart>();
     submission_.flow().set_observer(chart_.get());
+  }
+  if (memory_.is_limited()) {
+    foresight_ = std::make_unique<Foresight>(memory_.room(), chart_.get());
+    submission_.flow().set_observer(foresight_.get());
   }
   workers_->start();
   // In an event loop nothing runs beside a kernel.

@@ -36,9 +36,9 @@ Block eager(std::size_t bytes, std::uint64_t tag = 1) {
   return block;
 }
 
-Block announcement(std::uint32_t stream, Channel channel = kChannel) {
+Block announcement(std::uint32_t stream, Channel channel = kChannel, std::uint64_t bytes = 100'000) {
   Block block;
-  block.writer.put(wire::Announce{.stream = stream, .channel = channel.value(), .tag = 1, .bytes = 100'000});
+  block.writer.put(wire::Announce{.stream = stream, .channel = channel.value(), .tag = 1, .bytes = bytes});
   return block;
 }
 
@@ -154,9 +154,9 @@ TEST(HostilePeer, AnnouncementsForAHandlerAreBounded) {
   HostileWorld world(little());
   const std::uint32_t most = 10 + 100 + internal::Occupancy::kBeforeCard + 4 * internal::kMostCalls;
   for (std::uint32_t i = 1; i <= most; ++i) {
-    ASSERT_TRUE(world.say(kPeer, announcement(i, HostileWorld::kCalls).bytes())) << world.failure();
+    ASSERT_TRUE(world.say(kPeer, announcement(i, HostileWorld::kCalls, 1'000).bytes())) << world.failure();
   }
-  EXPECT_FALSE(world.say(kPeer, announcement(most + 1, HostileWorld::kCalls).bytes()));
+  EXPECT_FALSE(world.say(kPeer, announcement(most + 1, HostileWorld::kCalls, 1'000).bytes()));
   EXPECT_EQ(world.failure(), "more active messages at once than a rank may announce");
 }
 

@@ -127,7 +127,7 @@ DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
         world.clock = resources->clock.get();
         world.caller_works = setup.caller;
         world.driver = std::make_unique<RankDriver>(*this, self);
-        resources->loop = nullptr;
+        resources->loop = &loop_;  // in which a trace is written, too
         auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *resources->log, &loop_);
         Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow);
         const struct Shown {

@@ -84,10 +84,10 @@ class ThreadNetwork final : public FakeNetwork {
 class NetworkCopier final : public runtime::Copier {
  public:
   explicit NetworkCopier(FakeNetwork& network) : network_(network) {}
-  runtime::CopyState start(const runtime::CopyRequest& request, std::function<void()> arrived) override {
-    network_.post([request, arrived] {
+  runtime::CopyState start(const runtime::CopyRequest& request, runtime::CopyEnded ended) override {
+    network_.post([request, ended] {
       runtime::copy_matrix(request);
-      arrived();
+      ended(nullptr);
     });
     return runtime::CopyState::posted;
   }

@@ -2,6 +2,7 @@
 #include "player.hpp"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <span>
@@ -11,6 +12,7 @@
 
 #include "tandem/api/test_support.hpp"
 #include "tandem/api/world.hpp"
+#include "tandem/runtime/memory/spill_file.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem::random_flow {
@@ -89,9 +91,9 @@ Cells seen(MatrixView<const Word> view) { return {const_cast<Word*>(view.data), 
 }  // namespace
 
 std::string FlowSetup::described() const {
-  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices, {}, window {}, {} tasks per step, the caller {})", seed,
+  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory)", seed,
                      threads ? "threads" : "event loop", workers, devices, sched, window, tasks_per_step,
-                     caller_works ? "works" : "does not work");
+                     caller_works ? "works" : "does not work", device_bytes, main_bytes);
 }
 
 void Guards::begin_reading(unsigned datum) {
@@ -118,8 +120,21 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
       world.workers.push_back({DeviceKind::user, i + 1, -1});
       world.nodes.emplace_back(runtime::make_main_memory(), std::make_unique<NetworkCopier>(*network_));
     }
+    world.budgets.assign(setup.devices + 1, setup.device_bytes);
+    world.budgets[0] = setup.main_bytes;
+    if (setup.main_bytes != 0) {
+      // A file where no device has to reach it.
+      if (setup.devices == 0) world.nodes.push_back(runtime::make_spill_file(testing::TempDir()).value());
+      else world.nodes.emplace_back(runtime::make_main_memory(), std::make_unique<NetworkCopier>(*network_));
+      world.storage = static_cast<runtime::NodeIndex>(world.nodes.size());
+    }
   } else {
-    world = make_test_world({.seed = setup.seed, .workers = setup.workers, .sched = setup.sched, .devices = setup.devices},
+    world = make_test_world({.seed = setup.seed,
+                             .workers = setup.workers,
+                             .sched = setup.sched,
+                             .devices = setup.devices,
+                             .device_bytes = setup.device_bytes,
+                             .main_bytes = setup.main_bytes},
                             *resources);
     world.caller_works = setup.caller_works;
     network_ = std::make_unique<LoopNetwork>(*resources->loop);

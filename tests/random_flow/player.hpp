@@ -30,6 +30,9 @@ struct FlowSetup {
   std::uint64_t window = 32'768;
   unsigned tasks_per_step = 1;
   bool caller_works = true;
+  std::size_t device_bytes = 0;  ///< budget of each device's memory; 0: no limit
+  std::size_t main_bytes = 0;    ///< of main memory
+  bool limited() const { return device_bytes != 0 || main_bytes != 0; }
   std::string described() const;
 };
 

@@ -36,6 +36,12 @@ std::vector<runtime::Handle*> handles_of(const Container& data, const std::vecto
 
 }  // namespace
 
+namespace {
+constexpr unsigned kMostRows = 5;
+constexpr unsigned kMostCols = 4;
+constexpr unsigned kLargestBytes = kMostRows * kMostCols * sizeof(Word);
+}  // namespace
+
 FlowSetup draw_setup(std::uint64_t seed, bool threads) {
   std::mt19937_64 random(seed * 2 + (threads ? 1 : 0));
   const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
@@ -50,6 +56,9 @@ FlowSetup draw_setup(std::uint64_t seed, bool threads) {
   setup.window = kWindows[draw(7)];
   setup.tasks_per_step = draw(2) == 0 ? 1 : 1 + draw(200);
   setup.caller_works = draw(5) != 0;
+  // Two of the largest data fit, and not all others beside them.
+  if (setup.devices != 0 && draw(2) == 0) setup.device_bytes = 2 * kLargestBytes + draw(kLargestBytes);
+  if (draw(4) == 0) setup.main_bytes = 2 * kLargestBytes + draw(kLargestBytes);
   return setup;
 }
 
@@ -110,10 +119,10 @@ unsigned RandomFlow::add_datum(std::vector<Word>* memory, const PlayedDatum* lik
     datum = PlayedDatum{like->kind, like->rows, like->cols, like->ld, like->owned, true, nullptr, {}};
   } else {
     datum.kind = static_cast<DatumKind>(draw(3));
-    if (datum.kind != DatumKind::scalar) datum.rows = draw(6);
-    if (datum.kind == DatumKind::matrix) datum.cols = draw(5);
+    if (datum.kind != DatumKind::scalar) datum.rows = setup_.limited() ? kMostRows : draw(kMostRows + 1);
+    if (datum.kind == DatumKind::matrix) datum.cols = setup_.limited() ? kMostCols : draw(kMostCols + 1);
     datum.ld = datum.rows + (datum.kind == DatumKind::matrix ? draw(3) : 0);
-    datum.owned = chance(35);
+    datum.owned = chance(setup_.main_bytes != 0 ? 80 : 35);
   }
   if (datum.owned) {
     datum.ld = datum.rows;
@@ -182,7 +191,7 @@ std::vector<bool> RandomFlow::values_now() const {
 
 std::vector<Use> RandomFlow::draw_uses(const std::vector<bool>& has_value) {
   std::vector<Use> uses;
-  const unsigned count = chance(4) ? 0 : chance(8) ? 4 + draw(2) : 1 + draw(3);
+  const unsigned count = chance(4) ? 0 : setup_.limited() ? 1 + draw(2) : chance(8) ? 4 + draw(2) : 1 + draw(3);
   for (unsigned i = 0; i < count; ++i) {
     const unsigned number = pick_slot();
     AccessMode mode = static_cast<AccessMode>(draw(6));
@@ -260,7 +269,7 @@ void RandomFlow::submit_event() {
   say("event {} key {}", described(spec, uses, end), key);
   std::vector<const AnyData*> data;
   for (const Use& use : uses) data.push_back(&data_[use.datum].data);
-  const Release release = chance(50) && makes_value(uses[0].mode) ? Release::separate : Release::with_readable;
+  const Release release = setup_.main_bytes == 0 && chance(50) && makes_value(uses[0].mode) ? Release::separate : Release::with_readable;
   done_.push_back({player_.submit_event(spec, data, release, draw(8)), key});
 }
 
@@ -284,7 +293,7 @@ void RandomFlow::acquire(bool hold) {
   PlayedDatum& datum = data_[number];
   Model::Datum& model = model_.datum(number);
   // The window must have room for the tasks that wait for what is held.
-  hold = hold && setup_.window >= 64 && datum.kind != DatumKind::matrix;
+  hold = hold && setup_.main_bytes == 0 && setup_.window >= 64 && datum.kind != DatumKind::matrix;
   if (hold || !model.has_value || chance(30)) {
     say("acquire to write {}", number);
     model_.overwrite(number);

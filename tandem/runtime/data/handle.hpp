@@ -17,6 +17,7 @@
 #include "tandem/runtime/data/member_list.hpp"
 #include "tandem/runtime/data/object.hpp"
 #include "tandem/runtime/data/poison.hpp"
+#include "tandem/runtime/data/residence.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
@@ -91,7 +92,8 @@ struct FlowState {
 /// Coherence (modified, shared, invalid): bit n of `valid` says that node n holds the present value. One bit alone: that node may
 /// be modified; several: shared; none: nobody has written yet. The graph's order makes a writer exclusive, so it stores its own
 /// bit without a lock. Readers on several nodes may set bits at the same time; they change bits and transfers under `lock`, which
-/// no submitting thread ever takes while tasks use the data.
+/// no submitting thread ever takes while tasks use the data. The bit `kMoving` says that the only valid replica is being moved away
+/// from its node, and is set in runtimes with a limited memory alone; see `Room`.
 class alignas(64) Handle {
  public:
   // --- the flow's line
@@ -115,6 +117,7 @@ class alignas(64) Handle {
     Transfer transfer;
   };
   std::unique_ptr<Place[]> elsewhere;    ///< the nodes from 1 on; null where there is main memory only
+  std::unique_ptr<Residence> residence;  ///< null where no memory is limited
   base::Turnstile<Task> turnstile;       ///< for commuting tasks
   struct Partial {
     void* pointer = nullptr;
@@ -135,6 +138,9 @@ class alignas(64) Handle {
   /// Bytes at which this layer does not look: `dist` keeps there which rank has the data, so that a task of other ranks costs
   /// one line per access and no look-up.
   alignas(64) std::array<std::byte, 64> above{};
+
+  static constexpr std::uint32_t kMoving = 1U << 31;  ///< in `valid`
+  static_assert(kMaxNodes < 31);
 
   bool valid_on(NodeIndex node) const noexcept { return (valid.load(std::memory_order_acquire) >> node & 1U) != 0; }
 

@@ -35,17 +35,25 @@ void Executor::dispatch(Task& task, Origin& origin) {
       origin.joins = &task;
       return;
     case TaskKind::event:
-    case TaskKind::application: {
-      bool staged = true;
-      try {
-        staged = why_cancelled(task) != nullptr || memory_->acquire(task, 0) == Memory::Staging::ready;
-      } catch (...) {
-        staging_failed(task, std::current_exception());
-      }
-      if (staged && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
+    case TaskKind::application:
+      if (stage(task) && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
       return;
-    }
   }
+}
+
+/// Whether the data of `task`, which no worker runs, is in main memory, or will not come; else the listener is called.
+bool Executor::stage(Task& task) {
+  try {
+    return why_cancelled(task) != nullptr || memory_->acquire(task, 0) == Memory::Staging::ready;
+  } catch (...) {
+    staging_failed(task, std::current_exception());
+    return true;
+  }
+}
+
+/// Where `task`, whose data was staged, works.
+NodeIndex Executor::node_of(const Task& task) const noexcept {
+  return task.kind == TaskKind::kernel && (task.room & Room::kHolds) != 0 ? workers_[task.progress].node : 0;
 }
 
 void Executor::enqueue(Task& task, Origin& origin) {
@@ -92,6 +100,7 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
 }
 
 void Executor::end_one(Task& task, Origin& origin) {
+  if (__builtin_expect(task.room != 0, 0)) memory_->end(task, node_of(task));
   if (__builtin_expect(task.special, 0)) release_special(task, origin);
   const bool failed = task.poisoned.load(std::memory_order_relaxed);
   const bool recorded = task.recorded;
@@ -153,9 +162,10 @@ void Executor::complete(Task& task) {
 void Executor::staged(Task& task) {
   if (task.kind == TaskKind::kernel) {
     queues_->push_pinned(task.progress, &task);
-  } else if (task.extra->on_ready != nullptr) {
-    task.extra->on_ready(task, task.extra->context);
+    return;
   }
+  if (memory_->is_limited() && !stage(task)) return;
+  if (task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
 }
 
 void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
@@ -247,7 +257,7 @@ void Executor::drop_behind_end(Task& task) {
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     Handle& handle = *slot.handle();
-    if (slot.mode() == AccessMode::write && !handle.poison.any() && handle.valid.load(std::memory_order_acquire) == 0)
+    if (slot.mode() == AccessMode::write && !handle.poison.any() && (handle.valid.load(std::memory_order_acquire) & ~Handle::kMoving) == 0)
       handle.poison.set(&failures_.lost());
   }
 }

@@ -132,6 +132,8 @@ class Executor final : public StagingListener {
   std::uint64_t position_of(TaskId id) const noexcept { return id >> position_bits_; }
 
  private:
+  bool stage(Task& task);
+  NodeIndex node_of(const Task& task) const noexcept;
   void end_one(Task& task, Origin& origin);
   TaskId last_of(std::uint64_t position) const noexcept { return ((position + 1) << position_bits_) - 1; }
   /// Under `cutoff_lock_`: the flow ends behind id `last`. Returns the tasks that were held until then, for `go_on`.

@@ -12,6 +12,7 @@ struct WorkerSpec {
   NodeIndex node = 0;
   int core = -1;           ///< -1: any
   unsigned numa_node = 0;  ///< near the core, counted from 0
+  bool replicas_leave = false;  ///< some memory has a budget
 };
 
 }  // namespace tandem::runtime

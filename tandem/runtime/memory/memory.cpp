@@ -27,9 +27,24 @@ NodeIndex Memory::add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Cop
   return static_cast<NodeIndex>(nodes_.size() - 1);
 }
 
+void Memory::limit(NodeIndex node, std::size_t bytes) { room_.limit(node, bytes); }
+
 Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   // One guard beside the transfers, so that none of them ends the staging before all have been started.
   task.waits.store(1, std::memory_order_relaxed);
+  if (room_.is_limited(node) && (task.room & Room::kHolds) == 0) {
+    const bool reserved = room_.reserve(task, node);
+    follow_orders();
+    if (!reserved) return Staging::pending;  // whoever makes room goes on with it
+  }
+  bring(task, node);
+  const Staging staging = task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1 ? Staging::ready : Staging::pending;
+  follow_orders();
+  return staging;
+}
+
+/// Starts what the data of `task` needs to be on `node`.
+void Memory::bring(Task& task, NodeIndex node) {
   // Memory first: when there is none left, no transfer knows the task.
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
@@ -37,9 +52,31 @@ Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   }
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
+    if (slot.alias()) continue;  // the first access to the data has the mode of both
+    if (room_.any() && makes_value(slot.mode()) && waits_for_move(task, slot, node)) continue;
     if (sees_value(slot.mode())) fetch(task, slot, node);
   }
-  return task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1 ? Staging::ready : Staging::pending;
+}
+
+void Memory::wait_for(Transfer& transfer, Task& task, AccessSlot& slot) {
+  task.waits.fetch_add(1, std::memory_order_relaxed);
+  slot.link.lead_to(&task);
+  slot.link.next = transfer.waiting;
+  transfer.waiting = &slot.link;
+}
+
+/// True: `task`, which writes, waits until the data is no longer being moved, and comes here again. False: it is not; a value that
+/// will be replaced on `node` is given up elsewhere, so that nobody begins to move it.
+bool Memory::waits_for_move(Task& task, AccessSlot& slot, NodeIndex node) {
+  Handle& handle = *slot.handle();
+  const std::lock_guard guard(room_.mutex());
+  const std::lock_guard lock(handle.lock);
+  if (handle.residence->leaves != Residence::kNowhere) {
+    wait_for(handle.transfer_to(handle.residence->goes_to), task, slot);
+    return true;
+  }
+  if (slot.mode() == AccessMode::write) handle.valid.fetch_and(1U << node, std::memory_order_acq_rel);
+  return false;
 }
 
 void Memory::ensure_allocated(Handle& handle, NodeIndex node) {
@@ -85,65 +122,73 @@ void Memory::refuse_memory(const Handle& handle, NodeIndex node) const {
                                 nodes_[node].bytes->load(std::memory_order_relaxed)));
 }
 
-bool Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
-  Handle& handle = *slot.handle();
-  CopyRequest request;
-  {
-    std::lock_guard guard(handle.lock);
-    if (handle.valid_on(node)) return false;
-    Replica& target = handle.replica(node);
-    task.waits.fetch_add(1, std::memory_order_relaxed);
-    slot.link.lead_to(&task);
-    Transfer& transfer = handle.transfer_to(node);
-    slot.link.next = transfer.waiting;
-    transfer.waiting = &slot.link;
-    if (transfer.under_way) return true;
-    transfer.under_way = true;
-    const auto source = static_cast<NodeIndex>(std::countr_zero(handle.valid.load(std::memory_order_relaxed)));
-    TANDEM_ASSERT(source < node_count());  // reading what nobody wrote is refused at submission
-    const Replica& from = handle.replica(source);
-    request = {source, node, from.pointer, target.pointer, from.ld, target.ld, handle.shape};
-  }
-  emit<trace::Type::transfer_started>(handle.number, request.from_node, node, handle.shape.bytes());
-  const NodeIndex source = request.from_node;
-  Copier& copier = *(node != 0 ? nodes_[node].copier : nodes_[request.from_node].copier);
-  const auto arrived = [this, &handle, node, source] {
-    const CallCount::Guard guard(calls_);
-    emit<trace::Type::transfer_ended>(handle.number, source, node);
-    fetched(handle, node);
+Copier& Memory::copier_for(const CopyRequest& request) noexcept {
+  // Storage is reached by its own copier, from wherever; a device by its own.
+  const bool by_source = request.to_node == 0 || room_.is_storage(request.from_node);
+  return *nodes_[by_source ? request.from_node : request.to_node].copier;
+}
+
+CopyRequest Memory::request_for(Handle& handle, NodeIndex from, NodeIndex to) {
+  const Replica& source = handle.replica(from);
+  const Replica& target = handle.replica(to);
+  return {from, to, source.pointer, target.pointer, source.ld, target.ld, handle.shape};
+}
+
+/// Copies, and calls `done` once with what was thrown, or null: at once, or from whichever thread the copier reports from.
+template <class Done>
+void Memory::copy(Handle& handle, const CopyRequest& request, const Done& done) {
+  emit<trace::Type::transfer_started>(handle.number, request.from_node, request.to_node, handle.shape.bytes());
+  const auto ended = [this, number = handle.number, source = request.from_node, target = request.to_node,
+                      done](const std::exception_ptr& failure) {
+    emit<trace::Type::transfer_ended>(number, source, target);
+    done(failure);
   };
   CopyState state = CopyState::posted;
   try {
-    state = copier.start(request, arrived);
+    state = copier_for(request).start(request, [this, ended](const std::exception_ptr& failure) {
+      const CallCount::Guard guard(calls_);
+      ended(failure);
+      follow_orders();
+    });
   } catch (...) {
-    emit<trace::Type::transfer_ended>(handle.number, source, node);
-    fetch_failed(handle, node, std::current_exception());
-    return true;
+    return ended(std::current_exception());
   }
-  if (state == CopyState::done) {
-    emit<trace::Type::transfer_ended>(handle.number, source, node);
-    fetched(handle, node);
-  }
-  return true;
+  if (state == CopyState::done) ended(nullptr);
 }
 
-void Memory::fetch_failed(Handle& handle, NodeIndex node, const std::exception_ptr& exception) {
+void Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
+  Handle& handle = *slot.handle();
+  CopyRequest request;
+  {
+    // The source stays while it is read.
+    std::unique_lock<std::mutex> room(room_.mutex(), std::defer_lock);
+    if (room_.any()) room.lock();
+    const std::lock_guard guard(handle.lock);
+    if (handle.valid_on(node)) return;
+    Transfer& transfer = handle.transfer_to(node);
+    wait_for(transfer, task, slot);
+    if (transfer.under_way) return;
+    transfer.under_way = true;
+    const auto source = static_cast<NodeIndex>(std::countr_zero(handle.valid.load(std::memory_order_relaxed) & ~Handle::kMoving));
+    TANDEM_ASSERT(source < node_count());  // reading what nobody wrote is refused at submission
+    if (room_.any()) room_.begin_reading(handle, source);
+    request = request_for(handle, source, node);
+  }
+  copy(handle, request, [this, &handle, source = request.from_node, node](const std::exception_ptr& failure) {
+    fetched(handle, source, node, failure);
+  });
+}
+
+void Memory::fetched(Handle& handle, NodeIndex source, NodeIndex node, const std::exception_ptr& failure) {
   Link* waiting;
   {
     std::lock_guard guard(handle.lock);
     waiting = std::exchange(handle.transfer_to(node), Transfer{}).waiting;
+    if (failure == nullptr) handle.valid.fetch_or(1U << node, std::memory_order_release);
   }
-  for (const Link* link = waiting; link != nullptr; link = link->next) listener_.staging_failed(*link->task(), exception);
-  count_down(waiting);
-}
-
-void Memory::fetched(Handle& handle, NodeIndex node) {
-  Link* waiting;
-  {
-    std::lock_guard guard(handle.lock);
-    waiting = std::exchange(handle.transfer_to(node), Transfer{}).waiting;
-    handle.valid.fetch_or(1U << node, std::memory_order_release);
-  }
+  if (room_.any()) room_.end_reading(handle, source);
+  if (failure != nullptr)
+    for (const Link* link = waiting; link != nullptr; link = link->next) listener_.staging_failed(*link->task(), failure);
   count_down(waiting);
 }
 
@@ -153,6 +198,82 @@ void Memory::count_down(Link* waiting) {
     Task& task = *waiting->task();
     if (task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1) listener_.staged(task);
     waiting = next;
+  }
+}
+
+// --- limited memories
+
+bool Memory::is_present(const Task& task, NodeIndex node) const noexcept {
+  if (room_.is_limited(node) && (task.room & Room::kHolds) == 0) return false;
+  const std::uint32_t own = 1U << node;
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    Handle& handle = *slot.handle();
+    if (slot.mode() == AccessMode::scratch || slot.alias()) continue;
+    if (handle.poison.any()) return false;
+    if (slot.mode() == AccessMode::reduce) continue;
+    const std::uint32_t valid = handle.valid.load(std::memory_order_acquire);
+    if (makes_value(slot.mode()) && (valid & Handle::kMoving) != 0) return false;
+    if (sees_value(slot.mode()) ? (valid & own) == 0 : handle.replica(node).pointer == nullptr || (valid & ~own) != 0) return false;
+  }
+  return true;
+}
+
+void Memory::end(Task& task, NodeIndex node) {
+  room_.end(task, node);
+  follow_orders();
+}
+
+/// Does what `room_` has decided; what is done may bring further orders.
+void Memory::follow_orders() {
+  if (!room_.any()) return;
+  for (Room::Orders orders = room_.take_orders(); !orders.empty(); orders = room_.take_orders()) {
+    for (const Room::Move& move : orders.moves) begin_move(move);
+    for (const Room::Granted& granted : orders.granted) grant(granted);
+  }
+}
+
+void Memory::begin_move(const Room::Move& move) {
+  Handle& handle = *move.handle;
+  try {
+    ensure_allocated(handle, move.to);
+  } catch (...) {  // no room there, after all
+    return end_move(handle, false);
+  }
+  CopyRequest request;
+  {
+    const std::lock_guard guard(handle.lock);
+    request = request_for(handle, move.from, move.to);
+  }
+  copy(handle, request, [this, &handle](const std::exception_ptr& failure) { end_move(handle, failure == nullptr); });
+}
+
+void Memory::end_move(Handle& handle, bool arrived) {
+  const Room::EndedMove ended = room_.end_move(handle, arrived);
+  count_down(ended.waiting);
+  if (!ended.is_last) return;
+  free_everywhere(handle);
+  handle.drop_reference();
+}
+
+void Memory::grant(const Room::Granted& granted) {
+  Task& task = *granted.task;
+  try {
+    if (!granted.refusal.empty()) throw OutOfMemory(granted.refusal);
+    bring(task, granted.node);
+  } catch (...) {
+    listener_.staging_failed(task, std::current_exception());
+  }
+  if (task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1) listener_.staged(task);
+}
+
+void Memory::drain() noexcept {
+  for (const Node& node : nodes_)
+    if (node.copier != nullptr) node.copier->finish();
+  calls_.drain();
+  for (Handle* const handle : room_.stop()) {
+    free_everywhere(*handle);
+    handle->drop_reference();
   }
 }
 
@@ -212,14 +333,28 @@ void Memory::discard_partials(Handle& handle) noexcept {
 }
 
 void Memory::free_replicas(Handle& handle) noexcept {
+  if (handle.residence != nullptr) {
+    if (!room_.forget(handle)) return;
+    follow_orders();
+  }
+  free_everywhere(handle);
+}
+
+void Memory::free_everywhere(Handle& handle) noexcept {
   for (NodeIndex node = 0; node < node_count(); ++node) {
-    Replica& replica = handle.replica(node);
-    if (replica.owned) release(handle, node, replica.pointer);
-    replica = Replica{};
+    free_replica(handle, node);
+    handle.replica(node) = Replica{};
   }
   for (Handle::Partial& partial : handle.partials)
     if (partial.pointer != nullptr) release(handle, 0, partial.pointer);
   handle.partials.clear();
+}
+
+void Memory::free_replica(Handle& handle, NodeIndex node) noexcept {
+  Replica& replica = handle.replica(node);
+  if (!replica.owned) return;
+  release(handle, node, replica.pointer);
+  replica = Replica{};
 }
 
 }  // namespace tandem::runtime

@@ -9,6 +9,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
+#include "tandem/runtime/memory/room.hpp"
 #include "tandem/runtime/task/call_count.hpp"
 #include "tandem/runtime/task/task.hpp"
 #include "tandem/trace/stream.hpp"
@@ -36,6 +37,16 @@ class Memory {
   /// A further node, reached from and to all others by `copier`. Before any handle exists. Returns its index.
   NodeIndex add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Copier> copier);
 
+  /// At most `bytes` of replicas are on `node`: others leave for new ones. Before any handle exists.
+  void limit(NodeIndex node, std::size_t bytes);
+  /// Replicas may go to `node`, where no worker works, when main memory has no room. Before any handle exists.
+  void set_storage(NodeIndex node) { room_.set_storage(node); }
+  /// Some node is limited: replicas come and go, and tasks go through `acquire` each time.
+  bool is_limited() const noexcept { return room_.any(); }
+  bool is_limited(NodeIndex node) const noexcept { return room_.is_limited(node); }
+  std::size_t budget(NodeIndex node) const noexcept { return room_.budget(node); }
+  Room& room() noexcept { return room_; }
+
   /// Of what is allocated and copied; outlives this. Any thread may be at work.
   void set_trace(trace::Session* session) noexcept { trace_.store(session, std::memory_order_release); }
 
@@ -47,7 +58,14 @@ class Memory {
   /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `pending`: transfers are under way
   /// and the listener will be called. Throws OutOfMemory when a node has no memory left, std::logic_error for objects, which
   /// stay in main memory, on another node, and what the constructor of an object throws. By the worker that will run the task.
+  ///
+  /// With limited memories a task may still wait for something after the listener was called: who hears it calls this again.
   Staging acquire(Task& task, NodeIndex node);
+  /// With limited memories: `task` may run on `node` now. Without memory that is reserved for it a task cannot know that its data
+  /// stays, and one that writes must meet no move. By the worker that would run it.
+  bool is_present(const Task& task, NodeIndex node) const noexcept;
+  /// `task`, whose `room` is not 0, has ended; it worked on `node`.
+  void end(Task& task, NodeIndex node);
 
   /// The kernel has written through `slot` on `node`: other replicas are out of date.
   static void note_written(Handle& handle, NodeIndex node) noexcept {
@@ -67,10 +85,14 @@ class Memory {
   static void discard_partials(Handle& handle) noexcept;
 
   /// No more transfers will end: waits for calls of the listener that are under way.
-  void drain() const noexcept { calls_.drain(); }
+  void drain() noexcept;
 
-  /// Frees what Tandem has allocated for `handle`, which nobody uses any more.
+  /// Its only valid replica is being moved to another node.
+  bool is_moving(Handle& handle) { return room_.any() && room_.is_moving(handle); }
+  /// Frees what Tandem has allocated for `handle`, which nobody uses any more; while it is being moved, at the move's end.
   void free_replicas(Handle& handle) noexcept;
+  /// Frees the replica on one node, if Tandem has allocated it. Under `handle.lock`.
+  void free_replica(Handle& handle, NodeIndex node) noexcept;
 
  private:
   struct Node {
@@ -84,10 +106,21 @@ class Memory {
   void* allocate(const Handle& handle, NodeIndex node);
   void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
   [[noreturn]] void refuse_memory(const Handle& handle, NodeIndex node) const;
-  bool fetch(Task& task, AccessSlot& slot, NodeIndex node);
-  void fetched(Handle& handle, NodeIndex node);
-  void fetch_failed(Handle& handle, NodeIndex node, const std::exception_ptr& exception);
+  void bring(Task& task, NodeIndex node);
+  void fetch(Task& task, AccessSlot& slot, NodeIndex node);
+  void fetched(Handle& handle, NodeIndex source, NodeIndex node, const std::exception_ptr& failure);
+  static void wait_for(Transfer& transfer, Task& task, AccessSlot& slot);
+  bool waits_for_move(Task& task, AccessSlot& slot, NodeIndex node);
   void count_down(Link* waiting);
+  Copier& copier_for(const CopyRequest& request) noexcept;
+  static CopyRequest request_for(Handle& handle, NodeIndex from, NodeIndex to);
+  template <class Done>
+  void copy(Handle& handle, const CopyRequest& request, const Done& done);
+  void follow_orders();
+  void begin_move(const Room::Move& move);
+  void end_move(Handle& handle, bool arrived);
+  void grant(const Room::Granted& granted);
+  void free_everywhere(Handle& handle) noexcept;
 
   template <trace::Type T, class... Fields>
   void emit(Fields... fields) const;
@@ -96,6 +129,7 @@ class Memory {
   StagingListener& listener_;
   CallCount calls_;
   std::vector<Node> nodes_;
+  Room room_{*this};
 };
 
 }  // namespace tandem::runtime

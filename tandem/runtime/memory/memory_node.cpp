@@ -16,7 +16,7 @@ class MainMemory final : public MemoryNode {
 
 class ProcessorCopier final : public Copier {
  public:
-  CopyState start(const CopyRequest& request, std::function<void()>) override {
+  CopyState start(const CopyRequest& request, CopyEnded) override {
     copy_matrix(request);
     return CopyState::done;
   }

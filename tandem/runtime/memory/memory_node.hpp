@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,12 +34,18 @@ struct CopyRequest {
 
 enum class CopyState { done, posted };
 
-/// Moves bytes between nodes. `start` either copies at once, or posts the copy and calls `arrived` later, once, from any thread,
-/// with no lock held. What it throws fails the tasks that wait for the copy. Called by workers, several at a time.
+/// Called when a copy has ended; null: the bytes have arrived, else why they have not.
+using CopyEnded = std::function<void(const std::exception_ptr& failure)>;
+
+/// Moves bytes between nodes. `start` either copies at once, or posts the copy and calls `ended` later, once, from any thread,
+/// with no lock held. What it throws, or reports as a failure, fails the tasks that wait for the copy. Called by workers, several at a
+/// time.
 class Copier {
  public:
   virtual ~Copier() = default;
-  virtual CopyState start(const CopyRequest& request, std::function<void()> arrived) = 0;
+  virtual CopyState start(const CopyRequest& request, CopyEnded ended) = 0;
+  /// Ends, or gives up, what is posted: no call comes from a thread of the copier any more. Then `start` is not called again.
+  virtual void finish() noexcept {}
 };
 
 std::unique_ptr<MemoryNode> make_main_memory();

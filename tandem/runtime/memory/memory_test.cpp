@@ -34,12 +34,12 @@ struct SlowCopier final : Copier {
   std::deque<std::function<void()>> under_way;
   std::vector<std::pair<NodeIndex, NodeIndex>> copies;
   bool throws = false;
-  CopyState start(const CopyRequest& request, std::function<void()> arrived) override {
+  CopyState start(const CopyRequest& request, CopyEnded ended) override {
     if (throws) throw std::runtime_error("no link");
     copies.emplace_back(request.from_node, request.to_node);
-    under_way.push_back([request, arrived] {
+    under_way.push_back([request, ended] {
       copy_matrix(request);
-      arrived();
+      ended(nullptr);
     });
     return CopyState::posted;
   }

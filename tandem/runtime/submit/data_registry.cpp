@@ -41,6 +41,7 @@ Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, st
   handle->registry_number.store(number_, std::memory_order_relaxed);
   handle->registered_at = where;
   if (memory_.node_count() > 1) handle->elsewhere = std::make_unique<Handle::Place[]>(memory_.node_count() - 1);
+  if (memory_.is_limited()) handle->residence = std::make_unique<Residence>(memory_.node_count());
   if (memory != nullptr) {
     handle->home = Replica{memory, ld, false};
     handle->user_memory = true;
@@ -73,7 +74,8 @@ void DataRegistry::unregister(Handle& handle) {
   check_owned("unregister", handle);
   // When the user's memory is all that remains of the value, it must be there. Without a value there is nothing to bring.
   const bool wanted = handle.user_memory && handle.flow.has_value;
-  if (!nobody_uses(handle) || (wanted && !handle.valid_on(0))) users_->wait_for_users(handle, wanted);
+  if (!nobody_uses(handle) || (wanted && !handle.valid_on(0)) || (handle.user_memory && memory_.is_moving(handle)))
+    users_->wait_for_users(handle, wanted);
   // Nothing refers to the handle but the flow's own references, which `let_go` drops.
   let_go(handle);
 }
@@ -145,7 +147,7 @@ bool DataRegistry::check_handle(Handle& handle, TaskId last) const {
   if (handle.user_memory != has_own_memory) return false;
   const auto is_past = [last](const TaskRef& task) { return task.task == nullptr || (task.id != 0 && task.id <= last); };
   if (!is_past(handle.flow.writer) || !std::all_of(handle.flow.members.begin(), handle.flow.members.end(), is_past)) return false;
-  return handle.valid.load() >> memory_.node_count() == 0;
+  return (handle.valid.load() & ~Handle::kMoving) >> memory_.node_count() == 0;
 }
 
 bool DataRegistry::nobody_uses(const Handle& handle) noexcept {

@@ -12,11 +12,11 @@
 
 namespace tandem::runtime {
 
-/// Sees the graph as it is inferred, edges to tasks that have already ended included. For exports.
+/// Sees the graph as it is inferred, edges to tasks that have already ended included: for exports, and for foresight.
 class GraphObserver {
  public:
   virtual ~GraphObserver() = default;
-  virtual void node(const Task& task) = 0;
+  virtual void node(Task& task) = 0;
   virtual void edge(TaskId from, const Task& to, const Handle* data) = 0;
 };
 

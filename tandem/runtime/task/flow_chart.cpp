@@ -32,7 +32,7 @@ std::string colour_of(const std::string& name) {
 
 }  // namespace
 
-void FlowChart::node(const Task& task) { nodes_.push_back({task.id, name_of(task), task.priority}); }
+void FlowChart::node(Task& task) { nodes_.push_back({task.id, name_of(task), task.priority}); }
 
 void FlowChart::edge(TaskId from, const Task& to, const Handle* data) {
   edges_.push_back({from, to.id, data != nullptr ? data->name : std::string()});

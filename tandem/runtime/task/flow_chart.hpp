@@ -13,7 +13,7 @@ namespace tandem::runtime {
 /// dependency, labelled with the data that causes it. By the submitting thread. For graphs of some thousand tasks.
 class FlowChart final : public GraphObserver {
  public:
-  void node(const Task& task) override;
+  void node(Task& task) override;
   void edge(TaskId from, const Task& to, const Handle* data) override;
 
   std::string dot() const;

@@ -67,7 +67,7 @@ struct Fixture final : FlowHost, GraphObserver {
     return &task;
   }
   void entered_ready(Task& task) override { ready_inside.push_back(task.id); }
-  void node(const Task&) override {}
+  void node(Task&) override {}
   void edge(TaskId from, const Task& to, const Handle*) override { edges.emplace(from, to.id); }
 };
 

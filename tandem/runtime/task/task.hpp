@@ -171,6 +171,7 @@ struct Task {
   bool restricted : 1 = false;  ///< not every worker can run it
   bool recorded : 1 = false;    ///< belongs to a recorded graph; `recording` follows the values
   std::atomic<bool> poisoned{false};  ///< it failed or is cancelled; predecessors write it before they count `waits` down
+  std::uint8_t room = 0;              ///< what it holds of limited memories; see `Room`
   std::uint16_t progress = 0;         ///< turnstiles entered so far
   // --- second line
   SourceLine where;

@@ -143,6 +143,7 @@ WorkerReport Worker::report(std::int64_t now_ns) const {
 // --- tasks
 
 bool Worker::is_present(const Task& task) const noexcept {
+  if (spec_.replicas_leave) [[unlikely]] return executor_.memory().is_present(task, spec_.node);
   for (unsigned i = 0; i < task.access_count; ++i) {
     const AccessSlot& slot = task.accesses()[i];
     Handle& handle = *slot.handle();

@@ -44,6 +44,8 @@ struct World {
   std::vector<WorkerSpec> workers;                    ///< those of kind cpu first; worker 0 is the caller if `caller_works`
   std::vector<std::vector<unsigned>> distance;        ///< between CPU workers
   std::vector<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> nodes;  ///< beyond main memory
+  std::vector<std::size_t> budgets;                   ///< bytes of replicas, by node from main memory on; 0, or missing: no limit
+  std::optional<NodeIndex> storage;                   ///< the node of `nodes` to which replicas go when main memory is full
   bool caller_works = true;
   /// On which NUMA node, counted from 0, memory lies, for the trace; empty: unknown.
   std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)> numa_node_of;

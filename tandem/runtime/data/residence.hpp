@@ -1,0 +1,67 @@
+// tandem/runtime/data/residence.hpp: what decides how long a replica stays in a memory that is limited.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace tandem::runtime {
+
+/// The tasks that use a piece of data, from their submission to their end, by their positions in the flow.
+///
+/// They are submitted in ascending order and end in any, so that an ended one may stay as a mark until those before it have ended:
+/// both operations take O(log n), amortised.
+class UpcomingUses {
+ public:
+  static constexpr std::uint64_t kNone = UINT64_MAX;
+
+  /// A task at `position`, at least as far as all others. Twice for a task that names the data twice: counts once.
+  void add(std::uint64_t position) {
+    if (first_ < uses_.size() && uses_.back() >> 1 == position) return;
+    uses_.push_back(position << 1);
+  }
+  /// The task at `position` has ended; without effect when it was not added.
+  void end(std::uint64_t position) {
+    const auto at = std::lower_bound(uses_.begin() + static_cast<std::ptrdiff_t>(first_), uses_.end(), position << 1);
+    if (at == uses_.end() || *at >> 1 != position) return;
+    *at |= 1;
+    while (first_ < uses_.size() && (uses_[first_] & 1) != 0) ++first_;
+    if (first_ < uses_.size() / 2 + 1 && first_ < uses_.size()) return;
+    uses_.erase(uses_.begin(), uses_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+  /// The position of the next one, or `kNone`.
+  std::uint64_t next() const noexcept { return first_ < uses_.size() ? uses_[first_] >> 1 : kNone; }
+
+ private:
+  std::vector<std::uint64_t> uses_;  ///< position and whether it has ended, from `first_` on
+  std::size_t first_ = 0;
+};
+
+/// Of a piece of data, in a runtime with a limited memory. Belongs to `Room`, under its mutex.
+struct Residence {
+  static constexpr unsigned kNowhere = UINT32_MAX;
+
+  /// On one node.
+  struct Stay {
+    std::uint32_t pins = 0;      ///< tasks and transfers that need the replica as it is
+    bool charged = false;        ///< its bytes count in the node's budget
+    bool may_leave = false;      ///< it stands among those that may leave, under the two numbers that follow
+    std::uint64_t next_use = 0;
+    std::uint64_t last_use = 0;
+  };
+
+  explicit Residence(unsigned node_count) : stays(std::make_unique<Stay[]>(node_count)) {}
+
+  std::unique_ptr<Stay[]> stays;
+  UpcomingUses uses;
+  std::uint64_t last_use = 0;    ///< by the count of accesses that have ended
+  unsigned leaves = kNowhere;    ///< the node whose only valid replica is being moved away
+  unsigned goes_to = kNowhere;
+  bool stuck = false;            ///< it could not be moved away, and will not be tried again
+  bool freed = false;            ///< the data is gone; its memory goes when the move has ended
+};
+
+}  // namespace tandem::runtime

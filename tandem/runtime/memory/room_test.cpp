@@ -1,0 +1,565 @@
+// tandem/runtime/memory/room_test.cpp: memories with budgets: what leaves, who waits, and every order of few tasks and copies.
+#include "tandem/runtime/memory/room.hpp"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/runtime/memory/memory.hpp"
+#include "tandem/runtime/memory/out_of_memory.hpp"
+#include "tandem/runtime/memory/spill_file.hpp"
+#include "tandem/runtime/task/pool.hpp"
+
+namespace tandem::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kBytes = sizeof(std::uint64_t);  // of each datum
+
+/// Says what is allocated.
+struct CountingMemory final : MemoryNode {
+  int alive = 0;
+  std::string name() const override { return "the device"; }
+  void* allocate(std::size_t bytes) override {
+    ++alive;
+    return std::malloc(bytes);
+  }
+  void release(void* memory, std::size_t) noexcept override {
+    --alive;
+    std::free(memory);
+  }
+};
+
+/// Copies when it is told to, any one first.
+struct Copies final : Copier {
+  struct Posted {
+    CopyRequest request;
+    CopyEnded ended;
+  };
+  std::vector<Posted>& posted;
+  explicit Copies(std::vector<Posted>& all) : posted(all) {}
+  CopyState start(const CopyRequest& request, CopyEnded ended) override {
+    posted.push_back({request, std::move(ended)});
+    return CopyState::posted;
+  }
+};
+
+/// Nodes 0, 1 (a device) and 2 (storage); data of one word each; tasks that add up what they read.
+struct Machine final : StagingListener {
+  Memory memory{*this};
+  std::vector<CountingMemory*> nodes;
+  std::vector<Copies::Posted> copies;
+  std::vector<std::pair<NodeIndex, NodeIndex>> copied;
+  TaskPool pool;
+  std::vector<Task*> staged_tasks;
+  std::vector<std::pair<Task*, std::string>> failed;
+  std::deque<Handle*> handles;
+  TaskId last = 0;
+
+  Machine(std::size_t main_data, std::size_t device_data) {
+    for (int i = 0; i < 2; ++i) {
+      auto node = std::make_unique<CountingMemory>();
+      nodes.push_back(node.get());
+      memory.add_node(std::move(node), std::make_unique<Copies>(copies));
+    }
+    if (main_data != 0) {
+      memory.limit(0, main_data * kBytes);
+      memory.set_storage(2);
+    }
+    if (device_data != 0) memory.limit(1, device_data * kBytes);
+  }
+  ~Machine() override {
+    while (!copies.empty()) deliver(0);
+    for (Handle* handle : handles) {
+      memory.free_replicas(*handle);
+      handle->drop_reference();
+      handle->drop_reference();
+    }
+    for (const CountingMemory* node : nodes) EXPECT_EQ(node->alive, 0) << "every replica is freed";
+  }
+  void staged(Task& task) override { staged_tasks.push_back(&task); }
+  void staging_failed(Task& task, const std::exception_ptr& exception) override {
+    try {
+      std::rethrow_exception(exception);
+    } catch (const std::exception& error) {
+      failed.emplace_back(&task, error.what());
+    }
+  }
+
+  Handle& data() {
+    auto* const handle = new Handle;
+    handle->shape = {1, 1, kBytes};
+    handle->elsewhere = std::make_unique<Handle::Place[]>(2);
+    handle->residence = std::make_unique<Residence>(3);
+    handles.push_back(handle);
+    return *handle;
+  }
+  Handle& over(std::uint64_t& value) {
+    Handle& handle = data();
+    handle.home = {&value, 1, false};
+    handle.user_memory = true;
+    handle.valid.store(1);
+    return handle;
+  }
+  Task& task(std::initializer_list<std::pair<Handle*, AccessMode>> uses, bool known = true) {
+    Task& result = *pool.take(Task::value_offset(uses.size(), 1));
+    result.id = ++last;
+    result.access_count = static_cast<std::uint8_t>(uses.size());
+    result.room = 0;
+    unsigned i = 0;
+    for (const auto& [handle, mode] : uses) result.accesses()[i++].set(handle, mode);
+    if (known) memory.room().note_uses(result);
+    return result;
+  }
+  /// The task runs and ends at once; it waits for nothing.
+  void run(Task& task, NodeIndex node, std::uint64_t value = 0) {
+    ASSERT_EQ(memory.acquire(task, node), Memory::Staging::ready);
+    finish(task, node, value);
+  }
+  void finish(Task& task, NodeIndex node, std::uint64_t value) {
+    ASSERT_TRUE(memory.is_present(task, node));
+    for (unsigned i = 0; i < task.access_count; ++i) {
+      if (!makes_value(task.accesses()[i].mode())) continue;
+      value_of(*task.accesses()[i].handle(), node) = value;
+      Memory::note_written(*task.accesses()[i].handle(), node);
+    }
+    memory.end(task, node);
+  }
+  static std::uint64_t& value_of(Handle& handle, NodeIndex node) { return *static_cast<std::uint64_t*>(handle.replica(node).pointer); }
+  void deliver(std::size_t index, bool fails = false) {
+    Copies::Posted copy = std::move(copies[index]);
+    copies.erase(copies.begin() + static_cast<std::ptrdiff_t>(index));
+    if (fails) return copy.ended(std::make_exception_ptr(std::runtime_error("no link")));
+    copy_matrix(copy.request);
+    copied.emplace_back(copy.request.from_node, copy.request.to_node);
+    copy.ended(nullptr);
+  }
+  bool is_sound() { return memory.room().check_invariants(0) && memory.room().check_invariants(1); }
+};
+
+TEST(UpcomingUses, AreThoseThatHaveNotEnded) {
+  std::mt19937 random(3);
+  UpcomingUses uses;
+  std::set<std::uint64_t> expected;
+  std::uint64_t last = 0;
+  EXPECT_EQ(uses.next(), UpcomingUses::kNone);
+  for (int i = 0; i < 20'000; ++i) {
+    if (random() % 2 == 0) {
+      last += expected.contains(last) ? random() % 3 : 1 + random() % 2;  // sometimes the same again
+      uses.add(last);
+      expected.insert(last);
+    } else if (!expected.empty()) {
+      auto at = expected.begin();
+      std::advance(at, random() % std::min<std::size_t>(expected.size(), 8));
+      uses.end(*at);
+      expected.erase(at);
+    }
+    uses.end(last + 7);  // nobody has added it
+    ASSERT_EQ(uses.next(), expected.empty() ? UpcomingUses::kNone : *expected.begin());
+  }
+}
+
+TEST(Room, WhatIsUsedLastLeavesFirst) {
+  Machine m(0, 2);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  Task &write_a = m.task({{&a, AccessMode::write}}), &write_b = m.task({{&b, AccessMode::write}}), &write_c = m.task({{&c, AccessMode::write}});
+  m.task({{&b, AccessMode::read}});
+  Task& read_a = m.task({{&a, AccessMode::read}});
+  m.run(write_a, 1, 10);
+  m.run(write_b, 1, 20);
+  EXPECT_EQ(m.memory.acquire(write_c, 1), Memory::Staging::pending) << "it waits for the move";
+  ASSERT_EQ(m.copies.size(), 1U);
+  EXPECT_EQ(m.copies[0].request.from, a.replica(1).pointer) << "a is read after b";
+  m.deliver(0);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&write_c}));
+  EXPECT_EQ(Machine::value_of(a, 0), 10U);
+  EXPECT_EQ(a.replica(1).pointer, nullptr);
+  m.finish(write_c, 1, 30);
+  EXPECT_EQ(m.memory.room().used(1), 2 * kBytes);
+  EXPECT_TRUE(m.is_sound());
+  m.run(read_a, 0);
+}
+
+TEST(Room, WhatNobodyWillUseLeavesBeforeAllElse) {
+  Machine m(0, 2);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  Task &write_a = m.task({{&a, AccessMode::write}}), &write_b = m.task({{&b, AccessMode::write}}), &write_c = m.task({{&c, AccessMode::write}});
+  m.task({{&a, AccessMode::read}});
+  m.run(write_a, 1);
+  m.run(write_b, 1);
+  EXPECT_EQ(m.memory.acquire(write_c, 1), Memory::Staging::pending);
+  EXPECT_EQ(m.copies.at(0).request.from, b.replica(1).pointer);
+  m.deliver(0);
+  m.finish(write_c, 1, 0);
+}
+
+TEST(Room, ACopyOfWhatIsElsewhereIsDroppedWithoutATransfer) {
+  Machine m(0, 1);
+  std::uint64_t value = 7;
+  Handle &a = m.over(value), &b = m.data();
+  Task &read_a = m.task({{&a, AccessMode::read}}), &write_b = m.task({{&b, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(read_a, 1), Memory::Staging::pending);
+  m.deliver(0);
+  m.finish(read_a, 1, 0);
+  m.run(write_b, 1, 1);
+  EXPECT_TRUE(m.copies.empty());
+  EXPECT_EQ(a.valid.load(), 1U);
+}
+
+TEST(Room, TasksWaitInTheirOrderForOthersToEnd) {
+  Machine m(0, 2);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  Task& first = m.task({{&a, AccessMode::write}, {&b, AccessMode::write}});
+  Task& second = m.task({{&b, AccessMode::write}, {&c, AccessMode::write}});
+  Task& third = m.task({{&c, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(first, 1), Memory::Staging::ready);
+  EXPECT_EQ(m.memory.acquire(second, 1), Memory::Staging::pending);
+  EXPECT_EQ(m.memory.acquire(third, 1), Memory::Staging::pending);
+  EXPECT_TRUE(m.copies.empty()) << "what is in use stays";
+  m.finish(first, 1, 1);
+  ASSERT_EQ(m.copies.size(), 1U);
+  m.deliver(0);
+  EXPECT_EQ(m.staged_tasks.at(0), &second);
+  m.finish(second, 1, 2);
+  EXPECT_EQ(m.staged_tasks.at(1), &third);
+  m.finish(third, 1, 3);
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, WhatCannotFitIsRefusedWithTheNumbers) {
+  Machine m(0, 2);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  Task& large = m.task({{&a, AccessMode::write}, {&b, AccessMode::write}, {&c, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(large, 1), Memory::Staging::pending);
+  ASSERT_EQ(m.failed.size(), 1U);
+  EXPECT_THAT(m.failed[0].second, HasSubstr("takes 24 bytes in the device, whose budget is 16 bytes"));
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&large})) << "it goes on, and is found to have failed";
+  m.memory.end(large, 0);
+  m.run(m.task({{&a, AccessMode::write}}), 1, 1);
+}
+
+TEST(Room, MainMemoryGoesToStorageAndComesBack) {
+  Machine m(1, 0);
+  Handle &a = m.data(), &b = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 0, 5);
+  Task &write_b = m.task({{&b, AccessMode::write}}), &read_a = m.task({{&a, AccessMode::read}}), &again = m.task({{&b, AccessMode::read}});
+  EXPECT_EQ(m.memory.acquire(write_b, 0), Memory::Staging::pending);
+  m.deliver(0);
+  m.finish(write_b, 0, 6);
+  EXPECT_EQ(m.memory.acquire(read_a, 0), Memory::Staging::pending);
+  m.deliver(0);  // b leaves
+  m.deliver(0);  // a comes
+  EXPECT_EQ(Machine::value_of(a, 0), 5U);
+  m.finish(read_a, 0, 0);
+  EXPECT_EQ(m.memory.acquire(again, 0), Memory::Staging::pending);
+  m.deliver(0);
+  m.finish(again, 0, 0);
+  EXPECT_EQ(m.copied, (std::vector<std::pair<NodeIndex, NodeIndex>>{{0, 2}, {0, 2}, {2, 0}, {2, 0}})) << "a lay in storage already";
+}
+
+TEST(Room, DeviceDataSkipsAFullMainMemory) {
+  Machine m(1, 1);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 0, 1);
+  m.run(m.task({{&b, AccessMode::write}}), 1, 2);
+  Task &write_c = m.task({{&c, AccessMode::write}}), &read_b = m.task({{&b, AccessMode::read}});
+  EXPECT_EQ(m.memory.acquire(write_c, 1), Memory::Staging::pending);
+  m.deliver(0);
+  EXPECT_EQ(m.copied.back(), (std::pair<NodeIndex, NodeIndex>{1, 2}));
+  m.finish(write_c, 1, 3);
+  EXPECT_EQ(m.memory.acquire(read_b, 1), Memory::Staging::pending);
+  while (!m.copies.empty()) m.deliver(0);
+  EXPECT_EQ(Machine::value_of(b, 1), 2U);
+  m.finish(read_b, 1, 0);
+}
+
+TEST(Room, AWriterElsewhereWaitsForTheMove) {
+  Machine m(0, 1);
+  Handle &a = m.data(), &b = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 1, 1);
+  Task &write_b = m.task({{&b, AccessMode::write}}), &write_a = m.task({{&a, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(write_b, 1), Memory::Staging::pending) << "a moves";
+  EXPECT_EQ(m.memory.acquire(write_a, 0), Memory::Staging::pending) << "or the move would overwrite its value";
+  m.deliver(0);
+  EXPECT_EQ(m.staged_tasks.size(), 2U);
+  EXPECT_EQ(m.memory.acquire(write_a, 0), Memory::Staging::ready);
+  m.finish(write_a, 0, 9);
+  m.finish(write_b, 1, 2);
+  EXPECT_EQ(Machine::value_of(a, 0), 9U);
+  EXPECT_EQ(a.valid.load(), 1U);
+}
+
+TEST(Room, AValueThatWillBeReplacedIsNotMoved) {
+  Machine m(0, 1);
+  Handle &a = m.data(), &b = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 1, 1);
+  Task &write_a = m.task({{&a, AccessMode::write}}), &write_b = m.task({{&b, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(write_a, 0), Memory::Staging::ready);
+  m.run(write_b, 1, 2);
+  EXPECT_TRUE(m.copies.empty());
+  m.finish(write_a, 0, 3);
+}
+
+TEST(Room, AMoveThatFailsLeavesTheValueWhereItIs) {
+  Machine m(0, 1);
+  Handle &a = m.data(), &b = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 1, 1);
+  Task &write_b = m.task({{&b, AccessMode::write}}), &read_a = m.task({{&a, AccessMode::read}});
+  EXPECT_EQ(m.memory.acquire(write_b, 1), Memory::Staging::pending);
+  m.deliver(0, true);
+  ASSERT_EQ(m.failed.size(), 1U);
+  EXPECT_EQ(m.failed[0].first, &write_b);
+  EXPECT_THAT(m.failed[0].second, HasSubstr("of which 8 bytes cannot be moved away"));
+  EXPECT_EQ(a.valid.load(), 2U);
+  m.memory.end(write_b, 0);
+  m.run(read_a, 1);
+  EXPECT_EQ(Machine::value_of(a, 1), 1U);
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, DataThatIsDroppedWhileItMovesIsFreedBehindTheMove) {
+  Machine m(0, 1);
+  Handle &a = m.data(), &b = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 1, 1);
+  Task& write_b = m.task({{&b, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(write_b, 1), Memory::Staging::pending);
+  std::erase(m.handles, &a);
+  m.memory.free_replicas(a);
+  a.drop_reference();
+  a.drop_reference();
+  EXPECT_EQ(m.staged_tasks.size(), 0U);
+  m.deliver(0);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&write_b}));
+  m.finish(write_b, 1, 2);
+}
+
+// --- every order
+
+/// A task of a small flow.
+struct Step {
+  NodeIndex node = 0;
+  std::vector<std::pair<unsigned, AccessMode>> uses;
+};
+
+/// Plays a flow, asking `choose` which of so many possible things comes next: a task becomes ready and asks for its data, or it runs, or
+/// a copy ends. Throws std::logic_error where a value is wrong or nothing goes on.
+class Play {
+ public:
+  Play(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow)
+      : machine_(main_data, device_data), flow_(flow) {
+    for (unsigned i = 0; i < data_count; ++i) data_.push_back(&machine_.data());
+    std::vector<std::uint64_t> values(data_count, 0);
+    for (const Step& step : flow) {
+      Task& task = *machine_.pool.take(Task::value_offset(step.uses.size(), 1));
+      task.id = ++machine_.last;
+      task.room = 0;
+      task.access_count = static_cast<std::uint8_t>(step.uses.size());
+      unsigned i = 0;
+      std::uint64_t sum = task.id;
+      for (const auto& [datum, mode] : step.uses) {
+        task.accesses()[i++].set(data_[datum], mode);
+        if (sees_value(mode)) sum = sum * 31 + values[datum];
+      }
+      machine_.memory.room().note_uses(task);
+      for (const auto& [datum, mode] : step.uses)
+        if (makes_value(mode)) values[datum] = sum + datum;
+      tasks_.push_back({&task, State::waiting, sum});
+    }
+    expected_ = values;
+  }
+
+  template <class Choose>
+  void run(const Choose& choose) {
+    for (std::size_t ended = 0; ended < flow_.size();) {
+      std::vector<std::function<void()>> possible;
+      for (std::size_t i = 0; i < flow_.size(); ++i) {
+        if (tasks_[i].state == State::waiting && is_ready(i)) possible.push_back([this, i] { stage(i); });
+        if (tasks_[i].state == State::staged) possible.push_back([this, i, &ended] { ended += try_to_run(i); });
+      }
+      for (std::size_t i = 0; i < machine_.copies.size(); ++i) possible.push_back([this, i] { machine_.deliver(i); });
+      if (possible.empty()) throw std::logic_error("nothing goes on");
+      possible[choose(possible.size())]();
+      for (Task* const task : std::exchange(machine_.staged_tasks, {})) state_of(*task) = State::staged;
+      if (!machine_.failed.empty()) throw std::logic_error(machine_.failed[0].second);
+      if (!machine_.is_sound()) throw std::logic_error("the room's structures disagree");
+    }
+    while (!machine_.copies.empty()) machine_.deliver(0);
+    for (std::size_t i = 0; i < data_.size(); ++i)
+      for (NodeIndex node = 0; node < 3; ++node)
+        if (data_[i]->valid_on(node) && Machine::value_of(*data_[i], node) != expected_[i]) throw std::logic_error("a replica is wrong");
+  }
+
+ private:
+  enum class State : std::uint8_t { waiting, staging, staged, ended };
+  struct Played {
+    Task* task = nullptr;
+    State state = State::waiting;
+    std::uint64_t sum = 0;
+  };
+
+  State& state_of(const Task& task) {
+    return std::find_if(tasks_.begin(), tasks_.end(), [&](const Played& played) { return played.task == &task; })->state;
+  }
+  bool is_ready(std::size_t index) const {
+    for (std::size_t before = 0; before < index; ++before) {
+      if (tasks_[before].state == State::ended) continue;
+      for (const auto& [datum, mode] : flow_[before].uses)
+        for (const auto& [wanted, other] : flow_[index].uses)
+          if (datum == wanted && (makes_value(mode) || makes_value(other))) return false;
+    }
+    return true;
+  }
+  void stage(std::size_t index) {
+    tasks_[index].state = State::staging;
+    if (machine_.memory.acquire(*tasks_[index].task, flow_[index].node) == Memory::Staging::ready) tasks_[index].state = State::staged;
+  }
+  unsigned try_to_run(std::size_t index) {
+    Task& task = *tasks_[index].task;
+    const NodeIndex node = flow_[index].node;
+    if (!machine_.memory.is_present(task, node)) {
+      stage(index);
+      return 0;
+    }
+    std::uint64_t sum = task.id;
+    for (const auto& [datum, mode] : flow_[index].uses)
+      if (sees_value(mode)) sum = sum * 31 + Machine::value_of(*data_[datum], node);
+    if (sum != tasks_[index].sum) throw std::logic_error("a task sees a wrong value");
+    for (const auto& [datum, mode] : flow_[index].uses) {
+      if (!makes_value(mode)) continue;
+      Machine::value_of(*data_[datum], node) = sum + datum;
+      Memory::note_written(*data_[datum], node);
+    }
+    machine_.memory.end(task, node);
+    tasks_[index].state = State::ended;
+    return 1;
+  }
+
+  Machine machine_;
+  const std::vector<Step>& flow_;
+  std::vector<Handle*> data_;
+  std::vector<Played> tasks_;
+  std::vector<std::uint64_t> expected_;
+};
+
+/// All orders, depth first. Returns how many.
+std::size_t play_all(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow) {
+  std::vector<std::pair<std::size_t, std::size_t>> path;  // chosen, of how many
+  std::size_t orders = 0;
+  do {
+    std::size_t depth = 0;
+    Play play(main_data, device_data, data_count, flow);
+    play.run([&](std::size_t count) {
+      if (depth == path.size()) path.emplace_back(0, count);
+      return path[depth++].first;
+    });
+    ++orders;
+    while (!path.empty() && ++path.back().first == path.back().second) path.pop_back();
+  } while (!path.empty());
+  return orders;
+}
+
+constexpr AccessMode kRead = AccessMode::read, kWrite = AccessMode::write, kUpdate = AccessMode::read_write;
+
+TEST(RoomUnderEveryOrder, WritersOnTwoNodesAndAnEviction) {
+  // The device has room for one datum; x is written there, leaves for y, and is replaced or changed in main memory meanwhile.
+  for (const AccessMode mode : {kRead, kWrite, kUpdate}) {
+    EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, mode}}}, {1, {{0, kRead}}}}), 10U);
+    EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, mode}}}, {1, {{1, kUpdate}}}, {0, {{1, kRead}}}}), 10U);
+  }
+}
+
+TEST(RoomUnderEveryOrder, MainMemoryAndStorage) {
+  EXPECT_GT(play_all(1, 0, 2, {{0, {{0, kWrite}}}, {0, {{1, kWrite}}}, {0, {{0, kUpdate}}}, {0, {{1, kRead}}}}), 10U);
+  EXPECT_GT(play_all(2, 0, 3, {{0, {{0, kWrite}}}, {0, {{1, kWrite}, {2, kWrite}}}, {0, {{0, kUpdate}, {1, kRead}}}}), 3U);
+}
+
+TEST(RoomUnderEveryOrder, BothMemoriesAreFull) {
+  EXPECT_GT(play_all(1, 1, 3, {{0, {{0, kWrite}}}, {1, {{1, kWrite}}}, {1, {{2, kWrite}}}, {0, {{1, kUpdate}}}}), 10U);
+  EXPECT_GT(play_all(1, 1, 2, {{0, {{0, kWrite}}}, {1, {{0, kUpdate}}}, {1, {{1, kWrite}}}, {0, {{0, kRead}}}}), 10U);
+}
+
+TEST(Room, RandomFlowsInRandomOrders) {
+  for (std::uint64_t seed = 1; seed <= 3'000; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+    const unsigned data_count = 3 + draw(4);
+    std::vector<Step> flow;
+    std::vector<bool> written(data_count, false);
+    for (unsigned i = 0; i < 40; ++i) {
+      Step step{draw(2), {}};
+      for (unsigned datum = draw(data_count), end = std::min(data_count, datum + 1 + draw(2)); datum < end; ++datum) {
+        const AccessMode mode = !written[datum] ? kWrite : std::array{kRead, kWrite, kUpdate}[draw(3)];
+        step.uses.emplace_back(datum, mode);
+        written[datum] = true;
+      }
+      flow.push_back(std::move(step));
+    }
+    const std::size_t main_data = draw(2) == 0 ? 0 : 2 + draw(2);
+    const std::size_t device_data = draw(4) == 0 && main_data != 0 ? 0 : 2 + draw(2);
+    Play play(main_data, device_data, data_count, flow);
+    ASSERT_NO_THROW(play.run([&](std::size_t count) { return draw(static_cast<unsigned>(count)); })) << "seed " << seed;
+  }
+}
+
+// --- the file
+
+TEST(SpillFile, KeepsColumnsOfAMatrixAndReusesPlaces) {
+  auto made = make_spill_file(testing::TempDir());
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  auto [node, copier] = std::move(made).value();
+  std::mutex mutex;
+  std::condition_variable changed;
+  int ended = 0;
+  const auto copy = [&](const CopyRequest& request) {
+    ASSERT_EQ(copier->start(request, [&](const std::exception_ptr& failure) {
+      EXPECT_EQ(failure, nullptr);
+      const std::lock_guard guard(mutex);
+      ++ended;
+      changed.notify_one();
+    }), CopyState::posted);
+  };
+  const Shape shape{3, 4, sizeof(double)};
+  double source[20], target[24];
+  for (int i = 0; i < 20; ++i) source[i] = i;
+  std::fill(std::begin(target), std::end(target), -1.0);
+  void* const place = node->allocate(shape.bytes());
+  void* const other = node->allocate(shape.bytes());
+  EXPECT_NE(place, other);
+  copy({0, 1, source, place, 5, 3, shape});
+  copy({1, 0, place, target, 3, 6, shape});
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return ended == 2; });
+  }
+  for (int j = 0; j < 4; ++j)
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(target[i + 6 * j], i < 3 ? source[i + 5 * j] : -1.0) << i << "," << j;
+  node->release(place, shape.bytes());
+  EXPECT_EQ(node->allocate(shape.bytes()), place);
+  copier->finish();
+}
+
+TEST(SpillFile, AFolderThatIsNotThereIsNamed) {
+  const auto made = make_spill_file("/nowhere/at/all");
+  ASSERT_FALSE(made.ok());
+  EXPECT_THAT(made.error().message, HasSubstr("/nowhere/at/all"));
+  EXPECT_THAT(made.error().message, HasSubstr("option spill"));
+}
+
+}  // namespace
+}  // namespace tandem::runtime
