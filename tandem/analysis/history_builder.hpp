@@ -132,6 +132,7 @@ class HistoryBuilder {
   void note(const trace::Event& event, Rank& rank);
   void replay(const trace::Event& event, Rank& rank);
   void learn_graph(Rank& rank, Graph& graph);
+  std::uint16_t worker_of(std::uint32_t rank, std::uint32_t actor) const;
   void start(const trace::Event& event, Rank& rank, Actor& actor, std::uint32_t row);
   void end(const trace::Event& event, Rank& rank, Actor& actor, std::uint32_t row);
 

@@ -38,14 +38,15 @@ std::uint64_t content_bits_of(const std::byte* buffer) noexcept {
 void complete_header(const std::byte* buffer, std::size_t end, const DeclaredTypes& declared, PacketHeader* header) noexcept {
   std::size_t at = sizeof(PacketHeader);
   std::size_t content = at;
+  std::uint64_t stamp = header->begin_ticks;
   header->end_ticks = header->begin_ticks;
   header->event_count = 0;
   while (at + RecordHeader::compact_bytes <= end) {
     const auto word = acquire<std::uint32_t>(buffer + at);
     internal::Record record;
-    if (word == 0 || internal::decode(buffer, at, end, word, header->end_ticks, declared, &record) != internal::RecordFault::none)
-      break;
-    header->end_ticks = record.ticks;
+    if (word == 0 || internal::decode(buffer, at, end, word, stamp, declared, &record) != internal::RecordFault::none) break;
+    stamp = record.ticks;
+    header->end_ticks = internal::last_event_of(record.type, record.ticks, buffer + record.fields);
     ++header->event_count;
     content = record.end;
     at = record.next();

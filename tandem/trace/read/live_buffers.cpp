@@ -113,6 +113,8 @@ std::optional<LiveBuffers::Copy> LiveBuffers::copy(const Held& held, std::size_t
   Copy copy;
   copy.is_complete = is_whole;
   std::size_t at = 0;  // behind the records that are there; both count from `from`
+  copy.ticks = before;
+  std::size_t open_word = 0;  // of the last record, if it can still be completed; 0: it cannot
   for (bool more = true; more;) {
     const std::size_t copied = copy.bytes.size();
     const std::size_t wanted = std::min(end, is_whole ? end : copied + kPieceBytes);
@@ -126,8 +128,23 @@ std::optional<LiveBuffers::Copy> LiveBuffers::copy(const Held& held, std::size_t
       internal::Record record;
       const auto word = internal::load<std::uint32_t>(copy.bytes.data() + at);
       if (word == 0 && !is_whole) break;
+      // A record follows, so that the one before has got its final word.
+      if (open_word != 0) {
+        const std::uint32_t final_word = word_at(packet + from + open_word);
+        std::memcpy(copy.bytes.data() + open_word, &final_word, sizeof final_word);
+        open_word = copy.open_bytes = 0;
+        copy.ticks = before;
+      }
       const auto fault = internal::decode(copy.bytes.data(), at, wanted, word, before, declared, &record);
       if (fault == internal::RecordFault::none) {
+        if (const int offset = internal::open_word_offset(record.type);
+            offset >= 0 && !is_whole &&
+            internal::is_open_word(record.type, internal::load<std::uint32_t>(copy.bytes.data() + record.fields + offset))) {
+          open_word = record.fields + static_cast<std::size_t>(offset);
+          copy.open_bytes = record.next() - at;
+        } else {
+          copy.ticks = record.ticks;
+        }
         before = record.ticks;
         at = record.next();
         continue;
@@ -140,7 +157,7 @@ std::optional<LiveBuffers::Copy> LiveBuffers::copy(const Held& held, std::size_t
     if (at + RecordHeader::compact_bytes > wanted) more = wanted < end;
   }
   copy.bytes.resize(std::min(at, copy.bytes.size()));
-  copy.ticks = before;
+  if (copy.open_bytes == 0) copy.ticks = before;
   if (before_check) before_check();
   std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the release fence of `Session::renew`
   const auto now = header_of(held.buffer);

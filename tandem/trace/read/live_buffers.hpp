@@ -49,7 +49,8 @@ class LiveBuffers {
 
   struct Copy {
     std::vector<std::byte> bytes;  ///< whole records; the first is that at byte `from` of the packet
-    std::uint64_t ticks = 0;       ///< stamp of the last one
+    std::size_t open_bytes = 0;    ///< of the last of them, if it can still be completed (`Stream::leave_open`); else 0
+    std::uint64_t ticks = 0;       ///< stamp of the last one that cannot
     bool is_complete = false;      ///< the packet has no other records, and gets none
     bool is_strange = false;       ///< what follows is no record that this reader knows
   };

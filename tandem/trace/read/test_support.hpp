@@ -157,7 +157,8 @@ class PacketWriter {
   void put_field(Field field, const Value& value) {
     switch (field) {
       case Field::u8: put(static_cast<std::uint8_t>(value.number)); break;
-      case Field::u16: put(static_cast<std::uint16_t>(value.number)); break;
+      case Field::u16:
+      case Field::i16: put(static_cast<std::uint16_t>(value.number)); break;
       case Field::u32:
       case Field::i32: put(static_cast<std::uint32_t>(value.number)); break;
       case Field::u64:
@@ -222,7 +223,7 @@ inline const DeclaredTypes& sample_declared() {
 
 inline std::string manifest(const RankFacts& facts) {
   std::ostringstream json;
-  json << "{\"tandem\": \"0.1.0\", \"format\": 1, \"commit\": \"0123abc\", \"rank\": " << facts.rank
+  json << "{\"tandem\": \"0.1.0\", \"format\": " << manifest_format << ", \"commit\": \"0123abc\", \"rank\": " << facts.rank
        << ", \"size\": " << facts.size
        << ", \"job\": \"job1\", \"program\": \"./app\", \"arguments\": [\"-n\", \"3\"], \"host\": \"" << facts.host
        << "\", \"pid\": " << facts.process
