@@ -96,12 +96,12 @@ std::string Selection::described() const {
     const auto category = static_cast<Category>(c);
     std::size_t inside = 0, outside = 0;
     for (std::size_t i = 0; i < kEventSpecs; ++i)
-      if (spec_at(i).category == category) ++(has(spec_at(i).type) ? inside : outside);
+      if (spec_at(i).category == category && !is_compound(spec_at(i).type)) ++(has(spec_at(i).type) ? inside : outside);
     const bool mostly = inside > outside;
     if (mostly) add_word("", name_of(category));
     for (std::size_t i = 0; i < kEventSpecs; ++i) {
       const EventSpec& spec = spec_at(i);
-      if (spec.category == category && has(spec.type) != mostly) add_word(mostly ? "-" : "", spec.name);
+      if (spec.category == category && !is_compound(spec.type) && has(spec.type) != mostly) add_word(mostly ? "-" : "", spec.name);
     }
   }
   return text.empty() ? std::string(name_of(Category::about)) : text;

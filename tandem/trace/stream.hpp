@@ -109,9 +109,15 @@ std::byte* store_value(std::byte* to, const Value& value) noexcept {
 /// own header word (release), which was zero before and is never zero afterwards. So a reader of the memory, even after the
 /// process was killed, takes the records before the first zero, and ignores what an earlier packet has left after it.
 ///
-/// Completing a record. The last record of a stream may have a word that its actor stores later (`leave_open`, `open_word`,
-/// `complete`): the length of a task that runs, the queue of one that was submitted. The store is a release, and comes before the
-/// header word of any later record. So a reader that has seen a later record (acquire), and reads the word again, has its final value.
+/// Completing a record. The last record of a stream may have a word of 32 bits that its actor stores once more (`leave_open`, then
+/// `open_word` and `complete`): the length of a task that runs, the queue of one that was submitted. While it is open, a reader of the
+/// memory may find either value:
+/// - The actor stores the word before the header word of any later record (both release). So a reader that has found a later header
+///   word (acquire) and then loads the word again has its final value; a reader that finds no later record reads this one again the
+///   next time (read/copy_records.hpp).
+/// - Only the actor hands its buffer over. From then on `open_word` gives null, as it does when another record has followed: nobody
+///   stores into a buffer that the flusher may be writing. What could not be completed becomes a record of its own.
+/// - A killed program leaves the word open: the task was running.
 ///
 /// Stamps. `emit` reads the clock: 8 of its 10 ns. Immediate consequences of an event can have its stamp: `begin_instant` reads
 /// the clock if any of several types is on, and `append` uses that stamp.

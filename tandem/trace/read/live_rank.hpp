@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -162,7 +163,7 @@ class LiveRank {
   Selection selection_;
   std::vector<Actor> actors_;
   std::vector<Cursor> cursors_;  ///< of each actor
-  std::vector<Told> told_;       ///< of each actor
+  std::deque<Told> told_;        ///< of each actor; they stay where they are when others come
   std::vector<Site> sites_;
   std::unordered_map<std::uint32_t, std::string> data_names_, names_;
   std::int64_t last_event_ns_ = 0;

@@ -118,6 +118,11 @@ class PacketWriter {
     ++header_.event_count;
     return *this;
   }
+  /// The last event is at `ticks`, as a completed record tells.
+  PacketWriter& until(std::uint64_t ticks) {
+    until_ = ticks;
+    return *this;
+  }
   /// For what the format does not allow.
   template <class T>
   PacketWriter& put(T value) {
@@ -127,7 +132,7 @@ class PacketWriter {
 
   PacketHeader header() const {
     PacketHeader header = header_;
-    header.end_ticks = ticks_;
+    header.end_ticks = until_ > ticks_ ? until_ : ticks_;
     header.content_bits = (sizeof header + records_.size()) * 8;
     header.packet_bits = (header.content_bits + 31) / 32 * 32;
     return header;
@@ -176,6 +181,7 @@ class PacketWriter {
 
   PacketHeader header_;
   std::uint64_t ticks_;
+  std::uint64_t until_ = 0;
   std::string records_;
 };
 
