@@ -44,6 +44,7 @@ base::Result<TypeSet> types_of(const trace::TraceReader& run, const std::vector<
 
 Json field_json(const Event& event, std::size_t field) {
   switch (event.spec().fields[field].field) {
+    case Field::i16:
     case Field::i32:
     case Field::i64: return event.integer(field);
     case Field::f64: return event.real(field);

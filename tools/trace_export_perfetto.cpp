@@ -263,6 +263,7 @@ std::string PerfettoWriter::about_declared(const DeclaredEvents& type, std::size
     const std::string& name = type.fields[field];
     const std::uint64_t value = type.value(row, field);
     switch (type.kinds[field]) {
+      case trace::Field::i16:
       case trace::Field::i32:
       case trace::Field::i64: about.add(name, static_cast<std::int64_t>(value)); break;
       case trace::Field::f64: about.add(name, std::bit_cast<double>(value)); break;

@@ -56,9 +56,8 @@ case $part in
     trace info real --json
     holds_json "o['written_by']['commit'] == o['commit'] != ''"
     for run in real sample; do
-      trace info $run --json
-      events=$(value "sum(a['events'] for r in o['ranks'] for a in r['actors'] if a['kind'] != 'catalogue')")
       trace stats $run --json
+      events=$(value "sum(c['events'] for c in o['categories'] if c['category'] != 'about')")
       started=$(value "next(t['events'] for t in o['types'] if t['type'] == 'task.started')")
       holds_json "o['bytes'] < o['stream_bytes'] and sum(a['events'] for a in o['actors']) == o['events']"
       holds_json "sum(sum(t['bins']) for t in o['types']) == $events"
@@ -210,13 +209,13 @@ END
     for run in real sample; do
       trace export $run --format parquet -o $run.parquet --json
       cp out exported
-      trace info $run --json
+      trace stats $run --json
       "$python" - $run.parquet exported out << 'END' || { fail "$run.parquet holds something else"; cat exported >&2; }
 import json, sys
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-folder, exported, info = sys.argv[1], json.load(open(sys.argv[2])), json.load(open(sys.argv[3]))
+folder, exported, stats = sys.argv[1], json.load(open(sys.argv[2])), json.load(open(sys.argv[3]))
 tables = {table["name"]: pq.read_table(f"{folder}/{table['name']}.parquet") for table in exported["tables"]}
 for said in exported["tables"]:
     table = tables[said["name"]]
@@ -226,8 +225,7 @@ for said in exported["tables"]:
 tasks, actors = tables["tasks"], tables["actors"]
 assert tasks.num_rows > 0 and tasks["name"].null_count == 0 and set(tasks["status"].to_pylist()) == {"done"}
 assert pc.sum(pc.subtract(tasks["end_ns"], tasks["start_ns"])) == pc.sum(tasks["duration_ns"])
-events = {(rank["rank"], actor["actor"]): actor["events"] for rank in info["ranks"] for actor in rank["actors"]
-          if actor["kind"] != "catalogue"}
+events = {(actor["rank"], actor["actor"]): actor["events"] for actor in stats["actors"] if actor["actor"] != 0}
 assert {(row["rank"], row["actor"]): row["events"] for row in actors.to_pylist()} == events
 assert exported["duration_ns"] == max(tables["clocks"]["last_ns"].to_pylist())
 assert tasks.schema.metadata[b"tandem.events"] == str(sum(events.values())).encode()

@@ -14,7 +14,6 @@ namespace tandem::tools {
 
 using trace::Event;
 using trace::EventSpec;
-using trace::Field;
 using trace::Type;
 
 EventCount& EventCount::operator+=(const EventCount& other) noexcept {
@@ -26,23 +25,6 @@ EventCount& EventCount::operator+=(const EventCount& other) noexcept {
 }
 
 namespace {
-
-/// As FORMAT.md lays a record out. Whether its stamp was whole its distance from the event before says.
-std::uint64_t record_bytes(const Event& event, std::uint64_t ticks_since_last) {
-  constexpr std::uint64_t compact_span = std::uint64_t{1} << 25;
-  const EventSpec& spec = event.spec();
-  const bool declared = static_cast<std::size_t>(spec.type) >= trace::kFirstDeclared;
-  std::uint64_t bytes = ticks_since_last < compact_span && !declared ? 4 : 12;
-  for (std::size_t i = 0; i < field_count(spec); ++i) {
-    switch (spec.fields[i].field) {
-      case Field::text: bytes += event.text(i).size() + 1; break;
-      case Field::list16:
-      case Field::list32: bytes += entry_bytes_of(spec.fields[i].field) * event.list_size(i); break;
-      default: bytes += trace::bytes_of(spec.fields[i].field); break;
-    }
-  }
-  return (bytes + 3) & ~std::uint64_t{3};
-}
 
 void find_range(const trace::TraceReader& run, const RunTimes& times, TraceStats& stats) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = std::numeric_limits<std::int64_t>::min();
@@ -72,9 +54,10 @@ base::Result<void> count_stream(trace::StreamReader& stream, const RunTimes& tim
     const bool timed = event.spec().category != trace::Category::about;
     const bool same_stamp = !is_first && event.ticks == last_ticks;
     // Descriptions are written apart, by the thread that registers something: their cost is not the cost of events.
-    const double cost_ns = !timed ? 0 : same_stamp ? options.same_stamp_ns : options.event_ns;
-    const EventCount one{.events = 1, .same_stamp = same_stamp ? 1U : 0U,
-                         .bytes = record_bytes(event, is_first ? 0 : event.ticks - last_ticks), .cost_ns = cost_ns};
+    // An event in the record of another one costs the clock, if that was read for it.
+    const bool own_record = event.record_bytes() > 0;
+    const double cost_ns = !timed ? 0 : !same_stamp ? options.event_ns : own_record ? options.same_stamp_ns : 0;
+    const EventCount one{.events = 1, .same_stamp = same_stamp ? 1U : 0U, .bytes = event.record_bytes(), .cost_ns = cost_ns};
     is_first = false;
     last_ticks = event.ticks;
     stats.types[static_cast<std::size_t>(event.type)] += one;

@@ -104,8 +104,7 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
     history_.cut_events += summary.cut_events;
     if (summary.kind == trace::ActorKind::catalogue) continue;
     history_.actors.push_back({.rank = trace.rank, .actor = summary.actor, .kind = summary.kind, .index = summary.index,
-                               .core = summary.core, .name = summary.name, .events = summary.events, .bytes = summary.bytes,
-                               .lost_events = summary.lost_events});
+                               .core = summary.core, .name = summary.name, .bytes = summary.bytes, .lost_events = summary.lost_events});
   }
   describe_data(trace);
 }
@@ -155,6 +154,11 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
                                .points = trace->clock_points.size(),
                                .first_ns = rank.first_ns,
                                .last_ns = rank.last_ns});
+    for (ActorFacts& facts : history_.actors) {
+      if (facts.rank != rank.rank) continue;
+      const auto actor = rank.actors.find(facts.actor);
+      if (actor != rank.actors.end()) facts.events = actor->second.events;
+    }
     // Now that the least id is known: for most traces, ids are their low 32 bits.
     history_.task_index_[rank.rank].epoch = rank.ids.epoch();
   }

@@ -63,6 +63,8 @@ struct TaskRow {
   std::uint16_t pushed_to = no_worker;  ///< into whose queue; no_worker: one for all, or none
   TaskStatus status = TaskStatus::unknown;
   bool stolen = false;
+  std::uint16_t stolen_from = no_worker;  ///< from whose queue
+  std::uint16_t ready_by = no_worker;     ///< the worker that made it ready, by the end of a task
 
   bool has_run() const noexcept { return start_ns != no_time && end_ns != no_time; }
 };

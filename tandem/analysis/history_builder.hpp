@@ -68,6 +68,7 @@ class HistoryBuilder {
       case trace::Category::about: break;
     }
     actor.last_ns = event.local_ns;
+    ++actor.events;
   }
 
   void finish(trace::TraceReader& run);
@@ -82,6 +83,7 @@ class HistoryBuilder {
     std::vector<std::uint32_t> running;    ///< rows of tasks, one within the other
     std::int64_t since_ns = no_time;       ///< of what it does now
     std::int64_t last_ns = no_time;        ///< of its last event
+    std::uint64_t events = 0;
     std::vector<Interval> spans, waits, flushes, quiets;  ///< open ones
   };
   /// A recorded graph: the tasks of its first replay, which were described one by one.
@@ -132,6 +134,7 @@ class HistoryBuilder {
   void note(const trace::Event& event, Rank& rank);
   void replay(const trace::Event& event, Rank& rank);
   void learn_graph(Rank& rank, Graph& graph);
+  std::uint16_t worker_of(std::uint32_t rank, std::uint32_t actor) const;
   void start(const trace::Event& event, Rank& rank, Actor& actor, std::uint32_t row);
   void end(const trace::Event& event, Rank& rank, Actor& actor, std::uint32_t row);
 

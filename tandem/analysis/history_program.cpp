@@ -133,6 +133,7 @@ void HistoryBuilder::add_declared(const Event& event, std::uint32_t task) {
   type.rows.push_back({.rank = event.rank, .actor = event.actor, .task = task, .time_ns = event.local_ns});
   for (std::size_t i = 0; i < type.kinds.size(); ++i) {
     switch (type.kinds[i]) {
+      case trace::Field::i16:
       case trace::Field::i32:
       case trace::Field::i64: type.values.push_back(static_cast<std::uint64_t>(event.integer(i))); break;
       case trace::Field::f64: type.values.push_back(std::bit_cast<std::uint64_t>(event.real(i))); break;

@@ -33,6 +33,7 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
     case Type::task_ready:
       rank.tells_ready = true;
       task.ready_ns = event.local_ns;
+      task.ready_by = worker_of(rank.rank, event.actor);
       advance(task, TaskStatus::ready);
       break;
     case Type::task_pushed:
@@ -43,6 +44,7 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
     case Type::task_stolen:
       task.popped_ns = event.local_ns;
       task.stolen = event.type == Type::task_stolen;
+      task.stolen_from = task.stolen ? u16(event, 1) : no_worker;
       break;
     case Type::task_started: start(event, rank, actor, row); break;
     case Type::task_ended: end(event, rank, actor, row); break;
@@ -150,13 +152,17 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
   if (count > 0) rank.ids.unwrap(static_cast<std::uint32_t>(first + count - 1));
 }
 
+/// `no_worker`: the actor is none.
+std::uint16_t HistoryBuilder::worker_of(std::uint32_t rank, std::uint32_t actor) const {
+  const ActorFacts* const facts = history_.find_actor(rank, actor);
+  return facts != nullptr && facts->kind == trace::ActorKind::worker ? facts->index : no_worker;
+}
+
 void HistoryBuilder::start(const Event& event, Rank& rank, Actor& actor, std::uint32_t row) {
   TaskRow& task = history_.tasks[row];
   task.start_ns = event.local_ns;
   advance(task, TaskStatus::running);
-  if (const ActorFacts* facts = history_.find_actor(rank.rank, event.actor);
-      facts != nullptr && facts->kind == trace::ActorKind::worker)
-    task.worker = facts->index;
+  task.worker = worker_of(rank.rank, event.actor);
   close_state(rank.rank, event.actor, actor, event.local_ns);
   actor.running.push_back(row);
 }
@@ -174,15 +180,13 @@ void HistoryBuilder::end(const Event& event, Rank& rank, Actor& actor, std::uint
 void HistoryBuilder::close_state(std::uint32_t rank, std::uint32_t actor_number, Actor& actor, std::int64_t until_ns) {
   const bool executes = !actor.running.empty();
   if (actor.since_ns != no_time && (executes || actor.base) && until_ns > actor.since_ns) {
-    const ActorFacts* facts = history_.find_actor(rank, actor_number);
-    const bool is_worker = facts != nullptr && facts->kind == trace::ActorKind::worker;
     history_.states.push_back(
         {.start_ns = actor.since_ns,
          .end_ns = until_ns,
          .rank = rank,
          .actor = actor_number,
          .task = executes ? actor.running.back() : no_number,
-         .worker = is_worker ? facts->index : no_worker,
+         .worker = worker_of(rank, actor_number),
          .state = executes ? ActorState::executing : *actor.base,
          .depth = static_cast<std::uint8_t>(executes ? std::min<std::size_t>(actor.running.size() - 1, 255) : 0)});
   }

@@ -27,7 +27,7 @@ TEST(History, ATaskHasItsWholeLife) {
   run.submit(0, 0, 7, 0, {access_word(0, 2)}, {}, -3).submit(0, 100, 8, 1, {access_word(0, 0), access_word(1, 3)}, {7});
   run.stream(0, 1).add(Type::task_accesses, at(100), {8, access_word(5, 1)}).add(Type::task_deps, at(100), {8, 3});
   run.stream(0, 1).add(Type::task_ready, at(120), {7}).add(Type::task_pushed, at(130), {7, 1});
-  run.stream(0, 3).add(Type::task_stolen, at(140), {7});
+  run.stream(0, 3).add(Type::task_stolen, at(140), {7, 1});
   run.execute(0, 3, 7, 150, 450);
   const auto history = run.read();
   ASSERT_EQ(history->tasks.size(), 2u);
@@ -38,6 +38,7 @@ TEST(History, ATaskHasItsWholeLife) {
   EXPECT_EQ(first.priority, -3);
   EXPECT_EQ(first.worker, 1);
   EXPECT_TRUE(first.stolen);
+  EXPECT_EQ(first.stolen_from, 1);
   EXPECT_EQ(first.pushed_to, 1);
   EXPECT_EQ(first.status, TaskStatus::done);
   EXPECT_EQ(first.submit_ns, 0);

@@ -86,6 +86,8 @@ Table tasks_of(History& history) {
       .add("worker", worker, &TaskRow::worker)
       .add("pushed_to", worker, &TaskRow::pushed_to)
       .add("stolen", flag, &TaskRow::stolen)
+      .add("stolen_from", worker, &TaskRow::stolen_from)
+      .add("ready_by", worker, &TaskRow::ready_by)
       .of("status", text, [status](const TaskRow& row) { return (*status)[static_cast<std::size_t>(row.status)]; })
       .add("submit_ns", time, &TaskRow::submit_ns)
       .add("ready_ns", time, &TaskRow::ready_ns)
@@ -287,6 +289,7 @@ Table spans_of(History& history) {
 
 ColumnKind column_kind(trace::Field field) {
   switch (field) {
+    case trace::Field::i16:
     case trace::Field::i32:
     case trace::Field::i64: return i64;
     case trace::Field::f64: return real;

@@ -1,5 +1,8 @@
 // tandem/api/trace_test.cpp: what a program records in its trace, on all its threads.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -15,6 +18,7 @@
 #include "tandem/trace.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/test_support.hpp"
+#include "tandem/trace/recover.hpp"
 
 namespace tandem {
 namespace {
@@ -268,6 +272,121 @@ TEST_F(TraceTest, TheSameHoldsInAnEventLoop) {
   }
   EXPECT_EQ(inside, 100u);
   EXPECT_EQ(outside, 2u);
+}
+
+TEST_F(TraceTest, AnEmptyTaskIsTwoRecords) {
+  constexpr std::uint64_t tasks = 1000;
+  {
+    const auto rt = threads(1);
+    rt->trace().start("task,sched");
+    double x = 0;
+    const auto data = rt->data("x", x);
+    const Codelet work("work", [](double&) {});
+    for (std::uint64_t i = 0; i < tasks; ++i) rt->submit(work, read_write(data));
+    rt->wait();
+  }
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  std::map<Type, std::uint64_t> events;
+  std::uint64_t records = 0, bytes = 0;
+  for (const auto& stream : run.value()->ranks.at(0)->streams) {
+    for (auto event = stream->next(); event.value(); event = stream->next()) {
+      const trace::Event& one = *event.value();
+      const trace::Category category = one.spec().category;
+      if (category != trace::Category::task && category != trace::Category::sched) continue;
+      ++events[one.type];
+      records += one.record_bytes() > 0 ? 1 : 0;
+      bytes += one.record_bytes();
+    }
+  }
+  for (const Type type : {Type::task_submitted, Type::task_started, Type::task_ended})
+    EXPECT_EQ(events[type], tasks) << trace::find_spec(type)->name;
+  EXPECT_EQ(events[Type::task_ready], tasks - 1) << "the first was ready when it was submitted";
+  EXPECT_LE(records, 2 * tasks + tasks / 10) << "nearly all are kept by the worker that made them ready";
+  EXPECT_LE(bytes, 26 * tasks);
+}
+
+TEST_F(TraceTest, AStolenTaskNamesItsVictim) {
+  unsigned stolen = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    folder_ = temporary_.path() / std::to_string(seed);
+    {
+      const auto rt = test::loop_runtime({.seed = seed, .workers = 4});
+      rt->trace().start("task,sched", folder_);
+      double x = 0;
+      const auto data = rt->data("x", x);
+      const Codelet first("first", [](double&) {});
+      const Codelet next("next", [](const double&) {});
+      rt->submit(first, read_write(data));
+      for (int i = 0; i < 50; ++i) rt->submit(next, tandem::read(data));  // the worker that runs the first has them all
+      rt->wait();
+    }
+    auto run = trace::TraceReader::open(folder_);
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    std::map<std::uint64_t, std::uint64_t> queue_of;
+    const auto& rank = *run.value()->ranks.at(0);
+    for (const bool pushes : {true, false}) {
+      for (const auto& stream : rank.streams) {
+        stream->rewind();
+        for (auto event = stream->next(); event.value(); event = stream->next()) {
+          const trace::Event& one = *event.value();
+          if (pushes && one.type == Type::task_pushed) queue_of[one.number(0)] = one.number(1);
+          if (pushes || one.type != Type::task_stolen) continue;
+          ++stolen;
+          EXPECT_NE(one.number(1), stream->summary().index) << "a worker steals from others";
+          EXPECT_EQ(one.number(1), queue_of.at(one.number(0)));
+        }
+      }
+    }
+  }
+  EXPECT_GT(stolen, 0u);
+}
+
+TEST_F(TraceTest, AKilledProgramLeavesTheTaskThatRan) {
+  int said[2];
+  ASSERT_EQ(::pipe(said), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto rt = threads(1);
+    rt->trace().start("all");
+    double x = 0;
+    const auto data = rt->data("x", x);
+    for (int i = 0; i < 3; ++i) rt->submit(Codelet("quick", [](double&) {}), read_write(data));
+    rt->submit(Codelet("endless", [&](double&) {
+      if (::write(said[1], "x", 1) != 1) ::_exit(1);
+      for (;;) ::pause();
+    }), read_write(data));
+    rt->wait();
+    ::_exit(1);
+  }
+  ::close(said[1]);
+  char byte = 0;
+  const auto got = ::read(said[0], &byte, 1);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ::close(said[0]);
+  ASSERT_EQ(got, 1);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const auto recovered = trace::recover_run(folder_);
+  ASSERT_TRUE(recovered.ok()) << recovered.error().message;
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  const auto& rank = *run.value()->ranks.at(0);
+  std::map<std::uint64_t, std::string> running, codelets;
+  for (const auto& stream : rank.streams) {
+    for (auto event = stream->next(); event.value(); event = stream->next()) {
+      const trace::Event& one = *event.value();
+      if (one.type == Type::task_submitted) codelets[one.number(0)] = rank.sites.at(one.number(2)).codelet;
+      if (one.type == Type::task_started) running[one.number(0)] = stream->summary().name;
+      if (one.type == Type::task_ended) running.erase(one.number(0));
+    }
+  }
+  ASSERT_EQ(codelets.size(), 4u);
+  ASSERT_EQ(running.size(), 1u) << "the others have ended";
+  EXPECT_EQ(codelets.at(running.begin()->first), "endless");
+  EXPECT_EQ(running.begin()->second, "worker 0");
 }
 
 TEST_F(TraceTest, DataThatIsLetGoSaysOnWhichNumaNodeItLay) {

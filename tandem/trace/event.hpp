@@ -27,7 +27,7 @@ std::string_view name_of(Category category) noexcept;
 
 /// The layout of a field in a record: little-endian, packed, without padding.
 enum class Field : std::uint8_t {
-  u8, u16, u32, u64, i32, i64, f64,
+  u8, u16, u32, u64, i16, i32, i64, f64,
   text,   ///< UTF-8 with a zero byte at the end
   list16,  ///< u16 values; their number is in an earlier u8 field called `NAME_count`
   list32,  ///< the same with u32
@@ -123,6 +123,14 @@ enum class Type : std::uint16_t {
   task_iteration = 100,
   task_flops = 101,
   task_note = 102,
+  // task and sched: records that stand for several of the events above (read/record_events.hpp)
+  task_ran = 103,
+  task_ran_popped = 104,
+  task_ran_stolen = 105,
+  task_ran_kept = 106,
+  task_released = 107,
+  task_submitted_next = 108,
+  task_submitted_alike = 109,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -131,6 +139,9 @@ inline constexpr std::size_t kTypes = 128;
 /// records have extended headers, since 7 bits do not hold the number.
 inline constexpr std::size_t kFirstDeclared = 128;
 inline constexpr std::size_t kMostDeclared = 256;
+
+/// Whether records of this type stand for events of other types: writers choose them, readers and selections do not know them.
+constexpr bool is_compound(Type type) noexcept { return type >= Type::task_ran && type <= Type::task_submitted_alike; }
 
 struct EventSpec {
   Type type = Type::none;
@@ -179,6 +190,13 @@ enum class ClockPointKind : std::uint8_t {
 constexpr std::uint32_t access_word(std::uint32_t data, unsigned mode) noexcept { return data << 3 | mode; }
 constexpr std::uint32_t data_of_access(std::uint32_t word) noexcept { return word >> 3; }
 constexpr unsigned mode_of_access(std::uint32_t word) noexcept { return word & 7; }
+
+/// The field `length` of `task.ran` and its like: one more than the ticks from the start to the end of the kernel. 0: it runs, or
+/// `task.ended` tells its end.
+constexpr std::uint32_t kNoLength = 0;
+constexpr std::uint64_t kLongestRun = UINT32_MAX - 1;  ///< ticks
+/// The field `pushed_to` of `task.submitted_next`: the submitter has put the task into no queue.
+constexpr std::uint16_t kNotPushed = UINT16_MAX - 1;
 
 namespace internal {
 
@@ -230,7 +248,8 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_pushed, Category::sched, "sched.pushed", {{{"task", u32}, {"worker", u16}}},
      "put into the queue of a worker; 65535: the queue that all workers share"},
     {Type::task_popped, Category::sched, "sched.popped", {{{"task", u32}}}, "taken from a queue by this worker"},
-    {Type::task_stolen, Category::sched, "sched.stolen", {{{"task", u32}}}, "taken by this worker from another one's queue"},
+    {Type::task_stolen, Category::sched, "sched.stolen", {{{"task", u32}, {"victim", u16}}},
+     "taken by this worker from the queue of the worker `victim`"},
 
     {Type::worker_state, Category::worker, "worker.state", {{{"state", u8}}}, "from now on this worker is in this state"},
 
@@ -326,6 +345,24 @@ inline constexpr EventSpec event_table[] = {
      "the tasks that this actor submits at the site from now on compute so many floating-point operations each; holds as task.iteration"},
     {Type::task_note, Category::task, "task.note", {{{"task", u32}, {"tag", u64}, {"parameters", text}}},
      "what the program said of the task that is submitted next: a number and a text of its own"},
+
+    {Type::task_ran, Category::task, "task.ran", {{{"task", u32}, {"length", u32}}},
+     "task.started, and task.ended `length` - 1 ticks later; length 0: it runs, or a task.ended follows"},
+    {Type::task_ran_popped, Category::task, "task.ran_popped", {{{"task", u32}, {"length", u32}}},
+     "sched.popped and task.ran at once"},
+    {Type::task_ran_stolen, Category::task, "task.ran_stolen", {{{"task", u32}, {"length", u32}, {"victim", u16}}},
+     "sched.stolen and task.ran at once"},
+    {Type::task_ran_kept, Category::task, "task.ran_kept", {{{"task", u32}, {"length", u32}}},
+     "task.ready at the time of this actor's event before, and task.ran: the worker that made it ready has kept it"},
+    {Type::task_released, Category::task, "task.released", {{{"task", u32}}},
+     "task.ready, and sched.pushed into the queue of this worker"},
+    {Type::task_submitted_next, Category::task, "task.submitted_next",
+     {{{"pushed_to", u16}, {"priority", i16}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list16},
+       {"deps", list16}}},
+     "task.submitted of the number after that of the packet's last submission, and sched.pushed to a worker; 65534: not pushed"},
+    {Type::task_submitted_alike, Category::task, "task.submitted_alike",
+     {{{"priority", i16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list16}, {"deps", list16}}},
+     "like task.submitted_next, not pushed, at the site of the packet's last submission"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {
@@ -353,7 +390,8 @@ constexpr std::size_t field_count(const EventSpec& spec) noexcept {
 constexpr std::size_t bytes_of(Field field) noexcept {
   switch (field) {
     case Field::u8: return 1;
-    case Field::u16: return 2;
+    case Field::u16:
+    case Field::i16: return 2;
     case Field::u32:
     case Field::i32: return 4;
     case Field::u64:

@@ -7,6 +7,9 @@
 
 namespace tandem::trace {
 
+/// The number of the format, in rank.json. Readers refuse others.
+inline constexpr int manifest_format = 2;
+
 /// Files that are not CTF's have a folder of their own: CTF's readers take every file beside `metadata` for a stream.
 inline constexpr const char* own_folder = "tandem";
 inline constexpr const char* manifest_file = "tandem/rank.json";

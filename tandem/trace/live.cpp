@@ -13,6 +13,7 @@
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/live.hpp"
 #include "tandem/trace/read/record.hpp"
+#include "tandem/trace/read/record_events.hpp"
 #include "tandem/trace/recover.hpp"
 
 namespace tandem::trace {
@@ -34,21 +35,21 @@ std::uint64_t content_bits_of(const std::byte* buffer) noexcept {
   return acquire<std::uint64_t>(buffer + offsetof(PacketHeader, content_bits));
 }
 
-/// Decodes the records that are there, and sets the header's sizes and counts accordingly.
+/// Goes through the records that are there, as a reader of the file will, and sets the header's sizes and counts accordingly.
 void complete_header(const std::byte* buffer, std::size_t end, const DeclaredTypes& declared, PacketHeader* header) noexcept {
+  internal::RecordEvents events;
+  events.begin_packet(header->begin_ticks);
   std::size_t at = sizeof(PacketHeader);
   std::size_t content = at;
   header->end_ticks = header->begin_ticks;
   header->event_count = 0;
   while (at + RecordHeader::compact_bytes <= end) {
     const auto word = acquire<std::uint32_t>(buffer + at);
-    internal::Record record;
-    if (word == 0 || internal::decode(buffer, at, end, word, header->end_ticks, declared, &record) != internal::RecordFault::none)
-      break;
-    header->end_ticks = record.ticks;
+    if (word == 0 || events.enter(buffer, at, end, word, declared) != internal::RecordFault::none) break;
+    header->end_ticks = events.last_event();
     ++header->event_count;
-    content = record.end;
-    at = record.next();
+    content = events.record().end;
+    at = events.record().next();
   }
   header->content_bits = std::uint64_t{content} * 8;
   header->packet_bits = (header->content_bits + 31) / 32 * 32;

@@ -14,7 +14,7 @@ namespace tandem::trace {
 /// `folder` ends with a zero byte; a trace whose path is longer has no live file.
 struct LivePage {
   static constexpr std::uint64_t live_magic = 0x31304556494C4454;  ///< "TDLIVE01"
-  static constexpr std::uint32_t live_version = 1;
+  static constexpr std::uint32_t live_version = 2;
   static constexpr std::size_t folder_bytes = 4096 - 24;
 
   std::uint64_t magic = live_magic;

@@ -30,7 +30,7 @@ std::string_view name_of(WhenFull what) noexcept {
 }
 
 std::string_view name_of(Field field) noexcept {
-  static constexpr std::string_view names[] = {"u8", "u16", "u32", "u64", "i32", "i64", "f64", "text", "list16", "list32"};
+  static constexpr std::string_view names[] = {"u8", "u16", "u32", "u64", "i16", "i32", "i64", "f64", "text", "list16", "list32"};
   return names[static_cast<std::size_t>(field)];
 }
 
@@ -73,7 +73,7 @@ std::string Session::manifest(Written written) const {
   buffers.add("bytes", options_.buffer_bytes).add("count", pool_->count()).add("policy", name_of(options_.when_full));
   JsonObject json;
   json.add("tandem", kVersion)
-      .add("format", 1)
+      .add("format", manifest_format)
       .add("commit", options_.commit)
       .add("rank", options_.rank)
       .add("size", options_.size)
@@ -134,7 +134,7 @@ void Session::write_metadata() {
   }
   {
     const std::lock_guard guard(describe_mutex_);  // a type may be declared while others describe
-    facts.exact_at_ticks = catalogue_.last_stamp();
+    facts.exact_at_ticks = catalogue_.last_event();
   }
   const std::string text = ctf_metadata({.hostname = base::host_name(),
                                          .program = options_.program,

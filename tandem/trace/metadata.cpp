@@ -31,6 +31,7 @@ std::string_view tsdl_type(Field field) noexcept {
     case Field::u32:
     case Field::list32: return "u32";
     case Field::u64: return "u64";
+    case Field::i16: return "i16";
     case Field::i32: return "i32";
     case Field::i64: return "i64";
     case Field::f64: return "f64";
@@ -57,6 +58,7 @@ constexpr std::string_view types =
     "typealias integer { size = 16; align = 8; signed = false; } := u16;\n"
     "typealias integer { size = 32; align = 8; signed = false; } := u32;\n"
     "typealias integer { size = 64; align = 8; signed = false; } := u64;\n"
+    "typealias integer { size = 16; align = 8; signed = true; } := i16;\n"
     "typealias integer { size = 32; align = 8; signed = true; } := i32;\n"
     "typealias integer { size = 64; align = 8; signed = true; } := i64;\n"
     "typealias integer { size = 7; align = 1; signed = false; } := type_bits;\n"

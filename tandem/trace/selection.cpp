@@ -25,7 +25,8 @@ void change(Selection& selection, const Selection& by, bool take_away) noexcept 
 std::vector<std::string> known_words() {
   std::vector<std::string> words{"all", "none"};
   for (std::size_t i = 0; i < kCategories; ++i) words.emplace_back(name_of(static_cast<Category>(i)));
-  for (std::size_t i = 0; i < kEventSpecs; ++i) words.emplace_back(spec_at(i).name);
+  for (std::size_t i = 0; i < kEventSpecs; ++i)
+    if (!is_compound(spec_at(i).type)) words.emplace_back(spec_at(i).name);
   return words;
 }
 
@@ -35,7 +36,7 @@ base::Result<Selection> named(std::string_view word) {
   for (std::size_t i = 0; i < kCategories; ++i)
     if (word == name_of(static_cast<Category>(i))) return Selection::of(static_cast<Category>(i));
   for (std::size_t i = 0; i < kEventSpecs; ++i)
-    if (word == spec_at(i).name) return only(spec_at(i).type);
+    if (word == spec_at(i).name && !is_compound(spec_at(i).type)) return only(spec_at(i).type);
   const std::string nearest = base::nearest_name(word, known_words());
   return base::Error{
       base::ErrorCode::invalid_argument,
@@ -48,14 +49,15 @@ base::Result<Selection> named(std::string_view word) {
 
 Selection Selection::all() noexcept {
   Selection selection;
-  for (std::size_t i = 0; i < kEventSpecs; ++i) selection.add(spec_at(i).type);
+  for (std::size_t i = 0; i < kEventSpecs; ++i)
+    if (!is_compound(spec_at(i).type)) selection.add(spec_at(i).type);
   return selection;
 }
 
 Selection Selection::of(Category category) noexcept {
   Selection selection;
   for (std::size_t i = 0; i < kEventSpecs; ++i)
-    if (spec_at(i).category == category) selection.add(spec_at(i).type);
+    if (spec_at(i).category == category && !is_compound(spec_at(i).type)) selection.add(spec_at(i).type);
   return selection;
 }
 
@@ -94,12 +96,12 @@ std::string Selection::described() const {
     const auto category = static_cast<Category>(c);
     std::size_t inside = 0, outside = 0;
     for (std::size_t i = 0; i < kEventSpecs; ++i)
-      if (spec_at(i).category == category) ++(has(spec_at(i).type) ? inside : outside);
+      if (spec_at(i).category == category && !is_compound(spec_at(i).type)) ++(has(spec_at(i).type) ? inside : outside);
     const bool mostly = inside > outside;
     if (mostly) add_word("", name_of(category));
     for (std::size_t i = 0; i < kEventSpecs; ++i) {
       const EventSpec& spec = spec_at(i);
-      if (spec.category == category && has(spec.type) != mostly) add_word(mostly ? "-" : "", spec.name);
+      if (spec.category == category && !is_compound(spec.type) && has(spec.type) != mostly) add_word(mostly ? "-" : "", spec.name);
     }
   }
   return text.empty() ? std::string(name_of(Category::about)) : text;

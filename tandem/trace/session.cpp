@@ -137,7 +137,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
     stream.numa_node_ = spec.numa_node;
     stream.clock_ = probes_clock_;
     stream.last_ = stream.read_clock();
-    stream.instant_ = stream.last_;
+    stream.instant_ = stream.completed_ = stream.last_;
     stream.sequence_ = stream.lost_ = stream.lost_reported_ = stream.waited_ns_ = 0;  // of the session that it was attached to before
     stream.session_.store(this, std::memory_order_release);
     turn(stream, selection_);
@@ -206,6 +206,7 @@ bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
   stream.at_ = buffer->memory + sizeof(PacketHeader);
   stream.end_ = buffer->memory + pool_->buffer_bytes() - RecordHeader::compact_bytes;
   stream.last_ = ticks;
+  stream.last_record_ = stream.open_header_ = nullptr;
   stream.count_ = 0;
   return true;
 }
@@ -258,7 +259,7 @@ Buffer* Session::overwrite_oldest() noexcept {
 void Session::complete(Stream& stream, Buffer& buffer) noexcept {
   buffer.content_bytes = static_cast<std::uint32_t>(stream.at_ - buffer.memory);
   PacketHeader& header = buffer.header();
-  header.end_ticks = stream.last_;
+  header.end_ticks = stream.last_event();
   header.lost_events = stream.lost_;
   header.event_count = stream.count_;
   header.packet_bits = std::uint64_t{buffer.content_bytes} * 8;
@@ -277,6 +278,7 @@ void Session::complete(Stream& stream, Buffer& buffer) noexcept {
   packets_.fetch_add(1, std::memory_order_relaxed);
   stream.buffer_ = nullptr;
   stream.at_ = stream.end_ = nullptr;
+  stream.last_record_ = stream.open_header_ = nullptr;
   stream.count_ = 0;
   if (options_.when_full == WhenFull::newest) {
     const std::lock_guard guard(newest_mutex_);
@@ -291,7 +293,7 @@ void Session::complete(Stream& stream, Buffer& buffer) noexcept {
 void Session::let_go(Stream& stream) noexcept {
   turn(stream, Selection::none());
   // No packet says yet what was lost since the last one.
-  if (stream.buffer_ == nullptr && stream.lost_ != stream.lost_reported_) renew(stream, stream.last_);
+  if (stream.buffer_ == nullptr && stream.lost_ != stream.lost_reported_) renew(stream, stream.last_event());
   if (stream.buffer_ != nullptr) complete(stream, *stream.buffer_);
   lost_.fetch_add(stream.lost_, std::memory_order_relaxed);
   {

@@ -28,6 +28,7 @@ template <> struct FieldValue<Field::u8> { using Type = std::uint8_t; };
 template <> struct FieldValue<Field::u16> { using Type = std::uint16_t; };
 template <> struct FieldValue<Field::u32> { using Type = std::uint32_t; };
 template <> struct FieldValue<Field::u64> { using Type = std::uint64_t; };
+template <> struct FieldValue<Field::i16> { using Type = std::int16_t; };
 template <> struct FieldValue<Field::i32> { using Type = std::int32_t; };
 template <> struct FieldValue<Field::i64> { using Type = std::int64_t; };
 template <> struct FieldValue<Field::f64> { using Type = double; };
@@ -59,6 +60,7 @@ constexpr Field field_of() noexcept {
   else if constexpr (std::is_same_v<Value, std::uint16_t>) return Field::u16;
   else if constexpr (std::is_same_v<Value, std::uint32_t>) return Field::u32;
   else if constexpr (std::is_same_v<Value, std::uint64_t>) return Field::u64;
+  else if constexpr (std::is_same_v<Value, std::int16_t>) return Field::i16;
   else if constexpr (std::is_same_v<Value, std::int32_t>) return Field::i32;
   else if constexpr (std::is_same_v<Value, std::int64_t>) return Field::i64;
   else if constexpr (std::is_same_v<Value, double>) return Field::f64;
@@ -106,6 +108,16 @@ std::byte* store_value(std::byte* to, const Value& value) noexcept {
 /// Protocol of a live buffer. A record's fields, and a zero where the next record's header word will be, are stored before its
 /// own header word (release), which was zero before and is never zero afterwards. So a reader of the memory, even after the
 /// process was killed, takes the records before the first zero, and ignores what an earlier packet has left after it.
+///
+/// Completing a record. The last record of a stream may have a word of 32 bits that its actor stores once more (`leave_open`, then
+/// `open_word` and `complete`): the length of a task that runs, the queue of one that was submitted. While it is open, a reader of the
+/// memory may find either value:
+/// - The actor stores the word before the header word of any later record (both release). So a reader that has found a later header
+///   word (acquire) and then loads the word again has its final value; a reader that finds no later record reads this one again the
+///   next time (read/copy_records.hpp).
+/// - Only the actor hands its buffer over. From then on `open_word` gives null, as it does when another record has followed: nobody
+///   stores into a buffer that the flusher may be writing. What could not be completed becomes a record of its own.
+/// - A killed program leaves the word open: the task was running.
 ///
 /// Stamps. `emit` reads the clock: 8 of its 10 ns. Immediate consequences of an event can have its stamp: `begin_instant` reads
 /// the clock if any of several types is on, and `append` uses that stamp.
@@ -181,7 +193,8 @@ class Stream {
   [[gnu::always_inline]] Open open(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
     const std::size_t needed = RecordHeader::compact_bytes + internal::rounded(bytes);
     std::byte* const at = at_;
-    if (static_cast<std::size_t>(end_ - at) < needed || ticks - last_ >= RecordHeader::stamp_span) [[unlikely]]
+    if (static_cast<std::size_t>(end_ - at) < needed || ticks - last_ >= RecordHeader::stamp_span ||
+        static_cast<std::int64_t>(ticks - completed_) < 0) [[unlikely]]
       return open_slowly(type, ticks, bytes);
     last_ = ticks;
     at_ = at + needed;
@@ -193,7 +206,7 @@ class Stream {
   [[gnu::always_inline]] Open open_whole(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
     const std::size_t needed = RecordHeader::extended_bytes + internal::rounded(bytes);
     std::byte* const at = at_;
-    if (static_cast<std::size_t>(end_ - at) < needed || static_cast<std::int64_t>(ticks - last_) < 0) [[unlikely]]
+    if (static_cast<std::size_t>(end_ - at) < needed || static_cast<std::int64_t>(ticks - last_event()) < 0) [[unlikely]]
       return open_slowly(type, ticks, bytes);
     last_ = ticks;
     at_ = at + needed;
@@ -209,9 +222,40 @@ class Stream {
     std::atomic_ref<std::uint32_t>(*record.header).store(record.word, std::memory_order_release);
   }
 
+  /// A record of any type, on or off, with a stamp as for `emit_at`.
+  template <Type T, class... Fields>
+  [[gnu::always_inline]] void record(std::uint64_t ticks, Fields... fields) noexcept {
+    write<T>(ticks, fields...);
+  }
+  /// Whether a record with so many bytes of fields goes into the present packet.
+  bool has_room(std::size_t bytes) const noexcept {
+    return static_cast<std::size_t>(end_ - at_) >= RecordHeader::extended_bytes + internal::rounded(bytes);
+  }
+  /// The 32 bits at `word`, a multiple of 4, of the record that was published last are not final. `key`: by which `open_word` is asked
+  /// for them.
+  void leave_open(std::uint32_t key, std::byte* word) noexcept {
+    open_header_ = last_record_;
+    open_word_ = reinterpret_cast<std::uint32_t*>(word);
+    open_key_ = key;
+  }
+  /// That word, while no other record has followed, the buffer has not been handed over, and no other record was left open. Else null.
+  std::uint32_t* open_word(std::uint32_t key) const noexcept {
+    return open_key_ == key && open_header_ == last_record_ && open_header_ != nullptr ? open_word_ : nullptr;
+  }
+  /// Stores a word that `open_word` gave.
+  static void complete(std::uint32_t* word, std::uint32_t value) noexcept {
+    std::atomic_ref<std::uint32_t>(*word).store(value, std::memory_order_release);
+  }
+  /// The same, of an event at `ticks`: no later record gets an earlier stamp.
+  void complete_at(std::uint64_t ticks, std::uint32_t* word, std::uint32_t value) noexcept {
+    completed_ = ticks;
+    complete(word, value);
+  }
+
   /// Hands the buffer over and turns the stream off. The caller is the actor, or the actor no longer writes.
   void detach() noexcept;
-  std::uint64_t last_stamp() const noexcept { return last_; }
+  /// The time of the last event, be it the stamp of a record or told by a completed one.
+  std::uint64_t last_event() const noexcept { return static_cast<std::int64_t>(completed_ - last_) > 0 ? completed_ : last_; }
   /// Packets that were begun so far: what must hold in each packet by itself is written again when this changes.
   std::uint64_t packets() const noexcept { return sequence_; }
   bool attached() const noexcept { return session_.load(std::memory_order_relaxed) != nullptr; }
@@ -257,6 +301,10 @@ class Stream {
   std::byte* end_ = nullptr;    ///< of the room for records; a word of the buffer is behind it
   std::uint64_t last_ = 0;      ///< stamp of the last record
   const std::uint32_t* last_record_ = nullptr;  ///< its header
+  std::uint64_t completed_ = 0;  ///< the latest time that `complete_at` was given
+  const std::uint32_t* open_header_ = nullptr;  ///< of the record that was left open last
+  std::uint32_t* open_word_ = nullptr;
+  std::uint32_t open_key_ = 0;
   std::uint64_t instant_ = 0;
   const clock::Clock* clock_ = nullptr;  ///< null: the TSC
   std::uint32_t count_ = 0;     ///< records in this buffer

@@ -137,7 +137,7 @@ class Tables {
       priority.push_back(task.priority);
       id.push_back(static_cast<std::int64_t>(task.id));
       status.push_back(static_cast<std::int64_t>(task.status));
-      stolen.push_back(task.stolen ? 1 : 0);
+      stolen.push_back(task.stolen ? 1 + std::int64_t{task.stolen_from} : 0);  // the victim, from 1 on
       std::int64_t edges = 0;
       for (const TaskGraph::Edge& edge : graph_.into(row)) {
         if (edge.message != no_number) continue;  // the table of messages has it

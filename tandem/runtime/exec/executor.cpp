@@ -60,29 +60,55 @@ void Executor::enqueue(Task& task, Origin& origin) {
   if (__builtin_expect(task.restricted, 0)) return enqueue_restricted(task, origin);
   switch (origin.kind) {
     case Origin::Kind::submitter: {
-      const unsigned worker = queues_->push_submitted(&task);
-      emit<trace::Type::task_pushed>(origin, flow_position(task), worker);  // though it may have run: we alone recycle it
+      const auto number = static_cast<std::uint32_t>(flow_position(task));  // it may run and end meanwhile
+      trace_pushed(number, queues_->push_submitted(&task), origin);
       return;
     }
     case Origin::Kind::outside:
       emit<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
       queues_->push_from_outside(&task);
       return;
-    case Origin::Kind::worker: break;
+    case Origin::Kind::worker: return keep_or_queue(task, origin, true);
   }
-  // Successors come newest first: among equals the oldest stays to run next, and the others stand in order behind it.
-  Task* queued = &task;
+}
+
+/// Into the record of the submission, if that was the last one.
+void Executor::trace_pushed(std::uint32_t task, unsigned worker, const Origin& origin) {
+  trace::Stream* const stream = origin.trace;
+  if (stream == nullptr || !stream->any_on<trace::Type::task_pushed>()) [[likely]] return;
+  if (std::uint32_t* const word = stream->open_word(task))
+    return trace::Stream::complete(word, (*word & 0xFFFF0000) | worker);
+  stream->append<trace::Type::task_pushed>(task, worker);
+}
+
+/// A task of a worker that waits for nothing else. `told`: the trace has it that it is ready. Successors come newest first: among
+/// equals the oldest stays to run next, and the others stand in order behind it.
+void Executor::keep_or_queue(Task& task, Origin& origin, bool told) {
   if (origin.keep == nullptr) {
     origin.keep = &task;
+    origin.keep_told = told;
     return;
   }
-  if (task.priority >= origin.keep->priority) std::swap(queued, origin.keep);
-  emit<trace::Type::task_pushed>(origin, flow_position(*queued), origin.worker);
+  Task* queued = &task;
+  if (task.priority >= origin.keep->priority) {
+    std::swap(queued, origin.keep);
+    std::swap(told, origin.keep_told);
+  }
+  if (origin.trace != nullptr) {
+    trace::Stream& stream = *origin.trace;
+    if (!told && stream.any_on<trace::Type::task_ready>() && stream.any_on<trace::Type::task_pushed>()) [[unlikely]] {
+      stream.record<trace::Type::task_released>(stream.instant(), flow_position(*queued));
+    } else {
+      if (!told) stream.append<trace::Type::task_ready>(flow_position(*queued));
+      stream.append<trace::Type::task_pushed>(flow_position(*queued), origin.worker);
+    }
+  }
   queues_->push_released(origin.worker, queued);
 }
 
 void Executor::enqueue_restricted(Task& task, Origin& origin) {
-  emit<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
+  if (origin.trace != nullptr) trace_pushed(static_cast<std::uint32_t>(flow_position(task)), ReadyQueues::kAnyQueue, origin);
+  else emit<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
   queues_->push_to(*task.extra->group, &task);
 }
 

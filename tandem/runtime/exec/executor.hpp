@@ -27,6 +27,7 @@ struct Origin {
   Kind kind = Kind::outside;
   unsigned worker = 0;
   Task* keep = nullptr;       ///< the most urgent task that a worker has released, to run next if the policy agrees
+  bool keep_told = false;     ///< the trace has it that `keep` is ready; else whoever takes it from here tells
   Task* joins = nullptr;      ///< tasks with nothing to do, to be ended in turn instead of recursively
   Task* finished = nullptr;   ///< ended tasks that were not yet handed back
   Task* finished_last = nullptr;
@@ -54,6 +55,8 @@ class Executor final : public StagingListener {
 
   /// All predecessors of `task` have ended.
   void make_ready(Task& task, Origin& origin) {
+    if (origin.kind == Origin::Kind::worker && task.kind == TaskKind::kernel && !task.special && !task.restricted) [[likely]]
+      return keep_or_queue(task, origin, false);
     trace_ready(task, origin);
     dispatch(task, origin);
   }
@@ -143,6 +146,7 @@ class Executor final : public StagingListener {
   template <trace::Type T, class... Fields>
   void emit(const Origin& origin, Fields... fields);
   void trace_ready(const Task& task, const Origin& origin);
+  static void trace_pushed(std::uint32_t task, unsigned worker, const Origin& origin);
   void poison_successor(Task& successor, FlowFailure* cause);
   void release(Task& successor, Origin& origin) {
     // The last one to arrive needs no read-modify-write: nobody else will touch the count.
@@ -151,6 +155,7 @@ class Executor final : public StagingListener {
   }
   void retire(Task& task, bool recorded, Origin& origin);
   void enqueue(Task& task, Origin& origin);
+  void keep_or_queue(Task& task, Origin& origin, bool told);
   void enqueue_restricted(Task& task, Origin& origin);
   bool enter_turnstiles(Task& task);
   /// What only tasks with commute or scratch accesses hold.

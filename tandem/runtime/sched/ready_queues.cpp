@@ -209,6 +209,7 @@ Task* ReadyQueues::pop_from_groups(Lane& lane, std::optional<std::int32_t> above
 
 Task* ReadyQueues::pop(unsigned worker) {
   Lane& lane = *lanes_[worker];
+  lane.victim.reset();
   if (Task* task = take_pinned(lane)) return task;
   if (lane.groups.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     if (Task* task = pop_from_groups(lane, {})) return task;
@@ -219,13 +220,17 @@ Task* ReadyQueues::pop(unsigned worker) {
 
 Task* ReadyQueues::pop_above(unsigned worker, std::int32_t priority) {
   Lane& lane = *lanes_[worker];
+  lane.victim.reset();
   if (Task* task = take_pinned(lane)) return task;
   if (lane.groups.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     if (Task* task = pop_from_groups(lane, priority)) return task;
   if (lane.home == nullptr) return nullptr;
   if (Task* task = pop_from(*lane.home, priority)) return task;
   for (const unsigned victim : lane.victims)
-    if (Task* task = pop_from(*queues_[victim], priority)) return task;
+    if (Task* task = pop_from(*queues_[victim], priority)) {
+      lane.victim = victim;
+      return task;
+    }
   return nullptr;
 }
 
@@ -241,7 +246,10 @@ void ReadyQueues::put_back(unsigned worker, Task* task) {
 
 Task* ReadyQueues::steal(Lane& lane) {
   for (const unsigned victim : lane.victims)
-    if (Task* task = steal_from(*queues_[victim], lane)) return task;
+    if (Task* task = steal_from(*queues_[victim], lane)) {
+      lane.victim = victim;
+      return task;
+    }
   return nullptr;
 }
 

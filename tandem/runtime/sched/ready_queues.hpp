@@ -103,6 +103,8 @@ class ReadyQueues {
   bool check_invariants() const;
   unsigned worker_count() const noexcept { return sharing_; }
   std::uint64_t steals(unsigned worker) const noexcept { return lanes_[worker]->steals.get(); }
+  /// From whose queue the task came that `pop` gave last; nothing: from its own, or one that workers share. By that worker.
+  std::optional<unsigned> last_victim(unsigned worker) const noexcept { return lanes_[worker]->victim; }
 
  private:
   using Queue = TaskQueue;
@@ -120,6 +122,7 @@ class ReadyQueues {
     std::uint64_t sequence = 0;
     std::uint64_t random = 0;
     base::Published<std::uint64_t> steals;
+    std::optional<unsigned> victim;   ///< of the last pop
     Task* pinned_in_order = nullptr;  ///< taken from `pinned`, not yet run
   };
 

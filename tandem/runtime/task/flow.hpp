@@ -138,7 +138,7 @@ class Flow {
     if (observer_ != nullptr) observer_->edge(from, to, data);
   }
   void finish_tracing(const Task& task) {
-    traces_ = trace_.end(task);
+    traces_ = trace_.end(task, edges_ == 0 && task.kind == TaskKind::kernel);
     watched_ = traces_ || observer_ != nullptr;
   }
 

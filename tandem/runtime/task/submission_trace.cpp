@@ -31,47 +31,88 @@ bool tells_flops(const Task& task) noexcept { return task.codelet != nullptr && 
 
 }  // namespace
 
-/// False: a number does not fit into an `Entry`; nothing was written.
+namespace {
+
+/// The lists of a record: accesses, and differences to the numbers of predecessors.
 template <class Entry>
-[[gnu::always_inline]] inline bool SubmissionTrace::write_record(const Task& task, std::uint32_t number, std::size_t accesses,
-                                                                 std::span<const std::uint32_t> predecessors) {
-  constexpr bool is_short = sizeof(Entry) < sizeof(std::uint32_t);
-  constexpr std::uint32_t most = static_cast<Entry>(-1);
+[[gnu::always_inline]] inline void store_lists(std::byte* to, const Task& task, std::uint32_t number, std::size_t accesses,
+                                               std::span<const std::uint32_t> predecessors) noexcept {
+  auto* at = reinterpret_cast<Entry*>(to);
+  for (std::size_t i = 0; i < accesses; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    *at++ = static_cast<Entry>(trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())));
+  }
+  for (const std::uint32_t predecessor : predecessors) *at++ = static_cast<Entry>(number - predecessor);
+}
+
+}  // namespace
+
+/// The shortest record that holds the task. One that refers to the submission before must be in that one's packet.
+[[gnu::always_inline]] inline void SubmissionTrace::write_record(const Task& task, std::uint32_t number, std::size_t accesses,
+                                                                 std::span<const std::uint32_t> predecessors, bool is_ready) {
+  struct [[gnu::packed]] Next {
+    std::uint16_t pushed_to;
+    std::int16_t priority;
+    std::uint16_t site;
+    std::uint8_t accesses, predecessors;
+  };
+  struct [[gnu::packed]] Alike {
+    std::int16_t priority;
+    std::uint8_t accesses, predecessors;
+  };
+  std::uint32_t largest = 0;
+  for (std::size_t i = 0; i < accesses; ++i) largest |= trace::access_word(task.accesses()[i].handle()->number, 0);
+  for (const std::uint32_t predecessor : predecessors) largest |= number - predecessor;
+  if (largest > UINT16_MAX) [[unlikely]] return write_whole<std::uint32_t>(Type::task_submitted_wide, task, number, accesses, predecessors);
+  const std::uint16_t site = site_of(task).number;
+  const std::size_t list_bytes = sizeof(std::uint16_t) * (accesses + predecessors.size());
+  const bool follows = number == last_number_ + 1 && stream.packets() == last_packet_ && stream.has_room(sizeof(Next) + list_bytes);
+  const auto priority = static_cast<std::int16_t>(task.priority);
+  if (!follows || priority != task.priority) [[unlikely]]
+    return write_whole<std::uint16_t>(Type::task_submitted, task, number, accesses, predecessors);
+  const auto access_count = static_cast<std::uint8_t>(accesses), predecessor_count = static_cast<std::uint8_t>(predecessors.size());
+  last_number_ = number;
+  if (site == last_site_number_ && !is_ready) {
+    const trace::Stream::Open record = stream.open(Type::task_submitted_alike, stream.instant(), sizeof(Alike) + list_bytes);
+    const Alike fixed{priority, access_count, predecessor_count};
+    std::memcpy(record.fields, &fixed, sizeof(fixed));
+    store_lists<std::uint16_t>(record.fields + sizeof(fixed), task, number, accesses, predecessors);
+    return stream.publish(record);
+  }
+  last_site_number_ = site;
+  const trace::Stream::Open record = stream.open(Type::task_submitted_next, stream.instant(), sizeof(Next) + list_bytes);
+  const Next fixed{trace::kNotPushed, priority, site, access_count, predecessor_count};
+  std::memcpy(record.fields, &fixed, sizeof(fixed));
+  store_lists<std::uint16_t>(record.fields + sizeof(fixed), task, number, accesses, predecessors);
+  stream.publish(record);
+  stream.leave_open(number, record.fields);  // the word with `pushed_to` and the priority
+}
+
+template <class Entry>
+[[gnu::noinline]] void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t number, std::size_t accesses,
+                                                    std::span<const std::uint32_t> predecessors) {
   struct [[gnu::packed]] Fixed {
     std::uint32_t task;
     std::int32_t priority;
     std::uint16_t site;
     std::uint8_t accesses, predecessors;
   };
-  if constexpr (is_short) {
-    std::uint32_t largest = 0;
-    for (std::size_t i = 0; i < accesses; ++i) largest |= trace::access_word(task.accesses()[i].handle()->number, 0);
-    for (const std::uint32_t predecessor : predecessors) largest |= number - predecessor;
-    if (largest > most) [[unlikely]] return false;
-  }
   const std::uint16_t site = site_of(task).number;
-  const trace::Stream::Open record = stream.open(is_short ? Type::task_submitted : Type::task_submitted_wide, stream.instant(),
-                                                 sizeof(Fixed) + sizeof(Entry) * (accesses + predecessors.size()));
-  if (record.fields == nullptr) [[unlikely]] return true;
+  const trace::Stream::Open record =
+      stream.open(type, stream.instant(), sizeof(Fixed) + sizeof(Entry) * (accesses + predecessors.size()));
+  last_packet_ = UINT64_MAX;
+  if (record.fields == nullptr) [[unlikely]] return;
   const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses),
                     static_cast<std::uint8_t>(predecessors.size())};
   std::memcpy(record.fields, &fixed, sizeof(fixed));
-  auto* at = reinterpret_cast<Entry*>(record.fields + sizeof(fixed));
-  for (std::size_t i = 0; i < accesses; ++i) {
-    const AccessSlot& slot = task.accesses()[i];
-    *at++ = static_cast<Entry>(trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())));
-  }
-  for (const std::uint32_t predecessor : predecessors) *at++ = static_cast<Entry>(number - predecessor);
+  store_lists<Entry>(record.fields + sizeof(fixed), task, number, accesses, predecessors);
   stream.publish(record);
-  return true;
+  last_number_ = number;
+  last_site_number_ = site;
+  last_packet_ = stream.packets();
 }
 
-[[gnu::noinline]] void SubmissionTrace::write_wide_record(const Task& task, std::uint32_t number, std::size_t accesses,
-                                                          std::span<const std::uint32_t> predecessors) {
-  write_record<std::uint32_t>(task, number, accesses, predecessors);
-}
-
-void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors) {
+void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, bool is_ready) {
   const auto number = static_cast<std::uint32_t>(id);
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
   std::size_t listed = 0;
@@ -80,8 +121,7 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
       write_facts(task, number);
     listed = std::min(with_predecessors, kMostInRecord);
     const std::size_t accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
-    if (!write_record<std::uint16_t>(task, number, accesses, predecessors.first(listed))) [[unlikely]]
-      write_wide_record(task, number, accesses, predecessors.first(listed));
+    write_record(task, number, accesses, predecessors.first(listed), is_ready);
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
   }

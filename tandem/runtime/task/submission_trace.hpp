@@ -39,10 +39,11 @@ class SubmissionTrace {
   }
   /// A predecessor, whether it has ended or not.
   void depend(TaskId predecessor) { predecessors_.push_back(static_cast<std::uint32_t>(predecessor)); }
-  /// All accesses and predecessors are known; it has not started. True: an outer frame goes on.
-  bool end(const Task& task) {
+  /// All accesses and predecessors are known; it has not started. `is_ready`: it waits for nobody, and will be put into a queue.
+  /// True: an outer frame goes on.
+  bool end(const Task& task, bool is_ready) {
     const std::uint32_t from = frames_[--depth_];
-    describe(task, task.id, std::span(predecessors_).subspan(from));
+    describe(task, task.id, std::span(predecessors_).subspan(from), is_ready);
     predecessors_.resize(from);
     return depth_ > 0;
   }
@@ -56,7 +57,7 @@ class SubmissionTrace {
   void tell_iteration_of_replay() { write_iteration(iteration); }
 
   /// The same of a task whose predecessors the caller has, at the present instant.
-  void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors);
+  void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, bool is_ready = false);
 
  private:
   /// Where tasks are submitted, and of what kind they are.
@@ -73,10 +74,11 @@ class SubmissionTrace {
       return codelet == task.codelet && file == task.where.file && line == task.where.line && kind == task.kind;
     }
   };
+  void write_record(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors,
+                    bool is_ready);
   template <class Entry>
-  bool write_record(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
-  void write_wide_record(const Task& task, std::uint32_t number, std::size_t accesses,
-                         std::span<const std::uint32_t> predecessors);
+  void write_whole(trace::Type type, const Task& task, std::uint32_t number, std::size_t accesses,
+                   std::span<const std::uint32_t> predecessors);
   /// What was recorded of one task may be wrong for the next one.
   bool knows_facts() const noexcept {
     return knows_flops_ || iteration != TaskFacts::kNoIteration || written_iteration_ != TaskFacts::kNoIteration;
@@ -98,6 +100,9 @@ class SubmissionTrace {
   std::array<Site, 64> sites_;               ///< those met last, by a hash
   std::int32_t written_iteration_ = TaskFacts::kNoIteration;  ///< that was recorded last, in packet `iteration_packet_`
   std::uint64_t iteration_packet_ = 0;
+  std::uint32_t last_number_ = 0;            ///< of the last submission, which packet `last_packet_` has
+  std::uint16_t last_site_number_ = 0;
+  std::uint64_t last_packet_ = UINT64_MAX;
   std::vector<Shape> shapes_;                ///< of the task that is described
   bool knows_flops_ = false;                 ///< the program has told the operations of a task
 };

@@ -67,22 +67,32 @@ std::int64_t Worker::step(std::int64_t now_ns) {
     if (!run(*task)) return emulated_.until_ns();
   }
   // The driver may step others now: what this worker keeps goes where others find it.
-  if (Task* task = std::exchange(origin_.keep, nullptr)) queues.push_released(index_, task);
+  queue_kept();
   return now_ns;
 }
 
 /// The next task: the one that it has just released, or one from the queues; or null.
 Task* Worker::take() {
   ReadyQueues& queues = executor_.queues();
-  Task* task = std::exchange(origin_.keep, nullptr);
-  if (task != nullptr && !queues.may_run_at_once(index_, *task)) {
-    queues.push_released(index_, task);
-    task = nullptr;
+  if (Task* const kept = origin_.keep) {
+    if (queues.may_run_at_once(index_, *kept)) {
+      origin_.keep = nullptr;
+      trace_.note_kept(*kept, origin_.keep_told);
+      return kept;
+    }
+    queue_kept();
   }
-  if (task != nullptr) return task;
-  task = hold_.next();
-  if (task != nullptr) trace_.note_taken(*task, [&] { return queues.steals(index_); });
+  Task* const task = hold_.next();
+  if (task != nullptr) trace_.note_taken(*task, [&] { return queues.last_victim(index_); });
   return task;
+}
+
+/// What the worker keeps goes where others find it.
+void Worker::queue_kept() {
+  Task* const task = std::exchange(origin_.keep, nullptr);
+  if (task == nullptr) return;
+  trace_.note_ready(*task, origin_.keep_told);
+  executor_.queues().push_released(index_, task);
 }
 
 void Worker::back_to_work(std::int64_t now_ns) {
@@ -125,7 +135,7 @@ void Worker::leave(std::int64_t now_ns) {
   progress_.do_rest();
   hold_.end();
   if (emulated_.is_running()) end_emulated();  // early: the caller has other things to do
-  if (Task* task = std::exchange(origin_.keep, nullptr)) executor_.queues().push_released(index_, task);
+  queue_kept();
   executor_.flush(origin_);
   bool chosen = std::exchange(woken_, false);
   if (std::exchange(announced_, false)) chosen = executor_.queues().withdraw_idle(index_) || chosen;

@@ -66,6 +66,7 @@ class Worker final : public base::Steppable {
  private:
   // One step.
   Task* take();
+  void queue_kept();
   bool run(Task& task);
   std::int64_t rest(std::int64_t now_ns);
   void back_to_work(std::int64_t now_ns);

@@ -1,6 +1,7 @@
 // tandem/runtime/worker/worker_trace.cpp: writes a worker's events.
 #include "tandem/runtime/worker/worker_trace.hpp"
 
+#include <cstring>
 #include <utility>
 
 namespace tandem::runtime {
@@ -13,24 +14,74 @@ constexpr std::uint64_t kShortTicks = 512;
 
 using trace::Type;
 
-void WorkerTrace::write_taken(const Task& task, std::uint64_t steals) {
+void WorkerTrace::take(const Task& task, std::optional<unsigned> victim) {
+  if (taken_ != Taken::nothing) [[unlikely]] write_taken();
   begin_event();
   shares_stamp_ = true;
-  if (std::exchange(steals_, steals) != steals) stream.append<Type::task_stolen>(flow_position(task));
-  else stream.append<Type::task_popped>(flow_position(task));
+  if (victim ? !stream.any_on<Type::task_stolen>() : !stream.any_on<Type::task_popped>()) return;
+  taken_ = victim ? Taken::stolen : Taken::popped;
+  victim_ = static_cast<std::uint16_t>(victim.value_or(0));
+  taken_task_ = static_cast<std::uint32_t>(flow_position(task));
+  taken_ticks_ = stream.instant();
+}
+
+void WorkerTrace::keep(const Task& task) {
+  if (taken_ != Taken::nothing) [[unlikely]] write_taken();
+  taken_ = Taken::kept;
+  taken_task_ = static_cast<std::uint32_t>(flow_position(task));
+  taken_ticks_ = stream.instant();
+}
+
+/// A record of its own.
+void WorkerTrace::write_taken() {
+  switch (std::exchange(taken_, Taken::nothing)) {
+    case Taken::nothing: return;
+    case Taken::kept: return stream.emit_at<Type::task_ready>(taken_ticks_, taken_task_);
+    case Taken::popped: return stream.emit_at<Type::task_popped>(taken_ticks_, taken_task_);
+    case Taken::stolen: return stream.emit_at<Type::task_stolen>(taken_ticks_, taken_task_, victim_);
+  }
 }
 
 void WorkerTrace::write_started(const Task& task) {
+  constexpr std::size_t length_at = sizeof(std::uint32_t);  // in the fields of each of these records
   begin_event();
   started_ticks_ = stream.instant();
-  stream.append<Type::task_started>(flow_position(task));
+  const auto number = static_cast<std::uint32_t>(flow_position(task));
+  const bool is_one = stream.any_on<Type::task_started>() && stream.any_on<Type::task_ended>();
+  // Popped at this instant; or ready at the time of the event before, which must be in the packet.
+  const bool joins = is_one && taken_task_ == number &&
+                     (taken_ == Taken::kept ? taken_ticks_ == stream.last_event() && stream.has_room(2 * sizeof(number))
+                                            : taken_ticks_ == started_ticks_);
+  if (taken_ != Taken::nothing && !joins) [[unlikely]] write_taken();
+  if (!is_one) return stream.append<Type::task_started>(number);
+  Type type = Type::task_ran;
+  switch (taken_) {
+    case Taken::nothing: break;
+    case Taken::kept: type = Type::task_ran_kept; break;
+    case Taken::popped: type = Type::task_ran_popped; break;
+    case Taken::stolen: type = Type::task_ran_stolen; break;
+  }
+  const bool is_stolen = taken_ == Taken::stolen;
+  taken_ = Taken::nothing;
+  const trace::Stream::Open record =
+      stream.open(type, started_ticks_, 2 * sizeof(number) + (is_stolen ? sizeof(victim_) : 0));
+  if (record.fields == nullptr) [[unlikely]] return;
+  const std::uint32_t fields[2] = {number, trace::kNoLength};
+  std::memcpy(record.fields, fields, sizeof(fields));
+  if (is_stolen) std::memcpy(record.fields + sizeof(fields), &victim_, sizeof(victim_));
+  stream.publish(record);
+  started_ticks_ = stream.last_event();  // if that was later, the record has that stamp
+  stream.leave_open(number, record.fields + length_at);
 }
 
 void WorkerTrace::write_ended(const Task& task) {
   const std::uint64_t ticks = stream.read_clock();
   stream.set_instant(ticks);
   shares_stamp_ = ticks - started_ticks_ < kShortTicks;
-  stream.append<Type::task_ended>(flow_position(task));
+  const auto number = static_cast<std::uint32_t>(flow_position(task));
+  if (std::uint32_t* const length = stream.open_word(number); length != nullptr && ticks - started_ticks_ < trace::kLongestRun)
+    return stream.complete_at(ticks, length, static_cast<std::uint32_t>(ticks - started_ticks_) + 1);
+  stream.append<Type::task_ended>(number);
 }
 
 }  // namespace tandem::runtime

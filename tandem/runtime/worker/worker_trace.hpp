@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "tandem/runtime/task/task.hpp"
 #include "tandem/trace/stream.hpp"
@@ -9,6 +10,11 @@
 namespace tandem::runtime {
 
 /// A worker's stream, and its events: tasks taken, started, ended, and the worker's states. Used by the worker's thread.
+///
+/// A task is one record: `task.ran`, written at its start, with the way by which it came to the worker, and completed in place by
+/// its length at its end. So a killed program's trace has the tasks that ran. Where that does not do, there are records of their own
+/// (`sched.popped`, `task.started`, `task.ended` and so on): when something was recorded between the two, when the selection has only
+/// some of these events, and for kernels of more than 2^32 ticks. Readers see the same events either way.
 ///
 /// A read of the TSC is most of an event's cost, so events that follow each other at once share a stamp: the end of a task, what
 /// becomes ready by it, where that goes, and the next start behind a short kernel. An event type that is off costs one load and
@@ -18,15 +24,25 @@ class WorkerTrace {
   trace::Stream stream;
 
   void enter_state(trace::WorkerState state) {
+    if (taken_ != Taken::nothing) [[unlikely]] write_taken();
     if (state_ == state) return;
     state_ = state;
     stream.emit<trace::Type::worker_state>(static_cast<std::uint8_t>(state));
     shares_stamp_ = false;
   }
-  /// The worker took `task` from the queues, which have counted `steals()` thefts by it so far.
-  template <class Steals>
-  void note_taken(const Task& task, Steals steals) {
-    if (stream.any_on<trace::Type::task_popped, trace::Type::task_stolen>()) [[unlikely]] write_taken(task, steals());
+  /// The worker took `task` from the queues: from its own, from one that workers share, or, if `victim()` says so, from that of
+  /// another worker.
+  template <class Victim>
+  void note_taken(const Task& task, Victim victim) {
+    if (stream.any_on<trace::Type::task_popped, trace::Type::task_stolen>()) [[unlikely]] take(task, victim());
+  }
+  /// The worker has made `task` ready, and takes it without queueing it. `told`: that it is ready was recorded already.
+  void note_kept(const Task& task, bool told) {
+    if (!told && stream.any_on<trace::Type::task_ready>()) [[unlikely]] keep(task);
+  }
+  /// The worker has made `task` ready, and neither runs it nor says in whose queue it is.
+  void note_ready(const Task& task, bool told) {
+    if (!told) stream.append<trace::Type::task_ready>(flow_position(task));
   }
   void note_started(const Task& task) {
     if (stream.any_on<trace::Type::task_started>()) [[unlikely]] write_started(task);
@@ -37,22 +53,31 @@ class WorkerTrace {
   }
   void note_failed(const Task& task) { stream.emit<trace::Type::task_failed>(flow_position(task)); }
   void note_cancelled(const Task& task) {
+    if (taken_ != Taken::nothing) [[unlikely]] write_taken();
     stream.emit<trace::Type::task_cancelled>(flow_position(task));
     shares_stamp_ = false;
   }
 
  private:
+  /// How the worker came to the task that it is going to start. Not recorded yet.
+  enum class Taken : std::uint8_t { nothing, kept, popped, stolen };
+
   void begin_event() {
     if (!shares_stamp_) stream.set_instant(stream.read_clock());
   }
-  void write_taken(const Task& task, std::uint64_t steals);
+  void take(const Task& task, std::optional<unsigned> victim);
+  void keep(const Task& task);
+  void write_taken();
   void write_started(const Task& task);
   void write_ended(const Task& task);
 
   trace::WorkerState state_ = trace::WorkerState::absent;
   bool shares_stamp_ = false;  ///< the next event bears the stamp of the last one
+  Taken taken_ = Taken::nothing;
+  std::uint16_t victim_ = 0;   ///< of a theft
+  std::uint32_t taken_task_ = 0;
+  std::uint64_t taken_ticks_ = 0;  ///< when it was taken, or, of one that was kept, became ready
   std::uint64_t started_ticks_ = 0;
-  std::uint64_t steals_ = 0;   ///< the queues' count at the last task
 };
 
 }  // namespace tandem::runtime

@@ -13,7 +13,12 @@ using internal::TypeInfo;
 const std::byte* Event::find(std::size_t field) const noexcept {
   const TypeInfo& info = *info_;
   TANDEM_ASSERT(field < info.fields);
-  if (field <= info.first_variable) return fields_ + info.offsets[field];
+  if (field <= info.first_variable) {
+    const std::uint16_t offset = info.offsets[field];
+    if (offset < TypeInfo::first_implied) [[likely]] return fields_ + offset;
+    return offset == TypeInfo::implied_task ? reinterpret_cast<const std::byte*>(&implied_task_)
+                                            : reinterpret_cast<const std::byte*>(&implied_number_);
+  }
   const std::byte* at = fields_ + info.fixed_bytes;
   for (std::size_t i = info.first_variable; i < field; ++i) {
     switch (const Field kind = spec_->fields[i].field; kind) {
@@ -42,6 +47,7 @@ std::uint64_t Event::number(std::size_t field) const noexcept {
 std::int64_t Event::integer(std::size_t field) const noexcept {
   const std::byte* at = find(field);
   switch (spec_->fields[field].field) {
+    case Field::i16: return load<std::int16_t>(at);
     case Field::i32: return load<std::int32_t>(at);
     case Field::i64: return load<std::int64_t>(at);
     default: break;
@@ -112,6 +118,7 @@ std::string Event::described() const {
     out += spec_->fields[i].name;
     out += '=';
     switch (spec_->fields[i].field) {
+      case Field::i16:
       case Field::i32:
       case Field::i64: out += std::to_string(integer(i)); break;
       case Field::f64: add_real(out, real(i)); break;

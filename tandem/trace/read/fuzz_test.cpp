@@ -58,9 +58,10 @@ TEST(TraceFuzz, NoDamageToAFolderDoesMoreThanAnError) {
   std::filesystem::remove_all(test::sample_rank_folder(run, 0));
   const std::vector<std::filesystem::path> files{test::stream_path(damaged_rank, 0), test::stream_path(damaged_rank, 2),
                                                  test::stream_path(damaged_rank, 3), test::stream_path(damaged_rank, 1),
-                                                 damaged_rank / manifest_file};
+                                                 test::stream_path(damaged_rank, 4), damaged_rank / manifest_file};
+  test::write_file(files[4], test::sample_compound().bytes());
   const std::uint64_t whole = test::read_everything(run);
-  EXPECT_EQ(whole, test::sample_events + test::sample_descriptions);
+  EXPECT_EQ(whole, test::sample_events + test::sample_descriptions + test::sample_compound_events);
   std::uint64_t fewer = 0;
   for (std::uint64_t seed = first_seed; seed < first_seed + rounds; ++seed) {
     SCOPED_TRACE("TANDEM_TEST_SEED=" + std::to_string(seed) + " TANDEM_TEST_ROUNDS=1");
@@ -86,7 +87,8 @@ TEST(TraceFuzz, WhatIsCollectedOfDamagedLiveBuffersCanBeRead) {
   test::PacketWriter unfinished(1, 7, 9'000'000);
   for (int i = 0; i < 20; ++i) unfinished.add(Type::option, 9'000'000 + 40'000'000 * i, {"name", "value", "source"});
   const std::string live = test::live_file("/run", 1, buffer_bytes, {in_buffer(test::sample_progress(0)), in_buffer(""),
-                                                                     unfinished.live_unfinished(buffer_bytes)});
+                                                                     unfinished.live_unfinished(buffer_bytes),
+                                                                     test::sample_compound().live_unfinished(buffer_bytes)});
   const std::shared_ptr<const DeclaredTypes> declared(&test::sample_declared(), [](const DeclaredTypes*) {});
   test::TempFolder folder;
   const auto file = folder.path() / "stream_0001";

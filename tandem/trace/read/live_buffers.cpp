@@ -13,15 +13,13 @@
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/trace/live.hpp"
+#include "tandem/trace/read/copy_records.hpp"
 #include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/record.hpp"
 
 namespace tandem::trace {
 
 namespace {
-
-/// At a time, so that few cache lines are read which the actor is about to write.
-constexpr std::size_t kPieceBytes = 256;
 
 /// The memory is mapped for reading only: a load of a word does not write.
 std::uint32_t word_at(const std::byte* at) noexcept {
@@ -109,38 +107,9 @@ std::optional<LiveBuffers::Copy> LiveBuffers::copy(const Held& held, std::size_t
   // Read before any record: once it is set, no record follows.
   const std::uint64_t bits = long_word_at(packet + offsetof(PacketHeader, content_bits));
   const bool is_whole = bits >= sizeof(PacketHeader) * 8 && bits % 8 == 0 && bits / 8 <= buffer_bytes_;
-  const std::size_t end = (is_whole ? bits / 8 : buffer_bytes_) - std::min(from, is_whole ? bits / 8 : buffer_bytes_);
-  Copy copy;
-  copy.is_complete = is_whole;
-  std::size_t at = 0;  // behind the records that are there; both count from `from`
-  for (bool more = true; more;) {
-    const std::size_t copied = copy.bytes.size();
-    const std::size_t wanted = std::min(end, is_whole ? end : copied + kPieceBytes);
-    copy.bytes.resize((wanted + 3) & ~std::size_t{3});
-    for (std::size_t i = copied; i < copy.bytes.size(); i += 4) {
-      const std::uint32_t word = word_at(packet + from + i);
-      std::memcpy(copy.bytes.data() + i, &word, sizeof word);
-    }
-    more = false;
-    while (at + RecordHeader::compact_bytes <= wanted) {
-      internal::Record record;
-      const auto word = internal::load<std::uint32_t>(copy.bytes.data() + at);
-      if (word == 0 && !is_whole) break;
-      const auto fault = internal::decode(copy.bytes.data(), at, wanted, word, before, declared, &record);
-      if (fault == internal::RecordFault::none) {
-        before = record.ticks;
-        at = record.next();
-        continue;
-      }
-      const bool is_cut = fault != internal::RecordFault::unknown_type && fault != internal::RecordFault::stamp_back;
-      more = is_cut && wanted < end;
-      copy.is_strange = !more;
-      break;
-    }
-    if (at + RecordHeader::compact_bytes > wanted) more = wanted < end;
-  }
-  copy.bytes.resize(std::min(at, copy.bytes.size()));
-  copy.ticks = before;
+  const std::size_t end = is_whole ? bits / 8 : buffer_bytes_;
+  auto copied = internal::copy_records([packet](std::size_t at) { return word_at(packet + at); }, from, end, is_whole, before, declared);
+  Copy copy{std::move(copied), is_whole};
   if (before_check) before_check();
   std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the release fence of `Session::renew`
   const auto now = header_of(held.buffer);

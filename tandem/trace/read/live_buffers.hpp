@@ -12,6 +12,7 @@
 #include "tandem/base/result.hpp"
 #include "tandem/trace/declared.hpp"
 #include "tandem/trace/packet.hpp"
+#include "tandem/trace/read/copy_records.hpp"
 #include "tandem/trace/recover.hpp"
 
 namespace tandem::trace {
@@ -23,7 +24,7 @@ namespace tandem::trace {
 /// buffer is used for another packet, its `magic` becomes 0, and a release fence follows (`Session::renew`). So a reader copies,
 /// then passes an acquire fence, then looks whether the header still names the packet: if it does, no byte of the copy is of a
 /// later packet. Words are copied one by one in ascending order with acquire, so that after a record's header word, which is
-/// stored with release after its fields, the reader sees these fields.
+/// stored with release after its fields, the reader sees these fields. The last record may be completed meanwhile: copy_records.hpp.
 ///
 /// Not thread-safe; any number of readers may map one file.
 class LiveBuffers {
@@ -47,11 +48,9 @@ class LiveBuffers {
   /// By actor and sequence number. 64 bytes of each buffer are read.
   std::vector<Held> held() const;
 
-  struct Copy {
-    std::vector<std::byte> bytes;  ///< whole records; the first is that at byte `from` of the packet
-    std::uint64_t ticks = 0;       ///< stamp of the last one
-    bool is_complete = false;      ///< the packet has no other records, and gets none
-    bool is_strange = false;       ///< what follows is no record that this reader knows
+  /// The first record is that at byte `from` of the packet.
+  struct Copy : internal::RecordsCopy {
+    bool is_complete = false;  ///< the packet has no other records, and gets none
   };
   /// Copies the records from byte `from` (a multiple of 4) of the packet on; `before` is the stamp before them. Reads no further
   /// than 256 bytes behind the last record. Nothing: the buffer was reused meanwhile.

@@ -201,6 +201,7 @@ bool LiveRank::knows(std::uint32_t number) {
   if (actors_.size() <= number) {
     actors_.resize(number + 1);
     cursors_.resize(number + 1);
+    told_.resize(number + 1);
   }
   return true;
 }
@@ -353,10 +354,17 @@ bool LiveRank::copy_held(std::uint32_t number, const LiveBuffers::Held& held, st
     collect_from_file(number, held.header.sequence + 1, pieces);
     return false;
   }
-  cursor.from += copy->bytes.size();
+  const bool is_begin = cursor.from == sizeof(PacketHeader);
+  cursor.from += copy->bytes.size() - copy->open_bytes;
   cursor.ticks = copy->ticks;
   const bool is_complete = copy->is_complete;
-  if (!copy->bytes.empty()) pieces.push_back({.actor = number, .before = before, .bytes = std::move(copy->bytes)});
+  if (!copy->bytes.empty())
+    pieces.push_back({.actor = number,
+                      .sequence = held.header.sequence,
+                      .begin_ticks = held.header.begin_ticks,
+                      .is_begin = is_begin,
+                      .ends_open = copy->open_bytes > 0,
+                      .bytes = std::move(copy->bytes)});
   if (!is_complete) return true;
   cursor.sequence = held.header.sequence + 1;
   cursor.from = sizeof(PacketHeader);
@@ -382,7 +390,9 @@ bool LiveRank::collect_from_file(std::uint32_t number, std::uint64_t until, std:
         begin_packet(number, header.sequence, pieces);
         const std::size_t from = std::min<std::size_t>(cursor.from, header.content_bits / 8);
         Piece piece{.actor = number,
-                    .before = from == sizeof(PacketHeader) ? header.begin_ticks : cursor.ticks,
+                    .sequence = header.sequence,
+                    .begin_ticks = header.begin_ticks,
+                    .is_begin = from == sizeof(PacketHeader),
                     .bytes = std::vector<std::byte>(header.content_bits / 8 - from)};
         if (!file.read(cursor.file_at + from, piece.bytes.data(), piece.bytes.size())) return false;
         pieces.push_back(std::move(piece));
@@ -406,37 +416,36 @@ void LiveRank::deliver(std::vector<Piece>& pieces, LiveListener& listener) {
 }
 
 void LiveRank::deliver(const Piece& piece, LiveListener& listener) {
-  counts_.bytes += piece.bytes.size();
-  std::uint64_t ticks = piece.before;
+  Told& told = told_[piece.actor];
+  if (piece.is_begin) told.events.begin_packet(piece.begin_ticks);
+  if (std::exchange(told.sequence, piece.sequence) != piece.sequence) told.of_open = 0;
+  told.events.set_worker(actors_[piece.actor].index);
   for (std::size_t at = 0; at + RecordHeader::compact_bytes <= piece.bytes.size();) {
-    internal::Record record;
     const auto word = internal::load<std::uint32_t>(piece.bytes.data() + at);
-    const auto decode = [&] {
-      return internal::decode(piece.bytes.data(), at, piece.bytes.size(), word, ticks, *manifest_.declared, &record);
+    const auto enter = [&] {
+      return told.events.enter(piece.bytes.data(), at, piece.bytes.size(), word, *manifest_.declared);
     };
-    auto fault = decode();
-    if (fault == internal::RecordFault::unknown_type && read_manifest_if_changed()) fault = decode();
+    auto fault = enter();
+    if (fault == internal::RecordFault::unknown_type && read_manifest_if_changed()) fault = enter();
     if (fault != internal::RecordFault::none) return listener.missed(piece.actor, 1);
-    at = record.next();
-    ticks = record.ticks;
-    Event event;
-    event.type = record.type;
-    event.rank = manifest_.rank;
-    event.actor = piece.actor;
-    event.ticks = record.ticks;
-    event.local_ns = manifest_.scale.to_ns(record.ticks);
-    event.spec_ = record.info->spec;
-    event.info_ = record.info;
-    event.fields_ = piece.bytes.data() + record.fields;
-    ++counts_.events;
-    if (event.spec().category == Category::about) {
-      learn(event);
-      continue;
-    }
-    last_event_ns_ = std::max(last_event_ns_, event.local_ns);
-    if (event.type == Type::selection_changed) selection_.words = {event.number(0), event.number(1)};
-    listener.event(event);
+    told.events.skip(told.of_open);
+    while (told.events.has_next()) tell(piece.actor, told.events.take(manifest_.scale), listener);
+    at = told.events.record().next();
+    const bool comes_again = at >= piece.bytes.size() && piece.ends_open;
+    told.of_open = comes_again ? told.events.count() : 0;
+    if (comes_again) told.events.leave();
+    else counts_.bytes += told.events.bytes();
   }
+}
+
+void LiveRank::tell(std::uint32_t actor, Event event, LiveListener& listener) {
+  event.rank = manifest_.rank;
+  event.actor = actor;
+  ++counts_.events;
+  if (event.spec().category == Category::about) return learn(event);
+  last_event_ns_ = std::max(last_event_ns_, event.local_ns);
+  if (event.type == Type::selection_changed) selection_.words = {event.number(0), event.number(1)};
+  listener.event(event);
 }
 
 void LiveRank::learn(const Event& event) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -14,6 +15,7 @@
 #include "tandem/trace/read/live_buffers.hpp"
 #include "tandem/trace/read/manifest.hpp"
 #include "tandem/trace/read/reader.hpp"
+#include "tandem/trace/read/record_events.hpp"
 #include "tandem/trace/selection.hpp"
 
 namespace tandem::trace {
@@ -104,14 +106,22 @@ class LiveRank {
   struct Cursor {
     std::uint64_t sequence = 0;  ///< of the packet that is read next, or
     std::size_t from = sizeof(PacketHeader);  ///< from this byte on
-    std::uint64_t ticks = 0;     ///< of the last record of this packet
+    std::uint64_t ticks = 0;     ///< of the record before that byte
     std::uint64_t file_at = 0;   ///< a packet of the file begins here; those before have been read
     std::uint64_t leave_out = 0; ///< bytes of packets to leave out before the next one is read
     bool file_is_bad = false;
   };
+  /// How far an actor's events have been told. A record that can still be completed is read again until another one follows.
+  struct Told {
+    internal::RecordEvents events;
+    std::uint64_t sequence = UINT64_MAX;  ///< of its packet
+    std::uint8_t of_open = 0;  ///< events of the record that comes next
+  };
   struct Piece {
     std::uint32_t actor = 0;
-    std::uint64_t before = 0;  ///< stamp before its first record
+    std::uint64_t sequence = 0, begin_ticks = 0;  ///< of the packet
+    bool is_begin = false;     ///< its first record is that of the packet
+    bool ends_open = false;    ///< its last record can still be completed
     std::vector<std::byte> bytes = {};
     std::uint64_t missed = 0;  ///< packets before it
   };
@@ -135,6 +145,7 @@ class LiveRank {
   void begin_packet(std::uint32_t number, std::uint64_t sequence, std::vector<Piece>& pieces);
   void deliver(std::vector<Piece>& pieces, LiveListener& listener);
   void deliver(const Piece& piece, LiveListener& listener);
+  void tell(std::uint32_t actor, Event event, LiveListener& listener);
   void learn(const Event& event);
   bool knows(std::uint32_t number);
 
@@ -152,6 +163,7 @@ class LiveRank {
   Selection selection_;
   std::vector<Actor> actors_;
   std::vector<Cursor> cursors_;  ///< of each actor
+  std::deque<Told> told_;        ///< of each actor; they stay where they are when others come
   std::vector<Site> sites_;
   std::unordered_map<std::uint32_t, std::string> data_names_, names_;
   std::int64_t last_event_ns_ = 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,6 +63,62 @@ TEST(LiveRank, FollowsAPacketFromItsBufferToItsFile) {
   expected.push_back(lines(1, 20, 1).front());
   EXPECT_EQ(told.take(), expected);
   EXPECT_EQ(rank->counts().missed_packets, 0u);
+}
+
+PacketWriter ran(std::uint32_t length) {
+  PacketWriter packet(1, 0, 2'000'000);
+  packet.add(Type::task_ran_popped, 2'000'000, {1, length});
+  return packet;
+}
+
+TEST(LiveRank, ATaskThatRunsIsToldAtItsStartAndItsEndOnce) {
+  const LiveFolder folder;
+  const auto rank = follow(folder);
+  Told told;
+  folder.put(0, ran(kNoLength));
+  rank->poll(told);
+  EXPECT_EQ(told.take(), (Lines{"1 sched.popped task=1", "1 task.started task=1"}));
+  rank->poll(told);
+  EXPECT_EQ(told.take(), Lines());
+  folder.put(0, ran(6).add(Type::task_ran, 2'000'010, {2, kNoLength}));
+  rank->poll(told);
+  EXPECT_EQ(told.take(), (Lines{"1 task.ended task=1", "1 task.started task=2"}));
+  // Another event follows, so that its end has a record.
+  folder.put(0, ran(6).add(Type::task_ran, 2'000'010, {2, kNoLength}).add(Type::wait_began, 2'000'011));
+  rank->poll(told);
+  EXPECT_EQ(told.take(), (Lines{"1 flow.wait_began "}));
+  folder.put(0, ran(6).add(Type::task_ran, 2'000'010, {2, kNoLength}).add(Type::wait_began, 2'000'011).add(Type::task_ended, 2'000'012, {2}));
+  rank->poll(told);
+  EXPECT_EQ(told.take(), (Lines{"1 task.ended task=2"}));
+}
+
+TEST(LiveRank, ATaskThatRunsEndsInItsFile) {
+  const LiveFolder folder;
+  const auto rank = follow(folder);
+  Told told;
+  folder.put(0, ran(kNoLength));
+  rank->poll(told);
+  told.take();
+  folder.flush(1, ran(6).until(2'000'005).bytes());
+  PacketWriter next(1, 1, 2'000'005);
+  next.add(Type::task_ran_kept, 2'000'005, {2, kNoLength});
+  folder.put(0, next);
+  rank->poll(told);
+  EXPECT_EQ(told.take(), (Lines{"1 task.ended task=1", "1 task.ready task=2", "1 task.started task=2"}));
+}
+
+TEST(LiveRank, KnowsActorsThatAreDescribedWhileTheCatalogueIsRead) {
+  const LiveFolder folder;
+  PacketWriter catalogue(0, 0, 1'000'000);
+  for (std::uint32_t i = 1; i <= 200; ++i)
+    catalogue.add(Type::actor, 1'000'000, {i, 2, i - 1, -1, "worker"}).add(Type::site, 1'000'000, {i, 1, "kernel", "app.cpp"});
+  folder.flush(0, catalogue.bytes());
+  folder.put(0, PacketWriter(200, 0, 2'000'000).add(Type::task_released, 2'000'000, {7}));
+  const auto rank = follow(folder);
+  Told told;
+  rank->poll(told);
+  EXPECT_EQ(told.take(), (Lines{"200 task.ready task=7", "200 sched.pushed task=7 worker=199"}));
+  EXPECT_EQ(rank->sites().size(), 201u);
 }
 
 TEST(LiveRank, ReadsWhatWasRecordedBeforeFromTheFile) {
@@ -254,6 +311,66 @@ TEST(LiveRank, FollowsAProgramThatWritesAtFullSpeedWithoutMissingAnything) {
   while (rank.value()->state() == LiveState::running) rank.value()->poll(check);
   EXPECT_EQ(rank.value()->state(), LiveState::ended);
   EXPECT_EQ(check.count, events);
+  EXPECT_EQ(check.wrong, 0u);
+  EXPECT_EQ(check.missed_packets, 0u);
+}
+
+// Every task is one record, completed in place: its start and its end are told once each, in order, with the right length.
+TEST(LiveRank, FollowsRecordsThatAreCompletedAtFullSpeed) {
+  const test::TempFolder folder;
+  const auto clock = clock::best_clock();
+  base::Log log;
+  auto session = Session::open({.folder = folder.path() / "run", .memory_bytes = 128 << 10, .buffer_bytes = 8 << 10,
+                                .when_full = WhenFull::wait, .live_folder = folder.path()},
+                               *clock, log);
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  Stream stream;
+  session.value()->attach(stream, {.kind = ActorKind::user, .name = "writer"});
+  constexpr std::uint32_t tasks = 100'000;
+  const auto length = [](std::uint32_t task) { return task % 7; };
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (std::uint32_t i = 0; i < tasks; ++i) {
+      const Stream::Open record = stream.open(Type::task_ran, stream.read_clock(), 8);
+      const std::uint32_t fields[] = {i, kNoLength};
+      std::memcpy(record.fields, fields, sizeof fields);
+      stream.publish(record);
+      const std::uint64_t start = stream.last_event();
+      stream.leave_open(i, record.fields + 4);
+      if (i % 5 == 0) stream.emit_at<Type::wait_began>(start);  // then it cannot be completed
+      if (std::uint32_t* const word = stream.open_word(i)) stream.complete_at(start + length(i), word, length(i) + 1);
+      else stream.emit_at<Type::task_ended>(start + length(i), i);
+    }
+    stream.detach();
+    done.store(true, std::memory_order_release);
+  });
+  struct Check final : LiveListener {
+    void event(const Event& event) override {
+      if (event.type == Type::task_started) {
+        wrong += running || event.number(0) != next ? 1 : 0;
+        running = true;
+        start = event.ticks;
+      } else if (event.type == Type::task_ended) {
+        wrong += !running || event.number(0) != next || event.ticks - start != next % 7 ? 1 : 0;
+        running = false;
+        ++next;
+      }
+    }
+    void missed(std::uint32_t, std::uint64_t packets) override { missed_packets += packets; }
+    bool running = false;
+    std::uint64_t start = 0, missed_packets = 0;
+    std::uint32_t next = 0, wrong = 0;
+  } check;
+  auto rank = LiveRank::open(session.value()->rank_folder());
+  ASSERT_TRUE(rank.ok()) << rank.error().message;
+  while (!done.load(std::memory_order_acquire)) {
+    rank.value()->poll(check);
+    std::this_thread::yield();
+  }
+  writer.join();
+  session.value()->close();
+  while (rank.value()->state() == LiveState::running) rank.value()->poll(check);
+  EXPECT_EQ(check.next, tasks);
   EXPECT_EQ(check.wrong, 0u);
   EXPECT_EQ(check.missed_packets, 0u);
 }

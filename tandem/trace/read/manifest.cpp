@@ -99,6 +99,7 @@ std::string_view kind_name(Field field) noexcept {
     case Field::u16: return "u16";
     case Field::u32: return "u32";
     case Field::u64: return "u64";
+    case Field::i16: return "i16";
     case Field::i32: return "i32";
     case Field::i64: return "i64";
     case Field::f64: return "f64";

@@ -13,8 +13,6 @@
 
 namespace tandem::trace {
 
-inline constexpr int manifest_format = 1;
-
 struct Manifest {
   std::string text;  ///< the file, as it is
   std::uint32_t rank = 0;

@@ -21,10 +21,16 @@
 
 namespace tandem::trace {
 
+namespace internal {
+class RecordEvents;  // record_events.hpp
+}
+
 /// One event, a view into the mapped file. Valid as long as its reader.
 ///
 /// Fields are found by their index in the type's specification. The reader has checked that all of them are inside the packet, so
 /// access cannot fail. Access to a field of another kind is an assertion failure.
+///
+/// A record may stand for several events (`is_compound`): they come one after the other, and none has such a type.
 class Event {
  public:
   Type type = Type::none;
@@ -34,6 +40,8 @@ class Event {
   std::int64_t local_ns = 0;  ///< of the rank's clock
 
   const EventSpec& spec() const noexcept { return *spec_; }
+  /// Of the record that tells of it; 0 when that record has told of another event before.
+  std::uint32_t record_bytes() const noexcept { return record_bytes_; }
   /// u8, u16, u32, u64
   std::uint64_t number(std::size_t field) const noexcept;
   /// i32, i64
@@ -47,13 +55,15 @@ class Event {
   std::string described() const;
 
  private:
-  friend class StreamReader;
-  friend class LiveRank;
+  friend class internal::RecordEvents;
   const std::byte* find(std::size_t field) const noexcept;
 
   const EventSpec* spec_ = nullptr;
   const internal::TypeInfo* info_ = nullptr;
   const std::byte* fields_ = nullptr;
+  std::uint32_t record_bytes_ = 0;
+  std::uint32_t implied_task_ = 0;     ///< fields that the record does not have (`TypeInfo::implied_task`)
+  std::uint16_t implied_number_ = 0;   ///< a site or a worker
 };
 
 /// Contents of an actor's stream, from its packets' headers.
@@ -64,7 +74,7 @@ struct StreamSummary {
   std::int32_t core = -1;
   std::string name;
   std::uint64_t packets = 0;
-  std::uint64_t events = 0;
+  std::uint64_t events = 0;         ///< records; some stand for several events
   std::uint64_t lost_events = 0;    ///< from the last packet
   std::uint64_t missing_packets = 0;  ///< gaps in the sequence: overwritten, or not written
   std::uint64_t bytes = 0;
@@ -94,7 +104,7 @@ class StreamReader {
   void set_actor(std::uint32_t actor);
 
  private:
-  StreamReader() = default;
+  StreamReader();
   base::Result<void> map();
   base::Result<void> index_packets();
   base::Result<void> enter_packet_at(std::size_t at, const PacketHeader& header);
@@ -121,9 +131,9 @@ class StreamReader {
   std::size_t packet_ = 0;
   std::size_t at_ = 0;
   std::size_t end_ = 0;          ///< of this packet's content
-  std::uint64_t ticks_ = 0;      ///< of the last record
+  std::unique_ptr<internal::RecordEvents> events_;  ///< of the record before `at_`
   std::uint64_t end_ticks_ = 0;  ///< of this packet
-  std::uint32_t events_ = 0;     ///< already read from this packet
+  std::uint32_t records_ = 0;    ///< already read from this packet
 };
 
 /// A place in the program.

@@ -46,7 +46,29 @@ struct Record {
   std::size_t next() const noexcept { return (end + 3) & ~std::size_t{3}; }
 };
 
-enum class RecordFault { none, header_cut, unknown_type, stamp_back, fields_cut, text_open };
+/// Of a record that can be completed later (`Stream::leave_open`): where in its fields the word lies; -1: of none.
+constexpr int open_word_offset(Type type) noexcept {
+  switch (type) {
+    case Type::task_ran:
+    case Type::task_ran_popped:
+    case Type::task_ran_stolen:
+    case Type::task_ran_kept: return 4;
+    case Type::task_submitted_next: return 0;
+    default: return -1;
+  }
+}
+/// Whether such a word says that it has not been completed.
+constexpr bool is_open_word(Type type, std::uint32_t word) noexcept {
+  return type == Type::task_submitted_next ? (word & 0xFFFF) == kNotPushed : word == kNoLength;
+}
+/// The time of the last event that the record tells of.
+inline std::uint64_t last_event_of(Type type, std::uint64_t ticks, const std::byte* fields) noexcept {
+  if (type < Type::task_ran || type > Type::task_ran_kept) return ticks;
+  const auto length = load<std::uint32_t>(fields + 4);
+  return length == kNoLength ? ticks : ticks + (length - 1);
+}
+
+enum class RecordFault { none, header_cut, unknown_type, stamp_back, fields_cut, text_open, nothing_before };
 constexpr std::string_view describe(RecordFault fault) noexcept {
   switch (fault) {
     case RecordFault::none: return "nothing";
@@ -54,6 +76,7 @@ constexpr std::string_view describe(RecordFault fault) noexcept {
     case RecordFault::unknown_type: return "a record of a type that does not exist";
     case RecordFault::stamp_back: return "a record's stamp is before that of the record before";
     case RecordFault::fields_cut: return "the packet's content ends within a record's fields";
+    case RecordFault::nothing_before: return "a record that refers to a submission before, which its packet does not have";
     case RecordFault::text_open: return "a text is not ended within the packet's content";
   }
   return "";

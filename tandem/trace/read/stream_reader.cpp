@@ -11,6 +11,7 @@
 #include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/record.hpp"
+#include "tandem/trace/read/record_events.hpp"
 
 namespace tandem::trace {
 
@@ -35,6 +36,8 @@ bool in_the_clocks_reach(const clock::TickScale& scale, std::uint64_t begin, std
 }
 
 }  // namespace
+
+StreamReader::StreamReader() : events_(std::make_unique<internal::RecordEvents>()) {}
 
 Error StreamReader::malformed(std::size_t at, std::string_view what) const {
   return {ErrorCode::malformed, file_.string() + ": at byte " + std::to_string(at) + ": " + std::string(what)};
@@ -137,12 +140,12 @@ Result<void> StreamReader::enter_cut_packet(std::size_t at, const PacketHeader& 
 
 void StreamReader::begin_packet(std::size_t packet) noexcept {
   packet_ = packet;
-  events_ = 0;
+  records_ = 0;
+  events_->begin_packet(packet == packets_.size() ? 0 : packets_[packet].begin_ticks);
   if (packet == packets_.size()) return;
   const Packet& entered = packets_[packet];
   at_ = entered.begin + sizeof(PacketHeader);
   end_ = entered.end;
-  ticks_ = entered.begin_ticks;
   end_ticks_ = entered.end_ticks;
 }
 
@@ -150,10 +153,10 @@ void StreamReader::rewind() noexcept { begin_packet(0); }
 
 Result<void> StreamReader::end_packet() {
   const Packet& packet = packets_[packet_];
-  if (events_ != packet.events)
+  if (records_ != packet.events)
     return malformed(packet.begin, "the packet says that it has " + std::to_string(packet.events) + " events, and has " +
-                                       std::to_string(events_));
-  if (events_ > 0 && ticks_ != packet.end_ticks)
+                                       std::to_string(records_));
+  if (records_ > 0 && events_->last_event() != packet.end_ticks)
     return malformed(packet.begin, "the packet's last stamp is not its timestamp_end");
   begin_packet(packet_ + 1);
   return {};
@@ -164,31 +167,26 @@ Result<std::optional<Event>> StreamReader::next() {
     begin_packet(packets_.size());
     return error;
   };
+  const auto take = [this] {
+    Event event = events_->take(scale_);
+    event.rank = rank_;
+    event.actor = summary_.actor;
+    return std::optional<Event>(event);
+  };
+  if (events_->has_next()) return take();
   if (packet_ == packets_.size()) return std::optional<Event>{};
   while (at_ >= end_) {
     if (auto ended = end_packet(); !ended) return fail(ended.error());
     if (packet_ == packets_.size()) return std::optional<Event>{};
   }
-  internal::Record record;
   auto fault = internal::RecordFault::header_cut;
   if (end_ - at_ >= RecordHeader::compact_bytes)
-    fault = internal::decode(data_, at_, end_, internal::load<std::uint32_t>(data_ + at_), ticks_, *declared_, &record);
+    fault = events_->enter(data_, at_, end_, internal::load<std::uint32_t>(data_ + at_), *declared_);
   if (fault != internal::RecordFault::none) return fail(malformed(at_, internal::describe(fault)));
-  if (record.ticks > end_ticks_) return fail(malformed(at_, "a record's stamp is behind its packet's timestamp_end"));
-  at_ = record.next();
-  ticks_ = record.ticks;
-  ++events_;
-
-  Event event;
-  event.type = record.type;
-  event.rank = rank_;
-  event.actor = summary_.actor;
-  event.ticks = record.ticks;
-  event.local_ns = scale_.to_ns(record.ticks);
-  event.spec_ = record.info->spec;
-  event.info_ = record.info;
-  event.fields_ = data_ + record.fields;
-  return std::optional<Event>(event);
+  if (events_->last_event() > end_ticks_) return fail(malformed(at_, "a record's stamp is behind its packet's timestamp_end"));
+  at_ = events_->record().next();
+  ++records_;
+  return take();
 }
 
 void StreamReader::set_actor(std::uint32_t actor) {
@@ -200,6 +198,7 @@ void StreamReader::name_actor(ActorKind kind, std::uint16_t index, std::int32_t 
   summary_.kind = kind;
   summary_.index = index;
   summary_.core = core;
+  events_->set_worker(index);
   if (!name.empty()) summary_.name = std::move(name);
 }
 

@@ -102,6 +102,70 @@ TEST_F(StreamReaderTest, FindsFieldsBehindListsAndTexts) {
   EXPECT_EQ(events.value()[2].text(2), "default");
 }
 
+std::vector<std::string> described(const std::vector<Event>& events) {
+  std::vector<std::string> lines;
+  for (const Event& event : events)
+    lines.push_back(std::to_string(event.ticks - 2'000'000) + " " + std::string(event.spec().name) + " " + event.described());
+  return lines;
+}
+using Lines = std::vector<std::string>;
+
+TEST_F(StreamReaderTest, ARecordOfATaskThatRanIsItsEvents) {
+  PacketWriter packet(1, 0, 2'000'000);
+  packet.add(Type::task_ran_popped, 2'000'010, {1, 6})
+      .add(Type::task_ran_kept, 2'000'020, {2, 1})  // ready when task 1 ended
+      .add(Type::task_released, 2'000'020, {3})
+      .add(Type::task_ran_stolen, 2'000'030, {3, 11, 4})
+      .add(Type::task_ran, 2'000'040, {5, 0})  // another event comes before its end, which has a record
+      .add(Type::wait_began, 2'000'050)
+      .add(Type::task_ended, 2'000'060, {5})
+      .add(Type::task_ran, 2'000'060, {6, 8})
+      .until(2'000'067);
+  const auto events = read(packet.bytes());
+  ASSERT_TRUE(events.ok()) << events.error().message;
+  EXPECT_EQ(described(events.value()),
+            (Lines{"10 sched.popped task=1", "10 task.started task=1", "15 task.ended task=1", "15 task.ready task=2",
+                   "20 task.started task=2", "20 task.ended task=2", "20 task.ready task=3", "20 sched.pushed task=3 worker=0",
+                   "30 sched.stolen task=3 victim=4", "30 task.started task=3", "40 task.ended task=3", "40 task.started task=5",
+                   "50 flow.wait_began ", "60 task.ended task=5", "60 task.started task=6", "67 task.ended task=6"}));
+  EXPECT_EQ(events.value()[0].record_bytes(), 12u);
+  EXPECT_EQ(events.value()[1].record_bytes(), 0u) << "it is in the record of the event before";
+  EXPECT_EQ(reader_->summary().last_ticks, 2'000'067u);
+}
+
+TEST_F(StreamReaderTest, ARecordOfASubmissionRefersToTheOneBefore) {
+  using List = std::vector<std::uint32_t>;
+  PacketWriter packet(1, 0, 2'000'000);
+  packet.add(Type::task_submitted, 2'000'000, {10, -3, 4, 1, 0, List{5}, List{}})
+      .add(Type::task_submitted_alike, 2'000'000, {-7, 1, 1, List{6}, List{1}})
+      .add(Type::task_submitted_next, 2'000'001, {kNotPushed, 2, 8, 0, 0, List{}, List{}})
+      .add(Type::task_submitted_next, 2'000'001, {3, 2, 9, 0, 0, List{}, List{}})
+      .add(Type::task_submitted_alike, 2'000'002, {0, 0, 0, List{}, List{}});
+  const auto events = read(packet.bytes());
+  ASSERT_TRUE(events.ok()) << events.error().message;
+  EXPECT_EQ(described(events.value()),
+            (Lines{"0 task.submitted task=10 priority=-3 site=4 accesses=[5] deps=[]",
+                   "0 task.submitted task=11 priority=-7 site=4 accesses=[6] deps=[1]",
+                   "1 task.submitted task=12 priority=2 site=8 accesses=[] deps=[]",
+                   "1 task.submitted task=13 priority=2 site=9 accesses=[] deps=[]",
+                   "1 sched.pushed task=13 worker=3",
+                   "2 task.submitted task=14 priority=0 site=9 accesses=[] deps=[]"}));
+}
+
+TEST_F(StreamReaderTest, ARecordMustNotReferToASubmissionOfAnotherPacket) {
+  using List = std::vector<std::uint32_t>;
+  PacketWriter first(1, 0, 2'000'000), second(1, 1, 2'000'010);
+  first.add(Type::task_submitted, 2'000'000, {10, 0, 4, 0, 0, List{}, List{}});
+  second.add(Type::task_submitted_alike, 2'000'010, {0, 0, 0, List{}, List{}});
+  expect_error(first.bytes() + second.bytes(), "refers to a submission before", first.bytes().size() + sizeof(PacketHeader));
+}
+
+TEST_F(StreamReaderTest, NoRecordIsBeforeTheEndOfATaskThatRan) {
+  PacketWriter packet(1, 0, 2'000'000);
+  packet.add(Type::task_ran, 2'000'010, {1, 21}).add(Type::wait_began, 2'000'029).until(2'000'030);
+  expect_error(packet.bytes(), "before that of the record before", sizeof(PacketHeader) + 12);
+}
+
 TEST_F(StreamReaderTest, FollowsStampsOverEveryDistance) {
   constexpr std::uint64_t span = RecordHeader::stamp_span;
   PacketWriter packet(1, 0, span - 3);

@@ -118,6 +118,11 @@ class PacketWriter {
     ++header_.event_count;
     return *this;
   }
+  /// The last event is at `ticks`, as a completed record tells.
+  PacketWriter& until(std::uint64_t ticks) {
+    until_ = ticks;
+    return *this;
+  }
   /// For what the format does not allow.
   template <class T>
   PacketWriter& put(T value) {
@@ -127,7 +132,7 @@ class PacketWriter {
 
   PacketHeader header() const {
     PacketHeader header = header_;
-    header.end_ticks = ticks_;
+    header.end_ticks = until_ > ticks_ ? until_ : ticks_;
     header.content_bits = (sizeof header + records_.size()) * 8;
     header.packet_bits = (header.content_bits + 31) / 32 * 32;
     return header;
@@ -157,7 +162,8 @@ class PacketWriter {
   void put_field(Field field, const Value& value) {
     switch (field) {
       case Field::u8: put(static_cast<std::uint8_t>(value.number)); break;
-      case Field::u16: put(static_cast<std::uint16_t>(value.number)); break;
+      case Field::u16:
+      case Field::i16: put(static_cast<std::uint16_t>(value.number)); break;
       case Field::u32:
       case Field::i32: put(static_cast<std::uint32_t>(value.number)); break;
       case Field::u64:
@@ -175,6 +181,7 @@ class PacketWriter {
 
   PacketHeader header_;
   std::uint64_t ticks_;
+  std::uint64_t until_ = 0;
   std::string records_;
 };
 
@@ -222,7 +229,7 @@ inline const DeclaredTypes& sample_declared() {
 
 inline std::string manifest(const RankFacts& facts) {
   std::ostringstream json;
-  json << "{\"tandem\": \"0.1.0\", \"format\": 1, \"commit\": \"0123abc\", \"rank\": " << facts.rank
+  json << "{\"tandem\": \"0.1.0\", \"format\": " << manifest_format << ", \"commit\": \"0123abc\", \"rank\": " << facts.rank
        << ", \"size\": " << facts.size
        << ", \"job\": \"job1\", \"program\": \"./app\", \"arguments\": [\"-n\", \"3\"], \"host\": \"" << facts.host
        << "\", \"pid\": " << facts.process

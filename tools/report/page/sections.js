@@ -328,7 +328,7 @@ class Inspector {
     if (flops > 0 && end > start) rows.push(['rate', formatRate(flops / run.seconds(end - start))]);
     if (run.tagOf(task)) rows.push(['tag', run.tagOf(task)]);
     if (run.column('task.parameters')[task]) rows.push(['parameters', run.facts.names[run.column('task.parameters')[task]]]);
-    if (columns['task.stolen'][task]) rows.push(['stolen', 'from the queue of another worker']);
+    if (columns['task.stolen'][task]) rows.push(['stolen', `from the queue of worker ${columns['task.stolen'][task] - 1}`]);
     const accesses = run.accessesOf(task);
     if (accesses.length > 0) rows.push(['data', accesses.map(access => `${access.mode} ${access.data}`).join(', ')]);
     this.place.append(
