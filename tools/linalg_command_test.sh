@@ -43,6 +43,12 @@ grep -qF " 310x70 " out || fail "rows and columns are not shown: $(cat out)"
 "$tandem" linalg potrf -n 512 --nb 128 --emulate-kernels 1 --workers 1 --repetitions 1 > out || fail "emulated kernels"
 grep -q "emulated" out || fail "it is not said that kernels are emulated: $(cat out)"
 awk '/^potrf/ { found = $9 >= 0.0447 } END { exit !found }' out || fail "emulated kernels take their time: $(cat out)"
+# A quarter of the triangle in memory, the rest in a file; and copies that are compared.
+for op in "potrf --uplo lower" "copy" "geqrf"; do
+  # shellcheck disable=SC2086  # several arguments
+  "$tandem" linalg $op -n 300 --nb 32 --check --repetitions 1 --workers 2 --tandem.memory=128KiB --tandem.spill="$folder" > out ||
+    fail "linalg $op in little memory"
+done
 refused 2 "computes nothing that --check" potrf -n 100 --emulate-kernels 1 --check
 refused 2 "--emulate-kernels is for" gels -n 100 --emulate-kernels 1
 refused 2 "takes one precision" potrf -n 100 --emulate-kernels 1 --precision s,d

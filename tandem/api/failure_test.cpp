@@ -251,7 +251,7 @@ struct FailingCopier final : runtime::Copier {
   explicit FailingCopier(int copy) : fails_at(copy) {}
   int fails_at;
   std::atomic<int> copies{0};
-  runtime::CopyState start(const runtime::CopyRequest& request, std::function<void()>) override {
+  runtime::CopyState start(const runtime::CopyRequest& request, runtime::CopyEnded) override {
     if (++copies == fails_at) throw std::runtime_error("copy failed");
     runtime::copy_matrix(request);
     return runtime::CopyState::done;

@@ -68,8 +68,10 @@ class Copies {
   /// user's.
   void drop(runtime::Handle& handle);
 
-  /// A task begins to be entered: no copies wait to be dropped.
-  void begin_task() noexcept { to_drop_.clear(); }
+  /// A task begins to be entered, or a wait: drops what a task left that was refused between `is_here` and `drop_unkept`.
+  void drop_refused() {
+    if (!to_drop_.empty()) drop_unkept();
+  }
   /// The task is about to be submitted, and may need the memory of copies that wait to be dropped: submission does not wait for
   /// room before `drop_unkept`.
   void before_submit();

@@ -175,7 +175,7 @@ bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
   for (const Use& use : uses)
     if (use.handle != nullptr && use.mode != AccessMode::reduce && use.mode != AccessMode::scratch && core_.data().owns(*use.handle))
       settle(*use.handle);
-  copies_->begin_task();  // a task that was refused may have left some
+  copies_->drop_refused();
   for (const Use& use : uses) {
     if (use.handle != nullptr && core_.data().owns(*use.handle)) continue;
     begin_operation();
@@ -295,6 +295,7 @@ void Flow::wait() {
 
 void Flow::wait_for_all() {
   if (recording_ != nullptr) throw UsageError("cannot wait while a graph is recorded");
+  copies_->drop_refused();
   if (!closed_) close();
   begin_operation();
   position_.note(OperationKind::wait, kEverywhere, {}, {});

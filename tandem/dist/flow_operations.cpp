@@ -146,7 +146,7 @@ void Flow::replay(Recording& recording) {
     if (operation.skipped) skip_check.emplace(*this, 0);
     for (const Use& use : operation.uses) settle(*use.handle);
     begin_operation();
-    copies_->begin_task();
+    copies_->drop_refused();
     const Wish wish{.priority = operation.priority, .where = operation.where};
     if (sends_ahead) {
       gather_needs(operation.uses, needs_);

@@ -132,5 +132,12 @@ TEST_P(RandomDistFlow, ARankThatDiesEndsTheFlowOfTheOthers) {
 }
 INSTANTIATE_TEST_SUITE_P(Chunk, RandomDistFlow, testing::Range(0U, 5U));
 
+// A task brought a copy that another one's copy had to make room for, and was refused; the other one was never dropped.
+TEST(RandomDistFlowOfSeed, ATaskThatIsRefusedLeavesNoCopyBehind) {
+  play(draw_with_cancels(2316236442570078));
+  play(draw_with_cancels(4012647969195482));
+  play(with_skips(draw_with_cancels(4211956511679669)));
+}
+
 }  // namespace
 }  // namespace tandem::dist_test

@@ -1,0 +1,90 @@
+// tandem/api/memory_budget_test.cpp: programs whose data is larger than main memory may be.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/api/test_support.hpp"
+#include "tandem/runtime/memory/out_of_memory.hpp"
+
+namespace tandem {
+namespace {
+
+using test::thread_runtime;
+using test::thrown_by;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::size_t kWords = 8'192;  // 64 KiB
+
+std::unique_ptr<Runtime> small_runtime() {
+  return thread_runtime({.workers = 2, .more = {{"memory", "256KiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});
+}
+
+TEST(MemoryBudget, SixteenTimesTheMemoryIsUsedAgainAndAgain) {
+  const auto rt = small_runtime();
+  std::vector<Data<Vector<std::uint64_t>>> data;
+  for (std::uint64_t i = 0; i < 64; ++i) {
+    data.push_back(rt->vector<std::uint64_t>("v" + std::to_string(i), kWords));
+    rt->submit("fill", [i](std::span<std::uint64_t> v) {
+      for (std::size_t k = 0; k < v.size(); ++k) v[k] = i * kWords + k;
+    }, write(data.back()));
+  }
+  for (std::uint64_t round = 0; round < 3; ++round)
+    for (std::size_t i = 0; i < data.size(); ++i)
+      rt->submit("add", [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
+        for (std::size_t k = 0; k < to.size(); ++k) to[k] += from[k];
+      }, read(data[(i * 29 + 7) % data.size()]), read_write(data[i]));
+  // The same, one after the other.
+  std::vector<std::uint64_t> first(data.size());  // each vector's first element; all others follow from it
+  std::vector<std::uint64_t> times(data.size(), 1);
+  for (std::uint64_t i = 0; i < data.size(); ++i) first[i] = i * kWords;
+  for (int round = 0; round < 3; ++round)
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      first[i] += first[(i * 29 + 7) % data.size()];
+      times[i] += times[(i * 29 + 7) % data.size()];
+    }
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    auto view = rt->acquire(read(data[i]));
+    for (std::size_t k = 0; k < kWords; ++k) ASSERT_EQ((*view)[k], first[i] + times[i] * k) << i << "," << k;
+  }
+}
+
+TEST(MemoryBudget, ATaskThatNeedsMoreIsToldTheNumbers) {
+  const auto rt = small_runtime();
+  const auto large = rt->vector<std::uint64_t>("large", 5 * kWords);
+  rt->submit("touch", [](std::span<std::uint64_t>) {}, write(large));
+  EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->wait(); }),
+              AllOf(HasSubstr("takes 327680 bytes in main memory"), HasSubstr("budget is 262144 bytes")));
+  const auto small = rt->vector<std::uint64_t>("small", 3 * kWords);
+  rt->submit("touch", [](std::span<std::uint64_t> v) { v[0] = 1; }, write(small));
+  rt->wait();
+}
+
+TEST(MemoryBudget, TheProgramsOwnMemoryDoesNotCount) {
+  const auto rt = small_runtime();
+  std::vector<std::uint64_t> own(10 * kWords, 1);
+  const auto data = rt->data("own", own);
+  rt->submit("double", [](std::span<std::uint64_t> v) {
+    for (std::uint64_t& x : v) x *= 2;
+  }, read_write(data));
+  rt->wait();
+  EXPECT_EQ(own.back(), 2U);
+}
+
+TEST(MemoryBudget, AFolderThatCannotBeWrittenEndsTheStart) {
+  EXPECT_THAT(thrown_by<StartError>([] { thread_runtime({.workers = 1, .more = {{"memory", "1MiB"}, {"spill", "/nowhere"}}}); }),
+              AllOf(HasSubstr("/nowhere"), HasSubstr("option spill")));
+}
+
+TEST(MemoryBudget, AnEventThatKeepsItsDataLongerIsRefused) {
+  const auto rt = small_runtime();
+  const auto data = rt->vector<std::uint64_t>("x", 10);
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->event("receive", Release::separate, [](Event) {}, write(data)); }), HasSubstr("option memory"));
+}
+
+}  // namespace
+}  // namespace tandem
