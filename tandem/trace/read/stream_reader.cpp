@@ -124,12 +124,13 @@ Result<void> StreamReader::enter_cut_packet(std::size_t at, const PacketHeader& 
   cut.event_count = 0;
   cut.end_ticks = header.begin_ticks;
   std::size_t next = at + sizeof(PacketHeader);
-  internal::Record record;
+  internal::RecordEvents events;
+  events.begin_packet(header.begin_ticks);
   while (next < end && end - next >= RecordHeader::compact_bytes && cut.event_count < header.event_count) {
-    const auto fault = internal::decode(data_, next, end, internal::load<std::uint32_t>(data_ + next), cut.end_ticks, *declared_, &record);
-    if (fault != internal::RecordFault::none || record.ticks > header.end_ticks) break;
-    next = record.next();
-    cut.end_ticks = record.ticks;
+    const auto fault = events.enter(data_, next, end, internal::load<std::uint32_t>(data_ + next), *declared_);
+    if (fault != internal::RecordFault::none || events.last_event() > header.end_ticks) break;
+    next = events.record().next();
+    cut.end_ticks = events.last_event();
     ++cut.event_count;
   }
   summary_.cut_events = header.event_count - cut.event_count;
