@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "tandem/base/config.hpp"
 #include "tandem/linalg.hpp"
 
 namespace tandem::tools {
