@@ -57,10 +57,11 @@ bool Copies::is_here(Handle& handle) {
     if (Handle* const other = table_.handle(id)) to_drop_.push_back(other);
   };
   if (kept(kept_from_, place.holder).use(place.id, handle.travel_bytes(), dropped)) return true;
-  // Another use of this very task has dropped it: the sender sends it again, and it is kept from now on.
+  // Another use of this very task has dropped it: the sender sends it again.
   if (place.copied) {
     std::erase(to_drop_, &handle);
     drop(handle);
+    if (!kept(kept_from_, place.holder).contains(place.id)) to_drop_.push_back(&handle);  // too large to be kept
   }
   return false;
 }

@@ -137,6 +137,7 @@ TEST(RandomDistFlowOfSeed, ATaskThatIsRefusedLeavesNoCopyBehind) {
   play(draw_with_cancels(2316236442570078));
   play(draw_with_cancels(4012647969195482));
   play(with_skips(draw_with_cancels(4211956511679669)));
+  play(draw_with_cancels(3580373312215531));  // one that is too large to be kept
 }
 
 }  // namespace
