@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "tandem/analysis/quartiles.hpp"
+
 namespace tandem::analysis {
 namespace {
 
@@ -64,12 +66,6 @@ std::map<std::uint32_t, std::size_t> hosts_of(const History& history) {
   return hosts;
 }
 
-std::int64_t middle_of(std::vector<std::int64_t>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 }  // namespace
 
 PollingNeighbours polling_neighbours(const History& history) {
@@ -100,7 +96,7 @@ PollingNeighbours polling_neighbours(const History& history) {
   std::vector<double> multiples;
   for (auto& [place, group] : groups) {
     if (group.quiet_ns.size() < least_quiet) continue;
-    const std::int64_t quiet_ns = middle_of(group.quiet_ns);
+    const std::int64_t quiet_ns = smallest(group.quiet_ns, (group.quiet_ns.size() - 1) / 2);
     for (const std::uint32_t row : group.beside) {
       const std::int64_t duration_ns = history.tasks[row].end_ns - history.tasks[row].start_ns;
       multiples.push_back(static_cast<double>(duration_ns) / static_cast<double>(quiet_ns));
@@ -109,11 +105,7 @@ PollingNeighbours polling_neighbours(const History& history) {
     }
   }
   result.tasks = multiples.size();
-  if (!multiples.empty()) {
-    const auto middle = multiples.begin() + static_cast<std::ptrdiff_t>((multiples.size() - 1) / 2);
-    std::ranges::nth_element(multiples, middle);
-    result.slowness = *middle;
-  }
+  if (!multiples.empty()) result.slowness = smallest(multiples, (multiples.size() - 1) / 2);
   if (!result.do_harm()) result.slowed.clear();
   std::ranges::sort(result.slowed);
   return result;

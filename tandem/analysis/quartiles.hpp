@@ -20,17 +20,20 @@ struct Quartiles {
   bool is_outlier(std::int64_t value) const noexcept { return static_cast<double>(value) > fence(); }
 };
 
+/// The value that `k` others stand before when they are sorted; k < n. Reorders them. O(n).
+template <class T>
+T smallest(std::vector<T>& values, std::size_t k) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(k);
+  std::ranges::nth_element(values, at);
+  return *at;
+}
+
 /// Nothing of no values. Reorders them. O(n).
 inline std::optional<Quartiles> quartiles(std::vector<std::int64_t>& values) {
   if (values.empty()) return std::nullopt;
-  const auto smallest = [&](std::size_t k) {
-    const auto at = values.begin() + static_cast<std::ptrdiff_t>(k);
-    std::ranges::nth_element(values, at);
-    return *at;
-  };
   const std::size_t last = values.size() - 1;
-  Quartiles result{.count = values.size(), .min = smallest(0), .first = smallest(last / 4), .median = smallest(last / 2),
-                   .third = smallest(last - last / 4), .max = smallest(last)};
+  Quartiles result{.count = values.size(), .min = smallest(values, 0), .first = smallest(values, last / 4), .median = smallest(values, last / 2),
+                   .third = smallest(values, last - last / 4), .max = smallest(values, last)};
   for (const std::int64_t value : values) result.total += value;
   return result;
 }

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tandem/analysis/quartiles.hpp"
+
 namespace tandem::analysis {
 
 std::vector<WorkerSpeed> worker_speeds(const History& history, const std::vector<KernelProfile>& kernels) {
@@ -26,9 +28,8 @@ std::vector<WorkerSpeed> worker_speeds(const History& history, const std::vector
   }
   std::vector<WorkerSpeed> speeds;
   for (auto& [place, worker] : workers) {
-    const auto middle = worker.multiples.begin() + static_cast<std::ptrdiff_t>(worker.multiples.size() / 2);
-    std::ranges::nth_element(worker.multiples, middle);
-    speeds.push_back({.rank = place.first, .worker = place.second, .tasks = worker.multiples.size(), .slowness = *middle,
+    const std::size_t tasks = worker.multiples.size();
+    speeds.push_back({.rank = place.first, .worker = place.second, .tasks = tasks, .slowness = smallest(worker.multiples, tasks / 2),
                       .excess_ns = worker.excess_ns});
   }
   return speeds;
