@@ -56,14 +56,13 @@ bool Copies::is_here(Handle& handle) {
   const auto dropped = [&](std::uint32_t id) {
     if (Handle* const other = table_.handle(id)) to_drop_.push_back(other);
   };
-  if (kept(kept_from_, place.holder).use(place.id, handle.travel_bytes(), dropped)) return true;
+  KeptCopies& copies = kept(kept_from_, place.holder);
   // Another use of this very task has dropped it: the sender sends it again.
-  if (place.copied) {
+  if (place.copied && !copies.contains(place.id)) {
     std::erase(to_drop_, &handle);
     drop(handle);
-    if (!kept(kept_from_, place.holder).contains(place.id)) to_drop_.push_back(&handle);  // too large to be kept
   }
-  return false;
+  return copies.use(place.id, handle.travel_bytes(), dropped);
 }
 
 runtime::TaskRef Copies::reserve(Handle& handle) {
