@@ -178,6 +178,9 @@ struct RootState {
   std::vector<Broadcast*> waiting;       ///< broadcasts that wait for messages or for each other
 
   bool has_entered(std::uint32_t id) const { return id < low_id || entered.contains(id); }
+  void enter(std::uint32_t id) {
+    if (!has_entered(id)) entered.insert(id);
+  }
 };
 
 /// All broadcasts of an engine.

@@ -351,8 +351,7 @@ void BroadcastRecipient::try_enter(Broadcast& broadcast) {
 void BroadcastRecipient::enter(Broadcast& broadcast) {
   broadcast.entered = true;
   broadcast.waiting = false;
-  // A root that says of a broadcast that it is long over, and goes on with it, says nothing new.
-  if (RootState& root = broadcasts_.roots[broadcast.root.value()]; broadcast.id >= root.low_id) root.entered.insert(broadcast.id);
+  broadcasts_.roots[broadcast.root.value()].enter(broadcast.id);
   const MatchKey key{.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()};
   auto* envelope = new Envelope(Envelope::Kind::broadcast, key, nullptr, broadcast.bytes, broadcast.header);
   envelope->broadcast = &broadcast;
