@@ -44,7 +44,6 @@ class Memory {
   /// Some node is limited: replicas come and go, and tasks go through `acquire` each time.
   bool is_limited() const noexcept { return room_.any(); }
   bool is_limited(NodeIndex node) const noexcept { return room_.is_limited(node); }
-  std::size_t budget(NodeIndex node) const noexcept { return room_.budget(node); }
   Room& room() noexcept { return room_; }
 
   /// Of what is allocated and copied; outlives this. Any thread may be at work.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "tandem/base/assert.hpp"
@@ -100,6 +99,10 @@ void Room::discharge(Handle& handle, NodeIndex node) {
   if (std::exchange(handle.residence->stays[node].charged, false)) nodes_[node].used -= handle.shape.bytes();
 }
 
+void Room::discharge_everywhere(Handle& handle) {
+  for (NodeIndex node = 0; node < nodes_.size(); ++node) discharge(handle, node);
+}
+
 // --- tasks
 
 std::size_t Room::missing(Task& task, NodeIndex node) {
@@ -173,6 +176,10 @@ void Room::serve(NodeIndex node) {
     orders_.granted.push_back({&head, node, why_refused(head, node)});
     release_head(head, node);
   }
+}
+
+void Room::serve_all() {
+  for (NodeIndex node = 0; node < nodes_.size(); ++node) serve(node);
 }
 
 std::string Room::why_refused(Task& task, NodeIndex node) {
@@ -298,12 +305,12 @@ Room::EndedMove Room::end_move(Handle& handle, bool arrived) {
   }
   ended.is_last = std::exchange(residence.freed, false);
   if (ended.is_last) {
-    for (NodeIndex node = 0; node < nodes_.size(); ++node) discharge(handle, node);
+    discharge_everywhere(handle);
   } else if (residence.stays[from].pins == 0) {
     if (arrived) drop(handle, from);
     else residence.stuck = true;
   }
-  for (NodeIndex node = 0; node < nodes_.size(); ++node) serve(node);
+  serve_all();
   return ended;
 }
 
@@ -320,9 +327,9 @@ bool Room::forget(Handle& handle) {
     handle.references.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  for (NodeIndex node = 0; node < nodes_.size(); ++node) discharge(handle, node);
+  discharge_everywhere(handle);
   handle.residence->stuck = false;
-  for (NodeIndex node = 0; node < nodes_.size(); ++node) serve(node);
+  serve_all();
   return true;
 }
 

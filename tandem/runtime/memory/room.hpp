@@ -69,7 +69,6 @@ class Room {
   /// Some node is limited.
   bool any() const noexcept { return any_; }
   bool is_storage(NodeIndex node) const noexcept { return storage_ && *storage_ == node; }
-  std::size_t budget(NodeIndex node) const noexcept { return nodes_[node].budget; }
   /// What the data of `task` takes on `node`: memory of the program's counts nowhere.
   static std::size_t bytes_of(Task& task, NodeIndex node) noexcept;
 
@@ -134,7 +133,6 @@ class Room {
   };
 
   // All under the mutex.
-  Residence& residence(Handle& handle) noexcept { return *handle.residence; }
   static bool counts(const Handle& handle, NodeIndex node) noexcept;
   void pin(Handle& handle, NodeIndex node);
   void unpin(Handle& handle, NodeIndex node);
@@ -149,9 +147,11 @@ class Room {
   void evict(Handle& handle, NodeIndex node);
   void charge(Handle& handle, NodeIndex node);
   void discharge(Handle& handle, NodeIndex node);
+  void discharge_everywhere(Handle& handle);
   void drop(Handle& handle, NodeIndex node);
   std::optional<NodeIndex> target_for(const Handle& handle, NodeIndex node) const;
   void serve(NodeIndex node);
+  void serve_all();
   std::string why_refused(Task& task, NodeIndex node);
 
   Memory& memory_;

@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -60,7 +62,9 @@ class SpillFile {
   }
 
  private:
-  static std::size_t round_up(std::size_t bytes) noexcept { return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
+  static std::size_t round_up(std::size_t bytes) noexcept {
+    return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  }
 
   template <class Part>
   void transfer(const char* what, std::uintptr_t place, std::size_t bytes, const Part& part) const {
