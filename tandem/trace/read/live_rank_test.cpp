@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -271,8 +272,8 @@ TEST(LiveRank, NoticesThatTheProgramWasKilledAndReadsItsLastEvents) {
   EXPECT_EQ(told.take(), lines(1, 10, 3));
 }
 
-// Buffers are full, flushed and used again while the reader reads; at the end it has got each event once, in order.
-TEST(LiveRank, FollowsAProgramThatWritesAtFullSpeedWithoutMissingAnything) {
+/// Follows a program with few small buffers, whose one stream `write` fills as fast as it can, to its end.
+void follow_at_full_speed(const std::function<void(Stream&)>& write, LiveListener& listener) {
   const test::TempFolder folder;
   const auto clock = clock::best_clock();
   base::Log log;
@@ -282,13 +283,30 @@ TEST(LiveRank, FollowsAProgramThatWritesAtFullSpeedWithoutMissingAnything) {
   ASSERT_TRUE(session.ok()) << session.error().message;
   Stream stream;
   session.value()->attach(stream, {.kind = ActorKind::user, .name = "writer"});
-  constexpr std::uint32_t events = 200'000;
   std::atomic<bool> done{false};
   std::thread writer([&] {
-    for (std::uint32_t i = 0; i < events; ++i) stream.emit<Type::task_deps>(i, ~i);
+    write(stream);
     stream.detach();
     done.store(true, std::memory_order_release);
   });
+  auto rank = LiveRank::open(session.value()->rank_folder());
+  ASSERT_TRUE(rank.ok()) << rank.error().message;
+  while (!done.load(std::memory_order_acquire)) {
+    rank.value()->poll(listener);
+    std::this_thread::yield();
+  }
+  writer.join();
+  session.value()->close();
+  while (rank.value()->state() == LiveState::running) rank.value()->poll(listener);
+  EXPECT_EQ(rank.value()->state(), LiveState::ended);
+}
+
+// Buffers are full, flushed and used again while the reader reads; at the end it has got each event once, in order.
+TEST(LiveRank, FollowsAProgramThatWritesAtFullSpeedWithoutMissingAnything) {
+  constexpr std::uint32_t events = 200'000;
+  const auto write = [&](Stream& stream) {
+    for (std::uint32_t i = 0; i < events; ++i) stream.emit<Type::task_deps>(i, ~i);
+  };
   struct Check final : LiveListener {
     void event(const Event& event) override {
       if (event.type != Type::task_deps) return;
@@ -300,16 +318,7 @@ TEST(LiveRank, FollowsAProgramThatWritesAtFullSpeedWithoutMissingAnything) {
     std::uint32_t next = 0, count = 0, wrong = 0;
     std::uint64_t missed_packets = 0;
   } check;
-  auto rank = LiveRank::open(session.value()->rank_folder());
-  ASSERT_TRUE(rank.ok()) << rank.error().message;
-  while (!done.load(std::memory_order_acquire)) {
-    rank.value()->poll(check);
-    std::this_thread::yield();
-  }
-  writer.join();
-  session.value()->close();
-  while (rank.value()->state() == LiveState::running) rank.value()->poll(check);
-  EXPECT_EQ(rank.value()->state(), LiveState::ended);
+  ASSERT_NO_FATAL_FAILURE(follow_at_full_speed(write, check));
   EXPECT_EQ(check.count, events);
   EXPECT_EQ(check.wrong, 0u);
   EXPECT_EQ(check.missed_packets, 0u);
@@ -317,19 +326,9 @@ TEST(LiveRank, FollowsAProgramThatWritesAtFullSpeedWithoutMissingAnything) {
 
 // Every task is one record, completed in place: its start and its end are told once each, in order, with the right length.
 TEST(LiveRank, FollowsRecordsThatAreCompletedAtFullSpeed) {
-  const test::TempFolder folder;
-  const auto clock = clock::best_clock();
-  base::Log log;
-  auto session = Session::open({.folder = folder.path() / "run", .memory_bytes = 128 << 10, .buffer_bytes = 8 << 10,
-                                .when_full = WhenFull::wait, .live_folder = folder.path()},
-                               *clock, log);
-  ASSERT_TRUE(session.ok()) << session.error().message;
-  Stream stream;
-  session.value()->attach(stream, {.kind = ActorKind::user, .name = "writer"});
   constexpr std::uint32_t tasks = 100'000;
   const auto length = [](std::uint32_t task) { return task % 7; };
-  std::atomic<bool> done{false};
-  std::thread writer([&] {
+  const auto write = [&](Stream& stream) {
     for (std::uint32_t i = 0; i < tasks; ++i) {
       const Stream::Open record = stream.open(Type::task_ran, stream.read_clock(), 8);
       const std::uint32_t fields[] = {i, kNoLength};
@@ -341,9 +340,7 @@ TEST(LiveRank, FollowsRecordsThatAreCompletedAtFullSpeed) {
       if (std::uint32_t* const word = stream.open_word(i)) stream.complete_at(start + length(i), word, length(i) + 1);
       else stream.emit_at<Type::task_ended>(start + length(i), i);
     }
-    stream.detach();
-    done.store(true, std::memory_order_release);
-  });
+  };
   struct Check final : LiveListener {
     void event(const Event& event) override {
       if (event.type == Type::task_started) {
@@ -361,15 +358,7 @@ TEST(LiveRank, FollowsRecordsThatAreCompletedAtFullSpeed) {
     std::uint64_t start = 0, missed_packets = 0;
     std::uint32_t next = 0, wrong = 0;
   } check;
-  auto rank = LiveRank::open(session.value()->rank_folder());
-  ASSERT_TRUE(rank.ok()) << rank.error().message;
-  while (!done.load(std::memory_order_acquire)) {
-    rank.value()->poll(check);
-    std::this_thread::yield();
-  }
-  writer.join();
-  session.value()->close();
-  while (rank.value()->state() == LiveState::running) rank.value()->poll(check);
+  ASSERT_NO_FATAL_FAILURE(follow_at_full_speed(write, check));
   EXPECT_EQ(check.next, tasks);
   EXPECT_EQ(check.wrong, 0u);
   EXPECT_EQ(check.missed_packets, 0u);
