@@ -1,6 +1,9 @@
 // tandem/api/memory_budget_test.cpp: programs whose data is larger than main memory may be.
+#include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -9,6 +12,7 @@
 
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
+#include "tandem/trace/read/reader.hpp"
 
 namespace tandem {
 namespace {
@@ -56,12 +60,51 @@ TEST(MemoryBudget, SixteenTimesTheMemoryIsUsedAgainAndAgain) {
 TEST(MemoryBudget, ATaskThatNeedsMoreIsToldTheNumbers) {
   const auto rt = small_runtime();
   const auto large = rt->vector<std::uint64_t>("large", 5 * kWords);
-  rt->submit("touch", [](std::span<std::uint64_t>) {}, write(large));
-  EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->wait(); }),
-              AllOf(HasSubstr("takes 327680 bytes in main memory"), HasSubstr("budget is 262144 bytes")));
+  EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->submit("touch", [](std::span<std::uint64_t>) {}, write(large)); }),
+              AllOf(HasSubstr("'touch'"), HasSubstr("takes 327680 bytes in main memory"), HasSubstr("budget is 262144 bytes")));
   const auto small = rt->vector<std::uint64_t>("small", 3 * kWords);
   rt->submit("touch", [](std::span<std::uint64_t> v) { v[0] = 1; }, write(small));
   rt->wait();
+}
+
+/// Copies between main memory and the file, of a run with this trace.
+std::size_t copies_in(const std::filesystem::path& folder) {
+  const auto run = trace::TraceReader::open(folder);
+  if (!run.ok()) throw std::runtime_error(run.error().message);
+  std::size_t copies = 0;
+  for (const auto& rank : run.value()->ranks)
+    for (const auto& stream : rank->streams)
+      for (auto event = stream->next(); event.value(); event = stream->next())
+        copies += event.value()->type == trace::Type::transfer_started;
+  return copies;
+}
+
+TEST(MemoryBudget, AReplayKnowsWhatItsTasksWillUse) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "replay_with_budget";
+  std::filesystem::remove_all(folder);
+  {
+    const auto rt = std::make_unique<Runtime>(Options{.workers = 1,
+                                                      .more = {{"memory", "160KiB"},
+                                                               {"spill", testing::TempDir()},
+                                                               {"trace.folder", folder.string()},
+                                                               {"trace", "all"},
+                                                               {"ranks", "alone"}}});
+    const auto a = rt->vector<std::uint64_t>("a", kWords), b = rt->vector<std::uint64_t>("b", kWords);
+    const auto c = rt->vector<std::uint64_t>("c", kWords);
+    std::uint64_t sum = 0;
+    const auto turn = rt->data("sum", sum);  // one task after the other
+    const Codelet fill("fill", [](std::span<std::uint64_t> v, std::uint64_t& last) { std::fill(v.begin(), v.end(), ++last); });
+    const Codelet add("add", [](std::span<const std::uint64_t> v, std::uint64_t& total) { total += v[0] + v.back(); });
+    Graph graph = rt->record([&] {
+      for (const auto* const data : {&a, &b, &c}) rt->submit(fill, write(*data), read_write(turn));
+      for (const auto* const data : {&a, &b}) rt->submit(add, read(*data), read_write(turn));
+    });
+    rt->replay(graph);
+    rt->wait();
+    EXPECT_EQ(sum, 3U + 2 * 1 + 2 * 2);
+  }
+  // b leaves for c, since a is used before it; then c for b. The least recently used ones would be a, b, c, and a and b would return.
+  EXPECT_EQ(copies_in(folder), 3U);
 }
 
 TEST(MemoryBudget, TheProgramsOwnMemoryDoesNotCount) {

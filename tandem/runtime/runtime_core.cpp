@@ -19,6 +19,9 @@ namespace tandem::runtime {
 
 namespace {
 
+/// Of a node with a budget: so many tasks hold memory for each worker. One runs, and one is ready when it ends; the others are copied.
+constexpr unsigned kHoldingPerWorker = 4;
+
 /// Tells workers whether replicas come and go.
 World with_limits(World world) {
   const bool any = std::any_of(world.budgets.begin(), world.budgets.end(), [](std::size_t bytes) { return bytes != 0; });
@@ -33,7 +36,7 @@ class RuntimeCore::Foresight final : public GraphObserver {
  public:
   Foresight(Room& room, GraphObserver* next) : room_(room), next_(next) {}
   void node(Task& task) override {
-    room_.note_uses(task);
+    if (!task.recorded) room_.note_uses(task);
     if (next_ != nullptr) next_->node(task);
   }
   void edge(TaskId from, const Task& to, const Handle* data) override {
@@ -63,7 +66,14 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
       left_replays_(std::make_unique<LeftReplays>(*this)) {
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
   for (NodeIndex node = 0; node < world_.budgets.size(); ++node)
-    if (world_.budgets[node] != 0) memory_.limit(node, world_.budgets[node]);
+    if (world_.budgets[node] != 0) limit(node, world_.budgets[node]);
+  if (memory_.is_limited()) {
+    const NodeIndex shared = world_.workers[0].node;
+    submission_.expect_budgets(memory_.is_limited(shared) &&
+                               std::all_of(world_.workers.begin(), world_.workers.end(), [&](const WorkerSpec& worker) {
+                                 return worker.device != DeviceKind::cpu || worker.node == shared;
+                               }));
+  }
   if (world_.storage) memory_.set_storage(*world_.storage);
   executor_.set_ahead(options_.begin_ahead_ns);
   submission_.connect(loop_);
@@ -84,6 +94,18 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
 }
 
 RuntimeCore::~RuntimeCore() { shut_down(); }
+
+void RuntimeCore::limit(NodeIndex node, std::size_t bytes) {
+  std::vector<unsigned> sharing;
+  unsigned count = 0;
+  for (unsigned worker = 0; worker < world_.workers.size(); ++worker) {
+    if (world_.workers[worker].node != node) continue;
+    ++count;
+    if (world_.workers[worker].device == DeviceKind::cpu) sharing.push_back(worker);
+  }
+  memory_.limit(node, bytes, kHoldingPerWorker * count);
+  if (!sharing.empty()) executor_.queues().stage_together(std::move(sharing));
+}
 
 void RuntimeCore::shut_down() {
   if (std::exchange(is_shut_down_, true)) return;

@@ -70,6 +70,8 @@ class RuntimeCore final {
   TraceLink trace_;
   std::unique_ptr<LeftReplays> left_replays_;
   std::unique_ptr<FlowChart> chart_;
+  void limit(NodeIndex node, std::size_t bytes);
+
   class Foresight;
   std::unique_ptr<Foresight> foresight_;  ///< null where no memory is limited
   bool is_shut_down_ = false;

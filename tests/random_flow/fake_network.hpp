@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -80,20 +81,31 @@ class ThreadNetwork final : public FakeNetwork {
   std::thread thread_;  // last: it uses all the others
 };
 
-/// Copies between memory nodes that end when a fake network says so.
+/// Copies between memory nodes that end when a fake network says so, or never once the runtime has gone.
 class NetworkCopier final : public runtime::Copier {
  public:
   explicit NetworkCopier(FakeNetwork& network) : network_(network) {}
   runtime::CopyState start(const runtime::CopyRequest& request, runtime::CopyEnded ended) override {
-    network_.post([request, ended] {
+    network_.post([end = end_, request, ended] {
+      const std::lock_guard guard(end->mutex);
+      if (end->given_up) return;
       runtime::copy_matrix(request);
       ended(nullptr);
     });
     return runtime::CopyState::posted;
   }
+  void finish() noexcept override {
+    const std::lock_guard guard(end_->mutex);
+    end_->given_up = true;
+  }
 
  private:
+  struct End {
+    std::mutex mutex;
+    bool given_up = false;
+  };
   FakeNetwork& network_;
+  const std::shared_ptr<End> end_ = std::make_shared<End>();
 };
 
 }  // namespace tandem::random_flow

@@ -40,6 +40,16 @@ class UpcomingUses {
   std::size_t first_ = 0;
 };
 
+struct Task;
+
+/// A task that waits for memory on a node. Belongs to `Room`, under its mutex.
+struct WaitingTask {
+  Task* task = nullptr;
+  std::size_t missing = 0;    ///< bytes of its data that have no memory there
+  std::uint64_t number = 0;   ///< as many came there before it
+  std::uint64_t granted = 0;  ///< tasks that had got memory there when it came
+};
+
 /// Of a piece of data, in a runtime with a limited memory. Belongs to `Room`, under its mutex.
 struct Residence {
   static constexpr unsigned kNowhere = UINT32_MAX;
@@ -51,6 +61,7 @@ struct Residence {
     bool may_leave = false;      ///< it stands among those that may leave, under the two numbers that follow
     std::uint64_t next_use = 0;
     std::uint64_t last_use = 0;
+    std::vector<WaitingTask*> wanted_by;  ///< tasks that wait for memory there and use the data
   };
 
   explicit Residence(unsigned node_count) : stays(std::make_unique<Stay[]>(node_count)) {}

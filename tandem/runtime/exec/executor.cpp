@@ -36,15 +36,15 @@ void Executor::dispatch(Task& task, Origin& origin) {
       return;
     case TaskKind::event:
     case TaskKind::application:
-      if (stage(task) && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
+      if (stage(task, 0) && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
       return;
   }
 }
 
-/// Whether the data of `task`, which no worker runs, is in main memory, or will not come; else the listener is called.
-bool Executor::stage(Task& task) {
+/// Whether the data of `task`, which no worker has taken, is on `node`, or will not come; else the listener is called.
+bool Executor::stage(Task& task, NodeIndex node) {
   try {
-    return why_cancelled(task) != nullptr || memory_->acquire(task, 0) == Memory::Staging::ready;
+    return why_cancelled(task) != nullptr || memory_->acquire(task, node) == Memory::Staging::ready;
   } catch (...) {
     staging_failed(task, std::current_exception());
     return true;
@@ -58,6 +58,7 @@ NodeIndex Executor::node_of(const Task& task) const noexcept {
 
 void Executor::enqueue(Task& task, Origin& origin) {
   if (__builtin_expect(task.restricted, 0)) return enqueue_restricted(task, origin);
+  if (__builtin_expect(task.budgeted, 0)) return enqueue_budgeted(task, origin);
   switch (origin.kind) {
     case Origin::Kind::submitter: {
       const auto number = static_cast<std::uint32_t>(flow_position(task));  // it may run and end meanwhile
@@ -106,10 +107,21 @@ void Executor::keep_or_queue(Task& task, Origin& origin, bool told) {
   queues_->push_released(origin.worker, queued);
 }
 
-void Executor::enqueue_restricted(Task& task, Origin& origin) {
+void Executor::trace_pushed_somewhere(const Task& task, const Origin& origin) {
   if (origin.trace != nullptr) trace_pushed(static_cast<std::uint32_t>(flow_position(task)), ReadyQueues::kAnyQueue, origin);
   else emit<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
+}
+
+void Executor::enqueue_restricted(Task& task, Origin& origin) {
+  trace_pushed_somewhere(task, origin);
   queues_->push_to(*task.extra->group, &task);
+}
+
+/// All ready tasks ask for memory, so that the one is chosen whose data is there. Worker 0 stands for all of its node.
+void Executor::enqueue_budgeted(Task& task, Origin& origin) {
+  trace_pushed_somewhere(task, origin);
+  task.progress = 0;
+  if (stage(task, workers_[0].node)) queues_->push_staged(0, &task);
 }
 
 WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
@@ -187,10 +199,10 @@ void Executor::complete(Task& task) {
 
 void Executor::staged(Task& task) {
   if (task.kind == TaskKind::kernel) {
-    queues_->push_pinned(task.progress, &task);
+    queues_->push_staged(task.progress, &task);
     return;
   }
-  if (memory_->is_limited() && !stage(task)) return;
+  if (memory_->is_limited() && !stage(task, 0)) return;
   if (task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
 }
 

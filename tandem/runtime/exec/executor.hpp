@@ -55,7 +55,7 @@ class Executor final : public StagingListener {
 
   /// All predecessors of `task` have ended.
   void make_ready(Task& task, Origin& origin) {
-    if (origin.kind == Origin::Kind::worker && task.kind == TaskKind::kernel && !task.special && !task.restricted) [[likely]]
+    if (origin.kind == Origin::Kind::worker && task.kind == TaskKind::kernel && !task.special && !task.restricted && !task.budgeted) [[likely]]
       return keep_or_queue(task, origin, false);
     trace_ready(task, origin);
     dispatch(task, origin);
@@ -135,7 +135,7 @@ class Executor final : public StagingListener {
   std::uint64_t position_of(TaskId id) const noexcept { return id >> position_bits_; }
 
  private:
-  bool stage(Task& task);
+  bool stage(Task& task, NodeIndex node);
   NodeIndex node_of(const Task& task) const noexcept;
   void end_one(Task& task, Origin& origin);
   TaskId last_of(std::uint64_t position) const noexcept { return ((position + 1) << position_bits_) - 1; }
@@ -157,6 +157,8 @@ class Executor final : public StagingListener {
   void enqueue(Task& task, Origin& origin);
   void keep_or_queue(Task& task, Origin& origin, bool told);
   void enqueue_restricted(Task& task, Origin& origin);
+  void enqueue_budgeted(Task& task, Origin& origin);
+  void trace_pushed_somewhere(const Task& task, const Origin& origin);
   bool enter_turnstiles(Task& task);
   /// What only tasks with commute or scratch accesses hold.
   void release_special(Task& task, Origin& origin);

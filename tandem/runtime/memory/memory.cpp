@@ -27,7 +27,7 @@ NodeIndex Memory::add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Cop
   return static_cast<NodeIndex>(nodes_.size() - 1);
 }
 
-void Memory::limit(NodeIndex node, std::size_t bytes) { room_.limit(node, bytes); }
+void Memory::limit(NodeIndex node, std::size_t bytes, unsigned kernels) { room_.limit(node, bytes, kernels); }
 
 Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   // One guard beside the transfers, so that none of them ends the staging before all have been started.

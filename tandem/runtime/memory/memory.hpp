@@ -37,8 +37,8 @@ class Memory {
   /// A further node, reached from and to all others by `copier`. Before any handle exists. Returns its index.
   NodeIndex add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Copier> copier);
 
-  /// At most `bytes` of replicas are on `node`: others leave for new ones. Before any handle exists.
-  void limit(NodeIndex node, std::size_t bytes);
+  /// At most `bytes` of replicas are on `node`: others leave for new ones; `kernels` as `Room::limit` has it. Before any handle exists.
+  void limit(NodeIndex node, std::size_t bytes, unsigned kernels = Room::kNoLimit);
   /// Replicas may go to `node`, where no worker works, when main memory has no room. Before any handle exists.
   void set_storage(NodeIndex node) { room_.set_storage(node); }
   /// Some node is limited: replicas come and go, and tasks go through `acquire` each time.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
 #include <utility>
 
 #include "tandem/base/assert.hpp"
@@ -25,10 +26,19 @@ void for_each_datum(Task& task, const Visit& visit) {
 
 }  // namespace
 
-void Room::limit(NodeIndex node, std::size_t bytes) {
+bool Room::Sooner::operator()(const WaitingTask* a, const WaitingTask* b) const noexcept {
+  const auto key = [](const WaitingTask& waiting) {
+    const Task& task = *waiting.task;
+    return std::tuple(task.kind == TaskKind::kernel, waiting.missing, -std::int64_t{task.priority}, flow_position(task), &task);
+  };
+  return key(*a) < key(*b);
+}
+
+void Room::limit(NodeIndex node, std::size_t bytes, unsigned kernels) {
   if (nodes_.size() <= node) nodes_.resize(node + 1);
   nodes_[node].limited = any_ = true;
   nodes_[node].budget = bytes;
+  nodes_[node].most_kernels = kernels;
 }
 
 /// The program's own memory, and objects, which cannot be copied as bytes, are where they are.
@@ -47,11 +57,10 @@ std::size_t Room::bytes_of(Task& task, NodeIndex node) noexcept {
 // --- uses and pins
 
 void Room::note_uses(Task& task) {
-  if (task.recorded) return;
   const std::lock_guard guard(mutex_);
   for_each_datum(task, [&](Handle& handle, unsigned) {
     const std::uint64_t next = handle.residence->uses.next();
-    handle.residence->uses.add(task.id);
+    handle.residence->uses.add(flow_position(task));
     if (handle.residence->uses.next() != next) use_changed(handle);
   });
   task.room |= kNoted;
@@ -92,11 +101,24 @@ void Room::unlist(Handle& handle, NodeIndex node) {
 void Room::charge(Handle& handle, NodeIndex node) {
   if (!counts(handle, node) || std::exchange(handle.residence->stays[node].charged, true)) return;
   nodes_[node].used += handle.shape.bytes();
+  change_missing(handle, node, false);
 }
 
 void Room::discharge(Handle& handle, NodeIndex node) {
   unlist(handle, node);
-  if (std::exchange(handle.residence->stays[node].charged, false)) nodes_[node].used -= handle.shape.bytes();
+  if (!std::exchange(handle.residence->stays[node].charged, false)) return;
+  nodes_[node].used -= handle.shape.bytes();
+  change_missing(handle, node, true);
+}
+
+/// The tasks that wait for the data's memory miss it no longer, or once more.
+void Room::change_missing(Handle& handle, NodeIndex node, bool more) {
+  for (WaitingTask* const waiting : handle.residence->stays[node].wanted_by) {
+    nodes_[node].order.erase(waiting);
+    if (more) waiting->missing += handle.shape.bytes();
+    else waiting->missing -= handle.shape.bytes();
+    nodes_[node].order.insert(waiting);
+  }
 }
 
 void Room::discharge_everywhere(Handle& handle) {
@@ -113,69 +135,100 @@ std::size_t Room::missing(Task& task, NodeIndex node) {
   return bytes;
 }
 
-/// The task has memory: what the head of the queue has pinned already is not pinned again.
+/// The task has memory: what the next one has pinned already is not pinned again.
 void Room::hold(Task& task, NodeIndex node) {
   for_each_datum(task, [&](Handle& handle, unsigned) {
     charge(handle, node);
     pin(handle, node);
   });
-  ++nodes_[node].holders;
+  Node& here = nodes_[node];
+  ++here.holders;
+  ++here.granted;
+  here.kernels += task.kind == TaskKind::kernel;
   task.room |= kHolds;
+}
+
+bool Room::may_hold(const Task& task, NodeIndex node) const noexcept {
+  return task.kind != TaskKind::kernel || nodes_[node].kernels < nodes_[node].most_kernels;
 }
 
 bool Room::reserve(Task& task, NodeIndex node) {
   const std::lock_guard guard(mutex_);
-  Node& here = nodes_[node];
-  if (missing(task, node) == 0) {  // it takes nothing from the head of the queue
+  if (missing(task, node) == 0 && may_hold(task, node)) {  // it takes nothing from the next one
     hold(task, node);
     return true;
   }
-  here.queue.push_back(&task);
-  if (here.queue.size() > 1) return false;
-  if (grant_head(node)) return true;
-  serve(node);  // perhaps nothing will ever leave
-  return false;
+  wait(task, node);
+  return serve(node, &task);
 }
 
-/// The head of the queue gets memory, and leaves the queue. While it waits, what it has already stays.
-bool Room::grant_head(NodeIndex node) {
+void Room::wait(Task& task, NodeIndex node) {
   Node& here = nodes_[node];
-  Task& task = *here.queue.front();
-  here.head_pins.resize(task.access_count, 0);
+  const std::uint64_t number = here.came++;
+  WaitingTask& waiting = here.waiting[number] = {&task, missing(task, node), number, here.granted};
+  here.order.insert(&waiting);
+  for_each_datum(task, [&](Handle& handle, unsigned) {
+    if (counts(handle, node)) handle.residence->stays[node].wanted_by.push_back(&waiting);
+  });
+}
+
+/// True: some task is the next one, and may hold memory.
+bool Room::choose_next(NodeIndex node) {
+  Node& here = nodes_[node];
+  if (here.next != nullptr) return true;
+  if (here.waiting.empty()) return false;
+  WaitingTask* chosen = *here.order.begin();
+  if (WaitingTask& first = here.waiting.begin()->second; here.granted - first.granted > kPatience) chosen = &first;
+  if (!may_hold(*chosen->task, node)) return false;
+  here.next = chosen->task;
+  here.order.erase(chosen);
+  for_each_datum(*here.next, [&](Handle& handle, unsigned) { std::erase(handle.residence->stays[node].wanted_by, chosen); });
+  here.waiting.erase(chosen->number);
+  return true;
+}
+
+/// The next one gets memory. While it waits, what it has already stays.
+bool Room::grant_next(NodeIndex node) {
+  Node& here = nodes_[node];
+  Task& task = *here.next;
+  here.next_pins.resize(task.access_count, 0);
   for_each_datum(task, [&](Handle& handle, unsigned access) {
-    if (!handle.residence->stays[node].charged || std::exchange(here.head_pins[access], 1) != 0) return;
+    if (!handle.residence->stays[node].charged || std::exchange(here.next_pins[access], 1) != 0) return;
     pin(handle, node);
   });
   if (!make_room(node, missing(task, node))) return false;
   hold(task, node);
-  release_head(task, node);
+  release_next(node);
   return true;
 }
 
-/// The head leaves the queue.
-void Room::release_head(Task& task, NodeIndex node) {
+/// There is no next one any more.
+void Room::release_next(NodeIndex node) {
   Node& here = nodes_[node];
-  for_each_datum(task, [&](Handle& handle, unsigned access) {
-    if (here.head_pins[access] != 0) unpin(handle, node);
+  for_each_datum(*here.next, [&](Handle& handle, unsigned access) {
+    if (here.next_pins[access] != 0) unpin(handle, node);
   });
-  here.head_pins.clear();
-  here.queue.pop_front();
+  here.next_pins.clear();
+  here.next = nullptr;
 }
 
-/// Goes on with the queue after something has changed.
-void Room::serve(NodeIndex node) {
-  if (!is_limited(node)) return;
-  Node& here = nodes_[node];
-  while (!here.queue.empty()) {
-    Task& head = *here.queue.front();
-    if (grant_head(node)) {
-      orders_.granted.push_back({&head, node, {}});
+/// Goes on after something has changed. True: `asking` has got memory; others are among the orders.
+bool Room::serve(NodeIndex node, const Task* asking) {
+  bool granted = false;
+  if (!is_limited(node)) return false;
+  const Node& here = nodes_[node];
+  while (choose_next(node)) {
+    Task& task = *here.next;
+    if (grant_next(node)) {
+      if (&task == asking) granted = true;
+      else orders_.granted.push_back({&task, node, {}});
       continue;
     }
-    if (here.holders != 0 || here.leaving != 0) return;
-    orders_.granted.push_back({&head, node, why_refused(head, node)});
-    release_head(head, node);
+    if (here.holders != 0 || here.leaving != 0) break;
+    orders_.granted.push_back({&task, node, why_refused(task, node)});
+    release_next(node);
   }
+  return granted;
 }
 
 void Room::serve_all() {
@@ -199,13 +252,14 @@ void Room::end(Task& task, NodeIndex node) {
     handle.residence->last_use = ++ended_;
     if ((room & kNoted) != 0) {
       const std::uint64_t next = handle.residence->uses.next();
-      handle.residence->uses.end(task.id);
+      handle.residence->uses.end(flow_position(task));
       if (handle.residence->uses.next() != next) use_changed(handle);
     }
     if ((room & kHolds) != 0) unpin(handle, node);
   });
   if ((room & kHolds) == 0) return;
   --nodes_[node].holders;
+  nodes_[node].kernels -= task.kind == TaskKind::kernel;
   serve(node);
 }
 
@@ -272,7 +326,7 @@ std::optional<NodeIndex> Room::target_for(const Handle& handle, NodeIndex node) 
   if (node != 0) {
     if (!is_limited(0) || handle.home.pointer != nullptr) return 0;
     const Node& home = nodes_[0];
-    if (home.queue.empty() && home.used + handle.shape.bytes() <= home.budget) return 0;
+    if (home.next == nullptr && home.used + handle.shape.bytes() <= home.budget) return 0;
   }
   return storage_;
 }
@@ -360,14 +414,17 @@ std::size_t Room::used(NodeIndex node) {
 bool Room::check_invariants(NodeIndex node) {
   const std::lock_guard guard(mutex_);
   if (!is_limited(node)) return true;
-  const Node& here = nodes_[node];
+  Node& here = nodes_[node];
   std::size_t listed = 0;
   for (const Candidate& candidate : here.candidates) {
     const Residence::Stay& stay = candidate.handle->residence->stays[node];
     if (!stay.charged || !stay.may_leave || stay.pins != 0 || candidate.handle->residence->leaves == node) return false;
     listed += candidate.handle->shape.bytes();
   }
-  return here.used <= here.budget && listed + here.leaving <= here.used && (here.queue.empty() == here.head_pins.empty());
+  for (auto& [number, waiting] : here.waiting)
+    if (waiting.missing != missing(*waiting.task, node) || !here.order.contains(&waiting)) return false;
+  return here.used <= here.budget && listed + here.leaving <= here.used && here.order.size() == here.waiting.size() &&
+         here.kernels <= here.holders && here.next_pins.size() == (here.next != nullptr ? here.next->access_count : 0U);
 }
 
 }  // namespace tandem::runtime

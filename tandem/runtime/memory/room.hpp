@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -20,9 +22,13 @@ class Memory;
 
 /// The budgets of memory nodes. It decides; `Memory` allocates and copies.
 ///
-/// A task gets memory for all its data at once, or waits in the node's queue, first come, first served. Only the task at the head of a
-/// queue makes replicas leave, and nobody behind it holds anything. Tasks that hold memory wait for no other memory, so they end,
-/// and the head goes on: there is no deadlock and no livelock.
+/// A task gets memory for all its data at once, or waits. Of the waiting tasks one is chosen to be the next; it alone makes replicas
+/// leave, it stays the next one until it has its memory, and the others hold nothing. Tasks that hold memory wait for no other memory,
+/// so they end, and the next one goes on: there is no deadlock and no livelock.
+///
+/// The next one is the task of which the fewest bytes are missing; among equals that of the highest priority, then the first of the
+/// flow (StarPU's policy `dmdar` sorts by what is there, too). No task waits while more than `kPatience` others get memory. Only a few
+/// kernels hold memory at a time (`limit`), so that the choice is made late, when what is there is known, and what they hold is little.
 ///
 /// What leaves is what is used last (Belady), as far as the submitted tasks tell: first the data that none of them uses, the one
 /// unused for longest before the others, then the one whose next task stands furthest in the flow. Replicas with a valid copy elsewhere,
@@ -59,20 +65,27 @@ class Room {
   static constexpr std::uint8_t kNoted = 1;  ///< the task stands among the upcoming uses of its data
   static constexpr std::uint8_t kHolds = 2;  ///< its data is pinned on its node
 
+  static constexpr unsigned kNoLimit = std::numeric_limits<unsigned>::max();
+  /// So many tasks may overtake one that waits for memory.
+  static constexpr std::uint64_t kPatience = 1U << 16;
+
   explicit Room(Memory& memory) : memory_(memory) {}
 
   // --- before any data exists
-  void limit(NodeIndex node, std::size_t bytes);
+  /// At most `bytes` on `node`, and at most `kernels` tasks that run there or wait for their copies.
+  void limit(NodeIndex node, std::size_t bytes, unsigned kernels = kNoLimit);
   void set_storage(NodeIndex node) { storage_ = node; }
 
   bool is_limited(NodeIndex node) const noexcept { return node < nodes_.size() && nodes_[node].limited; }
+  /// Of a limited node, in bytes.
+  std::size_t budget(NodeIndex node) const noexcept { return nodes_[node].budget; }
   /// Some node is limited.
   bool any() const noexcept { return any_; }
   bool is_storage(NodeIndex node) const noexcept { return storage_ && *storage_ == node; }
   /// What the data of `task` takes on `node`: memory of the program's counts nowhere.
   static std::size_t bytes_of(Task& task, NodeIndex node) noexcept;
 
-  /// `task` is submitted.
+  /// `task` is submitted, or will run in a replay that begins.
   void note_uses(Task& task);
 
   /// True: all data of `task` has memory on the limited `node`, and stays there until its end. False: it waits, and is among the
@@ -121,15 +134,24 @@ class Room {
       return handle < other.handle;
     }
   };
+  struct Sooner {
+    bool operator()(const WaitingTask* a, const WaitingTask* b) const noexcept;
+  };
   struct Node {
     bool limited = false;
     std::size_t budget = 0;
-    std::size_t used = 0;               ///< charged bytes
-    std::size_t leaving = 0;            ///< of these, bytes that are being moved away
-    unsigned holders = 0;               ///< tasks and transfers with pins
-    std::set<Candidate> candidates;     ///< replicas that may leave
-    std::deque<Task*> queue;            ///< tasks that wait for memory
-    std::vector<char> head_pins;        ///< by access of the head: pinned for it already
+    unsigned most_kernels = kNoLimit;
+    std::size_t used = 0;            ///< charged bytes
+    std::size_t leaving = 0;         ///< of these, bytes that are being moved away
+    unsigned holders = 0;            ///< tasks and transfers with pins
+    unsigned kernels = 0;            ///< of these, tasks that a worker runs
+    std::set<Candidate> candidates;  ///< replicas that may leave
+    std::uint64_t granted = 0;       ///< tasks that have got memory
+    std::uint64_t came = 0;          ///< tasks that have waited
+    std::map<std::uint64_t, WaitingTask> waiting;  ///< for memory, by `number`; without the next one
+    std::set<WaitingTask*, Sooner> order;  ///< the same ones
+    Task* next = nullptr;            ///< the one that gets memory next
+    std::vector<char> next_pins;     ///< by its accesses: pinned for it already
   };
 
   // All under the mutex.
@@ -141,8 +163,12 @@ class Room {
   void use_changed(Handle& handle);
   std::size_t missing(Task& task, NodeIndex node);
   void hold(Task& task, NodeIndex node);
-  bool grant_head(NodeIndex node);
-  void release_head(Task& task, NodeIndex node);
+  bool may_hold(const Task& task, NodeIndex node) const noexcept;
+  void wait(Task& task, NodeIndex node);
+  void change_missing(Handle& handle, NodeIndex node, bool more);
+  bool choose_next(NodeIndex node);
+  bool grant_next(NodeIndex node);
+  void release_next(NodeIndex node);
   bool make_room(NodeIndex node, std::size_t bytes);
   void evict(Handle& handle, NodeIndex node);
   void charge(Handle& handle, NodeIndex node);
@@ -150,7 +176,7 @@ class Room {
   void discharge_everywhere(Handle& handle);
   void drop(Handle& handle, NodeIndex node);
   std::optional<NodeIndex> target_for(const Handle& handle, NodeIndex node) const;
-  void serve(NodeIndex node);
+  bool serve(NodeIndex node, const Task* asking = nullptr);
   void serve_all();
   std::string why_refused(Task& task, NodeIndex node);
 

@@ -72,17 +72,17 @@ struct Machine final : StagingListener {
   std::deque<Handle*> handles;
   TaskId last = 0;
 
-  Machine(std::size_t main_data, std::size_t device_data) {
+  Machine(std::size_t main_data, std::size_t device_data, unsigned kernels = Room::kNoLimit) {
     for (int i = 0; i < 2; ++i) {
       auto node = std::make_unique<CountingMemory>();
       nodes.push_back(node.get());
       memory.add_node(std::move(node), std::make_unique<Copies>(copies));
     }
     if (main_data != 0) {
-      memory.limit(0, main_data * kBytes);
+      memory.limit(0, main_data * kBytes, kernels);
       memory.set_storage(2);
     }
-    if (device_data != 0) memory.limit(1, device_data * kBytes);
+    if (device_data != 0) memory.limit(1, device_data * kBytes, kernels);
   }
   ~Machine() override {
     while (!copies.empty()) deliver(0);
@@ -242,6 +242,74 @@ TEST(Room, TasksWaitInTheirOrderForOthersToEnd) {
   EXPECT_TRUE(m.is_sound());
 }
 
+TEST(Room, TheTaskThatMissesTheFewestBytesIsNext) {
+  Machine m(0, 3, 1);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  Task &first = m.task({{&a, AccessMode::write}}), &misses_two = m.task({{&b, AccessMode::write}, {&c, AccessMode::write}});
+  Task &misses_one = m.task({{&a, AccessMode::write}, {&b, AccessMode::write}}), &misses_none = m.task({{&a, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(first, 1), Memory::Staging::ready);
+  for (Task* const task : {&misses_two, &misses_one, &misses_none}) EXPECT_EQ(m.memory.acquire(*task, 1), Memory::Staging::pending);
+  EXPECT_TRUE(m.staged_tasks.empty()) << "one kernel at a time, though there is memory";
+  m.finish(first, 1, 1);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&misses_none}));
+  EXPECT_TRUE(m.is_sound());
+  m.finish(misses_none, 1, 2);
+  EXPECT_EQ(m.staged_tasks.back(), &misses_one);
+  m.finish(misses_one, 1, 3);
+  EXPECT_EQ(m.staged_tasks.back(), &misses_two);
+  m.finish(misses_two, 1, 4);
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, AmongEqualsTheMoreUrgentIsNextAndThenTheFirstOfTheFlow) {
+  Machine m(0, 1, 1);
+  Handle& a = m.data();
+  Task &running = m.task({{&a, AccessMode::write}}), &early = m.task({{&a, AccessMode::write}}), &late = m.task({{&a, AccessMode::write}});
+  Task& urgent = m.task({{&a, AccessMode::write}});
+  urgent.priority = 1;
+  EXPECT_EQ(m.memory.acquire(running, 1), Memory::Staging::ready);
+  for (Task* const task : {&late, &early, &urgent}) EXPECT_EQ(m.memory.acquire(*task, 1), Memory::Staging::pending);
+  for (Task* const task : {&running, &urgent, &early, &late}) m.finish(*task, 1, 1);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&urgent, &early, &late}));
+}
+
+TEST(Room, WhoWaitsIsOvertakenSoManyTimesOnly) {
+  Machine m(0, 2, 1);
+  Handle &a = m.data(), &b = m.data();
+  Task* running = &m.task({{&a, AccessMode::write}});
+  ASSERT_EQ(m.memory.acquire(*running, 1), Memory::Staging::ready);
+  Task& waits = m.task({{&b, AccessMode::write}});
+  ASSERT_EQ(m.memory.acquire(waits, 1), Memory::Staging::pending);
+  for (std::uint64_t overtaken = 0; overtaken <= Room::kPatience; ++overtaken) {
+    Task& other = m.task({{&a, AccessMode::write}});
+    ASSERT_EQ(m.memory.acquire(other, 1), Memory::Staging::pending);
+    m.finish(*running, 1, 1);
+    ASSERT_EQ(m.staged_tasks, (std::vector<Task*>{&other})) << overtaken << ": it misses nothing";
+    m.staged_tasks.clear();
+    running = &other;
+  }
+  Task& last = m.task({{&a, AccessMode::write}});
+  ASSERT_EQ(m.memory.acquire(last, 1), Memory::Staging::pending);
+  m.finish(*running, 1, 1);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&waits}));
+  m.finish(waits, 1, 1);
+  m.finish(last, 1, 1);
+}
+
+TEST(Room, WhatNoWorkerRunsDoesNotWaitForKernels) {
+  Machine m(0, 2, 1);
+  Handle &a = m.data(), &b = m.data();
+  Task &running = m.task({{&a, AccessMode::write}}), &waits = m.task({{&a, AccessMode::write}}), &access = m.task({{&b, AccessMode::write}});
+  access.kind = TaskKind::application;
+  EXPECT_EQ(m.memory.acquire(running, 1), Memory::Staging::ready);
+  EXPECT_EQ(m.memory.acquire(waits, 1), Memory::Staging::pending);
+  EXPECT_EQ(m.memory.acquire(access, 1), Memory::Staging::ready);
+  m.finish(running, 1, 1);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&waits})) << "the access does not count";
+  m.finish(waits, 1, 1);
+  m.finish(access, 1, 1);
+}
+
 TEST(Room, WhatCannotFitIsRefusedWithTheNumbers) {
   Machine m(0, 2);
   Handle &a = m.data(), &b = m.data(), &c = m.data();
@@ -361,8 +429,9 @@ struct Step {
 /// a copy ends. Throws std::logic_error where a value is wrong or nothing goes on.
 class Play {
  public:
-  Play(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow)
-      : machine_(main_data, device_data), flow_(flow) {
+  Play(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow,
+       unsigned kernels = Room::kNoLimit)
+      : machine_(main_data, device_data, kernels), flow_(flow) {
     for (unsigned i = 0; i < data_count; ++i) data_.push_back(&machine_.data());
     std::vector<std::uint64_t> values(data_count, 0);
     for (const Step& step : flow) {
@@ -458,12 +527,13 @@ class Play {
 };
 
 /// All orders, depth first. Returns how many.
-std::size_t play_all(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow) {
+std::size_t play_all(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow,
+                     unsigned kernels = Room::kNoLimit) {
   std::vector<std::pair<std::size_t, std::size_t>> path;  // chosen, of how many
   std::size_t orders = 0;
   do {
     std::size_t depth = 0;
-    Play play(main_data, device_data, data_count, flow);
+    Play play(main_data, device_data, data_count, flow, kernels);
     play.run([&](std::size_t count) {
       if (depth == path.size()) path.emplace_back(0, count);
       return path[depth++].first;
@@ -494,6 +564,11 @@ TEST(RoomUnderEveryOrder, BothMemoriesAreFull) {
   EXPECT_GT(play_all(1, 1, 2, {{0, {{0, kWrite}}}, {1, {{0, kUpdate}}}, {1, {{1, kWrite}}}, {0, {{0, kRead}}}}), 10U);
 }
 
+TEST(RoomUnderEveryOrder, OneKernelAtATime) {
+  EXPECT_GT(play_all(2, 0, 3, {{0, {{0, kWrite}}}, {0, {{1, kWrite}, {2, kWrite}}}, {0, {{0, kUpdate}, {1, kRead}}}}, 1), 3U);
+  EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, kUpdate}}}, {1, {{0, kRead}}}}, 1), 10U);
+}
+
 TEST(Room, RandomFlowsInRandomOrders) {
   for (std::uint64_t seed = 1; seed <= 3'000; ++seed) {
     std::mt19937_64 random(seed);
@@ -512,7 +587,7 @@ TEST(Room, RandomFlowsInRandomOrders) {
     }
     const std::size_t main_data = draw(2) == 0 ? 0 : 2 + draw(2);
     const std::size_t device_data = draw(4) == 0 && main_data != 0 ? 0 : 2 + draw(2);
-    Play play(main_data, device_data, data_count, flow);
+    Play play(main_data, device_data, data_count, flow, draw(2) == 0 ? Room::kNoLimit : 1 + draw(2));
     ASSERT_NO_THROW(play.run([&](std::size_t count) { return draw(static_cast<unsigned>(count)); })) << "seed " << seed;
   }
 }

@@ -81,6 +81,8 @@ TaskRef RecordedGraph::replay() {
   if (traced_version_ != version_) traced_as_ = 0;
   traced_version_ = version_;
   traced_as_ = runtime_.trace().describe_replay(traced_as_, instance.state.base, instance.tasks);
+  if (Memory& memory = runtime_.memory(); memory.is_limited())
+    for (Task* const task : instance.tasks) memory.room().note_uses(*task);
   start(instance);
   return instance.end;
 }
@@ -152,6 +154,7 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
     task->kind = model.kind;
     task->access_count = model.access_count;
     task->special = model.special;
+    task->budgeted = model.budgeted;
     task->restricted = model.restricted;
     task->recorded = true;
     task->poisoned.store(false, std::memory_order_relaxed);

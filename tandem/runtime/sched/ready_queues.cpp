@@ -106,7 +106,7 @@ void ReadyQueues::push_pinned(unsigned worker, Task* task) {
 
 WorkerGroup& ReadyQueues::group_of(const std::vector<unsigned>& members) {
   for (const auto& group : groups_)
-    if (group->members == members) return *group;
+    if (!group->staged && group->members == members) return *group;
   WorkerGroup& group = *groups_.emplace_back(std::make_unique<WorkerGroup>(by_priority_, members));
   for (const unsigned worker : members) {
     std::atomic<const Membership*>& list = lanes_[worker]->groups;
@@ -121,10 +121,20 @@ void ReadyQueues::push_to(WorkerGroup& group, Task* task) {
   wake_member(group);
 }
 
+void ReadyQueues::stage_together(std::vector<unsigned> members) {
+  WorkerGroup& group = *groups_.emplace_back(std::make_unique<WorkerGroup>(by_priority_, std::move(members), true));
+  for (const unsigned worker : group.members) lanes_[worker]->staged = &group;
+}
+
+void ReadyQueues::push_staged(unsigned worker, Task* task) {
+  if (comes_back(worker, *task)) push_pinned(worker, task);
+  else push_to(*lanes_[worker]->staged, task);
+}
+
 /// Also called without a task that was just put: then some member may wake in vain.
 void ReadyQueues::wake_member(const WorkerGroup& group) noexcept {
   for (const unsigned worker : group.members)
-    if (takes_from_groups(*lanes_[worker]) && idle_.wake_if_idle(worker)) return;
+    if ((group.staged || takes_from_groups(*lanes_[worker])) && idle_.wake_if_idle(worker)) return;
 }
 
 bool ReadyQueues::takes_from_groups(const Lane& lane) noexcept {
@@ -211,6 +221,8 @@ Task* ReadyQueues::pop(unsigned worker) {
   Lane& lane = *lanes_[worker];
   lane.victim.reset();
   if (Task* task = take_pinned(lane)) return task;
+  if (lane.staged != nullptr) [[unlikely]]
+    if (Task* task = pop_from(lane.staged->queue)) return task;
   if (lane.groups.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     if (Task* task = pop_from_groups(lane, {})) return task;
   if (lane.home == nullptr) return nullptr;
@@ -222,6 +234,8 @@ Task* ReadyQueues::pop_above(unsigned worker, std::int32_t priority) {
   Lane& lane = *lanes_[worker];
   lane.victim.reset();
   if (Task* task = take_pinned(lane)) return task;
+  if (lane.staged != nullptr) [[unlikely]]
+    if (Task* task = pop_from(lane.staged->queue)) return task;
   if (lane.groups.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     if (Task* task = pop_from_groups(lane, priority)) return task;
   if (lane.home == nullptr) return nullptr;
@@ -290,6 +304,7 @@ Task* ReadyQueues::steal_from(Queue& victim, Lane& lane) {
 bool ReadyQueues::may_run_at_once(unsigned worker, const Task& task) const noexcept {
   const Lane& lane = *lanes_[worker];
   if (!keeps_released_ || lane.home == nullptr) return false;
+  if (lane.staged != nullptr && lane.staged->queue.looks_filled()) return false;
   for (const Membership* member = lane.groups.load(std::memory_order_acquire); member != nullptr; member = member->next) {
     const Queue& queue = member->group->queue;
     if (queue.looks_filled() && (queue.looks_new() || queue.top_priority.load(std::memory_order_relaxed) >= task.priority) &&
@@ -308,7 +323,7 @@ bool ReadyQueues::filled(const Queue& queue) noexcept {
 
 bool ReadyQueues::looks_empty(unsigned worker) const noexcept {
   const Lane& lane = *lanes_[worker];
-  if (!lane.pinned.empty() || lane.pinned_in_order != nullptr) return false;
+  if (!lane.pinned.empty() || lane.pinned_in_order != nullptr || has_staged(lane)) return false;
   if (takes_from_groups(lane))
     for (const Membership* member = lane.groups.load(); member != nullptr; member = member->next)
       if (filled(member->group->queue)) return false;
@@ -321,7 +336,7 @@ bool ReadyQueues::looks_empty(unsigned worker) const noexcept {
 
 bool ReadyQueues::looks_empty_above(unsigned worker, std::int32_t priority) noexcept {
   const Lane& lane = *lanes_[worker];
-  if (!lane.pinned.empty() || lane.pinned_in_order != nullptr) return false;
+  if (!lane.pinned.empty() || lane.pinned_in_order != nullptr || has_staged(lane)) return false;
   const auto has_above = [priority](Queue& queue) {
     const std::lock_guard guard(queue.lock);
     take_new(queue);
@@ -336,12 +351,14 @@ bool ReadyQueues::looks_empty_above(unsigned worker, std::int32_t priority) noex
 }
 
 void ReadyQueues::wake_next_if_work(unsigned worker) noexcept {
+  if (has_staged(*lanes_[worker])) wake_member(*lanes_[worker]->staged);
   for (const Membership* member = lanes_[worker]->groups.load(std::memory_order_acquire); member != nullptr; member = member->next)
     if (filled(member->group->queue)) wake_member(*member->group);
   if (idle_.any() && !looks_empty(worker)) idle_.wake_one();
 }
 
 void ReadyQueues::pass_on_wake(unsigned worker) noexcept {
+  if (has_staged(*lanes_[worker])) wake_member(*lanes_[worker]->staged);
   for (const Membership* member = lanes_[worker]->groups.load(std::memory_order_acquire); member != nullptr; member = member->next)
     if (filled(member->group->queue)) wake_member(*member->group);
   if (std::any_of(queues_.begin(), queues_.end(), [](const auto& queue) { return filled(*queue); })) idle_.wake_one();

@@ -33,6 +33,9 @@ namespace tandem::runtime {
 /// to whichever member is free. A worker whose taken tasks wait for transfers stops taking more after a few, so that one device does
 /// not collect what others could run.
 ///
+/// Workers of a memory node with a budget share the tasks that have memory there (`stage_together`): which of them asked for a task's
+/// data does not matter.
+///
 /// Sleeping and waking: the protocol stands at `IdleSet`. Its reads and writes of queues are these. A push puts into an inbox or
 /// a pipe, or writes a queue's size, and then calls `wake_one`; all are sequentially consistent, as are the reads of
 /// `looks_empty`. A worker that moves tasks from there to the priority queue beside it holds the queue's lock until the size
@@ -65,8 +68,14 @@ class ReadyQueues {
   WorkerGroup& group_of(const std::vector<unsigned>& members);
   /// A task that the workers of `group` can run. Any thread.
   void push_to(WorkerGroup& group, Task* task);
-  /// A task that `worker` has taken waits for its data, and comes back by `push_pinned`. By that worker.
+  /// `members`, which share all tasks, share those whose data is staged on their node, too. Before tasks are pushed.
+  void stage_together(std::vector<unsigned> members);
+  /// `worker` has taken `task`, which waits for its data: it will come back to this worker, not to any that stages with it.
+  bool comes_back(unsigned worker, const Task& task) const noexcept { return lanes_[worker]->staged == nullptr || task.restricted; }
+  /// A task that `worker` has taken waits for its data, and will come back. By that worker.
   void note_staging(unsigned worker) noexcept { lanes_[worker]->staging.fetch_add(1); }
+  /// The data of `task`, which `worker` had taken, has come. Any thread.
+  void push_staged(unsigned worker, Task* task);
   /// `worker` takes no further tasks of its groups before some of its data has come.
   bool stages_enough(unsigned worker) const noexcept { return !takes_from_groups(*lanes_[worker]); }
 
@@ -117,6 +126,7 @@ class ReadyQueues {
     std::atomic<const Membership*> groups{nullptr};  ///< added to by the submitting thread; release, acquire
     /// Tasks that it has taken and whose data is under way; the worker writes, sequentially consistent as the idle set.
     std::atomic<unsigned> staging{0};
+    WorkerGroup* staged = nullptr;  ///< null: what it has staged comes back to itself
     Queue* home = nullptr;  ///< null: runs pinned tasks and those of its groups only
     std::vector<unsigned> victims;
     std::uint64_t sequence = 0;
@@ -133,6 +143,7 @@ class ReadyQueues {
   static Task* pop_from(Queue& queue, std::int32_t above);
   static std::optional<std::int32_t> top_of(Queue& queue);
   static bool takes_from_groups(const Lane& lane) noexcept;
+  static bool has_staged(const Lane& lane) noexcept { return lane.staged != nullptr && filled(lane.staged->queue); }
   Task* pop_from_groups(Lane& lane, std::optional<std::int32_t> above);
   void wake_member(const WorkerGroup& group) noexcept;
   static ReadyTask as_ready(const Task& task) noexcept;

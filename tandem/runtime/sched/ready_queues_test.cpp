@@ -285,5 +285,50 @@ TEST(WorkerGroup, AMemberWithEnoughDataUnderWayLeavesTheRestToOthers) {
   EXPECT_EQ(f.pop(2), 4U);
 }
 
+TEST(StagedTasks, GoToAnyWorkerOfTheirNodeBeforeOthers) {
+  Fixture f(make_lws(), 3, 1);
+  f.queues.stage_together({0, 1});
+  Task* const task = f.make(1);
+  EXPECT_FALSE(f.queues.comes_back(0, *task));
+  EXPECT_TRUE(f.queues.comes_back(2, *task)) << "its node has no budget";
+  f.queues.push_submitted(f.make(2, 9));
+  f.queues.push_staged(0, task);
+  f.queues.push_staged(0, f.make(3));
+  EXPECT_FALSE(f.queues.may_run_at_once(1, *f.make(4, 9)));
+  EXPECT_EQ(f.pop(2), 2U) << "it belongs to another node";
+  EXPECT_EQ(f.pop(1), 1U);
+  EXPECT_EQ(f.queues.pop_above(1, 5)->id, 3U) << "whatever its priority: it holds memory";
+  EXPECT_EQ(f.pop(0), 0U);
+}
+
+TEST(StagedTasks, OneThatFewWorkersCanRunComesBackToTheWorkerThatAsked) {
+  Fixture f(make_lws(), 2);
+  f.queues.stage_together({0, 1});
+  Task* const task = f.make(1);
+  task->restricted = true;
+  EXPECT_TRUE(f.queues.comes_back(1, *task));
+  f.queues.push_staged(1, task);
+  EXPECT_EQ(f.pop(0), 0U);
+  EXPECT_EQ(f.pop(1), 1U);
+}
+
+TEST(StagedTasks, WakeAnIdleWorkerOfTheNode) {
+  Fixture f(make_lws(), 3);
+  f.queues.stage_together({1, 2});
+  ASSERT_TRUE(f.sleep(0));
+  ASSERT_TRUE(f.sleep(2));
+  f.queues.push_staged(1, f.make(1));
+  EXPECT_EQ(f.wakers[0].woken, 0U);
+  EXPECT_EQ(f.wakers[2].woken, 1U);
+  EXPECT_FALSE(f.sleep(1)) << "a task is there";
+  f.queues.withdraw_idle(1);
+  f.queues.push_staged(1, f.make(2));
+  ASSERT_TRUE(f.queues.withdraw_idle(2));
+  EXPECT_EQ(f.pop(2), 1U);
+  ASSERT_FALSE(f.sleep(1));
+  f.queues.wake_next_if_work(2);
+  EXPECT_EQ(f.wakers[1].woken, 1U) << "who was woken passes it on";
+}
+
 }  // namespace
 }  // namespace tandem::runtime

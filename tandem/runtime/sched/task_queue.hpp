@@ -40,8 +40,10 @@ struct alignas(64) TaskQueue {
 struct WorkerGroup {
   TaskQueue queue;
   const std::vector<unsigned> members;
+  const bool staged;  ///< of tasks that have memory on the members' node: each member takes them before others
 
-  WorkerGroup(bool by_priority, std::vector<unsigned> workers) : queue(by_priority), members(std::move(workers)) {}
+  WorkerGroup(bool by_priority, std::vector<unsigned> workers, bool of_staged = false)
+      : queue(by_priority), members(std::move(workers)), staged(of_staged) {}
 };
 
 }  // namespace tandem::runtime

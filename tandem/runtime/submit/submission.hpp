@@ -92,6 +92,12 @@ class Submission final : private FlowHost {
   }
 
   // --- parts
+  /// Some memory has a budget: tasks that fit into none are refused. `at_once`: a task that every CPU worker can run gets its memory
+  /// when it is ready. Before any task.
+  void expect_budgets(bool at_once) noexcept {
+    has_budgets_ = true;
+    budgeted_at_once_ = at_once;
+  }
   SubmittingThread& thread() noexcept { return thread_; }
   Window& window() noexcept { return window_; }
   Flow& flow() noexcept { return flow_; }
@@ -134,6 +140,7 @@ class Submission final : private FlowHost {
         if (__builtin_expect(task.accesses()[j].handle() == &handle, 0)) merge_accesses(task, j, i);
     }
     if (__builtin_expect(task.restricted, 0)) check_runnable(task);
+    if (__builtin_expect(has_budgets_, 0)) check_fits(task);
     for (unsigned i = 0; i < task.access_count; ++i)
       if (task.accesses()[i].mode() != AccessMode::read) note_mode(task, task.accesses()[i]);
   }
@@ -210,6 +217,7 @@ class Submission final : private FlowHost {
     task->special = false;
     task->restricted = false;
     task->recorded = false;
+    task->budgeted = false;
     task->poisoned.store(false, std::memory_order_relaxed);
     task->progress = 0;
     task->where = {};
@@ -239,12 +247,15 @@ class Submission final : private FlowHost {
   void check_slowly(Task& task, unsigned access);
   void merge_accesses(Task& task, unsigned first, unsigned second);
   void check_runnable(Task& task);
+  void check_fits(Task& task);
   [[noreturn]] void refuse_recorded_predecessor(Task& task);
 
   Executor& executor_;
   const std::uint32_t registry_;
   EndWaiter* waiter_ = nullptr;
   Recorder* recorder_ = nullptr;
+  bool has_budgets_ = false;
+  bool budgeted_at_once_ = false;
   TaskId last_id_ = 0;
   std::uint64_t submitted_ = 0;
   TaskPool pool_;

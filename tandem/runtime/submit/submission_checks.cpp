@@ -1,6 +1,10 @@
 // tandem/runtime/submit/submission_checks.cpp: mistakes of the application in tasks that it submits.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdint>
+
+#include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tandem/runtime/submit/submission.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/base/exceptions.hpp"
@@ -100,6 +104,38 @@ void Submission::check_runnable(Task& task) {
       fmt::format("{} can run on no worker: none has a device of its implementations, or its can_run refuses all of them; "
                   "add an implementation for the CPU, or relax can_run",
                   who));
+}
+
+void Submission::check_fits(Task& task) {
+  task.budgeted = budgeted_at_once_ && task.kind == TaskKind::kernel && !task.restricted;
+  Memory& memory = executor_.memory();
+  std::string smallest;  // says why, for the node that comes closest
+  std::size_t over = SIZE_MAX;
+  const auto fits = [&](NodeIndex node) {
+    if (!memory.is_limited(node)) return true;
+    const std::size_t bytes = Room::bytes_of(task, node);
+    const std::size_t budget = memory.room().budget(node);
+    if (bytes > budget && bytes - budget < over) {
+      over = bytes - budget;
+      smallest = fmt::format("takes {} bytes in {}, whose budget is {} bytes", bytes, memory.node(node).name(), budget);
+    }
+    return bytes <= budget;
+  };
+  if (task.kind != TaskKind::kernel) {
+    if (fits(0)) return;
+  } else {
+    const std::vector<WorkerSpec>& workers = executor_.workers();
+    const WorkerGroup* const group = task.restricted ? extra_of(task).group : nullptr;
+    for (unsigned worker = 0; worker < workers.size(); ++worker) {
+      const bool runs_it = group == nullptr ? workers[worker].device == DeviceKind::cpu
+                                            : std::find(group->members.begin(), group->members.end(), worker) != group->members.end();
+      if (runs_it && fits(workers[worker].node)) return;
+    }
+  }
+  const std::string who = describe(task);
+  abandon(task);
+  throw OutOfMemory(fmt::format("{} can never run: its data {}; split the data and use fewer pieces at a time, or allow more memory "
+                                "(option memory)", who, smallest));
 }
 
 }  // namespace tandem::runtime

@@ -170,6 +170,7 @@ struct Task {
   bool special : 1 = false;     ///< has commute or reduce accesses: the short path does not do
   bool restricted : 1 = false;  ///< not every worker can run it
   bool recorded : 1 = false;    ///< belongs to a recorded graph; `recording` follows the values
+  bool budgeted : 1 = false;    ///< gets its memory when it is ready, before a worker takes it; see `Room`
   std::atomic<bool> poisoned{false};  ///< it failed or is cancelled; predecessors write it before they count `waits` down
   std::uint8_t room = 0;              ///< what it holds of limited memories; see `Room`
   std::uint16_t progress = 0;         ///< turnstiles entered so far

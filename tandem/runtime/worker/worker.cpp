@@ -184,8 +184,9 @@ bool Worker::prepare(Task& task) {
   }
   try {
     task.progress = static_cast<std::uint16_t>(index_);
+    const bool comes_back = executor_.queues().comes_back(index_, task);  // otherwise it may run and end elsewhere at once
     if (executor_.memory().acquire(task, spec_.node) == Memory::Staging::pending) {
-      executor_.queues().note_staging(index_);
+      if (comes_back) executor_.queues().note_staging(index_);
       return false;
     }
   } catch (...) {
