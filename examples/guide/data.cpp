@@ -53,6 +53,11 @@ int main(int argc, char** argv) {
   std::vector<tandem::MatrixData<double>> tiles;
   for (std::size_t j = 0; j < n; j += tile)
     for (std::size_t i = 0; i < n; i += tile) tiles.push_back(rt.data("tile", all.block(i, j, tile, tile)));
+
+  // Tiles that Tandem allocates, registered when they are first used: of a matrix of a million tiles, these are eight.
+  auto big = rt.tiles<double>("B", {.rows = 1'000'000, .cols = 1'000'000, .tile_rows = 1'000, .tile_cols = 1'000});
+  for (std::size_t i = 0; i < 8; ++i)
+    rt.submit("fill", [](tandem::MatrixView<double> m) { std::fill_n(m.data, m.rows * m.cols, 1.0); }, write(big(i, i)));
   for (const auto& one : tiles)
     rt.submit("double", [](tandem::MatrixView<double> m) {
       for (std::size_t j = 0; j < m.cols; ++j)

@@ -230,6 +230,38 @@ runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& 
   return handle;
 }
 
+std::uint32_t Runtime::reserve_tiles(const internal::TileRegistry& tiles, std::size_t element_bytes) {
+  const TileGrid& grid = tiles.grid();
+  if (flow_ == nullptr) return 0;
+  core_->submission().thread().check("register data");
+  const std::size_t count = tiles.row_tiles() * tiles.col_tiles();
+  // All ranks must agree on it; so each asks for all owners.
+  std::uint64_t digest = 0;
+  const auto mix = [&digest](std::uint64_t value) { digest = (digest ^ value) * 0x9e3779b97f4a7c15ULL; };
+  for (const std::size_t value : {grid.rows, grid.cols, grid.tile_rows, grid.tile_cols, element_bytes}) mix(value);
+  for (std::size_t j = 0; grid.owner && j < tiles.col_tiles(); ++j)
+    for (std::size_t i = 0; i < tiles.row_tiles(); ++i) {
+      const std::uint32_t owner = grid.owner(i, j);
+      if (owner >= size())
+        throw UsageError("tile (" + std::to_string(i) + "," + std::to_string(j) + ") of '" + tiles.name() + "' (at " +
+                         runtime::describe(grid.where) + ") is given to rank " + std::to_string(owner) + ", but there are " +
+                         std::to_string(size()) + " ranks");
+      mix(owner);
+    }
+  const std::uint32_t first = flow_->reserve(count, digest);
+  if (grid.owner) owned_data_ += count;
+  return first;
+}
+
+runtime::Handle* Runtime::allocate_tile(std::string name, const runtime::Shape& shape, const std::type_info& type,
+                                        const DataOptions& options, std::uint32_t number) {
+  check_options(name, options, nullptr);
+  runtime::Handle* handle = core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where);
+  handle->typical_bytes = shape.bytes();
+  if (flow_ != nullptr) flow_->add_reserved(*handle, options.owner.value_or(dist::kEverywhere), number);
+  return handle;
+}
+
 std::uint32_t Runtime::owner_of(runtime::Handle& handle) const {
   if (flow_ == nullptr) return 0;
   return is_owned(handle) ? flow_->owner_of(handle) : flow_->rank();

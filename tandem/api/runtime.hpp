@@ -21,6 +21,7 @@
 #include "tandem/api/acquired.hpp"
 #include "tandem/api/codelet.hpp"
 #include "tandem/api/data.hpp"
+#include "tandem/api/tiles.hpp"
 #include "tandem/api/event.hpp"
 #include "tandem/api/graph.hpp"
 #include "tandem/api/options.hpp"
@@ -277,6 +278,17 @@ class Runtime {
   template <class T>
   Data<T> scalar(std::string name, std::source_location where = std::source_location::current()) {
     return scalar<T>(std::move(name), DataOptions{.where = where});
+  }
+
+  /// A matrix in tiles, each of which is registered when it is first used here. On several ranks every rank makes it at the same
+  /// place among its registrations, with the same grid; which tiles a rank uses is its own affair. Throws UsageError, also when
+  /// `grid.owner` names a rank that does not exist.
+  ///
+  ///   auto a = rt.tiles<double>("A", {.rows = 100'000, .cols = 100'000, .tile_rows = 512, .tile_cols = 512});
+  ///   rt.submit(fill, write(a(3, 1)));
+  template <class T>
+  Tiles<T> tiles(std::string name, TileGrid grid) {
+    return Tiles<T>(*this, std::move(name), std::move(grid));
   }
 
   /// @}
@@ -710,6 +722,13 @@ class Runtime {
   [[gnu::always_inline]] static Values values_of(std::index_sequence<i...>, Arguments&&... arguments) {
     return Values(internal::argument_at<i>(std::forward<Arguments>(arguments)...)...);
   }
+
+  // --- what tiles call
+  friend class internal::TileRegistry;
+  /// The number of the first tile.
+  std::uint32_t reserve_tiles(const internal::TileRegistry& tiles, std::size_t element_bytes);
+  runtime::Handle* allocate_tile(std::string name, const runtime::Shape& shape, const std::type_info& type,
+                                 const DataOptions& options, std::uint32_t number);
 
   // --- what the templates call
   runtime::Handle* register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,

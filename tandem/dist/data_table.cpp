@@ -20,19 +20,35 @@ DataTable::~DataTable() = default;
 void DataTable::add(Handle& handle, std::uint32_t owner, bool has_value) {
   if (owner != kEverywhere && owner >= ranks_)
     throw UsageError(fmt::format("{} is given to rank {}, but there are {} ranks", handle.described(), owner, ranks_));
+  const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : 0;
+  const std::uint32_t id = reserve(1, std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind);
+  put(handle, owner, has_value, id);
+}
+
+std::uint32_t DataTable::reserve(std::size_t count, std::uint64_t digest) {
+  if (count > UINT32_MAX - count_)
+    throw UsageError(fmt::format("there cannot be {} more data: {} of at most {} have been registered", count, count_, UINT32_MAX));
+  const auto first = static_cast<std::uint32_t>(count_);
+  count_ += count;
+  blocks_.resize((count_ + kBlock - 1) / kBlock);
+  digest_ = (digest_ ^ digest) * 0x9e3779b97f4a7c15ULL;
+  return first;
+}
+
+void DataTable::add_reserved(Handle& handle, std::uint32_t owner, std::uint32_t id) { put(handle, owner, false, id); }
+
+void DataTable::put(Handle& handle, std::uint32_t owner, bool has_value, std::uint32_t id) {
   Place& place = *new (handle.above.data()) Place;
   place.owner = place.holder = owner;
   place.unwritten = !has_value;
   place.in_users_memory = has_value;
   place.always_here = owner == rank_;
-  place.id = static_cast<std::uint32_t>(count_);
-  handle.number = place.id;  // equal on all ranks, also where one of them has refused data that others have not
-  if (count_ % kBlock == 0) blocks_.emplace_back();
-  if (blocks_.back() == nullptr) blocks_.back() = std::make_unique<Block>();
-  blocks_.back()->handles[count_++ % kBlock] = &handle;
-  ++blocks_.back()->live;
-  const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : 0;
-  digest_ = (digest_ ^ (std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind)) * 0x9e3779b97f4a7c15ULL;
+  place.id = id;
+  handle.number = id;  // equal on all ranks, also where one of them has refused data that others have not
+  std::unique_ptr<Block>& block = blocks_[id / kBlock];
+  if (block == nullptr) block = std::make_unique<Block>();
+  block->handles[id % kBlock] = &handle;
+  ++block->live;
 }
 
 bool DataTable::contains(Handle& handle) const noexcept {

@@ -17,7 +17,7 @@ namespace tandem::dist {
 class Datum;
 
 /// The data that were registered, in the order of the flow: a datum's id is the number of those before it. So an id means the
-/// same data on all ranks. What only data need that travel (`Datum`) is made when they first do.
+/// same data on all ranks. Ids may be reserved for data of which each rank registers what it uses. What only data need that travel (`Datum`) is made when they first do.
 ///
 /// Threads: the submitting thread.
 class DataTable {
@@ -29,6 +29,10 @@ class DataTable {
 
   /// Data that was just registered with the runtime. `has_value`: the owner has given it one. Throws UsageError.
   void add(runtime::Handle& handle, std::uint32_t owner, bool has_value);
+  /// `count` ids, of which `digest` says all that ranks must agree on. The first one. Throws UsageError.
+  std::uint32_t reserve(std::size_t count, std::uint64_t digest);
+  /// Data without a value, under an id that was reserved.
+  void add_reserved(runtime::Handle& handle, std::uint32_t owner, std::uint32_t id);
   bool contains(runtime::Handle& handle) const noexcept;
   /// The runtime forgets the data.
   void remove(runtime::Handle& handle);
@@ -42,7 +46,7 @@ class DataTable {
     return block != nullptr ? block->handles[id % kBlock] : nullptr;
   }
 
-  /// All data so far, removed ones included.
+  /// All data so far, reserved and removed ones included.
   std::size_t count() const noexcept { return count_; }
   /// Calls `action(id, handle)` for the data that were not removed, by id.
   template <class Action>
@@ -63,10 +67,12 @@ class DataTable {
   bool check_invariants() const;
 
  private:
+  void put(runtime::Handle& handle, std::uint32_t owner, bool has_value, std::uint32_t id);
+
   /// Handles of neighbouring ids. It is freed when all its data are removed: a program may register data without end.
   static constexpr std::size_t kBlock = 1024;
   struct Block {
-    std::array<runtime::Handle*, kBlock> handles{};  ///< null: removed, or not registered yet
+    std::array<runtime::Handle*, kBlock> handles{};  ///< null: removed, or not registered here
     std::size_t live = 0;
   };
 
@@ -74,7 +80,7 @@ class DataTable {
   const std::uint32_t ranks_;
   std::uint64_t digest_ = 0;
   std::size_t count_ = 0;
-  std::vector<std::unique_ptr<Block>> blocks_;                      ///< null: all its data were removed
+  std::vector<std::unique_ptr<Block>> blocks_;                      ///< null: none of its data is registered
   std::unordered_map<std::uint32_t, std::unique_ptr<Datum>> data_;  ///< by id
 };
 

@@ -137,6 +137,13 @@ void Flow::add(Handle& handle, std::uint32_t owner, bool has_value) {
   core_.trace().describe_data(handle, owner);
 }
 
+std::uint32_t Flow::reserve(std::size_t count, std::uint64_t digest) { return table_->reserve(count, digest); }
+
+void Flow::add_reserved(Handle& handle, std::uint32_t owner, std::uint32_t number) {
+  table_->add_reserved(handle, owner, number);
+  core_.trace().describe_data(handle, owner);
+}
+
 /// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory goes there,
 /// which is no position of its own: a rank that skips tasks need not know that the data is away. Not when an exception drops it:
 /// other ranks may never come here, and nobody may wait for what they would send.

@@ -78,6 +78,11 @@ class Flow {
 
   /// Data that was just registered with the runtime, on every rank. `has_value`: the owner has given it one. Throws UsageError.
   void add(runtime::Handle& handle, std::uint32_t owner, bool has_value);
+  /// On every rank: `count` data that each rank registers, with `add_reserved`, if and when it uses them. `digest`: of their owners and
+  /// sizes, the same on all ranks. The number of the first one.
+  std::uint32_t reserve(std::size_t count, std::uint64_t digest);
+  /// Data without a value, reserved as `number`, that was just registered with the runtime here.
+  void add_reserved(runtime::Handle& handle, std::uint32_t owner, std::uint32_t number);
 
   // --- tasks
   /// A task is submitted. True: it does not concern this rank, and nothing is left to do. False: nothing has happened; `enter`

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <complex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,8 @@
 
 namespace tandem::linalg {
 
-/// The data of all stored tiles of a matrix, registered in column-major order under names such as `A(3,1)`. Flows take it by
-/// reference. Belongs to the submitting thread. The matrix and the runtime outlive it, and its destructor waits for the tasks
+/// The data of all stored tiles of a matrix, registered in column-major order under names such as `A(3,1)`; tiles that are the runtime's
+/// (`TileShape::in_runtime`) are registered when they are first used here. Flows take it by reference. Belongs to the submitting thread. The matrix and the runtime outlive it, and its destructor waits for the tasks
 /// that use its tiles. The first one restricts the BLAS to one thread per call.
 template <Scalar T>
 class TiledData {
@@ -28,8 +29,9 @@ class TiledData {
   bool stores(std::size_t i, std::size_t j) const noexcept { return matrix_->stores(i, j); }
 
   /// The data of tile (i, j), which must be stored.
-  const Data<Matrix<T>>& operator()(std::size_t i, std::size_t j) const noexcept {
+  const Data<Matrix<T>>& operator()(std::size_t i, std::size_t j) const {
     TANDEM_DEBUG_ASSERT(stores(i, j));
+    if (made_when_used_) [[unlikely]] return (*made_when_used_)(i, j);
     return tiles_[i + j * row_tiles()];
   }
 
@@ -37,7 +39,8 @@ class TiledData {
   DataOptions place(std::size_t i, std::size_t j) const;
 
   TileMatrix<T>* matrix_;
-  std::vector<Data<Matrix<T>>> tiles_;  ///< of tile (i, j) at i + j * row_tiles(); empty where none is stored
+  mutable std::optional<Tiles<T>> made_when_used_;  ///< of the runtime's tiles
+  std::vector<Data<Matrix<T>>> tiles_;  ///< of others: of tile (i, j) at i + j * row_tiles(); empty where none is stored
 };
 
 extern template class TiledData<float>;
