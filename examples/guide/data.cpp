@@ -58,6 +58,16 @@ int main(int argc, char** argv) {
   auto big = rt.tiles<double>("B", {.rows = 1'000'000, .cols = 1'000'000, .tile_rows = 1'000, .tile_cols = 1'000});
   for (std::size_t i = 0; i < 8; ++i)
     rt.submit("fill", [](tandem::MatrixView<double> m) { std::fill_n(m.data, m.rows * m.cols, 1.0); }, write(big(i, i)));
+
+  // A partition of registered data. Tandem splits and gathers between the tasks on the parts and those on the whole.
+  std::vector<double> signal(1000, 1.0);
+  auto whole = rt.data("signal", signal);
+  {
+    auto parts = rt.parts(whole, {.rows = 250});
+    for (std::size_t i = 0; i < parts.rows(); ++i)
+      rt.submit("scale", [](double by, std::span<double> part) { for (double& v : part) v *= by; }, double(i), read_write(parts(i)));
+    rt.submit("shift", [](std::span<double> values) { for (double& v : values) v += 1; }, read_write(whole));  // after all parts
+  }  // the whole has the values of the parts
   for (const auto& one : tiles)
     rt.submit("double", [](tandem::MatrixView<double> m) {
       for (std::size_t j = 0; j < m.cols; ++j)

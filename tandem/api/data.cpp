@@ -16,6 +16,7 @@ void check_registered(const runtime::Handle* handle, const char* action) {
 
 void unregister(runtime::Handle* handle) {
   check_registered(handle, "unregister");
+  about_to_use(handle, true);
   handle->registry.load()->unregister(*handle);
 }
 

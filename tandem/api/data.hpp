@@ -117,6 +117,11 @@ inline constexpr bool is_object<Object<T>> = true;
 
 /// The last `Data` of a handle unregisters it. Any thread.
 void drop_owner(runtime::Handle* handle) noexcept;
+/// A task is about to see or to change the data, of which a partition exists.
+void prepare_parts(runtime::Handle& handle, bool writes);
+inline void about_to_use(runtime::Handle* handle, bool writes) {
+  if (handle != nullptr && __builtin_expect((handle->flow.asks & (writes ? 2U : 1U)) != 0, 0)) prepare_parts(*handle, writes);
+}
 /// Throws UsageError unless the data is registered with a runtime. `action` is the operation, for the message.
 void check_registered(const runtime::Handle* handle, const char* action);
 /// Waits for the tasks that use the data, and forgets it. Submitting thread. Throws UsageError.
@@ -206,12 +211,14 @@ struct Access {
 /// The task reads the value, at the same time as other readers.
 template <class Kind>
 Access<AccessMode::read, Kind> read(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+  internal::about_to_use(data.handle(), false);
   return {data.handle(), where};
 }
 /// The task replaces the whole value and does not read the old one.
 template <class Kind>
 Access<AccessMode::write, Kind> write(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   internal::check_writable<Kind>();
+  internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
 }
 /// The task reads and changes the value.
@@ -219,18 +226,21 @@ template <class Kind>
 Access<AccessMode::read_write, Kind> read_write(const Data<Kind>& data,
                                                 std::source_location where = std::source_location::current()) {
   internal::check_writable<Kind>();
+  internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
 }
 /// As read_write, but in any order among neighbouring commuting tasks, one at a time.
 template <class Kind>
 Access<AccessMode::commute, Kind> commute(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   internal::check_writable<Kind>();
+  internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
 }
 /// Adds to the data through a private copy: see `Data::reduction`.
 template <class Kind>
 Access<AccessMode::reduce, Kind> reduce(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   internal::check_writable<Kind>();
+  internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
 }
 /// Memory of the data's shape for the time of the kernel; orders nothing and leaves the data alone.

@@ -230,6 +230,67 @@ runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& 
   return handle;
 }
 
+void Runtime::check_division(runtime::Handle& whole, const SourceLine& where) {
+  core_->submission().thread().check("divide data");
+  core_->data().check_owned("divide", whole, where);
+  if (core_->memory().is_limited(0) && !whole.user_memory)
+    throw UsageError("cannot divide " + whole.described() + " (at " + runtime::describe(where) + "): with option memory it may leave "
+                     "main memory, where its parts lie; register the parts as data of their own (rt.tiles)");
+}
+
+/// Where the whole has memory, the part lies there, and begins at row and column `first`. On other ranks it has memory of its own.
+runtime::Handle* Runtime::add_part(std::string name, runtime::Handle& whole, const runtime::Shape& shape,
+                                   std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where) {
+  DataOptions options{.where = where};
+  const bool owned = flow_ != nullptr && is_owned(whole);
+  if (owned) options.owner = flow_->owner_of(whole);
+  const bool here = !owned || *options.owner == flow_->rank();
+  if (here && whole.home.pointer == nullptr && shape.bytes() != 0) core_->memory().allocate_home(whole);
+  runtime::Handle* const part = allocate_data(std::move(name), shape, type, options, nullptr);
+  if (!here || shape.bytes() == 0) return part;
+  part->home = {static_cast<std::byte*>(whole.home.pointer) + (first[0] + first[1] * whole.home.ld) * shape.element_bytes, whole.home.ld, false};
+  part->is_part = whole.has_parts = true;
+  return part;
+}
+
+/// As all ranks know it.
+bool Runtime::has_value(runtime::Handle& handle) const noexcept {
+  return flow_ != nullptr ? !dist::place_of(handle).unwritten : handle.flow.has_value;
+}
+
+void Runtime::forget_value(runtime::Handle& handle) noexcept {
+  handle.flow.has_value = false;
+  if (flow_ != nullptr) dist::place_of(handle).unwritten = true;
+}
+
+void Runtime::order_parts(bool splits, std::span<dist::Use> uses, const SourceLine& where) {
+  static const runtime::TaskOps ops{.invoke = [](runtime::KernelCall&) {}, .serves = true};
+  static const std::shared_ptr<runtime::CodeletCore> split = internal::codelet_for_own_kernels("split", {});
+  static const std::shared_ptr<runtime::CodeletCore> gather = internal::codelet_for_own_kernels("gather", {});
+  const std::shared_ptr<runtime::CodeletCore>& codelet = splits ? split : gather;
+  if (is_recording())
+    throw UsageError("cannot " + codelet->name + " data while a graph is recorded (parts made at " + runtime::describe(where) +
+                     "): call split or gather before the recording, so that it uses either parts or the whole");
+  const auto fill = [&](runtime::Task& task) {
+    task.where = where;
+    for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
+  };
+  if (flow_ == nullptr) {
+    runtime::Task* const task = begin_task(codelet, ops, static_cast<unsigned>(uses.size()));
+    if (task == nullptr) return;
+    fill(*task);
+    enter_task(*task);
+    return;
+  }
+  TaskOptions options{.where = {}};
+  if (is_owned(*uses.front().handle)) options.on = flow_->owner_of(*uses.front().handle);
+  internal::FlowTask call{.uses = uses, .where = where, .options = &options};
+  runtime::Task* const task = begin_in_flow(call, codelet, ops);
+  if (task == nullptr) return;
+  fill(*task);
+  enter_in_flow(call, *task);
+}
+
 std::uint32_t Runtime::reserve_tiles(const internal::TileRegistry& tiles, std::size_t element_bytes) {
   const TileGrid& grid = tiles.grid();
   if (flow_ == nullptr) return 0;
@@ -430,6 +491,7 @@ void Runtime::wait(const Replay& replay, const TaskRef& task) {
 }
 void Runtime::wait_for_data(runtime::Handle* handle) {
   check_not_recording("wait for data");
+  internal::about_to_use(handle, false);
   core_->accesses().wait(named(handle, "wait for"));
 }
 
@@ -590,10 +652,13 @@ DataOptions Runtime::options_beside(runtime::Handle* handle, const std::source_l
 
 void Runtime::fetch_to(runtime::Handle* handle, std::optional<std::uint32_t> rank, const SourceLine& where) {
   core_->submission().thread().check("fetch data");
+  internal::about_to_use(handle, false);
   if (flow_ != nullptr) flow_->fetch(named(handle, "fetch"), rank.value_or(dist::kEverywhere), 0, where);
 }
 void Runtime::migrate_to(runtime::Handle* handle, std::uint32_t rank, const SourceLine& where) {
   core_->submission().thread().check("migrate data");
+  if (handle != nullptr && handle->division != nullptr)
+    throw UsageError("cannot migrate " + handle->described() + ": it has parts, or is a part; let the parts end first");
   if (flow_ != nullptr) flow_->migrate(named(handle, "migrate"), rank, where);
 }
 void Runtime::flush_copies(runtime::Handle* handle) {
@@ -601,10 +666,12 @@ void Runtime::flush_copies(runtime::Handle* handle) {
   if (flow_ != nullptr) flow_->flush(named(handle, "flush"));
 }
 void Runtime::send_to(runtime::Handle* handle, std::uint32_t to, std::uint64_t tag, int priority) {
+  internal::about_to_use(handle, false);
   own_flow("send", handle).send(*handle, to, tag, priority);
   ownerless_warning_due_ = false;
 }
 void Runtime::receive_from(runtime::Handle* handle, std::uint32_t from, std::uint64_t tag) {
+  internal::about_to_use(handle, true);
   own_flow("receive", handle).receive(*handle, from, tag);
   ownerless_warning_due_ = false;
 }

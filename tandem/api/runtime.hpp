@@ -21,6 +21,7 @@
 #include "tandem/api/acquired.hpp"
 #include "tandem/api/codelet.hpp"
 #include "tandem/api/data.hpp"
+#include "tandem/api/parts.hpp"
 #include "tandem/api/tiles.hpp"
 #include "tandem/api/event.hpp"
 #include "tandem/api/graph.hpp"
@@ -289,6 +290,23 @@ class Runtime {
   template <class T>
   Tiles<T> tiles(std::string name, TileGrid grid) {
     return Tiles<T>(*this, std::move(name), std::move(grid));
+  }
+
+  /// @}
+  /// @name Parts of data
+  /// @{
+
+  /// Divides a vector or a matrix that is registered. See `Parts`. Throws UsageError, also for data that option `memory` may move to a
+  /// file.
+  ///
+  ///   auto tiles = rt.parts(a, {.rows = 256, .cols = 256});
+  ///   rt.submit(factorise, read_write(tiles(0, 0)));
+  ///   rt.submit(print, read(a));  // after it
+  template <class Kind>
+  Parts<Kind> parts(const Data<Kind>& whole, Partition partition) {
+    static_assert(internal::can_be_divided<Kind>, "vectors and matrices of elements that are not const can be divided");
+    internal::check_registered(whole.handle(), "divide");
+    return Parts<Kind>(*this, whole, std::move(partition));
   }
 
   /// @}
@@ -722,6 +740,15 @@ class Runtime {
   [[gnu::always_inline]] static Values values_of(std::index_sequence<i...>, Arguments&&... arguments) {
     return Values(internal::argument_at<i>(std::forward<Arguments>(arguments)...)...);
   }
+
+  // --- what parts call
+  friend class internal::PartPlan;
+  void check_division(runtime::Handle& whole, const SourceLine& where);
+  runtime::Handle* add_part(std::string name, runtime::Handle& whole, const runtime::Shape& shape,
+                            std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where);
+  bool has_value(runtime::Handle& handle) const noexcept;
+  void forget_value(runtime::Handle& handle) noexcept;
+  void order_parts(bool splits, std::span<dist::Use> uses, const SourceLine& where);
 
   // --- what tiles call
   friend class internal::TileRegistry;

@@ -116,7 +116,7 @@ void Copies::drop_overwritten(Handle& handle) {
 }
 
 void Copies::drop(Handle& handle) {
-  if (handle.user_memory) return;
+  if (handle.stays()) return;
   core_.submission().trace().emit<trace::Type::data_dropped>(handle.number);
   struct Drop {
     Copies& copies;

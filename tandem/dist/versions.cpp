@@ -91,7 +91,7 @@ void Versions::receive(Handle& handle, Purpose purpose, int priority) {
   table_.datum_of(handle);
   if (copies_.is_here(handle)) return;
   runtime::TaskRef room;
-  if (purpose == Purpose::copy && !handle.user_memory) room = copies_.reserve(handle);
+  if (purpose == Purpose::copy && !handle.stays()) room = copies_.reserve(handle);
   Place& place = place_of(handle);
   transfers_.receive(handle, {place.id, channel_, place.version, pruning_.knows_version(place)}, place.holder, room, priority);
   place.copied = true;

@@ -69,6 +69,7 @@ struct FlowState {
   [[no_unique_address]] MemberList members;  // what follows lies in the bytes at its end
   GroupKind kind = GroupKind::readers;
   bool has_value = false;  ///< somebody has written it by this point of the flow
+  std::uint8_t asks = 0;   ///< before these uses the layer above is asked, bit 0: that see the value, bit 1: that change it
 
   void forget() noexcept {
     writer = {};
@@ -110,6 +111,8 @@ class alignas(64) Handle {
   // --- the rest
   alignas(64) base::SpinLock lock;
   bool user_memory = false;
+  bool is_part = false;    ///< its main memory is a part of other data's
+  bool has_parts = false;  ///< parts of its main memory are those of other data
   std::atomic<DataRegistry*> registry{nullptr};  ///< null once unregistered, as its number
   Transfer to_home;
   struct Place {
@@ -133,6 +136,7 @@ class alignas(64) Handle {
   std::unique_ptr<Reduction> reduction;  ///< how `reduce` accesses add up; null: they are errors
   const ObjectOps* object = nullptr;     ///< of an object: its type's; null: the value is its bytes
   std::size_t typical_bytes = 0;         ///< of an object: what it is said to take when it travels
+  std::shared_ptr<void> division;        ///< of the layer above: how it is divided; null: it is not
 
   // --- the line of the layer above
   /// Bytes at which this layer does not look: `dist` keeps there which rank has the data, so that a task of other ranks costs
@@ -154,6 +158,9 @@ class alignas(64) Handle {
   void drop_reference() noexcept {
     if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
+
+  /// Its main memory is where it is as long as the data is registered.
+  bool stays() const noexcept { return user_memory || is_part || has_parts; }
 
   /// What it takes to have it elsewhere; of an object as its program has estimated.
   std::size_t travel_bytes() const noexcept { return object != nullptr ? typical_bytes : shape.bytes(); }

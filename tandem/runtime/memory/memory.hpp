@@ -86,6 +86,8 @@ class Memory {
   /// No more transfers will end: waits for calls of the listener that are under way.
   void drain() noexcept;
 
+  /// Memory for `handle` in main memory, as the first task that writes it there would have it. Throws OutOfMemory.
+  void allocate_home(Handle& handle) { ensure_allocated(handle, 0); }
   /// Its only valid replica is being moved to another node.
   bool is_moving(Handle& handle) { return room_.any() && room_.is_moving(handle); }
   /// Frees what Tandem has allocated for `handle`, which nobody uses any more; while it is being moved, at the move's end.

@@ -144,7 +144,7 @@ bool DataRegistry::check_invariants(TaskId last) const {
 bool DataRegistry::check_handle(Handle& handle, TaskId last) const {
   if (!owns(handle) || handle.registry != this || handle.references.load() == 0) return false;
   const bool has_own_memory = handle.home.pointer != nullptr && !handle.home.owned;
-  if (handle.user_memory != has_own_memory) return false;
+  if ((handle.user_memory || handle.is_part) != has_own_memory) return false;
   const auto is_past = [last](const TaskRef& task) { return task.task == nullptr || (task.id != 0 && task.id <= last); };
   if (!is_past(handle.flow.writer) || !std::all_of(handle.flow.members.begin(), handle.flow.members.end(), is_past)) return false;
   return (handle.valid.load() & ~Handle::kMoving) >> memory_.node_count() == 0;

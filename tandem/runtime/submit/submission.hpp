@@ -133,7 +133,7 @@ class Submission final : private FlowHost {
       if (__builtin_expect(slot.handle() == nullptr, 0)) check_slowly(task, i);
       const Handle& handle = *slot.handle();
       if (__builtin_expect(!is_registered(handle) || (sees_value(slot.mode()) && !handle.flow.has_value) ||
-                               slot.mode() == AccessMode::reduce,
+                               slot.mode() == AccessMode::reduce || handle.flow.asks != 0,
                            0))
         check_slowly(task, i);
       for (unsigned j = 0; j < i; ++j)

@@ -37,6 +37,10 @@ void Submission::check_slowly(Task& task, unsigned access) {
     mistake = fmt::format("uses {} after it was unregistered; register it again, or unregister it later", handle.described());
   else if (!is_registered(handle))
     mistake = fmt::format("uses {}, which belongs to another runtime", handle.described());
+  else if (task.kind != TaskKind::event && (handle.flow.asks & (makes_value(slot.mode()) ? 2U : 1U)) != 0)  // what arrives is ordered already
+    mistake = fmt::format("uses {} and another task argument that is a part of it, or that it is a part of, or of another partition; use "
+                          "either the parts or the whole in one task",
+                          handle.described());
   else if (sees_value(slot.mode()) && !handle.flow.has_value)
     mistake = fmt::format("sees {} with mode {}, but nobody has written it before; write it first, or use mode write",
                           handle.described(), name_of(slot.mode()));

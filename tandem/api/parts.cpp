@@ -1,0 +1,181 @@
+// tandem/api/parts.cpp: when data is split into its parts, and gathered.
+#include "tandem/api/parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <string>
+
+#include "tandem/api/runtime.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/task/describe.hpp"
+
+namespace tandem::internal {
+
+namespace {
+
+constexpr std::uint8_t kBeforeReads = 1;
+constexpr std::uint8_t kBeforeWrites = 2;
+/// A task has so much room for accesses; one is that of the whole.
+constexpr std::size_t kPartsPerTask = (runtime::kMaxTaskBytes - sizeof(runtime::Task)) / sizeof(runtime::AccessSlot) - 1;
+static_assert(kPartsPerTask < 255);
+
+}  // namespace
+
+void prepare_parts(runtime::Handle& handle, bool writes) { PartPlan::prepare(handle, writes); }
+
+PartPlan::Links& PartPlan::links_of(runtime::Handle& handle) {
+  if (handle.division == nullptr) handle.division = std::make_shared<Links>();
+  return *static_cast<Links*>(handle.division.get());
+}
+
+bool PartPlan::is_divided(const runtime::Handle& handle) noexcept {
+  return handle.division != nullptr && !static_cast<const Links*>(handle.division.get())->plans.empty();
+}
+
+PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const std::type_info& type)
+    : runtime_(rt), whole_(whole), partition_(std::move(partition)) {
+  rt.check_division(whole, partition_.where);
+  rows_ = cut(whole.shape.rows, partition_.rows, partition_.row_list, partition_.halo_rows, "rows");
+  cols_ = cut(whole.shape.cols, partition_.cols, partition_.col_list, partition_.halo_cols, "columns");
+  for (std::size_t j = 0; j < cols_.size(); ++j)
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const std::string name = cols_.size() == 1 ? fmt::format("{}[{}]", whole.name, i) : fmt::format("{}[{},{}]", whole.name, i, j);
+      runtime::Handle* const part =
+          rt.add_part(name, whole, {rows_[i].count, cols_[j].count, whole.shape.element_bytes}, {rows_[i].first, cols_[j].first}, type,
+                      partition_.where);
+      parts_.push_back(part);
+      links_of(*part).part_of = this;
+      links_of(*part).was_part = true;
+      note_asks(*part);
+    }
+  links_of(whole).plans.push_back(this);
+}
+
+PartPlan::~PartPlan() {
+  try {
+    if (std::uncaught_exceptions() == 0 && whole_.registry != nullptr) gather();
+  } catch (const std::exception& error) {
+    runtime_.core().log().error("at the end of the parts of {}: {}", whole_.described(), error.what());
+  }
+  std::erase(links_of(whole_).plans, this);
+  note_asks(whole_);
+  for (runtime::Handle* const part : parts_) {
+    links_of(*part).part_of = nullptr;
+    note_asks(*part);
+  }
+}
+
+std::vector<PartPlan::Extent> PartPlan::cut(std::size_t size, std::size_t part, const std::vector<std::size_t>& list, std::size_t halo,
+                                            const char* what) const {
+  std::vector<Extent> extents;
+  if (!list.empty()) {
+    if (part != 0) refuse(fmt::format("the {} of a part are given twice, as a number and as a list", what));
+    if (std::find(list.begin(), list.end(), std::size_t{0}) != list.end()) refuse(fmt::format("the list gives a part no {}", what));
+    if (const std::size_t sum = std::accumulate(list.begin(), list.end(), std::size_t{0}); sum != size)
+      refuse(fmt::format("the {} of the list add up to {}, but there are {}", what, sum, size));
+    for (std::size_t first = 0; const std::size_t count : list) {
+      extents.push_back({first, count});
+      first += count;
+    }
+  } else {
+    const std::size_t step = part == 0 ? size : part;
+    for (std::size_t first = 0; first < size; first += step) extents.push_back({first, std::min(step, size - first)});
+  }
+  for (Extent& extent : extents) {
+    const std::size_t before = std::min(halo, extent.first);
+    const std::size_t after = std::min(halo, size - extent.first - extent.count);
+    extent = {extent.first - before, extent.count + before + after};
+  }
+  return extents;
+}
+
+std::size_t PartPlan::index(std::size_t i, std::size_t j) const {
+  if (i < rows_.size() && j < cols_.size()) return i + j * rows_.size();
+  throw UsageError(fmt::format("{} has no part ({}, {}): there are {} x {}", whole_.described(), i, j, rows_.size(), cols_.size()));
+}
+
+void PartPlan::refuse(const std::string& why) const {
+  throw UsageError(fmt::format("cannot divide {} (at {}): {}", whole_.described(), runtime::describe(partition_.where), why));
+}
+
+void PartPlan::prepare(runtime::Handle& handle, bool writes) {
+  const Links& links = links_of(handle);
+  if (links.was_part && links.part_of == nullptr)
+    throw UsageError(fmt::format("cannot use {}: the partition that it was a part of has ended", handle.described()));
+  if (links.part_of != nullptr) links.part_of->split(writes);
+  for (PartPlan* const plan : links.plans)
+    if (plan->state_ == State::writing || (writes && plan->state_ == State::reading)) plan->gather();
+}
+
+void PartPlan::split(bool writes) {
+  if (state_ == State::writing || (state_ == State::reading && !writes)) return;
+  if (writes && (partition_.halo_rows != 0 || partition_.halo_cols != 0))
+    throw UsageError(fmt::format("cannot write parts of {} that have a halo: they overlap; write parts of another partition",
+                                 whole_.described()));
+  prepare(whole_, writes);
+  order(true, writes);
+  set(writes ? State::writing : State::reading);
+}
+
+void PartPlan::gather() {
+  if (state_ == State::idle) return;
+  for (runtime::Handle* const part : parts_)
+    for (PartPlan* const inner : links_of(*part).plans) inner->gather();
+  order(false, state_ == State::writing);
+  set(State::idle);
+}
+
+/// Submits what orders the uses of the whole and of the parts. A value comes to the parts only if there is one.
+void PartPlan::order(bool splits, bool writes) {
+  const bool has_value = runtime_.has_value(whole_);
+  bool any = !splits && !writes;  // some part has a value
+  for (std::size_t first = 0; first < parts_.size(); first += kPartsPerTask) {
+    const std::size_t last = std::min(first + kPartsPerTask, parts_.size());
+    std::vector<dist::Use> uses;
+    if (splits) {
+      uses.push_back({&whole_, !writes ? AccessMode::read : has_value ? AccessMode::read_write : AccessMode::write});
+      for (std::size_t i = first; i < last; ++i) uses.push_back({parts_[i], AccessMode::write});
+    } else {
+      for (std::size_t i = first; i < last; ++i) {
+        const bool has_part = runtime_.has_value(*parts_[i]);
+        any = any || has_part;
+        uses.push_back({parts_[i], has_part ? AccessMode::read_write : AccessMode::write});
+      }
+      uses.push_back({&whole_, writes ? AccessMode::read_write : AccessMode::read});
+    }
+    // What is ordered here may be used, whatever `asks` says.
+    for (const dist::Use& use : uses) use.handle->flow.asks = 0;
+    try {
+      runtime_.order_parts(splits, uses, partition_.where);
+    } catch (...) {
+      set(state_);
+      throw;
+    }
+  }
+  if (splits && !has_value)
+    for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
+  if (!any && !splits) runtime_.forget_value(whole_);
+}
+
+void PartPlan::set(State state) {
+  state_ = state;
+  note_asks(whole_);
+  for (runtime::Handle* const part : parts_) note_asks(*part);
+}
+
+void PartPlan::note_asks(runtime::Handle& handle) {
+  const Links& links = links_of(handle);
+  std::uint8_t asks = 0;
+  if (links.was_part) {
+    const State state = links.part_of != nullptr ? links.part_of->state_ : State::idle;
+    asks |= state == State::idle ? kBeforeReads | kBeforeWrites : state == State::reading ? kBeforeWrites : 0;
+  }
+  for (const PartPlan* const plan : links.plans)
+    asks |= plan->state_ == State::writing ? kBeforeReads | kBeforeWrites : plan->state_ == State::reading ? kBeforeWrites : 0;
+  handle.flow.asks = asks;
+}
+
+}  // namespace tandem::internal

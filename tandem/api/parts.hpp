@@ -1,0 +1,142 @@
+// tandem/api/parts.hpp: pieces of registered data as data of their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "tandem/api/data.hpp"
+
+namespace tandem {
+
+class Runtime;
+
+/// How a vector or a matrix is divided. Blocks of a vector: `{.rows = 1000}`; tiles: `{.rows = 256, .cols = 256}`; vertical strips of
+/// a matrix: `{.cols = 64}`.
+struct Partition {
+  std::size_t rows = 0;  ///< rows of a part, elements of a vector's; the last parts may have fewer. 0: all
+  std::size_t cols = 0;  ///< columns of a part. 0: all
+  std::vector<std::size_t> row_list = {};  ///< instead of `rows`: those of each part, each > 0, which add up to all
+  std::vector<std::size_t> col_list = {};  ///< instead of `cols`
+  std::size_t halo_rows = 0;  ///< so many rows of the neighbours on each side belong to a part, too. Such parts can only be read
+  std::size_t halo_cols = 0;  ///< the same for columns
+  std::source_location where = std::source_location::current();  ///< for messages
+};
+
+namespace internal {
+
+template <class Kind>
+inline constexpr bool can_be_divided = false;
+template <class T>
+inline constexpr bool can_be_divided<Vector<T>> = !std::is_const_v<T>;
+template <class T>
+inline constexpr bool can_be_divided<Matrix<T>> = !std::is_const_v<T>;
+
+/// A partition of one piece of data, and whether its parts or the whole may be used now. Of the submitting thread.
+///
+/// The parts lie in the memory of the whole, on the rank that owns it. Tasks of no work order uses of parts and of the whole: one that
+/// uses the whole and writes the parts makes the parts usable (`split`), one that uses the parts and the whole makes the whole usable
+/// (`gather`). They are submitted when a use needs them: `FlowState::asks` of a handle says before which uses `prepare_parts` is to
+/// be called.
+///
+/// States. idle: the whole alone may be used. reading: the whole and the parts may be read; several partitions may be in this
+/// state at once. writing: the parts alone may be used; all other partitions of the whole are idle. A partition of a part that is
+/// not idle implies that the part may be used.
+class PartPlan {
+ public:
+  PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const std::type_info& type);
+  /// Gathers, unless an exception is under way.
+  ~PartPlan();
+  PartPlan(const PartPlan&) = delete;
+  PartPlan& operator=(const PartPlan&) = delete;
+
+  std::size_t row_parts() const noexcept { return rows_.size(); }
+  std::size_t col_parts() const noexcept { return cols_.size(); }
+  /// Of part (i, j), column by column. Throws UsageError when there is none.
+  std::size_t index(std::size_t i, std::size_t j) const;
+  const std::vector<runtime::Handle*>& parts() const noexcept { return parts_; }
+
+  /// Parts can be read, or also written, from here on.
+  void split(bool writes);
+  /// The whole can be used from here on.
+  void gather();
+  /// Before a task uses `handle`, of which `asks` says that this is to be called.
+  static void prepare(runtime::Handle& handle, bool writes);
+  /// It has a partition.
+  static bool is_divided(const runtime::Handle& handle) noexcept;
+
+ private:
+  enum class State : std::uint8_t { idle, reading, writing };
+  struct Extent {
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
+  /// What a handle knows of partitions.
+  struct Links {
+    std::vector<PartPlan*> plans;  ///< of which it is the whole
+    PartPlan* part_of = nullptr;   ///< null: it is no part, or its partition is gone
+    bool was_part = false;
+  };
+
+  static Links& links_of(runtime::Handle& handle);
+  static void note_asks(runtime::Handle& handle);
+  std::vector<Extent> cut(std::size_t size, std::size_t part, const std::vector<std::size_t>& list, std::size_t halo, const char* what) const;
+  void set(State state);
+  void order(bool splits, bool writes);
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  Runtime& runtime_;
+  runtime::Handle& whole_;
+  const Partition partition_;
+  std::vector<Extent> rows_;
+  std::vector<Extent> cols_;
+  std::vector<runtime::Handle*> parts_;
+  State state_ = State::idle;
+};
+
+}  // namespace internal
+
+/// The parts of a vector or a matrix, as data of their own: `Runtime::parts` makes them. Tasks may use the whole and the parts in any
+/// order. A task that uses a part runs after the tasks before it that wrote the whole, and the other way round; tasks that read parts
+/// and tasks that read the whole run at the same time. Data may have several partitions at once, and parts may be divided again.
+///
+/// One task cannot use data together with its own parts. On several ranks parts have the owner of the whole, every rank makes them,
+/// and a rank that skips tasks calls `split` and `gather` where the other ranks first use parts, or the whole, again. In recordings
+/// nothing is split or gathered: do that before.
+///
+/// Of the submitting thread; the runtime outlives it. When it ends, the whole has the values of the parts.
+template <class Kind>
+class Parts {
+ public:
+  /// As `Runtime::parts`.
+  Parts(Runtime& rt, const Data<Kind>& whole, Partition partition)
+      : whole_(whole), plan_(std::make_unique<internal::PartPlan>(rt, *whole.handle(), std::move(partition), typeid(Kind))) {
+    parts_.reserve(plan_->parts().size());
+    for (runtime::Handle* const part : plan_->parts()) parts_.emplace_back(part);
+  }
+
+  std::size_t rows() const noexcept { return plan_->row_parts(); }  ///< how many parts are below each other
+  std::size_t cols() const noexcept { return plan_->col_parts(); }  ///< how many parts are beside each other; 1 for a vector
+  /// Part (i, j). Throws UsageError when there is none.
+  const Data<Kind>& operator()(std::size_t i, std::size_t j = 0) const { return parts_[plan_->index(i, j)]; }
+  const Data<Kind>& whole() const noexcept { return whole_; }  ///< the data that is divided
+
+  /// From here on parts can be used without further ado; `writes`: also written. A use of a part does it, too.
+  void split(bool writes = true) { plan_->split(writes); }
+  /// From here on the whole can be used. A use of the whole does it, too.
+  void gather() { plan_->gather(); }
+
+ private:
+  Data<Kind> whole_;
+  std::vector<Data<Kind>> parts_;
+  std::unique_ptr<internal::PartPlan> plan_;  // last: it ends before its parts
+};
+
+}  // namespace tandem

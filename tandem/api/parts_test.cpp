@@ -1,0 +1,306 @@
+// tandem/api/parts_test.cpp: parts of data, and the order of their uses and those of the whole.
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/api/test_support.hpp"
+
+namespace tandem {
+namespace {
+
+using test::loop_runtime;
+using test::thread_runtime;
+using test::thrown_by;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const Codelet add("add", [](int by, std::span<int> x) {
+  for (int& value : x) value += by;
+});
+const Codelet twice("twice", [](std::span<int> x) {
+  for (int& value : x) value *= 2;
+});
+const Codelet total("total", [](std::span<const int> x, int& sum) {
+  for (const int value : x) sum += value;
+});
+
+TEST(Parts, ATaskOnAPartRunsBetweenTheTasksOnTheWhole) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto rt = loop_runtime({.seed = seed});
+    std::vector<int> x(10, 1);
+    const auto whole = rt->data("x", x);
+    {
+      const auto parts = rt->parts(whole, {.rows = 4});
+      ASSERT_EQ(parts.rows(), 3U);
+      rt->submit(twice, read_write(whole));           // 2
+      rt->submit(add, 1, read_write(parts(0)));       // 3 2 2
+      rt->submit(add, 5, read_write(parts(2)));       // 3 2 7
+      rt->submit(twice, read_write(whole));           // 6 4 14
+      rt->submit(add, 100, read_write(parts(1)));     // 6 104 14
+    }
+    rt->wait();
+    EXPECT_THAT(x, ElementsAre(6, 6, 6, 6, 104, 104, 104, 104, 14, 14)) << seed;
+  }
+}
+
+TEST(Parts, HaveTheShapesThatWereAskedFor) {
+  const auto rt = loop_runtime();
+  const auto a = rt->matrix<double>("A", 10, 7);
+  const auto tiles = rt->parts(a, {.rows = 4, .cols = 3});
+  EXPECT_EQ(tiles.rows(), 3U);
+  EXPECT_EQ(tiles.cols(), 3U);
+  EXPECT_EQ(tiles(2, 2).rows(), 2U);
+  EXPECT_EQ(tiles(2, 2).cols(), 1U);
+  EXPECT_EQ(tiles(1, 2).name(), "A[1,2]");
+  const auto strips = rt->parts(a, {.cols = 5});
+  EXPECT_EQ(strips.rows(), 1U);
+  EXPECT_EQ(strips(0, 1).cols(), 2U);
+  EXPECT_EQ(strips(0, 1).rows(), 10U);
+  const auto list = rt->parts(a, {.row_list = {1, 9}});
+  EXPECT_EQ(list(1).rows(), 9U);
+  EXPECT_EQ(list(1).cols(), 7U);
+  const auto halo = rt->parts(a, {.rows = 4, .halo_rows = 1});
+  EXPECT_EQ(halo(0).rows(), 5U);
+  EXPECT_EQ(halo(1).rows(), 6U);
+  EXPECT_EQ(halo(2).rows(), 3U);
+  const auto none = rt->vector<int>("none", 0);
+  EXPECT_EQ(rt->parts(none, {.rows = 3}).rows(), 0U);
+}
+
+TEST(Parts, MayBeFilledBeforeTheWholeHasAValue) {
+  const auto rt = loop_runtime();
+  const auto a = rt->matrix<int>("A", 6, 6);
+  auto tiles = rt->parts(a, {.rows = 3, .cols = 2});
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit("see", [](MatrixView<const int>) {}, read(tiles(0, 0))); }),
+              HasSubstr("nobody has written it before"));
+  for (std::size_t j = 0; j < 3; ++j)
+    for (std::size_t i = 0; i < 2; ++i)
+      rt->submit("fill", [](int value, MatrixView<int> m) {
+        for (std::size_t c = 0; c < m.cols; ++c)
+          for (std::size_t r = 0; r < m.rows; ++r) m(r, c) = value;
+      }, static_cast<int>(10 * i + j), write(tiles(i, j)));
+  auto view = rt->acquire(read(a));
+  for (std::size_t j = 0; j < 6; ++j)
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ((*view)(i, j), static_cast<int>(10 * (i / 3) + j / 2)) << i << "," << j;
+}
+
+TEST(Parts, SeveralPartitionsAndTheWholeAreReadAtOnce) {
+  const auto rt = thread_runtime({.workers = 3});
+  std::vector<int> x(12, 1);
+  const auto whole = rt->data("x", x);
+  const auto halves = rt->parts(whole, {.rows = 6});
+  const auto thirds = rt->parts(whole, {.rows = 4});
+  // Each task waits for the others: they must run at the same time.
+  std::atomic<int> here{0};
+  const auto meet = [&here](std::span<const int>) {
+    ++here;
+    while (here.load() < 3) std::this_thread::yield();
+  };
+  rt->submit("meet", meet, read(halves(0)));
+  rt->submit("meet", meet, read(thirds(0)));
+  rt->submit("meet", meet, read(whole));
+  rt->wait();
+  EXPECT_EQ(here.load(), 3);
+}
+
+TEST(Parts, OfPartsAreDataToo) {
+  const auto rt = loop_runtime();
+  std::vector<int> x(16, 1);
+  const auto whole = rt->data("x", x);
+  {
+    const auto halves = rt->parts(whole, {.rows = 8});
+    const auto quarters = rt->parts(halves(1), {.rows = 4});
+    rt->submit(add, 1, read_write(quarters(1)));
+    rt->submit(twice, read_write(whole));
+    rt->submit(add, 1, read_write(quarters(0)));
+    rt->submit(twice, read_write(halves(1)));
+    rt->submit(add, 1, read_write(halves(0)));
+  }
+  rt->wait();
+  EXPECT_THAT(x, ElementsAre(3, 3, 3, 3, 3, 3, 3, 3, 6, 6, 6, 6, 8, 8, 8, 8));
+}
+
+TEST(Parts, MoreThanATaskCanName) {
+  const auto rt = loop_runtime();
+  std::vector<int> x(1'000, 1);
+  const auto whole = rt->data("x", x);
+  const auto parts = rt->parts(whole, {.rows = 1});
+  for (std::size_t i = 0; i < 1'000; ++i) rt->submit(add, static_cast<int>(i), read_write(parts(i)));
+  int sum = 0;
+  rt->submit(total, read(whole), read_write(rt->data("sum", sum)));
+  rt->wait();
+  EXPECT_EQ(sum, 1'000 + 999 * 500);
+}
+
+TEST(Parts, AFailureInAPartReachesTheWhole) {
+  const auto rt = loop_runtime();
+  std::vector<int> x(4, 1);
+  const auto whole = rt->data("x", x);
+  const auto parts = rt->parts(whole, {.rows = 2});
+  rt->submit("fail", [](std::span<int>) { throw std::runtime_error("of the part"); }, read_write(parts(1)));
+  int sum = 0;
+  rt->submit(total, read(whole), read_write(rt->data("sum", sum)));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("of the part"));
+  EXPECT_EQ(sum, 0) << "it was cancelled";
+}
+
+TEST(Parts, MistakesAreNamed) {
+  const auto rt = loop_runtime();
+  std::vector<int> x(10, 1);
+  const auto whole = rt->data("x", x);
+  const auto parts = rt->parts(whole, {.rows = 5});
+  EXPECT_THAT(thrown_by<UsageError>([&] { parts(2); }), AllOf(HasSubstr("no part (2, 0)"), HasSubstr("2 x 1")));
+  const Codelet both("both", [](std::span<const int>, std::span<int>) {});
+  EXPECT_THAT(thrown_by<UsageError>([&] {
+                const auto of_whole = read(whole);
+                const auto of_part = read_write(parts(0));
+                rt->submit(both, of_whole, of_part);
+              }),
+              AllOf(HasSubstr("'both'"), HasSubstr("either the parts or the whole")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {5, 4}}); }),
+              AllOf(HasSubstr("cannot divide data 'x'"), HasSubstr("parts_test.cpp"), HasSubstr("add up to 9, but there are 10")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.rows = 1, .row_list = {10}}); }), HasSubstr("given twice"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {10, 0}}); }), HasSubstr("gives a part no rows"));
+  const auto halo = rt->parts(whole, {.rows = 5, .halo_rows = 1});
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(add, 1, read_write(halo(0))); }), HasSubstr("halo"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { const Graph graph = rt->record([&] { rt->submit(twice, read_write(whole)); }); }),
+              AllOf(HasSubstr("cannot gather"), HasSubstr("while a graph is recorded")));
+  std::optional<Data<Vector<int>>> left;
+  {
+    const auto others = rt->parts(whole, {.rows = 2});
+    left = others(0);
+  }
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(add, 1, read_write(*left)); }), HasSubstr("has ended"));
+  rt->submit(add, 1, read_write(whole));
+  rt->submit(add, 1, read_write(parts(0)));
+  rt->wait(whole);
+  EXPECT_EQ(x[0], 3);
+  EXPECT_EQ(x[9], 2);
+}
+
+TEST(Parts, OfDataThatMayGoToAFileAreRefused) {
+  const auto rt = thread_runtime({.workers = 1, .more = {{"memory", "1MiB"}, {"spill", testing::TempDir()}}});
+  const auto data = rt->vector<int>("x", 100);
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(data, {.rows = 10}); }), AllOf(HasSubstr("option memory"), HasSubstr("rt.tiles")));
+  std::vector<int> own(10, 1);
+  const auto whole = rt->data("own", own);
+  {
+    const auto parts = rt->parts(whole, {.rows = 5});
+    rt->submit(add, 1, read_write(parts(1)));
+  }
+  rt->wait();
+  EXPECT_EQ(own[9], 2);
+}
+
+TEST(Parts, AreUsedInRecordingsThatNeitherSplitNorGather) {
+  const auto rt = loop_runtime();
+  std::vector<int> x(4, 1);
+  const auto whole = rt->data("x", x);
+  auto parts = rt->parts(whole, {.rows = 2});
+  parts.split();
+  Graph graph = rt->record([&] { rt->submit(add, 1, read_write(parts(0))); });
+  for (int i = 0; i < 3; ++i) rt->replay(graph);
+  parts.gather();
+  rt->wait();
+  EXPECT_THAT(x, ElementsAre(4, 4, 1, 1));
+}
+
+/// Random uses of a matrix, of tiles, strips, blocks with a halo, and tiles of a strip, against the sequential program.
+void play(Runtime& rt, std::uint64_t seed, bool own_memory) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&](std::uint64_t below) { return random() % below; };
+  const std::size_t rows = 1 + draw(9), cols = 1 + draw(9), ld = rows + draw(3);
+  std::vector<std::uint64_t> memory(ld * cols), expected(rows * cols);
+  for (std::size_t j = 0; j < cols; ++j)
+    for (std::size_t i = 0; i < rows; ++i) memory[i + j * ld] = expected[i + j * rows] = i + 10 * j;
+  const auto kernel = [](std::uint64_t by, MatrixView<std::uint64_t> m) {
+    for (std::size_t j = 0; j < m.cols; ++j)
+      for (std::size_t i = 0; i < m.rows; ++i) m(i, j) = m(i, j) * 3 + by;
+  };
+  const auto change = Codelet("change", kernel).also(DeviceKind::user, kernel);
+  const Codelet sum("sum", [](MatrixView<const std::uint64_t> m, std::uint64_t& into) {
+    std::uint64_t all = into * 7;
+    for (std::size_t j = 0; j < m.cols; ++j)
+      for (std::size_t i = 0; i < m.rows; ++i) all += m(i, j) * (i + 1);
+    into = all;
+  });
+  const auto whole = own_memory ? rt.data("A", MatrixView<std::uint64_t>{memory.data(), rows, cols, ld}) : rt.matrix<std::uint64_t>("A", rows, cols);
+  if (!own_memory)
+    rt.submit("begin", [](MatrixView<std::uint64_t> m) {
+      for (std::size_t j = 0; j < m.cols; ++j)
+        for (std::size_t i = 0; i < m.rows; ++i) m(i, j) = i + 10 * j;
+    }, write(whole));
+  std::uint64_t seen = 1, expected_seen = 1;
+  const auto into = rt.data("seen", seen);
+  const std::size_t tile = 1 + draw(4), strip = 1 + draw(4), halo = draw(3);
+  {
+    const auto tiles = rt.parts(whole, {.rows = tile, .cols = tile});
+    const auto strips = rt.parts(whole, {.cols = strip});
+    const auto borders = rt.parts(whole, {.rows = tile, .halo_rows = halo});
+    const auto inner = rt.parts(strips(0, 0), {.rows = 2});
+    struct Region {
+      const Data<Matrix<std::uint64_t>>* data;
+      std::size_t row, col;
+      bool only_read;
+    };
+    std::vector<Region> regions{{&whole, 0, 0, false}};
+    for (std::size_t j = 0; j < tiles.cols(); ++j)
+      for (std::size_t i = 0; i < tiles.rows(); ++i) regions.push_back({&tiles(i, j), i * tile, j * tile, false});
+    for (std::size_t j = 0; j < strips.cols(); ++j) regions.push_back({&strips(0, j), 0, j * strip, false});
+    for (std::size_t i = 0; i < borders.rows(); ++i) regions.push_back({&borders(i), i * tile - std::min(halo, i * tile), 0, true});
+    for (std::size_t i = 0; i < inner.rows(); ++i) regions.push_back({&inner(i), 2 * i, 0, false});
+    for (int step = 0; step < 60; ++step) {
+      const Region& region = regions[draw(regions.size())];
+      const std::size_t m = region.data->rows(), n = region.data->cols();
+      if (region.only_read || draw(2) == 0) {
+        rt.submit(sum, read(*region.data), read_write(into));
+        std::uint64_t all = expected_seen * 7;
+        for (std::size_t j = 0; j < n; ++j)
+          for (std::size_t i = 0; i < m; ++i) all += expected[region.row + i + (region.col + j) * rows] * (i + 1);
+        expected_seen = all;
+      } else {
+        rt.submit(change, std::uint64_t(step), read_write(*region.data));
+        for (std::size_t j = 0; j < n; ++j)
+          for (std::size_t i = 0; i < m; ++i) {
+            std::uint64_t& value = expected[region.row + i + (region.col + j) * rows];
+            value = value * 3 + std::uint64_t(step);
+          }
+      }
+      if (draw(20) == 0) rt.wait();
+    }
+  }
+  {
+    auto view = rt.acquire(read(whole));
+    for (std::size_t j = 0; j < cols; ++j)
+      for (std::size_t i = 0; i < rows; ++i) ASSERT_EQ((*view)(i, j), expected[i + j * rows]) << "seed " << seed << " at " << i << "," << j;
+  }
+  rt.wait();
+  ASSERT_EQ(seen, expected_seen) << "seed " << seed;
+}
+
+TEST(Parts, InRandomFlowsGiveWhatTheSequentialProgramGives) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) play(*loop_runtime({.seed = seed}), seed, seed % 2 == 0);
+}
+
+TEST(Parts, InRandomFlowsWithDevices) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed)
+    play(*loop_runtime({.seed = seed, .devices = 2, .device_bytes = seed % 3 == 0 ? 1'500U : 0U}), seed, seed % 2 == 0);
+}
+
+TEST(Parts, InRandomFlowsOnThreads) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) play(*thread_runtime({.workers = 3}), seed, seed % 2 == 0);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,128 @@
+// tests/dist_flow/parts_test.cpp: parts of data that one rank owns, used by tasks on all ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ranks.hpp"
+#include "tandem/api/test_support.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+using testing::HasSubstr;
+using Word = std::uint64_t;
+
+const Codelet change("change", [](Word by, std::span<Word> x) {
+  for (Word& value : x) value = value * 3 + by;
+});
+const Codelet sum("sum", [](std::span<const Word> x, Word& into) {
+  Word all = into * 7;
+  for (std::size_t i = 0; i < x.size(); ++i) all += x[i] * (i + 1);
+  into = all;
+});
+
+void expect_well(const std::vector<Ending>& endings, const std::string& what) {
+  for (std::size_t rank = 0; rank < endings.size(); ++rank) EXPECT_EQ(endings[rank].error, "") << what << ", rank " << rank;
+}
+
+/// Random uses of a vector of one rank and of its parts, on random ranks, against the sequential program.
+void play(Runtime& rt, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&](Word below) { return random() % below; };
+  const std::size_t size = 1 + draw(30), block = 1 + draw(9);
+  const auto owner = static_cast<std::uint32_t>(draw(rt.size()));
+  std::vector<Word> memory(size), expected(size);
+  for (std::size_t i = 0; i < size; ++i) memory[i] = expected[i] = i;
+  const bool own_memory = draw(2) == 0;
+  const auto whole = own_memory ? rt.data("x", memory, {.owner = owner}) : rt.vector<Word>("x", size, {.owner = owner});
+  if (!own_memory)
+    rt.submit("begin", [](std::span<Word> x) {
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = i;
+    }, write(whole));
+  std::vector<Word> seen(rt.size(), 1), expected_seen(rt.size(), 1);
+  std::vector<Data<Word>> into;
+  for (std::uint32_t rank = 0; rank < rt.size(); ++rank) into.push_back(rt.data("seen", seen[rank], {.owner = rank}));
+  {
+    const auto blocks = rt.parts(whole, {.rows = block});
+    const auto halves = rt.parts(whole, {.rows = (size + 1) / 2});
+    const auto inner = rt.parts(halves(0), {.rows = 3});
+    struct Region {
+      const Data<Vector<Word>>* data;
+      std::size_t first;
+    };
+    std::vector<Region> regions{{&whole, 0}};
+    for (std::size_t i = 0; i < blocks.rows(); ++i) regions.push_back({&blocks(i), i * block});
+    for (std::size_t i = 0; i < halves.rows(); ++i) regions.push_back({&halves(i), i * ((size + 1) / 2)});
+    for (std::size_t i = 0; i < inner.rows(); ++i) regions.push_back({&inner(i), 3 * i});
+    for (int step = 0; step < 40; ++step) {
+      const Region& region = regions[draw(regions.size())];
+      const std::size_t count = region.data->rows();
+      const auto rank = static_cast<std::uint32_t>(draw(rt.size()));
+      if (draw(2) == 0) {
+        rt.submit({.on = rank}, sum, read(*region.data), read_write(into[rank]));
+        Word all = expected_seen[rank] * 7;
+        for (std::size_t i = 0; i < count; ++i) all += expected[region.first + i] * (i + 1);
+        expected_seen[rank] = all;
+      } else {
+        if (draw(2) == 0) rt.submit({.on = rank}, change, Word(step), read_write(*region.data));
+        else rt.submit(change, Word(step), read_write(*region.data));
+        for (std::size_t i = 0; i < count; ++i) expected[region.first + i] = expected[region.first + i] * 3 + Word(step);
+      }
+      if (draw(16) == 0) rt.wait();
+    }
+  }
+  rt.wait();
+  if (auto view = rt.acquire_at_owner(read(whole))) {
+    for (std::size_t i = 0; i < size; ++i) ASSERT_EQ((**view)[i], expected[i]) << "seed " << seed << " at " << i;
+  }
+  rt.wait();
+  ASSERT_EQ(seen[rt.rank()], expected_seen[rt.rank()]) << "seed " << seed;
+}
+
+TEST(DistParts, InRandomFlowsGiveWhatTheSequentialProgramGives) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed)
+    expect_well(run_job({.ranks = static_cast<std::uint32_t>(1 + seed % 4)}, [&](Runtime& rt) { play(rt, seed); }),
+                "seed " + std::to_string(seed));
+}
+
+TEST(DistParts, WithMemoryForFewCopies) {
+  for (std::uint64_t seed = 100; seed <= 130; ++seed)
+    expect_well(run_job({.ranks = static_cast<std::uint32_t>(2 + seed % 3), .flow = {.copy_bytes = 1'000}},
+                        [&](Runtime& rt) { play(rt, seed); }),
+                "seed " + std::to_string(seed));
+}
+
+TEST(DistParts, OfDataThatEachRankHasForItself) {
+  expect_well(run_job({.ranks = 3}, [](Runtime& rt) {
+    std::vector<Word> x(10, rt.rank());
+    const auto whole = rt.data("x", x);
+    {
+      const auto parts = rt.parts(whole, {.rows = 5});
+      rt.submit(change, Word(1), read_write(parts(1)));
+    }
+    rt.wait();
+    EXPECT_EQ(x[4], rt.rank());
+    EXPECT_EQ(x[5], rt.rank() * 3 + 1);
+  }), "own");
+}
+
+TEST(DistParts, DoNotMigrate) {
+  expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
+    std::vector<Word> x(10, 1);
+    const auto whole = rt.data("x", x, {.owner = 0});
+    {
+      const auto parts = rt.parts(whole, {.rows = 5});
+      EXPECT_THAT(test::thrown_by<UsageError>([&] { rt.migrate(parts(0), 1); }), HasSubstr("is a part"));
+      EXPECT_THAT(test::thrown_by<UsageError>([&] { rt.migrate(whole, 1); }), HasSubstr("has parts"));
+    }
+    rt.wait();
+  }), "migrate");
+}
+
+}  // namespace
+}  // namespace tandem::dist_test
