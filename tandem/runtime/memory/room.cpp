@@ -159,7 +159,9 @@ bool Room::reserve(Task& task, NodeIndex node) {
     return true;
   }
   wait(task, node);
-  return serve(node, &task);
+  const bool granted = serve(node, &task);
+  TANDEM_AUDIT_ASSERT(is_sound(node));
+  return granted;
 }
 
 void Room::wait(Task& task, NodeIndex node) {
@@ -261,6 +263,7 @@ void Room::end(Task& task, NodeIndex node) {
   --nodes_[node].holders;
   nodes_[node].kernels -= task.kind == TaskKind::kernel;
   serve(node);
+  TANDEM_AUDIT_ASSERT(is_sound(node));
 }
 
 void Room::begin_reading(Handle& handle, NodeIndex node) {
@@ -365,6 +368,7 @@ Room::EndedMove Room::end_move(Handle& handle, bool arrived) {
     else residence.stuck = true;
   }
   serve_all();
+  TANDEM_AUDIT_ASSERT(is_sound(from) && is_sound(to));
   return ended;
 }
 
@@ -413,6 +417,10 @@ std::size_t Room::used(NodeIndex node) {
 
 bool Room::check_invariants(NodeIndex node) {
   const std::lock_guard guard(mutex_);
+  return is_sound(node);
+}
+
+bool Room::is_sound(NodeIndex node) {
   if (!is_limited(node)) return true;
   Node& here = nodes_[node];
   std::size_t listed = 0;

@@ -176,6 +176,7 @@ class Room {
   void discharge_everywhere(Handle& handle);
   void drop(Handle& handle, NodeIndex node);
   std::optional<NodeIndex> target_for(const Handle& handle, NodeIndex node) const;
+  bool is_sound(NodeIndex node);
   bool serve(NodeIndex node, const Task* asking = nullptr);
   void serve_all();
   std::string why_refused(Task& task, NodeIndex node);
