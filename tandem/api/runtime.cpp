@@ -665,6 +665,10 @@ void Runtime::flush_copies(runtime::Handle* handle) {
   core_->submission().thread().check("flush data");
   if (flow_ != nullptr) flow_->flush(named(handle, "flush"));
 }
+void Runtime::release_memory_of(runtime::Handle* handle, bool now) {
+  core_->submission().thread().check("release memory of data");
+  core_->memory().note_unwanted(named(handle, "release memory of"), now);
+}
 void Runtime::send_to(runtime::Handle* handle, std::uint32_t to, std::uint64_t tag, int priority) {
   internal::about_to_use(handle, false);
   own_flow("send", handle).send(*handle, to, tag, priority);

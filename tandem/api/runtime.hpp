@@ -292,6 +292,19 @@ class Runtime {
     return Tiles<T>(*this, std::move(name), std::move(grid));
   }
 
+  /// The program will not use the data soon, beyond the tasks that it has submitted: where memory has a budget (option memory), it
+  /// leaves before other data. A hint; without a budget it does nothing.
+  template <class Kind>
+  void wont_use(const Data<Kind>& data) {
+    release_memory_of(data.handle(), false);
+  }
+  /// The data leaves memory that has a budget as soon as the tasks that were submitted have ended, so that there is room before others
+  /// need it. Without a budget it does nothing. A task that is submitted later brings the data back.
+  template <class Kind>
+  void evict(const Data<Kind>& data) {
+    release_memory_of(data.handle(), true);
+  }
+
   /// @}
   /// @name Parts of data
   /// @{
@@ -789,6 +802,7 @@ class Runtime {
   void fetch_to(runtime::Handle* handle, std::optional<std::uint32_t> rank, const SourceLine& where);
   void migrate_to(runtime::Handle* handle, std::uint32_t rank, const SourceLine& where);
   void flush_copies(runtime::Handle* handle);
+  void release_memory_of(runtime::Handle* handle, bool now);
   void send_to(runtime::Handle* handle, std::uint32_t to, std::uint64_t tag, int priority);
   void receive_from(runtime::Handle* handle, std::uint32_t from, std::uint64_t tag);
 

@@ -71,6 +71,8 @@ struct Residence {
   std::uint64_t last_use = 0;    ///< by the count of accesses that have ended
   unsigned leaves = kNowhere;    ///< the node whose only valid replica is being moved away
   unsigned goes_to = kNowhere;
+  bool unwanted = false;         ///< the program will not use it soon, but for the submitted tasks
+  bool evicted = false;          ///< it leaves as soon as no submitted task uses it
   bool stuck = false;            ///< it could not be moved away, and will not be tried again
   bool freed = false;            ///< the data is gone; its memory goes when the move has ended
 };

@@ -86,6 +86,12 @@ class Memory {
   /// No more transfers will end: waits for calls of the listener that are under way.
   void drain() noexcept;
 
+  /// As `Room::note_unwanted`; nothing where no memory is limited.
+  void note_unwanted(Handle& handle, bool now) {
+    if (handle.residence == nullptr) return;
+    room_.note_unwanted(handle, now);
+    follow_orders();
+  }
   /// Memory for `handle` in main memory, as the first task that writes it there would have it. Throws OutOfMemory.
   void allocate_home(Handle& handle) { ensure_allocated(handle, 0); }
   /// Its only valid replica is being moved to another node.

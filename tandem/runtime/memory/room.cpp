@@ -61,9 +61,27 @@ void Room::note_uses(Task& task) {
   for_each_datum(task, [&](Handle& handle, unsigned) {
     const std::uint64_t next = handle.residence->uses.next();
     handle.residence->uses.add(flow_position(task));
+    handle.residence->unwanted = handle.residence->evicted = false;
     if (handle.residence->uses.next() != next) use_changed(handle);
   });
   task.room |= kNoted;
+}
+
+void Room::note_unwanted(Handle& handle, bool now) {
+  const std::lock_guard guard(mutex_);
+  Residence& residence = *handle.residence;
+  residence.unwanted = true;
+  residence.evicted = residence.evicted || now;
+  if (residence.uses.next() != UpcomingUses::kNone) return;
+  residence.last_use = 0;
+  use_changed(handle);
+  leave_if_evicted(handle);
+}
+
+void Room::leave_if_evicted(Handle& handle) {
+  if (!handle.residence->evicted || handle.residence->uses.next() != UpcomingUses::kNone) return;
+  for (NodeIndex node = 0; node < nodes_.size(); ++node)
+    if (handle.residence->stays[node].may_leave && target_for(handle, node)) evict(handle, node);
 }
 
 void Room::use_changed(Handle& handle) {
@@ -257,7 +275,9 @@ void Room::end(Task& task, NodeIndex node) {
       handle.residence->uses.end(flow_position(task));
       if (handle.residence->uses.next() != next) use_changed(handle);
     }
+    if (handle.residence->unwanted && handle.residence->uses.next() == UpcomingUses::kNone) handle.residence->last_use = 0;
     if ((room & kHolds) != 0) unpin(handle, node);
+    if (handle.residence->evicted) leave_if_evicted(handle);
   });
   if ((room & kHolds) == 0) return;
   --nodes_[node].holders;

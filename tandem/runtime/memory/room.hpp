@@ -88,6 +88,10 @@ class Room {
   /// `task` is submitted, or will run in a replay that begins.
   void note_uses(Task& task);
 
+  /// The program will not use the data soon, beyond the tasks that it has submitted: it leaves before other data. `now`: it leaves when
+  /// these have ended, also where nobody wants the memory. A task that is submitted later takes that back. By the submitting thread.
+  void note_unwanted(Handle& handle, bool now);
+
   /// True: all data of `task` has memory on the limited `node`, and stays there until its end. False: it waits, and is among the
   /// orders of this call or a later one.
   bool reserve(Task& task, NodeIndex node);
@@ -161,6 +165,7 @@ class Room {
   void list(Handle& handle, NodeIndex node);
   void unlist(Handle& handle, NodeIndex node);
   void use_changed(Handle& handle);
+  void leave_if_evicted(Handle& handle);
   std::size_t missing(Task& task, NodeIndex node);
   void hold(Task& task, NodeIndex node);
   bool may_hold(const Task& task, NodeIndex node) const noexcept;

@@ -209,6 +209,47 @@ TEST(Room, WhatNobodyWillUseLeavesBeforeAllElse) {
   m.finish(write_c, 1, 0);
 }
 
+TEST(Room, WhatIsNotWantedLeavesFirst) {
+  Machine m(0, 2);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 1);
+  Task& last = m.task({{&b, AccessMode::write}});
+  m.memory.note_unwanted(b, false);  // the task still has it
+  m.run(last, 1);
+  Task& write_c = m.task({{&c, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(write_c, 1), Memory::Staging::pending);
+  EXPECT_EQ(m.copies.at(0).request.from, b.replica(1).pointer) << "though a is unused for longer";
+  m.deliver(0);
+  m.finish(write_c, 1, 0);
+  m.memory.note_unwanted(c, false);
+  Task &read_c = m.task({{&c, AccessMode::read}}), &write_b = m.task({{&b, AccessMode::write}});  // takes it back
+  EXPECT_EQ(m.memory.acquire(write_b, 1), Memory::Staging::pending);
+  EXPECT_EQ(m.copies.at(0).request.from, a.replica(1).pointer);
+  m.deliver(0);
+  m.finish(write_b, 1, 0);
+  m.run(read_c, 1);
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, WhatIsEvictedLeavesWhenItsTasksHaveEnded) {
+  Machine m(0, 4);
+  Handle &a = m.data(), &b = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 1, 7);
+  m.memory.note_unwanted(a, true);
+  ASSERT_EQ(m.copies.size(), 1U) << "nobody needs the memory, but it leaves";
+  m.deliver(0);
+  EXPECT_EQ(a.replica(1).pointer, nullptr);
+  EXPECT_EQ(Machine::value_of(a, 0), 7U);
+  Task& write_b = m.task({{&b, AccessMode::write}});
+  m.memory.note_unwanted(b, true);
+  EXPECT_TRUE(m.copies.empty());
+  m.run(write_b, 1, 8);
+  ASSERT_EQ(m.copies.size(), 1U);
+  m.deliver(0);
+  EXPECT_EQ(m.memory.room().used(1), 0U);
+  EXPECT_TRUE(m.is_sound());
+}
+
 TEST(Room, ACopyOfWhatIsElsewhereIsDroppedWithoutATransfer) {
   Machine m(0, 1);
   std::uint64_t value = 7;
