@@ -158,7 +158,7 @@ Json kernels_json(const History& history, const Summary& summary) {
     kernels.push_back({{"codelet", history.texts[kernel.codelet]}, {"tasks", kernel.tasks}, {"total_s", in_seconds(kernel.total_ns)},
                        {"min_s", in_seconds(kernel.min_ns)}, {"first_quartile_s", in_seconds(kernel.first_quartile_ns)},
                        {"median_s", in_seconds(kernel.median_ns)}, {"third_quartile_s", in_seconds(kernel.third_quartile_ns)},
-                       {"max_s", in_seconds(kernel.max_ns)}, {"outliers", kernel.outliers},
+                       {"max_s", in_seconds(kernel.max_ns)}, {"fence_s", kernel.fence_ns / 1e9}, {"outliers", kernel.outliers},
                        {"outlier_excess_s", in_seconds(kernel.outlier_excess_ns)}, {"flops", kernel.flops},
                        {"flops_per_second", kernel.flops_per_second()}});
   return kernels;

@@ -149,7 +149,7 @@ class Judge {
   void communication() {
     const std::int64_t lost = lost_ns(Spent::awaiting_message);
     if (!matters(lost)) return;
-    const SharedData shared = broadcasts(history_).shared;
+    const SharedData shared = shared_data(history_);
     const auto [messages, again] = repeated_messages();
     if (5 * again >= messages && again > 0) {
       add({.key = "copies_dropped", .lost_ns = lost,

@@ -65,6 +65,21 @@ def main():
         length += duration + (columns["task.duration"][task - 1] if kind in executes and task > 0 else 0)
     assert length == facts["makespan"], f"the realised path takes {length} instead of {facts['makespan']}"
 
+    # Passes through iterations: those of one number together reach as far as its tasks.
+    def reach(numbers, starts, ends):
+        found = {}
+        for number, start, end in zip(numbers, starts, ends):
+            least, most = found.get(number, (start, end))
+            found[number] = (min(least, start), max(most, end))
+        return found
+
+    ran = [task for task in range(tasks) if columns["task.lane"][task] > 0 and columns.get("task.iteration", [-1] * tasks)[task] >= 0]
+    of_tasks = reach([columns["task.iteration"][task] for task in ran], [columns["task.start"][task] for task in ran],
+                     [columns["task.start"][task] + columns["task.duration"][task] for task in ran])
+    starts = columns.get("pass.start", [])
+    of_passes = reach(columns.get("pass.iteration", []), starts, [start + took for start, took in zip(starts, columns.get("pass.duration", []))])
+    assert of_tasks == of_passes, f"iterations last {of_passes} instead of {of_tasks}"
+
     reached = set()
     for message, begun, late in zip(columns.get("edge.message", []), columns.get("edge.begun", []), columns.get("edge.late", [])):
         broadcast = columns["message.broadcast"][message] - 1

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/analysis/broadcasts.hpp"
+#include "tandem/analysis/iterations.hpp"
 #include "tandem/comm/mcast/tree_kind.hpp"
 
 namespace tandem::tools {
@@ -51,8 +51,8 @@ std::int64_t unit_of(const History& history) {
 
 class Tables {
  public:
-  Tables(const History& history, const TaskGraph& graph, const Summary& summary)
-      : history_(history), graph_(graph), summary_(summary), names_(history.texts), unit_ns_(unit_of(history)) {}
+  Tables(const History& history, const TaskGraph& graph, const Summary& summary, const Broadcasts& broadcasts)
+      : history_(history), graph_(graph), summary_(summary), broadcasts_(broadcasts), names_(history.texts), unit_ns_(unit_of(history)) {}
 
   RunTables made() && {
     add_tasks();
@@ -168,10 +168,11 @@ class Tables {
   /// What the program said of its tasks; of a run that says nothing, no columns.
   void add_facts() {
     const auto& tasks = history_.tasks;
-    if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.iteration != no_iteration; })) {
+    if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.iteration >= 0; })) {
       Numbers iteration;
-      for (const TaskRow& task : tasks) iteration.push_back(task.iteration == no_iteration ? -1 : std::max(task.iteration, 0));
+      for (const TaskRow& task : tasks) iteration.push_back(std::max(task.iteration, -1));  // negative: none
       add("task.iteration", iteration, Coding::delta);
+      add_iterations();
     }
     if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.flops != 0; })) {
       std::map<double, std::int64_t> places;
@@ -197,6 +198,19 @@ class Tables {
       if (std::ranges::any_of(high, [](std::int64_t part) { return part != 0; })) add("task.tag_high", high, Coding::delta);
       add("task.parameters", parameters);
     }
+  }
+
+  /// Iterations in flight.
+  void add_iterations() {
+    Numbers number, start, duration;
+    for (const IterationPass& pass : iterations(history_)) {
+      number.push_back(pass.iteration);
+      start.push_back(time(pass.begin_ns));
+      duration.push_back(time(pass.end_ns) - time(pass.begin_ns));
+    }
+    add("pass.iteration", number, Coding::delta);
+    add("pass.start", start, Coding::delta);
+    add("pass.duration", duration);
   }
 
   std::int64_t data_name(std::uint32_t rank, std::uint32_t data) {
@@ -312,7 +326,7 @@ class Tables {
     add("broadcast.data", data, Coding::delta);
     add("broadcast.bound", bound, Coding::delta);
     Numbers message, parent, begun, late;
-    for (const BroadcastEdge& edge : broadcast_edges(history_)) {
+    for (const BroadcastEdge& edge : broadcast_edges(history_, broadcasts_.delays)) {
       const std::int64_t number = message_numbers_[edge.communication];
       if (number < 0) continue;
       message.push_back(number);
@@ -368,6 +382,7 @@ class Tables {
   const History& history_;
   const TaskGraph& graph_;
   const Summary& summary_;
+  const Broadcasts& broadcasts_;
   Names names_;
   const std::int64_t unit_ns_;
   RunTables tables_;
@@ -378,8 +393,8 @@ class Tables {
 
 }  // namespace
 
-RunTables tables_of(const History& history, const TaskGraph& graph, const Summary& summary) {
-  return Tables(history, graph, summary).made();
+RunTables tables_of(const History& history, const TaskGraph& graph, const Summary& summary, const Broadcasts& broadcasts) {
+  return Tables(history, graph, summary, broadcasts).made();
 }
 
 }  // namespace tandem::tools

@@ -129,8 +129,7 @@ class Run {
   }
 
   findOutliers() {
-    const limits = this.kernels.map(
-        kernel => (kernel.third_quartile_s + 1.5 * (kernel.third_quartile_s - kernel.first_quartile_s)) * 1e9 / this.facts.unit_ns);
+    const limits = this.kernels.map(kernel => kernel.fence_s * 1e9 / this.facts.unit_ns);
     const {duration, kernel} = this;
     this.outlier = new Uint8Array(this.taskCount);
     for (let task = 0; task < this.taskCount; ++task)

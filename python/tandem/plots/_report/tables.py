@@ -107,8 +107,7 @@ class Run:
     @property
     def outlier(self) -> Array:
         """Whether a task took longer than the third quartile of its kernel and 1.5 times the distance between the quartiles."""
-        limits = [(kernel["third_quartile_s"] + 1.5 * (kernel["third_quartile_s"] - kernel["first_quartile_s"])) * 1e9 / self.unit_ns + 1
-                  for kernel in self.kernels]
+        limits = [kernel["fence_s"] * 1e9 / self.unit_ns + 1 for kernel in self.kernels]
         outlier: Array = self["task.duration"] > np.array(limits + [np.inf])[self.kernel]
         return outlier
 
