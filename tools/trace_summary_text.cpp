@@ -34,7 +34,7 @@ void print_times(const Summary& summary) {
   fmt::print("\n{:<38} {:>12} {:>8}\n", "time of all workers", "seconds", "share");
   constexpr std::array<std::string_view, spent_kinds> texts{
       "executing tasks", "copying between memories", "choosing and preparing tasks", "holding a core for an urgent task",
-      "idle: a ready task was not taken", "idle: waiting for another rank's data", "idle: no task was ready",
+      "idle: a ready task was not taken", "idle: waiting for room in memory", "idle: waiting for another rank's data", "idle: no task was ready",
       "idle: waiting for the program to submit", "in the program, or submitting", "idle: before or after the rank's tasks", "unknown"};
   for (std::size_t i = 0; i < spent_kinds; ++i)
     if (total[i] != 0) fmt::print("{:<38} {:>12.6f} {:>6.1f} %\n", texts[i], in_seconds(total[i]), share(total[i], all));
@@ -47,7 +47,7 @@ void print_workers(const Summary& summary) {
     const auto of = [&](Spent spent) { return share(worker.ns[static_cast<std::size_t>(spent)], summary.split.makespan_ns); };
     fmt::print("{:<18} {:>8.1f} % {:>9.1f} % {:>5.1f} % {:>7.1f} % {:>7.1f} %\n", fmt::format("{}, {}", worker.rank, worker.worker),
                of(Spent::executing), of(Spent::scheduling) + of(Spent::fetching) + of(Spent::holding),
-               of(Spent::ready_elsewhere) + of(Spent::awaiting_message) + of(Spent::no_ready_task) + of(Spent::awaiting_submission) +
+               of(Spent::ready_elsewhere) + of(Spent::awaiting_memory) + of(Spent::awaiting_message) + of(Spent::no_ready_task) + of(Spent::awaiting_submission) +
                    of(Spent::outside),
                of(Spent::program), of(Spent::unknown));
   }

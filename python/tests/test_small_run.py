@@ -60,10 +60,10 @@ def test_load_imbalance(small):
 
 
 def test_idle_time(small):
-    columns = ("rank", "worker", "idle_ns", "ready_elsewhere_ns", "awaiting_message_ns", "no_ready_task_ns", "awaiting_submission_ns",
+    columns = ("rank", "worker", "idle_ns", "ready_elsewhere_ns", "awaiting_memory_ns", "awaiting_message_ns", "no_ready_task_ns", "awaiting_submission_ns",
                "outside_ns")
     assert rows(small.idle_time(), *columns) == [
-        (0, 0, 1480, 120, 0, 20, 0, 1340), (0, 1, 1680, 140, 0, 200, 0, 1340), (1, 0, 580, 80, 480, 0, 0, 20)]
+        (0, 0, 1480, 120, 0, 0, 20, 0, 1340), (0, 1, 1680, 140, 0, 0, 200, 0, 1340), (1, 0, 580, 80, 0, 480, 0, 0, 20)]
     assert small.idle_time()["share"].to_pylist() == [1480 / 1780, 1680 / 1780, 580 / 1780]
 
 

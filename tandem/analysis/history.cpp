@@ -147,6 +147,7 @@ void HistoryBuilder::name_tasks(RankTrace& trace, const Rank& rank) {
 void HistoryBuilder::finish(trace::TraceReader& run) {
   for (const auto& trace : run.ranks) {
     Rank& rank = ranks_.at(trace->rank);
+    for (const auto& [row, open] : rank.stagings) history_.stagings[open].end_ns = rank.last_ns;
     for (auto& [number, actor] : rank.actors) close_state(rank.rank, number, actor, rank.last_ns);
     name_tasks(*trace, rank);
     history_.clocks.push_back({.rank = rank.rank,

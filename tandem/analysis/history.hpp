@@ -222,6 +222,12 @@ struct TracerRow {
   std::uint64_t amount = 0;
 };
 
+/// While some memory has a budget: a task that a worker has taken waits for room, or for its data.
+struct StagingRow {
+  std::uint32_t task = 0;  ///< row
+  trace::StagingState stage = trace::StagingState::memory;
+  std::int64_t start_ns = no_time, end_ns = no_time;
+};
 struct DataRow {
   std::uint32_t rank = 0, data = 0;
   std::uint32_t owner = no_number;  ///< no_number: each rank has its own
@@ -308,6 +314,7 @@ class History {
   std::vector<ForwardRow> forwards;
   std::vector<DataRow> data;       ///< by rank and number
   std::vector<TransferRow> transfers;
+  std::vector<StagingRow> stagings;
   std::vector<MemoryRow> memory;
   std::vector<ValueRow> counters, marks;
   std::vector<SpanRow> spans;

@@ -164,6 +164,19 @@ TEST(History, BehindALossNothingIsSaidOfWhatNobodyKnows) {
   EXPECT_EQ(task(*history, 0, 1).end_ns, no_time);
 }
 
+TEST(History, AWaitForMemoryEndsWhereItsTaskBeginsOrTheRecordsDo) {
+  SmallRun run;
+  run.usual();
+  run.submit(0, 0, 1, 1).submit(0, 0, 2, 1);
+  run.stream(0, 2).add(Type::data_staging, at(10), {1, 0}).add(Type::data_staging, at(12), {2, 1});
+  run.execute(0, 2, 1, 40, 60);
+  const auto history = run.read();
+  ASSERT_EQ(history->stagings.size(), 2u);
+  EXPECT_EQ(history->stagings[0].end_ns, 40);
+  EXPECT_EQ(history->stagings[1].stage, trace::StagingState::data);
+  EXPECT_EQ(history->stagings[1].end_ns, 60);
+}
+
 TEST(History, TasksHaveTheFactsThatWereToldBeforeThem) {
   SmallRun run;
   run.usual();

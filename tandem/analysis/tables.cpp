@@ -264,6 +264,17 @@ Table memory_of(History& history) {
       .take();
 }
 
+Table stagings_of(History& history) {
+  const std::vector<Texts::Id> names{history.texts.add("memory"), history.texts.add("copies")};
+  return TableOf("stagings", history.stagings)
+      .of("rank", number, [&history](const StagingRow& row) { return history.tasks[row.task].rank; })
+      .of("task", u64, [&history](const StagingRow& row) { return history.tasks[row.task].id; })
+      .of("waits_for", text, [names](const StagingRow& row) { return names[row.stage == trace::StagingState::memory ? 0 : 1]; })
+      .add("start_ns", time, &StagingRow::start_ns)
+      .add("end_ns", time, &StagingRow::end_ns)
+      .take();
+}
+
 Table values_of(std::string_view name, const History& history, const std::vector<ValueRow>& rows) {
   return TableOf(name, rows)
       .add("rank", number, &ValueRow::rank)
@@ -400,6 +411,7 @@ std::vector<Table> tables_of(History& history) {
   tables.push_back(data_of(history));
   tables.push_back(transfers_of(history));
   tables.push_back(memory_of(history));
+  tables.push_back(stagings_of(history));
   tables.push_back(values_of("counters", history, history.counters));
   tables.push_back(values_of("marks", history, history.marks));
   tables.push_back(spans_of(history));

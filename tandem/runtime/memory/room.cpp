@@ -123,7 +123,7 @@ void Room::hold(Task& task, NodeIndex node) {
   task.room |= kHolds;
 }
 
-bool Room::reserve(Task& task, NodeIndex node) {
+bool Room::reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait) {
   const std::lock_guard guard(mutex_);
   Node& here = nodes_[node];
   if (missing(task, node) == 0) {  // it takes nothing from the head of the queue
@@ -131,8 +131,10 @@ bool Room::reserve(Task& task, NodeIndex node) {
     return true;
   }
   here.queue.push_back(&task);
-  if (here.queue.size() > 1) return false;
-  if (grant_head(node)) return true;
+  const bool is_head = here.queue.size() == 1;
+  if (is_head && grant_head(node)) return true;
+  if (on_wait) on_wait();
+  if (!is_head) return false;
   serve(node);  // perhaps nothing will ever leave
   return false;
 }
