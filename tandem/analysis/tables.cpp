@@ -5,7 +5,10 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <optional>
 #include <utility>
+
+#include "tandem/analysis/task_waits.hpp"
 
 namespace tandem::analysis {
 
@@ -67,9 +70,38 @@ auto task_around(const History& history) {
   };
 }
 
+/// Adds a column of whole numbers that `value` makes of a row.
+template <class Function>
+void add_column(Table& table, std::string_view name, ColumnKind kind, Function value) {
+  table.columns.push_back({.name = std::string(name), .kind = kind, .integer = [value](std::size_t row) { return static_cast<std::int64_t>(value(row)); },
+                           .real = {}});
+}
+
+/// What each task waited for. Computed when one of the columns is asked for first.
+void add_waits(History& history, Table& table) {
+  const auto causes = names<WaitCause>(history, wait_causes);
+  auto waits = std::make_shared<std::optional<std::vector<TaskWait>>>();
+  const auto of = [&history, waits](std::size_t row) -> const TaskWait& {
+    if (!*waits) waits->emplace(task_waits(history, TaskGraph(history)));
+    return (**waits)[row];
+  };
+  const auto has = [&history](std::size_t row) { return history.tasks[row].has_run() && history.tasks[row].submit_ns != no_time; };
+  const Texts::Id none = history.texts.add("");
+  add_column(table, "waited_for", text, [=](std::size_t row) { return has(row) ? (*causes)[static_cast<std::size_t>(of(row).cause())] : none; });
+  add_column(table, "last_predecessor", id, [=, &history](std::size_t row) {
+    const std::uint32_t last = of(row).last;
+    return last == no_number || history.tasks[last].rank != history.tasks[row].rank ? no_time : static_cast<std::int64_t>(history.tasks[last].id);
+  });
+  add_column(table, "last_message", number, [=](std::size_t row) { return of(row).message; });
+  const std::pair<std::string_view, std::int64_t TaskWait::*> parts[] = {{"wait_graph_ns", &TaskWait::graph_ns}, {"wait_turn_ns", &TaskWait::turn_ns},
+                                                                         {"wait_memory_ns", &TaskWait::memory_ns}, {"wait_copies_ns", &TaskWait::copies_ns},
+                                                                         {"wait_worker_ns", &TaskWait::worker_ns}};
+  for (const auto& [name, member] : parts) add_column(table, name, time, [=, member = member](std::size_t row) { return has(row) ? of(row).*member : no_time; });
+}
+
 Table tasks_of(History& history) {
   const auto status = names<TaskStatus>(history, 7);
-  return TableOf("tasks", history.tasks)
+  Table table = TableOf("tasks", history.tasks)
       .add("rank", number, &TaskRow::rank)
       .add("task", u64, &TaskRow::id)
       .add("name", text, &TaskRow::name)
@@ -97,17 +129,27 @@ Table tasks_of(History& history) {
       .add("end_ns", time, &TaskRow::end_ns)
       .of("duration_ns", time, [](const TaskRow& row) { return difference(row.end_ns, row.start_ns); })
       .take();
+  add_waits(history, table);
+  return table;
 }
 
 Table accesses_of(History& history) {
   auto modes = std::make_shared<std::vector<Texts::Id>>();
   for (std::uint8_t mode = 0; mode < 8; ++mode) modes->push_back(history.texts.add(name_of_mode(mode)));
-  return TableOf("accesses", history.accesses)
+  Table table = TableOf("accesses", history.accesses)
       .of("rank", number, [&history](const AccessRow& row) { return history.tasks[row.task].rank; })
       .of("task", u64, [&history](const AccessRow& row) { return history.tasks[row.task].id; })
       .add("data", number, &AccessRow::data)
       .of("mode", text, [modes](const AccessRow& row) { return (*modes)[row.mode & 7]; })
       .take();
+  auto brought = std::make_shared<std::optional<std::vector<Delivery>>>();
+  const auto of = [&history, brought](std::size_t row) -> const Delivery& {
+    if (!*brought) brought->emplace(deliveries(history));
+    return (**brought)[row];
+  };
+  add_column(table, "message", number, [of](std::size_t row) { return of(row).message; });
+  add_column(table, "transfer", number, [of](std::size_t row) { return of(row).transfer; });
+  return table;
 }
 
 Table dependencies_of(History& history) {

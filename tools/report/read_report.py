@@ -45,7 +45,7 @@ def main():
     assert end == len(data), f"{len(data) - end} bytes are left"
 
     unit, tasks = facts["unit_ns"], len(columns["task.lane"])
-    for table in ("task", "idle", "message", "memory", "path", "access", "broadcast", "edge"):
+    for table in ("task", "idle", "message", "memory", "path", "access", "broadcast", "edge", "pass", "copy"):
         counts = {len(values) for name, values in columns.items() if name.startswith(table + ".") and name != "task.from"}
         assert len(counts) <= 1, f"columns of {table} have {counts} rows"
     assert tasks == summary["tasks"], f"{tasks} tasks instead of {summary['tasks']}"
@@ -65,6 +65,17 @@ def main():
         length += duration + (columns["task.duration"][task - 1] if kind in executes and task > 0 else 0)
     assert length == facts["makespan"], f"the realised path takes {length} instead of {facts['makespan']}"
 
+    # What a task waited for comes before it, and its parts are no longer than all of it.
+    for task, back in enumerate(columns["task.last"]):
+        if back != 0 and columns.get("task.message", [0] * tasks)[task] == 0:
+            other = task - back
+            assert columns["task.rank"][other] == columns["task.rank"][task], "the last predecessor is of another rank"
+            assert columns["task.start"][other] + columns["task.duration"][other] <= columns["task.start"][task] + 1
+    for message, task in zip(columns.get("access.message", []), columns.get("access.task", [])):
+        if message > 0:
+            assert columns["message.destination"][message - 1] == columns["task.rank"][task], "a message brought data of another rank's task"
+            came = columns["message.posted"][message - 1] + columns["message.arrived"][message - 1]
+            assert came <= columns["task.start"][task] + 1, "data came after its task had begun"
     # Passes through iterations: those of one number together reach as far as its tasks.
     def reach(numbers, starts, ends):
         found = {}

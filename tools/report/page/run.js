@@ -229,7 +229,28 @@ class Run {
     return found.sort((a, b) => this.end(a.task) - this.end(b.task));
   }
 
-  /** [{data, mode}] of a task; empty where the report leaves them out. */
+  /** What a task waited for, from its submission to its start: [{text, time}]; `other`: the task that came last. */
+  waitsOf(task) {
+    const part = name => this.column('task.' + name)[task] || 0;
+    const [turn, memory, copies] = ['turn', 'memory', 'copies'].map(part), message = part('message') - 1;
+    const last = part('last') !== 0 ? task - part('last') : -1, start = this.start[task], submit = this.columns['task.submit'][task];
+    // Where it was not recorded when the task was ready: after what came last.
+    const came = message >= 0 ? this.column('message.posted')[message] + this.column('message.arrived')[message] : last >= 0 ? this.end(last) : submit;
+    const ready = Math.max(this.waited[task] >= 0 ? start - this.waited[task] : Math.min(came, start), submit);
+    return [
+      {
+        time: ready - submit,
+        other: last,
+        text: message >= 0 ? `for data of rank ${this.column('message.source')[message]}` + (last >= 0 ? ', made by' : '') :
+                             last >= 0 ? 'for the last of its predecessors,' : 'for other tasks'
+      },
+      {time: turn, text: 'for its turn among tasks that commute on its data'}, {time: memory, text: 'for room in memory'},
+      {time: copies, text: 'for copies between memories'},
+      {time: Math.max(start - ready - turn - memory - copies, 0), text: 'for a worker'}
+    ].filter(one => one.time > 0);
+  }
+
+  /** [{data, mode, message, copy}] of a task: what brought its value, -1: nothing did; empty where the report leaves them out. */
   accessesOf(task) {
     const tasks = this.column('access.task');
     if (!this.accessBegins) {
@@ -241,7 +262,12 @@ class Run {
     const found = [];
     for (let i = this.accessBegins[task]; i < this.accessBegins[task + 1]; ++i) {
       const row = this.accessOrder[i];
-      found.push({data: this.facts.data_names[this.columns['access.data'][row]], mode: this.facts.modes[this.columns['access.mode'][row]]});
+      found.push({
+        data: this.facts.data_names[this.columns['access.data'][row]],
+        mode: this.facts.modes[this.columns['access.mode'][row]],
+        message: (this.column('access.message')[row] || 0) - 1,
+        copy: (this.column('access.copy')[row] || 0) - 1
+      });
     }
     return found;
   }
