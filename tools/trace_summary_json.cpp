@@ -1,6 +1,8 @@
 // tools/trace_summary_json.cpp: the object that `tandem trace summary --json` prints. Times are in seconds, sizes in bytes.
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/trace_summary.hpp"
@@ -152,10 +154,16 @@ Json workers_json(const Summary& summary) {
   return workers;
 }
 
+/// "#rrggbb", as the program gave it; null: it did not.
+Json colour_json(const History& history, Texts::Id codelet) {
+  const auto found = history.colours.find(codelet);
+  return found == history.colours.end() ? Json(nullptr) : Json(fmt::format("#{:06x}", found->second));
+}
+
 Json kernels_json(const History& history, const Summary& summary) {
   Json kernels = Json::array();
   for (const KernelProfile& kernel : summary.kernels)
-    kernels.push_back({{"codelet", history.texts[kernel.codelet]}, {"tasks", kernel.tasks}, {"total_s", in_seconds(kernel.total_ns)},
+    kernels.push_back({{"codelet", history.texts[kernel.codelet]}, {"colour", colour_json(history, kernel.codelet)}, {"tasks", kernel.tasks}, {"total_s", in_seconds(kernel.total_ns)},
                        {"min_s", in_seconds(kernel.min_ns)}, {"first_quartile_s", in_seconds(kernel.first_quartile_ns)},
                        {"median_s", in_seconds(kernel.median_ns)}, {"third_quartile_s", in_seconds(kernel.third_quartile_ns)},
                        {"max_s", in_seconds(kernel.max_ns)}, {"fence_s", kernel.fence_ns / 1e9}, {"outliers", kernel.outliers},

@@ -194,7 +194,10 @@ class _Export:
         names = self.application["Value"].combine_chunks().dictionary.to_pylist()
         total = np.bincount(self.application["Value"].combine_chunks().indices.to_numpy(), self.application["Duration"].to_numpy(), len(names))
         order = np.argsort(-total, kind="stable")
-        return pa.table({"Value": _factor([names[place] for place in order]), "Color": [COLOURS[i % len(COLOURS)] for i in range(len(order))],
+        colours = self.tables.get("colours")
+        own = dict(zip(_text(colours["codelet"]).to_pylist(), colours["rgb"].to_pylist())) if colours is not None else {}
+        shown = [f"#{own[names[place]]:06x}" if names[place] in own else COLOURS[i % len(COLOURS)] for i, place in enumerate(order)]
+        return pa.table({"Value": _factor([names[place] for place in order]), "Color": shown,
                          "Use": np.ones(len(order), bool)})
 
     def tasks_table(self) -> pa.Table:

@@ -104,6 +104,16 @@ def test_tables_hold_the_run(run, tmp_path):
     assert dag.num_rows - dag["Dependent"].null_count == run.dependencies.num_rows + 2 * crossing
 
 
+def test_a_codelet_keeps_the_colour_that_the_program_gave(small):
+    from tandem import _starvz
+
+    tables = {name: small.table(name) for name in small.table_names}
+    assert tables["colours"].num_rows == 0
+    tables["colours"] = pa.table({"codelet": pa.array(["gemm"]).dictionary_encode(), "rgb": pa.array([0x0000ff], pa.uint32())})
+    colours = dict(rows(_starvz.starvz_tables(tables)["colors"], "Value", "Color"))
+    assert colours["gemm"] == "#0000ff" and colours["potrf"] == _starvz.COLOURS[1]
+
+
 def test_a_run_computed_by_hand(small, tmp_path):
     """It is drawn at the top of tandem/analysis/write_small_run.cpp."""
     tables = exported(small, tmp_path)

@@ -98,6 +98,7 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
     rank.files.push_back(history_.texts.add(site.file));
   }
   rank.flops.resize(trace.sites.size());
+  for (const auto& [codelet, rgb] : trace.colours) history_.colours.try_emplace(history_.texts.add(codelet), rgb);
   for (const auto& stream : trace.streams) {
     const trace::StreamSummary& summary = stream->summary();
     history_.cut_files += summary.truncated;

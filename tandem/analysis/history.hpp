@@ -315,6 +315,7 @@ class History {
   std::vector<DataRow> data;       ///< by rank and number
   std::vector<TransferRow> transfers;
   std::vector<StagingRow> stagings;
+  std::unordered_map<Texts::Id, std::uint32_t> colours;  ///< that the program gave to codelets: 0xRRGGBB
   std::vector<MemoryRow> memory;
   std::vector<ValueRow> counters, marks;
   std::vector<SpanRow> spans;

@@ -164,6 +164,16 @@ TEST(History, BehindALossNothingIsSaidOfWhatNobodyKnows) {
   EXPECT_EQ(task(*history, 0, 1).end_ns, no_time);
 }
 
+TEST(History, ACodeletHasTheColourThatWasGivenFirst) {
+  SmallRun run(2);
+  run.usual(0).usual(1);
+  run.catalogue(0).add(Type::codelet_colour, at(0), {"gemm", 0xcc79a7}).add(Type::codelet_colour, at(0), {"gemm", 1});
+  run.submit(0, 0, 1, 1).execute(0, 2, 1, 10, 20);
+  const auto history = run.read();
+  ASSERT_EQ(history->colours.size(), 1u);
+  EXPECT_EQ(history->colours.at(history->texts.add("gemm")), 0xcc79a7u);
+}
+
 TEST(History, AWaitForMemoryEndsWhereItsTaskBeginsOrTheRecordsDo) {
   SmallRun run;
   run.usual();

@@ -317,6 +317,16 @@ Table stagings_of(History& history) {
       .take();
 }
 
+/// Colours that the program gave: red * 65536 + green * 256 + blue.
+Table colours_of(History& history) {
+  auto rows = std::make_shared<std::vector<std::pair<Texts::Id, std::uint32_t>>>(history.colours.begin(), history.colours.end());
+  std::ranges::sort(*rows);
+  Table table{.name = "colours", .rows = rows->size(), .columns = {}};
+  add_column(table, "codelet", text, [rows](std::size_t row) { return (*rows)[row].first; });
+  add_column(table, "rgb", number, [rows](std::size_t row) { return (*rows)[row].second; });
+  return table;
+}
+
 Table values_of(std::string_view name, const History& history, const std::vector<ValueRow>& rows) {
   return TableOf(name, rows)
       .add("rank", number, &ValueRow::rank)
@@ -454,6 +464,7 @@ std::vector<Table> tables_of(History& history) {
   tables.push_back(transfers_of(history));
   tables.push_back(memory_of(history));
   tables.push_back(stagings_of(history));
+  tables.push_back(colours_of(history));
   tables.push_back(values_of("counters", history, history.counters));
   tables.push_back(values_of("marks", history, history.marks));
   tables.push_back(spans_of(history));

@@ -30,7 +30,7 @@ struct Table {
 };
 
 /// tasks, states, accesses, dependencies, communications, broadcasts, bags, bag_recipients, forwards, data, transfers, memory, stagings,
-/// counters, marks, spans, waits, tracer, actors, clocks. They read the history, which outlives them. Names of states and the
+/// colours, counters, marks, spans, waits, tracer, actors, clocks. They read the history, which outlives them. Names of states and the
 /// like are added to its texts.
 std::vector<Table> tables_of(History& history);
 

@@ -129,6 +129,29 @@ std::vector<Told> read_told(const std::filesystem::path& folder) {
 
 constexpr std::int32_t none = runtime::TaskFacts::kNoIteration;
 
+TEST_F(TraceTest, TheColourOfACodeletIsRecordedOnce) {
+  {
+    const auto rt = threads();
+    rt->trace().start("task");
+    std::vector<double> x(100);
+    const auto dx = rt->data("x", x);
+    const auto scale = Codelet("scale", [](std::span<double>) {}).colour(0xcc79a7);
+    const auto counted = scale.flops([](std::span<const runtime::Shape>) { return 1.0; });  // has it, too
+    const auto plain = Codelet("plain", [](std::span<double>) {});
+    for (int i = 0; i < 3; ++i) {
+      rt->submit(scale, read_write(dx));
+      rt->submit(counted, read_write(dx));
+      rt->submit(plain, read_write(dx));
+    }
+    rt->wait();
+  }
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run);
+  const auto& colours = run.value()->ranks.at(0)->colours;
+  ASSERT_EQ(colours.size(), 1u);
+  EXPECT_EQ(colours[0], std::pair(std::string("scale"), 0xcc79a7u));
+}
+
 TEST_F(TraceTest, WhatTheProgramSaysOfItsTasksIsRecorded) {
   {
     const auto rt = threads();

@@ -132,6 +132,7 @@ enum class Type : std::uint16_t {
   task_submitted_next = 108,
   task_submitted_alike = 109,
   // about, data and task, once more
+  codelet_colour = 110,
   data_staging = 111,
   // not a type: marks a header with a full stamp
   extended = 127,
@@ -375,6 +376,8 @@ inline constexpr EventSpec event_table[] = {
      {{{"priority", i16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list16}, {"deps", list16}}},
      "like task.submitted_next, not pushed, at the site of the packet's last submission"},
 
+    {Type::codelet_colour, Category::about, "about.colour", {{{"codelet", text}, {"rgb", u32}}},
+     "the colour that the program gave to a codelet: red * 65536 + green * 256 + blue"},
     {Type::data_staging, Category::data, "data.staging", {{{"task", u32}, {"stage", u8}}},
      "a task that was taken waits for memory within a budget (0), or for its data (1), or has all (2)"},
 };

@@ -70,9 +70,12 @@ class Run {
     return high ? BigInt(high) * 4294967296n + BigInt(low) : low;
   }
   kernelOf(task) { return this.kernel[task]; }
+  /** That of the program, or one of ours; kernels beyond ours share the last one. */
   colourOf(kernel) {
+    const last = kernelColours.length - 1;
+    if (kernel < Math.min(last, this.kernels.length) && this.kernels[kernel].colour) return this.kernels[kernel].colour;
     const place = this.colours && kernel < this.colours.length ? this.colours[kernel] : kernel;
-    return kernelColours[Math.min(place, kernelColours.length - 1)];
+    return kernelColours[Math.min(place, last)];
   }
   /** Gives kernels of one name the same colour in all of the runs. */
   static shareColours(runs) {

@@ -143,7 +143,9 @@ class Look:
         return page[start:page.index(end, start)]
 
     def kernel(self, run: Run, kernel: int) -> str:
-        return self.kernels[min(run.colours[kernel], len(self.kernels) - 1)]
+        last = len(self.kernels) - 1
+        own = run.kernels[kernel].get("colour") if kernel < min(last, len(run.kernels)) else None  # that the program gave
+        return str(own or self.kernels[min(run.colours[kernel], last)])
 
 
 def read_page(file: Union[str, os.PathLike[str]]) -> tuple[list[Run], Look]:
