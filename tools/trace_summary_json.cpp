@@ -168,7 +168,9 @@ Json kernels_json(const History& history, const Summary& summary) {
                        {"median_s", in_seconds(kernel.median_ns)}, {"third_quartile_s", in_seconds(kernel.third_quartile_ns)},
                        {"max_s", in_seconds(kernel.max_ns)}, {"fence_s", kernel.fence_ns / 1e9}, {"outliers", kernel.outliers},
                        {"outlier_excess_s", in_seconds(kernel.outlier_excess_ns)}, {"flops", kernel.flops},
-                       {"flops_per_second", kernel.flops_per_second()}});
+                       {"flops_per_second", kernel.flops_per_second()}, {"counted_tasks", kernel.counted_tasks},
+                       {"cycles", kernel.cycles}, {"instructions", kernel.instructions}, {"instructions_per_cycle", json_of(kernel.instructions_per_cycle())},
+                       {"stalled_cycles", json_of(kernel.stalled)}, {"cache_misses", json_of(kernel.misses)}});
   return kernels;
 }
 

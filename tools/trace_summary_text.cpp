@@ -69,6 +69,21 @@ void print_kernels(const History& history, const Summary& summary) {
                kernel.flops > 0 ? fmt::format("{:>10.2f}", kernel.flops_per_second() / 1e9) : "");
 }
 
+/// What the processor counted during the tasks of each kernel.
+void print_counts(const History& history, const Summary& summary) {
+  if (history.counts.empty()) return;
+  fmt::print("\n{:<24} {:>9} {:>14} {:>14} {:>22} {:>16} {:>22}\n", "counted by the processor", "tasks", "cycles", "instructions", "instructions / cycle",
+             "stalled cycles", "cache misses / task");
+  for (const KernelProfile& kernel : summary.kernels) {
+    if (!kernel.instructions_per_cycle()) continue;
+    const auto tasks = static_cast<double>(kernel.counted_tasks);
+    fmt::print("{:<24} {:>9} {:>14.4g} {:>14.4g} {:>22.2f} {:>16} {:>22}\n", history.texts[kernel.codelet], kernel.counted_tasks, kernel.cycles,
+               kernel.instructions, *kernel.instructions_per_cycle(),
+               kernel.stalled ? fmt::format("{:.1f} %", 100 * *kernel.stalled / kernel.cycles) : "not counted",
+               kernel.misses ? fmt::format("{:.4g}", *kernel.misses / tasks) : "not counted");
+  }
+}
+
 std::string name_of(const AreaBound& area) {
   if (area.kinds.size() < 2) return "area: time of all kernels / workers";
   std::string workers;
@@ -279,6 +294,7 @@ void print_summary_text(const RunNumbers& numbers) {
   if (numbers.efficiency) print_efficiency(*numbers.efficiency);
   print_parallelism(summary, numbers.parallelism);
   print_kernels(history, summary);
+  print_counts(history, summary);
   print_communication(numbers.communication);
   print_broadcasts(numbers.broadcasts);
   print_memory(numbers.memory);

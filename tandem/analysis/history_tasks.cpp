@@ -17,6 +17,10 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
       if (const std::uint64_t site = event.number(0); site < rank.flops.size()) rank.flops[site] = event.real(1);
       return;
     case Type::task_note: return note(event, rank);
+    case Type::task_counters:
+      history_.counts.push_back({.task = row_of(rank, rank.ids.near(u32(event, 0))), .cycles = event.number(1), .instructions = event.number(2),
+                                 .stalled = event.number(3), .misses = event.number(4)});
+      return;
     default: break;
   }
   const std::int64_t id = rank.ids.unwrap(u32(event, 0));

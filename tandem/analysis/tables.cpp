@@ -99,6 +99,21 @@ void add_waits(History& history, Table& table) {
   for (const auto& [name, member] : parts) add_column(table, name, time, [=, member = member](std::size_t row) { return has(row) ? of(row).*member : no_time; });
 }
 
+/// What the processor counted; no columns where it counted nothing.
+void add_counts(const History& history, Table& table) {
+  if (history.counts.empty()) return;
+  auto places = std::make_shared<std::vector<std::uint32_t>>(history.tasks.size(), no_number);
+  for (std::uint32_t i = 0; i < history.counts.size(); ++i) (*places)[history.counts[i].task] = i;
+  const std::pair<std::string_view, std::uint64_t CountsRow::*> columns[] = {{"cycles", &CountsRow::cycles}, {"instructions", &CountsRow::instructions},
+                                                                             {"stalled_cycles", &CountsRow::stalled}, {"cache_misses", &CountsRow::misses}};
+  for (const auto& [name, member] : columns)
+    add_column(table, name, time, [&history, places, member = member](std::size_t row) {
+      const std::uint32_t place = (*places)[row];
+      const std::uint64_t count = place == no_number ? CountsRow::not_counted : history.counts[place].*member;
+      return count == CountsRow::not_counted ? no_time : static_cast<std::int64_t>(count);
+    });
+}
+
 Table tasks_of(History& history) {
   const auto status = names<TaskStatus>(history, 7);
   Table table = TableOf("tasks", history.tasks)
@@ -129,6 +144,7 @@ Table tasks_of(History& history) {
       .add("end_ns", time, &TaskRow::end_ns)
       .of("duration_ns", time, [](const TaskRow& row) { return difference(row.end_ns, row.start_ns); })
       .take();
+  add_counts(history, table);
   add_waits(history, table);
   return table;
 }

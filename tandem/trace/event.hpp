@@ -134,6 +134,7 @@ enum class Type : std::uint16_t {
   // about, data and task, once more
   codelet_colour = 110,
   data_staging = 111,
+  task_counters = 112,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -380,6 +381,10 @@ inline constexpr EventSpec event_table[] = {
      "the colour that the program gave to a codelet: red * 65536 + green * 256 + blue"},
     {Type::data_staging, Category::data, "data.staging", {{{"task", u32}, {"stage", u8}}},
      "a task that was taken waits for memory within a budget (0), or for its data (1), or has all (2)"},
+    {Type::task_counters, Category::task, "task.counters",
+     {{{"task", u32}, {"cycles", u64}, {"instructions", u64}, {"stalled", u64}, {"misses", u64}}},
+     "what the processor counted while the kernel of a task ran, on its worker; stalled: cycles; misses: of the last cache; "
+     "18446744073709551615: not counted"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {
