@@ -6,6 +6,8 @@ set -uo pipefail
 tandem=$1
 # shellcheck source=tools/command_test_support.sh
 source "$(dirname "$0")/command_test_support.sh" || exit 1
+# Each test sets what it needs; what the caller has set would show as a value of its own.
+unset "${!TANDEM_@}" "${!SLURM_@}"
 
 # expect WHAT STATUS PATTERN COMMAND...: the exit code and a pattern in both streams together.
 expect() {

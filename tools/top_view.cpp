@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
+
+#include "tandem/base/process_stat.hpp"
 
 namespace tandem::tools {
 
@@ -24,18 +25,12 @@ std::int64_t clock_tick_ns() {
 
 std::optional<ProcessUse> process_use(std::uint32_t process) {
   const fs::path folder = fs::path("/proc") / std::to_string(process);
-  std::ifstream stat(folder / "stat"), memory(folder / "statm");
-  std::string line;
+  const auto stat = base::process_stat(folder);
+  std::ifstream memory(folder / "statm");
   std::uint64_t pages = 0, resident = 0;
-  if (!std::getline(stat, line) || !(memory >> pages >> resident)) return std::nullopt;
-  const std::size_t name_end = line.rfind(") ");
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream words(line.substr(name_end + 2));
-  std::string skipped;
-  for (int i = 0; i < 11; ++i) words >> skipped;  // up to the times in user and in kernel mode
-  std::int64_t user = 0, system = 0;
-  if (!(words >> user >> system)) return std::nullopt;
-  return ProcessUse{(user + system) * clock_tick_ns(), resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
+  if (!stat || !(memory >> pages >> resident)) return std::nullopt;
+  return ProcessUse{static_cast<std::int64_t>(stat->user_ticks + stat->system_ticks) * clock_tick_ns(),
+                    resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
 }
 
 base::Result<TopRun> TopRun::open(const std::vector<fs::path>& folders) {

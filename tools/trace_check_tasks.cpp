@@ -106,9 +106,10 @@ void TaskBook::cancel(Life& life, std::uint64_t ticks) {
 void TaskBook::add(const Event& event, Findings& findings) {
   switch (event.type) {
     case Type::task_replayed: return replay(event, findings);
-    case Type::task_iteration:  // they say something of later tasks, and are no steps in the life of one
+    case Type::task_iteration:  // they say something of tasks, and are no steps in the life of one
     case Type::task_flops:
-    case Type::task_note: return;
+    case Type::task_note:
+    case Type::task_counters: return;
     default: break;
   }
   const auto last = last_stamp_.find(event.actor);

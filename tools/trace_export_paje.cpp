@@ -145,6 +145,11 @@ std::string colour(std::size_t index) {
   return fmt::format("{:.2f} {:.2f} {:.2f}", channel(5), channel(3), channel(1));
 }
 
+std::string colour_of_rgb(std::uint32_t rgb) {
+  const auto part = [rgb](unsigned shift) { return static_cast<double>(rgb >> shift & 255) / 255; };
+  return fmt::format("{:.2f} {:.2f} {:.2f}", part(16), part(8), part(0));
+}
+
 std::string_view colour_of(ActorState state) {
   constexpr std::array<std::string_view, actor_states> colours{
       "0.93 0.93 0.93", "0.70 0.36 0.00", "0.95 0.45 0.40", "0.90 0.10 0.10", "1.00 0.50 1.00", "0.20 0.10 1.00",
@@ -254,8 +259,10 @@ void PajeWriter::define_types() {
   file_.print("5\tMSG\trun\tengine\tengine\t\"message\"\n5\tCOPY\trun\tnode\tnode\t\"copy between memory nodes\"\n");
   for (const auto& [name, index] : kernels_) {
     const std::string shown = in_quotes(name == 0 ? "(unknown)" : history_.texts[name]);
+    const auto own = history_.colours.find(name);  // that the program gave
+    const std::string shown_in = own == history_.colours.end() ? colour(index) : colour_of_rgb(own->second);
     for (const std::string_view type : {"WS", "TS", "ES"})
-      file_.print("6\t{}k{}\t{}\t{}\t\"{}\"\n", type, index, type, shown, colour(index));
+      file_.print("6\t{}k{}\t{}\t{}\t\"{}\"\n", type, index, type, shown, shown_in);
   }
   for (std::size_t state = 0; state < actor_states; ++state)
     for (const std::string_view type : {"WS", "TS", "ES"})

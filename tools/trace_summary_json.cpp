@@ -1,6 +1,8 @@
 // tools/trace_summary_json.cpp: the object that `tandem trace summary --json` prints. Times are in seconds, sizes in bytes.
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/trace_summary.hpp"
@@ -152,15 +154,23 @@ Json workers_json(const Summary& summary) {
   return workers;
 }
 
+/// "#rrggbb", as the program gave it; null: it did not.
+Json colour_json(const History& history, Texts::Id codelet) {
+  const auto found = history.colours.find(codelet);
+  return found == history.colours.end() ? Json(nullptr) : Json(fmt::format("#{:06x}", found->second));
+}
+
 Json kernels_json(const History& history, const Summary& summary) {
   Json kernels = Json::array();
   for (const KernelProfile& kernel : summary.kernels)
-    kernels.push_back({{"codelet", history.texts[kernel.codelet]}, {"tasks", kernel.tasks}, {"total_s", in_seconds(kernel.total_ns)},
+    kernels.push_back({{"codelet", history.texts[kernel.codelet]}, {"colour", colour_json(history, kernel.codelet)}, {"tasks", kernel.tasks}, {"total_s", in_seconds(kernel.total_ns)},
                        {"min_s", in_seconds(kernel.min_ns)}, {"first_quartile_s", in_seconds(kernel.first_quartile_ns)},
                        {"median_s", in_seconds(kernel.median_ns)}, {"third_quartile_s", in_seconds(kernel.third_quartile_ns)},
-                       {"max_s", in_seconds(kernel.max_ns)}, {"outliers", kernel.outliers},
+                       {"max_s", in_seconds(kernel.max_ns)}, {"fence_s", kernel.fence_ns / 1e9}, {"outliers", kernel.outliers},
                        {"outlier_excess_s", in_seconds(kernel.outlier_excess_ns)}, {"flops", kernel.flops},
-                       {"flops_per_second", kernel.flops_per_second()}});
+                       {"flops_per_second", kernel.flops_per_second()}, {"counted_tasks", kernel.counted_tasks},
+                       {"cycles", kernel.cycles}, {"instructions", kernel.instructions}, {"instructions_per_cycle", json_of(kernel.instructions_per_cycle())},
+                       {"stalled_cycles", json_of(kernel.stalled)}, {"cache_misses", json_of(kernel.misses)}});
   return kernels;
 }
 

@@ -34,7 +34,7 @@ void print_times(const Summary& summary) {
   fmt::print("\n{:<38} {:>12} {:>8}\n", "time of all workers", "seconds", "share");
   constexpr std::array<std::string_view, spent_kinds> texts{
       "executing tasks", "copying between memories", "choosing and preparing tasks", "holding a core for an urgent task",
-      "idle: a ready task was not taken", "idle: waiting for another rank's data", "idle: no task was ready",
+      "idle: a ready task was not taken", "idle: waiting for room in memory", "idle: waiting for another rank's data", "idle: no task was ready",
       "idle: waiting for the program to submit", "in the program, or submitting", "idle: before or after the rank's tasks", "unknown"};
   for (std::size_t i = 0; i < spent_kinds; ++i)
     if (total[i] != 0) fmt::print("{:<38} {:>12.6f} {:>6.1f} %\n", texts[i], in_seconds(total[i]), share(total[i], all));
@@ -47,7 +47,7 @@ void print_workers(const Summary& summary) {
     const auto of = [&](Spent spent) { return share(worker.ns[static_cast<std::size_t>(spent)], summary.split.makespan_ns); };
     fmt::print("{:<18} {:>8.1f} % {:>9.1f} % {:>5.1f} % {:>7.1f} % {:>7.1f} %\n", fmt::format("{}, {}", worker.rank, worker.worker),
                of(Spent::executing), of(Spent::scheduling) + of(Spent::fetching) + of(Spent::holding),
-               of(Spent::ready_elsewhere) + of(Spent::awaiting_message) + of(Spent::no_ready_task) + of(Spent::awaiting_submission) +
+               of(Spent::ready_elsewhere) + of(Spent::awaiting_memory) + of(Spent::awaiting_message) + of(Spent::no_ready_task) + of(Spent::awaiting_submission) +
                    of(Spent::outside),
                of(Spent::program), of(Spent::unknown));
   }
@@ -67,6 +67,21 @@ void print_kernels(const History& history, const Summary& summary) {
     fmt::print("{:<24} {:>9} {:>12.6f} {:>6.1f} % {:>11.2f} {:>11.2f} {:>9}{}\n", history.texts[kernel.codelet], kernel.tasks,
                in_seconds(kernel.total_ns), share(kernel.total_ns, all_ns), in_us(kernel.median_ns), in_us(kernel.max_ns), kernel.outliers,
                kernel.flops > 0 ? fmt::format("{:>10.2f}", kernel.flops_per_second() / 1e9) : "");
+}
+
+/// What the processor counted during the tasks of each kernel.
+void print_counts(const History& history, const Summary& summary) {
+  if (history.counts.empty()) return;
+  fmt::print("\n{:<24} {:>9} {:>14} {:>14} {:>22} {:>16} {:>22}\n", "counted by the processor", "tasks", "cycles", "instructions", "instructions / cycle",
+             "stalled cycles", "cache misses / task");
+  for (const KernelProfile& kernel : summary.kernels) {
+    if (!kernel.instructions_per_cycle()) continue;
+    const auto tasks = static_cast<double>(kernel.counted_tasks);
+    fmt::print("{:<24} {:>9} {:>14.4g} {:>14.4g} {:>22.2f} {:>16} {:>22}\n", history.texts[kernel.codelet], kernel.counted_tasks, kernel.cycles,
+               kernel.instructions, *kernel.instructions_per_cycle(),
+               kernel.stalled ? fmt::format("{:.1f} %", 100 * *kernel.stalled / kernel.cycles) : "not counted",
+               kernel.misses ? fmt::format("{:.4g}", *kernel.misses / tasks) : "not counted");
+  }
 }
 
 std::string name_of(const AreaBound& area) {
@@ -279,6 +294,7 @@ void print_summary_text(const RunNumbers& numbers) {
   if (numbers.efficiency) print_efficiency(*numbers.efficiency);
   print_parallelism(summary, numbers.parallelism);
   print_kernels(history, summary);
+  print_counts(history, summary);
   print_communication(numbers.communication);
   print_broadcasts(numbers.broadcasts);
   print_memory(numbers.memory);

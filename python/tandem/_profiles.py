@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ._run import Run
 
 # What an idle worker waits for: keys of the split of time (tandem/analysis/time_split.hpp).
-IDLE = ["ready_elsewhere", "awaiting_message", "no_ready_task", "awaiting_submission", "outside"]
+IDLE = ["ready_elsewhere", "awaiting_memory", "awaiting_message", "no_ready_task", "awaiting_submission", "outside"]
 
 
 def flat_profile(run: Run) -> pa.Table:
@@ -104,7 +104,7 @@ def idle_time(run: Run) -> pa.Table:
     """How long each worker was idle within the makespan, and what it waited for.
 
     Columns: rank, worker, idle_ns, share (of the makespan), then idle_ns by reason: ready_elsewhere_ns (a task of its rank was ready),
-    awaiting_message_ns (data of another rank had not come), no_ready_task_ns (submitted tasks waited for those that ran),
+    awaiting_memory_ns (tasks waited for room within a budget of memory), awaiting_message_ns (data of another rank had not come), no_ready_task_ns (submitted tasks waited for those that ran),
     awaiting_submission_ns (the program had not submitted more), outside_ns (before its rank's first or after its last task).
     """
     split = run._native.split()

@@ -194,7 +194,10 @@ class _Export:
         names = self.application["Value"].combine_chunks().dictionary.to_pylist()
         total = np.bincount(self.application["Value"].combine_chunks().indices.to_numpy(), self.application["Duration"].to_numpy(), len(names))
         order = np.argsort(-total, kind="stable")
-        return pa.table({"Value": _factor([names[place] for place in order]), "Color": [COLOURS[i % len(COLOURS)] for i in range(len(order))],
+        colours = self.tables.get("colours")
+        own = dict(zip(_text(colours["codelet"]).to_pylist(), colours["rgb"].to_pylist())) if colours is not None else {}
+        shown = [f"#{own[names[place]]:06x}" if names[place] in own else COLOURS[i % len(COLOURS)] for i, place in enumerate(order)]
+        return pa.table({"Value": _factor([names[place] for place in order]), "Color": shown,
                          "Use": np.ones(len(order), bool)})
 
     def tasks_table(self) -> pa.Table:
@@ -448,6 +451,34 @@ class _Export:
         events = pa.concat_tables(parts).sort_by("Start")
         return pa.table({name: events[name] if name in ("Start", "Size") else _factor(events[name]) for name in events.column_names})
 
+    def memory_state_table(self) -> pa.Table:
+        """Of each memory node to which something was copied: when at least one copy was under way, and when none was."""
+        copies = self.tables["transfers"]
+        copies = copies.filter(pc.and_(pc.is_valid(copies["start_ns"]), pc.is_valid(copies["end_ns"])))
+        begins, ends = self.ms(_values(copies["start_ns"])).tolist(), self.ms(_values(copies["end_ns"])).tolist()
+        of_node: dict[tuple[int, int], list[tuple[float, float]]] = {}
+        for rank, node, begin, end in zip(copies["rank"].to_pylist(), copies["to"].to_pylist(), begins, ends):
+            of_node.setdefault((rank, node), []).append((begin, end))
+        rows: list[tuple[int, str, str, float, float]] = []
+        for (rank, node), intervals in sorted(of_node.items()):
+            at = min(0.0, min(intervals)[0])
+            for begin, end in sorted(intervals):
+                place = rank, f"MEMMANAGER{node}"
+                if begin > at:
+                    rows.append((*place, "Nothing", at, begin))
+                if end > at and rows and rows[-1][:3] == (*place, "DriverCopy") and begin <= at:
+                    rows[-1] = (*rows[-1][:4], end)  # it overlaps the one before
+                elif end > at:
+                    rows.append((*place, "DriverCopy", max(begin, at), end))
+                at = max(at, end)
+            if self.end_ms > at:
+                rows.append((rank, f"MEMMANAGER{node}", "Nothing", at, self.end_ms))
+        ranks, nodes, values, starts, stops = zip(*rows) if rows else ((),) * 5
+        columns = self.resources.columns(np.array(ranks, np.int64), pa.array(nodes, pa.string()), False)
+        start, stop = np.array(starts, np.float64), np.array(stops, np.float64)
+        return pa.table({"ResourceId": columns.pop("ResourceId"), "Start": start, "End": stop, "Duration": stop - start,
+                         "Depth": np.zeros(len(rows)), "Value": _factor(values), **columns})
+
     # --- resources
 
     def y_table(self) -> pa.Table:
@@ -474,6 +505,7 @@ class _Export:
         links = self.link_table()
         tables = {"application": self.application, "starpu": self.starpu_table(), "colors": self.colors_table(), "link": links,
                   "dag": self.dag_table(), "variable": self.variable_table(), "comm_state": self.comm_state_table(),
+                  "memory_state": self.memory_state_table(),
                   "events": self.events_table(), "events_memory": self.events_memory_table(), "tasks": self.tasks_table(),
                   "task_handles": self.task_handles_table(), "data_handles": self.data_handles_table(), "y": self.y_table(),
                   "entities": self.entities_table(), "zero": pa.table({"value": [self.zero_ns / 1e6]}),

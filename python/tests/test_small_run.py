@@ -1,6 +1,7 @@
 # python/tests/test_small_run.py: each function on a run of eight tasks, against results computed by hand.
 # The run is drawn at the top of tandem/analysis/write_small_run.cpp. Its makespan is [100, 1880].
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
 import tandem
@@ -60,11 +61,22 @@ def test_load_imbalance(small):
 
 
 def test_idle_time(small):
-    columns = ("rank", "worker", "idle_ns", "ready_elsewhere_ns", "awaiting_message_ns", "no_ready_task_ns", "awaiting_submission_ns",
+    columns = ("rank", "worker", "idle_ns", "ready_elsewhere_ns", "awaiting_memory_ns", "awaiting_message_ns", "no_ready_task_ns", "awaiting_submission_ns",
                "outside_ns")
     assert rows(small.idle_time(), *columns) == [
-        (0, 0, 1480, 120, 0, 20, 0, 1340), (0, 1, 1680, 140, 0, 200, 0, 1340), (1, 0, 580, 80, 480, 0, 0, 20)]
+        (0, 0, 1480, 120, 0, 0, 20, 0, 1340), (0, 1, 1680, 140, 0, 0, 200, 0, 1340), (1, 0, 580, 80, 0, 480, 0, 0, 20)]
     assert small.idle_time()["share"].to_pylist() == [1480 / 1780, 1680 / 1780, 580 / 1780]
+
+
+def test_what_tasks_waited_for(small):
+    """Task 1 of rank 0 waits for a worker alone; 2 and 3 for task 1; on rank 1 task 2 waits for a message, that brought what task 1 of rank 0 made."""
+    ran = small.tasks.filter(pc.is_valid(small.tasks["end_ns"])).sort_by([("rank", "ascending"), ("task", "ascending")])
+    assert rows(ran, "rank", "task", "waited_for", "last_predecessor", "last_message", "wait_graph_ns", "wait_worker_ns") == [
+        (0, 1, "worker", None, None, 0, 100), (0, 2, "predecessors", 1, None, 280, 20), (0, 3, "predecessors", 1, None, 260, 40),
+        (1, 2, "message", None, 0, 480, 40), (1, 3, "predecessors", 2, None, 600, 20), (1, 4, "predecessors", 3, None, 700, 20)]
+    for column in ("wait_turn_ns", "wait_memory_ns", "wait_copies_ns"):
+        assert ran[column].to_pylist() == [0] * 6
+    assert "cycles" not in small.tasks.column_names
 
 
 def test_outliers(small):

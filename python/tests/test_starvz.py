@@ -25,6 +25,7 @@ TABLES = {
     "dag": {"JobId": TEXT, "Dependent": FACTOR, "Start": NUMBER, "End": NUMBER, "Cost": NUMBER, "Value": FACTOR},
     "variable": {**PLACE, **TIMES, "Type": TEXT, "Value": NUMBER},
     "comm_state": {**PLACE, **TIMES, "Depth": NUMBER, "Value": FACTOR},
+    "memory_state": {**PLACE, **TIMES, "Depth": NUMBER, "Value": FACTOR},
     "events": {"Container": FACTOR, "Type": FACTOR, "Start": NUMBER, "Value": FACTOR},
     "events_memory": {"Container": FACTOR, "Type": FACTOR, "Start": NUMBER, "Value": FACTOR, "Handle": FACTOR, "Info": FACTOR, "Size": INTEGER,
                       "Tid": FACTOR, "Src": FACTOR},
@@ -102,6 +103,32 @@ def test_tables_hold_the_run(run, tmp_path):
     assert set(application["JobId"].to_pylist()) <= set(dag["JobId"].to_pylist())
     crossing = sum(comm is not None for comm in run.dag["comm"].to_pylist())
     assert dag.num_rows - dag["Dependent"].null_count == run.dependencies.num_rows + 2 * crossing
+
+
+def test_states_of_memories_are_those_of_their_copies(small):
+    """Copies to one memory may overlap: they are one state then; between two there is nothing."""
+    from tandem import _starvz
+
+    tables = {name: small.table(name) for name in small.table_names}
+    tables["transfers"] = pa.table({
+        "rank": pa.array([0, 0, 0, 1], pa.uint32()), "data": pa.array([0, 1, 0, 0], pa.uint32()), "from": pa.array([0, 0, 0, 1], pa.uint16()),
+        "to": pa.array([1, 1, 1, 0], pa.uint16()), "bytes": pa.array([8, 8, 8, 8], pa.uint64()),
+        "start_ns": pa.array([300, 320, 500, 200], pa.int64()), "end_ns": pa.array([340, 400, 600, 1880], pa.int64())})
+    state = _starvz.starvz_tables(tables)["memory_state"]
+    ns = [(row["ResourceId"], row["Value"], round(row["Start"] * 1e6), round(row["End"] * 1e6)) for row in state.to_pylist()]
+    assert ns == [("0_MEMMANAGER1", "Nothing", 0, 100), ("0_MEMMANAGER1", "DriverCopy", 100, 200), ("0_MEMMANAGER1", "Nothing", 200, 300),
+                  ("0_MEMMANAGER1", "DriverCopy", 300, 400), ("0_MEMMANAGER1", "Nothing", 400, 1680), ("1_MEMMANAGER0", "DriverCopy", 0, 1680)]
+    assert set(state["ResourceType"].to_pylist()) == {"MEMMANAGER"}
+
+
+def test_a_codelet_keeps_the_colour_that_the_program_gave(small):
+    from tandem import _starvz
+
+    tables = {name: small.table(name) for name in small.table_names}
+    assert tables["colours"].num_rows == 0
+    tables["colours"] = pa.table({"codelet": pa.array(["gemm"]).dictionary_encode(), "rgb": pa.array([0x0000ff], pa.uint32())})
+    colours = dict(rows(_starvz.starvz_tables(tables)["colors"], "Value", "Color"))
+    assert colours["gemm"] == "#0000ff" and colours["potrf"] == _starvz.COLOURS[1]
 
 
 def test_a_run_computed_by_hand(small, tmp_path):

@@ -26,19 +26,17 @@ std::optional<std::int64_t> delay_of(const History& history, const Communication
   return std::max<std::int64_t>(row.arrived_ns - broadcast.posted_ns, 0);
 }
 
-/// Quartiles of the delays of arrivals, by the size of their broadcasts.
-std::map<std::uint64_t, Quartiles> delays_by_size(const History& history) {
+BroadcastDelays delays_by_size(const History& history) {
   std::map<std::uint64_t, std::vector<std::int64_t>> delays_of_size;
   for (const CommunicationRow& row : history.communications)
     if (const auto delay = delay_of(history, row)) delays_of_size[history.broadcasts[row.broadcast].bytes].push_back(*delay);
-  std::map<std::uint64_t, Quartiles> result;
+  BroadcastDelays result;
   for (auto& [bytes, delays] : delays_of_size) result.emplace(bytes, quartiles(delays).value());
   return result;
 }
 
 void count_recipients(const History& history, Broadcasts& result) {
   std::vector<Reached> reached(history.broadcasts.size());
-  const auto usual = delays_by_size(history);
   for (const CommunicationRow& row : history.communications) {
     if (row.broadcast == no_number) continue;
     const BroadcastRow& broadcast = history.broadcasts[row.broadcast];
@@ -50,7 +48,7 @@ void count_recipients(const History& history, Broadcasts& result) {
     all.last_ns = std::max(all.last_ns, row.arrived_ns);
     ++result.arrivals;
     if (row.receive_posted_ns != no_time && row.receive_posted_ns < broadcast.posted_ns) ++result.awaited;
-    if (const Quartiles& ns = usual.at(broadcast.bytes); ns.is_outlier(*delay)) {
+    if (const Quartiles& ns = result.delays.at(broadcast.bytes); ns.is_outlier(*delay)) {
       ++result.late;
       result.late_excess_ns += *delay - ns.median;
     }
@@ -100,6 +98,19 @@ void add_version(std::span<const Delivery> deliveries, SharedData& shared) {
   if (by_broadcast > 0 && ways.front() != ways.back()) ++shared.split;
 }
 
+/// Whether `children`, numbers with blanks and ";" between them, has a rank.
+bool is_child(std::string_view children, std::uint32_t rank) {
+  const std::string wanted = std::to_string(rank);
+  for (std::size_t at = 0; at < children.size();) {
+    const std::size_t end = std::min(children.find_first_of(" ;", at), children.size());
+    if (children.substr(at, end - at) == wanted) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
 SharedData shared_data(const History& history) {
   std::vector<Delivery> deliveries;
   for (const CommunicationRow& row : history.communications) {
@@ -117,28 +128,16 @@ SharedData shared_data(const History& history) {
   return shared;
 }
 
-/// Whether `children`, numbers with blanks and ";" between them, has a rank.
-bool is_child(std::string_view children, std::uint32_t rank) {
-  const std::string wanted = std::to_string(rank);
-  for (std::size_t at = 0; at < children.size();) {
-    const std::size_t end = std::min(children.find_first_of(" ;", at), children.size());
-    if (children.substr(at, end - at) == wanted) return true;
-    at = end + 1;
-  }
-  return false;
-}
-
-}  // namespace
-
 Broadcasts broadcasts(const History& history) {
   Broadcasts result;
+  result.delays = delays_by_size(history);
   count_recipients(history, result);
   for (const ForwardRow& row : history.forwards) result.declined += row.declined;
   result.shared = shared_data(history);
   return result;
 }
 
-std::vector<BroadcastEdge> broadcast_edges(const History& history) {
+std::vector<BroadcastEdge> broadcast_edges(const History& history, const BroadcastDelays& delays) {
   struct Arrival {
     std::uint32_t root = 0, child = 0;
     std::uint64_t tag = 0;
@@ -169,13 +168,12 @@ std::vector<BroadcastEdge> broadcast_edges(const History& history) {
     }
   }
 
-  const auto usual = delays_by_size(history);
   std::vector<BroadcastEdge> edges;
   for (std::uint32_t i = 0; i < rows.size(); ++i) {
     const auto delay = delay_of(history, rows[i]);
     if (!delay) continue;
     const BroadcastRow& broadcast = history.broadcasts[rows[i].broadcast];
-    const bool late = usual.at(broadcast.bytes).is_outlier(*delay);
+    const bool late = delays.at(broadcast.bytes).is_outlier(*delay);
     const auto senders = sent_by.find(i);
     if (senders == sent_by.end() || is_child(history.texts[broadcast.children], rows[i].destination))
       edges.push_back({.communication = i, .parent = broadcast.root,

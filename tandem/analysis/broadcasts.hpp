@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -24,11 +25,15 @@ struct SharedData {
   }
 };
 
+/// How long the arrivals of broadcasts of each size took, from the posting: a broadcast's size in bytes, and quartiles in ns.
+using BroadcastDelays = std::map<std::uint64_t, Quartiles>;
+
 struct Broadcasts {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;      ///< to all recipients
   std::optional<Quartiles> recipients;   ///< of a broadcast, numbers of ranks
   std::optional<Quartiles> durations;    ///< from its posting to its last arrival, in ns; of broadcasts that all known recipients have received
+  BroadcastDelays delays;                ///< of arrivals that are known
   /// Arrivals that are outliers among those of broadcasts of the same size (from posting to arrival), and what they took beyond the median.
   std::uint64_t late = 0;
   std::int64_t late_excess_ns = 0;
@@ -40,6 +45,8 @@ struct Broadcasts {
 
 /// O(n log n) for n messages and broadcasts.
 Broadcasts broadcasts(const History& history);
+/// As `Broadcasts::shared` has it. O(n log n).
+SharedData shared_data(const History& history);
 
 /// A recipient of a broadcast, and from whom it had the data. With two strands there are two for a recipient.
 struct BroadcastEdge {
@@ -50,8 +57,8 @@ struct BroadcastEdge {
 };
 /// What the trees of all broadcasts looked like in time: arrivals that are known, by row. Forwards carry root and tag alone; where a root
 /// used a tag again, a forward belongs to the first broadcast to that child that could have been under way and has no other from that rank.
-/// O(n log n).
-std::vector<BroadcastEdge> broadcast_edges(const History& history);
+/// `delays`: `Broadcasts::delays` of this history. O(n log n).
+std::vector<BroadcastEdge> broadcast_edges(const History& history, const BroadcastDelays& delays);
 
 /// What the network did at its best in a run: no broadcast is expected to be shorter than the best message of its size.
 struct FastestMessage {

@@ -40,6 +40,8 @@ TEST(Broadcasts, CountsTimesAndLateArrivals) {
   EXPECT_EQ(result.awaited, 1u);
   EXPECT_EQ(result.late, 1u);
   EXPECT_EQ(result.late_excess_ns, 1000 - (100 + 2 * 6));
+  ASSERT_EQ(result.delays.size(), 1u) << "of one size something has arrived";
+  EXPECT_EQ(result.delays.at(4096).median, 100 + 2 * 6);
   EXPECT_EQ(result.declined, 1u);
 }
 
@@ -69,7 +71,7 @@ TEST(Broadcasts, AnEdgeLeadsFromWhoSentItToEachRecipient) {
   forward(run, 2, 3, 5, 150);
   arrive(run, 3, 5, 190);
   const auto history = run.read();
-  const std::vector<BroadcastEdge> edges = broadcast_edges(*history);
+  const std::vector<BroadcastEdge> edges = broadcast_edges(*history, broadcasts(*history).delays);
   ASSERT_EQ(edges.size(), 3u);
   const std::uint32_t parents[] = {0, 1, 2};
   const std::int64_t begun_ns[] = {102, 110, 150};
@@ -93,7 +95,7 @@ TEST(Broadcasts, ATagThatComesAgainIsAnotherTree) {
   arrive(run, 2, 5, 240);
   const auto history = run.read();
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> parent_of;  // of each broadcast and recipient
-  for (const BroadcastEdge& edge : broadcast_edges(*history)) {
+  for (const BroadcastEdge& edge : broadcast_edges(*history, broadcasts(*history).delays)) {
     const CommunicationRow& row = history->communications[edge.communication];
     EXPECT_TRUE(parent_of.try_emplace({row.broadcast, row.destination}, edge.parent).second);
   }
@@ -111,7 +113,7 @@ TEST(Broadcasts, TwoStrandsGiveARecipientTwoEdges) {
   arrive(run, 2, 5, 140);
   const auto history = run.read();
   std::set<std::pair<std::uint32_t, std::uint32_t>> edges;
-  for (const BroadcastEdge& edge : broadcast_edges(*history))
+  for (const BroadcastEdge& edge : broadcast_edges(*history, broadcasts(*history).delays))
     edges.emplace(edge.parent, history->communications[edge.communication].destination);
   EXPECT_EQ(edges, (decltype(edges){{0, 1}, {0, 2}, {1, 2}, {2, 1}}));
 }
@@ -125,7 +127,7 @@ TEST(Broadcasts, LateEdgesAreTheLateArrivals) {
   add_broadcast(run, 100, 21, 5, to, to);
   for (const std::uint32_t rank : to) arrive(run, rank, 5, rank == 7 ? 1100 : 200 + 2 * rank);
   const auto history = run.read();
-  for (const BroadcastEdge& edge : broadcast_edges(*history))
+  for (const BroadcastEdge& edge : broadcast_edges(*history, broadcasts(*history).delays))
     EXPECT_EQ(edge.late, history->communications[edge.communication].destination == 7);
 }
 

@@ -98,6 +98,7 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
     rank.files.push_back(history_.texts.add(site.file));
   }
   rank.flops.resize(trace.sites.size());
+  for (const auto& [codelet, rgb] : trace.colours) history_.colours.try_emplace(history_.texts.add(codelet), rgb);
   for (const auto& stream : trace.streams) {
     const trace::StreamSummary& summary = stream->summary();
     history_.cut_files += summary.truncated;
@@ -147,6 +148,7 @@ void HistoryBuilder::name_tasks(RankTrace& trace, const Rank& rank) {
 void HistoryBuilder::finish(trace::TraceReader& run) {
   for (const auto& trace : run.ranks) {
     Rank& rank = ranks_.at(trace->rank);
+    for (const auto& [row, open] : rank.stagings) history_.stagings[open].end_ns = rank.last_ns;
     for (auto& [number, actor] : rank.actors) close_state(rank.rank, number, actor, rank.last_ns);
     name_tasks(*trace, rank);
     history_.clocks.push_back({.rank = rank.rank,

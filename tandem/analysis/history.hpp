@@ -222,6 +222,20 @@ struct TracerRow {
   std::uint64_t amount = 0;
 };
 
+/// While some memory has a budget: a task that a worker has taken waits for room, or for its data.
+struct StagingRow {
+  std::uint32_t task = 0;  ///< row
+  trace::StagingState stage = trace::StagingState::memory;
+  std::int64_t start_ns = no_time, end_ns = no_time;
+};
+/// What the processor counted while the kernel of a task ran; `not_counted`: it did not.
+struct CountsRow {
+  static constexpr std::uint64_t not_counted = UINT64_MAX;
+
+  std::uint32_t task = 0;  ///< row
+  std::uint64_t cycles = not_counted, instructions = not_counted, stalled = not_counted, misses = not_counted;
+};
+
 struct DataRow {
   std::uint32_t rank = 0, data = 0;
   std::uint32_t owner = no_number;  ///< no_number: each rank has its own
@@ -308,6 +322,9 @@ class History {
   std::vector<ForwardRow> forwards;
   std::vector<DataRow> data;       ///< by rank and number
   std::vector<TransferRow> transfers;
+  std::vector<StagingRow> stagings;
+  std::vector<CountsRow> counts;   ///< at most one of a task
+  std::unordered_map<Texts::Id, std::uint32_t> colours;  ///< that the program gave to codelets: 0xRRGGBB
   std::vector<MemoryRow> memory;
   std::vector<ValueRow> counters, marks;
   std::vector<SpanRow> spans;

@@ -103,6 +103,7 @@ class HistoryBuilder {
     std::int64_t first_ns = no_time, last_ns = no_time;
     std::map<std::uint32_t, Actor> actors;
     std::unordered_map<std::uint32_t, Graph> graphs;
+    std::unordered_map<std::uint32_t, std::size_t> stagings;  ///< open ones, by row of their task
     std::map<std::uint16_t, std::int64_t> used_bytes;                                          ///< of each memory node
     std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint16_t>, std::deque<std::size_t>> transfers;  ///< open ones
     std::vector<Texts::Id> codelets, files;  ///< of each site
@@ -132,6 +133,8 @@ class HistoryBuilder {
   void add_task(const trace::Event& event, Rank& rank, Actor& actor);
   void submit(const trace::Event& event, Rank& rank);
   void note(const trace::Event& event, Rank& rank);
+  void stage(const trace::Event& event, Rank& rank);
+  void end_staging(Rank& rank, std::uint32_t row, std::int64_t at_ns);
   void replay(const trace::Event& event, Rank& rank);
   void learn_graph(Rank& rank, Graph& graph);
   std::uint16_t worker_of(std::uint32_t rank, std::uint32_t actor) const;

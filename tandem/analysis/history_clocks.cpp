@@ -88,6 +88,7 @@ void correct_tables(History& history, RunTime& time) {
   for (BagRecipientRow& row : history.bag_recipients) time.correct(row.rank, row.joined_ns);
   for (ForwardRow& row : history.forwards) time.correct(row.rank, row.time_ns);
   for (TransferRow& row : history.transfers) time.correct(row.rank, row.start_ns, row.end_ns);
+  for (StagingRow& row : history.stagings) time.correct(history.tasks[row.task].rank, row.start_ns, row.end_ns);
   for (MemoryRow& row : history.memory) time.correct(row.rank, row.time_ns);
   for (ValueRow& row : history.counters) time.correct(row.rank, row.time_ns);
   for (ValueRow& row : history.marks) time.correct(row.rank, row.time_ns);

@@ -49,6 +49,7 @@ void HistoryBuilder::add_memory(const Event& event, Rank& rank) {
       open.pop_front();
       break;
     }
+    case Type::data_staging: return stage(event, rank);
     default: break;
   }
 }

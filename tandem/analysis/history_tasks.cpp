@@ -17,6 +17,10 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
       if (const std::uint64_t site = event.number(0); site < rank.flops.size()) rank.flops[site] = event.real(1);
       return;
     case Type::task_note: return note(event, rank);
+    case Type::task_counters:
+      history_.counts.push_back({.task = row_of(rank, rank.ids.near(u32(event, 0))), .cycles = event.number(1), .instructions = event.number(2),
+                                 .stalled = event.number(3), .misses = event.number(4)});
+      return;
     default: break;
   }
   const std::int64_t id = rank.ids.unwrap(u32(event, 0));
@@ -85,6 +89,23 @@ void HistoryBuilder::note(const Event& event, Rank& rank) {
   TaskRow& task = history_.tasks[row_of(rank, rank.ids.near(u32(event, 0)))];
   task.tag = event.number(1);
   task.parameters = history_.texts.add(event.text(2));
+}
+
+void HistoryBuilder::stage(const Event& event, Rank& rank) {
+  const std::uint32_t row = row_of(rank, rank.ids.near(u32(event, 0)));
+  end_staging(rank, row, event.local_ns);
+  const auto stage = static_cast<trace::StagingState>(event.number(1));
+  if (stage != trace::StagingState::memory && stage != trace::StagingState::data) return;
+  rank.stagings[row] = history_.stagings.size();
+  history_.stagings.push_back({.task = row, .stage = stage, .start_ns = event.local_ns, .end_ns = event.local_ns});
+}
+
+/// What the task waits for in its memory, if anything, ends.
+void HistoryBuilder::end_staging(Rank& rank, std::uint32_t row, std::int64_t at_ns) {
+  const auto open = rank.stagings.find(row);
+  if (open == rank.stagings.end()) return;
+  history_.stagings[open->second].end_ns = at_ns;
+  rank.stagings.erase(open);
 }
 
 /// The accesses and predecessors of the tasks of a first replay: they are among the last rows.
@@ -161,6 +182,7 @@ std::uint16_t HistoryBuilder::worker_of(std::uint32_t rank, std::uint32_t actor)
 void HistoryBuilder::start(const Event& event, Rank& rank, Actor& actor, std::uint32_t row) {
   TaskRow& task = history_.tasks[row];
   task.start_ns = event.local_ns;
+  if (!rank.stagings.empty()) end_staging(rank, row, event.local_ns);
   advance(task, TaskStatus::running);
   task.worker = worker_of(rank.rank, event.actor);
   close_state(rank.rank, event.actor, actor, event.local_ns);

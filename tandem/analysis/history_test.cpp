@@ -164,6 +164,29 @@ TEST(History, BehindALossNothingIsSaidOfWhatNobodyKnows) {
   EXPECT_EQ(task(*history, 0, 1).end_ns, no_time);
 }
 
+TEST(History, ACodeletHasTheColourThatWasGivenFirst) {
+  SmallRun run(2);
+  run.usual(0).usual(1);
+  run.catalogue(0).add(Type::codelet_colour, at(0), {"gemm", 0xcc79a7}).add(Type::codelet_colour, at(0), {"gemm", 1});
+  run.submit(0, 0, 1, 1).execute(0, 2, 1, 10, 20);
+  const auto history = run.read();
+  ASSERT_EQ(history->colours.size(), 1u);
+  EXPECT_EQ(history->colours.at(history->texts.add("gemm")), 0xcc79a7u);
+}
+
+TEST(History, AWaitForMemoryEndsWhereItsTaskBeginsOrTheRecordsDo) {
+  SmallRun run;
+  run.usual();
+  run.submit(0, 0, 1, 1).submit(0, 0, 2, 1);
+  run.stream(0, 2).add(Type::data_staging, at(10), {1, 0}).add(Type::data_staging, at(12), {2, 1});
+  run.execute(0, 2, 1, 40, 60);
+  const auto history = run.read();
+  ASSERT_EQ(history->stagings.size(), 2u);
+  EXPECT_EQ(history->stagings[0].end_ns, 40);
+  EXPECT_EQ(history->stagings[1].stage, trace::StagingState::data);
+  EXPECT_EQ(history->stagings[1].end_ns, 60);
+}
+
 TEST(History, TasksHaveTheFactsThatWereToldBeforeThem) {
   SmallRun run;
   run.usual();

@@ -22,6 +22,26 @@ KernelProfile profile(Texts::Id codelet, std::vector<std::int64_t>& durations) {
   return result;
 }
 
+/// Adds what was counted to `sum`, which is nothing once something was not.
+void add(std::optional<double>& sum, std::uint64_t count) {
+  sum = sum && count != CountsRow::not_counted ? std::optional(*sum + static_cast<double>(count)) : std::nullopt;
+}
+
+void add_counts(const History& history, std::vector<KernelProfile>& kernels) {
+  std::map<Texts::Id, KernelProfile*> of_codelet;
+  for (KernelProfile& kernel : kernels) of_codelet.emplace(kernel.codelet, &kernel);
+  for (const CountsRow& row : history.counts) {
+    const TaskRow& task = history.tasks[row.task];
+    if (!task.has_run() || row.cycles == CountsRow::not_counted || row.instructions == CountsRow::not_counted) continue;
+    KernelProfile& kernel = *of_codelet.at(task.codelet);
+    if (kernel.counted_tasks++ == 0) kernel.stalled = kernel.misses = 0;
+    kernel.cycles += static_cast<double>(row.cycles);
+    kernel.instructions += static_cast<double>(row.instructions);
+    add(kernel.stalled, row.stalled);
+    add(kernel.misses, row.misses);
+  }
+}
+
 }  // namespace
 
 std::vector<KernelProfile> profile_kernels(const History& history) {
@@ -46,6 +66,7 @@ std::vector<KernelProfile> profile_kernels(const History& history) {
     result.back().flops = of.flops;
     result.back().flops_ns = of.flops_ns;
   }
+  add_counts(history, result);
   std::ranges::stable_sort(result, std::greater(), &KernelProfile::total_ns);
   return result;
 }

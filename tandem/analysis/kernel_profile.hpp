@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tandem/analysis/history.hpp"
@@ -21,6 +22,15 @@ struct KernelProfile {
   double flops = 0;                    ///< of those tasks of which the program told the operations
   std::int64_t flops_ns = 0;           ///< what these took
 
+  // Of tasks for which the processor counted both; 0: none was counted.
+  std::uint64_t counted_tasks = 0;
+  double cycles = 0, instructions = 0;
+  std::optional<double> stalled = {}, misses = {};  ///< nothing: they were not counted for one of these tasks
+
+  /// Nothing: not counted.
+  std::optional<double> instructions_per_cycle() const noexcept {
+    return cycles > 0 ? std::optional(instructions / cycles) : std::nullopt;
+  }
   /// Floating-point operations per second; 0: not known.
   double flops_per_second() const noexcept { return flops_ns > 0 ? flops * 1e9 / static_cast<double>(flops_ns) : 0; }
 };

@@ -36,5 +36,22 @@ TEST(KernelProfile, QuartilesAndOutliersAreTukeys) {
   EXPECT_EQ(kernels[1].outliers, 0u);
 }
 
+TEST(KernelProfile, CountsOfTheProcessorAreAdded) {
+  test::SmallRun run;
+  run.usual();
+  constexpr std::uint64_t none = CountsRow::not_counted;
+  run.submit(0, 0, 1, 1).execute(0, 2, 1, 10, 20).submit(0, 0, 2, 1).execute(0, 2, 2, 30, 40).submit(0, 0, 3, 0).execute(0, 2, 3, 50, 60);
+  run.stream(0, 2).add(trace::Type::task_counters, test::at(60), {1, 100, 250, 10, 4}).add(trace::Type::task_counters, test::at(60), {2, 300, 350, none, 6});
+  const auto history = run.read();
+  const auto kernels = profile_kernels(*history);
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(history->texts[kernels[0].codelet], "gemm");
+  EXPECT_EQ(kernels[0].counted_tasks, 2u);
+  EXPECT_DOUBLE_EQ(kernels[0].instructions_per_cycle().value(), 1.5);
+  EXPECT_EQ(kernels[0].misses, 10);
+  EXPECT_EQ(kernels[0].stalled, std::nullopt) << "it was not counted for one of them";
+  EXPECT_EQ(kernels[1].instructions_per_cycle(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tandem::analysis

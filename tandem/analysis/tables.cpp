@@ -5,7 +5,10 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <optional>
 #include <utility>
+
+#include "tandem/analysis/task_waits.hpp"
 
 namespace tandem::analysis {
 
@@ -67,9 +70,53 @@ auto task_around(const History& history) {
   };
 }
 
+/// Adds a column of whole numbers that `value` makes of a row.
+template <class Function>
+void add_column(Table& table, std::string_view name, ColumnKind kind, Function value) {
+  table.columns.push_back({.name = std::string(name), .kind = kind, .integer = [value](std::size_t row) { return static_cast<std::int64_t>(value(row)); },
+                           .real = {}});
+}
+
+/// What each task waited for. Computed when one of the columns is asked for first.
+void add_waits(History& history, Table& table) {
+  const auto causes = names<WaitCause>(history, wait_causes);
+  auto waits = std::make_shared<std::optional<std::vector<TaskWait>>>();
+  const auto of = [&history, waits](std::size_t row) -> const TaskWait& {
+    if (!*waits) waits->emplace(task_waits(history, TaskGraph(history)));
+    return (**waits)[row];
+  };
+  const auto has = [&history](std::size_t row) { return history.tasks[row].has_run() && history.tasks[row].submit_ns != no_time; };
+  const Texts::Id none = history.texts.add("");
+  add_column(table, "waited_for", text, [=](std::size_t row) { return has(row) ? (*causes)[static_cast<std::size_t>(of(row).cause())] : none; });
+  add_column(table, "last_predecessor", id, [=, &history](std::size_t row) {
+    const std::uint32_t last = of(row).last;
+    return last == no_number || history.tasks[last].rank != history.tasks[row].rank ? no_time : static_cast<std::int64_t>(history.tasks[last].id);
+  });
+  add_column(table, "last_message", number, [=](std::size_t row) { return of(row).message; });
+  const std::pair<std::string_view, std::int64_t TaskWait::*> parts[] = {{"wait_graph_ns", &TaskWait::graph_ns}, {"wait_turn_ns", &TaskWait::turn_ns},
+                                                                         {"wait_memory_ns", &TaskWait::memory_ns}, {"wait_copies_ns", &TaskWait::copies_ns},
+                                                                         {"wait_worker_ns", &TaskWait::worker_ns}};
+  for (const auto& [name, member] : parts) add_column(table, name, time, [=, member = member](std::size_t row) { return has(row) ? of(row).*member : no_time; });
+}
+
+/// What the processor counted; no columns where it counted nothing.
+void add_counts(const History& history, Table& table) {
+  if (history.counts.empty()) return;
+  auto places = std::make_shared<std::vector<std::uint32_t>>(history.tasks.size(), no_number);
+  for (std::uint32_t i = 0; i < history.counts.size(); ++i) (*places)[history.counts[i].task] = i;
+  const std::pair<std::string_view, std::uint64_t CountsRow::*> columns[] = {{"cycles", &CountsRow::cycles}, {"instructions", &CountsRow::instructions},
+                                                                             {"stalled_cycles", &CountsRow::stalled}, {"cache_misses", &CountsRow::misses}};
+  for (const auto& [name, member] : columns)
+    add_column(table, name, time, [&history, places, member = member](std::size_t row) {
+      const std::uint32_t place = (*places)[row];
+      const std::uint64_t count = place == no_number ? CountsRow::not_counted : history.counts[place].*member;
+      return count == CountsRow::not_counted ? no_time : static_cast<std::int64_t>(count);
+    });
+}
+
 Table tasks_of(History& history) {
   const auto status = names<TaskStatus>(history, 7);
-  return TableOf("tasks", history.tasks)
+  Table table = TableOf("tasks", history.tasks)
       .add("rank", number, &TaskRow::rank)
       .add("task", u64, &TaskRow::id)
       .add("name", text, &TaskRow::name)
@@ -97,17 +144,28 @@ Table tasks_of(History& history) {
       .add("end_ns", time, &TaskRow::end_ns)
       .of("duration_ns", time, [](const TaskRow& row) { return difference(row.end_ns, row.start_ns); })
       .take();
+  add_counts(history, table);
+  add_waits(history, table);
+  return table;
 }
 
 Table accesses_of(History& history) {
   auto modes = std::make_shared<std::vector<Texts::Id>>();
   for (std::uint8_t mode = 0; mode < 8; ++mode) modes->push_back(history.texts.add(name_of_mode(mode)));
-  return TableOf("accesses", history.accesses)
+  Table table = TableOf("accesses", history.accesses)
       .of("rank", number, [&history](const AccessRow& row) { return history.tasks[row.task].rank; })
       .of("task", u64, [&history](const AccessRow& row) { return history.tasks[row.task].id; })
       .add("data", number, &AccessRow::data)
       .of("mode", text, [modes](const AccessRow& row) { return (*modes)[row.mode & 7]; })
       .take();
+  auto brought = std::make_shared<std::optional<std::vector<Delivery>>>();
+  const auto of = [&history, brought](std::size_t row) -> const Delivery& {
+    if (!*brought) brought->emplace(deliveries(history));
+    return (**brought)[row];
+  };
+  add_column(table, "message", number, [of](std::size_t row) { return of(row).message; });
+  add_column(table, "transfer", number, [of](std::size_t row) { return of(row).transfer; });
+  return table;
 }
 
 Table dependencies_of(History& history) {
@@ -264,6 +322,27 @@ Table memory_of(History& history) {
       .take();
 }
 
+Table stagings_of(History& history) {
+  const std::vector<Texts::Id> names{history.texts.add("memory"), history.texts.add("copies")};
+  return TableOf("stagings", history.stagings)
+      .of("rank", number, [&history](const StagingRow& row) { return history.tasks[row.task].rank; })
+      .of("task", u64, [&history](const StagingRow& row) { return history.tasks[row.task].id; })
+      .of("waits_for", text, [names](const StagingRow& row) { return names[row.stage == trace::StagingState::memory ? 0 : 1]; })
+      .add("start_ns", time, &StagingRow::start_ns)
+      .add("end_ns", time, &StagingRow::end_ns)
+      .take();
+}
+
+/// Colours that the program gave: red * 65536 + green * 256 + blue.
+Table colours_of(History& history) {
+  auto rows = std::make_shared<std::vector<std::pair<Texts::Id, std::uint32_t>>>(history.colours.begin(), history.colours.end());
+  std::ranges::sort(*rows);
+  Table table{.name = "colours", .rows = rows->size(), .columns = {}};
+  add_column(table, "codelet", text, [rows](std::size_t row) { return (*rows)[row].first; });
+  add_column(table, "rgb", number, [rows](std::size_t row) { return (*rows)[row].second; });
+  return table;
+}
+
 Table values_of(std::string_view name, const History& history, const std::vector<ValueRow>& rows) {
   return TableOf(name, rows)
       .add("rank", number, &ValueRow::rank)
@@ -400,6 +479,8 @@ std::vector<Table> tables_of(History& history) {
   tables.push_back(data_of(history));
   tables.push_back(transfers_of(history));
   tables.push_back(memory_of(history));
+  tables.push_back(stagings_of(history));
+  tables.push_back(colours_of(history));
   tables.push_back(values_of("counters", history, history.counters));
   tables.push_back(values_of("marks", history, history.marks));
   tables.push_back(spans_of(history));

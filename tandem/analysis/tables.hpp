@@ -29,8 +29,8 @@ struct Table {
   std::vector<Column> columns;
 };
 
-/// tasks, states, accesses, dependencies, communications, broadcasts, bags, bag_recipients, forwards, data, transfers, memory,
-/// counters, marks, spans, waits, tracer, actors, clocks. They read the history, which outlives them. Names of states and the
+/// tasks, states, accesses, dependencies, communications, broadcasts, bags, bag_recipients, forwards, data, transfers, memory, stagings,
+/// colours, counters, marks, spans, waits, tracer, actors, clocks. They read the history, which outlives them. Names of states and the
 /// like are added to its texts.
 std::vector<Table> tables_of(History& history);
 

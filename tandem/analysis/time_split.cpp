@@ -14,12 +14,13 @@ namespace tandem::analysis {
 namespace {
 
 /// How many there are of a rank's tasks and receives at a time: tasks that are ready and have not begun, receives that have not arrived, tasks
-/// that have not ended, and those of them that run.
+/// that have not ended, those of them that run, and those that wait for memory.
 struct Counts {
-  std::int64_t ready = 0, receives = 0, tasks = 0, running = 0;
+  std::int64_t ready = 0, receives = 0, tasks = 0, running = 0, staging = 0;
 };
 
 Spent reason_of(const Counts& now, std::int64_t at_ns, std::int64_t last_submit_ns) noexcept {
+  if (now.staging > 0) return Spent::awaiting_memory;
   if (now.ready > 0) return Spent::ready_elsewhere;
   if (now.receives > 0) return Spent::awaiting_message;
   if (now.tasks > now.running) return Spent::no_ready_task;
@@ -45,9 +46,14 @@ class Changes {
     arrivals_.push_back(std::max(row.arrived_ns, row.receive_posted_ns));
   }
 
+  void add_staging(const StagingRow& row) {
+    stagings_.push_back(row.start_ns);
+    staged_.push_back(std::max(row.end_ns, row.start_ns));
+  }
+
   /// Steps through the times of all lists together, each of which it sorts.
   std::vector<IdleReason> reasons() {
-    std::vector<std::int64_t>* const lists[] = {&submitted_, &begun_, &ended_, &ready_, &taken_, &receives_, &arrivals_};
+    std::vector<std::int64_t>* const lists[] = {&submitted_, &begun_, &ended_, &ready_, &taken_, &receives_, &arrivals_, &stagings_, &staged_};
     for (std::vector<std::int64_t>* const list : lists) {
       sort_by_time(*list);
       list->push_back(never);
@@ -63,7 +69,8 @@ class Changes {
       for (std::size_t i = 0; i < next.size(); ++i)
         while ((*lists[i])[next[i]] == at_ns) ++next[i];
       const auto count = [&](std::size_t begun, std::size_t ended) { return static_cast<std::int64_t>(next[begun]) - static_cast<std::int64_t>(next[ended]); };
-      const Counts now{.ready = count(3, 4), .receives = count(5, 6), .tasks = count(0, 2), .running = count(1, 2)};
+      const Counts now{.ready = count(3, 4), .receives = count(5, 6), .tasks = count(0, 2), .running = count(1, 2),
+                       .staging = count(7, 8)};
       const Spent spent = at_ns >= first_submit_ns ? reason_of(now, at_ns, last_submit_ns) : Spent::outside;
       if (result.empty() || result.back().spent != spent) result.push_back({at_ns, spent});
     }
@@ -72,7 +79,7 @@ class Changes {
  private:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();  ///< ends each list
 
-  std::vector<std::int64_t> submitted_, begun_, ended_, ready_, taken_, receives_, arrivals_;
+  std::vector<std::int64_t> submitted_, begun_, ended_, ready_, taken_, receives_, arrivals_, stagings_, staged_;
 };
 
 std::map<std::uint32_t, std::vector<IdleReason>> reasons_of(const History& history) {
@@ -80,6 +87,7 @@ std::map<std::uint32_t, std::vector<IdleReason>> reasons_of(const History& histo
   for (const TaskRow& task : history.tasks) ranks[task.rank].add(task);
   for (const CommunicationRow& row : history.communications)
     if (row.receive_posted_ns != no_time && row.arrived_ns != no_time && !row.failed) ranks[row.destination].add_receive(row);
+  for (const StagingRow& row : history.stagings) ranks[history.tasks[row.task].rank].add_staging(row);
   std::map<std::uint32_t, std::vector<IdleReason>> result;
   for (auto& [rank, changes] : ranks) {
     result.emplace(rank, changes.reasons());
@@ -135,8 +143,8 @@ std::optional<Spent> spent_in(ActorState state) noexcept {
 
 std::string_view name_of(Spent spent) noexcept {
   constexpr std::array<std::string_view, spent_kinds> names{
-      "executing",        "fetching",      "scheduling",          "holding", "ready_elsewhere",
-      "awaiting_message", "no_ready_task", "awaiting_submission", "program", "outside", "unknown"};
+      "executing",        "fetching",      "scheduling",          "holding", "ready_elsewhere", "awaiting_memory",
+      "awaiting_message", "no_ready_task", "awaiting_submission", "program", "outside",         "unknown"};
   return names[static_cast<std::size_t>(spent)];
 }
 

@@ -13,7 +13,8 @@
 
 namespace tandem::analysis {
 
-/// What a worker does, and for an idle one why it has nothing to do. The reasons are looked for in this order:
+/// What a worker does, and for an idle one why it has nothing to do. The reasons are looked for in this order: a task that a worker of its
+/// rank has taken waits for room or for copies (`awaiting_memory`; workers hold few such tasks, and leave others in their queues meanwhile);
 /// a task of its rank is ready (`ready_elsewhere`); a receive of its rank is posted and has not arrived (`awaiting_message`); a
 /// submitted task waits for others (`no_ready_task`); the rank will submit more (`awaiting_submission`); a task has not ended
 /// (`no_ready_task`); else `outside`.
@@ -23,6 +24,7 @@ enum class Spent : std::uint8_t {
   scheduling,           ///< looks for a task, or prepares one
   holding,              ///< holds its core free for an urgent task, although another one is ready
   ready_elsewhere,      ///< idle, though a task was ready: it wakes up, or the task is reserved for another worker
+  awaiting_memory,      ///< idle: a task waits for room within the budget of a memory, or for its data from there
   awaiting_message,     ///< idle: the rank waits for data of another rank
   no_ready_task,        ///< idle: the submitted tasks wait for those that run, or are the last ones and run
   awaiting_submission,  ///< idle: all submitted tasks run or have ended, and the program has yet to submit more
@@ -30,7 +32,7 @@ enum class Spent : std::uint8_t {
   outside,              ///< idle before the first task of its rank was submitted, or after the last one has ended
   unknown,              ///< not recorded, or lost
 };
-inline constexpr std::size_t spent_kinds = 11;
+inline constexpr std::size_t spent_kinds = 12;
 /// "executing"; as a word of a table and as a key of JSON.
 std::string_view name_of(Spent spent) noexcept;
 

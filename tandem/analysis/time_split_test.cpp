@@ -91,6 +91,27 @@ TEST(TimeSplit, WhoAwaitsAMessageIsSaidToDoSo) {
   EXPECT_EQ(of(split.workers[1], Spent::ready_elsewhere), 10);
 }
 
+TEST(TimeSplit, WhoWaitsForMemoryIsSaidToDoSo) {
+  SmallRun run;
+  run.usual();
+  for (const std::uint32_t actor : {2u, 3u}) set_state(run, 0, actor, 0, WorkerState::polling);
+  run.submit(0, 0, 1, 0).submit(0, 0, 2, 0).submit(0, 0, 3, 0).submit(0, 0, 4, 0, {}, {2});
+  run.execute(0, 2, 1, 10, 100);
+  // Worker 1 has taken task 2, which gets room when task 1 ends, and its data 40 ns later; task 3 waits in a queue meanwhile.
+  run.stream(0, 3).add(Type::data_staging, at(20), {2, static_cast<std::uint8_t>(trace::StagingState::memory)});
+  run.stream(0, 4).add(Type::data_staging, at(100), {2, static_cast<std::uint8_t>(trace::StagingState::data)});
+  run.stream(0, 4).add(Type::data_staging, at(140), {2, static_cast<std::uint8_t>(trace::StagingState::done)});
+  run.execute(0, 3, 2, 146, 200).execute(0, 2, 3, 150, 200);
+  run.stream(0, 3).add(Type::task_ready, at(200), {4});
+  run.execute(0, 3, 4, 200, 210);
+  const TimeSplit split = split_time(*run.read());
+  ASSERT_EQ(split.workers.size(), 2u);
+  EXPECT_EQ(of(split.workers[0], Spent::awaiting_memory), 40);
+  EXPECT_EQ(of(split.workers[1], Spent::awaiting_memory), 120);
+  EXPECT_EQ(of(split.workers[0], Spent::ready_elsewhere), 10 + 10);
+  EXPECT_EQ(of(split.workers[1], Spent::ready_elsewhere), 20 + 6);
+}
+
 TEST(TimeSplit, RandomRunsAreDividedCompletely) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);

@@ -35,6 +35,7 @@ class Judge {
     communication();
     find("ready_tasks_not_taken", Spent::ready_elsewhere, "Workers were idle although a task of their rank was ready.",
          "tasks of 50 us or more, so that waking a worker pays; --tandem.sched=lws; fewer workers");
+    memory();
     small_tasks();
     find("fetching", Spent::fetching, "Workers waited for copies between memories.", "data on the node of its tasks; larger tasks");
     find("held_cores", Spent::holding, "Workers held their cores free for urgent tasks.", "shorter tasks beside the urgent ones");
@@ -149,7 +150,7 @@ class Judge {
   void communication() {
     const std::int64_t lost = lost_ns(Spent::awaiting_message);
     if (!matters(lost)) return;
-    const SharedData shared = broadcasts(history_).shared;
+    const SharedData shared = shared_data(history_);
     const auto [messages, again] = repeated_messages();
     if (5 * again >= messages && again > 0) {
       add({.key = "copies_dropped", .lost_ns = lost,
@@ -178,6 +179,20 @@ class Judge {
       if (!seen.emplace(row.destination, row.receive_data, row.version).second) ++again;
     }
     return {messages, again};
+  }
+
+  /// Tasks waited for room within a budget, or for what had left it and came again.
+  void memory() {
+    std::int64_t room_ns = 0, all_ns = 0;
+    for (const StagingRow& row : history_.stagings) {
+      all_ns += row.end_ns - row.start_ns;
+      if (row.stage == trace::StagingState::memory) room_ns += row.end_ns - row.start_ns;
+    }
+    const double room = all_ns > 0 ? 100 * static_cast<double>(room_ns) / static_cast<double>(all_ns) : 0;
+    find("memory_budget", Spent::awaiting_memory,
+         fmt::format("Workers were idle because tasks waited for memory: {:.0f} % of this for room within the budget, {:.0f} % for data that "
+                     "was copied in or out, for instance from the spill file.", room, 100 - room),
+         "a larger budget (--tandem.memory); smaller pieces of data; tasks that use the same data submitted one after the other");
   }
 
   void slow_workers() {

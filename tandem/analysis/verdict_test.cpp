@@ -84,6 +84,23 @@ TEST(Verdict, TasksThatNobodyTakesAreNamed) {
   EXPECT_EQ(findings[0].key, "ready_tasks_not_taken");
 }
 
+TEST(Verdict, ASmallBudgetOfMemoryIsNamed) {
+  VerdictRun run;
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const std::int64_t ready_ns = 10'000 * i;
+    run.submit(0, 0, i, 1);
+    run.stream(0, 4).add(Type::data_staging, at(ready_ns), {i, static_cast<std::uint8_t>(trace::StagingState::memory)});
+    run.stream(0, 4).add(Type::data_staging, at(ready_ns + 6'000), {i, static_cast<std::uint8_t>(trace::StagingState::data)});
+    run.stream(0, 2 + i % 2).add(Type::task_ready, at(ready_ns), {i});
+    run.execute(0, 2 + i % 2, i, ready_ns + 8'000, ready_ns + 10'000);
+  }
+  const auto findings = run.judge();
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].key, "memory_budget");
+  EXPECT_NE(findings[0].what.find("75 % of this for room"), std::string::npos) << findings[0].what;
+  EXPECT_NE(findings[0].remedy.find("--tandem.memory"), std::string::npos);
+}
+
 TEST(Verdict, SlowExecutionsAreNamed) {
   VerdictRun run;
   std::int64_t ns[2] = {0, 0};

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -283,6 +284,13 @@ class Codelet {
   [[nodiscard]] Codelet flops(std::function<double(std::span<const Shape>)> count) const {
     Codelet codelet = copy();
     codelet.typed_->flops = std::move(count);
+    return codelet;
+  }
+
+  /// The same codelet, which has this colour in reports: 0xRRGGBB. Codelets of one name share the one that was given first.
+  [[nodiscard]] Codelet colour(std::uint32_t rgb) const {
+    Codelet codelet = copy();
+    codelet.typed_->colour = rgb & 0xff'ffff;
     return codelet;
   }
 

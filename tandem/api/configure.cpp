@@ -55,6 +55,8 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "trace.buffer", .type = OptionType::bytes, .default_value = "64KiB",
                 .help = "size of one event buffer, a part of trace.memory; a multiple of 64", .minimum = 8192,
                 .maximum = 1 << 30});
+  registry.add({.name = "trace.counters", .type = OptionType::boolean, .default_value = "false",
+                .help = "record for each task what the processor counted: cycles, instructions, stalled cycles, cache misses; costs some us a task"});
   registry.add({.name = "trace.when_full", .type = OptionType::choice, .default_value = "lose",
                 .help = "when trace.memory is full: lose and count new events; wait for the disk; or keep the newest events",
                 .choices = {"lose", "wait", "newest"}});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tandem/trace/read/reader.hpp"
+#include "tandem/trace/read/test_support.hpp"
 
 namespace tandem {
 namespace {
@@ -127,6 +129,37 @@ TEST(MemoryBudget, AnEventThatKeepsItsDataLongerIsRefused) {
   const auto rt = small_runtime();
   const auto data = rt->vector<std::uint64_t>("x", 10);
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->event("receive", Release::separate, [](Event) {}, write(data)); }), HasSubstr("option memory"));
+}
+
+/// How often each stage of a task's way into memory is recorded, of a run whose data is 16 times as large as 256 KiB.
+std::map<std::uint64_t, int> stages_of(const std::string& budget) {
+  const trace::test::TempFolder folder;
+  {
+    Runtime rt(Options{.workers = 2, .more = {{"memory", budget}, {"spill", testing::TempDir()}, {"bind", "false"}, {"ranks", "alone"},
+                                              {"trace", "all"}, {"trace.folder", (folder.path() / "run").string()}}});
+    std::vector<Data<Vector<std::uint64_t>>> data;
+    for (int i = 0; i < 64; ++i) data.push_back(rt.vector<std::uint64_t>("v" + std::to_string(i), kWords));
+    for (int round = 0; round < 2; ++round)
+      for (const auto& one : data) rt.submit("fill", [](std::span<std::uint64_t> v) { v[0] = 1; }, write(one));
+    for (std::size_t i = 0; i < data.size(); ++i)
+      rt.submit("add", [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) { to[0] += from[0]; },
+                read(data[(i * 29 + 7) % data.size()]), read_write(data[i]));
+    rt.wait();
+  }
+  auto run = trace::TraceReader::open(folder.path() / "run");
+  if (!run) throw std::runtime_error(run.error().message);
+  std::map<std::uint64_t, int> stages;
+  for (const auto& stream : run.value()->ranks.at(0)->streams)
+    for (auto event = stream->next(); event.value(); event = stream->next())
+      if (event.value()->type == trace::Type::data_staging) ++stages[event.value()->number(1)];
+  return stages;
+}
+
+TEST(MemoryBudget, TheTraceSaysThatTasksWaitForMemory) {
+  const auto stages = stages_of("256KiB");
+  ASSERT_EQ(stages.size(), 3u) << "for room, for data, and that all is there";
+  for (const auto& [stage, count] : stages) EXPECT_GT(count, 10) << "stage " << stage;
+  EXPECT_TRUE(stages_of("0").empty()) << "without a budget nothing is recorded";
 }
 
 }  // namespace

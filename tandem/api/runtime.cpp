@@ -18,6 +18,7 @@
 #include "tandem/api/trace.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/base/blas_threads.hpp"
+#include "tandem/base/hardware_counters.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
 #include "tandem/comm/endpoint.hpp"
@@ -153,6 +154,11 @@ void Runtime::start(const runtime::Emulation& emulation) {
       [this, place](const std::filesystem::path& folder) {
         return open_trace(trace_options(*config_, place, resources_->topology.get()), folder, *resources_);
       });
+  if (config_->get_bool("trace.counters")) {
+    // Tried here, so that the log has one line instead of one for each worker.
+    if (const auto counters = base::open_hardware_counters()) world.counters = &base::open_hardware_counters;
+    else resources_->log->warn("option trace.counters: tasks are traced without the processor's counts: {}", counters.error().message);
+  }
   std::unique_ptr<comm::Endpoint> endpoint;
   if (job) {
     comm::EndpointOptions endpoint_options = comm::comm_options(*config_);

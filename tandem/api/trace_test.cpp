@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/base/hardware_counters.hpp"
 #include "tandem/trace.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/test_support.hpp"
@@ -128,6 +129,132 @@ std::vector<Told> read_told(const std::filesystem::path& folder) {
 }
 
 constexpr std::int32_t none = runtime::TaskFacts::kNoIteration;
+
+/// Counts as it is told: 1000 cycles and 1500 instructions from one read to the next.
+class MadeUpCounters final : public base::HardwareCounters {
+ public:
+  base::HardwareCounts read() noexcept override {
+    ++reads_;
+    return {.cycles = 1000 * reads_, .instructions = 1500 * reads_, .misses = 10 * reads_};
+  }
+
+ private:
+  std::uint64_t reads_ = 0;
+};
+
+/// The counts of each task that has some.
+std::vector<base::HardwareCounts> read_counts(const std::filesystem::path& folder) {
+  auto run = trace::TraceReader::open(folder);
+  if (!run) throw std::runtime_error(run.error().message);
+  std::vector<base::HardwareCounts> counts;
+  for (const auto& stream : run.value()->ranks.at(0)->streams) {
+    std::uint64_t ended = 0;
+    for (auto event = stream->next(); event.value(); event = stream->next()) {
+      const trace::Event& one = *event.value();
+      if (one.type == Type::task_ended) ended = one.number(0);
+      if (one.type != Type::task_counters) continue;
+      EXPECT_EQ(one.number(0), ended) << "the record follows the end of its task";
+      counts.push_back({one.number(1), one.number(2), one.number(3), one.number(4)});
+    }
+  }
+  return counts;
+}
+
+TEST_F(TraceTest, WhatTheProcessorCountsIsRecordedWithEachTask) {
+  std::atomic<int> opened = 0;
+  for (const bool counted : {true, false}) {
+    const std::filesystem::path folder = folder_ / (counted ? "counted" : "not");
+    {
+      auto resources = test::test_resources();
+      runtime::World world = make_real_world(test::test_config({.workers = 2}), *resources);
+      if (counted)
+        world.counters = [&opened]() -> base::Result<std::unique_ptr<base::HardwareCounters>> {
+          ++opened;
+          return std::unique_ptr<base::HardwareCounters>(std::make_unique<MadeUpCounters>());
+        };
+      Runtime rt(std::move(resources), std::move(world), {});
+      rt.trace().start("all", folder);
+      std::vector<double> x(100);
+      const auto dx = rt.data("x", x);
+      for (int i = 0; i < 10; ++i) rt.submit("work", [](std::span<double>) {}, read_write(dx));
+      rt.wait();
+    }
+    const auto counts = read_counts(folder);
+    ASSERT_EQ(counts.size(), counted ? 10u : 0u);
+    for (const base::HardwareCounts& of : counts) {
+      EXPECT_EQ(of.cycles, 1000u);
+      EXPECT_EQ(of.instructions, 1500u);
+      EXPECT_EQ(of.stalled, base::HardwareCounts::kNotCounted);
+      EXPECT_EQ(of.misses, 10u);
+    }
+  }
+  EXPECT_GE(opened.load(), 1);
+  EXPECT_LE(opened.load(), 2) << "once for each worker that has run a task";
+}
+
+TEST_F(TraceTest, CountsCostNothingWhileTheyAreNotRecorded) {
+  std::atomic<int> opened = 0;
+  auto resources = test::test_resources();
+  runtime::World world = make_real_world(test::test_config({.workers = 1}), *resources);
+  world.counters = [&opened]() -> base::Result<std::unique_ptr<base::HardwareCounters>> {
+    ++opened;
+    return base::Error{base::ErrorCode::unsupported, "no"};
+  };
+  Runtime rt(std::move(resources), std::move(world), {});
+  rt.submit("work", [] {});
+  rt.wait();
+  EXPECT_EQ(opened.load(), 0);
+  rt.trace().start("task", folder_);
+  rt.submit("work", [] {});
+  rt.submit("work", [] {});
+  rt.wait();
+  EXPECT_EQ(opened.load(), 1) << "what was refused is not tried again";
+}
+
+TEST_F(TraceTest, AMachineWithoutCountersSaysSoOnceAndRuns) {
+  Options options = this->options();
+  options.workers = 2;
+  for (const char* const name : {"ranks", "trace.counters", "trace"})
+    options.more.emplace_back(name, name == std::string_view("ranks") ? "alone" : name == std::string_view("trace") ? "task" : "true");
+  testing::internal::CaptureStderr();
+  {
+    Runtime rt(options);
+    for (int i = 0; i < 5; ++i) rt.submit("work", [] {});
+    rt.wait();
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  const auto counters = base::open_hardware_counters();
+  EXPECT_EQ(read_counts(folder_).size(), counters ? 5u : 0u);
+  const std::size_t line = said.find("option trace.counters: tasks are traced without the processor's counts: ");
+  EXPECT_EQ(line == std::string::npos, counters.ok()) << said;
+  if (!counters) {
+    EXPECT_NE(said.find(counters.error().message), std::string::npos) << said;
+    EXPECT_EQ(said.find("option trace.counters", line + 1), std::string::npos) << said;
+  }
+}
+
+TEST_F(TraceTest, TheColourOfACodeletIsRecordedOnce) {
+  {
+    const auto rt = threads();
+    rt->trace().start("task");
+    std::vector<double> x(100);
+    const auto dx = rt->data("x", x);
+    const auto scale = Codelet("scale", [](std::span<double>) {}).colour(0xcc79a7);
+    const auto counted = scale.flops([](std::span<const runtime::Shape>) { return 1.0; });  // has it, too
+    const auto plain = Codelet("plain", [](std::span<double>) {});
+    for (int i = 0; i < 3; ++i) {
+      rt->submit(scale, read_write(dx));
+      rt->submit(counted, read_write(dx));
+      rt->submit(plain, read_write(dx));
+    }
+    rt->wait();
+  }
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run);
+  const auto& colours = run.value()->ranks.at(0)->colours;
+  ASSERT_EQ(colours.size(), 1u);
+  EXPECT_EQ(colours[0], std::pair(std::string("scale"), 0xcc79a7u));
+}
 
 TEST_F(TraceTest, WhatTheProgramSaysOfItsTasksIsRecorded) {
   {

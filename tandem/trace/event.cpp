@@ -42,6 +42,11 @@ std::string_view name_of(WorkerState state) noexcept {
   return look_up(names, state);
 }
 
+std::string_view name_of(StagingState state) noexcept {
+  static constexpr std::array<std::string_view, kStagingStates> names{"memory", "data", "done"};
+  return look_up(names, state);
+}
+
 std::string_view name_of(ProgressState state) noexcept {
   static constexpr std::array<std::string_view, 3> names{"working", "polling", "sleeping"};
   return look_up(names, state);

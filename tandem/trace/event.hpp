@@ -131,6 +131,10 @@ enum class Type : std::uint16_t {
   task_released = 107,
   task_submitted_next = 108,
   task_submitted_alike = 109,
+  // about, data and task, once more
+  codelet_colour = 110,
+  data_staging = 111,
+  task_counters = 112,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -178,6 +182,15 @@ enum class NameKind : std::uint8_t {
   any,  ///< of a mark, counter or span; the program has not used it yet
 };
 std::string_view name_of(NameKind kind) noexcept;
+
+/// The field `stage` of `data.staging`: what keeps a task from its memory while some memory has a budget.
+enum class StagingState : std::uint8_t {
+  memory,  ///< it waits for room within the budget
+  data,    ///< it has room, and waits for its data: for copies, or until data has left
+  done,    ///< all of it is there; the task waits for its worker alone
+};
+inline constexpr std::size_t kStagingStates = 3;
+std::string_view name_of(StagingState state) noexcept;
 
 /// The field `kind` of `about.clock_point`.
 enum class ClockPointKind : std::uint8_t {
@@ -363,6 +376,15 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_submitted_alike, Category::task, "task.submitted_alike",
      {{{"priority", i16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list16}, {"deps", list16}}},
      "like task.submitted_next, not pushed, at the site of the packet's last submission"},
+
+    {Type::codelet_colour, Category::about, "about.colour", {{{"codelet", text}, {"rgb", u32}}},
+     "the colour that the program gave to a codelet: red * 65536 + green * 256 + blue"},
+    {Type::data_staging, Category::data, "data.staging", {{{"task", u32}, {"stage", u8}}},
+     "a task that was taken waits for memory within a budget (0), or for its data (1), or has all (2)"},
+    {Type::task_counters, Category::task, "task.counters",
+     {{{"task", u32}, {"cycles", u64}, {"instructions", u64}, {"stalled", u64}, {"misses", u64}}},
+     "what the processor counted while the kernel of a task ran, on its worker; stalled: cycles; misses: of the last cache; "
+     "18446744073709551615: not counted"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {

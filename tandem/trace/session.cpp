@@ -435,6 +435,14 @@ void Session::describe(const DataFacts& facts) {
 
 void Session::describe_task(std::uint32_t task, std::string_view name) { describe_as(Type::task_name, task, name); }
 
+void Session::describe_colour(std::string_view codelet, std::uint32_t rgb) {
+  {
+    const std::lock_guard guard(describe_mutex_);
+    if (!coloured_.emplace(codelet).second) return;
+  }
+  describe_as(Type::codelet_colour, codelet, rgb);
+}
+
 void Session::describe_option(std::string_view name, std::string_view value, std::string_view source) {
   describe_as(Type::option, name, value, source);
 }

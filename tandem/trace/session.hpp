@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -118,6 +119,8 @@ class Session {
   };
   void describe(const DataFacts& facts);
   void describe_task(std::uint32_t task, std::string_view name);
+  /// The colour of a codelet, 0xRRGGBB. The first one of a name counts.
+  void describe_colour(std::string_view codelet, std::uint32_t rgb);
   void describe_option(std::string_view name, std::string_view value, std::string_view source);
   void describe(const ClockPoint& point);
   /// Date minus rank 0's clock. With it all ranks of a run show the same date in other tools.
@@ -232,6 +235,7 @@ class Session {
   std::string record_;
   std::map<std::pair<NameKind, std::string>, std::uint32_t, std::less<>> names_;
   std::map<std::tuple<std::string, std::string, std::uint32_t>, std::uint16_t> sites_;
+  std::set<std::string, std::less<>> coloured_;  ///< codelets
 
   std::mutex declare_mutex_;  ///< serialises declarations and the files that describe them
   DeclaredTypes declared_;

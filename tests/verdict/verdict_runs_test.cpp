@@ -66,13 +66,13 @@ Judged judge(const std::filesystem::path& folder) {
   return judged;
 }
 
-/// One rank with real workers.
-Judged real(unsigned workers, const runtime::Emulation& emulation, const std::function<void(Runtime&)>& program) {
+/// One rank with real workers. `memory`: the budget of main memory.
+Judged real(unsigned workers, const runtime::Emulation& emulation, const std::function<void(Runtime&)>& program, const std::string& memory = "0") {
   const Folder folder;
   {
     Runtime rt(Options{.workers = workers,
                        .more = {{"trace", "all"}, {"trace.folder", (folder.path / "run").string()}, {"trace.live", folder.path.string()},
-                                {"bind", "false"}, {"ranks", "alone"}},
+                                {"bind", "false"}, {"ranks", "alone"}, {"memory", memory}, {"spill", folder.path.string()}},
                        .emulation = emulation});
     program(rt);
     rt.wait();
@@ -158,6 +158,17 @@ TEST(PlantedFault, ASlowCore) {
     for (const auto& x : data) rt.submit(work, write(x));
   });
   EXPECT_EQ(judged.first, "slow_worker") << judged.text;
+}
+
+TEST(PlantedFault, ASmallBudgetOfMemory) {
+  constexpr std::size_t count = 48, words = 1 << 17;  // of 1 MiB
+  const Judged judged = real(2, all_take(50'000), [](Runtime& rt) {
+    std::vector<Data<Vector<double>>> data;
+    for (std::size_t i = 0; i < count; ++i) data.push_back(rt.vector<double>("v", words));
+    for (const auto& one : data) rt.submit(make, write(one));
+    for (std::size_t i = 0; i < 4 * count; ++i) rt.submit(make, read_write(data[i * 29 % count]));
+  }, "6MiB");
+  EXPECT_EQ(judged.first, "memory_budget") << judged.text;
 }
 
 TEST(PlantedFault, ALateLink) {

@@ -93,6 +93,8 @@ def main():
     crossing = run["message.source"] != run["message.destination"]
     assert np.isclose(area("messages"), sum(run["message.arrived"][crossing])), "messages under way"
     assert np.isclose(area("rate") * run.seconds(1), sum(run["message.bytes"][crossing]), rtol=1e-3), "data on their way"
+    in_flight = sum(run["pass.duration"])
+    assert in_flight > 0 and np.isclose(area("flight"), in_flight), f"iterations in flight: {area('flight')} instead of {in_flight}"
     if PANELS["memory"].is_there(run):
         memory = run["memory.used"]
         assert max(values.max() for _, _, values in PANELS["memory"](run, view).rows) == memory.max(), "memory"

@@ -45,7 +45,7 @@ base::Result<RunText> text_of(const std::string& folder, WrittenReport& written)
   const auto analysed = std::chrono::steady_clock::now();
   const analysis::TaskGraph graph(history);
   const RunNumbers numbers(history, graph);
-  const RunTables tables = tables_of(history, graph, numbers.summary);
+  const RunTables tables = tables_of(history, graph, numbers.summary, numbers.broadcasts);
   Json summary = summary_json(folder, numbers);
   summary["realised_path"] = Json();  // the columns have it
   auto columns = tables.columns.text();

@@ -45,7 +45,7 @@ def main():
     assert end == len(data), f"{len(data) - end} bytes are left"
 
     unit, tasks = facts["unit_ns"], len(columns["task.lane"])
-    for table in ("task", "idle", "message", "memory", "path", "access", "broadcast", "edge"):
+    for table in ("task", "idle", "message", "memory", "path", "access", "broadcast", "edge", "pass", "copy"):
         counts = {len(values) for name, values in columns.items() if name.startswith(table + ".") and name != "task.from"}
         assert len(counts) <= 1, f"columns of {table} have {counts} rows"
     assert tasks == summary["tasks"], f"{tasks} tasks instead of {summary['tasks']}"
@@ -64,6 +64,32 @@ def main():
     for kind, task, duration in zip(columns["path.kind"], columns["path.task"], columns["path.duration"]):
         length += duration + (columns["task.duration"][task - 1] if kind in executes and task > 0 else 0)
     assert length == facts["makespan"], f"the realised path takes {length} instead of {facts['makespan']}"
+
+    # What a task waited for comes before it, and its parts are no longer than all of it.
+    for task, back in enumerate(columns["task.last"]):
+        if back != 0 and columns.get("task.message", [0] * tasks)[task] == 0:
+            other = task - back
+            assert columns["task.rank"][other] == columns["task.rank"][task], "the last predecessor is of another rank"
+            assert columns["task.start"][other] + columns["task.duration"][other] <= columns["task.start"][task] + 1
+    for message, task in zip(columns.get("access.message", []), columns.get("access.task", [])):
+        if message > 0:
+            assert columns["message.destination"][message - 1] == columns["task.rank"][task], "a message brought data of another rank's task"
+            came = columns["message.posted"][message - 1] + columns["message.arrived"][message - 1]
+            assert came <= columns["task.start"][task] + 1, "data came after its task had begun"
+    # Passes through iterations: those of one number together reach as far as its tasks.
+    def reach(numbers, starts, ends):
+        found = {}
+        for number, start, end in zip(numbers, starts, ends):
+            least, most = found.get(number, (start, end))
+            found[number] = (min(least, start), max(most, end))
+        return found
+
+    ran = [task for task in range(tasks) if columns["task.lane"][task] > 0 and columns.get("task.iteration", [-1] * tasks)[task] >= 0]
+    of_tasks = reach([columns["task.iteration"][task] for task in ran], [columns["task.start"][task] for task in ran],
+                     [columns["task.start"][task] + columns["task.duration"][task] for task in ran])
+    starts = columns.get("pass.start", [])
+    of_passes = reach(columns.get("pass.iteration", []), starts, [start + took for start, took in zip(starts, columns.get("pass.duration", []))])
+    assert of_tasks == of_passes, f"iterations last {of_passes} instead of {of_tasks}"
 
     reached = set()
     for message, begun, late in zip(columns.get("edge.message", []), columns.get("edge.begun", []), columns.get("edge.late", [])):

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/analysis/broadcasts.hpp"
+#include "tandem/analysis/iterations.hpp"
+#include "tandem/analysis/task_waits.hpp"
 #include "tandem/comm/mcast/tree_kind.hpp"
 
 namespace tandem::tools {
@@ -51,13 +52,13 @@ std::int64_t unit_of(const History& history) {
 
 class Tables {
  public:
-  Tables(const History& history, const TaskGraph& graph, const Summary& summary)
-      : history_(history), graph_(graph), summary_(summary), names_(history.texts), unit_ns_(unit_of(history)) {}
+  Tables(const History& history, const TaskGraph& graph, const Summary& summary, const Broadcasts& broadcasts)
+      : history_(history), graph_(graph), summary_(summary), broadcasts_(broadcasts), names_(history.texts), unit_ns_(unit_of(history)) {}
 
   RunTables made() && {
+    add_messages();
     add_tasks();
     add_stretches();
-    add_messages();
     if (!history_.broadcasts.empty()) add_broadcasts();
     add_memory();
     add_path();
@@ -161,17 +162,43 @@ class Tables {
     add("task.stolen", stolen);
     add("task.into", into);
     add("task.from", from);
+    add_waits();
     add_facts();
     if (detailed()) add_accesses();
+  }
+
+  /// From 1 on; 0: none.
+  std::int64_t message_number(std::uint32_t communication) const {
+    return communication == no_number ? 0 : message_numbers_[communication] + 1;
+  }
+
+  /// What each task waited for; `task.last` is counted back from the task, and parts that no task has, have no column.
+  void add_waits() {
+    Numbers last, message, turn, memory, copies;
+    const std::vector<TaskWait> waits = task_waits(history_, graph_);
+    for (std::uint32_t row = 0; row < waits.size(); ++row) {
+      const TaskWait& wait = waits[row];
+      last.push_back(wait.last == no_number ? 0 : std::int64_t{row} - wait.last);
+      message.push_back(message_number(wait.message));
+      turn.push_back(in_units(wait.turn_ns));
+      memory.push_back(in_units(wait.memory_ns));
+      copies.push_back(in_units(wait.copies_ns));
+    }
+    add("task.last", last);
+    const std::pair<std::string_view, const Numbers*> others[] = {{"task.message", &message}, {"task.turn", &turn}, {"task.memory", &memory},
+                                                                  {"task.copies", &copies}};
+    for (const auto& [name, values] : others)
+      if (std::ranges::any_of(*values, [](std::int64_t value) { return value != 0; })) add(name, *values);
   }
 
   /// What the program said of its tasks; of a run that says nothing, no columns.
   void add_facts() {
     const auto& tasks = history_.tasks;
-    if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.iteration != no_iteration; })) {
+    if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.iteration >= 0; })) {
       Numbers iteration;
-      for (const TaskRow& task : tasks) iteration.push_back(task.iteration == no_iteration ? -1 : std::max(task.iteration, 0));
+      for (const TaskRow& task : tasks) iteration.push_back(std::max(task.iteration, -1));  // negative: none
       add("task.iteration", iteration, Coding::delta);
+      add_iterations();
     }
     if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.flops != 0; })) {
       std::map<double, std::int64_t> places;
@@ -199,6 +226,19 @@ class Tables {
     }
   }
 
+  /// Iterations in flight.
+  void add_iterations() {
+    Numbers number, start, duration;
+    for (const IterationPass& pass : iterations(history_)) {
+      number.push_back(pass.iteration);
+      start.push_back(time(pass.begin_ns));
+      duration.push_back(time(pass.end_ns) - time(pass.begin_ns));
+    }
+    add("pass.iteration", number, Coding::delta);
+    add("pass.start", start, Coding::delta);
+    add("pass.duration", duration);
+  }
+
   std::int64_t data_name(std::uint32_t rank, std::uint32_t data) {
     const DataRow* const row = history_.find_data(rank, data);
     std::string text = row != nullptr ? history_.texts[row->name] : std::string();
@@ -209,15 +249,45 @@ class Tables {
   }
 
   void add_accesses() {
-    Numbers task, data, mode;
-    for (const AccessRow& access : history_.accesses) {
+    Numbers task, data, mode, message, copy;
+    const std::vector<Delivery> brought = deliveries(history_);
+    std::vector<std::uint32_t> copies;
+    for (std::size_t i = 0; i < brought.size(); ++i) {
+      const AccessRow& access = history_.accesses[i];
       task.push_back(access.task);
       data.push_back(data_name(history_.tasks[access.task].rank, access.data));
       mode.push_back(access.mode);
+      message.push_back(message_number(brought[i].message));
+      const bool was_copied = brought[i].transfer != no_number;
+      if (was_copied) copies.push_back(brought[i].transfer);
+      copy.push_back(was_copied ? std::ssize(copies) : 0);
     }
     add("access.task", task, Coding::delta);
     add("access.data", data);
     add("access.mode", mode);
+    if (std::ranges::any_of(message, [](std::int64_t number) { return number > 0; })) add("access.message", message);
+    if (!copies.empty()) {
+      add("access.copy", copy);
+      add_copies(copies);
+    }
+  }
+
+  /// Transfers that brought data to a task that waited, in the order of the accesses that they were for.
+  void add_copies(const std::vector<std::uint32_t>& rows) {
+    Numbers from, to, bytes, start, duration;
+    for (const std::uint32_t row : rows) {
+      const TransferRow& copy = history_.transfers[row];
+      from.push_back(copy.from);
+      to.push_back(copy.to);
+      bytes.push_back(static_cast<std::int64_t>(copy.bytes));
+      start.push_back(time(copy.start_ns));
+      duration.push_back(time(copy.end_ns) - time(copy.start_ns));
+    }
+    add("copy.from", from);
+    add("copy.to", to);
+    add("copy.bytes", bytes);
+    add("copy.start", start, Coding::delta);
+    add("copy.duration", duration);
   }
 
   void add_stretches() {
@@ -254,10 +324,10 @@ class Tables {
 
   void add_messages() {
     Numbers source, destination, bytes, posted, sent, arrived, asked, sender, receiver, data, broadcast, priority;
-    message_numbers_.assign(history_.broadcasts.empty() ? 0 : history_.communications.size(), -1);
+    message_numbers_.assign(history_.communications.size(), -1);
     for (const CommunicationRow& row : history_.communications) {
       if (!row.is_whole() || row.source == no_number || row.destination == no_number) continue;
-      if (!message_numbers_.empty()) message_numbers_[static_cast<std::size_t>(&row - history_.communications.data())] = std::ssize(source);
+      message_numbers_[static_cast<std::size_t>(&row - history_.communications.data())] = std::ssize(source);
       source.push_back(row.source);
       destination.push_back(row.destination);
       bytes.push_back(static_cast<std::int64_t>(row.bytes));
@@ -312,7 +382,7 @@ class Tables {
     add("broadcast.data", data, Coding::delta);
     add("broadcast.bound", bound, Coding::delta);
     Numbers message, parent, begun, late;
-    for (const BroadcastEdge& edge : broadcast_edges(history_)) {
+    for (const BroadcastEdge& edge : broadcast_edges(history_, broadcasts_.delays)) {
       const std::int64_t number = message_numbers_[edge.communication];
       if (number < 0) continue;
       message.push_back(number);
@@ -368,18 +438,19 @@ class Tables {
   const History& history_;
   const TaskGraph& graph_;
   const Summary& summary_;
+  const Broadcasts& broadcasts_;
   Names names_;
   const std::int64_t unit_ns_;
   RunTables tables_;
   Json sites_ = Json::array(), data_names_ = Json::array();
   std::unordered_map<std::string, std::int64_t> data_numbers_;
-  Numbers message_numbers_;  ///< of each row of communications its place in the table of messages, -1: none; empty without broadcasts
+  Numbers message_numbers_;  ///< of each row of communications its place in the table of messages, -1: none
 };
 
 }  // namespace
 
-RunTables tables_of(const History& history, const TaskGraph& graph, const Summary& summary) {
-  return Tables(history, graph, summary).made();
+RunTables tables_of(const History& history, const TaskGraph& graph, const Summary& summary, const Broadcasts& broadcasts) {
+  return Tables(history, graph, summary, broadcasts).made();
 }
 
 }  // namespace tandem::tools

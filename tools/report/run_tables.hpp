@@ -1,6 +1,7 @@
 // tools/report/run_tables.hpp: what the page of a report knows of a run.
 #pragma once
 
+#include "tandem/analysis/broadcasts.hpp"
 #include "tandem/analysis/verdict.hpp"
 #include "tools/json.hpp"
 #include "tools/report/columns.hpp"
@@ -14,7 +15,8 @@ struct RunTables {
 
 /// Times are counted from the start of the makespan, in units of `facts.unit_ns`: nanoseconds, or a power of ten of them that is
 /// at most a thousandth of the median task. Of runs with more tasks than `detailed_tasks` the data that tasks access are left out.
-RunTables tables_of(const analysis::History& history, const analysis::TaskGraph& graph, const analysis::Summary& summary);
+RunTables tables_of(const analysis::History& history, const analysis::TaskGraph& graph, const analysis::Summary& summary,
+                    const analysis::Broadcasts& broadcasts);
 
 inline constexpr std::size_t detailed_tasks = 200'000;
 

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "tandem/base/process_stat.hpp"
+
 namespace tandem::comm::internal {
 namespace {
 
@@ -28,19 +30,10 @@ std::optional<std::string> content(const fs::path& file) {
   return text.str();
 }
 
-/// "PID (name) STATE PARENT ...", where the name may hold anything.
 std::optional<Process> read_process(const fs::path& folder) {
-  const auto stat = content(folder / "stat");
+  const auto stat = base::process_stat(folder);
   if (!stat) return std::nullopt;
-  const auto name_end = stat->rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream rest(stat->substr(name_end + 1));
-  char state = '?';
-  Process process;
-  if (!(rest >> state >> process.parent)) return std::nullopt;
-  process.ended = state == 'Z' || state == 'X';
-  process.variables = content(folder / "environ");
-  return process;
+  return Process{.parent = stat->parent, .ended = stat->has_ended(), .variables = content(folder / "environ")};
 }
 
 std::map<int, Process> read_processes(const fs::path& proc) {

@@ -33,11 +33,13 @@ Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   // One guard beside the transfers, so that none of them ends the staging before all have been started.
   task.waits.store(1, std::memory_order_relaxed);
   if (room_.is_limited(node) && (task.room & Room::kHolds) == 0) {
-    const bool reserved = room_.reserve(task, node);
+    // Told before: once it stands in the queue, others may end its waiting.
+    const bool reserved = room_.reserve(task, node, [&] { note_stage(task, trace::StagingState::memory); });
     follow_orders();
     if (!reserved) return Staging::pending;  // whoever makes room goes on with it
   }
   bring(task, node);
+  if (room_.any() && task.waits.load(std::memory_order_relaxed) > 1) note_stage(task, trace::StagingState::data);
   const Staging staging = task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1 ? Staging::ready : Staging::pending;
   follow_orders();
   return staging;
@@ -196,12 +198,21 @@ void Memory::count_down(Link* waiting) {
   while (waiting != nullptr) {
     Link* next = waiting->next;
     Task& task = *waiting->task();
-    if (task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1) listener_.staged(task);
+    if (task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1) staged(task);
     waiting = next;
   }
 }
 
+void Memory::staged(Task& task) {
+  if (room_.any()) note_stage(task, trace::StagingState::done);
+  listener_.staged(task);
+}
+
 // --- limited memories
+
+void Memory::note_stage(const Task& task, trace::StagingState stage) const {
+  if (task.kind == TaskKind::kernel) emit<trace::Type::data_staging>(flow_position(task), static_cast<std::uint8_t>(stage));
+}
 
 bool Memory::is_present(const Task& task, NodeIndex node) const noexcept {
   if (room_.is_limited(node) && (task.room & Room::kHolds) == 0) return false;
@@ -264,7 +275,8 @@ void Memory::grant(const Room::Granted& granted) {
   } catch (...) {
     listener_.staging_failed(task, std::current_exception());
   }
-  if (task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1) listener_.staged(task);
+  if (task.waits.load(std::memory_order_relaxed) > 1) note_stage(task, trace::StagingState::data);
+  if (task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1) staged(task);
 }
 
 void Memory::drain() noexcept {

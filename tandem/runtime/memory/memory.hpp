@@ -119,6 +119,8 @@ class Memory {
   static void wait_for(Transfer& transfer, Task& task, AccessSlot& slot);
   bool waits_for_move(Task& task, AccessSlot& slot, NodeIndex node);
   void count_down(Link* waiting);
+  void staged(Task& task);
+  void note_stage(const Task& task, trace::StagingState stage) const;
   Copier& copier_for(const CopyRequest& request) noexcept;
   static CopyRequest request_for(Handle& handle, NodeIndex from, NodeIndex to);
   template <class Done>

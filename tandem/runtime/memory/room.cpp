@@ -170,7 +170,7 @@ bool Room::may_hold(const Task& task, NodeIndex node) const noexcept {
   return task.kind != TaskKind::kernel || nodes_[node].kernels < nodes_[node].most_kernels;
 }
 
-bool Room::reserve(Task& task, NodeIndex node) {
+bool Room::reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait) {
   const std::lock_guard guard(mutex_);
   if (missing(task, node) == 0 && may_hold(task, node)) {  // it takes nothing from the next one
     hold(task, node);
@@ -178,6 +178,7 @@ bool Room::reserve(Task& task, NodeIndex node) {
   }
   wait(task, node);
   const bool granted = serve(node, &task);
+  if (!granted && on_wait) on_wait();  // before anybody can end its waiting: the orders are taken after this
   TANDEM_AUDIT_ASSERT(is_sound(node));
   return granted;
 }

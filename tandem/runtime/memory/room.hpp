@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -37,7 +38,7 @@ class Memory;
 ///
 /// Threads. All functions may be called from any thread, `note_uses` by the submitting one. One mutex guards everything, residences of
 /// data included; `Handle::lock` may be taken under it, never the other way round. Nothing is called under it but
-/// `MemoryNode::release`.
+/// `MemoryNode::release`, and `on_wait` of `reserve`.
 ///
 /// A move and the program's tasks. While a move is under way `Handle::valid` has the bit `kMoving`. A task that writes waits for its
 /// end, so no copy is torn and no bit of `valid` comes late. A task that replaces the value makes other replicas invalid before it
@@ -93,8 +94,8 @@ class Room {
   void note_unwanted(Handle& handle, bool now);
 
   /// True: all data of `task` has memory on the limited `node`, and stays there until its end. False: it waits, and is among the
-  /// orders of this call or a later one.
-  bool reserve(Task& task, NodeIndex node);
+  /// orders of this call or a later one; `on_wait` was called then, under the mutex.
+  bool reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait = {});
   /// `task` has ended; it worked on `node`.
   void end(Task& task, NodeIndex node);
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -44,6 +45,7 @@ class CodeletCore {
     devices = other.devices;
     can_run = other.can_run;
     flops = other.flops;
+    colour = other.colour;
     plain = other.plain;
   }
 
@@ -52,6 +54,7 @@ class CodeletCore {
   std::function<bool(const WorkerDescription&)> can_run;
   /// Floating-point operations of a task whose accesses have these shapes, for traces. Empty: not known.
   std::function<double(std::span<const Shape>)> flops;
+  std::optional<std::uint32_t> colour;  ///< for reports: red * 65536 + green * 256 + blue
   bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without asking
 };
 

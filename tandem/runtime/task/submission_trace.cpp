@@ -142,6 +142,8 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   const std::uint16_t number =
       session_ == nullptr ? UINT16_MAX
                           : session_->site(name_of_site(task), task.where.file != nullptr ? task.where.file : "", task.where.line);
+  if (session_ != nullptr && task.codelet != nullptr && task.codelet->colour)
+    session_->describe_colour(name_of_site(task), *task.codelet->colour);
   // Of a place that had to go the recorded operations are forgotten, so that they are recorded again.
   const double flops = slot.kind == Site().kind ? 0 : std::numeric_limits<double>::quiet_NaN();
   return slot = {.codelet = task.codelet, .file = task.where.file, .line = task.where.line, .number = number, .kind = task.kind,

@@ -33,6 +33,7 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
   origin_.kind = Origin::Kind::worker;
   origin_.trace = &trace_.stream;
   origin_.worker = index;
+  if (options_.counters != nullptr) counters_ = std::make_unique<KernelCounters>(*options_.counters);
 }
 
 // --- steps
@@ -271,6 +272,7 @@ void Worker::end_emulated() {
 
 void Worker::invoke(Task& task) {
   KernelCall call{task, index_, spec_.node, 0, nullptr};
+  if (counters_ != nullptr) [[unlikely]] counters_->begin(trace_.stream);
   try {
     if (__builtin_expect(task.restricted, 0))
       call.implementation = static_cast<unsigned>(task.codelet->implementation_for(spec_.device));
@@ -280,6 +282,7 @@ void Worker::invoke(Task& task) {
   } catch (...) {
     fail(task);
   }
+  if (counters_ != nullptr) [[unlikely]] counters_->end();
 }
 
 void Worker::succeed(Task& task) {
@@ -315,6 +318,7 @@ void Worker::skip(Task& task) {
 
 void Worker::finish(Task& task) {
   trace_.note_ended(task);
+  if (counters_ != nullptr) [[unlikely]] counters_->write(task, trace_.stream);
   running_.store(nullptr, std::memory_order_relaxed);
   if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
   end(task);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "tandem/runtime/worker/emulated_kernel.hpp"
 #include "tandem/runtime/worker/hold.hpp"
 #include "tandem/runtime/worker/idle_progress.hpp"
+#include "tandem/runtime/worker/kernel_counters.hpp"
 #include "tandem/runtime/worker/measurements.hpp"
 #include "tandem/runtime/worker/private_memory.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
@@ -27,6 +29,7 @@ struct WorkerOptions {
   unsigned tasks_per_step = 256;
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep the start and end of each kernel
+  const base::OpenCounters* counters = nullptr;  ///< set: count each kernel (`task.counters`). Outlives the worker
   const Emulation* emulation = nullptr;  ///< with `timed`; null: kernels run
   const std::atomic<bool>* expects = nullptr;  ///< set: report when kernels are expected to end (`TaskExtra::on_expected`)
   base::Attendance* attendance = nullptr;  ///< what idle workers poll; null: nothing. Outlives the worker
@@ -40,7 +43,8 @@ struct WorkerOptions {
 /// without pauses, until that is in vain for long, and then sleeps there (`IdleProgress`).
 ///
 /// Its parts: what it measures (`Measurements`), what it traces (`WorkerTrace`), a task whose kernel is emulated
-/// (`EmulatedKernel`), the hold for an urgent task (`Hold`), the network (`IdleProgress`), private memory (`PrivateMemory`).
+/// (`EmulatedKernel`), what the processor counts (`KernelCounters`), the hold for an urgent task (`Hold`), the network (`IdleProgress`),
+/// private memory (`PrivateMemory`).
 ///
 /// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one read-modify-write per
 /// successor; no lock when it runs its own successor next.
@@ -100,6 +104,7 @@ class Worker final : public base::Steppable {
   EmulatedKernel emulated_;
   Hold hold_;
   PrivateMemory private_memory_;
+  std::unique_ptr<KernelCounters> counters_;  ///< null: kernels are not counted
 
   alignas(64) std::atomic<const Task*> running_{nullptr};
   Measurements measurements_;

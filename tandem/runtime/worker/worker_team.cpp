@@ -23,7 +23,7 @@ const char* prefix_of(DeviceKind kind) noexcept {
 }  // namespace
 
 WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory)
-    : caller_works_(world.caller_works), clock_(*world.clock), specs_(world.workers), emulation_(options.emulation) {
+    : caller_works_(world.caller_works), clock_(*world.clock), specs_(world.workers), emulation_(options.emulation), counters_(world.counters) {
   const auto sharing = static_cast<unsigned>(
       std::count_if(specs_.begin(), specs_.end(), [](const WorkerSpec& spec) { return spec.device == DeviceKind::cpu; }));
   TANDEM_ASSERT(sharing >= 1 && world.distance.size() == sharing);
@@ -34,6 +34,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .tasks_per_step = options.tasks_per_step,
                                      .timed = options.statistics || options.timeline || options.emulation,
                                      .timeline = options.timeline,
+                                     .counters = counters_ ? &counters_ : nullptr,
                                      .emulation = emulation_ ? &emulation_ : nullptr,
                                      .expects = &expects_,
                                      .attendance = &attendance_};

@@ -60,6 +60,7 @@ class WorkerTeam {
   const clock::Clock& clock_;
   const std::vector<WorkerSpec> specs_;
   const Emulation emulation_;
+  const base::OpenCounters counters_;
   base::Attendance attendance_;
   std::atomic<bool> expects_{false};
   std::unique_ptr<ReadyQueues> queues_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/base/driver.hpp"
+#include "tandem/base/hardware_counters.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
@@ -47,6 +48,7 @@ struct World {
   std::vector<std::size_t> budgets;                   ///< bytes of replicas, by node from main memory on; 0, or missing: no limit
   std::optional<NodeIndex> storage;                   ///< the node of `nodes` to which replicas go when main memory is full
   bool caller_works = true;
+  base::OpenCounters counters;                        ///< of a worker's thread, for the trace; empty: kernels are not counted
   /// On which NUMA node, counted from 0, memory lies, for the trace; empty: unknown.
   std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)> numa_node_of;
 };

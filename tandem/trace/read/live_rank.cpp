@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <iterator>
 #include <numeric>
 #include <string_view>
@@ -17,6 +16,7 @@
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/host.hpp"
+#include "tandem/base/process_stat.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/clock/tsc_clock.hpp"
 #include "tandem/trace/layout.hpp"
@@ -138,11 +138,8 @@ void LiveRank::connect() {
 bool LiveRank::process_is_gone() const {
   if (process_ == 0 || !is_here_) return false;
   if (::kill(static_cast<pid_t>(process_), 0) != 0 && errno == ESRCH) return true;
-  std::ifstream file("/proc/" + std::to_string(process_) + "/stat");  // a zombie has ended
-  std::string line;
-  if (!std::getline(file, line)) return false;
-  const std::size_t name_end = line.rfind(") ");
-  return name_end != std::string::npos && name_end + 2 < line.size() && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
+  const auto stat = base::process_stat(process_);
+  return stat && stat->has_ended();
 }
 
 bool LiveRank::read_manifest_if_changed() {

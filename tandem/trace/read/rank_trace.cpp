@@ -138,6 +138,7 @@ Result<void> RankTrace::learn(const Event& event, std::uint64_t most_numbers) {
       clock_points.push_back({static_cast<ClockPointKind>(event.number(0)), event.integer(1), event.integer(2), event.integer(3),
                               event.integer(4)});
       break;
+    case Type::codelet_colour: colours.emplace_back(event.text(0), static_cast<std::uint32_t>(event.number(1))); break;
     case Type::option: options.emplace_back(event.text(0), event.text(1)); break;
     default: break;
   }

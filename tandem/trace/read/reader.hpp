@@ -173,6 +173,7 @@ class RankTrace {
 
   // From the catalogue. Entries without a description are empty.
   std::vector<Site> sites;
+  std::vector<std::pair<std::string, std::uint32_t>> colours;  ///< of codelets: 0xRRGGBB
   std::vector<DataDescription> data;
   std::vector<std::pair<NameKind, std::string>> names;
   std::vector<ClockPoint> clock_points;

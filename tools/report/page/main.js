@@ -213,6 +213,14 @@ function touch(timeline) {
   for (const part of document.querySelectorAll('details')) part.dispatchEvent(new Event('toggle'));
   const boxes = document.querySelectorAll('.durations .box').length;
   const last = timeline.run.column('broadcast.root').length - 1, details = document.querySelector('aside');
+  let tasks = '';
+  if (details)
+    for (const lane of timeline.run.lanes)
+      if (lane.length > 0) {
+        timeline.goTo(lane[lane.length - 1]);
+        tasks += `; task: ${details.textContent}`;
+      }
+  timeline.show(0, timeline.limit);
   if (last >= 0) timeline.selectBroadcast(last);
   timeline.draw();
   return `${told} places tell something; ${boxes} boxes` + (last >= 0 && details ? `; broadcast: ${details.textContent}` : '');

@@ -627,26 +627,10 @@ function iterationPanel(run, groups) {
       });
 }
 
-/** A loop may run several times: an iteration whose number comes again, after tasks of others were submitted, is another one. */
-function inFlightPanel(run, groups) {
-  const ranks = run.columns['task.rank'], start = run.columns['task.start'];
-  const open = new Map(), times = new Map(), intervals = new Map();  // open: of each rank its last iteration, and the interval
-  for (const task of groups.ran) {
-    const iteration = run.iterationOf(task), rank = ranks[task];
-    if (iteration < 0) continue;
-    let last = open.get(rank);
-    if (!last || last.iteration !== iteration) {
-      const place = rank + ' ' + iteration;
-      times.set(place, (times.get(place) || 0) + 1);
-      const key = iteration + ' ' + times.get(place);
-      if (!intervals.has(key)) intervals.set(key, [Infinity, 0]);
-      open.set(rank, last = {iteration, interval: intervals.get(key)});
-    }
-    last.interval[0] = Math.min(last.interval[0], start[task]);
-    last.interval[1] = Math.max(last.interval[1], run.end(task));
-  }
-  const all = [...intervals.values()];
-  const steps = new Steps(Float64Array.from(all, interval => interval[0]), Float64Array.from(all, interval => interval[1]));
+/** As tandem/analysis/iterations.hpp has them. */
+function inFlightPanel(run) {
+  const start = run.column('pass.start'), duration = run.column('pass.duration');
+  const steps = new Steps(start.slice(), start.map((begin, i) => begin + duration[i]));
   return new SeriesPanel(
       'Iterations in flight', 'of which a task has begun and not all have ended', [lineOf('iterations', '#0072b2', steps)]);
 }
@@ -666,7 +650,7 @@ function panelsOf(run, state) {
   add('submitted', ran, () => submittedPanel(run, groups));
   add('ready', ran && run.facts.readied, () => readyPanel(run, groups));
   add('iterations', groups.iterations[0] < Infinity, () => iterationPanel(run, groups));
-  add('flight', groups.iterations[0] < Infinity, () => inFlightPanel(run, groups));
+  add('flight', run.column('pass.start').length > 0, () => inFlightPanel(run));
   add('order', ran, () => orderPanel(run));
   add('rate', sent, () => ratePanel(run, groups));
   add('messages', sent, () => messagesPanel(run, groups));

@@ -7,6 +7,7 @@ const spentColours = {
   scheduling: '#c8c8c8',
   holding: '#dfd0a0',
   ready_elsewhere: '#f2b3ad',
+  awaiting_memory: '#c9a27e',
   awaiting_message: '#bfe0f5',
   no_ready_task: '#ebebeb',
   awaiting_submission: '#f8ddb0',
@@ -20,6 +21,7 @@ const spentTexts = {
   scheduling: 'choosing and preparing tasks',
   holding: 'holding a core for an urgent task',
   ready_elsewhere: 'idle: a ready task was not taken',
+  awaiting_memory: 'idle: waiting for room in memory',
   awaiting_message: 'idle: waiting for another rank\'s data',
   no_ready_task: 'idle: no task was ready',
   awaiting_submission: 'idle: waiting for the program to submit',
@@ -68,9 +70,12 @@ class Run {
     return high ? BigInt(high) * 4294967296n + BigInt(low) : low;
   }
   kernelOf(task) { return this.kernel[task]; }
+  /** That of the program, or one of ours; kernels beyond ours share the last one. */
   colourOf(kernel) {
+    const last = kernelColours.length - 1;
+    if (kernel < Math.min(last, this.kernels.length) && this.kernels[kernel].colour) return this.kernels[kernel].colour;
     const place = this.colours && kernel < this.colours.length ? this.colours[kernel] : kernel;
-    return kernelColours[Math.min(place, kernelColours.length - 1)];
+    return kernelColours[Math.min(place, last)];
   }
   /** Gives kernels of one name the same colour in all of the runs. */
   static shareColours(runs) {
@@ -129,8 +134,7 @@ class Run {
   }
 
   findOutliers() {
-    const limits = this.kernels.map(
-        kernel => (kernel.third_quartile_s + 1.5 * (kernel.third_quartile_s - kernel.first_quartile_s)) * 1e9 / this.facts.unit_ns);
+    const limits = this.kernels.map(kernel => kernel.fence_s * 1e9 / this.facts.unit_ns);
     const {duration, kernel} = this;
     this.outlier = new Uint8Array(this.taskCount);
     for (let task = 0; task < this.taskCount; ++task)
@@ -228,7 +232,28 @@ class Run {
     return found.sort((a, b) => this.end(a.task) - this.end(b.task));
   }
 
-  /** [{data, mode}] of a task; empty where the report leaves them out. */
+  /** What a task waited for, from its submission to its start: [{text, time}]; `other`: the task that came last. */
+  waitsOf(task) {
+    const part = name => this.column('task.' + name)[task] || 0;
+    const [turn, memory, copies] = ['turn', 'memory', 'copies'].map(part), message = part('message') - 1;
+    const last = part('last') !== 0 ? task - part('last') : -1, start = this.start[task], submit = this.columns['task.submit'][task];
+    // Where it was not recorded when the task was ready: after what came last.
+    const came = message >= 0 ? this.column('message.posted')[message] + this.column('message.arrived')[message] : last >= 0 ? this.end(last) : submit;
+    const ready = Math.max(this.waited[task] >= 0 ? start - this.waited[task] : Math.min(came, start), submit);
+    return [
+      {
+        time: ready - submit,
+        other: last,
+        text: message >= 0 ? `for data of rank ${this.column('message.source')[message]}` + (last >= 0 ? ', made by' : '') :
+                             last >= 0 ? 'for the last of its predecessors,' : 'for other tasks'
+      },
+      {time: turn, text: 'for its turn among tasks that commute on its data'}, {time: memory, text: 'for room in memory'},
+      {time: copies, text: 'for copies between memories'},
+      {time: Math.max(start - ready - turn - memory - copies, 0), text: 'for a worker'}
+    ].filter(one => one.time > 0);
+  }
+
+  /** [{data, mode, message, copy}] of a task: what brought its value, -1: nothing did; empty where the report leaves them out. */
   accessesOf(task) {
     const tasks = this.column('access.task');
     if (!this.accessBegins) {
@@ -240,7 +265,12 @@ class Run {
     const found = [];
     for (let i = this.accessBegins[task]; i < this.accessBegins[task + 1]; ++i) {
       const row = this.accessOrder[i];
-      found.push({data: this.facts.data_names[this.columns['access.data'][row]], mode: this.facts.modes[this.columns['access.mode'][row]]});
+      found.push({
+        data: this.facts.data_names[this.columns['access.data'][row]],
+        mode: this.facts.modes[this.columns['access.mode'][row]],
+        message: (this.column('access.message')[row] || 0) - 1,
+        copy: (this.column('access.copy')[row] || 0) - 1
+      });
     }
     return found;
   }

@@ -330,7 +330,12 @@ class Inspector {
     if (run.column('task.parameters')[task]) rows.push(['parameters', run.facts.names[run.column('task.parameters')[task]]]);
     if (columns['task.stolen'][task]) rows.push(['stolen', `from the queue of worker ${columns['task.stolen'][task] - 1}`]);
     const accesses = run.accessesOf(task);
-    if (accesses.length > 0) rows.push(['data', accesses.map(access => `${access.mode} ${access.data}`).join(', ')]);
+    if (accesses.length > 0)
+      rows.push(['data', element('span', {}, ...accesses.map(access => element('div', {}, `${access.mode} ${access.data}${this.broughtBy(access)}`)))]);
+    const waits = columns['task.duration'][task] < 0 ? [] : run.waitsOf(task);
+    if (waits.length > 0)
+      rows.push(['waited', element('span', {}, ...waits.map(wait => element(
+          'div', {}, `${seconds(wait.time)} ${wait.text}`, wait.other >= 0 ? ' ' : '', wait.other >= 0 ? this.link(wait.other) : '')))]);
     this.place.append(
         element('h3', {}, run.nameOf(task), run.outlier[task] ? element('em', {}, 'outlier') : ''),
         element('dl', {}, ...rows.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)])),
@@ -338,6 +343,21 @@ class Inspector {
         this.list('What waited for it', run.neighbours(task, true), other => columns['task.start'][other] - end, 'began', 'after'));
   }
   showBroadcast(broadcast) { this.place.replaceChildren(...broadcastDetails(this.run, broadcast).filter(part => part !== null)); }
+  /** A task, which a click shows. */
+  link(task) {
+    const {run} = this;
+    return element(
+        'a', {href: '#', onclick: event => (event.preventDefault(), this.onSelect(task))}, `${run.nameOf(task)} ${run.columns['task.id'][task]}`);
+  }
+  /** How the value of an access came: by a message, by a copy, or neither. */
+  broughtBy({message, copy}) {
+    const {run} = this, time = units => formatTime(run.seconds(units));
+    const told = [];
+    if (message >= 0) told.push(`from rank ${run.column('message.source')[message]}, ${time(run.column('message.arrived')[message])} on its way`);
+    if (copy >= 0)
+      told.push(`copied from memory ${run.column('copy.from')[copy]} to ${run.column('copy.to')[copy]} in ${time(run.column('copy.duration')[copy])}`);
+    return told.length > 0 ? ` (${told.join('; ')})` : '';
+  }
   list(title, found, distance, verb, side) {
     const {run} = this;
     if (found.length === 0) return element('p', {class: 'hint'}, title + ': nothing that was recorded.');
@@ -353,10 +373,7 @@ class Inspector {
             'ul', {},
             ...shown.map(
                 one => element(
-                    'li', {},
-                    element(
-                        'a', {href: '#', onclick: event => (event.preventDefault(), this.onSelect(one.task))},
-                        `${run.nameOf(one.task)} ${run.columns['task.id'][one.task]}`),
+                    'li', {}, this.link(one.task),
                     `, ${verb} ${formatTime(run.seconds(Math.max(distance(one.task), 0)))} ${side}` +
                         (one.message >= 0 ? message(one.message) : '')))));
   }

@@ -418,34 +418,17 @@ class Iterations(Points):
 
 
 class Flight(Series):
-    """A loop may run several times: an iteration whose number comes again, after tasks of others were submitted, is another one."""
+    """As tandem/analysis/iterations.hpp has them."""
     name = "flight"
     label = "iterations"
 
     @classmethod
     def is_there(cls, run: Run) -> bool:
-        return Iterations.is_there(run)
+        return len(run["pass.start"]) > 0
 
     def values(self) -> Rows:
-        run = self.run
-        tasks = run.ran[run["task.iteration"][run.ran] >= 0]
-        rank, iteration = run["task.rank"][tasks], run["task.iteration"][tasks]
-        order = np.argsort(rank, kind="stable")  # each rank's in the order of their submission
-        tasks, rank, iteration = tasks[order], rank[order], iteration[order]
-        begins = np.concatenate(([True], (np.diff(rank) != 0) | (np.diff(iteration) != 0)))
-        groups = np.cumsum(begins) - 1
-        times: dict[Any, int] = {}
-        keys: dict[Any, int] = {}
-        of_group = []
-        for at in np.flatnonzero(begins):
-            place = (rank[at], iteration[at])
-            times[place] = times.get(place, 0) + 1
-            of_group.append(keys.setdefault((iteration[at], times[place]), len(keys)))
-        key = np.array(of_group, np.int64)[groups]
-        start, end = np.full(len(keys), np.inf), np.zeros(len(keys))
-        np.minimum.at(start, key, run["task.start"][tasks])
-        np.maximum.at(end, key, run.end[tasks])
-        return [("iterations", "#0072b2", Steps(start, end).mean(self.edges))]
+        start = self.run["pass.start"]
+        return [("iterations", "#0072b2", Steps(start, start + self.run["pass.duration"]).mean(self.edges))]
 
 
 class Order(Points):

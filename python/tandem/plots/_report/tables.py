@@ -107,8 +107,7 @@ class Run:
     @property
     def outlier(self) -> Array:
         """Whether a task took longer than the third quartile of its kernel and 1.5 times the distance between the quartiles."""
-        limits = [(kernel["third_quartile_s"] + 1.5 * (kernel["third_quartile_s"] - kernel["first_quartile_s"])) * 1e9 / self.unit_ns + 1
-                  for kernel in self.kernels]
+        limits = [kernel["fence_s"] * 1e9 / self.unit_ns + 1 for kernel in self.kernels]
         outlier: Array = self["task.duration"] > np.array(limits + [np.inf])[self.kernel]
         return outlier
 
@@ -144,7 +143,9 @@ class Look:
         return page[start:page.index(end, start)]
 
     def kernel(self, run: Run, kernel: int) -> str:
-        return self.kernels[min(run.colours[kernel], len(self.kernels) - 1)]
+        last = len(self.kernels) - 1
+        own = run.kernels[kernel].get("colour") if kernel < min(last, len(run.kernels)) else None  # that the program gave
+        return str(own or self.kernels[min(run.colours[kernel], last)])
 
 
 def read_page(file: Union[str, os.PathLike[str]]) -> tuple[list[Run], Look]:

@@ -1,0 +1,39 @@
+// tandem/base/hardware_counters.hpp: what the processor counts of one thread: cycles, instructions, stalls, misses.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "tandem/base/result.hpp"
+
+namespace tandem::base {
+
+/// Counts of one thread in user mode. `kNotCounted`: this processor, or its kernel, does not count it.
+struct HardwareCounts {
+  static constexpr std::uint64_t kNotCounted = UINT64_MAX;
+
+  std::uint64_t cycles = kNotCounted;
+  std::uint64_t instructions = kNotCounted;
+  std::uint64_t stalled = kNotCounted;  ///< cycles in which the core waited for memory, or for other resources
+  std::uint64_t misses = kNotCounted;   ///< of the last cache
+
+  /// What came since `before`.
+  HardwareCounts since(const HardwareCounts& before) const noexcept;
+};
+
+/// The counters of a thread. It opens them, reads them and closes them.
+class HardwareCounters {
+ public:
+  virtual ~HardwareCounters() = default;
+  /// Since it was opened.
+  virtual HardwareCounts read() noexcept = 0;
+};
+
+/// Makes the counters of the thread that calls it. Thread-safe.
+using OpenCounters = std::function<Result<std::unique_ptr<HardwareCounters>>()>;
+
+/// Those of Linux (perf_event_open), cycles and instructions at least; a read is one system call. Error: unsupported, with the reason.
+Result<std::unique_ptr<HardwareCounters>> open_hardware_counters();
+
+}  // namespace tandem::base
