@@ -109,6 +109,7 @@ void RuntimeCore::shut_down() {
   events_.drain();
   memory_.drain();
   world_.driver->stop();
+  workers_->finish_devices();
   left_replays_->free_all();
   data_.free_all();  // what could not be waited for is freed as it is: nothing runs any more
   if (options_.statistics) fmt::print(stderr, "{}", workers_->statistics().table());

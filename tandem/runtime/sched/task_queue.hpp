@@ -40,6 +40,7 @@ struct alignas(64) TaskQueue {
 struct WorkerGroup {
   TaskQueue queue;
   const std::vector<unsigned> members;
+  WorkerGroup* processors = nullptr;  ///< of its members those without a device, if it has both; null: it has not
 
   WorkerGroup(bool by_priority, std::vector<unsigned> workers) : queue(by_priority), members(std::move(workers)) {}
 };
