@@ -26,6 +26,7 @@ using runtime::Shape;
 struct Context {
   unsigned worker = 0;       ///< index of the worker, from 0
   unsigned memory_node = 0;  ///< where the data of the call lie; 0: main memory
+  void* queue = nullptr;     ///< to which a kernel of a device posts its work, as the device says; null: it computes itself
 };
 
 namespace internal {
@@ -130,7 +131,7 @@ void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Par
   if constexpr (std::is_invocable_v<const Kernel&, Parameters...>) {
     static_cast<void>(kernel(Code::template argument<i>(call)...));
   } else if constexpr (std::is_invocable_v<const Kernel&, const Context&, Parameters...>) {
-    static_cast<void>(kernel(Context{call.worker, call.node}, Code::template argument<i>(call)...));
+    static_cast<void>(kernel(Context{call.worker, call.node, call.queue}, Code::template argument<i>(call)...));
   } else if constexpr (std::is_invocable_v<Kernel&, Parameters...> || std::is_invocable_v<Kernel&, const Context&, Parameters...>) {
     static_assert(kNever<Kernel>,
                   "the kernel is a `mutable` lambda, or its operator() is not const: several workers may call it at a time, so it "

@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/runtime/worker/emulation.hpp"
+#include "tandem/runtime/device/emulation.hpp"
 
 namespace tandem::runtime {
 class Policy;
-}
+struct DeviceUnit;
+}  // namespace tandem::runtime
 
 namespace tandem {
 
@@ -24,6 +25,9 @@ struct Options {
   /// Scheduling policies of the program, by name. Option `sched` chooses them like the built-in ones. tandem/scheduling.hpp
   /// says how to write one.
   std::vector<std::pair<std::string, std::function<std::unique_ptr<runtime::Policy>()>>> policies = {};
+  /// Devices of the program, each with a worker of its own, beside those that Tandem knows. Called once, when the runtime starts.
+  /// tandem/device.hpp says how to write one.
+  std::vector<std::function<runtime::DeviceUnit()>> devices = {};
   /// Tasks that take a modelled time instead of computing; see runtime::Emulation.
   runtime::Emulation emulation = {};
 };

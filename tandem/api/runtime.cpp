@@ -93,12 +93,12 @@ bool is_owned(runtime::Handle& handle) noexcept { return dist::place_of(handle).
 
 Runtime::Runtime(const Options& options)
     : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))), resources_(make_resources(*config_, options)) {
-  start(options.emulation);
+  start(options);
 }
 
 Runtime::Runtime(int& argc, char** argv, const Options& options)
     : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))), resources_(make_resources(*config_, options)) {
-  start(options.emulation);
+  start(options);
 }
 
 Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options)
@@ -139,7 +139,7 @@ Runtime::~Runtime() {
   if (!traced.empty()) make_report(*config_, traced, ranks, own_rank, *resources_->log);
 }
 
-void Runtime::start(const runtime::Emulation& emulation) {
+void Runtime::start(const Options& program) {
   std::optional<comm::Job> job = join(*config_, *resources_);
   TracePlace place;
   if (job) place = {job->rank.value(), job->size, job->id};
@@ -148,6 +148,7 @@ void Runtime::start(const runtime::Emulation& emulation) {
     throw StartError("option memory limits main memory on one rank alone, since messages need their data to stay in place; leave it out, or "
                      "start one rank");
   runtime::World world = make_real_world(*config_, *resources_);
+  for (const auto& make : program.devices) world.add_device(make());
   const bool traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
   trace_ = std::make_unique<Trace>(
       traced ? open_trace(trace_options(*config_, place, resources_->topology.get()), {}, *resources_) : nullptr,
@@ -172,7 +173,7 @@ void Runtime::start(const runtime::Emulation& emulation) {
     endpoint = std::move(opened).value();
   }
   runtime::CoreOptions options = core_options(*config_);
-  options.emulation = emulation;
+  options.emulation = program.emulation;
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   connect_trace();
   if (endpoint != nullptr) internal::watch_exit_status();

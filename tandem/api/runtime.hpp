@@ -835,7 +835,7 @@ class Runtime {
   void wait_for(const std::vector<TaskRef>& tasks);
   bool is_recording() const noexcept;
   void check_not_recording(const char* action) const;
-  void start(const runtime::Emulation& emulation);
+  void start(const Options& program);
   void connect_trace();
   void set_start(runtime::Task& task, bool counts_as_task, std::function<void(runtime::Task&)> start);
 

@@ -9,6 +9,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/base/thread_driver.hpp"
+#include "tandem/runtime/device/device.hpp"
 #include "tandem/runtime/exec/log_lines.hpp"
 #include "tandem/runtime/record/left_replays.hpp"
 #include "tandem/runtime/task/flow_chart.hpp"
@@ -19,7 +20,8 @@ namespace tandem::runtime {
 
 namespace {
 
-/// Of a node with a budget: so many tasks hold memory for each worker. One runs, and one is ready when it ends; the others are copied.
+/// Of a node with a budget: so many tasks hold memory for each worker, or more if its device runs several. One runs, and one is ready when it ends;
+/// the others are copied.
 constexpr unsigned kHoldingPerWorker = 4;
 
 /// Tells workers whether replicas come and go.
@@ -97,13 +99,14 @@ RuntimeCore::~RuntimeCore() { shut_down(); }
 
 void RuntimeCore::limit(NodeIndex node, std::size_t bytes) {
   std::vector<unsigned> sharing;
-  unsigned count = 0;
+  unsigned holding = 0;
   for (unsigned worker = 0; worker < world_.workers.size(); ++worker) {
-    if (world_.workers[worker].node != node) continue;
-    ++count;
-    if (world_.workers[worker].device == DeviceKind::cpu) sharing.push_back(worker);
+    const WorkerSpec& spec = world_.workers[worker];
+    if (spec.node != node) continue;
+    holding += kHoldingPerWorker + (spec.unit != nullptr ? spec.unit->depth() - 1 : 0);
+    if (spec.device == DeviceKind::cpu) sharing.push_back(worker);
   }
-  memory_.limit(node, bytes, kHoldingPerWorker * count);
+  memory_.limit(node, bytes, holding);
   if (!sharing.empty()) executor_.queues().stage_together(std::move(sharing));
 }
 
@@ -131,6 +134,7 @@ void RuntimeCore::shut_down() {
   events_.drain();
   memory_.drain();
   world_.driver->stop();
+  workers_->finish_devices();
   left_replays_->free_all();
   data_.free_all();  // what could not be waited for is freed as it is: nothing runs any more
   if (options_.statistics) fmt::print(stderr, "{}", workers_->statistics().table());

@@ -33,16 +33,17 @@ RUNTIME_PARTS = {
     "memory": {"data", "task"},
     "sched": {"data", "task"},
     "exec": {"data", "task", "memory", "sched"},
-    "worker": {"data", "task", "memory", "sched", "exec"},
+    "device": {"data", "task", "memory", "exec"},
+    "worker": {"data", "task", "memory", "sched", "exec", "device"},
     "submit": {"data", "task", "memory", "sched", "exec", "record"},
     "event": {"data", "task", "exec", "submit", "worker"},
     "wait": {"data", "task", "exec", "submit", "worker"},
     "record": {"data", "task", "memory", "sched", "exec", "worker", "submit", "event", "wait", "(root)"},
-    "(root)": {"data", "task", "memory", "sched", "exec", "worker", "submit", "event", "wait", "record"},
+    "(root)": {"data", "task", "memory", "sched", "exec", "device", "worker", "submit", "event", "wait", "record"},
 }
 
 # The headers that users include stand in tandem/ itself, and belong to these modules.
-UMBRELLAS = {"tandem.hpp": "api", "trace.hpp": "api", "scheduling.hpp": "api", "comm.hpp": "comm", "linalg.hpp": "linalg"}
+UMBRELLAS = {"tandem.hpp": "api", "trace.hpp": "api", "scheduling.hpp": "api", "device.hpp": "api", "comm.hpp": "comm", "linalg.hpp": "linalg"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(tandem/[^>]+)>)', re.MULTILINE)
 MODULE = re.compile(r"tandem_module\(\s*(\w+)([^)]*)\)")

@@ -27,6 +27,12 @@ struct Cells {
 /// Whether and where a task throws.
 enum class Fault : std::uint8_t { none, before, halfway, callback };
 
+/// Which workers may run a task.
+enum class Where : std::uint8_t { cpu, some_worker, cpu_or_device, device };
+
+/// Whether and how devices fail at a task.
+enum class DeviceFault : std::uint8_t { none, refused, refused_later, broken };
+
 struct Use {
   AccessMode mode = AccessMode::read;
   unsigned datum = 0;
@@ -39,6 +45,8 @@ struct TaskSpec {
   std::vector<Use> uses;
   std::uint64_t factor = 0;
   Fault fault = Fault::none;
+  Where where = Where::cpu;
+  DeviceFault device_fault = DeviceFault::none;
   int priority = 0;
   bool with_callback = false;
   unsigned number = 0;
@@ -47,6 +55,9 @@ struct TaskSpec {
   std::atomic<unsigned> callbacks{0};
   unsigned expected_runs = 0;
   unsigned expected_callbacks = 0;
+
+  /// It fails without running, since nobody else can run it.
+  bool fails_on_devices() const noexcept { return where == Where::device && device_fault != DeviceFault::none; }
 };
 
 /// What a kernel of a random flow throws; `what()` is the label of its task.

@@ -62,7 +62,8 @@ Failure* Model::run(TaskSpec& spec, const std::vector<Use>& uses, std::uint64_t 
     spoil(merged, cause);
     return cause;
   }
-  ++spec.expected_runs;
+  if (spec.fails_on_devices()) fault = Fault::before;
+  else ++spec.expected_runs;
   if (fault == Fault::none || fault == Fault::callback) {
     std::vector<Cells> cells;
     std::deque<std::vector<std::uint64_t>> scratch;

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "fake_device.hpp"
 #include "tandem/api/test_support.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/runtime/memory/spill_file.hpp"
@@ -91,8 +92,8 @@ Cells seen(MatrixView<const Word> view) { return {const_cast<Word*>(view.data), 
 }  // namespace
 
 std::string FlowSetup::described() const {
-  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory)", seed,
-                     threads ? "threads" : "event loop", workers, devices, sched, window, tasks_per_step,
+  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory)", seed,
+                     threads ? "threads" : "event loop", workers, devices, depth, device_faults ? " that fail" : "", sched, window, tasks_per_step,
                      caller_works ? "works" : "does not work", device_bytes, main_bytes);
 }
 
@@ -139,6 +140,11 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
     world.caller_works = setup.caller_works;
     network_ = std::make_unique<LoopNetwork>(*resources->loop);
   }
+  if (setup.depth != 0)
+    for (unsigned i = 0; i < setup.devices; ++i) {
+      world.devices.push_back(make_device(i));
+      world.workers[setup.workers + i].unit = world.devices.back().get();
+    }
   options.window = setup.window;
   options.tasks_per_step = setup.tasks_per_step;
   options.seed = setup.seed;
@@ -206,15 +212,21 @@ AnyData Player::add(const PlayedDatum& datum, unsigned number) {
   return data;
 }
 
-std::shared_ptr<runtime::CodeletCore> Player::codelet_for(Where where, unsigned) const {
-  if (setup_.devices == 0 && where == Where::device) where = Where::cpu_or_device;
-  return codelets_[static_cast<std::size_t>(where)];
+/// Both ways to hear of ends, several depths, and the first of two devices may be lost.
+std::unique_ptr<Device> Player::make_device(unsigned number) {
+  const DeviceManner manner{.depth = 1 + (setup_.depth - 1 + number) % 4,
+                            .wakes = (setup_.seed + number) % 2 == 0,
+                            .lost_after = setup_.device_faults && setup_.devices == 2 && number == 0 ? 1 + setup_.seed % 20 : 0};
+  return std::make_unique<FakeDevice>(*network_, number, manner, setup_.seed + number, [](const DeviceTask& task, std::string& label) {
+    const TaskSpec& spec = *std::get<0>(*static_cast<ValueTuple*>(task.task().values())).spec;
+    label = spec.label;
+    return spec.device_fault;
+  });
 }
 
-TaskRef Player::submit(TaskSpec& spec, const std::vector<runtime::Handle*>& handles, Where where,
-                       const std::vector<TaskRef>& after) {
+TaskRef Player::submit(TaskSpec& spec, const std::vector<runtime::Handle*>& handles, const std::vector<TaskRef>& after) {
   runtime::RuntimeCore& core = runtime_->core();
-  runtime::Task& task = core.submission().begin(codelet_for(where, spec.number), kOps, static_cast<unsigned>(handles.size()));
+  runtime::Task& task = core.submission().begin(codelets_[static_cast<std::size_t>(spec.where)], kOps, static_cast<unsigned>(handles.size()));
   new (task.values()) ValueTuple(Values{&spec, spec.factor, spec.fault, "tag of " + spec.label});
   for (unsigned i = 0; i < handles.size(); ++i) task.accesses()[i].set(handles[i], spec.uses[i].mode);
   task.priority = spec.priority;

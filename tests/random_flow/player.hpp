@@ -12,6 +12,7 @@
 
 #include "arithmetic.hpp"
 #include "fake_network.hpp"
+#include "tandem/device.hpp"
 #include "tandem/tandem.hpp"
 
 namespace tandem::random_flow {
@@ -26,6 +27,8 @@ struct FlowSetup {
   bool threads = false;
   unsigned workers = 2;
   unsigned devices = 0;
+  unsigned depth = 0;       ///< tasks that a device may have in flight; 0: their workers run the kernels
+  bool device_faults = false;
   std::string sched = "lws";
   std::uint64_t window = 32'768;
   unsigned tasks_per_step = 1;
@@ -35,9 +38,6 @@ struct FlowSetup {
   bool limited() const { return device_bytes != 0 || main_bytes != 0; }
   std::string described() const;
 };
-
-/// Which workers may run a task.
-enum class Where : std::uint8_t { cpu, some_worker, cpu_or_device, device };
 
 /// Values of a task whose accesses are set by hand: trivial ones, and one that must be constructed, copied and destroyed.
 struct Values {
@@ -88,7 +88,7 @@ class Player {
   void breathe(unsigned most);
 
   AnyData add(const PlayedDatum& datum, unsigned number);
-  TaskRef submit(TaskSpec& spec, const std::vector<runtime::Handle*>& handles, Where where, const std::vector<TaskRef>& after);
+  TaskRef submit(TaskSpec& spec, const std::vector<runtime::Handle*>& handles, const std::vector<TaskRef>& after);
   /// With the types that a user's program has. For one use, or a `read` and one more that is no read.
   TaskRef submit_typed(TaskSpec& spec, const std::vector<const AnyData*>& data, const std::vector<TaskRef>& after);
   static bool can_be_typed(const std::vector<Use>& uses);
@@ -113,7 +113,7 @@ class Player {
   template <class... Accesses>
   TaskRef start_event(TaskSpec& spec, Release release, unsigned manner, const std::vector<runtime::Handle*>& handles,
                       const Accesses&... accesses);
-  std::shared_ptr<runtime::CodeletCore> codelet_for(Where where, unsigned number) const;
+  std::unique_ptr<runtime::Device> make_device(unsigned number);
 
   FlowSetup setup_;
   Guards guards_{4096};

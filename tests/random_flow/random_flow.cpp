@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "tandem/device.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem::random_flow {
@@ -23,6 +24,7 @@ std::string described(const TaskSpec& spec, const std::vector<Use>& uses, Failur
   std::string text = spec.label;
   for (const Use& use : uses) text += fmt::format(" {}({})", name_of(use.mode), use.datum);
   if (spec.fault != Fault::none) text += " throws";
+  if (spec.fails_on_devices()) text += " fails on devices";
   if (failure != nullptr) text += " -> " + failure->label;
   return text;
 }
@@ -51,11 +53,15 @@ FlowSetup draw_setup(std::uint64_t seed, bool threads) {
   setup.seed = seed;
   setup.threads = threads;
   setup.workers = 1 + draw(5);
-  setup.devices = draw(3) == 0 ? 1 + draw(2) : 0;
+  setup.devices = draw(2) == 0 ? 1 + draw(2) : 0;
   setup.sched = kSchedulers[draw(4)];
   setup.window = kWindows[draw(7)];
   setup.tasks_per_step = draw(2) == 0 ? 1 : 1 + draw(200);
   setup.caller_works = draw(5) != 0;
+  if (setup.devices != 0 && draw(4) != 0) {
+    setup.depth = 1 + draw(4);
+    setup.device_faults = draw(2) == 0;
+  }
   // Two of the largest data fit, and not all others beside them.
   if (setup.devices != 0 && draw(2) == 0) setup.device_bytes = 2 * kLargestBytes + draw(kLargestBytes);
   if (draw(4) == 0) setup.main_bytes = 2 * kLargestBytes + draw(kLargestBytes);
@@ -218,6 +224,12 @@ TaskSpec& RandomFlow::draw_task(const std::vector<Use>& uses, const std::string&
   spec.factor = random_();
   spec.priority = static_cast<int>(draw(7)) - 3;
   spec.with_callback = chance(15);
+  spec.where = static_cast<Where>(chance(recorded ? 80 : setup_.depth != 0 ? 40 : 70) ? 0 : draw(4));
+  if (setup_.devices == 0 && spec.where == Where::device) spec.where = Where::cpu_or_device;
+  if (setup_.device_faults && spec.where >= Where::cpu_or_device && chance(spec.where == Where::device ? 5 : 40))
+    spec.device_fault = static_cast<DeviceFault>(1 + draw(3));
+  // Meanwhile a copy in a limited main memory may leave, and the task would fail.
+  if (setup_.main_bytes != 0 && spec.device_fault == DeviceFault::broken) spec.device_fault = DeviceFault::refused_later;
   if (chance(5)) spec.fault = chance(50) ? Fault::before : spec.with_callback && !recorded ? Fault::callback : Fault::halfway;
   return spec;
 }
@@ -236,6 +248,8 @@ std::vector<RandomFlow::Done> RandomFlow::draw_predecessors(Failure** failure) {
 void RandomFlow::submit_kernel() {
   const std::vector<Use> uses = draw_uses(values_now());
   TaskSpec& spec = draw_task(uses, fmt::format("t{}", specs_.size()), false);
+  const bool is_typed = Player::can_be_typed(uses) && chance(30);
+  if (is_typed) spec.where = Where::cpu;
   Failure* after = nullptr;
   std::vector<TaskRef> refs;
   for (const Done& done : draw_predecessors(&after)) refs.push_back(done.ref);
@@ -244,12 +258,12 @@ void RandomFlow::submit_kernel() {
   model_.note_end(key, end);
   say("{} key {} after {}", described(spec, uses, end), key, after != nullptr ? after->label : "");
   TaskRef ref;
-  if (Player::can_be_typed(uses) && chance(30)) {
+  if (is_typed) {
     std::vector<const AnyData*> data;
     for (const Use& use : uses) data.push_back(&data_[use.datum].data);
     ref = player_.submit_typed(spec, data, refs);
   } else {
-    ref = player_.submit(spec, handles_of(data_, uses), static_cast<Where>(chance(70) ? 0 : draw(4)), refs);
+    ref = player_.submit(spec, handles_of(data_, uses), refs);
   }
   done_.push_back({ref, key});
 }
@@ -262,6 +276,7 @@ void RandomFlow::submit_event() {
   if (chance(40) && second != uses[0].datum && values[second]) uses.push_back({AccessMode::read, second});
   TaskSpec& spec = draw_task(uses, fmt::format("e{}", specs_.size()), false);
   spec.with_callback = false;
+  spec.where = Where::cpu;
   if (spec.fault == Fault::callback) spec.fault = Fault::halfway;
   const unsigned key = ++keys_;
   Failure* end = model_.run(spec, uses, spec.factor, spec.fault, nullptr);
@@ -284,6 +299,9 @@ void RandomFlow::expect(Failure* failure, const char* what, Action action) {
     action();
   } catch (const Thrown& error) {
     thrown = error.what();
+  } catch (const DeviceError& error) {  // "task ... on fake 1: t7"
+    thrown = std::string(error.what());
+    thrown = thrown.substr(thrown.rfind(": ") + 2);
   }
   if (thrown != expected) throw mistake(fmt::format("{} threw {} instead of {}", what, thrown, expected));
 }
@@ -397,7 +415,7 @@ void RandomFlow::record() {
         task.after.push_back(draw(static_cast<unsigned>(played->tasks.size() - 1)));
         refs.push_back(played->tasks[task.after[0]].ref);
       }
-      task.ref = player_.submit(*task.spec, handles_of(data_, task.uses), static_cast<Where>(chance(80) ? 0 : draw(4)), refs);
+      task.ref = player_.submit(*task.spec, handles_of(data_, task.uses), refs);
     }
   });
   graphs_.push_back(std::move(played));

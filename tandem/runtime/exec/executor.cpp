@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "tandem/runtime/memory/device_error.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/trace/session.hpp"
 
@@ -133,6 +134,10 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
     if (!codelet.can_run || codelet.can_run({worker, device})) members.push_back(worker);
   }
   WorkerGroup* const group = members.empty() ? nullptr : &queues_->group_of(members);
+  std::vector<unsigned> processors;
+  for (const unsigned worker : members)
+    if (workers_[worker].unit == nullptr && workers_[worker].node == 0) processors.push_back(worker);
+  if (!processors.empty() && processors.size() < members.size()) group->processors = &queues_->group_of(processors);
   groups_.emplace(&codelet, group);
   return group;
 }
@@ -206,7 +211,43 @@ void Executor::staged(Task& task) {
   if (task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
 }
 
+/// In one direction, so that a task that all refuse comes to an end; from a lost device, to which nothing comes back, in any.
+std::optional<unsigned> Executor::next_device(const Task& task, unsigned worker) const noexcept {
+  const bool is_lost = queues_->is_retired(worker);
+  for (const unsigned other : task.extra->group->members)
+    if ((other > worker || is_lost) && workers_[other].unit != nullptr && !queues_->is_retired(other)) return other;
+  return {};
+}
+
+bool Executor::has_other(const Task& task, unsigned worker) const noexcept {
+  return workers_[worker].unit != nullptr && task.restricted && (task.extra->group->processors != nullptr || next_device(task, worker));
+}
+
+void Executor::reroute(Task& task, unsigned worker, Origin& origin) {
+  WorkerGroup* const processors = task.extra->group->processors;
+  trace_pushed(static_cast<std::uint32_t>(flow_position(task)), ReadyQueues::kAnyQueue, origin);
+  if (processors != nullptr) queues_->push_to(*processors, &task);
+  else queues_->push_pinned(next_device(task, worker).value_or(worker), &task);
+}
+
+std::exception_ptr Executor::take_refusal(const Task& task) {
+  if (refusal_count_.load() == 0) return nullptr;
+  const std::lock_guard guard(refusals_mutex_);
+  const auto known = refusals_.find(&task);
+  if (known == refusals_.end()) return nullptr;
+  std::exception_ptr refusal = std::move(known->second);
+  refusals_.erase(known);
+  refusal_count_.fetch_sub(1);
+  return refusal;
+}
+
 void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
+  if (task.kind == TaskKind::kernel && workers_[task.progress].unit != nullptr && look_at(exception).is_devices) {
+    // Its worker decides: it may run elsewhere.
+    const std::lock_guard guard(refusals_mutex_);
+    if (refusals_.emplace(&task, exception).second) refusal_count_.fetch_add(1);
+    return;
+  }
   std::string what = describe(task);
   try {
     std::rethrow_exception(exception);

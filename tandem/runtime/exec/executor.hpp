@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -100,6 +102,14 @@ class Executor final : public StagingListener {
   /// asked once for each worker; what it throws leaves this. By the submitting thread. The codelet outlives this.
   WorkerGroup* group_of(const CodeletCore& codelet);
 
+  // --- devices
+  /// Another worker than `worker`, which has a device, can run `task`.
+  bool has_other(const Task& task, unsigned worker) const noexcept;
+  /// `task`, which `worker` could not run, goes to the workers without a device that can, or to the next one with another device.
+  void reroute(Task& task, unsigned worker, Origin& origin);
+  /// Why the data of `task` could not be brought to its device, which is forgotten then; null: nothing is known.
+  std::exception_ptr take_refusal(const Task& task);
+
   /// Marks `task`, and what it should have written, as failed because of `failure`. By the thread that would have run it, before
   /// its end.
   void poison(Task& task, FlowFailure& failure);
@@ -136,6 +146,7 @@ class Executor final : public StagingListener {
 
  private:
   bool stage(Task& task, NodeIndex node);
+  std::optional<unsigned> next_device(const Task& task, unsigned worker) const noexcept;
   NodeIndex node_of(const Task& task) const noexcept;
   void end_one(Task& task, Origin& origin);
   TaskId last_of(std::uint64_t position) const noexcept { return ((position + 1) << position_bits_) - 1; }
@@ -173,6 +184,9 @@ class Executor final : public StagingListener {
   FailureLog failures_;
   ExpectedTasks expected_;
   std::atomic<trace::Session*> trace_{nullptr};
+  std::mutex refusals_mutex_;
+  std::unordered_map<const Task*, std::exception_ptr> refusals_;  ///< of tasks that may run elsewhere; under the mutex
+  std::atomic<std::size_t> refusal_count_{0};
   static constexpr std::uint64_t kMostAhead = 63;  ///< positions that count as begun with one that begins
 
   alignas(64) base::SpinLock cutoff_lock_;  ///< guards what follows; for `Cutoff::within` it is not needed

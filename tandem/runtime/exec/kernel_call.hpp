@@ -14,6 +14,8 @@ struct KernelCall {
   unsigned implementation = 0;
   /// Memory that stands in for the replica of access i: partial results and scratch. Null for tasks that have neither.
   void* const* private_memory = nullptr;
+  /// Where kernels of a device post their work; null on workers without one.
+  void* queue = nullptr;
 
   /// Where access `i` finds its data, and the distance of its columns in elements.
   Replica memory(unsigned i) const noexcept {

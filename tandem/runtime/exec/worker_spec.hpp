@@ -6,6 +6,8 @@
 
 namespace tandem::runtime {
 
+class Device;
+
 /// A worker's device and the memory that it works in.
 struct WorkerSpec {
   DeviceKind device = DeviceKind::cpu;
@@ -13,6 +15,7 @@ struct WorkerSpec {
   int core = -1;           ///< -1: any
   unsigned numa_node = 0;  ///< near the core, counted from 0
   bool replicas_leave = false;  ///< some memory has a budget
+  Device* unit = nullptr;       ///< what runs the kernels; null: the worker's thread. Outlives the worker
 };
 
 }  // namespace tandem::runtime

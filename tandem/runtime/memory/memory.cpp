@@ -235,6 +235,32 @@ void Memory::end(Task& task, NodeIndex node) {
   follow_orders();
 }
 
+void Memory::give_back(Task& task, NodeIndex node) {
+  if ((task.room & Room::kHolds) == 0) return;
+  room_.give_back(task, node);
+  follow_orders();
+}
+
+bool Memory::drop_damaged(Task& task, NodeIndex node) {
+  const auto for_each_written = [&](const auto& visit) {
+    for (unsigned i = 0; i < task.access_count; ++i) {
+      const AccessSlot& slot = task.accesses()[i];
+      if (!slot.alias() && makes_value(slot.mode()) && !visit(slot)) return false;
+    }
+    return true;
+  };
+  const std::uint32_t others = ~(Handle::kMoving | 1U << node);
+  if (!for_each_written([&](const AccessSlot& slot) {
+        return !sees_value(slot.mode()) || (slot.handle()->valid.load(std::memory_order_acquire) & others) != 0;
+      }))
+    return false;
+  return for_each_written([&](const AccessSlot& slot) {
+    const std::lock_guard guard(slot.handle()->lock);
+    slot.handle()->valid.fetch_and(~(1U << node), std::memory_order_acq_rel);
+    return true;
+  });
+}
+
 /// Does what `room_` has decided; what is done may bring further orders.
 void Memory::follow_orders() {
   if (!room_.any()) return;

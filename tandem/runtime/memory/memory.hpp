@@ -65,6 +65,11 @@ class Memory {
   bool is_present(const Task& task, NodeIndex node) const noexcept;
   /// `task`, whose `room` is not 0, has ended; it worked on `node`.
   void end(Task& task, NodeIndex node);
+  /// `task` will work on another node than `node`: it keeps no memory there. By the worker that would have run it.
+  void give_back(Task& task, NodeIndex node);
+  /// What `task` should have written on `node` is undefined there. False, and nothing has changed: the task needs a value that is
+  /// nowhere else. By the worker that ran it, before its end.
+  static bool drop_damaged(Task& task, NodeIndex node);
 
   /// The kernel has written through `slot` on `node`: other replicas are out of date.
   static void note_written(Handle& handle, NodeIndex node) noexcept {

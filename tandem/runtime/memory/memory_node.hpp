@@ -15,23 +15,25 @@ namespace tandem::runtime {
 class MemoryNode {
  public:
   virtual ~MemoryNode() = default;
-  virtual std::string name() const = 0;
+  virtual std::string name() const = 0;  ///< in messages
   /// Memory for `bytes`, aligned to a cache line; null when the node has none left.
   virtual void* allocate(std::size_t bytes) = 0;
+  /// Takes back what `allocate` gave for `bytes`.
   virtual void release(void* memory, std::size_t bytes) noexcept = 0;
 };
 
 /// Where a transfer reads and writes. Leading dimensions are in elements.
 struct CopyRequest {
-  NodeIndex from_node = 0;
-  NodeIndex to_node = 0;
-  const void* from = nullptr;
-  void* to = nullptr;
-  std::size_t from_ld = 0;
-  std::size_t to_ld = 0;
-  Shape shape;
+  NodeIndex from_node = 0;     ///< 0: main memory
+  NodeIndex to_node = 0;       ///< 0: main memory
+  const void* from = nullptr;  ///< as the node has allocated it
+  void* to = nullptr;          ///< as the node has allocated it
+  std::size_t from_ld = 0;     ///< distance of columns there
+  std::size_t to_ld = 0;       ///< distance of columns there
+  Shape shape;                 ///< of the data
 };
 
+/// Whether a copy has been made, or will be.
 enum class CopyState { done, posted };
 
 /// Called when a copy has ended; null: the bytes have arrived, else why they have not.
@@ -43,11 +45,13 @@ using CopyEnded = std::function<void(const std::exception_ptr& failure)>;
 class Copier {
  public:
   virtual ~Copier() = default;
+  /// Copies, or posts a copy.
   virtual CopyState start(const CopyRequest& request, CopyEnded ended) = 0;
   /// Ends, or gives up, what is posted: no call comes from a thread of the copier any more. Then `start` is not called again.
   virtual void finish() noexcept {}
 };
 
+/// Memory of the process.
 std::unique_ptr<MemoryNode> make_main_memory();
 /// Copies with the processor, at once: for nodes whose memory it can address.
 std::unique_ptr<Copier> make_processor_copier();

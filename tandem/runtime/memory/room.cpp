@@ -287,6 +287,16 @@ void Room::end(Task& task, NodeIndex node) {
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }
 
+void Room::give_back(Task& task, NodeIndex node) {
+  const std::lock_guard guard(mutex_);
+  task.room &= static_cast<std::uint8_t>(~kHolds);
+  for_each_datum(task, [&](Handle& handle, unsigned) { unpin(handle, node); });
+  --nodes_[node].holders;
+  nodes_[node].kernels -= task.kind == TaskKind::kernel;
+  serve(node);
+  TANDEM_AUDIT_ASSERT(is_sound(node));
+}
+
 void Room::begin_reading(Handle& handle, NodeIndex node) {
   if (!is_limited(node)) return;
   pin(handle, node);

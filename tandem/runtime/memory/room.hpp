@@ -98,6 +98,8 @@ class Room {
   bool reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait = {});
   /// `task` has ended; it worked on `node`.
   void end(Task& task, NodeIndex node);
+  /// `task`, which holds memory on `node`, will work elsewhere.
+  void give_back(Task& task, NodeIndex node);
 
   /// The replica on `node` is being copied from, until `end_reading`.
   void begin_reading(Handle& handle, NodeIndex node);

@@ -14,8 +14,6 @@ namespace {
 
 /// A thief takes a quarter of what it finds, so that flows of tiny tasks need few thefts, and one task of a short queue.
 constexpr std::size_t kMostStolen = 32;
-/// So many tasks of a worker may wait for transfers before it leaves those of its groups to others: one is copied while one runs.
-constexpr unsigned kMostStaging = 2;
 std::size_t share_to_steal(std::size_t size) noexcept {
   const std::size_t share = size / 4;
   return share < 1 ? 1 : share > kMostStolen ? kMostStolen : share;
@@ -134,11 +132,23 @@ void ReadyQueues::push_staged(unsigned worker, Task* task) {
 /// Also called without a task that was just put: then some member may wake in vain.
 void ReadyQueues::wake_member(const WorkerGroup& group) noexcept {
   for (const unsigned worker : group.members)
-    if ((group.staged || takes_from_groups(*lanes_[worker])) && idle_.wake_if_idle(worker)) return;
+    if ((group.staged || (takes_from_groups(*lanes_[worker]) && serves(*lanes_[worker], group))) && idle_.wake_if_idle(worker)) return;
+}
+
+/// A worker that can run nothing serves a group whose other members cannot either: its tasks are to fail.
+bool ReadyQueues::serves(const Lane& lane, const WorkerGroup& group) const noexcept {
+  if (!lane.retired.load()) return true;
+  return std::all_of(group.members.begin(), group.members.end(), [this](unsigned worker) { return is_retired(worker); });
+}
+
+void ReadyQueues::retire(unsigned worker) noexcept {
+  lanes_[worker]->retired.store(true);
+  for (const Membership* member = lanes_[worker]->groups.load(); member != nullptr; member = member->next)
+    if (filled(member->group->queue)) wake_member(*member->group);
 }
 
 bool ReadyQueues::takes_from_groups(const Lane& lane) noexcept {
-  return lane.staging.load() < kMostStaging;
+  return lane.staging.load() < lane.most_staging;
 }
 
 void ReadyQueues::note_size(Queue& queue) noexcept {
@@ -206,6 +216,7 @@ Task* ReadyQueues::pop_from_groups(Lane& lane, std::optional<std::int32_t> above
   Queue* best = nullptr;
   std::optional<std::int32_t> best_priority = above;
   for (const Membership* member = lane.groups.load(std::memory_order_acquire); member != nullptr; member = member->next) {
+    if (!serves(lane, *member->group)) continue;
     const std::optional<std::int32_t> top = top_of(member->group->queue);
     if (!top || (best_priority && *top <= *best_priority)) continue;
     best = &member->group->queue;
@@ -326,7 +337,7 @@ bool ReadyQueues::looks_empty(unsigned worker) const noexcept {
   if (!lane.pinned.empty() || lane.pinned_in_order != nullptr || has_staged(lane)) return false;
   if (takes_from_groups(lane))
     for (const Membership* member = lane.groups.load(); member != nullptr; member = member->next)
-      if (filled(member->group->queue)) return false;
+      if (serves(lane, *member->group) && filled(member->group->queue)) return false;
   if (lane.home == nullptr) return true;
   if (filled(*lane.home)) return false;
   for (const unsigned victim : lane.victims)

@@ -76,6 +76,11 @@ class ReadyQueues {
   void note_staging(unsigned worker) noexcept { lanes_[worker]->staging.fetch_add(1); }
   /// The data of `task`, which `worker` had taken, has come. Any thread.
   void push_staged(unsigned worker, Task* task);
+  /// As many tasks of `worker` as `count` may wait for their data before it leaves those of its groups to others. Before it starts.
+  void set_most_staging(unsigned worker, unsigned count) noexcept { lanes_[worker]->most_staging = count; }
+  /// `worker` can run nothing any more: of its groups it takes only what no other member can run. By that worker.
+  void retire(unsigned worker) noexcept;
+  bool is_retired(unsigned worker) const noexcept { return lanes_[worker]->retired.load(); }
   /// `worker` takes no further tasks of its groups before some of its data has come.
   bool stages_enough(unsigned worker) const noexcept { return !takes_from_groups(*lanes_[worker]); }
 
@@ -127,6 +132,8 @@ class ReadyQueues {
     /// Tasks that it has taken and whose data is under way; the worker writes, sequentially consistent as the idle set.
     std::atomic<unsigned> staging{0};
     WorkerGroup* staged = nullptr;  ///< null: what it has staged comes back to itself
+    std::atomic<bool> retired{false};  ///< written by the worker, sequentially consistent as the idle set
+    unsigned most_staging = 2;         ///< one is copied while one runs
     Queue* home = nullptr;  ///< null: runs pinned tasks and those of its groups only
     std::vector<unsigned> victims;
     std::uint64_t sequence = 0;
@@ -144,6 +151,7 @@ class ReadyQueues {
   static std::optional<std::int32_t> top_of(Queue& queue);
   static bool takes_from_groups(const Lane& lane) noexcept;
   static bool has_staged(const Lane& lane) noexcept { return lane.staged != nullptr && filled(lane.staged->queue); }
+  bool serves(const Lane& lane, const WorkerGroup& group) const noexcept;
   Task* pop_from_groups(Lane& lane, std::optional<std::int32_t> above);
   void wake_member(const WorkerGroup& group) noexcept;
   static ReadyTask as_ready(const Task& task) noexcept;

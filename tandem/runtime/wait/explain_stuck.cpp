@@ -47,16 +47,16 @@ std::string why_root_stays(const Task& task, bool running, bool at_turnstile) {
 
 }  // namespace
 
-std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<const Task*>& running) {
+std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<WorkerTeam::Running>& running) {
   const WaitGraph graph(pool);
   const auto outside = std::count_if(graph.live.begin(), graph.live.end(), [](const Task* task) { return !task->recorded; });
   std::string out = fmt::format("{} {} not ended, {} of them outside recorded graphs", unfinished,
                                 unfinished == 1 ? "task has" : "tasks have", outside);
   auto end = std::back_inserter(out);
 
-  const auto runs = [&](const Task* task) { return std::find(running.begin(), running.end(), task) != running.end(); };
+  const auto runs = [&](const Task* task) { return std::ranges::find(running, task, &WorkerTeam::Running::task) != running.end(); };
   for (std::size_t i = 0; i < running.size(); ++i)
-    if (running[i] != nullptr) fmt::format_to(end, "\n  worker {} is in a kernel", i);
+    if (i == 0 || running[i].worker != running[i - 1].worker) fmt::format_to(end, "\n  worker {} is in a kernel", running[i].worker);
 
   std::size_t listed = 0;
   for (Task* task : graph.live) {

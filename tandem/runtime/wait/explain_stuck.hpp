@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "tandem/runtime/task/pool.hpp"
+#include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {
 
-/// A text of several lines. `unfinished`: tasks that were submitted and have not ended; `running`: for each worker the task in
-/// whose kernel it is, or null. By the submitting thread, while no thread works on tasks.
-std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<const Task*>& running);
+/// A text of several lines. `unfinished`: tasks that were submitted and have not ended; `running`: tasks whose
+/// kernels run, with their workers. By the submitting thread, while no thread works on tasks.
+std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<WorkerTeam::Running>& running);
 
 }  // namespace tandem::runtime

@@ -12,7 +12,8 @@ namespace tandem::runtime {
 
 std::int64_t KernelWatch::step(std::int64_t now_ns) {
   const std::lock_guard guard(mutex_);
-  const Task* const kernel = waits_ ? workers_.running().front() : nullptr;
+  const auto running = waits_ ? workers_.running() : std::vector<WorkerTeam::Running>();
+  const Task* const kernel = !running.empty() && running.front().worker == 0 ? running.front().task : nullptr;
   const std::uint64_t finished = executor_.finished();
   if (kernel == nullptr || kernel != kernel_ || finished != finished_) {
     kernel_ = kernel;
@@ -27,11 +28,8 @@ std::int64_t KernelWatch::step(std::int64_t now_ns) {
 
 void KernelWatch::report() const {
   log_.error("no task has ended for {:.1f} s", static_cast<double>(after_ns_) * 1e-9);
-  const std::vector<const Task*> running = workers_.running();
-  for (std::size_t worker = 0; worker < running.size(); ++worker)
-    if (running[worker] != nullptr)
-      log_.error("  worker {}{}: {}: its kernel is running", worker, worker == 0 ? ", the thread that waits" : "",
-                 describe(*running[worker]));
+  for (const auto& [worker, task] : workers_.running())
+    log_.error("  worker {}{}: {}: its kernel is running", worker, worker == 0 ? ", the thread that waits" : "", describe(*task));
 }
 
 }  // namespace tandem::runtime

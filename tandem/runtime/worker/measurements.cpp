@@ -16,13 +16,17 @@ void Measurements::end_idle(std::int64_t now_ns) noexcept {
   idle_since_ns_.set(-1);
 }
 
-void Measurements::add_kernel(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
+void Measurements::end_busy(std::int64_t now_ns) noexcept {
+  if (busy_since_ns_.get() >= 0) busy_ns_.add(static_cast<double>(now_ns - busy_since_ns_.get()));
+  busy_since_ns_.set(-1);
+}
+
+void Measurements::add_duration(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
   {
     const std::lock_guard guard(lock_);
     durations_[task.codelet].add(static_cast<double>(end_ns - start_ns));
     if (keeps_timeline_) timeline_.push_back({&task.codelet->name, flow_position(task), worker_, start_ns, end_ns});
   }
-  busy_ns_.add(static_cast<double>(end_ns - start_ns));
   tasks_.add(1);
 }
 
@@ -36,10 +40,12 @@ WorkerReport Measurements::report(std::int64_t now_ns) const noexcept {
   WorkerReport report;
   report.tasks = tasks_.get();
   report.holds = holds_.get();
+  report.fallbacks = fallbacks_.get();
   report.busy_ns = busy_ns_.get();
   report.idle_ns = idle_ns_.get();
   report.total_ns = total_ns_.get();
   if (const auto since_ns = present_since_ns_.get(); since_ns >= 0) report.total_ns += static_cast<double>(now_ns - since_ns);
+  if (const auto since_ns = busy_since_ns_.get(); since_ns >= 0) report.busy_ns += static_cast<double>(now_ns - since_ns);
   if (const auto since_ns = idle_since_ns_.get(); since_ns >= 0) report.idle_ns += static_cast<double>(now_ns - since_ns);
   return report;
 }

@@ -36,7 +36,17 @@ class Measurements {
 
   /// The worker waits for an urgent task although it could run another one.
   void count_hold() noexcept { holds_.add(1); }
-  void add_kernel(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
+  void add_kernel(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
+    add_duration(task, start_ns, end_ns);
+    busy_ns_.add(static_cast<double>(end_ns - start_ns));
+  }
+  /// A kernel of a worker that says otherwise when it is busy.
+  void add_duration(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
+  /// From now on its device has something in flight; it had not.
+  void begin_busy(std::int64_t now_ns) noexcept { busy_since_ns_.set(now_ns); }
+  void end_busy(std::int64_t now_ns) noexcept;
+  /// A task that its device could not run has gone elsewhere.
+  void count_fallback() noexcept { fallbacks_.add(1); }
 
   /// Mean duration of a codelet's kernels on this worker; nothing: none was measured.
   std::optional<std::int64_t> mean_ns(const CodeletCore* codelet) const;
@@ -63,6 +73,8 @@ class Measurements {
   base::Published<std::int64_t> idle_since_ns_{-1};     ///< -1: not idle
   base::Published<std::uint64_t> tasks_;
   base::Published<std::uint64_t> holds_;
+  base::Published<std::int64_t> busy_since_ns_{-1};  ///< -1: not busy, or not with a device
+  base::Published<std::uint64_t> fallbacks_;
   base::Published<double> busy_ns_;
   base::Published<double> idle_ns_;
   base::Published<double> total_ns_;

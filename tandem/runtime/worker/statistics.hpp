@@ -42,11 +42,12 @@ struct CodeletReport {
   DurationStatistics durations;  ///< of its kernels
 };
 
-/// Where a worker's time went since the runtime started, in ns. `busy`: in kernels; `idle`: resting or asleep; the rest is
+/// Where a worker's time went since the runtime started, in ns. `busy`: in kernels, or its device had tasks; `idle`: resting or asleep; the rest is
 /// overhead. The caller's worker exists only inside waits, so its total is shorter than the others'.
 struct WorkerReport {
   std::uint64_t tasks = 0;   ///< that it ran
   std::uint64_t steals = 0;  ///< times that it took tasks from another worker's queue
+  std::uint64_t fallbacks = 0;  ///< tasks that its device could not run and that other workers ran instead
   std::uint64_t holds = 0;  ///< times that it waited for an urgent task, when it could have run another
   double busy_ns = 0;        ///< in kernels
   double idle_ns = 0;        ///< resting or asleep

@@ -27,8 +27,9 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
       executor_(executor),
       clock_(clock),
       progress_(options.attendance),
-      emulated_(options.emulation),
       hold_(index, spec_, executor, clock),
+      device_(spec.unit),
+      in_flight_(spec.unit != nullptr ? std::make_unique<InFlight>(spec.unit->depth(), index, spec.node) : nullptr),
       measurements_(index, options.timeline) {
   origin_.kind = Origin::Kind::worker;
   origin_.trace = &trace_.stream;
@@ -45,31 +46,34 @@ std::int64_t Worker::step(std::int64_t now_ns) {
     measurements_.arrive(now_ns);
     trace_.enter_state(WorkerState::scheduling);
   }
-  if (emulated_.is_running()) {
-    if (now_ns < emulated_.until_ns()) return emulated_.until_ns();
-    end_emulated();
-  }
-  ReadyQueues& queues = executor_.queues();
-  if (announced_) {
-    announced_ = false;
-    woken_ = queues.withdraw_idle(index_) || woken_;
-    pause_ns_ = 0;
-  }
+  if (device_ != nullptr) [[unlikely]] return step_device(now_ns);
+  wake_up();
   for (unsigned count = 0; count < options_.tasks_per_step; ++count) {
-    Task* task = take();
-    if (task != nullptr && hold_.begin_instead_of(*task, [this](const Task& next) { return expected_ns(next); })) [[unlikely]] {
-      measurements_.count_hold();
-      queues.put_back(index_, task);
-      task = nullptr;
-    }
+    Task* const task = take_unless_holding();
     if (task == nullptr) return rest(now_ns);
     progress_.do_rest();
     if (measurements_.is_idle() || woken_) back_to_work(now_ns);
-    if (!run(*task)) return emulated_.until_ns();
+    run(*task);
   }
   // The driver may step others now: what this worker keeps goes where others find it.
   queue_kept();
   return now_ns;
+}
+
+/// It no longer sleeps, nor is about to.
+void Worker::wake_up() {
+  if (!std::exchange(announced_, false)) return;
+  woken_ = executor_.queues().withdraw_idle(index_) || woken_;
+  pause_ns_ = 0;
+}
+
+/// The next task, or null: also when the worker holds for a more urgent one.
+Task* Worker::take_unless_holding() {
+  Task* const task = take();
+  if (task == nullptr || !hold_.begin_instead_of(*task, [this](const Task& next) { return expected_ns(next); })) [[likely]] return task;
+  measurements_.count_hold();
+  executor_.queues().put_back(index_, task);
+  return nullptr;
 }
 
 /// The next task: the one that it has just released, or one from the queues; or null.
@@ -135,7 +139,10 @@ void Worker::leave(std::int64_t now_ns) {
   progress_.stop();
   progress_.do_rest();
   hold_.end();
-  if (emulated_.is_running()) end_emulated();  // early: the caller has other things to do
+  if (device_ != nullptr) {
+    device_->hurry();  // the caller has other things to do
+    collect(now_ns);
+  }
   queue_kept();
   executor_.flush(origin_);
   bool chosen = std::exchange(woken_, false);
@@ -177,6 +184,7 @@ bool Worker::begin(Task& task) {
 
 /// False: the task does not run now; it was cancelled, or it waits for transfers.
 bool Worker::prepare(Task& task) {
+  const std::exception_ptr refusal = device_ != nullptr ? executor_.take_refusal(task) : nullptr;
   if (FlowFailure* cause = executor_.why_cancelled(task)) {
     const bool failed_itself = cause->id == flow_position(task);  // while its data was brought
     if (!failed_itself) executor_.cancel(task, *cause);
@@ -184,6 +192,8 @@ bool Worker::prepare(Task& task) {
     return false;
   }
   try {
+    if (lost_ != nullptr) std::rethrow_exception(lost_);
+    if (refusal != nullptr) std::rethrow_exception(refusal);
     task.progress = static_cast<std::uint16_t>(index_);
     const bool comes_back = executor_.queues().comes_back(index_, task);  // otherwise it may run and end elsewhere at once
     if (executor_.memory().acquire(task, spec_.node) == Memory::Staging::pending) {
@@ -191,8 +201,7 @@ bool Worker::prepare(Task& task) {
       return false;
     }
   } catch (...) {
-    fail(task);
-    skip(task);
+    refuse(task, std::current_exception());
     return false;
   }
   if (!task.poisoned.load(std::memory_order_relaxed)) return true;
@@ -213,61 +222,41 @@ static void prefetch_successors(const Task& task) noexcept {
   }
 }
 
-/// False: the task takes a modelled time, until `emulated_.until_ns()`.
-bool Worker::run(Task& task) {
-  if (!executor_.may_begin(task) && !begin(task)) [[unlikely]] return true;
-  if ((__builtin_expect(task.poisoned.load(std::memory_order_relaxed), 0) || !is_present(task)) && !prepare(task)) return true;
+/// False: it does not run now, or never.
+bool Worker::is_ready(Task& task) {
+  if (!executor_.may_begin(task) && !begin(task)) [[unlikely]] return false;
+  return (__builtin_expect(!task.poisoned.load(std::memory_order_relaxed), 1) && is_present(task)) || prepare(task);
+}
+
+void Worker::run(Task& task) {
+  if (!is_ready(task)) return;
   running_.store(&task, std::memory_order_release);
   prefetch_successors(task);
   trace_.note_started(task);
   const bool reports_end = expects();
-  if (options_.timed || reports_end) {
-    if (!run_timed(task, reports_end)) return false;
-  } else {
-    invoke(task);
-  }
+  if (options_.timed || reports_end) run_timed(task, reports_end);
+  else invoke(task);
   finish(task);
-  return true;
 }
 
 /// As `run`, of a kernel that is measured.
-bool Worker::run_timed(Task& task, bool reports_end) {
+void Worker::run_timed(Task& task, bool reports_end) {
   const std::int64_t start_ns = clock_.now_ns();
-  try {
-    if (emulated_.begin(task, start_ns)) {
-      if (reports_end) report_expected_end(task, emulated_.until_ns() - start_ns);
-      return false;
-    }
-  } catch (...) {  // the program's model of durations
-    fail(task);
-    return true;
-  }
   if (reports_end)
     if (const auto mean_ns = measurements_.mean_ns(task.codelet)) report_expected_end(task, *mean_ns);
   invoke(task);
   measurements_.add_kernel(task, start_ns, clock_.now_ns());
-  return true;
 }
 
 /// How long the task will run here, if that is known.
 std::optional<std::int64_t> Worker::expected_ns(const Task& task) const {
   try {
-    if (const auto modelled_ns = emulated_.duration_ns(task)) return modelled_ns;
-  } catch (...) {
+    if (device_ != nullptr)
+      if (const auto known_ns = device_->expected_ns(task)) return known_ns;
+  } catch (...) {  // the program's model of durations
     return {};  // the task fails when it runs
   }
   return measurements_.mean_ns(task.codelet);
-}
-
-void Worker::end_emulated() {
-  Task& task = emulated_.end();
-  try {
-    succeed(task);
-  } catch (...) {
-    fail(task);
-  }
-  measurements_.add_kernel(task, emulated_.start_ns(), clock_.now_ns());
-  finish(task);
 }
 
 void Worker::invoke(Task& task) {
@@ -280,7 +269,7 @@ void Worker::invoke(Task& task) {
     else task.ops->invoke(call);
     succeed(task);
   } catch (...) {
-    fail(task);
+    fail(task, std::current_exception());
   }
   if (counters_ != nullptr) [[unlikely]] counters_->end();
 }
@@ -296,9 +285,8 @@ void Worker::succeed(Task& task) {
   }
 }
 
-void Worker::fail(Task& task) {
+void Worker::fail(Task& task, const std::exception_ptr& exception) {
   trace_.note_failed(task);
-  const std::exception_ptr exception = std::current_exception();
   std::string what = "an exception that is no std::exception";
   try {
     std::rethrow_exception(exception);

@@ -1,23 +1,27 @@
-// tandem/runtime/worker/worker.hpp: runs tasks, one after the other, in steps.
+// tandem/runtime/worker/worker.hpp: runs tasks in steps: one after the other, or on a device that has several at a time.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
-#include <unordered_map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/base/attendance.hpp"
 #include "tandem/base/driver.hpp"
+#include "tandem/base/log.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/exec/executor.hpp"
-#include "tandem/runtime/worker/emulated_kernel.hpp"
+#include "tandem/runtime/device/device.hpp"
 #include "tandem/runtime/worker/hold.hpp"
 #include "tandem/runtime/worker/idle_progress.hpp"
 #include "tandem/runtime/worker/kernel_counters.hpp"
+#include "tandem/runtime/worker/in_flight.hpp"
 #include "tandem/runtime/worker/measurements.hpp"
-#include "tandem/runtime/worker/private_memory.hpp"
+#include "tandem/runtime/device/private_memory.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
 #include "tandem/runtime/worker/worker_trace.hpp"
 
@@ -30,9 +34,9 @@ struct WorkerOptions {
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep the start and end of each kernel
   const base::OpenCounters* counters = nullptr;  ///< set: count each kernel (`task.counters`). Outlives the worker
-  const Emulation* emulation = nullptr;  ///< with `timed`; null: kernels run
   const std::atomic<bool>* expects = nullptr;  ///< set: report when kernels are expected to end (`TaskExtra::on_expected`)
   base::Attendance* attendance = nullptr;  ///< what idle workers poll; null: nothing. Outlives the worker
+  base::Log* log = nullptr;            ///< for failures of devices. Outlives the worker
 };
 
 /// A worker. One driver steps it, on one thread at a time; only `running` and `report` may be called by others.
@@ -42,14 +46,17 @@ struct WorkerOptions {
 /// `poll_for_ns` it announces itself idle, looks once more, and returns `kNever`. One idle worker polls the network instead,
 /// without pauses, until that is in vain for long, and then sleeps there (`IdleProgress`).
 ///
-/// Its parts: what it measures (`Measurements`), what it traces (`WorkerTrace`), a task whose kernel is emulated
-/// (`EmulatedKernel`), what the processor counts (`KernelCounters`), the hold for an urgent task (`Hold`), the network (`IdleProgress`),
-/// private memory (`PrivateMemory`).
+/// With a `Device` (device_steps.cpp) a step polls it, ends what has ended there, and launches tasks whose data is in its memory, up to its
+/// depth. While all its places are taken the worker fetches the data of a few more tasks. It sleeps until the device is to be polled.
+///
+/// Its parts: what it measures (`Measurements`), what it traces (`WorkerTrace`), tasks that its device has (`InFlight`), what the
+/// processor counts (`KernelCounters`), the hold for an urgent task (`Hold`), the network (`IdleProgress`), private memory (`PrivateMemory`).
 ///
 /// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one read-modify-write per
 /// successor; no lock when it runs its own successor next.
 class Worker final : public base::Steppable {
  public:
+  /// The device of `spec`, if it has one, outlives this.
   Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock);
 
   std::int64_t step(std::int64_t now_ns) override;
@@ -61,32 +68,55 @@ class Worker final : public base::Steppable {
   /// Its stream of the trace.
   trace::Stream& trace() noexcept { return trace_.stream; }
 
-  /// The task whose kernel it runs, or null. For diagnosis, by any thread; the task may have ended meanwhile.
-  const Task* running() const noexcept { return running_.load(std::memory_order_acquire); }
+  /// Calls `visit(task)` for the task whose kernel it runs, or those that its device has. For diagnosis, by any thread; they may have
+  /// ended meanwhile.
+  template <class Visit>
+  void visit_running(const Visit& visit) const {
+    if (in_flight_ != nullptr) return in_flight_->visit(visit);
+    if (const Task* const task = running_.load(std::memory_order_acquire)) visit(*task);
+  }
 
   const Measurements& measurements() const noexcept { return measurements_; }
   WorkerReport report(std::int64_t now_ns) const;
 
  private:
   // One step.
+  void wake_up();
   Task* take();
+  Task* take_unless_holding();
   void queue_kept();
-  bool run(Task& task);
+  void run(Task& task);
   std::int64_t rest(std::int64_t now_ns);
   void back_to_work(std::int64_t now_ns);
 
   // One task.
   bool begin(Task& task);
+  bool is_ready(Task& task);
   bool is_present(const Task& task) const noexcept;
   bool prepare(Task& task);
-  bool run_timed(Task& task, bool expects);
+  void run_timed(Task& task, bool expects);
   void invoke(Task& task);
-  void end_emulated();
   void succeed(Task& task);
-  void fail(Task& task);
+  void fail(Task& task, const std::exception_ptr& exception);
   void skip(Task& task);
   void finish(Task& task);
   void end(Task& task);
+
+  // With a device.
+  std::int64_t step_device(std::int64_t now_ns);
+  bool go_on(std::int64_t now_ns);
+  bool takes_tasks() const noexcept;
+  std::int64_t rest_beside_device();
+  std::int64_t collect(std::int64_t now_ns);
+  void launch(Task& task);
+  void trace_oldest();
+  void complete(const Device::Ended& ended);
+  void end_run(const Device::Ended& ended, const DeviceFailure& failure);
+  void refuse(Task& task, const std::exception_ptr& failure);
+  bool may_fall_back(Task& task, bool had_begun);
+  void fall_back(Task& task, const std::string& why);
+  std::exception_ptr named(const Task& task, const std::exception_ptr& failure, const DeviceFailure& look) const;
+  void lose_device(const std::exception_ptr& failure, const DeviceFailure& look);
 
   bool expects() const noexcept { return options_.expects != nullptr && options_.expects->load(std::memory_order_relaxed); }
   std::optional<std::int64_t> expected_ns(const Task& task) const;
@@ -101,10 +131,15 @@ class Worker final : public base::Steppable {
   bool woken_ = false;         ///< somebody has chosen it for new work
   std::int64_t pause_ns_ = 0;  ///< between two polls
   IdleProgress progress_;
-  EmulatedKernel emulated_;
   Hold hold_;
   PrivateMemory private_memory_;
   std::unique_ptr<KernelCounters> counters_;  ///< null: kernels are not counted
+  Device* const device_;                 ///< null: this thread runs the kernels
+  std::unique_ptr<InFlight> in_flight_;  ///< null without a device
+  Task* next_ = nullptr;                 ///< its data is there, and it waits for a place of the device
+  std::vector<Device::Ended> ended_;
+  std::int64_t ended_at_ns_ = 0;         ///< when the device's last task ended
+  std::exception_ptr lost_;              ///< why the device runs nothing any more; null: it does
 
   alignas(64) std::atomic<const Task*> running_{nullptr};
   Measurements measurements_;

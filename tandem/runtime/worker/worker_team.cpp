@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/runtime/device/modelled_device.hpp"
 
 namespace tandem::runtime {
 namespace {
@@ -35,17 +36,23 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .timed = options.statistics || options.timeline || options.emulation,
                                      .timeline = options.timeline,
                                      .counters = counters_ ? &counters_ : nullptr,
-                                     .emulation = emulation_ ? &emulation_ : nullptr,
                                      .expects = &expects_,
-                                     .attendance = &attendance_};
+                                     .attendance = &attendance_,
+                                     .log = world.log};
   base::Waker* caller = caller_works_ ? nullptr : &world.driver->add_caller(idler_);
   for (unsigned i = 0; i < specs_.size(); ++i) {
-    auto& worker = *workers_.emplace_back(
-        std::make_unique<Worker>(i, specs_[i], worker_options, executor, *world.clock));
     const bool is_caller = i == 0 && caller_works_;
+    TANDEM_ASSERT(!is_caller || specs_[i].unit == nullptr);  // it comes and goes
+    WorkerSpec spec = specs_[i];
+    if (emulation_) spec.unit = models_.emplace_back(std::make_unique<ModelledDevice>(emulation_, spec.unit)).get();
+    auto& worker = *workers_.emplace_back(std::make_unique<Worker>(i, spec, worker_options, executor, *world.clock));
     base::Waker& waker = is_caller ? world.driver->add_caller(worker)
                                    : world.driver->add(worker, {specs_[i].core, fmt::format("tandem-w{}", i)});
     queues_->set_waker(i, &waker);
+    if (spec.unit != nullptr) {
+      spec.unit->connect(waker);
+      if (spec.node != 0) queues_->set_most_staging(i, spec.unit->depth() + 1);
+    }
     if (is_caller) caller = &waker;
   }
   executor.connect(&pool, queues_.get(), &memory, caller);
@@ -93,10 +100,15 @@ std::vector<TimelineEvent> WorkerTeam::timeline() const {
   return events;
 }
 
-std::vector<const Task*> WorkerTeam::running() const {
-  std::vector<const Task*> tasks;
-  for (const auto& worker : workers_) tasks.push_back(worker->running());
+std::vector<WorkerTeam::Running> WorkerTeam::running() const {
+  std::vector<Running> tasks;
+  for (unsigned i = 0; i < workers_.size(); ++i) workers_[i]->visit_running([&](const Task& task) { tasks.push_back({i, &task}); });
   return tasks;
+}
+
+void WorkerTeam::finish_devices() noexcept {
+  for (const WorkerSpec& spec : specs_)
+    if (spec.unit != nullptr) spec.unit->finish();
 }
 
 }  // namespace tandem::runtime

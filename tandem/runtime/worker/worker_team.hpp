@@ -46,8 +46,16 @@ class WorkerTeam {
   /// With `CoreOptions::timeline`: all kernels, by their start.
   std::vector<TimelineEvent> timeline() const;
 
-  /// For diagnosis: the task whose kernel each worker runs, or null.
-  std::vector<const Task*> running() const;
+  /// A task whose kernel runs.
+  struct Running {
+    unsigned worker = 0;
+    const Task* task = nullptr;
+  };
+  /// For diagnosis: what the workers and their devices run, by worker.
+  std::vector<Running> running() const;
+
+  /// Ends what devices do. After the driver was stopped.
+  void finish_devices() noexcept;
 
  private:
   /// Rests for ever: stands for a caller that does not work.
@@ -64,6 +72,7 @@ class WorkerTeam {
   base::Attendance attendance_;
   std::atomic<bool> expects_{false};
   std::unique_ptr<ReadyQueues> queues_;
+  std::vector<std::unique_ptr<Device>> models_;  ///< of workers whose tasks take a modelled time
   std::vector<std::unique_ptr<Worker>> workers_;
   Idler idler_;
 };

@@ -14,9 +14,10 @@
 #include "tandem/base/hardware_counters.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/clock/clock.hpp"
+#include "tandem/runtime/device/device.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/sched/policy.hpp"
-#include "tandem/runtime/worker/emulation.hpp"
+#include "tandem/runtime/device/emulation.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
 
 namespace tandem::runtime {
@@ -45,12 +46,16 @@ struct World {
   std::vector<WorkerSpec> workers;                    ///< those of kind cpu first; worker 0 is the caller if `caller_works`
   std::vector<std::vector<unsigned>> distance;        ///< between CPU workers
   std::vector<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> nodes;  ///< beyond main memory
+  std::vector<std::unique_ptr<Device>> devices;       ///< of workers
   std::vector<std::size_t> budgets;                   ///< bytes of replicas, by node from main memory on; 0, or missing: no limit
   std::optional<NodeIndex> storage;                   ///< the node of `nodes` to which replicas go when main memory is full
   bool caller_works = true;
   base::OpenCounters counters;                        ///< of a worker's thread, for the trace; empty: kernels are not counted
   /// On which NUMA node, counted from 0, memory lies, for the trace; empty: unknown.
   std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)> numa_node_of;
+
+  /// One more worker, which works on `unit`, and the unit's memory. After the CPU workers.
+  void add_device(DeviceUnit unit);
 };
 
 }  // namespace tandem::runtime

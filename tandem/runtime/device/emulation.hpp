@@ -1,4 +1,4 @@
-// tandem/runtime/worker/emulation.hpp: tasks that take a modelled time instead of computing.
+// tandem/runtime/device/emulation.hpp: tasks that take a modelled time instead of computing.
 #pragma once
 
 #include <cstdint>

@@ -1,18 +1,23 @@
-// tandem/runtime/worker/private_memory.cpp: prepares private memory, and returns partial results.
-#include "tandem/runtime/worker/private_memory.hpp"
+// tandem/runtime/device/private_memory.cpp: prepares private memory, and returns partial results.
+#include "tandem/runtime/device/private_memory.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
-#include <memory>
+#include <utility>
 
 #include "tandem/runtime/memory/out_of_memory.hpp"
 
 namespace tandem::runtime {
 
+PrivateMemory::~PrivateMemory() {
+  for (const Scratch& scratch : scratch_)
+    if (scratch.memory != nullptr) node_->release(scratch.memory, scratch.bytes);
+}
+
 void PrivateMemory::invoke(KernelCall& call, Memory& memory) {
   Task& task = call.task;
+  node_ = &memory.node(call.node);
   pointers_.assign(task.access_count, nullptr);
   scratch_.resize(std::max<std::size_t>(scratch_.size(), task.access_count));
   for (unsigned i = 0; i < task.access_count; ++i)
@@ -31,17 +36,15 @@ void PrivateMemory::invoke(KernelCall& call, Memory& memory) {
 
 void* PrivateMemory::scratch(unsigned access, const Handle& data) {
   const std::size_t bytes = data.shape.bytes();
-  constexpr std::size_t line_bytes = 64;
-  std::vector<std::byte>& memory = scratch_[access];
-  try {
-    memory.resize(std::max(bytes + line_bytes, memory.size()));
-  } catch (const std::exception&) {
-    throw OutOfMemory(fmt::format("no scratch memory for {}: it takes {} bytes on each worker that runs such a task", data.described(),
-                                  bytes));
-  }
-  void* start = memory.data();
-  std::size_t room = memory.size();
-  return std::align(line_bytes, bytes, start, room);
+  Scratch& scratch = scratch_[access];
+  if (scratch.memory != nullptr && scratch.bytes >= bytes) return scratch.memory;
+  if (scratch.memory != nullptr) node_->release(std::exchange(scratch.memory, nullptr), scratch.bytes);
+  scratch.memory = node_->allocate(bytes);
+  scratch.bytes = bytes;
+  if (scratch.memory == nullptr)
+    throw OutOfMemory(fmt::format("no scratch memory for {}: it takes {} bytes in {} for each task that runs there at a time",
+                                  data.described(), bytes, node_->name()));
+  return scratch.memory;
 }
 
 void PrivateMemory::return_partials(Task& task, bool filled) {

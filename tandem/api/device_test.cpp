@@ -1,0 +1,508 @@
+// tandem/api/device_test.cpp: devices of a program: depth, sleep, failures and where their tasks go, what is measured and traced.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/api/test_support.hpp"
+#include "tandem/base/event_loop.hpp"
+#include "tandem/device.hpp"
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/memory/out_of_memory.hpp"
+#include "tandem/runtime/task/call_count.hpp"
+
+namespace tandem {
+namespace {
+
+using test::thrown_by;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A memory apart, which can be full.
+class OwnMemory final : public MemoryNode {
+ public:
+  explicit OwnMemory(std::size_t most_bytes) : left_(most_bytes) {}
+  std::string name() const override { return "card memory"; }
+  void* allocate(std::size_t bytes) override {
+    if (bytes > left_) return nullptr;
+    left_ -= bytes;
+    return std::aligned_alloc(64, (bytes + 127) / 64 * 64);
+  }
+  void release(void* memory, std::size_t bytes) noexcept override {
+    left_ += bytes;
+    std::free(memory);
+  }
+
+ private:
+  std::size_t left_;
+};
+
+/// What a test says of a device, and sees of it.
+struct Card {
+  unsigned depth = 2;
+  std::int64_t task_ns = 1'000;
+  bool wakes = true;
+  std::function<void(const DeviceTask&)> at_launch = [](const DeviceTask&) {};  ///< may throw
+  std::function<void(const DeviceTask&)> at_end = [](const DeviceTask&) {};     ///< may throw, before the kernel
+  base::EventLoop* loop = nullptr;
+
+  unsigned launches = 0;
+  unsigned in_flight = 0;
+  unsigned most_in_flight = 0;
+  unsigned polls = 0;
+};
+
+/// Runs each task for `task_ns` of the loop's time, those in flight at the same time.
+class CardDevice final : public Device {
+ public:
+  explicit CardDevice(Card& card) : card_(card) {}
+  std::string name() const override { return "card"; }
+  unsigned depth() const noexcept override { return card_.depth; }
+  void connect(base::Waker& waker) override { waker_ = &waker; }
+  Launched launch(DeviceTask& task, std::int64_t now_ns) override {
+    ++card_.launches;
+    card_.at_launch(task);
+    card_.most_in_flight = std::max(card_.most_in_flight, ++card_.in_flight);
+    until_ns_ = now_ns + card_.task_ns;
+    card_.loop->at(until_ns_, [this, &task] {
+      Ended ended{.place = task.place()};
+      try {
+        card_.at_end(task);
+        task.run();
+      } catch (...) {
+        ended.failure = std::current_exception();
+      }
+      ended_.push_back(std::move(ended));
+      if (card_.wakes) waker_->wake();
+    });
+    return Launched::posted;
+  }
+  std::int64_t poll(std::int64_t now_ns, std::vector<Ended>& ended) override {
+    ++card_.polls;
+    card_.in_flight -= static_cast<unsigned>(ended_.size());
+    for (Ended& one : ended_) ended.push_back(std::move(one));
+    ended_.clear();
+    return card_.wakes ? base::kNever : std::max(now_ns + 1, until_ns_);
+  }
+
+ private:
+  Card& card_;
+  base::Waker* waker_ = nullptr;
+  std::int64_t until_ns_ = 0;
+  std::vector<Ended> ended_;
+};
+
+struct Memory {
+  bool own = true;
+  std::size_t most_bytes = std::size_t{1} << 30;
+  std::size_t budget = 0;
+};
+
+/// A runtime on an event loop, with `workers` cores and one worker for each card.
+std::unique_ptr<Runtime> runtime_with(const std::vector<Card*>& cards, const Memory& memory = {}, runtime::CoreOptions options = {},
+                                      unsigned workers = 2, test::LogLines* lines = nullptr) {
+  options.tasks_per_step = 1;  // else one core may take all tasks before the device takes any
+  auto resources = test::test_resources(lines);
+  runtime::World world = make_test_world({.workers = workers}, *resources);
+  for (Card* card : cards) {
+    card->loop = resources->loop;
+    DeviceUnit unit{.kind = DeviceKind::user, .device = std::make_unique<CardDevice>(*card)};
+    if (memory.own) unit.memory = std::make_unique<OwnMemory>(memory.most_bytes);
+    unit.budget = memory.budget;
+    world.add_device(std::move(unit));
+  }
+  return std::make_unique<Runtime>(std::move(resources), std::move(world), options);
+}
+
+bool on_device(const WorkerDescription& worker) { return worker.device == DeviceKind::user; }
+
+/// Adds 1 on a core, 100 on a device.
+const auto kAdd = Codelet("add", [](double& v) { v += 1; }).also(DeviceKind::user, [](double& v) { v += 100; });
+const auto kAddOnDevice = kAdd.can_run(on_device);
+
+/// Data of one number each.
+class Numbers {
+ public:
+  Numbers(Runtime& rt, std::size_t count) : rt_(rt), values_(count) {
+    for (double& value : values_) data.push_back(rt.data(value));
+  }
+  template <class Codelet>
+  void submit_each(const Codelet& codelet) {
+    for (const auto& x : data) rt_.submit(codelet, read_write(x));
+  }
+  /// What they are once all tasks have ended.
+  std::vector<double> values() {
+    for (auto& x : data) rt_.wait(x);
+    return values_;
+  }
+
+ private:
+  Runtime& rt_;
+  std::vector<double> values_;
+
+ public:
+  std::vector<Data<double>> data;  // goes before the memory, to which it brings its values
+};
+
+void refuse(const DeviceTask&) { throw DeviceError(DeviceEffect::refused, "queue full"); }
+
+TEST(Devices, HaveSeveralTasksInFlightAndNotMoreThanTheirDepth) {
+  Card card{.depth = 3};
+  auto rt = runtime_with({&card});
+  Numbers numbers(*rt, 20);
+  numbers.submit_each(kAddOnDevice);
+  rt->wait();
+  EXPECT_EQ(numbers.values(), std::vector<double>(20, 100));
+  EXPECT_EQ(card.most_in_flight, 3U);
+  EXPECT_LE(rt->resources().loop->now_ns(), 7'100) << "three at a time";
+}
+
+TEST(Devices, RunTasksOfOneDatumOneAfterTheOther) {
+  Card card{.depth = 4};
+  auto rt = runtime_with({&card});
+  double value = 0;
+  auto x = rt->data("x", value);
+  for (int i = 0; i < 10; ++i) rt->submit(kAddOnDevice, read_write(x));
+  rt->submit(Codelet("halve", [](double& v) { v /= 2; }), read_write(x));
+  rt->wait();
+  EXPECT_EQ(value, 500);
+  EXPECT_EQ(card.most_in_flight, 1U);
+}
+
+TEST(Devices, AreNotPolledWhileTheySleepUntilTheyWakeTheirWorker) {
+  Card card{.depth = 2, .task_ns = 1'000'000'000};
+  auto rt = runtime_with({&card});
+  double value = 0;
+  auto x = rt->data("x", value);
+  for (int i = 0; i < 5; ++i) rt->submit(kAddOnDevice, read_write(x));
+  rt->wait(x);
+  EXPECT_EQ(value, 500);
+  EXPECT_LE(card.polls, 4 * 5U);
+}
+
+TEST(Devices, ArePolledWhenTheySaidSo) {
+  Card card{.depth = 2, .task_ns = 1'000'000'000, .wakes = false};
+  auto rt = runtime_with({&card});
+  Numbers numbers(*rt, 6);
+  numbers.submit_each(kAddOnDevice);
+  rt->wait();
+  EXPECT_EQ(numbers.values(), std::vector<double>(6, 100));
+  EXPECT_LE(card.polls, 4 * 6U);
+}
+
+TEST(Devices, FetchTheDataOfLaterTasksWhileAllTheirPlacesAreTaken) {
+  // Copies take as long as kernels: one after the other they would take twice the time.
+  Card card{.depth = 1, .task_ns = 1'000};
+  auto resources = test::test_resources();
+  runtime::World world = make_test_world({.workers = 1}, *resources);
+  card.loop = resources->loop;
+  struct SteadyCopier final : runtime::Copier {
+    base::EventLoop& loop;
+    std::int64_t free_ns = 0;
+    explicit SteadyCopier(base::EventLoop& event_loop) : loop(event_loop) {}
+    runtime::CopyState start(const CopyRequest& request, runtime::CopyEnded ended) override {
+      free_ns = std::max(free_ns, loop.now_ns()) + 1'000;
+      loop.at(free_ns, [request, ended] {
+        runtime::copy_matrix(request);
+        ended(nullptr);
+      });
+      return runtime::CopyState::posted;
+    }
+  };
+  world.add_device({.device = std::make_unique<CardDevice>(card),
+                    .memory = std::make_unique<OwnMemory>(1'000'000),
+                    .copier = std::make_unique<SteadyCopier>(*resources->loop)});
+  Runtime rt(std::move(resources), std::move(world), {});
+  std::vector<double> values(50);
+  std::vector<Data<double>> data;
+  for (double& value : values) data.push_back(rt.data(value));
+  const auto look = Codelet("look", [](const double&) {}).also(DeviceKind::user, [](const double&) {}).can_run(on_device);
+  for (const auto& x : data) rt.submit(look, read(x));
+  const std::int64_t began_ns = rt.resources().loop->now_ns();
+  rt.wait();
+  EXPECT_LE(rt.resources().loop->now_ns() - began_ns, 55'000);
+}
+
+TEST(Devices, AKernelThatThrowsThereFailsItsTask) {
+  Card card;
+  auto rt = runtime_with({&card});
+  double value = 0, other = 0;
+  auto x = rt->data("x", value), y = rt->data("y", other);
+  const auto bad = Codelet("bad", [](double& v) { v = 1; }).also(DeviceKind::user, [](double&) { throw std::runtime_error("bad kernel"); });
+  rt->submit(bad.can_run(on_device), read_write(x));
+  rt->submit(kAddOnDevice, read_write(x));
+  rt->submit(kAddOnDevice, read_write(y));
+  EXPECT_EQ(thrown_by<std::runtime_error>([&] { rt->wait(); }), "bad kernel");
+  rt->wait(y);
+  EXPECT_EQ(other, 100);
+  EXPECT_EQ(card.launches, 2U);
+}
+
+TEST(FailingDevices, GiveTheirTasksToCoresThatHaveAnImplementation) {
+  for (const bool later : {false, true}) {
+    Card card;
+    (later ? card.at_end : card.at_launch) = refuse;
+    test::LogLines lines;
+    auto rt = runtime_with({&card}, {}, {}, 2, &lines);
+    Numbers numbers(*rt, 20);
+    numbers.submit_each(kAdd);
+    rt->wait();
+    EXPECT_EQ(numbers.values(), std::vector<double>(20, 1));
+    ASSERT_GT(card.launches, 0U);
+    EXPECT_EQ(rt->statistics().workers[2].fallbacks, card.launches);
+    EXPECT_THAT(lines.all(), AllOf(HasSubstr("'add'"), HasSubstr("card could not run it"), HasSubstr("queue full")));
+  }
+}
+
+TEST(FailingDevices, FailTasksThatNobodyElseCanRun) {
+  Card card;
+  card.at_launch = refuse;
+  auto rt = runtime_with({&card});
+  double value = 0;
+  auto x = rt->data("x", value);
+  rt->submit(kAddOnDevice, read_write(x));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("'add'"), HasSubstr("device_test.cpp"), HasSubstr("on card: queue full")));
+  card.at_launch = [](const DeviceTask&) {};
+  Numbers others(*rt, 1);
+  others.submit_each(kAddOnDevice);
+  EXPECT_EQ(others.values(), std::vector<double>(1, 100)) << "the device goes on";
+}
+
+TEST(FailingDevices, GiveTheirTasksToAnotherDevice) {
+  Card first, second;
+  first.at_launch = refuse;
+  auto rt = runtime_with({&first, &second});
+  Numbers numbers(*rt, 10);
+  numbers.submit_each(kAddOnDevice);
+  rt->wait();
+  EXPECT_EQ(numbers.values(), std::vector<double>(10, 100));
+  EXPECT_GT(first.launches, 0U);
+  EXPECT_EQ(second.launches, 10U);
+}
+
+TEST(FailingDevices, RepeatWhatHadBegunFromAnotherCopyOfTheData) {
+  Card card;
+  card.at_end = [](const DeviceTask& task) {
+    *static_cast<double*>(task.memory(0).pointer) = -1;
+    throw DeviceError(DeviceEffect::broken, "bit flip");
+  };
+  auto rt = runtime_with({&card});
+  Numbers numbers(*rt, 20);
+  numbers.submit_each(kAdd);
+  rt->wait();
+  EXPECT_EQ(numbers.values(), std::vector<double>(20, 1));
+  EXPECT_GT(card.launches, 0U);
+}
+
+TEST(FailingDevices, FailWhatHadBegunWithTheOnlyCopy) {
+  Card card;
+  auto rt = runtime_with({&card});
+  double value = 0;
+  auto x = rt->data("x", value);
+  rt->submit(kAddOnDevice, read_write(x));
+  rt->wait(rt->submit(kAddOnDevice, read_write(x)));
+  card.at_end = [](const DeviceTask&) { throw DeviceError(DeviceEffect::broken, "bit flip"); };
+  rt->submit(kAdd.can_run([](const WorkerDescription&) { return true; }), read_write(x));
+  // A core may be first; then the value was in main memory, too.
+  const std::string said = thrown_by<DeviceError>([&] { rt->wait(); });
+  if (card.launches == 3) EXPECT_THAT(said, HasSubstr("on card: bit flip"));
+  else EXPECT_EQ(value, 201);
+}
+
+TEST(FailingDevices, WithoutMemoryGiveTheirTasksToCores) {
+  // Full at once, or by its budget, which is too small for any task.
+  for (const Memory& memory : {Memory{.most_bytes = 16}, Memory{.budget = 16}}) {
+    Card card;
+    auto rt = runtime_with({&card}, memory);
+    std::vector<std::vector<double>> values(20, std::vector<double>(100));
+    const auto add = Codelet("add", [](std::span<double> v) { v[99] += 1; }).also(DeviceKind::user, [](std::span<double> v) { v[99] += 100; });
+    std::vector<Data<Vector<double>>> data;
+    for (auto& value : values) rt->submit(add, read_write(data.emplace_back(rt->data(value))));
+    rt->wait();
+    for (const auto& value : values) EXPECT_EQ(value[99], 1);
+    EXPECT_EQ(card.launches, 0U);
+    EXPECT_GT(rt->statistics().workers[2].fallbacks, 0U);
+    rt->submit(add.can_run(on_device), read_write(data[0]));
+    EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->wait(); }), HasSubstr("card memory"));
+  }
+}
+
+TEST(LostDevices, LeaveTheirTasksToOthersAndTakeNoMore) {
+  Card card{.depth = 3};
+  card.at_end = [&](const DeviceTask&) { throw DeviceError(DeviceEffect::lost, "fell off the bus"); };
+  test::LogLines lines;
+  auto rt = runtime_with({&card}, {}, {}, 2, &lines);
+  Numbers numbers(*rt, 50);
+  numbers.submit_each(kAdd);
+  rt->wait();
+  EXPECT_EQ(numbers.values(), std::vector<double>(50, 1));
+  EXPECT_LE(card.launches, 3U);
+  EXPECT_GT(card.launches, 0U);
+  EXPECT_THAT(lines.all(), HasSubstr("card is lost, and runs no further tasks: fell off the bus"));
+}
+
+TEST(LostDevices, FailTheTasksThatWaitForThem) {
+  Card card;
+  card.at_launch = [&](const DeviceTask&) { throw DeviceError(DeviceEffect::lost, "fell off the bus"); };
+  auto rt = runtime_with({&card});
+  Numbers numbers(*rt, 10);
+  numbers.submit_each(kAddOnDevice);
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("'add'"), HasSubstr("on card"), HasSubstr("fell off the bus")));
+  EXPECT_EQ(card.launches, 1U);
+  rt->submit(kAddOnDevice, write(numbers.data[0]));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), HasSubstr("fell off the bus")) << "also those submitted later";
+}
+
+TEST(LostDevices, LeaveTheQueueToTheDevicesThatWork) {
+  Card first, second;
+  first.at_launch = [&](const DeviceTask&) { throw DeviceError(DeviceEffect::lost, "fell off the bus"); };
+  auto rt = runtime_with({&first, &second});
+  Numbers numbers(*rt, 30);
+  for (int round = 0; round < 3; ++round) {
+    numbers.submit_each(kAddOnDevice);
+    rt->wait();
+  }
+  EXPECT_EQ(numbers.values(), std::vector<double>(30, 300));
+  EXPECT_EQ(first.launches, 1U);
+  EXPECT_EQ(second.launches, 90U);
+}
+
+TEST(Devices, AreBusyWhileSomethingIsInFlight) {
+  Card card{.depth = 4};
+  runtime::CoreOptions options;
+  options.timeline = true;
+  auto rt = runtime_with({&card}, {}, options);
+  Numbers numbers(*rt, 8);
+  numbers.submit_each(kAddOnDevice);
+  rt->wait();
+  const StatisticsReport report = rt->statistics();
+  ASSERT_EQ(report.workers.size(), 3U);
+  EXPECT_EQ(report.workers[2].tasks, 8U);
+  EXPECT_EQ(report.workers[2].busy_ns, 2'000) << "two times four at a time";
+  ASSERT_EQ(report.codelets.size(), 1U);
+  EXPECT_EQ(report.codelets[0].durations.count, 8U);
+  EXPECT_LE(report.codelets[0].durations.total_ns(), 2'000) << "no time counts twice";
+}
+
+TEST(Devices, KeepScratchMemoryOfEachTaskApart) {
+  Card card{.depth = 3};
+  auto rt = runtime_with({&card});
+  Numbers numbers(*rt, 9);
+  auto workspace = rt->vector<double>("workspace", 50);
+  std::map<const double*, int> seen;
+  const auto kernel = Codelet("k", [](double&, std::span<double>) {}).also(DeviceKind::user, [&](double& v, std::span<double> work) {
+    ++seen[work.data()];
+    std::fill(work.begin(), work.end(), v = 3);
+  });
+  for (const auto& x : numbers.data) rt->submit(kernel.can_run(on_device), read_write(x), scratch(workspace));
+  rt->wait();
+  EXPECT_EQ(numbers.values(), std::vector<double>(9, 3));
+  EXPECT_EQ(seen.size(), 3U) << "one for each place";
+}
+
+TEST(Devices, TakeAModelledTimeUnderAnEmulation) {
+  Card card{.depth = 2};
+  runtime::CoreOptions options;
+  options.emulation = [](const runtime::EmulatedTask& task) -> std::optional<std::int64_t> {
+    if (task.codelet == "real") return {};
+    return 50'000;
+  };
+  auto rt = runtime_with({&card}, {}, options);
+  double value = 0;
+  auto x = rt->data("x", value);
+  for (int i = 0; i < 4; ++i) rt->submit(kAddOnDevice, read_write(x));
+  rt->wait();
+  EXPECT_EQ(card.launches, 0U);
+  EXPECT_GE(rt->resources().loop->now_ns(), 200'000) << "one after the other";
+  const auto real = Codelet("real", [](double& v) { v += 1; }).also(DeviceKind::user, [](double& v) { v += 100; });
+  rt->submit(real.can_run(on_device), read_write(x));
+  rt->wait(x);
+  EXPECT_EQ(card.launches, 1U);
+  EXPECT_EQ(value, 100);
+}
+
+TEST(Devices, ThatMakeNoSenseAreRefused) {
+  auto resources = test::test_resources();
+  runtime::World world = make_test_world({}, *resources);
+  EXPECT_THAT(thrown_by<UsageError>([&] { world.add_device({}); }), HasSubstr("null"));
+  Card card;
+  EXPECT_THAT(thrown_by<UsageError>([&] { world.add_device({.kind = DeviceKind::cpu, .device = std::make_unique<CardDevice>(card)}); }),
+              HasSubstr("'card' has kind cpu"));
+  card.depth = 0;
+  EXPECT_THAT(thrown_by<UsageError>([&] { world.add_device({.device = std::make_unique<CardDevice>(card)}); }),
+              HasSubstr("no task may be in flight"));
+}
+
+/// Runs kernels on a thread of its own.
+class ThreadDevice final : public Device {
+ public:
+  std::string name() const override { return "thread"; }
+  unsigned depth() const noexcept override { return 2; }
+  void connect(base::Waker& waker) override { waker_ = &waker; }
+  Launched launch(DeviceTask& task, std::int64_t) override {
+    const std::lock_guard guard(mutex_);
+    threads_.emplace_back([this, &task] {
+      task.run();
+      const std::lock_guard end(mutex_);
+      ended_.push_back({.place = task.place()});
+      waker_->wake();
+    });
+    return Launched::posted;
+  }
+  std::int64_t poll(std::int64_t, std::vector<Ended>& ended) override {
+    const std::lock_guard guard(mutex_);
+    ended.insert(ended.end(), ended_.begin(), ended_.end());
+    ended_.clear();
+    return base::kNever;
+  }
+  void finish() noexcept override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  base::Waker* waker_ = nullptr;
+  std::mutex mutex_;
+  std::vector<std::thread> threads_;
+  std::vector<Ended> ended_;
+};
+
+TEST(Devices, OfAProgramAreGivenByItsOptions) {
+  for (const bool own_memory : {false, true}) {
+    Options options{.workers = 2};
+    options.devices.push_back([own_memory] {
+      DeviceUnit unit{.device = std::make_unique<ThreadDevice>()};
+      if (own_memory) unit.memory = std::make_unique<OwnMemory>(1'000'000);
+      return unit;
+    });
+    options.more = {{"ranks", "alone"}};
+    Runtime rt(options);
+    std::vector<double> values(20);
+    std::atomic<int> on_cores{0};
+    const auto add = Codelet("add", [&](double& v) { ++on_cores; v += 1; }).also(DeviceKind::user, [](double& v) { v += 1; });
+    for (int round = 0; round < 5; ++round)
+      for (double& value : values) {
+        auto x = rt.data(value);
+        rt.submit(round % 2 == 0 ? add : add.can_run(on_device), read_write(x));
+        rt.wait(x);
+      }
+    rt.wait();
+    EXPECT_EQ(values, std::vector<double>(20, 5));
+    EXPECT_LE(on_cores, 60);
+  }
+}
+
+}  // namespace
+}  // namespace tandem

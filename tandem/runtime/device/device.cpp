@@ -1,0 +1,21 @@
+// tandem/runtime/device/device.cpp: how a device calls a kernel.
+#include "tandem/runtime/device/device.hpp"
+
+#include "tandem/runtime/device/private_memory.hpp"
+
+namespace tandem::runtime {
+
+DeviceTask::DeviceTask(unsigned place, unsigned worker, NodeIndex node)
+    : place_(place), worker_(worker), node_(node), private_memory_(std::make_unique<PrivateMemory>()) {}
+DeviceTask::~DeviceTask() = default;
+DeviceTask::DeviceTask(DeviceTask&&) noexcept = default;
+
+const std::string& DeviceTask::codelet() const noexcept { return task_->codelet->name; }
+
+void DeviceTask::run(void* queue) {
+  KernelCall now = call(queue);
+  if (task_->special) private_memory_->invoke(now, *memory_);
+  else task_->ops->invoke(now);
+}
+
+}  // namespace tandem::runtime

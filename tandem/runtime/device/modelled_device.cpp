@@ -1,0 +1,51 @@
+// tandem/runtime/device/modelled_device.cpp: asks the model of a task's duration, and lets that time pass.
+#include "tandem/runtime/device/modelled_device.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace tandem::runtime {
+
+Device::Launched ModelledDevice::launch(DeviceTask& task, std::int64_t now_ns) {
+  if (const auto duration_ns = expected_ns(task.task())) {
+    busy_until_ns_ = std::max(now_ns, busy_until_ns_) + *duration_ns;
+    modelled_.push_back({task.place(), busy_until_ns_});
+    return Launched::posted;
+  }
+  if (behind_ != nullptr) {
+    const Launched launched = behind_->launch(task, now_ns);
+    if (launched == Launched::posted) ++in_flight_behind_;
+    return launched;
+  }
+  task.run();
+  return Launched::done;
+}
+
+std::int64_t ModelledDevice::poll(std::int64_t now_ns, std::vector<Ended>& ended) {
+  std::int64_t next_ns = base::kNever;
+  if (in_flight_behind_ != 0) {
+    const std::size_t before = ended.size();
+    next_ns = behind_->poll(now_ns, ended);
+    in_flight_behind_ -= static_cast<unsigned>(ended.size() - before);
+  }
+  const bool ends_all = std::exchange(hurries_, false);
+  if (ends_all) busy_until_ns_ = now_ns;
+  while (!modelled_.empty() && (ends_all || modelled_.front().until_ns <= now_ns)) {
+    ended.push_back({.place = modelled_.front().place});
+    modelled_.pop_front();
+  }
+  return modelled_.empty() ? next_ns : std::min(next_ns, modelled_.front().until_ns);
+}
+
+std::optional<std::int64_t> ModelledDevice::expected_ns(const Task& task) const {
+  if (task.ops->serves) return {};
+  Shape shapes[UINT8_MAX];
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    if (task.accesses()[i].mode() == AccessMode::reduce) return {};
+    shapes[i] = task.accesses()[i].handle()->shape;
+  }
+  return model_({task.codelet->name, {shapes, task.access_count}});
+}
+
+}  // namespace tandem::runtime

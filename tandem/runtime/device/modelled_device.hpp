@@ -1,0 +1,49 @@
+// tandem/runtime/device/modelled_device.hpp: the device whose tasks take a modelled time instead of computing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/runtime/device/device.hpp"
+#include "tandem/runtime/device/emulation.hpp"
+
+namespace tandem::runtime {
+
+/// The device of workers under an `Emulation`: a task ends when its modelled time is over, one after the other, and its kernel is not
+/// called. Tasks for which the model has no time run: on the device that stands behind this one, or at once on the worker's thread.
+class ModelledDevice final : public Device {
+ public:
+  /// Both outlive this; `behind` null: the worker's thread is the device.
+  ModelledDevice(const Emulation& model, Device* behind) : model_(model), behind_(behind) {}
+
+  std::string name() const override { return behind_ != nullptr ? behind_->name() : "a model"; }
+  unsigned depth() const noexcept override { return behind_ != nullptr ? behind_->depth() : 1; }
+  void connect(base::Waker& waker) override {
+    if (behind_ != nullptr) behind_->connect(waker);
+  }
+  Launched launch(DeviceTask& task, std::int64_t now_ns) override;
+  std::int64_t poll(std::int64_t now_ns, std::vector<Ended>& ended) override;
+  std::optional<std::int64_t> expected_ns(const Task& task) const override;
+  void hurry() noexcept override { hurries_ = true; }
+  void finish() noexcept override {
+    if (behind_ != nullptr) behind_->finish();
+  }
+
+ private:
+  struct Modelled {
+    unsigned place = 0;
+    std::int64_t until_ns = 0;
+  };
+
+  const Emulation& model_;
+  Device* const behind_;
+  std::deque<Modelled> modelled_;  ///< in the order of their ends
+  std::int64_t busy_until_ns_ = 0;
+  unsigned in_flight_behind_ = 0;
+  bool hurries_ = false;
+};
+
+}  // namespace tandem::runtime

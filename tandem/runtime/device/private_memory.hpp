@@ -1,0 +1,39 @@
+// tandem/runtime/device/private_memory.hpp: memory that a kernel gets for itself: scratch, and partial results of reductions.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tandem/runtime/exec/kernel_call.hpp"
+#include "tandem/runtime/memory/memory.hpp"
+
+namespace tandem::runtime {
+
+/// The private memory of one worker's kernels, or of those in one place of a device. Scratch memory lies where the kernel works, is
+/// kept from task to task and only grows; partial results belong to their data. Used by one thread at a time.
+class PrivateMemory {
+ public:
+  PrivateMemory() = default;
+  ~PrivateMemory();
+  PrivateMemory(PrivateMemory&&) noexcept = default;
+  PrivateMemory& operator=(PrivateMemory&&) = delete;
+
+  /// Calls the kernel of a task with `scratch` or `reduce` accesses. Throws what it throws, and std::bad_alloc.
+  void invoke(KernelCall& call, Memory& memory);
+
+ private:
+  /// Memory of one access, on the node where the kernels work.
+  struct Scratch {
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+  };
+
+  void* scratch(unsigned access, const Handle& data);
+  void return_partials(Task& task, bool filled);
+
+  std::vector<void*> pointers_;  ///< by access; null: the access uses a replica
+  std::vector<Scratch> scratch_;
+  MemoryNode* node_ = nullptr;  ///< that the scratch memory is from
+};
+
+}  // namespace tandem::runtime

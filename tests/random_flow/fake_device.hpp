@@ -1,0 +1,127 @@
+// tests/random_flow/fake_device.hpp: a device that a fake network drives: tasks end later and in any order, and some never run.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arithmetic.hpp"
+#include "fake_network.hpp"
+#include "tandem/device.hpp"
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/task/call_count.hpp"
+
+namespace tandem::random_flow {
+
+/// How a fake device behaves.
+struct DeviceManner {
+  unsigned depth = 1;
+  bool wakes = true;             ///< wakes its worker; else it says when to poll next
+  std::uint64_t lost_after = 0;  ///< it is lost at a launch after so many; 0: never
+};
+
+/// Runs kernels on the thread of `network`. What fails says the label of the task.
+class FakeDevice final : public Device {
+ public:
+  using FaultOf = std::function<DeviceFault(const DeviceTask&, std::string& label)>;
+
+  FakeDevice(FakeNetwork& network, unsigned number, const DeviceManner& manner, std::uint64_t seed, FaultOf fault_of)
+      : network_(network), number_(number), manner_(manner), random_(seed), fault_of_(std::move(fault_of)) {}
+
+  std::string name() const override { return "fake " + std::to_string(number_); }
+  unsigned depth() const noexcept override { return manner_.depth; }
+  void connect(base::Waker& waker) override { waker_ = &waker; }
+
+  Launched launch(DeviceTask& task, std::int64_t) override {
+    std::string label;
+    DeviceFault fault = fault_of_(task, label);
+    ++launches_;
+    if (manner_.lost_after != 0 && launches_ > manner_.lost_after && in_flight_ == 0 && fault == DeviceFault::none && inputs_are_elsewhere(task)) {
+      damage(task);
+      throw DeviceError(DeviceEffect::lost, label);
+    }
+    if (fault == DeviceFault::broken && !inputs_are_elsewhere(task)) fault = DeviceFault::refused;
+    if (fault == DeviceFault::refused) throw DeviceError(DeviceEffect::refused, label);
+    if (fault == DeviceFault::none && random_() % 8 == 0) {
+      task.run();
+      return Launched::done;
+    }
+    ++in_flight_;
+    network_.post([this, &task, fault, label] {
+      const runtime::CallCount::Guard guard_of_call(calls_);
+      std::exception_ptr failure;
+      try {
+        if (fault == DeviceFault::none) task.run();
+        if (fault == DeviceFault::broken) damage(task);
+        if (fault != DeviceFault::none)
+          throw DeviceError(fault == DeviceFault::broken ? DeviceEffect::broken : DeviceEffect::refused, label);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      {
+        const std::lock_guard guard(mutex_);
+        ended_.push_back({.place = task.place(), .failure = std::move(failure)});
+      }
+      if (manner_.wakes) waker_->wake();
+    });
+    return Launched::posted;
+  }
+
+  std::int64_t poll(std::int64_t now_ns, std::vector<Ended>& ended) override {
+    const std::lock_guard guard(mutex_);
+    std::shuffle(ended_.begin(), ended_.end(), random_);
+    // Not all at once: what stays is reported later.
+    const std::size_t stay = manner_.wakes || ended_.empty() ? 0 : random_() % ended_.size();
+    while (ended_.size() > stay) {
+      ended.push_back(std::move(ended_.back()));
+      ended_.pop_back();
+      --in_flight_;
+    }
+    return manner_.wakes ? base::kNever : now_ns + 1 + static_cast<std::int64_t>(random_() % 3'000);
+  }
+
+  void finish() noexcept override { calls_.drain(); }
+
+ private:
+  static bool writes(const DeviceTask& task, unsigned access) { return makes_value(task.mode(access)); }
+  /// What the task sees and writes is valid in main memory, too.
+  static bool inputs_are_elsewhere(const DeviceTask& task) {
+    for (unsigned i = 0; i < task.access_count(); ++i) {
+      const runtime::AccessSlot& slot = task.task().accesses()[i];
+      if (slot.alias() || !writes(task, i) || !sees_value(slot.mode())) continue;
+      if (task.node() == 0 || (slot.handle()->valid.load() & 1U) == 0) return false;
+    }
+    return true;
+  }
+  static void damage(const DeviceTask& task) {
+    for (unsigned i = 0; i < task.access_count(); ++i) {
+      if (!writes(task, i)) continue;
+      const runtime::Replica replica = task.memory(i);
+      for (std::size_t column = 0; column < task.shape(i).cols; ++column)
+        for (std::size_t row = 0; row < task.shape(i).rows; ++row)
+          static_cast<std::uint64_t*>(replica.pointer)[row + column * replica.ld] = 0xDEAD;
+    }
+  }
+
+  FakeNetwork& network_;
+  const unsigned number_;
+  const DeviceManner manner_;
+  std::mt19937_64 random_;
+  const FaultOf fault_of_;
+  base::Waker* waker_ = nullptr;
+  std::uint64_t launches_ = 0;
+  unsigned in_flight_ = 0;
+  runtime::CallCount calls_;  ///< of the network
+  std::mutex mutex_;
+  std::vector<Ended> ended_;  ///< under the mutex
+};
+
+}  // namespace tandem::random_flow
