@@ -191,6 +191,10 @@ browser() {
   report 0 one -o one.html && drawn one.html
   traced none 1 flow -n 16 --nb 16
   report 0 none -o none.html && drawn none.html
+  # Two kinds of worker: the tasks of each kernel on both, and those in the area bound.
+  "$write_large_run" kinds 400 1 5 2 || fail 'no run of two kinds'
+  report 0 kinds -o kinds.html && drawn kinds.html
+  holds log 'distribution: Tasks of each kernel .*3 cpu2 cudakernelranmeanin boundranmeanin boundgemm[0-9]+[0-9.]+ .s'
   report 0 several one -o both.html && drawn both.html
   report 0 none several -o odd.html && drawn odd.html
 }

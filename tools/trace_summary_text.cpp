@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/analysis/short_time.hpp"
 #include "tools/counted.hpp"
 #include "tools/trace_summary.hpp"
 
@@ -100,7 +101,7 @@ void print_distribution(const History& history, const AreaBound& area) {
                in_us(place.ns) / static_cast<double>(place.tasks), area.is_exact ? fmt::format("{:.1f}", place.placed) : "not known");
 }
 
-void print_bounds(const Summary& summary) {
+void print_bounds(const History& history, const Summary& summary) {
   const std::int64_t makespan_ns = summary.split.makespan_ns;
   fmt::print("\n{:<52} {:>12} {:>12}\n", "bounds of the makespan", "seconds", "of makespan");
   const auto bound = [&](std::string_view name, std::int64_t ns) {
@@ -113,9 +114,9 @@ void print_bounds(const Summary& summary) {
   fmt::print("\n{:<52} {:>12} {:>12}\n", "what the last task waited for, back to the start", "seconds", "of makespan");
   bound("tasks that the next one needed", summary.realised.total_ns(StepKind::execution));
   bound("tasks that held up a worker", summary.realised.total_ns(StepKind::busy));
-  bound("messages", summary.realised.total_ns(StepKind::message));
-  bound("queues and wake-ups", summary.realised.total_ns(StepKind::overhead));
-  bound("submission", summary.realised.total_ns(StepKind::submission));
+  if (history.size > 1) bound("messages", summary.realised.total_ns(StepKind::message));
+  bound(history.stagings.empty() ? "queues and wake-ups" : "queues, wake-ups, room in memory", summary.realised.total_ns(StepKind::overhead));
+  bound("the program: it had not submitted the next task", summary.realised.total_ns(StepKind::submission));
 }
 
 void print_efficiency(const RunEfficiency& efficiency) {
@@ -198,9 +199,10 @@ void print_communication(const Communication& communication) {
   print_rest(communication.ranks.size(), "ranks");
   print_matrix(communication);
 
-  fmt::print("\n{:<38} {:>12} {:>12} {:>12}\n", "time of one message, us", "median", "3rd quartile", "longest");
+  fmt::print("\n{:<38} {:>12} {:>12} {:>12}\n", "time of one message", "median", "3rd quartile", "longest");
   const auto times = [](std::string_view name, const std::optional<Quartiles>& ns) {
-    if (ns) fmt::print("{:<38} {:>12.2f} {:>12.2f} {:>12.2f}\n", name, in_us(ns->median), in_us(ns->third), in_us(ns->max));
+    if (ns) fmt::print("{:<38} {:>12} {:>12} {:>12}\n", name, short_time(static_cast<double>(ns->median)), short_time(static_cast<double>(ns->third)),
+                       short_time(static_cast<double>(ns->max)));
   };
   times("from its posting to its arrival", communication.sent_to_arrived);
   times("from its arrival to its first use", communication.arrived_to_used);
@@ -230,17 +232,17 @@ void print_broadcasts(const Broadcasts& broadcasts) {
     row("bytes to all recipients", short_bytes(broadcasts.bytes));
   }
   if (broadcasts.durations)
-    row("to the last arrival, us: median, longest",
-        fmt::format("{:.2f}, {:.2f}", in_us(broadcasts.durations->median), in_us(broadcasts.durations->max)));
+    row("to the last arrival: median, longest", short_time(static_cast<double>(broadcasts.durations->median)) + ", " +
+                                                    short_time(static_cast<double>(broadcasts.durations->max)));
   if (broadcasts.arrivals > 0) {
-    row("late arrivals (outliers of their size)", fmt::format("{} of {}", broadcasts.late, broadcasts.arrivals));
+    row("late arrivals: much later than others of their size", fmt::format("{} of {}", broadcasts.late, broadcasts.arrivals));
     row("recipients that had posted their receive before", fmt::format("{} of {}", broadcasts.awaited, broadcasts.arrivals));
   }
   if (broadcasts.declined > 0) row("ranks without room to forward", fmt::format("{}", broadcasts.declined));
   if (!shared.detection_rate()) return;
   row("recipients of shared data served by a broadcast",
       fmt::format("{} of {} ({:.1f} %)", shared.by_broadcast, shared.recipients, 100 * *shared.detection_rate()));
-  row("versions of data that went in several parts", fmt::format("{} of {}", shared.split, shared.versions));
+  row("versions of data that were sent in several ways", fmt::format("{} of {}", shared.split, shared.versions));
 }
 
 void print_memory(const std::vector<NodeMemory>& memory) {
@@ -248,7 +250,7 @@ void print_memory(const std::vector<NodeMemory>& memory) {
   fmt::print("\n{:<18} {:>12} {:>14} {:>12} {:>12}\n", "memory", "peak", "at, seconds", "mean", "at the end");
   for (std::size_t i = 0; i < std::min(most_rows, memory.size()); ++i) {
     const NodeMemory& node = memory[i];
-    fmt::print("{:<18} {:>12} {:>14.6f} {:>12} {:>12}\n", fmt::format("rank {}, node {}", node.rank, node.node),
+    fmt::print("{:<18} {:>12} {:>14.6f} {:>12} {:>12}\n", fmt::format("rank {}, {}", node.rank, node.node == 0 ? "main" : fmt::format("memory {}", node.node)),
                short_bytes(node.peak_bytes), in_seconds(node.peak_at_ns), short_bytes(node.mean_bytes),
                short_bytes(node.last_bytes));
   }
@@ -261,8 +263,8 @@ void print_quality(const RunNumbers& numbers) {
   for (const std::string& text : numbers.reservations) fmt::print("note: {}\n", text);
   if (!numbers.reservations.empty()) return;
   // A line through two comparisons has no residuals.
-  const std::string clocks = quality.worst_residual_ns > 0
-                                 ? fmt::format("; its clocks are within {:.2f} us of each comparison", quality.worst_residual_ns / 1e3) : "";
+  const std::string clocks = quality.worst_residual_ns >= 100  // less is no statement about the clocks
+                                 ? fmt::format("; its corrected clocks are within {} of each comparison", short_time(quality.worst_residual_ns)) : "";
   fmt::print("The trace is complete{}.\n", clocks);
 }
 
@@ -298,7 +300,7 @@ void print_summary_text(const RunNumbers& numbers) {
   print_communication(numbers.communication);
   print_broadcasts(numbers.broadcasts);
   print_memory(numbers.memory);
-  print_bounds(summary);
+  print_bounds(history, summary);
   print_distribution(history, summary.area);
   print_verdict(history, summary);
 }

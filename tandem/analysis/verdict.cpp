@@ -11,6 +11,7 @@
 
 #include "tandem/analysis/broadcasts.hpp"
 #include "tandem/analysis/polling_neighbours.hpp"
+#include "tandem/analysis/short_time.hpp"
 #include "tandem/analysis/sort_times.hpp"
 #include "tandem/analysis/worker_speed.hpp"
 
@@ -164,8 +165,8 @@ class Judge {
            .remedy = "--tandem.broadcast=automatic"});
     } else {
       add({.key = "communication", .lost_ns = lost, .what = "Workers waited for data of other ranks.",
-           .remedy = "another distribution of the data; larger tiles; priorities for tasks whose results travel; "
-                     "--tandem.broadcast=automatic"});
+           .remedy = std::string("another distribution of the data; larger tiles; priorities for tasks whose results travel") +
+                     (history_.broadcasts.empty() ? "; --tandem.broadcast=automatic" : "")});
     }
   }
 
@@ -227,8 +228,8 @@ class Judge {
     const std::uint64_t tasks = executed();
     const std::int64_t executing_ns = total_[static_cast<std::size_t>(Spent::executing)];
     find("small_tasks", Spent::scheduling,
-         fmt::format("Workers prepared and chose tasks; a task takes {:.3g} us on average.",
-                     tasks == 0 ? 0.0 : static_cast<double>(executing_ns) / static_cast<double>(tasks) / 1e3),
+         fmt::format("Workers chose tasks and prepared them; a task takes {} on average.",
+                     short_time(tasks == 0 ? 0.0 : static_cast<double>(executing_ns) / static_cast<double>(tasks))),
          "larger tasks (larger tiles); record the flow once and replay it (rt.record)");
   }
 

@@ -84,6 +84,26 @@ TEST(Verdict, TasksThatNobodyTakesAreNamed) {
   EXPECT_EQ(findings[0].key, "ready_tasks_not_taken");
 }
 
+TEST(Verdict, ACoreIsNotSlowBesideAGpu) {
+  SmallRun run;
+  run.usual().actor(0, 5, trace::ActorKind::worker, 2, "cuda worker 2");
+  for (const std::uint32_t actor : {2u, 3u, 5u})
+    run.stream(0, actor).add(Type::worker_state, at(0), {static_cast<std::uint8_t>(WorkerState::polling)});
+  std::uint32_t id = 0;
+  const auto work = [&](std::uint32_t actor, std::int64_t count, std::int64_t took_ns) {
+    for (std::int64_t i = 0; i < count; ++i, ++id) {
+      run.submit(0, 0, id, 1);
+      run.stream(0, actor).add(Type::task_ready, at(took_ns * i), {id});
+      run.execute(0, actor, id, took_ns * i, took_ns * (i + 1));
+    }
+  };
+  work(2, 10, 40'000);
+  work(3, 10, 40'000);
+  work(5, 40, 10'000);
+  const auto history = run.read();
+  for (const Finding& finding : verdict(*history, Summary(*history))) EXPECT_NE(finding.key, "slow_worker") << finding.what;
+}
+
 TEST(Verdict, ASmallBudgetOfMemoryIsNamed) {
   VerdictRun run;
   for (std::uint32_t i = 0; i < 20; ++i) {

@@ -9,7 +9,8 @@
 
 namespace tandem::analysis {
 
-/// How fast a worker executes tasks, against the median of each codelet over all workers.
+/// How fast a worker executes tasks, against the median of each codelet over all workers of its kind: a CPU core is not slow since a GPU is
+/// faster.
 struct WorkerSpeed {
   std::uint32_t rank = 0;
   std::uint16_t worker = 0;

@@ -30,7 +30,7 @@ FileDescriptor open_event(std::uint64_t event, int group) {
   attributes.read_format = PERF_FORMAT_GROUP;
   attributes.exclude_kernel = 1;  // an unprivileged process may count this much
   attributes.exclude_hv = 1;
-  attributes.pinned = group < 0 ? 1 : 0;  // all the time, or not at all: counts of parts of the time would have to be scaled
+  if (group < 0) attributes.pinned = 1;  // all the time, or not at all: counts of parts of the time would have to be scaled
   return FileDescriptor(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC)));
 }
 

@@ -160,15 +160,19 @@ TEST(PlantedFault, ASlowCore) {
   EXPECT_EQ(judged.first, "slow_worker") << judged.text;
 }
 
+/// Named, but not always first: workers and file are real, and what else a run costs depends on the machine and its load.
 TEST(PlantedFault, ASmallBudgetOfMemory) {
   constexpr std::size_t count = 48, words = 1 << 17;  // of 1 MiB
-  const Judged judged = real(2, all_take(50'000), [](Runtime& rt) {
+  const auto program = [](Runtime& rt) {
     std::vector<Data<Vector<double>>> data;
     for (std::size_t i = 0; i < count; ++i) data.push_back(rt.vector<double>("v", words));
     for (const auto& one : data) rt.submit(make, write(one));
     for (std::size_t i = 0; i < 4 * count; ++i) rt.submit(make, read_write(data[i * 29 % count]));
-  }, "6MiB");
-  EXPECT_EQ(judged.first, "memory_budget") << judged.text;
+  };
+  const auto is_named = [](const Judged& judged) { return judged.text.find("memory_budget") != std::string::npos; };
+  const Judged small = real(2, all_take(50'000), program, "6MiB"), large = real(2, all_take(50'000), program);
+  EXPECT_TRUE(is_named(small)) << small.text;
+  EXPECT_FALSE(is_named(large)) << large.text;
 }
 
 TEST(PlantedFault, ALateLink) {

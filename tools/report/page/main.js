@@ -85,7 +85,7 @@ function showRun(run, place) {
       'header', {}, element('h1', {title: summary.program}, nameOf(summary.program)),
       element(
           'p', {}, `${sizeOf(run)}, makespan `, element('b', {}, formatTime(summary.makespan_s)),
-          `, of the workers' time ${percent(summary.seconds.executing, summary.makespan_s * run.workers.length)} in tasks`)));
+          `; ${percent(summary.seconds.executing, summary.makespan_s * run.workers.length)} of the workers' time in tasks`)));
   place.append(element(
       'div', {class: 'columns'}, section('What limits this run', 'seconds by which it would be shorter', verdictSection(run)),
       element(
@@ -223,7 +223,8 @@ function touch(timeline) {
   timeline.show(0, timeline.limit);
   if (last >= 0) timeline.selectBroadcast(last);
   timeline.draw();
-  return `${told} places tell something; ${boxes} boxes` + (last >= 0 && details ? `; broadcast: ${details.textContent}` : '');
+  const distribution = document.querySelector('.distribution');
+  return `${told} places tell something; ${boxes} boxes` + (distribution ? `; distribution: ${distribution.textContent}` : '') + (last >= 0 && details ? `; broadcast: ${details.textContent}` : '') + tasks;
 }
 
 begin();

@@ -1,5 +1,13 @@
 // sections.js: the parts of the page that are no pictures over time.
 
+/** A text whose options (--tandem.NAME) are not broken at the end of a line. */
+function withOptions(text) { return text.split(/(--[\w.=]+)/).map(part => part.startsWith('--') ? element('span', {class: 'option'}, part) : part); }
+/** "3 ranks", or "2 to 7 ranks". */
+function rangeOf({min, max}) {
+  const most = `${formatCount(max)} rank${max === 1 ? '' : 's'}`;
+  return min === max ? most : `${formatCount(min)} to ${most}`;
+}
+
 function verdictSection(run) {
   const {summary} = run, makespan = summary.makespan_s;
   const place = element('div', {class: 'verdict'});
@@ -11,7 +19,7 @@ function verdictSection(run) {
   for (const finding of summary.verdict) {
     place.append(element(
         'div', {class: 'finding'}, element('b', {}, formatTime(finding.lost_s), element('small', {}, percent(finding.lost_s, makespan))),
-        element('div', {}, element('p', {}, finding.what), element('p', {class: 'try'}, 'Try: ' + finding.remedy + '.'))));
+        element('div', {}, element('p', {}, finding.what), element('p', {class: 'try'}, 'Try: ', ...withOptions(finding.remedy), '.'))));
   }
   for (const note of summary.reservations) place.append(element('p', {class: 'note'}, 'Note: ' + note + '.'));
   return place;
@@ -37,14 +45,28 @@ function boundsSection(run) {
   return summary.area.kinds.length < 2 ? bars : element('div', {}, bars, distributionTable(summary.area));
 }
 
-/** Tasks of each kernel on each kind of worker, and how many a distribution with the makespan of the area bound has there. */
+/** Of each kernel and kind of worker: the tasks that ran there, how long they took, and how many a schedule as long as the area bound has there. */
 function distributionTable(area) {
-  const kinds = new Map(area.kinds.map(kind => [kind.name, `${kind.name} (${kind.workers})`]));
+  const names = [...new Set(area.kernels.map(place => place.codelet))];
+  const cell = (text, style = '') => element('td', {class: 'count', style}, text);
+  const rows = names.map(name => element('tr', {}, element('td', {}, name || 'without a name'), ...area.kinds.flatMap(kind => {
+    const place = area.kernels.find(one => one.codelet === name && one.kind === kind.name);
+    if (!place) return [cell('–'), cell('–'), cell('–')];
+    return [
+      cell(formatCount(place.tasks)), cell(formatTime(place.total_s / place.tasks)),
+      cell(place.placed === null ? '?' : formatCount(Math.round(place.placed)), 'color:#00745a')
+    ];
+  })));
   return element(
-      'div', {}, tableOf(['kernel', 'on workers', 'tasks', 'mean', 'for the area bound'], area.kernels.map(place => [
-        place.codelet || 'without a name', kinds.get(place.kind), formatCount(place.tasks), formatTime(place.total_s / place.tasks),
-        place.placed === null ? 'not known' : formatCount(Math.round(place.placed))
-      ])),
+      'div', {class: 'distribution'},
+      element('p', {class: 'note'}, 'Tasks of each kernel by kind of worker: how many ran there, their mean time, and how many run there in the area bound.'),
+      element(
+          'table', {},
+          element(
+              'thead', {},
+              element('tr', {}, element('th', {}), ...area.kinds.map(kind => element('th', {colspan: 3, class: 'kind'}, `${kind.workers} ${kind.name}`))),
+              element('tr', {}, element('th', {}, 'kernel'), ...area.kinds.flatMap(() => ['ran', 'mean', 'in bound'].map(head => element('th', {class: 'count'}, head))))),
+          element('tbody', {}, ...rows)),
       area.exact ? '' : element('p', {class: 'note'}, 'The area bound is weaker than it could be: Tandem was built without lp_solve.'));
 }
 
@@ -91,7 +113,7 @@ function numbersSection(run) {
     const {shared_data: shared, recipients} = broadcasts;
     lines.push(
         `${formatCount(broadcasts.count)} broadcasts` +
-        (recipients ? ` to ${formatCount(recipients.min)} to ${formatCount(recipients.max)} ranks` : '') +
+        (recipients ? ` to ${rangeOf(recipients)}` : '') +
         (shared.detection_rate === null ? '' : `; ${percent(shared.detection_rate, 1)} of what several ranks needed went by broadcast`) +
         (broadcasts.late > 0 ? `; ${formatCount(broadcasts.late)} arrivals late.` : '.'));
   }

@@ -1,0 +1,20 @@
+// tandem/analysis/short_time_test.cpp: times for people.
+#include "tandem/analysis/short_time.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tandem::analysis {
+namespace {
+
+TEST(ShortTime, HasThreeDigitsAndTheUnitThatSuitsThem) {
+  EXPECT_EQ(short_time(0), "0 ns");
+  EXPECT_EQ(short_time(999.4), "999 ns");
+  EXPECT_EQ(short_time(999.6), "1 us");
+  EXPECT_EQ(short_time(76'280), "76.3 us");
+  EXPECT_EQ(short_time(1'030'000), "1.03 ms");
+  EXPECT_EQ(short_time(12.5e9), "12.5 s");
+  EXPECT_EQ(short_time(4321e9), "4321 s");
+}
+
+}  // namespace
+}  // namespace tandem::analysis
