@@ -21,7 +21,7 @@ std::vector<std::string> reservations_of(const History& history, const Summary& 
   const auto unknown_ns = static_cast<double>(summary.split.total()[static_cast<std::size_t>(Spent::unknown)]);
   if (all_ns > 0 && unknown_ns > 0.01 * all_ns) result.emplace_back("the states of workers were not recorded all the time: select `worker`");
   bool readied = false;
-  for (const TaskRow& task : history.tasks) readied = readied || task.ready_ns != no_time;
+  for (const std::uint32_t row : history.tasks.rows()) readied = readied || history.tasks.ready_ns[row] != no_time;
   if (!history.tasks.empty() && !readied) result.emplace_back("it is not known when tasks became ready: select `task`");
   if (history.tasks.size() > 1 && history.dependencies.empty())
     result.emplace_back("no dependencies: either the tasks have none, or they were not recorded (`task`)");
@@ -70,7 +70,7 @@ void add_trace_summary(Subcommand trace, ToolContext& context) {
   command.callback([folder, json, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;
-    const auto history = History::read(*run);
+    const auto history = History::read(*run, {.content = HistoryContent::summary});
     if (!history) return fail(context, history.error());
     const RunNumbers numbers(*history.value());
     *json ? print(summary_json(*folder, numbers)) : print_summary_text(numbers);

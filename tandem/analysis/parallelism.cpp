@@ -1,18 +1,26 @@
 // tandem/analysis/parallelism.cpp: how many tasks were submitted, ready and running, over time.
 #include "tandem/analysis/parallelism.hpp"
 
-#include <map>
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "tandem/analysis/tasks_of_ranks.hpp"
 
 namespace tandem::analysis {
 namespace {
 
 struct Intervals {
-  std::vector<Interval> submitted, ready, running, idle;
+  explicit Intervals(const std::shared_ptr<SpillMemory>& memory) : submitted(memory), ready(memory), running(memory), idle(memory) {}
 
-  void add(const TaskRow& task) {
-    running.push_back({task.start_ns, task.end_ns});
-    if (task.submit_ns != no_time) submitted.push_back({task.submit_ns, task.end_ns});
-    if (task.ready_ns != no_time) ready.push_back({task.ready_ns, task.start_ns});
+  IntervalList submitted, ready, running, idle;
+
+  void add(const TaskTable& tasks, std::uint32_t row) {
+    const std::int64_t start_ns = tasks.start_ns[row], end_ns = tasks.end_ns[row];
+    running.add({start_ns, end_ns});
+    if (const std::int64_t submit_ns = tasks.submit_ns[row]; submit_ns != no_time) submitted.add({submit_ns, end_ns});
+    if (const std::int64_t ready_ns = tasks.ready_ns[row]; ready_ns != no_time) ready.add({ready_ns, start_ns});
   }
 };
 
@@ -25,13 +33,13 @@ void count_idle(Parallelism& result) {
   });
 }
 
-Parallelism count(std::uint32_t rank, const TimeSplit& split, const Intervals& intervals) {
+Parallelism count(std::uint32_t rank, const TimeSplit& split, Intervals intervals) {
   Parallelism result{.rank = rank,
                      .makespan = {split.begin_ns, split.end_ns()},
-                     .submitted = StepFunction::count(intervals.submitted),
-                     .ready = StepFunction::count(intervals.ready),
-                     .running = StepFunction::count(intervals.running),
-                     .idle_workers = StepFunction::count(intervals.idle)};
+                     .submitted = StepFunction::count(std::move(intervals.submitted)),
+                     .ready = StepFunction::count(std::move(intervals.ready)),
+                     .running = StepFunction::count(std::move(intervals.running)),
+                     .idle_workers = StepFunction::count(std::move(intervals.idle))};
   count_idle(result);
   return result;
 }
@@ -54,17 +62,24 @@ Parallelism sum(const TimeSplit& split, const std::vector<Parallelism>& ranks) {
 }  // namespace
 
 RunParallelism parallelism(const History& history, const TimeSplit& split) {
-  std::map<std::uint32_t, Intervals> of_rank;
-  for (const WorkerTimes& worker : split.workers) of_rank[worker.rank];
-  for (const TaskRow& task : history.tasks)
-    if (task.has_run()) of_rank[task.rank].add(task);
-  for_each_stretch(history, split, [&](const Stretch& stretch) {
-    if (is_idle(stretch.spent)) of_rank[stretch.rank].idle.push_back({stretch.start_ns, stretch.end_ns});
-  });
+  const TasksOfRanks tasks(history);
+  std::set<std::uint32_t> ranks;
+  for (const WorkerTimes& worker : split.workers) ranks.insert(worker.rank);
+  for (const std::uint32_t rank : tasks.ranks()) ranks.insert(rank);
   RunParallelism result;
-  for (auto& [rank, intervals] : of_rank) {
-    result.ranks.push_back(count(rank, split, intervals));
-    intervals = {};
+  for (const std::uint32_t rank : ranks) {
+    Intervals intervals(history.memory_of_tables());
+    bool has_run = false;
+    tasks.for_each(rank, [&](std::uint32_t row) {
+      if (!history.tasks.has_run(row)) return;
+      has_run = true;
+      intervals.add(history.tasks, row);
+    });
+    for_each_stretch_of(history, split, rank, [&](const Stretch& stretch) {
+      if (is_idle(stretch.spent)) intervals.idle.add({stretch.start_ns, stretch.end_ns});
+    });
+    const bool has_workers = std::ranges::find(split.workers, rank, &WorkerTimes::rank) != split.workers.end();
+    if (has_run || has_workers) result.ranks.push_back(count(rank, split, std::move(intervals)));
   }
   result.all = sum(split, result.ranks);
   return result;

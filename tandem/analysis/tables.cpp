@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace tandem::analysis {
@@ -18,11 +19,13 @@ namespace {
 
 using enum ColumnKind;
 
-/// A table of a vector's rows; columns are members, or what a function makes of a row.
-template <class Row>
+/// A table of rows; columns are members, or what a function makes of a row.
+template <class Rows>
 class TableOf {
  public:
-  TableOf(std::string_view name, const std::vector<Row>& rows) : rows_(rows) {
+  using Row = std::remove_cvref_t<decltype(std::declval<const Rows&>()[0])>;
+
+  TableOf(std::string_view name, const Rows& rows) : rows_(rows) {
     table_.name = name;
     table_.rows = rows.size();
   }
@@ -33,7 +36,7 @@ class TableOf {
   template <class Function>
   TableOf& of(std::string_view name, ColumnKind kind, Function function) {
     Column column{.name = std::string(name), .kind = kind, .integer = {}, .real = {}};
-    const std::vector<Row>* rows = &rows_;
+    const Rows* rows = &rows_;
     if (kind == ColumnKind::real)
       column.real = [rows, function](std::size_t row) { return static_cast<double>(function((*rows)[row])); };
     else column.integer = [rows, function](std::size_t row) { return static_cast<std::int64_t>(function((*rows)[row])); };
@@ -43,7 +46,7 @@ class TableOf {
   Table take() { return std::move(table_); }
 
  private:
-  const std::vector<Row>& rows_;
+  const Rows& rows_;
   Table table_;
 };
 
@@ -264,7 +267,7 @@ Table memory_of(History& history) {
       .take();
 }
 
-Table values_of(std::string_view name, const History& history, const std::vector<ValueRow>& rows) {
+Table values_of(std::string_view name, const History& history, const SpillVector<ValueRow>& rows) {
   return TableOf(name, rows)
       .add("rank", number, &ValueRow::rank)
       .add("actor", number, &ValueRow::actor)

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "tandem/analysis/history.hpp"
 
@@ -21,17 +20,20 @@ class TaskGraph {
   explicit TaskGraph(const History& history);
 
   std::span<const Edge> into(std::uint32_t task) const {
-    return std::span(edges_).subspan(begins_[task], begins_[task + 1] - begins_[task]);
+    return {edges_.data() + begins_[task], edges_.data() + begins_[task + 1]};
   }
   /// All rows, predecessors first. Rows on a cycle, which damaged traces may have, are left out.
-  const std::vector<std::uint32_t>& in_order() const noexcept { return order_; }
+  std::span<const std::uint32_t> in_order() const noexcept { return {order_.data(), order_.size()}; }
+  /// Whether some edge is a message.
+  bool has_messages() const noexcept { return has_messages_; }
 
  private:
   void put_in_order();
 
-  std::vector<std::size_t> begins_;  ///< in edges_, of each row and of the end
-  std::vector<Edge> edges_;
-  std::vector<std::uint32_t> order_;
+  SpillVector<std::uint64_t> begins_;  ///< in edges_, of each row and of the end
+  SpillVector<Edge> edges_;
+  SpillVector<std::uint32_t> order_;
+  bool has_messages_ = false;
 };
 
 }  // namespace tandem::analysis

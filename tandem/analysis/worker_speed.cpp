@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <unordered_map>
+#include <memory>
 #include <utility>
 
 #include "tandem/analysis/quartiles.hpp"
@@ -12,24 +12,26 @@
 namespace tandem::analysis {
 
 std::vector<WorkerSpeed> worker_speeds(const History& history, const std::vector<KernelProfile>& kernels) {
-  std::unordered_map<Texts::Id, std::int64_t> medians;
-  for (const KernelProfile& kernel : kernels) medians.emplace(kernel.codelet, std::max<std::int64_t>(kernel.median_ns, 1));
+  std::vector<std::int64_t> medians(history.texts.size());
+  for (const KernelProfile& kernel : kernels) medians[kernel.codelet] = std::max<std::int64_t>(kernel.median_ns, 1);
   struct Worker {
-    std::vector<double> multiples;
+    explicit Worker(const std::shared_ptr<SpillMemory>& memory) : multiples(memory) {}
+    SpillVector<double> multiples;
     std::int64_t excess_ns = 0;
   };
+  const TaskTable& tasks = history.tasks;
   std::map<std::pair<std::uint32_t, std::uint16_t>, Worker> workers;
-  for (const TaskRow& task : history.tasks) {
-    if (!task.has_run() || task.worker == no_worker) continue;
-    const std::int64_t median_ns = medians.at(task.codelet), duration_ns = task.end_ns - task.start_ns;
-    Worker& worker = workers[{task.rank, task.worker}];
+  for (const std::uint32_t row : tasks.rows()) {
+    if (!tasks.has_run(row) || tasks.worker[row] == no_worker) continue;
+    const std::int64_t median_ns = medians[tasks.codelet(row)], duration_ns = tasks.end_ns[row] - tasks.start_ns[row];
+    Worker& worker = workers.try_emplace({tasks.rank[row], tasks.worker[row]}, history.memory_of_tables()).first->second;
     worker.multiples.push_back(static_cast<double>(duration_ns) / static_cast<double>(median_ns));
     worker.excess_ns += duration_ns - median_ns;
   }
   std::vector<WorkerSpeed> speeds;
   for (auto& [place, worker] : workers) {
-    const std::size_t tasks = worker.multiples.size();
-    speeds.push_back({.rank = place.first, .worker = place.second, .tasks = tasks, .slowness = smallest(worker.multiples, tasks / 2),
+    const std::size_t count = worker.multiples.size();
+    speeds.push_back({.rank = place.first, .worker = place.second, .tasks = count, .slowness = smallest(worker.multiples, count / 2),
                       .excess_ns = worker.excess_ns});
   }
   return speeds;

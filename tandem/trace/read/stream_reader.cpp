@@ -89,6 +89,7 @@ Result<void> StreamReader::index_packets() {
     }
     if (auto entered = enter_packet_at(at, header); !entered) return entered;
     at += header.packet_bits / 8;
+    drop_pages(at);
   }
   summary_.truncated = at < bytes_;
   set_actor(summary_.actor);
@@ -150,7 +151,19 @@ void StreamReader::begin_packet(std::size_t packet) noexcept {
   end_ticks_ = entered.end_ticks;
 }
 
-void StreamReader::rewind() noexcept { begin_packet(0); }
+void StreamReader::rewind() noexcept {
+  dropped_ = 0;
+  begin_packet(0);
+}
+
+/// Mapped pages that were read would count as memory of the process until it ends. Reading them again brings them back from the file.
+void StreamReader::drop_pages(std::size_t until) noexcept {
+  constexpr std::size_t piece_bytes = std::size_t{256} << 10;  // a multiple of the page, on all machines
+  const std::size_t end = until / piece_bytes * piece_bytes;
+  if (end <= dropped_) return;
+  ::madvise(const_cast<std::byte*>(data_) + dropped_, end - dropped_, MADV_DONTNEED);
+  dropped_ = end;
+}
 
 Result<void> StreamReader::end_packet() {
   const Packet& packet = packets_[packet_];
@@ -159,6 +172,7 @@ Result<void> StreamReader::end_packet() {
                                        std::to_string(records_));
   if (records_ > 0 && events_->last_event() != packet.end_ticks)
     return malformed(packet.begin, "the packet's last stamp is not its timestamp_end");
+  drop_pages(packet.end);
   begin_packet(packet_ + 1);
   return {};
 }
