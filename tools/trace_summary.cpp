@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "tandem/analysis/replay.hpp"
+#include "tandem/base/units.hpp"
 #include "tools/json_report.hpp"
 #include "tools/trace_command.hpp"
 
@@ -67,10 +68,18 @@ void add_trace_summary(Subcommand trace, ToolContext& context) {
   Subcommand command = trace.add_subcommand("summary", "Say where the time of a run went, what limits it, and what to try");
   const auto folder = trace_folder(command);
   const auto json = json_flag(command);
-  command.callback([folder, json, &context] {
+  const auto memory = std::make_shared<std::string>("1GiB");
+  command.add_option("--memory", *memory, "Main memory for the tables of the trace, roughly; what is beyond lies in temporary files (in $TMPDIR, else /var/tmp)")
+      .type_name("SIZE")
+      .show_default()
+      .check([](const std::string& text) {
+        const auto bytes = base::parse_bytes(text);
+        return bytes ? std::string() : bytes.error().message;
+      });
+  command.callback([folder, json, memory, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;
-    const auto history = History::read(*run, {.content = HistoryContent::summary});
+    const auto history = History::read(*run, {.content = HistoryContent::summary, .memory = SpillOptions::of_main_memory(base::parse_bytes(*memory).value())});
     if (!history) return fail(context, history.error());
     const RunNumbers numbers(*history.value());
     *json ? print(summary_json(*folder, numbers)) : print_summary_text(numbers);

@@ -21,7 +21,7 @@ struct DependencyRow {
 /// as in the trace: less than 2^31 away. Refers to the tasks. One thread at a time.
 class DependencyTable {
  public:
-  DependencyTable(const std::shared_ptr<SpillMemory>& memory, const TaskTable& tasks) : tasks_(&tasks), rows_(memory) {}
+  DependencyTable(const std::shared_ptr<SpillMemory>& memory, const TaskTable& tasks) : tasks_(&tasks), rows_(memory, SpillUse::table) {}
 
   struct Row {
     std::uint32_t task = 0;

@@ -157,7 +157,8 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
     const Rank& rank = rank_of(tasks.rank[row]);
     tasks.id.set(row, tasks.id[row] - static_cast<std::uint64_t>(rank.index->epoch));
     // What waited for nobody when it was submitted has no event that says so.
-    if (rank.tells_ready && tasks.ready_ns[row] == no_time && tasks.start_ns[row] != no_time) tasks.ready_ns.set(row, tasks.submit_ns[row]);
+    if (rank.tells_ready && tasks.ready_ns[row] == no_time && tasks.start_ns[row] != no_time && tasks.submit_ns[row] != no_time)
+      tasks.ready(row, tasks.submit_ns[row]);
   }
 }
 

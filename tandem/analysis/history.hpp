@@ -250,22 +250,22 @@ class History {
   std::vector<ActorFacts> actors;  ///< by rank and actor; catalogues are left out
   std::vector<RankClock> clocks;   ///< by rank
   TaskTable tasks{memory_};        ///< in the order of their first events
-  SpillVector<AccessRow> accesses{memory_};
+  SpillVector<AccessRow> accesses{memory_, SpillUse::table};
   DependencyTable dependencies{memory_, tasks};
   StateTable states{memory_};      ///< by rank, actor and time
-  SpillVector<CommunicationRow> communications{memory_};
-  SpillVector<BroadcastRow> broadcasts{memory_};
-  SpillVector<BagRow> bags{memory_};
-  SpillVector<BagRecipientRow> bag_recipients{memory_};
-  SpillVector<ForwardRow> forwards{memory_};
+  SpillVector<CommunicationRow> communications{memory_, SpillUse::table};
+  SpillVector<BroadcastRow> broadcasts{memory_, SpillUse::table};
+  SpillVector<BagRow> bags{memory_, SpillUse::table};
+  SpillVector<BagRecipientRow> bag_recipients{memory_, SpillUse::table};
+  SpillVector<ForwardRow> forwards{memory_, SpillUse::table};
   std::vector<DataRow> data;       ///< by rank and number
-  SpillVector<TransferRow> transfers{memory_};
-  SpillVector<MemoryRow> memory{memory_};
-  SpillVector<ValueRow> counters{memory_}, marks{memory_};
-  SpillVector<SpanRow> spans{memory_};
+  SpillVector<TransferRow> transfers{memory_, SpillUse::table};
+  SpillVector<MemoryRow> memory{memory_, SpillUse::table};
+  SpillVector<ValueRow> counters{memory_, SpillUse::table}, marks{memory_, SpillUse::table};
+  SpillVector<SpanRow> spans{memory_, SpillUse::table};
   std::vector<DeclaredEvents> declared;  ///< by number less `trace::kFirstDeclared`
-  SpillVector<WaitRow> waits{memory_};
-  SpillVector<TracerRow> tracer{memory_};
+  SpillVector<WaitRow> waits{memory_, SpillUse::table};
+  SpillVector<TracerRow> tracer{memory_, SpillUse::table};
 
   /// The row of a task; nothing where nothing is known of it.
   std::optional<std::uint32_t> find_task(std::uint32_t rank, std::uint64_t id) const;

@@ -25,8 +25,8 @@ class HistoryBuilder {
     for (const auto& rank : run.ranks) open_rank(*rank);
     for (const trace::EventSpec* spec : run.declared) {
       DeclaredEvents& type = history_.declared.emplace_back();
-      type.rows = SpillVector<DeclaredEvents::Row>(history_.memory_of_tables());
-      type.values = SpillVector<std::uint64_t>(history_.memory_of_tables());
+      type.rows = SpillVector<DeclaredEvents::Row>(history_.memory_of_tables(), SpillUse::table);
+      type.values = SpillVector<std::uint64_t>(history_.memory_of_tables(), SpillUse::table);
       type.name = spec->name;
       for (std::size_t i = 0; i < field_count(*spec); ++i) {
         type.fields.emplace_back(spec->fields[i].name);

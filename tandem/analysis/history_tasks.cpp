@@ -27,7 +27,7 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
     case Type::task_deps: history_.dependencies.add(row, static_cast<std::uint64_t>(rank.ids.near(u32(event, 1)))); break;
     case Type::task_ready:
       rank.tells_ready = true;
-      tasks.ready_ns.set(row, event.local_ns);
+      tasks.ready(row, event.local_ns);
       if (keeps_all_) tasks.ready_by.set(row, actor.worker);
       tasks.advance(row, TaskStatus::ready);
       break;
@@ -50,7 +50,7 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
     case Type::task_failed: tasks.advance(row, TaskStatus::failed); break;
     case Type::task_cancelled:
       tasks.advance(row, TaskStatus::cancelled);
-      if (tasks.end_ns[row] == no_time) tasks.end_ns.set(row, event.local_ns);
+      if (tasks.end_ns[row] == no_time) tasks.end(row, event.local_ns);
       break;
     default: break;
   }
@@ -161,7 +161,7 @@ std::uint16_t HistoryBuilder::worker_of(std::uint32_t rank, std::uint32_t actor)
 }
 
 void HistoryBuilder::start(const Event& event, const Rank& rank, Actor& actor, std::uint32_t row) {
-  history_.tasks.start_ns.set(row, event.local_ns);
+  history_.tasks.start(row, event.local_ns);
   history_.tasks.advance(row, TaskStatus::running);
   history_.tasks.worker.set(row, actor.worker);
   close_state(rank.rank, actor, event.local_ns);
@@ -169,7 +169,7 @@ void HistoryBuilder::start(const Event& event, const Rank& rank, Actor& actor, s
 }
 
 void HistoryBuilder::end(const Event& event, const Rank& rank, Actor& actor, std::uint32_t row) {
-  history_.tasks.end_ns.set(row, event.local_ns);
+  history_.tasks.end(row, event.local_ns);
   history_.tasks.advance(row, TaskStatus::done);
   const auto open = std::ranges::find(actor.running, row);
   if (open == actor.running.end()) return;  // its beginning was lost

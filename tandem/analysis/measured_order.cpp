@@ -10,13 +10,13 @@ namespace tandem::analysis {
 
 namespace {
 
-/// Those that have run and fit, by a time.
+/// Those of the list that have run and fit, by a time.
 template <class Time, class Fits>
-SpillVector<TimedRow> rows_by(const History& history, const Time& time_ns, Fits fits) {
+SpillVector<TimedRow> rows_by(const History& history, const SpillVector<std::uint32_t>& list, const Time& time_ns, Fits fits) {
   SpillVector<TimedRow> rows(history.memory_of_tables());
-  for (const std::uint32_t row : history.tasks.rows())
+  for (const std::uint32_t row : list)
     if (history.tasks.has_run(row) && fits(row)) rows.push_back({time_ns[row], row});
-  sort_by_time(rows, &TimedRow::ns);
+  sort_by_time_and_row(rows);
   return rows;
 }
 
@@ -31,7 +31,7 @@ WorkerOrder::WorkerOrder(const History& history) : before_(history.memory_of_tab
   };
   std::map<std::pair<std::uint32_t, std::uint16_t>, Last> workers;
   // A task that runs within another one is not before what follows.
-  const auto rows = rows_by(history, tasks.start_ns, [&](std::uint32_t row) { return tasks.worker[row] != no_worker; });
+  const auto rows = rows_by(history, tasks.started(), tasks.start_ns, [&](std::uint32_t row) { return tasks.worker[row] != no_worker; });
   for (const auto& [start_ns, row] : rows) {
     rows.touch();
     Last& last = workers[{tasks.rank[row], tasks.worker[row]}];
@@ -46,7 +46,8 @@ Waits::Waits(const History& history) : history_(history), by_end_(history.memory
     if (wait.start_ns != no_time && wait.end_ns != no_time) ends_[wait.rank].push_back(wait.end_ns);
   for (auto& [rank, ends] : ends_) std::ranges::sort(ends);
   if (ends_.empty()) return;  // nobody will ask
-  for (const TimedRow& moment : rows_by(history, history.tasks.end_ns, [](std::uint32_t) { return true; })) by_end_.push_back(moment.row);
+  const TaskTable& tasks = history.tasks;
+  for (const TimedRow& moment : rows_by(history, tasks.ended(), tasks.end_ns, [](std::uint32_t) { return true; })) by_end_.push_back(moment.row);
 }
 
 std::optional<std::int64_t> Waits::last_end(std::uint32_t rank, std::int64_t at_ns) const {

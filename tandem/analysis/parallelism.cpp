@@ -16,11 +16,18 @@ struct Intervals {
 
   IntervalList submitted, ready, running, idle;
 
-  void add(const TaskTable& tasks, std::uint32_t row) {
-    const std::int64_t start_ns = tasks.start_ns[row], end_ns = tasks.end_ns[row];
-    running.add({start_ns, end_ns});
-    if (const std::int64_t submit_ns = tasks.submit_ns[row]; submit_ns != no_time) submitted.add({submit_ns, end_ns});
-    if (const std::int64_t ready_ns = tasks.ready_ns[row]; ready_ns != no_time) ready.add({ready_ns, start_ns});
+  // Each for all tasks that have run, in the order of the times that it adds, more or less.
+  void add_submitted(const TaskTable& tasks, std::uint32_t row) {
+    if (tasks.submit_ns[row] != no_time) submitted.add_begin({tasks.submit_ns[row], tasks.end_ns[row]});
+  }
+  void add_ready(const TaskTable& tasks, std::uint32_t row) { ready.add_begin({tasks.ready_ns[row], tasks.start_ns[row]}); }
+  void add_started(const TaskTable& tasks, std::uint32_t row) {
+    running.add_begin({tasks.start_ns[row], tasks.end_ns[row]});
+    if (tasks.ready_ns[row] != no_time) ready.add_end({tasks.ready_ns[row], tasks.start_ns[row]});
+  }
+  void add_ended(const TaskTable& tasks, std::uint32_t row) {
+    running.add_end({tasks.start_ns[row], tasks.end_ns[row]});
+    if (tasks.submit_ns[row] != no_time) submitted.add_end({tasks.submit_ns[row], tasks.end_ns[row]});
   }
 };
 
@@ -62,19 +69,26 @@ Parallelism sum(const TimeSplit& split, const std::vector<Parallelism>& ranks) {
 }  // namespace
 
 RunParallelism parallelism(const History& history, const TimeSplit& split) {
-  const TasksOfRanks tasks(history);
+  const TaskTable& tasks = history.tasks;
+  const TasksOfRanks all(history), started(history, tasks.started()), ended(history, tasks.ended()), readied(history, tasks.readied());
   std::set<std::uint32_t> ranks;
   for (const WorkerTimes& worker : split.workers) ranks.insert(worker.rank);
-  for (const std::uint32_t rank : tasks.ranks()) ranks.insert(rank);
+  for (const std::uint32_t rank : all.ranks()) ranks.insert(rank);
   RunParallelism result;
   for (const std::uint32_t rank : ranks) {
     Intervals intervals(history.memory_of_tables());
     bool has_run = false;
-    tasks.for_each(rank, [&](std::uint32_t row) {
-      if (!history.tasks.has_run(row)) return;
-      has_run = true;
-      intervals.add(history.tasks, row);
-    });
+    const auto add_with = [&](const TasksOfRanks& rows, void (Intervals::*add)(const TaskTable&, std::uint32_t)) {
+      rows.for_each(rank, [&](std::uint32_t row) {
+        if (!tasks.has_run(row)) return;
+        has_run = true;
+        (intervals.*add)(tasks, row);
+      });
+    };
+    add_with(all, &Intervals::add_submitted);
+    add_with(readied, &Intervals::add_ready);
+    add_with(started, &Intervals::add_started);
+    add_with(ended, &Intervals::add_ended);
     for_each_stretch_of(history, split, rank, [&](const Stretch& stretch) {
       if (is_idle(stretch.spent)) intervals.idle.add({stretch.start_ns, stretch.end_ns});
     });

@@ -63,6 +63,7 @@ SpillBlock& SpillBlock::operator=(SpillBlock&& other) noexcept {
   if (this == &other) return *this;
   free();
   memory_ = other.memory_;
+  use_ = other.use_;
   data_ = std::exchange(other.data_, nullptr);
   bytes_ = std::exchange(other.bytes_, 0);
   is_mapped_ = std::exchange(other.is_mapped_, false);
@@ -79,8 +80,20 @@ void SpillBlock::forget() noexcept {
     memory_->in_files_.erase(this);
     memory_->file_bytes_ -= bytes_;
   } else if (is_mapped_) {
-    memory_->main_bytes_ -= bytes_;
+    count_main(0, bytes_);
   }
+}
+
+void SpillBlock::count_main(std::size_t more, std::size_t less) noexcept {
+  memory_->main_bytes_ += more - less;
+  if (use_ == SpillUse::table) memory_->table_bytes_ += more - less;
+}
+
+/// Whether this block may have so many bytes there.
+bool SpillBlock::fits_into_main_memory(std::size_t bytes) const noexcept {
+  const std::size_t own = is_mapped_ && !file_ ? bytes_ : 0, most = memory_->options_.main_bytes;
+  if (use_ == SpillUse::table && memory_->table_bytes_ - own + bytes > most / 2) return false;
+  return memory_->main_bytes_ - own + bytes <= most;
 }
 
 void SpillBlock::free() noexcept {
@@ -97,8 +110,7 @@ void SpillBlock::grow(std::size_t bytes) {
   if (bytes <= bytes_) return;
   if (memory_ == nullptr || bytes < least_mapped) return grow_on_heap(bytes);
   bytes = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
-  const std::size_t others = memory_->main_bytes_ - (is_mapped_ && !file_ ? bytes_ : 0);
-  if ((file_ || others + bytes > memory_->options_.main_bytes) && grow_in_file(bytes)) return;
+  if ((file_ || !fits_into_main_memory(bytes)) && grow_in_file(bytes)) return;
   grow_in_main_memory(bytes);
 }
 
@@ -114,7 +126,7 @@ void SpillBlock::grow_in_main_memory(std::size_t bytes) {
   if (is_mapped_ && !file_) {
     void* const data = ::mremap(data_, bytes_, bytes, MREMAP_MAYMOVE);
     if (data == MAP_FAILED) throw std::bad_alloc();
-    memory_->main_bytes_ += bytes - bytes_;
+    count_main(bytes, bytes_);
     data_ = data;
     bytes_ = bytes;
     return;
@@ -126,7 +138,7 @@ void SpillBlock::grow_in_main_memory(std::size_t bytes) {
   data_ = data;
   bytes_ = bytes;
   is_mapped_ = true;
-  memory_->main_bytes_ += bytes;
+  count_main(bytes, 0);
 }
 
 /// False: there is no room on the disk, or no file; nothing has changed. Blocks of the file are allocated now: a full disk would be a signal

@@ -1,6 +1,7 @@
 // tandem/analysis/spill_memory.hpp: memory for large tables: main memory up to a budget, beyond it temporary files.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -16,10 +17,19 @@ class SpillBlock;
 
 /// How much memory the tables of a history may take.
 struct SpillOptions {
-  std::size_t main_bytes = std::size_t{1} << 30;     ///< in main memory; what is beyond lies in temporary files
+  std::size_t main_bytes = std::size_t{1} << 30;     ///< in main memory, half of it for tables; what is beyond lies in temporary files
   std::size_t window_bytes = std::size_t{256} << 20; ///< of those files: mapped pages that may be resident at a time
   std::filesystem::path folder = {};                 ///< of those files; empty: $TMPDIR, else /var/tmp
+
+  /// A window of a quarter.
+  static SpillOptions of_main_memory(std::int64_t bytes) {
+    const auto most = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
+    return {.main_bytes = most, .window_bytes = most / 4};
+  }
 };
+
+/// Tables stay until the end, so that they take half of the main memory only: what analyses compute meanwhile is written more often.
+enum class SpillUse : std::uint8_t { temporary, table };
 
 /// Shares a budget of main memory among blocks. A block for which there is no room lies in a temporary file that has no name, so that nothing
 /// is left of it when the process ends. The file is mapped, and the kernel can write its pages out under pressure. Mapped pages count as
@@ -54,7 +64,7 @@ class SpillMemory : public std::enable_shared_from_this<SpillMemory> {
 
   SpillOptions options_;
   std::set<SpillBlock*> in_files_;
-  std::size_t main_bytes_ = 0, file_bytes_ = 0;
+  std::size_t main_bytes_ = 0, table_bytes_ = 0, file_bytes_ = 0;  ///< table_bytes_: the part of main_bytes_ that tables have
   std::uint32_t touches_ = 0;
   base::FileDescriptor statistics_;    ///< of the process: /proc/self/statm
   std::size_t others_bytes_ = 0;       ///< resident pages of files that are not ours, when pages were unmapped last
@@ -65,7 +75,7 @@ class SpillBlock {
  public:
   SpillBlock() = default;
   /// Null: on the heap, whatever the size.
-  explicit SpillBlock(std::shared_ptr<SpillMemory> memory) noexcept : memory_(std::move(memory)) {}
+  explicit SpillBlock(std::shared_ptr<SpillMemory> memory, SpillUse use = SpillUse::temporary) noexcept : memory_(std::move(memory)), use_(use) {}
   SpillBlock(SpillBlock&& other) noexcept;
   SpillBlock& operator=(SpillBlock&& other) noexcept;
   ~SpillBlock() { free(); }
@@ -83,15 +93,18 @@ class SpillBlock {
   friend class SpillMemory;
   static constexpr std::size_t least_mapped = std::size_t{1} << 20;
 
+  void count_main(std::size_t more, std::size_t less) noexcept;
   void grow_on_heap(std::size_t bytes);
   void grow_in_main_memory(std::size_t bytes);
   bool grow_in_file(std::size_t bytes);
   void forget() noexcept;
+  bool fits_into_main_memory(std::size_t bytes) const noexcept;
 
   std::shared_ptr<SpillMemory> memory_;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   bool is_mapped_ = false;
+  SpillUse use_ = SpillUse::temporary;
   base::FileDescriptor file_;
 };
 

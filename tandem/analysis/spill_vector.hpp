@@ -26,7 +26,7 @@ class SpillVector {
   using const_iterator = const T*;
 
   SpillVector() = default;
-  explicit SpillVector(std::shared_ptr<SpillMemory> memory) noexcept : block_(std::move(memory)) {}
+  explicit SpillVector(std::shared_ptr<SpillMemory> memory, SpillUse use = SpillUse::temporary) noexcept : block_(std::move(memory), use) {}
   SpillVector(SpillVector&& other) noexcept
       : block_(std::move(other.block_)), size_(std::exchange(other.size_, 0)), written_(std::exchange(other.written_, 0)) {}
   SpillVector& operator=(SpillVector&& other) noexcept {

@@ -40,7 +40,9 @@ struct StateRow {
 /// that nothing is sorted later. One thread at a time, also for reading.
 class StateTable {
  public:
-  explicit StateTable(const std::shared_ptr<SpillMemory>& memory) : memory_(memory), start_ns_(memory), end_ns_(memory), task_(memory), kind_(memory) {}
+  explicit StateTable(const std::shared_ptr<SpillMemory>& memory)
+      : memory_(memory), start_ns_(memory, SpillUse::table), end_ns_(memory, SpillUse::table), task_(memory, SpillUse::table),
+        kind_(memory, SpillUse::table) {}
 
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }

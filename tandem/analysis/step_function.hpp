@@ -26,9 +26,15 @@ class IntervalList {
   explicit IntervalList(const std::shared_ptr<SpillMemory>& memory = nullptr) : begins_(memory), ends_(memory) {}
 
   void add(Interval interval) {
-    if (interval.begin_ns >= interval.end_ns) return;
-    begins_.push_back(interval.begin_ns);
-    ends_.push_back(interval.end_ns);
+    add_begin(interval);
+    add_end(interval);
+  }
+  // The two halves of `add`, each for all intervals: when beginnings are added in their order, and ends in theirs, nothing is sorted later.
+  void add_begin(Interval interval) {
+    if (interval.begin_ns < interval.end_ns) begins_.push_back(interval.begin_ns);
+  }
+  void add_end(Interval interval) {
+    if (interval.begin_ns < interval.end_ns) ends_.push_back(interval.end_ns);
   }
 
  private:

@@ -36,8 +36,9 @@ void for_each_edge(const History& history, const SpillVector<std::uint32_t>& pre
 TaskGraph::TaskGraph(const History& history) : begins_(history.memory_of_tables()), edges_(history.memory_of_tables()), order_(history.memory_of_tables()) {
   begins_.resize(history.tasks.size() + 1);
   const SpillVector<std::uint32_t> predecessors = predecessors_of(history);
-  for_each_edge(history, predecessors, [&](std::uint32_t to, std::uint32_t, std::uint32_t message) {
+  for_each_edge(history, predecessors, [&](std::uint32_t to, std::uint32_t from, std::uint32_t message) {
     ++begins_[to];
+    rows_are_in_order_ = rows_are_in_order_ && from < to;
     has_messages_ = has_messages_ || message != no_number;
   });
   // From numbers to where the edges of each row end; each is then put before those that are there.
@@ -57,7 +58,7 @@ TaskGraph::TaskGraph(const History& history) : begins_(history.memory_of_tables(
     begins_[row] = begins_[row - 1];
   }
   begins_[0] = 0;
-  put_in_order();
+  if (!rows_are_in_order_) put_in_order();
 }
 
 void TaskGraph::put_in_order() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ranges>
 #include <span>
 
 #include "tandem/analysis/history.hpp"
@@ -22,8 +23,13 @@ class TaskGraph {
   std::span<const Edge> into(std::uint32_t task) const {
     return {edges_.data() + begins_[task], edges_.data() + begins_[task + 1]};
   }
-  /// All rows, predecessors first. Rows on a cycle, which damaged traces may have, are left out.
-  std::span<const std::uint32_t> in_order() const noexcept { return {order_.data(), order_.size()}; }
+  /// All rows, predecessors first: in the order of rows where that will do. Rows on a cycle, which damaged traces may have, are left out.
+  auto in_order() const {
+    const auto count = static_cast<std::uint32_t>(rows_are_in_order_ ? begins_.size() - 1 : order_.size());
+    return std::views::iota(std::uint32_t{0}, count) | std::views::transform([order = rows_are_in_order_ ? nullptr : order_.data()](std::uint32_t i) {
+             return order == nullptr ? i : order[i];
+           });
+  }
   /// Whether some edge is a message.
   bool has_messages() const noexcept { return has_messages_; }
 
@@ -32,7 +38,8 @@ class TaskGraph {
 
   SpillVector<std::uint64_t> begins_;  ///< in edges_, of each row and of the end
   SpillVector<Edge> edges_;
-  SpillVector<std::uint32_t> order_;
+  SpillVector<std::uint32_t> order_;     ///< empty where rows are in order
+  bool rows_are_in_order_ = true;        ///< each edge comes from an earlier row
   bool has_messages_ = false;
 };
 

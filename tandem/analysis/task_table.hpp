@@ -56,7 +56,7 @@ struct TaskRow {
 template <class T, T none>
 class TaskColumn {
  public:
-  explicit TaskColumn(const std::shared_ptr<SpillMemory>& memory) : bits_(memory) {}
+  explicit TaskColumn(const std::shared_ptr<SpillMemory>& memory) : bits_(memory, SpillUse::table) {}
 
   T operator[](std::size_t row) const noexcept {
     return row < bits_.size() ? static_cast<T>(bits_[row] ^ bits_of_none) : none;
@@ -92,7 +92,8 @@ class TaskTable {
   explicit TaskTable(const std::shared_ptr<SpillMemory>& memory)
       : id(memory), rank(memory), submit_ns(memory), ready_ns(memory), pushed_ns(memory), popped_ns(memory), start_ns(memory), end_ns(memory),
         submit_order(memory), graph(memory), priority(memory), iteration(memory), tag(memory), parameters(memory), worker(memory),
-        pushed_to(memory), stolen_from(memory), ready_by(memory), memory_(memory), place_(memory), name_(memory), flops_(memory), status_(memory), stolen_(memory) {}
+        pushed_to(memory), stolen_from(memory), ready_by(memory), memory_(memory), place_(memory), name_(memory), flops_(memory), status_(memory), stolen_(memory),
+        started_(memory, SpillUse::table), ended_(memory, SpillUse::table), readied_(memory, SpillUse::table) {}
 
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
@@ -133,6 +134,16 @@ class TaskTable {
     if (status > this->status(row)) status_.set(row, static_cast<std::uint8_t>(status));
   }
 
+  // The same as `set` of the column, and the row joins a list.
+  void start(std::uint32_t row, std::int64_t ns) { note(started_, start_ns, row, ns); }
+  void end(std::uint32_t row, std::int64_t ns) { note(ended_, end_ns, row, ns); }
+  void ready(std::uint32_t row, std::int64_t ns) { note(readied_, ready_ns, row, ns); }
+  /// Rows that have the time, each once: as they were added, which for one rank is the order of time but for few rows. So sorting by time, which
+  /// looks whether rows are in order, has little to do.
+  const SpillVector<std::uint32_t>& started() const noexcept { return started_; }
+  const SpillVector<std::uint32_t>& ended() const noexcept { return ended_; }
+  const SpillVector<std::uint32_t>& readied() const noexcept { return readied_; }
+
   TaskRow operator[](std::size_t row) const noexcept {
     const TaskPlace& at = place(row);
     return {.id = id[row], .submit_ns = submit_ns[row], .ready_ns = ready_ns[row], .pushed_ns = pushed_ns[row], .popped_ns = popped_ns[row],
@@ -159,6 +170,10 @@ class TaskTable {
   Iterator end() const noexcept;
 
  private:
+  static void note(SpillVector<std::uint32_t>& list, TaskColumn<std::int64_t, no_time>& column, std::uint32_t row, std::int64_t ns) {
+    if (column[row] == no_time) list.push_back(row);
+    column.set(row, ns);
+  }
 
   std::shared_ptr<SpillMemory> memory_;
   std::size_t size_ = 0;
@@ -166,6 +181,7 @@ class TaskTable {
   TaskColumn<std::uint32_t, 0> name_;   ///< one more than its text; 0: that of the codelet
   TaskColumn<std::uint64_t, 0> flops_;  ///< the bits of a double
   TaskColumn<std::uint8_t, 0> status_, stolen_;
+  SpillVector<std::uint32_t> started_, ended_, readied_;
   std::vector<TaskPlace> places_{TaskPlace{}};  ///< the first one is none
   std::map<TaskPlace, std::uint32_t> number_of_place_{{TaskPlace{}, 0}};
 };

@@ -3,7 +3,8 @@
 
 namespace tandem::analysis {
 
-TasksOfRanks::TasksOfRanks(const History& history) : history_(history), rows_(history.memory_of_tables()) {
+TasksOfRanks::TasksOfRanks(const History& history, const SpillVector<std::uint32_t>* list)
+    : history_(history), list_(list), rows_(history.memory_of_tables()) {
   const TaskTable& tasks = history.tasks;
   std::pair<std::size_t, std::size_t>* place = nullptr;
   std::uint32_t last = 0;
@@ -11,10 +12,10 @@ TasksOfRanks::TasksOfRanks(const History& history) : history_(history), rows_(hi
     if (place == nullptr || rank != last) place = &places_[rank];
     last = rank;
   };
-  for (const std::uint32_t row : tasks.rows()) {
+  for_each_of_all([&](std::uint32_t row) {
     go_to(tasks.rank[row]);
     ++place->second;
-  }
+  });
   if (places_.size() < 2) return;
   std::size_t begin = 0;
   for (auto& [rank, of] : places_) {
@@ -23,10 +24,10 @@ TasksOfRanks::TasksOfRanks(const History& history) : history_(history), rows_(hi
     begin += count;
   }
   rows_.resize(begin);
-  for (const std::uint32_t row : tasks.rows()) {
+  for_each_of_all([&](std::uint32_t row) {
     go_to(tasks.rank[row]);
     rows_[place->second++] = row;
-  }
+  });
 }
 
 }  // namespace tandem::analysis

@@ -36,16 +36,22 @@ class Changes {
   explicit Changes(const std::shared_ptr<SpillMemory>& memory)
       : submitted_(memory), begun_(memory), ended_(memory), ready_(memory), taken_(memory), receives_(memory), arrivals_(memory) {}
 
-  /// Tasks that never ran, such as the sends and receives of the flow, keep nobody waiting by themselves.
-  void add(const TaskTable& tasks, std::uint32_t row) {
-    const std::int64_t submit_ns = tasks.submit_ns[row], start_ns = tasks.start_ns[row], end_ns = tasks.end_ns[row], ready_ns = tasks.ready_ns[row];
-    if (submit_ns == no_time || start_ns == no_time || end_ns == no_time) return;
-    submitted_.push_back(submit_ns);
-    begun_.push_back(std::max(start_ns, submit_ns));
-    ended_.push_back(std::max(end_ns, submit_ns));
-    if (ready_ns == no_time || ready_ns >= start_ns) return;
-    ready_.push_back(ready_ns);
-    taken_.push_back(start_ns);
+  // Each for all tasks, in the order of the times that it adds, more or less. Tasks that never ran, such as the sends and receives of the flow, keep
+  // nobody waiting by themselves.
+  void add_submitted(const TaskTable& tasks, std::uint32_t row) {
+    if (counts(tasks, row)) submitted_.push_back(tasks.submit_ns[row]);
+  }
+  void add_ready(const TaskTable& tasks, std::uint32_t row) {
+    if (counts(tasks, row) && tasks.ready_ns[row] < tasks.start_ns[row]) ready_.push_back(tasks.ready_ns[row]);
+  }
+  void add_begun(const TaskTable& tasks, std::uint32_t row) {
+    if (!counts(tasks, row)) return;
+    const std::int64_t start_ns = tasks.start_ns[row], ready_ns = tasks.ready_ns[row];
+    begun_.push_back(std::max(start_ns, tasks.submit_ns[row]));
+    if (ready_ns != no_time && ready_ns < start_ns) taken_.push_back(start_ns);
+  }
+  void add_ended(const TaskTable& tasks, std::uint32_t row) {
+    if (counts(tasks, row)) ended_.push_back(std::max(tasks.end_ns[row], tasks.submit_ns[row]));
   }
   void add_receive(std::int64_t posted_ns, std::int64_t arrived_ns) {
     receives_.push_back(posted_ns);
@@ -80,6 +86,8 @@ class Changes {
  private:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();  ///< ends each list
 
+  static bool counts(const TaskTable& tasks, std::uint32_t row) noexcept { return tasks.submit_ns[row] != no_time && tasks.has_run(row); }
+
   SpillVector<std::int64_t> submitted_, begun_, ended_, ready_, taken_, receives_, arrivals_;
 };
 
@@ -90,9 +98,10 @@ struct Receive {
 };
 
 std::map<std::uint32_t, SpillVector<IdleReason>> reasons_of(const History& history) {
-  const TasksOfRanks tasks(history);
+  const TaskTable& tasks = history.tasks;
+  const TasksOfRanks all(history), started(history, tasks.started()), ended(history, tasks.ended()), readied(history, tasks.readied());
   std::set<std::uint32_t> ranks;
-  for (const std::uint32_t rank : tasks.ranks()) ranks.insert(rank);
+  for (const std::uint32_t rank : all.ranks()) ranks.insert(rank);
   SpillVector<Receive> receives(history.memory_of_tables());
   for (const CommunicationRow& row : history.communications) {
     receives.touch();
@@ -105,7 +114,10 @@ std::map<std::uint32_t, SpillVector<IdleReason>> reasons_of(const History& histo
   std::size_t receive = 0;
   for (const std::uint32_t rank : ranks) {
     Changes changes(history.memory_of_tables());
-    tasks.for_each(rank, [&](std::uint32_t row) { changes.add(history.tasks, row); });
+    all.for_each(rank, [&](std::uint32_t row) { changes.add_submitted(tasks, row); });
+    readied.for_each(rank, [&](std::uint32_t row) { changes.add_ready(tasks, row); });
+    started.for_each(rank, [&](std::uint32_t row) { changes.add_begun(tasks, row); });
+    ended.for_each(rank, [&](std::uint32_t row) { changes.add_ended(tasks, row); });
     for (; receive < receives.size() && receives[receive].rank == rank; ++receive)
       changes.add_receive(receives[receive].posted_ns, receives[receive].arrived_ns);
     result.emplace(rank, changes.reasons());

@@ -110,13 +110,13 @@ class Judge {
     const TaskTable& tasks = history_.tasks;
     const auto& memory = history_.memory_of_tables();
     SpillVector<TimedRow> starts(memory), ends(memory);
-    for (const std::uint32_t row : tasks.rows()) {
-      if (!tasks.has_run(row) || tasks.end_ns[row] <= tasks.start_ns[row]) continue;
-      starts.push_back({tasks.start_ns[row], row});
-      ends.push_back({tasks.end_ns[row], row});
-    }
-    sort_by_time(starts, &TimedRow::ns);
-    sort_by_time(ends, &TimedRow::ns);
+    const auto takes_time = [&](std::uint32_t row) { return tasks.has_run(row) && tasks.end_ns[row] > tasks.start_ns[row]; };
+    for (const std::uint32_t row : tasks.started())
+      if (takes_time(row)) starts.push_back({tasks.start_ns[row], row});
+    for (const std::uint32_t row : tasks.ended())
+      if (takes_time(row)) ends.push_back({tasks.end_ns[row], row});
+    sort_by_time_and_row(starts);
+    sort_by_time_and_row(ends);
     std::int64_t since_ns = 0;
     std::uint64_t rows = 0;  // the sum of those that run: of one it is the row
     std::size_t running = 0, begun = 0;
