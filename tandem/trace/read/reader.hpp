@@ -74,14 +74,14 @@ struct StreamSummary {
   std::int32_t core = -1;
   std::string name;
   std::uint64_t packets = 0;
-  std::uint64_t events = 0;         ///< records; some stand for several events
+  std::uint64_t records = 0;        ///< some stand for several events
   std::uint64_t lost_events = 0;    ///< from the last packet
   std::uint64_t missing_packets = 0;  ///< gaps in the sequence: overwritten, or not written
   std::uint64_t bytes = 0;
   std::uint64_t first_ticks = 0;
   std::uint64_t last_ticks = 0;
   bool truncated = false;           ///< the file ends inside a packet; records of it that are whole count
-  std::uint64_t cut_events = 0;     ///< of that packet, behind the file's end; of packets after it nothing is known
+  std::uint64_t cut_events = 0;     ///< records of that packet, behind the file's end; of packets after it nothing is known
 };
 
 /// The events of one actor, in order. A stream's file is mapped; nothing is copied. What was read is unmapped as reading goes on, so that a long
