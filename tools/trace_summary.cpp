@@ -2,11 +2,13 @@
 #include "tools/counted.hpp"
 #include "tools/trace_summary.hpp"
 
+#include <memory>
+#include <string>
+
 #include <fmt/core.h>
 
 #include "tandem/analysis/replay.hpp"
 #include "tandem/base/units.hpp"
-#include "tools/json_report.hpp"
 #include "tools/trace_command.hpp"
 
 namespace tandem::tools {
@@ -69,7 +71,7 @@ void add_trace_summary(Subcommand trace, ToolContext& context) {
   const auto folder = trace_folder(command);
   const auto json = json_flag(command);
   const auto memory = std::make_shared<std::string>("1GiB");
-  command.add_option("--memory", *memory, "Main memory for the tables of the trace, roughly; what is beyond lies in temporary files (in $TMPDIR, else /var/tmp)")
+  command.add_option("--memory", *memory, "Main memory for tables; what is beyond lies in temporary files (in $TMPDIR, else /var/tmp)")
       .type_name("SIZE")
       .show_default()
       .check([](const std::string& text) {
@@ -79,10 +81,11 @@ void add_trace_summary(Subcommand trace, ToolContext& context) {
   command.callback([folder, json, memory, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;
-    const auto history = History::read(*run, {.content = HistoryContent::summary, .memory = SpillOptions::of_main_memory(base::parse_bytes(*memory).value())});
+    const auto bytes = base::parse_bytes(*memory).value();
+    const auto history = History::read(*run, {.content = HistoryContent::summary, .memory = SpillOptions::of_main_memory(bytes)});
     if (!history) return fail(context, history.error());
     const RunNumbers numbers(*history.value());
-    *json ? print(summary_json(*folder, numbers)) : print_summary_text(numbers);
+    *json ? print_summary_json(*folder, numbers) : print_summary_text(numbers);
   });
 }
 
