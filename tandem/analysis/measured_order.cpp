@@ -47,7 +47,8 @@ Waits::Waits(const History& history) : history_(history), by_end_(history.memory
   for (auto& [rank, ends] : ends_) std::ranges::sort(ends);
   if (ends_.empty()) return;  // nobody will ask
   const TaskTable& tasks = history.tasks;
-  for (const TimedRow& moment : rows_by(history, tasks.ended(), tasks.end_ns, [](std::uint32_t) { return true; })) by_end_.push_back(moment.row);
+  const auto moments = rows_by(history, tasks.ended(), tasks.end_ns, [](std::uint32_t) { return true; });
+  for (const TimedRow& moment : moments) by_end_.push_back(moment.row);
 }
 
 std::optional<std::int64_t> Waits::last_end(std::uint32_t rank, std::int64_t at_ns) const {

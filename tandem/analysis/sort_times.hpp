@@ -52,10 +52,10 @@ void merge_runs(Rows& rows, Rows& other, std::vector<std::size_t> begins, const 
 
 }  // namespace internal
 
-/// Sorts by `key(row)`, whole numbers of 64 bits; rows of equal keys keep their order. Rows that are in order are only looked at, and a few runs of such
-/// rows are merged. Else a radix sort by those digits in which keys differ, from the lowest on (Knuth, The Art of Computer Programming, volume 3,
-/// section 5.2.5): O(n) for each digit of 11 bits, and a second vector for the time of sorting, from the same memory. `Rows`: a vector or a
-/// `SpillVector`.
+/// Sorts by `key(row)`, whole numbers of 64 bits; rows of equal keys keep their order. Rows that are in order are only looked at, and a few
+/// runs of such rows are merged. Else a radix sort by those digits in which keys differ, from the lowest on (Knuth, The Art of Computer
+/// Programming, volume 3, section 5.2.5): O(n) for each digit of 11 bits, and a second vector for the time of sorting, from the same memory.
+/// `Rows`: a vector or a `SpillVector`.
 template <class Rows, class Key = std::identity>
 void sort_by_time(Rows& rows, Key key = {}) {
   using Row = typename Rows::value_type;
@@ -89,7 +89,8 @@ void sort_by_time(Rows& rows, Key key = {}) {
   other.resize(rows.size());
   if (runs.count() <= internal::Runs::most) return internal::merge_runs(rows, other, std::move(runs.begins), time_of, touch);
   const auto distance = [&](const Row& row) { return static_cast<std::uint64_t>(time_of(row)) - static_cast<std::uint64_t>(runs.least); };
-  const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(runs.greatest) - static_cast<std::uint64_t>(runs.least)));
+  const std::uint64_t greatest = static_cast<std::uint64_t>(runs.greatest) - static_cast<std::uint64_t>(runs.least);
+  const auto bits = static_cast<unsigned>(std::bit_width(greatest));
   // How often each digit has each value: of all digits in one pass, since the order of rows does not matter.
   using Places = std::array<std::size_t, std::size_t{1} << digit_bits>;
   const unsigned digits = (bits + digit_bits - 1) / digit_bits;
@@ -117,7 +118,8 @@ void sort_by_time_and_row(Rows& rows) {
   sort_by_time(rows, &TimedRow::ns);
   for (std::size_t first = 0, last = 0; first < rows.size(); first = last) {
     bool by_row = true;
-    for (last = first + 1; last < rows.size() && rows[last].ns == rows[first].ns; ++last) by_row = by_row && rows[last - 1].row < rows[last].row;
+    for (last = first + 1; last < rows.size() && rows[last].ns == rows[first].ns; ++last)
+      by_row = by_row && rows[last - 1].row < rows[last].row;
     if (by_row) continue;
     std::sort(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.begin() + static_cast<std::ptrdiff_t>(last),
               [](const TimedRow& a, const TimedRow& b) { return a.row < b.row; });

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 
 namespace tandem::analysis {
@@ -22,7 +23,8 @@ std::size_t page_bytes() noexcept {
 
 }  // namespace
 
-SpillMemory::SpillMemory(SpillOptions options) : options_(std::move(options)), statistics_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {
+SpillMemory::SpillMemory(SpillOptions options)
+    : options_(std::move(options)), statistics_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {
   if (!options_.folder.empty()) return;
   const char* const folder = std::getenv("TMPDIR");
   options_.folder = folder != nullptr && *folder != 0 ? folder : "/var/tmp";
@@ -44,17 +46,17 @@ void SpillMemory::drop_pages() noexcept {
 
 /// The third number of statm: resident pages of files, those of the program and of the trace among them.
 void SpillMemory::look() noexcept {
-  const auto resident = [&]() -> std::size_t {
+  const auto resident = [&]() -> std::optional<std::size_t> {
     std::array<char, 128> text = {};
-    if (::pread(statistics_.get(), text.data(), text.size() - 1, 0) <= 0) return SIZE_MAX / 2;  // not known: too many
+    if (::pread(statistics_.get(), text.data(), text.size() - 1, 0) <= 0) return std::nullopt;
     char* at = text.data();
     std::strtoull(at, &at, 10);
     std::strtoull(at, &at, 10);
     return std::strtoull(at, &at, 10) * page_bytes();
   };
-  if (resident() <= others_bytes_ + options_.window_bytes) return;
+  if (const auto before = resident(); before && *before <= others_bytes_ + options_.window_bytes) return;
   drop_pages();
-  others_bytes_ = resident();
+  others_bytes_ = resident().value_or(0);
 }
 
 SpillBlock::SpillBlock(SpillBlock&& other) noexcept { *this = std::move(other); }

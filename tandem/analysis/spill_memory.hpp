@@ -36,9 +36,11 @@ enum class SpillUse : std::uint8_t { temporary, table };
 /// resident memory of the process: when there are too many, all are unmapped (their contents stay in the file).
 ///
 /// Where no file can be made, or the disk is full, blocks stay in main memory. Blocks keep the object alive. One thread at a time.
-class SpillMemory : public std::enable_shared_from_this<SpillMemory> {
+class SpillMemory {
  public:
-  static std::shared_ptr<SpillMemory> make(SpillOptions options = {}) { return std::shared_ptr<SpillMemory>(new SpillMemory(std::move(options))); }
+  static std::shared_ptr<SpillMemory> make(SpillOptions options = {}) {
+    return std::shared_ptr<SpillMemory>(new SpillMemory(std::move(options)));
+  }
   SpillMemory(const SpillMemory&) = delete;
   SpillMemory& operator=(const SpillMemory&) = delete;
 
@@ -75,7 +77,8 @@ class SpillBlock {
  public:
   SpillBlock() = default;
   /// Null: on the heap, whatever the size.
-  explicit SpillBlock(std::shared_ptr<SpillMemory> memory, SpillUse use = SpillUse::temporary) noexcept : memory_(std::move(memory)), use_(use) {}
+  explicit SpillBlock(std::shared_ptr<SpillMemory> memory, SpillUse use = SpillUse::temporary) noexcept
+      : memory_(std::move(memory)), use_(use) {}
   SpillBlock(SpillBlock&& other) noexcept;
   SpillBlock& operator=(SpillBlock&& other) noexcept;
   ~SpillBlock() { free(); }

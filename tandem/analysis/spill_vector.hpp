@@ -26,7 +26,8 @@ class SpillVector {
   using const_iterator = const T*;
 
   SpillVector() = default;
-  explicit SpillVector(std::shared_ptr<SpillMemory> memory, SpillUse use = SpillUse::temporary) noexcept : block_(std::move(memory), use) {}
+  explicit SpillVector(std::shared_ptr<SpillMemory> memory, SpillUse use = SpillUse::temporary) noexcept
+      : block_(std::move(memory), use) {}
   SpillVector(SpillVector&& other) noexcept
       : block_(std::move(other.block_)), size_(std::exchange(other.size_, 0)), written_(std::exchange(other.written_, 0)) {}
   SpillVector& operator=(SpillVector&& other) noexcept {
@@ -68,7 +69,8 @@ class SpillVector {
   /// New elements have all bits 0.
   void resize(std::size_t size) {
     if (size > capacity()) grow(size);
-    if (size > size_ && written_ > size_) std::memset(static_cast<void*>(data() + size_), 0, (std::min(size, written_) - size_) * sizeof(T));
+    if (size > size_ && written_ > size_)
+      std::memset(static_cast<void*>(data() + size_), 0, (std::min(size, written_) - size_) * sizeof(T));
     written_ = std::max(written_, size);
     size_ = size;
   }

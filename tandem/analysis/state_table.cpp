@@ -46,6 +46,7 @@ void StateTable::put(std::size_t slot, const StateRow& row) noexcept {
 
 void StateTable::finish() {
   in_order_.clear();
+  last_ = nullptr;
   std::size_t begin = 0;
   for (auto& [place, actor] : actors_) {
     actor.begin = begin;
@@ -71,9 +72,9 @@ void StateTable::sort() {
 }
 
 StateRow StateTable::operator[](std::size_t row) const noexcept {
-  const auto after = std::ranges::upper_bound(in_order_, row, {}, &Actor::begin);
-  const Actor& actor = **std::prev(after);
-  return row_at(actor, row - actor.begin);
+  if (last_ == nullptr || row < last_->begin || row - last_->begin >= last_->count)
+    last_ = *std::prev(std::ranges::upper_bound(in_order_, row, {}, &Actor::begin));
+  return row_at(*last_, row - last_->begin);
 }
 
 std::pair<StateTable::Iterator, StateTable::Iterator> StateTable::of_rank(std::uint32_t rank) const noexcept {

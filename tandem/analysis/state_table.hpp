@@ -59,7 +59,7 @@ class StateTable {
   /// Sorts by start and end the states of actors that do not come in order, as those of damaged traces.
   void sort();
 
-  /// O(log actors).
+  /// O(log actors), and O(1) for the actor of the row before.
   StateRow operator[](std::size_t row) const noexcept;
   StateRow at(std::size_t row) const {
     if (row >= size_) throw std::out_of_range("StateTable::at");
@@ -83,6 +83,7 @@ class StateTable {
   std::shared_ptr<SpillMemory> memory_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Actor> actors_;  ///< by rank and number
   std::vector<const Actor*> in_order_;                               ///< those that have states; after `finish`
+  mutable const Actor* last_ = nullptr;                              ///< whose state was asked for last
   std::size_t size_ = 0;
   SpillVector<std::int64_t> start_ns_, end_ns_;
   SpillVector<std::uint32_t> task_;

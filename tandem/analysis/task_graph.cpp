@@ -33,7 +33,8 @@ void for_each_edge(const History& history, const SpillVector<std::uint32_t>& pre
 
 }  // namespace
 
-TaskGraph::TaskGraph(const History& history) : begins_(history.memory_of_tables()), edges_(history.memory_of_tables()), order_(history.memory_of_tables()) {
+TaskGraph::TaskGraph(const History& history)
+    : begins_(history.memory_of_tables()), edges_(history.memory_of_tables()), order_(history.memory_of_tables()) {
   begins_.resize(history.tasks.size() + 1);
   const SpillVector<std::uint32_t> predecessors = predecessors_of(history);
   for_each_edge(history, predecessors, [&](std::uint32_t to, std::uint32_t from, std::uint32_t message) {
@@ -51,8 +52,9 @@ TaskGraph::TaskGraph(const History& history) : begins_(history.memory_of_tables(
   SpillVector<std::uint32_t> placed(history.memory_of_tables());  // of each row, how many edges
   placed.resize(history.tasks.size());
   const auto begin_of = [&](std::uint32_t row) { return row == 0 ? std::uint64_t{0} : begins_[row - 1]; };
-  for_each_edge(history, predecessors,
-                [&](std::uint32_t to, std::uint32_t from, std::uint32_t message) { edges_[begin_of(to) + placed[to]++] = {from, message}; });
+  for_each_edge(history, predecessors, [&](std::uint32_t to, std::uint32_t from, std::uint32_t message) {
+    edges_[begin_of(to) + placed[to]++] = {from, message};
+  });
   for (std::size_t row = begins_.size(); row-- > 1;) {
     begins_.touch();
     begins_[row] = begins_[row - 1];

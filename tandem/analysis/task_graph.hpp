@@ -26,9 +26,9 @@ class TaskGraph {
   /// All rows, predecessors first: in the order of rows where that will do. Rows on a cycle, which damaged traces may have, are left out.
   auto in_order() const {
     const auto count = static_cast<std::uint32_t>(rows_are_in_order_ ? begins_.size() - 1 : order_.size());
-    return std::views::iota(std::uint32_t{0}, count) | std::views::transform([order = rows_are_in_order_ ? nullptr : order_.data()](std::uint32_t i) {
-             return order == nullptr ? i : order[i];
-           });
+    const std::uint32_t* const order = rows_are_in_order_ ? nullptr : order_.data();
+    return std::views::iota(std::uint32_t{0}, count) |
+           std::views::transform([order](std::uint32_t i) { return order == nullptr ? i : order[i]; });
   }
   /// Whether some edge is a message.
   bool has_messages() const noexcept { return has_messages_; }

@@ -92,7 +92,8 @@ class TaskTable {
   explicit TaskTable(const std::shared_ptr<SpillMemory>& memory)
       : id(memory), rank(memory), submit_ns(memory), ready_ns(memory), pushed_ns(memory), popped_ns(memory), start_ns(memory), end_ns(memory),
         submit_order(memory), graph(memory), priority(memory), iteration(memory), tag(memory), parameters(memory), worker(memory),
-        pushed_to(memory), stolen_from(memory), ready_by(memory), memory_(memory), place_(memory), name_(memory), flops_(memory), status_(memory), stolen_(memory),
+        pushed_to(memory), stolen_from(memory), ready_by(memory), memory_(memory), place_(memory), name_(memory), flops_(memory),
+        status_(memory), stolen_(memory),
         started_(memory, SpillUse::table), ended_(memory, SpillUse::table), readied_(memory, SpillUse::table) {}
 
   std::size_t size() const noexcept { return size_; }
@@ -159,10 +160,11 @@ class TaskTable {
 
   /// The numbers of all rows, for a loop that goes over many columns: each touches the memory (`SpillMemory::touch`).
   auto rows() const {
-    return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(size_)) | std::views::transform([memory = memory_.get()](std::uint32_t row) {
-             memory->touch();
-             return row;
-           });
+    const auto touched = [memory = memory_.get()](std::uint32_t row) {
+      memory->touch();
+      return row;
+    };
+    return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(size_)) | std::views::transform(touched);
   }
   /// The rows themselves, in order.
   class Iterator;

@@ -179,7 +179,8 @@ void go_through(const History& history, const TimeSplit& split, Iterator first, 
     if (actor == nullptr || actor->rank != state.rank || actor->actor != state.actor) {
       actor = history.find_actor(state.rank, state.actor);
       const auto of_rank = split.reasons.find(state.rank);
-      reasons = of_rank == split.reasons.end() ? std::span<const IdleReason>() : std::span<const IdleReason>(of_rank->second.data(), of_rank->second.size());
+      reasons = {};
+      if (of_rank != split.reasons.end()) reasons = {of_rank->second.data(), of_rank->second.size()};
       from = 0;
       before_ns = no_time;
     }
