@@ -66,7 +66,7 @@ Result<void> read_trace(const fs::path& folder, FlushesRun& run) {
   if (!trace) return trace.error();
   for (const auto& rank : trace.value()->ranks) {
     for (const auto& stream : rank->streams) {
-      run.events += stream->summary().events;
+      run.events += stream->summary().records;
       run.lost += stream->summary().lost_events;
       run.bytes += stream->summary().bytes;
       run.buffers += stream->summary().packets;

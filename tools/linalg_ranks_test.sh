@@ -78,7 +78,7 @@ o = json.load(open("out"))
 dead = o["ranks"][2]
 workers = [a for a in dead["actors"] if a["kind"] == "worker"]
 assert [r["rank"] for r in o["ranks"]] == [0, 1, 2, 3] and dead["recovered"] and not dead["complete"]
-assert dead["lost_events"] == 0 and sum(a["events"] for a in workers) > 100, workers' || fail "rank 2 has left something else"
+assert dead["lost_events"] == 0 and sum(a["records"] for a in workers) > 100, workers' || fail "rank 2 has left something else"
   "$tandem" trace check run --json > out 2> err || { fail "the trace keeps not what it promises"; cat out err >&2; }
   # All events of rank 2 are there, so its tasks are held against each other; what ran has no end.
   python3 -c 'import json

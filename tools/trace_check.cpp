@@ -68,7 +68,7 @@ void check_manifest(const RankTrace& rank, Findings& findings) {
   std::uint64_t events = 0, lost = 0, missing = 0;
   for (const auto& stream : rank.streams) {
     const StreamSummary& summary = stream->summary();
-    events += summary.events;
+    events += summary.records;
     lost += summary.lost_events;
     missing += summary.missing_packets;
     if (summary.missing_packets > 0 && never_overwrites)

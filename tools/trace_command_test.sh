@@ -30,9 +30,9 @@ holds out '^0 on node1, complete +1235 '
 holds out '^  worker 0 +3 +1200 .* 0 +0$'
 holds out 'clock: 2 comparisons .*offset 100 \+- 20 ns to 300 \+- 20 ns, rate \+0\.100 ppm'
 run 0 info run --json
-json_holds "o['size'] == 2 and o['events'] == 2470 and o['program'] == './app' and len(o['ranks']) == 2"
-json_holds "o['ranks'][1]['actors'][1] | {'bytes': 0, 'bytes_per_event': 0, 'duration_ns': 0} == {'actor': 1, 'name': 'worker 0', \
-'kind': 'worker', 'index': 0, 'core': 3, 'packets': 4, 'events': 1200, 'bytes': 0, 'bytes_per_event': 0, 'lost_events': 0, \
+json_holds "o['size'] == 2 and o['records'] == 2470 and o['program'] == './app' and len(o['ranks']) == 2"
+json_holds "o['ranks'][1]['actors'][1] | {'bytes': 0, 'bytes_per_record': 0, 'duration_ns': 0} == {'actor': 1, 'name': 'worker 0', \
+'kind': 'worker', 'index': 0, 'core': 3, 'packets': 4, 'records': 1200, 'bytes': 0, 'bytes_per_record': 0, 'lost_events': 0, \
 'missing_packets': 0, 'truncated': False, 'duration_ns': 0}"
 json_holds "o['ranks'][1]['clock_points'][1]['error_ns'] == 20"
 run 0 info run/rank-0001 --json
@@ -72,7 +72,19 @@ json_holds "sum(r['useful_s'] for r in o['efficiency']['ranks']) <= o['seconds']
 json_holds "o['communication']['messages'] == sum(p['messages'] for p in o['communication']['matrix']) == 6"
 json_holds "len(o['parallelism']['over_time']['running']) == 100 and len(o['parallelism']['ranks']) == 2"
 json_holds "o['quality']['lost_events'] == 0 and o['quality']['running_tasks'] == 0"
+json_holds "all(a['end_s'] == b['start_s'] for a, b in zip(o['realised_path'], o['realised_path'][1:])) and len(o['realised_path']) > 1"
 run 2 summary nowhere
+run 2 summary run --memory much
+holds err "'much' is not a size"
+
+# Tables in temporary files say the same as tables in main memory.
+"$write_large" long 60000 4 2 || fail "no long run"
+for form in '' --json; do
+  run 0 summary long $form
+  mv out in_memory
+  run 0 summary long $form --memory 1KiB
+  cmp -s out in_memory || fail "summary $form --memory 1KiB says something else"
+done
 
 # Two kinds of worker: bounded together by the optimum of a linear program.
 "$write_large" kinds 2000 2 4 1 || fail "no run on two kinds of worker"

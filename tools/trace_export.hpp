@@ -54,9 +54,9 @@ base::Result<void> make_folder(const std::filesystem::path& folder);
 struct ByTask {
   std::vector<std::uint32_t> first, rows;
 
-  template <class Row>
-  ByTask(const std::vector<Row>& table, std::size_t tasks) : first(tasks + 1), rows(table.size()) {
-    for (const Row& row : table) ++first[row.task + 1];
+  template <class Rows>
+  ByTask(const Rows& table, std::size_t tasks) : first(tasks + 1), rows(table.size()) {
+    for (const auto& row : table) ++first[row.task + 1];
     for (std::size_t task = 0; task < tasks; ++task) first[task + 1] += first[task];
     std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
     for (std::uint32_t i = 0; i < table.size(); ++i) rows[next[table[i].task]++] = i;

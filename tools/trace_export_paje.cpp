@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "tools/counted.hpp"
@@ -329,12 +330,12 @@ void PajeWriter::gather_lines() {
   };
   std::set<std::pair<std::uint32_t, std::uint32_t>> with_states;
   for (std::size_t i = 0; i < history_.states.size(); ++i) {
-    const StateRow& row = history_.states[i];
+    const StateRow row = history_.states[i];
     with_states.emplace(row.rank, row.actor);
     add(row.start_ns, Kind::state, i);
-    const StateRow* next = i + 1 < history_.states.size() ? &history_.states[i + 1] : nullptr;
+    const auto next = i + 1 < history_.states.size() ? std::optional(history_.states[i + 1]) : std::nullopt;
     // What follows at once takes its place by itself.
-    if (next == nullptr || next->rank != row.rank || next->actor != row.actor || next->start_ns != row.end_ns)
+    if (!next || next->rank != row.rank || next->actor != row.actor || next->start_ns != row.end_ns)
       add(row.end_ns, Kind::state_ends, i);
   }
   const auto intervals = [&](const auto& rows, Kind begin, Kind end, const auto& wanted) {
@@ -382,7 +383,7 @@ void PajeWriter::set_state(std::int64_t time_ns, const std::string& container, s
 }
 
 void PajeWriter::print_state(const Line& line) {
-  const StateRow& row = history_.states[line.row];
+  const StateRow row = history_.states[line.row];
   const auto actor = actors_.find({row.rank, row.actor});
   if (actor == actors_.end()) return;
   const auto& [alias, type] = actor->second;

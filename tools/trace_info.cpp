@@ -1,4 +1,4 @@
-// tools/trace_info.cpp: `tandem trace info`: ranks, actors, how many events and bytes, what is missing, and how good the clocks
+// tools/trace_info.cpp: `tandem trace info`: ranks, actors, how many records and bytes, what is missing, and how good the clocks
 // are.
 #include <algorithm>
 
@@ -15,12 +15,12 @@ using trace::RankTrace;
 using trace::StreamSummary;
 
 struct Totals {
-  std::uint64_t events = 0, bytes = 0, lost_events = 0, missing_packets = 0;
+  std::uint64_t records = 0, bytes = 0, lost_events = 0, missing_packets = 0;
   bool truncated = false;
   std::optional<std::int64_t> first_ns, last_ns;  ///< on rank 0's clock; descriptions do not count
 
   void add(const Totals& other) {
-    events += other.events;
+    records += other.records;
     bytes += other.bytes;
     lost_events += other.lost_events;
     missing_packets += other.missing_packets;
@@ -29,15 +29,15 @@ struct Totals {
     if (other.last_ns) last_ns = std::max(last_ns.value_or(*other.last_ns), *other.last_ns);
   }
   std::int64_t duration_ns() const noexcept { return first_ns ? *last_ns - *first_ns : 0; }
-  double bytes_per_event() const noexcept {
-    return events == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(events);
+  double bytes_per_record() const noexcept {
+    return records == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(records);
   }
 };
 
 Totals totals_of(const StreamSummary& summary, const RankTrace& rank, const RunTimes& times) {
-  Totals totals{.events = summary.events, .bytes = summary.bytes, .lost_events = summary.lost_events,
+  Totals totals{.records = summary.records, .bytes = summary.bytes, .lost_events = summary.lost_events,
                 .missing_packets = summary.missing_packets, .truncated = summary.truncated, .first_ns = {}, .last_ns = {}};
-  if (summary.events > 0 && summary.kind != trace::ActorKind::catalogue) {
+  if (summary.records > 0 && summary.kind != trace::ActorKind::catalogue) {
     totals.first_ns = times.of(rank.rank, rank.scale.to_ns(summary.first_ticks));
     totals.last_ns = times.of(rank.rank, rank.scale.to_ns(summary.last_ticks));
   }
@@ -53,8 +53,8 @@ Totals totals_of(const RankTrace& rank, const RunTimes& times) {
 const char* state_of(const RankTrace& rank) noexcept { return rank.complete ? "complete" : "killed, recovered"; }
 
 Json json_of(const Totals& totals) {
-  return {{"events", totals.events},           {"bytes", totals.bytes},
-          {"bytes_per_event", totals.bytes_per_event()}, {"lost_events", totals.lost_events},
+  return {{"records", totals.records},          {"bytes", totals.bytes},
+          {"bytes_per_record", totals.bytes_per_record()}, {"lost_events", totals.lost_events},
           {"missing_packets", totals.missing_packets},   {"truncated", totals.truncated},
           {"duration_ns", totals.duration_ns()}};
 }
@@ -100,7 +100,7 @@ void print_json(const trace::TraceReader& run, const RunTimes& times) {
 }
 
 void print_totals(const Totals& totals) {
-  fmt::print("{:>12} {:>13} {:>8.1f} {:>10} {:>8}{}\n", totals.events, totals.bytes, totals.bytes_per_event(), totals.lost_events,
+  fmt::print("{:>12} {:>13} {:>8.1f} {:>10} {:>8}{}\n", totals.records, totals.bytes, totals.bytes_per_record(), totals.lost_events,
              totals.missing_packets, totals.truncated ? "  file ends within a packet" : "");
 }
 
@@ -122,7 +122,7 @@ void print_table(const trace::TraceReader& run, const RunTimes& times) {
   for (const auto& rank : run.ranks) totals.add(totals_of(*rank, times));
   fmt::print("program   {}\njob       {}\nranks     {} of {}\nduration  {} s\nwritten   by tandem {} ({})\n\n", first.program,
              first.job, run.ranks.size(), first.size, seconds(totals.duration_ns()), first.version, first.commit);
-  fmt::print("{:<28} {:>5} {:>12} {:>13} {:>8} {:>10} {:>8}\n", "rank, actor", "core", "events", "bytes", "B/event", "lost",
+  fmt::print("{:<28} {:>5} {:>12} {:>13} {:>8} {:>10} {:>8}\n", "rank, actor", "core", "records", "bytes", "B/record", "lost",
              "missing");
   for (const auto& rank : run.ranks) {
     fmt::print("{:<34} ", fmt::format("{} on {}, {}", rank->rank, rank->host, state_of(*rank)));
@@ -143,7 +143,7 @@ void print_table(const trace::TraceReader& run, const RunTimes& times) {
 }  // namespace
 
 void add_trace_info(Subcommand trace, ToolContext& context) {
-  Subcommand command = trace.add_subcommand("info", "Summarise a trace: ranks, actors, events, bytes, losses and clocks");
+  Subcommand command = trace.add_subcommand("info", "Summarise a trace: ranks, actors, records (of one event or several), bytes, losses, clocks");
   const auto folder = trace_folder(command);
   const auto json = json_flag(command);
   command.callback([folder, json, &context] {

@@ -50,7 +50,7 @@ using Costs = std::map<std::string, double>;
 
 struct TracedRun {
   Costs costs;
-  std::uint64_t events = 0, lost = 0, bytes = 0;
+  std::uint64_t records = 0, lost = 0, bytes = 0;
 };
 
 struct Interval {
@@ -137,7 +137,7 @@ class Runner {
       return Error{trace.error().code, fmt::format("the program left no trace that can be read: {}", trace.error().message)};
     for (const auto& rank : trace.value()->ranks)
       for (const auto& stream : rank->streams) {
-        run.events += stream->summary().events;
+        run.records += stream->summary().records;
         run.lost += stream->summary().lost_events;
         run.bytes += stream->summary().bytes;
       }
@@ -155,7 +155,7 @@ class Runner {
 
 struct Row {
   std::string selection;
-  std::uint64_t events = 0, lost = 0, bytes = 0;  ///< of the last round
+  std::uint64_t records = 0, lost = 0, bytes = 0;  ///< of the last round
   std::map<std::string, std::vector<double>> ratios;
 };
 
@@ -175,7 +175,7 @@ Result<std::vector<Row>> measure(Runner& runner, const OverheadArguments& argume
     std::reverse(order.begin(), order.end());
     if (round == 0) continue;  // to warm up
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      rows[i].events = runs[i].events;
+      rows[i].records = runs[i].records;
       rows[i].lost = runs[i].lost;
       rows[i].bytes = runs[i].bytes;
       for (const auto& [name, cost] : runs[i].costs)
@@ -190,11 +190,11 @@ Result<std::vector<Row>> measure(Runner& runner, const OverheadArguments& argume
 void print_table(const std::vector<Row>& rows) {
   std::size_t width = 9;
   for (const Row& row : rows) width = std::max(width, row.selection.size());
-  fmt::print("{:{}}  {:>10} {:>8} {:>8}  {:24} {:>7}  {}\n", "selection", width, "events", "lost", "B/event", "result", "ratio",
+  fmt::print("{:{}}  {:>10} {:>8} {:>8}  {:24} {:>7}  {}\n", "selection", width, "records", "lost", "B/record", "result", "ratio",
              "95 % interval");
   for (const Row& row : rows) {
-    std::string place = fmt::format("{:{}}  {:>10} {:>8} {:>8.1f}", row.selection, width, row.events, row.lost,
-                                    row.events > 0 ? static_cast<double>(row.bytes) / static_cast<double>(row.events) : 0.0);
+    std::string place = fmt::format("{:{}}  {:>10} {:>8} {:>8.1f}", row.selection, width, row.records, row.lost,
+                                    row.records > 0 ? static_cast<double>(row.bytes) / static_cast<double>(row.records) : 0.0);
     for (const auto& [name, ratios] : row.ratios) {
       const Interval interval = interval_of(ratios);
       fmt::print("{}  {:24} {:>7.4f}  {:.4f} to {:.4f}\n", place, name, interval.middle, interval.low, interval.high);
@@ -211,7 +211,7 @@ Json rows_json(const std::vector<Row>& rows, unsigned rounds) {
       const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
       results.push_back(
           {{"name", name},
-           {"params", {{"selection", row.selection}, {"events", row.events}, {"lost", row.lost}, {"bytes", row.bytes}}},
+           {"params", {{"selection", row.selection}, {"records", row.records}, {"lost", row.lost}, {"bytes", row.bytes}}},
            {"value", interval.middle},
            {"unit", "traced/untraced"},
            {"low", interval.low},

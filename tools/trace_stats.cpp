@@ -31,7 +31,7 @@ void find_range(const trace::TraceReader& run, const RunTimes& times, TraceStats
   for (const auto& rank : run.ranks) {
     for (const auto& stream : rank->streams) {
       const trace::StreamSummary& summary = stream->summary();
-      if (summary.events == 0 || summary.kind == trace::ActorKind::catalogue) continue;
+      if (summary.records == 0 || summary.kind == trace::ActorKind::catalogue) continue;
       first = std::min(first, times.of(rank->rank, rank->scale.to_ns(summary.first_ticks)));
       last = std::max(last, times.of(rank->rank, rank->scale.to_ns(summary.last_ticks)));
     }

@@ -2,10 +2,13 @@
 #include "tools/counted.hpp"
 #include "tools/trace_summary.hpp"
 
+#include <memory>
+#include <string>
+
 #include <fmt/core.h>
 
 #include "tandem/analysis/replay.hpp"
-#include "tools/json_report.hpp"
+#include "tandem/base/units.hpp"
 #include "tools/trace_command.hpp"
 
 namespace tandem::tools {
@@ -21,7 +24,7 @@ std::vector<std::string> reservations_of(const History& history, const Summary& 
   const auto unknown_ns = static_cast<double>(summary.split.total()[static_cast<std::size_t>(Spent::unknown)]);
   if (all_ns > 0 && unknown_ns > 0.01 * all_ns) result.emplace_back("the states of workers were not recorded all the time: select `worker`");
   bool readied = false;
-  for (const TaskRow& task : history.tasks) readied = readied || task.ready_ns != no_time;
+  for (const std::uint32_t row : history.tasks.rows()) readied = readied || history.tasks.ready_ns[row] != no_time;
   if (!history.tasks.empty() && !readied) result.emplace_back("it is not known when tasks became ready: select `task`");
   if (history.tasks.size() > 1 && history.dependencies.empty())
     result.emplace_back("no dependencies: either the tasks have none, or they were not recorded (`task`)");
@@ -67,13 +70,22 @@ void add_trace_summary(Subcommand trace, ToolContext& context) {
   Subcommand command = trace.add_subcommand("summary", "Say where the time of a run went, what limits it, and what to try");
   const auto folder = trace_folder(command);
   const auto json = json_flag(command);
-  command.callback([folder, json, &context] {
+  const auto memory = std::make_shared<std::string>("1GiB");
+  command.add_option("--memory", *memory, "Main memory for tables; what is beyond lies in temporary files (in $TMPDIR, else /var/tmp)")
+      .type_name("SIZE")
+      .show_default()
+      .check([](const std::string& text) {
+        const auto bytes = base::parse_bytes(text);
+        return bytes ? std::string() : bytes.error().message;
+      });
+  command.callback([folder, json, memory, &context] {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;
-    const auto history = History::read(*run);
+    const auto bytes = base::parse_bytes(*memory).value();
+    const auto history = History::read(*run, {.content = HistoryContent::summary, .memory = SpillOptions::of_main_memory(bytes)});
     if (!history) return fail(context, history.error());
     const RunNumbers numbers(*history.value());
-    *json ? print(summary_json(*folder, numbers)) : print_summary_text(numbers);
+    *json ? print_summary_json(*folder, numbers) : print_summary_text(numbers);
   });
 }
 

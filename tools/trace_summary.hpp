@@ -36,8 +36,10 @@ struct RunNumbers {
 /// What the trace does not hold, and times that cannot be; none where it is complete.
 std::vector<std::string> defects_of(const analysis::Quality& quality);
 
-/// What `--json` prints. Times in seconds.
+/// What `--json` prints, but for the steps of the realised path, which are null. Times in seconds.
 Json summary_json(const std::string& folder, const RunNumbers& numbers);
+/// With the steps.
+void print_summary_json(const std::string& folder, const RunNumbers& numbers);
 void print_summary_text(const RunNumbers& numbers);
 
 }  // namespace tandem::tools

@@ -1,5 +1,9 @@
 // tools/trace_summary_json.cpp: the object that `tandem trace summary --json` prints. Times are in seconds, sizes in bytes.
+#include <algorithm>
+#include <cstdio>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -24,8 +28,9 @@ Json json_of(const SpentTimes& ns) {
 }
 
 Json json_of(const History& history, const PathStep& step) {
-  Json object{{"kind", name_of(step.kind)}, {"rank", history.tasks[step.task].rank}, {"task", history.tasks[step.task].id},
-              {"name", history.texts[history.tasks[step.task].name]}, {"start_s", in_seconds(step.start_ns)},
+  const TaskTable& tasks = history.tasks;
+  Json object{{"kind", name_of(step.kind)}, {"rank", tasks.rank[step.task]}, {"task", tasks.id[step.task]},
+              {"name", history.texts[tasks.name(step.task)]}, {"start_s", in_seconds(step.start_ns)},
               {"end_s", in_seconds(step.end_ns)}};
   if (step.from != no_number) object["from"] = step.from;
   return object;
@@ -179,8 +184,7 @@ Json kernels_json(const History& history, const Summary& summary) {
 Json summary_json(const std::string& folder, const RunNumbers& numbers) {
   const History& history = numbers.history;
   const Summary& summary = numbers.summary;
-  Json steps = Json::array(), findings = Json::array();
-  for (const PathStep& step : summary.realised.steps) steps.push_back(json_of(history, step));
+  Json findings = Json::array();
   for (const analysis::Finding& finding : verdict(history, summary))
     findings.push_back({{"key", finding.key}, {"lost_s", in_seconds(finding.lost_ns)}, {"what", finding.what}, {"remedy", finding.remedy}});
   Json object{{"tandem", version}, {"commit", commit}, {"folder", folder}, {"program", history.program}, {"ranks", history.size},
@@ -197,11 +201,37 @@ Json summary_json(const std::string& folder, const RunNumbers& numbers) {
   object["communication"] = json_of(numbers.communication);
   object["broadcasts"] = json_of(numbers.broadcasts);
   object["memory"] = json_of(numbers.memory);
-  object["realised_path"] = steps;
+  object["realised_path"] = Json();
   object["verdict"] = findings;
   object["quality"] = json_of(numbers.quality);
   object["reservations"] = Json(numbers.reservations);
   return object;
+}
+
+/// The path may have a step for every task: each is written as soon as it is a text.
+void print_summary_json(const std::string& folder, const RunNumbers& numbers) {
+  constexpr int indent = 2;
+  constexpr std::string_view place = "\n  \"realised_path\": ";  // a line break is never within a text of JSON
+  const std::string text = summary_json(folder, numbers).dump(indent);
+  const std::size_t at = text.find(place) + place.size();
+  const auto write = [](std::string_view part) { std::fwrite(part.data(), 1, part.size(), stdout); };
+  write(std::string_view(text).substr(0, at));
+  bool first = true;
+  for (const PathStep& step : numbers.summary.realised.steps) {
+    numbers.summary.realised.steps.touch();
+    const std::string lines = json_of(numbers.history, step).dump(indent);
+    write(first ? "[\n    " : ",\n    ");
+    for (std::size_t begin = 0; begin < lines.size();) {
+      const std::size_t end = std::min(lines.find('\n', begin), lines.size());
+      write(std::string_view(lines).substr(begin, end - begin));
+      if (end < lines.size()) write("\n    ");
+      begin = end + 1;
+    }
+    first = false;
+  }
+  write(first ? "[]" : "\n  ]");
+  write(std::string_view(text).substr(at + std::string_view("null").size()));
+  write("\n");
 }
 
 }  // namespace tandem::tools

@@ -31,7 +31,7 @@ std::int64_t measure(const History& history, AreaBound& bound) {
       if (actor != nullptr && actor->kind == trace::ActorKind::worker) kind = kind_of(*actor);
     }
     if (actor == nullptr || actor->kind != trace::ActorKind::worker) continue;
-    const Texts::Id codelet = history.tasks[state.task].codelet;
+    const Texts::Id codelet = history.tasks.codelet(state.task);
     if (place == nullptr || place->codelet != codelet) {
       place = &places[{codelet, kind}];
       place->codelet = codelet;

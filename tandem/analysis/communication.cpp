@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <ranges>
 #include <utility>
 
@@ -30,34 +31,44 @@ std::vector<RankPair> matrix_of(const History& history) {
 }
 
 /// When the first task that runs and depends on a node begins; nodes between that do not run pass it on. no_time: none. O(n).
-std::vector<std::int64_t> first_uses(const History& history, const TaskGraph& graph) {
-  std::vector<std::int64_t> uses(history.tasks.size(), no_time);
-  for (const std::uint32_t row : graph.in_order() | std::views::reverse) {
-    const std::int64_t use_ns = history.tasks[row].has_run() ? history.tasks[row].start_ns : uses[row];
-    if (use_ns == no_time) continue;
-    for (const TaskGraph::Edge& edge : graph.into(row)) {
-      if (edge.message != no_number) continue;
-      std::int64_t& use_before_ns = uses[edge.from];
-      use_before_ns = use_before_ns == no_time ? use_ns : std::min(use_before_ns, use_ns);
+class FirstUses {
+ public:
+  FirstUses(const History& history, const TaskGraph& graph) : uses_(history.memory_of_tables()) {
+    if (history.communications.empty()) return;
+    const TaskTable& tasks = history.tasks;
+    uses_.resize(tasks.size(), no_time);
+    for (const std::uint32_t row : graph.in_order() | std::views::reverse) {
+      uses_.touch();
+      const std::int64_t use_ns = tasks.has_run(row) ? tasks.start_ns[row] : uses_[row];
+      if (use_ns == no_time) continue;
+      for (const TaskGraph::Edge& edge : graph.into(row)) {
+        if (edge.message != no_number) continue;
+        std::int64_t& use_before_ns = uses_[edge.from];
+        use_before_ns = use_before_ns == no_time ? use_ns : std::min(use_before_ns, use_ns);
+      }
     }
   }
-  return uses;
-}
+  std::int64_t operator[](std::uint32_t row) const noexcept { return uses_[row]; }
+
+ private:
+  SpillVector<std::int64_t> uses_;
+};
 
 /// The messages of a rank, in one direction, while they are counted.
 struct Direction {
+  explicit Direction(const std::shared_ptr<SpillMemory>& memory) : under_way(memory) {}
+
   Traffic traffic;
-  std::vector<Interval> under_way;
+  IntervalList under_way;
   StepFunction count;
 
   void add(const CommunicationRow& row) {
     ++traffic.messages;
     traffic.bytes += row.bytes;
-    if (row.is_whole()) under_way.push_back({row.posted_ns, row.arrived_ns});
+    if (row.is_whole()) under_way.add({row.posted_ns, row.arrived_ns});
   }
   void finish() {
-    count = StepFunction::count(under_way);
-    under_way = {};
+    count = StepFunction::count(std::move(under_way));
     if (count.steps().empty()) return;
     const Interval all{count.steps().front().at_ns, count.steps().back().at_ns};
     traffic.busy_ns = count.positive_ns(all);
@@ -66,6 +77,8 @@ struct Direction {
 };
 
 struct Rank {
+  explicit Rank(const std::shared_ptr<SpillMemory>& memory) : in(memory), out(memory) {}
+
   Direction in, out;
   RankCommunication times;
 };
@@ -76,19 +89,20 @@ Communication communication(const History& history, const TaskGraph& graph, cons
   Communication result;
   result.matrix = matrix_of(history);
   std::map<std::uint32_t, Rank> ranks;
-  for (const WorkerTimes& worker : split.workers) ranks[worker.rank];
-  const std::vector<std::int64_t> uses = first_uses(history, graph);
-  std::vector<std::int64_t> sent_to_arrived, arrived_to_used;
+  const auto rank_of = [&](std::uint32_t rank) -> Rank& { return ranks.try_emplace(rank, history.memory_of_tables()).first->second; };
+  for (const WorkerTimes& worker : split.workers) rank_of(worker.rank);
+  const FirstUses uses(history, graph);
+  SpillVector<std::int64_t> sent_to_arrived(history.memory_of_tables()), arrived_to_used(history.memory_of_tables());
   for (const CommunicationRow& row : history.communications) {
     if (!counts(row)) continue;
-    ranks[row.source].out.add(row);
-    ranks[row.destination].in.add(row);
+    rank_of(row.source).out.add(row);
+    rank_of(row.destination).in.add(row);
     if (row.is_whole()) sent_to_arrived.push_back(std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0));
     const std::int64_t used_ns = row.receive_task == no_number ? no_time : uses[row.receive_task];
     if (row.arrived_ns != no_time && used_ns != no_time) arrived_to_used.push_back(std::max<std::int64_t>(used_ns - row.arrived_ns, 0));
   }
-  result.sent_to_arrived = quartiles(sent_to_arrived);
-  result.arrived_to_used = quartiles(arrived_to_used);
+  result.sent_to_arrived = quartiles({sent_to_arrived.data(), sent_to_arrived.size()});
+  result.arrived_to_used = quartiles({arrived_to_used.data(), arrived_to_used.size()});
   for (Rank& rank : ranks | std::views::values) {
     rank.in.finish();
     rank.out.finish();
@@ -97,7 +111,7 @@ Communication communication(const History& history, const TaskGraph& graph, cons
     if (stretch.spent != Spent::executing && stretch.spent != Spent::awaiting_message) return;
     Rank& rank = ranks.at(stretch.rank);
     const Interval interval{stretch.start_ns, stretch.end_ns};
-    const std::int64_t under_way_ns = rank.in.count.positive_ns(interval);
+    const std::int64_t under_way_ns = rank.in.count.steps().empty() ? 0 : rank.in.count.positive_ns(interval);
     if (stretch.spent == Spent::executing) {
       rank.times.overlapped_ns += under_way_ns;
     } else {

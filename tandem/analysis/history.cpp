@@ -13,27 +13,9 @@ using trace::Event;
 using trace::RankTrace;
 using trace::Type;
 
-Texts::Id Texts::add(std::string_view text) {
-  const auto [at, added] = ids_.try_emplace(std::string(text), static_cast<Id>(texts_.size()));
-  if (added) texts_.push_back(&at->first);
-  return at->second;
-}
-
-std::string_view name_of(TaskStatus status) noexcept {
-  constexpr std::array<std::string_view, 7> names{"unknown", "submitted", "ready", "running", "done", "failed", "cancelled"};
-  return names[static_cast<std::size_t>(status)];
-}
-
 std::string_view name_of_mode(std::uint8_t mode) noexcept {
   constexpr std::array<std::string_view, 6> names{"read", "write", "read_write", "commute", "reduce", "scratch"};
   return mode < names.size() ? names[mode] : "unknown";
-}
-
-std::string_view name_of(ActorState state) noexcept {
-  constexpr std::array<std::string_view, actor_states> names{
-      "absent",    "scheduling",     "polling",        "sleeping",        "fetching", "progressing", "holding",
-      "executing", "engine_working", "engine_polling", "engine_sleeping", "other"};
-  return names[static_cast<std::size_t>(state)];
 }
 
 std::string_view ActorFacts::kind_of_worker() const noexcept {
@@ -93,9 +75,10 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
   Rank& rank = ranks_[trace.rank];
   rank.trace = &trace;
   rank.rank = trace.rank;
+  rank.index = &history_.task_index_[trace.rank];
   for (const trace::Site& site : trace.sites) {
-    rank.codelets.push_back(history_.texts.add(site.codelet));
-    rank.files.push_back(history_.texts.add(site.file));
+    const Texts::Id codelet = history_.texts.add(site.codelet), file = history_.texts.add(site.file);
+    rank.places.push_back(history_.tasks.add_place({.codelet = codelet, .file = file, .line = site.line}));
   }
   rank.flops.resize(trace.sites.size());
   for (const auto& [codelet, rgb] : trace.colours) history_.colours.try_emplace(history_.texts.add(codelet), rgb);
@@ -130,17 +113,20 @@ void HistoryBuilder::describe_data(const RankTrace& trace) {
 /// Names that tasks have of their own. The catalogue has no stamps, but names tasks as they are submitted.
 void HistoryBuilder::name_tasks(RankTrace& trace, const Rank& rank) {
   trace::StreamReader* catalogue = trace.stream_of(0);
-  const auto index = history_.task_index_.find(rank.rank);
-  if (catalogue == nullptr || index == history_.task_index_.end()) return;
+  if (catalogue == nullptr) return;
   // Where the ids begin: as they were unwrapped, so that the first name is taken to be of a task near the first one.
   Unwrapper ids;
-  const auto first = std::ranges::find(history_.tasks, rank.rank, &TaskRow::rank);
-  if (first != history_.tasks.end()) ids.unwrap(static_cast<std::uint32_t>(first->id));
+  for (const std::uint32_t row : history_.tasks.rows()) {
+    if (history_.tasks.rank[row] != rank.rank) continue;
+    ids.unwrap(static_cast<std::uint32_t>(history_.tasks.id[row]));
+    break;
+  }
   catalogue->rewind();
   for (auto event = catalogue->next(); event && event.value(); event = catalogue->next()) {
     if (event.value()->type != Type::task_name) continue;
-    const std::uint32_t row = index->second.find(ids.unwrap(u32(*event.value(), 0)));
-    if (row != no_number) history_.tasks[row].name = history_.texts.add(event.value()->text(1));
+    memory_.touch();
+    const std::uint32_t row = rank.index->find(ids.unwrap(u32(*event.value(), 0)));
+    if (row != no_number) history_.tasks.set_name(row, history_.texts.add(event.value()->text(1)));
   }
   catalogue->rewind();
 }
@@ -149,7 +135,7 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
   for (const auto& trace : run.ranks) {
     Rank& rank = ranks_.at(trace->rank);
     for (const auto& [row, open] : rank.stagings) history_.stagings[open].end_ns = rank.last_ns;
-    for (auto& [number, actor] : rank.actors) close_state(rank.rank, number, actor, rank.last_ns);
+    for (auto& [number, actor] : rank.actors) close_state(rank.rank, actor, rank.last_ns);
     name_tasks(*trace, rank);
     history_.clocks.push_back({.rank = rank.rank,
                                .host = trace->host,
@@ -162,28 +148,30 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
       if (actor != rank.actors.end()) facts.events = actor->second.events;
     }
     // Now that the least id is known: for most traces, ids are their low 32 bits.
-    history_.task_index_[rank.rank].epoch = rank.ids.epoch();
+    rank.index->epoch = rank.ids.epoch();
   }
+  history_.states.finish();
   std::unordered_map<std::uint32_t, std::int64_t> epochs;
   for (const auto& [rank, index] : history_.task_index_) epochs[rank] = index.epoch;
   messages_.finish(epochs);
-  for (DependencyRow& dependency : history_.dependencies)
-    dependency.predecessor -= static_cast<std::uint64_t>(epochs[history_.tasks[dependency.task].rank]);
-  for (TaskRow& task : history_.tasks) {
-    task.id -= static_cast<std::uint64_t>(epochs[task.rank]);
+  TaskTable& tasks = history_.tasks;
+  for (const std::uint32_t row : tasks.rows()) {
+    const Rank& rank = rank_of(tasks.rank[row]);
+    tasks.id.set(row, tasks.id[row] - static_cast<std::uint64_t>(rank.index->epoch));
     // What waited for nobody when it was submitted has no event that says so.
-    if (task.ready_ns == no_time && task.start_ns != no_time && rank_of(task.rank).tells_ready) task.ready_ns = task.submit_ns;
+    if (rank.tells_ready && tasks.ready_ns[row] == no_time && tasks.start_ns[row] != no_time && tasks.submit_ns[row] != no_time)
+      tasks.ready(row, tasks.submit_ns[row]);
   }
 }
 
 base::Result<std::unique_ptr<History>> History::read(trace::TraceReader& run, const HistoryOptions& options) {
-  auto history = std::make_unique<History>();
+  auto history = std::make_unique<History>(options.memory);
   if (!run.ranks.empty()) {
     history->program = run.ranks.front()->program;
     history->job = run.ranks.front()->job;
     history->size = run.ranks.front()->size;
   }
-  HistoryBuilder builder(*history, run);
+  HistoryBuilder builder(*history, run, options.content);
   const auto read = run.in_order([](const Event& event) { return event.local_ns; }, [&](const Event& event, std::int64_t) {
     builder.add(event);
     return true;

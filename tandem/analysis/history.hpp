@@ -10,64 +10,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/analysis/dependency_table.hpp"
+#include "tandem/analysis/spill_memory.hpp"
+#include "tandem/analysis/spill_vector.hpp"
+#include "tandem/analysis/state_table.hpp"
+#include "tandem/analysis/task_table.hpp"
+#include "tandem/analysis/texts.hpp"
+#include "tandem/analysis/unknown.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/clock/correction.hpp"
 #include "tandem/trace/read/reader.hpp"
 
 namespace tandem::analysis {
-
-/// Stands for a time that is not known: the event was not recorded, or has not happened.
-inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::min();
-/// Stands for a row, a datum, a rank or a request that is not known.
-inline constexpr std::uint32_t no_number = UINT32_MAX;
-inline constexpr std::uint16_t no_worker = UINT16_MAX;
-inline constexpr std::int32_t no_iteration = INT32_MIN;
-
-/// Strings by number, each once: tables hold numbers. 0 is the empty string.
-class Texts {
- public:
-  using Id = std::uint32_t;
-
-  Texts() { add(""); }
-  Id add(std::string_view text);
-  const std::string& operator[](Id id) const { return *texts_[id]; }
-  std::size_t size() const noexcept { return texts_.size(); }
-
- private:
-  std::unordered_map<std::string, Id> ids_;
-  std::vector<const std::string*> texts_;  ///< keys of the map, which do not move
-};
-
-/// How far a task has come, as far as was recorded.
-enum class TaskStatus : std::uint8_t { unknown, submitted, ready, running, done, failed, cancelled };
-std::string_view name_of(TaskStatus status) noexcept;
-
-struct TaskRow {
-  std::uint64_t id = 0;  ///< whole
-  std::int64_t submit_ns = no_time, ready_ns = no_time, pushed_ns = no_time, popped_ns = no_time;
-  std::int64_t start_ns = no_time;
-  std::int64_t end_ns = no_time;  ///< of a cancelled task: when it was cancelled, and it has no start
-  std::uint32_t rank = 0;
-  Texts::Id name = 0;     ///< its own, else its codelet's
-  Texts::Id codelet = 0;
-  Texts::Id file = 0;     ///< where it was submitted
-  std::uint32_t line = 0;
-  std::uint32_t submit_order = no_number;  ///< among those of its rank, from 0
-  std::uint32_t graph = 0;                 ///< the recorded graph that it is a part of; 0: none
-  std::int32_t priority = 0;
-  std::int32_t iteration = no_iteration;  ///< that the program told
-  double flops = 0;                       ///< floating-point operations, as the program told; 0: not known
-  std::uint64_t tag = 0;                  ///< of the program's own; 0: none
-  Texts::Id parameters = 0;               ///< of the program's own
-  std::uint16_t worker = no_worker;     ///< that ran it
-  std::uint16_t pushed_to = no_worker;  ///< into whose queue; no_worker: one for all, or none
-  TaskStatus status = TaskStatus::unknown;
-  bool stolen = false;
-  std::uint16_t stolen_from = no_worker;  ///< from whose queue
-  std::uint16_t ready_by = no_worker;     ///< the worker that made it ready, by the end of a task
-
-  bool has_run() const noexcept { return start_ns != no_time && end_ns != no_time; }
-};
 
 struct AccessRow {
   std::uint32_t task = 0;  ///< row
@@ -75,31 +29,6 @@ struct AccessRow {
   std::uint8_t mode = 0;   ///< 0 read, 1 write, 2 read_write, 3 commute, 4 reduce, 5 scratch
 };
 std::string_view name_of_mode(std::uint8_t mode) noexcept;
-
-struct DependencyRow {
-  std::uint32_t task = 0;         ///< row
-  std::uint64_t predecessor = 0;  ///< id, of the same rank; its row may be missing where events were lost
-};
-
-/// What an actor does. The first are `trace::WorkerState`'s, in their order.
-enum class ActorState : std::uint8_t {
-  absent, scheduling, polling, sleeping, fetching, progressing, holding,
-  executing,
-  engine_working, engine_polling, engine_sleeping,
-  other,  ///< a number that this version does not know
-};
-inline constexpr std::size_t actor_states = 12;
-std::string_view name_of(ActorState state) noexcept;
-
-/// A stretch of time of one actor. Those of an actor do not overlap: a task that runs within another one interrupts it.
-struct StateRow {
-  std::int64_t start_ns = 0, end_ns = 0;
-  std::uint32_t rank = 0, actor = 0;
-  std::uint32_t task = no_number;  ///< row, of `executing`
-  std::uint16_t worker = no_worker;
-  ActorState state = ActorState::other;
-  std::uint8_t depth = 0;  ///< tasks around this one
-};
 
 /// A message, or what one recipient of a broadcast was sent: its send and its receive, either of which may be missing.
 struct CommunicationRow {
@@ -199,8 +128,8 @@ struct DeclaredEvents {
     std::uint32_t task = no_number;  ///< row, of the task in whose kernel it happened
     std::int64_t time_ns = 0;
   };
-  std::vector<Row> rows;
-  std::vector<std::uint64_t> values;  ///< of a row one after the other: a number, the bits of an f64, a text's id
+  SpillVector<Row> rows;
+  SpillVector<std::uint64_t> values;  ///< of a row one after the other: a number, the bits of an f64, a text's id
 
   std::uint64_t value(std::size_t row, std::size_t field) const { return values[row * fields.size() + field]; }
 };
@@ -269,9 +198,19 @@ struct RankClock {
   std::int64_t first_ns = no_time, last_ns = no_time;    ///< of its events
 };
 
+/// What a history keeps of the events. Without the others they take half the memory.
+enum class HistoryContent : std::uint8_t {
+  all,
+  /// What `Summary` and the analyses beside it ask for. Of tasks their id, rank, codelet, name, operations, status and worker, and when they were
+  /// submitted, ready, begun and ended; no accesses.
+  summary,
+};
+
 struct HistoryOptions {
   /// Nothing: `linear` where some rank has two points, else `none`.
-  std::optional<clock::CorrectionMethod> method;
+  std::optional<clock::CorrectionMethod> method = {};
+  HistoryContent content = HistoryContent::all;
+  SpillOptions memory = {};
 };
 
 /// Rows by id, in pages, since ids are dense but need not begin at 0.
@@ -292,12 +231,25 @@ class TaskIndex {
   Page* last_ = nullptr;
 };
 
-/// A run. Times are nanoseconds since the first event of all ranks, on the clock of rank 0 (`origin_ns` there).
+/// A run. Times are nanoseconds since the first event of all ranks, on the clock of rank 0 (`origin_ns` there). Large tables take main memory up
+/// to a budget, and temporary files beyond it.
 class History {
  public:
-  /// Reads all events once. Memory: some 130 bytes per task, 40 per state, 150 per message. Errors: malformed.
+  explicit History(SpillOptions options = {}) : memory_(SpillMemory::make(std::move(options))) {}
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+
+  /// Reads all events once. Memory: some 130 bytes per task, 22 per state, 150 per message; with `HistoryContent::summary` 47 bytes per
+  /// task. Errors: malformed.
   static base::Result<std::unique_ptr<History>> read(trace::TraceReader& run, const HistoryOptions& options = {});
 
+  /// For what analyses keep of each task or event.
+  const std::shared_ptr<SpillMemory>& memory_of_tables() const noexcept { return memory_; }
+
+ private:
+  std::shared_ptr<SpillMemory> memory_;
+
+ public:
   std::string program, job;
   std::uint32_t size = 1;      ///< ranks of the job, also those that the folder does not hold
   std::uint64_t events = 0;    ///< descriptions are not counted
@@ -311,26 +263,26 @@ class History {
   Texts texts;
   std::vector<ActorFacts> actors;  ///< by rank and actor; catalogues are left out
   std::vector<RankClock> clocks;   ///< by rank
-  std::vector<TaskRow> tasks;      ///< in the order of their first events
-  std::vector<AccessRow> accesses;
-  std::vector<DependencyRow> dependencies;
-  std::vector<StateRow> states;    ///< by rank, actor and time
-  std::vector<CommunicationRow> communications;
-  std::vector<BroadcastRow> broadcasts;
-  std::vector<BagRow> bags;
-  std::vector<BagRecipientRow> bag_recipients;
-  std::vector<ForwardRow> forwards;
+  TaskTable tasks{memory_};        ///< in the order of their first events
+  SpillVector<AccessRow> accesses{memory_, SpillUse::table};
+  DependencyTable dependencies{memory_, tasks};
+  StateTable states{memory_};      ///< by rank, actor and time
+  SpillVector<CommunicationRow> communications{memory_, SpillUse::table};
+  SpillVector<BroadcastRow> broadcasts{memory_, SpillUse::table};
+  SpillVector<BagRow> bags{memory_, SpillUse::table};
+  SpillVector<BagRecipientRow> bag_recipients{memory_, SpillUse::table};
+  SpillVector<ForwardRow> forwards{memory_, SpillUse::table};
   std::vector<DataRow> data;       ///< by rank and number
-  std::vector<TransferRow> transfers;
-  std::vector<StagingRow> stagings;
-  std::vector<CountsRow> counts;   ///< at most one of a task
+  SpillVector<TransferRow> transfers{memory_, SpillUse::table};
+  SpillVector<StagingRow> stagings{memory_, SpillUse::table};
+  SpillVector<CountsRow> counts{memory_, SpillUse::table};  ///< at most one of a task
   std::unordered_map<Texts::Id, std::uint32_t> colours;  ///< that the program gave to codelets: 0xRRGGBB
-  std::vector<MemoryRow> memory;
-  std::vector<ValueRow> counters, marks;
-  std::vector<SpanRow> spans;
+  SpillVector<MemoryRow> memory{memory_, SpillUse::table};
+  SpillVector<ValueRow> counters{memory_, SpillUse::table}, marks{memory_, SpillUse::table};
+  SpillVector<SpanRow> spans{memory_, SpillUse::table};
   std::vector<DeclaredEvents> declared;  ///< by number less `trace::kFirstDeclared`
-  std::vector<WaitRow> waits;
-  std::vector<TracerRow> tracer;
+  SpillVector<WaitRow> waits{memory_, SpillUse::table};
+  SpillVector<TracerRow> tracer{memory_, SpillUse::table};
 
   /// The row of a task; nothing where nothing is known of it.
   std::optional<std::uint32_t> find_task(std::uint32_t rank, std::uint64_t id) const;

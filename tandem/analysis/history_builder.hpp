@@ -20,10 +20,13 @@ namespace tandem::analysis {
 /// Follows the events of all ranks in the order of each rank's own clock. Times are local until `correct_history`.
 class HistoryBuilder {
  public:
-  HistoryBuilder(History& history, trace::TraceReader& run) : history_(history), messages_(history) {
+  HistoryBuilder(History& history, trace::TraceReader& run, HistoryContent content)
+      : history_(history), memory_(*history.memory_of_tables()), keeps_all_(content == HistoryContent::all), messages_(history) {
     for (const auto& rank : run.ranks) open_rank(*rank);
     for (const trace::EventSpec* spec : run.declared) {
       DeclaredEvents& type = history_.declared.emplace_back();
+      type.rows = SpillVector<DeclaredEvents::Row>(history_.memory_of_tables(), SpillUse::table);
+      type.values = SpillVector<std::uint64_t>(history_.memory_of_tables(), SpillUse::table);
       type.name = spec->name;
       for (std::size_t i = 0; i < field_count(*spec); ++i) {
         type.fields.emplace_back(spec->fields[i].name);
@@ -34,8 +37,9 @@ class HistoryBuilder {
 
   void add(const trace::Event& event) {
     ++history_.events;
+    memory_.touch();
     Rank& rank = rank_of(event.rank);
-    Actor& actor = rank.actors[event.actor];
+    Actor& actor = actor_of(rank, event.actor);
     if (rank.first_ns == no_time) rank.first_ns = event.local_ns;
     rank.last_ns = std::max(rank.last_ns, event.local_ns);
     switch (event.spec().category) {
@@ -79,6 +83,9 @@ class HistoryBuilder {
     std::uint64_t key = 0;
   };
   struct Actor {
+    std::uint32_t number = 0;
+    std::uint16_t worker = no_worker;      ///< no_worker: it is none
+    StateTable::Actor* states = nullptr;   ///< its list; null: none yet
     std::optional<ActorState> base;        ///< between tasks
     std::vector<std::uint32_t> running;    ///< rows of tasks, one within the other
     std::int64_t since_ns = no_time;       ///< of what it does now
@@ -101,12 +108,14 @@ class HistoryBuilder {
     std::uint32_t submitted = 0;
     bool tells_ready = false;
     std::int64_t first_ns = no_time, last_ns = no_time;
+    TaskIndex* index = nullptr;
     std::map<std::uint32_t, Actor> actors;
+    Actor* last_actor = nullptr;
     std::unordered_map<std::uint32_t, Graph> graphs;
     std::unordered_map<std::uint32_t, std::size_t> stagings;  ///< open ones, by row of their task
     std::map<std::uint16_t, std::int64_t> used_bytes;                                          ///< of each memory node
     std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint16_t>, std::deque<std::size_t>> transfers;  ///< open ones
-    std::vector<Texts::Id> codelets, files;  ///< of each site
+    std::vector<std::uint32_t> places;       ///< of each site, in the table of tasks
     std::vector<double> flops;               ///< of each site's next tasks
     std::int32_t iteration = no_iteration;   ///< of the next tasks
     std::size_t first_access = 0, first_dependency = 0;  ///< where to look for those of a graph that comes next
@@ -118,17 +127,26 @@ class HistoryBuilder {
     return *last_;
   }
 
+  /// Events of an actor come in runs.
+  Actor& actor_of(Rank& rank, std::uint32_t number) {
+    if (rank.last_actor != nullptr && rank.last_actor->number == number) return *rank.last_actor;
+    const auto [at, added] = rank.actors.try_emplace(number);
+    if (added) {
+      at->second.number = number;
+      at->second.worker = worker_of(rank.rank, number);
+    }
+    return *(rank.last_actor = &at->second);
+  }
+
   std::uint32_t row_of(Rank& rank, std::int64_t id) {
-    std::uint32_t& row = *history_.task_index_[rank.rank].find_or_add(id);
+    std::uint32_t& row = *rank.index->find_or_add(id);
     if (row == no_number) {
-      row = static_cast<std::uint32_t>(history_.tasks.size());
-      TaskRow& task = history_.tasks.emplace_back();
-      task.rank = rank.rank;
-      task.id = static_cast<std::uint64_t>(id);
+      row = history_.tasks.add();
+      history_.tasks.rank.set(row, rank.rank);
+      history_.tasks.id.set(row, static_cast<std::uint64_t>(id));
     }
     return row;
   }
-  void advance(TaskRow& task, TaskStatus status) noexcept { task.status = std::max(task.status, status); }
 
   void add_task(const trace::Event& event, Rank& rank, Actor& actor);
   void submit(const trace::Event& event, Rank& rank);
@@ -138,11 +156,12 @@ class HistoryBuilder {
   void replay(const trace::Event& event, Rank& rank);
   void learn_graph(Rank& rank, Graph& graph);
   std::uint16_t worker_of(std::uint32_t rank, std::uint32_t actor) const;
-  void start(const trace::Event& event, Rank& rank, Actor& actor, std::uint32_t row);
-  void end(const trace::Event& event, Rank& rank, Actor& actor, std::uint32_t row);
+  void add_access(std::uint32_t row, std::uint32_t word);
+  void start(const trace::Event& event, const Rank& rank, Actor& actor, std::uint32_t row);
+  void end(const trace::Event& event, const Rank& rank, Actor& actor, std::uint32_t row);
 
   void set_state(const trace::Event& event, const Rank& rank, Actor& actor, ActorState state);
-  void close_state(std::uint32_t rank, std::uint32_t actor_number, Actor& actor, std::int64_t until_ns);
+  void close_state(std::uint32_t rank, Actor& actor, std::int64_t until_ns);
   void add_memory(const trace::Event& event, Rank& rank);
   void add_wait(const trace::Event& event, Actor& actor);
   void add_tracer(const trace::Event& event, Rank& rank, Actor& actor);
@@ -153,6 +172,8 @@ class HistoryBuilder {
   void name_tasks(trace::RankTrace& trace, const Rank& rank);
 
   History& history_;
+  SpillMemory& memory_;
+  bool keeps_all_;
   MessagePairing messages_;
   std::unordered_map<std::uint32_t, Rank> ranks_;
   Rank* last_ = nullptr;

@@ -1,10 +1,11 @@
 // tandem/analysis/history_clocks.cpp: takes the times of a history from the ranks' clocks to one: nanoseconds since the first event.
 #include <algorithm>
 #include <cstdlib>
-#include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "tandem/analysis/history.hpp"
+#include "tandem/analysis/sort_times.hpp"
 
 namespace tandem::analysis {
 namespace {
@@ -39,8 +40,8 @@ bool compare_by_date(const trace::RankTrace& rank, const trace::RankTrace* refer
   return true;
 }
 
-std::vector<clock::TracedMessage> messages_of(const History& history, const Places& places) {
-  std::vector<clock::TracedMessage> messages;
+SpillVector<clock::TracedMessage> messages_of(const History& history, const Places& places) {
+  SpillVector<clock::TracedMessage> messages(history.memory_of_tables());
   for (const CommunicationRow& row : history.communications) {
     if (!row.is_whole() || row.failed || row.source == row.destination) continue;
     const auto source = places.of_rank.find(row.source), destination = places.of_rank.find(row.destination);
@@ -59,8 +60,8 @@ class RunTime {
   }
   void set_origin(std::int64_t origin_ns) noexcept { origin_ns_ = origin_ns; }
   std::int64_t of(std::uint32_t rank, std::int64_t local_ns) {
-    const auto cursor = cursors_.find(rank);
-    return (cursor == cursors_.end() ? local_ns : cursor->second.to_reference(local_ns)) - origin_ns_;
+    clock::Correction::Cursor* const cursor = cursor_of(rank);
+    return (cursor == nullptr ? local_ns : cursor->to_reference(local_ns)) - origin_ns_;
   }
   template <class... Times>
   void correct(std::uint32_t rank, Times&... times) {
@@ -69,16 +70,36 @@ class RunTime {
     };
     (one(times), ...);
   }
+  template <class... Columns>
+  void correct_row(std::uint32_t rank, std::uint32_t row, Columns&... columns) {
+    const auto one = [&](auto& column) {
+      if (column[row] != no_time) column.set(row, of(rank, column[row]));
+    };
+    (one(columns), ...);
+  }
 
  private:
+  /// Null: of no correction. Rows of a rank come in runs.
+  clock::Correction::Cursor* cursor_of(std::uint32_t rank) {
+    if (rank != last_rank_) {
+      const auto cursor = cursors_.find(rank);
+      last_ = cursor == cursors_.end() ? nullptr : &cursor->second;
+      last_rank_ = rank;
+    }
+    return last_;
+  }
+
   std::unordered_map<std::uint32_t, clock::Correction::Cursor> cursors_;
+  std::uint32_t last_rank_ = no_number;
+  clock::Correction::Cursor* last_ = nullptr;
   std::int64_t origin_ns_ = 0;
 };
 
 void correct_tables(History& history, RunTime& time) {
-  for (TaskRow& row : history.tasks)
-    time.correct(row.rank, row.submit_ns, row.ready_ns, row.pushed_ns, row.popped_ns, row.start_ns, row.end_ns);
-  for (StateRow& row : history.states) time.correct(row.rank, row.start_ns, row.end_ns);
+  TaskTable& tasks = history.tasks;
+  for (const std::uint32_t row : tasks.rows())
+    time.correct_row(tasks.rank[row], row, tasks.submit_ns, tasks.ready_ns, tasks.pushed_ns, tasks.popped_ns, tasks.start_ns, tasks.end_ns);
+  history.states.correct([&](std::uint32_t rank, std::int64_t ns) { return time.of(rank, ns); });
   for (CommunicationRow& row : history.communications) {
     time.correct(row.source, row.posted_ns, row.announced_ns, row.granted_ns, row.sent_ns, row.send_released_ns);
     time.correct(row.destination, row.receive_posted_ns, row.arrived_ns, row.receive_released_ns);
@@ -103,35 +124,16 @@ void correct_tables(History& history, RunTime& time) {
   }
 }
 
-/// By rank, actor and time. Those of an actor come in the order of time already.
-void sort_states(std::vector<StateRow>& states) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places;  // first the number of an actor's states, then where its next one goes
-  for (const StateRow& row : states) ++places[{row.rank, row.actor}];
-  std::size_t begin = 0;
-  for (auto& [actor, place] : places) begin += std::exchange(place, begin);
-  std::vector<StateRow> sorted(states.size());
-  for (const StateRow& row : states) sorted[places[{row.rank, row.actor}]++] = row;
-  states = std::move(sorted);
-  auto first = states.begin();
-  const auto time = [](const StateRow& row) { return std::pair(row.start_ns, row.end_ns); };
-  for (const auto& [actor, end] : places) {
-    const auto last = states.begin() + static_cast<std::ptrdiff_t>(end);
-    if (!std::ranges::is_sorted(first, last, {}, time)) std::ranges::sort(first, last, {}, time);
-    first = last;
-  }
-}
-
 /// Ranks were read by clocks that do not agree: only now is there one order.
 void sort_tables(History& history) {
-  const auto sort = [](auto& rows, auto key) { std::ranges::stable_sort(rows, {}, key); };
-  sort_states(history.states);
-  sort(history.transfers, [](const TransferRow& row) { return row.start_ns; });
-  sort(history.memory, [](const MemoryRow& row) { return row.time_ns; });
-  sort(history.counters, [](const ValueRow& row) { return row.time_ns; });
-  sort(history.marks, [](const ValueRow& row) { return row.time_ns; });
-  sort(history.spans, [](const SpanRow& row) { return row.start_ns; });
-  sort(history.waits, [](const WaitRow& row) { return row.start_ns; });
-  sort(history.tracer, [](const TracerRow& row) { return row.start_ns; });
+  history.states.sort();
+  sort_by_time(history.transfers, &TransferRow::start_ns);
+  sort_by_time(history.memory, &MemoryRow::time_ns);
+  sort_by_time(history.counters, &ValueRow::time_ns);
+  sort_by_time(history.marks, &ValueRow::time_ns);
+  sort_by_time(history.spans, &SpanRow::start_ns);
+  sort_by_time(history.waits, &WaitRow::start_ns);
+  sort_by_time(history.tracer, &TracerRow::start_ns);
 }
 
 }  // namespace

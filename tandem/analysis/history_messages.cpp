@@ -189,19 +189,21 @@ void MessagePairing::join(CommunicationRow& row, const Receive& receive) {
 void MessagePairing::pair() {
   auto& rows = history_.communications;
   struct Half {
-    Key key;
+    std::uint32_t source = 0, destination = 0, channel = 0;
+    std::uint64_t tag = 0;
     std::size_t row = 0;
     auto operator<=>(const Half&) const = default;
+    Key key() const { return {source, destination, channel, tag}; }
   };
-  std::vector<Half> sends, receives;
-  std::vector<std::size_t> left;
+  SpillVector<Half> sends(history_.memory_of_tables()), receives(history_.memory_of_tables());
+  SpillVector<std::size_t> left(history_.memory_of_tables());
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!rows[i].failed || rows[i].sent_ns != no_time)
-      sends.push_back({{rows[i].source, rows[i].destination, rows[i].channel, rows[i].tag}, i});
+      sends.push_back({rows[i].source, rows[i].destination, rows[i].channel, rows[i].tag, i});
   for (std::size_t i = 0; i < receives_.size(); ++i) {
     const Receive& receive = receives_[i];
     const bool known = receive.peer != no_number && !receive.any_tag && (!receive.failed || receive.arrived_ns != no_time);
-    if (known) receives.push_back({{receive.peer, receive.rank, receive.channel, receive.tag}, i});
+    if (known) receives.push_back({receive.peer, receive.rank, receive.channel, receive.tag, i});
     else left.push_back(i);
   }
   // Within a key by row, that is, by the order of posting.
@@ -209,15 +211,15 @@ void MessagePairing::pair() {
   std::ranges::sort(receives);
   std::size_t send = 0;
   for (const Half& receive : receives) {
-    while (send < sends.size() && sends[send].key < receive.key) ++send;
-    if (send < sends.size() && sends[send].key == receive.key) join(rows[sends[send++].row], receives_[receive.row]);
+    while (send < sends.size() && sends[send].key() < receive.key()) ++send;
+    if (send < sends.size() && sends[send].key() == receive.key()) join(rows[sends[send++].row], receives_[receive.row]);
     else left.push_back(receive.row);
   }
   pair_with_broadcasts(left);
   for (const std::size_t row : left) join(rows.emplace_back(), receives_[row]);
 }
 
-void MessagePairing::pair_with_broadcasts(std::vector<std::size_t>& left) {
+void MessagePairing::pair_with_broadcasts(SpillVector<std::size_t>& left) {
   std::set<std::uint32_t> known;  // broadcasts whose recipients are known
   for (const CommunicationRow& row : history_.communications)
     if (row.broadcast != no_number) known.insert(row.broadcast);
@@ -228,7 +230,7 @@ void MessagePairing::pair_with_broadcasts(std::vector<std::size_t>& left) {
   }
   if (unknown_recipients.empty()) return;
   std::map<Key, std::size_t> nth;
-  std::vector<std::size_t> still_left;
+  SpillVector<std::size_t> still_left(history_.memory_of_tables());
   std::ranges::sort(left);
   for (const std::size_t index : left) {
     const Receive& receive = receives_[index];

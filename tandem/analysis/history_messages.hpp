@@ -20,7 +20,7 @@ namespace tandem::analysis {
 /// broadcasts of that rank, channel and tag, the nth to the nth.
 class MessagePairing {
  public:
-  explicit MessagePairing(History& history) : history_(history) {}
+  explicit MessagePairing(History& history) : history_(history), receives_(history.memory_of_tables()) {}
 
   /// Of the categories comm and broadcast, in the order of each rank's time.
   void add(const trace::Event& event);
@@ -58,11 +58,11 @@ class MessagePairing {
   BagRow& bag_of(const trace::Event& event);
   void pair();
   void join(CommunicationRow& row, const Receive& receive);
-  void pair_with_broadcasts(std::vector<std::size_t>& left);
+  void pair_with_broadcasts(SpillVector<std::size_t>& left);
   void load(const std::unordered_map<std::uint32_t, std::int64_t>& epochs);
 
   History& history_;
-  std::vector<Receive> receives_;
+  SpillVector<Receive> receives_;
   std::unordered_map<std::uint64_t, Request> requests_;        ///< by rank and number; a number that comes again is another one
   std::unordered_map<std::uint64_t, std::size_t> broadcasts_;  ///< rows, of all broadcasts that were posted
   std::unordered_map<std::uint64_t, Cargo> sent_, received_;   ///< by rank and number of the request

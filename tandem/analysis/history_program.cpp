@@ -109,7 +109,7 @@ void HistoryBuilder::add_tracer(const Event& event, Rank& rank, Actor& actor) {
       row.end_ns = event.local_ns;
       if (actor.last_ns != no_time) row.start_ns = actor.last_ns;
       // It is unknown what the actor did in between; the next events show what it does now.
-      if (actor.last_ns != no_time) close_state(rank.rank, event.actor, actor, actor.last_ns);
+      if (actor.last_ns != no_time) close_state(rank.rank, actor, actor.last_ns);
       actor.running.clear();
       actor.base.reset();
       if (const ActorFacts* facts = history_.find_actor(rank.rank, event.actor);

@@ -25,70 +25,73 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
   }
   const std::int64_t id = rank.ids.unwrap(u32(event, 0));
   const std::uint32_t row = row_of(rank, id);
-  TaskRow& task = history_.tasks[row];
+  TaskTable& tasks = history_.tasks;
   switch (event.type) {
-    case Type::task_accesses:
-      history_.accesses.push_back(
-          {row, trace::data_of_access(u32(event, 1)), static_cast<std::uint8_t>(trace::mode_of_access(u32(event, 1)))});
-      break;
-    case Type::task_deps:
-      history_.dependencies.push_back({row, static_cast<std::uint64_t>(rank.ids.near(u32(event, 1)))});
-      break;
+    case Type::task_accesses: add_access(row, u32(event, 1)); break;
+    case Type::task_deps: history_.dependencies.add(row, static_cast<std::uint64_t>(rank.ids.near(u32(event, 1)))); break;
     case Type::task_ready:
       rank.tells_ready = true;
-      task.ready_ns = event.local_ns;
-      task.ready_by = worker_of(rank.rank, event.actor);
-      advance(task, TaskStatus::ready);
+      tasks.ready(row, event.local_ns);
+      if (keeps_all_) tasks.ready_by.set(row, actor.worker);
+      tasks.advance(row, TaskStatus::ready);
       break;
     case Type::task_pushed:
-      task.pushed_ns = event.local_ns;
-      task.pushed_to = u16(event, 1);
+      if (!keeps_all_) break;
+      tasks.pushed_ns.set(row, event.local_ns);
+      tasks.pushed_to.set(row, u16(event, 1));
       break;
     case Type::task_popped:
-    case Type::task_stolen:
-      task.popped_ns = event.local_ns;
-      task.stolen = event.type == Type::task_stolen;
-      task.stolen_from = task.stolen ? u16(event, 1) : no_worker;
+    case Type::task_stolen: {
+      if (!keeps_all_) break;
+      const bool stolen = event.type == Type::task_stolen;
+      tasks.popped_ns.set(row, event.local_ns);
+      tasks.set_stolen(row, stolen);
+      tasks.stolen_from.set(row, stolen ? u16(event, 1) : no_worker);
       break;
+    }
     case Type::task_started: start(event, rank, actor, row); break;
     case Type::task_ended: end(event, rank, actor, row); break;
-    case Type::task_failed: advance(task, TaskStatus::failed); break;
+    case Type::task_failed: tasks.advance(row, TaskStatus::failed); break;
     case Type::task_cancelled:
-      advance(task, TaskStatus::cancelled);
-      if (task.end_ns == no_time) task.end_ns = event.local_ns;
+      tasks.advance(row, TaskStatus::cancelled);
+      if (tasks.end_ns[row] == no_time) tasks.end(row, event.local_ns);
       break;
     default: break;
   }
 }
 
+void HistoryBuilder::add_access(std::uint32_t row, std::uint32_t word) {
+  if (keeps_all_) history_.accesses.push_back({row, trace::data_of_access(word), static_cast<std::uint8_t>(trace::mode_of_access(word))});
+}
+
 void HistoryBuilder::submit(const Event& event, Rank& rank) {
   const std::int64_t id = rank.ids.unwrap(u32(event, 0));
   const std::uint32_t row = row_of(rank, id);
-  TaskRow& task = history_.tasks[row];
-  task.submit_ns = event.local_ns;
-  task.submit_order = rank.submitted++;
-  task.priority = static_cast<std::int32_t>(event.integer(1));
-  advance(task, TaskStatus::submitted);
-  if (const std::uint64_t site = event.number(2); site < rank.codelets.size()) {
-    task.name = task.codelet = rank.codelets[site];
-    task.file = rank.files[site];
-    task.line = rank.trace->sites[site].line;
-    task.flops = rank.flops[site];
+  TaskTable& tasks = history_.tasks;
+  tasks.submit_ns.set(row, event.local_ns);
+  tasks.advance(row, TaskStatus::submitted);
+  if (const std::uint64_t site = event.number(2); site < rank.places.size()) {
+    tasks.set_place(row, rank.places[site]);
+    tasks.set_flops(row, rank.flops[site]);
   }
-  task.iteration = rank.iteration;
-  for (std::size_t i = 0; i < event.list_size(5); ++i) {
-    const std::uint32_t word = event.list_entry(5, i);
-    history_.accesses.push_back({row, trace::data_of_access(word), static_cast<std::uint8_t>(trace::mode_of_access(word))});
+  const std::uint32_t order = rank.submitted++;
+  if (keeps_all_) {
+    tasks.submit_order.set(row, order);
+    tasks.priority.set(row, static_cast<std::int32_t>(event.integer(1)));
+    tasks.iteration.set(row, rank.iteration);
+    for (std::size_t i = 0; i < event.list_size(5); ++i) add_access(row, event.list_entry(5, i));
   }
   // Modulo 2^32: a join that is made while a task is entered has a greater number than that task.
-  for (std::size_t i = 0; i < event.list_size(6); ++i)
-    history_.dependencies.push_back({row, static_cast<std::uint64_t>(id - static_cast<std::int32_t>(event.list_entry(6, i)))});
+  const std::size_t predecessors = event.list_size(6);
+  for (std::size_t i = 0; i < predecessors; ++i)
+    history_.dependencies.add(row, static_cast<std::uint64_t>(id - static_cast<std::int32_t>(event.list_entry(6, i))));
 }
 
 void HistoryBuilder::note(const Event& event, Rank& rank) {
-  TaskRow& task = history_.tasks[row_of(rank, rank.ids.near(u32(event, 0)))];
-  task.tag = event.number(1);
-  task.parameters = history_.texts.add(event.text(2));
+  const std::uint32_t row = row_of(rank, rank.ids.near(u32(event, 0)));
+  if (!keeps_all_) return;
+  history_.tasks.tag.set(row, event.number(1));
+  history_.tasks.parameters.set(row, history_.texts.add(event.text(2)));
 }
 
 void HistoryBuilder::stage(const Event& event, Rank& rank) {
@@ -112,18 +115,17 @@ void HistoryBuilder::end_staging(Rank& rank, std::uint32_t row, std::int64_t at_
 void HistoryBuilder::learn_graph(Rank& rank, Graph& graph) {
   graph.accesses.resize(graph.count);
   graph.predecessors.resize(graph.count);
+  const TaskTable& tasks = history_.tasks;
   const auto position = [&](std::uint64_t id) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(id) - graph.first); };
-  const auto belongs = [&](const TaskRow& task) { return task.rank == rank.rank && position(task.id) < graph.count; };
+  const auto belongs = [&](std::uint32_t task) { return tasks.rank[task] == rank.rank && position(tasks.id[task]) < graph.count; };
   for (std::size_t i = rank.first_access; i < history_.accesses.size(); ++i) {
     const AccessRow& access = history_.accesses[i];
-    const TaskRow& task = history_.tasks[access.task];
-    if (belongs(task)) graph.accesses[position(task.id)].emplace_back(access.data, access.mode);
+    if (belongs(access.task)) graph.accesses[position(tasks.id[access.task])].emplace_back(access.data, access.mode);
   }
   for (std::size_t i = rank.first_dependency; i < history_.dependencies.size(); ++i) {
-    const DependencyRow& dependency = history_.dependencies[i];
-    const TaskRow& task = history_.tasks[dependency.task];
-    if (belongs(task) && position(dependency.predecessor) < graph.count)
-      graph.predecessors[position(task.id)].push_back(static_cast<std::uint32_t>(position(dependency.predecessor)));
+    const DependencyRow dependency = history_.dependencies[i];
+    if (belongs(dependency.task) && position(dependency.predecessor) < graph.count)
+      graph.predecessors[position(tasks.id[dependency.task])].push_back(static_cast<std::uint32_t>(position(dependency.predecessor)));
   }
   rank.first_access = history_.accesses.size();
   rank.first_dependency = history_.dependencies.size();
@@ -134,41 +136,41 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
   const std::int64_t first = rank.ids.unwrap(u32(event, 1));
   const auto [at, is_first] = rank.graphs.try_emplace(number);
   Graph& graph = at->second;
+  TaskTable& tasks = history_.tasks;
   if (is_first) {
     // Its tasks have just been described; where events were lost, rows would be made of unknown values.
     graph.first = first;
     graph.iteration = rank.iteration;
-    graph.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(event.number(2), history_.tasks.size()));
+    graph.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(event.number(2), tasks.size()));
     learn_graph(rank, graph);
     for (std::uint32_t i = 0; i < graph.count; ++i)
-      if (const std::uint32_t row = history_.task_index_[rank.rank].find(first + i); row != no_number)
-        history_.tasks[row].graph = number;
+      if (const std::uint32_t row = rank.index->find(first + i); row != no_number && keeps_all_) tasks.graph.set(row, number);
     return;
   }
   const std::uint32_t count = std::min(graph.count, u32(event, 2));
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t model_row = history_.task_index_[rank.rank].find(graph.first + i);
+    memory_.touch();
+    const std::uint32_t model = rank.index->find(graph.first + i);
     const std::uint32_t row = row_of(rank, first + i);
-    TaskRow& task = history_.tasks[row];
-    task.submit_ns = event.local_ns;
-    task.submit_order = rank.submitted++;
-    task.graph = number;
-    advance(task, TaskStatus::submitted);
-    if (model_row != no_number) {
-      const TaskRow& model = history_.tasks[model_row];
-      task.name = model.name;
-      task.codelet = model.codelet;
-      task.file = model.file;
-      task.line = model.line;
-      task.priority = model.priority;
-      task.iteration = model.iteration == graph.iteration ? rank.iteration : model.iteration;
-      task.flops = model.flops;
-      task.tag = model.tag;
-      task.parameters = model.parameters;
+    tasks.submit_ns.set(row, event.local_ns);
+    tasks.advance(row, TaskStatus::submitted);
+    if (model != no_number) {
+      tasks.set_place(row, tasks.place_number(model));
+      tasks.set_flops(row, tasks.flops(model));
+    }
+    const std::uint32_t order = rank.submitted++;
+    if (keeps_all_) {
+      tasks.submit_order.set(row, order);
+      tasks.graph.set(row, number);
+    }
+    if (keeps_all_ && model != no_number) {
+      tasks.priority.set(row, tasks.priority[model]);
+      tasks.iteration.set(row, tasks.iteration[model] == graph.iteration ? rank.iteration : tasks.iteration[model]);
+      tasks.tag.set(row, tasks.tag[model]);
+      tasks.parameters.set(row, tasks.parameters[model]);
     }
     for (const auto& [data, mode] : graph.accesses[i]) history_.accesses.push_back({row, data, mode});
-    for (const std::uint32_t position : graph.predecessors[i])
-      history_.dependencies.push_back({row, static_cast<std::uint64_t>(first + position)});
+    for (const std::uint32_t position : graph.predecessors[i]) history_.dependencies.add(row, static_cast<std::uint64_t>(first + position));
   }
   if (count > 0) rank.ids.unwrap(static_cast<std::uint32_t>(first + count - 1));
 }
@@ -180,43 +182,39 @@ std::uint16_t HistoryBuilder::worker_of(std::uint32_t rank, std::uint32_t actor)
 }
 
 void HistoryBuilder::start(const Event& event, Rank& rank, Actor& actor, std::uint32_t row) {
-  TaskRow& task = history_.tasks[row];
-  task.start_ns = event.local_ns;
+  history_.tasks.start(row, event.local_ns);
   if (!rank.stagings.empty()) end_staging(rank, row, event.local_ns);
-  advance(task, TaskStatus::running);
-  task.worker = worker_of(rank.rank, event.actor);
-  close_state(rank.rank, event.actor, actor, event.local_ns);
+  history_.tasks.advance(row, TaskStatus::running);
+  history_.tasks.worker.set(row, actor.worker);
+  close_state(rank.rank, actor, event.local_ns);
   actor.running.push_back(row);
 }
 
-void HistoryBuilder::end(const Event& event, Rank& rank, Actor& actor, std::uint32_t row) {
-  TaskRow& task = history_.tasks[row];
-  task.end_ns = event.local_ns;
-  advance(task, TaskStatus::done);
+void HistoryBuilder::end(const Event& event, const Rank& rank, Actor& actor, std::uint32_t row) {
+  history_.tasks.end(row, event.local_ns);
+  history_.tasks.advance(row, TaskStatus::done);
   const auto open = std::ranges::find(actor.running, row);
   if (open == actor.running.end()) return;  // its beginning was lost
-  close_state(rank.rank, event.actor, actor, event.local_ns);
+  close_state(rank.rank, actor, event.local_ns);
   actor.running.erase(open, actor.running.end());
 }
 
-void HistoryBuilder::close_state(std::uint32_t rank, std::uint32_t actor_number, Actor& actor, std::int64_t until_ns) {
+void HistoryBuilder::close_state(std::uint32_t rank, Actor& actor, std::int64_t until_ns) {
   const bool executes = !actor.running.empty();
   if (actor.since_ns != no_time && (executes || actor.base) && until_ns > actor.since_ns) {
-    history_.states.push_back(
-        {.start_ns = actor.since_ns,
-         .end_ns = until_ns,
-         .rank = rank,
-         .actor = actor_number,
-         .task = executes ? actor.running.back() : no_number,
-         .worker = worker_of(rank, actor_number),
-         .state = executes ? ActorState::executing : *actor.base,
-         .depth = static_cast<std::uint8_t>(executes ? std::min<std::size_t>(actor.running.size() - 1, 255) : 0)});
+    if (actor.states == nullptr) actor.states = &history_.states.actor(rank, actor.number, actor.worker);
+    history_.states.add(*actor.states,
+                        {.start_ns = actor.since_ns,
+                         .end_ns = until_ns,
+                         .task = executes ? actor.running.back() : no_number,
+                         .state = executes ? ActorState::executing : *actor.base,
+                         .depth = static_cast<std::uint8_t>(executes ? std::min<std::size_t>(actor.running.size() - 1, 255) : 0)});
   }
   actor.since_ns = until_ns;
 }
 
 void HistoryBuilder::set_state(const Event& event, const Rank& rank, Actor& actor, ActorState state) {
-  if (actor.running.empty() && (!actor.base || *actor.base != state)) close_state(rank.rank, event.actor, actor, event.local_ns);
+  if (actor.running.empty() && (!actor.base || *actor.base != state)) close_state(rank.rank, actor, event.local_ns);
   actor.base = state;
 }
 

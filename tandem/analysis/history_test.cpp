@@ -14,7 +14,7 @@ using test::SmallRun;
 using trace::access_word;
 using trace::Type;
 
-const TaskRow& task(const History& history, std::uint32_t rank, std::uint64_t id) {
+TaskRow task(const History& history, std::uint32_t rank, std::uint64_t id) {
   const auto row = history.find_task(rank, id);
   if (!row) throw std::runtime_error("there is no such task");
   return history.tasks[*row];

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
+#include <span>
 
 #include "tandem/analysis/quartiles.hpp"
 
 namespace tandem::analysis {
 namespace {
 
-KernelProfile profile(Texts::Id codelet, std::vector<std::int64_t>& durations) {
+KernelProfile profile(Texts::Id codelet, std::span<std::int64_t> durations) {
   const Quartiles ns = quartiles(durations).value();
   KernelProfile result{.codelet = codelet, .tasks = ns.count, .total_ns = ns.total, .min_ns = ns.min, .first_quartile_ns = ns.first,
                        .median_ns = ns.median, .third_quartile_ns = ns.third, .max_ns = ns.max, .fence_ns = ns.fence()};
@@ -46,25 +46,31 @@ void add_counts(const History& history, std::vector<KernelProfile>& kernels) {
 
 std::vector<KernelProfile> profile_kernels(const History& history) {
   struct Of {
-    std::vector<std::int64_t> durations;
+    SpillVector<std::int64_t> durations;
     double flops = 0;
     std::int64_t flops_ns = 0;
   };
-  std::map<Texts::Id, Of> codelets;
-  for (const TaskRow& task : history.tasks) {
-    if (!task.has_run()) continue;
-    Of& of = codelets[task.codelet];
-    const std::int64_t duration_ns = std::max<std::int64_t>(task.end_ns - task.start_ns, 0);
+  const TaskTable& tasks = history.tasks;
+  std::vector<Of> codelets(history.texts.size());
+  for (const std::uint32_t row : tasks.rows()) {
+    if (!tasks.has_run(row)) continue;
+    Of& of = codelets[tasks.codelet(row)];
+    const std::int64_t duration_ns = std::max<std::int64_t>(tasks.end_ns[row] - tasks.start_ns[row], 0);
+    if (of.durations.memory() == nullptr) of.durations = SpillVector<std::int64_t>(history.memory_of_tables());
     of.durations.push_back(duration_ns);
-    if (task.flops == 0) continue;
-    of.flops += task.flops;
+    const double flops = tasks.flops(row);
+    if (flops == 0) continue;
+    of.flops += flops;
     of.flops_ns += duration_ns;
   }
   std::vector<KernelProfile> result;
-  for (auto& [codelet, of] : codelets) {
-    result.push_back(profile(codelet, of.durations));
+  for (std::size_t codelet = 0; codelet < codelets.size(); ++codelet) {
+    Of& of = codelets[codelet];
+    if (of.durations.empty()) continue;
+    result.push_back(profile(static_cast<Texts::Id>(codelet), {of.durations.data(), of.durations.size()}));
     result.back().flops = of.flops;
     result.back().flops_ns = of.flops_ns;
+    of.durations.free();
   }
   add_counts(history, result);
   std::ranges::stable_sort(result, std::greater(), &KernelProfile::total_ns);

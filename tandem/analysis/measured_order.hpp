@@ -10,16 +10,16 @@
 
 namespace tandem::analysis {
 
-/// Tasks of each worker in the order of their beginnings. O(n).
+/// Tasks of each worker in the order of their beginnings. O(n log workers).
 class WorkerOrder {
  public:
   explicit WorkerOrder(const History& history);
 
   /// The last task that the worker of this one had ended before; no_number: none.
-  std::uint32_t before(std::uint32_t row) const { return before_[row]; }
+  std::uint32_t before(std::uint32_t row) const { return before_[row] - 1; }
 
  private:
-  std::vector<std::uint32_t> before_;
+  SpillVector<std::uint32_t> before_;  ///< one more than the row; 0: none
 };
 
 /// When the program of each rank went on after a wait, and which task had ended then. A wait is for the tasks of all ranks. Refers to the
@@ -36,7 +36,7 @@ class Waits {
  private:
   const History& history_;
   std::map<std::uint32_t, std::vector<std::int64_t>> ends_;  ///< of waits, by rank
-  std::vector<std::uint32_t> by_end_;                        ///< rows of tasks
+  SpillVector<std::uint32_t> by_end_;                        ///< rows of tasks
 };
 
 }  // namespace tandem::analysis

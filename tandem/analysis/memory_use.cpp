@@ -10,21 +10,27 @@
 namespace tandem::analysis {
 
 std::vector<NodeMemory> memory_use(const History& history) {
-  std::map<std::pair<std::uint32_t, std::uint16_t>, std::vector<const MemoryRow*>> rows_of;
-  for (const MemoryRow& row : history.memory) rows_of[{row.rank, row.node}].push_back(&row);
-  std::vector<NodeMemory> result;
-  for (const auto& [place, rows] : rows_of) {
-    NodeMemory memory{.rank = place.first, .node = place.second};
-    std::vector<StepFunction::Change> changes;
+  struct Node {
+    SpillVector<StepFunction::Change> changes;
+    std::uint64_t allocations = 0;
     std::int64_t lowest = 0;
-    for (const MemoryRow* row : rows) {
-      changes.push_back({row->time_ns, row->bytes});
-      memory.allocations += row->bytes > 0;
-      lowest = std::min(lowest, row->used_bytes);
-    }
-    changes.push_back({0, -lowest});
-    const StepFunction used(std::move(changes));
+  };
+  std::map<std::pair<std::uint32_t, std::uint16_t>, Node> nodes;
+  for (const MemoryRow& row : history.memory) {
+    const auto [at, added] = nodes.try_emplace({row.rank, row.node});
+    Node& node = at->second;
+    if (added) node.changes = SpillVector<StepFunction::Change>(history.memory_of_tables());
+    node.changes.push_back({row.time_ns, row.bytes});
+    node.allocations += row.bytes > 0;
+    node.lowest = std::min(node.lowest, row.used_bytes);
+  }
+  std::vector<NodeMemory> result;
+  for (auto& [place, node] : nodes) {
+    node.changes.push_back({0, -node.lowest});
+    const StepFunction used(std::move(node.changes));
     const Interval run{0, history.duration_ns};
+    NodeMemory memory{.rank = place.first, .node = place.second};
+    memory.allocations = node.allocations;
     memory.peak_at_ns = used.max_at_ns({0, history.duration_ns + 1});  // at the last event, too
     memory.peak_bytes = used.at(memory.peak_at_ns);
     memory.mean_bytes = used.mean(run);

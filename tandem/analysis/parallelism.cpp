@@ -1,18 +1,33 @@
 // tandem/analysis/parallelism.cpp: how many tasks were submitted, ready and running, over time.
 #include "tandem/analysis/parallelism.hpp"
 
-#include <map>
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "tandem/analysis/tasks_of_ranks.hpp"
 
 namespace tandem::analysis {
 namespace {
 
 struct Intervals {
-  std::vector<Interval> submitted, ready, running, idle;
+  explicit Intervals(const std::shared_ptr<SpillMemory>& memory) : submitted(memory), ready(memory), running(memory), idle(memory) {}
 
-  void add(const TaskRow& task) {
-    running.push_back({task.start_ns, task.end_ns});
-    if (task.submit_ns != no_time) submitted.push_back({task.submit_ns, task.end_ns});
-    if (task.ready_ns != no_time) ready.push_back({task.ready_ns, task.start_ns});
+  IntervalList submitted, ready, running, idle;
+
+  // Each for all tasks that have run, in the order of the times that it adds, more or less.
+  void add_submitted(const TaskTable& tasks, std::uint32_t row) {
+    if (tasks.submit_ns[row] != no_time) submitted.add_begin({tasks.submit_ns[row], tasks.end_ns[row]});
+  }
+  void add_ready(const TaskTable& tasks, std::uint32_t row) { ready.add_begin({tasks.ready_ns[row], tasks.start_ns[row]}); }
+  void add_started(const TaskTable& tasks, std::uint32_t row) {
+    running.add_begin({tasks.start_ns[row], tasks.end_ns[row]});
+    if (tasks.ready_ns[row] != no_time) ready.add_end({tasks.ready_ns[row], tasks.start_ns[row]});
+  }
+  void add_ended(const TaskTable& tasks, std::uint32_t row) {
+    running.add_end({tasks.start_ns[row], tasks.end_ns[row]});
+    if (tasks.submit_ns[row] != no_time) submitted.add_end({tasks.submit_ns[row], tasks.end_ns[row]});
   }
 };
 
@@ -25,13 +40,13 @@ void count_idle(Parallelism& result) {
   });
 }
 
-Parallelism count(std::uint32_t rank, const TimeSplit& split, const Intervals& intervals) {
+Parallelism count(std::uint32_t rank, const TimeSplit& split, Intervals intervals) {
   Parallelism result{.rank = rank,
                      .makespan = {split.begin_ns, split.end_ns()},
-                     .submitted = StepFunction::count(intervals.submitted),
-                     .ready = StepFunction::count(intervals.ready),
-                     .running = StepFunction::count(intervals.running),
-                     .idle_workers = StepFunction::count(intervals.idle)};
+                     .submitted = StepFunction::count(std::move(intervals.submitted)),
+                     .ready = StepFunction::count(std::move(intervals.ready)),
+                     .running = StepFunction::count(std::move(intervals.running)),
+                     .idle_workers = StepFunction::count(std::move(intervals.idle))};
   count_idle(result);
   return result;
 }
@@ -54,17 +69,31 @@ Parallelism sum(const TimeSplit& split, const std::vector<Parallelism>& ranks) {
 }  // namespace
 
 RunParallelism parallelism(const History& history, const TimeSplit& split) {
-  std::map<std::uint32_t, Intervals> of_rank;
-  for (const WorkerTimes& worker : split.workers) of_rank[worker.rank];
-  for (const TaskRow& task : history.tasks)
-    if (task.has_run()) of_rank[task.rank].add(task);
-  for_each_stretch(history, split, [&](const Stretch& stretch) {
-    if (is_idle(stretch.spent)) of_rank[stretch.rank].idle.push_back({stretch.start_ns, stretch.end_ns});
-  });
+  const TaskTable& tasks = history.tasks;
+  const TasksOfRanks all(history), started(history, tasks.started()), ended(history, tasks.ended()), readied(history, tasks.readied());
+  std::set<std::uint32_t> ranks;
+  for (const WorkerTimes& worker : split.workers) ranks.insert(worker.rank);
+  for (const std::uint32_t rank : all.ranks()) ranks.insert(rank);
   RunParallelism result;
-  for (auto& [rank, intervals] : of_rank) {
-    result.ranks.push_back(count(rank, split, intervals));
-    intervals = {};
+  for (const std::uint32_t rank : ranks) {
+    Intervals intervals(history.memory_of_tables());
+    bool has_run = false;
+    const auto add_with = [&](const TasksOfRanks& rows, void (Intervals::*add)(const TaskTable&, std::uint32_t)) {
+      rows.for_each(rank, [&](std::uint32_t row) {
+        if (!tasks.has_run(row)) return;
+        has_run = true;
+        (intervals.*add)(tasks, row);
+      });
+    };
+    add_with(all, &Intervals::add_submitted);
+    add_with(readied, &Intervals::add_ready);
+    add_with(started, &Intervals::add_started);
+    add_with(ended, &Intervals::add_ended);
+    for_each_stretch_of(history, split, rank, [&](const Stretch& stretch) {
+      if (is_idle(stretch.spent)) intervals.idle.add({stretch.start_ns, stretch.end_ns});
+    });
+    const bool has_workers = std::ranges::find(split.workers, rank, &WorkerTimes::rank) != split.workers.end();
+    if (has_run || has_workers) result.ranks.push_back(count(rank, split, std::move(intervals)));
   }
   result.all = sum(split, result.ranks);
   return result;

@@ -10,8 +10,8 @@
 namespace tandem::analysis {
 namespace {
 
-std::int64_t duration_ns(const TaskRow& task) noexcept {
-  return task.has_run() ? std::max<std::int64_t>(task.end_ns - task.start_ns, 0) : 0;
+std::int64_t duration_ns(const TaskTable& tasks, std::uint32_t row) noexcept {
+  return tasks.has_run(row) ? std::max<std::int64_t>(tasks.end_ns[row] - tasks.start_ns[row], 0) : 0;
 }
 
 std::int64_t message_ns(const History& history, const TaskGraph::Edge& edge, Messages messages) {
@@ -31,16 +31,20 @@ struct Cause {
 class Backwards {
  public:
   Backwards(const History& history, const TaskGraph& graph, std::int64_t begin_ns)
-      : history_(history), graph_(graph), order_(history), waits_(history), begin_ns_(begin_ns) {}
+      : history_(history), graph_(graph), order_(history), waits_(history), begin_ns_(begin_ns) {
+    path_.steps = SpillVector<PathStep>(history.memory_of_tables());
+  }
 
   RealisedPath walk(std::uint32_t last) {
     path_.begin_ns = begin_ns_;
     std::uint32_t task = last;
     StepKind executes = StepKind::execution;
-    std::int64_t until_ns = history_.tasks[last].end_ns;
+    std::int64_t until_ns = history_.tasks.end_ns[last];
+    SpillMemory& memory = *history_.memory_of_tables();
     // Each round goes back in time or to a predecessor; damaged traces shall not make it endless.
     for (std::size_t rounds = 0; rounds <= 2 * history_.tasks.size() && until_ns > begin_ns_; ++rounds) {
-      const std::int64_t start_ns = history_.tasks[task].start_ns;
+      memory.touch();
+      const std::int64_t start_ns = history_.tasks.start_ns[task];
       add(executes, task, no_number, start_ns, until_ns);
       until_ns = std::min(until_ns, start_ns);
       const Cause cause = last_cause(task, until_ns);
@@ -59,7 +63,7 @@ class Backwards {
       } else {
         task = cause.task;
       }
-      until_ns = std::min(until_ns, history_.tasks[task].end_ns);
+      until_ns = std::min(until_ns, history_.tasks.end_ns[task]);
     }
     if (!path_.steps.empty() && path_.steps.back().start_ns > begin_ns_)
       add(StepKind::submission, path_.steps.back().task, no_number, begin_ns_, path_.steps.back().start_ns);
@@ -84,14 +88,14 @@ class Backwards {
       if (cause.at_ns == no_time || at_ns > cause.at_ns) cause = {at_ns, kind, of, message};
     };
     // Submission first: at equal times what came through another task says more.
-    offer(history_.tasks[task].submit_ns, StepKind::submission, task, no_number);
+    offer(history_.tasks.submit_ns[task], StepKind::submission, task, no_number);
     std::vector<std::uint32_t> nodes{task};
     for (std::size_t i = 0; i < nodes.size() && i < most_nodes; ++i) {
       for (const TaskGraph::Edge& edge : graph_.into(nodes[i])) {
         if (edge.message != no_number) {
           offer(history_.communications[edge.message].arrived_ns, StepKind::message, edge.from, edge.message);
-        } else if (history_.tasks[edge.from].has_run()) {
-          offer(history_.tasks[edge.from].end_ns, StepKind::execution, edge.from, no_number);
+        } else if (history_.tasks.has_run(edge.from)) {
+          offer(history_.tasks.end_ns[edge.from], StepKind::execution, edge.from, no_number);
         } else {
           nodes.push_back(edge.from);
         }
@@ -99,7 +103,7 @@ class Backwards {
     }
     const std::uint32_t before = order_.before(task);
     if (before != no_number) {
-      const std::int64_t end_ns = history_.tasks[before].end_ns;
+      const std::int64_t end_ns = history_.tasks.end_ns[before];
       // It counts when the task could have begun during the other one.
       if (cause.at_ns == no_time || end_ns > cause.at_ns) offer(end_ns, StepKind::busy, before, no_number);
     }
@@ -109,10 +113,10 @@ class Backwards {
   /// A program that waited could not submit: adds the time since its wait, and finds the task whose end let it go on. Nothing: it did
   /// not wait before.
   std::optional<std::uint32_t> before_submission(std::uint32_t task, std::int64_t submit_ns) {
-    const auto resumed_ns = waits_.last_end(history_.tasks[task].rank, submit_ns);
+    const auto resumed_ns = waits_.last_end(history_.tasks.rank[task], submit_ns);
     const auto awaited = resumed_ns ? waits_.last_ended(*resumed_ns) : std::nullopt;
-    if (!awaited || history_.tasks[*awaited].end_ns <= begin_ns_) return std::nullopt;
-    add(StepKind::submission, task, no_number, history_.tasks[*awaited].end_ns, submit_ns);
+    if (!awaited || history_.tasks.end_ns[*awaited] <= begin_ns_) return std::nullopt;
+    add(StepKind::submission, task, no_number, history_.tasks.end_ns[*awaited], submit_ns);
     return awaited;
   }
 
@@ -157,35 +161,45 @@ std::int64_t RealisedPath::total_ns(StepKind kind) const noexcept {
 
 // length(t) = duration(t) + max over edges (p, t) of length(p) + message(p, t)
 CriticalPath critical_path(const History& history, const TaskGraph& graph, Messages messages) {
-  std::vector<std::int64_t> length(history.tasks.size());
-  std::vector<std::uint32_t> through(history.tasks.size(), no_number);
+  const TaskTable& tasks = history.tasks;
+  SpillVector<std::int64_t> length(history.memory_of_tables());
+  SpillVector<std::uint32_t> through(history.memory_of_tables());  // one more than the row; 0: none
+  length.resize(tasks.size());
+  through.resize(tasks.size());
   std::uint32_t last = no_number;
   for (const std::uint32_t task : graph.in_order()) {
+    length.touch();
     for (const TaskGraph::Edge& edge : graph.into(task)) {
       const std::int64_t before_ns = length[edge.from] + message_ns(history, edge, messages);
-      if (through[task] != no_number && before_ns <= length[task]) continue;
+      if (through[task] != 0 && before_ns <= length[task]) continue;
       length[task] = before_ns;
-      through[task] = edge.from;
+      through[task] = edge.from + 1;
     }
-    length[task] += duration_ns(history.tasks[task]);
+    length[task] += duration_ns(tasks, task);
     if (last == no_number || length[task] > length[last]) last = task;
   }
   CriticalPath path;
   if (last == no_number) return path;
   path.length_ns = length[last];
-  for (std::uint32_t task = last; task != no_number; task = through[task])
-    if (history.tasks[task].has_run()) path.tasks.push_back(task);
-  std::ranges::reverse(path.tasks);
+  const auto for_each = [&](auto call) {
+    for (std::uint32_t task = last; task != no_number; task = through[task] - 1) {
+      length.touch();
+      if (tasks.has_run(task)) call(task);
+    }
+  };
+  std::size_t count = 0;
+  for_each([&](std::uint32_t) { ++count; });
+  path.tasks.resize(count);
+  for_each([&](std::uint32_t task) { path.tasks[--count] = task; });
   return path;
 }
 
 RealisedPath realised_path(const History& history, const TaskGraph& graph, std::int64_t begin_ns) {
+  const TaskTable& tasks = history.tasks;
   std::uint32_t last = no_number;
-  for (std::uint32_t row = 0; row < history.tasks.size(); ++row) {
-    const TaskRow& task = history.tasks[row];
-    if (task.has_run() && (last == no_number || task.end_ns > history.tasks[last].end_ns)) last = row;
-  }
-  if (last == no_number) return {.begin_ns = begin_ns, .steps = {}};
+  for (const std::uint32_t row : tasks.rows())
+    if (tasks.has_run(row) && (last == no_number || tasks.end_ns[row] > tasks.end_ns[last])) last = row;
+  if (last == no_number) return {.begin_ns = begin_ns};
   return Backwards(history, graph, begin_ns).walk(last);
 }
 

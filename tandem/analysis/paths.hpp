@@ -47,7 +47,7 @@ struct PathStep {
 /// each other without gaps, from `begin_ns` to the end of the last task.
 struct RealisedPath {
   std::int64_t begin_ns = 0;
-  std::vector<PathStep> steps;  ///< in the order of time
+  SpillVector<PathStep> steps = {};  ///< in the order of time
 
   std::int64_t total_ns(StepKind kind) const noexcept;
 };

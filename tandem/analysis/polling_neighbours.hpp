@@ -14,7 +14,7 @@ struct PollingNeighbours {
   std::uint64_t tasks = 0;            ///< beside threads that polled, and compared
   double slowness = 1;                ///< the median of duration / median of the quiet tasks of the codelet on the worker
   std::int64_t excess_ns = 0;         ///< what these tasks took beyond those medians, all together
-  std::vector<std::uint32_t> slowed;  ///< rows of those that took longer; empty where the neighbours do no harm
+  SpillVector<std::uint32_t> slowed = {};  ///< rows of those that took longer; empty where the neighbours do no harm
 
   /// Neighbours that do harm throughout, not to a few tasks.
   bool do_harm() const noexcept { return tasks >= least_tasks && slowness >= least_slowness; }

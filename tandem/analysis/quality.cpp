@@ -28,18 +28,25 @@ void count_events(const History& history, Quality& result) {
 }
 
 void count_tasks(const History& history, Quality& result) {
+  const TaskTable& tasks = history.tasks;
   std::set<std::uint32_t> tells_starts;
-  for (const TaskRow& task : history.tasks)
-    if (task.start_ns != no_time) tells_starts.insert(task.rank);
-  for (const TaskRow& task : history.tasks) {
-    const std::string& codelet = history.texts[task.codelet];
-    const bool is_kernel = !codelet.empty() && codelet.front() != '(';  // "(join)" and others do not run
-    switch (task.status) {
+  std::uint32_t last = no_number;
+  for (const std::uint32_t row : tasks.rows()) {
+    if (tasks.start_ns[row] == no_time || tasks.rank[row] == last) continue;
+    tells_starts.insert(last = tasks.rank[row]);
+  }
+  for (const std::uint32_t row : tasks.rows()) {
+    switch (tasks.status(row)) {
       case TaskStatus::failed: ++result.failed_tasks; break;
       case TaskStatus::cancelled: ++result.cancelled_tasks; break;
       case TaskStatus::running: ++result.running_tasks; break;
       case TaskStatus::submitted:
-      case TaskStatus::ready: result.waiting_tasks += is_kernel && tells_starts.contains(task.rank); break;
+      case TaskStatus::ready: {
+        const std::string& codelet = history.texts[tasks.codelet(row)];
+        const bool is_kernel = !codelet.empty() && codelet.front() != '(';  // "(join)" and others do not run
+        result.waiting_tasks += is_kernel && tells_starts.contains(tasks.rank[row]);
+        break;
+      }
       default: break;
     }
   }

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <span>
 
 namespace tandem::analysis {
 
@@ -21,19 +21,24 @@ struct Quartiles {
 };
 
 /// The value that `k` others stand before when they are sorted; k < n. Reorders them. O(n).
-template <class T>
-T smallest(std::vector<T>& values, std::size_t k) {
+template <class Values>
+auto smallest(Values&& values, std::size_t k) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(k);
   std::ranges::nth_element(values, at);
   return *at;
 }
 
 /// Nothing of no values. Reorders them. O(n).
-inline std::optional<Quartiles> quartiles(std::vector<std::int64_t>& values) {
+inline std::optional<Quartiles> quartiles(std::span<std::int64_t> values) {
   if (values.empty()) return std::nullopt;
   const std::size_t last = values.size() - 1;
-  Quartiles result{.count = values.size(), .min = smallest(values, 0), .first = smallest(values, last / 4), .median = smallest(values, last / 2),
-                   .third = smallest(values, last - last / 4), .max = smallest(values, last)};
+  const auto [min, max] = std::ranges::minmax(values);
+  Quartiles result{.count = values.size(), .min = min, .max = max};
+  // Each leaves smaller values before it, and greater ones behind.
+  result.median = smallest(values, last / 2);
+  result.first = smallest(values.first(last / 2 + 1), last / 4);
+  const std::size_t behind = last / 2, third = last - last / 4;
+  result.third = smallest(values.subspan(behind), third - behind);
   for (const std::int64_t value : values) result.total += value;
   return result;
 }

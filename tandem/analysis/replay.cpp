@@ -19,13 +19,16 @@ struct Moment {
 class Replay {
  public:
   Replay(const History& history, const TaskGraph& graph, Messages messages)
-      : history_(history), graph_(graph), messages_(messages), order_(history), waits_(history), done_(history.tasks.size()) {}
+      : history_(history), graph_(graph), messages_(messages), order_(history), waits_(history), done_(history.memory_of_tables()) {
+    done_.resize(history.tasks.size(), Moment());
+  }
 
   std::int64_t end_ns() {
     std::int64_t end_ns = 0;
-    for (const std::uint32_t row : in_order()) {
+    for (const auto& [measured_ns, row] : in_order()) {
+      done_.touch();
       done_[row].replayed_ns = replay(row);
-      if (history_.tasks[row].has_run()) end_ns = std::max(end_ns, done_[row].replayed_ns);
+      if (history_.tasks.has_run(row)) end_ns = std::max(end_ns, done_[row].replayed_ns);
     }
     return end_ns;
   }
@@ -33,56 +36,54 @@ class Replay {
  private:
   /// All rows in the order in which they were done; finds out when that was. Nodes that do not run are done with their last cause. Until a
   /// row's turn comes, its replay is what was measured.
-  std::vector<std::uint32_t> in_order() {
-    std::vector<std::uint32_t> rows = graph_.in_order();
+  SpillVector<TimedRow> in_order() {
+    SpillVector<TimedRow> rows(done_.memory());
     std::vector<bool> seen(history_.tasks.size());
-    for (const std::uint32_t row : rows) {
+    const auto add = [&](std::uint32_t row, std::int64_t measured_ns) {
+      done_[row].measured_ns = done_[row].replayed_ns = measured_ns;
+      rows.push_back({measured_ns, row});
+    };
+    for (const std::uint32_t row : graph_.in_order()) {
       seen[row] = true;
-      done_[row].measured_ns = done_[row].replayed_ns = history_.tasks[row].has_run() ? history_.tasks[row].end_ns : last_cause(row).measured_ns;
+      add(row, history_.tasks.has_run(row) ? history_.tasks.end_ns[row] : last_cause(row).measured_ns);
     }
     // Rows on a cycle, which damaged traces may have.
-    for (std::uint32_t row = 0; row < seen.size(); ++row) {
-      if (seen[row]) continue;
-      done_[row].measured_ns = done_[row].replayed_ns = history_.tasks[row].end_ns;
-      rows.push_back(row);
-    }
+    for (std::uint32_t row = 0; row < seen.size(); ++row)
+      if (!seen[row]) add(row, history_.tasks.end_ns[row]);
     // At equal times predecessors remain first.
-    std::vector<TimedRow> timed;
-    timed.reserve(rows.size());
-    for (const std::uint32_t row : rows) timed.push_back({done_[row].measured_ns, row});
-    sort_by_time(timed, &TimedRow::ns);
-    std::ranges::transform(timed, rows.begin(), &TimedRow::row);
+    sort_by_time(rows, &TimedRow::ns);
     return rows;
   }
 
   std::int64_t replay(std::uint32_t row) const {
-    const TaskRow& task = history_.tasks[row];
     const Moment cause = last_cause(row);
     if (cause.measured_ns == no_time) return done_[row].measured_ns;
-    return task.has_run() ? cause.replayed_ns + (task.end_ns - cause.measured_ns) : cause.replayed_ns;
+    return history_.tasks.has_run(row) ? cause.replayed_ns + (history_.tasks.end_ns[row] - cause.measured_ns) : cause.replayed_ns;
   }
 
   /// The last of what had to happen before a task could begin: when that was, and when it is in the replay.
   Moment last_cause(std::uint32_t row) const {
-    const TaskRow& task = history_.tasks[row];
+    const bool has_run = history_.tasks.has_run(row);
+    const std::int64_t start_ns = history_.tasks.start_ns[row];
     Moment last;
     const auto offer = [&](Moment moment) {
-      if (moment.measured_ns == no_time || (task.has_run() && moment.measured_ns > task.start_ns)) return;
+      if (moment.measured_ns == no_time || (has_run && moment.measured_ns > start_ns)) return;
       last.measured_ns = std::max(last.measured_ns, moment.measured_ns);
       last.replayed_ns = std::max(last.replayed_ns, moment.replayed_ns);
     };
-    offer(submission(task));
+    offer(submission(row));
     for (const TaskGraph::Edge& edge : graph_.into(row)) offer(edge.message == no_number ? done_[edge.from] : arrival(edge));
     if (order_.before(row) != no_number) offer(done_[order_.before(row)]);
     return last;
   }
 
-  Moment submission(const TaskRow& task) const {
-    if (task.submit_ns == no_time) return {};
-    const auto resumed_ns = waits_.last_end(task.rank, task.submit_ns);
+  Moment submission(std::uint32_t row) const {
+    const std::int64_t submit_ns = history_.tasks.submit_ns[row];
+    if (submit_ns == no_time) return {};
+    const auto resumed_ns = waits_.last_end(history_.tasks.rank[row], submit_ns);
     const auto awaited = resumed_ns ? waits_.last_ended(*resumed_ns) : std::nullopt;
     const std::int64_t earlier_ns = awaited ? done_[*awaited].measured_ns - done_[*awaited].replayed_ns : 0;
-    return {task.submit_ns, task.submit_ns - earlier_ns};
+    return {submit_ns, submit_ns - earlier_ns};
   }
 
   /// A message leaves as long after its data was made as it did.
@@ -99,13 +100,18 @@ class Replay {
   Messages messages_;
   WorkerOrder order_;
   Waits waits_;
-  std::vector<Moment> done_;  ///< of each row
+  SpillVector<Moment> done_;  ///< of each row
 };
 
 }  // namespace
 
 std::int64_t replay_end_ns(const History& history, const TaskGraph& graph, Messages messages) {
-  return Replay(history, graph, messages).end_ns();
+  if (graph.has_messages()) return Replay(history, graph, messages).end_ns();
+  // Nothing moves what was measured.
+  std::int64_t end_ns = 0;
+  for (const std::uint32_t row : history.tasks.rows())
+    if (history.tasks.has_run(row)) end_ns = std::max(end_ns, history.tasks.end_ns[row]);
+  return end_ns;
 }
 
 }  // namespace tandem::analysis

@@ -18,46 +18,59 @@ void for_each_value(const StepFunction& function, Interval interval, Call call) 
 
 }  // namespace
 
-StepFunction::StepFunction(std::vector<Change> changes) {
+StepFunction::StepFunction(SpillVector<Change> changes) : StepFunction(changes.memory()) {
   sort_by_time(changes, &Change::at_ns);
   std::int64_t value = 0;
   for (std::size_t i = 0; i < changes.size();) {
     const std::int64_t at_ns = changes[i].at_ns;
     const std::int64_t before = value;
     for (; i < changes.size() && changes[i].at_ns == at_ns; ++i) value += changes[i].by;
-    if (value != before) steps_.push_back({at_ns, value});
+    if (value != before) steps_->push_back({at_ns, value});
+    changes.touch();
   }
 }
 
-StepFunction StepFunction::count(std::span<const Interval> intervals) {
-  std::vector<std::int64_t> begins, ends;
-  begins.reserve(intervals.size());
-  ends.reserve(intervals.size());
-  for (const Interval& interval : intervals) {
-    if (interval.begin_ns >= interval.end_ns) continue;
-    begins.push_back(interval.begin_ns);
-    ends.push_back(interval.end_ns);
-  }
+namespace {
+
+SpillVector<StepFunction::Change> copy_of(const std::vector<StepFunction::Change>& changes) {
+  SpillVector<StepFunction::Change> copies;
+  for (const StepFunction::Change& change : changes) copies.push_back(change);
+  return copies;
+}
+
+}  // namespace
+
+StepFunction::StepFunction(const std::vector<Change>& changes) : StepFunction(copy_of(changes)) {}
+
+StepFunction StepFunction::count(IntervalList intervals) {
+  auto &begins = intervals.begins_, &ends = intervals.ends_;
   sort_by_time(begins);
   sort_by_time(ends);
-  StepFunction result;
+  StepFunction result(begins.memory());
   std::int64_t value = 0;
   for (std::size_t begin = 0, end = 0; end < ends.size();) {  // each begins before it ends
     const std::int64_t at_ns = begin < begins.size() ? std::min(begins[begin], ends[end]) : ends[end];
     const std::int64_t before = value;
     for (; begin < begins.size() && begins[begin] == at_ns; ++begin) ++value;
     for (; end < ends.size() && ends[end] == at_ns; ++end) --value;
-    if (value != before) result.steps_.push_back({at_ns, value});
+    if (value != before) result.steps_->push_back({at_ns, value});
+    begins.touch();
   }
   return result;
 }
 
+StepFunction StepFunction::count(std::span<const Interval> intervals) {
+  IntervalList list;
+  for (const Interval& interval : intervals) list.add(interval);
+  return count(std::move(list));
+}
+
 StepFunction StepFunction::sum(std::span<const StepFunction* const> functions) {
   if (functions.size() == 1) return *functions.front();
-  std::vector<Change> changes;
+  SpillVector<Change> changes(functions.empty() ? nullptr : functions.front()->steps_->memory());
   for (const StepFunction* const function : functions) {
     std::int64_t before = 0;
-    for (const Step& step : function->steps_) {
+    for (const Step& step : *function->steps_) {
       changes.push_back({step.at_ns, step.value - before});
       before = step.value;
     }
@@ -66,8 +79,8 @@ StepFunction StepFunction::sum(std::span<const StepFunction* const> functions) {
 }
 
 std::int64_t StepFunction::at(std::int64_t ns) const noexcept {
-  const auto after = std::ranges::upper_bound(steps_, ns, {}, &Step::at_ns);
-  return after == steps_.begin() ? 0 : std::prev(after)->value;
+  const auto after = std::ranges::upper_bound(*steps_, ns, {}, &Step::at_ns);
+  return after == steps_->begin() ? 0 : std::prev(after)->value;
 }
 
 double StepFunction::integral(Interval interval) const noexcept {

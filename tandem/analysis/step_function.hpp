@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <vector>
+
+#include "tandem/analysis/spill_vector.hpp"
 
 namespace tandem::analysis {
 
@@ -17,7 +20,30 @@ struct Interval {
   std::int64_t length_ns() const noexcept { return end_ns > begin_ns ? end_ns - begin_ns : 0; }
 };
 
-/// 0 before the first step; from a step's time on the value is that step's. Times are ns since the first event of a run. Immutable.
+/// The beginnings and the ends of intervals, to be counted. Empty intervals and those that end before they begin do not count.
+class IntervalList {
+ public:
+  explicit IntervalList(const std::shared_ptr<SpillMemory>& memory = nullptr) : begins_(memory), ends_(memory) {}
+
+  void add(Interval interval) {
+    add_begin(interval);
+    add_end(interval);
+  }
+  // The two halves of `add`, each for all intervals: when beginnings are added in their order, and ends in theirs, nothing is sorted later.
+  void add_begin(Interval interval) {
+    if (interval.begin_ns < interval.end_ns) begins_.push_back(interval.begin_ns);
+  }
+  void add_end(Interval interval) {
+    if (interval.begin_ns < interval.end_ns) ends_.push_back(interval.end_ns);
+  }
+
+ private:
+  friend class StepFunction;
+  SpillVector<std::int64_t> begins_, ends_;
+};
+
+/// 0 before the first step; from a step's time on the value is that step's. Times are ns since the first event of a run. Immutable; copies
+/// share the steps.
 class StepFunction {
  public:
   struct Step {
@@ -30,16 +56,20 @@ class StepFunction {
     std::int64_t by = 0;
   };
 
-  StepFunction() = default;
+  StepFunction() : steps_(std::make_shared<SpillVector<Step>>()) {}
   /// In any order. O(n).
-  explicit StepFunction(std::vector<Change> changes);
-  /// How many of the intervals hold at each time; empty ones and those that end before they begin do not count. O(n).
+  explicit StepFunction(SpillVector<Change> changes);
+  explicit StepFunction(const std::vector<Change>& changes);
+  /// How many of the intervals hold at each time. O(n).
+  static StepFunction count(IntervalList intervals);
   static StepFunction count(std::span<const Interval> intervals);
   /// At each time the sum of all values. O(n) for all steps.
   static StepFunction sum(std::span<const StepFunction* const> functions);
 
   /// By time; neighbours differ.
-  std::span<const Step> steps() const noexcept { return steps_; }
+  std::span<const Step> steps() const noexcept { return {steps_->data(), steps_->size()}; }
+  /// For loops over the steps: as `SpillMemory::touch`.
+  void touch() const noexcept { steps_->touch(); }
   /// O(log n).
   std::int64_t at(std::int64_t ns) const noexcept;
 
@@ -57,7 +87,9 @@ class StepFunction {
   std::vector<double> bins(Interval interval, std::size_t count) const;
 
  private:
-  std::vector<Step> steps_;
+  explicit StepFunction(const std::shared_ptr<SpillMemory>& memory) : steps_(std::make_shared<SpillVector<Step>>(memory)) {}
+
+  std::shared_ptr<SpillVector<Step>> steps_;
 };
 
 /// Calls `call(Interval part, a's value, b's value)` for each part of the interval in which both are constant. O(n).
@@ -74,6 +106,7 @@ void for_each_part(const StepFunction& a, const StepFunction& b, Interval interv
     if (next_a != a.steps().end()) until_ns = std::min(until_ns, next_a->at_ns);
     if (next_b != b.steps().end()) until_ns = std::min(until_ns, next_b->at_ns);
     call(Interval{at_ns, until_ns}, value_a, value_b);
+    a.touch();
     at_ns = until_ns;
     if (next_a != a.steps().end() && next_a->at_ns == at_ns) ++next_a;
     if (next_b != b.steps().end() && next_b->at_ns == at_ns) ++next_b;

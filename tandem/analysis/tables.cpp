@@ -6,6 +6,7 @@
 #include <bit>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "tandem/analysis/task_waits.hpp"
@@ -21,22 +22,25 @@ namespace {
 
 using enum ColumnKind;
 
-/// A table of a vector's rows; columns are members, or what a function makes of a row.
-template <class Row>
+/// A table of rows; columns are members, or what a function makes of a row.
+template <class Rows>
 class TableOf {
  public:
-  TableOf(std::string_view name, const std::vector<Row>& rows) : rows_(rows) {
+  using Row = std::remove_cvref_t<decltype(std::declval<const Rows&>()[0])>;
+
+  TableOf(std::string_view name, const Rows& rows) : rows_(rows) {
     table_.name = name;
     table_.rows = rows.size();
   }
-  template <class Value>
-  TableOf& add(std::string_view name, ColumnKind kind, Value Row::* member) {
-    return of(name, kind, [member](const Row& row) { return row.*member; });
+  /// Of a constant member, so that the compiler need not put together whole rows.
+  template <auto member>
+  TableOf& add(std::string_view name, ColumnKind kind) {
+    return of(name, kind, [](const Row& row) { return row.*member; });
   }
   template <class Function>
   TableOf& of(std::string_view name, ColumnKind kind, Function function) {
     Column column{.name = std::string(name), .kind = kind, .integer = {}, .real = {}};
-    const std::vector<Row>* rows = &rows_;
+    const Rows* rows = &rows_;
     if (kind == ColumnKind::real)
       column.real = [rows, function](std::size_t row) { return static_cast<double>(function((*rows)[row])); };
     else column.integer = [rows, function](std::size_t row) { return static_cast<std::int64_t>(function((*rows)[row])); };
@@ -46,7 +50,7 @@ class TableOf {
   Table take() { return std::move(table_); }
 
  private:
-  const std::vector<Row>& rows_;
+  const Rows& rows_;
   Table table_;
 };
 
@@ -117,31 +121,31 @@ void add_counts(const History& history, Table& table) {
 Table tasks_of(History& history) {
   const auto status = names<TaskStatus>(history, 7);
   Table table = TableOf("tasks", history.tasks)
-      .add("rank", number, &TaskRow::rank)
-      .add("task", u64, &TaskRow::id)
-      .add("name", text, &TaskRow::name)
-      .add("codelet", text, &TaskRow::codelet)
-      .add("file", text, &TaskRow::file)
-      .add("line", number, &TaskRow::line)
-      .add("submit_order", number, &TaskRow::submit_order)
-      .add("priority", i32, &TaskRow::priority)
+      .add<&TaskRow::rank>("rank", number)
+      .add<&TaskRow::id>("task", u64)
+      .add<&TaskRow::name>("name", text)
+      .add<&TaskRow::codelet>("codelet", text)
+      .add<&TaskRow::file>("file", text)
+      .add<&TaskRow::line>("line", number)
+      .add<&TaskRow::submit_order>("submit_order", number)
+      .add<&TaskRow::priority>("priority", i32)
       .of("iteration", time, [](const TaskRow& row) { return row.iteration == no_iteration ? no_time : std::int64_t{row.iteration}; })
       .of("flops", real, [](const TaskRow& row) { return row.flops; })
-      .add("tag", u64, &TaskRow::tag)
-      .add("parameters", text, &TaskRow::parameters)
-      .add("graph", number, &TaskRow::graph)
-      .add("worker", worker, &TaskRow::worker)
-      .add("pushed_to", worker, &TaskRow::pushed_to)
-      .add("stolen", flag, &TaskRow::stolen)
-      .add("stolen_from", worker, &TaskRow::stolen_from)
-      .add("ready_by", worker, &TaskRow::ready_by)
+      .add<&TaskRow::tag>("tag", u64)
+      .add<&TaskRow::parameters>("parameters", text)
+      .add<&TaskRow::graph>("graph", number)
+      .add<&TaskRow::worker>("worker", worker)
+      .add<&TaskRow::pushed_to>("pushed_to", worker)
+      .add<&TaskRow::stolen>("stolen", flag)
+      .add<&TaskRow::stolen_from>("stolen_from", worker)
+      .add<&TaskRow::ready_by>("ready_by", worker)
       .of("status", text, [status](const TaskRow& row) { return (*status)[static_cast<std::size_t>(row.status)]; })
-      .add("submit_ns", time, &TaskRow::submit_ns)
-      .add("ready_ns", time, &TaskRow::ready_ns)
-      .add("pushed_ns", time, &TaskRow::pushed_ns)
-      .add("popped_ns", time, &TaskRow::popped_ns)
-      .add("start_ns", time, &TaskRow::start_ns)
-      .add("end_ns", time, &TaskRow::end_ns)
+      .add<&TaskRow::submit_ns>("submit_ns", time)
+      .add<&TaskRow::ready_ns>("ready_ns", time)
+      .add<&TaskRow::pushed_ns>("pushed_ns", time)
+      .add<&TaskRow::popped_ns>("popped_ns", time)
+      .add<&TaskRow::start_ns>("start_ns", time)
+      .add<&TaskRow::end_ns>("end_ns", time)
       .of("duration_ns", time, [](const TaskRow& row) { return difference(row.end_ns, row.start_ns); })
       .take();
   add_counts(history, table);
@@ -155,7 +159,7 @@ Table accesses_of(History& history) {
   Table table = TableOf("accesses", history.accesses)
       .of("rank", number, [&history](const AccessRow& row) { return history.tasks[row.task].rank; })
       .of("task", u64, [&history](const AccessRow& row) { return history.tasks[row.task].id; })
-      .add("data", number, &AccessRow::data)
+      .add<&AccessRow::data>("data", number)
       .of("mode", text, [modes](const AccessRow& row) { return (*modes)[row.mode & 7]; })
       .take();
   auto brought = std::make_shared<std::optional<std::vector<Delivery>>>();
@@ -172,19 +176,19 @@ Table dependencies_of(History& history) {
   return TableOf("dependencies", history.dependencies)
       .of("rank", number, [&history](const DependencyRow& row) { return history.tasks[row.task].rank; })
       .of("task", u64, [&history](const DependencyRow& row) { return history.tasks[row.task].id; })
-      .add("predecessor", u64, &DependencyRow::predecessor)
+      .add<&DependencyRow::predecessor>("predecessor", u64)
       .take();
 }
 
 Table states_of(History& history) {
   const auto states = names<ActorState>(history, actor_states);
   return TableOf("states", history.states)
-      .add("rank", number, &StateRow::rank)
-      .add("actor", number, &StateRow::actor)
-      .add("worker", worker, &StateRow::worker)
+      .add<&StateRow::rank>("rank", number)
+      .add<&StateRow::actor>("actor", number)
+      .add<&StateRow::worker>("worker", worker)
       .of("state", text, [states](const StateRow& row) { return (*states)[static_cast<std::size_t>(row.state)]; })
-      .add("start_ns", time, &StateRow::start_ns)
-      .add("end_ns", time, &StateRow::end_ns)
+      .add<&StateRow::start_ns>("start_ns", time)
+      .add<&StateRow::end_ns>("end_ns", time)
       .of("duration_ns", time, [](const StateRow& row) { return row.end_ns - row.start_ns; })
       .of("depth", number, [](const StateRow& row) { return row.depth; })
       .of("task", id, task_around<StateRow>(history))
@@ -199,29 +203,29 @@ Table communications_of(History& history) {
     return row == no_number ? no_time : static_cast<std::int64_t>(history.tasks[row].id);
   };
   return TableOf("communications", history.communications)
-      .add("source", number, &CommunicationRow::source)
-      .add("destination", number, &CommunicationRow::destination)
-      .add("channel", number, &CommunicationRow::channel)
-      .add("tag", u64, &CommunicationRow::tag)
-      .add("bytes", u64, &CommunicationRow::bytes)
-      .add("priority", i32, &CommunicationRow::priority)
+      .add<&CommunicationRow::source>("source", number)
+      .add<&CommunicationRow::destination>("destination", number)
+      .add<&CommunicationRow::channel>("channel", number)
+      .add<&CommunicationRow::tag>("tag", u64)
+      .add<&CommunicationRow::bytes>("bytes", u64)
+      .add<&CommunicationRow::priority>("priority", i32)
       .of("type", text, [=](const CommunicationRow& row) { return row.broadcast == no_number ? message : broadcast; })
-      .add("broadcast", number, &CommunicationRow::broadcast)
-      .add("failed", flag, &CommunicationRow::failed)
-      .add("posted_ns", time, &CommunicationRow::posted_ns)
-      .add("announced_ns", time, &CommunicationRow::announced_ns)
-      .add("granted_ns", time, &CommunicationRow::granted_ns)
-      .add("sent_ns", time, &CommunicationRow::sent_ns)
-      .add("send_released_ns", time, &CommunicationRow::send_released_ns)
-      .add("receive_posted_ns", time, &CommunicationRow::receive_posted_ns)
-      .add("arrived_ns", time, &CommunicationRow::arrived_ns)
-      .add("receive_released_ns", time, &CommunicationRow::receive_released_ns)
+      .add<&CommunicationRow::broadcast>("broadcast", number)
+      .add<&CommunicationRow::failed>("failed", flag)
+      .add<&CommunicationRow::posted_ns>("posted_ns", time)
+      .add<&CommunicationRow::announced_ns>("announced_ns", time)
+      .add<&CommunicationRow::granted_ns>("granted_ns", time)
+      .add<&CommunicationRow::sent_ns>("sent_ns", time)
+      .add<&CommunicationRow::send_released_ns>("send_released_ns", time)
+      .add<&CommunicationRow::receive_posted_ns>("receive_posted_ns", time)
+      .add<&CommunicationRow::arrived_ns>("arrived_ns", time)
+      .add<&CommunicationRow::receive_released_ns>("receive_released_ns", time)
       .of("duration_ns", time, [](const CommunicationRow& row) { return difference(row.arrived_ns, row.posted_ns); })
-      .add("send_request", number, &CommunicationRow::send_request)
-      .add("receive_request", number, &CommunicationRow::receive_request)
-      .add("send_data", number, &CommunicationRow::send_data)
-      .add("receive_data", number, &CommunicationRow::receive_data)
-      .add("version", number, &CommunicationRow::version)
+      .add<&CommunicationRow::send_request>("send_request", number)
+      .add<&CommunicationRow::receive_request>("receive_request", number)
+      .add<&CommunicationRow::send_data>("send_data", number)
+      .add<&CommunicationRow::receive_data>("receive_data", number)
+      .add<&CommunicationRow::version>("version", number)
       .of("send_task", id, [=](const CommunicationRow& row) { return task_id(row.send_task); })
       .of("receive_task", id, [=](const CommunicationRow& row) { return task_id(row.receive_task); })
       .take();
@@ -229,96 +233,96 @@ Table communications_of(History& history) {
 
 Table broadcasts_of(History& history) {
   return TableOf("broadcasts", history.broadcasts)
-      .add("root", number, &BroadcastRow::root)
-      .add("request", number, &BroadcastRow::request)
-      .add("channel", number, &BroadcastRow::channel)
-      .add("tag", u64, &BroadcastRow::tag)
-      .add("bytes", u64, &BroadcastRow::bytes)
-      .add("recipients", number, &BroadcastRow::recipients)
-      .add("tree", number, &BroadcastRow::tree)
-      .add("segment_bytes", number, &BroadcastRow::segment_bytes)
-      .add("children", text, &BroadcastRow::children)
-      .add("bag", number, &BroadcastRow::bag)
-      .add("data", number, &BroadcastRow::data)
-      .add("version", number, &BroadcastRow::version)
-      .add("failed", flag, &BroadcastRow::failed)
-      .add("posted_ns", time, &BroadcastRow::posted_ns)
-      .add("routed_ns", time, &BroadcastRow::routed_ns)
-      .add("sent_ns", time, &BroadcastRow::sent_ns)
-      .add("released_ns", time, &BroadcastRow::released_ns)
+      .add<&BroadcastRow::root>("root", number)
+      .add<&BroadcastRow::request>("request", number)
+      .add<&BroadcastRow::channel>("channel", number)
+      .add<&BroadcastRow::tag>("tag", u64)
+      .add<&BroadcastRow::bytes>("bytes", u64)
+      .add<&BroadcastRow::recipients>("recipients", number)
+      .add<&BroadcastRow::tree>("tree", number)
+      .add<&BroadcastRow::segment_bytes>("segment_bytes", number)
+      .add<&BroadcastRow::children>("children", text)
+      .add<&BroadcastRow::bag>("bag", number)
+      .add<&BroadcastRow::data>("data", number)
+      .add<&BroadcastRow::version>("version", number)
+      .add<&BroadcastRow::failed>("failed", flag)
+      .add<&BroadcastRow::posted_ns>("posted_ns", time)
+      .add<&BroadcastRow::routed_ns>("routed_ns", time)
+      .add<&BroadcastRow::sent_ns>("sent_ns", time)
+      .add<&BroadcastRow::released_ns>("released_ns", time)
       .take();
 }
 
 Table bags_of(History& history) {
   return TableOf("bags", history.bags)
-      .add("rank", number, &BagRow::rank)
-      .add("bag", number, &BagRow::bag)
-      .add("data", number, &BagRow::data)
-      .add("version", number, &BagRow::version)
-      .add("recipients", number, &BagRow::recipients)
-      .add("request", number, &BagRow::request)
-      .add("opened_ns", time, &BagRow::opened_ns)
-      .add("closed_ns", time, &BagRow::closed_ns)
+      .add<&BagRow::rank>("rank", number)
+      .add<&BagRow::bag>("bag", number)
+      .add<&BagRow::data>("data", number)
+      .add<&BagRow::version>("version", number)
+      .add<&BagRow::recipients>("recipients", number)
+      .add<&BagRow::request>("request", number)
+      .add<&BagRow::opened_ns>("opened_ns", time)
+      .add<&BagRow::closed_ns>("closed_ns", time)
       .take();
 }
 
 Table bag_recipients_of(History& history) {
   return TableOf("bag_recipients", history.bag_recipients)
-      .add("rank", number, &BagRecipientRow::rank)
-      .add("bag", number, &BagRecipientRow::bag)
-      .add("recipient", number, &BagRecipientRow::recipient)
-      .add("priority", i32, &BagRecipientRow::priority)
-      .add("joined_ns", time, &BagRecipientRow::joined_ns)
+      .add<&BagRecipientRow::rank>("rank", number)
+      .add<&BagRecipientRow::bag>("bag", number)
+      .add<&BagRecipientRow::recipient>("recipient", number)
+      .add<&BagRecipientRow::priority>("priority", i32)
+      .add<&BagRecipientRow::joined_ns>("joined_ns", time)
       .take();
 }
 
 Table forwards_of(History& history) {
   return TableOf("forwards", history.forwards)
-      .add("rank", number, &ForwardRow::rank)
-      .add("root", number, &ForwardRow::root)
-      .add("child", number, &ForwardRow::child)
-      .add("tag", u64, &ForwardRow::tag)
-      .add("bytes", u64, &ForwardRow::bytes)
-      .add("declined", flag, &ForwardRow::declined)
-      .add("time_ns", time, &ForwardRow::time_ns)
+      .add<&ForwardRow::rank>("rank", number)
+      .add<&ForwardRow::root>("root", number)
+      .add<&ForwardRow::child>("child", number)
+      .add<&ForwardRow::tag>("tag", u64)
+      .add<&ForwardRow::bytes>("bytes", u64)
+      .add<&ForwardRow::declined>("declined", flag)
+      .add<&ForwardRow::time_ns>("time_ns", time)
       .take();
 }
 
 Table data_of(History& history) {
   return TableOf("data", history.data)
-      .add("rank", number, &DataRow::rank)
-      .add("data", number, &DataRow::data)
-      .add("owner", number, &DataRow::owner)
-      .add("bytes", u64, &DataRow::bytes)
-      .add("rows", u64, &DataRow::rows)
-      .add("cols", u64, &DataRow::cols)
-      .add("name", text, &DataRow::name)
-      .add("file", text, &DataRow::file)
-      .add("line", number, &DataRow::line)
-      .add("numa_node", number, &DataRow::numa_node)
+      .add<&DataRow::rank>("rank", number)
+      .add<&DataRow::data>("data", number)
+      .add<&DataRow::owner>("owner", number)
+      .add<&DataRow::bytes>("bytes", u64)
+      .add<&DataRow::rows>("rows", u64)
+      .add<&DataRow::cols>("cols", u64)
+      .add<&DataRow::name>("name", text)
+      .add<&DataRow::file>("file", text)
+      .add<&DataRow::line>("line", number)
+      .add<&DataRow::numa_node>("numa_node", number)
       .take();
 }
 
 Table transfers_of(History& history) {
   return TableOf("transfers", history.transfers)
-      .add("rank", number, &TransferRow::rank)
-      .add("data", number, &TransferRow::data)
-      .add("from", worker, &TransferRow::from)
-      .add("to", worker, &TransferRow::to)
-      .add("bytes", u64, &TransferRow::bytes)
-      .add("start_ns", time, &TransferRow::start_ns)
-      .add("end_ns", time, &TransferRow::end_ns)
+      .add<&TransferRow::rank>("rank", number)
+      .add<&TransferRow::data>("data", number)
+      .add<&TransferRow::from>("from", worker)
+      .add<&TransferRow::to>("to", worker)
+      .add<&TransferRow::bytes>("bytes", u64)
+      .add<&TransferRow::start_ns>("start_ns", time)
+      .add<&TransferRow::end_ns>("end_ns", time)
       .take();
 }
 
 Table memory_of(History& history) {
   return TableOf("memory", history.memory)
-      .add("rank", number, &MemoryRow::rank)
-      .add("data", number, &MemoryRow::data)
-      .add("node", worker, &MemoryRow::node)
-      .add("time_ns", time, &MemoryRow::time_ns)
-      .add("bytes", i64, &MemoryRow::bytes)
-      .add("used_bytes", i64, &MemoryRow::used_bytes)
+      .add<&MemoryRow::rank>("rank", number)
+      .add<&MemoryRow::data>("data", number)
+      .add<&MemoryRow::node>("node", worker)
+      .add<&MemoryRow::time_ns>("time_ns", time)
+      .add<&MemoryRow::bytes>("bytes", i64)
+      .add<&MemoryRow::used_bytes>("used_bytes", i64)
       .take();
 }
 
@@ -328,8 +332,8 @@ Table stagings_of(History& history) {
       .of("rank", number, [&history](const StagingRow& row) { return history.tasks[row.task].rank; })
       .of("task", u64, [&history](const StagingRow& row) { return history.tasks[row.task].id; })
       .of("waits_for", text, [names](const StagingRow& row) { return names[row.stage == trace::StagingState::memory ? 0 : 1]; })
-      .add("start_ns", time, &StagingRow::start_ns)
-      .add("end_ns", time, &StagingRow::end_ns)
+      .add<&StagingRow::start_ns>("start_ns", time)
+      .add<&StagingRow::end_ns>("end_ns", time)
       .take();
 }
 
@@ -343,25 +347,25 @@ Table colours_of(History& history) {
   return table;
 }
 
-Table values_of(std::string_view name, const History& history, const std::vector<ValueRow>& rows) {
+Table values_of(std::string_view name, const History& history, const SpillVector<ValueRow>& rows) {
   return TableOf(name, rows)
-      .add("rank", number, &ValueRow::rank)
-      .add("actor", number, &ValueRow::actor)
+      .add<&ValueRow::rank>("rank", number)
+      .add<&ValueRow::actor>("actor", number)
       .of("task", id, task_around<ValueRow>(history))
-      .add("name", text, &ValueRow::name)
-      .add("time_ns", time, &ValueRow::time_ns)
-      .add("value", real, &ValueRow::value)
+      .add<&ValueRow::name>("name", text)
+      .add<&ValueRow::time_ns>("time_ns", time)
+      .add<&ValueRow::value>("value", real)
       .take();
 }
 
 Table spans_of(History& history) {
   return TableOf("spans", history.spans)
-      .add("rank", number, &SpanRow::rank)
-      .add("actor", number, &SpanRow::actor)
+      .add<&SpanRow::rank>("rank", number)
+      .add<&SpanRow::actor>("actor", number)
       .of("task", id, task_around<SpanRow>(history))
-      .add("name", text, &SpanRow::name)
-      .add("start_ns", time, &SpanRow::start_ns)
-      .add("end_ns", time, &SpanRow::end_ns)
+      .add<&SpanRow::name>("name", text)
+      .add<&SpanRow::start_ns>("start_ns", time)
+      .add<&SpanRow::end_ns>("end_ns", time)
       .of("duration_ns", time, [](const SpanRow& row) { return difference(row.end_ns, row.start_ns); })
       .take();
 }
@@ -380,10 +384,10 @@ ColumnKind column_kind(trace::Field field) {
 /// The events of a type of the program's own: time, rank, actor, and their fields; a field of a column's name is renamed.
 Table declared_of(const History& history, const DeclaredEvents& type) {
   Table table = TableOf("user." + type.name, type.rows)
-                    .add("rank", number, &DeclaredEvents::Row::rank)
-                    .add("actor", number, &DeclaredEvents::Row::actor)
+                    .add<&DeclaredEvents::Row::rank>("rank", number)
+                    .add<&DeclaredEvents::Row::actor>("actor", number)
                     .of("task", id, task_around<DeclaredEvents::Row>(history))
-                    .add("time_ns", time, &DeclaredEvents::Row::time_ns)
+                    .add<&DeclaredEvents::Row::time_ns>("time_ns", time)
                     .take();
   for (std::size_t field = 0; field < type.fields.size(); ++field) {
     std::string name = type.fields[field];
@@ -400,24 +404,24 @@ Table declared_of(const History& history, const DeclaredEvents& type) {
 Table waits_of(History& history) {
   const auto kinds = names<WaitKind>(history, 2);
   return TableOf("waits", history.waits)
-      .add("rank", number, &WaitRow::rank)
-      .add("actor", number, &WaitRow::actor)
+      .add<&WaitRow::rank>("rank", number)
+      .add<&WaitRow::actor>("actor", number)
       .of("kind", text, [kinds](const WaitRow& row) { return (*kinds)[static_cast<std::size_t>(row.kind)]; })
-      .add("start_ns", time, &WaitRow::start_ns)
-      .add("end_ns", time, &WaitRow::end_ns)
+      .add<&WaitRow::start_ns>("start_ns", time)
+      .add<&WaitRow::end_ns>("end_ns", time)
       .take();
 }
 
 Table tracer_of(History& history) {
   const auto kinds = names<TracerKind>(history, 4);
   return TableOf("tracer", history.tracer)
-      .add("rank", number, &TracerRow::rank)
-      .add("actor", number, &TracerRow::actor)
+      .add<&TracerRow::rank>("rank", number)
+      .add<&TracerRow::actor>("actor", number)
       .of("kind", text, [kinds](const TracerRow& row) { return (*kinds)[static_cast<std::size_t>(row.kind)]; })
-      .add("of_actor", number, &TracerRow::of_actor)
-      .add("start_ns", time, &TracerRow::start_ns)
-      .add("end_ns", time, &TracerRow::end_ns)
-      .add("amount", u64, &TracerRow::amount)
+      .add<&TracerRow::of_actor>("of_actor", number)
+      .add<&TracerRow::start_ns>("start_ns", time)
+      .add<&TracerRow::end_ns>("end_ns", time)
+      .add<&TracerRow::amount>("amount", u64)
       .take();
 }
 
@@ -428,16 +432,16 @@ Table actors_of(History& history) {
   for (const ActorFacts& facts : history.actors) name_ids->push_back(history.texts.add(facts.name));
   const ActorFacts* first = history.actors.data();
   return TableOf("actors", history.actors)
-      .add("rank", number, &ActorFacts::rank)
-      .add("actor", number, &ActorFacts::actor)
+      .add<&ActorFacts::rank>("rank", number)
+      .add<&ActorFacts::actor>("actor", number)
       .of("kind", text, [kinds](const ActorFacts& facts) { return (*kinds)[static_cast<std::size_t>(facts.kind) & 7]; })
-      .add("index", worker, &ActorFacts::index)
-      .add("core", i32, &ActorFacts::core)
+      .add<&ActorFacts::index>("index", worker)
+      .add<&ActorFacts::core>("core", i32)
       .of("name", text,
           [name_ids, first](const ActorFacts& facts) { return (*name_ids)[static_cast<std::size_t>(&facts - first)]; })
-      .add("events", u64, &ActorFacts::events)
-      .add("bytes", u64, &ActorFacts::bytes)
-      .add("lost_events", u64, &ActorFacts::lost_events)
+      .add<&ActorFacts::events>("events", u64)
+      .add<&ActorFacts::bytes>("bytes", u64)
+      .add<&ActorFacts::lost_events>("lost_events", u64)
       .take();
 }
 
@@ -448,18 +452,18 @@ Table clocks_of(History& history) {
   for (const RankClock& clock : history.clocks) hosts->push_back(history.texts.add(clock.host));
   const RankClock* first = history.clocks.data();
   return TableOf("clocks", history.clocks)
-      .add("rank", number, &RankClock::rank)
+      .add<&RankClock::rank>("rank", number)
       .of("host", text, [hosts, first](const RankClock& clock) { return (*hosts)[static_cast<std::size_t>(&clock - first)]; })
       .of("method", text, [method](const RankClock&) { return method; })
-      .add("points", u64, &RankClock::points)
-      .add("corrected", flag, &RankClock::corrected)
-      .add("by_date", flag, &RankClock::by_date)
-      .add("residual_rms_ns", real, &RankClock::residual_rms_ns)
-      .add("residual_max_ns", real, &RankClock::residual_max_ns)
-      .add("first_offset_ns", i64, &RankClock::first_offset_ns)
-      .add("last_offset_ns", i64, &RankClock::last_offset_ns)
-      .add("first_ns", time, &RankClock::first_ns)
-      .add("last_ns", time, &RankClock::last_ns)
+      .add<&RankClock::points>("points", u64)
+      .add<&RankClock::corrected>("corrected", flag)
+      .add<&RankClock::by_date>("by_date", flag)
+      .add<&RankClock::residual_rms_ns>("residual_rms_ns", real)
+      .add<&RankClock::residual_max_ns>("residual_max_ns", real)
+      .add<&RankClock::first_offset_ns>("first_offset_ns", i64)
+      .add<&RankClock::last_offset_ns>("last_offset_ns", i64)
+      .add<&RankClock::first_ns>("first_ns", time)
+      .add<&RankClock::last_ns>("last_ns", time)
       .take();
 }
 

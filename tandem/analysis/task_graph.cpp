@@ -1,28 +1,31 @@
 // tandem/analysis/task_graph.cpp: edges sorted by the task that they lead to.
 #include "tandem/analysis/task_graph.hpp"
 
-#include <utility>
-
 namespace tandem::analysis {
 namespace {
 
 /// The row of each dependency's predecessor; no_number: not known, or the task itself.
-std::vector<std::uint32_t> predecessors_of(const History& history) {
-  std::vector<std::uint32_t> rows;
-  rows.reserve(history.dependencies.size());
-  for (const DependencyRow& row : history.dependencies) {
-    const std::uint32_t from = history.find_task(history.tasks[row.task].rank, row.predecessor).value_or(no_number);
-    rows.push_back(from == row.task ? no_number : from);
+SpillVector<std::uint32_t> predecessors_of(const History& history) {
+  SpillVector<std::uint32_t> rows(history.memory_of_tables());
+  rows.resize(history.dependencies.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows.touch();
+    const DependencyRow row = history.dependencies[i];
+    const std::uint32_t from = history.find_task(history.tasks.rank[row.task], row.predecessor).value_or(no_number);
+    rows[i] = from == row.task ? no_number : from;
   }
   return rows;
 }
 
 /// Calls `edge(to, from, message)` for each edge, always in the same order.
 template <class Call>
-void for_each_edge(const History& history, const std::vector<std::uint32_t>& predecessors, Call edge) {
-  for (std::size_t i = 0; i < predecessors.size(); ++i)
-    if (predecessors[i] != no_number) edge(history.dependencies[i].task, predecessors[i], no_number);
+void for_each_edge(const History& history, const SpillVector<std::uint32_t>& predecessors, Call edge) {
+  for (std::size_t i = 0; i < predecessors.size(); ++i) {
+    predecessors.touch();
+    if (predecessors[i] != no_number) edge(history.dependencies.task(i), predecessors[i], no_number);
+  }
   for (std::uint32_t i = 0; i < history.communications.size(); ++i) {
+    predecessors.touch();
     const CommunicationRow& row = history.communications[i];
     if (row.receive_task != no_number && row.send_task != no_number && row.is_whole()) edge(row.receive_task, row.send_task, i);
   }
@@ -30,34 +33,65 @@ void for_each_edge(const History& history, const std::vector<std::uint32_t>& pre
 
 }  // namespace
 
-TaskGraph::TaskGraph(const History& history) : begins_(history.tasks.size() + 1) {
-  const std::vector<std::uint32_t> predecessors = predecessors_of(history);
-  for_each_edge(history, predecessors, [&](std::uint32_t to, std::uint32_t, std::uint32_t) { ++begins_[to + 1]; });
-  for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
-  edges_.resize(begins_.back());
-  std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
-  for_each_edge(history, predecessors,
-                [&](std::uint32_t to, std::uint32_t from, std::uint32_t message) { edges_[next[to]++] = {from, message}; });
-  put_in_order();
+TaskGraph::TaskGraph(const History& history)
+    : begins_(history.memory_of_tables()), edges_(history.memory_of_tables()), order_(history.memory_of_tables()) {
+  begins_.resize(history.tasks.size() + 1);
+  const SpillVector<std::uint32_t> predecessors = predecessors_of(history);
+  for_each_edge(history, predecessors, [&](std::uint32_t to, std::uint32_t from, std::uint32_t message) {
+    ++begins_[to];
+    rows_are_in_order_ = rows_are_in_order_ && from < to;
+    has_messages_ = has_messages_ || message != no_number;
+  });
+  // From numbers to where the edges of each row end; each is then put before those that are there.
+  std::uint64_t end = 0;
+  for (std::uint64_t& begin : begins_) {
+    begins_.touch();
+    begin = end += begin;
+  }
+  edges_.resize(end);
+  SpillVector<std::uint32_t> placed(history.memory_of_tables());  // of each row, how many edges
+  placed.resize(history.tasks.size());
+  const auto begin_of = [&](std::uint32_t row) { return row == 0 ? std::uint64_t{0} : begins_[row - 1]; };
+  for_each_edge(history, predecessors, [&](std::uint32_t to, std::uint32_t from, std::uint32_t message) {
+    edges_[begin_of(to) + placed[to]++] = {from, message};
+  });
+  for (std::size_t row = begins_.size(); row-- > 1;) {
+    begins_.touch();
+    begins_[row] = begins_[row - 1];
+  }
+  begins_[0] = 0;
+  if (!rows_are_in_order_) put_in_order();
 }
 
 void TaskGraph::put_in_order() {
   const std::size_t count = begins_.size() - 1;
-  // Edges out of each row, as places of their ends.
-  std::vector<std::size_t> out_begins(count + 1);
-  for (const Edge& edge : edges_) ++out_begins[edge.from + 1];
-  for (std::size_t i = 1; i <= count; ++i) out_begins[i] += out_begins[i - 1];
-  std::vector<std::uint32_t> ends(edges_.size()), waits(count);
-  std::vector<std::size_t> next(out_begins.begin(), out_begins.end() - 1);
-  order_.reserve(count);
+  // Edges out of each row, as places of their ends: first how many, then where the next one goes, at last where they end.
+  SpillVector<std::uint64_t> out(begins_.memory());
+  SpillVector<std::uint32_t> ends(begins_.memory()), waits(begins_.memory());
+  out.resize(count);
+  for (const Edge& edge : edges_) {
+    out.touch();
+    ++out[edge.from];
+  }
+  std::uint64_t begin = 0;
+  for (std::uint64_t& of_row : out) {
+    out.touch();
+    const std::uint64_t edges = of_row;
+    of_row = begin;
+    begin += edges;
+  }
+  ends.resize(edges_.size());
+  waits.resize(count);
   for (std::uint32_t to = 0; to < count; ++to) {
-    for (const Edge& edge : into(to)) ends[next[edge.from]++] = to;
+    out.touch();
+    for (const Edge& edge : into(to)) ends[out[edge.from]++] = to;
     waits[to] = static_cast<std::uint32_t>(into(to).size());
     if (waits[to] == 0) order_.push_back(to);
   }
   for (std::size_t i = 0; i < order_.size(); ++i) {
+    out.touch();
     const std::uint32_t from = order_[i];
-    for (std::size_t at = out_begins[from]; at < out_begins[from + 1]; ++at)
+    for (std::uint64_t at = from == 0 ? 0 : out[from - 1]; at < out[from]; ++at)
       if (--waits[ends[at]] == 0) order_.push_back(ends[at]);
   }
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <ranges>
 #include <span>
-#include <vector>
 
 #include "tandem/analysis/history.hpp"
 
@@ -21,17 +21,26 @@ class TaskGraph {
   explicit TaskGraph(const History& history);
 
   std::span<const Edge> into(std::uint32_t task) const {
-    return std::span(edges_).subspan(begins_[task], begins_[task + 1] - begins_[task]);
+    return {edges_.data() + begins_[task], edges_.data() + begins_[task + 1]};
   }
-  /// All rows, predecessors first. Rows on a cycle, which damaged traces may have, are left out.
-  const std::vector<std::uint32_t>& in_order() const noexcept { return order_; }
+  /// All rows, predecessors first: in the order of rows where that will do. Rows on a cycle, which damaged traces may have, are left out.
+  auto in_order() const {
+    const auto count = static_cast<std::uint32_t>(rows_are_in_order_ ? begins_.size() - 1 : order_.size());
+    const std::uint32_t* const order = rows_are_in_order_ ? nullptr : order_.data();
+    return std::views::iota(std::uint32_t{0}, count) |
+           std::views::transform([order](std::uint32_t i) { return order == nullptr ? i : order[i]; });
+  }
+  /// Whether some edge is a message.
+  bool has_messages() const noexcept { return has_messages_; }
 
  private:
   void put_in_order();
 
-  std::vector<std::size_t> begins_;  ///< in edges_, of each row and of the end
-  std::vector<Edge> edges_;
-  std::vector<std::uint32_t> order_;
+  SpillVector<std::uint64_t> begins_;  ///< in edges_, of each row and of the end
+  SpillVector<Edge> edges_;
+  SpillVector<std::uint32_t> order_;     ///< empty where rows are in order
+  bool rows_are_in_order_ = true;        ///< each edge comes from an earlier row
+  bool has_messages_ = false;
 };
 
 }  // namespace tandem::analysis

@@ -5,10 +5,13 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "tandem/analysis/sort_times.hpp"
+#include "tandem/analysis/tasks_of_ranks.hpp"
 
 namespace tandem::analysis {
 namespace {
@@ -31,43 +34,55 @@ Spent reason_of(const Counts& now, std::int64_t at_ns, std::int64_t last_submit_
 /// The times at which the counts of a rank change, by what happens then.
 class Changes {
  public:
-  /// Tasks that never ran, such as the sends and receives of the flow, keep nobody waiting by themselves.
-  void add(const TaskRow& task) {
-    if (task.submit_ns == no_time || !task.has_run()) return;
-    submitted_.push_back(task.submit_ns);
-    begun_.push_back(std::max(task.start_ns, task.submit_ns));
-    ended_.push_back(std::max(task.end_ns, task.submit_ns));
-    if (task.ready_ns == no_time || task.ready_ns >= task.start_ns) return;
-    ready_.push_back(task.ready_ns);
-    taken_.push_back(task.start_ns);
+  explicit Changes(const std::shared_ptr<SpillMemory>& memory)
+      : submitted_(memory), begun_(memory), ended_(memory), ready_(memory), taken_(memory), receives_(memory), arrivals_(memory),
+        stagings_(memory), staged_(memory) {}
+
+  // Each for all tasks, in the order of the times that it adds, more or less. Tasks that never ran, such as the sends and receives of the flow, keep
+  // nobody waiting by themselves.
+  void add_submitted(const TaskTable& tasks, std::uint32_t row) {
+    if (counts(tasks, row)) submitted_.push_back(tasks.submit_ns[row]);
   }
-  void add_receive(const CommunicationRow& row) {
-    receives_.push_back(row.receive_posted_ns);
-    arrivals_.push_back(std::max(row.arrived_ns, row.receive_posted_ns));
+  void add_ready(const TaskTable& tasks, std::uint32_t row) {
+    if (counts(tasks, row) && tasks.ready_ns[row] < tasks.start_ns[row]) ready_.push_back(tasks.ready_ns[row]);
+  }
+  void add_begun(const TaskTable& tasks, std::uint32_t row) {
+    if (!counts(tasks, row)) return;
+    const std::int64_t start_ns = tasks.start_ns[row], ready_ns = tasks.ready_ns[row];
+    begun_.push_back(std::max(start_ns, tasks.submit_ns[row]));
+    if (ready_ns != no_time && ready_ns < start_ns) taken_.push_back(start_ns);
+  }
+  void add_ended(const TaskTable& tasks, std::uint32_t row) {
+    if (counts(tasks, row)) ended_.push_back(std::max(tasks.end_ns[row], tasks.submit_ns[row]));
+  }
+  void add_receive(std::int64_t posted_ns, std::int64_t arrived_ns) {
+    receives_.push_back(posted_ns);
+    arrivals_.push_back(std::max(arrived_ns, posted_ns));
   }
 
-  void add_staging(const StagingRow& row) {
-    stagings_.push_back(row.start_ns);
-    staged_.push_back(std::max(row.end_ns, row.start_ns));
+  void add_staging(std::int64_t start_ns, std::int64_t end_ns) {
+    stagings_.push_back(start_ns);
+    staged_.push_back(std::max(end_ns, start_ns));
   }
 
   /// Steps through the times of all lists together, each of which it sorts.
-  std::vector<IdleReason> reasons() {
-    std::vector<std::int64_t>* const lists[] = {&submitted_, &begun_, &ended_, &ready_, &taken_, &receives_, &arrivals_, &stagings_, &staged_};
-    for (std::vector<std::int64_t>* const list : lists) {
+  SpillVector<IdleReason> reasons() {
+    SpillVector<std::int64_t>* const lists[] = {&submitted_, &begun_, &ended_, &ready_, &taken_, &receives_, &arrivals_, &stagings_, &staged_};
+    for (SpillVector<std::int64_t>* const list : lists) {
       sort_by_time(*list);
       list->push_back(never);
     }
     const std::int64_t first_submit_ns = submitted_.front();
     const std::int64_t last_submit_ns = submitted_.size() > 1 ? submitted_[submitted_.size() - 2] : never;
     std::array<std::size_t, std::size(lists)> next = {};
-    std::vector<IdleReason> result;
+    SpillVector<IdleReason> result(submitted_.memory());
     for (;;) {
       std::int64_t at_ns = never;
       for (std::size_t i = 0; i < next.size(); ++i) at_ns = std::min(at_ns, (*lists[i])[next[i]]);
       if (at_ns == never) return result;
       for (std::size_t i = 0; i < next.size(); ++i)
         while ((*lists[i])[next[i]] == at_ns) ++next[i];
+      submitted_.touch();
       const auto count = [&](std::size_t begun, std::size_t ended) { return static_cast<std::int64_t>(next[begun]) - static_cast<std::int64_t>(next[ended]); };
       const Counts now{.ready = count(3, 4), .receives = count(5, 6), .tasks = count(0, 2), .running = count(1, 2),
                        .staging = count(7, 8)};
@@ -79,19 +94,45 @@ class Changes {
  private:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();  ///< ends each list
 
-  std::vector<std::int64_t> submitted_, begun_, ended_, ready_, taken_, receives_, arrivals_, stagings_, staged_;
+  static bool counts(const TaskTable& tasks, std::uint32_t row) noexcept { return tasks.submit_ns[row] != no_time && tasks.has_run(row); }
+
+  SpillVector<std::int64_t> submitted_, begun_, ended_, ready_, taken_, receives_, arrivals_, stagings_, staged_;
 };
 
-std::map<std::uint32_t, std::vector<IdleReason>> reasons_of(const History& history) {
-  std::map<std::uint32_t, Changes> ranks;
-  for (const TaskRow& task : history.tasks) ranks[task.rank].add(task);
-  for (const CommunicationRow& row : history.communications)
-    if (row.receive_posted_ns != no_time && row.arrived_ns != no_time && !row.failed) ranks[row.destination].add_receive(row);
-  for (const StagingRow& row : history.stagings) ranks[history.tasks[row.task].rank].add_staging(row);
-  std::map<std::uint32_t, std::vector<IdleReason>> result;
-  for (auto& [rank, changes] : ranks) {
+/// A receive that was posted and has arrived, or a task's wait for memory.
+struct Interval {
+  std::uint32_t rank = 0;
+  std::int64_t start_ns = 0, end_ns = 0;
+};
+
+std::map<std::uint32_t, SpillVector<IdleReason>> reasons_of(const History& history) {
+  const TaskTable& tasks = history.tasks;
+  const TasksOfRanks all(history), started(history, tasks.started()), ended(history, tasks.ended()), readied(history, tasks.readied());
+  std::set<std::uint32_t> ranks;
+  for (const std::uint32_t rank : all.ranks()) ranks.insert(rank);
+  SpillVector<Interval> receives(history.memory_of_tables());
+  for (const CommunicationRow& row : history.communications) {
+    receives.touch();
+    if (row.receive_posted_ns == no_time || row.arrived_ns == no_time || row.failed) continue;
+    receives.push_back({row.destination, row.receive_posted_ns, row.arrived_ns});
+    ranks.insert(row.destination);
+  }
+  sort_by_time(receives, &Interval::rank);
+  SpillVector<Interval> stagings(history.memory_of_tables());
+  for (const StagingRow& row : history.stagings) stagings.push_back({tasks.rank[row.task], row.start_ns, row.end_ns});
+  sort_by_time(stagings, &Interval::rank);
+  std::map<std::uint32_t, SpillVector<IdleReason>> result;
+  std::size_t receive = 0, staging = 0;
+  for (const std::uint32_t rank : ranks) {
+    Changes changes(history.memory_of_tables());
+    all.for_each(rank, [&](std::uint32_t row) { changes.add_submitted(tasks, row); });
+    readied.for_each(rank, [&](std::uint32_t row) { changes.add_ready(tasks, row); });
+    started.for_each(rank, [&](std::uint32_t row) { changes.add_begun(tasks, row); });
+    ended.for_each(rank, [&](std::uint32_t row) { changes.add_ended(tasks, row); });
+    for (; receive < receives.size() && receives[receive].rank == rank; ++receive)
+      changes.add_receive(receives[receive].start_ns, receives[receive].end_ns);
+    for (; staging < stagings.size() && stagings[staging].rank == rank; ++staging) changes.add_staging(stagings[staging].start_ns, stagings[staging].end_ns);
     result.emplace(rank, changes.reasons());
-    changes = {};
   }
   return result;
 }
@@ -139,6 +180,36 @@ std::optional<Spent> spent_in(ActorState state) noexcept {
   }
 }
 
+template <class Iterator>
+void go_through(const History& history, const TimeSplit& split, Iterator first, Iterator last, const Call& call) {
+  const ActorFacts* actor = nullptr;
+  std::span<const IdleReason> reasons;
+  std::size_t from = 0;
+  std::int64_t before_ns = 0;
+  for (; first != last; ++first) {
+    const StateRow state = *first;
+    if (actor == nullptr || actor->rank != state.rank || actor->actor != state.actor) {
+      actor = history.find_actor(state.rank, state.actor);
+      const auto of_rank = split.reasons.find(state.rank);
+      reasons = {};
+      if (of_rank != split.reasons.end()) reasons = {of_rank->second.data(), of_rank->second.size()};
+      from = 0;
+      before_ns = no_time;
+    }
+    if (actor == nullptr || actor->kind != trace::ActorKind::worker) continue;
+    const Stretch stretch{.rank = state.rank, .actor = state.actor, .spent = spent_in(state.state).value_or(Spent::outside),
+                          .start_ns = std::max(state.start_ns, split.begin_ns), .end_ns = std::min(state.end_ns, split.end_ns())};
+    if (stretch.start_ns >= stretch.end_ns) continue;
+    if (spent_in(state.state)) {
+      call(stretch);
+      continue;
+    }
+    if (stretch.start_ns < before_ns) from = 0;  // of a damaged trace
+    before_ns = stretch.start_ns;
+    cut_idle(stretch, reasons, from, call);
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(Spent spent) noexcept {
@@ -158,11 +229,13 @@ SpentTimes TimeSplit::total() const noexcept {
 TimeSplit split_time(const History& history) {
   TimeSplit split;
   std::int64_t begin_ns = no_time, end_ns = no_time;
-  for (const TaskRow& task : history.tasks) {
-    if (!task.has_run()) continue;
-    const std::int64_t first_ns = task.submit_ns != no_time ? std::min(task.submit_ns, task.start_ns) : task.start_ns;
+  const TaskTable& tasks = history.tasks;
+  for (const std::uint32_t row : tasks.rows()) {
+    if (!tasks.has_run(row)) continue;
+    const std::int64_t submit_ns = tasks.submit_ns[row], start_ns = tasks.start_ns[row];
+    const std::int64_t first_ns = submit_ns != no_time ? std::min(submit_ns, start_ns) : start_ns;
     begin_ns = begin_ns == no_time ? first_ns : std::min(begin_ns, first_ns);
-    end_ns = std::max(end_ns, task.end_ns);
+    end_ns = std::max(end_ns, tasks.end_ns[row]);
   }
   if (begin_ns == no_time) begin_ns = end_ns = 0;
   split.begin_ns = begin_ns;
@@ -189,30 +262,12 @@ TimeSplit split_time(const History& history) {
 }
 
 void for_each_stretch(const History& history, const TimeSplit& split, const Call& call) {
-  const ActorFacts* actor = nullptr;
-  std::span<const IdleReason> reasons;
-  std::size_t from = 0;
-  std::int64_t before_ns = 0;
-  for (const StateRow& state : history.states) {
-    if (actor == nullptr || actor->rank != state.rank || actor->actor != state.actor) {
-      actor = history.find_actor(state.rank, state.actor);
-      const auto of_rank = split.reasons.find(state.rank);
-      reasons = of_rank == split.reasons.end() ? std::span<const IdleReason>() : std::span<const IdleReason>(of_rank->second);
-      from = 0;
-      before_ns = no_time;
-    }
-    if (actor == nullptr || actor->kind != trace::ActorKind::worker) continue;
-    const Stretch stretch{.rank = state.rank, .actor = state.actor, .spent = spent_in(state.state).value_or(Spent::outside),
-                          .start_ns = std::max(state.start_ns, split.begin_ns), .end_ns = std::min(state.end_ns, split.end_ns())};
-    if (stretch.start_ns >= stretch.end_ns) continue;
-    if (spent_in(state.state)) {
-      call(stretch);
-      continue;
-    }
-    if (stretch.start_ns < before_ns) from = 0;  // of a damaged trace
-    before_ns = stretch.start_ns;
-    cut_idle(stretch, reasons, from, call);
-  }
+  go_through(history, split, history.states.begin(), history.states.end(), call);
+}
+
+void for_each_stretch_of(const History& history, const TimeSplit& split, std::uint32_t rank, const Call& call) {
+  const auto [first, last] = history.states.of_rank(rank);
+  go_through(history, split, first, last, call);
 }
 
 }  // namespace tandem::analysis

@@ -61,7 +61,7 @@ struct TimeSplit {
   std::int64_t makespan_ns = 0;      ///< from the first submission of all ranks to the end of the last task
   std::int64_t begin_ns = 0;         ///< of the makespan, since the first event of the run
   std::vector<WorkerTimes> workers;  ///< by rank and worker
-  std::map<std::uint32_t, std::vector<IdleReason>> reasons = {};  ///< of each rank, by time; neighbours differ
+  std::map<std::uint32_t, SpillVector<IdleReason>> reasons = {};  ///< of each rank, by time; neighbours differ
 
   std::int64_t end_ns() const noexcept { return begin_ns + makespan_ns; }
   /// Of all workers together.
@@ -81,5 +81,7 @@ struct Stretch {
 /// Calls `call` for each, by rank, actor and time; those of a worker do not overlap. Time that was not recorded has no stretch. `split`: what
 /// `split_time` made of this history; its times are the sums of these. O(n) for n states, and O(log n) for an idle one.
 void for_each_stretch(const History& history, const TimeSplit& split, const std::function<void(const Stretch&)>& call);
+/// The same, of the workers of one rank.
+void for_each_stretch_of(const History& history, const TimeSplit& split, std::uint32_t rank, const std::function<void(const Stretch&)>& call);
 
 }  // namespace tandem::analysis

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/core.h>
@@ -110,40 +109,42 @@ class Judge {
     Texts::Id codelet = 0;        ///< of which most of it is
   };
   Alone alone_times() const {
-    std::vector<TimedRow> starts, ends;
-    for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
-      const TaskRow& task = history_.tasks[row];
-      if (!task.has_run() || task.end_ns <= task.start_ns) continue;
-      starts.push_back({task.start_ns, row});
-      ends.push_back({task.end_ns, row});
-    }
-    sort_by_time(starts, &TimedRow::ns);
-    sort_by_time(ends, &TimedRow::ns);
+    const TaskTable& tasks = history_.tasks;
+    const auto& memory = history_.memory_of_tables();
+    SpillVector<TimedRow> starts(memory), ends(memory);
+    const auto takes_time = [&](std::uint32_t row) { return tasks.has_run(row) && tasks.end_ns[row] > tasks.start_ns[row]; };
+    for (const std::uint32_t row : tasks.started())
+      if (takes_time(row)) starts.push_back({tasks.start_ns[row], row});
+    for (const std::uint32_t row : tasks.ended())
+      if (takes_time(row)) ends.push_back({tasks.end_ns[row], row});
+    sort_by_time_and_row(starts);
+    sort_by_time_and_row(ends);
     std::int64_t since_ns = 0;
     std::uint64_t rows = 0;  // the sum of those that run: of one it is the row
     std::size_t running = 0, begun = 0;
-    std::unordered_map<std::uint32_t, std::int64_t> alone;
+    SpillVector<std::int64_t> alone(memory);  // of each row
+    alone.resize(tasks.size());
     for (const auto& [end_ns, ended] : ends) {
+      ends.touch();
       for (; begun < starts.size() && starts[begun].ns < end_ns; ++begun) {
-        if (running == 1) alone[static_cast<std::uint32_t>(rows)] += starts[begun].ns - since_ns;
+        if (running == 1) alone[rows] += starts[begun].ns - since_ns;
         since_ns = starts[begun].ns;
         rows += starts[begun].row;
         ++running;
       }
-      if (running == 1) alone[static_cast<std::uint32_t>(rows)] += end_ns - since_ns;
+      if (running == 1) alone[rows] += end_ns - since_ns;
       since_ns = end_ns;
       rows -= ended;
       --running;
     }
     Alone all;
-    std::unordered_map<Texts::Id, std::int64_t> codelets;
-    for (const auto& [row, ns] : alone) {
-      all.ns += ns;
-      all.longest_ns = std::max(all.longest_ns, ns);
-      const Texts::Id codelet = history_.tasks[row].codelet;
-      codelets[codelet] += ns;
-      if (codelets[codelet] > codelets[all.codelet]) all.codelet = codelet;
+    std::vector<std::int64_t> codelets(history_.texts.size());
+    for (const std::uint32_t row : tasks.rows()) {
+      all.ns += alone[row];
+      all.longest_ns = std::max(all.longest_ns, alone[row]);
+      codelets[tasks.codelet(row)] += alone[row];
     }
+    all.codelet = static_cast<Texts::Id>(std::ranges::max_element(codelets) - codelets.begin());
     return all;
   }
 
@@ -210,9 +211,9 @@ class Judge {
                              worst->slowness),
          .remedy = "look for other programs on its core, its frequency and the memory near it; leave the core out (--tandem.cores)"});
   }
-  bool is_slow(const TaskRow& task) const {
+  bool is_slow(std::uint32_t row) const {
     return std::ranges::any_of(speeds_, [&](const WorkerSpeed& speed) {
-      return speed.is_slow() && speed.rank == task.rank && speed.worker == task.worker;
+      return speed.is_slow() && speed.rank == history_.tasks.rank[row] && speed.worker == history_.tasks.worker[row];
     });
   }
 
@@ -244,14 +245,14 @@ class Judge {
       if (worst == nullptr || kernel.outlier_excess_ns > worst->outlier_excess_ns) worst = &kernel;
     }
     if (some_slow) {  // what these tasks took is told already
-      std::unordered_map<Texts::Id, const KernelProfile*> kernels;
-      for (const KernelProfile& kernel : summary_.kernels) kernels.emplace(kernel.codelet, &kernel);
-      for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
-        const TaskRow& task = history_.tasks[row];
-        if (!task.has_run() || !(is_slow(task) || std::ranges::binary_search(polling_.slowed, row))) continue;
-        const KernelProfile& kernel = *kernels.at(task.codelet);
-        const std::int64_t ns = task.end_ns - task.start_ns;
-        if (static_cast<double>(ns) <= kernel.fence_ns) continue;
+      const TaskTable& tasks = history_.tasks;
+      std::vector<const KernelProfile*> kernels(history_.texts.size());
+      for (const KernelProfile& kernel : summary_.kernels) kernels[kernel.codelet] = &kernel;
+      for (const std::uint32_t row : tasks.rows()) {
+        if (!tasks.has_run(row)) continue;
+        const KernelProfile& kernel = *kernels[tasks.codelet(row)];
+        const std::int64_t ns = tasks.end_ns[row] - tasks.start_ns[row];
+        if (static_cast<double>(ns) <= kernel.fence_ns || !(is_slow(row) || std::ranges::binary_search(polling_.slowed, row))) continue;
         excess_ns -= ns - kernel.median_ns;
         --outliers;
       }
@@ -277,7 +278,7 @@ Summary::Summary(const History& history, const TaskGraph& graph)
     : split(split_time(history)),
       area(area_bound(history)),
       path(critical_path(history, graph, Messages::free)),
-      path_with_messages(critical_path(history, graph, Messages::measured)),
+      path_with_messages(graph.has_messages() ? critical_path(history, graph, Messages::measured) : path),
       realised(realised_path(history, graph, split.begin_ns)),
       kernels(profile_kernels(history)) {}
 

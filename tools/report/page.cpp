@@ -46,8 +46,7 @@ base::Result<RunText> text_of(const std::string& folder, WrittenReport& written)
   const analysis::TaskGraph graph(history);
   const RunNumbers numbers(history, graph);
   const RunTables tables = tables_of(history, graph, numbers.summary, numbers.broadcasts);
-  Json summary = summary_json(folder, numbers);
-  summary["realised_path"] = Json();  // the columns have it
+  const Json summary = summary_json(folder, numbers);  // the columns have the realised path
   auto columns = tables.columns.text();
   if (!columns) return columns.error();
   written.analysis_s += seconds_since(analysed);

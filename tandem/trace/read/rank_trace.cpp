@@ -97,7 +97,7 @@ Result<void> RankTrace::read_catalogue() {
   catalogue->name_actor(ActorKind::catalogue, 0, -1, "catalogue");
   // Lost descriptions had numbers too. The bound keeps a damaged count of them from disabling the check.
   const std::uint64_t most =
-      undescribed_numbers + summary.events + std::min<std::uint64_t>(summary.lost_events, undescribed_numbers);
+      undescribed_numbers + summary.records + std::min<std::uint64_t>(summary.lost_events, undescribed_numbers);
   for (;;) {
     auto event = catalogue->next();
     if (!event) return event.error();

@@ -74,17 +74,18 @@ struct StreamSummary {
   std::int32_t core = -1;
   std::string name;
   std::uint64_t packets = 0;
-  std::uint64_t events = 0;         ///< records; some stand for several events
+  std::uint64_t records = 0;        ///< some stand for several events
   std::uint64_t lost_events = 0;    ///< from the last packet
   std::uint64_t missing_packets = 0;  ///< gaps in the sequence: overwritten, or not written
   std::uint64_t bytes = 0;
   std::uint64_t first_ticks = 0;
   std::uint64_t last_ticks = 0;
   bool truncated = false;           ///< the file ends inside a packet; records of it that are whole count
-  std::uint64_t cut_events = 0;     ///< of that packet, behind the file's end; of packets after it nothing is known
+  std::uint64_t cut_events = 0;     ///< records of that packet, behind the file's end; of packets after it nothing is known
 };
 
-/// The events of one actor, in order. A stream's file is mapped; nothing is copied.
+/// The events of one actor, in order. A stream's file is mapped; nothing is copied. What was read is unmapped as reading goes on, so that a long
+/// stream takes little memory; events that still refer to it find it in the file.
 class StreamReader {
  public:
   /// `declared`: event types of the program; null: none. Errors: io, malformed.
@@ -111,6 +112,7 @@ class StreamReader {
   base::Result<void> enter_cut_packet(std::size_t at, const PacketHeader& header);
   base::Result<void> end_packet();
   void begin_packet(std::size_t packet) noexcept;
+  void drop_pages(std::size_t until) noexcept;
   base::Error malformed(std::size_t at, std::string_view what) const;
 
   struct Packet {
@@ -123,6 +125,7 @@ class StreamReader {
   std::filesystem::path file_;
   const std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+  std::size_t dropped_ = 0;  ///< bytes of the file, from its beginning, whose pages are not resident
   std::uint32_t rank_ = 0;
   clock::TickScale scale_;
   std::shared_ptr<const DeclaredTypes> declared_;

@@ -22,6 +22,9 @@ using internal::io_error;
 
 namespace {
 
+/// What was read is unmapped in such pieces: multiples of the page, on all machines.
+constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+
 /// Whether the clock's time is near enough to its origin (70 years) at both stamps, and thus between them, that computing with it
 /// in 64 bits is safe.
 bool in_the_clocks_reach(const clock::TickScale& scale, std::uint64_t begin, std::uint64_t end) noexcept {
@@ -89,6 +92,7 @@ Result<void> StreamReader::index_packets() {
     }
     if (auto entered = enter_packet_at(at, header); !entered) return entered;
     at += header.packet_bits / 8;
+    if (at - dropped_ >= piece_bytes) drop_pages(at);
   }
   summary_.truncated = at < bytes_;
   set_actor(summary_.actor);
@@ -110,7 +114,7 @@ Result<void> StreamReader::enter_packet_at(std::size_t at, const PacketHeader& h
   }
   summary_.missing_packets += header.sequence - expected;
   ++summary_.packets;
-  summary_.events += header.event_count;
+  summary_.records += header.event_count;
   summary_.lost_events = header.lost_events;
   summary_.last_ticks = header.end_ticks;
   packets_.push_back({at, at + header.content_bits / 8, header.begin_ticks, header.end_ticks, header.event_count});
@@ -150,7 +154,17 @@ void StreamReader::begin_packet(std::size_t packet) noexcept {
   end_ticks_ = entered.end_ticks;
 }
 
-void StreamReader::rewind() noexcept { begin_packet(0); }
+void StreamReader::rewind() noexcept {
+  dropped_ = 0;
+  begin_packet(0);
+}
+
+/// Mapped pages that were read would count as memory of the process until it ends. Reading them again brings them back from the file.
+void StreamReader::drop_pages(std::size_t until) noexcept {
+  const std::size_t end = until / piece_bytes * piece_bytes;
+  ::madvise(const_cast<std::byte*>(data_) + dropped_, end - dropped_, MADV_DONTNEED);
+  dropped_ = end;
+}
 
 Result<void> StreamReader::end_packet() {
   const Packet& packet = packets_[packet_];
@@ -185,6 +199,7 @@ Result<std::optional<Event>> StreamReader::next() {
     fault = events_->enter(data_, at_, end_, internal::load<std::uint32_t>(data_ + at_), *declared_);
   if (fault != internal::RecordFault::none) return fail(malformed(at_, internal::describe(fault)));
   if (events_->last_event() > end_ticks_) return fail(malformed(at_, "a record's stamp is behind its packet's timestamp_end"));
+  if (at_ - dropped_ >= piece_bytes) [[unlikely]] drop_pages(at_);
   at_ = events_->record().next();
   ++records_;
   return take();

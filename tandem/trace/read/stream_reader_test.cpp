@@ -193,7 +193,7 @@ TEST_F(StreamReaderTest, SummarisesPacketsAndCountsThoseThatAreMissing) {
   EXPECT_EQ(events.value().size(), 2u);
   const StreamSummary& summary = reader_->summary();
   EXPECT_EQ(summary.packets, 3u);
-  EXPECT_EQ(summary.events, 2u);
+  EXPECT_EQ(summary.records, 2u);
   EXPECT_EQ(summary.missing_packets, 1u);
   EXPECT_EQ(summary.lost_events, 17u);
   EXPECT_EQ(summary.bytes, bytes.size());
@@ -243,9 +243,9 @@ TEST_F(StreamReaderTest, ReadsTheRecordsBeforeTheFilesEnd) {
     ASSERT_TRUE(events.ok()) << events.error().message << " at " << bytes;
     const StreamSummary& summary = reader_->summary();
     EXPECT_TRUE(summary.truncated);
-    EXPECT_EQ(summary.events, events.value().size());
+    EXPECT_EQ(summary.records, events.value().size());
     EXPECT_EQ(summary.packets, events.value().empty() ? 0u : 1u);
-    EXPECT_EQ(summary.events + summary.cut_events, bytes < sizeof(PacketHeader) ? 0 : count);
+    EXPECT_EQ(summary.records + summary.cut_events, bytes < sizeof(PacketHeader) ? 0 : count);
     EXPECT_GE(events.value().size(), last);
     last = events.value().size();
   }
