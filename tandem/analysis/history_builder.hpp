@@ -157,7 +157,7 @@ class HistoryBuilder {
   void learn_graph(Rank& rank, Graph& graph);
   std::uint16_t worker_of(std::uint32_t rank, std::uint32_t actor) const;
   void add_access(std::uint32_t row, std::uint32_t word);
-  void start(const trace::Event& event, const Rank& rank, Actor& actor, std::uint32_t row);
+  void start(const trace::Event& event, Rank& rank, Actor& actor, std::uint32_t row);
   void end(const trace::Event& event, const Rank& rank, Actor& actor, std::uint32_t row);
 
   void set_state(const trace::Event& event, const Rank& rank, Actor& actor, ActorState state);

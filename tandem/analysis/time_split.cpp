@@ -100,7 +100,7 @@ class Changes {
 };
 
 /// A receive that was posted and has arrived, or a task's wait for memory.
-struct Interval {
+struct TimeOfRank {
   std::uint32_t rank = 0;
   std::int64_t start_ns = 0, end_ns = 0;
 };
@@ -110,17 +110,17 @@ std::map<std::uint32_t, SpillVector<IdleReason>> reasons_of(const History& histo
   const TasksOfRanks all(history), started(history, tasks.started()), ended(history, tasks.ended()), readied(history, tasks.readied());
   std::set<std::uint32_t> ranks;
   for (const std::uint32_t rank : all.ranks()) ranks.insert(rank);
-  SpillVector<Interval> receives(history.memory_of_tables());
+  SpillVector<TimeOfRank> receives(history.memory_of_tables());
   for (const CommunicationRow& row : history.communications) {
     receives.touch();
     if (row.receive_posted_ns == no_time || row.arrived_ns == no_time || row.failed) continue;
     receives.push_back({row.destination, row.receive_posted_ns, row.arrived_ns});
     ranks.insert(row.destination);
   }
-  sort_by_time(receives, &Interval::rank);
-  SpillVector<Interval> stagings(history.memory_of_tables());
+  sort_by_time(receives, &TimeOfRank::rank);
+  SpillVector<TimeOfRank> stagings(history.memory_of_tables());
   for (const StagingRow& row : history.stagings) stagings.push_back({tasks.rank[row.task], row.start_ns, row.end_ns});
-  sort_by_time(stagings, &Interval::rank);
+  sort_by_time(stagings, &TimeOfRank::rank);
   std::map<std::uint32_t, SpillVector<IdleReason>> result;
   std::size_t receive = 0, staging = 0;
   for (const std::uint32_t rank : ranks) {
