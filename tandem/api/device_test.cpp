@@ -335,8 +335,11 @@ TEST(FailingDevices, WithoutMemoryGiveTheirTasksToCores) {
     for (const auto& value : values) EXPECT_EQ(value[99], 1);
     EXPECT_EQ(card.launches, 0U);
     EXPECT_GT(rt->statistics().workers[2].fallbacks, 0U);
-    rt->submit(add.can_run(on_device), read_write(data[0]));
-    EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->wait(); }), HasSubstr("card memory"));
+    EXPECT_THAT(thrown_by<OutOfMemory>([&] {
+                  rt->submit(add.can_run(on_device), read_write(data[0]));
+                  rt->wait();
+                }),
+                HasSubstr("card memory"));
   }
 }
 

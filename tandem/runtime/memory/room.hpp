@@ -138,6 +138,7 @@ class Room {
     bool operator<(const Candidate& other) const noexcept {
       if (next_use != other.next_use) return next_use > other.next_use;
       if (last_use != other.last_use) return last_use < other.last_use;
+      if (handle->number != other.handle->number) return handle->number < other.handle->number;  // the same in each run
       return handle < other.handle;
     }
   };
