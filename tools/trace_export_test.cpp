@@ -116,7 +116,8 @@ TEST_F(ExportTest, EventsOfTheProgramsOwnTypesStandBesideMarks) {
   type.name = "solver.residual";
   type.fields = {"iteration", "shift", "norm", "what"};
   type.kinds = {trace::Field::u32, trace::Field::i64, trace::Field::f64, trace::Field::text};
-  type.rows = {{.rank = 0, .actor = 2, .task = no_number, .time_ns = 735}, {.rank = 1, .actor = 3, .task = no_number, .time_ns = 1100}};
+  type.rows.push_back({.rank = 0, .actor = 2, .task = no_number, .time_ns = 735});
+  type.rows.push_back({.rank = 1, .actor = 3, .task = no_number, .time_ns = 1100});
   for (const std::uint64_t iteration : {3, 4})
     for (const std::uint64_t value :
          {iteration, ~std::uint64_t{0}, std::bit_cast<std::uint64_t>(0.25), std::uint64_t{history_->texts.add("halved")}})

@@ -31,10 +31,6 @@ PartPlan::Links& PartPlan::links_of(runtime::Handle& handle) {
   return *static_cast<Links*>(handle.division.get());
 }
 
-bool PartPlan::is_divided(const runtime::Handle& handle) noexcept {
-  return handle.division != nullptr && !static_cast<const Links*>(handle.division.get())->plans.empty();
-}
-
 PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const std::type_info& type)
     : runtime_(rt), whole_(whole), partition_(std::move(partition)) {
   rt.check_division(whole, partition_.where);

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <source_location>
 #include <string>
 #include <type_traits>
@@ -69,8 +68,6 @@ class PartPlan {
   void gather();
   /// Before a task uses `handle`, of which `asks` says that this is to be called.
   static void prepare(runtime::Handle& handle, bool writes);
-  /// It has a partition.
-  static bool is_divided(const runtime::Handle& handle) noexcept;
 
  private:
   enum class State : std::uint8_t { idle, reading, writing };
