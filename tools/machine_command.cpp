@@ -13,6 +13,7 @@
 #include "tandem/base/units.hpp"
 #include "tandem/comm/transport/load_module.hpp"
 #include "tandem/comm/transport/rdma.hpp"
+#include "tandem/runtime/device/opencl/load_opencl.hpp"
 #include "tools/doctor.hpp"
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
@@ -22,7 +23,7 @@
 namespace tandem::tools {
 namespace {
 
-const std::vector<std::string> not_probed{"GPUs"};
+const std::vector<std::string> not_probed{"CUDA"};
 
 /// Those that ranks would use here without option comm.transports, in order of preference.
 std::vector<std::string> transports() {
@@ -30,6 +31,31 @@ std::vector<std::string> transports() {
   const auto ucx = std::find(names.begin(), names.end(), "ucx");
   if (ucx != names.end() && !comm::internal::load_module({.transport = "ucx", .package = "libucx-dev"}, "").ok()) names.erase(ucx);
   return names;
+}
+
+/// Null: OpenCL cannot be used.
+const runtime::OpenClModule* opencl() {
+  const auto module = runtime::load_opencl();
+  return module.ok() ? module.value() : nullptr;
+}
+
+void print_opencl() {
+  const runtime::OpenClModule* const module = opencl();
+  if (module == nullptr) return fmt::print("OpenCL       not built, or not found\n");
+  const std::vector<runtime::OpenClFacts> devices = module->find();
+  if (devices.empty()) fmt::print("OpenCL       no device\n");
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    fmt::print("OpenCL {}     {}{}, {}, {} compute units, by {}\n", i, devices[i].name, devices[i].is_processor ? " (the processor)" : "",
+               readable_bytes(devices[i].memory_bytes), devices[i].units, devices[i].platform);
+}
+
+Json opencl_json() {
+  Json devices = Json::array();
+  if (const runtime::OpenClModule* const module = opencl())
+    for (const runtime::OpenClFacts& device : module->find())
+      devices.push_back({{"name", device.name}, {"platform", device.platform}, {"version", device.version}, {"memory_bytes", device.memory_bytes},
+                         {"compute_units", device.units}, {"is_processor", device.is_processor}});
+  return devices;
 }
 
 std::string core_list(const std::vector<base::CoreId>& cores) {
@@ -71,7 +97,8 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
   print_caches(topology);
   for (const Finding& finding : check_networks("/")) fmt::print("{:<12} {}\n", finding.subject, finding.found);
   fmt::print("transports   {}\n", fmt::join(transports(), ", "));
-  fmt::print("not probed   {}: this version runs on processors only\n", fmt::join(not_probed, ", "));
+  print_opencl();
+  fmt::print("not probed   {}\n", fmt::join(not_probed, ", "));
   fmt::print("\ncore  package  NUMA node  hardware threads\n");
   for (const base::Core& core : topology.cores())
     fmt::print("{:>4}  {:>7}  {:>9}  {}\n", core.id.value(), core.package, core.numa_node, fmt::join(core.pus, " "));
@@ -90,6 +117,7 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
   for (const Finding& finding : check_networks("/"))
     machine["networks"].push_back({{"kind", finding.subject}, {"found", finding.found}, {"usable", finding.verdict == Verdict::right}});
   machine["transports"] = transports();
+  machine["opencl"] = opencl_json();
   Json workers = Json::array();
   for (const WorkerPlacement& placement : placed)
     workers.push_back({{"worker", placement.worker},

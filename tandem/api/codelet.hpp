@@ -124,11 +124,22 @@ struct OwnKernel {};
 template <class>
 inline constexpr bool kNever = false;
 
+/// An implementation in OpenCL C: opencl_kernel.hpp.
+template <class GlobalSize>
+class OpenClKernel;
+/// A kernel that finds its arguments in the task, and is not called with them.
+template <class Kernel>
+inline constexpr bool posts_itself = false;
+template <class GlobalSize>
+inline constexpr bool posts_itself<OpenClKernel<GlobalSize>> = true;
+
 /// Calls `kernel` for the run `call` with arguments that `Code` finds: with a `Context` first if it takes one. Parameters: how
 /// each argument is passed.
 template <class Code, class Kernel, class... Parameters, std::size_t... i>
 void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Parameters...>*, std::index_sequence<i...>) {
-  if constexpr (std::is_invocable_v<const Kernel&, Parameters...>) {
+  if constexpr (posts_itself<Kernel>) {
+    kernel.template post<Code>(call, std::index_sequence<i...>());
+  } else if constexpr (std::is_invocable_v<const Kernel&, Parameters...>) {
     static_cast<void>(kernel(Code::template argument<i>(call)...));
   } else if constexpr (std::is_invocable_v<const Kernel&, const Context&, Parameters...>) {
     static_cast<void>(kernel(Context{call.worker, call.node, call.queue}, Code::template argument<i>(call)...));
@@ -168,8 +179,13 @@ struct TaskLayout {
   }
 
   template <std::size_t i>
+  using ArgumentAt = std::tuple_element_t<i, std::tuple<std::remove_cvref_t<Arguments>...>>;
+  template <std::size_t i>
+  static constexpr bool is_access_at = is_access<ArgumentAt<i>>;
+
+  template <std::size_t i>
   static decltype(auto) argument(runtime::KernelCall& call) {
-    using Argument = std::tuple_element_t<i, std::tuple<std::remove_cvref_t<Arguments>...>>;
+    using Argument = ArgumentAt<i>;
     if constexpr (is_access<Argument>) {
       using Kind = typename Argument::Kind;
       typename Argument::View view = DataTraits<Kind>::view(call.memory(kPositions[i]), call.shape(kPositions[i]));
@@ -269,6 +285,20 @@ class Codelet {
     codelet.typed_->devices.push_back(device);
     codelet.typed_->plain = false;
     return codelet;
+  }
+
+  /// The same codelet with a further implementation, for OpenCL devices (option `opencl`): `kernel`, a `__kernel` function of
+  /// `source`, which is in OpenCL C. Include tandem/opencl.hpp.
+  ///
+  /// Its parameters follow those of the other kernels: a value is a value; a scalar is `__global T*`; a vector is `__global T*` and
+  /// `ulong` (its count); a matrix is `__global T*` and three `ulong` (rows, columns, leading dimension). `global_size` is called with the
+  /// arguments of the other kernels, and gives the number of work items, or an `OpenClRange`; the views that it gets have sizes and no
+  /// data. `options` are for the compiler.
+  template <class GlobalSize>
+  [[nodiscard]] Codelet<Kernels..., internal::OpenClKernel<GlobalSize>> opencl(std::string source, std::string kernel,
+                                                                               GlobalSize global_size, std::string options = {}) const {
+    return also(DeviceKind::opencl,
+                internal::OpenClKernel<GlobalSize>({std::move(source), std::move(kernel), std::move(options)}, std::move(global_size)));
   }
 
   /// The same codelet, only for workers for which `predicate` returns true. A runtime asks it once for each of its workers, at the

@@ -29,6 +29,13 @@ void register_options(base::Registry& registry) {
                 .minimum = 0});
   registry.add({.name = "spill", .type = OptionType::text, .default_value = "",
                 .help = "folder of the file to which data goes when option memory is reached; empty: $TMPDIR, or /var/tmp"});
+  registry.add({.name = "opencl", .type = OptionType::integer, .default_value = "0",
+                .help = "OpenCL devices, each with a worker of its own; those that are no processors come first (0: none)", .minimum = 0,
+                .maximum = 14});
+  registry.add({.name = "opencl.depth", .type = OptionType::integer, .default_value = "3",
+                .help = "tasks that an OpenCL device may have in flight", .minimum = 1, .maximum = 64});
+  registry.add({.name = "opencl.memory", .type = OptionType::bytes, .default_value = "0",
+                .help = "memory of each OpenCL device for data; 0: three quarters of it", .minimum = 0});
   registry.add({.name = "poll_max", .type = OptionType::duration, .default_value = "1us",
                 .help = "longest pause between two polls of an idle worker (exponential back-off)", .minimum = 0});
   registry.add({.name = "poll_for", .type = OptionType::duration, .default_value = "20us",

@@ -1,0 +1,31 @@
+// tandem/api/opencl_devices.cpp: loads the module of OpenCL, and takes its devices.
+#include "tandem/api/opencl_devices.hpp"
+
+#include <utility>
+
+#include "tandem/api/start_error.hpp"
+#include "tandem/base/exceptions.hpp"
+#include "tandem/runtime/device/opencl/load_opencl.hpp"
+
+namespace tandem {
+
+void add_opencl_devices(runtime::World& world, const base::Config& config, base::Log& log) {
+  const auto wanted = static_cast<unsigned>(config.get_int("opencl"));
+  if (wanted == 0) return;
+  if (config.get_bytes("memory") != 0)
+    throw StartError("options memory and opencl do not go together: what has no room in main memory goes to a file, which devices cannot "
+                     "reach; leave one out");
+  const auto module = runtime::load_opencl();
+  if (!module.ok()) throw StartError(module.error().message);
+  auto units = module.value()->make({.most_devices = wanted,
+                                     .depth = static_cast<unsigned>(config.get_int("opencl.depth")),
+                                     .memory_bytes = static_cast<std::size_t>(config.get_bytes("opencl.memory"))});
+  if (!units.ok()) throw StartError(units.error().message);
+  if (units.value().empty())
+    throw StartError("option opencl asks for devices, and there is no OpenCL device here; install a driver (pocl-opencl-icd is one that "
+                     "computes on processors), or leave the option out");
+  if (units.value().size() < wanted) log.info("{} OpenCL devices are here, and option opencl asks for {}", units.value().size(), wanted);
+  for (runtime::DeviceUnit& unit : units.value()) world.add_device(std::move(unit));
+}
+
+}  // namespace tandem

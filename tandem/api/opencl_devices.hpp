@@ -1,0 +1,14 @@
+// tandem/api/opencl_devices.hpp: the OpenCL devices that the options ask for.
+#pragma once
+
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/runtime/worker/world.hpp"
+
+namespace tandem {
+
+/// By options `opencl`, `opencl.depth` and `opencl.memory`: a worker for each device, with its memory. Throws StartError when there is
+/// none, or OpenCL cannot be used.
+void add_opencl_devices(runtime::World& world, const base::Config& config, base::Log& log);
+
+}  // namespace tandem

@@ -1,0 +1,234 @@
+// tandem/api/opencl_test.cpp: OpenCL devices: kernels in OpenCL C, random flows between main memory and the device, what is copied.
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/api/opencl_devices.hpp"
+#include "tandem/api/test_support.hpp"
+#include "tandem/device.hpp"
+#include "tandem/opencl.hpp"
+#include "tandem/runtime/device/opencl/load_opencl.hpp"
+#include "tandem/runtime/memory/out_of_memory.hpp"
+
+namespace tandem {
+namespace {
+
+using test::thrown_by;
+using testing::AllOf;
+using testing::HasSubstr;
+
+bool on_opencl(const WorkerDescription& worker) { return worker.device == DeviceKind::opencl; }
+
+/// Why there is nothing to test, or nothing.
+std::string missing() {
+  const auto module = runtime::load_opencl();
+  if (!module.ok()) return module.error().message;
+  return module.value()->find().empty() ? "there is no OpenCL device here; pocl-opencl-icd is one" : "";
+}
+
+/// Counts the bytes that another copier moves.
+struct CountingCopier final : Copier {
+  struct Bytes {
+    std::atomic<std::size_t> to_device{0};
+    std::atomic<std::size_t> from_device{0};
+  };
+  CountingCopier(std::unique_ptr<Copier> behind, Bytes& bytes) : behind_(std::move(behind)), bytes_(bytes) {}
+  runtime::CopyState start(const CopyRequest& request, runtime::CopyEnded ended) override {
+    (request.to_node == 0 ? bytes_.from_device : bytes_.to_device) += request.shape.bytes();
+    return behind_->start(request, std::move(ended));
+  }
+  void finish() noexcept override { behind_->finish(); }
+
+ private:
+  const std::unique_ptr<Copier> behind_;
+  Bytes& bytes_;
+};
+
+struct OpenCl : testing::Test {
+  void SetUp() override {
+    if (const std::string why = missing(); !why.empty()) GTEST_SKIP() << why;
+  }
+  /// On `workers` cores and one device, whose copies are counted.
+  std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1") {
+    auto resources = test::test_resources();
+    const base::Config config = test::test_config({.workers = workers, .more = {{"opencl", devices}, {"opencl.memory", memory}}});
+    runtime::World world = make_real_world(config, *resources);
+    add_opencl_devices(world, config, *resources->log);
+    for (auto& [node, copier] : world.nodes) copier = std::make_unique<CountingCopier>(std::move(copier), bytes);
+    return std::make_unique<Runtime>(std::move(resources), std::move(world), core_options(config));
+  }
+  CountingCopier::Bytes bytes;
+};
+
+constexpr const char* kSource = R"(
+  __kernel void axpy(ulong a, __global const ulong* x, ulong nx, __global ulong* y, ulong ny) {
+    size_t i = get_global_id(0);
+    y[i] += a * x[i];
+  }
+  __kernel void gemm(__global const ulong* a, ulong m, ulong k, ulong lda, __global const ulong* b, ulong kb, ulong n, ulong ldb,
+                     __global ulong* c, ulong mc, ulong nc, ulong ldc) {
+    size_t i = get_global_id(0), j = get_global_id(1);
+    ulong sum = 0;
+    for (ulong l = 0; l < k; ++l) sum += a[i + l * lda] * b[l + j * ldb];
+    c[i + j * ldc] += sum;
+  }
+  __kernel void bump(int by, __global int* value) { *value += by; }
+)";
+
+using Word = std::uint64_t;
+using ConstMatrix = MatrixView<const Word>;
+
+const auto kAxpy = Codelet("axpy", [](Word a, std::span<const Word> x, std::span<Word> y) {
+                     for (std::size_t i = 0; i < x.size(); ++i) y[i] += a * x[i];
+                   }).opencl(kSource, "axpy", [](Word, std::span<const Word> x, std::span<Word>) { return x.size(); });
+
+void multiply(ConstMatrix a, ConstMatrix b, MatrixView<Word> c) {
+  for (std::size_t j = 0; j < c.cols; ++j)
+    for (std::size_t i = 0; i < c.rows; ++i)
+      for (std::size_t l = 0; l < a.cols; ++l) c(i, j) += a(i, l) * b(l, j);
+}
+const auto kGemm = Codelet("gemm", multiply).opencl(kSource, "gemm", [](ConstMatrix, ConstMatrix, MatrixView<Word> c) {
+  return OpenClRange(c.rows, c.cols);
+});
+
+TEST_F(OpenCl, RunsAKernelInOpenClC) {
+  auto rt = start();
+  std::vector<Word> x(1'000, 2), y(1'000, 1);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  rt->submit(kAxpy.can_run(on_opencl), Word{3}, read(hx), read_write(hy));
+  rt->wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(1'000, 7));
+  EXPECT_EQ(bytes.to_device, 16'000U);
+  EXPECT_EQ(bytes.from_device, 8'000U);
+}
+
+TEST_F(OpenCl, TakesMatricesWithAnyLeadingDimension) {
+  auto rt = start();
+  std::vector<Word> a(7 * 3, 1), b(5 * 4, 2), c(9 * 4, 1);
+  auto ha = rt->data("a", MatrixView<Word>{a.data(), 6, 3, 7}), hb = rt->data("b", MatrixView<Word>{b.data(), 3, 4, 5}),
+       hc = rt->data("c", MatrixView<Word>{c.data(), 6, 4, 9});
+  rt->submit(kGemm.can_run(on_opencl), read(ha), read(hb), read_write(hc));
+  rt->wait(hc);
+  for (std::size_t j = 0; j < 4; ++j)
+    for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(c[i + j * 9], i < 6 ? 7U : 1U) << i << " " << j;
+}
+
+TEST_F(OpenCl, TakesScalarsAndValues) {
+  auto rt = start();
+  int value = 5;
+  auto x = rt->data("x", value);
+  const auto bump = Codelet("bump", [](int by, int& v) { v += by; }).opencl(kSource, "bump", [](int, int&) { return 1; });
+  for (int i = 0; i < 10; ++i) rt->submit(bump.can_run(on_opencl), i, read_write(x));
+  rt->wait(x);
+  EXPECT_EQ(value, 50);
+}
+
+TEST_F(OpenCl, CopiesWhatItMustAndNoMore) {
+  auto rt = start(1);
+  std::vector<Word> x(500, 1), y(500, 0);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  // Both are brought once. y comes back when a core needs it, and goes there again because the core has changed it.
+  for (int i = 0; i < 5; ++i) rt->submit(kAxpy.can_run(on_opencl), Word{1}, read(hx), read_write(hy));
+  rt->submit(Codelet("double", [](std::span<Word> v) { for (Word& one : v) one *= 2; }), read_write(hy));
+  for (int i = 0; i < 5; ++i) rt->submit(kAxpy.can_run(on_opencl), Word{1}, read(hx), read_write(hy));
+  rt->wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(500, 15));
+  EXPECT_EQ(bytes.to_device, 3 * 4'000U);
+  EXPECT_EQ(bytes.from_device, 2 * 4'000U);
+}
+
+TEST_F(OpenCl, RandomFlowsGiveWhatSequentialExecutionGives) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+    constexpr std::size_t n = 12;
+    const std::size_t bytes_of_one = n * n * sizeof(Word);
+    // Sometimes with memory for few matrices at a time.
+    auto rt = start(1 + draw(3), draw(2) == 0 ? "0" : std::to_string(bytes_of_one * (3 + draw(3))));
+    std::vector<std::vector<Word>> memory(6, std::vector<Word>(n * n)), expected;
+    for (auto& one : memory)
+      for (Word& word : one) word = random();
+    expected = memory;
+    std::vector<Data<Vector<Word>>> vectors;
+    std::vector<Data<Matrix<Word>>> matrices;
+    for (std::size_t i = 0; i < 3; ++i) vectors.push_back(rt->data(memory[i]));
+    for (std::size_t i = 3; i < 6; ++i) matrices.push_back(rt->data(MatrixView<Word>{memory[i].data(), n, n, n}));
+    const auto where = [](unsigned which, const auto& codelet) {
+      return which == 0 ? codelet : codelet.can_run([which](const WorkerDescription& worker) { return on_opencl(worker) == (which == 1); });
+    };
+    for (int task = 0; task < 60; ++task) {
+      const unsigned which = draw(3), to = draw(3), from = (to + 1 + draw(2)) % 3, other = 3 - to - from;
+      if (draw(2) == 0) {
+        const Word a = random();
+        rt->submit(where(which, kAxpy), a, read(vectors[from]), read_write(vectors[to]));
+        for (std::size_t i = 0; i < n * n; ++i) expected[to][i] += a * expected[from][i];
+      } else {
+        rt->submit(where(which, kGemm), read(matrices[from]), read(matrices[other]), read_write(matrices[to]));
+        multiply({expected[3 + from].data(), n, n, n}, {expected[3 + other].data(), n, n, n}, {expected[3 + to].data(), n, n, n});
+      }
+    }
+    rt->wait();
+    rt.reset();
+    ASSERT_EQ(memory, expected) << "seed " << seed;
+  }
+}
+
+// PoCL shows several devices when POCL_DEVICES names several.
+TEST_F(OpenCl, CopiesBetweenTwoDevices) {
+  if (runtime::load_opencl().value()->find().size() < 2) GTEST_SKIP() << "there is one OpenCL device only";
+  auto rt = start(1, "0", "2");
+  std::vector<Word> x(500, 1), y(500, 0);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  for (unsigned i = 0; i < 10; ++i)
+    rt->submit(kAxpy.can_run([i](const WorkerDescription& worker) { return worker.worker == 1 + i % 2; }), Word{1}, read(hx), read_write(hy));
+  rt->wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(500, 10));
+  EXPECT_EQ(bytes.to_device, 12 * 4'000U) << "x and y to each, then y to and fro";
+}
+
+TEST_F(OpenCl, SaysWhatTheCompilerSays) {
+  auto rt = start();
+  int value = 1;
+  auto x = rt->data("x", value);
+  const auto bad = Codelet("bad", [](int&) {}).opencl("__kernel void bad(__global int* v) { *v = nonsense; }", "bad", [](int&) { return 1; });
+  rt->submit(bad.can_run(on_opencl), read_write(x));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), AllOf(HasSubstr("kernel 'bad' does not compile"), HasSubstr("nonsense")));
+  const auto missing_one = Codelet("missing", [](int&) {}).opencl(kSource, "no_such", [](int&) { return 1; });
+  rt->submit(missing_one.can_run(on_opencl), write(x));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("no kernel 'no_such'"));
+  const auto other = Codelet("other", [](int&) {}).opencl(kSource, "bump", [](int&) { return 1; });
+  rt->submit(other.can_run(on_opencl), write(x));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("'bump' has 2 parameters, and what is submitted makes 1"));
+}
+
+TEST_F(OpenCl, GivesTasksThatDoNotFitToCores) {
+  auto rt = start(1, "100");
+  std::vector<Word> x(1'000, 2), y(1'000, 1);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  for (int i = 0; i < 10; ++i) rt->submit(kAxpy, Word{3}, read(hx), read_write(hy));
+  rt->wait();
+  EXPECT_EQ(y, std::vector<Word>(1'000, 61));
+  rt->submit(kAxpy.can_run(on_opencl), Word{3}, read(hx), read_write(hy));
+  EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->wait(); }), AllOf(HasSubstr("opencl 0"), HasSubstr("budget is 100 bytes")));
+}
+
+TEST_F(OpenCl, IsAnOption) {
+  Runtime rt(Options{.workers = 1, .more = {{"opencl", "1"}, {"ranks", "alone"}}});
+  std::vector<Word> x(10, 2), y(10, 1);
+  rt.submit(kAxpy.can_run(on_opencl), Word{1}, read(rt.data(x)), read_write(rt.data(y)));
+  rt.wait();
+  EXPECT_EQ(y, std::vector<Word>(10, 3));
+  EXPECT_THAT(thrown_by<StartError>([] { Runtime(Options{.more = {{"opencl", "1"}, {"memory", "1MiB"}, {"ranks", "alone"}}}); }),
+              HasSubstr("options memory and opencl do not go together"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,36 @@
+// tandem/runtime/device/opencl/opencl_memory.hpp: buffers of a card as a memory node, and copies from and to them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "tandem/runtime/device/opencl/opencl_card.hpp"
+#include "tandem/runtime/memory/memory_node.hpp"
+
+namespace tandem::runtime::opencl {
+
+/// A replica's pointer is the address of a `Buffer`.
+class OpenClMemory final : public MemoryNode {
+ public:
+  explicit OpenClMemory(std::shared_ptr<Card> card) : card_(std::move(card)) {}
+  std::string name() const override { return "the memory of " + card_->name(); }
+  void* allocate(std::size_t bytes) override;
+  void release(void* memory, std::size_t bytes) noexcept override;
+
+ private:
+  const std::shared_ptr<Card> card_;
+};
+
+/// Posts copies. One between two cards goes through a piece of main memory.
+class OpenClCopier final : public Copier {
+ public:
+  explicit OpenClCopier(std::shared_ptr<Card> card) : card_(std::move(card)) {}
+  CopyState start(const CopyRequest& request, CopyEnded ended) override;
+  void finish() noexcept override { card_->finish(); }
+
+ private:
+  const std::shared_ptr<Card> card_;
+};
+
+}  // namespace tandem::runtime::opencl
