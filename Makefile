@@ -42,7 +42,8 @@ build:
 demo:
 	@scripts/demo
 
-check: setup
+check:
+	@scripts/setup --opencl
 	$(MAKE) --no-print-directory build
 	@scripts/check build/release -LE stress
 
