@@ -53,8 +53,12 @@ Json opencl_json() {
   Json devices = Json::array();
   if (const runtime::OpenClModule* const module = opencl())
     for (const runtime::OpenClFacts& device : module->find())
-      devices.push_back({{"name", device.name}, {"platform", device.platform}, {"version", device.version}, {"memory_bytes", device.memory_bytes},
-                         {"compute_units", device.units}, {"is_processor", device.is_processor}});
+      devices.push_back({{"name", device.name},
+                         {"platform", device.platform},
+                         {"version", device.version},
+                         {"memory_bytes", device.memory_bytes},
+                         {"compute_units", device.units},
+                         {"is_processor", device.is_processor}});
   return devices;
 }
 
