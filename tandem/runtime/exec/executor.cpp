@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -143,7 +144,11 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
 }
 
 void Executor::end_one(Task& task, Origin& origin) {
-  if (__builtin_expect(task.room != 0, 0)) memory_->end(task, node_of(task));
+  std::optional<NodeIndex> freed;  // there
+  if (__builtin_expect(task.room != 0, 0)) {
+    const NodeIndex node = node_of(task);
+    if (memory_->end(task, node)) freed = node;
+  }
   if (__builtin_expect(task.special, 0)) release_special(task, origin);
   const bool failed = task.poisoned.load(std::memory_order_relaxed);
   const bool recorded = task.recorded;
@@ -173,6 +178,7 @@ void Executor::end_one(Task& task, Origin& origin) {
     release(successor, origin);
     link = next;
   }
+  if (__builtin_expect(freed.has_value(), 0)) memory_->go_on(*freed);
   retire(task, recorded, origin);
 }
 

@@ -230,8 +230,14 @@ bool Memory::is_present(const Task& task, NodeIndex node) const noexcept {
   return true;
 }
 
-void Memory::end(Task& task, NodeIndex node) {
-  room_.end(task, node);
+bool Memory::end(Task& task, NodeIndex node) {
+  const bool frees = room_.end(task, node);
+  if (!frees) follow_orders();
+  return frees;
+}
+
+void Memory::go_on(NodeIndex node) {
+  room_.go_on(node);
   follow_orders();
 }
 

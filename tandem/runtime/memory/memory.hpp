@@ -63,8 +63,10 @@ class Memory {
   /// With limited memories: `task` may run on `node` now. Without memory that is reserved for it a task cannot know that its data
   /// stays, and one that writes must meet no move. By the worker that would run it.
   bool is_present(const Task& task, NodeIndex node) const noexcept;
-  /// `task`, whose `room` is not 0, has ended; it worked on `node`.
-  void end(Task& task, NodeIndex node);
+  /// `task`, whose `room` is not 0, has ended; it worked on `node`. True: `go_on` is to be called once its successors are ready.
+  bool end(Task& task, NodeIndex node);
+  /// Memory of `node` is free for those who wait.
+  void go_on(NodeIndex node);
   /// `task` will work on another node than `node`: it keeps no memory there. By the worker that would have run it.
   void give_back(Task& task, NodeIndex node);
   /// What `task` should have written on `node` is undefined there. False, and nothing has changed: the task needs a value that is

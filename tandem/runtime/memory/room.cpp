@@ -266,7 +266,7 @@ std::string Room::why_refused(Task& task, NodeIndex node) {
                      bytes_of(task, node), memory_.node(node).name(), nodes_[node].budget, fixed);
 }
 
-void Room::end(Task& task, NodeIndex node) {
+bool Room::end(Task& task, NodeIndex node) {
   const std::lock_guard guard(mutex_);
   const std::uint8_t room = std::exchange(task.room, 0);
   for_each_datum(task, [&](Handle& handle, unsigned) {
@@ -280,9 +280,14 @@ void Room::end(Task& task, NodeIndex node) {
     if ((room & kHolds) != 0) unpin(handle, node);
     if (handle.residence->evicted) leave_if_evicted(handle);
   });
-  if ((room & kHolds) == 0) return;
+  if ((room & kHolds) == 0) return false;
   --nodes_[node].holders;
   nodes_[node].kernels -= task.kind == TaskKind::kernel;
+  return true;
+}
+
+void Room::go_on(NodeIndex node) {
+  const std::lock_guard guard(mutex_);
   serve(node);
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }

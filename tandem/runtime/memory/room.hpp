@@ -96,8 +96,10 @@ class Room {
   /// True: all data of `task` has memory on the limited `node`, and stays there until its end. False: it waits, and is among the
   /// orders of this call or a later one; `on_wait` was called then, under the mutex.
   bool reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait = {});
-  /// `task` has ended; it worked on `node`.
-  void end(Task& task, NodeIndex node);
+  /// `task` has ended; it worked on `node`. True: what it held there is free, and `go_on` is to be called, which may be later: those who
+  /// become ready by its end may have it before others.
+  bool end(Task& task, NodeIndex node);
+  void go_on(NodeIndex node);
   /// `task`, which holds memory on `node`, will work elsewhere.
   void give_back(Task& task, NodeIndex node);
 

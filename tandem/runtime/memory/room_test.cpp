@@ -139,7 +139,7 @@ struct Machine final : StagingListener {
       value_of(*task.accesses()[i].handle(), node) = value;
       Memory::note_written(*task.accesses()[i].handle(), node);
     }
-    memory.end(task, node);
+    if (memory.end(task, node)) memory.go_on(node);
   }
   static std::uint64_t& value_of(Handle& handle, NodeIndex node) { return *static_cast<std::uint64_t*>(handle.replica(node).pointer); }
   void deliver(std::size_t index, bool fails = false) {
@@ -359,7 +359,7 @@ TEST(Room, WhatCannotFitIsRefusedWithTheNumbers) {
   ASSERT_EQ(m.failed.size(), 1U);
   EXPECT_THAT(m.failed[0].second, HasSubstr("takes 24 bytes in the device, whose budget is 16 bytes"));
   EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&large})) << "it goes on, and is found to have failed";
-  m.memory.end(large, 0);
+  (void)m.memory.end(large, 0);
   m.run(m.task({{&a, AccessMode::write}}), 1, 1);
 }
 
@@ -436,7 +436,7 @@ TEST(Room, AMoveThatFailsLeavesTheValueWhereItIs) {
   EXPECT_EQ(m.failed[0].first, &write_b);
   EXPECT_THAT(m.failed[0].second, HasSubstr("of which 8 bytes cannot be moved away"));
   EXPECT_EQ(a.valid.load(), 2U);
-  m.memory.end(write_b, 0);
+  (void)m.memory.end(write_b, 0);
   m.run(read_a, 1);
   EXPECT_EQ(Machine::value_of(a, 1), 1U);
   EXPECT_TRUE(m.is_sound());
@@ -555,7 +555,7 @@ class Play {
       Machine::value_of(*data_[datum], node) = sum + datum;
       Memory::note_written(*data_[datum], node);
     }
-    machine_.memory.end(task, node);
+    if (machine_.memory.end(task, node)) machine_.memory.go_on(node);
     tasks_[index].state = State::ended;
     return 1;
   }
