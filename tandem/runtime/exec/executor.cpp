@@ -266,7 +266,8 @@ void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
 }
 
 bool Executor::enter_turnstiles(Task& task) {
-  // In the order of addresses, so that no cycle of holders and visitors can form. `progress` counts the turnstiles entered.
+  // In the order of the data's numbers, so that no cycle of holders and visitors can form, and the same seed gives the same order.
+  // `progress` counts the turnstiles entered.
   for (;;) {
     Handle* wanted = nullptr;
     unsigned smaller_than_wanted = 0;
@@ -275,7 +276,7 @@ bool Executor::enter_turnstiles(Task& task) {
       if (slot.mode() != AccessMode::commute) continue;
       unsigned smaller = 0;
       for (unsigned j = 0; j < task.access_count; ++j)
-        if (task.accesses()[j].mode() == AccessMode::commute && task.accesses()[j].handle() < slot.handle()) ++smaller;
+        if (task.accesses()[j].mode() == AccessMode::commute && task.accesses()[j].handle()->number < slot.handle()->number) ++smaller;
       if (smaller == task.progress) {
         wanted = slot.handle();
         smaller_than_wanted = smaller;
