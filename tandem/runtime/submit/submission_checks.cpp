@@ -121,7 +121,8 @@ void Submission::check_fits(Task& task) {
     const std::size_t budget = memory.room().budget(node);
     if (bytes > budget && bytes - budget < over) {
       over = bytes - budget;
-      smallest = fmt::format("takes {} bytes in {}, whose budget is {} bytes", bytes, memory.node(node).name(), budget);
+      smallest = fmt::format("takes {} bytes in {}, whose budget is {} bytes; split the data and use fewer pieces at a time, or allow more "
+                             "memory{}", bytes, memory.node(node).name(), budget, node == 0 ? " (option memory)" : "");
     }
     return bytes <= budget;
   };
@@ -138,8 +139,7 @@ void Submission::check_fits(Task& task) {
   }
   const std::string who = describe(task);
   abandon(task);
-  throw OutOfMemory(fmt::format("{} can never run: its data {}; split the data and use fewer pieces at a time, or allow more memory "
-                                "(option memory)", who, smallest));
+  throw OutOfMemory(fmt::format("{} can never run: its data {}", who, smallest));
 }
 
 }  // namespace tandem::runtime
