@@ -101,8 +101,8 @@ class Memory {
   }
   /// Memory for `handle` in main memory, as the first task that writes it there would have it. Throws OutOfMemory.
   void allocate_home(Handle& handle) { ensure_allocated(handle, 0); }
-  /// Its only valid replica is being moved to another node.
-  bool is_moving(Handle& handle) { return room_.any() && room_.is_moving(handle); }
+  /// With limited memories: its value may come to main memory though no task asks for it.
+  bool may_come_home(Handle& handle) { return room_.any() && room_.may_come_home(handle); }
   /// Frees what Tandem has allocated for `handle`, which nobody uses any more; while it is being moved, at the move's end.
   void free_replicas(Handle& handle) noexcept;
   /// Frees the replica on one node, if Tandem has allocated it. Under `handle.lock`.

@@ -408,10 +408,11 @@ Room::EndedMove Room::end_move(Handle& handle, bool arrived) {
   return ended;
 }
 
-bool Room::is_moving(Handle& handle) {
+bool Room::may_come_home(Handle& handle) {
   if (handle.residence == nullptr) return false;
   const std::lock_guard guard(mutex_);
-  return handle.residence->leaves != Residence::kNowhere;
+  const std::uint32_t valid = handle.valid.load(std::memory_order_acquire) & ~Handle::kMoving;
+  return handle.residence->leaves != Residence::kNowhere || (valid != 0 && (valid & 1U) == 0);
 }
 
 bool Room::forget(Handle& handle) {

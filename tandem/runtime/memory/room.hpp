@@ -113,7 +113,8 @@ class Room {
   };
   /// The move of `handle` has ended; `arrived` false: it has failed.
   EndedMove end_move(Handle& handle, bool arrived);
-  bool is_moving(Handle& handle);
+  /// Its value is being moved to main memory, or is elsewhere alone, so that such a move may begin.
+  bool may_come_home(Handle& handle);
 
   /// The replicas of `handle` count no more. True: the caller frees them; false: the handle is kept until its move has ended.
   bool forget(Handle& handle);

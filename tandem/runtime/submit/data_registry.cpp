@@ -74,8 +74,9 @@ void DataRegistry::unregister(Handle& handle) {
   check_owned("unregister", handle);
   // When the user's memory is all that remains of the value, it must be there. Without a value there is nothing to bring.
   const bool wanted = handle.user_memory && handle.flow.has_value;
-  if (!nobody_uses(handle) || (wanted && !handle.valid_on(0)) || (handle.user_memory && memory_.is_moving(handle)))
-    users_->wait_for_users(handle, wanted);
+  if (!nobody_uses(handle) || (wanted && !handle.valid_on(0))) users_->wait_for_users(handle, wanted);
+  // A value that failed is not waited for, and its remains must not come into memory that is the user's again.
+  if (handle.user_memory && memory_.may_come_home(handle)) users_->wait_for_users(handle, false);
   // Nothing refers to the handle but the flow's own references, which `let_go` drops.
   let_go(handle);
 }
