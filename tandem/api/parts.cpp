@@ -31,6 +31,11 @@ PartPlan::Links& PartPlan::links_of(runtime::Handle& handle) {
   return *static_cast<Links*>(handle.division.get());
 }
 
+bool PartPlan::is_bound(const runtime::Handle& handle) noexcept {
+  const auto* const links = static_cast<const Links*>(handle.division.get());
+  return links != nullptr && (links->was_part || !links->plans.empty());
+}
+
 PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const std::type_info& type)
     : runtime_(rt), whole_(whole), partition_(std::move(partition)) {
   rt.check_division(whole, partition_.where);

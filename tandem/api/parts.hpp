@@ -68,6 +68,8 @@ class PartPlan {
   void gather();
   /// Before a task uses `handle`, of which `asks` says that this is to be called.
   static void prepare(runtime::Handle& handle, bool writes);
+  /// It is a part, or has a partition that lives.
+  static bool is_bound(const runtime::Handle& handle) noexcept;
 
  private:
   enum class State : std::uint8_t { idle, reading, writing };

@@ -666,7 +666,7 @@ void Runtime::fetch_to(runtime::Handle* handle, std::optional<std::uint32_t> ran
 }
 void Runtime::migrate_to(runtime::Handle* handle, std::uint32_t rank, const SourceLine& where) {
   core_->submission().thread().check("migrate data");
-  if (handle != nullptr && handle->division != nullptr)
+  if (handle != nullptr && internal::PartPlan::is_bound(*handle))
     throw UsageError("cannot migrate " + handle->described() + ": it has parts, or is a part; let the parts end first");
   if (flow_ != nullptr) flow_->migrate(named(handle, "migrate"), rank, where);
 }

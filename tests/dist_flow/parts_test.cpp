@@ -120,7 +120,11 @@ TEST(DistParts, DoNotMigrate) {
       EXPECT_THAT(test::thrown_by<UsageError>([&] { rt.migrate(parts(0), 1); }), HasSubstr("is a part"));
       EXPECT_THAT(test::thrown_by<UsageError>([&] { rt.migrate(whole, 1); }), HasSubstr("has parts"));
     }
+    rt.migrate(whole, 1);
+    rt.submit(change, Word(2), read_write(whole));
     rt.wait();
+    EXPECT_EQ(rt.owner_of(whole), 1U);
+    if (auto view = rt.acquire_at_owner(read(whole))) { EXPECT_EQ((**view)[9], 5U); }
   }), "migrate");
 }
 
