@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <stdexcept>
 
+#include "tandem/analysis/row_iterator.hpp"
 #include "tandem/analysis/spill_vector.hpp"
 #include "tandem/analysis/task_table.hpp"
 
@@ -43,45 +43,15 @@ class DependencyTable {
     return (*this)[row];
   }
 
-  class Iterator;
-  Iterator begin() const noexcept;
-  Iterator end() const noexcept;
+  using Iterator = RowIterator<DependencyTable, DependencyRow>;
+  Iterator begin() const noexcept { return {*this, 0}; }
+  Iterator end() const noexcept { return {*this, size()}; }
+  /// At each step of a loop over rows.
+  void touch() const noexcept { rows_.touch(); }
 
  private:
   const TaskTable* tasks_;
   SpillVector<Row> rows_;
 };
-
-class DependencyTable::Iterator {
- public:
-  using value_type = DependencyRow;
-  using reference = DependencyRow;
-  using pointer = void;
-  using difference_type = std::ptrdiff_t;
-  using iterator_category = std::input_iterator_tag;
-  using iterator_concept = std::forward_iterator_tag;
-
-  Iterator() = default;
-  Iterator(const DependencyTable& table, std::size_t row) noexcept : table_(&table), row_(row) {}
-  DependencyRow operator*() const noexcept { return (*table_)[row_]; }
-  Iterator& operator++() noexcept {
-    table_->rows_.touch();
-    ++row_;
-    return *this;
-  }
-  Iterator operator++(int) noexcept {
-    const Iterator before = *this;
-    ++*this;
-    return before;
-  }
-  friend bool operator==(const Iterator& a, const Iterator& b) noexcept { return a.row_ == b.row_; }
-
- private:
-  const DependencyTable* table_ = nullptr;
-  std::size_t row_ = 0;
-};
-
-inline DependencyTable::Iterator DependencyTable::begin() const noexcept { return {*this, 0}; }
-inline DependencyTable::Iterator DependencyTable::end() const noexcept { return {*this, size()}; }
 
 }  // namespace tandem::analysis

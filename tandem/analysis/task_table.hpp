@@ -5,7 +5,6 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <ranges>
@@ -15,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/analysis/row_iterator.hpp"
 #include "tandem/analysis/spill_vector.hpp"
 #include "tandem/analysis/texts.hpp"
 #include "tandem/analysis/unknown.hpp"
@@ -167,9 +167,11 @@ class TaskTable {
     return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(size_)) | std::views::transform(touched);
   }
   /// The rows themselves, in order.
-  class Iterator;
-  Iterator begin() const noexcept;
-  Iterator end() const noexcept;
+  using Iterator = RowIterator<TaskTable, TaskRow>;
+  Iterator begin() const noexcept { return {*this, 0}; }
+  Iterator end() const noexcept { return {*this, size()}; }
+  /// At each step of a loop over rows.
+  void touch() const noexcept { memory_->touch(); }
 
  private:
   static void note(SpillVector<std::uint32_t>& list, TaskColumn<std::int64_t, no_time>& column, std::uint32_t row, std::int64_t ns) {
@@ -187,37 +189,5 @@ class TaskTable {
   std::vector<TaskPlace> places_{TaskPlace{}};  ///< the first one is none
   std::map<TaskPlace, std::uint32_t> number_of_place_{{TaskPlace{}, 0}};
 };
-
-class TaskTable::Iterator {
- public:
-  using value_type = TaskRow;
-  using reference = TaskRow;
-  using pointer = void;
-  using difference_type = std::ptrdiff_t;
-  using iterator_category = std::input_iterator_tag;
-  using iterator_concept = std::forward_iterator_tag;
-
-  Iterator() = default;
-  Iterator(const TaskTable& table, std::size_t row) noexcept : table_(&table), row_(row) {}
-  TaskRow operator*() const noexcept { return (*table_)[row_]; }
-  Iterator& operator++() noexcept {
-    table_->memory_->touch();
-    ++row_;
-    return *this;
-  }
-  Iterator operator++(int) noexcept {
-    const Iterator before = *this;
-    ++*this;
-    return before;
-  }
-  friend bool operator==(const Iterator& a, const Iterator& b) noexcept { return a.row_ == b.row_; }
-
- private:
-  const TaskTable* table_ = nullptr;
-  std::size_t row_ = 0;
-};
-
-inline TaskTable::Iterator TaskTable::begin() const noexcept { return {*this, 0}; }
-inline TaskTable::Iterator TaskTable::end() const noexcept { return {*this, size_}; }
 
 }  // namespace tandem::analysis

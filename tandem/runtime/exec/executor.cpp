@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <exception>
-#include <optional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -231,7 +231,7 @@ bool Executor::has_other(const Task& task, unsigned worker) const noexcept {
 
 void Executor::reroute(Task& task, unsigned worker, Origin& origin) {
   WorkerGroup* const processors = task.extra->group->processors;
-  trace_pushed(static_cast<std::uint32_t>(flow_position(task)), ReadyQueues::kAnyQueue, origin);
+  trace_pushed_somewhere(task, origin);
   if (processors != nullptr) queues_->push_to(*processors, &task);
   else queues_->push_pinned(next_device(task, worker).value_or(worker), &task);
 }
