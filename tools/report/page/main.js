@@ -197,7 +197,7 @@ function measure(timeline, first) {
       panels.join(', ') + `; ${touch(timeline)}`);
 }
 
-/** For the tests: points at and clicks many places of each panel; an error would end the page. Says what the last broadcast is. */
+/** For the tests: points at and clicks many places of each panel; an error would end the page. Says what the last broadcast and some tasks are. */
 function touch(timeline) {
   timeline.show(0, timeline.limit);
   let told = 0;
@@ -214,12 +214,16 @@ function touch(timeline) {
   const boxes = document.querySelectorAll('.durations .box').length;
   const last = timeline.run.column('broadcast.root').length - 1, details = document.querySelector('aside');
   let tasks = '';
-  if (details)
-    for (const lane of timeline.run.lanes)
-      if (lane.length > 0) {
-        timeline.goTo(lane[lane.length - 1]);
-        tasks += `; task: ${details.textContent}`;
-      }
+  if (details) {
+    // The last task of each worker, and the last one that read a datum which a message brought.
+    const shown = timeline.run.lanes.filter(lane => lane.length > 0).map(lane => lane[lane.length - 1]);
+    const received = timeline.run.column('access.message').findLastIndex(message => message > 0);
+    if (received >= 0) shown.push(timeline.run.column('access.task')[received]);
+    for (const task of shown) {
+      timeline.goTo(task);
+      tasks += `; task: ${details.textContent}`;
+    }
+  }
   timeline.show(0, timeline.limit);
   if (last >= 0) timeline.selectBroadcast(last);
   timeline.draw();
