@@ -90,6 +90,7 @@ done
 "$write_large" kinds 2000 2 4 1 || fail "no run on two kinds of worker"
 run 0 summary kinds
 holds out '^area: all kernels on 6 cpu and 2 cuda workers '
+holds out '^  on cuda +[0-9]+ +'
 holds out '^gemm +cuda +[0-9]+ +[0-9.]+ +([0-9.]+|not known)$'
 run 0 summary kinds --json
 json_holds "o['area']['kinds'] == [{'name': 'cpu', 'workers': 6}, {'name': 'cuda', 'workers': 2}]"
@@ -98,6 +99,8 @@ json_holds "abs(sum(k['total_s'] for k in o['area']['kernels']) - o['seconds']['
 json_holds "not o['area']['exact'] or all(
   abs(sum(k['placed'] * k['total_s'] / k['tasks'] for k in o['area']['kernels'] if k['kind'] == kind['name'])
       / kind['workers'] / o['bounds']['area_s'] - 1) < 1e-3 for kind in o['area']['kinds'])"
+json_holds "all({k['kind'] for k in kernel['kinds']} == {'cpu', 'cuda'} and kernel['outliers'] == sum(k['outliers'] for k in kernel['kinds'])
+  and kernel['tasks'] == sum(k['tasks'] for k in kernel['kinds']) for kernel in o['kernels'])"
 run 0 check run --json
 json_holds "next(a for a in o['accounts'] if a['name'] == 'tasks')['counts']['ended'] == 800"
 json_holds "next(a for a in o['accounts'] if a['name'] == 'sends')['skipped'][0]['ranks'] == [0, 1]"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "tools/json_report.hpp"
 #include "tools/trace_command.hpp"
@@ -91,6 +92,7 @@ void print_json(const trace::TraceReader& run, const RunTimes& times) {
               {"commit", commit},
               {"folder", run.folder.string()},
               {"program", first.program},
+              {"arguments", first.arguments},
               {"job", first.job},
               {"size", first.size},
               {"written_by", {{"tandem", first.version}, {"commit", first.commit}}}};
@@ -120,8 +122,8 @@ void print_table(const trace::TraceReader& run, const RunTimes& times) {
   const RankTrace& first = *run.ranks.front();
   Totals totals;
   for (const auto& rank : run.ranks) totals.add(totals_of(*rank, times));
-  fmt::print("program   {}\njob       {}\nranks     {} of {}\nduration  {} s\nwritten   by tandem {} ({})\n\n", first.program,
-             first.job, run.ranks.size(), first.size, seconds(totals.duration_ns()), first.version, first.commit);
+  fmt::print("program   {}\narguments {}\njob       {}\nranks     {} of {}\nduration  {} s\nwritten   by tandem {} ({})\n\n", first.program,
+             fmt::join(first.arguments, " "), first.job, run.ranks.size(), first.size, seconds(totals.duration_ns()), first.version, first.commit);
   fmt::print("{:<28} {:>5} {:>12} {:>13} {:>8} {:>10} {:>8}\n", "rank, actor", "core", "records", "bytes", "B/record", "lost",
              "missing");
   for (const auto& rank : run.ranks) {

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/analysis/worker_kinds.hpp"
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/trace_summary.hpp"
@@ -165,17 +166,31 @@ Json colour_json(const History& history, Texts::Id codelet) {
   return found == history.colours.end() ? Json(nullptr) : Json(fmt::format("#{:06x}", found->second));
 }
 
+Json durations_json(const Durations& durations) {
+  return {{"tasks", durations.tasks}, {"total_s", in_seconds(durations.total_ns)}, {"min_s", in_seconds(durations.min_ns)},
+          {"first_quartile_s", in_seconds(durations.first_quartile_ns)}, {"median_s", in_seconds(durations.median_ns)},
+          {"third_quartile_s", in_seconds(durations.third_quartile_ns)}, {"max_s", in_seconds(durations.max_ns)},
+          {"fence_s", durations.fence_ns / 1e9}, {"outliers", durations.outliers}, {"outlier_excess_s", in_seconds(durations.outlier_excess_ns)}};
+}
+
 Json kernels_json(const History& history, const Summary& summary) {
   Json kernels = Json::array();
-  for (const KernelProfile& kernel : summary.kernels)
-    kernels.push_back({{"codelet", history.texts[kernel.codelet]}, {"colour", colour_json(history, kernel.codelet)}, {"tasks", kernel.tasks}, {"total_s", in_seconds(kernel.total_ns)},
-                       {"min_s", in_seconds(kernel.min_ns)}, {"first_quartile_s", in_seconds(kernel.first_quartile_ns)},
-                       {"median_s", in_seconds(kernel.median_ns)}, {"third_quartile_s", in_seconds(kernel.third_quartile_ns)},
-                       {"max_s", in_seconds(kernel.max_ns)}, {"fence_s", kernel.fence_ns / 1e9}, {"outliers", kernel.outliers},
-                       {"outlier_excess_s", in_seconds(kernel.outlier_excess_ns)}, {"flops", kernel.flops},
-                       {"flops_per_second", kernel.flops_per_second()}, {"counted_tasks", kernel.counted_tasks},
-                       {"cycles", kernel.cycles}, {"instructions", kernel.instructions}, {"instructions_per_cycle", json_of(kernel.instructions_per_cycle())},
-                       {"stalled_cycles", json_of(kernel.stalled)}, {"cache_misses", json_of(kernel.misses)}});
+  const WorkerKinds kinds(history);
+  for (const KernelProfile& kernel : summary.kernels) {
+    Json entry{{"codelet", history.texts[kernel.codelet]}, {"colour", colour_json(history, kernel.codelet)}};
+    entry.update(durations_json(kernel));
+    entry.update({{"flops", kernel.flops}, {"flops_per_second", kernel.flops_per_second()}, {"counted_tasks", kernel.counted_tasks},
+                  {"cycles", kernel.cycles}, {"instructions", kernel.instructions}, {"instructions_per_cycle", json_of(kernel.instructions_per_cycle())},
+                  {"stalled_cycles", json_of(kernel.stalled)}, {"cache_misses", json_of(kernel.misses)}});
+    Json on_kinds = Json::array();
+    for (const KernelOnKind& one : kernel.kinds) {
+      Json durations{{"kind", kinds.names()[one.kind]}};
+      durations.update(durations_json(one));
+      on_kinds.push_back(durations);
+    }
+    entry["kinds"] = on_kinds;
+    kernels.push_back(entry);
+  }
   return kernels;
 }
 
@@ -187,7 +202,7 @@ Json summary_json(const std::string& folder, const RunNumbers& numbers) {
   Json findings = Json::array();
   for (const analysis::Finding& finding : verdict(history, summary))
     findings.push_back({{"key", finding.key}, {"lost_s", in_seconds(finding.lost_ns)}, {"what", finding.what}, {"remedy", finding.remedy}});
-  Json object{{"tandem", version}, {"commit", commit}, {"folder", folder}, {"program", history.program}, {"ranks", history.size},
+  Json object{{"tandem", version}, {"commit", commit}, {"folder", folder}, {"program", history.program}, {"arguments", history.arguments}, {"ranks", history.size},
               {"tasks", history.tasks.size()}, {"makespan_s", in_seconds(summary.split.makespan_ns)}};
   object["bounds"] = Json{{"area_s", in_seconds(summary.area.ns)}, {"critical_path_s", in_seconds(summary.path.length_ns)},
                           {"critical_path_tasks", summary.path.tasks.size()},

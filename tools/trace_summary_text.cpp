@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "tandem/analysis/short_time.hpp"
+#include "tandem/analysis/worker_kinds.hpp"
 #include "tools/counted.hpp"
 #include "tools/trace_summary.hpp"
 
@@ -64,10 +65,15 @@ void print_kernels(const History& history, const Summary& summary) {
   }
   fmt::print("\n{:<24} {:>9} {:>12} {:>8} {:>11} {:>11} {:>9}{}\n", "codelet", "tasks", "seconds", "share", "median us", "longest us",
              "outliers", tells_flops ? "   GFlop/s" : "");
-  for (const KernelProfile& kernel : summary.kernels)
-    fmt::print("{:<24} {:>9} {:>12.6f} {:>6.1f} % {:>11.2f} {:>11.2f} {:>9}{}\n", history.texts[kernel.codelet], kernel.tasks,
-               in_seconds(kernel.total_ns), share(kernel.total_ns, all_ns), in_us(kernel.median_ns), in_us(kernel.max_ns), kernel.outliers,
-               kernel.flops > 0 ? fmt::format("{:>10.2f}", kernel.flops_per_second() / 1e9) : "");
+  const auto print = [&](std::string_view name, const Durations& durations, const std::string& rate) {
+    fmt::print("{:<24} {:>9} {:>12.6f} {:>6.1f} % {:>11.2f} {:>11.2f} {:>9}{}\n", name, durations.tasks, in_seconds(durations.total_ns),
+               share(durations.total_ns, all_ns), in_us(durations.median_ns), in_us(durations.max_ns), durations.outliers, rate);
+  };
+  const WorkerKinds kinds(history);
+  for (const KernelProfile& kernel : summary.kernels) {
+    print(history.texts[kernel.codelet], kernel, kernel.flops > 0 ? fmt::format("{:>10.2f}", kernel.flops_per_second() / 1e9) : "");
+    for (const KernelOnKind& one : kernel.kinds) print(fmt::format("  on {}", kinds.names()[one.kind]), one, "");
+  }
 }
 
 /// What the processor counted during the tasks of each kernel.

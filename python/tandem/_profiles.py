@@ -118,16 +118,23 @@ def idle_time(run: Run) -> pa.Table:
 def outliers(run: Run, factor: float = 1.5) -> pa.Table:
     """Tasks that took longer than the third quartile of their codelet plus `factor` times the distance between its quartiles (Tukey).
 
+    On several kinds of worker, the quartiles are those of a task's kind alone.
+
     Columns: rank, task, name, codelet, worker, start_ns, duration_ns; median_ns of the codelet, limit_ns beyond which a task is one,
     and excess_ns, what it took beyond the median. The greatest excess first.
     """
-    kernels = run._native.kernels()
+    kernels = run._native.kernels_on_kinds()
     tasks = run.tasks
-    ran = tasks.filter(pc.and_(pc.is_valid(tasks["start_ns"]), pc.is_valid(tasks["end_ns"])))
-    rows, names = codes(ran["codelet"])
-    median, limit = np.zeros(len(names)), np.zeros(len(names))
+    has_run = pc.and_(pc.is_valid(tasks["start_ns"]), pc.is_valid(tasks["end_ns"]))
+    ran = tasks.filter(has_run)
+    codelets, names = codes(ran["codelet"])
+    kinds = np.asarray(run._native.kinds_of_tasks())[has_run.to_numpy()].astype(np.int64)
+    of_kernel = np.asarray(kernels["kind"], np.int64)
+    several = int(max(of_kernel.max(initial=0), kinds.max(initial=0))) + 1
+    rows = codelets.astype(np.int64) * several + kinds
+    median, limit = np.zeros(len(names) * several), np.zeros(len(names) * several)
     place = {name: number for number, name in enumerate(names)}
-    at = np.array([place[name] for name in arrow(kernels["codelet"]).to_pylist()], np.int64)
+    at = np.array([place[name] for name in arrow(kernels["codelet"]).to_pylist()], np.int64) * several + of_kernel
     first, third = np.asarray(kernels["first_quartile_ns"], float), np.asarray(kernels["third_quartile_ns"], float)
     median[at], limit[at] = np.asarray(kernels["median_ns"], float), third + factor * (third - first)
     durations = np.maximum(as_numpy(ran["duration_ns"]), 0)

@@ -168,6 +168,7 @@ base::Result<std::unique_ptr<History>> History::read(trace::TraceReader& run, co
   auto history = std::make_unique<History>(options.memory);
   if (!run.ranks.empty()) {
     history->program = run.ranks.front()->program;
+    history->arguments = run.ranks.front()->arguments;
     history->job = run.ranks.front()->job;
     history->size = run.ranks.front()->size;
   }

@@ -251,6 +251,7 @@ class History {
 
  public:
   std::string program, job;
+  std::vector<std::string> arguments;  ///< of the program of the first rank, after its name
   std::uint32_t size = 1;      ///< ranks of the job, also those that the folder does not hold
   std::uint64_t events = 0;    ///< descriptions are not counted
   std::uint64_t cut_files = 0, cut_events = 0;  ///< files that end too early, and what is known to be missing: there may be more

@@ -1,23 +1,51 @@
-// tandem/analysis/kernel_profile.cpp: quartiles of the durations of each codelet.
+// tandem/analysis/kernel_profile.cpp: quartiles of the durations of each codelet, on each kind of worker.
 #include "tandem/analysis/kernel_profile.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <span>
 
 #include "tandem/analysis/quartiles.hpp"
+#include "tandem/analysis/worker_kinds.hpp"
 
 namespace tandem::analysis {
 namespace {
 
-KernelProfile profile(Texts::Id codelet, std::span<std::int64_t> durations) {
+Durations durations_of(std::span<std::int64_t> durations) {
   const Quartiles ns = quartiles(durations).value();
-  KernelProfile result{.codelet = codelet, .tasks = ns.count, .total_ns = ns.total, .min_ns = ns.min, .first_quartile_ns = ns.first,
-                       .median_ns = ns.median, .third_quartile_ns = ns.third, .max_ns = ns.max, .fence_ns = ns.fence()};
+  Durations result{.tasks = ns.count, .total_ns = ns.total, .min_ns = ns.min, .first_quartile_ns = ns.first, .median_ns = ns.median,
+                   .third_quartile_ns = ns.third, .max_ns = ns.max, .fence_ns = ns.fence()};
   for (const std::int64_t duration : durations) {
     if (!ns.is_outlier(duration)) continue;
     ++result.outliers;
     result.outlier_excess_ns += duration - ns.median;
+  }
+  return result;
+}
+
+/// The durations of a codelet's tasks, and on which kinds of worker they ran.
+struct OfCodelet {
+  SpillVector<std::int64_t> durations;
+  std::map<std::uint32_t, SpillVector<std::int64_t>> on_kinds;  ///< where there are several
+  double flops = 0;
+  std::int64_t flops_ns = 0;
+};
+
+KernelProfile profile(Texts::Id codelet, OfCodelet& of) {
+  KernelProfile result;
+  static_cast<Durations&>(result) = durations_of({of.durations.data(), of.durations.size()});
+  result.codelet = codelet;
+  result.flops = of.flops;
+  result.flops_ns = of.flops_ns;
+  if (of.on_kinds.empty()) return result;
+  result.outliers = 0;
+  result.outlier_excess_ns = 0;
+  for (auto& [kind, durations] : of.on_kinds) {
+    const Durations there = durations_of({durations.data(), durations.size()});
+    result.kinds.push_back({there, kind});
+    result.outliers += there.outliers;
+    result.outlier_excess_ns += there.outlier_excess_ns;
   }
   return result;
 }
@@ -45,19 +73,17 @@ void add_counts(const History& history, std::vector<KernelProfile>& kernels) {
 }  // namespace
 
 std::vector<KernelProfile> profile_kernels(const History& history) {
-  struct Of {
-    SpillVector<std::int64_t> durations;
-    double flops = 0;
-    std::int64_t flops_ns = 0;
-  };
   const TaskTable& tasks = history.tasks;
-  std::vector<Of> codelets(history.texts.size());
+  const WorkerKinds kinds(history);
+  std::vector<OfCodelet> codelets(history.texts.size());
   for (const std::uint32_t row : tasks.rows()) {
     if (!tasks.has_run(row)) continue;
-    Of& of = codelets[tasks.codelet(row)];
+    OfCodelet& of = codelets[tasks.codelet(row)];
     const std::int64_t duration_ns = std::max<std::int64_t>(tasks.end_ns[row] - tasks.start_ns[row], 0);
     if (of.durations.memory() == nullptr) of.durations = SpillVector<std::int64_t>(history.memory_of_tables());
     of.durations.push_back(duration_ns);
+    if (kinds.are_several())
+      of.on_kinds.try_emplace(kinds.of(tasks.rank[row], tasks.worker[row]), history.memory_of_tables()).first->second.push_back(duration_ns);
     const double flops = tasks.flops(row);
     if (flops == 0) continue;
     of.flops += flops;
@@ -65,12 +91,9 @@ std::vector<KernelProfile> profile_kernels(const History& history) {
   }
   std::vector<KernelProfile> result;
   for (std::size_t codelet = 0; codelet < codelets.size(); ++codelet) {
-    Of& of = codelets[codelet];
-    if (of.durations.empty()) continue;
-    result.push_back(profile(static_cast<Texts::Id>(codelet), {of.durations.data(), of.durations.size()}));
-    result.back().flops = of.flops;
-    result.back().flops_ns = of.flops_ns;
-    of.durations.free();
+    if (codelets[codelet].durations.empty()) continue;
+    result.push_back(profile(static_cast<Texts::Id>(codelet), codelets[codelet]));
+    codelets[codelet] = {};
   }
   add_counts(history, result);
   std::ranges::stable_sort(result, std::greater(), &KernelProfile::total_ns);

@@ -9,16 +9,34 @@
 
 namespace tandem::analysis {
 
-/// The tasks of a codelet that have run. Times in ns. An outlier takes longer than the third quartile plus 1.5 times the distance
-/// between the quartiles (Tukey).
-struct KernelProfile {
-  Texts::Id codelet = 0;
+/// How long tasks took, in ns. An outlier takes longer than the third quartile plus 1.5 times the distance between the quartiles (Tukey).
+struct Durations {
   std::uint64_t tasks = 0;
   std::int64_t total_ns = 0;
   std::int64_t min_ns = 0, first_quartile_ns = 0, median_ns = 0, third_quartile_ns = 0, max_ns = 0;
   double fence_ns = 0;  ///< beyond it a task is an outlier
   std::uint64_t outliers = 0;
   std::int64_t outlier_excess_ns = 0;  ///< what outliers took beyond the median
+};
+
+/// The tasks of a codelet on the workers of a kind.
+struct KernelOnKind : Durations {
+  std::uint32_t kind = 0;  ///< a number of `WorkerKinds`
+};
+
+/// The tasks of a codelet that have run. On several kinds of worker they take different times; outliers are then those of each kind alone, and
+/// `outliers` and `outlier_excess_ns` are their sums.
+struct KernelProfile : Durations {
+  Texts::Id codelet = 0;
+  std::vector<KernelOnKind> kinds;  ///< by kind; empty where the workers of the run are all of one kind
+
+  /// The durations that a task of this codelet on workers of `kind` is compared with.
+  const Durations& on(std::uint32_t kind) const noexcept {
+    for (const KernelOnKind& one : kinds)
+      if (one.kind == kind) return one;
+    return *this;
+  }
+
   double flops = 0;                    ///< of those tasks of which the program told the operations
   std::int64_t flops_ns = 0;           ///< what these took
 

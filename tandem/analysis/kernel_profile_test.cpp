@@ -2,6 +2,7 @@
 #include "tandem/analysis/kernel_profile.hpp"
 
 #include "tandem/analysis/small_run.hpp"
+#include "tandem/analysis/worker_kinds.hpp"
 
 namespace tandem::analysis {
 namespace {
@@ -34,6 +35,34 @@ TEST(KernelProfile, QuartilesAndOutliersAreTukeys) {
   EXPECT_EQ(kernels[1].tasks, 1u);
   EXPECT_EQ(kernels[1].median_ns, 40);
   EXPECT_EQ(kernels[1].outliers, 0u);
+}
+
+TEST(KernelProfile, EachKindOfWorkerHasOutliersOfItsOwn) {
+  test::SmallRun run;
+  run.usual().actor(0, 5, trace::ActorKind::worker, 2, "gpu worker 2");
+  std::uint32_t task = 0;
+  const auto execute = [&](std::uint32_t actor, std::int64_t start_ns, std::int64_t duration_ns) {
+    run.submit(0, 0, task, 1).execute(0, actor, task, start_ns, start_ns + duration_ns);
+    ++task;
+  };
+  // The device is much faster, and is used more often: a task on a core is no outlier, one of the device that takes half as long is.
+  for (std::int64_t i = 0; i < 3; ++i) execute(2, 2000 * i, 1000 + 10 * i);
+  for (std::int64_t i = 0; i < 12; ++i) execute(5, 1000 * i, 100 + i % 3 * 10);
+  execute(5, 13'000, 500);
+  const auto history = run.read();
+  const auto kernels = profile_kernels(*history);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].tasks, 16u);
+  EXPECT_EQ(kernels[0].outliers, 1u);
+  EXPECT_EQ(kernels[0].outlier_excess_ns, 390);
+  const WorkerKinds kinds(*history);
+  ASSERT_EQ(kinds.names(), (std::vector<std::string_view>{"cpu", "gpu"}));
+  ASSERT_EQ(kernels[0].kinds.size(), 2u);
+  EXPECT_EQ(kernels[0].on(kinds.of(0, 0)).tasks, 3u);
+  EXPECT_EQ(kernels[0].on(kinds.of(0, 0)).median_ns, 1010);
+  EXPECT_EQ(kernels[0].on(kinds.of(0, 0)).outliers, 0u);
+  EXPECT_EQ(kernels[0].on(kinds.of(0, 2)).median_ns, 110);
+  EXPECT_EQ(kernels[0].on(kinds.of(0, 2)).outliers, 1u);
 }
 
 TEST(KernelProfile, CountsOfTheProcessorAreAdded) {

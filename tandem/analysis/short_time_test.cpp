@@ -1,4 +1,4 @@
-// tandem/analysis/short_time_test.cpp: times for people.
+// tandem/analysis/short_time_test.cpp: times and numbers for people.
 #include "tandem/analysis/short_time.hpp"
 
 #include <gtest/gtest.h>
@@ -14,6 +14,13 @@ TEST(ShortTime, HasThreeDigitsAndTheUnitThatSuitsThem) {
   EXPECT_EQ(short_time(1'030'000), "1.03 ms");
   EXPECT_EQ(short_time(12.5e9), "12.5 s");
   EXPECT_EQ(short_time(4321e9), "4321 s");
+}
+
+TEST(Grouped, DigitsStandInThrees) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(12'345'678), "12,345,678");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tandem/analysis/polling_neighbours.hpp"
 #include "tandem/analysis/short_time.hpp"
 #include "tandem/analysis/sort_times.hpp"
+#include "tandem/analysis/worker_kinds.hpp"
 #include "tandem/analysis/worker_speed.hpp"
 
 namespace tandem::analysis {
@@ -73,7 +74,7 @@ class Judge {
     const Alone alone = alone_times();
     if (executed() < 2 * static_cast<std::uint64_t>(workers())) {
       add({.key = "few_tasks", .lost_ns = lost,
-           .what = fmt::format("{} tasks are too few for {} workers.", executed(), workers()),
+           .what = fmt::format("{} tasks are too few for {} workers.", grouped(executed()), workers()),
            .remedy = "smaller tiles; fewer workers"});
     } else if (2 * alone.ns * (workers() - 1) >= lost * workers() && chain >= alone_share && workers() > 1 && 2 * alone.longest_ns >= alone.ns) {
       add({.key = "serial_phase", .lost_ns = lost,
@@ -83,7 +84,7 @@ class Judge {
     } else if (chain >= chain_share) {
       add({.key = "long_chain", .lost_ns = lost,
            .what = fmt::format("A chain of {} tasks, each of which needs the one before, takes {:.0f} % of the makespan.",
-                               summary_.path.tasks.size(), 100 * chain),
+                               grouped(summary_.path.tasks.size()), 100 * chain),
            .remedy = "smaller tasks on that chain (smaller tiles); an algorithm with fewer steps in a row; more workers do not help"});
     } else if (busy >= busy_share) {
       add({.key = "order_of_tasks", .lost_ns = lost,
@@ -157,7 +158,7 @@ class Judge {
     if (5 * again >= messages && again > 0) {
       add({.key = "copies_dropped", .lost_ns = lost,
            .what = fmt::format("Workers waited for data of other ranks; {} of {} messages brought a version that the rank had received before and "
-                               "dropped.", again, messages),
+                               "dropped.", grouped(again), grouped(messages)),
            .remedy = "more memory for received copies (--tandem.copies)"});
     } else if (shared.recipients >= 3 * shared.versions && shared.versions > 0 && shared.detection_rate().value_or(1) < 0.5) {
       add({.key = "no_broadcasts", .lost_ns = lost,
@@ -220,7 +221,7 @@ class Judge {
   void polling_threads() {
     if (!polling_.do_harm()) return;
     add({.key = "polling_neighbours", .lost_ns = std::max<std::int64_t>(polling_.excess_ns, 0) / workers(),
-         .what = fmt::format("{} tasks took {:.2g} times as long while other threads of their host polled.", polling_.tasks, polling_.slowness),
+         .what = fmt::format("{} tasks took {:.2g} times as long while other threads of their host polled.", grouped(polling_.tasks), polling_.slowness),
          .remedy = "let idle threads sleep earlier (--tandem.poll_for, --tandem.comm.spin); fewer workers and ranks than cores; a core for the "
                    "progress thread (--tandem.comm.progress_core)"});
   }
@@ -246,11 +247,12 @@ class Judge {
     }
     if (some_slow) {  // what these tasks took is told already
       const TaskTable& tasks = history_.tasks;
+      const WorkerKinds kinds(history_);
       std::vector<const KernelProfile*> kernels(history_.texts.size());
       for (const KernelProfile& kernel : summary_.kernels) kernels[kernel.codelet] = &kernel;
       for (const std::uint32_t row : tasks.rows()) {
         if (!tasks.has_run(row)) continue;
-        const KernelProfile& kernel = *kernels[tasks.codelet(row)];
+        const Durations& kernel = kernels[tasks.codelet(row)]->on(kinds.of(tasks.rank[row], tasks.worker[row]));
         const std::int64_t ns = tasks.end_ns[row] - tasks.start_ns[row];
         if (static_cast<double>(ns) <= kernel.fence_ns || !(is_slow(row) || std::ranges::binary_search(polling_.slowed, row))) continue;
         excess_ns -= ns - kernel.median_ns;
@@ -259,7 +261,7 @@ class Judge {
     }
     if (worst == nullptr) return;
     add({.key = "slow_executions", .lost_ns = excess_ns / workers(),
-         .what = fmt::format("{} tasks took much longer than others of their codelet, most of all of '{}'.", outliers,
+         .what = fmt::format("{} tasks took much longer than others of their codelet, most of all of '{}'.", grouped(outliers),
                              history_.texts[worst->codelet]),
          .remedy = "other programs on these cores; first use of memory; a slow core"});
   }

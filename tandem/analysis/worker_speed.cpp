@@ -5,51 +5,32 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "tandem/analysis/quartiles.hpp"
+#include "tandem/analysis/worker_kinds.hpp"
 
 namespace tandem::analysis {
 namespace {
 
 using Place = std::pair<std::uint32_t, std::uint16_t>;  ///< rank, worker
 
-/// The kind of each worker, as a number; of one kind all have 0.
-std::map<Place, std::uint32_t> kinds_of(const History& history) {
-  std::map<Place, std::uint32_t> result;
-  std::map<std::string_view, std::uint32_t> numbers;
-  for (const ActorFacts& actor : history.actors)
-    if (actor.kind == trace::ActorKind::worker)
-      result[{actor.rank, actor.index}] = numbers.try_emplace(actor.kind_of_worker(), static_cast<std::uint32_t>(numbers.size())).first->second;
-  return result;
-}
-
 /// Of each codelet on each kind of worker, the median, at least 1.
 class Medians {
  public:
-  Medians(const History& history, const std::vector<KernelProfile>& kernels) : tasks_(history.tasks), kinds_(kinds_of(history)) {
-    if (std::ranges::all_of(kinds_, [](const auto& entry) { return entry.second == 0; })) {
-      for (const KernelProfile& kernel : kernels) medians_[{kernel.codelet, 0}] = std::max<std::int64_t>(kernel.median_ns, 1);
-      return;
-    }
-    std::map<std::pair<Texts::Id, std::uint32_t>, std::vector<std::int64_t>> durations;
-    for (const std::uint32_t row : tasks_.rows())
-      if (tasks_.has_run(row) && tasks_.worker[row] != no_worker)
-        durations[{tasks_.codelet(row), kind(row)}].push_back(tasks_.end_ns[row] - tasks_.start_ns[row]);
-    for (auto& [place, ns] : durations) medians_[place] = std::max<std::int64_t>(smallest(ns, (ns.size() - 1) / 2), 1);
+  Medians(const History& history, const std::vector<KernelProfile>& kernels) : tasks_(history.tasks), kinds_(history), of_codelet_(history.texts.size()) {
+    for (const KernelProfile& kernel : kernels) of_codelet_[kernel.codelet] = &kernel;
   }
-  std::int64_t of(std::uint32_t row) const { return medians_.at({tasks_.codelet(row), kind(row)}); }
+  std::int64_t of(std::uint32_t row) const {
+    const KernelProfile& kernel = *of_codelet_[tasks_.codelet(row)];
+    return std::max<std::int64_t>(kernel.on(kinds_.of(tasks_.rank[row], tasks_.worker[row])).median_ns, 1);
+  }
 
  private:
-  std::uint32_t kind(std::uint32_t row) const {
-    const auto found = kinds_.find({tasks_.rank[row], tasks_.worker[row]});
-    return found == kinds_.end() ? 0 : found->second;
-  }
-
   const TaskTable& tasks_;
-  std::map<Place, std::uint32_t> kinds_;
-  std::map<std::pair<Texts::Id, std::uint32_t>, std::int64_t> medians_;
+  WorkerKinds kinds_;
+  std::vector<const KernelProfile*> of_codelet_;
 };
 
 }  // namespace

@@ -83,7 +83,8 @@ class Tables {
     Json workers = Json::array();
     for (const WorkerTimes& worker : summary_.split.workers) {
       const ActorFacts* const actor = history_.find_actor(worker.rank, worker.actor);
-      workers.push_back({{"rank", worker.rank}, {"worker", worker.worker}, {"core", actor != nullptr ? actor->core : -1}});
+      workers.push_back({{"rank", worker.rank}, {"worker", worker.worker}, {"core", actor != nullptr ? actor->core : -1},
+                         {"kind", actor != nullptr ? actor->kind_of_worker() : ""}});
     }
     facts["workers"] = workers;
     return std::move(tables_);

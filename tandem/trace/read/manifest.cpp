@@ -61,6 +61,17 @@ class Keys {
     error_ = std::move(before);
     return found;
   }
+  /// Empty when there is no such key.
+  std::vector<std::string> texts_if_any(const std::string& key) {
+    std::vector<std::string> result;
+    const auto found = root_.find(key);
+    if (found == root_.end()) return result;
+    if (!found->is_array()) fail(key, "is no list of texts");
+    for (const Json& one : *found)
+      if (one.is_string()) result.push_back(one.get<std::string>());
+      else fail(key, "is no list of texts");
+    return result;
+  }
   bool truth(const std::string& path) {
     const Json* value = find(path);
     if (value == nullptr) return false;
@@ -220,6 +231,7 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   manifest.commit = keys.text("commit");
   manifest.job = keys.text("job");
   manifest.program = keys.text("program");
+  manifest.arguments = keys.texts_if_any("arguments");
   manifest.host = keys.text("host");
   manifest.scale.origin_ticks = keys.ticks("clock.origin_ticks");
   manifest.scale.origin_ns = keys.integer("clock.origin_ns", -most_ns, most_ns);

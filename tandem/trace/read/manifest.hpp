@@ -19,6 +19,7 @@ struct Manifest {
   std::uint32_t size = 1;
   std::uint32_t process = 0;
   std::string host, program, job, commit, version;
+  std::vector<std::string> arguments;  ///< of the program, after its name
   clock::TickScale scale;
   std::int64_t realtime_ns = 0;
   std::int64_t realtime_local_ns = 0;

@@ -50,6 +50,7 @@ Result<void> RankTrace::read_manifest() {
   manifest = std::move(known.text);
   host = std::move(known.host);
   program = std::move(known.program);
+  arguments = std::move(known.arguments);
   job = std::move(known.job);
   commit = std::move(known.commit);
   version = std::move(known.version);

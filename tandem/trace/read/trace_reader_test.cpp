@@ -39,6 +39,7 @@ TEST_F(TraceReaderTest, KnowsRanksAndTheirCatalogues) {
   EXPECT_FALSE(rank.recovered);
   EXPECT_EQ(rank.host, "node1");
   EXPECT_EQ(rank.program, "./app");
+  EXPECT_EQ(rank.arguments, (std::vector<std::string>{"-n", "3"}));
   EXPECT_EQ(rank.version, "0.1.0");
   EXPECT_EQ(rank.scale.multiplier, std::int64_t{1} << 33);
   EXPECT_EQ(rank.realtime_local_ns, 5'000);

@@ -60,6 +60,14 @@ function section(title, hint, ...content) {
 /** Of a program, without its folder. */
 function nameOf(program) { return program ? program.split('/').pop() : 'A run'; }
 
+/** "app -n 3 'two words'": the program and its arguments, as a shell takes them. */
+function commandOf({program, arguments: words}) {
+  const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return [nameOf(program), ...(words || []).map(quoted)].join(' ');
+}
+/** A command that is too long for a line ends in dots. */
+function shortened(text) { return text.length > 100 ? text.slice(0, 99) + '…' : text; }
+
 /** "4 ranks, 8 workers, 13,551 tasks". */
 function sizeOf(run) {
   const count = (number, name) => `${formatCount(number)} ${name}${number === 1 ? '' : 's'}`;
@@ -80,9 +88,9 @@ async function readRuns() {
 /** Returns its timeline. */
 function showRun(run, place) {
   const {summary} = run;
-  document.title = `${nameOf(summary.program)}: Tandem report`;
+  document.title = `${shortened(commandOf(summary))}: Tandem report`;
   place.replaceChildren(element(
-      'header', {}, element('h1', {title: summary.program}, nameOf(summary.program)),
+      'header', {}, element('h1', {title: `${summary.program} ${(summary.arguments || []).join(' ')}`}, shortened(commandOf(summary))),
       element(
           'p', {}, `${sizeOf(run)}, makespan `, element('b', {}, formatTime(summary.makespan_s)),
           `; ${percent(summary.seconds.executing, summary.makespan_s * run.workers.length)} of the workers' time in tasks`)));
@@ -111,7 +119,7 @@ function showRun(run, place) {
 
 /** Two runs: where the seconds went, and both over the same time. */
 function compareRuns(runs, place) {
-  document.title = `${runs.map(run => nameOf(run.summary.program)).join(' and ')}: Tandem comparison`;
+  document.title = `${runs.map(run => shortened(commandOf(run.summary))).join(' and ')}: Tandem comparison`;
   Run.shareColours(runs);
   const letters = ['A', 'B'];
   place.replaceChildren(element(
@@ -119,7 +127,7 @@ function compareRuns(runs, place) {
       ...runs.map(
           (run, i) => element(
               'p', {}, element('b', {}, letters[i] + ': '),
-              `${nameOf(run.summary.program)} (${run.summary.folder}), ${sizeOf(run)}, makespan `,
+              `${shortened(commandOf(run.summary))} (${run.summary.folder}), ${sizeOf(run)}, makespan `,
               element('b', {}, formatTime(run.summary.makespan_s))))));
   place.append(section('Where the seconds went', 'of each worker on average; they add up to the makespan', secondsTable(runs)));
   place.append(section('Kernels', '', kernelsTable(runs)));

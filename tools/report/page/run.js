@@ -134,11 +134,16 @@ class Run {
   }
 
   findOutliers() {
-    const limits = this.kernels.map(kernel => kernel.fence_s * 1e9 / this.facts.unit_ns);
-    const {duration, kernel} = this;
+    const {duration, kernel} = this, lane = this.columns['task.lane'];
+    // Of each kind of worker: where a kernel ran on several, each has a limit of its own.
+    const kinds = [...new Set(this.workers.map(worker => worker.kind))], kindOf = this.workers.map(worker => kinds.indexOf(worker.kind));
+    const limits = (kinds.length > 0 ? kinds : ['']).map(kind => this.kernels.map(one => {
+      const {fence_s} = (one.kinds || []).find(on => on.kind === kind) || one;
+      return fence_s * 1e9 / this.facts.unit_ns + 1;  // beyond rounding
+    }));
     this.outlier = new Uint8Array(this.taskCount);
     for (let task = 0; task < this.taskCount; ++task)
-      if (duration[task] > limits[kernel[task]] + 1) this.outlier[task] = 1;  // beyond rounding
+      if (duration[task] > limits[lane[task] > 0 ? kindOf[lane[task] - 1] : 0][kernel[task]]) this.outlier[task] = 1;
   }
 
   /** Of each worker its tasks, by start. */

@@ -206,9 +206,11 @@ function kernelsSection(run) {
         'kernel', 'tasks', 'total', 'median', 'least', 'greatest', 'rate', 'outliers', 'beyond the median',
         `quartiles, from ${formatTime(least)} to ${formatTime(most)}, logarithmic`
       ],
-      kernels.map(
-          (kernel, i) =>
-              [element('span', {class: 'name'}, element('i', {style: `background:${run.colourOf(i)}`}), kernel.codelet || 'without a name'),
+      // Where the run has several kinds of worker, a row for each below that of the kernel.
+      kernels.flatMap((kernel, i) => [{kernel, i, on: ''}, ...(kernel.kinds || []).map(on => ({kernel: on, i, on: on.kind}))]).map(
+          ({kernel, i, on}) =>
+              [on ? `on ${on}` :
+                    element('span', {class: 'name'}, element('i', {style: `background:${run.colourOf(i)}`}), kernel.codelet || 'without a name'),
                formatCount(kernel.tasks),
                formatTime(kernel.total_s),
                formatTime(kernel.median_s),
