@@ -171,7 +171,7 @@ struct DataRow {
   std::uint64_t bytes = 0, rows = 0, cols = 0;
   Texts::Id name = 0, file = 0;
   std::uint32_t line = 0;
-  std::uint32_t numa_node = no_number;  ///< where it lay when the program let it go
+  std::uint32_t numa_node = no_number;  ///< where its main memory on this rank lay when it was let go
 };
 
 struct ActorFacts {

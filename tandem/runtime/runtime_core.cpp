@@ -64,8 +64,9 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
       accesses_(submission_, loop_, executor_, data_),
       waits_(submission_, loop_, executor_, data_, accesses_.held(), *world_.log),
       events_(submission_, executor_, *workers_, *world_.clock),
-      trace_(submission_.flow().trace(), world_.numa_node_of),
+      trace_(submission_.flow().trace()),
       left_replays_(std::make_unique<LeftReplays>(*this)) {
+  memory_.set_numa(world_.numa_node_of);
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
   for (NodeIndex node = 0; node < world_.budgets.size(); ++node)
     if (world_.budgets[node] != 0) limit(node, world_.budgets[node]);
@@ -81,7 +82,7 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   submission_.connect(loop_);
   data_.connect(accesses_);
   data_.set_observer({.added = [this](const Handle& handle) { trace_.data_added(handle); },
-                      .removed = [this](const Handle& handle) { trace_.data_removed(handle); }});
+                      .removed = [this](const Handle& handle) { memory_.trace_numa(handle, handle.home.pointer); }});
   if (!options_.graphviz.empty()) {
     chart_ = std::make_unique<FlowChart>();
     submission_.flow().set_observer(chart_.get());

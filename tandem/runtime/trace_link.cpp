@@ -5,13 +5,6 @@
 
 namespace tandem::runtime {
 
-void TraceLink::data_removed(const Handle& handle) noexcept {
-  trace::Stream& stream = submissions_.stream;
-  if (!stream.any_on<trace::Type::data_numa>() || !numa_node_of_ || handle.home.pointer == nullptr) return;
-  if (const auto node = numa_node_of_(handle.home.pointer, handle.shape.bytes()))
-    stream.emit<trace::Type::data_numa>(handle.number, *node);
-}
-
 void TraceLink::describe_data(const Handle& handle, std::uint32_t owner) {
   if (session_ == nullptr) return;
   session_->describe({.data = handle.number,

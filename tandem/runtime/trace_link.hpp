@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,11 +19,9 @@ namespace tandem::runtime {
 /// above, which knows the owners and calls `describe_data` itself.
 class TraceLink {
  public:
-  using NumaNodeOf = std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)>;
   static constexpr std::uint32_t kNobody = UINT32_MAX;
 
-  TraceLink(SubmissionTrace& submissions, NumaNodeOf numa_node_of)
-      : submissions_(submissions), numa_node_of_(std::move(numa_node_of)) {}
+  explicit TraceLink(SubmissionTrace& submissions) : submissions_(submissions) {}
 
   /// The session, which outlives the runtime; null: there is none.
   trace::Session* session() noexcept { return session_; }
@@ -38,15 +35,12 @@ class TraceLink {
   void data_added(const Handle& handle) {
     if (session_ != nullptr && !owner_of_) describe_data(handle, kNobody);
   }
-  /// Writes down on which NUMA node the data lies, which the first touch has decided. No task waits for the answer any more.
-  void data_removed(const Handle& handle) noexcept;
 
   /// Describes `tasks`, which are replayed under the ids from `base` on; `graph` 0: they have no number yet. Returns their number.
   std::uint32_t describe_replay(std::uint32_t graph, TaskId base, const std::vector<Task*>& tasks);
 
  private:
   SubmissionTrace& submissions_;
-  const NumaNodeOf numa_node_of_;
   trace::Session* session_ = nullptr;
   std::function<std::uint32_t(const Handle&)> owner_of_;
   std::uint32_t graphs_ = 0;  ///< replayed graphs that were described

@@ -276,7 +276,7 @@ inline constexpr EventSpec event_table[] = {
     {Type::transfer_ended, Category::data, "data.transfer_ended", {{{"data", u32}, {"from", u16}, {"to", u16}}},
      "a copy between memory nodes has ended"},
     {Type::data_numa, Category::data, "data.numa", {{{"data", u32}, {"numa", u16}}},
-     "the NUMA node, counted from 0, of its main memory, when the program releases it"},
+     "the NUMA node, counted from 0, of its main memory, when that is released"},
 
     {Type::send_posted, Category::comm, "comm.send_posted",
      {{{"request", u32}, {"peer", u32}, {"channel", u32}, {"priority", i32}, {"tag", u64}, {"bytes", u64}}}, "a message was posted"},

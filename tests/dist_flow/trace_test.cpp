@@ -12,9 +12,11 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ranks.hpp"
+#include "tandem/base/topology.hpp"
 #include "tandem/trace.hpp"
 #include "tandem/trace/read/reader.hpp"
 
@@ -242,6 +244,23 @@ TEST(DistTrace, WhatTravelsIsExpectedAndReceivedByTheNumbersOfAllRanks) {
     for (std::size_t i = 0; i < 6; ++i)
       for (std::size_t j = 0; j < 6; ++j) EXPECT_EQ(rank->data[i * 6 + j].owner, i % 2 * 2 + j % 2);
   }
+}
+
+TEST(DistTrace, ReceivedCopiesSayOnWhichNumaNodeTheyLay) {
+  const auto machine = base::Topology::discover();
+  ASSERT_TRUE(machine.ok());
+  if (machine.value().numa_nodes().empty()) GTEST_SKIP() << "the system does not say which NUMA nodes there are";
+  const Folder folder;
+  run_job({.ranks = kRanks, .trace = folder.path}, [](Runtime& rt) { factor(rt, 4); });
+  const auto run = read_run(folder.path);
+  ASSERT_NE(run, nullptr);
+  std::set<std::pair<std::uint64_t, std::uint64_t>> received, located;  // by rank and data
+  for_each(*run, [&](const Event& event, std::int64_t) {
+    if (event.type == Type::data_received) received.emplace(event.rank, event.number(0));
+    if (event.type == Type::data_numa) located.emplace(event.rank, event.number(0));
+  });
+  EXPECT_FALSE(received.empty());
+  EXPECT_TRUE(std::ranges::includes(located, received));
 }
 
 TEST(DistTrace, ARankThatLeavesByAnExceptionKeepsNobodyWaiting) {

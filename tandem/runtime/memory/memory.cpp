@@ -110,7 +110,14 @@ void* Memory::allocate(const Handle& handle, NodeIndex node) {
   return memory;
 }
 
+void Memory::trace_numa(const Handle& handle, const void* memory) const noexcept {
+  trace::Session* const session = trace_.load(std::memory_order_acquire);
+  if (session == nullptr || !session->shares<trace::Type::data_numa>() || !numa_node_of_ || memory == nullptr) return;
+  if (const auto node = numa_node_of_(memory, handle.shape.bytes())) emit<trace::Type::data_numa>(handle.number, *node);
+}
+
 void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcept {
+  if (node == 0) trace_numa(handle, memory);
   if (handle.object != nullptr) handle.object->destroy(memory);
   nodes_[node].node->release(memory, handle.shape.bytes());
   nodes_[node].bytes->fetch_sub(handle.shape.bytes(), std::memory_order_relaxed);

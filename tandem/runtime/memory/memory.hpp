@@ -4,7 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tandem/runtime/data/handle.hpp"
@@ -46,8 +49,14 @@ class Memory {
   bool is_limited(NodeIndex node) const noexcept { return room_.is_limited(node); }
   Room& room() noexcept { return room_; }
 
+  /// On which NUMA node, counted from 0, memory lies; empty, or nothing returned: unknown. Any thread calls it.
+  using NumaNodeOf = std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)>;
+  /// For the trace. Before any handle exists.
+  void set_numa(NumaNodeOf numa_node_of) { numa_node_of_ = std::move(numa_node_of); }
   /// Of what is allocated and copied; outlives this. Any thread may be at work.
   void set_trace(trace::Session* session) noexcept { trace_.store(session, std::memory_order_release); }
+  /// Writes down on which NUMA node a replica in main memory lies, which the first touch has decided, before it is let go.
+  void trace_numa(const Handle& handle, const void* memory) const noexcept;
 
   unsigned node_count() const noexcept { return static_cast<unsigned>(nodes_.size()); }
   MemoryNode& node(NodeIndex index) noexcept { return *nodes_[index].node; }
@@ -142,6 +151,7 @@ class Memory {
   void emit(Fields... fields) const;
 
   std::atomic<trace::Session*> trace_{nullptr};
+  NumaNodeOf numa_node_of_;
   StagingListener& listener_;
   CallCount calls_;
   std::vector<Node> nodes_;
