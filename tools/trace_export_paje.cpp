@@ -320,7 +320,7 @@ void PajeWriter::create_containers() {
     for (const auto& [of_rank, actor] : programs)
       if (of_rank == rank) create(span_alias(rank, actor), "program", rank_alias(rank), "program");
     for (const auto& [of_rank, node] : nodes)
-      if (of_rank == rank) create(node_alias(rank, node), "node", rank_alias(rank), fmt::format("memory {}", node));
+      if (of_rank == rank) create(node_alias(rank, node), "node", rank_alias(rank), history_.memory_name(rank, node));
   }
 }
 

@@ -410,7 +410,7 @@ void PerfettoWriter::write_transfers() {
   }
   for (auto& [way, of_way] : slices) {
     const auto& [rank, from, to] = way;
-    write_slices(std::move(of_way), rank_track(rank), fmt::format("memory {} to {}", from, to), 7000, false, "transfers",
+    write_slices(std::move(of_way), rank_track(rank), fmt::format("{} to {}", history_.memory_name(rank, from), history_.memory_name(rank, to)), 7000, false, "transfers",
                  [&](const Slice& slice, std::uint64_t track) {
                    const TransferRow& row = history_.transfers[slice.row];
                    const DataRow* data = history_.find_data(row.rank, row.data);
@@ -445,7 +445,7 @@ void PerfettoWriter::write_counters() {
     if (change.ready != 0) put_value(change.rank, "ready tasks", "tasks", change.time_ns, static_cast<double>(ready), true);
   }
   for (const MemoryRow& row : history_.memory)
-    put_value(row.rank, fmt::format("memory {} in use", row.node), "bytes", row.time_ns, static_cast<double>(row.used_bytes),
+    put_value(row.rank, history_.memory_name(row.rank, row.node) + " in use", "bytes", row.time_ns, static_cast<double>(row.used_bytes),
               true);
   for (const ValueRow& row : history_.counters) put_value(row.rank, history_.texts[row.name], "", row.time_ns, row.value, false);
 }

@@ -133,11 +133,11 @@ Json json_of(const Broadcasts& broadcasts) {
                            {"detection_rate", json_of(shared.detection_rate())}}}};
 }
 
-Json json_of(const std::vector<NodeMemory>& memory) {
+Json json_of(const History& history, const std::vector<NodeMemory>& memory) {
   Json nodes = Json::array();
   for (const NodeMemory& node : memory)
-    nodes.push_back({{"rank", node.rank}, {"node", node.node}, {"peak_bytes", node.peak_bytes}, {"peak_at_s", in_seconds(node.peak_at_ns)},
-                     {"mean_bytes", node.mean_bytes}, {"last_bytes", node.last_bytes}, {"allocations", node.allocations}});
+    nodes.push_back({{"rank", node.rank}, {"node", node.node}, {"name", history.memory_name(node.rank, node.node)},
+                     {"peak_bytes", node.peak_bytes}, {"peak_at_s", in_seconds(node.peak_at_ns)}, {"mean_bytes", node.mean_bytes}, {"last_bytes", node.last_bytes}, {"allocations", node.allocations}});
   return nodes;
 }
 
@@ -215,7 +215,7 @@ Json summary_json(const std::string& folder, const RunNumbers& numbers) {
   object["parallelism"] = json_of(numbers.parallelism);
   object["communication"] = json_of(numbers.communication);
   object["broadcasts"] = json_of(numbers.broadcasts);
-  object["memory"] = json_of(numbers.memory);
+  object["memory"] = json_of(history, numbers.memory);
   object["realised_path"] = Json();
   object["verdict"] = findings;
   object["quality"] = json_of(numbers.quality);

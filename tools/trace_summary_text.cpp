@@ -251,12 +251,12 @@ void print_broadcasts(const Broadcasts& broadcasts) {
   row("versions of data that were sent in several ways", fmt::format("{} of {}", shared.split, shared.versions));
 }
 
-void print_memory(const std::vector<NodeMemory>& memory) {
+void print_memory(const History& history, const std::vector<NodeMemory>& memory) {
   if (memory.empty()) return;
-  fmt::print("\n{:<18} {:>12} {:>14} {:>12} {:>12}\n", "memory", "peak", "at, seconds", "mean", "at the end");
+  fmt::print("\n{:<42} {:>12} {:>14} {:>12} {:>12}\n", "memory", "peak", "at, seconds", "mean", "at the end");
   for (std::size_t i = 0; i < std::min(most_rows, memory.size()); ++i) {
     const NodeMemory& node = memory[i];
-    fmt::print("{:<18} {:>12} {:>14.6f} {:>12} {:>12}\n", fmt::format("rank {}, {}", node.rank, node.node == 0 ? "main" : fmt::format("memory {}", node.node)),
+    fmt::print("{:<42} {:>12} {:>14.6f} {:>12} {:>12}\n", fmt::format("rank {}, {}", node.rank, history.memory_name(node.rank, node.node)),
                short_bytes(node.peak_bytes), in_seconds(node.peak_at_ns), short_bytes(node.mean_bytes),
                short_bytes(node.last_bytes));
   }
@@ -305,7 +305,7 @@ void print_summary_text(const RunNumbers& numbers) {
   print_counts(history, summary);
   print_communication(numbers.communication);
   print_broadcasts(numbers.broadcasts);
-  print_memory(numbers.memory);
+  print_memory(history, numbers.memory);
   print_bounds(history, summary);
   print_distribution(history, summary.area);
   print_verdict(history, summary);

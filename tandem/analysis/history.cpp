@@ -3,7 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <string>
+#include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "tandem/analysis/history_builder.hpp"
 
@@ -62,6 +67,11 @@ auto find_sorted(const Rows& rows, const Key& key, KeyOf key_of) -> decltype(row
 }
 
 }  // namespace
+
+std::string History::memory_name(std::uint32_t rank, std::uint32_t node) const {
+  const auto found = memories.find({rank, node});
+  return found != memories.end() ? found->second : fmt::format("memory {}", node);
+}
 
 const DataRow* History::find_data(std::uint32_t rank, std::uint32_t number) const {
   return find_sorted(data, std::pair(rank, number), [](const DataRow& row) { return std::pair(row.rank, row.data); });
@@ -164,6 +174,18 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
   }
 }
 
+namespace {
+
+/// `text`: "1 the memory of a card"; anything else names nothing.
+void name_memory(History& history, std::uint32_t rank, std::string_view text) {
+  std::uint32_t node = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), node);
+  const auto name = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (error == std::errc() && name.starts_with(' ') && name.size() > 1) history.memories[{rank, node}] = name.substr(1);
+}
+
+}  // namespace
+
 base::Result<std::unique_ptr<History>> History::read(trace::TraceReader& run, const HistoryOptions& options) {
   auto history = std::make_unique<History>(options.memory);
   if (!run.ranks.empty()) {
@@ -172,6 +194,9 @@ base::Result<std::unique_ptr<History>> History::read(trace::TraceReader& run, co
     history->job = run.ranks.front()->job;
     history->size = run.ranks.front()->size;
   }
+  for (const auto& rank : run.ranks)
+    for (const auto& [kind, text] : rank->names)
+      if (kind == trace::NameKind::node) name_memory(*history, rank->rank, text);
   HistoryBuilder builder(*history, run, options.content);
   const auto read = run.in_order([](const Event& event) { return event.local_ns; }, [&](const Event& event, std::int64_t) {
     builder.add(event);

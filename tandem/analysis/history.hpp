@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tandem/analysis/dependency_table.hpp"
@@ -251,6 +253,7 @@ class History {
 
  public:
   std::string program, job;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> memories;  ///< names of memory nodes, by rank and number
   std::vector<std::string> arguments;  ///< of the program of the first rank, after its name
   std::uint32_t size = 1;      ///< ranks of the job, also those that the folder does not hold
   std::uint64_t events = 0;    ///< descriptions are not counted
@@ -290,6 +293,8 @@ class History {
   /// Null where nobody described it.
   const DataRow* find_data(std::uint32_t rank, std::uint32_t data) const;
   const ActorFacts* find_actor(std::uint32_t rank, std::uint32_t actor) const;
+  /// "main memory"; "memory 1" where the trace does not name it.
+  std::string memory_name(std::uint32_t rank, std::uint32_t node) const;
 
  private:
   friend class HistoryBuilder;

@@ -386,6 +386,7 @@ TEST(History, WhatBeginsAndEndsIsPaired) {
   SmallRun run;
   run.usual();
   run.catalogue().add(Type::name, at(0), {0, 2, "phase"}).add(Type::name, at(0), {1, 1, "residual"});
+  run.catalogue().add(Type::name, at(0), {2, 3, "1 the memory of a card"}).add(Type::name, at(0), {3, 3, "2"}).add(Type::name, at(0), {4, 3, "none 3"});
   auto& all = run.stream(0, 2);
   all.add(Type::span_began, at(0), {0})
       .add(Type::counter, at(10), {1, 0.5})
@@ -413,6 +414,9 @@ TEST(History, WhatBeginsAndEndsIsPaired) {
   EXPECT_EQ(history->waits[1].kind, WaitKind::throttled);
   ASSERT_EQ(history->memory.size(), 3u);
   EXPECT_EQ(history->memory[2].used_bytes, 50);
+  EXPECT_EQ(history->memory_name(0, 1), "the memory of a card");
+  EXPECT_EQ(history->memory_name(0, 2), "memory 2") << "a text that names nothing";
+  EXPECT_EQ(history->memories.size(), 1u);
   EXPECT_EQ(history->find_data(0, 0)->numa_node, no_number);
   EXPECT_EQ(history->find_data(0, 1)->numa_node, 3u);
   ASSERT_EQ(history->transfers.size(), 2u);

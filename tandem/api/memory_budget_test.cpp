@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -59,6 +60,19 @@ TEST(MemoryBudget, SixteenTimesTheMemoryIsUsedAgainAndAgain) {
   }
 }
 
+TEST(MemoryBudget, TheThreadOfTheFileIsKnownAsOurs) {  // others that compute beside workers are warned of
+  const auto rt = small_runtime();
+  for (int i = 0; i < 8; ++i)  // more than fits: the thread works
+    rt->submit("fill", [](std::span<std::uint64_t> v) { v[0] = 1; }, write(rt->vector<std::uint64_t>("v" + std::to_string(i), kWords)));
+  rt->wait();
+  std::vector<std::string> names;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    names.emplace_back();
+    std::getline(std::ifstream(thread.path() / "comm"), names.back());
+  }
+  EXPECT_THAT(names, testing::Contains("tandem-spill"));
+}
+
 TEST(MemoryBudget, ATaskThatNeedsMoreIsToldTheNumbers) {
   const auto rt = small_runtime();
   const auto large = rt->vector<std::uint64_t>("large", 5 * kWords);
@@ -69,10 +83,14 @@ TEST(MemoryBudget, ATaskThatNeedsMoreIsToldTheNumbers) {
   rt->wait();
 }
 
-/// Copies between main memory and the file, of a run with this trace.
+/// Copies between main memory and the file, of a run with this trace, which names both.
 std::size_t copies_in(const std::filesystem::path& folder) {
   const auto run = trace::TraceReader::open(folder);
   if (!run.ok()) throw std::runtime_error(run.error().message);
+  std::vector<std::string> memories;
+  for (const auto& [kind, text] : run.value()->ranks.at(0)->names)
+    if (kind == trace::NameKind::node) memories.push_back(text);
+  EXPECT_THAT(memories, testing::ElementsAre("0 main memory", testing::StartsWith("1 the file in ")));
   std::size_t copies = 0;
   for (const auto& rank : run.value()->ranks)
     for (const auto& stream : rank->streams)

@@ -155,6 +155,8 @@ void RuntimeCore::trace_to(trace::Session& session) {
   workers_->trace_to(session);
   executor_.set_trace(&session);
   memory_.set_trace(&session);
+  for (NodeIndex node = 0; node < memory_.node_count(); ++node)
+    session.name(trace::NameKind::node, fmt::format("{} {}", node, memory_.node(node).name()));
   data_.for_each([this](const Handle& handle) { trace_.describe_data(handle); });
 }
 

@@ -178,7 +178,9 @@ std::string_view name_of(ProgressState state) noexcept;
 
 /// The field `kind` of `about.name`.
 enum class NameKind : std::uint8_t {
-  mark, counter, span, node, channel,
+  mark, counter, span,
+  node,     ///< of memory: its number, a blank, and its name
+  channel,  ///< its hash, a blank, and its name
   any,  ///< of a mark, counter or span; the program has not used it yet
 };
 std::string_view name_of(NameKind kind) noexcept;

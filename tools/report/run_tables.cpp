@@ -412,6 +412,9 @@ class Tables {
       time_.push_back(time(row->time_ns));
       used.push_back(row->used_bytes);
     }
+    Json names = Json::array();
+    for (const auto& [place, name] : history_.memories) names.push_back({{"rank", place.first}, {"node", place.second}, {"name", name}});
+    tables_.facts["memories"] = names;
     add("memory.rank", rank, Coding::delta);
     add("memory.node", node, Coding::delta);
     add("memory.time", time_, Coding::delta);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -129,6 +130,7 @@ class SpillCopier final : public Copier {
   };
 
   void work() {
+    pthread_setname_np(pthread_self(), "tandem-spill");
     for (;;) {
       Posted next;
       {

@@ -600,7 +600,7 @@ function memoryPanel(run) {
     line.used.push(used[i]);
   }
   const series = lines.slice(0, 16).map((line, i) => ({
-                                          name: `rank ${line.rank}, memory ${line.node}`,
+                                          name: `rank ${line.rank}, ${run.memoryName(line.rank, line.node)}`,
                                           colour: kernelColours[i % kernelColours.length],
                                           mean: from => {
                                             const at = upperBound(line.times, from) - 1;

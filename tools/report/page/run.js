@@ -54,6 +54,11 @@ class Run {
     const own = this.columns['task.name'][task];
     return this.facts.names[own || this.columns['task.codelet'][task]] || 'task ' + this.columns['task.id'][task];
   }
+  /** Of a memory node of a rank. */
+  memoryName(rank, node) {
+    const named = (this.facts.memories || []).find(one => one.rank === rank && one.node === node);
+    return named ? named.name : `memory ${node}`;
+  }
   /** That the program told; -1: none. */
   iterationOf(task) {
     const iterations = this.column('task.iteration');

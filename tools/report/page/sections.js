@@ -355,7 +355,7 @@ class Inspector {
     if (columns['task.stolen'][task]) rows.push(['stolen', `from the queue of worker ${columns['task.stolen'][task] - 1}`]);
     const accesses = run.accessesOf(task);
     if (accesses.length > 0)
-      rows.push(['data', element('span', {}, ...accesses.map(access => element('div', {}, `${access.mode} ${access.data}${this.broughtBy(access)}`)))]);
+      rows.push(['data', element('span', {}, ...accesses.map(access => element('div', {}, `${access.mode} ${access.data}${this.broughtBy(task, access)}`)))]);
     const waits = columns['task.duration'][task] < 0 ? [] : run.waitsOf(task);
     if (waits.length > 0)
       rows.push(['waited', element('span', {}, ...waits.map(wait => element(
@@ -374,12 +374,12 @@ class Inspector {
         'a', {href: '#', onclick: event => (event.preventDefault(), this.onSelect(task))}, `${run.nameOf(task)} ${run.columns['task.id'][task]}`);
   }
   /** How the value of an access came: by a message, by a copy, or neither. */
-  broughtBy({message, copy}) {
-    const {run} = this, time = units => formatTime(run.seconds(units));
+  broughtBy(task, {message, copy}) {
+    const {run} = this, rank = run.columns['task.rank'][task], time = units => formatTime(run.seconds(units));
     const told = [];
     if (message >= 0) told.push(`from rank ${run.column('message.source')[message]}, ${time(run.column('message.arrived')[message])} on its way`);
     if (copy >= 0)
-      told.push(`copied from memory ${run.column('copy.from')[copy]} to ${run.column('copy.to')[copy]} in ${time(run.column('copy.duration')[copy])}`);
+      told.push(`copied from ${run.memoryName(rank, run.column('copy.from')[copy])} to ${run.memoryName(rank, run.column('copy.to')[copy])} in ${time(run.column('copy.duration')[copy])}`);
     return told.length > 0 ? ` (${told.join('; ')})` : '';
   }
   list(title, found, distance, verb, side) {

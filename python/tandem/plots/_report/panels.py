@@ -496,6 +496,7 @@ class Memory(Series):
         """The most in each column."""
         run, look = self.run, self.view.look
         rank, node, time, used = (run["memory." + name] for name in ("rank", "node", "time", "used"))
+        names = {(memory["rank"], memory["node"]): memory["name"] for memory in run.facts.get("memories", [])}
         rows = []
         for i, (of_rank, of_node) in enumerate(dict.fromkeys(zip(rank.tolist(), node.tolist()))):
             if i == 16:
@@ -503,7 +504,7 @@ class Memory(Series):
             own = (rank == of_rank) & (node == of_node)
             values, places = np.concatenate(([0], used[own])), np.searchsorted(time[own], self.edges, "right")
             most = np.maximum.reduceat(values, places)[:-1]
-            rows.append((f"rank {of_rank}, memory {of_node}", look.kernels[i % len(look.kernels)], most))
+            rows.append((f"rank {of_rank}, {names.get((of_rank, of_node), f'memory {of_node}')}", look.kernels[i % len(look.kernels)], most))
         return rows
 
 

@@ -2,6 +2,7 @@
 #include "tandem/runtime/device/opencl/opencl_card.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <utility>
 
@@ -146,6 +147,7 @@ void Card::when_ended(cl_command_queue queue, cl_event event, std::function<void
 }
 
 void Card::serve() {
+  pthread_setname_np(pthread_self(), "tandem-opencl");
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stopping_ || !calls_.empty(); });
