@@ -54,6 +54,10 @@ expect "a positional that is missing" 2 "tandem trace check: folder is required"
 expect "machine" 0 "worker +runs on" "$tandem" machine
 expect_json "machine as JSON" "o['machine']['core_count'] == len(o['machine']['cores']) == len(o['machine']['workers']) > 0" \
   "$tandem" machine --json
+expect "machine as a tree" 0 "core 0" "$tandem" machine --tree --tandem.workers=1
+expect "machine as a picture" 0 "" "$tandem" machine --svg machine.svg
+grep -q '>core 0</text>' machine.svg || fail "machine --svg drew no core"
+expect "a picture that cannot be written" 1 "nowhere/machine.svg: cannot be written" "$tandem" machine --svg nowhere/machine.svg
 expect "transports of the machine" 0 "^transports +shm, (ucx, )?tcp" "$tandem" machine
 expect "machine with options" 0 "^ +0  core 0" "$tandem" machine --tandem.workers=1 --tandem.caller=false
 expect_json "machine with more workers than cores" "[w['core'] for w in o['machine']['workers']] == [None] * 1000" \

@@ -17,6 +17,8 @@
 #include "tools/doctor.hpp"
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
+#include "tools/machine_picture.hpp"
+#include "tools/out_file.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/version.hpp"
 
@@ -131,14 +133,39 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
   print({{"tandem", version}, {"commit", commit}, {"machine", machine}});
 }
 
+MachineView view_of(const base::Topology& topology, const std::vector<WorkerPlacement>& workers) {
+  MachineView view{.topology = topology, .workers = workers};
+  if (const runtime::OpenClModule* const module = opencl())
+    for (const runtime::OpenClFacts& device : module->find())
+      view.devices.push_back({fmt::format("OpenCL {}", view.devices.size()), device.name, device.memory_bytes});
+  for (const Finding& finding : check_networks("/"))
+    if (finding.verdict == Verdict::right) view.networks.push_back(finding.found);
+  return view;
+}
+
+base::Result<void> write_svg(const MachineView& machine, const std::string& path) {
+  auto file = OutFile::create(path);
+  if (!file) return file.error();
+  file.value().print("{}", machine_svg(machine));
+  return file.value().close();
+}
+
+struct MachineOptions {
+  bool json = false;
+  bool tree = false;
+  std::string svg;
+};
+
 }  // namespace
 
 void add_machine(Subcommand app, ToolContext& context) {
   Subcommand command =
       app.add_subcommand("machine", "Show the processor, the memory and the caches, and where workers would run");
-  auto json = std::make_shared<bool>(false);
-  command.add_flag("--json", *json, "Print a JSON object");
-  command.callback([json, &context] {
+  auto options = std::make_shared<MachineOptions>();
+  command.add_flag("--json", options->json, "Print a JSON object");
+  command.add_flag("--tree", options->tree, "Print a tree: which parts of the machine belong to which, and the workers bound to its cores");
+  command.add_option("--svg", options->svg, "Draw the same tree into this file");
+  command.callback([options, &context] {
     const auto topology = base::Topology::discover();
     if (!topology) {
       context.log.error("{}", topology.error().message);
@@ -147,7 +174,14 @@ void add_machine(Subcommand app, ToolContext& context) {
     }
     const auto quota = base::cpu_quota();
     const auto workers = plan_workers(topology.value(), quota, context.config);
-    *json ? print_json(topology.value(), quota, workers) : print_table(topology.value(), quota, workers);
+    if (options->json) print_json(topology.value(), quota, workers);
+    else if (options->tree) fmt::print("{}", machine_tree(view_of(topology.value(), workers)));
+    else if (options->svg.empty()) print_table(topology.value(), quota, workers);
+    if (options->svg.empty()) return;
+    const auto written = write_svg(view_of(topology.value(), workers), options->svg);
+    if (written) return;
+    context.log.error("{}", written.error().message);
+    context.exit_status = 1;
   });
 }
 
