@@ -1,0 +1,112 @@
+// tandem/model/tasks/history.cpp: the window of accepted durations, and the suspects beside it.
+#include "tandem/model/tasks/history.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace tandem::model {
+namespace {
+
+constexpr unsigned kAgeOfSuspect = 4;   ///< so many accepted durations in a row remove one
+constexpr unsigned kRestored = 13;      ///< 4 k + 1
+constexpr double kOfQuartiles = 0.7413;
+constexpr double kLeastSpread = 0.04;   ///< relative to the median
+constexpr double kSpreads = 5;
+
+static_assert(History::kWindow % 4 == 1 && kRestored % 4 == 1 && History::kSuspects > (History::kWindow - 1) / 4);
+
+}  // namespace
+
+double History::limit() const noexcept {
+  const unsigned quarter = count_ / 4U;
+  return kSpreads * std::max(kOfQuartiles * (at(count_ - 1 - quarter) - at(quarter)), kLeastSpread * median());
+}
+
+/// Into the window, instead of the oldest when it is full.
+void History::accept(float ns) noexcept {
+  unsigned gap = count_;
+  if (count_ < kWindow) {
+    ++count_;
+  } else {
+    gap = static_cast<unsigned>(std::lower_bound(sorted_.begin(), sorted_.end(), recent_[next_]) - sorted_.begin());
+  }
+  for (; gap > 0 && sorted_[gap - 1] > ns; --gap) sorted_[gap] = sorted_[gap - 1];
+  for (; gap + 1 < count_ && sorted_[gap + 1] < ns; ++gap) sorted_[gap] = sorted_[gap + 1];
+  sorted_[gap] = ns;
+  recent_[next_] = ns;
+  next_ = static_cast<std::uint8_t>(next_ + 1U == kWindow ? 0 : next_ + 1U);
+}
+
+void History::suspect(float ns) noexcept {
+  accepted_in_row_ = 0;
+  suspects_[suspect_count_++] = ns;
+  if (suspect_count_ < kSuspects) return;
+  suspect_count_ = 0;
+  for (const float each : suspects_) accept(each);
+}
+
+void History::add(double ns) noexcept {
+  if (!(ns >= 0 && ns <= static_cast<double>(std::numeric_limits<float>::max()))) return;
+  ++samples_;
+  ++news_;
+  const auto duration = static_cast<float>(std::max(ns, 1.0));
+  if (count_ >= kSuspects && std::abs(static_cast<double>(duration) - median()) > limit()) return suspect(duration);
+  accept(duration);
+  if (suspect_count_ == 0 || ++accepted_in_row_ < kAgeOfSuspect) return;
+  accepted_in_row_ = 0;
+  std::copy(suspects_.begin() + 1, suspects_.begin() + suspect_count_, suspects_.begin());
+  --suspect_count_;
+}
+
+Estimate History::estimate() const noexcept {
+  if (count_ == 0) return {};
+  const double middle = median(), reach = limit();
+  unsigned from = 0, to = count_;
+  while (at(from) < middle - reach) ++from;
+  while (at(to - 1) > middle + reach) --to;
+  double sum = 0, squares = 0;  // of differences from the median, so that nothing is lost to rounding
+  for (unsigned rank = from; rank < to; ++rank) {
+    const double difference = at(rank) - middle;
+    sum += difference;
+    squares += difference * difference;
+  }
+  const double count = to - from, shift = sum / count, mean = middle + shift;
+  const double variance = std::max(0.0, squares / count - shift * shift), guess = mean / (2 * count);
+  return {.mean_ns = mean,
+          .deviation_ns = std::sqrt(variance * (1 + 1 / count) + guess * guess),
+          .samples = samples_,
+          .known = samples_ >= kEnough};
+}
+
+History::Summary History::summary() const noexcept {
+  Summary summary{.samples = samples_};
+  if (count_ == 0) return summary;
+  const unsigned quarter = count_ / 4U;
+  summary.quantiles = {at(0), at(quarter), median(), at(count_ - 1 - quarter), at(count_ - 1U)};
+  return summary;
+}
+
+History History::restore(const Summary& summary) noexcept {
+  History history;
+  const auto count = static_cast<unsigned>(std::min<std::uint64_t>(summary.samples, kRestored));
+  // Between two quantiles the durations lie evenly. They enter in an order that mixes small and large ones, since the first enter leaves first.
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned rank = count == kRestored ? i * 5 % kRestored : i;
+    const double place = count == 1 ? 2 : 4.0 * rank / (count - 1);
+    const auto below = std::min(static_cast<unsigned>(place), 3U);
+    const double part = place - below;
+    history.accept(static_cast<float>(summary.quantiles[below] + part * (summary.quantiles[below + 1] - summary.quantiles[below])));
+  }
+  history.samples_ = summary.samples;
+  return history;
+}
+
+void History::add_news_of(const History& other) noexcept {
+  const std::uint64_t before = samples_;
+  const unsigned kept = std::min<unsigned>(other.count_, other.news_);
+  const unsigned oldest = other.count_ < kWindow ? 0 : other.next_;
+  for (unsigned i = other.count_ - kept; i < other.count_; ++i) add(static_cast<double>(other.recent_[(oldest + i) % kWindow]));
+  samples_ = before + other.news_;
+}
+
+}  // namespace tandem::model

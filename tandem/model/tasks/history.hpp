@@ -1,0 +1,81 @@
+// tandem/model/tasks/history.hpp: durations of one kind of task, of which accidents are told apart.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "tandem/model/tasks/estimate.hpp"
+
+namespace tandem::model {
+
+/// The durations of one codelet with one size of data on one kind of worker.
+///
+/// The last `kWindow` = 29 accepted durations are kept, as they came and sorted. Of them
+///
+///   m = median,  s = max(0.7413 (q3 - q1), m / 25),  limit = 5 s
+///
+/// where 0.7413 (q3 - q1) is the standard deviation of a normal distribution with quartiles q1 and q3. The mean is that of the durations
+/// within m +- limit, so it follows distributions with two peaks, which the median alone would not; and it leaves out the first runs, with
+/// cold caches.
+///
+/// A duration outside m +- limit is a *suspect*. It changes nothing yet. When `kSuspects` = 8 have gathered they are the truth, and enter the
+/// window; they are more than a quarter of it then, so the limit includes what follows. Four accepted durations remove the oldest
+/// suspect. Hence:
+///
+/// 1. Once 8 durations have been accepted, up to 7 accidents of any size, one after the other, change no estimate at all.
+/// 2. When the speed changes by 2, 8 durations make the change known, and after 8 + 21 all older ones have left.
+/// 3. What happens in less than a fifth of the runs is an accident for ever, what happens in more than a quarter is not.
+///
+/// The deviation is d^2 = v (1 + 1/n) + (mean / 2n)^2, where v is the variance of the n durations that the mean rests on: a single duration
+/// is known to a half of it.
+///
+/// A value of constant size (280 bytes); not thread-safe.
+class History {
+ public:
+  static constexpr unsigned kWindow = 29;    ///< 4 k + 1, so that quartiles are durations
+  static constexpr unsigned kSuspects = 8;   ///< more than (kWindow - 1) / 4
+  static constexpr unsigned kEnough = 4;     ///< so many make an estimate known: one accident among them is left out
+
+  /// What a file keeps: `quantiles` are the least, the quartiles and the greatest of the window, in ns.
+  struct Summary {
+    std::uint64_t samples = 0;
+    std::array<double, 5> quantiles{};
+  };
+
+  /// One duration more. Not a number, infinite or negative: ignored; less than 1 ns counts as 1. Some tens of ns.
+  void add(double ns) noexcept;
+
+  Estimate estimate() const noexcept;
+
+  std::uint64_t samples() const noexcept { return samples_; }  ///< all that were added, suspects included
+  /// Added since `forget_news`.
+  std::uint64_t news() const noexcept { return news_; }
+  void forget_news() noexcept { news_ = 0; }
+
+  Summary summary() const noexcept;
+  /// As if so many durations with these quantiles had been added, but at most 13 of them in the window, so that a machine that has changed
+  /// since is learnt sooner. None of them are news. The summary has samples, and its quantiles are positive and ascend.
+  static History restore(const Summary& summary) noexcept;
+  /// Adds the news of `other`, a history of the same tasks: those that are still in its window, in their order.
+  void add_news_of(const History& other) noexcept;
+
+ private:
+  double at(unsigned rank) const noexcept { return static_cast<double>(sorted_[rank]); }
+  double median() const noexcept { return at(count_ / 2U); }
+  double limit() const noexcept;
+  void accept(float ns) noexcept;
+  void suspect(float ns) noexcept;
+
+  std::array<float, kWindow> recent_{};  ///< a ring, from the oldest at `next_` once it is full
+  std::array<float, kWindow> sorted_{};
+  std::array<float, kSuspects> suspects_{};  ///< from the oldest on
+  std::uint8_t count_ = 0;
+  std::uint8_t next_ = 0;
+  std::uint8_t suspect_count_ = 0;
+  std::uint8_t accepted_in_row_ = 0;  ///< since a suspect came or went
+  std::uint32_t news_ = 0;
+  std::uint64_t samples_ = 0;
+};
+static_assert(sizeof(History) == 280);
+
+}  // namespace tandem::model

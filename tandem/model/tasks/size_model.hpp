@@ -1,0 +1,56 @@
+// tandem/model/tasks/size_model.hpp: durations of one kind of task by the size of its data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tandem/model/tasks/history.hpp"
+#include "tandem/model/tasks/power_law.hpp"
+
+namespace tandem::model {
+
+/// One codelet on one kind of worker: a `History` for each size, and a `PowerLaw` through them for other sizes.
+///
+/// At most `kSizes` histories are kept, so its memory is bounded (18 KiB); a new size takes the place of the one that was used longest ago.
+/// The law is fitted when a size without a history is asked for, at most once for `kFitAfter` new durations.
+///
+/// A value; not thread-safe.
+class SizeModel {
+ public:
+  static constexpr std::size_t kSizes = 64;
+  static constexpr unsigned kFitAfter = 16;
+
+  struct Entry {
+    std::uint64_t bytes = 0;
+    std::uint64_t used = 0;  ///< when a duration was added last, in durations of this model
+    History history;
+  };
+
+  void add(std::uint64_t bytes, double ns);
+  /// By the history of this size if it is known, else by the law, else what the history has. Tens of ns, or some 20 us with a fit.
+  Estimate estimate(std::uint64_t bytes);
+
+  std::span<const Entry> entries() const noexcept { return entries_; }  ///< by size
+  /// The history of a size; none: null.
+  const History* find(std::uint64_t bytes) const noexcept;
+  /// Gives a size this history, as read from a file.
+  void set(std::uint64_t bytes, const History& history) { make(bytes).history = history; }
+  /// Adds what `other`, a model of the same tasks, has learnt since `forget_news`.
+  void add_news_of(const SizeModel& other);
+  void forget_news() noexcept;
+  bool has_news() const noexcept;
+  /// Fitted anew; nothing: too few sizes are known.
+  std::optional<PowerLaw> law() const;
+
+ private:
+  Entry& make(std::uint64_t bytes);
+
+  std::vector<Entry> entries_;
+  std::uint64_t added_ = 0;
+  std::uint64_t fit_at_ = 0;  ///< `added_` from which on the law is fitted anew
+  std::optional<PowerLaw> law_;
+};
+
+}  // namespace tandem::model
