@@ -11,10 +11,22 @@
 
 namespace tandem::model {
 
-/// One codelet on one kind of worker: a `History` for each size, and a `PowerLaw` through them for other sizes.
+/// The data of a task: which histories are its own, and which size a law sees.
+struct Footprint {
+  std::uint64_t shape = 0;  ///< equal for tasks whose data has equal shapes; a hash of them, or the bytes
+  std::uint64_t bytes = 0;  ///< of all data together; 0: not known
+
+  Footprint() = default;
+  /// Tasks with as many bytes are alike.
+  Footprint(std::uint64_t all_bytes) noexcept : shape(all_bytes), bytes(all_bytes) {}
+  Footprint(std::uint64_t shape_hash, std::uint64_t all_bytes) noexcept : shape(shape_hash), bytes(all_bytes) {}
+  bool operator==(const Footprint&) const = default;
+};
+
+/// One codelet on one kind of worker: a `History` for each shape, and a `PowerLaw` of the bytes through them for other shapes.
 ///
-/// At most `kSizes` histories are kept, so its memory is bounded (18 KiB); a new size takes the place of the one that was used longest ago.
-/// The law is fitted when a size without a history is asked for, at most once for `kFitAfter` new durations.
+/// At most `kSizes` histories are kept, so its memory is bounded (19 KiB); a new shape takes the place of the one that was used longest ago.
+/// The law is fitted when a shape without a history is asked for, at most once for `kFitAfter` new durations.
 ///
 /// A value; not thread-safe.
 class SizeModel {
@@ -23,20 +35,20 @@ class SizeModel {
   static constexpr unsigned kFitAfter = 16;
 
   struct Entry {
-    std::uint64_t bytes = 0;
+    Footprint footprint;
     std::uint64_t used = 0;  ///< when a duration was added last, in durations of this model
     History history;
   };
 
-  void add(std::uint64_t bytes, double ns);
-  /// By the history of this size if it is known, else by the law, else what the history has. Tens of ns, or some 20 us with a fit.
-  Estimate estimate(std::uint64_t bytes);
+  void add(Footprint footprint, double ns);
+  /// By the history of this shape if it is known, else by the law if the bytes are known, else what the history has. Tens of ns, or some 20 us with a fit.
+  Estimate estimate(Footprint footprint);
 
-  std::span<const Entry> entries() const noexcept { return entries_; }  ///< by size
-  /// The history of a size; none: null.
-  const History* find(std::uint64_t bytes) const noexcept;
-  /// Gives a size this history, as read from a file.
-  void set(std::uint64_t bytes, const History& history) { make(bytes).history = history; }
+  std::span<const Entry> entries() const noexcept { return entries_; }  ///< by shape
+  /// The history of a shape; none: null.
+  const History* find(Footprint footprint) const noexcept;
+  /// Gives a shape this history, as read from a file.
+  void set(Footprint footprint, const History& history) { make(footprint).history = history; }
   /// Adds what `other`, a model of the same tasks, has learnt since `forget_news`.
   void add_news_of(const SizeModel& other);
   void forget_news() noexcept;
@@ -45,7 +57,7 @@ class SizeModel {
   std::optional<PowerLaw> law() const;
 
  private:
-  Entry& make(std::uint64_t bytes);
+  Entry& make(Footprint footprint);
 
   std::vector<Entry> entries_;
   std::uint64_t added_ = 0;

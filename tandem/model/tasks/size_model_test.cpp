@@ -60,6 +60,17 @@ TEST(SizeModel, ManySizesTakeBoundedMemory) {
   EXPECT_EQ(model.find(2), nullptr);
 }
 
+TEST(SizeModel, ShapesOfEqualBytesAreApart) {
+  SizeModel model;
+  for (int i = 0; i < 10; ++i) {
+    model.add({11, 4096}, 100);
+    model.add({22, 4096}, 900);
+  }
+  EXPECT_EQ(model.estimate({11, 0}).mean_ns, 100);  // a shape that is known needs no bytes
+  EXPECT_EQ(model.estimate({22, 4096}).mean_ns, 900);
+  EXPECT_FALSE(model.estimate({33, 0}).known);
+}
+
 TEST(SizeModel, NewsAreThoseSinceTheyWereForgotten) {
   SizeModel file, program;
   program.add(100, 5);

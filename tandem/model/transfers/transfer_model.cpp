@@ -21,7 +21,7 @@ std::vector<TransferCurve::Node> TransferCurve::known_sizes() const {
     if (!duration.known) continue;
     const double count = static_cast<double>(std::min<std::uint64_t>(duration.samples, History::kWindow));
     const double error = std::max(duration.deviation_ns / std::sqrt(count), kLeastErrorOfSize * duration.mean_ns);
-    nodes.push_back({static_cast<double>(entry.bytes), duration.mean_ns, duration.deviation_ns / duration.mean_ns, 1 / (error * error), duration.samples});
+    nodes.push_back({static_cast<double>(entry.footprint.bytes), duration.mean_ns, duration.deviation_ns / duration.mean_ns, 1 / (error * error), duration.samples});
   }
   return nodes;
 }
