@@ -48,6 +48,8 @@ void register_options(base::Registry& registry) {
                 .help = "measure each task, and print a table at the end"});
   registry.add({.name = "timeline", .type = OptionType::boolean, .default_value = "false",
                 .help = "keep the times of each task, for Runtime::timeline()"});
+  registry.add({.name = "models", .type = OptionType::boolean, .default_value = "false",
+                .help = "learn how long tasks take, from the files of earlier runs and for later ones; tandem models shows them"});
   registry.add({.name = "model.folder", .type = OptionType::text, .default_value = "",
                 .help = "folder of the performance models of this machine; empty: tandem/models/HOST in $XDG_CACHE_HOME or ~/.cache"});
   registry.add({.name = "graphviz", .type = OptionType::text, .default_value = "",

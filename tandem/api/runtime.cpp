@@ -134,6 +134,7 @@ Runtime::~Runtime() {
   if (flow_ != nullptr && !flow_->end()) internal::fail_exit_status();
   flow_.reset();
   core_->shut_down();
+  if (resources_->models != nullptr) resources_->models->save(*resources_->log);
   std::filesystem::path traced;  // for a report
   if (trace_->session() != nullptr && !config_->get_string("report").empty()) traced = trace_->session()->rank_folder().parent_path();
   trace_->close();
@@ -176,6 +177,10 @@ void Runtime::start(const Options& program) {
   }
   runtime::CoreOptions options = core_options(*config_);
   options.emulation = program.emulation;
+  if (config_->get_bool("models")) {
+    resources_->models = LearntModels::start(*config_, world.workers, {.is_stored = !program.emulation}, *resources_);
+    options.models = &resources_->models->durations();
+  }
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   connect_trace();
   if (endpoint != nullptr) internal::watch_exit_status();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/api/learnt_models.hpp"
 #include "tandem/base/affinity.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/event_loop.hpp"
@@ -22,6 +23,7 @@ struct WorldResources {
   std::unique_ptr<base::Topology> topology;  ///< real world only
   base::EventLoop* loop = nullptr;           ///< test world only; owned by the world's driver
   runtime::PolicyRegistry policies;
+  std::unique_ptr<LearntModels> models;      ///< null: durations are not learnt
   std::uint32_t ranks_here = 1;              ///< of the job on this machine
   bool has_own_cores = true;                 ///< no other rank uses the cores of `topology`
   std::unique_ptr<base::ScopedAffinity> home;  ///< keeps the thread that made the runtime on them; null: the launcher does

@@ -136,6 +136,7 @@ void RuntimeCore::shut_down() {
   memory_.drain();
   world_.driver->stop();
   workers_->finish_devices();
+  workers_->hand_over_durations();
   left_replays_->free_all();
   data_.free_all();  // what could not be waited for is freed as it is: nothing runs any more
   if (options_.statistics) fmt::print(stderr, "{}", workers_->statistics().table());

@@ -137,6 +137,7 @@ void Worker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
     }
   }
   if (options_.timed || expects()) measurements_.add_duration(task, since_ns, now_ns);
+  learn(task, since_ns, now_ns);
   finish(task);
   trace_oldest();
 }

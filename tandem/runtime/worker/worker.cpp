@@ -28,6 +28,8 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
       clock_(clock),
       progress_(options.attendance),
       hold_(index, spec_, executor, clock),
+      durations_(options.models != nullptr ? std::make_unique<DurationModels::Collector>(*options.models, index) : nullptr),
+      measures_(options.timed || durations_ != nullptr),
       device_(spec.unit),
       in_flight_(spec.unit != nullptr ? std::make_unique<InFlight>(spec.unit->depth(), index, spec.node) : nullptr),
       measurements_(index, options.timeline) {
@@ -114,6 +116,7 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
   if (!measurements_.is_idle()) {
     now_ns = clock_.now_ns();  // the step may have run tasks for long since it began
     measurements_.begin_idle(now_ns);
+    hand_over_durations();
     pause_ns_ = kFirstPauseNs;
   }
   if (progress_.start()) {
@@ -143,6 +146,7 @@ void Worker::leave(std::int64_t now_ns) {
     device_->hurry();  // the caller has other things to do
     collect(now_ns);
   }
+  hand_over_durations();
   queue_kept();
   executor_.flush(origin_);
   bool chosen = std::exchange(woken_, false);
@@ -234,7 +238,7 @@ void Worker::run(Task& task) {
   prefetch_successors(task);
   trace_.note_started(task);
   const bool reports_end = expects();
-  if (options_.timed || reports_end) run_timed(task, reports_end);
+  if (measures_ || reports_end) run_timed(task, reports_end);
   else invoke(task);
   finish(task);
 }
@@ -245,7 +249,14 @@ void Worker::run_timed(Task& task, bool reports_end) {
   if (reports_end)
     if (const auto mean_ns = measurements_.mean_ns(task.codelet)) report_expected_end(task, *mean_ns);
   invoke(task);
-  measurements_.add_kernel(task, start_ns, clock_.now_ns());
+  const std::int64_t end_ns = clock_.now_ns();
+  if (options_.timed || reports_end) measurements_.add_kernel(task, start_ns, end_ns);
+  learn(task, start_ns, end_ns);
+}
+
+/// What a kernel that has done its work took, for the performance models.
+void Worker::learn(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
+  if (durations_ != nullptr && !task.poisoned.load(std::memory_order_relaxed)) durations_->add(task, end_ns - start_ns, end_ns);
 }
 
 /// How long the task will run here, if that is known.

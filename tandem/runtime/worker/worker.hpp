@@ -16,6 +16,7 @@
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/device/device.hpp"
+#include "tandem/runtime/worker/duration_models.hpp"
 #include "tandem/runtime/worker/hold.hpp"
 #include "tandem/runtime/worker/idle_progress.hpp"
 #include "tandem/runtime/worker/kernel_counters.hpp"
@@ -36,6 +37,7 @@ struct WorkerOptions {
   const base::OpenCounters* counters = nullptr;  ///< set: count each kernel (`task.counters`). Outlives the worker
   const std::atomic<bool>* expects = nullptr;  ///< set: report when kernels are expected to end (`TaskExtra::on_expected`)
   base::Attendance* attendance = nullptr;  ///< what idle workers poll; null: nothing. Outlives the worker
+  DurationModels* models = nullptr;    ///< set: they learn the durations of kernels. Outlive the worker
   base::Log* log = nullptr;            ///< for failures of devices. Outlives the worker
 };
 
@@ -64,6 +66,11 @@ class Worker final : public base::Steppable {
 
   /// The caller's wait has ended: nobody may rely on this worker from here on. By its thread.
   void leave(std::int64_t now_ns);
+
+  /// What it has measured goes to `WorkerOptions::models`. By its thread, or once that has ended.
+  void hand_over_durations() {
+    if (durations_ != nullptr) durations_->flush();
+  }
 
   /// Its stream of the trace.
   trace::Stream& trace() noexcept { return trace_.stream; }
@@ -95,6 +102,7 @@ class Worker final : public base::Steppable {
   bool is_present(const Task& task) const noexcept;
   bool prepare(Task& task);
   void run_timed(Task& task, bool expects);
+  void learn(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
   void invoke(Task& task);
   void succeed(Task& task);
   void fail(Task& task, const std::exception_ptr& exception);
@@ -134,6 +142,8 @@ class Worker final : public base::Steppable {
   Hold hold_;
   PrivateMemory private_memory_;
   std::unique_ptr<KernelCounters> counters_;  ///< null: kernels are not counted
+  std::unique_ptr<DurationModels::Collector> durations_;  ///< null: nothing is learnt
+  const bool measures_;  ///< each kernel
   Device* const device_;                 ///< null: this thread runs the kernels
   std::unique_ptr<InFlight> in_flight_;  ///< null without a device
   Task* next_ = nullptr;                 ///< its data is there, and it waits for a place of the device

@@ -38,6 +38,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .counters = counters_ ? &counters_ : nullptr,
                                      .expects = &expects_,
                                      .attendance = &attendance_,
+                                     .models = options.models,
                                      .log = world.log};
   base::Waker* caller = caller_works_ ? nullptr : &world.driver->add_caller(idler_);
   for (unsigned i = 0; i < specs_.size(); ++i) {
@@ -104,6 +105,10 @@ std::vector<WorkerTeam::Running> WorkerTeam::running() const {
   std::vector<Running> tasks;
   for (unsigned i = 0; i < workers_.size(); ++i) workers_[i]->visit_running([&](const Task& task) { tasks.push_back({i, &task}); });
   return tasks;
+}
+
+void WorkerTeam::hand_over_durations() {
+  for (const auto& worker : workers_) worker->hand_over_durations();
 }
 
 void WorkerTeam::finish_devices() noexcept {

@@ -54,6 +54,9 @@ class WorkerTeam {
   /// For diagnosis: what the workers and their devices run, by worker.
   std::vector<Running> running() const;
 
+  /// What workers have measured goes to `CoreOptions::models`. After the driver was stopped.
+  void hand_over_durations();
+
   /// Ends what devices do. After the driver was stopped.
   void finish_devices() noexcept;
 

@@ -22,6 +22,8 @@
 
 namespace tandem::runtime {
 
+class DurationModels;
+
 struct CoreOptions {
   std::uint64_t window = 32'768;          ///< tasks submitted and not ended, at most
   std::int64_t watchdog_ns = 30'000'000'000;  ///< when no task ends for so long, the log says why; 0: never
@@ -34,6 +36,7 @@ struct CoreOptions {
   unsigned tasks_per_step = 256;
   std::int64_t begin_ahead_ns = 20'000;  ///< after a cancellation, tasks may still begin for about so long
   std::uint64_t seed = 1;
+  DurationModels* models = nullptr;       ///< set: they learn the durations of kernels. Outlive the runtime
   Emulation emulation = {};               ///< empty: kernels run
 };
 

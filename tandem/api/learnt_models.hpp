@@ -1,0 +1,38 @@
+// tandem/api/learnt_models.hpp: performance models of a run: read at its start, learnt by its workers, saved at its end.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tandem/api/model_folder.hpp"
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/runtime/worker/duration_models.hpp"
+
+namespace tandem {
+
+struct WorldResources;
+
+/// The models of a runtime and their folder. Made and saved by the thread that has the runtime; outlives its workers.
+class LearntModels {
+ public:
+  struct Options {
+    bool is_stored = true;  ///< false: durations are not those of this machine, so nothing is read or saved
+  };
+  /// By option `model.folder`. Files that are refused are named in the log, one line each. Throws StartError when there is no place for the folder.
+  static std::unique_ptr<LearntModels> start(const base::Config& config, const std::vector<runtime::WorkerSpec>& workers, const Options& options,
+                                             const WorldResources& resources);
+
+  /// In `folder`; null: nowhere.
+  LearntModels(std::optional<ModelFolder> folder, const std::vector<runtime::WorkerSpec>& workers, base::Log& log);
+
+  runtime::DurationModels& durations() noexcept { return durations_; }
+  /// Adds what was learnt to the files. Once the workers have ended. What fails is said in the log.
+  void save(base::Log& log);
+
+ private:
+  std::optional<ModelFolder> folder_;
+  runtime::DurationModels durations_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,131 @@
+// tandem/runtime/worker/duration_models.cpp: finds the model of a codelet and a kind of worker.
+#include "tandem/runtime/worker/duration_models.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <mutex>
+
+#include "tandem/base/splitmix64.hpp"
+#include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/device/device.hpp"
+
+namespace tandem::runtime {
+namespace {
+
+/// "opencl 1 (Graphics)" becomes "opencl (Graphics)": equal devices learn together.
+std::string without_number(const std::string& name) {
+  std::string result;
+  for (std::size_t begin = 0; begin < name.size();) {
+    const std::size_t end = std::min(name.find(' ', begin), name.size());
+    const auto word = name.substr(begin, end - begin);
+    const bool is_number = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (!is_number) result += (result.empty() ? "" : " ") + word;
+    begin = end + 1;
+  }
+  return result.empty() ? "device" : result;
+}
+
+std::string kind_of(const WorkerSpec& worker) {
+  if (worker.unit != nullptr) return without_number(worker.unit->name());
+  switch (worker.device) {
+    case DeviceKind::cpu: return "cpu";
+    case DeviceKind::cuda: return "cuda";
+    case DeviceKind::opencl: return "opencl";
+    default: return "user";
+  }
+}
+
+}  // namespace
+
+model::Footprint footprint_of_data(const Task& task) noexcept {
+  std::uint64_t hash = task.access_count, bytes = 0;
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    const Shape& shape = slot.handle()->shape;
+    if (!slot.alias()) bytes += shape.bytes();
+    for (const std::size_t number : {shape.rows, shape.cols, shape.element_bytes})
+      hash = base::mix64(hash + base::kSplitMix64Step) ^ number;
+  }
+  return {base::mix64(hash), bytes};
+}
+
+DurationModels::DurationModels(const std::vector<WorkerSpec>& workers) {
+  for (const WorkerSpec& worker : workers) {
+    kinds_.push_back(kind_of(worker));
+    devices_.push_back(worker.device);
+  }
+}
+
+DurationModels::Entry& DurationModels::entry(std::string_view codelet, const model::WorkKind& kind) {
+  const std::lock_guard guard(lock_);
+  auto at = codelets_.find(codelet);
+  if (at == codelets_.end()) at = codelets_.emplace(std::string(codelet), Kinds()).first;
+  std::unique_ptr<Entry>& found = at->second[kind];
+  if (found == nullptr) found = std::make_unique<Entry>();
+  return *found;
+}
+
+/// Its first implementation for such workers; null: nothing is known.
+DurationModels::Entry* DurationModels::find(std::string_view codelet, const std::string& worker) const {
+  const std::lock_guard guard(lock_);
+  const auto at = codelets_.find(codelet);
+  if (at == codelets_.end()) return nullptr;
+  for (const auto& [kind, found] : at->second)
+    if (kind.worker == worker) return found.get();
+  return nullptr;
+}
+
+void DurationModels::set(const model::CodeletModels& models) {
+  for (const auto& [kind, sizes] : models.kinds) {
+    Entry& own = entry(models.codelet, kind);
+    const std::lock_guard guard(own.lock);
+    own.sizes = sizes;
+    own.sizes.forget_news();
+  }
+}
+
+std::vector<model::CodeletModels> DurationModels::news() const {
+  std::vector<model::CodeletModels> result;
+  const std::lock_guard guard(lock_);
+  for (const auto& [name, kinds] : codelets_) {
+    if (name.empty()) continue;  // there is no file for it
+    model::CodeletModels models{.codelet = name, .kinds = {}};
+    for (const auto& [kind, found] : kinds)
+      if (found->sizes.has_news()) models.kinds[kind] = found->sizes;
+    if (!models.kinds.empty()) result.push_back(std::move(models));
+  }
+  return result;
+}
+
+model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, unsigned worker) const {
+  Entry* const found = find(codelet, kinds_[worker]);
+  if (found == nullptr) return {};
+  const std::lock_guard guard(found->lock);
+  return found->sizes.estimate(footprint);
+}
+
+model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const {
+  const auto at = std::find(devices_.begin(), devices_.end(), kind);
+  return at != devices_.end() ? expected_ns(codelet, footprint, static_cast<unsigned>(at - devices_.begin())) : model::Estimate{};
+}
+
+DurationModels::Entry& DurationModels::Collector::entry_of(const CodeletCore& codelet) {
+  Entry*& known = known_[&codelet];
+  if (known == nullptr) {
+    const int implementation = codelet.plain ? 0 : codelet.implementation_for(device_);
+    known = &models_.entry(codelet.name, {.worker = kind_, .implementation = static_cast<std::uint32_t>(std::max(implementation, 0))});
+  }
+  return *known;
+}
+
+void DurationModels::Collector::flush() {
+  for (std::size_t i = 0; i < count_; ++i) {
+    const Sample& sample = buffer_[i];
+    Entry& entry = entry_of(*sample.codelet);
+    const std::lock_guard guard(entry.lock);
+    entry.sizes.add(sample.footprint, static_cast<double>(sample.duration_ns));
+  }
+  count_ = 0;
+}
+
+}  // namespace tandem::runtime

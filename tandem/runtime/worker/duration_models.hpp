@@ -1,0 +1,108 @@
+// tandem/runtime/worker/duration_models.hpp: what workers learn of the durations of tasks, while they run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/base/spin_lock.hpp"
+#include "tandem/model/tasks/codelet_models.hpp"
+#include "tandem/runtime/exec/worker_spec.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+/// A hash of the shapes of all data of a task, and their bytes. A load per access.
+model::Footprint footprint_of_data(const Task& task) noexcept;
+
+/// The performance models of a runtime: learnt by its workers, asked by whoever plans.
+///
+/// Threads. Any thread may ask. Each worker has a `Collector`, used by its thread alone, which hands durations over in batches. A spin lock for each codelet
+/// and kind of worker protects its model, for some tens of ns at a time, or 10 us where a law is fitted; another one the index of codelets. No thread
+/// holds two.
+///
+///   models.expected_ns("gemm", footprint_of_data(task), DeviceKind::cpu)   // {mean_ns, deviation_ns, samples, known}
+class DurationModels {
+  struct Entry {
+    base::SpinLock lock;
+    model::SizeModel sizes;
+  };
+
+ public:
+  class Collector;
+
+  /// For these workers. Kinds are told apart by the names of their devices, without numbers.
+  explicit DurationModels(const std::vector<WorkerSpec>& workers);
+
+  /// What a file knows. Before the workers start.
+  void set(const model::CodeletModels& models);
+  /// All that was learnt since the start, with what `set` gave. Once the collectors are flushed.
+  std::vector<model::CodeletModels> news() const;
+
+  /// Of a task of `codelet` on workers of this kind. About 100 ns.
+  model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const;
+  /// The same on this worker.
+  model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, unsigned worker) const;
+
+ private:
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>()(name); }
+  };
+  using Kinds = std::map<model::WorkKind, std::unique_ptr<Entry>>;
+
+  Entry& entry(std::string_view codelet, const model::WorkKind& kind);
+  Entry* find(std::string_view codelet, const std::string& worker) const;
+
+  std::vector<std::string> kinds_;      ///< by worker
+  std::vector<DeviceKind> devices_;     ///< by worker
+  mutable base::SpinLock lock_;         ///< of the index; entries stay where they are
+  std::unordered_map<std::string, Kinds, NameHash, std::equal_to<>> codelets_;
+};
+
+/// The durations that one worker has measured and not handed over yet. Its thread alone.
+///
+/// They are handed over when `kBuffered` have gathered, when the last time is `kKeepNs` ago, and before the worker rests; so a worker of short tasks
+/// takes a lock that others want seldom, and one of long tasks hides nothing.
+class DurationModels::Collector {
+ public:
+  static constexpr std::size_t kBuffered = 32;
+  static constexpr std::int64_t kKeepNs = 1'000'000;
+
+  /// `models` outlives this.
+  Collector(DurationModels& models, unsigned worker) : models_(models), kind_(models.kinds_[worker]), device_(models.devices_[worker]) {}
+
+  /// A kernel that has done its work, at `now_ns`. The task has not ended yet. Some ns, and some 100 ns for each when they are handed over.
+  void add(const Task& task, std::int64_t duration_ns, std::int64_t now_ns) {
+    if (task.ops->serves) return;
+    buffer_[count_++] = {task.codelet, footprint_of_data(task), duration_ns};
+    if (count_ == kBuffered || now_ns - flushed_ns_ > kKeepNs) {
+      flush();
+      flushed_ns_ = now_ns;
+    }
+  }
+  void flush();
+
+ private:
+  struct Sample {
+    const CodeletCore* codelet = nullptr;
+    model::Footprint footprint;
+    std::int64_t duration_ns = 0;
+  };
+  Entry& entry_of(const CodeletCore& codelet);
+
+  DurationModels& models_;
+  const std::string kind_;
+  const DeviceKind device_;
+  std::unordered_map<const CodeletCore*, Entry*> known_;
+  std::array<Sample, kBuffered> buffer_;
+  std::size_t count_ = 0;
+  std::int64_t flushed_ns_ = 0;
+};
+
+}  // namespace tandem::runtime
