@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   tandem::tools::add_doctor(app, context);
   tandem::tools::add_linalg(app, context);
   tandem::tools::add_machine(app, context);
+  tandem::tools::add_models(app, context);
   tandem::tools::add_run(app, context);
   tandem::tools::add_top(app, context);
   tandem::tools::add_trace(app, context);

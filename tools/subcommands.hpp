@@ -40,6 +40,7 @@ void add_config(Subcommand app, ToolContext& context);
 void add_doctor(Subcommand app, ToolContext& context);
 void add_linalg(Subcommand app, ToolContext& context);
 void add_machine(Subcommand app, ToolContext& context);
+void add_models(Subcommand app, ToolContext& context);
 void add_run(Subcommand app, ToolContext& context);
 void add_top(Subcommand app, ToolContext& context);
 void add_trace(Subcommand app, ToolContext& context);
