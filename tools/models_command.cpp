@@ -36,7 +36,7 @@ std::vector<ModelRow> rows_of(const model::CodeletModels& models) {
   return rows;
 }
 
-std::string name_of(const model::WorkKind& kind) {
+std::string kind_text(const model::WorkKind& kind) {
   std::string name = kind.worker;
   if (kind.implementation != 0) name += fmt::format(", implementation {}", kind.implementation);
   if (kind.distance != 0) name += fmt::format(", distance {}", kind.distance);
@@ -95,7 +95,7 @@ Result<void> list_models(const ToolContext& context, bool json) {
         continue;
       }
       Json kinds = Json::array();
-      for (const auto& [kind, sizes] : file.models.value().kinds) kinds.push_back(name_of(kind));
+      for (const auto& [kind, sizes] : file.models.value().kinds) kinds.push_back(kind_text(kind));
       codelets.push_back({{"codelet", file.models.value().codelet},
                           {"file", file.path.string()},
                           {"kinds", kinds},
@@ -116,7 +116,7 @@ Result<void> list_models(const ToolContext& context, bool json) {
     if (!file.models.ok()) continue;
     if (!std::exchange(has_head, true)) fmt::print("{:<{}}  {:>6}  {:>9}  {:>8}  {}\n", "codelet", width, "shapes", "durations", "age", "workers");
     std::string kinds;
-    for (const auto& [kind, sizes] : file.models.value().kinds) kinds += (kinds.empty() ? "" : "; ") + name_of(kind);
+    for (const auto& [kind, sizes] : file.models.value().kinds) kinds += (kinds.empty() ? "" : "; ") + kind_text(kind);
     fmt::print("{:<{}}  {:>6}  {:>9}  {:>8}  {}\n", file.models.value().codelet, width, rows_of(file.models.value()).size(), samples_of(file.models.value()), age_text(age_s(file)), kinds);
   }
   for (const ModelFolder::File& file : files.value())
@@ -173,7 +173,7 @@ Result<void> show_models(const ToolContext& context, const std::string& codelet,
     return {};
   }
   for (const auto& [kind, sizes] : models.value().kinds) {
-    fmt::print("{} on {}\n{:>10}  {:>16}  {:>9}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>9}\n", codelet, name_of(kind), "data", "shape", "durations", "mean", "deviation",
+    fmt::print("{} on {}\n{:>10}  {:>16}  {:>9}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>9}\n", codelet, kind_text(kind), "data", "shape", "durations", "mean", "deviation",
                "confidence", "least", "median", "greatest");
     for (const ModelRow& row : rows) {
       if (row.kind != kind) continue;

@@ -21,7 +21,7 @@ struct ModelRow {
 std::vector<ModelRow> rows_of(const model::CodeletModels& models);
 
 /// "cpu", or "opencl (Graphics), implementation 1, distance 2".
-std::string name_of(const model::WorkKind& kind);
+std::string kind_text(const model::WorkKind& kind);
 
 /// "12 us (s / 1 MiB)^1.5 + 3 us".
 std::string text_of(const model::PowerLaw& law);

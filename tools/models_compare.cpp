@@ -58,7 +58,7 @@ base::Result<void> compare_models(const std::filesystem::path& a, const std::fil
       rows.push_back({{"codelet", codelet}, {"worker", kind.worker}, {"implementation", kind.implementation}, {"distance", kind.distance}, {"bytes", bytes},
                       {"shape", fmt::format("{:x}", shape)}, {"a_ns", in_a.mean_ns}, {"b_ns", in_b.mean_ns}, {"ratio", ratio}, {"ratio_error", error}});
     else
-      fmt::print("{:<16}  {:<12}  {:>10}  {:>9}  {:>9}  {:.2f} +- {:.2f}\n", codelet, name_of(kind), short_bytes(bytes), analysis::short_time(in_a.mean_ns),
+      fmt::print("{:<16}  {:<12}  {:>10}  {:>9}  {:>9}  {:.2f} +- {:.2f}\n", codelet, kind_text(kind), short_bytes(bytes), analysis::short_time(in_a.mean_ns),
                  analysis::short_time(in_b.mean_ns), ratio, error);
   }
   const std::size_t only_a = first.value().size() - both, only_b = second.value().size() - both;

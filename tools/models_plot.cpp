@@ -13,7 +13,7 @@
 namespace tandem::tools {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 480, kLeft = 80, kRight = 20, kTop = 40, kBottom = 50;
+constexpr double kWidth = 720, kHeight = 480, kLeft = 80, kRight = 30, kTop = 40, kBottom = 50;
 constexpr std::array<std::string_view, 6> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
 
 /// A logarithmic axis, from a power of ten or of two to another.
@@ -75,14 +75,14 @@ std::string picture_of(const model::CodeletModels& models) {
   std::size_t number = 0;
   for (const auto& [kind, sizes] : models.kinds) {
     const std::string_view colour = kColours[number % kColours.size()];
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", kLeft + 10, kTop + 16 + 15 * static_cast<double>(number), colour, escaped(name_of(kind)));
+    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", kLeft + 10, kTop + 16 + 15 * static_cast<double>(number), colour, escaped(kind_text(kind)));
     ++number;
     for (const model::SizeModel::Entry& entry : sizes.entries()) {
       const model::Estimate estimate = entry.history.estimate();
       const double at = x(std::max(1.0, static_cast<double>(entry.footprint.bytes)));
       line(at, y(std::max(y.low, estimate.mean_ns - estimate.deviation_ns)), at, y(estimate.mean_ns + estimate.deviation_ns), colour);
       svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}, {}: {} +- {}</title></circle>\n", at, y(estimate.mean_ns), colour,
-                         escaped(name_of(kind)), short_bytes(entry.footprint.bytes), analysis::short_time(estimate.mean_ns), analysis::short_time(estimate.deviation_ns));
+                         escaped(kind_text(kind)), short_bytes(entry.footprint.bytes), analysis::short_time(estimate.mean_ns), analysis::short_time(estimate.deviation_ns));
     }
     if (const auto law = sizes.law()) {
       svg += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-dasharray=\"4 3\" points=\"", colour);

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "tandem/api/start_error.hpp"
 #include "tandem/api/world.hpp"
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem {
 
