@@ -310,6 +310,14 @@ class Codelet {
     return codelet;
   }
 
+  /// The same codelet, whose tasks go to devices that have an implementation, and not to cores beside them, where there are such devices. Cores
+  /// run what devices could not (DeviceError), and what does not fit into their memory.
+  [[nodiscard]] Codelet prefer_devices() const {
+    Codelet codelet = copy();
+    codelet.typed_->prefers_devices = true;
+    return codelet;
+  }
+
   /// The same codelet, which says how many floating-point operations a task computes whose data have these shapes (in the order of
   /// its accesses): for traces and reports, which ask it while a task is submitted. `TaskOptions::flops` comes first.
   [[nodiscard]] Codelet flops(std::function<double(std::span<const Shape>)> count) const {

@@ -56,6 +56,19 @@ TEST(RestrictedTasks, SpreadAlsoWhenTheirDataMustBeBrought) {
   EXPECT_THAT(tasks_of(*rt, 2), Each(Le(40U)));
 }
 
+TEST(RestrictedTasks, ThatPreferDevicesLeaveCoresAlone) {
+  const auto codelet = Codelet("k", [](int) {}).also(DeviceKind::user, [](int) {}).prefer_devices();
+  auto rt = loop_runtime({.workers = 6, .devices = 2}, each_takes(1'000'000));
+  for (int i = 0; i < 20; ++i) rt->submit(codelet, i);
+  rt->wait();
+  const std::vector<std::uint64_t> counts = tasks_of(*rt, 6);
+  EXPECT_EQ(counts[0] + counts[1], 20U);
+  auto cores = loop_runtime({.workers = 2}, each_takes(1'000'000));
+  for (int i = 0; i < 20; ++i) cores->submit(codelet, i);
+  cores->wait();
+  EXPECT_THAT(tasks_of(*cores, 0), ElementsAre(10U, 10U)) << "there are none";
+}
+
 TEST(RestrictedTasks, OfAllDevicesAndCoresAreSharedByAll) {
   auto rt = loop_runtime({.workers = 6, .devices = 2}, each_takes(1'000'000));
   const auto codelet = Codelet("k", [](int) {}).also(DeviceKind::user, [](int) {});

@@ -134,13 +134,18 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
     if (codelet.implementation_for(device) < 0) continue;
     if (!codelet.can_run || codelet.can_run({worker, device})) members.push_back(worker);
   }
-  WorkerGroup* const group = members.empty() ? nullptr : &queues_->group_of(members);
   std::vector<unsigned> processors;
   for (const unsigned worker : members)
     if (workers_[worker].unit == nullptr && workers_[worker].node == 0) processors.push_back(worker);
-  if (!processors.empty() && processors.size() < members.size()) group->processors = &queues_->group_of(processors);
+  const bool is_mixed = !processors.empty() && processors.size() < members.size();
+  if (is_mixed && codelet.prefers_devices) std::erase_if(members, [&](unsigned worker) { return workers_[worker].unit == nullptr; });
+  WorkerGroup* const group = members.empty() ? nullptr : &queues_->group_of(members, is_mixed ? &queues_->group_of(processors) : nullptr);
   groups_.emplace(&codelet, group);
   return group;
+}
+
+bool Executor::is_everyone(const WorkerGroup& group) const noexcept {
+  return group.members.size() == queues_->worker_count() && group.members.back() < queues_->worker_count();
 }
 
 void Executor::end_one(Task& task, Origin& origin) {

@@ -101,6 +101,8 @@ class Executor final : public StagingListener {
   /// The workers that have an implementation of the codelet and to which its predicate agrees; null: there are none. The predicate is
   /// asked once for each worker; what it throws leaves this. By the submitting thread. The codelet outlives this.
   WorkerGroup* group_of(const CodeletCore& codelet);
+  /// The workers that share all tasks, and no others.
+  bool is_everyone(const WorkerGroup& group) const noexcept;
 
   // --- devices
   /// Another worker than `worker`, which has a device, can run `task`.

@@ -102,10 +102,11 @@ void ReadyQueues::push_pinned(unsigned worker, Task* task) {
   idle_.wake(worker);
 }
 
-WorkerGroup& ReadyQueues::group_of(const std::vector<unsigned>& members) {
+WorkerGroup& ReadyQueues::group_of(const std::vector<unsigned>& members, WorkerGroup* processors) {
   for (const auto& group : groups_)
-    if (!group->staged && group->members == members) return *group;
+    if (!group->staged && group->members == members && group->processors == processors) return *group;
   WorkerGroup& group = *groups_.emplace_back(std::make_unique<WorkerGroup>(by_priority_, members));
+  group.processors = processors;
   for (const unsigned worker : members) {
     std::atomic<const Membership*>& list = lanes_[worker]->groups;
     const Membership* const first = list.load(std::memory_order_relaxed);

@@ -64,8 +64,8 @@ class ReadyQueues {
   void push_from_outside(Task* task);
   /// A task that `worker` must run and no other. Any thread.
   void push_pinned(unsigned worker, Task* task);
-  /// The group of these workers. By the submitting thread. Lives as long as this.
-  WorkerGroup& group_of(const std::vector<unsigned>& members);
+  /// The group of these workers, whose tasks `processors` run if devices could not. By the submitting thread. Lives as long as this.
+  WorkerGroup& group_of(const std::vector<unsigned>& members, WorkerGroup* processors = nullptr);
   /// A task that the workers of `group` can run. Any thread.
   void push_to(WorkerGroup& group, Task* task);
   /// `members`, which share all tasks, share those whose data is staged on their node, too. Before tasks are pushed.

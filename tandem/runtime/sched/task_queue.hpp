@@ -41,7 +41,7 @@ struct WorkerGroup {
   TaskQueue queue;
   const std::vector<unsigned> members;
   const bool staged;  ///< of tasks that have memory on the members' node: each member takes them before others
-  WorkerGroup* processors = nullptr;  ///< of its members those without a device, if it has both; null: it has not
+  WorkerGroup* processors = nullptr;  ///< without a device: they run what devices among the members could not; null: there are none
 
   WorkerGroup(bool by_priority, std::vector<unsigned> workers, bool of_staged = false)
       : queue(by_priority), members(std::move(workers)), staged(of_staged) {}

@@ -99,7 +99,9 @@ void Submission::check_runnable(Task& task) {
     throw;
   }
   if (group != nullptr) {
-    extra_of(task).group = group;
+    // Where there are no devices, an implementation for them costs nothing.
+    if (executor_.is_everyone(*group)) task.restricted = false;
+    else extra_of(task).group = group;
     return;
   }
   const std::string who = describe(task);
@@ -115,6 +117,9 @@ void Submission::check_fits(Task& task) {
   Memory& memory = executor_.memory();
   std::string smallest;  // says why, for the node that comes closest
   std::size_t over = SIZE_MAX;
+  const auto has = [](const WorkerGroup& group, unsigned worker) {
+    return std::find(group.members.begin(), group.members.end(), worker) != group.members.end();
+  };
   const auto fits = [&](NodeIndex node) {
     if (!memory.is_limited(node)) return true;
     const std::size_t bytes = Room::bytes_of(task, node);
@@ -133,7 +138,7 @@ void Submission::check_fits(Task& task) {
     const WorkerGroup* const group = task.restricted ? extra_of(task).group : nullptr;
     for (unsigned worker = 0; worker < workers.size(); ++worker) {
       const bool runs_it = group == nullptr ? workers[worker].device == DeviceKind::cpu
-                                            : std::find(group->members.begin(), group->members.end(), worker) != group->members.end();
+                                            : has(*group, worker) || (group->processors != nullptr && has(*group->processors, worker));
       if (runs_it && fits(workers[worker].node)) return;
     }
   }

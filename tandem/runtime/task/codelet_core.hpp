@@ -47,6 +47,7 @@ class CodeletCore {
     flops = other.flops;
     colour = other.colour;
     plain = other.plain;
+    prefers_devices = other.prefers_devices;
   }
 
   std::string name;
@@ -55,6 +56,7 @@ class CodeletCore {
   /// Floating-point operations of a task whose accesses have these shapes, for traces. Empty: not known.
   std::function<double(std::span<const Shape>)> flops;
   std::optional<std::uint32_t> colour;  ///< for reports: red * 65536 + green * 256 + blue
+  bool prefers_devices = false;  ///< where devices run it, cores run only what these could not
   bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without asking
 };
 
