@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/tandem")
 
 # Which headers these are is found out when they are installed.
-set(public_headers tandem/tandem.hpp tandem/comm.hpp tandem/trace.hpp tandem/scheduling.hpp tandem/device.hpp tandem/opencl.hpp)
+set(public_headers tandem/tandem.hpp tandem/comm.hpp tandem/trace.hpp tandem/scheduling.hpp tandem/device.hpp tandem/opencl.hpp tandem/cuda.hpp)
 if(TANDEM_LINALG)
   list(APPEND public_headers tandem/linalg.hpp)
 endif()

@@ -13,6 +13,7 @@
 #include "tandem/base/units.hpp"
 #include "tandem/comm/transport/load_module.hpp"
 #include "tandem/comm/transport/rdma.hpp"
+#include "tandem/runtime/device/cuda/load_cuda.hpp"
 #include "tandem/runtime/device/opencl/load_opencl.hpp"
 #include "tools/doctor.hpp"
 #include "tools/counted.hpp"
@@ -24,8 +25,6 @@
 
 namespace tandem::tools {
 namespace {
-
-const std::vector<std::string> not_probed{"CUDA"};
 
 /// Those that ranks would use here without option comm.transports, in order of preference.
 std::vector<std::string> transports() {
@@ -64,6 +63,35 @@ Json opencl_json() {
   return devices;
 }
 
+/// Where the command's options say that CUDA's libraries are.
+base::Result<std::vector<runtime::CudaFacts>> cuda(const base::Config& config) {
+  const auto module = runtime::load_cuda();
+  if (!module.ok()) return base::Error{base::ErrorCode::unsupported, "not built, or not found"};
+  return module.value()->find(config.get_string("cuda.libraries"));
+}
+
+void print_cuda(const base::Config& config) {
+  const auto devices = cuda(config);
+  if (!devices.ok()) return fmt::print("CUDA         {}\n", devices.error().message);
+  if (devices.value().empty()) fmt::print("CUDA         no device\n");
+  for (std::size_t i = 0; i < devices.value().size(); ++i) {
+    const runtime::CudaFacts& device = devices.value()[i];
+    fmt::print("CUDA {}       {}, {}, {} multiprocessors, compute capability {}.{}\n", i, device.name, readable_bytes(device.memory_bytes),
+               device.multiprocessors, device.major, device.minor);
+  }
+}
+
+Json cuda_json(const base::Config& config) {
+  Json devices = Json::array();
+  if (const auto found = cuda(config); found.ok())
+    for (const runtime::CudaFacts& device : found.value())
+      devices.push_back({{"name", device.name},
+                         {"memory_bytes", device.memory_bytes},
+                         {"multiprocessors", device.multiprocessors},
+                         {"compute_capability", fmt::format("{}.{}", device.major, device.minor)}});
+  return devices;
+}
+
 std::string core_list(const std::vector<base::CoreId>& cores) {
   std::vector<unsigned> numbers;
   for (const base::CoreId core : cores) numbers.push_back(core.value());
@@ -92,7 +120,8 @@ void print_caches(const base::Topology& topology) {
   }
 }
 
-void print_table(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& workers) {
+void print_table(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& workers,
+                 const base::Config& config) {
   fmt::print("processor    {}\n", topology.cpu_model().empty() ? "unknown" : topology.cpu_model());
   fmt::print("packages     {}\n", topology.package_count());
   fmt::print("cores        {} that this process may use, with {} hardware threads\n", topology.cores().size(),
@@ -104,7 +133,7 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
   for (const Finding& finding : check_networks("/")) fmt::print("{:<12} {}\n", finding.subject, finding.found);
   fmt::print("transports   {}\n", fmt::join(transports(), ", "));
   print_opencl();
-  fmt::print("not probed   {}\n", fmt::join(not_probed, ", "));
+  print_cuda(config);
   fmt::print("\ncore  package  NUMA node  hardware threads\n");
   for (const base::Core& core : topology.cores())
     fmt::print("{:>4}  {:>7}  {:>9}  {}\n", core.id.value(), core.package, core.numa_node, fmt::join(core.pus, " "));
@@ -115,15 +144,16 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
   }
 }
 
-void print_json(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& placed) {
+void print_json(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& placed,
+                const base::Config& config) {
   Json machine = machine_json(topology);
   machine["cpu_quota"] = quota ? Json(*quota) : Json(nullptr);
-  machine["not_probed"] = not_probed;
   machine["networks"] = Json::array();
   for (const Finding& finding : check_networks("/"))
     machine["networks"].push_back({{"kind", finding.subject}, {"found", finding.found}, {"usable", finding.verdict == Verdict::right}});
   machine["transports"] = transports();
   machine["opencl"] = opencl_json();
+  machine["cuda"] = cuda_json(config);
   Json workers = Json::array();
   for (const WorkerPlacement& placement : placed)
     workers.push_back({{"worker", placement.worker},
@@ -133,11 +163,14 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
   print({{"tandem", version}, {"commit", commit}, {"machine", machine}});
 }
 
-MachineView view_of(const base::Topology& topology, const std::vector<WorkerPlacement>& workers) {
+MachineView view_of(const base::Topology& topology, const std::vector<WorkerPlacement>& workers, const base::Config& config) {
   MachineView view{.topology = topology, .workers = workers};
   if (const runtime::OpenClModule* const module = opencl())
     for (const runtime::OpenClFacts& device : module->find())
       view.devices.push_back({fmt::format("OpenCL {}", view.devices.size()), device.name, device.memory_bytes});
+  if (const auto found = cuda(config); found.ok())
+    for (std::size_t i = 0; i < found.value().size(); ++i)
+      view.devices.push_back({fmt::format("CUDA {}", i), found.value()[i].name, found.value()[i].memory_bytes});
   for (const Finding& finding : check_networks("/"))
     if (finding.verdict == Verdict::right) view.networks.push_back(finding.found);
   return view;
@@ -174,11 +207,11 @@ void add_machine(Subcommand app, ToolContext& context) {
     }
     const auto quota = base::cpu_quota();
     const auto workers = plan_workers(topology.value(), quota, context.config);
-    if (options->json) print_json(topology.value(), quota, workers);
-    else if (options->tree) fmt::print("{}", machine_tree(view_of(topology.value(), workers)));
-    else if (options->svg.empty()) print_table(topology.value(), quota, workers);
+    if (options->json) print_json(topology.value(), quota, workers, context.config);
+    else if (options->tree) fmt::print("{}", machine_tree(view_of(topology.value(), workers, context.config)));
+    else if (options->svg.empty()) print_table(topology.value(), quota, workers, context.config);
     if (options->svg.empty()) return;
-    const auto written = write_svg(view_of(topology.value(), workers), options->svg);
+    const auto written = write_svg(view_of(topology.value(), workers, context.config), options->svg);
     if (written) return;
     context.log.error("{}", written.error().message);
     context.exit_status = 1;

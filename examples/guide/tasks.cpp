@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include <tandem/cuda.hpp>
 #include <tandem/tandem.hpp>
 
 namespace {
@@ -54,6 +55,14 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 3; ++i) rt.submit({.callback = [&ended] { ++ended; }}, axpy, 0.0, read(hx), read_write(hy));
   rt.wait();
   std::printf("y[0] = %g, y[1] = %g, worker %s, %d callbacks\n", y[0], y[1], worker < rt.worker_count() ? "known" : "unknown", ended.load());
+
+  // The same kernel for cores and for CUDA devices.
+  const auto scale = tandem::Codelet("scale on a card", [](double a, std::span<double> to) { for (double& v : to) v *= a; })
+                         .cuda("__global__ void scale(double a, double* to, size_t n) {"
+                               "  size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; if (i < n) to[i] *= a; }",
+                               "scale", [](double, std::span<double> to) { return to.size(); })
+                         .prefer_devices();
+  rt.submit(scale, 0.5, read_write(hy));
 
   // Order without data.
   std::vector<int> order;

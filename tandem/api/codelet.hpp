@@ -133,6 +133,16 @@ inline constexpr bool posts_itself = false;
 template <class GlobalSize>
 inline constexpr bool posts_itself<OpenClKernel<GlobalSize>> = true;
 
+/// Implementations for CUDA devices: cuda_kernel.hpp.
+template <class Range>
+class CudaKernel;
+template <class Function>
+class CudaFunction;
+template <class Range>
+inline constexpr bool posts_itself<CudaKernel<Range>> = true;
+template <class Function>
+inline constexpr bool posts_itself<CudaFunction<Function>> = true;
+
 /// Calls `kernel` for the run `call` with arguments that `Code` finds: with a `Context` first if it takes one. Parameters: how
 /// each argument is passed.
 template <class Code, class Kernel, class... Parameters, std::size_t... i>
@@ -299,6 +309,24 @@ class Codelet {
                                                                                GlobalSize global_size, std::string options = {}) const {
     return also(DeviceKind::opencl,
                 internal::OpenClKernel<GlobalSize>({std::move(source), std::move(kernel), std::move(options)}, std::move(global_size)));
+  }
+
+  /// The same codelet with a further implementation, for CUDA devices (option `cuda`): `kernel`, a `__global__` function of `source`, which is
+  /// in CUDA C++ and compiled at run time. Include tandem/cuda.hpp.
+  ///
+  /// Its parameters follow those of the other kernels: a value is a value; a scalar is `T*`; a vector is `T*` and `size_t` (its count); a matrix
+  /// is `T*` and three `size_t` (rows, columns, leading dimension). `range` is called with the arguments of the other kernels, and gives the
+  /// number of threads, or a `CudaRange`; the views that it gets have sizes and no data. `options` are for the compiler.
+  template <class Range>
+  [[nodiscard]] Codelet<Kernels..., internal::CudaKernel<Range>> cuda(std::string source, std::string kernel, Range range,
+                                                                      std::string options = {}) const {
+    return also(DeviceKind::cuda, internal::CudaKernel<Range>({std::move(source), std::move(kernel), std::move(options)}, std::move(range)));
+  }
+  /// The same for a function that posts work to a stream, by cuBLAS, say: it gets a `CudaQueue&`, and then the parameters of the other kernels,
+  /// whose data lie in the device's memory.
+  template <class Function>
+  [[nodiscard]] Codelet<Kernels..., internal::CudaFunction<Function>> cuda(Function function) const {
+    return also(DeviceKind::cuda, internal::CudaFunction<Function>(std::move(function)));
   }
 
   /// The same codelet, only for workers for which `predicate` returns true. A runtime asks it once for each of its workers, at the

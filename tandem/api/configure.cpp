@@ -36,6 +36,14 @@ void register_options(base::Registry& registry) {
                 .help = "tasks that an OpenCL device may have in flight", .minimum = 1, .maximum = 64});
   registry.add({.name = "opencl.memory", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory of each OpenCL device for data; 0: three quarters of it", .minimum = 0});
+  registry.add({.name = "cuda", .type = OptionType::integer, .default_value = "0",
+                .help = "CUDA devices, each with a worker of its own (0: none)", .minimum = 0, .maximum = 14});
+  registry.add({.name = "cuda.depth", .type = OptionType::integer, .default_value = "4",
+                .help = "tasks that a CUDA device may have in flight, each on a stream of its own", .minimum = 1, .maximum = 64});
+  registry.add({.name = "cuda.memory", .type = OptionType::bytes, .default_value = "0",
+                .help = "memory of each CUDA device for data; 0: three quarters of it", .minimum = 0});
+  registry.add({.name = "cuda.libraries", .type = OptionType::text, .default_value = "",
+                .help = "folder where NVRTC, cuBLAS and cuSOLVER are, and maybe libcuda.so.1; empty: where the dynamic loader looks"});
   registry.add({.name = "poll_max", .type = OptionType::duration, .default_value = "1us",
                 .help = "longest pause between two polls of an idle worker (exponential back-off)", .minimum = 0});
   registry.add({.name = "poll_for", .type = OptionType::duration, .default_value = "20us",

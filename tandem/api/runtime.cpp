@@ -12,6 +12,7 @@
 #include "tandem/api/exit_status.hpp"
 #include "tandem/api/for_tasks_of.hpp"
 #include "tandem/api/near_network.hpp"
+#include "tandem/api/cuda_devices.hpp"
 #include "tandem/api/opencl_devices.hpp"
 #include "tandem/api/rank_cores.hpp"
 #include "tandem/api/report.hpp"
@@ -151,6 +152,7 @@ void Runtime::start(const Options& program) {
                      "start one rank");
   runtime::World world = make_real_world(*config_, *resources_);
   add_opencl_devices(world, *config_, *resources_->log);
+  add_cuda_devices(world, *config_, *resources_->log);
   for (const auto& make : program.devices) world.add_device(make());
   const bool traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
   trace_ = std::make_unique<Trace>(

@@ -1,0 +1,29 @@
+// tandem/api/cuda_devices.cpp: loads the module of CUDA, and takes its devices.
+#include "tandem/api/cuda_devices.hpp"
+
+#include <utility>
+
+#include "tandem/base/exceptions.hpp"
+#include "tandem/runtime/device/cuda/load_cuda.hpp"
+
+namespace tandem {
+
+void add_cuda_devices(runtime::World& world, const base::Config& config, base::Log& log) {
+  const auto wanted = static_cast<unsigned>(config.get_int("cuda"));
+  if (wanted == 0) return;
+  if (config.get_bytes("memory") != 0)
+    throw StartError("options memory and cuda do not go together: what has no room in main memory goes to a file, which devices cannot reach; "
+                     "leave one out");
+  const auto module = runtime::load_cuda();
+  if (!module.ok()) throw StartError(module.error().message);
+  auto units = module.value()->make({.most_devices = wanted,
+                                     .depth = static_cast<unsigned>(config.get_int("cuda.depth")),
+                                     .memory_bytes = static_cast<std::size_t>(config.get_bytes("cuda.memory")),
+                                     .libraries = config.get_string("cuda.libraries")});
+  if (!units.ok()) throw StartError("option cuda asks for devices, and " + units.error().message);
+  if (units.value().empty()) throw StartError("option cuda asks for devices, and the CUDA driver here has none; leave the option out");
+  if (units.value().size() < wanted) log.info("{} CUDA devices are here, and option cuda asks for {}", units.value().size(), wanted);
+  for (runtime::DeviceUnit& unit : units.value()) world.add_device(std::move(unit));
+}
+
+}  // namespace tandem

@@ -1,0 +1,14 @@
+// tandem/api/cuda_devices.hpp: the CUDA devices that the options ask for.
+#pragma once
+
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/runtime/worker/world.hpp"
+
+namespace tandem {
+
+/// By options `cuda`, `cuda.depth`, `cuda.memory` and `cuda.libraries`: a worker for each device, with its memory. Throws StartError when there
+/// is none, or CUDA cannot be used.
+void add_cuda_devices(runtime::World& world, const base::Config& config, base::Log& log);
+
+}  // namespace tandem

@@ -1,0 +1,52 @@
+// tandem/api/cuda_kernel.hpp: implementations of a codelet for CUDA devices: CUDA C++ with the arguments of its tasks, and functions that post.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "tandem/api/kernel_arguments.hpp"
+#include "tandem/runtime/device/cuda/cuda_queue.hpp"
+
+namespace tandem::internal {
+
+/// What `Codelet::cuda` adds for a source. `Range`: called with the arguments of the kernel, gives the threads.
+template <class Range>
+class CudaKernel {
+ public:
+  CudaKernel(CudaSource source, Range range) : source_(std::move(source)), range_(std::move(range)) {}
+
+  /// Posts the kernel of the run `call`, whose arguments `Code` finds.
+  template <class Code, std::size_t... i>
+  void post(runtime::KernelCall& call, std::index_sequence<i...>) const {
+    KernelArguments<CudaArgument> list;
+    (list.template add<Code, i>(call), ...);
+    static_assert(std::is_convertible_v<decltype(range_(Code::template argument<i>(call)...)), CudaRange>,
+                  "the range gives a number of threads, or a CudaRange");
+    static_cast<CudaQueue*>(call.queue)->launch(source_, {list.arguments.data(), list.count}, range_(Code::template argument<i>(call)...));
+  }
+
+ private:
+  CudaSource source_;
+  Range range_;
+};
+
+/// What `Codelet::cuda` adds for a function, which gets the queue before its arguments.
+template <class Function>
+class CudaFunction {
+ public:
+  explicit CudaFunction(Function function) : function_(std::move(function)) {}
+
+  /// Calls the function for the run `call`, whose arguments `Code` finds.
+  template <class Code, std::size_t... i>
+  void post(runtime::KernelCall& call, std::index_sequence<i...>) const {
+    static_assert(std::is_invocable_v<const Function&, CudaQueue&, decltype(Code::template argument<i>(call))...>,
+                  "the function for CUDA devices takes a tandem::CudaQueue& and then the parameters of the other kernels, and is not mutable");
+    function_(*static_cast<CudaQueue*>(call.queue), Code::template argument<i>(call)...);
+  }
+
+ private:
+  Function function_;
+};
+
+}  // namespace tandem::internal

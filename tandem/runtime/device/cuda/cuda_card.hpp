@@ -1,0 +1,101 @@
+// tandem/runtime/device/cuda/cuda_card.hpp: one CUDA device: its context, its memory, its lanes for copies.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/runtime/device/cuda/cuda_driver.hpp"
+#include "tandem/runtime/device/cuda/cuda_lane.hpp"
+
+namespace tandem::runtime::cuda {
+
+class Card;
+
+/// Which card has a piece of memory, by its first address. Addresses of all devices and of main memory differ (unified addressing). Any thread.
+class Owners {
+ public:
+  void add(const void* memory, Card* card) {
+    const std::lock_guard guard(mutex_);
+    all_.emplace(memory, card);
+  }
+  void remove(const void* memory) {
+    const std::lock_guard guard(mutex_);
+    all_.erase(memory);
+  }
+  /// Null: it is main memory.
+  Card* find(const void* memory) const {
+    const std::lock_guard guard(mutex_);
+    const auto known = all_.find(memory);
+    return known != all_.end() ? known->second : nullptr;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<const void*, Card*> all_;
+};
+
+/// What is known of a device before it is used.
+struct CardFacts {
+  DeviceNumber device = 0;
+  std::string name;
+  std::size_t memory_bytes = 0;
+  unsigned multiprocessors = 0;
+  unsigned major = 0;  ///< compute capability
+  unsigned minor = 0;  ///< of it, too
+};
+
+/// All devices that the driver shows (CUDA_VISIBLE_DEVICES hides others). Throws DeviceError.
+std::vector<CardFacts> find_cards(const Driver& driver);
+
+/// The device's primary context, which cuBLAS and the runtime API use, too, and a lane for copies in each direction. Copies in both directions and
+/// kernels may overlap; what depends on each other was seen to end by the host before the next is posted, so no stream waits for another.
+class Card {
+ public:
+  Card(std::shared_ptr<const Driver> driver, CardFacts facts, unsigned number, std::shared_ptr<Owners> owners);
+  ~Card();
+  Card(const Card&) = delete;
+  Card& operator=(const Card&) = delete;
+
+  const Driver& driver() const noexcept { return *driver_; }
+  const CardFacts& facts() const noexcept { return facts_; }
+  /// "cuda 0 (NVIDIA H100)".
+  const std::string& name() const noexcept { return name_; }
+  Context context() const noexcept { return context_; }
+  Lane& to_device() noexcept { return *to_device_; }
+  Lane& from_device() noexcept { return *from_device_; }
+  const Owners& owners() const noexcept { return *owners_; }
+  /// The context is the calling thread's from now on.
+  void enter() const;
+  /// Copies from and to `other` go directly, if the hardware can.
+  void reach(const Card& other) const;
+
+  /// Null: the device has none left. Freeing memory may wait for the whole device, so what was given back is kept for the next of that size, until
+  /// memory is short.
+  void* allocate(std::size_t bytes);
+  void release(void* memory, std::size_t bytes) noexcept;
+  /// Waits for all copies.
+  void finish() noexcept;
+
+ private:
+  std::optional<Address> take_kept(std::size_t bytes);
+  void free_kept() noexcept;
+
+  const std::shared_ptr<const Driver> driver_;
+  const CardFacts facts_;
+  const std::string name_;
+  const std::shared_ptr<Owners> owners_;
+  Context context_ = nullptr;
+  std::unique_ptr<Lane> to_device_;
+  std::unique_ptr<Lane> from_device_;
+
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<Address>> kept_;  ///< by size
+};
+
+}  // namespace tandem::runtime::cuda

@@ -1,0 +1,67 @@
+// tandem/runtime/device/cuda/cuda_compiler.cpp: asks NVRTC, and repeats what it says.
+#include "tandem/runtime/device/cuda/cuda_compiler.hpp"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <stdexcept>
+
+#include "tandem/runtime/memory/device_error.hpp"
+
+namespace tandem::runtime::cuda {
+
+Compiler::Compiler(const std::string& folder)
+    : library_(folder, {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}), missing_(library_.missing()) {
+  if (!library_.is_loaded()) return;
+  missing_.clear();
+#define TANDEM_CUDA_FIND(member, symbol, parameters) \
+  if (!library_.find(#symbol, member##_)) missing_ = "it is too old: it has no " #symbol;
+  TANDEM_CUDA_NVRTC(TANDEM_CUDA_FIND)
+#undef TANDEM_CUDA_FIND
+}
+
+CompiledKernel Compiler::compile(const CudaSource& source, unsigned architecture) const {
+  if (!missing_.empty())
+    throw DeviceError(DeviceEffect::refused, fmt::format("kernel '{}' is CUDA source, and NVRTC cannot be used: {}", source.kernel, missing_));
+  Program program = nullptr;
+  if (create_(&program, source.text.c_str(), "tandem.cu", 0, nullptr, nullptr) != 0)
+    throw DeviceError(DeviceEffect::refused, fmt::format("NVRTC takes no program for kernel '{}'", source.kernel));
+  struct Owned {
+    const Compiler& compiler;
+    Program& program;
+    ~Owned() { compiler.destroy_(&program); }
+  } const owned{*this, program};
+
+  std::vector<std::string> options = {fmt::format("--gpu-architecture=sm_{}", architecture)};
+  std::istringstream words(source.options);
+  for (std::string word; words >> word;) options.push_back(word);
+  std::vector<const char*> pointers;
+  for (const std::string& option : options) pointers.push_back(option.c_str());
+
+  const char* symbol = nullptr;
+  const bool is_right = add_name_(program, source.kernel.c_str()) == 0 &&
+                        compile_(program, static_cast<int>(pointers.size()), pointers.data()) == 0 &&
+                        lowered_name_(program, source.kernel.c_str(), &symbol) == 0;
+  if (!is_right) {
+    std::size_t bytes = 0;
+    std::string log;
+    if (log_bytes_(program, &bytes) == 0 && bytes > 1) {
+      log.resize(bytes);
+      log_(program, log.data());
+      log.resize(bytes - 1);
+    }
+    while (!log.empty() && log.back() == '\n') log.pop_back();
+    throw std::runtime_error(fmt::format("the CUDA source of kernel '{}' does not compile for compute capability {}.{}:\n{}", source.kernel,
+                                         architecture / 10, architecture % 10, log));
+  }
+  CompiledKernel kernel;
+  kernel.symbol = symbol;
+  std::size_t bytes = 0;
+  if (code_bytes_(program, &bytes) != 0 || bytes == 0)
+    throw DeviceError(DeviceEffect::refused, fmt::format("NVRTC gives no code of kernel '{}'", source.kernel));
+  kernel.code.resize(bytes);
+  code_(program, kernel.code.data());
+  return kernel;
+}
+
+}  // namespace tandem::runtime::cuda

@@ -1,0 +1,52 @@
+// tandem/runtime/device/cuda/cuda_compiler.hpp: CUDA C++ to machine code, by NVRTC.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/runtime/device/cuda/cuda_queue.hpp"
+#include "tandem/runtime/device/cuda/library.hpp"
+
+namespace tandem::runtime::cuda {
+
+using Program = struct ProgramObject*;  ///< nvrtcProgram
+
+/// F(member, symbol, parameters); all return nvrtcResult.
+#define TANDEM_CUDA_NVRTC(F)                                                                                                  \
+  F(create, nvrtcCreateProgram, (Program*, const char*, const char*, int, const char* const*, const char* const*))            \
+  F(destroy, nvrtcDestroyProgram, (Program*))                                                                                 \
+  F(compile, nvrtcCompileProgram, (Program, int, const char* const*))                                                         \
+  F(add_name, nvrtcAddNameExpression, (Program, const char*))                                                                 \
+  F(lowered_name, nvrtcGetLoweredName, (Program, const char*, const char**))                                                  \
+  F(log_bytes, nvrtcGetProgramLogSize, (Program, std::size_t*))                                                               \
+  F(log, nvrtcGetProgramLog, (Program, char*))                                                                                \
+  F(code_bytes, nvrtcGetCUBINSize, (Program, std::size_t*))                                                                   \
+  F(code, nvrtcGetCUBIN, (Program, char*))
+
+/// Machine code of one kernel.
+struct CompiledKernel {
+  std::vector<char> code;  ///< for cuModuleLoadData
+  std::string symbol;      ///< the kernel's name in it
+};
+
+/// NVRTC, if it is here. Thread-safe.
+class Compiler {
+ public:
+  /// From `folder`, as `Library` has it.
+  explicit Compiler(const std::string& folder);
+
+  /// For devices of compute capability `architecture`: 90 is 9.0. Throws std::runtime_error with the compiler's words when the text is wrong,
+  /// DeviceError when there is no NVRTC.
+  CompiledKernel compile(const CudaSource& source, unsigned architecture) const;
+
+ private:
+  const Library library_;
+  std::string missing_;  ///< why it cannot be used; empty: it can
+#define TANDEM_CUDA_MEMBER(member, symbol, parameters) int(*member##_) parameters = nullptr;
+  TANDEM_CUDA_NVRTC(TANDEM_CUDA_MEMBER)
+#undef TANDEM_CUDA_MEMBER
+};
+
+}  // namespace tandem::runtime::cuda

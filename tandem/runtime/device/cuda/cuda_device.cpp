@@ -1,0 +1,211 @@
+// tandem/runtime/device/cuda/cuda_device.cpp: posts kernels to streams, and hears of their ends.
+#include "tandem/runtime/device/cuda/cuda_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include "tandem/base/assert.hpp"
+#include "tandem/base/exceptions.hpp"
+
+namespace tandem::runtime::cuda {
+
+/// What the task at one place posts to, and the memory that it has besides its data. The worker's thread uses it during a launch, then the lane's
+/// thread, then the worker's again.
+class CudaDevice::Place final : public CudaQueue {
+ public:
+  Place(CudaDevice& device, unsigned number) : device_(device), number_(number), lane_(device.card_->driver(), device.card_->context()) {
+    void* ints = nullptr;
+    driver().check(driver().allocate_host(&ints, kInts * sizeof(int), kHostAllocPortable), "no page-locked memory");
+    ints_ = static_cast<int*>(ints);
+  }
+  ~Place() override {
+    lane_.finish();
+    device_.libraries_->blas.destroy(blas_);
+    device_.libraries_->solver.destroy(solver_);
+    if (scratch_ != nullptr) device_.card_->release(scratch_, scratch_bytes_);
+    driver().release_host(ints_);
+  }
+
+  Lane& lane() noexcept { return lane_; }
+  bool has_posted() const noexcept { return has_posted_; }
+  void begin() noexcept {
+    has_posted_ = false;
+    has_scratch_ = false;
+    readings_.clear();
+  }
+  /// What was posted has ended. By the lane's thread.
+  void end(Status status) {
+    if (status == kSuccess)
+      for (std::size_t i = 0; i < readings_.size(); ++i) readings_[i](ints_[i]);
+    device_.report(number_, status);
+  }
+
+  void launch(const CudaSource& source, std::span<const CudaArgument> arguments, const CudaRange& range) override;
+  void* stream() override {
+    has_posted_ = true;
+    return lane_.stream();
+  }
+  void* blas() override {
+    if (blas_ == nullptr) blas_ = device_.libraries_->blas.create(lane_.stream());
+    has_posted_ = true;
+    return blas_;
+  }
+  void* solver() override {
+    if (solver_ == nullptr) solver_ = device_.libraries_->solver.create(lane_.stream());
+    has_posted_ = true;
+    return solver_;
+  }
+  void* blas_function(const char* symbol) override { return device_.libraries_->blas.function(symbol); }
+  void* solver_function(const char* symbol) override { return device_.libraries_->solver.function(symbol); }
+  void* scratch(std::size_t bytes) override;
+  void read_int(const void* device_address, std::function<void(int)> then) override;
+
+ private:
+  static constexpr std::size_t kInts = 8;
+  const Driver& driver() const noexcept { return device_.card_->driver(); }
+
+  CudaDevice& device_;
+  const unsigned number_;
+  Lane lane_;
+  bool has_posted_ = false;  ///< or may have
+  bool has_scratch_ = false;
+  void* blas_ = nullptr;
+  void* solver_ = nullptr;
+  void* scratch_ = nullptr;
+  std::size_t scratch_bytes_ = 0;
+  int* ints_ = nullptr;  ///< page-locked: else reading them would wait for the stream
+  std::vector<std::function<void(int)>> readings_;
+};
+
+CudaDevice::CudaDevice(std::shared_ptr<Card> card, std::shared_ptr<Libraries> libraries, unsigned depth)
+    : card_(std::move(card)), libraries_(std::move(libraries)) {
+  const Within within(card_->driver(), card_->context());
+  for (unsigned i = 0; i < depth; ++i) places_.push_back(std::make_unique<Place>(*this, i));
+}
+
+CudaDevice::~CudaDevice() {
+  const Within within(card_->driver(), card_->context());
+  places_.clear();
+  for (const auto& [source, kernel] : kernels_) card_->driver().unload_module(kernel.module);
+}
+
+Device::Launched CudaDevice::launch(DeviceTask& task, std::int64_t) {
+  card_->enter();
+  Place& place = *places_[task.place()];
+  place.begin();
+  const Driver& driver = card_->driver();
+  try {
+    task.run(static_cast<CudaQueue*>(&place));
+    driver.check(place.lane().when_ended([&place](Status status) { place.end(status); }), "no event");
+  } catch (const DeviceError& error) {
+    // What it had posted before uses the task's data, and may have changed it.
+    const Status status = driver.synchronize_stream(place.lane().stream());
+    if (is_lost(status)) std::rethrow_exception(driver.failure_of(status, "the kernel has failed", true));
+    if (place.has_posted() && error.effect() == DeviceEffect::refused) throw DeviceError(DeviceEffect::broken, error.what());
+    throw;
+  } catch (...) {
+    driver.synchronize_stream(place.lane().stream());
+    throw;
+  }
+  return Launched::posted;
+}
+
+void CudaDevice::report(unsigned place, Status status) {
+  const std::lock_guard guard(mutex_);
+  reports_.push_back({place, status});
+  waker_->wake();
+}
+
+std::int64_t CudaDevice::poll(std::int64_t, std::vector<Ended>& ended) {
+  const std::lock_guard guard(mutex_);
+  for (const Report& report : reports_)
+    ended.push_back({.place = report.place, .failure = card_->driver().failure_of(report.status, "the kernel has failed", true)});
+  reports_.clear();
+  return kWhenWoken;
+}
+
+void CudaDevice::finish() noexcept {
+  for (const auto& place : places_) place->lane().finish();
+}
+
+const CudaDevice::Kernel& CudaDevice::kernel_of(const CudaSource& source) {
+  const auto key = std::tie(source.text, source.kernel, source.options);
+  if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
+  const CompiledKernel compiled = libraries_->compiler.compile(source, card_->facts().major * 10 + card_->facts().minor);
+  const Driver& driver = card_->driver();
+  Kernel kernel;
+  driver.check(driver.load_module(&kernel.module, compiled.code.data()), "the device takes no code");
+  if (const Status status = driver.find_function(&kernel.function, kernel.module, compiled.symbol.c_str()); status != kSuccess) {
+    driver.unload_module(kernel.module);
+    driver.check(status, "the code has no such kernel");
+  }
+  return kernels_.emplace(key, kernel).first->second;
+}
+
+/// Where the driver says what parameters a kernel has.
+void CudaDevice::check_arguments(const CudaSource& source, Function function, std::span<const CudaArgument> arguments) const {
+  const Driver& driver = card_->driver();
+  if (driver.parameter_info == nullptr) return;
+  std::vector<std::size_t> parameters;
+  for (std::size_t offset = 0, bytes = 0; driver.parameter_info(function, parameters.size(), &offset, &bytes) == kSuccess;)
+    parameters.push_back(bytes);
+  if (parameters.size() != arguments.size())
+    throw std::runtime_error(fmt::format("CUDA kernel '{}' has {} parameters, and what is submitted makes {} arguments: a value one, a "
+                                         "scalar one, a vector two (pointer, count), a matrix four (pointer, rows, columns, leading dimension)",
+                                         source.kernel, parameters.size(), arguments.size()));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::size_t bytes = arguments[i].bytes == 0 ? sizeof(Address) : arguments[i].bytes;
+    if (bytes != parameters[i])
+      throw std::runtime_error(fmt::format("argument {} of CUDA kernel '{}' has {} bytes, and its parameter {}", i + 1, source.kernel, bytes,
+                                           parameters[i]));
+  }
+}
+
+void CudaDevice::Place::launch(const CudaSource& source, std::span<const CudaArgument> arguments, const CudaRange& range) {
+  const Kernel& kernel = device_.kernel_of(source);
+  device_.check_arguments(source, kernel.function, arguments);
+  std::array<unsigned, 3> blocks{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (range.block[i] == 0) throw UsageError(fmt::format("CUDA kernel '{}' is to run with blocks of no threads", source.kernel));
+    const std::size_t count = (range.threads[i] + range.block[i] - 1) / range.block[i];
+    if (count == 0) return;
+    if (count > INT_MAX) throw UsageError(fmt::format("CUDA kernel '{}' is to run with {} blocks in one dimension", source.kernel, count));
+    blocks[i] = static_cast<unsigned>(count);
+  }
+  // The driver copies what these point to.
+  std::vector<void*> values;
+  for (const CudaArgument& argument : arguments)
+    values.push_back(const_cast<void*>(argument.bytes == 0 ? static_cast<const void*>(&argument.value) : argument.value));
+  driver().check(driver().launch(kernel.function, blocks[0], blocks[1], blocks[2], range.block[0], range.block[1], range.block[2], range.shared_bytes,
+                                 lane_.stream(), values.data(), nullptr),
+                 "the launch was refused");
+  has_posted_ = true;
+}
+
+void* CudaDevice::Place::scratch(std::size_t bytes) {
+  if (has_scratch_) throw UsageError("a task asks for scratch memory of its CUDA queue a second time; ask once, for all of it");
+  has_scratch_ = true;
+  if (bytes > scratch_bytes_) {
+    if (scratch_ != nullptr) device_.card_->release(std::exchange(scratch_, nullptr), std::exchange(scratch_bytes_, 0));
+    scratch_ = device_.card_->allocate(bytes);
+    if (scratch_ == nullptr) throw DeviceError(DeviceEffect::refused, fmt::format("no {} bytes of scratch memory", bytes));
+    scratch_bytes_ = bytes;
+  }
+  return scratch_;
+}
+
+void CudaDevice::Place::read_int(const void* device_address, std::function<void(int)> then) {
+  if (readings_.size() == kInts) throw UsageError("a task reads more than eight numbers by its CUDA queue");
+  driver().check(driver().copy_to_host(ints_ + readings_.size(), reinterpret_cast<std::uintptr_t>(device_address), sizeof(int), lane_.stream()),
+                 "a copy was refused");
+  has_posted_ = true;
+  readings_.push_back(std::move(then));
+}
+
+}  // namespace tandem::runtime::cuda

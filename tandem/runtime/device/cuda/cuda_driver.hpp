@@ -1,0 +1,164 @@
+// tandem/runtime/device/cuda/cuda_driver.hpp: the part of CUDA's driver API that devices need, in declarations of our own.
+//
+// CUDA's rule is that a function whose signature has changed has a further symbol with the suffix _v2, which cuda.h gives to the old name. A
+// program that looks symbols up must name the new one. tests/cuda/declarations_test.cpp compares all of this with cuda.h where there is one.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "tandem/base/result.hpp"
+#include "tandem/runtime/device/cuda/library.hpp"
+#include "tandem/runtime/memory/device_error.hpp"
+
+namespace tandem::runtime::cuda {
+
+using Status = int;                   ///< CUresult
+using DeviceNumber = int;             ///< CUdevice
+using Address = unsigned long long;   ///< CUdeviceptr
+using Context = struct ContextObject*;    ///< CUcontext
+using Stream = struct StreamObject*;      ///< CUstream
+using Event = struct EventObject*;        ///< CUevent
+using ModuleHandle = struct ModuleObject*;    ///< CUmodule
+using Function = struct FunctionObject*;  ///< CUfunction
+
+/// Values of enumerations in cuda.h.
+enum : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kDeviceUnavailable = 46,
+  kNoDevice = 100,
+  kEccUncorrectable = 214,
+  kNvlinkUncorrectable = 220,
+  kContained = 226,
+  kNotFound = 500,
+  kIllegalAddress = 700,
+  kLaunchOutOfResources = 701,
+  kLaunchTimeout = 702,
+  kPeerAccessAlreadyEnabled = 704,
+  kContextIsDestroyed = 709,
+  kAssert = 710,
+  kHardwareStackError = 714,
+  kIllegalInstruction = 715,
+  kMisalignedAddress = 716,
+  kInvalidAddressSpace = 717,
+  kInvalidProgramCounter = 718,
+  kLaunchFailed = 719,
+  kExternalDevice = 911,
+  kUnknown = 999,
+
+  kMultiprocessorCount = 16,  // CUdevice_attribute
+  kCapabilityMajor = 75,
+  kCapabilityMinor = 76,
+
+  kMemoryHost = 1,  // CUmemorytype
+  kMemoryDevice = 2,
+};
+/// Flags in cuda.h.
+enum : unsigned {
+  kStreamNonBlocking = 1,
+  kEventBlockingSync = 1,
+  kEventDisableTiming = 2,
+  kHostAllocPortable = 1,
+  kHostRegisterPortable = 1,
+};
+
+/// CUDA_MEMCPY2D, of version 2.
+struct Copy2D {
+  std::size_t from_x_bytes = 0;
+  std::size_t from_y = 0;
+  int from_type = 0;
+  const void* from_host = nullptr;
+  Address from_device = 0;
+  void* from_array = nullptr;
+  std::size_t from_pitch = 0;
+  std::size_t to_x_bytes = 0;
+  std::size_t to_y = 0;
+  int to_type = 0;
+  void* to_host = nullptr;
+  Address to_device = 0;
+  void* to_array = nullptr;
+  std::size_t to_pitch = 0;
+  std::size_t width_bytes = 0;
+  std::size_t height = 0;
+};
+
+/// F(member, symbol, parameters)
+#define TANDEM_CUDA_DRIVER(F)                                                                                                    \
+  F(init, cuInit, (unsigned))                                                                                                    \
+  F(error_name, cuGetErrorName, (Status, const char**))                                                                          \
+  F(device_count, cuDeviceGetCount, (int*))                                                                                      \
+  F(device, cuDeviceGet, (DeviceNumber*, int))                                                                                   \
+  F(device_name, cuDeviceGetName, (char*, int, DeviceNumber))                                                                    \
+  F(device_memory, cuDeviceTotalMem_v2, (std::size_t*, DeviceNumber))                                                            \
+  F(device_attribute, cuDeviceGetAttribute, (int*, int, DeviceNumber))                                                           \
+  F(retain_context, cuDevicePrimaryCtxRetain, (Context*, DeviceNumber))                                                          \
+  F(release_context, cuDevicePrimaryCtxRelease_v2, (DeviceNumber))                                                               \
+  F(set_current, cuCtxSetCurrent, (Context))                                                                                     \
+  F(get_current, cuCtxGetCurrent, (Context*))                                                                                    \
+  F(can_access_peer, cuDeviceCanAccessPeer, (int*, DeviceNumber, DeviceNumber))                                                  \
+  F(enable_peer_access, cuCtxEnablePeerAccess, (Context, unsigned))                                                              \
+  F(allocate, cuMemAlloc_v2, (Address*, std::size_t))                                                                            \
+  F(release, cuMemFree_v2, (Address))                                                                                            \
+  F(allocate_host, cuMemHostAlloc, (void**, std::size_t, unsigned))                                                              \
+  F(release_host, cuMemFreeHost, (void*))                                                                                        \
+  F(lock_host, cuMemHostRegister_v2, (void*, std::size_t, unsigned))                                                             \
+  F(unlock_host, cuMemHostUnregister, (void*))                                                                                   \
+  F(copy_to_device, cuMemcpyHtoDAsync_v2, (Address, const void*, std::size_t, Stream))                                           \
+  F(copy_to_host, cuMemcpyDtoHAsync_v2, (void*, Address, std::size_t, Stream))                                                   \
+  F(copy_2d, cuMemcpy2DAsync_v2, (const Copy2D*, Stream))                                                                        \
+  F(copy_peer, cuMemcpyPeerAsync, (Address, Context, Address, Context, std::size_t, Stream))                                     \
+  F(create_stream, cuStreamCreate, (Stream*, unsigned))                                                                          \
+  F(destroy_stream, cuStreamDestroy_v2, (Stream))                                                                                \
+  F(synchronize_stream, cuStreamSynchronize, (Stream))                                                                           \
+  F(create_event, cuEventCreate, (Event*, unsigned))                                                                             \
+  F(destroy_event, cuEventDestroy_v2, (Event))                                                                                   \
+  F(record_event, cuEventRecord, (Event, Stream))                                                                                \
+  F(synchronize_event, cuEventSynchronize, (Event))                                                                              \
+  F(load_module, cuModuleLoadData, (ModuleHandle*, const void*))                                                                 \
+  F(unload_module, cuModuleUnload, (ModuleHandle))                                                                               \
+  F(find_function, cuModuleGetFunction, (Function*, ModuleHandle, const char*))                                                  \
+  F(launch, cuLaunchKernel,                                                                                                      \
+    (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**))
+
+/// The driver, loaded and initialised. Thread-safe, as CUDA's functions are.
+struct Driver {
+  /// Errors: it is not here, or has no device that can be used.
+  static base::Result<std::shared_ptr<const Driver>> load(const std::string& folder);
+
+#define TANDEM_CUDA_MEMBER(member, symbol, parameters) Status(*member) parameters = nullptr;
+  TANDEM_CUDA_DRIVER(TANDEM_CUDA_MEMBER)
+#undef TANDEM_CUDA_MEMBER
+  /// Of CUDA 12.4 and newer; null before.
+  Status (*parameter_info)(Function, std::size_t, std::size_t*, std::size_t*) = nullptr;
+
+  /// "CUDA_ERROR_OUT_OF_MEMORY", or the number.
+  std::string name_of(Status status) const;
+  /// The failure of `what`, which a device error has ended; null when `status` is success. `begun`: the task's data is undefined.
+  std::exception_ptr failure_of(Status status, const std::string& what, bool begun) const;
+  /// Throws DeviceError when `status` says that `what` has failed: nothing has begun.
+  void check(Status status, const char* what) const;
+};
+
+/// Makes a context the calling thread's, and gives the thread back what it had: it may be the program's, which uses CUDA itself.
+class Within {
+ public:
+  Within(const Driver& driver, Context context) noexcept : driver_(driver) {
+    driver_.get_current(&before_);
+    driver_.set_current(context);
+  }
+  ~Within() { driver_.set_current(before_); }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+
+ private:
+  const Driver& driver_;
+  Context before_ = nullptr;
+};
+
+/// After these errors a context runs nothing any more ("the process must be terminated and relaunched" in the words of its manual).
+bool is_lost(Status status) noexcept;
+
+}  // namespace tandem::runtime::cuda

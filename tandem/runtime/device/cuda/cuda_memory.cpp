@@ -1,0 +1,81 @@
+// tandem/runtime/device/cuda/cuda_memory.cpp: what a copy is for CUDA.
+#include "tandem/runtime/device/cuda/cuda_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "tandem/base/assert.hpp"
+
+namespace tandem::runtime::cuda {
+
+namespace {
+
+Address address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+std::size_t column_bytes(const Shape& shape) { return shape.rows * shape.element_bytes; }
+
+bool is_packed(const CopyRequest& request) {
+  return request.shape.cols == 1 || (request.from_ld == request.shape.rows && request.to_ld == request.shape.rows);
+}
+
+/// The columns of a matrix that is not packed.
+Copy2D columns_of(const CopyRequest& request) {
+  Copy2D copy;
+  copy.width_bytes = column_bytes(request.shape);
+  copy.height = request.shape.cols;
+  copy.from_pitch = request.from_ld * request.shape.element_bytes;
+  copy.to_pitch = request.to_ld * request.shape.element_bytes;
+  return copy;
+}
+
+Status copy_to_device(const Card& card, const CopyRequest& request, Stream stream) {
+  const Driver& driver = card.driver();
+  if (is_packed(request)) return driver.copy_to_device(address_of(request.to), request.from, request.shape.bytes(), stream);
+  Copy2D copy = columns_of(request);
+  copy.from_type = kMemoryHost;
+  copy.from_host = request.from;
+  copy.to_type = kMemoryDevice;
+  copy.to_device = address_of(request.to);
+  return driver.copy_2d(&copy, stream);
+}
+
+Status copy_to_host(const Card& card, const CopyRequest& request, Stream stream) {
+  const Driver& driver = card.driver();
+  if (is_packed(request)) return driver.copy_to_host(request.to, address_of(request.from), request.shape.bytes(), stream);
+  Copy2D copy = columns_of(request);
+  copy.from_type = kMemoryDevice;
+  copy.from_device = address_of(request.from);
+  copy.to_type = kMemoryHost;
+  copy.to_host = request.to;
+  return driver.copy_2d(&copy, stream);
+}
+
+/// The replicas of both cards are packed.
+Status copy_between(const Card& from, const Card& to, const CopyRequest& request, Stream stream) {
+  return from.driver().copy_peer(address_of(request.to), to.context(), address_of(request.from), from.context(), request.shape.bytes(), stream);
+}
+
+}  // namespace
+
+CopyState CudaCopier::start(const CopyRequest& request, CopyEnded ended) {
+  if (request.shape.bytes() == 0) return CopyState::done;
+  Card* const from = card_->owners().find(request.from);
+  Card* const to = card_->owners().find(request.to);
+  TANDEM_ASSERT(from != nullptr || to != nullptr);
+  Lane& lane = from != nullptr ? from->from_device() : to->to_device();
+  const Card& card = from != nullptr ? *from : *to;
+  lane.post(
+      [from, to, request, stream = lane.stream()] {
+        if (from == nullptr) return copy_to_device(*to, request, stream);
+        if (to == nullptr) return copy_to_host(*from, request, stream);
+        return copy_between(*from, *to, request, stream);
+      },
+      [&card, ended = std::move(ended)](Status status) {
+        ended(status == kSuccess ? nullptr : card.driver().failure_of(status, fmt::format("a copy from or to {} has failed", card.name()), false));
+      });
+  return CopyState::posted;
+}
+
+}  // namespace tandem::runtime::cuda

@@ -1,0 +1,116 @@
+// tandem/runtime/device/cuda/module.cpp: CUDA devices as a module.
+#include <fmt/format.h>
+
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "tandem/runtime/device/cuda/cuda_card.hpp"
+#include "tandem/runtime/device/cuda/cuda_device.hpp"
+#include "tandem/runtime/device/cuda/cuda_memory.hpp"
+#include "tandem/runtime/device/cuda/load_cuda.hpp"
+
+namespace tandem::runtime::cuda {
+namespace {
+
+base::Error cannot_be_used(const std::exception& error) {
+  return {base::ErrorCode::unsupported, fmt::format("a CUDA device cannot be used: {}", error.what())};
+}
+
+base::Result<std::vector<CudaFacts>> find(const std::string& folder) {
+  const auto driver = Driver::load(folder);
+  if (!driver.ok()) return driver.error();
+  std::vector<CudaFacts> all;
+  try {
+    for (const CardFacts& card : find_cards(*driver.value()))
+      all.push_back({card.name, card.memory_bytes, card.multiprocessors, card.major, card.minor});
+  } catch (const std::exception& error) {
+    return cannot_be_used(error);
+  }
+  return all;
+}
+
+base::Result<std::vector<DeviceUnit>> make(const CudaOptions& options) {
+  const auto driver = Driver::load(options.libraries);
+  if (!driver.ok()) return driver.error();
+  std::vector<DeviceUnit> units;
+  std::vector<std::shared_ptr<Card>> cards;
+  const auto owners = std::make_shared<Owners>();
+  const auto libraries = std::make_shared<Libraries>(options.libraries);
+  try {
+    for (CardFacts& facts : find_cards(*driver.value())) {
+      if (units.size() == options.most_devices) break;
+      const std::size_t budget = options.memory_bytes != 0 ? options.memory_bytes : facts.memory_bytes / 4 * 3;
+      const auto card = std::make_shared<Card>(driver.value(), std::move(facts), static_cast<unsigned>(units.size()), owners);
+      for (const auto& other : cards) {
+        other->reach(*card);
+        card->reach(*other);
+      }
+      cards.push_back(card);
+      units.push_back({.kind = DeviceKind::cuda,
+                       .device = std::make_unique<CudaDevice>(card, libraries, options.depth),
+                       .memory = std::make_unique<CudaMemory>(card),
+                       .copier = std::make_unique<CudaCopier>(card),
+                       .budget = budget});
+    }
+  } catch (const std::exception& error) {
+    return cannot_be_used(error);
+  }
+  return units;
+}
+
+/// In the primary context of the first device. "Portable": locked for the others, too.
+class PageLock {
+ public:
+  PageLock(std::shared_ptr<const Driver> driver, void* memory, std::size_t bytes) : driver_(std::move(driver)), memory_(memory) {
+    driver_->check(driver_->device(&device_, 0), "no device");
+    driver_->check(driver_->retain_context(&context_, device_), "no context");
+    const Within within(*driver_, context_);
+    if (const Status status = driver_->lock_host(memory, bytes, kHostRegisterPortable); status != kSuccess) {
+      driver_->release_context(device_);
+      driver_->check(status, "pages cannot be locked");
+    }
+  }
+  PageLock(const PageLock&) = delete;
+  PageLock& operator=(const PageLock&) = delete;
+  ~PageLock() {
+    {
+      const Within within(*driver_, context_);
+      driver_->unlock_host(memory_);
+    }
+    driver_->release_context(device_);
+  }
+
+ private:
+  const std::shared_ptr<const Driver> driver_;
+  void* const memory_;
+  DeviceNumber device_ = 0;
+  Context context_ = nullptr;
+};
+
+base::Result<std::shared_ptr<void>> lock(const std::string& folder, void* memory, std::size_t bytes) {
+  const auto driver = Driver::load(folder);
+  if (!driver.ok()) return driver.error();
+  try {
+    return std::shared_ptr<void>(std::make_shared<PageLock>(driver.value(), memory, bytes));
+  } catch (const std::exception& error) {
+    return cannot_be_used(error);
+  }
+}
+
+CudaModule describe() {
+  CudaModule module;
+  module.version = TANDEM_VERSION;
+  module.find = find;
+  module.make = make;
+  module.lock = lock;
+  return module;
+}
+
+}  // namespace
+}  // namespace tandem::runtime::cuda
+
+const tandem::runtime::CudaModule* tandem_device_cuda_module() noexcept {
+  static const tandem::runtime::CudaModule module = tandem::runtime::cuda::describe();
+  return &module;
+}

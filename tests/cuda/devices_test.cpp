@@ -1,0 +1,510 @@
+// tests/cuda/devices_test.cpp: CUDA devices: kernels from source and by functions, copies, several tasks in flight, failures. The devices are those of
+// the driver in this folder, whose kernels are the functions below. The last test needs a real one.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/api/cuda_devices.hpp"
+#include "tandem/api/test_support.hpp"
+#include "tandem/cuda.hpp"
+#include "tandem/device.hpp"
+#include "tandem/runtime/device/cuda/load_cuda.hpp"
+#include "tandem/runtime/memory/out_of_memory.hpp"
+#include "tests/cuda/fake_cuda.hpp"
+
+namespace tandem {
+namespace {
+
+using test::thrown_by;
+using testing::AllOf;
+using testing::HasSubstr;
+using Word = std::uint64_t;
+using ConstMatrix = MatrixView<const Word>;
+
+bool on_cuda(const WorkerDescription& worker) { return worker.device == DeviceKind::cuda; }
+
+/// Counts the bytes that another copier moves.
+struct CountingCopier final : Copier {
+  struct Bytes {
+    std::atomic<std::size_t> to_device{0};
+    std::atomic<std::size_t> from_device{0};
+  };
+  CountingCopier(std::unique_ptr<Copier> behind, Bytes& bytes) : behind_(std::move(behind)), bytes_(bytes) {}
+  runtime::CopyState start(const CopyRequest& request, runtime::CopyEnded ended) override {
+    (request.to_node == 0 ? bytes_.from_device : bytes_.to_device) += request.shape.bytes();
+    return behind_->start(request, std::move(ended));
+  }
+  void finish() noexcept override { behind_->finish(); }
+
+ private:
+  const std::unique_ptr<Copier> behind_;
+  Bytes& bytes_;
+};
+
+constexpr const char* kSource = R"(
+  __global__ void axpy(size_t a, const size_t* x, size_t nx, size_t* y, size_t ny) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < ny) y[i] += a * x[i];
+  }
+  __global__ void gemm(const size_t* a, size_t m, size_t k, size_t lda, const size_t* b, size_t kb, size_t n, size_t ldb,
+                       size_t* c, size_t mc, size_t nc, size_t ldc) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x, j = blockIdx.y * size_t(blockDim.y) + threadIdx.y;
+    if (i >= mc || j >= nc) return;
+    size_t sum = 0;
+    for (size_t l = 0; l < k; ++l) sum += a[i + l * lda] * b[l + j * ldb];
+    c[i + j * ldc] += sum;
+  }
+  __global__ void bump(int by, int* value) { *value += by; }
+  __global__ void count(const size_t* x, size_t n, int* found) {
+    *found = 0;
+    for (size_t i = 0; i < n; ++i) *found += x[i] == 7;
+  }
+)";
+
+void multiply(ConstMatrix a, ConstMatrix b, MatrixView<Word> c) {
+  for (std::size_t j = 0; j < c.cols; ++j)
+    for (std::size_t i = 0; i < c.rows; ++i)
+      for (std::size_t l = 0; l < a.cols; ++l) c(i, j) += a(i, l) * b(l, j);
+}
+
+/// What the sources do, for the driver that has no compiler.
+void add_kernels(fake_cuda::Control& control) {
+  using fake_cuda::Launch;
+  control.add("axpy", {{8, 8, 8, 8, 8}, [](const Launch& launch) {
+                         const auto count = launch.get<std::size_t>(4);
+                         if (launch.threads() < count) std::abort();
+                         for (std::size_t i = 0; i < count; ++i) launch.get<Word*>(3)[i] += launch.get<Word>(0) * launch.get<const Word*>(1)[i];
+                       }});
+  control.add("gemm", {std::vector<std::size_t>(12, 8), [](const Launch& launch) {
+                         const auto matrix = [&](std::size_t at) {
+                           return MatrixView<Word>{launch.get<Word*>(at), launch.get<std::size_t>(at + 1), launch.get<std::size_t>(at + 2),
+                                                   launch.get<std::size_t>(at + 3)};
+                         };
+                         if (launch.threads() < matrix(8).rows * matrix(8).cols) std::abort();
+                         multiply(matrix(0), matrix(4), matrix(8));
+                       }});
+  control.add("bump", {{4, 8}, [](const Launch& launch) { *launch.get<int*>(1) += launch.get<int>(0); }});
+  control.add("count", {{8, 8, 8}, [](const Launch& launch) {
+                          int found = 0;
+                          for (std::size_t i = 0; i < launch.get<std::size_t>(1); ++i) found += launch.get<const Word*>(0)[i] == 7;
+                          *launch.get<int*>(2) = found;
+                        }});
+}
+
+struct Cuda : testing::Test {
+  void SetUp() override {
+    control.reset();
+    add_kernels(control);
+  }
+  void TearDown() override {
+    EXPECT_EQ(control.blocks, 0) << "memory of the device that was not given back";
+    EXPECT_EQ(control.contexts, 0);
+  }
+  /// On `workers` cores and devices, whose copies are counted.
+  std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1",
+                                 test::LogLines* lines = nullptr) {
+    auto resources = test::test_resources(lines);
+    const base::Config config = test::test_config(
+        {.workers = workers, .more = {{"cuda", devices}, {"cuda.memory", memory}, {"cuda.depth", "4"}, {"cuda.libraries", TANDEM_FAKE_CUDA}}});
+    runtime::World world = make_real_world(config, *resources);
+    add_cuda_devices(world, config, *resources->log);
+    for (auto& [node, copier] : world.nodes) copier = std::make_unique<CountingCopier>(std::move(copier), bytes);
+    return std::make_unique<Runtime>(std::move(resources), std::move(world), core_options(config));
+  }
+  CountingCopier::Bytes bytes;
+  fake_cuda::Control& control = fake_cuda::control(TANDEM_FAKE_CUDA);
+};
+
+const auto kAxpy = Codelet("axpy", [](Word a, std::span<const Word> x, std::span<Word> y) {
+                     for (std::size_t i = 0; i < x.size(); ++i) y[i] += a * x[i];
+                   }).cuda(kSource, "axpy", [](Word, std::span<const Word> x, std::span<Word>) { return x.size(); });
+const auto kGemm = Codelet("gemm", multiply).cuda(kSource, "gemm", [](ConstMatrix, ConstMatrix, MatrixView<Word> c) {
+  return CudaRange(c.rows, c.cols);
+});
+const auto kBump = Codelet("bump", [](int by, int& v) { v += by; }).cuda(kSource, "bump", [](int, int&) { return 1; });
+
+/// Numbers with a datum each.
+struct Numbers {
+  Numbers(Runtime& runtime, std::size_t count) : rt(runtime), values(count) {
+    for (int& value : values) data.push_back(rt.data(value));
+  }
+  template <class Codelet>
+  void bump_each(const Codelet& codelet, int by) {
+    for (const auto& x : data) rt.submit(codelet, by, read_write(x));
+  }
+  std::vector<int> result() {
+    for (auto& x : data) rt.wait(x);
+    return values;
+  }
+  Runtime& rt;
+  std::vector<int> values;
+  std::vector<Data<int>> data;
+};
+
+TEST_F(Cuda, RunsAKernelInCudaCPlusPlus) {
+  auto rt = start();
+  std::vector<Word> x(1'000, 2), y(1'000, 1);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  rt->submit(kAxpy.can_run(on_cuda), Word{3}, read(hx), read_write(hy));
+  rt->wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(1'000, 7));
+  EXPECT_EQ(bytes.to_device, 16'000U);
+  EXPECT_EQ(bytes.from_device, 8'000U);
+}
+
+TEST_F(Cuda, TakesMatricesWithAnyLeadingDimension) {
+  auto rt = start();
+  std::vector<Word> a(7 * 3, 1), b(5 * 4, 2), c(9 * 4, 1);
+  auto ha = rt->data("a", MatrixView<Word>{a.data(), 6, 3, 7}), hb = rt->data("b", MatrixView<Word>{b.data(), 3, 4, 5}),
+       hc = rt->data("c", MatrixView<Word>{c.data(), 6, 4, 9});
+  rt->submit(kGemm.can_run(on_cuda), read(ha), read(hb), read_write(hc));
+  rt->wait(hc);
+  for (std::size_t j = 0; j < 4; ++j)
+    for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(c[i + j * 9], i < 6 ? 7U : 1U) << i << " " << j;
+}
+
+TEST_F(Cuda, TakesScalarsAndValuesAndCompilesASourceOnce) {
+  auto rt = start();
+  int value = 5;
+  auto x = rt->data("x", value);
+  for (int i = 0; i < 10; ++i) rt->submit(kBump.can_run(on_cuda), i, read_write(x));
+  rt->wait(x);
+  EXPECT_EQ(value, 50);
+  EXPECT_EQ(control.compilations, 1);
+}
+
+TEST_F(Cuda, CopiesWhatItMustAndNoMore) {
+  auto rt = start(1);
+  std::vector<Word> x(500, 1), y(500, 0);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  // Both are brought once. y comes back when a core needs it, and goes there again because the core has changed it.
+  for (int i = 0; i < 5; ++i) rt->submit(kAxpy.can_run(on_cuda), Word{1}, read(hx), read_write(hy));
+  rt->submit(Codelet("double", [](std::span<Word> v) { for (Word& one : v) one *= 2; }), read_write(hy));
+  for (int i = 0; i < 5; ++i) rt->submit(kAxpy.can_run(on_cuda), Word{1}, read(hx), read_write(hy));
+  rt->wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(500, 15));
+  EXPECT_EQ(bytes.to_device, 3 * 4'000U);
+  EXPECT_EQ(bytes.from_device, 2 * 4'000U);
+}
+
+TEST_F(Cuda, RandomFlowsGiveWhatSequentialExecutionGives) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+    constexpr std::size_t n = 12;
+    const std::size_t bytes_of_one = n * n * sizeof(Word);
+    const unsigned devices = 1 + draw(2);
+    control.refuse_launches = 0;
+    // Sometimes with memory for few matrices at a time, and launches that are refused.
+    auto rt = start(1 + draw(3), draw(2) == 0 ? "0" : std::to_string(bytes_of_one * (3 + draw(3))), std::to_string(devices));
+    std::vector<std::vector<Word>> memory(6, std::vector<Word>(n * n)), expected;
+    for (auto& one : memory)
+      for (Word& word : one) word = random();
+    expected = memory;
+    std::vector<Data<Vector<Word>>> vectors;
+    std::vector<Data<Matrix<Word>>> matrices;
+    for (std::size_t i = 0; i < 3; ++i) vectors.push_back(rt->data(memory[i]));
+    for (std::size_t i = 3; i < 6; ++i) matrices.push_back(rt->data(MatrixView<Word>{memory[i].data(), n, n, n}));
+    const auto where = [](unsigned which, const auto& codelet) {
+      return which == 0 ? codelet : codelet.can_run([which](const WorkerDescription& worker) { return on_cuda(worker) == (which == 1); });
+    };
+    const bool refuses = draw(2) == 0;
+    for (int task = 0; task < 60; ++task) {
+      const unsigned which = refuses ? 2 * draw(2) : draw(3), to = draw(3), from = (to + 1 + draw(2)) % 3, other = 3 - to - from;
+      if (refuses && draw(8) == 0) control.refuse_launches = 1;
+      if (draw(2) == 0) {
+        const Word a = random();
+        rt->submit(where(which, kAxpy), a, read(vectors[from]), read_write(vectors[to]));
+        for (std::size_t i = 0; i < n * n; ++i) expected[to][i] += a * expected[from][i];
+      } else {
+        rt->submit(where(which, kGemm), read(matrices[from]), read(matrices[other]), read_write(matrices[to]));
+        multiply({expected[3 + from].data(), n, n, n}, {expected[3 + other].data(), n, n, n}, {expected[3 + to].data(), n, n, n});
+      }
+    }
+    rt->wait();
+    rt.reset();
+    ASSERT_EQ(memory, expected) << "seed " << seed;
+  }
+}
+
+TEST_F(Cuda, CopiesDirectlyBetweenTwoDevices) {
+  auto rt = start(1, "0", "2");
+  std::vector<Word> x(500, 1), y(500, 0);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  for (unsigned i = 0; i < 10; ++i)
+    rt->submit(kAxpy.can_run([i](const WorkerDescription& worker) { return worker.worker == 1 + i % 2; }), Word{1}, read(hx), read_write(hy));
+  rt->wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(500, 10));
+  EXPECT_EQ(bytes.to_device, 12 * 4'000U) << "x and y to each, then y to and fro";
+  EXPECT_GE(control.peer_copies, 9);
+}
+
+TEST_F(Cuda, SaysWhatTheCompilerSays) {
+  auto rt = start();
+  int value = 1;
+  auto x = rt->data("x", value);
+  const auto bad = Codelet("bad", [](int&) {}).cuda("__global__ void bad(int* v) { *v = nonsense; }", "bad", [](int&) { return 1; });
+  rt->submit(bad.can_run(on_cuda), read_write(x));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), AllOf(HasSubstr("kernel 'bad' does not compile"), HasSubstr("nonsense")));
+  const auto missing_one = Codelet("missing", [](int&) {}).cuda(kSource, "no_such", [](int&) { return 1; });
+  rt->submit(missing_one.can_run(on_cuda), write(x));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("no_such"));
+  const auto other = Codelet("other", [](int&) {}).cuda(kSource, "bump", [](int&) { return 1; });
+  rt->submit(other.can_run(on_cuda), write(x));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("'bump' has 2 parameters, and what is submitted makes 1"));
+  const auto wide = Codelet("wide", [](double, int&) {}).cuda(kSource, "bump", [](double, int&) { return 1; });
+  rt->submit(wide.can_run(on_cuda), 1.0, write(x));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("argument 1 of CUDA kernel 'bump' has 8 bytes, and its parameter 4"));
+}
+
+TEST_F(Cuda, GivesTasksThatDoNotFitToCores) {
+  auto rt = start(1, "100");
+  std::vector<Word> x(1'000, 2), y(1'000, 1);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  for (int i = 0; i < 5; ++i) rt->submit(kAxpy, Word{3}, read(hx), read_write(hy));
+  for (int i = 0; i < 5; ++i) rt->submit(kAxpy.prefer_devices(), Word{3}, read(hx), read_write(hy));
+  rt->wait();
+  EXPECT_EQ(y, std::vector<Word>(1'000, 61));
+  EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->submit(kAxpy.can_run(on_cuda), Word{3}, read(hx), read_write(hy)); }),
+              AllOf(HasSubstr("cuda 0"), HasSubstr("budget is 100 bytes")));
+}
+
+TEST_F(Cuda, IsAnOption) {
+  {
+    Runtime rt(Options{.workers = 1, .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}});
+    std::vector<Word> x(10, 2), y(10, 1);
+    rt.submit(kAxpy.can_run(on_cuda), Word{1}, read(rt.data(x)), read_write(rt.data(y)));
+    rt.wait();
+    EXPECT_EQ(y, std::vector<Word>(10, 3));
+  }
+  EXPECT_THAT(thrown_by<StartError>([] { Runtime(Options{.more = {{"cuda", "1"}, {"memory", "1MiB"}, {"ranks", "alone"}}}); }),
+              HasSubstr("options memory and cuda do not go together"));
+  control.devices = 0;
+  EXPECT_THAT(thrown_by<StartError>([] { Runtime(Options{.more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}}); }),
+              HasSubstr("the CUDA driver here has none"));
+}
+
+TEST_F(Cuda, HasSeveralTasksInFlightOnStreamsOfTheirOwn) {
+  auto rt = start(1);
+  control.kernel_ns = 3'000'000;
+  Numbers numbers(*rt, 24);
+  numbers.bump_each(kBump.can_run(on_cuda), 1);
+  EXPECT_EQ(numbers.result(), std::vector<int>(24, 1));
+  EXPECT_GE(control.most_kernels, 3);
+  EXPECT_LE(control.most_kernels, 4) << "no more than the depth";
+}
+
+TEST_F(Cuda, CopiesWhileKernelsRun) {
+  auto rt = start(1);
+  control.kernel_ns = 2'000'000;
+  control.copy_ns = 500'000;
+  Numbers numbers(*rt, 24);
+  numbers.bump_each(kBump.can_run(on_cuda), 1);
+  EXPECT_EQ(numbers.result(), std::vector<int>(24, 1));
+  EXPECT_GE(control.copies_beside_kernels, 12);
+}
+
+TEST_F(Cuda, LeavesTasksToCoresWhenLaunchesAreRefused) {
+  test::LogLines lines;
+  auto rt = start(1, "0", "1", &lines);
+  control.refuse_launches = 1'000;
+  Numbers numbers(*rt, 8);
+  numbers.bump_each(kBump, 1);
+  numbers.bump_each(kBump.prefer_devices(), 1);
+  EXPECT_EQ(numbers.result(), std::vector<int>(8, 2));
+  EXPECT_EQ(control.kernels, 0);
+  rt->submit(kBump.can_run(on_cuda), 1, read_write(numbers.data[0]));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }),
+              AllOf(HasSubstr("bump"), HasSubstr("cuda 0 (Fake)"), HasSubstr("the launch was refused: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")));
+}
+
+TEST_F(Cuda, LeavesTasksToCoresWhenTheDeviceHasNoMemoryLeft) {
+  auto rt = start(1, "1GiB");
+  control.memory_bytes = 4096;
+  std::vector<Word> x(1'000, 2), y(1'000, 1);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  for (int i = 0; i < 10; ++i) rt->submit(kAxpy, Word{3}, read(hx), read_write(hy));
+  rt->wait();
+  EXPECT_EQ(y, std::vector<Word>(1'000, 61));
+}
+
+TEST_F(Cuda, ReusesMemoryAndGivesItUpWhenItIsShort) {
+  auto rt = start(1);
+  control.memory_bytes = 10'000;
+  for (std::size_t count : {500U, 900U, 500U, 1'000U}) {  // the pieces that one leaves are of no use to the next
+    std::vector<Word> x(count / 2, 1);
+    auto hx = rt->data("x", x);
+    std::vector<Word> y(count / 2, 1);
+    auto hy = rt->data("y", y);
+    rt->submit(kAxpy.can_run(on_cuda), Word{1}, read(hx), read_write(hy));
+    rt->wait(hy);
+    EXPECT_EQ(y[count / 2 - 1], 2U);
+  }
+}
+
+TEST_F(Cuda, LeavesAllToCoresWhenADeviceIsLost) {
+  test::LogLines lines;
+  auto rt = start(1, "0", "1", &lines);
+  control.kernel_ns = 100'000;
+  control.lose_at = 5;
+  Numbers numbers(*rt, 40);
+  numbers.bump_each(kBump, 1);
+  rt->wait();
+  for (int round = 0; round < 2; ++round) numbers.rt.submit(kBump, 1, read_write(numbers.data[39]));
+  rt->wait(numbers.data[39]);
+  EXPECT_EQ(numbers.values[39], 3);
+  EXPECT_LE(control.kernels, 5 + 3) << "those that ran beside the one that failed";
+}
+
+TEST_F(Cuda, FailsTasksWhoseOnlyDeviceIsLost) {
+  auto rt = start(1);
+  control.lose_at = 1;
+  int value = 0;
+  auto x = rt->data("x", value);
+  rt->submit(kBump.can_run(on_cuda), 1, read_write(x));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("bump"), HasSubstr("CUDA_ERROR_LAUNCH_FAILED")));
+}
+
+TEST_F(Cuda, CallsFunctionsWithAStream) {
+  auto rt = start();
+  std::vector<double> a(6, 1), b(6, 2), c(4, 1);
+  auto ha = rt->data("a", MatrixView<double>{a.data(), 2, 3, 2}), hb = rt->data("b", MatrixView<double>{b.data(), 3, 2, 3}),
+       hc = rt->data("c", MatrixView<double>{c.data(), 2, 2, 2});
+  using In = MatrixView<const double>;
+  const auto multiply_by_blas = Codelet("dgemm", [](double, In, In, MatrixView<double>) {})
+                                    .cuda([](CudaQueue& queue, double alpha, In left, In right, MatrixView<double> to) {
+                                      using Gemm = int(void*, int, int, int, int, int, const double*, const double*, int, const double*, int,
+                                                       const double*, double*, int);
+                                      const double one = 1;
+                                      const int status = reinterpret_cast<Gemm*>(queue.blas_function("cublasDgemm_v2"))(
+                                          queue.blas(), 0, 0, 2, 2, 3, &alpha, left.data, 2, right.data, 3, &one, to.data, 2);
+                                      if (status != 0) throw std::runtime_error("no product");
+                                    });
+  rt->submit(multiply_by_blas.can_run(on_cuda), 2.0, read(ha), read(hb), read_write(hc));
+  rt->wait(hc);
+  EXPECT_EQ(c, std::vector<double>(4, 13));
+}
+
+TEST_F(Cuda, ReadsNumbersBeforeATaskEnds) {
+  auto rt = start();
+  std::vector<Word> x(100, 1);
+  x[3] = x[70] = 7;
+  std::atomic<int> found{0};
+  const auto count = Codelet("count", [](std::span<const Word>, std::span<Word>) {})
+                         .cuda([&found](CudaQueue& queue, std::span<const Word> from, std::span<Word>) {
+                           const std::size_t size = from.size();
+                           void* const result = queue.scratch(sizeof(int));
+                           const CudaArgument arguments[] = {{from.data(), 0}, {&size, sizeof(size)}, {result, 0}};
+                           queue.launch({kSource, "count", ""}, arguments, 1);
+                           queue.read_int(result, [&found](int value) { found = value; });
+                         })
+                         .can_run(on_cuda);
+  std::vector<Word> y(1, 0);
+  auto hx = rt->data("x", x), hy = rt->data("y", y);
+  rt->submit(count, read(hx), write(hy));
+  int seen = 0;
+  rt->submit("see", [&](std::span<const Word>) { seen = found; }, read(hy));
+  rt->wait();
+  EXPECT_EQ(seen, 2);
+}
+
+TEST_F(Cuda, WaitsForWhatAFunctionHasPostedBeforeItThrew) {
+  auto rt = start();
+  control.kernel_ns = 5'000'000;
+  int value = 0;
+  auto x = rt->data("x", value);
+  const auto fails = Codelet("fails", [](int&) {}).cuda([](CudaQueue& queue, int& v) {
+    const int by = 1;
+    const CudaArgument arguments[] = {{&by, sizeof(by)}, {&v, 0}};
+    queue.launch({kSource, "bump", ""}, arguments, 1);
+    throw std::runtime_error("changed its mind");
+  });
+  rt->submit(fails.can_run(on_cuda), write(x));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("changed its mind"));
+  EXPECT_EQ(control.kernels, 1);
+  EXPECT_EQ(control.kernels_now, 0);
+}
+
+TEST_F(Cuda, LeavesTasksToCoresWhenALibraryIsMissing) {
+  auto rt = start(1);
+  control.has_blas = false;
+  const auto by_blas = Codelet("by blas", [](int& v) { v = 1; }).cuda([](CudaQueue& queue, int&) { queue.blas(); });
+  Numbers numbers(*rt, 8);
+  for (const auto& x : numbers.data) rt->submit(by_blas, read_write(x));
+  EXPECT_EQ(numbers.result(), std::vector<int>(8, 1));
+  rt->submit(by_blas.can_run(on_cuda), read_write(numbers.data[0]));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), HasSubstr("cuBLAS gives no handle"));
+}
+
+TEST_F(Cuda, LeavesTheContextOfTheProgramsThreadAlone) {
+  int of_program = 0;
+  const auto set = fake_cuda::function<int(void*)>(TANDEM_FAKE_CUDA, "cuCtxSetCurrent");
+  const auto get = fake_cuda::function<int(void**)>(TANDEM_FAKE_CUDA, "cuCtxGetCurrent");
+  set(&of_program);
+  void* now = nullptr;
+  {
+    auto rt = start(1, "0", "2");
+    get(&now);
+    EXPECT_EQ(now, &of_program);
+    Numbers numbers(*rt, 8);
+    numbers.bump_each(kBump, 1);
+    EXPECT_EQ(numbers.result(), std::vector<int>(8, 1));
+    const PageLock lock(*rt, numbers.values.data(), numbers.values.size() * sizeof(int));
+  }
+  get(&now);
+  EXPECT_EQ(now, &of_program);
+  set(nullptr);
+}
+
+TEST_F(Cuda, CopiesPagesThatAreLockedAtOnce) {
+  Runtime rt(Options{.workers = 1, .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}});
+  std::vector<Word> x(10'000, 2), y(10'000, 1);
+  const PageLock lock_x(rt, x.data(), x.size() * sizeof(Word));
+  {
+    const PageLock lock_y(rt, y.data(), y.size() * sizeof(Word));
+    auto hx = rt.data(x), hy = rt.data(y);
+    rt.submit(kAxpy.can_run(on_cuda), Word{1}, read(hx), read_write(hy));
+    rt.wait(hy);
+    EXPECT_EQ(control.pageable_copies, 0);
+  }
+  auto hy = rt.data(y);
+  rt.submit(kAxpy.can_run(on_cuda), Word{1}, read(rt.data(x)), read_write(hy));
+  rt.wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(10'000, 5));
+  EXPECT_EQ(control.pageable_copies, 2) << "y to the device and back";
+}
+
+TEST(CudaDriver, IsNamedWhenItIsMissing) {
+  const auto module = runtime::load_cuda();
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  const auto found = module.value()->find("/nonexistent");
+  if (found.ok()) GTEST_SKIP() << "the driver is where the dynamic loader looks";
+  EXPECT_THAT(found.error().message, AllOf(HasSubstr("CUDA driver"), HasSubstr("libcuda.so.1")));
+  EXPECT_THAT(thrown_by<StartError>([] { Runtime(Options{.more = {{"cuda", "1"}, {"cuda.libraries", "/nonexistent"}, {"ranks", "alone"}}}); }),
+              HasSubstr("option cuda asks for devices, and there is no CUDA driver here"));
+}
+
+TEST(RealCuda, RunsAKernelOnADevice) {
+  const auto found = runtime::load_cuda().value()->find("");
+  if (!found.ok()) GTEST_SKIP() << found.error().message;
+  if (found.value().empty()) GTEST_SKIP() << "the CUDA driver has no device";
+  Runtime rt(Options{.workers = 1, .more = {{"cuda", "1"}, {"ranks", "alone"}}});
+  std::vector<Word> x(1'000'000, 2), y(1'000'000, 1);
+  auto hx = rt.data(x), hy = rt.data(y);
+  for (int i = 0; i < 10; ++i) rt.submit(kAxpy.can_run(on_cuda), Word{3}, read(hx), read_write(hy));
+  rt.wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(1'000'000, 61));
+}
+
+}  // namespace
+}  // namespace tandem
