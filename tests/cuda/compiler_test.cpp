@@ -52,6 +52,12 @@ TEST_F(CudaCompiler, FindsKernelsByTheirNamesInCPlusPlus) {
   EXPECT_THAT(std::string(scaled.code.begin(), scaled.code.end()), HasSubstr(scaled.symbol));
 }
 
+TEST_F(CudaCompiler, MakesPtxForDevicesThatAreNewerThanItself) {
+  const CompiledKernel kernel = compiler.compile({kSource, "mangled", "-DBY=1"}, 999);
+  const std::string text(kernel.code.data());
+  EXPECT_THAT(text, AllOf(HasSubstr(".version"), HasSubstr(".target sm_"), HasSubstr(kernel.symbol)));
+}
+
 TEST_F(CudaCompiler, RepeatsWhatNvrtcSays) {
   EXPECT_THAT(failure({"__global__ void bad(int* v) { *v = nonsense; }", "bad", ""}),
               AllOf(HasSubstr("kernel 'bad' does not compile for compute capability 8.0"), HasSubstr("nonsense"), HasSubstr("tandem.cu(1)")));

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "tandem/api/codelet.hpp"
+#include "tandem/api/cuda_kernel.hpp"
 #include "tandem/linalg/flows/info.hpp"
+#include "tandem/linalg/kernels/cuda.hpp"
 #include "tandem/linalg/kernels/gemm.hpp"
 #include "tandem/linalg/kernels/hemm.hpp"
 #include "tandem/linalg/kernels/herk.hpp"
@@ -33,12 +35,16 @@ inline constexpr const Info* no_info = nullptr;
 
 inline bool skipped(const Info* info) noexcept { return info != nullptr && info->failed(); }
 
+// Those of products and Cholesky go to CUDA devices where there are any.
+
 template <Scalar T>
 const auto& gemm_codelet() {
   static const auto codelet = counted<T>("gemm", [](Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
                                           MatrixView<T> c, const Info* info) {
     if (!skipped(info)) kernels::gemm(op_a, op_b, alpha, a, b, beta, c);
-  });
+  }).cuda([](CudaQueue& queue, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c, const Info* info) {
+    if (!skipped(info)) kernels::cuda::gemm(queue, op_a, op_b, alpha, a, b, beta, c);
+  }).prefer_devices();
   return codelet;
 }
 
@@ -47,7 +53,9 @@ const auto& trsm_codelet() {
   static const auto codelet = counted<T>("trsm", [](Side side, Uplo uplo, Op op, Diag diag, T alpha, MatrixView<const T> a, MatrixView<T> b,
                                           const Info* info) {
     if (!skipped(info)) kernels::trsm(side, uplo, op, diag, alpha, a, b);
-  });
+  }).cuda([](CudaQueue& queue, Side side, Uplo uplo, Op op, Diag diag, T alpha, MatrixView<const T> a, MatrixView<T> b, const Info* info) {
+    if (!skipped(info)) kernels::cuda::trsm(queue, side, uplo, op, diag, alpha, a, b);
+  }).prefer_devices();
   return codelet;
 }
 
@@ -56,7 +64,9 @@ const auto& herk_codelet() {
   static const auto codelet = counted<T>("herk", [](Uplo uplo, Op op, Real<T> alpha, MatrixView<const T> a, Real<T> beta, MatrixView<T> c,
                                           const Info* info) {
     if (!skipped(info)) kernels::herk(uplo, op, alpha, a, beta, c);
-  });
+  }).cuda([](CudaQueue& queue, Uplo uplo, Op op, Real<T> alpha, MatrixView<const T> a, Real<T> beta, MatrixView<T> c, const Info* info) {
+    if (!skipped(info)) kernels::cuda::herk(queue, uplo, op, alpha, a, beta, c);
+  }).prefer_devices();
   return codelet;
 }
 
@@ -64,7 +74,9 @@ template <Scalar T>
 const auto& syrk_codelet() {
   static const auto codelet = counted<T>("syrk", [](Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
     kernels::syrk(uplo, op, alpha, a, beta, c);
-  });
+  }).cuda([](CudaQueue& queue, Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
+    kernels::cuda::syrk(queue, uplo, op, alpha, a, beta, c);
+  }).prefer_devices();
   return codelet;
 }
 
@@ -81,7 +93,9 @@ const auto& potrf_codelet() {
   static const auto codelet = counted<T>("potrf", [](Uplo uplo, std::size_t first, MatrixView<T> a, Info* info) {
     if (skipped(info)) return;
     if (const std::size_t order = kernels::potrf(uplo, a); order != 0) info->fail(first + order);
-  });
+  }).cuda([](CudaQueue& queue, Uplo uplo, std::size_t first, MatrixView<T> a, Info* info) {
+    if (!skipped(info)) kernels::cuda::potrf(queue, uplo, a, [first, info](std::size_t order) { info->fail(first + order); });
+  }).prefer_devices();
   return codelet;
 }
 

@@ -40,6 +40,7 @@ using CusolverPotrf = int(void* handle, int uplo, int n, T* a, int lda, T* works
 /// Their symbols. For real types herk is syrk.
 template <Scalar T>
 struct CudaSymbols;
+/// Of one type, whose routines have this letter.
 #define TANDEM_LINALG_CUDA_SYMBOLS(T, letter, hermitian)                           \
   template <>                                                                      \
   struct CudaSymbols<T> {                                                          \

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 #include <stdexcept>
 
@@ -15,39 +16,49 @@ Compiler::Compiler(const std::string& folder)
   if (!library_.is_loaded()) return;
   missing_.clear();
 #define TANDEM_CUDA_FIND(member, symbol, parameters) \
-  if (!library_.find(#symbol, member##_)) missing_ = "it is too old: it has no " #symbol;
+  if (!library_.find(#symbol, call_##member)) missing_ = "it is too old: it has no " #symbol;
   TANDEM_CUDA_NVRTC(TANDEM_CUDA_FIND)
 #undef TANDEM_CUDA_FIND
+  int count = 0;
+  if (!missing_.empty() || call_architecture_count(&count) != 0 || count <= 0) return;
+  architectures_.resize(static_cast<std::size_t>(count));
+  call_architectures(architectures_.data());
+  std::sort(architectures_.begin(), architectures_.end());
 }
 
 CompiledKernel Compiler::compile(const CudaSource& source, unsigned architecture) const {
   if (!missing_.empty())
     throw DeviceError(DeviceEffect::refused, fmt::format("kernel '{}' is CUDA source, and NVRTC cannot be used: {}", source.kernel, missing_));
   Program program = nullptr;
-  if (create_(&program, source.text.c_str(), "tandem.cu", 0, nullptr, nullptr) != 0)
+  if (call_create(&program, source.text.c_str(), "tandem.cu", 0, nullptr, nullptr) != 0)
     throw DeviceError(DeviceEffect::refused, fmt::format("NVRTC takes no program for kernel '{}'", source.kernel));
   struct Owned {
     const Compiler& compiler;
     Program& program;
-    ~Owned() { compiler.destroy_(&program); }
+    ~Owned() { compiler.call_destroy(&program); }
   } const owned{*this, program};
 
-  std::vector<std::string> options = {fmt::format("--gpu-architecture=sm_{}", architecture)};
+  // The driver makes machine code of PTX for a device that NVRTC does not know.
+  const auto newer = std::upper_bound(architectures_.begin(), architectures_.end(), static_cast<int>(architecture));
+  const bool is_known = newer != architectures_.begin() && *(newer - 1) == static_cast<int>(architecture);
+  const bool to_ptx = !is_known && newer != architectures_.begin();
+  std::vector<std::string> options = {to_ptx ? fmt::format("--gpu-architecture=compute_{}", *(newer - 1))
+                                             : fmt::format("--gpu-architecture=sm_{}", architecture)};
   std::istringstream words(source.options);
   for (std::string word; words >> word;) options.push_back(word);
   std::vector<const char*> pointers;
   for (const std::string& option : options) pointers.push_back(option.c_str());
 
   const char* symbol = nullptr;
-  const bool is_right = add_name_(program, source.kernel.c_str()) == 0 &&
-                        compile_(program, static_cast<int>(pointers.size()), pointers.data()) == 0 &&
-                        lowered_name_(program, source.kernel.c_str(), &symbol) == 0;
+  const bool is_right = call_add_name(program, source.kernel.c_str()) == 0 &&
+                        call_compile(program, static_cast<int>(pointers.size()), pointers.data()) == 0 &&
+                        call_lowered_name(program, source.kernel.c_str(), &symbol) == 0;
   if (!is_right) {
     std::size_t bytes = 0;
     std::string log;
-    if (log_bytes_(program, &bytes) == 0 && bytes > 1) {
+    if (call_log_bytes(program, &bytes) == 0 && bytes > 1) {
       log.resize(bytes);
-      log_(program, log.data());
+      call_log(program, log.data());
       log.resize(bytes - 1);
     }
     while (!log.empty() && log.back() == '\n') log.pop_back();
@@ -57,10 +68,10 @@ CompiledKernel Compiler::compile(const CudaSource& source, unsigned architecture
   CompiledKernel kernel;
   kernel.symbol = symbol;
   std::size_t bytes = 0;
-  if (code_bytes_(program, &bytes) != 0 || bytes == 0)
+  if ((to_ptx ? call_ptx_bytes : call_code_bytes)(program, &bytes) != 0 || bytes == 0)
     throw DeviceError(DeviceEffect::refused, fmt::format("NVRTC gives no code of kernel '{}'", source.kernel));
   kernel.code.resize(bytes);
-  code_(program, kernel.code.data());
+  (to_ptx ? call_ptx : call_code)(program, kernel.code.data());
   return kernel;
 }
 

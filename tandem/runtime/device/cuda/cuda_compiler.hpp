@@ -23,11 +23,15 @@ using Program = struct ProgramObject*;  ///< nvrtcProgram
   F(log_bytes, nvrtcGetProgramLogSize, (Program, std::size_t*))                                                               \
   F(log, nvrtcGetProgramLog, (Program, char*))                                                                                \
   F(code_bytes, nvrtcGetCUBINSize, (Program, std::size_t*))                                                                   \
-  F(code, nvrtcGetCUBIN, (Program, char*))
+  F(code, nvrtcGetCUBIN, (Program, char*))                                                                                    \
+  F(ptx_bytes, nvrtcGetPTXSize, (Program, std::size_t*))                                                                      \
+  F(ptx, nvrtcGetPTX, (Program, char*))                                                                                       \
+  F(architecture_count, nvrtcGetNumSupportedArchs, (int*))                                                                    \
+  F(architectures, nvrtcGetSupportedArchs, (int*))
 
-/// Machine code of one kernel.
+/// Code of one kernel.
 struct CompiledKernel {
-  std::vector<char> code;  ///< for cuModuleLoadData
+  std::vector<char> code;  ///< for cuModuleLoadData: machine code, or PTX for a device that is newer than NVRTC
   std::string symbol;      ///< the kernel's name in it
 };
 
@@ -43,8 +47,9 @@ class Compiler {
 
  private:
   const Library library_;
-  std::string missing_;  ///< why it cannot be used; empty: it can
-#define TANDEM_CUDA_MEMBER(member, symbol, parameters) int(*member##_) parameters = nullptr;
+  std::string missing_;             ///< why it cannot be used; empty: it can
+  std::vector<int> architectures_;  ///< for which it makes machine code, in ascending order
+#define TANDEM_CUDA_MEMBER(member, symbol, parameters) int(*call_##member) parameters = nullptr;
   TANDEM_CUDA_NVRTC(TANDEM_CUDA_MEMBER)
 #undef TANDEM_CUDA_MEMBER
 };
