@@ -717,7 +717,7 @@ void Runtime::say_once_that_nobody_owns_data() {
 
 // --- what is known
 
-unsigned Runtime::worker_count() const noexcept { return static_cast<unsigned>(core_->world().workers.size()); }
+unsigned Runtime::worker_count() const noexcept { return static_cast<unsigned>(core_->world().machine.workers.size()); }
 std::string Runtime::option(std::string_view name) const {
   for (const base::ConfigEntry& entry : config_->entries())
     if (entry.option.name == name) return entry.value_text();

@@ -88,9 +88,10 @@ void limit_main_memory(runtime::World& world, std::size_t bytes, const base::Con
   }
   auto file = runtime::make_spill_file(folder);
   if (!file.ok()) throw StartError(file.error().message);
-  world.budgets = {bytes};
-  world.nodes.push_back(std::move(file).value());
-  world.storage = static_cast<runtime::NodeIndex>(world.nodes.size());
+  world.machine.nodes[0].budget = bytes;
+  auto [node, copier] = std::move(file).value();
+  std::string name = node->name();
+  world.add_memory({.kind = runtime::NodeKind::storage, .name = std::move(name)}, std::move(node), std::move(copier));
 }
 
 }  // namespace
@@ -140,11 +141,12 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
   const auto core_of = [&](std::size_t worker) {
     return plan[worker].core.value_or(base::CoreId(static_cast<std::uint32_t>(worker % resources.topology->cores().size())));
   };
-  world.distance.resize(plan.size());
+  runtime::Machine& machine = world.machine;
+  machine.distance.resize(plan.size());
   for (std::size_t a = 0; a < plan.size(); ++a) {
-    world.workers.push_back({DeviceKind::cpu, 0, plan[a].core ? static_cast<int>(plan[a].core->value()) : -1,
-                             static_cast<unsigned>(resources.topology->numa_place_of(core_of(a)))});
-    for (std::size_t b = 0; b < plan.size(); ++b) world.distance[a].push_back(resources.topology->distance(core_of(a), core_of(b)));
+    machine.workers.push_back({DeviceKind::cpu, 0, plan[a].core ? static_cast<int>(plan[a].core->value()) : -1,
+                               static_cast<unsigned>(resources.topology->numa_place_of(core_of(a)))});
+    for (std::size_t b = 0; b < plan.size(); ++b) machine.distance[a].push_back(resources.topology->distance(core_of(a), core_of(b)));
   }
   if (const std::int64_t bytes = config.get_bytes("memory"); bytes != 0) limit_main_memory(world, static_cast<std::size_t>(bytes), config);
   world.numa_node_of = [&resources](const void* memory, std::size_t bytes) { return resources.topology->numa_place_of(memory, bytes); };
@@ -160,18 +162,17 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
   world.policy = make_policy(options.sched, resources.policies);
   world.clock = resources.clock.get();
   world.log = resources.log.get();
-  for (unsigned i = 0; i < options.workers; ++i) world.workers.push_back({DeviceKind::cpu});
-  for (unsigned i = 0; i < options.devices; ++i) {
-    world.workers.push_back({DeviceKind::user, i + 1});
-    world.nodes.emplace_back(std::make_unique<DistantMemory>(i + 1), std::make_unique<LateCopier>(*loop, options.copy_ns));
-  }
-  world.budgets.assign(options.devices + 1, options.device_bytes);
-  world.budgets[0] = options.main_bytes;
-  if (options.main_bytes != 0) {
-    world.storage = options.devices + 1;
-    world.nodes.emplace_back(std::make_unique<DistantMemory>(*world.storage), std::make_unique<LateCopier>(*loop, options.copy_ns));
-  }
-  world.distance.assign(options.workers, std::vector<unsigned>(options.workers, 1));
+  world.add_cpu_workers(options.workers);
+  const auto add_memory = [&](runtime::NodeKind kind, std::size_t budget) {
+    auto memory = std::make_unique<DistantMemory>(static_cast<unsigned>(world.machine.nodes.size()));
+    std::string name = memory->name();
+    return world.add_memory({.kind = kind, .name = std::move(name), .budget = budget}, std::move(memory),
+                            std::make_unique<LateCopier>(*loop, options.copy_ns));
+  };
+  for (unsigned i = 0; i < options.devices; ++i)
+    world.machine.workers.push_back({DeviceKind::user, add_memory(runtime::NodeKind::device, options.device_bytes)});
+  world.machine.nodes[0].budget = options.main_bytes;
+  if (options.main_bytes != 0) add_memory(runtime::NodeKind::storage, 0);
   world.driver = std::move(loop);
   return world;
 }

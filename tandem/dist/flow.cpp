@@ -84,7 +84,7 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   if (options_.idle_progress) attended_ = std::make_unique<Attended>(core_.workers().attendance(), endpoint_->idle_work());
   core_.trace().describe_owners_by([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
   if (core_.trace().session() != nullptr) trace_to(*core_.trace().session());
-  most_workers_ = static_cast<unsigned>(core_.world().workers.size());
+  most_workers_ = static_cast<unsigned>(core_.world().machine.workers.size());
   if (size_ == 1) return;
   try {
     const FlowAgreement::Start all = agreement_->start({options_.copy_bytes, most_workers_});

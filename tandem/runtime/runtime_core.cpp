@@ -24,10 +24,9 @@ namespace {
 /// the others are copied.
 constexpr unsigned kHoldingPerWorker = 4;
 
-/// Tells workers whether replicas come and go.
-World with_limits(World world) {
-  const bool any = std::any_of(world.budgets.begin(), world.budgets.end(), [](std::size_t bytes) { return bytes != 0; });
-  for (WorkerSpec& worker : world.workers) worker.replicas_leave = any;
+World checked(World world) {
+  world.machine.check();
+  TANDEM_ASSERT(world.nodes.size() + 1 == world.machine.nodes.size() && world.devices.size() <= world.machine.workers.size());
   return world;
 }
 
@@ -51,10 +50,10 @@ class RuntimeCore::Foresight final : public GraphObserver {
 };
 
 RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
-    : world_(with_limits(std::move(world))),
+    : world_(checked(std::move(world))),
       options_(options),
       number_(DataRegistry::next_number()),
-      executor_(world_.workers),
+      executor_(world_.worker_specs()),
       memory_(executor_),
       submission_(executor_, number_, options_.window),
       workers_(std::make_unique<WorkerTeam>(world_, options_, submission_.pool(), executor_, memory_)),
@@ -68,16 +67,16 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
       left_replays_(std::make_unique<LeftReplays>(*this)) {
   memory_.set_numa(world_.numa_node_of);
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
-  for (NodeIndex node = 0; node < world_.budgets.size(); ++node)
-    if (world_.budgets[node] != 0) limit(node, world_.budgets[node]);
+  for (NodeIndex node = 0; node < world_.machine.nodes.size(); ++node)
+    if (world_.machine.nodes[node].budget != 0) limit(node, world_.machine.nodes[node].budget);
   if (memory_.is_limited()) {
-    const NodeIndex shared = world_.workers[0].node;
-    submission_.expect_budgets(memory_.is_limited(shared) &&
-                               std::all_of(world_.workers.begin(), world_.workers.end(), [&](const WorkerSpec& worker) {
-                                 return worker.device != DeviceKind::cpu || worker.node == shared;
+    const std::vector<MachineWorker>& workers = world_.machine.workers;
+    const NodeIndex shared = workers[0].node;
+    submission_.expect_budgets(memory_.is_limited(shared) && std::all_of(workers.begin(), workers.end(), [&](const MachineWorker& worker) {
+                                 return worker.kind != DeviceKind::cpu || worker.node == shared;
                                }));
   }
-  if (world_.storage) memory_.set_storage(*world_.storage);
+  if (const auto storage = world_.machine.storage()) memory_.set_storage(*storage);
   executor_.set_ahead(options_.begin_ahead_ns);
   submission_.connect(loop_);
   data_.connect(accesses_);
@@ -101,8 +100,9 @@ RuntimeCore::~RuntimeCore() { shut_down(); }
 void RuntimeCore::limit(NodeIndex node, std::size_t bytes) {
   std::vector<unsigned> sharing;
   unsigned holding = 0;
-  for (unsigned worker = 0; worker < world_.workers.size(); ++worker) {
-    const WorkerSpec& spec = world_.workers[worker];
+  const std::vector<WorkerSpec>& specs = executor_.workers();
+  for (unsigned worker = 0; worker < specs.size(); ++worker) {
+    const WorkerSpec& spec = specs[worker];
     if (spec.node != node) continue;
     holding += kHoldingPerWorker + (spec.unit != nullptr ? spec.unit->depth() - 1 : 0);
     if (spec.device == DeviceKind::cpu) sharing.push_back(worker);
@@ -152,7 +152,7 @@ void RuntimeCore::trace_to(trace::Session& session) {
   trace_.connect(session);
   submission_.flow().trace().set_session(&session);
   session.attach(submission_.trace(),
-                 {.kind = trace::ActorKind::submitter, .name = "submitter", .numa_node = world_.workers[0].numa_node});
+                 {.kind = trace::ActorKind::submitter, .name = "submitter", .numa_node = world_.machine.workers[0].numa_node});
   workers_->trace_to(session);
   executor_.set_trace(&session);
   memory_.set_trace(&session);

@@ -93,8 +93,7 @@ class Flow {
     const unsigned cores = 1 + draw(3);
     world.policy = draw(2) == 0 ? make_lws() : make_prio();
     world.log = &log_;
-    world.workers.resize(cores);
-    world.distance.assign(cores, std::vector<unsigned>(cores, 1));
+    world.add_cpu_workers(cores);
     const unsigned devices = 1 + draw(2);
     for (unsigned i = 0; i < devices; ++i) {
       const bool has_fallback = i + 1 < devices;

@@ -31,15 +31,16 @@ RUNTIME_PARTS = {
     "data": {"task"},
     "task": {"data"},
     "memory": {"data", "task"},
-    "sched": {"data", "task"},
+    "machine": {"data", "task"},
+    "sched": {"data", "task", "machine"},
     "exec": {"data", "task", "memory", "sched"},
     "device": {"data", "task", "memory", "exec"},
-    "worker": {"data", "task", "memory", "sched", "exec", "device"},
+    "worker": {"data", "task", "machine", "memory", "sched", "exec", "device"},
     "submit": {"data", "task", "memory", "sched", "exec", "record"},
     "event": {"data", "task", "exec", "submit", "worker"},
     "wait": {"data", "task", "exec", "submit", "worker"},
     "record": {"data", "task", "memory", "sched", "exec", "worker", "submit", "event", "wait", "(root)"},
-    "(root)": {"data", "task", "memory", "sched", "exec", "device", "worker", "submit", "event", "wait", "record"},
+    "(root)": {"data", "task", "machine", "memory", "sched", "exec", "device", "worker", "submit", "event", "wait", "record"},
 }
 
 # The headers that users include stand in tandem/ itself, and belong to these modules.

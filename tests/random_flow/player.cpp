@@ -117,17 +117,20 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
     world = make_real_world(config, *resources);
     options.poll_for_ns = setup.seed % 3 == 0 ? 0 : 20'000;
     network_ = std::make_unique<ThreadNetwork>(setup.seed);
-    for (unsigned i = 0; i < setup.devices; ++i) {
-      world.workers.push_back({DeviceKind::user, i + 1, -1});
-      world.nodes.emplace_back(runtime::make_main_memory(), std::make_unique<NetworkCopier>(*network_));
-    }
-    world.budgets.assign(setup.devices + 1, setup.device_bytes);
-    world.budgets[0] = setup.main_bytes;
+    for (unsigned i = 0; i < setup.devices; ++i)
+      world.machine.workers.push_back(
+          {DeviceKind::user, world.add_memory({.kind = runtime::NodeKind::device, .name = fmt::format("memory {}", i), .budget = setup.device_bytes},
+                                              runtime::make_main_memory(), std::make_unique<NetworkCopier>(*network_))});
+    world.machine.nodes[0].budget = setup.main_bytes;
     if (setup.main_bytes != 0) {
+      const runtime::MachineNode storage{.kind = runtime::NodeKind::storage, .name = "storage"};
       // A file where no device has to reach it.
-      if (setup.devices == 0) world.nodes.push_back(runtime::make_spill_file(testing::TempDir()).value());
-      else world.nodes.emplace_back(runtime::make_main_memory(), std::make_unique<NetworkCopier>(*network_));
-      world.storage = static_cast<runtime::NodeIndex>(world.nodes.size());
+      if (setup.devices == 0) {
+        auto [file, copier] = runtime::make_spill_file(testing::TempDir()).value();
+        world.add_memory(storage, std::move(file), std::move(copier));
+      } else {
+        world.add_memory(storage, runtime::make_main_memory(), std::make_unique<NetworkCopier>(*network_));
+      }
     }
   } else {
     world = make_test_world({.seed = setup.seed,
@@ -141,10 +144,7 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
     network_ = std::make_unique<LoopNetwork>(*resources->loop);
   }
   if (setup.depth != 0)
-    for (unsigned i = 0; i < setup.devices; ++i) {
-      world.devices.push_back(make_device(i));
-      world.workers[setup.workers + i].unit = world.devices.back().get();
-    }
+    for (unsigned i = 0; i < setup.devices; ++i) world.set_device(setup.workers + i, make_device(i));
   options.window = setup.window;
   options.tasks_per_step = setup.tasks_per_step;
   options.seed = setup.seed;

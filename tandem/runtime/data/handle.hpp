@@ -15,6 +15,7 @@
 #include "tandem/base/turnstile.hpp"
 #include "tandem/runtime/data/access.hpp"
 #include "tandem/runtime/data/member_list.hpp"
+#include "tandem/runtime/data/node_index.hpp"
 #include "tandem/runtime/data/object.hpp"
 #include "tandem/runtime/data/poison.hpp"
 #include "tandem/runtime/data/residence.hpp"
@@ -23,10 +24,6 @@
 namespace tandem::runtime {
 
 class DataRegistry;
-
-/// Index of a memory node: 0 is main memory, where the application's pointers live.
-using NodeIndex = unsigned;
-inline constexpr unsigned kMaxNodes = 16;
 
 /// Rows and columns of elements; a vector is one column, a scalar or a user's object one element.
 struct Shape {

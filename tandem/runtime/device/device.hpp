@@ -132,6 +132,8 @@ struct DeviceUnit {
   std::unique_ptr<MemoryNode> memory = nullptr;  ///< null: it works in main memory
   std::unique_ptr<Copier> copier = nullptr;      ///< between that memory and main memory; null: the processor copies
   std::size_t budget = 0;                        ///< bytes of replicas that may be in its memory; 0: no limit
+  double bytes_per_ns = 0;      ///< of copies between that memory and main memory; 0: not known
+  std::int64_t latency_ns = 0;  ///< of such a copy, when `bytes_per_ns` is known
 };
 
 }  // namespace tandem::runtime

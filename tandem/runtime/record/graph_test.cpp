@@ -47,8 +47,7 @@ struct Fixture {
     world.policy = make_prio();
     world.clock = &clock;
     world.log = &log;
-    world.workers.push_back({});
-    world.distance = {{0}};
+    world.add_cpu_workers(1);
     core = std::make_unique<RuntimeCore>(std::move(world), CoreOptions{});
     codelet = std::make_shared<NotingCore>(order);
     codelet->devices.push_back(DeviceKind::cpu);

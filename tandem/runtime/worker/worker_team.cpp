@@ -24,11 +24,9 @@ const char* prefix_of(DeviceKind kind) noexcept {
 }  // namespace
 
 WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory)
-    : caller_works_(world.caller_works), clock_(*world.clock), specs_(world.workers), emulation_(options.emulation), counters_(world.counters) {
-  const auto sharing = static_cast<unsigned>(
-      std::count_if(specs_.begin(), specs_.end(), [](const WorkerSpec& spec) { return spec.device == DeviceKind::cpu; }));
-  TANDEM_ASSERT(sharing >= 1 && world.distance.size() == sharing);
-  queues_ = std::make_unique<ReadyQueues>(*world.policy, world.distance, static_cast<unsigned>(specs_.size()) - sharing,
+    : caller_works_(world.caller_works), clock_(*world.clock), specs_(executor.workers()), emulation_(options.emulation), counters_(world.counters) {
+  const Machine& machine = world.machine;
+  queues_ = std::make_unique<ReadyQueues>(*world.policy, machine.distance, static_cast<unsigned>(specs_.size()) - machine.cpu_workers(),
                                           options.seed);
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,

@@ -15,6 +15,7 @@
 #include "tandem/base/log.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/device/device.hpp"
+#include "tandem/runtime/machine/machine.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/sched/policy.hpp"
 #include "tandem/runtime/device/emulation.hpp"
@@ -46,19 +47,24 @@ struct World {
   std::unique_ptr<Policy> policy;
   const clock::Clock* clock = nullptr;                ///< outlives the runtime
   base::Log* log = nullptr;                           ///< outlives the runtime
-  std::vector<WorkerSpec> workers;                    ///< those of kind cpu first; worker 0 is the caller if `caller_works`
-  std::vector<std::vector<unsigned>> distance;        ///< between CPU workers
-  std::vector<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> nodes;  ///< beyond main memory
-  std::vector<std::unique_ptr<Device>> devices;       ///< of workers
-  std::vector<std::size_t> budgets;                   ///< bytes of replicas, by node from main memory on; 0, or missing: no limit
-  std::optional<NodeIndex> storage;                   ///< the node of `nodes` to which replicas go when main memory is full
+  Machine machine;                                    ///< worker 0 is the caller if `caller_works`
+  std::vector<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> nodes;  ///< of the machine's, those beyond main memory
+  std::vector<std::unique_ptr<Device>> devices;       ///< by worker; null, or missing: the worker's thread runs the kernels
   bool caller_works = true;
   base::OpenCounters counters;                        ///< of a worker's thread, for the trace; empty: kernels are not counted
   /// On which NUMA node, counted from 0, memory lies, for the trace; empty: unknown.
   std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)> numa_node_of;
 
+  /// `count` CPU workers that are equally far from each other.
+  void add_cpu_workers(unsigned count);
   /// One more worker, which works on `unit`, and the unit's memory. After the CPU workers.
   void add_device(DeviceUnit unit);
+  /// One more memory, with its copies. Returns its number.
+  NodeIndex add_memory(MachineNode node, std::unique_ptr<MemoryNode> memory, std::unique_ptr<Copier> copier);
+  /// What runs the kernels of `worker`.
+  void set_device(unsigned worker, std::unique_ptr<Device> device);
+  /// For the parts that run tasks: by worker.
+  std::vector<WorkerSpec> worker_specs() const;
 };
 
 }  // namespace tandem::runtime

@@ -1,0 +1,77 @@
+// tandem/runtime/machine/machine.hpp: the workers, the memories and the links of a machine, as a value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/runtime/data/node_index.hpp"
+#include "tandem/runtime/task/codelet_core.hpp"
+
+namespace tandem::runtime {
+
+/// A worker, and where it works.
+struct MachineWorker {
+  DeviceKind kind = DeviceKind::cpu;  ///< which implementations of codelets it runs
+  NodeIndex node = 0;                 ///< the memory that it works in
+  int core = -1;                      ///< that its thread is bound to; -1: any
+  unsigned numa_node = 0;             ///< near the core, counted from 0
+};
+
+/// What a memory is.
+enum class NodeKind : std::uint8_t { main, device, storage };
+
+/// A memory.
+struct MachineNode {
+  NodeKind kind = NodeKind::main;
+  std::string name = "main memory";  ///< for messages and traces
+  std::size_t budget = 0;            ///< bytes of replicas that may be there; 0: no limit
+};
+
+/// Where the figures of a link come from.
+enum class LinkSource : std::uint8_t { assumed, given, measured };
+
+/// How copies go from one memory to another.
+struct MachineLink {
+  NodeIndex from = 0;
+  NodeIndex to = 0;
+  double bytes_per_ns = 8;           ///< or GB/s
+  std::int64_t latency_ns = 10'000;  ///< until the first byte has arrived
+  LinkSource source = LinkSource::assumed;
+
+  /// How long a copy of `bytes` takes while nothing else is under way.
+  double copy_ns(std::size_t bytes) const noexcept { return static_cast<double>(latency_ns) + static_cast<double>(bytes) / bytes_per_ns; }
+};
+
+/// A machine: found on a host, or made up by a test. A plain value; whoever has a copy may read it from any thread.
+///
+/// CPU workers come first. Node 0 is main memory. `check` says whether it is whole.
+class Machine {
+ public:
+  std::vector<MachineWorker> workers;
+  std::vector<MachineNode> nodes{MachineNode{}};
+  std::vector<MachineLink> links;               ///< those that are known; at most one for each pair and direction
+  std::vector<std::vector<unsigned>> distance;  ///< between the cores of CPU workers
+
+  /// A further memory. Returns its number.
+  NodeIndex add_node(MachineNode node);
+  /// A link of these figures in both directions.
+  void add_links(NodeIndex a, NodeIndex b, double bytes_per_ns, std::int64_t latency_ns, LinkSource source);
+
+  unsigned cpu_workers() const noexcept;
+  /// The memory to which replicas go when main memory is full.
+  std::optional<NodeIndex> storage() const noexcept;
+  /// Some memory has a budget.
+  bool has_budgets() const noexcept;
+  /// Workers differ in their kind or in their memory: it matters which of them runs a task.
+  bool is_mixed() const noexcept;
+  /// The link from one memory to another: with assumed figures where none is known.
+  MachineLink link(NodeIndex from, NodeIndex to) const noexcept;
+
+  /// Throws UsageError that says what is wrong: a worker of a memory that does not exist, a link that leads nowhere, ...
+  void check() const;
+};
+
+}  // namespace tandem::runtime
