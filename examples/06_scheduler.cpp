@@ -7,14 +7,14 @@
 namespace {
 
 /// Pure functions of their arguments: no clock, no threads, no state. The queues of the runtime handle the concurrency.
-class ShortFirst final : public tandem::runtime::Policy {
+class ShortFirst final : public tandem::Policy {
  public:
   std::string_view name() const noexcept override { return "short_first"; }
   std::string_view help() const noexcept override { return "short tasks to worker 0, others in turn to the other workers"; }
   bool queue_per_worker() const noexcept override { return true; }
   bool by_priority() const noexcept override { return true; }
   bool keeps_released() const noexcept override { return false; }
-  unsigned place(const tandem::runtime::ReadyTask& task, const tandem::runtime::Situation& now) const noexcept override {
+  unsigned place(const tandem::ReadyTask& task, const tandem::Situation& now) const noexcept override {
     if (*task.codelet == "short" || now.worker_count == 1) return 0;
     return 1 + static_cast<unsigned>(now.sequence % (now.worker_count - 1));
   }

@@ -12,7 +12,7 @@ void register_options(base::Registry& registry) {
                 .help = "CPU workers, the calling thread included; 0: one for each core that this process may use", .minimum = 0,
                 .maximum = runtime::ReadyQueues::kMaxWorkers});
   registry.add({.name = "sched", .type = OptionType::text, .default_value = "lws",
-                .help = "scheduling policy: lws, prio, eager, random, or one that the program registered"});
+                .help = "scheduling policy: lws, prio, eager, random; where workers differ dm, dmda, dmdas; or one that the program registered"});
   registry.add(
       {.name = "caller",
        .type = OptionType::boolean,

@@ -67,6 +67,26 @@ class LateCopier final : public runtime::Copier {
   std::int64_t most_ns_;
 };
 
+/// Copies that take the time of a link, one after the other in each direction.
+class LinkCopier final : public runtime::Copier {
+ public:
+  LinkCopier(base::EventLoop& loop, const runtime::MachineLink& link) : loop_(loop), link_(link) {}
+  runtime::CopyState start(const runtime::CopyRequest& request, runtime::CopyEnded ended) override {
+    std::int64_t& free_ns = free_ns_[request.to_node == 0 ? 0 : 1];
+    free_ns = std::max(free_ns, loop_.now_ns()) + static_cast<std::int64_t>(link_.copy_ns(request.shape.bytes()));
+    loop_.at(free_ns, [request, ended] {
+      runtime::copy_matrix(request);
+      ended(nullptr);
+    });
+    return runtime::CopyState::posted;
+  }
+
+ private:
+  base::EventLoop& loop_;
+  const runtime::MachineLink link_;
+  std::int64_t free_ns_[2] = {};
+};
+
 /// All but the one that is kept for the progress thread, if another is left.
 std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, const base::Config& config) {
   const std::int64_t progress_pu = config.get_bool("reserve_core") ? config.get_int("comm.progress_core") : -1;
@@ -166,8 +186,13 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
   const auto add_memory = [&](runtime::NodeKind kind, std::size_t budget) {
     auto memory = std::make_unique<DistantMemory>(static_cast<unsigned>(world.machine.nodes.size()));
     std::string name = memory->name();
-    return world.add_memory({.kind = kind, .name = std::move(name), .budget = budget}, std::move(memory),
-                            std::make_unique<LateCopier>(*loop, options.copy_ns));
+    std::unique_ptr<runtime::Copier> copier;
+    if (options.link) copier = std::make_unique<LinkCopier>(*loop, *options.link);
+    else copier = std::make_unique<LateCopier>(*loop, options.copy_ns);
+    const runtime::NodeIndex node = world.add_memory({.kind = kind, .name = std::move(name), .budget = budget}, std::move(memory), std::move(copier));
+    for (runtime::NodeIndex other = 0; options.link && other < node; ++other)
+      world.machine.add_links(other, node, options.link->bytes_per_ns, options.link->latency_ns, runtime::LinkSource::given);
+    return node;
   };
   for (unsigned i = 0; i < options.devices; ++i)
     world.machine.workers.push_back({DeviceKind::user, add_memory(runtime::NodeKind::device, options.device_bytes)});

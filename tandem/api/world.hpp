@@ -60,6 +60,8 @@ struct TestWorldOptions {
   /// to `copy_ns` of the loop's time, drawn from the seed.
   unsigned devices = 0;
   std::int64_t copy_ns = 1'000;
+  /// Set: a copy takes this time instead, and the copies from or to a device go one after the other.
+  std::optional<runtime::MachineLink> link = {};
   std::size_t device_bytes = 0;  ///< budget of each device's memory; 0: no limit
   std::size_t main_bytes = 0;    ///< budget of main memory, beside which there is a storage node then; 0: no limit
 };

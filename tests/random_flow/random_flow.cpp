@@ -8,6 +8,7 @@
 
 #include "tandem/device.hpp"
 #include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/sched/placer.hpp"
 
 namespace tandem::random_flow {
 
@@ -65,6 +66,8 @@ FlowSetup draw_setup(std::uint64_t seed, bool threads) {
   // Two of the largest data fit, and not all others beside them.
   if (setup.devices != 0 && draw(2) == 0) setup.device_bytes = 2 * kLargestBytes + draw(kLargestBytes);
   if (draw(4) == 0) setup.main_bytes = 2 * kLargestBytes + draw(kLargestBytes);
+  static const char* const kPlacing[] = {"dm", "dmda", "dmdas"};
+  if (setup.devices != 0 && draw(2) == 0) setup.sched = kPlacing[draw(3)];
   return setup;
 }
 
@@ -553,6 +556,11 @@ void RandomFlow::finish() {
     });
   }
   if (player_.runtime().core().executor().queues().size() != 0) throw mistake("tasks are left in the queues");
+  if (const auto* const placer = player_.runtime().core().executor().placer()) {
+    if (!placer->check_invariants()) throw mistake("the loads of workers do not add up");
+    for (const std::uint32_t tasks : placer->charged())
+      if (tasks != 0) throw mistake("a worker is charged with tasks that have ended");
+  }
   if (chance(50)) return;
   // Users' data comes home when the runtime goes.
   graphs_.clear();

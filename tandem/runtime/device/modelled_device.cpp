@@ -45,7 +45,7 @@ std::optional<std::int64_t> ModelledDevice::expected_ns(const Task& task) const 
     if (task.accesses()[i].mode() == AccessMode::reduce) return {};
     shapes[i] = task.accesses()[i].handle()->shape;
   }
-  return model_({task.codelet->name, {shapes, task.access_count}});
+  return model_({task.codelet->name, {shapes, task.access_count}, kind_});
 }
 
 }  // namespace tandem::runtime

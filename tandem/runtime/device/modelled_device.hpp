@@ -16,8 +16,8 @@ namespace tandem::runtime {
 /// called. Tasks for which the model has no time run: on the device that stands behind this one, or at once on the worker's thread.
 class ModelledDevice final : public Device {
  public:
-  /// Both outlive this; `behind` null: the worker's thread is the device.
-  ModelledDevice(const Emulation& model, Device* behind) : model_(model), behind_(behind) {}
+  /// Of a worker of `kind`. Both others outlive this; `behind` null: the worker's thread is the device.
+  ModelledDevice(const Emulation& model, DeviceKind kind, Device* behind) : model_(model), kind_(kind), behind_(behind) {}
 
   std::string name() const override { return behind_ != nullptr ? behind_->name() : "a model"; }
   unsigned depth() const noexcept override { return behind_ != nullptr ? behind_->depth() : 1; }
@@ -39,6 +39,7 @@ class ModelledDevice final : public Device {
   };
 
   const Emulation& model_;
+  const DeviceKind kind_;
   Device* const behind_;
   std::deque<Modelled> modelled_;  ///< in the order of their ends
   std::int64_t busy_until_ns_ = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tandem/runtime/memory/device_error.hpp"
+#include "tandem/runtime/sched/placer.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/trace/session.hpp"
 
@@ -115,8 +116,39 @@ void Executor::trace_pushed_somewhere(const Task& task, const Origin& origin) {
 }
 
 void Executor::enqueue_restricted(Task& task, Origin& origin) {
+  if (placer_ != nullptr) return place(task, origin);
   trace_pushed_somewhere(task, origin);
   queues_->push_to(*task.extra->group, &task);
+}
+
+void Executor::place(Task& task, Origin& origin) {
+  const Placer::Choice choice = placer_->choose(task);
+  if (origin.trace != nullptr) trace_pushed(static_cast<std::uint32_t>(flow_position(task)), choice.worker, origin);
+  else emit<trace::Type::task_pushed>(origin, flow_position(task), choice.worker);
+  if (placer_->push(choice, task)) place_left(origin);
+}
+
+bool Executor::check_invariants() const {
+  return queues_->check_invariants() && (placer_ == nullptr || placer_->check_invariants());
+}
+
+void Executor::caller_arrives() noexcept {
+  if (placer_ != nullptr) placer_->arrive();
+}
+
+void Executor::caller_leaves(Origin& origin) {
+  if (placer_ == nullptr) return;
+  placer_->leave();
+  place_left(origin);
+}
+
+/// What stands in the queue of the caller, which has left, goes to others.
+void Executor::place_left(Origin& origin) {
+  for (Task* task = placer_->take_left(); task != nullptr;) {
+    Task* const next = task->next;
+    place(*task, origin);
+    task = next;
+  }
 }
 
 /// All ready tasks ask for memory, so that the one is chosen whose data is there. Worker 0 stands for all of its node.
@@ -154,7 +186,7 @@ void Executor::end_one(Task& task, Origin& origin) {
     const NodeIndex node = node_of(task);
     if (memory_->end(task, node)) freed = node;
   }
-  if (__builtin_expect(task.special, 0)) release_special(task, origin);
+  if (__builtin_expect(task.special | task.restricted, 0)) release_special(task, origin);
   const bool failed = task.poisoned.load(std::memory_order_relaxed);
   const bool recorded = task.recorded;
   FlowFailure* cause = __builtin_expect(failed, 0) ? failures_.cause_of(flow_position(task)) : nullptr;
@@ -236,6 +268,7 @@ bool Executor::has_other(const Task& task, unsigned worker) const noexcept {
 
 void Executor::reroute(Task& task, unsigned worker, Origin& origin) {
   WorkerGroup* const processors = task.extra->group->processors;
+  if (placer_ != nullptr) placer_->forget(task);
   trace_pushed_somewhere(task, origin);
   if (processors != nullptr) queues_->push_to(*processors, &task);
   else queues_->push_pinned(next_device(task, worker).value_or(worker), &task);
@@ -294,6 +327,7 @@ bool Executor::enter_turnstiles(Task& task) {
 }
 
 void Executor::release_special(Task& task, Origin& origin) {
+  if (placer_ != nullptr && task.restricted) placer_->forget(task);
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->drop_reference();

@@ -23,6 +23,8 @@
 
 namespace tandem::runtime {
 
+class Placer;
+
 /// The thread that makes a task ready or ends it. An object on the stack of that thread, or a worker's own.
 struct Origin {
   enum class Kind : std::uint8_t { submitter, worker, outside };
@@ -47,10 +49,11 @@ class Executor final : public StagingListener {
  public:
   explicit Executor(const std::vector<WorkerSpec>& workers);
 
-  /// The other parts, which outlive the last task. Before the first one.
-  void connect(TaskPool* pool, ReadyQueues* queues, Memory* memory, base::Waker* caller) {
+  /// The other parts, which outlive the last task. Before the first one. `placer` null: the policy does not place.
+  void connect(TaskPool* pool, ReadyQueues* queues, Placer* placer, Memory* memory, base::Waker* caller) {
     pool_ = pool;
     queues_ = queues;
+    placer_ = placer;
     memory_ = memory;
     caller_ = caller;
   }
@@ -95,14 +98,24 @@ class Executor final : public StagingListener {
   ExpectedTasks& expected() noexcept { return expected_; }
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
+  /// Null: tasks go where `queues()` says.
+  Placer* placer() noexcept { return placer_; }
   base::Waker& caller() noexcept { return *caller_; }
   const std::vector<WorkerSpec>& workers() const noexcept { return workers_; }
+  /// The queues are whole, and so are the loads of workers. By the submitting thread.
+  bool check_invariants() const;
 
   /// The workers that have an implementation of the codelet and to which its predicate agrees; null: there are none. The predicate is
   /// asked once for each worker; what it throws leaves this. By the submitting thread. The codelet outlives this.
   WorkerGroup* group_of(const CodeletCore& codelet);
   /// The workers that share all tasks, and no others.
   bool is_everyone(const WorkerGroup& group) const noexcept;
+
+  // --- the caller, where a policy places tasks
+  /// The caller waits and works from now on. By its thread.
+  void caller_arrives() noexcept;
+  /// It no longer does: what was placed with it goes to others. By its thread.
+  void caller_leaves(Origin& origin);
 
   // --- devices
   /// Another worker than `worker`, which has a device, can run `task`.
@@ -170,16 +183,19 @@ class Executor final : public StagingListener {
   void enqueue(Task& task, Origin& origin);
   void keep_or_queue(Task& task, Origin& origin, bool told);
   void enqueue_restricted(Task& task, Origin& origin);
+  void place(Task& task, Origin& origin);
+  void place_left(Origin& origin);
   void enqueue_budgeted(Task& task, Origin& origin);
   void trace_pushed_somewhere(const Task& task, const Origin& origin);
   bool enter_turnstiles(Task& task);
-  /// What only tasks with commute or scratch accesses hold.
+  /// What only tasks with commute or scratch accesses hold, and those that were placed.
   void release_special(Task& task, Origin& origin);
 
   TaskPool* pool_ = nullptr;
   std::vector<WorkerSpec> workers_;
   std::unordered_map<const CodeletCore*, WorkerGroup*> groups_;  ///< of restricted codelets; the submitting thread's
   ReadyQueues* queues_ = nullptr;
+  Placer* placer_ = nullptr;
   Memory* memory_ = nullptr;
   base::Waker* caller_ = nullptr;
   std::uint32_t batch_ = 32;

@@ -14,6 +14,9 @@ PolicyRegistry::PolicyRegistry() {
   add("prio", make_prio);
   add("eager", make_eager);
   add("random", make_random);
+  add("dm", make_dm);
+  add("dmda", make_dmda);
+  add("dmdas", make_dmdas);
 }
 
 void PolicyRegistry::add(std::string name, Make make) {

@@ -26,6 +26,8 @@ struct Situation {
   std::uint64_t random = 0;    ///< drawn anew for each call
 };
 
+class PlacingPolicy;
+
 /// A scheduling policy. Its functions are pure and may be called from several threads at a time. The queues around it
 /// (`ReadyQueues`) do what it says, and bring the concurrency.
 class Policy {
@@ -49,6 +51,8 @@ class Policy {
   virtual bool waits(const ReadyTask& task, std::int64_t task_ns, std::int32_t expected, std::int64_t in_ns) const noexcept;
   /// In which order `thief` looks into the queues of others. `distance[w]`: how far worker w's core is from the thief's.
   virtual std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const = 0;
+  /// Itself, if it gives each ready task to a worker by what it expects; else null. See `PlacingPolicy`.
+  virtual const PlacingPolicy* placing() const noexcept { return nullptr; }
 };
 
 /// The policies that can be chosen by name. A user adds their own before the runtime is made.
@@ -56,7 +60,7 @@ class PolicyRegistry {
  public:
   using Make = std::function<std::unique_ptr<Policy>()>;  ///< makes one
 
-  /// With the built-in ones: eager, prio, lws, random.
+  /// With the built-in ones: lws, prio, eager, random, dm, dmda, dmdas.
   PolicyRegistry();
   /// One more policy; a later one of the same name counts.
   void add(std::string name, Make make);
@@ -76,6 +80,13 @@ std::unique_ptr<Policy> make_prio();
 std::unique_ptr<Policy> make_lws();
 /// A queue per worker, each task to a random one; idle workers steal.
 std::unique_ptr<Policy> make_random();
+
+/// Each task to the worker that will have ended it first.
+std::unique_ptr<Policy> make_dm();
+/// As dm, with the copies that the task's data needs.
+std::unique_ptr<Policy> make_dmda();
+/// As dmda, and each worker runs the most urgent of its tasks first.
+std::unique_ptr<Policy> make_dmdas();
 
 /// Workers other than `thief`, the nearest first, and from the thief's own index upwards among equals.
 std::vector<unsigned> nearest_first(unsigned thief, std::span<const unsigned> distance);

@@ -120,6 +120,20 @@ void ReadyQueues::push_to(WorkerGroup& group, Task* task) {
   wake_member(group);
 }
 
+Task* ReadyQueues::take_all_of(WorkerGroup& group) {
+  Task* first = nullptr;
+  Task** end = &first;
+  const std::lock_guard guard(group.queue.lock);
+  take_new(group.queue);
+  while (Task* const task = group.queue.tasks.pop()) {
+    *end = task;
+    end = &task->next;
+  }
+  *end = nullptr;
+  note_size(group.queue);
+  return first;
+}
+
 void ReadyQueues::stage_together(std::vector<unsigned> members) {
   WorkerGroup& group = *groups_.emplace_back(std::make_unique<WorkerGroup>(by_priority_, std::move(members), true));
   for (const unsigned worker : group.members) lanes_[worker]->staged = &group;
@@ -382,7 +396,8 @@ bool ReadyQueues::check_invariants() const {
     return queue.tasks.check_invariants() && queue.size.load() == queue.tasks.size() &&
            queue.top_priority.load() == queue.tasks.top_priority();
   };
-  return std::all_of(queues_.begin(), queues_.end(), [&](const auto& queue) { return is_whole(*queue); });
+  return std::all_of(queues_.begin(), queues_.end(), [&](const auto& queue) { return is_whole(*queue); }) &&
+         std::all_of(groups_.begin(), groups_.end(), [&](const auto& group) { return is_whole(group->queue); });
 }
 
 std::size_t ReadyQueues::size() const noexcept {

@@ -68,6 +68,8 @@ class ReadyQueues {
   WorkerGroup& group_of(const std::vector<unsigned>& members, WorkerGroup* processors = nullptr);
   /// A task that the workers of `group` can run. Any thread.
   void push_to(WorkerGroup& group, Task* task);
+  /// The tasks in the queue of `group`, in their order, linked by `Task::next`. Any thread.
+  Task* take_all_of(WorkerGroup& group);
   /// `members`, which share all tasks, share those whose data is staged on their node, too. Before tasks are pushed.
   void stage_together(std::vector<unsigned> members);
   /// `worker` has taken `task`, which waits for its data: it will come back to this worker, not to any that stages with it.
@@ -113,7 +115,7 @@ class ReadyQueues {
 
   /// Tasks that wait in queues; approximate while others run. By the submitting thread.
   std::size_t size() const noexcept;
-  /// Whether the queues are whole, and agree with the numbers that other threads read. Takes each queue's lock. Any thread.
+  /// Whether the queues are whole, and agree with the numbers that other threads read. Takes each queue's lock. By the submitting thread.
   bool check_invariants() const;
   unsigned worker_count() const noexcept { return sharing_; }
   std::uint64_t steals(unsigned worker) const noexcept { return lanes_[worker]->steals.get(); }

@@ -95,9 +95,11 @@ class Submission final : private FlowHost {
   /// Some memory has a budget: tasks that fit into none are refused. `at_once`: a task that every CPU worker can run gets its memory
   /// when it is ready. Before any task.
   void expect_budgets(bool at_once) noexcept {
-    has_budgets_ = true;
+    has_budgets_ = looks_closer_ = true;
     budgeted_at_once_ = at_once;
   }
+  /// A policy gives each task of the program to a worker: all are restricted. Before any task.
+  void restrict_all() noexcept { restricts_all_ = looks_closer_ = true; }
   SubmittingThread& thread() noexcept { return thread_; }
   Window& window() noexcept { return window_; }
   Flow& flow() noexcept { return flow_; }
@@ -140,7 +142,7 @@ class Submission final : private FlowHost {
         if (__builtin_expect(task.accesses()[j].handle() == &handle, 0)) merge_accesses(task, j, i);
     }
     if (__builtin_expect(task.restricted, 0)) check_runnable(task);
-    if (__builtin_expect(has_budgets_, 0)) check_fits(task);
+    if (__builtin_expect(looks_closer_, 0)) look_closer(task);
     for (unsigned i = 0; i < task.access_count; ++i)
       if (task.accesses()[i].mode() != AccessMode::read) note_mode(task, task.accesses()[i]);
   }
@@ -247,6 +249,7 @@ class Submission final : private FlowHost {
   void check_slowly(Task& task, unsigned access);
   void merge_accesses(Task& task, unsigned first, unsigned second);
   void check_runnable(Task& task);
+  void look_closer(Task& task);
   void check_fits(Task& task);
   [[noreturn]] void refuse_recorded_predecessor(Task& task);
 
@@ -254,7 +257,9 @@ class Submission final : private FlowHost {
   const std::uint32_t registry_;
   EndWaiter* waiter_ = nullptr;
   Recorder* recorder_ = nullptr;
+  bool looks_closer_ = false;  ///< at each task: one of the next two
   bool has_budgets_ = false;
+  bool restricts_all_ = false;
   bool budgeted_at_once_ = false;
   TaskId last_id_ = 0;
   std::uint64_t submitted_ = 0;

@@ -112,6 +112,14 @@ void Submission::check_runnable(Task& task) {
                   who));
 }
 
+void Submission::look_closer(Task& task) {
+  if (restricts_all_ && !task.restricted && task.kind == TaskKind::kernel && task.codelet != nullptr && !task.ops->serves) {
+    task.restricted = true;
+    check_runnable(task);
+  }
+  if (has_budgets_) check_fits(task);
+}
+
 void Submission::check_fits(Task& task) {
   task.budgeted = budgeted_at_once_ && task.kind == TaskKind::kernel && !task.restricted;
   Memory& memory = executor_.memory();

@@ -104,6 +104,17 @@ struct TaskFacts {
   std::string parameters;                 ///< a text of the program's own
 };
 
+/// Where a placing policy has put a task. Belongs to `Placer`.
+struct PlacedTask {
+  static constexpr unsigned kNowhere = UINT32_MAX;
+
+  unsigned worker = kNowhere;   ///< that is charged with it
+  std::int32_t priority = 0;    ///< by which it was charged
+  std::int64_t charged_ns = 0;  ///< to that worker
+  std::uint64_t footprint = 0;  ///< of its data
+  std::uint64_t kind = 0;       ///< hash of codelet and footprint
+};
+
 /// What few tasks have; kept apart so that the others stay small. Owned by the task, reused with it.
 struct TaskExtra {
   std::string name;                               ///< instead of the codelet's
@@ -114,6 +125,7 @@ struct TaskExtra {
   std::function<void()> callback;                 ///< called after a kernel's successful end, before successors start
   struct LinkChunk* links = nullptr;              ///< edges beyond one per access
   WorkerGroup* group = nullptr;                   ///< of a restricted task: the workers that can run it
+  PlacedTask placed;                              ///< with a placing policy
   TaskFacts facts;                                ///< where they are recorded, now or at a replay
 
   /// What a task that is made after a model has of the model's options.

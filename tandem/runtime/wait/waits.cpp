@@ -39,7 +39,7 @@ void Waits::drain() {
   data_.free_unused();
   TANDEM_AUDIT_ASSERT(submission_.check_invariants());
   TANDEM_AUDIT_ASSERT(data_.check_invariants(submission_.last_id()));
-  TANDEM_AUDIT_ASSERT(executor_.queues().check_invariants());
+  TANDEM_AUDIT_ASSERT(executor_.check_invariants());
 }
 
 void Waits::throw_failure(const FailureLog::Report& report) {

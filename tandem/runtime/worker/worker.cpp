@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/runtime/exec/worker_thread.hpp"
+#include "tandem/runtime/sched/placer.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/worker/expected_end.hpp"
 #include "tandem/trace/current.hpp"
@@ -46,6 +47,7 @@ std::int64_t Worker::step(std::int64_t now_ns) {
   const WorkerThread is_worker;
   if (!measurements_.is_present()) {
     measurements_.arrive(now_ns);
+    if (index_ == 0) executor_.caller_arrives();
     trace_.enter_state(WorkerState::scheduling);
   }
   if (device_ != nullptr) [[unlikely]] return step_device(now_ns);
@@ -148,6 +150,7 @@ void Worker::leave(std::int64_t now_ns) {
   }
   hand_over_durations();
   queue_kept();
+  executor_.caller_leaves(origin_);
   executor_.flush(origin_);
   bool chosen = std::exchange(woken_, false);
   if (std::exchange(announced_, false)) chosen = executor_.queues().withdraw_idle(index_) || chosen;
@@ -254,9 +257,11 @@ void Worker::run_timed(Task& task, bool reports_end) {
   learn(task, start_ns, end_ns);
 }
 
-/// What a kernel that has done its work took, for the performance models.
+/// What a kernel that has done its work took, for the performance models, and for the policy if it looks ahead.
 void Worker::learn(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
-  if (durations_ != nullptr && !task.poisoned.load(std::memory_order_relaxed)) durations_->add(task, end_ns - start_ns, end_ns);
+  if (task.poisoned.load(std::memory_order_relaxed)) return;
+  if (durations_ != nullptr) durations_->add(task, end_ns - start_ns, end_ns);
+  if (Placer* const placer = executor_.placer()) placer->learn(task, spec_.device, end_ns - start_ns);
 }
 
 /// How long the task will run here, if that is known.

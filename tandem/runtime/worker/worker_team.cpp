@@ -7,6 +7,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/device/modelled_device.hpp"
+#include "tandem/runtime/sched/placer.hpp"
 
 namespace tandem::runtime {
 namespace {
@@ -28,10 +29,13 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   const Machine& machine = world.machine;
   queues_ = std::make_unique<ReadyQueues>(*world.policy, machine.distance, static_cast<unsigned>(specs_.size()) - machine.cpu_workers(),
                                           options.seed);
+  const PlacingPolicy* const placing = world.policy->placing();
+  if (placing != nullptr && machine.is_mixed())
+    placer_ = std::make_unique<Placer>(*placing, machine, *queues_, clock_, caller_works_);
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,
                                      .tasks_per_step = options.tasks_per_step,
-                                     .timed = options.statistics || options.timeline || options.emulation,
+                                     .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr,
                                      .timeline = options.timeline,
                                      .counters = counters_ ? &counters_ : nullptr,
                                      .expects = &expects_,
@@ -43,7 +47,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
     const bool is_caller = i == 0 && caller_works_;
     TANDEM_ASSERT(!is_caller || specs_[i].unit == nullptr);  // it comes and goes
     WorkerSpec spec = specs_[i];
-    if (emulation_) spec.unit = models_.emplace_back(std::make_unique<ModelledDevice>(emulation_, spec.unit)).get();
+    if (emulation_) spec.unit = models_.emplace_back(std::make_unique<ModelledDevice>(emulation_, spec.device, spec.unit)).get();
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>(i, spec, worker_options, executor, *world.clock));
     base::Waker& waker = is_caller ? world.driver->add_caller(worker)
                                    : world.driver->add(worker, {specs_[i].core, fmt::format("tandem-w{}", i)});
@@ -54,10 +58,12 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
     }
     if (is_caller) caller = &waker;
   }
-  executor.connect(&pool, queues_.get(), &memory, caller);
+  executor.connect(&pool, queues_.get(), placer_.get(), &memory, caller);
   const std::uint64_t share = options.window / (4 * specs_.size());
   executor.set_batch(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, 32)));
 }
+
+WorkerTeam::~WorkerTeam() = default;
 
 void WorkerTeam::start() {
   for (unsigned i = caller_works_ ? 1 : 0; i < workers_.size(); ++i) queues_->start(i);

@@ -17,6 +17,8 @@
 
 namespace tandem::runtime {
 
+class Placer;
+
 /// Makes the workers of a world and hands them to its driver. With `World::caller_works` worker 0 is the caller's, which works
 /// only while the caller waits.
 ///
@@ -25,6 +27,7 @@ class WorkerTeam {
  public:
   /// Connects `executor` with the other parts. All of them outlive this; the driver is stopped before this is destroyed.
   WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory);
+  ~WorkerTeam();
   /// From now on workers run tasks.
   void start();
 
@@ -38,6 +41,9 @@ class WorkerTeam {
   /// From now on workers report, as kernels begin, when they are expected to end (`TaskExtra::on_expected`): by the mean duration
   /// of their codelet on that worker so far, or by the emulation. Any thread. Costs two clock reads for each kernel.
   void report_expected_ends() noexcept { expects_.store(true, std::memory_order_relaxed); }
+
+  /// The policy gives each task of the program to a worker: all of them are restricted.
+  bool places_tasks() const noexcept { return placer_ != nullptr; }
 
   void trace_to(trace::Session& session);
 
@@ -75,6 +81,7 @@ class WorkerTeam {
   base::Attendance attendance_;
   std::atomic<bool> expects_{false};
   std::unique_ptr<ReadyQueues> queues_;
+  std::unique_ptr<Placer> placer_;  ///< null: the policy does not place, or it does not matter who runs a task
   std::vector<std::unique_ptr<Device>> models_;  ///< of workers whose tasks take a modelled time
   std::vector<std::unique_ptr<Worker>> workers_;
   Idler idler_;

@@ -1,0 +1,311 @@
+// tandem/api/placing_test.cpp: policies that place tasks, in runtimes: mixed machines, callers that leave, memories that are too small.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/api/test_support.hpp"
+#include "tandem/base/event_loop.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/worker/worker_team.hpp"
+
+namespace tandem {
+namespace {
+
+using test::loop_runtime;
+using testing::Each;
+
+// --- Cholesky on a modelled machine
+
+constexpr unsigned kCores = 8;
+constexpr unsigned kCards = 2;
+
+/// A kernel of the factorisation.
+struct Kernel {
+  std::string_view name;
+  double core_ns;  ///< on a core
+  double speedup;  ///< of a card
+  double card_ns() const { return core_ns / speedup; }
+};
+/// Tiles of 960 x 960 on cores of 20 GFlop/s.
+constexpr std::array<Kernel, 4> kKernels{{{"potrf", 14.7e6, 2}, {"trsm", 44.2e6, 11}, {"syrk", 44.2e6, 26}, {"gemm", 88.5e6, 25}}};
+/// Of such tiles, 7.4 MB each, at 12 GB/s. The tiles of the test are smaller.
+constexpr std::size_t kTileRows = 4;
+constexpr std::size_t kTileBytes = kTileRows * kTileRows * sizeof(double);
+const runtime::MachineLink kLink{.bytes_per_ns = kTileBytes / 614e3, .latency_ns = 10'000};
+
+std::optional<std::int64_t> duration_of(const runtime::EmulatedTask& task) {
+  for (const Kernel& kernel : kKernels)
+    if (kernel.name == task.codelet) return static_cast<std::int64_t>(task.device == DeviceKind::cpu ? kernel.core_ns : kernel.card_ns());
+  return {};
+}
+
+std::array<double, 4> kernels_of(unsigned tiles) {
+  const double n = tiles;
+  return {n, n * (n - 1) / 2, n * (n - 1) / 2, n * (n - 1) * (n - 2) / 6};
+}
+
+/// The larger of two lower bounds of the makespan: workers that are never idle (the kernels that gain most go to the cards, which is the
+/// solution of the linear program for two kinds), and the chain of potrf, trsm and syrk, all on cards.
+double bound_ns(unsigned tiles) {
+  std::array<unsigned, 4> order{0, 1, 2, 3};
+  std::sort(order.begin(), order.end(), [](unsigned a, unsigned b) { return kKernels[a].speedup > kKernels[b].speedup; });
+  const std::array<double, 4> counts = kernels_of(tiles);
+  double low = 0, high = 1e15;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    double card_ns = kCards * middle, core_ns = kCores * middle;
+    for (const unsigned kernel : order) {
+      const double on_cards = std::min(counts[kernel], card_ns / kKernels[kernel].card_ns());
+      card_ns -= on_cards * kKernels[kernel].card_ns();
+      core_ns -= (counts[kernel] - on_cards) * kKernels[kernel].core_ns;
+    }
+    (core_ns >= 0 ? high : low) = middle;
+  }
+  const double chain_ns = tiles * kKernels[0].card_ns() + (tiles - 1) * (kKernels[1].card_ns() + kKernels[2].card_ns());
+  return std::max(high, chain_ns);
+}
+
+/// How long the factorisation of `tiles` x `tiles` tiles takes.
+double makespan_ns(unsigned tiles, const std::string& sched) {
+  runtime::CoreOptions options;
+  options.emulation = duration_of;
+  options.tasks_per_step = 1;
+  auto rt = loop_runtime({.workers = kCores, .sched = sched, .devices = kCards, .link = kLink}, options);
+  using In = MatrixView<const double>;
+  using Out = MatrixView<double>;
+  const auto both = [](const char* name, auto kernel) { return Codelet(name, kernel).also(DeviceKind::user, kernel); };
+  const auto fill = Codelet("fill", [](Out) {});
+  const auto potrf = both("potrf", [](Out) {});
+  const auto trsm = both("trsm", [](In, Out) {});
+  const auto syrk = both("syrk", [](In, Out) {});
+  const auto gemm = both("gemm", [](In, In, Out) {});
+  std::vector<std::vector<Data<Matrix<double>>>> a(tiles);
+  for (unsigned i = 0; i < tiles; ++i)
+    for (unsigned j = 0; j <= i; ++j) {
+      a[i].push_back(rt->matrix<double>("a", kTileRows, kTileRows));
+      rt->submit(fill, write(a[i][j]));
+    }
+  rt->wait();
+  const std::int64_t began_ns = rt->resources().loop->now_ns();
+  const auto urgency = [&](unsigned k, unsigned i, unsigned j) { return static_cast<int>(3 * tiles - k - i - j); };
+  for (unsigned k = 0; k < tiles; ++k) {
+    rt->submit({.priority = urgency(k, k, k)}, potrf, read_write(a[k][k]));
+    for (unsigned i = k + 1; i < tiles; ++i) rt->submit({.priority = urgency(k, i, k)}, trsm, read(a[k][k]), read_write(a[i][k]));
+    for (unsigned i = k + 1; i < tiles; ++i) {
+      rt->submit({.priority = urgency(k, i, i)}, syrk, read(a[i][k]), read_write(a[i][i]));
+      for (unsigned j = k + 1; j < i; ++j)
+        rt->submit({.priority = urgency(k, i, j)}, gemm, read(a[i][k]), read(a[j][k]), read_write(a[i][j]));
+    }
+  }
+  rt->wait();
+  return static_cast<double>(rt->resources().loop->now_ns() - began_ns);
+}
+
+TEST(PlacedCholesky, ComesCloseToTheBoundWhereStealingDoesNot) {
+  for (const unsigned tiles : {12U, 40U}) {
+    const double bound = bound_ns(tiles);
+    const auto ratio = [&](const char* sched) {
+      const double times = makespan_ns(tiles, sched) / bound;
+      std::printf("%u x %u tiles, %-6s %.3f times the bound\n", tiles, tiles, sched, times);
+      return times;
+    };
+    const double lws = ratio("lws"), prio = ratio("prio"), dm = ratio("dm"), dmda = ratio("dmda"), dmdas = ratio("dmdas");
+    EXPECT_EQ(prio, lws) << "cores and cards share one queue by priority";
+    if (tiles == 12) {  // the critical path is long: tasks of it that go to a core cost much
+      EXPECT_LT(dm, 0.75 * lws);
+      EXPECT_LT(dmda, 0.75 * lws);
+      EXPECT_LT(dmdas, 0.6 * lws);
+    } else {
+      EXPECT_LT(dmda, 0.96 * lws);
+      EXPECT_LT(dmdas, 0.94 * lws);
+      EXPECT_LE(dmdas, 1.05);
+    }
+  }
+}
+
+// --- who gets a task
+
+std::vector<std::uint64_t> tasks_of(Runtime& rt) {
+  std::vector<std::uint64_t> counts;
+  for (const runtime::WorkerReport& worker : rt.statistics().workers) counts.push_back(worker.tasks);
+  return counts;
+}
+
+runtime::CoreOptions takes(std::int64_t core_ns, std::int64_t card_ns) {
+  runtime::CoreOptions options;
+  options.emulation = [=](const runtime::EmulatedTask& task) { return std::optional(task.device == DeviceKind::cpu ? core_ns : card_ns); };
+  options.tasks_per_step = 1;
+  return options;
+}
+
+const auto kWork = Codelet("work", [](double&) {}).also(DeviceKind::user, [](double&) {});
+
+TEST(Placing, FindsTheFasterWorkersByTrial) {
+  for (const char* sched : {"dm", "dmda", "dmdas"}) {
+    auto rt = loop_runtime({.workers = 2, .sched = sched, .devices = 1, .copy_ns = 0}, takes(1'000'000, 10'000));
+    std::vector<double> values(20);
+    std::vector<Data<double>> data;
+    for (double& value : values) data.push_back(rt->data("x", value));
+    // One after the other, so that each is placed when the one before it has been measured.
+    for (int round = 0; round < 20; ++round)
+      for (auto& x : data) {
+        const auto task = rt->submit(kWork, read_write(x));
+        rt->wait(task);
+      }
+    const auto counts = tasks_of(*rt);
+    EXPECT_EQ(counts[0] + counts[1], 3U) << sched << ": three trials, and no more";
+    EXPECT_EQ(counts[2], 397U) << sched;
+  }
+}
+
+TEST(Placing, MovesNoDataWithDmdaThatIsNotWorthIt) {
+  // A copy takes longer than the kernel saves.
+  const runtime::MachineLink slow{.bytes_per_ns = 8, .latency_ns = 1'000'000};
+  const auto on_card = [&](const char* sched) {
+    auto rt = loop_runtime({.workers = 2, .sched = sched, .devices = 1, .link = slow}, takes(100'000, 50'000));
+    std::vector<double> values(200);
+    std::vector<Data<double>> data;
+    for (double& value : values) data.push_back(rt->data("x", value));
+    for (auto& x : data) {
+      const auto task = rt->submit(kWork, read_write(x));
+      rt->wait(task);
+    }
+    return tasks_of(*rt)[2];
+  };
+  EXPECT_EQ(on_card("dmda"), 3U) << "the trials";
+  EXPECT_GT(on_card("dm"), 150U);
+}
+
+TEST(Placing, RunsTheMostUrgentFirstWithDmdas) {
+  for (const std::string sched : {"dmda", "dmdas"}) {
+    auto rt = loop_runtime({.workers = 1, .sched = sched, .devices = 1}, {});
+    std::vector<int> order;
+    const auto note = Codelet("note", [&](int number) { order.push_back(number); });
+    for (const int priority : {1, 3, 2}) rt->submit({.priority = priority}, note, priority);
+    rt->wait();
+    EXPECT_EQ(order, sched == "dmda" ? (std::vector<int>{1, 3, 2}) : (std::vector<int>{3, 2, 1}));
+  }
+}
+
+TEST(Placing, LeavesMachinesOfEqualCoresToStealing) {
+  const auto order_with = [](const char* sched) {
+    auto rt = loop_runtime({.seed = 5, .workers = 4, .sched = sched});
+    EXPECT_EQ(rt->core().executor().placer(), nullptr);
+    std::vector<int> order;
+    const auto note = Codelet("note", [&](int number) { order.push_back(number); });
+    for (int i = 0; i < 100; ++i) rt->submit({.priority = i % 7}, note, i);
+    rt->wait();
+    return order;
+  };
+  EXPECT_EQ(order_with("dmdas"), order_with("lws"));
+}
+
+TEST(Placing, GivesACardNoTaskThatDoesNotFitThere) {
+  for (const char* sched : {"dm", "dmda", "dmdas"}) {
+    auto rt = loop_runtime({.workers = 2, .sched = sched, .devices = 1, .device_bytes = 100}, takes(100'000, 1'000));
+    const auto work = Codelet("large", [](std::span<double>) {}).also(DeviceKind::user, [](std::span<double>) {});
+    const auto fill = Codelet("fill", [](std::span<double>) {});
+    auto large = rt->vector<double>("large", 20);
+    auto small = rt->vector<double>("small", 5);
+    rt->submit(fill, write(large));
+    rt->submit(fill, write(small));
+    for (int i = 0; i < 20; ++i) {
+      rt->submit(work, read_write(large));
+      rt->submit(work, read_write(small));
+    }
+    rt->wait();
+    const auto report = rt->statistics();
+    EXPECT_GT(report.workers[2].tasks, 10U) << sched;
+    EXPECT_GE(report.workers[0].tasks + report.workers[1].tasks, 22U) << sched;
+    for (const auto& worker : report.workers) EXPECT_EQ(worker.fallbacks, 0U) << sched;
+  }
+}
+
+TEST(Placing, PlacesTheTasksOfARecordedGraphAtEachReplay) {
+  auto rt = loop_runtime({.workers = 2, .sched = "dmda", .devices = 1, .copy_ns = 0}, takes(1'000'000, 10'000));
+  double value = 0;
+  auto x = rt->data("x", value);
+  auto graph = rt->record([&] {
+    for (int i = 0; i < 4; ++i) rt->submit(kWork, read_write(x));
+  });
+  for (int i = 0; i < 10; ++i) {
+    rt->replay(graph);
+    rt->wait();
+  }
+  const auto counts = tasks_of(*rt);
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), 40U);
+  EXPECT_EQ(counts[2], 37U);
+}
+
+TEST(Placing, ChargesNobodyWhenAllTasksHaveEnded) {
+  auto rt = loop_runtime({.workers = 3, .sched = "dmdas", .devices = 2}, takes(5'000, 1'000));
+  std::vector<double> values(30);
+  std::vector<Data<double>> data;
+  for (double& value : values) data.push_back(rt->data("x", value));
+  runtime::Placer* const placer = rt->core().executor().placer();
+  ASSERT_NE(placer, nullptr);
+  for (int round = 0; round < 5; ++round)
+    for (auto& x : data) rt->submit(kWork, read_write(x));
+  const auto charged = placer->charged();
+  EXPECT_EQ(std::accumulate(charged.begin(), charged.end(), 0U), 30U) << "those that are ready";
+  EXPECT_TRUE(placer->check_invariants());
+  rt->wait();
+  EXPECT_THAT(placer->charged(), Each(0U));
+  EXPECT_TRUE(placer->check_invariants());
+}
+
+// --- the caller
+
+/// Two cores and a card, on threads.
+std::unique_ptr<Runtime> threads_with_card(const char* sched) {
+  auto resources = test::test_resources();
+  const base::Config config = test::test_config({.workers = 2, .sched = sched, .more = {{"bind", "false"}}});
+  runtime::World world = make_real_world(config, *resources);
+  const runtime::NodeIndex node = world.add_memory({.kind = runtime::NodeKind::device, .name = "card"}, runtime::make_main_memory(),
+                                                   runtime::make_processor_copier());
+  world.machine.workers.push_back({DeviceKind::user, node});
+  return std::make_unique<Runtime>(std::move(resources), std::move(world), core_options(config));
+}
+
+TEST(Placing, GivesTheTasksOfACallerThatLeavesToOthers) {
+  for (const char* sched : {"dm", "dmda", "dmdas"}) {
+    auto rt = threads_with_card(sched);
+    std::atomic<int> ended{0};
+    const auto count = Codelet("count", [&](int us) {
+      std::this_thread::sleep_for(std::chrono::microseconds(us));
+      ++ended;
+    });
+    constexpr int kTasks = 200;
+    double value = 0;
+    auto x = rt->data("x", value);
+    const auto touch = Codelet("touch", [](double& v) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      v += 1;
+    });
+    // Ready when `touch` ends, which is when the caller's wait for x ends, too: some are placed with the caller.
+    const auto first = rt->submit(touch, read_write(x));
+    for (int i = 0; i < kTasks; ++i) rt->submit({.after = {first}}, count, 20);
+    rt->wait(x);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (ended < kTasks && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(ended, kTasks) << sched << ": the caller does not wait, and the others must run them all";
+    rt->wait();
+  }
+}
+
+}  // namespace
+}  // namespace tandem

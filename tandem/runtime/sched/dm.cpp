@@ -1,0 +1,29 @@
+// tandem/runtime/sched/dm.cpp: each task to the worker that will have ended it first.
+#include "tandem/runtime/sched/placing_policy.hpp"
+
+namespace tandem::runtime {
+namespace {
+
+/// StarPU's `dm`, the earliest finish time of HEFT (Topcuoglu, Hariri, Wu 2002) without a look at the data: the worker w with the least
+///
+///     free(w) + kernel(w)
+///
+/// gets the task, and runs its tasks in the order in which they came.
+class EarliestEnd final : public PlacingPolicy {
+ public:
+  std::string_view name() const noexcept override { return "dm"; }
+  std::string_view help() const noexcept override { return "where workers differ: to the one that ends a task first, by measured durations"; }
+  bool by_priority() const noexcept override { return false; }
+  unsigned choose(const TaskView& task, const LoadView& load) const override {
+    if (const auto worker = worker_to_try(task, load)) return *worker;
+    return cheapest(task, load, [&](unsigned worker, double kernel_ns) {
+      return static_cast<double>(load.workers[worker].free_ns - load.now_ns) + kernel_ns;
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_dm() { return std::make_unique<EarliestEnd>(); }
+
+}  // namespace tandem::runtime

@@ -1,0 +1,33 @@
+// tandem/runtime/sched/dmda.hpp: each task to the worker that will have ended it first, copies of its data included.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "tandem/runtime/sched/placing_policy.hpp"
+
+namespace tandem::runtime {
+
+/// What `dmda` and `dmdas` have in common, after StarPU's policies of these names. The worker w, in memory m, with the least
+///
+///     max(free(w) + copies(m), ready(m)) + kernel(w)
+///
+/// gets the task: `copies` is what the task moves to m, and `ready` when these copies will have ended. Copies count though they may run
+/// beside the kernels of other tasks, so that of two workers that end it at the same time the one with the data gets it.
+class EarliestEndWithData : public PlacingPolicy {
+ public:
+  unsigned choose(const TaskView& task, const LoadView& load) const final {
+    if (const auto worker = worker_to_try(task, load)) return *worker;
+    std::array<std::optional<Transfers>, kMaxNodes> known;
+    return cheapest(task, load, [&](unsigned worker, double kernel_ns) {
+      const NodeIndex node = load.machine.workers[worker].node;
+      if (!known[node]) known[node] = transfers_to(task, load, node);
+      const double free_ns = static_cast<double>(load.workers[worker].free_ns - load.now_ns);
+      const double ready_ns = static_cast<double>(known[node]->ready_ns - load.now_ns);
+      return std::max(free_ns + known[node]->alone_ns, ready_ns) + kernel_ns;
+    });
+  }
+};
+
+}  // namespace tandem::runtime

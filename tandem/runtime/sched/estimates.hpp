@@ -1,0 +1,26 @@
+// tandem/runtime/sched/estimates.hpp: how long kernels will take, for policies that look ahead.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tandem/runtime/task/codelet_core.hpp"
+
+namespace tandem::runtime {
+
+/// What is known of a duration.
+struct Estimate {
+  double mean_ns = 0;       ///< 0 when nothing is known
+  double deviation_ns = 0;  ///< standard deviation of a single kernel
+  bool known = false;       ///< enough was measured to decide by it
+};
+
+/// Says how long kernels take. Any thread, several at a time.
+class Estimates {
+ public:
+  virtual ~Estimates() = default;
+  /// Of a kernel of `codelet` on a worker of `kind`, with data of this `footprint` (`footprint_of`).
+  virtual Estimate expected_ns(std::string_view codelet, std::uint64_t footprint, DeviceKind kind) const = 0;
+};
+
+}  // namespace tandem::runtime

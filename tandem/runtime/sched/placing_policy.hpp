@@ -1,0 +1,151 @@
+// tandem/runtime/sched/placing_policy.hpp: policies that give each ready task to a worker by what they expect. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tandem/runtime/data/access.hpp"
+#include "tandem/runtime/machine/machine.hpp"
+#include "tandem/runtime/sched/estimates.hpp"
+#include "tandem/runtime/sched/policy.hpp"
+
+namespace tandem::runtime {
+
+/// How a task uses a piece of data, and where that is.
+struct AccessView {
+  AccessMode mode = AccessMode::read;
+  std::size_t bytes = 0;     ///< that a copy moves
+  std::uint32_t valid = 0;   ///< bit n: memory n has the value
+  std::uint32_t coming = 0;  ///< bit n: a task that was placed there brings the value to memory n
+};
+
+/// A task that has become ready.
+struct TaskView {
+  std::string_view codelet;               ///< its name
+  std::int32_t priority = 0;              ///< higher first
+  std::uint64_t footprint = 0;            ///< of its data
+  std::span<const AccessView> accesses;   ///< without private copies (`reduce`) and scratch memory
+  std::span<const unsigned> workers;      ///< that may get it, in ascending order; never empty
+  std::span<const std::uint32_t> alike;   ///< by worker: tasks of its codelet and footprint that were placed there and have not ended; empty: none
+};
+
+/// What a worker has to do.
+struct WorkerLoad {
+  /// When it will have run the tasks that were placed there and go before this one; not before now. With a policy by priority those
+  /// of lower priority do not, but for half of a kernel that may be running.
+  std::int64_t free_ns = 0;
+  std::uint32_t tasks = 0;  ///< that were placed there and have not ended
+};
+
+/// What a link has to do.
+struct LinkLoad {
+  MachineLink link;
+  std::int64_t free_ns = 0;  ///< when the copies will have ended that placed tasks need
+};
+
+/// The machine at one moment.
+struct LoadView {
+  const Machine& machine;
+  const Estimates& estimates;
+  std::int64_t now_ns = 0;
+  std::span<const WorkerLoad> workers;  ///< by worker
+  std::span<const LinkLoad> links;      ///< `from * nodes + to`
+
+  /// The link between two memories.
+  const LinkLoad& link(NodeIndex from, NodeIndex to) const noexcept { return links[from * machine.nodes.size() + to]; }
+  /// How long the kernel of `task` takes on `worker`.
+  Estimate kernel(const TaskView& task, unsigned worker) const {
+    return estimates.expected_ns(task.codelet, task.footprint, machine.workers[worker].kind);
+  }
+};
+
+/// The copies that a task needs in a memory.
+struct Transfers {
+  double alone_ns = 0;        ///< how long they take, one after the other, while nothing else is under way
+  std::int64_t ready_ns = 0;  ///< when all will have ended, behind what the links have to do; not before now
+};
+
+/// What `task` needs before it can run in memory `node`. Data without a value, and data that comes there anyway, needs nothing.
+Transfers transfers_to(const TaskView& task, const LoadView& load, NodeIndex node);
+
+/// A worker whose kind has not run tasks like `task` often enough, and that has none of them: the first that is free; nothing: there is
+/// none. So each kind is tried, by a few workers at a time.
+std::optional<unsigned> worker_to_try(const TaskView& task, const LoadView& load);
+
+/// The worker with the least `cost(worker, kernel_ns)` of those of a known duration; when none is known, the one with the fewest tasks
+/// like `task`, then with the fewest of all.
+template <class Cost>
+unsigned cheapest(const TaskView& task, const LoadView& load, const Cost& cost);
+
+/// A policy that decides, when a task becomes ready, which worker runs it.
+///
+/// It works where workers are of several kinds or work in several memories; tasks of the runtime's own, and machines of equal cores, have
+/// queues with stealing in any case (as `lws`). `choose` is pure: called by any thread, one at a time.
+class PlacingPolicy : public Policy {
+ public:
+  /// One of `task.workers`.
+  virtual unsigned choose(const TaskView& task, const LoadView& load) const = 0;
+
+  bool queue_per_worker() const noexcept final { return true; }
+  bool keeps_released() const noexcept final { return true; }
+  unsigned place(const ReadyTask& task, const Situation& now) const noexcept final { return lws_->place(task, now); }
+  std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const final { return nearest_first(thief, distance); }
+  const PlacingPolicy* placing() const noexcept final { return this; }
+
+ private:
+  std::unique_ptr<Policy> lws_ = make_lws();
+};
+
+// --- implementation
+
+/// The durations of a task on the kinds of workers, each asked once.
+class KernelTimes {
+ public:
+  /// Both outlive this.
+  KernelTimes(const TaskView& task, const LoadView& load) : task_(task), load_(load) {}
+  /// On `worker`.
+  const Estimate& on(unsigned worker) {
+    const DeviceKind kind = load_.machine.workers[worker].kind;
+    for (unsigned i = 0; i < count_; ++i)
+      if (kinds_[i] == kind) return estimates_[i];
+    if (count_ == kMost) count_ = 0;
+    kinds_[count_] = kind;
+    return estimates_[count_++] = load_.kernel(task_, worker);
+  }
+
+ private:
+  static constexpr unsigned kMost = 8;
+  const TaskView& task_;
+  const LoadView& load_;
+  unsigned count_ = 0;
+  DeviceKind kinds_[kMost] = {};
+  Estimate estimates_[kMost] = {};
+};
+
+template <class Cost>
+unsigned cheapest(const TaskView& task, const LoadView& load, const Cost& cost) {
+  KernelTimes times(task, load);
+  std::optional<unsigned> best;
+  double least = 0;
+  for (const unsigned worker : task.workers) {
+    const Estimate& kernel = times.on(worker);
+    if (!kernel.known) continue;
+    const double here = cost(worker, kernel.mean_ns);
+    if (best && !(here < least)) continue;
+    best = worker;
+    least = here;
+  }
+  if (best) return *best;
+  const auto alike = [&](unsigned worker) { return task.alike.empty() ? 0U : task.alike[worker]; };
+  best = task.workers.front();
+  for (const unsigned worker : task.workers)
+    if (alike(worker) < alike(*best) || (alike(worker) == alike(*best) && load.workers[worker].tasks < load.workers[*best].tasks)) best = worker;
+  return *best;
+}
+
+}  // namespace tandem::runtime
