@@ -57,9 +57,10 @@ struct OpenCl : testing::Test {
     if (const std::string why = missing(); !why.empty()) GTEST_SKIP() << why;
   }
   /// On `workers` cores and one device, whose copies are counted.
-  std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1") {
+  std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1",
+                                 const std::string& sched = "lws") {
     auto resources = test::test_resources();
-    const base::Config config = test::test_config({.workers = workers, .more = {{"opencl", devices}, {"opencl.memory", memory}}});
+    const base::Config config = test::test_config({.workers = workers, .sched = sched, .more = {{"opencl", devices}, {"opencl.memory", memory}}});
     runtime::World world = make_real_world(config, *resources);
     add_opencl_devices(world, config, *resources->log);
     for (auto& [node, copier] : world.nodes) copier = std::make_unique<CountingCopier>(std::move(copier), bytes);
@@ -152,7 +153,8 @@ TEST_F(OpenCl, RandomFlowsGiveWhatSequentialExecutionGives) {
     constexpr std::size_t n = 12;
     const std::size_t bytes_of_one = n * n * sizeof(Word);
     // Sometimes with memory for few matrices at a time.
-    auto rt = start(1 + draw(3), draw(2) == 0 ? "0" : std::to_string(bytes_of_one * (3 + draw(3))));
+    static const char* const kSchedulers[] = {"lws", "dm", "dmda", "dmdas"};
+    auto rt = start(1 + draw(3), draw(2) == 0 ? "0" : std::to_string(bytes_of_one * (3 + draw(3))), "1", kSchedulers[seed % 4]);
     std::vector<std::vector<Word>> memory(6, std::vector<Word>(n * n)), expected;
     for (auto& one : memory)
       for (Word& word : one) word = random();

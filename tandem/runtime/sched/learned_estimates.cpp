@@ -19,6 +19,8 @@ std::uint64_t key_of(std::string_view codelet, std::uint64_t footprint, DeviceKi
 }  // namespace
 
 Estimate LearnedEstimates::expected_ns(std::string_view codelet, std::uint64_t footprint, DeviceKind kind) const {
+  if (given_ != nullptr)
+    if (const Estimate given = given_->expected_ns(codelet, footprint, kind); given.known) return given;
   const std::uint64_t key = key_of(codelet, footprint, kind);
   const std::lock_guard guard(lock_);
   const auto known = learned_.find(key);
@@ -28,6 +30,7 @@ Estimate LearnedEstimates::expected_ns(std::string_view codelet, std::uint64_t f
 }
 
 void LearnedEstimates::add(std::string_view codelet, std::uint64_t footprint, DeviceKind kind, double duration_ns) {
+  if (given_ != nullptr) given_->add(codelet, footprint, kind, duration_ns);
   const std::uint64_t key = key_of(codelet, footprint, kind);
   const std::lock_guard guard(lock_);
   auto known = learned_.find(key);

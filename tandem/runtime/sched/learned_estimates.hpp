@@ -17,6 +17,8 @@ namespace tandem::runtime {
 /// `kMemory` kernels or so decide: the weight of older ones decays, so that a change of speed is followed. One kernel that takes
 /// `kAccident` times the mean is an accident and counts only if the next one does, too.
 ///
+/// What `given` estimates know already is taken from there, and they hear of all kernels, too.
+///
 /// Threads: any.
 class LearnedEstimates final : public Estimates {
  public:
@@ -25,9 +27,11 @@ class LearnedEstimates final : public Estimates {
   static constexpr double kAccident = 5;
   static constexpr std::size_t kMostFootprints = 1U << 16;  ///< further ones are not learnt
 
+  /// `given` outlives this; null: there are none.
+  explicit LearnedEstimates(Estimates* given = nullptr) : given_(given) {}
+
   Estimate expected_ns(std::string_view codelet, std::uint64_t footprint, DeviceKind kind) const override;
-  /// Such a kernel took `duration_ns`.
-  void add(std::string_view codelet, std::uint64_t footprint, DeviceKind kind, double duration_ns);
+  void add(std::string_view codelet, std::uint64_t footprint, DeviceKind kind, double duration_ns) override;
 
  private:
   struct Learned {
@@ -38,6 +42,7 @@ class LearnedEstimates final : public Estimates {
     double variance = 0;
   };
 
+  Estimates* const given_;
   mutable base::SpinLock lock_;
   std::unordered_map<std::uint64_t, Learned> learned_;  ///< by a hash of all three
 };

@@ -31,12 +31,14 @@ std::uint64_t footprint_of(const Task& task) noexcept {
   return base::mix64(hash);
 }
 
-Placer::Placer(const PlacingPolicy& policy, const Machine& machine, ReadyQueues& queues, const clock::Clock& clock, bool caller)
+Placer::Placer(const PlacingPolicy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock,
+               bool caller)
     : policy_(policy),
       by_priority_(policy.by_priority()),
       machine_(machine),
       queues_(queues),
       clock_(clock),
+      estimates_(given),
       caller_is_away_(caller),
       loads_(machine.workers.size()),
       views_(machine.workers.size()) {

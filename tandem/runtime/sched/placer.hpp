@@ -30,8 +30,9 @@ namespace tandem::runtime {
 /// Threads: any. One spin lock guards loads; the policy is asked under it. `TaskExtra::placed` belongs to who has the task.
 class Placer {
  public:
-  /// All outlive this. By the submitting thread, before tasks are pushed. `caller`: worker 0 works only between `arrive` and `leave`.
-  Placer(const PlacingPolicy& policy, const Machine& machine, ReadyQueues& queues, const clock::Clock& clock, bool caller);
+  /// All outlive this. By the submitting thread, before tasks are pushed. `given` null: estimates are learnt only. `caller`: worker 0
+  /// works only between `arrive` and `leave`.
+  Placer(const PlacingPolicy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller);
 
   /// The worker that gets `task`, which is ready and restricted; it is charged with it.
   struct Choice {

@@ -31,7 +31,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                           options.seed);
   const PlacingPolicy* const placing = world.policy->placing();
   if (placing != nullptr && machine.is_mixed())
-    placer_ = std::make_unique<Placer>(*placing, machine, *queues_, clock_, caller_works_);
+    placer_ = std::make_unique<Placer>(*placing, machine, world.estimates.get(), *queues_, clock_, caller_works_);
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,
                                      .tasks_per_step = options.tasks_per_step,

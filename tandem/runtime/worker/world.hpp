@@ -17,6 +17,7 @@
 #include "tandem/runtime/device/device.hpp"
 #include "tandem/runtime/machine/machine.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
+#include "tandem/runtime/sched/estimates.hpp"
 #include "tandem/runtime/sched/policy.hpp"
 #include "tandem/runtime/device/emulation.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
@@ -45,6 +46,7 @@ struct CoreOptions {
 struct World {
   std::unique_ptr<base::Driver> driver;
   std::unique_ptr<Policy> policy;
+  std::unique_ptr<Estimates> estimates;               ///< for policies that look ahead; null: what the run itself shows
   const clock::Clock* clock = nullptr;                ///< outlives the runtime
   base::Log* log = nullptr;                           ///< outlives the runtime
   Machine machine;                                    ///< worker 0 is the caller if `caller_works`
