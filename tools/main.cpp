@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   tandem::tools::ToolContext context{config.value(), arguments, log};
   tandem::tools::add_bench(app, context);
   tandem::tools::add_config(app, context);
+  tandem::tools::add_contention(app, context);
   tandem::tools::add_doctor(app, context);
   tandem::tools::add_linalg(app, context);
   tandem::tools::add_machine(app, context);

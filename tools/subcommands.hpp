@@ -37,6 +37,7 @@ void add_bench_urgent(Subcommand bench, ToolContext& context);   ///< below `ben
 void add_bench_pingpong(Subcommand bench, ToolContext& context);  ///< below `bench`
 void add_bench_priority(Subcommand bench, ToolContext& context);  ///< below `bench`
 void add_config(Subcommand app, ToolContext& context);
+void add_contention(Subcommand app, ToolContext& context);
 void add_doctor(Subcommand app, ToolContext& context);
 void add_linalg(Subcommand app, ToolContext& context);
 void add_machine(Subcommand app, ToolContext& context);

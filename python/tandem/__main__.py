@@ -136,6 +136,25 @@ def draw_report(arguments: Arguments) -> None:
     print(", ".join(figure.panels))
 
 
+def add_contention(commands: Any) -> None:
+    parser = commands.add_parser("contention", prog="tandem contention plot", usage=argparse.SUPPRESS, help="draw memory contention")
+    parser.add_argument("source", help="what `tandem contention plot` prepared")
+    for name in FORMATS:
+        parser.add_argument("--" + name)
+    parser.add_argument("--stacked", action="store_true", help="communication on top of computation")
+    parser.set_defaults(run=draw_contention)
+
+
+def draw_contention(arguments: Arguments) -> None:
+    need("numpy", "matplotlib")
+    from .plots import contention
+
+    figure = contention(arguments.source, arguments.stacked)
+    for name in FORMATS:
+        if getattr(arguments, name) is not None:
+            save(figure, getattr(arguments, name), format=name)
+
+
 def add_tables(commands: Any) -> None:
     for name, what in (("parquet", "pack the columns of `tandem trace export --format parquet`"),
                        ("starvz", "pack the columns of `tandem trace export --format starvz`")):
@@ -164,6 +183,7 @@ def main(words: Optional[Sequence[str]] = None) -> None:
     commands = parser.add_subparsers(dest="command", metavar="NAME", required=True)
     add_pictures(commands)
     add_report(commands)
+    add_contention(commands)
     add_tables(commands)
     arguments = parser.parse_args(words)
     try:

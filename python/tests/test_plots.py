@@ -161,3 +161,29 @@ except ImportError:
     pytest.importorskip("matplotlib")
     said = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert said == "no native part\n" and (tmp_path / "gantt.png").stat().st_size > 1000
+
+
+def contention_panel(comp, comm, cores, predicted=True):
+    rows = [{"cores": n, "computation_alone": 5000.0 * n, "communication_alone": 11000.0 if n == 1 else None, "computation": 4500.0 * n,
+             "communication": 11000.0 - 500 * n} for n in range(1, cores + 1)]
+    lines = {"soft": rows, "thesis": rows} if predicted else {}
+    return {"computation_node": comp, "communication_node": comm, "sample": comp == comm, "points": rows, **lines}
+
+
+def test_contention(plots, tmp_path):
+    picture = {"picture": "contention", "name": "henri", "kernel": "memset",
+               "panels": [contention_panel(comp, comm, 4) for comm in (0, 1) for comp in (0, 1)]}
+    figure = plots.contention(picture)
+    assert len(figure.axes) == 8  # a second scale in each panel
+    lines = {line.get_label(): list(line.get_ydata()) for axes in figure.axes for line in axes.get_lines()}
+    assert lines["computation, both at once"] == [4.5, 9, 13.5, 18]
+    assert lines["communication alone"] == [11]  # where it was measured
+    assert "communication, soft model" in [text.get_text() for text in figure.legends[0].get_texts()]
+    stacked = plots.contention(picture, stacked=True)
+    assert len(stacked.axes) == 4 and len(stacked.axes[0].collections) == 2
+    points = {**picture, "panels": [contention_panel(0, 0, 2, predicted=False)]}
+    file = tmp_path / "picture.json"
+    file.write_text(json.dumps(points))
+    assert "communication, soft model" not in [text.get_text() for text in plots.contention(file).legends[0].get_texts()]
+    with pytest.raises(ValueError, match="no picture"):
+        plots.contention({"picture": "contention", "panels": []})

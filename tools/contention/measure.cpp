@@ -1,0 +1,525 @@
+// tools/contention/measure.cpp: `tandem contention measure`: the campaign of chapters 5 and 6 of the thesis on two ranks.
+#include "tools/contention/measure.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <map>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "tandem/base/replace_file.hpp"
+#include "tandem/base/units.hpp"
+#include "tandem/comm/bootstrap/join.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tools/contention/campaign_plan.hpp"
+#include "tools/contention/partner.hpp"
+#include "tools/contention/team.hpp"
+#include "tools/counted.hpp"
+#include "tools/json_report.hpp"
+#include "tools/trace_command.hpp"
+#include "tools/version.hpp"
+
+namespace tandem::tools::contention {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+struct MeasureOptions {
+  std::string folder;
+  PlanOptions plan;
+  std::vector<std::string> messages{"64MiB"};
+  std::string array = "32MiB";
+  double seconds = 0.5;
+  bool shortened = false;
+  std::optional<std::int64_t> communication_core;
+  bool json = false;
+};
+
+Result<void> read_sizes(MeasureOptions& options) {
+  options.plan.message_bytes.clear();
+  for (const std::string& text : options.messages) {
+    const auto bytes = base::parse_bytes(text);
+    if (!bytes) return Error{bytes.error().code, "--messages: " + bytes.error().message};
+    if (bytes.value() < 1 || bytes.value() > std::int64_t{1} << 34)
+      return Error{ErrorCode::invalid_argument, "--messages are from 1 byte to 16 GiB"};
+    options.plan.message_bytes.push_back(static_cast<std::uint64_t>(bytes.value()));
+  }
+  const auto array = base::parse_bytes(options.array);
+  if (!array) return Error{array.error().code, "--array: " + array.error().message};
+  if (array.value() < 64 || array.value() > std::int64_t{1} << 36)
+    return Error{ErrorCode::invalid_argument, "--array is from 64 bytes to 64 GiB"};
+  return {};
+}
+
+/// What must be equal when a campaign is continued. Repetitions may be added.
+Json protocol_of(const MeasureOptions& options, const Layout& layout, std::string_view transport, bool one_host) {
+  std::vector<unsigned> computing;
+  for (const base::CoreId core : layout.computing) computing.push_back(core.value());
+  return {{"kernels", Json(std::vector<std::string>(options.plan.kernels))},
+          {"cursors", Json(options.plan.cursors)},
+          {"messages", Json(options.messages)},
+          {"array", options.array},
+          {"seconds", options.seconds},
+          {"cores", Json(options.plan.cores)},
+          {"shortened", options.shortened},
+          {"placements", options.plan.samples_only ? "samples" : "all"},
+          {"transport", std::string(transport)},
+          {"one_host", one_host},
+          {"computing_cores", Json(computing)},
+          {"communicating_core", layout.communicating.value()}};
+}
+
+/// The file of samples, to which each measurement is added when it is made.
+class Results {
+ public:
+  Results(Results&& other) noexcept
+      : file_(std::exchange(other.file_, nullptr)), all_(std::move(other.all_)), done_(std::move(other.done_)) {}
+  Results& operator=(Results&&) = delete;
+  ~Results() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+
+  /// Makes the folder, or continues what is there. Errors: io; invalid_argument, where the folder holds another campaign.
+  static Result<Results> open(const fs::path& folder, const Json& about) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) return Error{ErrorCode::io, fmt::format("{}: cannot be made: {}", folder.string(), error.message())};
+    Results results;
+    const fs::path samples = folder / samples_file, campaign = folder / campaign_file;
+    std::string text;
+    if (fs::exists(campaign)) {
+      const auto before = Json::parse(content(campaign));
+      const Json* protocol = before ? before->find("protocol") : nullptr;
+      if (protocol == nullptr || protocol->dump() != about["protocol"].dump())
+        return Error{ErrorCode::invalid_argument,
+                     fmt::format("{} holds another campaign: choose another folder, or give the options of that one: {}",
+                                 folder.string(), protocol != nullptr ? protocol->dump() : "its campaign.json is damaged")};
+      text = content(samples);
+    } else if (fs::exists(samples)) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("{} holds samples of an unknown campaign: choose another folder", folder.string())};
+    }
+    if (!text.empty()) {
+      text.erase(text.rfind('\n') + 1);  // a line that was being written when the campaign was interrupted
+      auto all = read_samples(text, samples.string());
+      if (!all) return all.error();
+      results.all_ = std::move(all).value();
+      for (const Measurement& m : results.all_) results.done_.insert(m.key());
+    } else {
+      text = header_line();
+    }
+    if (const auto written = base::replace_file(samples, text); !written) return written.error();
+    if (const auto written = base::replace_file(campaign, about.dump(2) + "\n"); !written) return written.error();
+    results.file_ = std::fopen(samples.c_str(), "ab");
+    if (results.file_ == nullptr)
+      return Error{ErrorCode::io, fmt::format("{}: cannot be written: {}", samples.string(), std::strerror(errno))};
+    return results;
+  }
+
+  bool has(const Measurement& m) const { return done_.contains(m.key()); }
+  Result<void> add(const Measurement& m) {
+    const std::string line = line_of(m);
+    if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
+      return Error{ErrorCode::io, fmt::format("{} cannot be written: {}", samples_file, std::strerror(errno))};
+    done_.insert(m.key());
+    all_.push_back(m);
+    return {};
+  }
+  const std::vector<Measurement>& all() const noexcept { return all_; }
+
+ private:
+  Results() = default;
+  static std::string content(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  std::FILE* file_ = nullptr;
+  std::vector<Measurement> all_;
+  std::set<decltype(Measurement{}.key())> done_;
+};
+
+std::string values_of(const Measurement& m) {
+  std::vector<std::string> words;
+  if (m.computation_mb_s)
+    words.push_back(fmt::format("computation {:.2f} GB/s", *m.computation_mb_s / 1e3));
+  else if (m.iterations_per_s)
+    words.push_back(fmt::format("computation {:.1f} iterations/s", *m.iterations_per_s));
+  if (m.communication_mb_s) words.push_back(fmt::format("communication {:.2f} GB/s", *m.communication_mb_s / 1e3));
+  if (m.latency_us) words.push_back(fmt::format("latency {:.2f} us", *m.latency_us));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// Makes the measurements of a plan on rank 0.
+class Runner {
+ public:
+  Runner(const base::Topology& topology, const Layout& layout, const MeasureOptions& options, Partner& partner)
+      : topology_(topology), layout_(layout), options_(options), partner_(partner) {}
+
+  Result<void> run(const std::vector<Measurement>& plan, Results& results) {
+    auto left =
+        static_cast<std::size_t>(std::ranges::count_if(plan, [&](const Measurement& m) { return !results.has(m); }));
+    if (left < plan.size())
+      fmt::print(stderr, "{} of {} are there already\n", counted(plan.size() - left, "measurement"), plan.size());
+    std::size_t made = 0;
+    const auto start = std::chrono::steady_clock::now();
+    for (Measurement m : plan) {
+      if (results.has(m)) continue;
+      if (options_.shortened && is_past_peaks(results.all(), m, plan.back().cores)) {
+        --left;
+        continue;
+      }
+      if (const auto good = measure(m); !good) return good;
+      if (const auto good = results.add(m); !good) return good;
+      ++made;
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      fmt::print(stderr, "[{}/{}] {}: {}; {:.0f} s left\n", made, left, title_of(m), values_of(m),
+                 spent.count() / static_cast<double>(made) * static_cast<double>(left - made));
+    }
+    return {};
+  }
+
+ private:
+  static std::string title_of(const Measurement& m) {
+    if (m.step == "communication")
+      return fmt::format("communication alone, {} on node {}", short_bytes(m.message_bytes), *m.communication_node);
+    const std::string kernel = m.cursor == 1 ? m.kernel : fmt::format("{} x {}", m.kernel, m.cursor);
+    const std::string cores = fmt::format("{} on {}, node {}", kernel, counted(m.cores, "core"), *m.computation_node);
+    if (m.step == "computation") return cores + ", alone";
+    return fmt::format("{}, with {} on node {}", cores, short_bytes(m.message_bytes), *m.communication_node);
+  }
+
+  Result<void> measure(Measurement& m) {
+    NetworkRate network;
+    Result<void> outcome;
+    const auto receive = [&] {
+      if (auto made = message_memory(m); !made) {
+        outcome = made.error();
+      } else if (auto rate = partner_.receive(*messages_, m.message_bytes, options_.seconds); !rate) {
+        outcome = rate.error();
+      } else {
+        network = rate.value();
+      }
+    };
+    if (m.step == "communication") {
+      receive();
+    } else {
+      if (const auto good = gather(m); !good) return good;
+      if (m.step == "both")
+        if (const auto made = message_memory(m); !made) return made;  // before the cores begin
+      const TeamRate rate = team_->run(m.cores, options_.seconds, [&] {
+        if (m.step == "both")
+          receive();
+        else
+          std::this_thread::sleep_for(std::chrono::duration<double>(options_.seconds));
+      });
+      m.iterations_per_s = rate.per_second;
+      m.cpu_share = rate.cpu_share;
+      const double bytes = static_cast<double>(bytes_of(team_->options().kernel, team_->options().array_bytes / sizeof(double)));
+      if (bytes > 0) m.computation_mb_s = *m.iterations_per_s * bytes / 1e6;
+    }
+    m.communication_mb_s = network.mb_s;
+    m.latency_us = network.latency_us;
+    return outcome;
+  }
+
+  /// Where data is bound; nowhere if there is one placement.
+  std::optional<std::size_t> place_of(std::optional<unsigned> node) const {
+    return layout_.nodes > 1 ? std::optional<std::size_t>(node) : std::nullopt;
+  }
+
+  /// The computing cores with their arrays, which stay for the next measurement.
+  Result<void> gather(const Measurement& m) {
+    const auto kind = std::tuple(m.kernel, m.cursor, m.computation_node);
+    if (team_ && kind == team_kind_) return {};
+    team_.reset();
+    std::size_t most = 1;
+    if (options_.plan.cores.empty()) most = layout_.cores_per_socket;
+    for (const unsigned n : options_.plan.cores) most = std::max<std::size_t>(most, n);
+    auto team = Team::create(topology_,
+                             {.cores = {layout_.computing.begin(), layout_.computing.begin() + static_cast<std::ptrdiff_t>(most)},
+                              .numa_place = place_of(m.computation_node),
+                              .array_bytes = static_cast<std::size_t>(base::parse_bytes(options_.array).value()),
+                              .kernel = *kernel_named(m.kernel),
+                              .cursor = m.cursor});
+    if (!team) return team.error();
+    team_.emplace(std::move(team).value());
+    team_kind_ = kind;
+    return {};
+  }
+
+  Result<void> message_memory(const Measurement& m) {
+    const std::size_t bytes = std::max<std::size_t>(2 * m.message_bytes, 4096);  // two halves, for round trips
+    const auto kind = std::tuple(m.communication_node, bytes);
+    if (messages_ && kind == messages_kind_) return {};
+    messages_.reset();
+    auto made = NodeMemory::create(topology_, bytes, place_of(m.communication_node));
+    if (!made) return made.error();
+    messages_.emplace(std::move(made).value());
+    messages_kind_ = kind;
+    return {};
+  }
+
+  const base::Topology& topology_;
+  const Layout& layout_;
+  const MeasureOptions& options_;
+  Partner& partner_;
+  std::optional<Team> team_;
+  std::tuple<std::string, unsigned, std::optional<unsigned>> team_kind_;
+  std::optional<NodeMemory> messages_;
+  std::tuple<std::optional<unsigned>, std::size_t> messages_kind_;
+};
+
+/// The values of one cell of the summary, over repetitions.
+struct Cell {
+  std::vector<double> values;
+  std::string text(double scale, int digits) const {
+    if (values.empty()) return "-";
+    const auto [least, most] = std::ranges::minmax_element(values);
+    return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", median(values) * scale, digits, *least * scale, digits, *most * scale,
+                       digits);
+  }
+};
+
+/// How much the median changes beside the other stream.
+std::string change(const Cell& together, const Cell& alone) {
+  if (together.values.empty() || alone.values.empty() || median(alone.values) == 0) return "";
+  return fmt::format(" {:+.0f} %", 100 * (median(together.values) / median(alone.values) - 1));
+}
+
+struct SummaryRow {
+  Measurement of;  ///< one of its measurements with both at once
+  Cell computation_alone, computation, communication_alone, communication;
+  bool in_iterations = false, is_latency = false;
+};
+
+std::vector<SummaryRow> summary_of(const std::vector<Measurement>& all) {
+  std::map<std::tuple<std::string, unsigned, std::uint64_t, unsigned, unsigned, unsigned>, SummaryRow> rows;
+  for (const Measurement& m : all) {
+    if (m.step != "both") continue;
+    SummaryRow& row = rows[{m.kernel, m.cursor, m.message_bytes, *m.computation_node, *m.communication_node, m.cores}];
+    row.of = m;
+    row.in_iterations = !m.computation_mb_s;
+    row.is_latency = m.latency_us.has_value();
+    row.computation.values.push_back(m.computation_mb_s ? *m.computation_mb_s : m.iterations_per_s.value_or(0));
+    row.communication.values.push_back(m.latency_us ? *m.latency_us : m.communication_mb_s.value_or(0));
+  }
+  std::vector<SummaryRow> list;
+  for (auto& [key, row] : rows) {
+    for (const Measurement& m : all) {
+      if (m.step == "computation" && m.kernel == row.of.kernel && m.cursor == row.of.cursor &&
+          m.computation_node == row.of.computation_node && m.cores == row.of.cores)
+        row.computation_alone.values.push_back(m.computation_mb_s ? *m.computation_mb_s : m.iterations_per_s.value_or(0));
+      if (m.step == "communication" && m.message_bytes == row.of.message_bytes &&
+          m.communication_node == row.of.communication_node)
+        row.communication_alone.values.push_back(m.latency_us ? *m.latency_us : m.communication_mb_s.value_or(0));
+    }
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+void print_summary(const std::vector<SummaryRow>& rows, std::size_t repetitions) {
+  fmt::print("\nmedians [least, greatest] of {}; GB/s, or it/s (iterations per second) and us (half a round trip)\n",
+             counted(repetitions, "repetition"));
+  constexpr auto format = "{:<12}{:>6}{:>7}{:>10}  {:<26}{:<32}{:<24}{}\n";
+  fmt::print(format, "kernel", "cores", "nodes", "messages", "computation alone", "with communication", "communication alone",
+             "with computation");
+  for (const SummaryRow& row : rows) {
+    const auto of_cores = [&](const Cell& cell) { return row.in_iterations ? cell.text(1, 0) + " it/s" : cell.text(1e-3, 2); };
+    const auto of_network = [&](const Cell& cell) { return row.is_latency ? cell.text(1, 2) + " us" : cell.text(1e-3, 2); };
+    fmt::print(format, row.of.cursor == 1 ? row.of.kernel : fmt::format("{} x {}", row.of.kernel, row.of.cursor), row.of.cores,
+               fmt::format("{}/{}", *row.of.computation_node, *row.of.communication_node), short_bytes(row.of.message_bytes),
+               of_cores(row.computation_alone), of_cores(row.computation) + change(row.computation, row.computation_alone),
+               of_network(row.communication_alone),
+               of_network(row.communication) + change(row.communication, row.communication_alone));
+  }
+}
+
+/// Whether the cores were the campaign's own.
+void warn_of_others(const std::vector<Measurement>& all) {
+  constexpr double undisturbed = 0.97;
+  double least = 1;
+  std::size_t disturbed = 0;
+  for (const Measurement& m : all) {
+    least = std::min(least, m.cpu_share.value_or(1));
+    disturbed += m.cpu_share.value_or(1) < undisturbed;
+  }
+  if (disturbed == 0) return;
+  fmt::print(
+      stderr,
+      "note: other programs ran on the computing cores: in {} of {} measurements a core had less than {:.0f} % of its time, "
+      "{:.0f} % at least (column cpu_share): measure again on an idle host\n",
+      disturbed, all.size(), 100 * undisturbed, 100 * least);
+}
+
+Json summary_json(const std::vector<SummaryRow>& rows, Json about) {
+  Json results = Json::array();
+  for (const SummaryRow& row : rows) {
+    const Json params{{"kernel", row.of.kernel},
+                      {"cursor", row.of.cursor},
+                      {"cores", row.of.cores},
+                      {"computation_node", *row.of.computation_node},
+                      {"communication_node", *row.of.communication_node},
+                      {"message_bytes", Json::exact(row.of.message_bytes)}};
+    const char* unit = row.in_iterations ? "iterations/s" : "MB/s";
+    const char* network_unit = row.is_latency ? "us" : "MB/s";
+    const std::tuple<const char*, const Cell&, const char*> cells[] = {
+        {"computation_alone", row.computation_alone, unit},
+        {"computation", row.computation, unit},
+        {"communication_alone", row.communication_alone, network_unit},
+        {"communication", row.communication, network_unit}};
+    for (const auto& [name, cell, of] : cells)
+      if (!cell.values.empty())
+        results.push_back(result_json({.name = name, .params = params, .unit = of, .samples = cell.values}));
+  }
+  about["results"] = std::move(results);
+  return about;
+}
+
+/// Rank 0: measures, and prints what came out.
+Result<void> measure(comm::Endpoint& endpoint, const base::Topology& topology, const MeasureOptions& options) {
+  const bool one_host = endpoint.same_host(comm::Rank{0}, comm::Rank{1});
+  auto layout = lay_out(topology, one_host, options.communication_core ? static_cast<int>(*options.communication_core) : -1);
+  if (!layout) return layout.error();
+  keep_if_bound(layout.value(), [&](unsigned node) -> Result<void> {
+    const auto made = NodeMemory::create(topology, 4096, node);
+    return made ? Result<void>() : made.error();
+  });
+  const auto steps = plan(layout.value(), options.plan);
+  if (!steps) return steps.error();
+  if (!has_non_temporal_stores() && std::ranges::find(options.plan.kernels, "memset") != options.plan.kernels.end())
+    layout.value().notes.push_back("no non-temporal stores on this processor: what memset writes goes through the caches");
+  if (const auto bound = topology.bind_this_thread(layout.value().communicating); !bound)
+    layout.value().notes.push_back("threads cannot be bound to cores (" + bound.error().message + "): they move");
+  Json about = report("contention", topology);
+  about["nodes_per_socket"] = layout.value().nodes_per_socket;
+  about["cores_per_socket"] = layout.value().cores_per_socket;
+  about["protocol"] = protocol_of(options, layout.value(), endpoint.transport_to(comm::Rank{1}), one_host);
+  about["notes"] = Json(layout.value().notes);
+  about["samples"] = samples_file;
+  auto results = Results::open(options.folder, about);
+  if (!results) return results.error();
+
+  for (const std::string& note : layout.value().notes) fmt::print(stderr, "note: {}\n", note);
+  Partner partner(endpoint);
+  Runner runner(topology, layout.value(), options, partner);
+  if (const auto good = runner.run(steps.value(), results.value()); !good) return good;
+  const auto rows = summary_of(results.value().all());
+  warn_of_others(results.value().all());
+  if (options.json) {
+    print(summary_json(rows, about));
+  } else {
+    print_summary(rows, options.plan.repetitions);
+    fmt::print("results: {}; next: tandem contention fit {}, tandem contention plot {} --svg contention.svg\n", options.folder,
+               options.folder, options.folder);
+  }
+  return {};
+}
+
+/// Becomes `tandem run` of two ranks of this command line.
+Result<void> start_both(const ToolContext& context) {
+  std::error_code error;
+  const std::string self = fs::read_symlink("/proc/self/exe", error).string();
+  std::vector<std::string> words{self, "run", "-n", "2", "--no-label", "--", self};
+  words.insert(words.end(), context.arguments.begin() + 1, context.arguments.end());
+  std::vector<char*> raw;
+  for (std::string& word : words) raw.push_back(word.data());
+  raw.push_back(nullptr);
+  std::fflush(nullptr);
+  ::execv(self.c_str(), raw.data());
+  return Error{ErrorCode::io, fmt::format("{} cannot be started: {}", self, std::strerror(errno))};
+}
+
+Result<void> run(MeasureOptions& options, ToolContext& context) {
+  if (const auto good = read_sizes(options); !good) return good;
+  auto job = comm::join_job({.environment = base::process_environment(), .log = context.log});
+  if (!job) return job.error();
+  if (job.value().size == 1) return start_both(context);
+  if (job.value().size != 2)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("contention measure works with 2 ranks, this job has {}", job.value().size)};
+  const auto topology = base::Topology::discover();
+  if (!topology) return topology.error();
+  comm::EndpointOptions endpoint_options = comm::comm_options(context.config);
+  endpoint_options.progress = "inline";  // the thread that waits communicates; no other does
+  auto opened = comm::Endpoint::open(std::move(job).value(), endpoint_options, context.log);
+  if (!opened) return opened.error();
+  comm::Endpoint& endpoint = *opened.value();
+  Result<void> outcome;
+  if (endpoint.rank().value() == 0) {
+    outcome = measure(endpoint, topology.value(), options);
+    Partner(endpoint).dismiss();
+  } else {
+    const bool one_host = endpoint.same_host(comm::Rank{0}, comm::Rank{1});
+    const auto layout = lay_out(topology.value(), one_host,
+                                one_host && options.communication_core ? static_cast<int>(*options.communication_core) : -1);
+    if (layout) (void)topology.value().bind_this_thread(layout.value().sending);  // rank 0 says whether threads can be bound
+    outcome = serve(endpoint, topology.value());
+  }
+  endpoint.close();
+  return outcome;
+}
+
+}  // namespace
+
+void add_measure(Subcommand contention, ToolContext& context) {
+  Subcommand command =
+      contention.add_subcommand("measure", "Measure computation and communication alone and together, on two ranks");
+  const auto options = std::make_shared<MeasureOptions>();
+  command.add_option("folder", options->folder, "Folder of the results; a campaign that was interrupted there goes on")
+      .required();
+  command.add_option("--kernels", options->plan.kernels, "What cores do, separated by commas: primes, memset, copy, triad")
+      .list()
+      .one_of({"primes", "memset", "copy", "triad"})
+      .show_default();
+  command.add_option("--cursors", options->plan.cursors, "How often triad computes each element, separated by commas")
+      .list()
+      .positive()
+      .show_default();
+  command.add_option("--messages", options->messages, "Sizes of messages, separated by commas; up to 64 bytes: latency")
+      .list()
+      .show_default();
+  command
+      .add_option("--cores", options->plan.cores,
+                  "Numbers of computing cores, separated by commas (default: all of the first socket)")
+      .list()
+      .positive();
+  command.add_flag("--samples", options->plan.samples_only, "Only the two placements that give the models' parameters, not all");
+  command
+      .add_option("--repetitions", options->plan.repetitions,
+                  "How often everything is measured; may be more when a campaign goes on")
+      .positive()
+      .show_default();
+  command.add_option("--seconds", options->seconds, "How long a measurement takes at least").between(0.01, 3600).show_default();
+  command.add_option("--array", options->array, "Size of each array of a core").show_default();
+  command
+      .add_option("--communication-core", options->communication_core,
+                  "Core of the thread that communicates (default: the last one)")
+      .between(0, 1e6);
+  command.add_flag("--json", options->json, "Print a JSON object");
+  command.footer(
+      "Outside of a job, the command starts two ranks on this host. On two hosts: tandem run -n 2 --host a,b tandem contention measure ...");
+  command.callback([options, &context] {
+    if (const auto outcome = run(*options, context); !outcome) fail(context, outcome.error());
+  });
+}
+
+}  // namespace tandem::tools::contention

@@ -1,0 +1,50 @@
+// tools/contention/model_file.hpp: models of memory contention as JSON, and where they come from: a file, a campaign, or a
+// machine of the thesis.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/model/contention/machine_fit.hpp"
+#include "tools/contention/campaign_folder.hpp"
+#include "tools/json.hpp"
+
+namespace tandem::tools::contention {
+
+/// Without what cannot be: a parameter that hardly matters has an interval that knows no bounds.
+model::contention::Interval within(const model::contention::Interval& interval, double least, double most);
+
+/// Both models of one machine, and the fit that gave them if there was one.
+struct Models {
+  std::string name;  ///< of the file, folder or machine
+  model::contention::ThresholdMachine threshold;
+  model::contention::SoftMachine soft;
+  unsigned cores = 0;  ///< that the parameters were found with, at most
+  unsigned nodes = 2;  ///< NUMA nodes of the machine
+  std::optional<model::contention::MachineFit> fit;
+  std::vector<model::contention::Curve> curves;  ///< of the campaign
+  std::optional<CurveChoice> choice;             ///< which measurements these are
+};
+
+/// What a command is told of a campaign.
+struct FitOptions {
+  CurveChoice choice;
+  unsigned nodes_per_socket = 0;  ///< 0: as campaign.json says
+  bool hold_out = false;          ///< Calibration::two_placements
+};
+
+/// Errors: those of `choose` and `fit_machine`.
+base::Result<Models> fit_campaign(const Campaign& campaign, const std::string& name, const FitOptions& options);
+
+/// `source` is a folder or samples.csv, which are fitted; a file that `tandem contention fit` wrote; or the name of a machine of
+/// the thesis.
+base::Result<Models> read_models(const std::string& source, const FitOptions& options);
+
+/// {"models": "contention", "nodes", "nodes_per_socket", "cores", "threshold": {...}, "soft": {...}} and, of a fit, intervals and
+/// errors.
+Json to_json(const Models& models);
+/// Errors: malformed, with what is missing; those of the models' own checks.
+base::Result<Models> models_from_json(const Json& json, const std::string& name);
+
+}  // namespace tandem::tools::contention

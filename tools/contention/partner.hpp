@@ -1,0 +1,42 @@
+// tools/contention/partner.hpp: messages between the measured rank 0 and rank 1, which sends what it is asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tandem/base/result.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tools/contention/team.hpp"
+
+namespace tandem::tools::contention {
+
+/// What the network reached; one of both.
+struct NetworkRate {
+  std::optional<double> mb_s;        ///< received
+  std::optional<double> latency_us;  ///< half a round trip
+};
+
+/// Messages of at most so many bytes are measured by round trips, larger ones by receiving.
+inline constexpr std::uint64_t latency_bytes = 64;
+
+/// Rank 0's side.
+class Partner {
+ public:
+  explicit Partner(comm::Endpoint& endpoint) : endpoint_(endpoint) {}
+
+  /// Asks for message after message of `bytes` into `memory`, for `seconds` and at least four. The first and the last do not
+  /// count. Errors: io, when rank 1 is gone.
+  base::Result<NetworkRate> receive(const NodeMemory& memory, std::uint64_t bytes, double seconds);
+  /// Rank 1 may leave.
+  void dismiss();
+
+ private:
+  base::Result<NetworkRate> receive_large(const NodeMemory& memory, std::uint64_t bytes, double seconds);
+  base::Result<NetworkRate> round_trips(const NodeMemory& memory, std::uint64_t bytes, double seconds);
+  comm::Endpoint& endpoint_;
+};
+
+/// Rank 1: answers until rank 0 dismisses it. Errors: io, when rank 0 is gone; exhausted.
+base::Result<void> serve(comm::Endpoint& endpoint, const base::Topology& topology);
+
+}  // namespace tandem::tools::contention
