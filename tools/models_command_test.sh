@@ -67,6 +67,9 @@ rm other/gemm.toml
 tandem_ends 0 models compare "$here" other
 holds out ', [1-9][0-9]* in A alone, 0 in B alone'
 
+tandem_ends 1 models compare "$here" .
+holds err 'holds no performance models'
+
 # --- what is damaged, or of another machine, is refused: by the list, and by a run, which goes on
 truncate -s 200 "$here/gemm.toml"
 cp other/potrf.toml "$here/potrf.toml"

@@ -27,6 +27,8 @@ base::Result<std::map<Key, model::Estimate>> known_in(const std::filesystem::pat
       if (const model::Estimate estimate = row.history.estimate(); estimate.known)
         known[{file.models.value().codelet, row.kind, row.footprint.bytes, row.footprint.shape}] = estimate;
   }
+  if (known.empty())
+    return base::Error{base::ErrorCode::not_found, fmt::format("{}: holds no performance models that are known; a folder of one machine is meant", folder.string())};
   return known;
 }
 

@@ -73,7 +73,7 @@ bool read_value(std::string_view value, Row& row) {
     if (end != 0) words.push_back(value.substr(0, end));
     value.remove_prefix(std::min(end + 1, value.size()));
   }
-  if (words.size() != 7 || words[1] != "durations:") return false;
+  if (words.size() < 7 || words[1] != "durations:") return false;
   const auto samples = number_of<std::uint64_t>(words[0]);
   if (!samples || *samples == 0) return false;
   row.summary.samples = *samples;
@@ -83,6 +83,13 @@ bool read_value(std::string_view value, Row& row) {
     if (!us || !(*us >= before && *us <= kGreatestUs)) return false;
     before = *us;
     row.summary.quantiles[i] = *us * 1e3;
+  }
+  if (words.size() == 7) return true;
+  if (words[7] != "suspects:" || words.size() - 8 >= History::kSuspects) return false;
+  for (std::size_t i = 8; i < words.size(); ++i) {
+    const auto us = number_of<double>(words[i]);
+    if (!us || !(*us >= 1e-3 && *us <= kGreatestUs)) return false;
+    row.summary.suspects[row.summary.suspect_count++] = *us * 1e3;
   }
   return true;
 }
@@ -106,14 +113,16 @@ std::string to_text(const CodeletModels& models, std::string_view machine) {
       const History::Summary summary = entry->history.summary();
       if (summary.samples == 0) continue;
       const auto us = [&](std::size_t i) { return summary.quantiles[i] / 1e3; };
-      rows += fmt::format("\"{}/{}/{}/{}{}\" = \"{} durations: {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}\"\n", percent_encoded(kind.worker, " ()-_."), kind.implementation,
-                          kind.distance, bytes, shape != bytes ? fmt::format("/{:x}", shape) : "", summary.samples, us(0), us(1), us(2), us(3), us(4));
+      std::string suspects = summary.suspect_count == 0 ? "" : " suspects:";
+      for (unsigned i = 0; i < summary.suspect_count; ++i) suspects += fmt::format(" {:.6g}", summary.suspects[i] / 1e3);
+      rows += fmt::format("\"{}/{}/{}/{}{}\" = \"{} durations: {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}{}\"\n", percent_encoded(kind.worker, " ()-_."), kind.implementation,
+                          kind.distance, bytes, shape != bytes ? fmt::format("/{:x}", shape) : "", summary.samples, us(0), us(1), us(2), us(3), us(4), suspects);
       ++count;
     }
   }
   return fmt::format(
       "# How long tasks of one codelet take on this machine, as Tandem has learnt it. `tandem models show` prints it.\n"
-      "# A row: WORKER/IMPLEMENTATION/DISTANCE/BYTES/SHAPE = durations: least, quartiles, greatest of the last ones, in us.\n"
+      "# A row: WORKER/IMPLEMENTATION/DISTANCE/BYTES/SHAPE = durations: least, quartiles, greatest of the last ones, and suspects, in us.\n"
       "format = 1\nmachine = \"{}\"\ncodelet = \"{}\"\nrows = {}\n\n[durations]\n{}",
       percent_encoded(machine, kReadable), percent_encoded(models.codelet, kReadable), count, rows);
 }

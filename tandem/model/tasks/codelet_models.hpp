@@ -39,8 +39,8 @@ struct CodeletModels {
 ///   [durations]
 ///   "cpu/0/0/6291456/5d1e0a4b" = "120 durations: 10.13 10.33 10.4 10.5 14.2"
 ///
-/// A row is WORKER/IMPLEMENTATION/DISTANCE/BYTES/SHAPE and the least duration, the quartiles and the greatest one of the last accepted, in us. SHAPE, a
-/// hash, is missing where the bytes stand for it. Names are percent-encoded where TOML, or a reader's eye, would stumble.
+/// A row is WORKER/IMPLEMENTATION/DISTANCE/BYTES/SHAPE and the least duration, the quartiles and the greatest one of the last accepted, in us; "suspects: 99.5" may
+/// follow, durations that are not accepted yet. SHAPE, a hash, is missing where the bytes stand for it. Names are percent-encoded where TOML, or a reader's eye, would stumble.
 std::string to_text(const CodeletModels& models, std::string_view machine);
 
 /// Reads it again. `machine` is the one that this program runs on; empty: any. `file` stands for the file in messages. Errors: malformed (damaged, truncated,

@@ -107,6 +107,20 @@ TEST(CodeletModels, WhatCannotBeIsRefused) {
   EXPECT_TRUE(parse_models(replaced(text, "Some CPU", "Other CPU"), "file", "").ok()) << "asked for models of any machine";
 }
 
+TEST(CodeletModels, SuspectsAreKept) {
+  CodeletModels one{.codelet = "gemm", .kinds = {}};
+  for (int i = 0; i < 20; ++i) one.kinds[{}].add(4096, 1e4);
+  for (int i = 0; i < 3; ++i) one.kinds[{}].add(4096, 1e6 + i * 1e3);
+  const std::string text = to_text(one, kMachine);
+  EXPECT_THAT(text, HasSubstr("= \"23 durations: 10 10 10 10 10 suspects: 1000 1001 1002\"\n"));
+  const auto read = parse_models(text, "file", kMachine);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(to_text(read.value(), kMachine), text);
+  EXPECT_THAT(error_of(replaced(text, "1000 1001 1002", "1 2 3 4 5 6 7 8"), ErrorCode::malformed), HasSubstr("holds no durations"));
+  EXPECT_THAT(error_of(replaced(text, "1001", "-1"), ErrorCode::malformed), HasSubstr("holds no durations"));
+  EXPECT_THAT(error_of(replaced(text, "suspects:", "others:"), ErrorCode::malformed), HasSubstr("holds no durations"));
+}
+
 TEST(CodeletModels, APoisonedFileIsLearntAway) {
   CodeletModels models = some_models();
   const std::string text = to_text(models, kMachine);

@@ -34,6 +34,7 @@ void History::accept(float ns) noexcept {
   for (; gap + 1 < count_ && sorted_[gap + 1] < ns; ++gap) sorted_[gap] = sorted_[gap + 1];
   sorted_[gap] = ns;
   recent_[next_] = ns;
+  accepted_news_ = static_cast<std::uint8_t>(std::min(accepted_news_ + 1U, kWindow));
   next_ = static_cast<std::uint8_t>(next_ + 1U == kWindow ? 0 : next_ + 1U);
 }
 
@@ -41,7 +42,7 @@ void History::suspect(float ns) noexcept {
   accepted_in_row_ = 0;
   suspects_[suspect_count_++] = ns;
   if (suspect_count_ < kSuspects) return;
-  suspect_count_ = 0;
+  suspect_count_ = old_suspects_ = 0;
   for (const float each : suspects_) accept(each);
 }
 
@@ -56,6 +57,7 @@ void History::add(double ns) noexcept {
   accepted_in_row_ = 0;
   std::copy(suspects_.begin() + 1, suspects_.begin() + suspect_count_, suspects_.begin());
   --suspect_count_;
+  if (old_suspects_ > 0) --old_suspects_;
 }
 
 Estimate History::estimate() const noexcept {
@@ -83,6 +85,8 @@ History::Summary History::summary() const noexcept {
   if (count_ == 0) return summary;
   const unsigned quarter = count_ / 4U;
   summary.quantiles = {at(0), at(quarter), median(), at(count_ - 1 - quarter), at(count_ - 1U)};
+  summary.suspect_count = suspect_count_;
+  std::copy_n(suspects_.begin(), suspect_count_, summary.suspects.begin());
   return summary;
 }
 
@@ -97,15 +101,19 @@ History History::restore(const Summary& summary) noexcept {
     const double part = place - below;
     history.accept(static_cast<float>(summary.quantiles[below] + part * (summary.quantiles[below + 1] - summary.quantiles[below])));
   }
+  for (unsigned i = 0; i < summary.suspect_count; ++i) history.suspects_[i] = static_cast<float>(summary.suspects[i]);
+  history.suspect_count_ = static_cast<std::uint8_t>(summary.suspect_count);
   history.samples_ = summary.samples;
+  history.forget_news();
   return history;
 }
 
 void History::add_news_of(const History& other) noexcept {
   const std::uint64_t before = samples_;
-  const unsigned kept = std::min<unsigned>(other.count_, other.news_);
+  const unsigned kept = other.accepted_news_;
   const unsigned oldest = other.count_ < kWindow ? 0 : other.next_;
   for (unsigned i = other.count_ - kept; i < other.count_; ++i) add(static_cast<double>(other.recent_[(oldest + i) % kWindow]));
+  for (unsigned i = other.old_suspects_; i < other.suspect_count_; ++i) add(static_cast<double>(other.suspects_[i]));
   samples_ = before + other.news_;
 }
 

@@ -29,17 +29,20 @@ namespace tandem::model {
 /// The deviation is d^2 = v (1 + 1/n) + (mean / 2n)^2, where v is the variance of the n durations that the mean rests on: a single duration
 /// is known to a half of it.
 ///
-/// A value of constant size (280 bytes); not thread-safe.
+/// A value of constant size (288 bytes); not thread-safe.
 class History {
  public:
   static constexpr unsigned kWindow = 29;    ///< 4 k + 1, so that quartiles are durations
   static constexpr unsigned kSuspects = 8;   ///< more than (kWindow - 1) / 4
   static constexpr unsigned kEnough = 4;     ///< so many make an estimate known: one accident among them is left out
 
-  /// What a file keeps: `quantiles` are the least, the quartiles and the greatest of the window, in ns.
+  /// What a file keeps, in ns: `quantiles` are the least, the quartiles and the greatest of the window. Suspects are kept, so that a program that runs
+  /// few tasks each time learns, too.
   struct Summary {
     std::uint64_t samples = 0;
     std::array<double, 5> quantiles{};
+    std::array<double, kSuspects> suspects{};  ///< from the oldest on
+    unsigned suspect_count = 0;                ///< less than `kSuspects`
   };
 
   /// One duration more. Not a number, infinite or negative: ignored; less than 1 ns counts as 1. Some tens of ns.
@@ -50,13 +53,16 @@ class History {
   std::uint64_t samples() const noexcept { return samples_; }  ///< all that were added, suspects included
   /// Added since `forget_news`.
   std::uint64_t news() const noexcept { return news_; }
-  void forget_news() noexcept { news_ = 0; }
+  void forget_news() noexcept {
+    news_ = accepted_news_ = 0;
+    old_suspects_ = suspect_count_;
+  }
 
   Summary summary() const noexcept;
   /// As if so many durations with these quantiles had been added, but at most 13 of them in the window, so that a machine that has changed
   /// since is learnt sooner. None of them are news. The summary has samples, and its quantiles are positive and ascend.
   static History restore(const Summary& summary) noexcept;
-  /// Adds the news of `other`, a history of the same tasks: those that are still in its window, in their order.
+  /// Adds the news of `other`, a history of the same tasks: those that are still in its window, then its suspects, each in their order.
   void add_news_of(const History& other) noexcept;
 
  private:
@@ -73,9 +79,11 @@ class History {
   std::uint8_t next_ = 0;
   std::uint8_t suspect_count_ = 0;
   std::uint8_t accepted_in_row_ = 0;  ///< since a suspect came or went
+  std::uint8_t accepted_news_ = 0;    ///< the last so many of `recent_` are news
+  std::uint8_t old_suspects_ = 0;     ///< the first so many of `suspects_` are not
   std::uint32_t news_ = 0;
   std::uint64_t samples_ = 0;
 };
-static_assert(sizeof(History) == 280);
+static_assert(sizeof(History) == 288);
 
 }  // namespace tandem::model

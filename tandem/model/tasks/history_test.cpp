@@ -154,6 +154,37 @@ TEST(History, ARestoredHistoryOfAMachineThatHasChangedIsLearntAnew) {
   }
 }
 
+TEST(History, ProgramsThatRunFewTasksLearnTogether) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Case here(seed);
+    History file = History::restore(here.good(100).summary());
+    for (int run = 0; run < 10; ++run) {  // each with five tasks, on a machine that is slower now
+      History program = History::restore(file.summary());
+      for (int i = 0; i < 5; ++i) program.add(here.random.around(4 * here.ns, here.noise));
+      History present = History::restore(file.summary());
+      present.add_news_of(program);
+      file = present;
+      ASSERT_EQ(file.samples(), 100U + 5 * (run + 1));
+    }
+    ASSERT_NEAR(file.estimate().mean_ns / (4 * here.ns), 1, 0.1 + here.noise) << "seed " << seed;
+  }
+}
+
+TEST(History, SuspectsAreNewsOnce) {
+  History file;
+  for (int i = 0; i < 20; ++i) file.add(1000);
+  History program = History::restore(file.summary());
+  for (int i = 0; i < 3; ++i) program.add(1e6);
+  file.add_news_of(program);
+  EXPECT_EQ(file.summary().suspect_count, 3U);
+  EXPECT_EQ(file.estimate().mean_ns, 1000);
+  History again = History::restore(file.summary());
+  again.add(1000);  // nothing else happened
+  file.add_news_of(again);
+  EXPECT_EQ(file.summary().suspect_count, 3U);
+  EXPECT_EQ(file.samples(), 24U);
+}
+
 TEST(History, NewsOfTwoProgramsAreAddedToOneFile) {
   Case here(3);
   const History start = here.good(10);

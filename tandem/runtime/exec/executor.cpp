@@ -186,7 +186,7 @@ void Executor::end_one(Task& task, Origin& origin) {
     const NodeIndex node = node_of(task);
     if (memory_->end(task, node)) freed = node;
   }
-  if (__builtin_expect(task.special | task.restricted, 0)) release_special(task, origin);
+  if (__builtin_expect(task.special || task.restricted, 0)) release_special(task, origin);
   const bool failed = task.poisoned.load(std::memory_order_relaxed);
   const bool recorded = task.recorded;
   FlowFailure* cause = __builtin_expect(failed, 0) ? failures_.cause_of(flow_position(task)) : nullptr;

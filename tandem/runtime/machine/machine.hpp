@@ -21,25 +21,33 @@ struct MachineWorker {
 };
 
 /// What a memory is.
-enum class NodeKind : std::uint8_t { main, device, storage };
+enum class NodeKind : std::uint8_t {
+  main,     ///< where the application's pointers live
+  device,   ///< of a device
+  storage,  ///< where no worker works: replicas go there when main memory is full
+};
 
 /// A memory.
 struct MachineNode {
-  NodeKind kind = NodeKind::main;
+  NodeKind kind = NodeKind::main;    ///< what it is
   std::string name = "main memory";  ///< for messages and traces
   std::size_t budget = 0;            ///< bytes of replicas that may be there; 0: no limit
 };
 
 /// Where the figures of a link come from.
-enum class LinkSource : std::uint8_t { assumed, given, measured };
+enum class LinkSource : std::uint8_t {
+  assumed,   ///< nobody has said or measured them
+  given,     ///< by the program, a test or a device
+  measured,  ///< on this machine
+};
 
 /// How copies go from one memory to another.
 struct MachineLink {
-  NodeIndex from = 0;
-  NodeIndex to = 0;
+  NodeIndex from = 0;                ///< memory
+  NodeIndex to = 0;                  ///< memory
   double bytes_per_ns = 8;           ///< or GB/s
   std::int64_t latency_ns = 10'000;  ///< until the first byte has arrived
-  LinkSource source = LinkSource::assumed;
+  LinkSource source = LinkSource::assumed;  ///< of both
 
   /// How long a copy of `bytes` takes while nothing else is under way.
   double copy_ns(std::size_t bytes) const noexcept { return static_cast<double>(latency_ns) + static_cast<double>(bytes) / bytes_per_ns; }
@@ -50,8 +58,8 @@ struct MachineLink {
 /// CPU workers come first. Node 0 is main memory. `check` says whether it is whole.
 class Machine {
  public:
-  std::vector<MachineWorker> workers;
-  std::vector<MachineNode> nodes{MachineNode{}};
+  std::vector<MachineWorker> workers;           ///< CPU workers first
+  std::vector<MachineNode> nodes{MachineNode{}};  ///< memories; main memory first
   std::vector<MachineLink> links;               ///< those that are known; at most one for each pair and direction
   std::vector<std::vector<unsigned>> distance;  ///< between the cores of CPU workers
 
@@ -60,7 +68,7 @@ class Machine {
   /// A link of these figures in both directions.
   void add_links(NodeIndex a, NodeIndex b, double bytes_per_ns, std::int64_t latency_ns, LinkSource source);
 
-  unsigned cpu_workers() const noexcept;
+  unsigned cpu_workers() const noexcept;  ///< how many there are
   /// The memory to which replicas go when main memory is full.
   std::optional<NodeIndex> storage() const noexcept;
   /// Some memory has a budget.

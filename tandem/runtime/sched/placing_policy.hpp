@@ -18,7 +18,7 @@ namespace tandem::runtime {
 
 /// How a task uses a piece of data, and where that is.
 struct AccessView {
-  AccessMode mode = AccessMode::read;
+  AccessMode mode = AccessMode::read;  ///< how
   std::size_t bytes = 0;     ///< that a copy moves
   std::uint32_t valid = 0;   ///< bit n: memory n has the value
   std::uint32_t coming = 0;  ///< bit n: a task that was placed there brings the value to memory n
@@ -44,15 +44,15 @@ struct WorkerLoad {
 
 /// What a link has to do.
 struct LinkLoad {
-  MachineLink link;
+  MachineLink link;          ///< its figures
   std::int64_t free_ns = 0;  ///< when the copies will have ended that placed tasks need
 };
 
 /// The machine at one moment.
 struct LoadView {
-  const Machine& machine;
-  const Estimates& estimates;
-  std::int64_t now_ns = 0;
+  const Machine& machine;               ///< its workers and memories
+  const Estimates& estimates;           ///< how long kernels take
+  std::int64_t now_ns = 0;              ///< on the clock of all times here
   std::span<const WorkerLoad> workers;  ///< by worker
   std::span<const LinkLoad> links;      ///< `from * nodes + to`
 

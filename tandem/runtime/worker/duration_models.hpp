@@ -44,7 +44,7 @@ class DurationModels {
   /// All that was learnt since the start, with what `set` gave. Once the collectors are flushed.
   std::vector<model::CodeletModels> news() const;
 
-  /// Of a task of `codelet` on workers of this kind. About 100 ns.
+  /// Of a task of `codelet` on workers of this kind. About 50 ns.
   model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const;
   /// The same on this worker.
   model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, unsigned worker) const;
@@ -77,7 +77,7 @@ class DurationModels::Collector {
   /// `models` outlives this.
   Collector(DurationModels& models, unsigned worker) : models_(models), kind_(models.kinds_[worker]), device_(models.devices_[worker]) {}
 
-  /// A kernel that has done its work, at `now_ns`. The task has not ended yet. Some ns, and some 100 ns for each when they are handed over.
+  /// A kernel that has done its work, at `now_ns`. The task has not ended yet. About 25 ns, the handing over included.
   void add(const Task& task, std::int64_t duration_ns, std::int64_t now_ns) {
     if (task.ops->serves) return;
     buffer_[count_++] = {task.codelet, footprint_of_data(task), duration_ns};
