@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "tandem/api/model_folder.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"
+#include "tandem/runtime/sched/estimates.hpp"
 #include "tandem/runtime/worker/duration_models.hpp"
 
 namespace tandem {
@@ -33,6 +35,20 @@ class LearntModels {
  private:
   std::optional<ModelFolder> folder_;
   runtime::DurationModels durations_;
+};
+
+/// What models know, for policies that look ahead. Any thread.
+class ModelEstimates final : public runtime::Estimates {
+ public:
+  /// `models` outlives this.
+  explicit ModelEstimates(const runtime::DurationModels& models) : models_(models) {}
+  runtime::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const override {
+    const model::Estimate known = models_.expected_ns(codelet, footprint, kind);
+    return {known.mean_ns, known.deviation_ns, known.known};
+  }
+
+ private:
+  const runtime::DurationModels& models_;
 };
 
 }  // namespace tandem

@@ -173,8 +173,8 @@ TEST_F(LearntDurations, ModelledTasksAreLearntAndNotStored) {
 TEST(DurationModels, DevicesLearnApartFromCpuWorkers) {
   auto resources = test::test_resources();
   auto world = make_test_world({.workers = 1, .devices = 2}, *resources);
-  DurationModels models(world.workers);
-  const std::vector<runtime::WorkerSpec> workers = world.workers;
+  DurationModels models(world.worker_specs());
+  const std::vector<runtime::WorkerSpec> workers = world.worker_specs();
   {
     const auto add = [](std::span<double> v) { v[0] += 1; };
     const auto work = Codelet("work", add).also(DeviceKind::user, add);

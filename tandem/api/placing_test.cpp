@@ -177,11 +177,11 @@ TEST(Placing, TriesNothingThatGivenEstimatesKnow) {
   struct Given final : runtime::Estimates {
     unsigned& added;
     explicit Given(unsigned& count) : added(count) {}
-    runtime::Estimate expected_ns(std::string_view codelet, std::uint64_t, DeviceKind kind) const override {
+    runtime::Estimate expected_ns(std::string_view codelet, model::Footprint, DeviceKind kind) const override {
       if (codelet != "work") return {};
       return {kind == DeviceKind::cpu ? 1e6 : 1e4, 0, true};
     }
-    void add(std::string_view, std::uint64_t, DeviceKind, double) override { ++added; }
+    void add(std::string_view, model::Footprint, DeviceKind, double) override { ++added; }
   };
   unsigned added = 0;
   auto resources = test::test_resources();

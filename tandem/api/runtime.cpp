@@ -180,8 +180,9 @@ void Runtime::start(const Options& program) {
   runtime::CoreOptions options = core_options(*config_);
   options.emulation = program.emulation;
   if (config_->get_bool("models")) {
-    resources_->models = LearntModels::start(*config_, world.workers, {.is_stored = !program.emulation}, *resources_);
+    resources_->models = LearntModels::start(*config_, world.worker_specs(), {.is_stored = !program.emulation}, *resources_);
     options.models = &resources_->models->durations();
+    if (world.estimates == nullptr) world.estimates = std::make_unique<ModelEstimates>(*options.models);
   }
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   connect_trace();

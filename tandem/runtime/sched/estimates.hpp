@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tandem/model/tasks/footprint.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 
 namespace tandem::runtime {
@@ -20,9 +21,9 @@ class Estimates {
  public:
   virtual ~Estimates() = default;
   /// Of a kernel of `codelet` on a worker of `kind`, with data of this `footprint` (`footprint_of`).
-  virtual Estimate expected_ns(std::string_view codelet, std::uint64_t footprint, DeviceKind kind) const = 0;
+  virtual Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const = 0;
   /// Such a kernel took `duration_ns`. For those that learn.
-  virtual void add(std::string_view codelet, std::uint64_t footprint, DeviceKind kind, double duration_ns) {
+  virtual void add(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) {
     static_cast<void>(codelet), static_cast<void>(footprint), static_cast<void>(kind), static_cast<void>(duration_ns);
   }
 };

@@ -12,13 +12,13 @@ namespace tandem::runtime {
 
 namespace {
 
-std::uint64_t key_of(std::string_view codelet, std::uint64_t footprint, DeviceKind kind) noexcept {
-  return base::mix64(base::mix64(std::hash<std::string_view>{}(codelet) + static_cast<std::uint64_t>(kind)) ^ footprint);
+std::uint64_t key_of(std::string_view codelet, model::Footprint footprint, DeviceKind kind) noexcept {
+  return base::mix64(base::mix64(std::hash<std::string_view>{}(codelet) + static_cast<std::uint64_t>(kind)) ^ footprint.shape);
 }
 
 }  // namespace
 
-Estimate LearnedEstimates::expected_ns(std::string_view codelet, std::uint64_t footprint, DeviceKind kind) const {
+Estimate LearnedEstimates::expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const {
   if (given_ != nullptr)
     if (const Estimate given = given_->expected_ns(codelet, footprint, kind); given.known) return given;
   const std::uint64_t key = key_of(codelet, footprint, kind);
@@ -29,7 +29,7 @@ Estimate LearnedEstimates::expected_ns(std::string_view codelet, std::uint64_t f
   return {learned.mean_ns, std::sqrt(learned.variance), learned.count >= kTrials};
 }
 
-void LearnedEstimates::add(std::string_view codelet, std::uint64_t footprint, DeviceKind kind, double duration_ns) {
+void LearnedEstimates::add(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) {
   if (given_ != nullptr) given_->add(codelet, footprint, kind, duration_ns);
   const std::uint64_t key = key_of(codelet, footprint, kind);
   const std::lock_guard guard(lock_);

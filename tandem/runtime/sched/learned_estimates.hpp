@@ -30,8 +30,8 @@ class LearnedEstimates final : public Estimates {
   /// `given` outlives this; null: there are none.
   explicit LearnedEstimates(Estimates* given = nullptr) : given_(given) {}
 
-  Estimate expected_ns(std::string_view codelet, std::uint64_t footprint, DeviceKind kind) const override;
-  void add(std::string_view codelet, std::uint64_t footprint, DeviceKind kind, double duration_ns) override;
+  Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const override;
+  void add(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) override;
 
  private:
   struct Learned {

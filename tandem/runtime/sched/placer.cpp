@@ -11,6 +11,7 @@
 #include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
+#include "tandem/runtime/task/footprint.hpp"
 
 namespace tandem::runtime {
 
@@ -21,15 +22,6 @@ bool is_moved(const AccessSlot& slot) noexcept {
 }
 
 }  // namespace
-
-std::uint64_t footprint_of(const Task& task) noexcept {
-  std::uint64_t hash = task.access_count;
-  for (unsigned i = 0; i < task.access_count; ++i) {
-    const Shape& shape = task.accesses()[i].handle()->shape;
-    for (const std::size_t number : {shape.rows, shape.cols, shape.element_bytes}) hash = base::mix64(hash + base::kSplitMix64Step) ^ number;
-  }
-  return base::mix64(hash);
-}
 
 Placer::Placer(const PlacingPolicy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock,
                bool caller)
@@ -125,7 +117,7 @@ Placer::Choice Placer::choose(Task& task) {
   forget(task);
   PlacedTask& placed = task.extra->placed;
   placed.footprint = footprint_of(task);
-  const std::uint64_t kind_of_task = base::mix64(std::hash<std::string_view>{}(task.codelet->name) ^ placed.footprint);
+  const std::uint64_t kind_of_task = base::mix64(std::hash<std::string_view>{}(task.codelet->name) ^ placed.footprint.shape);
   const std::int64_t now_ns = clock_.now_ns();
   const std::lock_guard guard(lock_);
   look_at(task);

@@ -107,7 +107,4 @@ class Placer {
   std::size_t bytes_ = 0;
 };
 
-/// Of the shapes of a task's data.
-std::uint64_t footprint_of(const Task& task) noexcept;
-
 }  // namespace tandem::runtime

@@ -9,6 +9,7 @@
 #include <typeinfo>
 
 #include "tandem/base/sealed_list.hpp"
+#include "tandem/model/tasks/footprint.hpp"
 #include "tandem/runtime/data/access.hpp"
 
 namespace tandem::runtime {
@@ -111,7 +112,7 @@ struct PlacedTask {
   unsigned worker = kNowhere;   ///< that is charged with it
   std::int32_t priority = 0;    ///< by which it was charged
   std::int64_t charged_ns = 0;  ///< to that worker
-  std::uint64_t footprint = 0;  ///< of its data
+  model::Footprint footprint = {};  ///< of its data
   std::uint64_t kind = 0;       ///< hash of codelet and footprint
 };
 

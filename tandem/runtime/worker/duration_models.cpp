@@ -37,18 +37,6 @@ std::string kind_of(const WorkerSpec& worker) {
 
 }  // namespace
 
-model::Footprint footprint_of_data(const Task& task) noexcept {
-  std::uint64_t hash = task.access_count, bytes = 0;
-  for (unsigned i = 0; i < task.access_count; ++i) {
-    const AccessSlot& slot = task.accesses()[i];
-    const Shape& shape = slot.handle()->shape;
-    if (!slot.alias()) bytes += shape.bytes();
-    for (const std::size_t number : {shape.rows, shape.cols, shape.element_bytes})
-      hash = base::mix64(hash + base::kSplitMix64Step) ^ number;
-  }
-  return {base::mix64(hash), bytes};
-}
-
 DurationModels::DurationModels(const std::vector<WorkerSpec>& workers) {
   for (const WorkerSpec& worker : workers) {
     kinds_.push_back(kind_of(worker));

@@ -13,12 +13,10 @@
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/model/tasks/codelet_models.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
+#include "tandem/runtime/task/footprint.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
-
-/// A hash of the shapes of all data of a task, and their bytes. A load per access.
-model::Footprint footprint_of_data(const Task& task) noexcept;
 
 /// The performance models of a runtime: learnt by its workers, asked by whoever plans.
 ///
@@ -26,7 +24,7 @@ model::Footprint footprint_of_data(const Task& task) noexcept;
 /// and kind of worker protects its model, for some tens of ns at a time, or 10 us where a law is fitted; another one the index of codelets. No thread
 /// holds two.
 ///
-///   models.expected_ns("gemm", footprint_of_data(task), DeviceKind::cpu)   // {mean_ns, deviation_ns, samples, known}
+///   models.expected_ns("gemm", footprint_of(task), DeviceKind::cpu)   // {mean_ns, deviation_ns, samples, known}
 class DurationModels {
   struct Entry {
     base::SpinLock lock;
@@ -80,7 +78,7 @@ class DurationModels::Collector {
   /// A kernel that has done its work, at `now_ns`. The task has not ended yet. About 25 ns, the handing over included.
   void add(const Task& task, std::int64_t duration_ns, std::int64_t now_ns) {
     if (task.ops->serves) return;
-    buffer_[count_++] = {task.codelet, footprint_of_data(task), duration_ns};
+    buffer_[count_++] = {task.codelet, footprint_of(task), duration_ns};
     if (count_ == kBuffered || now_ns - flushed_ns_ > kKeepNs) {
       flush();
       flushed_ns_ = now_ns;

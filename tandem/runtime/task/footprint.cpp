@@ -1,0 +1,24 @@
+// tandem/runtime/task/footprint.cpp: a hash over shapes.
+#include "tandem/runtime/task/footprint.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tandem/base/splitmix64.hpp"
+#include "tandem/runtime/data/handle.hpp"
+
+namespace tandem::runtime {
+
+model::Footprint footprint_of(const Task& task) noexcept {
+  std::uint64_t hash = task.access_count, bytes = 0;
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    const Shape& shape = slot.handle()->shape;
+    if (!slot.alias()) bytes += shape.bytes();
+    for (const std::size_t number : {shape.rows, shape.cols, shape.element_bytes})
+      hash = base::mix64(hash + base::kSplitMix64Step) ^ number;
+  }
+  return {base::mix64(hash), bytes};
+}
+
+}  // namespace tandem::runtime

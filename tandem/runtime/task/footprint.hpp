@@ -1,0 +1,12 @@
+// tandem/runtime/task/footprint.hpp: the footprint of a task's data, by which tasks are compared that should take equally long.
+#pragma once
+
+#include "tandem/model/tasks/footprint.hpp"
+#include "tandem/runtime/task/task.hpp"
+
+namespace tandem::runtime {
+
+/// A hash of the shapes of all data of a task, and their bytes. A load per access.
+model::Footprint footprint_of(const Task& task) noexcept;
+
+}  // namespace tandem::runtime
