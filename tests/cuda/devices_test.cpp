@@ -352,6 +352,21 @@ TEST_F(Cuda, ReusesMemoryAndGivesItUpWhenItIsShort) {
   }
 }
 
+TEST_F(Cuda, KeepsASixteenthOfTheMemoryForReuse) {
+  auto rt = start(1);
+  const std::size_t count = (std::size_t{64} << 20) / 16 / 2 / sizeof(Word);  // two of these are a sixteenth
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Word> x(count, 1), y(count, 1), z(count, 1), u(count, 1);
+    auto hx = rt->data("x", x), hy = rt->data("y", y), hz = rt->data("z", z), hu = rt->data("u", u);
+    rt->submit(kAxpy.can_run(on_cuda), Word{1}, read(hx), read_write(hy));
+    rt->submit(kAxpy.can_run(on_cuda), Word{1}, read(hz), read_write(hu));
+    rt->wait();
+    EXPECT_EQ(control.blocks, 4);
+  }
+  rt->wait();
+  EXPECT_EQ(control.blocks, 2);
+}
+
 TEST_F(Cuda, LeavesAllToCoresWhenADeviceIsLost) {
   test::LogLines lines;
   auto rt = start(1, "0", "1", &lines);

@@ -170,7 +170,8 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
   for (const unsigned worker : members)
     if (workers_[worker].unit == nullptr && workers_[worker].node == 0) processors.push_back(worker);
   const bool is_mixed = !processors.empty() && processors.size() < members.size();
-  if (is_mixed && codelet.prefers_devices) std::erase_if(members, [&](unsigned worker) { return workers_[worker].unit == nullptr; });
+  if (is_mixed && codelet.prefers_devices)
+    std::erase_if(members, [&](unsigned worker) { return std::find(processors.begin(), processors.end(), worker) != processors.end(); });
   WorkerGroup* const group = members.empty() ? nullptr : &queues_->group_of(members, is_mixed ? &queues_->group_of(processors) : nullptr);
   groups_.emplace(&codelet, group);
   return group;

@@ -18,7 +18,7 @@ namespace {
 class Durations final : public Estimates {
  public:
   std::map<DeviceKind, double> of;
-  Estimate expected_ns(std::string_view, std::uint64_t, DeviceKind kind) const override {
+  Estimate expected_ns(std::string_view, model::Footprint, DeviceKind kind) const override {
     const auto known = of.find(kind);
     return known == of.end() ? Estimate{} : Estimate{known->second, 0, true};
   }

@@ -80,7 +80,16 @@ std::optional<Address> Card::take_kept(std::size_t bytes) {
   if (kept == kept_.end() || kept->second.empty()) return {};
   const Address address = kept->second.back();
   kept->second.pop_back();
+  kept_bytes_ -= bytes;
   return address;
+}
+
+bool Card::keep(Address address, std::size_t bytes) noexcept {
+  const std::lock_guard guard(mutex_);
+  if (kept_bytes_ + bytes > facts_.memory_bytes / 16) return false;
+  kept_[bytes].push_back(address);
+  kept_bytes_ += bytes;
+  return true;
 }
 
 void Card::free_kept() noexcept {
@@ -88,6 +97,7 @@ void Card::free_kept() noexcept {
   for (const auto& [bytes, addresses] : kept_)
     for (const Address address : addresses) driver_->release(address);
   kept_.clear();
+  kept_bytes_ = 0;
 }
 
 void* Card::allocate(std::size_t bytes) {
@@ -109,8 +119,10 @@ void* Card::allocate(std::size_t bytes) {
 
 void Card::release(void* memory, std::size_t bytes) noexcept {
   owners_->remove(memory);
-  const std::lock_guard guard(mutex_);
-  kept_[rounded(bytes)].push_back(reinterpret_cast<std::uintptr_t>(memory));
+  const Address address = reinterpret_cast<std::uintptr_t>(memory);
+  if (keep(address, rounded(bytes))) return;
+  const Within within(*driver_, context_);
+  driver_->release(address);
 }
 
 void Card::finish() noexcept {

@@ -75,8 +75,8 @@ class Card {
   /// Copies from and to `other` go directly, if the hardware can.
   void reach(const Card& other) const;
 
-  /// Null: the device has none left. Freeing memory may wait for the whole device, so what was given back is kept for the next of that size, until
-  /// memory is short.
+  /// Null: the device has none left. Freeing memory may wait for the whole device, so what was given back is kept for the next of that size: a
+  /// sixteenth of the memory at most, which libraries need, too, and until memory is short.
   void* allocate(std::size_t bytes);
   void release(void* memory, std::size_t bytes) noexcept;
   /// Waits for all copies.
@@ -84,6 +84,7 @@ class Card {
 
  private:
   std::optional<Address> take_kept(std::size_t bytes);
+  bool keep(Address address, std::size_t bytes) noexcept;
   void free_kept() noexcept;
 
   const std::shared_ptr<const Driver> driver_;
@@ -95,7 +96,8 @@ class Card {
   std::unique_ptr<Lane> from_device_;
 
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<Address>> kept_;  ///< by size
+  std::map<std::size_t, std::vector<Address>> kept_;  ///< by size; under the mutex
+  std::size_t kept_bytes_ = 0;                        ///< under the mutex
 };
 
 }  // namespace tandem::runtime::cuda
