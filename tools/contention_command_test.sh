@@ -157,7 +157,7 @@ axes = [e.get("id") for e in root.iter("{http://www.w3.org/2000/svg}g") if (e.ge
 assert len(axes) == 8, axes  # four placements, two axes each
 END
   contention 0 plot henri --stacked --png henri.png
-  contention 0 plot henrisubnuma --svg sixteen.svg  # without measurements
+  contention 0 plot dahu --svg dahu.svg  # without measurements
   # Too few cores for a fit: points alone.
   campaign henri short 2
   contention 0 plot short --svg short.svg

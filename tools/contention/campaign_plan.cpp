@@ -86,7 +86,7 @@ base::Result<std::vector<Measurement>> plan(const Layout& layout, const PlanOpti
   if (counts.empty())
     for (unsigned n = 1; n <= std::max(1U, layout.cores_per_socket); ++n) counts.push_back(n);
   std::ranges::sort(counts);
-  counts.erase(std::ranges::unique(counts).begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   for (const unsigned n : counts)
     if (n == 0 || n > layout.computing.size())
       return Error{ErrorCode::invalid_argument,

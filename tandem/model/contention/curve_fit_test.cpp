@@ -87,7 +87,8 @@ class OfBus : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Thesis, OfBus, testing::ValuesIn(cases()), [](const auto& one) { return one.param.name; });
 
 TEST_P(OfBus, CurvesWithNoiseGiveTheCurvesWithout) {
-  const auto& [name, truth, cores] = GetParam();
+  const ThresholdParameters& truth = GetParam().truth;
+  const unsigned cores = GetParam().cores;
   double mean = 0, mean_of_maxima = 0;
   unsigned within = 0, near_per_core = 0, near_network = 0;
   constexpr unsigned seeds = 20;
@@ -115,7 +116,9 @@ TEST_P(OfBus, CurvesWithNoiseGiveTheCurvesWithout) {
 
 /// Five repetitions, as a campaign has: a maximum that one number of cores shows is then known to 1.3 % before it is fitted.
 TEST_P(OfBus, BandwidthsAreWithinThreePercent) {
-  const auto& [name, truth, cores] = GetParam();
+  const std::string& name = GetParam().name;
+  const ThresholdParameters& truth = GetParam().truth;
+  const unsigned cores = GetParam().cores;
   unsigned near = 0, all = 0;
   for (unsigned seed = 1; seed <= 6; ++seed) {
     const auto fit = fit_curve(generate({truth}, cores, 0.03, 1000 + seed, 5), BusShape::sharp);
@@ -134,7 +137,8 @@ TEST_P(OfBus, BandwidthsAreWithinThreePercent) {
 
 /// At a nominal 95 %, fewer than 33 of 40 happen in a thousandth of the trials.
 TEST_P(OfBus, IntervalsCover) {
-  const auto& [name, truth, cores] = GetParam();
+  const ThresholdParameters& truth = GetParam().truth;
+  const unsigned cores = GetParam().cores;
   constexpr unsigned seeds = 40, least = 33;
   unsigned n_par = 0, n_seq = 0, alpha = 0, delta_l = 0, delta_r = 0, network = 0;
   for (unsigned seed = 1; seed <= seeds; ++seed) {
