@@ -100,6 +100,19 @@ int main(int argc, char** argv) {
     std::copy(space.begin(), space.end(), v.begin());
   }, read_write(hx), scratch(workspace));
 
+  // A list of data: as many as the vector has. The kernel gets an Each, over which it can loop.
+  std::vector<tandem::VectorData<double>> pieces;
+  auto all_pieces = rt.vector<double>("sum", 10);
+  for (int i = 0; i < 5; ++i) {
+    pieces.push_back(rt.vector<double>("piece", 10));
+    rt.submit("fill", [](int value, std::span<double> to) { std::fill(to.begin(), to.end(), double(value)); }, i, write(pieces.back()));
+  }
+  rt.submit("sum", [](tandem::Each<std::span<const double>> all, std::span<double> to) {
+    std::fill(to.begin(), to.end(), 0.0);
+    for (std::span<const double> one : all)
+      for (std::size_t i = 0; i < one.size(); ++i) to[i] += one[i];
+  }, read(pieces), write(all_pieces));
+
   // The application looks at a value while other tasks go on.
   {
     auto view = rt.acquire(read(work));  // waits for the tasks that write `work`

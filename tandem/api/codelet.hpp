@@ -1,6 +1,7 @@
 // tandem/api/codelet.hpp: kernels with a name, and the typed call of a task.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,13 +44,25 @@ template <class Argument>
 struct IsAccess : std::false_type {};
 template <AccessMode mode, class Kind>
 struct IsAccess<Access<mode, Kind>> : std::true_type {};
+template <AccessMode mode, class Kind>
+struct IsAccess<AccessList<mode, Kind>> : std::true_type {};
 template <class Argument>
 inline constexpr bool is_access = IsAccess<std::remove_cvref_t<Argument>>::value;
+
+template <class Argument>
+inline constexpr bool is_list_unqualified = false;
+template <AccessMode mode, class Kind>
+inline constexpr bool is_list_unqualified<AccessList<mode, Kind>> = true;
+/// Whether the argument is a list of data.
+template <class Argument>
+inline constexpr bool is_list = is_list_unqualified<std::remove_cvref_t<Argument>>;
 
 template <class Argument>
 inline constexpr bool reduces_unqualified = false;
 template <class Kind>
 inline constexpr bool reduces_unqualified<Access<AccessMode::reduce, Kind>> = true;
+template <class Kind>
+inline constexpr bool reduces_unqualified<AccessList<AccessMode::reduce, Kind>> = true;
 template <class Argument>
 inline constexpr bool reduces = reduces_unqualified<std::remove_cvref_t<Argument>>;
 
@@ -117,6 +130,16 @@ struct ValuesAndKernel {
   [[no_unique_address]] Kernel kernel;
 };
 
+/// What a task that names lists of data stores, behind all its accesses.
+template <class Inner, std::size_t lists>
+struct WithLengths {
+  Inner inner;
+  std::array<std::uint32_t, lists> lengths;
+};
+
+/// Throws UsageError when a task names more data than it may.
+void check_access_count(const std::string& codelet, std::size_t count, const SourceLine& where);
+
 /// Stands for the codelet of such a task.
 template <class Kernel>
 struct OwnKernel {};
@@ -162,18 +185,23 @@ void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Par
         kNever<Kernel>,
         "the kernel's parameters do not fit what is submitted: a value passes as const T&, read(vector) as std::span<const T>, "
         "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and "
-        "MatrixView<T>, scalars as const T& and T&");
+        "MatrixView<T>, scalars as const T& and T&; a list of data passes as Each of one of these, such as Each<std::span<const T>>");
   }
 }
 
-/// What all tasks with one list of argument types have in common. A task keeps a `Stored` besides its accesses.
-template <class Stored_, class... Arguments>
+/// What all tasks with one list of argument types have in common. A task keeps a `Stored` besides its accesses; that is an `Inner`, and the
+/// lengths of lists.
+template <class Inner_, class... Arguments>
 struct TaskLayout {
-  using Stored = Stored_;
+  using Inner = Inner_;
+  /// Arguments that are lists of data.
+  static constexpr std::size_t kLists = (std::size_t{0} + ... + static_cast<std::size_t>(is_list<Arguments>));
+  using Stored = std::conditional_t<kLists == 0, Inner, WithLengths<Inner, std::max<std::size_t>(kLists, 1)>>;
   using Values = ValuesOf<Arguments...>;
   using Parameters = std::tuple<typename KernelParameter<Arguments>::type...>;
   static constexpr auto kPositions = positions<Arguments...>();
-  static constexpr unsigned kAccesses = (0U + ... + static_cast<unsigned>(is_access<Arguments>));
+  /// Beside those of lists.
+  static constexpr unsigned kAccesses = (0U + ... + static_cast<unsigned>(is_access<Arguments> && !is_list<Arguments>));
   static constexpr std::size_t kStoredOffset = runtime::Task::value_offset(kAccesses, alignof(Stored));
   static_assert(kAccesses <= 255, "a task accesses at most 255 pieces of data");
   static_assert(alignof(Stored) <= 64, "values of a task are aligned to a cache line at most");
@@ -181,32 +209,68 @@ struct TaskLayout {
                 "the values of a task are too large to be copied into it: put them into data, or pass a pointer");
 
   static Stored& stored(runtime::Task& task) noexcept {
-    return *reinterpret_cast<Stored*>(reinterpret_cast<char*>(&task) + kStoredOffset);
+    std::size_t offset = kStoredOffset;
+    if constexpr (kLists != 0) offset = runtime::Task::value_offset(task.access_count, alignof(Stored));
+    return *reinterpret_cast<Stored*>(reinterpret_cast<char*>(&task) + offset);
+  }
+  static Inner& inner(runtime::Task& task) noexcept {
+    if constexpr (kLists == 0) return stored(task);
+    else return stored(task).inner;
   }
   static Values& values(runtime::Task& task) noexcept {
-    if constexpr (std::is_same_v<Stored, Values>) return stored(task);
-    else return stored(task).values;
+    if constexpr (std::is_same_v<Inner, Values>) return inner(task);
+    else return inner(task).values;
   }
 
   template <std::size_t i>
   using ArgumentAt = std::tuple_element_t<i, std::tuple<std::remove_cvref_t<Arguments>...>>;
   template <std::size_t i>
   static constexpr bool is_access_at = is_access<ArgumentAt<i>>;
+  /// Lists that stand before argument i.
+  template <std::size_t i>
+  static constexpr std::size_t kListsBefore = []<std::size_t... j>(std::index_sequence<j...>) {
+    return (std::size_t{0} + ... + static_cast<std::size_t>(is_list<ArgumentAt<j>>));
+  }(std::make_index_sequence<i>());
+
+  /// Argument i is, or begins with, this access of the task.
+  template <std::size_t i>
+  static unsigned position([[maybe_unused]] runtime::Task& task) noexcept {
+    unsigned at = kPositions[i] - static_cast<unsigned>(kListsBefore<i>);
+    if constexpr (kListsBefore<i> != 0)
+      for (std::size_t list = 0; list < kListsBefore<i>; ++list) at += stored(task).lengths[list];
+    return at;
+  }
 
   template <std::size_t i>
   static decltype(auto) argument(runtime::KernelCall& call) {
     using Argument = ArgumentAt<i>;
-    if constexpr (is_access<Argument>) {
-      using Kind = typename Argument::Kind;
-      typename Argument::View view = DataTraits<Kind>::view(call.memory(kPositions[i]), call.shape(kPositions[i]));
-      if constexpr (Argument::mode == AccessMode::write && is_object<Kind>) {
-        // One that the task names twice may be read as well.
-        const runtime::AccessSlot& slot = call.task.accesses()[kPositions[i]];
-        if (slot.mode() == AccessMode::write && !slot.alias()) view = std::remove_cvref_t<decltype(view)>();
-      }
+    if constexpr (is_list<Argument>) {
+      using Element = typename Argument::Element;
+      const unsigned first = position<i>(call.task);
+      const std::size_t count = stored(call.task).lengths[kListsBefore<i>];
+      for (std::size_t j = 0; j < count; ++j) empty_if_replaced<Argument>(call, first + static_cast<unsigned>(j));
+      return typename Argument::View(call, first, count, [](const runtime::KernelCall& of, unsigned access) -> Element {
+        return DataTraits<typename Argument::Kind>::view(of.memory(access), of.shape(access));
+      });
+    } else if constexpr (is_access<Argument>) {
+      const unsigned access = position<i>(call.task);
+      typename Argument::View view = DataTraits<typename Argument::Kind>::view(call.memory(access), call.shape(access));
+      empty_if_replaced<Argument>(call, access);
       return static_cast<typename Argument::View>(view);
     } else {
       return std::as_const(std::get<kPositions[i]>(values(call.task)));
+    }
+  }
+
+  /// An object that the task replaces is empty when its kernel begins.
+  template <class Argument>
+  static void empty_if_replaced([[maybe_unused]] runtime::KernelCall& call, [[maybe_unused]] unsigned access) {
+    if constexpr (Argument::mode == AccessMode::write && is_object<typename Argument::Kind>) {
+      // One that the task names twice may be read as well.
+      const runtime::AccessSlot& slot = call.task.accesses()[access];
+      if (slot.mode() != AccessMode::write || slot.alias()) return;
+      auto& object = DataTraits<typename Argument::Kind>::view(call.memory(access), call.shape(access));
+      object = std::remove_cvref_t<decltype(object)>();
     }
   }
 
@@ -266,7 +330,7 @@ struct TaskCode<OwnKernel<Kernel>, Arguments...>
 
   static void invoke(runtime::KernelCall& call) {
     constexpr typename Layout::Parameters* parameters = nullptr;
-    call_kernel<Layout>(std::as_const(Layout::stored(call.task).kernel), call, parameters, std::index_sequence_for<Arguments...>());
+    call_kernel<Layout>(std::as_const(Layout::inner(call.task).kernel), call, parameters, std::index_sequence_for<Arguments...>());
   }
   static inline const runtime::TaskOps ops = Layout::make_ops(&invoke);
 };

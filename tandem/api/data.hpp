@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -16,6 +17,10 @@
 #include "tandem/base/exceptions.hpp"
 
 namespace tandem {
+
+namespace runtime {
+struct KernelCall;
+}
 
 /// Kind of data that is a vector: kernels get `std::span<const T>` or `std::span<T>`.
 template <class T>
@@ -208,6 +213,93 @@ struct Access {
   SourceLine where;         ///< of the call, for messages
 };
 
+/// What a kernel gets for a list of data: a view of each, in the order of the list. `View` is what the kernel would get for one of them:
+/// `Each<std::span<const double>>`, `Each<MatrixView<double>>`, `Each<const int&>`. Valid during the call of the kernel; any thread may
+/// read it. Each element costs a call of a function.
+///
+///   Codelet sum("sum", [](Each<std::span<const double>> parts, std::span<double> out) {
+///     for (std::span<const double> part : parts)
+///       for (std::size_t i = 0; i < part.size(); ++i) out[i] += part[i];
+///   });
+template <class View>
+class Each {
+ public:
+  /// Makes the view of one access of a task.
+  using Look = View (*)(const runtime::KernelCall& call, unsigned access);
+  /// Of `count` accesses from `first` on. The runtime makes it.
+  Each(const runtime::KernelCall& call, unsigned first, std::size_t count, Look look) noexcept
+      : call_(&call), first_(first), count_(count), look_(look) {}
+
+  std::size_t size() const noexcept { return count_; }   ///< of the list
+  bool empty() const noexcept { return count_ == 0; }    ///< whether the list names no data
+  /// The view of one of them, counted from 0. Not checked.
+  View operator[](std::size_t i) const { return look_(*call_, first_ + static_cast<unsigned>(i)); }
+
+  /// Goes through the list.
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;   ///< views are made, not stored
+    using value_type = std::remove_cvref_t<View>;        ///< as iterators have it
+    using difference_type = std::ptrdiff_t;              ///< as iterators have it
+    using pointer = void;                                ///< as iterators have it
+    using reference = View;                              ///< as iterators have it
+
+    Iterator(const Each& list, std::size_t at) noexcept : list_(&list), at_(at) {}  ///< at one place of a list
+    View operator*() const { return (*list_)[at_]; }                                ///< the view there
+    Iterator& operator++() noexcept { return ++at_, *this; }                        ///< to the next place
+    Iterator operator++(int) noexcept { return {*list_, at_++}; }                   ///< the place before that
+    bool operator==(const Iterator& other) const noexcept { return at_ == other.at_; }  ///< of one list
+
+   private:
+    const Each* list_;
+    std::size_t at_;
+  };
+  Iterator begin() const noexcept { return {*this, 0}; }     ///< the first one
+  Iterator end() const noexcept { return {*this, count_}; }  ///< behind the last one
+
+ private:
+  const runtime::KernelCall* call_;
+  unsigned first_;
+  std::size_t count_;
+  Look look_;
+};
+
+/// A use of several data by a task, as many as the program says at run time: made by `read(list)`, `write(list)`, ... in the call of
+/// `submit`, and living no longer than that call.
+template <AccessMode mode_, class Kind_>
+struct AccessList {
+  static constexpr AccessMode mode = mode_;                  ///< how the task uses each of them
+  using Kind = Kind_;                                        ///< what each of them holds
+  using Element = typename Access<mode_, Kind_>::View;       ///< what the kernel gets of one of them
+  using View = Each<Element>;                                ///< what the kernel gets
+  const Data<Kind_>* first;                                  ///< of the list
+  std::size_t count;                                         ///< of data
+  SourceLine where;                                          ///< of the call, for messages
+};
+
+namespace internal {
+template <class Kind>
+std::type_identity<Kind> kind_of_elements(const Data<Kind>*);
+/// The kind of the data in a list.
+template <class List>
+using KindIn = typename decltype(kind_of_elements(std::data(std::declval<const List&>())))::type;
+template <AccessMode mode, class List>
+AccessList<mode, KindIn<List>> access_list(const List& list, const SourceLine& where) {
+  if constexpr (mode != AccessMode::read) check_writable<KindIn<List>>();
+  AccessList<mode, KindIn<List>> accesses{std::data(list), std::size(list), where};
+  if constexpr (mode != AccessMode::scratch)
+    for (std::size_t i = 0; i < accesses.count; ++i) about_to_use(accesses.first[i].handle(), mode != AccessMode::read);
+  return accesses;
+}
+}  // namespace internal
+
+/// Data one after the other in memory: `std::vector<Data<Kind>>`, a span, an array.
+template <class List>
+concept DataList = requires(const List& list) {
+  typename internal::KindIn<List>;
+  std::size(list);
+};
+
 /// The task reads the value, at the same time as other readers.
 template <class Kind>
 Access<AccessMode::read, Kind> read(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
@@ -250,5 +342,43 @@ Access<AccessMode::scratch, Kind> scratch(const Data<Kind>& data, std::source_lo
   internal::check_writable<Kind>();
   return {data.handle(), where};
 }
+
+/// @name Lists of data, whose length the program knows at run time
+/// The kernel gets an `Each` for the list, of what it gets for one of its data. The list may be empty; a task names at most 4096 data. A
+/// datum that stands twice in it, or beside it, counts as any datum that a task names twice.
+/// @{
+
+/// As `read` for each of them.
+template <DataList List>
+auto read(const List& list, std::source_location where = std::source_location::current()) {
+  return internal::access_list<AccessMode::read>(list, where);
+}
+/// As `write` for each of them.
+template <DataList List>
+auto write(const List& list, std::source_location where = std::source_location::current()) {
+  return internal::access_list<AccessMode::write>(list, where);
+}
+/// As `read_write` for each of them.
+template <DataList List>
+auto read_write(const List& list, std::source_location where = std::source_location::current()) {
+  return internal::access_list<AccessMode::read_write>(list, where);
+}
+/// As `commute` for each of them.
+template <DataList List>
+auto commute(const List& list, std::source_location where = std::source_location::current()) {
+  return internal::access_list<AccessMode::commute>(list, where);
+}
+/// As `reduce` for each of them.
+template <DataList List>
+auto reduce(const List& list, std::source_location where = std::source_location::current()) {
+  return internal::access_list<AccessMode::reduce>(list, where);
+}
+/// As `scratch` for each of them.
+template <DataList List>
+auto scratch(const List& list, std::source_location where = std::source_location::current()) {
+  static_assert(!internal::is_object<internal::KindIn<List>>, "scratch is memory without a value: let the kernel make an object of its own");
+  return internal::access_list<AccessMode::scratch>(list, where);
+}
+/// @}
 
 }  // namespace tandem

@@ -634,6 +634,12 @@ Event Runtime::record_event(std::string name, Release release, std::function<voi
   return state->event();
 }
 
+void internal::check_access_count(const std::string& codelet, std::size_t count, const SourceLine& where) {
+  if (count <= runtime::kMaxAccesses) return;
+  throw UsageError("task '" + codelet + "' (at " + runtime::describe(where) + ") names " + std::to_string(count) +
+                   " data, and a task may name " + std::to_string(runtime::kMaxAccesses) + " at most; use several tasks, or larger data");
+}
+
 std::shared_ptr<runtime::CodeletCore> internal::codelet_for_own_kernels(std::string_view name, const SourceLine& where) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<runtime::CodeletCore>, std::less<>> known;

@@ -327,7 +327,8 @@ class Runtime {
   /// @{
 
   /// Submits a task. Arguments, in the order of the kernel's parameters: values, which are copied into the task, and accesses
-  /// (`read(data)`, `write(data)`, ...). A `TaskOptions` may come first or last. Throws UsageError. Costs no allocation.
+  /// (`read(data)`, `write(data)`, ..., or of lists of data: `read(vector_of_data)`). A `TaskOptions` may come first or last. Throws
+  /// UsageError. Costs no allocation.
   ///
   ///   rt.submit(axpy, 3.0, read(x), read_write(y));
   ///   rt.submit(axpy, 3.0, read(x), read_write(y), TaskOptions{.priority = 2});
@@ -405,7 +406,8 @@ class Runtime {
   /// tasks.
   template <class... Accesses>
   bool concerned_by(const Accesses&... accesses) const {
-    static_assert((internal::is_access<Accesses> && ...), "concerned_by takes accesses: read(data), read_write(data), ...");
+    static_assert(((internal::is_access<Accesses> && !internal::is_list<Accesses>) && ...),
+                  "concerned_by takes accesses: read(data), read_write(data), ...");
     if (flow_ == nullptr) return true;
     const std::array<dist::Use, sizeof...(Accesses)> uses{dist::Use{accesses.handle, Accesses::mode}...};
     return is_concerned(uses);
@@ -701,7 +703,7 @@ class Runtime {
                                              Kernel&& kernel, Arguments&&... arguments) {
     if (__builtin_expect(flow_ != nullptr, 0))
       return submit_in_flow<Code>(options, codelet, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
-    runtime::Task* const task = begin_task(codelet, Code::ops, Code::kAccesses);
+    runtime::Task* const task = begin_task(codelet, Code::ops, access_count<Code>(*codelet, arguments...));
     if (task == nullptr) return {};
     fill<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
     return options != nullptr ? enter_task(*task, *options) : enter_task(*task);
@@ -711,14 +713,16 @@ class Runtime {
   template <class Code, class Kernel, class... Arguments>
   TaskRef submit_in_flow(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet, Kernel&& kernel,
                          Arguments&&... arguments) {
-    std::array<dist::Use, Code::kAccesses> uses;
+    std::conditional_t<Code::kLists == 0, std::array<dist::Use, Code::kAccesses>, std::vector<dist::Use>> uses;
+    if constexpr (Code::kLists != 0) uses.resize(access_count<Code>(*codelet, arguments...));
     SourceLine where;  // of the last access
     [[maybe_unused]] std::size_t index = 0;
     [[maybe_unused]] const auto note = [&](const auto& argument) {
-      if constexpr (internal::is_access<decltype(argument)>) {
-        uses[index++] = {argument.handle, std::remove_cvref_t<decltype(argument)>::mode};
-        where = argument.where;
-      }
+      using Argument = std::remove_cvref_t<decltype(argument)>;
+      if constexpr (internal::is_list<Argument>)
+        for (std::size_t i = 0; i < argument.count; ++i) uses[index++] = {argument.first[i].handle(), Argument::mode};
+      else if constexpr (internal::is_access<Argument>) uses[index++] = {argument.handle, Argument::mode};
+      if constexpr (internal::is_access<Argument>) where = argument.where;
     };
     (note(arguments), ...);
     constexpr bool reduces = (false || ... || internal::reduces<Arguments>);
@@ -731,21 +735,53 @@ class Runtime {
     return enter_in_flow(call, *task);
   }
 
+  template <class Code, class... Arguments>
+  [[gnu::always_inline]] static unsigned access_count([[maybe_unused]] const runtime::CodeletCore& codelet,
+                                                      [[maybe_unused]] const Arguments&... arguments) {
+    if constexpr (Code::kLists == 0) return Code::kAccesses;
+    else {
+      std::size_t count = Code::kAccesses;
+      SourceLine where;
+      const auto add = [&](const auto& argument) {
+        if constexpr (internal::is_list<decltype(argument)>) {
+          count += argument.count;
+          where = argument.where;
+        }
+      };
+      (add(arguments), ...);
+      internal::check_access_count(codelet.name, count, where);
+      return static_cast<unsigned>(count);
+    }
+  }
+
   template <class Code, class Kernel, class... Arguments>
   static void fill(runtime::Task& task, Kernel&& kernel, Arguments&&... arguments) {
     using Values = typename Code::Values;
-    using Stored = typename Code::Stored;
-    if constexpr (!std::is_same_v<Stored, Values>) {
-      new (static_cast<void*>(&Code::stored(task)))
-          Stored{values_of<Values>(internal::ValueIndices<Arguments...>(), std::forward<Arguments>(arguments)...),
+    using Inner = typename Code::Inner;
+    if constexpr (Code::kLists != 0) {
+      [[maybe_unused]] std::size_t list = 0;
+      const auto note = [&](const auto& argument) {
+        if constexpr (internal::is_list<decltype(argument)>) Code::stored(task).lengths[list++] = static_cast<std::uint32_t>(argument.count);
+      };
+      (note(arguments), ...);
+    }
+    if constexpr (!std::is_same_v<Inner, Values>) {
+      new (static_cast<void*>(&Code::inner(task)))
+          Inner{values_of<Values>(internal::ValueIndices<Arguments...>(), std::forward<Arguments>(arguments)...),
                  std::forward<Kernel>(kernel)};
     } else if constexpr (std::tuple_size_v<Values> != 0) {
-      new (static_cast<void*>(&Code::stored(task)))
+      new (static_cast<void*>(&Code::inner(task)))
           Values(values_of<Values>(internal::ValueIndices<Arguments...>(), std::forward<Arguments>(arguments)...));
     }
     [[maybe_unused]] unsigned index = 0;
     [[maybe_unused]] const auto set = [&](const auto& argument) {
-      if constexpr (internal::is_access<decltype(argument)>) set_access(task, index++, argument);
+      using Argument = std::remove_cvref_t<decltype(argument)>;
+      if constexpr (internal::is_list<Argument>) {
+        for (std::size_t i = 0; i < argument.count; ++i) task.accesses()[index++].set(argument.first[i].handle(), Argument::mode);
+        task.where = argument.where;
+      } else if constexpr (internal::is_access<Argument>) {
+        set_access(task, index++, argument);
+      }
     };
     (set(arguments), ...);
   }

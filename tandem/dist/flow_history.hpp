@@ -1,6 +1,7 @@
 // tandem/dist/flow_history.hpp: what a rank remembers of the operations that it has submitted, so that ranks can compare them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -80,7 +81,7 @@ class FlowHistory {
     entry.line = where.line;
     entry.executor = executor;
     entry.kind = kind;
-    entry.uses = static_cast<std::uint8_t>(draft.uses_);
+    entry.uses = static_cast<std::uint8_t>(std::min(draft.uses_, std::uint32_t{UINT8_MAX}));
     entry.digest = digest_ = mix(digest_, draft.digest_ ^ (std::uint64_t{executor} << 8 | static_cast<std::uint64_t>(kind)));
     if (__builtin_expect(position >= next_checkpoint_, 0)) add_checkpoint(position);
   }

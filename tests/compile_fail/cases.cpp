@@ -32,6 +32,17 @@ void wrong(Runtime& rt, Data<double>& scalar, Data<Vector<double>>& vector, Data
             read(matrix_of_fixed));
   rt.submit([](std::span<const double>) {}, read(span_of_fixed));
   static_cast<void>((*rt.acquire(read(data_of_fixed))).size());
+  const std::vector<Data<Vector<double>>> list{vector};
+  rt.submit([](Each<std::span<const double>>, double, Each<std::span<double>>) {}, read(list), 1.0, write(list));
+#elif CASE == 27  // a list is no vector
+  const std::vector<Data<Vector<double>>> list{vector};
+  rt.submit(on_vector, write(list));
+#elif CASE == 28  // what is read is not written
+  const std::vector<Data<Vector<double>>> list{vector};
+  rt.submit([](Each<std::span<double>>) {}, read(list));
+#elif CASE == 29  // nor a list of constants
+  const std::vector<Data<const double>> list(2);
+  rt.submit([](Each<double&>) {}, write(list));
 #elif CASE == 20  // a pointer that is a variable
   double* pointer = nullptr;
   auto data = rt.data("pointer", pointer);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 namespace tandem::runtime {
 
@@ -40,12 +41,12 @@ std::int64_t ModelledDevice::poll(std::int64_t now_ns, std::vector<Ended>& ended
 
 std::optional<std::int64_t> ModelledDevice::expected_ns(const Task& task) const {
   if (task.ops->serves) return {};
-  Shape shapes[UINT8_MAX];
+  std::vector<Shape> shapes(task.access_count);
   for (unsigned i = 0; i < task.access_count; ++i) {
     if (task.accesses()[i].mode() == AccessMode::reduce) return {};
     shapes[i] = task.accesses()[i].handle()->shape;
   }
-  return model_({task.codelet->name, {shapes, task.access_count}, kind_});
+  return model_({task.codelet->name, shapes, kind_});
 }
 
 }  // namespace tandem::runtime

@@ -306,24 +306,18 @@ void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
 
 bool Executor::enter_turnstiles(Task& task) {
   // In the order of the data's numbers, so that no cycle of holders and visitors can form, and the same seed gives the same order.
-  // `progress` counts the turnstiles entered.
+  const AccessSlot* const slots = task.accesses();
   for (;;) {
-    Handle* wanted = nullptr;
-    unsigned smaller_than_wanted = 0;
+    unsigned next = task.access_count;
     for (unsigned i = 0; i < task.access_count; ++i) {
-      const AccessSlot& slot = task.accesses()[i];
-      if (slot.mode() != AccessMode::commute) continue;
-      unsigned smaller = 0;
-      for (unsigned j = 0; j < task.access_count; ++j)
-        if (task.accesses()[j].mode() == AccessMode::commute && task.accesses()[j].handle()->number < slot.handle()->number) ++smaller;
-      if (smaller == task.progress) {
-        wanted = slot.handle();
-        smaller_than_wanted = smaller;
-      }
+      if (slots[i].mode() != AccessMode::commute) continue;
+      const std::uint32_t number = slots[i].handle()->number;
+      if (task.progress != 0 && number <= slots[task.progress - 1].handle()->number) continue;
+      if (next == task.access_count || number < slots[next].handle()->number) next = i;
     }
-    if (wanted == nullptr) return true;
-    task.progress = static_cast<std::uint16_t>(smaller_than_wanted + 1);  // it will be inside when it goes on, now or later
-    if (!wanted->turnstile.enter(&task)) return false;
+    if (next == task.access_count) return true;
+    task.progress = static_cast<std::uint16_t>(next + 1);  // it will be inside when it goes on, now or later
+    if (!slots[next].handle()->turnstile.enter(&task)) return false;
   }
 }
 

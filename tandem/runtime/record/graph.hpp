@@ -25,7 +25,7 @@ std::uint32_t next_recording_number() noexcept;
 /// One access of one recorded task.
 struct RecordedAccess {
   RecordIndex task = kNoTask;
-  std::uint8_t slot = 0;
+  std::uint16_t slot = 0;
 };
 
 /// How a recording uses one piece of data, seen from outside.

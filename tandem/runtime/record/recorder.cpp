@@ -34,7 +34,7 @@ Task& Recorder::take(const TaskOps& ops, unsigned access_count) {
   auto* task = new (memory) Task;
   for (unsigned i = 0; i < access_count; ++i) new (task->accesses() + i) AccessSlot;
   task->ops = &ops;
-  task->access_count = static_cast<std::uint8_t>(access_count);
+  task->access_count = static_cast<std::uint16_t>(access_count);
   task->id = graph_.templates_.size() + 1;
   task->recorded = true;
   task->successors.seal();  // never runs: to live tasks it has ended
@@ -77,7 +77,7 @@ TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t cou
   for (unsigned i = 0; i < task.access_count; ++i) graph_.kept_.keep(*task.accesses()[i].handle());
   for (std::size_t i = 0; i < count; ++i) edge(predecessors[i].recorded_index(), index, true);
   for (unsigned i = 0; i < task.access_count; ++i)
-    if (!task.accesses()[i].alias()) infer(index, static_cast<std::uint8_t>(i));
+    if (!task.accesses()[i].alias()) infer(index, static_cast<std::uint16_t>(i));
   return TaskRef::recorded(&task, graph_.number_, index);
 }
 
@@ -115,7 +115,7 @@ Recorder::DataState& Recorder::state_of(Handle* handle) {
 struct Recorder::Follower {
   Recorder& recorder;
   RecordIndex index;
-  std::uint8_t slot = 0;
+  std::uint16_t slot = 0;
 
   RecordIndex task() const noexcept { return index; }
   void follow_writer(const DataState& state) {
@@ -147,7 +147,7 @@ struct Recorder::Groups {
   void end_closing(const Follower&) noexcept {}
 };
 
-void Recorder::infer(RecordIndex task, std::uint8_t slot) {
+void Recorder::infer(RecordIndex task, std::uint16_t slot) {
   const AccessSlot& access = graph_.templates_[task]->accesses()[slot];
   if (access.mode() == AccessMode::scratch) return;
   DataState& state = state_of(access.handle());

@@ -43,7 +43,7 @@ class Recorder {
   RecordIndex add(Task& task, std::size_t bytes);
   RecordIndex add_internal(TaskKind kind, Handle* combined);
   DataState& state_of(Handle* handle);
-  void infer(RecordIndex task, std::uint8_t slot);
+  void infer(RecordIndex task, std::uint16_t slot);
   void close(DataState& state);
   void edge(RecordIndex from, RecordIndex to, bool explicitly = false);
 

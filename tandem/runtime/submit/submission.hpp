@@ -130,17 +130,11 @@ class Submission final : private FlowHost {
     if (task.kind == TaskKind::kernel) throttle_if_full();
   }
   void check(Task& task) {
-    for (unsigned i = 0; i < task.access_count; ++i) {
-      const AccessSlot& slot = task.accesses()[i];
-      if (__builtin_expect(slot.handle() == nullptr, 0)) check_slowly(task, i);
-      const Handle& handle = *slot.handle();
-      if (__builtin_expect(!is_registered(handle) || (sees_value(slot.mode()) && !handle.flow.has_value) ||
-                               slot.mode() == AccessMode::reduce || handle.flow.asks != 0,
-                           0))
-        check_slowly(task, i);
+    if (__builtin_expect(task.access_count > kFewAccesses, 0)) check_many(task);
+    else check_accesses(task, [&](unsigned i) {
       for (unsigned j = 0; j < i; ++j)
-        if (__builtin_expect(task.accesses()[j].handle() == &handle, 0)) merge_accesses(task, j, i);
-    }
+        if (__builtin_expect(task.accesses()[j].handle() == task.accesses()[i].handle(), 0)) merge_accesses(task, j, i);
+    });
     if (__builtin_expect(task.restricted, 0)) check_runnable(task);
     if (__builtin_expect(looks_closer_, 0)) look_closer(task);
     for (unsigned i = 0; i < task.access_count; ++i)
@@ -214,7 +208,7 @@ class Submission final : private FlowHost {
     Task* task = pool_.take(Task::value_offset(access_count, ops.value_alignment) + ops.value_bytes);
     task->id = ++last_id_;
     task->ops = &ops;
-    task->access_count = static_cast<std::uint8_t>(access_count);
+    task->access_count = static_cast<std::uint16_t>(access_count);
     task->priority = 0;
     task->special = false;
     task->restricted = false;
@@ -245,7 +239,24 @@ class Submission final : private FlowHost {
     // The task's end drops this reference; a recorded graph has one of its own.
     if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->references.fetch_add(1, std::memory_order_relaxed);
   }
+  /// Looks at each access, and calls `then(index)`.
+  template <class Then>
+  [[gnu::always_inline]] void check_accesses(Task& task, const Then& then) {
+    for (unsigned i = 0; i < task.access_count; ++i) {
+      const AccessSlot& slot = task.accesses()[i];
+      if (__builtin_expect(slot.handle() == nullptr, 0)) check_slowly(task, i);
+      const Handle& handle = *slot.handle();
+      if (__builtin_expect(!is_registered(handle) || (sees_value(slot.mode()) && !handle.flow.has_value) ||
+                               slot.mode() == AccessMode::reduce || handle.flow.asks != 0,
+                           0))
+        check_slowly(task, i);
+      then(i);
+    }
+  }
+  /// Up to so many accesses are compared in pairs.
+  static constexpr unsigned kFewAccesses = 32;
   // Rare paths (submission_checks.cpp): they throw UsageError for a mistake.
+  void check_many(Task& task);
   void check_slowly(Task& task, unsigned access);
   void merge_accesses(Task& task, unsigned first, unsigned second);
   void check_runnable(Task& task);

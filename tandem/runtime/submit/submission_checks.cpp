@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tandem/runtime/submit/submission.hpp"
@@ -57,6 +60,20 @@ void Submission::check_slowly(Task& task, unsigned access) {
   const std::string who = describe(task);
   abandon(task);
   throw UsageError(who + " " + mistake);
+}
+
+/// Finds data that the task names more than once by sorting.
+void Submission::check_many(Task& task) {
+  std::vector<std::pair<const Handle*, unsigned>> named;
+  named.reserve(task.access_count);
+  check_accesses(task, [&](unsigned i) { named.emplace_back(task.accesses()[i].handle(), i); });
+  std::sort(named.begin(), named.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? std::less<>()(a.first, b.first) : a.second < b.second;
+  });
+  for (std::size_t i = 1, first = 0; i < named.size(); ++i) {
+    if (named[i].first != named[first].first) first = i;
+    else merge_accesses(task, named[first].second, named[i].second);
+  }
 }
 
 void Submission::merge_accesses(Task& task, unsigned first, unsigned second) {

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "tandem/base/assert.hpp"
+
 namespace tandem::runtime {
 
 namespace {
@@ -17,6 +19,13 @@ constexpr std::size_t kLinkChunksPerSlab = 256;
 
 TaskPool::~TaskPool() = default;
 
+std::size_t TaskPool::large_class(std::size_t bytes) noexcept {
+  std::size_t size_class = kSmallClasses;
+  while (bytes_of_class(size_class) < bytes) ++size_class;
+  TANDEM_ASSERT(size_class < kClasses);
+  return size_class;
+}
+
 void TaskPool::refill(std::size_t size_class) {
   // One at a time: each lies in the cache of the worker that ended it, and is asked for while the one before is filled.
   if (handed_back_ == nullptr) handed_back_ = returned_.take_all();
@@ -27,9 +36,9 @@ void TaskPool::refill(std::size_t size_class) {
     recycle(task);
     if (free_[size_class] != nullptr) return;
   }
-  const std::size_t task_bytes = size_class * kClassBytes;
-  const std::size_t slab_bytes = std::clamp(bytes_, kFirstSlabBytes, kLargestSlabBytes);
-  const std::size_t count = std::max<std::size_t>(1, slab_bytes / task_bytes);
+  const std::size_t task_bytes = bytes_of_class(size_class);
+  const std::size_t slab_bytes = std::max(task_bytes, std::clamp(bytes_, kFirstSlabBytes, kLargestSlabBytes));
+  const std::size_t count = slab_bytes / task_bytes;
   auto block = base::allocate_large(slab_bytes);
   if (block == nullptr) throw std::bad_alloc();
   std::byte* const memory = block.get();

@@ -28,24 +28,33 @@ struct LinkChunk {
 class TaskPool {
  public:
   static constexpr std::size_t kClassBytes = 64;
-  static constexpr std::size_t kClasses = 65;  ///< up to 4 KiB
-  static_assert(kMaxTaskBytes == kClassBytes * (kClasses - 1));
+  static constexpr std::size_t kSmallClasses = 65;  ///< up to 4 KiB
+  static constexpr std::size_t kLargeClasses = 5;   ///< from 8 KiB on, each twice as large as the one before
+  static constexpr std::size_t kClasses = kSmallClasses + kLargeClasses;
+  static_assert(kMaxTaskBytes == kClassBytes * (kSmallClasses - 1));
+  static_assert(Task::value_offset(kMaxAccesses, 64) + kMaxTaskBytes <= kMaxTaskBytes << kLargeClasses);
 
   TaskPool() = default;
   ~TaskPool();
   TaskPool(const TaskPool&) = delete;
   TaskPool& operator=(const TaskPool&) = delete;
 
-  /// A task with room for `bytes` in all, at most `kMaxTaskBytes`. Its id is that of its former life, its list of successors
+  /// A task with room for `bytes` in all, at most those of the largest class. Its id is that of its former life, its list of successors
   /// sealed.
   Task* take(std::size_t bytes) {
-    const std::size_t size_class = (bytes + kClassBytes - 1) / kClassBytes;
+    std::size_t size_class = (bytes + kClassBytes - 1) / kClassBytes;
+    if (__builtin_expect(size_class >= kSmallClasses, 0)) size_class = large_class(bytes);
     Task*& free = free_[size_class];
     if (free == nullptr) refill(size_class);
     Task* task = free;
     free = task->next;
     fetch(free);
     return task;
+  }
+
+  /// Bytes of the tasks of a class.
+  static constexpr std::size_t bytes_of_class(std::size_t size_class) noexcept {
+    return size_class < kSmallClasses ? size_class * kClassBytes : kMaxTaskBytes << (size_class - kSmallClasses + 1);
   }
 
   /// Recycles a finished task at once. By the submitting thread.
@@ -94,6 +103,7 @@ class TaskPool {
     __builtin_prefetch(task, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(task) + 64, 1);
   }
+  static std::size_t large_class(std::size_t bytes) noexcept;
   void refill(std::size_t size_class);
   void free_links(TaskExtra& extra) noexcept;
   void clear(TaskExtra& extra) noexcept;

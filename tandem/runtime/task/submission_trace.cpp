@@ -115,15 +115,21 @@ template <class Entry>
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, bool is_ready) {
   const auto number = static_cast<std::uint32_t>(id);
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
+  std::size_t with_accesses = 0;
   std::size_t listed = 0;
   if (stream.any_on<Type::task_submitted>()) {
     if (task.kind == TaskKind::kernel && (task.extra != nullptr || tells_flops(task) || knows_facts())) [[unlikely]]
       write_facts(task, number);
     listed = std::min(with_predecessors, kMostInRecord);
-    const std::size_t accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
+    with_accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
+    const std::size_t accesses = std::min(with_accesses, kMostInRecord);
     write_record(task, number, accesses, predecessors.first(listed), is_ready);
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
+  }
+  for (std::size_t i = kMostInRecord; i < with_accesses; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    stream.append<Type::task_accesses>(number, trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())));
   }
   if (listed < with_predecessors) [[unlikely]]
     for (const std::uint32_t predecessor : predecessors.subspan(listed)) stream.append<Type::task_deps>(number, predecessor);

@@ -20,8 +20,10 @@ struct WorkerGroup;
 struct Task;
 struct KernelCall;
 
-/// A task with its accesses and values takes at most so much memory.
+/// A task takes at most so much memory, its accesses and values included; more if it names lists of data.
 inline constexpr std::size_t kMaxTaskBytes = 4096;
+/// A task that names lists of data has at most so many accesses in all.
+inline constexpr unsigned kMaxAccesses = 4096;
 
 /// Position in the sequential flow, from 1; never used twice. It is also the generation of a pooled task.
 using TaskId = std::uint64_t;
@@ -177,16 +179,16 @@ struct Task {
   TaskExtra* extra = nullptr;
   std::atomic<std::int32_t> waits{0};
   std::int32_t priority = 0;
-  TaskKind kind = TaskKind::kernel;
-  std::uint8_t access_count = 0;
+  std::uint16_t access_count = 0;
   std::uint8_t size_class = 0;
+  TaskKind kind : 2 = TaskKind::kernel;
   bool special : 1 = false;     ///< has commute or reduce accesses: the short path does not do
   bool restricted : 1 = false;  ///< not every worker can run it
   bool recorded : 1 = false;    ///< belongs to a recorded graph; `recording` follows the values
   bool budgeted : 1 = false;    ///< gets its memory when it is ready, before a worker takes it; see `Room`
   std::atomic<bool> poisoned{false};  ///< it failed or is cancelled; predecessors write it before they count `waits` down
   std::uint8_t room = 0;              ///< what it holds of limited memories; see `Room`
-  std::uint16_t progress = 0;         ///< turnstiles entered so far
+  std::uint16_t progress = 0;         ///< index, plus one, of the access whose turnstile it has entered last
   // --- second line
   SourceLine where;
   RecordedPart* recording = nullptr;
