@@ -107,9 +107,9 @@ int main(int argc, char** argv) {
     pieces.push_back(rt.vector<double>("piece", 10));
     rt.submit("fill", [](int value, std::span<double> to) { std::fill(to.begin(), to.end(), double(value)); }, i, write(pieces.back()));
   }
-  rt.submit("sum", [](tandem::Each<std::span<const double>> all, std::span<double> to) {
+  rt.submit("sum", [](tandem::Each<std::span<const double>> each, std::span<double> to) {
     std::fill(to.begin(), to.end(), 0.0);
-    for (std::span<const double> one : all)
+    for (std::span<const double> one : each)
       for (std::size_t i = 0; i < one.size(); ++i) to[i] += one[i];
   }, read(pieces), write(all_pieces));
 

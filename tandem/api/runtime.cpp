@@ -537,12 +537,13 @@ void internal::EndAccess::operator()(runtime::ApplicationAccess* access) const n
   delete access;
 }
 
-internal::HeldAccess Runtime::begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where) {
+internal::HeldAccess Runtime::begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where, unsigned node) {
   runtime::Handle& data = named(handle, "acquire");
   core_->submission().thread().check("acquire data");
+  check_node("acquire", node);
   if (is_over()) check_access_behind_end(data, mode);
   else if (flow_ != nullptr) share_access(data, mode, where);
-  internal::HeldAccess access(core_->accesses().acquire(data, mode, where).release());
+  internal::HeldAccess access(core_->accesses().acquire(data, mode, where, node).release());
   if (flow_ != nullptr) flow_->entered();
   return access;
 }
@@ -688,6 +689,37 @@ void Runtime::flush_copies(runtime::Handle* handle) {
   core_->submission().thread().check("flush data");
   if (flow_ != nullptr) flow_->flush(named(handle, "flush"));
 }
+std::vector<MemoryNodeDescription> Runtime::memory_nodes() const {
+  runtime::Memory& memory = core_->memory();
+  std::vector<MemoryNodeDescription> nodes(memory.node_count());
+  for (unsigned node = 0; node < nodes.size(); ++node) {
+    nodes[node].name = memory.node(node).name();
+    if (memory.is_limited(node)) nodes[node].budget = memory.room().budget(node);
+    nodes[node].is_storage = memory.room().is_storage(node);
+  }
+  const auto& workers = core_->world().workers;
+  for (unsigned worker = 0; worker < workers.size(); ++worker) nodes[workers[worker].node].workers.push_back(worker);
+  return nodes;
+}
+
+void Runtime::check_node(const char* action, unsigned node) const {
+  const runtime::Memory& memory = core_->memory();
+  if (node >= memory.node_count())
+    throw UsageError("cannot " + std::string(action) + " data on memory node " + std::to_string(node) + ": there are " +
+                     std::to_string(memory.node_count()) + ", from 0; rt.memory_nodes() lists them");
+  if (core_->memory().room().is_storage(node))
+    throw UsageError("cannot " + std::string(action) + " data on memory node " + std::to_string(node) +
+                     ", which is a file for what main memory has no room for");
+}
+
+void Runtime::prefetch_to(runtime::Handle* handle, unsigned node, const SourceLine& where) {
+  runtime::Handle& data = named(handle, "prefetch");
+  check_node("prefetch", node);
+  if (is_over()) return;
+  if (flow_ != nullptr && !flow_->has_spare_id()) return core_->memory().note_ignored_prefetch();
+  core_->accesses().prefetch(data, node, where);
+}
+
 void Runtime::release_memory_of(runtime::Handle* handle, bool now) {
   core_->submission().thread().check("release memory of data");
   core_->memory().note_unwanted(named(handle, "release memory of"), now);
@@ -730,7 +762,7 @@ std::string Runtime::option(std::string_view name) const {
     if (entry.option.name == name) return entry.value_text();
   throw UsageError("there is no option '" + std::string(name) + "'; `tandem config` lists them");
 }
-StatisticsReport Runtime::statistics() { return core_->workers().statistics(); }
+StatisticsReport Runtime::statistics() { return core_->statistics(); }
 std::vector<TimelineEvent> Runtime::timeline() const { return core_->workers().timeline(); }
 
 // --- waits and recordings

@@ -60,6 +60,7 @@ namespace tandem {
 struct WorldResources;
 class Trace;
 
+using runtime::PrefetchReport;
 using runtime::StatisticsReport;
 using runtime::TimelineEvent;
 
@@ -144,6 +145,14 @@ class IterationScope {
  private:
   std::int32_t& place_;
   const std::int32_t before_;
+};
+
+/// A memory of this process, from `Runtime::memory_nodes`.
+struct MemoryNodeDescription {
+  std::string name;               ///< as in messages
+  std::size_t budget = 0;         ///< in bytes; 0: none
+  std::vector<unsigned> workers;  ///< whose kernels find their data there
+  bool is_storage = false;        ///< a file: values leave main memory for it, and nothing works there
 };
 
 /// Options of `parallel_for` and `map_reduce`.
@@ -290,6 +299,22 @@ class Runtime {
   template <class T>
   Tiles<T> tiles(std::string name, TileGrid grid) {
     return Tiles<T>(*this, std::move(name), std::move(grid));
+  }
+
+  /// The memories of this process: main memory first. The place of one in the list is its number, as `Context::memory_node` has it.
+  std::vector<MemoryNodeDescription> memory_nodes() const;
+
+  /// A hint: the value that the data has at this point of the flow comes to a memory as soon as it exists, before tasks there ask for it.
+  /// Tasks that write the data later wait until the copy has ended. Nothing depends on it: it is dropped where the memory's budget leaves no
+  /// room beside what tasks need sooner, while tasks with `commute` or `reduce` are under way, while the data is used in parts, and when the data has no
+  /// value. `StatisticsReport::prefetches` counts. On several ranks it is this rank's own affair: any rank may call it, for a value that it
+  /// has. Throws UsageError.
+  ///
+  ///   rt.prefetch(a, 1);  // to the memory of the first device
+  template <class Kind>
+  void prefetch(const Data<Kind>& data, unsigned memory_node, std::source_location where = std::source_location::current()) {
+    static_assert(!internal::is_object<Kind>, "objects stay in main memory");
+    prefetch_to(data.handle(), memory_node, where);
   }
 
   /// The program will not use the data soon, beyond the tasks that it has submitted: where memory has a budget (option memory), it
@@ -472,6 +497,18 @@ class Runtime {
                   "the application acquires data with read, write or read_write");
     internal::HeldAccess held = begin_access(access.handle, mode, access.where);  // throws when there is no handle
     return view_of<mode, Kind>(std::move(held), *access.handle);
+  }
+
+  /// The same on another memory (`memory_nodes`): the view has the pointer that the memory has for the data, as its kernels get it. A
+  /// device's memory may be out of the processor's reach: then the pointer is for the device's own functions. Throws UsageError, and
+  /// OutOfMemory.
+  template <AccessMode mode, class Kind>
+  Acquired<typename Access<mode, Kind>::View> acquire(const Access<mode, Kind>& access, unsigned memory_node) {
+    static_assert(mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write,
+                  "the application acquires data with read, write or read_write");
+    static_assert(!internal::is_object<Kind>, "objects stay in main memory");
+    internal::HeldAccess held = begin_access(access.handle, mode, access.where, memory_node);
+    return {std::move(held), DataTraits<Kind>::view(access.handle->replica(memory_node), access.handle->shape)};
   }
 
   /// As `acquire`, on the data's owner alone; the other ranks get nothing.
@@ -829,7 +866,9 @@ class Runtime {
                              std::span<const dist::Use> uses, const SourceLine& where);
   std::shared_ptr<internal::EventState> enter_event(std::string name, Release release, std::function<void(Event)> start,
                                                     std::span<const dist::Use> uses, const SourceLine& where);
-  internal::HeldAccess begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where);
+  internal::HeldAccess begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where, unsigned node = 0);
+  void check_node(const char* action, unsigned node) const;
+  void prefetch_to(runtime::Handle* handle, unsigned node, const SourceLine& where);
   internal::HeldAccess begin_access_at_owner(runtime::Handle* handle, AccessMode mode, const SourceLine& where);
   bool is_concerned(std::span<const dist::Use> uses) const;
   void wait_for_data(runtime::Handle* handle);

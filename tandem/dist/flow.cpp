@@ -137,6 +137,11 @@ void Flow::add(Handle& handle, std::uint32_t owner, bool has_value) {
   core_.trace().describe_data(handle, owner);
 }
 
+bool Flow::has_spare_id() const noexcept {
+  constexpr runtime::TaskId ids = runtime::TaskId{1} << FlowPosition::kIdsPerPosition;
+  return core_.submission().last_id() % ids < ids / 2;
+}
+
 std::uint32_t Flow::reserve(std::size_t count, std::uint64_t digest) { return table_->reserve(count, digest); }
 
 void Flow::add_reserved(Handle& handle, std::uint32_t owner, std::uint32_t number) {

@@ -78,6 +78,8 @@ class Flow {
 
   /// Data that was just registered with the runtime, on every rank. `has_value`: the owner has given it one. Throws UsageError.
   void add(runtime::Handle& handle, std::uint32_t owner, bool has_value);
+  /// A node that is no operation of the flow may be submitted now: each position has a number of ids.
+  bool has_spare_id() const noexcept;
   /// On every rank: `count` data that each rank registers, with `add_reserved`, if and when it uses them. `digest`: of their owners and
   /// sizes, the same on all ranks. The number of the first one.
   std::uint32_t reserve(std::size_t count, std::uint64_t digest);

@@ -37,7 +37,8 @@ class RuntimeCore::Foresight final : public GraphObserver {
  public:
   Foresight(Room& room, GraphObserver* next) : room_(room), next_(next) {}
   void node(Task& task) override {
-    if (!task.recorded) room_.note_uses(task);
+    const bool is_hint = task.kind == TaskKind::event && task.extra != nullptr && task.extra->is_hint;
+    if (!task.recorded && !is_hint) room_.note_uses(task);
     if (next_ != nullptr) next_->node(task);
   }
   void edge(TaskId from, const Task& to, const Handle* data) override {
@@ -140,11 +141,17 @@ void RuntimeCore::shut_down() {
   workers_->hand_over_durations();
   left_replays_->free_all();
   data_.free_all();  // what could not be waited for is freed as it is: nothing runs any more
-  if (options_.statistics) fmt::print(stderr, "{}", workers_->statistics().table());
+  if (options_.statistics) fmt::print(stderr, "{}", statistics().table());
   if (chart_ != nullptr) {
     const auto written = chart_->write(options_.graphviz);
     if (!written.ok()) log().error("{}", written.error().message);
   }
+}
+
+StatisticsReport RuntimeCore::statistics() {
+  StatisticsReport report = workers_->statistics();
+  report.prefetches = memory_.prefetches();
+  return report;
 }
 
 void RuntimeCore::trace_to(trace::Session& session) {

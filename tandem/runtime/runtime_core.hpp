@@ -20,6 +20,7 @@ namespace tandem::runtime {
 class FlowChart;
 class LeftReplays;
 class WorkerTeam;
+struct StatisticsReport;
 
 /// Runtime of one process: makes the parts of a world, connects them, and ends them in order. Callers name the part.
 ///
@@ -48,6 +49,7 @@ class RuntimeCore final {
   Memory& memory() noexcept { return memory_; }                ///< nodes and replicas
   WorkerTeam& workers() noexcept { return *workers_; }         ///< workers, and what they measure
   const WorkerTeam& workers() const noexcept { return *workers_; }
+  StatisticsReport statistics();                               ///< of all parts
   TraceLink& trace() noexcept { return trace_; }               ///< descriptions for a trace
   LeftReplays& left_replays() noexcept { return *left_replays_; }  ///< of graphs that are gone
 

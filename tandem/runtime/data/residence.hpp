@@ -58,6 +58,7 @@ struct Residence {
   struct Stay {
     std::uint32_t pins = 0;      ///< tasks and transfers that need the replica as it is
     bool charged = false;        ///< its bytes count in the node's budget
+    bool is_hinted = false;      ///< a hint has brought it, and no task has used it yet: it leaves for tasks alone
     bool may_leave = false;      ///< it stands among those that may leave, under the two numbers that follow
     std::uint64_t next_use = 0;
     std::uint64_t last_use = 0;

@@ -39,7 +39,7 @@ void Executor::dispatch(Task& task, Origin& origin) {
       return;
     case TaskKind::event:
     case TaskKind::application:
-      if (stage(task, 0) && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
+      if (stage(task, task.extra->node) && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
       return;
   }
 }
@@ -47,7 +47,12 @@ void Executor::dispatch(Task& task, Origin& origin) {
 /// Whether the data of `task`, which no worker has taken, is on `node`, or will not come; else the listener is called.
 bool Executor::stage(Task& task, NodeIndex node) {
   try {
-    return why_cancelled(task) != nullptr || memory_->acquire(task, node) == Memory::Staging::ready;
+    const bool is_hint = task.kind == TaskKind::event && task.extra->is_hint;
+    if (why_cancelled(task) != nullptr) {
+      if (is_hint) memory_->note_ignored_prefetch();
+      return true;
+    }
+    return (is_hint ? memory_->prefetch(task, node) : memory_->acquire(task, node)) == Memory::Staging::ready;
   } catch (...) {
     staging_failed(task, std::current_exception());
     return true;
@@ -56,7 +61,8 @@ bool Executor::stage(Task& task, NodeIndex node) {
 
 /// Where `task`, whose data was staged, works.
 NodeIndex Executor::node_of(const Task& task) const noexcept {
-  return task.kind == TaskKind::kernel && (task.room & Room::kHolds) != 0 ? workers_[task.progress].node : 0;
+  if (task.kind != TaskKind::kernel) return task.extra != nullptr ? task.extra->node : 0;
+  return (task.room & Room::kHolds) != 0 ? workers_[task.progress].node : 0;
 }
 
 void Executor::enqueue(Task& task, Origin& origin) {
@@ -251,7 +257,7 @@ void Executor::staged(Task& task) {
     queues_->push_staged(task.progress, &task);
     return;
   }
-  if (memory_->is_limited() && !stage(task, 0)) return;
+  if (memory_->is_limited() && !task.extra->is_hint && !stage(task, task.extra->node)) return;
   if (task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
 }
 
@@ -287,6 +293,7 @@ std::exception_ptr Executor::take_refusal(const Task& task) {
 }
 
 void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
+  if (task.kind == TaskKind::event && task.extra->is_hint) return memory_->note_lost_prefetch();  // whoever needs the data will see why
   if (task.kind == TaskKind::kernel && workers_[task.progress].unit != nullptr && look_at(exception).is_devices) {
     // Its worker decides: it may run elsewhere.
     const std::lock_guard guard(refusals_mutex_);

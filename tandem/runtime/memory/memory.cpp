@@ -45,6 +45,35 @@ Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   return staging;
 }
 
+Memory::Staging Memory::prefetch(Task& task, NodeIndex node) {
+  Handle& handle = *task.accesses()[0].handle();
+  prefetches_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t valid = handle.valid.load(std::memory_order_acquire) & ~Handle::kMoving;
+  if ((valid >> node & 1U) != 0) {
+    prefetches_present_.fetch_add(1, std::memory_order_relaxed);
+    return Staging::ready;
+  }
+  if (valid == 0 || (room_.is_limited(node) && !room_.reserve_spare(task, node))) {
+    prefetches_lost_.fetch_add(1, std::memory_order_relaxed);
+    follow_orders();
+    return Staging::ready;
+  }
+  task.waits.store(1, std::memory_order_relaxed);
+  bring(task, node);
+  const Staging staging = task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1 ? Staging::ready : Staging::pending;
+  follow_orders();
+  return staging;
+}
+
+PrefetchReport Memory::prefetches() const noexcept {
+  PrefetchReport report;
+  report.hints = prefetches_.load(std::memory_order_relaxed);
+  report.present = prefetches_present_.load(std::memory_order_relaxed);
+  report.lost = prefetches_lost_.load(std::memory_order_relaxed);
+  report.copied = report.hints - report.present - report.lost;
+  return report;
+}
+
 /// Starts what the data of `task` needs to be on `node`.
 void Memory::bring(Task& task, NodeIndex node) {
   // Memory first: when there is none left, no transfer knows the task.

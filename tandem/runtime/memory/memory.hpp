@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
+#include "tandem/runtime/memory/prefetch_report.hpp"
 #include "tandem/runtime/memory/room.hpp"
 #include "tandem/runtime/task/call_count.hpp"
 #include "tandem/runtime/task/task.hpp"
@@ -69,6 +71,18 @@ class Memory {
   ///
   /// With limited memories a task may still wait for something after the listener was called: who hears it calls this again.
   Staging acquire(Task& task, NodeIndex node);
+  /// The same for a hint, a task with one access that reads: without room that nobody else needs, nothing is done. `pending`: a transfer is
+  /// under way, at whose end the listener is called once. By the thread that made the hint ready.
+  Staging prefetch(Task& task, NodeIndex node);
+  /// The transfer of a hint has failed.
+  void note_lost_prefetch() noexcept { prefetches_lost_.fetch_add(1, std::memory_order_relaxed); }
+  /// A hint that is not followed at all.
+  void note_ignored_prefetch() noexcept {
+    prefetches_.fetch_add(1, std::memory_order_relaxed);
+    note_lost_prefetch();
+  }
+  /// What became of the hints so far. Any thread.
+  PrefetchReport prefetches() const noexcept;
   /// With limited memories: `task` may run on `node` now. Without memory that is reserved for it a task cannot know that its data
   /// stays, and one that writes must meet no move. By the worker that would run it.
   bool is_present(const Task& task, NodeIndex node) const noexcept;
@@ -152,6 +166,9 @@ class Memory {
 
   std::atomic<trace::Session*> trace_{nullptr};
   NumaNodeOf numa_node_of_;
+  std::atomic<std::uint64_t> prefetches_{0};
+  std::atomic<std::uint64_t> prefetches_present_{0};
+  std::atomic<std::uint64_t> prefetches_lost_{0};
   StagingListener& listener_;
   CallCount calls_;
   std::vector<Node> nodes_;

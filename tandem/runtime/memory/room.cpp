@@ -158,6 +158,7 @@ void Room::hold(Task& task, NodeIndex node) {
   for_each_datum(task, [&](Handle& handle, unsigned) {
     charge(handle, node);
     pin(handle, node);
+    handle.residence->stays[node].is_hinted = false;
   });
   Node& here = nodes_[node];
   ++here.holders;
@@ -181,6 +182,21 @@ bool Room::reserve(Task& task, NodeIndex node, const std::function<void()>& on_w
   if (!granted && on_wait) on_wait();  // before anybody can end its waiting: the orders are taken after this
   TANDEM_AUDIT_ASSERT(is_sound(node));
   return granted;
+}
+
+bool Room::reserve_spare(Task& hint, NodeIndex node) {
+  const std::lock_guard guard(mutex_);
+  Handle& handle = *hint.accesses()[0].handle();
+  const std::size_t bytes = missing(hint, node);
+  if (bytes != 0) {
+    const Node& here = nodes_[node];
+    if (stopped_ || here.next != nullptr || !here.waiting.empty() || !make_spare_room(node, bytes, handle.residence->uses.next()))
+      return false;
+  }
+  hold(hint, node);
+  handle.residence->stays[node].is_hinted = bytes != 0;
+  TANDEM_AUDIT_ASSERT(is_sound(node));
+  return true;
 }
 
 void Room::wait(Task& task, NodeIndex node) {
@@ -326,6 +342,26 @@ bool Room::make_room(NodeIndex node, std::size_t bytes) {
     evict(*here.candidates.begin()->handle, node);
   }
   return true;
+}
+
+/// As `make_room`, without moves: of replicas that others have, too, for data that is used at `next_use`.
+bool Room::make_spare_room(NodeIndex node, std::size_t bytes, std::uint64_t next_use) {
+  Node& here = nodes_[node];
+  std::vector<Handle*> leaving;
+  std::size_t left = here.used;
+  for (const Candidate& candidate : here.candidates) {
+    if (left + bytes <= here.budget) break;
+    if (candidate.next_use != UpcomingUses::kNone && candidate.next_use <= next_use) break;
+    Handle& handle = *candidate.handle;
+    if (handle.residence->stays[node].is_hinted) continue;
+    const std::lock_guard guard(handle.lock);
+    if (handle.valid.load(std::memory_order_acquire) == 1U << node) continue;  // it would have to be moved
+    leaving.push_back(&handle);
+    left -= handle.shape.bytes();
+  }
+  if (left + bytes > here.budget) return false;
+  for (Handle* const handle : leaving) evict(*handle, node);
+  return here.used + bytes <= here.budget;
 }
 
 void Room::evict(Handle& handle, NodeIndex node) {

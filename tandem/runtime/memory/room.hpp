@@ -96,6 +96,9 @@ class Room {
   /// True: all data of `task` has memory on the limited `node`, and stays there until its end. False: it waits, and is among the
   /// orders of this call or a later one; `on_wait` was called then, under the mutex.
   bool reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait = {});
+  /// The same for a hint, which waits for nobody: true if its data has memory there, or gets some that is free, or that of replicas
+  /// that are valid elsewhere, too, and are used later; not while a task waits for memory there.
+  bool reserve_spare(Task& hint, NodeIndex node);
   /// `task` has ended; it worked on `node`. True: what it held there is free, and `go_on` is to be called, which may be later: those who
   /// become ready by its end may have it before others.
   bool end(Task& task, NodeIndex node);
@@ -182,6 +185,7 @@ class Room {
   bool grant_next(NodeIndex node);
   void release_next(NodeIndex node);
   bool make_room(NodeIndex node, std::size_t bytes);
+  bool make_spare_room(NodeIndex node, std::size_t bytes, std::uint64_t next_use);
   void evict(Handle& handle, NodeIndex node);
   void charge(Handle& handle, NodeIndex node);
   void discharge(Handle& handle, NodeIndex node);

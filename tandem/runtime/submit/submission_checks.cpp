@@ -157,7 +157,8 @@ void Submission::check_fits(Task& task) {
     return bytes <= budget;
   };
   if (task.kind != TaskKind::kernel) {
-    if (fits(0)) return;
+    if (task.extra != nullptr && task.extra->is_hint) return;
+    if (fits(task.extra != nullptr ? task.extra->node : 0)) return;
   } else {
     const std::vector<WorkerSpec>& workers = executor_.workers();
     const WorkerGroup* const group = task.restricted ? extra_of(task).group : nullptr;

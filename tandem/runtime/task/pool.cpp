@@ -66,6 +66,8 @@ void TaskPool::clear(TaskExtra& extra) noexcept {
   extra.on_expected = nullptr;
   extra.context = nullptr;
   extra.callback = nullptr;
+  extra.node = 0;
+  extra.is_hint = false;
   extra.facts = {};
 }
 

@@ -129,6 +129,8 @@ struct TaskExtra {
   struct LinkChunk* links = nullptr;              ///< edges beyond one per access
   WorkerGroup* group = nullptr;                   ///< of a restricted task: the workers that can run it
   PlacedTask placed;                              ///< with a placing policy
+  unsigned node = 0;                              ///< event and application tasks: the memory to which their data comes
+  bool is_hint = false;                           ///< event tasks: only brings its data there, if there is room
   TaskFacts facts;                                ///< where they are recorded, now or at a replay
 
   /// What a task that is made after a model has of the model's options.

@@ -13,13 +13,13 @@
 
 namespace tandem::runtime {
 
-Accesses::Begun Accesses::begin(Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after) {
+Accesses::Begun Accesses::begin(Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after, NodeIndex node) {
   auto access = std::make_unique<ApplicationAccess>();
   access->accesses = this;
   access->handle = handle;
   access->where = where;
   const bool had_value = handle == nullptr || handle->flow.has_value;
-  submit(*access, mode, after);
+  submit(*access, mode, after, node);
   try {
     wait_granted(*access, after);
   } catch (...) {
@@ -30,12 +30,13 @@ Accesses::Begun Accesses::begin(Handle* handle, AccessMode mode, const SourceLin
   return access;
 }
 
-void Accesses::submit(ApplicationAccess& access, AccessMode mode, const TaskRef* after) {
+void Accesses::submit(ApplicationAccess& access, AccessMode mode, const TaskRef* after, NodeIndex node) {
   Task& task = submission_.begin_node(TaskKind::application, access.handle != nullptr ? 1 : 0);
   task.where = access.where;
   TaskExtra& extra = submission_.extra_of(task);
   extra.context = &access;
   extra.on_ready = &grant;
+  extra.node = node;
   access.task = &task;
   if (access.handle != nullptr) {
     submission_.close_reduction(*access.handle);
@@ -88,14 +89,14 @@ void Accesses::throw_failure(FlowFailure& failure) {
   std::rethrow_exception(failure.exception);
 }
 
-std::unique_ptr<ApplicationAccess> Accesses::acquire(Handle& handle, AccessMode mode, const SourceLine& where) {
+std::unique_ptr<ApplicationAccess> Accesses::acquire(Handle& handle, AccessMode mode, const SourceLine& where, NodeIndex node) {
   submission_.thread().check("acquire data");
   data_.check_owned("acquire", handle, where);
   if (submission_.recorder() != nullptr)
     throw UsageError(fmt::format("cannot acquire {} while a graph is recorded; submit a task with a lambda instead, which gets the "
                                  "data in main memory in each replay",
                                  handle.described()));
-  Begun access = begin(&handle, mode, where, nullptr);
+  Begun access = begin(&handle, mode, where, nullptr, node);
   FlowFailure* failure = sees_value(mode) ? handle.poison.settle() : nullptr;
   if (access->task->poisoned.load(std::memory_order_relaxed))  // no memory for the value, or it could not be brought
     failure = executor_.failures().cause_of(flow_position(*access->task));
@@ -114,13 +115,34 @@ void Accesses::release(ApplicationAccess& access) noexcept {
   if (access.handle != nullptr && makes_value(task.accesses()[0].mode())) {
     const bool sees = sees_value(task.accesses()[0].mode());
     if (!sees || !access.handle->poison.any()) {
-      Memory::note_written(*access.handle, 0);
+      Memory::note_written(*access.handle, task.extra->node);
       access.handle->poison.clear();
     }
   }
   access.task = nullptr;
   submission_.window().end_hold();
   executor_.complete(task);
+}
+
+void Accesses::prefetch(Handle& handle, NodeIndex node, const SourceLine& where) {
+  submission_.thread().check("prefetch data");
+  data_.check_owned("prefetch", handle, where);
+  if (submission_.recorder() != nullptr)
+    throw UsageError(fmt::format("cannot prefetch {} while a graph is recorded; prefetch it before the replay", handle.described()));
+  const FlowState& flow = handle.flow;
+  // A reader would end a group of commuting or reducing tasks, and ask for the gather of parts.
+  const bool disturbs = (flow.kind != GroupKind::readers && !flow.members.empty()) || (flow.asks & 1U) != 0;
+  if (!flow.has_value || disturbs) return executor_.memory().note_ignored_prefetch();
+  Task& task = submission_.begin_node(TaskKind::event, 1);
+  task.where = where;
+  TaskExtra& extra = submission_.extra_of(task);
+  extra.name = "prefetch of " + handle.name;
+  extra.node = node;
+  extra.is_hint = true;
+  extra.context = &executor_;
+  extra.on_ready = [](Task& hint, void* executor) { static_cast<Executor*>(executor)->complete(hint); };
+  task.accesses()[0].set(&handle, AccessMode::read);
+  submission_.submit(task);
 }
 
 void Accesses::wait(Handle& handle) {

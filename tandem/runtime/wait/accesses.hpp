@@ -37,11 +37,16 @@ class Accesses final : public DataUsers {
   Accesses(Submission& submission, CallerLoop& loop, Executor& executor, DataRegistry& data)
       : submission_(submission), loop_(loop), executor_(executor), data_(data) {}
 
-  /// Waits until the application may use `handle`, whose value is then in main memory. Throws UsageError, also when the access
+  /// Waits until the application may use `handle`, whose value is then on `node`. Throws UsageError, also when the access
   /// would wait for another one that the application holds; StuckError; and the failure that the value is lost to. `release` ends
   /// the access.
-  std::unique_ptr<ApplicationAccess> acquire(Handle& handle, AccessMode mode, const SourceLine& where);
+  std::unique_ptr<ApplicationAccess> acquire(Handle& handle, AccessMode mode, const SourceLine& where, NodeIndex node = 0);
   void release(ApplicationAccess& access) noexcept;
+
+  /// A hint: the value that `handle` has at this point of the flow is to come to `node`, once it exists. It is a reader of the data, so that
+  /// the next writer waits for the copy. Nothing happens when there is no room; where the hint itself would change what tasks may do at
+  /// a time; and where there is no value. Throws UsageError.
+  void prefetch(Handle& handle, NodeIndex node, const SourceLine& where);
 
   /// Waits for the tasks that use `handle` so far. Throws as `acquire`.
   void wait(Handle& handle);
@@ -63,8 +68,8 @@ class Accesses final : public DataUsers {
   using Begun = std::unique_ptr<ApplicationAccess>;
   /// Submits an access to `handle`, if there is one, after `after`, if there is one, and waits until it is granted. When that
   /// throws, the access ends by itself once it is granted, and has written nothing.
-  Begun begin(Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after);
-  void submit(ApplicationAccess& access, AccessMode mode, const TaskRef* after);
+  Begun begin(Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after, NodeIndex node = 0);
+  void submit(ApplicationAccess& access, AccessMode mode, const TaskRef* after, NodeIndex node);
   void wait_granted(ApplicationAccess& access, const TaskRef* after);
   void leave(Begun access) noexcept;
   static void grant(Task& task, void* context);

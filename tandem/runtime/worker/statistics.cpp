@@ -21,6 +21,9 @@ std::string StatisticsReport::table() const {
     fmt::format_to(end, "{:<24} {:>10} {:>12.3f} {:>12.3f} {:>12.3f} {:>8} {:>8}\n", i, workers[i].tasks,
                    workers[i].busy_ns * 1e-6, workers[i].idle_ns * 1e-6, workers[i].overhead_ns() * 1e-6, workers[i].steals,
                    workers[i].holds);
+  if (prefetches.hints != 0)
+    fmt::format_to(end, "{} prefetches: {} copied, {} present, {} lost\n", prefetches.hints, prefetches.copied, prefetches.present,
+                   prefetches.lost);
   return out;
 }
 

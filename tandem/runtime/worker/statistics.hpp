@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tandem/runtime/memory/prefetch_report.hpp"
+
 namespace tandem::runtime {
 
 /// Count, mean and variance of durations, updated in one pass (Welford 1962), merged pairwise (Chan, Golub, LeVeque 1979).
@@ -60,6 +62,7 @@ struct WorkerReport {
 struct StatisticsReport {
   std::vector<CodeletReport> codelets;  ///< with option `stats` or `timeline`
   std::vector<WorkerReport> workers;    ///< by index
+  PrefetchReport prefetches;            ///< hints of the program
   std::string table() const;  ///< for people
 };
 
