@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -18,6 +20,33 @@ template <trace::Type T, class... Fields>
 void Memory::emit(Fields... fields) const {
   if (trace::Session* const session = trace_.load(std::memory_order_acquire)) session->emit_shared<T>(fields...);
 }
+
+namespace {
+
+/// Storage is reached from main memory alone: what goes from a device to it, or back, passes through memory of its own there.
+bool passes_main_memory(const Room& room, const CopyRequest& request) noexcept {
+  return (room.is_storage(request.from_node) && request.to_node != 0) || (room.is_storage(request.to_node) && request.from_node != 0);
+}
+
+/// Copies in two steps, each by `copy(request, ended)`, and calls `ended` once. The memory between may outlive all nodes: a copier that is
+/// given up keeps what it was given.
+template <class Copy>
+void copy_in_two(const CopyRequest& request, const Copy& copy, const CopyEnded& ended) {
+  const std::size_t bytes = request.shape.bytes();
+  const std::shared_ptr<void> between(std::aligned_alloc(64, (bytes + 64) / 64 * 64), [](void* memory) { std::free(memory); });
+  if (between == nullptr) return ended(std::make_exception_ptr(OutOfMemory(fmt::format("no memory to pass {} bytes on", bytes))));
+  CopyRequest in = request, out = request;
+  in.to_node = out.from_node = 0;
+  in.to = between.get();
+  out.from = between.get();
+  in.to_ld = out.from_ld = request.shape.rows;
+  copy(in, [copy, out, between, ended](const std::exception_ptr& failure) {
+    if (failure != nullptr) return ended(failure);
+    copy(out, [between, ended](const std::exception_ptr& last) { ended(last); });
+  });
+}
+
+}  // namespace
 
 Memory::Memory(StagingListener& listener) : listener_(listener) { nodes_.push_back({make_main_memory(), nullptr}); }
 
@@ -212,9 +241,11 @@ void Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
     if (room_.any()) room_.begin_reading(handle, source);
     request = request_for(handle, source, node);
   }
-  copy(handle, request, [this, &handle, source = request.from_node, node](const std::exception_ptr& failure) {
+  const auto ended = [this, &handle, source = request.from_node, node](const std::exception_ptr& failure) {
     fetched(handle, source, node, failure);
-  });
+  };
+  if (!passes_main_memory(room_, request)) return copy(handle, request, ended);
+  copy_in_two(request, [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
 }
 
 void Memory::fetched(Handle& handle, NodeIndex source, NodeIndex node, const std::exception_ptr& failure) {
@@ -324,7 +355,9 @@ void Memory::begin_move(const Room::Move& move) {
     const std::lock_guard guard(handle.lock);
     request = request_for(handle, move.from, move.to);
   }
-  copy(handle, request, [this, &handle](const std::exception_ptr& failure) { end_move(handle, failure == nullptr); });
+  const auto ended = [this, &handle](const std::exception_ptr& failure) { end_move(handle, failure == nullptr); };
+  if (!passes_main_memory(room_, request)) return copy(handle, request, ended);
+  copy_in_two(request, [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
 }
 
 void Memory::end_move(Handle& handle, bool arrived) {
