@@ -127,7 +127,7 @@ bool EventLoop::step_one(bool with_caller) {
   const std::size_t slots = due_slots(with_caller);
   const std::size_t total = slots + due_actions_.size();
   if (total == 0) return false;
-  const std::size_t chosen = random() % total;
+  const std::size_t chosen = choose(total);
   if (chosen < slots) {
     step(due_slot(chosen, with_caller));
     return true;
@@ -155,7 +155,7 @@ bool EventLoop::advance(std::int64_t deadline_ns, bool with_caller) {
 }
 
 void EventLoop::step_some(unsigned most) {
-  for (std::uint64_t count = random() % (most + 1ULL); count > 0; --count)
+  for (std::size_t count = choose(most + std::size_t{1}); count > 0; --count)
     if (!step_one(false) && !advance(kNever, false)) return;
 }
 

@@ -40,6 +40,10 @@ class EventLoop final : public Driver {
   void step_some(unsigned most);
 
   std::uint64_t random() noexcept;
+  /// A number below `count`, which is not 0: drawn, or what `choose_with` was given says.
+  std::size_t choose(std::size_t count) { return chooser_ ? chooser_(count) : static_cast<std::size_t>(random() % count); }
+  /// From now on `chooser` says which of so many steps comes next, so that a test can go through all orders. Empty: they are drawn.
+  void choose_with(std::function<std::size_t(std::size_t count)> chooser) { chooser_ = std::move(chooser); }
 
  private:
   /// Protocol. `wake` puts a slot among the loop's `woken_`, unless it is there (`listed`); the loop takes them all before it
@@ -76,6 +80,7 @@ class EventLoop final : public Driver {
   void step(Slot& slot);
 
   std::uint64_t state_;
+  std::function<std::size_t(std::size_t)> chooser_;
   std::int64_t now_ns_ = 0;
   std::uint64_t actions_added_ = 0;
   std::vector<std::unique_ptr<Slot>> slots_;
