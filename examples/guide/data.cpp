@@ -59,6 +59,16 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < 8; ++i)
     rt.submit("fill", [](tandem::MatrixView<double> m) { std::fill_n(m.data, m.rows * m.cols, 1.0); }, write(big(i, i)));
 
+  // A block of 4 x 4 x 2 elements inside a field of 8 x 8 x 8, where it lies.
+  std::vector<double> field(8 * 8 * 8, 1.0);
+  const tandem::ArrayView<double, 3> whole_field{field.data(), {8, 8, 8}, {1, 8, 64}};
+  auto block = rt.data("block", whole_field.block({2, 2, 0}, {4, 4, 2}));
+  rt.submit("double", [](tandem::ArrayView<double, 3> b) {
+    for (std::size_t k = 0; k < b.extents[2]; ++k)
+      for (std::size_t j = 0; j < b.extents[1]; ++j)
+        for (std::size_t i = 0; i < b.extents[0]; ++i) b(i, j, k) *= 2;
+  }, read_write(block));
+
   // A partition of registered data. Tandem splits and gathers between the tasks on the parts and those on the whole.
   std::vector<double> signal(1000, 1.0);
   auto whole = rt.data("signal", signal);

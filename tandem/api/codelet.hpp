@@ -185,7 +185,7 @@ void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Par
         kNever<Kernel>,
         "the kernel's parameters do not fit what is submitted: a value passes as const T&, read(vector) as std::span<const T>, "
         "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and "
-        "MatrixView<T>, scalars as const T& and T&; a list of data passes as Each of one of these, such as Each<std::span<const T>>");
+        "MatrixView<T>, arrays as ArrayView<const T, n> and ArrayView<T, n>, scalars as const T& and T&; a list of data passes as Each of one of these, such as Each<std::span<const T>>");
   }
 }
 
@@ -250,11 +250,11 @@ struct TaskLayout {
       const std::size_t count = stored(call.task).lengths[kListsBefore<i>];
       for (std::size_t j = 0; j < count; ++j) empty_if_replaced<Argument>(call, first + static_cast<unsigned>(j));
       return typename Argument::View(call, first, count, [](const runtime::KernelCall& of, unsigned access) -> Element {
-        return DataTraits<typename Argument::Kind>::view(of.memory(access), of.shape(access));
+        return view_in<typename Argument::Kind>(of.memory(access), *of.task.accesses()[access].handle());
       });
     } else if constexpr (is_access<Argument>) {
       const unsigned access = position<i>(call.task);
-      typename Argument::View view = DataTraits<typename Argument::Kind>::view(call.memory(access), call.shape(access));
+      typename Argument::View view = view_in<typename Argument::Kind>(call.memory(access), *call.task.accesses()[access].handle());
       empty_if_replaced<Argument>(call, access);
       return static_cast<typename Argument::View>(view);
     } else {
@@ -365,7 +365,8 @@ class Codelet {
   /// `source`, which is in OpenCL C. Include tandem/opencl.hpp.
   ///
   /// Its parameters follow those of the other kernels: a value is a value; a scalar is `__global T*`; a vector is `__global T*` and
-  /// `ulong` (its count); a matrix is `__global T*` and three `ulong` (rows, columns, leading dimension). `global_size` is called with the
+  /// `ulong` (its count); a matrix is `__global T*` and three `ulong` (rows, columns, leading dimension); an array, which is packed there, is
+  /// `__global T*` and an `ulong` for each extent. `global_size` is called with the
   /// arguments of the other kernels, and gives the number of work items, or an `OpenClRange`; the views that it gets have sizes and no
   /// data. `options` are for the compiler.
   template <class GlobalSize>

@@ -19,6 +19,8 @@ class CudaKernel {
   /// Posts the kernel of the run `call`, whose arguments `Code` finds.
   template <class Code, std::size_t... i>
   void post(runtime::KernelCall& call, std::index_sequence<i...>) const {
+    static_assert(Code::kLists == 0, "a kernel in CUDA C++ takes a fixed number of buffers: name the data one by one, or leave the list to an "
+                                     "implementation in C++");
     KernelArguments<CudaArgument> list;
     (list.template add<Code, i>(call), ...);
     static_assert(std::is_convertible_v<decltype(range_(Code::template argument<i>(call)...)), CudaRange>,

@@ -28,6 +28,10 @@ struct Vector {};
 /// Kind of data that is a column-major matrix: kernels get `MatrixView<const T>` or `MatrixView<T>`.
 template <class T>
 struct Matrix {};
+/// Kind of data that is an array of `n` dimensions, with any strides: kernels get `ArrayView<const T, n>` or `ArrayView<T, n>`, with the strides
+/// of their copy.
+template <class T, std::size_t n>
+struct Array {};
 /// Kind of data that is an object: a value of any type with a `Serialize`; its size may change. Kernels get `const T&` or
 /// `T&`. With mode write, a kernel or the application finds an empty value, `T()`.
 template <class T>
@@ -77,6 +81,25 @@ struct DataTraits<Matrix<T>> {
   }
 };
 
+/// Of arrays: kernels get a view with the strides of their copy, which may differ from the registered ones.
+template <class T, std::size_t n>
+struct DataTraits<Array<T, n>> {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "elements of an array are moved as bytes, so their type must be trivially copyable");
+  static_assert(n >= 1 && n <= runtime::Layout::kMostDimensions, "an array has between 1 and 8 dimensions");
+  using ReadView = ArrayView<const T, n>;  ///< of a kernel that reads
+  using WriteView = ArrayView<T, n>;       ///< of a kernel that writes
+  /// The view of a copy of the data with these dimensions.
+  static WriteView view(const runtime::Replica& replica, const runtime::Layout& layout) noexcept {
+    WriteView view{static_cast<T*>(replica.pointer), {}, {}};
+    for (std::size_t d = 0; d < n; ++d) {
+      view.extents[d] = layout.extents()[d];
+      view.strides[d] = layout.strides()[d];
+    }
+    return view;
+  }
+};
+
 /// Of objects: kernels get the value itself.
 template <class T>
 struct DataTraits<Object<T>> {
@@ -99,6 +122,25 @@ template <class T>
 inline constexpr bool is_constant<Vector<T>> = std::is_const_v<T>;
 template <class T>
 inline constexpr bool is_constant<Matrix<T>> = std::is_const_v<T>;
+
+template <class T, std::size_t n>
+inline constexpr bool is_constant<Array<T, n>> = std::is_const_v<T>;
+
+template <class Kind>
+inline constexpr bool is_array = false;
+template <class T, std::size_t n>
+inline constexpr bool is_array<Array<T, n>> = true;
+
+/// The view of the copy of `handle` that is at `replica`.
+template <class Kind>
+[[gnu::always_inline]] inline typename DataTraits<Kind>::WriteView view_in(const runtime::Replica& replica, const runtime::Handle& handle) noexcept {
+  if constexpr (is_array<Kind>) {
+    const bool at_home = replica.pointer == handle.home.pointer;
+    return DataTraits<Kind>::view(replica, at_home ? *handle.layout : handle.layout->packed());
+  } else {
+    return DataTraits<Kind>::view(replica, handle.shape);
+  }
+}
 
 template <class Kind>
 constexpr void check_writable() {
@@ -175,14 +217,16 @@ class Data {
     using Traits = DataTraits<Kind>;
     internal::check_registered(handle_, "give a reduction to");
     handle_->reduction = std::make_unique<runtime::Reduction>();
-    handle_->reduction->init = [init](void* memory, std::size_t ld, const runtime::Shape& shape) {
-      init(Traits::view(runtime::Replica{memory, ld, false}, shape));
+    const auto view = [handle = handle_](void* memory, std::size_t ld, const runtime::Shape& shape) -> typename Traits::WriteView {
+      const runtime::Replica replica{memory, ld, false};
+      if constexpr (internal::is_array<Kind>) return static_cast<void>(shape), internal::view_in<Kind>(replica, *handle);
+      else return static_cast<void>(handle), Traits::view(replica, shape);
     };
-    handle_->reduction->combine = [combine](void* into, std::size_t into_ld, const void* from, std::size_t from_ld,
-                                           const runtime::Shape& shape) {
-      const runtime::Replica source{const_cast<void*>(from), from_ld, false};
-      const typename Traits::ReadView read = Traits::view(source, shape);
-      combine(Traits::view(runtime::Replica{into, into_ld, false}, shape), read);
+    handle_->reduction->init = [init, view](void* memory, std::size_t ld, const runtime::Shape& shape) { init(view(memory, ld, shape)); };
+    handle_->reduction->combine = [combine, view](void* into, std::size_t into_ld, const void* from, std::size_t from_ld,
+                                                 const runtime::Shape& shape) {
+      const typename Traits::ReadView read = view(const_cast<void*>(from), from_ld, shape);
+      combine(view(into, into_ld, shape), read);
     };
     return *this;
   }
@@ -194,6 +238,9 @@ class Data {
 /// A vector's handle, for signatures.
 template <class T>
 using VectorData = Data<Vector<T>>;
+/// An array's handle, for signatures.
+template <class T, std::size_t n>
+using ArrayData = Data<Array<T, n>>;
 /// A matrix's handle, for signatures.
 template <class T>
 using MatrixData = Data<Matrix<T>>;

@@ -40,6 +40,8 @@ struct KernelArguments {
       static_assert(!is_object<Kind>, "objects stay in main memory");
       const runtime::Replica replica = call.memory(access);
       arguments[count++] = {replica.pointer, 0};
+      if constexpr (is_array<Kind>)
+        for (const std::size_t extent : call.task.accesses()[access].handle()->layout->extents()) add_number(extent);
       if constexpr (dimensions<Kind> == 1) add_number(call.shape(access).rows);
       if constexpr (dimensions<Kind> == 2) {
         add_number(call.shape(access).rows);

@@ -216,7 +216,7 @@ void Runtime::check_options(const std::string& name, const DataOptions& options,
 
 runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
                                         const std::type_info& type, const DataOptions& options,
-                                        const runtime::ObjectOps* object) {
+                                        const runtime::ObjectOps* object, std::unique_ptr<const runtime::Layout> layout) {
   check_options(name, options, object);
   if (name.empty()) name = "data " + std::to_string(data_count_);
   ++data_count_;
@@ -225,8 +225,8 @@ runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& 
   if (memory == nullptr && shape.bytes() == 0) memory = &nothing;
   const bool elsewhere = flow_ != nullptr && options.owner && *options.owner != flow_->rank();
   runtime::Handle* handle =
-      elsewhere ? core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where)
-                : core_->data().add(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type, options.where);
+      elsewhere ? core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where, std::move(layout))
+                : core_->data().add(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type, options.where, std::move(layout));
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), true);
@@ -235,11 +235,12 @@ runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& 
 }
 
 runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
-                                        const DataOptions& options, const runtime::ObjectOps* object) {
+                                        const DataOptions& options, const runtime::ObjectOps* object,
+                                        std::unique_ptr<const runtime::Layout> layout) {
   check_options(name, options, object);
   if (name.empty()) name = "data " + std::to_string(data_count_);
   ++data_count_;
-  runtime::Handle* handle = core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where);
+  runtime::Handle* handle = core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where, std::move(layout));
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), false);

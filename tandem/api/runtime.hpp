@@ -187,7 +187,8 @@ class Runtime {
   /// @name Data in the user's memory
   /// @{
 
-  /// Registers a vector, a span, a matrix, or one trivially copyable value. Its memory must stay where it is until the data is
+  /// Registers a vector, a span, a matrix, an array of several dimensions (`ArrayView`: a block of a field, a row-major matrix), or one
+  /// trivially copyable value. Its memory must stay where it is until the data is
   /// unregistered. On several ranks every rank registers the same data in the same order. Only the owner needs memory: the others
   /// give a span or matrix view of the same shape with a null pointer, or any memory, which is not used. Throws UsageError.
   ///
@@ -211,6 +212,12 @@ class Runtime {
   template <class T>
   Data<Matrix<T>> data(std::string name, MatrixView<T> matrix, const DataOptions& options) {
     return add<Matrix<T>>(std::move(name), {matrix.rows, matrix.cols, sizeof(T)}, matrix.data, matrix.ld, options);
+  }
+  template <class T, std::size_t n>
+  Data<Array<T, n>> data(std::string name, ArrayView<T, n> array, const DataOptions& options) {
+    return Data<Array<T, n>>(register_data(std::move(name), {array.size(), 1, sizeof(T)}, const_cast<void*>(static_cast<const void*>(array.data)),
+                                           array.size(), typeid(Array<T, n>), options, nullptr,
+                                           std::make_unique<const runtime::Layout>(array.extents, array.strides, sizeof(T))));
   }
   template <class T>
   Data<T> data(std::string name, T& object, const DataOptions& options) {
@@ -262,6 +269,20 @@ class Runtime {
   template <class T>
   Data<Matrix<T>> matrix(std::string name, std::size_t rows, std::size_t cols, const DataOptions& options) {
     return allocate<Matrix<T>>(std::move(name), {rows, cols, sizeof(T)}, options);
+  }
+  /// An array of as many dimensions as `extents` has: `rt.array<double>("field", {100, 100, 50})`.
+  template <class T, std::size_t n>
+  Data<Array<T, n>> array(std::string name, const std::size_t (&extents)[n], const DataOptions& options) {
+    static_assert(!std::is_const_v<T>, "data that Tandem allocates must be written first: its type cannot be const");
+    const std::array<std::size_t, n> none{};
+    const runtime::Layout layout = runtime::Layout(extents, none, sizeof(T)).packed();
+    return Data<Array<T, n>>(allocate_data(std::move(name), {layout.count(), 1, sizeof(T)}, typeid(Array<T, n>), options, nullptr,
+                                           std::make_unique<const runtime::Layout>(layout)));
+  }
+  template <class T, std::size_t n>
+  Data<Array<T, n>> array(std::string name, const std::size_t (&extents)[n],
+                          std::source_location where = std::source_location::current()) {
+    return array<T>(std::move(name), extents, DataOptions{.where = where});
   }
   template <class T>
   Data<T> scalar(std::string name, const DataOptions& options) {
@@ -508,7 +529,7 @@ class Runtime {
                   "the application acquires data with read, write or read_write");
     static_assert(!internal::is_object<Kind>, "objects stay in main memory");
     internal::HeldAccess held = begin_access(access.handle, mode, access.where, memory_node);
-    return {std::move(held), DataTraits<Kind>::view(access.handle->replica(memory_node), access.handle->shape)};
+    return {std::move(held), internal::view_in<Kind>(access.handle->replica(memory_node), *access.handle)};
   }
 
   /// As `acquire`, on the data's owner alone; the other ranks get nothing.
@@ -692,7 +713,7 @@ class Runtime {
   }
   template <AccessMode mode, class Kind>
   static Acquired<typename Access<mode, Kind>::View> view_of(internal::HeldAccess access, const runtime::Handle& handle) {
-    typename Access<mode, Kind>::View view = DataTraits<Kind>::view(handle.home, handle.shape);
+    typename Access<mode, Kind>::View view = internal::view_in<Kind>(handle.home, handle);
     if constexpr (mode == AccessMode::write && internal::is_object<Kind>) view = std::remove_cvref_t<decltype(view)>();
     return {std::move(access), view};
   }
@@ -845,9 +866,11 @@ class Runtime {
 
   // --- what the templates call
   runtime::Handle* register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
-                                 const std::type_info& type, const DataOptions& options, const runtime::ObjectOps* object);
+                                 const std::type_info& type, const DataOptions& options, const runtime::ObjectOps* object,
+                                 std::unique_ptr<const runtime::Layout> layout = nullptr);
   runtime::Handle* allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
-                                 const DataOptions& options, const runtime::ObjectOps* object);
+                                 const DataOptions& options, const runtime::ObjectOps* object,
+                                 std::unique_ptr<const runtime::Layout> layout = nullptr);
   /// A task to be filled; null: the flow was cancelled, and is over.
   runtime::Task* begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops, unsigned accesses);
   TaskRef enter_task(runtime::Task& task);

@@ -20,7 +20,7 @@ DataTable::~DataTable() = default;
 void DataTable::add(Handle& handle, std::uint32_t owner, bool has_value) {
   if (owner != kEverywhere && owner >= ranks_)
     throw UsageError(fmt::format("{} is given to rank {}, but there are {} ranks", handle.described(), owner, ranks_));
-  const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : 0;
+  const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : handle.layout != nullptr ? std::uint64_t{1} << 62 : 0;
   const std::uint32_t id = reserve(1, std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind);
   put(handle, owner, has_value, id);
 }

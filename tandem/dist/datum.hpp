@@ -36,7 +36,7 @@ class Datum {
 
   /// Of an object: its bytes, shared by its sends. Otherwise null.
   const std::shared_ptr<PackedValue>& packed() {
-    if (handle.object != nullptr && packed_ == nullptr) packed_ = std::make_shared<PackedValue>();
+    if (handle.travels_packed() && packed_ == nullptr) packed_ = std::make_shared<PackedValue>();
     return packed_;
   }
 

@@ -1,4 +1,4 @@
-// tandem/dist/packed_value.hpp: the current value of an object as bytes, while messages of it are under way.
+// tandem/dist/packed_value.hpp: the current value of an object or an array as bytes, while messages of it are under way.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,12 @@ class PackedValue {
     const std::lock_guard guard(mutex_);
     if (users_ == 0) {
       std::vector<std::byte> bytes;
-      handle.object->write(handle.home.pointer, bytes);
+      if (handle.object != nullptr) {
+        handle.object->write(handle.home.pointer, bytes);
+      } else {
+        bytes.resize(handle.shape.bytes());
+        handle.layout->pack(handle.home.pointer, bytes.data());
+      }
       bytes_ = std::move(bytes);
     }
     ++users_;

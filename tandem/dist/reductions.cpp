@@ -79,7 +79,8 @@ Handle& Reductions::share_of(Handle& handle, std::uint32_t rank, const Wish& wis
   for (const OwnedHandle& known : shares->of_ranks)
     if (place_of(*known).owner == rank) return *known;
   OwnedHandle share(core_.data().add("share of " + handle.name, handle.shape, nullptr, handle.shape.rows, *handle.type,
-                                   handle.registered_at));
+                                   handle.registered_at,
+                                   handle.layout != nullptr ? std::make_unique<const runtime::Layout>(*handle.layout) : nullptr));
   share->object = handle.object;
   share->typical_bytes = handle.typical_bytes;
   share->reduction = std::make_unique<runtime::Reduction>(*handle.reduction);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,9 @@ void Transfers::Receive::unpack() const {
     return fmt::format("the {} bytes that rank {} sent of {} cannot be read", packed.size(), source, handle->described());
   };
   try {
-    handle->object->read(handle->home.pointer, packed);
+    if (handle->object != nullptr) return handle->object->read(handle->home.pointer, packed);
+    if (packed.size() != handle->shape.bytes()) throw std::length_error(fmt::format("the array has {} bytes here", handle->shape.bytes()));
+    handle->layout->unpack(packed.data(), handle->home.pointer);
   } catch (const std::exception& error) {
     std::throw_with_nested(SerializationError(what_is_wrong() + ": " + error.what()));
   } catch (...) {
@@ -258,10 +261,10 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
     auto& started = *static_cast<Receive*>(context);
     started.transfers->start(started);
   };
-  // An object has memory of its own: its next writer need not wait until the message was forwarded.
+  // An object or an array has memory of its own: its next writer need not wait until the message was forwarded.
   trace_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
-  core_.events().submit(task, handle.object == nullptr, receive->event, after);
-  if (handle.object != nullptr) unpack_after(receive, priority);
+  core_.events().submit(task, !handle.travels_packed(), receive->event, after);
+  if (handle.travels_packed()) unpack_after(receive, priority);
 }
 
 /// The values of this task are the receive, which lives as long as the task or the message needs it.
@@ -298,7 +301,7 @@ void Transfers::start(Receive& receive) {
                         .failed = [&receive](const comm::Status& status) { receive.transfers->failed(receive, status); }}};
       const comm::Rank source(receive.source);
       const comm::Tag tag(receive.address.tag);
-      receive.request = receive.handle->object != nullptr ? endpoint_.irecv_owned(source, tag, options)
+      receive.request = receive.handle->travels_packed() ? endpoint_.irecv_owned(source, tag, options)
                                                           : endpoint_.irecv(source, tag, room_of(*receive.handle), options);
       waiting_.emplace(receive.address.tag, &receive);
       return;
@@ -339,7 +342,7 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
         address.version);
     abort(text);
     receive.failure = job_failure();
-  } else if (handle.object != nullptr) {
+  } else if (handle.travels_packed()) {
     receive.packed = status.owned;
   } else if (status.bytes != wanted) {
     const std::string text =
@@ -409,7 +412,7 @@ void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, 
     const auto found = std::find_if(first, last, [&](const auto& known) {
       const Receive& one = *known.second;
       return one.source == source.value() && one.address.channel == channel && one.expected == 0 &&
-             (one.handle->object != nullptr || one.handle->shape.bytes() == bytes);
+             (one.handle->travels_packed() || one.handle->shape.bytes() == bytes);
     });
     if (found != last) receive = found->second;
   }

@@ -14,6 +14,7 @@
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/base/turnstile.hpp"
 #include "tandem/runtime/data/access.hpp"
+#include "tandem/runtime/data/layout.hpp"
 #include "tandem/runtime/data/member_list.hpp"
 #include "tandem/runtime/data/node_index.hpp"
 #include "tandem/runtime/data/object.hpp"
@@ -133,6 +134,7 @@ class alignas(64) Handle {
   const std::type_info* type = nullptr;
   std::unique_ptr<Reduction> reduction;  ///< how `reduce` accesses add up; null: they are errors
   const ObjectOps* object = nullptr;     ///< of an object: its type's; null: the value is its bytes
+  std::unique_ptr<const Layout> layout;  ///< of an array, as it lies in main memory; null: it is none
   std::size_t typical_bytes = 0;         ///< of an object: what it is said to take when it travels
   std::shared_ptr<void> division;        ///< of the layer above: how it is divided; null: it is not
 
@@ -159,6 +161,11 @@ class alignas(64) Handle {
 
   /// Its main memory is where it is as long as the data is registered.
   bool stays() const noexcept { return user_memory || is_part || has_parts; }
+
+  /// Main memory has the array with gaps; other memories have it packed.
+  bool is_strided_at_home() const noexcept { return layout != nullptr && !layout->is_packed(); }
+  /// Between ranks it goes through memory of the message.
+  bool travels_packed() const noexcept { return object != nullptr || layout != nullptr; }
 
   /// What it takes to have it elsewhere; of an object as its program has estimated.
   std::size_t travel_bytes() const noexcept { return object != nullptr ? typical_bytes : shape.bytes(); }

@@ -1,6 +1,7 @@
 // tandem/runtime/data/views.hpp: what a kernel sees of a piece of data: a matrix view; vectors are std::span, scalars are T&.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <type_traits>
 
@@ -30,6 +31,46 @@ struct MatrixView {
     requires(!std::is_const_v<T>)
   {
     return {data, rows, cols, ld};
+  }
+};
+
+/// An array of `n` dimensions in memory that somebody else owns: element (i, j, ...) stands at `data[i * strides[0] + j * strides[1] + ...]`.
+/// So a row-major matrix is `{data, {rows, cols}, {cols, 1}}`, and a block of a field with lx by ly by lz elements has the strides
+/// `{1, lx, lx * ly}`. `ArrayView<const T, n>` may only be read. A value: copying it copies no element.
+template <class T, std::size_t n>
+struct ArrayView {
+  T* data = nullptr;                     ///< element (0, 0, ...)
+  std::array<std::size_t, n> extents{};  ///< of each dimension
+  std::array<std::size_t, n> strides{};  ///< of each dimension, in elements
+
+  /// Element (i, j, ...), counted from 0. Not checked.
+  template <class... Indices>
+  constexpr T& operator()(Indices... indices) const noexcept {
+    static_assert(sizeof...(Indices) == n, "an element has as many indices as the array has dimensions");
+    std::size_t offset = 0;
+    std::size_t dimension = 0;
+    ((offset += static_cast<std::size_t>(indices) * strides[dimension++]), ...);
+    return data[offset];
+  }
+  /// Elements in all.
+  constexpr std::size_t size() const noexcept {
+    std::size_t count = 1;
+    for (const std::size_t extent : extents) count *= extent;
+    return count;
+  }
+
+  /// The part of `counts` elements in each dimension whose first element is `first`.
+  constexpr ArrayView block(const std::array<std::size_t, n>& first, const std::array<std::size_t, n>& counts) const noexcept {
+    std::size_t offset = 0;
+    for (std::size_t d = 0; d < n; ++d) offset += first[d] * strides[d];
+    return {data + offset, counts, strides};
+  }
+
+  /// The same array, to be read only.
+  constexpr operator ArrayView<const T, n>() const noexcept
+    requires(!std::is_const_v<T>)
+  {
+    return {data, extents, strides};
   }
 };
 

@@ -203,10 +203,26 @@ CopyRequest Memory::request_for(Handle& handle, NodeIndex from, NodeIndex to) {
 
 /// Copies, and calls `done` once with what was thrown, or null: at once, or from whichever thread the copier reports from.
 template <class Done>
-void Memory::copy(Handle& handle, const CopyRequest& request, const Done& done) {
+void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
+  CopyRequest request = given;
+  std::shared_ptr<std::byte[]> packed;  // between memory with gaps, of which copiers do not know, and the other one
+  if (handle.is_strided_at_home() && (given.from_node == 0 || given.to_node == 0)) {
+    try {
+      packed = std::make_shared<std::byte[]>(handle.shape.bytes() + 1);
+    } catch (...) {
+      return done(std::current_exception());
+    }
+    if (given.from_node == 0) {
+      handle.layout->pack(given.from, packed.get());
+      request.from = packed.get();
+    } else {
+      request.to = packed.get();
+    }
+  }
   emit<trace::Type::transfer_started>(handle.number, request.from_node, request.to_node, handle.shape.bytes());
-  const auto ended = [this, number = handle.number, source = request.from_node, target = request.to_node,
+  const auto ended = [this, &handle, number = handle.number, source = request.from_node, target = request.to_node, home = given.to, packed,
                       done](const std::exception_ptr& failure) {
+    if (packed != nullptr && target == 0 && failure == nullptr) handle.layout->unpack(packed.get(), home);
     emit<trace::Type::transfer_ended>(number, source, target);
     done(failure);
   };

@@ -26,8 +26,12 @@ std::uint32_t DataRegistry::next_number() noexcept {
 }
 
 Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, std::size_t ld, const std::type_info& type,
-                          const SourceLine& where) {
+                          const SourceLine& where, std::unique_ptr<const Layout> layout) {
   thread_.check("register data");
+  if (layout != nullptr && !layout->is_sound())
+    throw UsageError(fmt::format("data '{}' (at {}): the strides of its array put several elements in one place; each stride must be larger "
+                                 "than what the dimensions with smaller ones span",
+                                 name, describe(where)));
   if (shape.rows > 1 && shape.cols > 1 && ld < shape.rows && memory != nullptr)
     throw UsageError(fmt::format("data '{}' (at {}): its leading dimension {} is less than its {} rows", name, describe(where),
                                  ld, shape.rows));
@@ -40,6 +44,8 @@ Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, st
   handle->registry = this;
   handle->registry_number.store(number_, std::memory_order_relaxed);
   handle->registered_at = where;
+  handle->layout = std::move(layout);
+  if (handle->layout != nullptr && memory == nullptr) handle->layout = std::make_unique<const Layout>(handle->layout->packed());
   if (memory_.node_count() > 1) handle->elsewhere = std::make_unique<Handle::Place[]>(memory_.node_count() - 1);
   if (memory_.is_limited()) handle->residence = std::make_unique<Residence>(memory_.node_count());
   if (memory != nullptr) {

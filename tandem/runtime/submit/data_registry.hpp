@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <typeinfo>
@@ -58,8 +59,9 @@ class DataRegistry {
 
   /// Registers data. `memory` null: Tandem allocates it when it is first written. `ld`: the distance of columns, in elements.
   /// Throws UsageError, also when other data has some of the memory. The result belongs to its owners (`Handle::owners`, 1 at first).
+  /// `layout`: of an array, whose shape is one column.
   Handle* add(std::string name, const Shape& shape, void* memory, std::size_t ld, const std::type_info& type,
-              const SourceLine& where);
+              const SourceLine& where, std::unique_ptr<const Layout> layout = nullptr);
   /// Waits for the tasks that use it, brings the value to the user's memory, and forgets the data. Never throws for failed
   /// kernels.
   void unregister(Handle& handle);

@@ -9,6 +9,10 @@ namespace tandem::runtime {
 UserMemory::Columns UserMemory::columns_of(const Handle& data) noexcept {
   const Shape& shape = data.shape;
   const auto begin = reinterpret_cast<Address>(data.home.pointer);
+  if (data.is_strided_at_home()) {
+    const Layout::Pieces pieces = data.layout->pieces();
+    return {begin, pieces.bytes, pieces.count, pieces.stride};
+  }
   const std::size_t column = shape.rows * shape.element_bytes;
   const bool packed = shape.cols == 1 || data.home.ld == shape.rows;
   if (packed) return {begin, shape.bytes(), 1, 0};
