@@ -57,7 +57,9 @@ void play_on_loop(const Rooms& rooms, const Flow& flow, std::size_t most_copies,
       return static_cast<std::size_t>(seen.loop().random() % count);
     });
     ASSERT_NO_THROW(flow(seen.runtime(), words)) << "seed " << seed;
-    if (most_copies != 0) ASSERT_LE(seen.copies.size(), most_copies) << "seed " << seed;
+    if (most_copies != 0) {
+      ASSERT_LE(seen.copies.size(), most_copies) << "seed " << seed;
+    }
     for (unsigned node = 0; node <= rooms.devices; ++node)
       ASSERT_TRUE(seen.runtime().core().memory().room().check_invariants(node)) << "seed " << seed;
   }

@@ -698,7 +698,7 @@ std::vector<MemoryNodeDescription> Runtime::memory_nodes() const {
     if (memory.is_limited(node)) nodes[node].budget = memory.room().budget(node);
     nodes[node].is_storage = memory.room().is_storage(node);
   }
-  const auto& workers = core_->world().workers;
+  const auto& workers = core_->world().machine.workers;
   for (unsigned worker = 0; worker < workers.size(); ++worker) nodes[workers[worker].node].workers.push_back(worker);
   return nodes;
 }
