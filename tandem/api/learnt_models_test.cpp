@@ -202,5 +202,35 @@ TEST(DurationModels, DevicesLearnApartFromCpuWorkers) {
   EXPECT_EQ(samples, 60U);
 }
 
+TEST(ModelEstimates, APolicyThatLooksAheadTriesNothingThatIsKnown) {
+  const TestWorldOptions on_both{.workers = 2, .sched = "dm", .devices = 1, .copy_ns = 0};
+  auto first = test::test_resources();
+  DurationModels models(make_test_world(on_both, *first).worker_specs());
+  runtime::CoreOptions options;
+  options.models = &models;
+  options.tasks_per_step = 1;
+  options.emulation = [](const runtime::EmulatedTask& task) { return std::optional<std::int64_t>(task.device == DeviceKind::cpu ? 1'000'000 : 10'000); };
+  const auto kernel = [](double&) {};
+  const auto anywhere = Codelet("work", kernel).also(DeviceKind::user, kernel);
+  const auto on = [&](DeviceKind kind) {
+    return Codelet("work", kernel).also(DeviceKind::user, kernel).can_run([kind](const WorkerDescription& worker) { return worker.device == kind; });
+  };
+  /// How many of 20 tasks, one after the other, ran on the device.
+  const auto run = [&](const auto& codelet) {
+    auto resources = test::test_resources();
+    runtime::World world = make_test_world(on_both, *resources);
+    world.estimates = std::make_unique<ModelEstimates>(models);
+    Runtime rt(std::move(resources), std::move(world), options);
+    double value = 0;
+    const auto x = rt.data("x", value);
+    for (int i = 0; i < 20; ++i) rt.wait(rt.submit(codelet, read_write(x)));
+    return rt.statistics().workers.at(2).tasks;
+  };
+  EXPECT_LT(run(anywhere), 20U) << "nothing is known yet, so cores are tried";
+  EXPECT_EQ(run(on(DeviceKind::cpu)), 0U);
+  EXPECT_EQ(run(on(DeviceKind::user)), 20U);
+  EXPECT_EQ(run(anywhere), 20U);
+}
+
 }  // namespace
 }  // namespace tandem
