@@ -2,7 +2,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -12,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/opencl_devices.hpp"
+#include "tandem/api/device_test_support.hpp"
 #include "tandem/api/test_support.hpp"
 #include "tandem/device.hpp"
 #include "tandem/opencl.hpp"
@@ -21,7 +21,11 @@
 namespace tandem {
 namespace {
 
+using test::ConstMatrix;
+using test::CountingCopier;
+using test::multiply;
 using test::thrown_by;
+using test::Word;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -33,24 +37,6 @@ std::string missing() {
   if (!module.ok()) return module.error().message;
   return module.value()->find().empty() ? "there is no OpenCL device here; pocl-opencl-icd is one" : "";
 }
-
-/// Counts the bytes that another copier moves.
-struct CountingCopier final : Copier {
-  struct Bytes {
-    std::atomic<std::size_t> to_device{0};
-    std::atomic<std::size_t> from_device{0};
-  };
-  CountingCopier(std::unique_ptr<Copier> behind, Bytes& bytes) : behind_(std::move(behind)), bytes_(bytes) {}
-  runtime::CopyState start(const CopyRequest& request, runtime::CopyEnded ended) override {
-    (request.to_node == 0 ? bytes_.from_device : bytes_.to_device) += request.shape.bytes();
-    return behind_->start(request, std::move(ended));
-  }
-  void finish() noexcept override { behind_->finish(); }
-
- private:
-  const std::unique_ptr<Copier> behind_;
-  Bytes& bytes_;
-};
 
 struct OpenCl : testing::Test {
   void SetUp() override {
@@ -84,18 +70,11 @@ constexpr const char* kSource = R"(
   __kernel void bump(int by, __global int* value) { *value += by; }
 )";
 
-using Word = std::uint64_t;
-using ConstMatrix = MatrixView<const Word>;
 
 const auto kAxpy = Codelet("axpy", [](Word a, std::span<const Word> x, std::span<Word> y) {
                      for (std::size_t i = 0; i < x.size(); ++i) y[i] += a * x[i];
                    }).opencl(kSource, "axpy", [](Word, std::span<const Word> x, std::span<Word>) { return x.size(); });
 
-void multiply(ConstMatrix a, ConstMatrix b, MatrixView<Word> c) {
-  for (std::size_t j = 0; j < c.cols; ++j)
-    for (std::size_t i = 0; i < c.rows; ++i)
-      for (std::size_t l = 0; l < a.cols; ++l) c(i, j) += a(i, l) * b(l, j);
-}
 const auto kGemm = Codelet("gemm", multiply).opencl(kSource, "gemm", [](ConstMatrix, ConstMatrix, MatrixView<Word> c) {
   return OpenClRange(c.rows, c.cols);
 });
@@ -148,38 +127,12 @@ TEST_F(OpenCl, CopiesWhatItMustAndNoMore) {
 
 TEST_F(OpenCl, RandomFlowsGiveWhatSequentialExecutionGives) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    std::mt19937_64 random(seed);
-    const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
-    constexpr std::size_t n = 12;
-    const std::size_t bytes_of_one = n * n * sizeof(Word);
+    test::RandomDeviceFlow flow(seed, DeviceKind::opencl);
     // Sometimes with memory for few matrices at a time.
     static const char* const kSchedulers[] = {"lws", "dm", "dmda", "dmdas"};
-    auto rt = start(1 + draw(3), draw(2) == 0 ? "0" : std::to_string(bytes_of_one * (3 + draw(3))), "1", kSchedulers[seed % 4]);
-    std::vector<std::vector<Word>> memory(6, std::vector<Word>(n * n)), expected;
-    for (auto& one : memory)
-      for (Word& word : one) word = random();
-    expected = memory;
-    std::vector<Data<Vector<Word>>> vectors;
-    std::vector<Data<Matrix<Word>>> matrices;
-    for (std::size_t i = 0; i < 3; ++i) vectors.push_back(rt->data(memory[i]));
-    for (std::size_t i = 3; i < 6; ++i) matrices.push_back(rt->data(MatrixView<Word>{memory[i].data(), n, n, n}));
-    const auto where = [](unsigned which, const auto& codelet) {
-      return which == 0 ? codelet : codelet.can_run([which](const WorkerDescription& worker) { return on_opencl(worker) == (which == 1); });
-    };
-    for (int task = 0; task < 60; ++task) {
-      const unsigned which = draw(3), to = draw(3), from = (to + 1 + draw(2)) % 3, other = 3 - to - from;
-      if (draw(2) == 0) {
-        const Word a = random();
-        rt->submit(where(which, kAxpy), a, read(vectors[from]), read_write(vectors[to]));
-        for (std::size_t i = 0; i < n * n; ++i) expected[to][i] += a * expected[from][i];
-      } else {
-        rt->submit(where(which, kGemm), read(matrices[from]), read(matrices[other]), read_write(matrices[to]));
-        multiply({expected[3 + from].data(), n, n, n}, {expected[3 + other].data(), n, n, n}, {expected[3 + to].data(), n, n, n});
-      }
-    }
-    rt->wait();
-    rt.reset();
-    ASSERT_EQ(memory, expected) << "seed " << seed;
+    const unsigned workers = 1 + flow.draw(3);
+    auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), "1", kSchedulers[seed % 4]);
+    ASSERT_TRUE(flow.play(std::move(rt), kAxpy, kGemm)) << "seed " << seed;
   }
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -15,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/cuda_devices.hpp"
+#include "tandem/api/device_test_support.hpp"
 #include "tandem/api/test_support.hpp"
 #include "tandem/cuda.hpp"
 #include "tandem/device.hpp"
@@ -25,31 +25,15 @@
 namespace tandem {
 namespace {
 
+using test::ConstMatrix;
+using test::CountingCopier;
+using test::multiply;
 using test::thrown_by;
+using test::Word;
 using testing::AllOf;
 using testing::HasSubstr;
-using Word = std::uint64_t;
-using ConstMatrix = MatrixView<const Word>;
 
 bool on_cuda(const WorkerDescription& worker) { return worker.device == DeviceKind::cuda; }
-
-/// Counts the bytes that another copier moves.
-struct CountingCopier final : Copier {
-  struct Bytes {
-    std::atomic<std::size_t> to_device{0};
-    std::atomic<std::size_t> from_device{0};
-  };
-  CountingCopier(std::unique_ptr<Copier> behind, Bytes& bytes) : behind_(std::move(behind)), bytes_(bytes) {}
-  runtime::CopyState start(const CopyRequest& request, runtime::CopyEnded ended) override {
-    (request.to_node == 0 ? bytes_.from_device : bytes_.to_device) += request.shape.bytes();
-    return behind_->start(request, std::move(ended));
-  }
-  void finish() noexcept override { behind_->finish(); }
-
- private:
-  const std::unique_ptr<Copier> behind_;
-  Bytes& bytes_;
-};
 
 constexpr const char* kSource = R"(
   __global__ void axpy(size_t a, const size_t* x, size_t nx, size_t* y, size_t ny) {
@@ -70,12 +54,6 @@ constexpr const char* kSource = R"(
     for (size_t i = 0; i < n; ++i) *found += x[i] == 7;
   }
 )";
-
-void multiply(ConstMatrix a, ConstMatrix b, MatrixView<Word> c) {
-  for (std::size_t j = 0; j < c.cols; ++j)
-    for (std::size_t i = 0; i < c.rows; ++i)
-      for (std::size_t l = 0; l < a.cols; ++l) c(i, j) += a(i, l) * b(l, j);
-}
 
 /// What the sources do, for the driver that has no compiler.
 void add_kernels(fake_cuda::Control& control) {
@@ -199,41 +177,16 @@ TEST_F(Cuda, CopiesWhatItMustAndNoMore) {
 
 TEST_F(Cuda, RandomFlowsGiveWhatSequentialExecutionGives) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    std::mt19937_64 random(seed);
-    const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
-    constexpr std::size_t n = 12;
-    const std::size_t bytes_of_one = n * n * sizeof(Word);
-    const unsigned devices = 1 + draw(2);
+    test::RandomDeviceFlow flow(seed, DeviceKind::cuda);
     control.refuse_launches = 0;
     // Sometimes with memory for few matrices at a time, and launches that are refused.
-    auto rt = start(1 + draw(3), draw(2) == 0 ? "0" : std::to_string(bytes_of_one * (3 + draw(3))), std::to_string(devices));
-    std::vector<std::vector<Word>> memory(6, std::vector<Word>(n * n)), expected;
-    for (auto& one : memory)
-      for (Word& word : one) word = random();
-    expected = memory;
-    std::vector<Data<Vector<Word>>> vectors;
-    std::vector<Data<Matrix<Word>>> matrices;
-    for (std::size_t i = 0; i < 3; ++i) vectors.push_back(rt->data(memory[i]));
-    for (std::size_t i = 3; i < 6; ++i) matrices.push_back(rt->data(MatrixView<Word>{memory[i].data(), n, n, n}));
-    const auto where = [](unsigned which, const auto& codelet) {
-      return which == 0 ? codelet : codelet.can_run([which](const WorkerDescription& worker) { return on_cuda(worker) == (which == 1); });
+    const unsigned devices = 1 + flow.draw(2), workers = 1 + flow.draw(3);
+    auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), std::to_string(devices));
+    const bool refuses = flow.draw(2) == 0;
+    const auto refuse_some = [&] {
+      if (refuses && flow.draw(8) == 0) control.refuse_launches = 1;
     };
-    const bool refuses = draw(2) == 0;
-    for (int task = 0; task < 60; ++task) {
-      const unsigned which = refuses ? 2 * draw(2) : draw(3), to = draw(3), from = (to + 1 + draw(2)) % 3, other = 3 - to - from;
-      if (refuses && draw(8) == 0) control.refuse_launches = 1;
-      if (draw(2) == 0) {
-        const Word a = random();
-        rt->submit(where(which, kAxpy), a, read(vectors[from]), read_write(vectors[to]));
-        for (std::size_t i = 0; i < n * n; ++i) expected[to][i] += a * expected[from][i];
-      } else {
-        rt->submit(where(which, kGemm), read(matrices[from]), read(matrices[other]), read_write(matrices[to]));
-        multiply({expected[3 + from].data(), n, n, n}, {expected[3 + other].data(), n, n, n}, {expected[3 + to].data(), n, n, n});
-      }
-    }
-    rt->wait();
-    rt.reset();
-    ASSERT_EQ(memory, expected) << "seed " << seed;
+    ASSERT_TRUE(flow.play(std::move(rt), kAxpy, kGemm, !refuses, refuse_some)) << "seed " << seed;
   }
 }
 

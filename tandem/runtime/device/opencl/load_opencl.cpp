@@ -1,31 +1,16 @@
-// tandem/runtime/device/opencl/load_opencl.cpp: asks the dynamic loader, and refuses what another build made.
+// tandem/runtime/device/opencl/load_opencl.cpp: the module of OpenCL devices.
 #include "tandem/runtime/device/opencl/load_opencl.hpp"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-
-#include <string_view>
+#include "tandem/runtime/device/load_device_module.hpp"
 
 namespace tandem::runtime {
 
 base::Result<const OpenClModule*> load_opencl() {
-  using base::Error;
-  using base::ErrorCode;
-  constexpr const char* file = "libtandem_device_opencl.so";
-  void* const library = dlopen(file, RTLD_NOW | RTLD_NODELETE | RTLD_LOCAL);
-  if (library == nullptr)
-    return Error{ErrorCode::unsupported, fmt::format("OpenCL cannot be used: {}. Install ocl-icd-opencl-dev and build Tandem again, or name the "
-                                                     "folder of {} in LD_LIBRARY_PATH",
-                                                     dlerror(), file)};
-  void* const entry = dlsym(library, "tandem_device_opencl_module");
-  if (entry == nullptr) return Error{ErrorCode::malformed, fmt::format("{} is no module of Tandem; remove it", file)};
-  const OpenClModule& module = *reinterpret_cast<decltype(&tandem_device_opencl_module)>(entry)();
-  const OpenClModule ours;
-  if (module.interface != ours.interface || module.layout != ours.layout || std::string_view(module.version) != TANDEM_VERSION)
-    return Error{ErrorCode::unsupported, fmt::format("{} was made by another build, of Tandem {}, and this program is of Tandem {}; build both "
-                                                     "together",
-                                                     file, module.version, TANDEM_VERSION)};
-  return &module;
+  return load_device_module<OpenClModule>({.kind = "OpenCL",
+                                        .file = "libtandem_device_opencl.so",
+                                        .entry = "tandem_device_opencl_module",
+                                        .remedy = "Install ocl-icd-opencl-dev and build Tandem again"},
+                                       TANDEM_VERSION);
 }
 
 }  // namespace tandem::runtime

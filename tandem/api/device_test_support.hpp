@@ -1,0 +1,100 @@
+// tandem/api/device_test_support.hpp: what the tests of kinds of devices share: copies that are counted, and flows of random tasks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/device.hpp"
+#include "tandem/tandem.hpp"
+
+namespace tandem::test {
+
+using Word = std::uint64_t;
+using ConstMatrix = MatrixView<const Word>;
+
+/// Counts the bytes that another copier moves.
+struct CountingCopier final : Copier {
+  struct Bytes {
+    std::atomic<std::size_t> to_device{0};
+    std::atomic<std::size_t> from_device{0};
+  };
+  CountingCopier(std::unique_ptr<Copier> behind, Bytes& bytes) : behind_(std::move(behind)), bytes_(bytes) {}
+  runtime::CopyState start(const CopyRequest& request, runtime::CopyEnded ended) override {
+    (request.to_node == 0 ? bytes_.from_device : bytes_.to_device) += request.shape.bytes();
+    return behind_->start(request, std::move(ended));
+  }
+  void finish() noexcept override { behind_->finish(); }
+
+ private:
+  const std::unique_ptr<Copier> behind_;
+  Bytes& bytes_;
+};
+
+/// c += a b.
+inline void multiply(ConstMatrix a, ConstMatrix b, MatrixView<Word> c) {
+  for (std::size_t j = 0; j < c.cols; ++j)
+    for (std::size_t i = 0; i < c.rows; ++i)
+      for (std::size_t l = 0; l < a.cols; ++l) c(i, j) += a(i, l) * b(l, j);
+}
+
+/// A flow of random tasks: y += a x on three vectors, and products of three matrices; some on devices of one kind alone, some on cores alone.
+class RandomDeviceFlow {
+ public:
+  static constexpr std::size_t n = 12;                        ///< of each matrix; a vector has n * n words
+  static constexpr std::size_t bytes_of_one = n * n * sizeof(Word);
+
+  RandomDeviceFlow(std::uint64_t seed, DeviceKind kind) : random_(seed), kind_(kind) {}
+
+  unsigned draw(unsigned below) { return static_cast<unsigned>(random_() % below); }
+  /// `before_each` is called before each task; `may_restrict` false: no task is for devices alone. Says whether the values are those of sequential
+  /// execution.
+  template <class Axpy, class Gemm>
+  testing::AssertionResult play(std::unique_ptr<Runtime> rt, const Axpy& axpy, const Gemm& gemm, bool may_restrict = true,
+                                const std::function<void()>& before_each = {}) {
+    std::vector<std::vector<Word>> memory(6, std::vector<Word>(n * n));
+    for (auto& one : memory)
+      for (Word& word : one) word = random_();
+    std::vector<std::vector<Word>> expected = memory;
+    std::vector<Data<Vector<Word>>> vectors;
+    std::vector<Data<Matrix<Word>>> matrices;
+    for (std::size_t i = 0; i < 3; ++i) vectors.push_back(rt->data(memory[i]));
+    for (std::size_t i = 3; i < 6; ++i) matrices.push_back(rt->data(MatrixView<Word>{memory[i].data(), n, n, n}));
+    for (int task = 0; task < 60; ++task) {
+      const unsigned which = may_restrict ? draw(3) : 2 * draw(2), to = draw(3), from = (to + 1 + draw(2)) % 3, other = 3 - to - from;
+      if (before_each) before_each();
+      if (draw(2) == 0) {
+        const Word a = random_();
+        rt->submit(where(which, axpy), a, read(vectors[from]), read_write(vectors[to]));
+        for (std::size_t i = 0; i < n * n; ++i) expected[to][i] += a * expected[from][i];
+      } else {
+        rt->submit(where(which, gemm), read(matrices[from]), read(matrices[other]), read_write(matrices[to]));
+        multiply({expected[3 + from].data(), n, n, n}, {expected[3 + other].data(), n, n, n}, {expected[3 + to].data(), n, n, n});
+      }
+    }
+    rt->wait();
+    rt.reset();
+    return memory == expected ? testing::AssertionSuccess() : testing::AssertionFailure() << "other values";
+  }
+
+ private:
+  /// 0: anywhere; 1: on devices; 2: on cores.
+  template <class Codelet>
+  Codelet where(unsigned which, const Codelet& codelet) const {
+    if (which == 0) return codelet;
+    return codelet.can_run([which, kind = kind_](const WorkerDescription& worker) { return (worker.device == kind) == (which == 1); });
+  }
+
+  std::mt19937_64 random_;
+  DeviceKind kind_;
+};
+
+}  // namespace tandem::test
