@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tools/counted.hpp"
+#include "tools/svg_text.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -151,17 +152,6 @@ Size size_of(const Box& box, double most) {
           title_height + within.height + (box.parts.empty() ? gap / 2 : gap)};
 }
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') result += "&amp;";
-    else if (c == '<') result += "&lt;";
-    else if (c == '>') result += "&gt;";
-    else result += c;
-  }
-  return result;
-}
-
 /// Colours that are told apart with all kinds of colour vision, light enough for black text; worked cores are dark.
 std::pair<std::string_view, std::string_view> colours_of(Look look) {
   switch (look) {
@@ -185,7 +175,7 @@ void draw(const Box& box, double x, double y, Size size, double most, std::strin
     const double room = size.width - gap;
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\"", x + gap / 2 + 2, y + down, colour);
     if (letter * static_cast<double>(text.size()) > room) svg += fmt::format(" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\"", room - 4);
-    svg += fmt::format(">{}</text>\n", escaped(text));
+    svg += fmt::format(">{}</text>\n", svg_text(text));
   };
   const std::string_view ink = box.look == Look::busy_core ? "#ffffff" : "#222222";
   write(15, box.title, ink);
@@ -216,7 +206,7 @@ std::string machine_svg(const MachineView& machine) {
       "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
       width, height);
   draw(all, 0, 0, size, page_width, svg);
-  if (!rest.empty()) svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#222222\">{}</text>\n", gap, size.height + 14, escaped(rest));
+  if (!rest.empty()) svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#222222\">{}</text>\n", gap, size.height + 14, svg_text(rest));
   return svg + "</svg>\n";
 }
 

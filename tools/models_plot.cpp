@@ -9,6 +9,7 @@
 #include "tandem/analysis/short_time.hpp"
 #include "tools/counted.hpp"
 #include "tools/models_command.hpp"
+#include "tools/svg_text.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -30,17 +31,6 @@ Axis axis_over(double least, double most, double base, double from, double to) {
   return {low, high, from, to};
 }
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') result += "&amp;";
-    else if (c == '<') result += "&lt;";
-    else if (c == '>') result += "&gt;";
-    else result += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string picture_of(const model::CodeletModels& models) {
@@ -60,7 +50,7 @@ std::string picture_of(const model::CodeletModels& models) {
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"12\">\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{}\" y=\"20\" font-size=\"14\">{}: duration by bytes of data</text>\n",
-      kWidth, kHeight, kLeft, escaped(models.codelet));
+      kWidth, kHeight, kLeft, svg_text(models.codelet));
   const auto line = [&](double x1, double y1, double x2, double y2, std::string_view colour) {
     svg += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2, y2, colour);
   };
@@ -75,14 +65,14 @@ std::string picture_of(const model::CodeletModels& models) {
   std::size_t number = 0;
   for (const auto& [kind, sizes] : models.kinds) {
     const std::string_view colour = kColours[number % kColours.size()];
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", kLeft + 10, kTop + 16 + 15 * static_cast<double>(number), colour, escaped(kind_text(kind)));
+    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", kLeft + 10, kTop + 16 + 15 * static_cast<double>(number), colour, svg_text(kind_text(kind)));
     ++number;
     for (const model::SizeModel::Entry& entry : sizes.entries()) {
       const model::Estimate estimate = entry.history.estimate();
       const double at = x(std::max(1.0, static_cast<double>(entry.footprint.bytes)));
       line(at, y(std::max(y.low, estimate.mean_ns - estimate.deviation_ns)), at, y(estimate.mean_ns + estimate.deviation_ns), colour);
       svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}, {}: {} +- {}</title></circle>\n", at, y(estimate.mean_ns), colour,
-                         escaped(kind_text(kind)), short_bytes(entry.footprint.bytes), analysis::short_time(estimate.mean_ns), analysis::short_time(estimate.deviation_ns));
+                         svg_text(kind_text(kind)), short_bytes(entry.footprint.bytes), analysis::short_time(estimate.mean_ns), analysis::short_time(estimate.deviation_ns));
     }
     if (const auto law = sizes.law()) {
       svg += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-dasharray=\"4 3\" points=\"", colour);

@@ -1,0 +1,21 @@
+// tools/svg_text.hpp: texts of other origin within a picture.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tandem::tools {
+
+/// As the content of an element of XML; control characters become question marks.
+inline std::string svg_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '&') result += "&amp;";
+    else if (c == '<') result += "&lt;";
+    else if (c == '>') result += "&gt;";
+    else result += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  }
+  return result;
+}
+
+}  // namespace tandem::tools
