@@ -10,7 +10,7 @@ FUZZ_CC ?= clang-16
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check bench stress fuzz tsan asan audit times consumers python docs install clean
+.PHONY: help setup build demo check bench stress fuzz tsan asan audit alone times consumers python docs install clean
 
 help:
 	@echo 'make demo       forecast atmospheric CO2 on all cores; numbers, and pictures in build/demo; then four ranks'
@@ -23,6 +23,7 @@ help:
 	@echo 'make tsan       all tests under the thread sanitizer'
 	@echo 'make audit      random flows and traffic, with runtime, comm and dist checking their structures'
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
+	@echo 'make alone      compile each source alone, without precompiled headers: does every file include what it uses?'
 	@echo 'make times      how long building takes, against its goals, and the slowest files'
 	@echo 'make consumers  build programs that use Tandem: installed, as a subproject, shared, with GCC and with Clang'
 	@echo 'make python     build the Python package in a clean environment and test it, with its notebook; needs PyPI'
@@ -94,6 +95,10 @@ audit: setup
 	build/audit/tests/comm_traffic_test --gtest_brief=1
 	build/audit/tests/dist_flow_test --gtest_brief=1
 	RANDOM_FLOW_COUNT=$(or $(COUNT),100) build/audit/tests/random_flow_test --gtest_brief=1
+
+alone: setup
+	cmake --preset audit -D TANDEM_PRECOMPILED_HEADERS=OFF -D TANDEM_UNITY=OFF $(CONFIGURE)
+	cmake --build --preset audit -j $(JOBS)
 
 times: setup
 	@scripts/build_times measure
