@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "tandem/model/line_sums.hpp"
+
 namespace tandem::model {
 namespace {
 
@@ -21,20 +23,9 @@ struct Line {
 
 /// The best a, c >= 0 for one exponent.
 Line best_line(const std::vector<Point>& points, double b) {
-  double w = 0, wu = 0, wuu = 0, wy = 0, wuy = 0;
-  for (const Point& p : points) {
-    const double u = std::exp(b * p.log_t);
-    w += p.weight;
-    wu += p.weight * u;
-    wuu += p.weight * u * u;
-    wy += p.weight * p.y;
-    wuy += p.weight * u * p.y;
-  }
-  const double determinant = w * wuu - wu * wu;
-  double a = determinant > 0 ? (w * wuy - wu * wy) / determinant : 0;
-  double c = determinant > 0 ? (wuu * wy - wu * wuy) / determinant : wy / w;
-  if (a < 0) a = 0, c = wy / w;
-  else if (c < 0) a = wuy / wuu, c = 0;
+  LineSums sums;
+  for (const Point& p : points) sums.add(std::exp(b * p.log_t), p.y, p.weight);
+  const auto [a, c] = sums.best();
   double cost = (b - 1) * (b - 1);
   for (const Point& p : points) {
     const double difference = a * std::exp(b * p.log_t) + c - p.y;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tandem/model/line_sums.hpp"
+
 namespace tandem::model {
 namespace {
 
@@ -30,29 +32,19 @@ std::optional<AffineLink> TransferCurve::affine() const {
   const std::vector<Node> nodes = known_sizes();
   if (nodes.size() < 2) return {};
   const double scale = std::max(1.0, nodes.back().bytes);
-  double w = 0, wt = 0, wtt = 0, wy = 0, wty = 0;
-  for (const Node& node : nodes) {
-    const double t = node.bytes / scale;
-    w += node.weight;
-    wt += node.weight * t;
-    wtt += node.weight * t * t;
-    wy += node.weight * node.mean_ns;
-    wty += node.weight * t * node.mean_ns;
-  }
-  const double determinant = w * wtt - wt * wt;
-  double slope = (w * wty - wt * wy) / determinant, latency = (wtt * wy - wt * wty) / determinant;
-  if (slope < 0) slope = 0, latency = wy / w;
-  else if (latency < 0) slope = wty / wtt, latency = 0;
+  LineSums sums;
+  for (const Node& node : nodes) sums.add(node.bytes / scale, node.mean_ns, node.weight);
+  const auto [slope, latency] = sums.best();
   double misfit = 0;
   for (const Node& node : nodes) {
     const double difference = latency + slope * node.bytes / scale - node.mean_ns;
     misfit += node.weight * difference * difference;
   }
   const double excess = nodes.size() > 2 ? std::max(1.0, misfit / static_cast<double>(nodes.size() - 2)) : 1;
-  AffineLink link{.latency_ns = latency, .latency_error_ns = std::sqrt(excess * wtt / determinant)};
+  AffineLink link{.latency_ns = latency, .latency_error_ns = std::sqrt(excess * sums.wuu / sums.determinant())};
   if (slope > 0) {
     link.bytes_per_ns = scale / slope;
-    link.bytes_per_ns_error = link.bytes_per_ns * std::sqrt(excess * w / determinant) / slope;
+    link.bytes_per_ns_error = link.bytes_per_ns * std::sqrt(excess * sums.w / sums.determinant()) / slope;
   }
   return link;
 }
