@@ -22,6 +22,11 @@ holds() {
   grep -qE -- "$2" "$1" || { fail "no line of $1 is like '$2':"; head -c 2000 "$1" >&2; }
 }
 
+# json_holds CONDITION: of the object o in the file out, which a command printed.
+json_holds() {
+  python3 -c "import json, sys; o = json.load(open('out')); sys.exit(not ($1))" || { fail "not ($1) of:"; head -c 3000 out err >&2; }
+}
+
 # Whether a process runs; a zombie that nobody has reaped yet does not.
 runs() {
   local state

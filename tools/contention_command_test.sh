@@ -17,10 +17,6 @@ contention() {
   local actual=$?
   ((actual == status)) || { fail "tandem contention $*: exit $actual instead of $status"; head -c 3000 out err >&2; }
 }
-# json_holds CONDITION: of the object o that was printed.
-json_holds() {
-  python3 -c "import json, sys; o = json.load(open('out')); sys.exit(not ($1))" || { fail "not ($1) of:"; head -c 3000 out err >&2; }
-}
 
 # campaign MACHINE FOLDER MOST: what a campaign on a machine of the thesis would leave, two repetitions with noise of 1 %.
 campaign() {

@@ -18,10 +18,6 @@ tandem_ends() {
   local actual=$?
   ((actual == status)) || { fail "tandem $*: exit $actual instead of $status"; cat out err >&2; }
 }
-# json_holds EXPRESSION: of `o`, the object that was printed.
-json_holds() {
-  python3 -c "import json, sys; o = json.load(open('out')); sys.exit(not ($1))" || { fail "not ($1) of:"; head -c 3000 out >&2; }
-}
 
 # --- nothing yet; and a run without the option teaches nothing
 tandem_ends 0 models list

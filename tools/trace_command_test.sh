@@ -18,10 +18,6 @@ run() {
   ((actual == status)) || { fail "tandem trace $*: exit $actual instead of $status"; cat out err >&2; }
 }
 
-json_holds() {
-  python3 -c "import json, sys; o = json.load(open('out')); sys.exit(not ($1))" || { fail "not ($1) of:"; cat out err >&2; }
-}
-
 "$write_sample" run || fail "no sample"
 
 run 0 info run

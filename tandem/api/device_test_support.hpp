@@ -46,6 +46,67 @@ inline void multiply(ConstMatrix a, ConstMatrix b, MatrixView<Word> c) {
       for (std::size_t l = 0; l < a.cols; ++l) c(i, j) += a(i, l) * b(l, j);
 }
 
+/// y += a x once, on a device; copies are counted in `bytes`.
+template <class Axpy>
+void expect_a_kernel_runs(Runtime& rt, const CountingCopier::Bytes& bytes, const Axpy& on_device) {
+  std::vector<Word> x(1'000, 2), y(1'000, 1);
+  auto hx = rt.data("x", x), hy = rt.data("y", y);
+  rt.submit(on_device, Word{3}, read(hx), read_write(hy));
+  rt.wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(1'000, 7));
+  EXPECT_EQ(bytes.to_device, 16'000U);
+  EXPECT_EQ(bytes.from_device, 8'000U);
+}
+
+/// c += a b on a device, of matrices whose columns stand apart.
+template <class Gemm>
+void expect_any_leading_dimension(Runtime& rt, const Gemm& on_device) {
+  std::vector<Word> a(7 * 3, 1), b(5 * 4, 2), c(9 * 4, 1);
+  auto ha = rt.data("a", MatrixView<Word>{a.data(), 6, 3, 7}), hb = rt.data("b", MatrixView<Word>{b.data(), 3, 4, 5}),
+       hc = rt.data("c", MatrixView<Word>{c.data(), 6, 4, 9});
+  rt.submit(on_device, read(ha), read(hb), read_write(hc));
+  rt.wait(hc);
+  for (std::size_t j = 0; j < 4; ++j)
+    for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(c[i + j * 9], i < 6 ? 7U : 1U) << i << " " << j;
+}
+
+/// Scalars and values: 0 + 1 + ... + 9 more.
+template <class Bump>
+void expect_scalars_and_values(Runtime& rt, const Bump& on_device) {
+  int value = 5;
+  auto x = rt.data("x", value);
+  for (int i = 0; i < 10; ++i) rt.submit(on_device, i, read_write(x));
+  rt.wait(x);
+  EXPECT_EQ(value, 50);
+}
+
+/// A device's tasks before and after one of a core.
+template <class Axpy>
+void expect_fewest_copies(Runtime& rt, const CountingCopier::Bytes& bytes, const Axpy& on_device) {
+  std::vector<Word> x(500, 1), y(500, 0);
+  auto hx = rt.data("x", x), hy = rt.data("y", y);
+  // Both are brought once. y comes back when a core needs it, and goes there again because the core has changed it.
+  for (int i = 0; i < 5; ++i) rt.submit(on_device, Word{1}, read(hx), read_write(hy));
+  rt.submit(Codelet("double", [](std::span<Word> v) { for (Word& one : v) one *= 2; }), read_write(hy));
+  for (int i = 0; i < 5; ++i) rt.submit(on_device, Word{1}, read(hx), read_write(hy));
+  rt.wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(500, 15));
+  EXPECT_EQ(bytes.to_device, 3 * 4'000U);
+  EXPECT_EQ(bytes.from_device, 2 * 4'000U);
+}
+
+/// Workers 1 and 2 have devices, which take turns.
+template <class Axpy>
+void expect_copies_between_two_devices(Runtime& rt, const CountingCopier::Bytes& bytes, const Axpy& axpy) {
+  std::vector<Word> x(500, 1), y(500, 0);
+  auto hx = rt.data("x", x), hy = rt.data("y", y);
+  for (unsigned i = 0; i < 10; ++i)
+    rt.submit(axpy.can_run([i](const WorkerDescription& worker) { return worker.worker == 1 + i % 2; }), Word{1}, read(hx), read_write(hy));
+  rt.wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(500, 10));
+  EXPECT_EQ(bytes.to_device, 12 * 4'000U) << "x and y to each, then y to and fro";
+}
+
 /// A flow of random tasks: y += a x on three vectors, and products of three matrices; some on devices of one kind alone, some on cores alone.
 class RandomDeviceFlow {
  public:

@@ -81,48 +81,23 @@ const auto kGemm = Codelet("gemm", multiply).opencl(kSource, "gemm", [](ConstMat
 
 TEST_F(OpenCl, RunsAKernelInOpenClC) {
   auto rt = start();
-  std::vector<Word> x(1'000, 2), y(1'000, 1);
-  auto hx = rt->data("x", x), hy = rt->data("y", y);
-  rt->submit(kAxpy.can_run(on_opencl), Word{3}, read(hx), read_write(hy));
-  rt->wait(hy);
-  EXPECT_EQ(y, std::vector<Word>(1'000, 7));
-  EXPECT_EQ(bytes.to_device, 16'000U);
-  EXPECT_EQ(bytes.from_device, 8'000U);
+  test::expect_a_kernel_runs(*rt, bytes, kAxpy.can_run(on_opencl));
 }
 
 TEST_F(OpenCl, TakesMatricesWithAnyLeadingDimension) {
   auto rt = start();
-  std::vector<Word> a(7 * 3, 1), b(5 * 4, 2), c(9 * 4, 1);
-  auto ha = rt->data("a", MatrixView<Word>{a.data(), 6, 3, 7}), hb = rt->data("b", MatrixView<Word>{b.data(), 3, 4, 5}),
-       hc = rt->data("c", MatrixView<Word>{c.data(), 6, 4, 9});
-  rt->submit(kGemm.can_run(on_opencl), read(ha), read(hb), read_write(hc));
-  rt->wait(hc);
-  for (std::size_t j = 0; j < 4; ++j)
-    for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(c[i + j * 9], i < 6 ? 7U : 1U) << i << " " << j;
+  test::expect_any_leading_dimension(*rt, kGemm.can_run(on_opencl));
 }
 
 TEST_F(OpenCl, TakesScalarsAndValues) {
   auto rt = start();
-  int value = 5;
-  auto x = rt->data("x", value);
   const auto bump = Codelet("bump", [](int by, int& v) { v += by; }).opencl(kSource, "bump", [](int, int&) { return 1; });
-  for (int i = 0; i < 10; ++i) rt->submit(bump.can_run(on_opencl), i, read_write(x));
-  rt->wait(x);
-  EXPECT_EQ(value, 50);
+  test::expect_scalars_and_values(*rt, bump.can_run(on_opencl));
 }
 
 TEST_F(OpenCl, CopiesWhatItMustAndNoMore) {
   auto rt = start(1);
-  std::vector<Word> x(500, 1), y(500, 0);
-  auto hx = rt->data("x", x), hy = rt->data("y", y);
-  // Both are brought once. y comes back when a core needs it, and goes there again because the core has changed it.
-  for (int i = 0; i < 5; ++i) rt->submit(kAxpy.can_run(on_opencl), Word{1}, read(hx), read_write(hy));
-  rt->submit(Codelet("double", [](std::span<Word> v) { for (Word& one : v) one *= 2; }), read_write(hy));
-  for (int i = 0; i < 5; ++i) rt->submit(kAxpy.can_run(on_opencl), Word{1}, read(hx), read_write(hy));
-  rt->wait(hy);
-  EXPECT_EQ(y, std::vector<Word>(500, 15));
-  EXPECT_EQ(bytes.to_device, 3 * 4'000U);
-  EXPECT_EQ(bytes.from_device, 2 * 4'000U);
+  test::expect_fewest_copies(*rt, bytes, kAxpy.can_run(on_opencl));
 }
 
 TEST_F(OpenCl, RandomFlowsGiveWhatSequentialExecutionGives) {
@@ -140,13 +115,7 @@ TEST_F(OpenCl, RandomFlowsGiveWhatSequentialExecutionGives) {
 TEST_F(OpenCl, CopiesBetweenTwoDevices) {
   if (runtime::load_opencl().value()->find().size() < 2) GTEST_SKIP() << "there is one OpenCL device only";
   auto rt = start(1, "0", "2");
-  std::vector<Word> x(500, 1), y(500, 0);
-  auto hx = rt->data("x", x), hy = rt->data("y", y);
-  for (unsigned i = 0; i < 10; ++i)
-    rt->submit(kAxpy.can_run([i](const WorkerDescription& worker) { return worker.worker == 1 + i % 2; }), Word{1}, read(hx), read_write(hy));
-  rt->wait(hy);
-  EXPECT_EQ(y, std::vector<Word>(500, 10));
-  EXPECT_EQ(bytes.to_device, 12 * 4'000U) << "x and y to each, then y to and fro";
+  test::expect_copies_between_two_devices(*rt, bytes, kAxpy);
 }
 
 TEST_F(OpenCl, SaysWhatTheCompilerSays) {

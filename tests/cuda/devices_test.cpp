@@ -131,48 +131,23 @@ struct Numbers {
 
 TEST_F(Cuda, RunsAKernelInCudaCPlusPlus) {
   auto rt = start();
-  std::vector<Word> x(1'000, 2), y(1'000, 1);
-  auto hx = rt->data("x", x), hy = rt->data("y", y);
-  rt->submit(kAxpy.can_run(on_cuda), Word{3}, read(hx), read_write(hy));
-  rt->wait(hy);
-  EXPECT_EQ(y, std::vector<Word>(1'000, 7));
-  EXPECT_EQ(bytes.to_device, 16'000U);
-  EXPECT_EQ(bytes.from_device, 8'000U);
+  test::expect_a_kernel_runs(*rt, bytes, kAxpy.can_run(on_cuda));
 }
 
 TEST_F(Cuda, TakesMatricesWithAnyLeadingDimension) {
   auto rt = start();
-  std::vector<Word> a(7 * 3, 1), b(5 * 4, 2), c(9 * 4, 1);
-  auto ha = rt->data("a", MatrixView<Word>{a.data(), 6, 3, 7}), hb = rt->data("b", MatrixView<Word>{b.data(), 3, 4, 5}),
-       hc = rt->data("c", MatrixView<Word>{c.data(), 6, 4, 9});
-  rt->submit(kGemm.can_run(on_cuda), read(ha), read(hb), read_write(hc));
-  rt->wait(hc);
-  for (std::size_t j = 0; j < 4; ++j)
-    for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(c[i + j * 9], i < 6 ? 7U : 1U) << i << " " << j;
+  test::expect_any_leading_dimension(*rt, kGemm.can_run(on_cuda));
 }
 
 TEST_F(Cuda, TakesScalarsAndValuesAndCompilesASourceOnce) {
   auto rt = start();
-  int value = 5;
-  auto x = rt->data("x", value);
-  for (int i = 0; i < 10; ++i) rt->submit(kBump.can_run(on_cuda), i, read_write(x));
-  rt->wait(x);
-  EXPECT_EQ(value, 50);
+  test::expect_scalars_and_values(*rt, kBump.can_run(on_cuda));
   EXPECT_EQ(control.compilations, 1);
 }
 
 TEST_F(Cuda, CopiesWhatItMustAndNoMore) {
   auto rt = start(1);
-  std::vector<Word> x(500, 1), y(500, 0);
-  auto hx = rt->data("x", x), hy = rt->data("y", y);
-  // Both are brought once. y comes back when a core needs it, and goes there again because the core has changed it.
-  for (int i = 0; i < 5; ++i) rt->submit(kAxpy.can_run(on_cuda), Word{1}, read(hx), read_write(hy));
-  rt->submit(Codelet("double", [](std::span<Word> v) { for (Word& one : v) one *= 2; }), read_write(hy));
-  for (int i = 0; i < 5; ++i) rt->submit(kAxpy.can_run(on_cuda), Word{1}, read(hx), read_write(hy));
-  rt->wait(hy);
-  EXPECT_EQ(y, std::vector<Word>(500, 15));
-  EXPECT_EQ(bytes.to_device, 3 * 4'000U);
-  EXPECT_EQ(bytes.from_device, 2 * 4'000U);
+  test::expect_fewest_copies(*rt, bytes, kAxpy.can_run(on_cuda));
 }
 
 TEST_F(Cuda, RandomFlowsGiveWhatSequentialExecutionGives) {
@@ -192,13 +167,7 @@ TEST_F(Cuda, RandomFlowsGiveWhatSequentialExecutionGives) {
 
 TEST_F(Cuda, CopiesDirectlyBetweenTwoDevices) {
   auto rt = start(1, "0", "2");
-  std::vector<Word> x(500, 1), y(500, 0);
-  auto hx = rt->data("x", x), hy = rt->data("y", y);
-  for (unsigned i = 0; i < 10; ++i)
-    rt->submit(kAxpy.can_run([i](const WorkerDescription& worker) { return worker.worker == 1 + i % 2; }), Word{1}, read(hx), read_write(hy));
-  rt->wait(hy);
-  EXPECT_EQ(y, std::vector<Word>(500, 10));
-  EXPECT_EQ(bytes.to_device, 12 * 4'000U) << "x and y to each, then y to and fro";
+  test::expect_copies_between_two_devices(*rt, bytes, kAxpy);
   EXPECT_GE(control.peer_copies, 9);
 }
 
