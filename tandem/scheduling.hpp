@@ -3,6 +3,7 @@
 
 #include "tandem/runtime/sched/placing_policy.hpp"
 #include "tandem/runtime/sched/policy.hpp"
+#include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem {
 
@@ -10,12 +11,19 @@ using runtime::AccessView;
 using runtime::Estimate;
 using runtime::Estimates;
 using runtime::LinkLoad;
+using runtime::KindTimes;
+using runtime::KindWorkers;
 using runtime::LoadView;
 using runtime::Machine;
+using runtime::MostUrgentFirst;
+using runtime::OpenTask;
 using runtime::PlacingPolicy;
 using runtime::Policy;
 using runtime::PolicyRegistry;
+using runtime::PullingPolicy;
+using runtime::ReadyKind;
 using runtime::ReadyTask;
+using runtime::ReadyView;
 using runtime::Situation;
 using runtime::TaskView;
 using runtime::Transfers;

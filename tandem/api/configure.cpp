@@ -11,8 +11,9 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "workers", .type = OptionType::integer, .default_value = "0",
                 .help = "CPU workers, the calling thread included; 0: one for each core that this process may use", .minimum = 0,
                 .maximum = runtime::ReadyQueues::kMaxWorkers});
-  registry.add({.name = "sched", .type = OptionType::text, .default_value = "lws",
-                .help = "scheduling policy: lws, prio, eager, random; where workers differ dm, dmda, dmdas; or one that the program registered"});
+  registry.add({.name = "sched", .type = OptionType::text, .default_value = "auto",
+                .help = "scheduling policy: lws, prio, eager, random; where workers differ plan, heteroprio, darts, dm, dmda, dmdas; or one that the "
+                        "program registered; auto: plan where workers differ, otherwise lws"});
   registry.add(
       {.name = "caller",
        .type = OptionType::boolean,

@@ -149,7 +149,8 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
     resources.log->info("{} workers share {} cores", plan.size(), resources.topology->cores().size());
 
   runtime::World world;
-  world.policy = make_policy(config.get_string("sched"), resources.policies);
+  const std::string sched = config.get_string("sched");
+  world.policy = make_policy(sched == kAutomaticPolicy ? "lws" : sched, resources.policies);
   world.clock = resources.clock.get();
   world.log = resources.log.get();
   world.caller_works = config.get_bool("caller");
@@ -171,6 +172,13 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
   if (const std::int64_t bytes = config.get_bytes("memory"); bytes != 0) limit_main_memory(world, static_cast<std::size_t>(bytes), config);
   world.numa_node_of = [&resources](const void* memory, std::size_t bytes) { return resources.topology->numa_place_of(memory, bytes); };
   return world;
+}
+
+void settle_policy(runtime::World& world, base::Config& config, const WorldResources& resources) {
+  if (config.get_string("sched") != kAutomaticPolicy) return;
+  const char* const name = world.machine.is_mixed() ? "plan" : "lws";
+  world.policy = make_policy(name, resources.policies);
+  static_cast<void>(config.set("sched", name, config.origin("sched")));
 }
 
 runtime::World make_test_world(const TestWorldOptions& options, WorldResources& resources) {

@@ -52,6 +52,11 @@ std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::o
 /// Threads bound to the cores of `resources.topology`, or of this process when that is null; real clocks. Throws StartError for an unknown policy.
 runtime::World make_real_world(const base::Config& config, WorldResources& resources);
 
+/// What option `sched` says by default.
+inline constexpr const char* kAutomaticPolicy = "auto";
+/// When all workers are known: the policy for them where the option leaves it open, and its name in `config`.
+void settle_policy(runtime::World& world, base::Config& config, const WorldResources& resources);
+
 struct TestWorldOptions {
   std::uint64_t seed = 1;
   unsigned workers = 2;

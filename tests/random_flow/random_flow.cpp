@@ -66,8 +66,8 @@ FlowSetup draw_setup(std::uint64_t seed, bool threads) {
   // Two of the largest data fit, and not all others beside them.
   if (setup.devices != 0 && draw(2) == 0) setup.device_bytes = 2 * kLargestBytes + draw(kLargestBytes);
   if (draw(4) == 0) setup.main_bytes = 2 * kLargestBytes + draw(kLargestBytes);
-  static const char* const kPlacing[] = {"dm", "dmda", "dmdas"};
-  if (setup.devices != 0 && draw(2) == 0) setup.sched = kPlacing[draw(3)];
+  static const char* const kPlacing[] = {"dm", "dmda", "dmdas", "heteroprio", "darts", "plan"};
+  if (setup.devices != 0 && draw(2) == 0) setup.sched = kPlacing[draw(std::size(kPlacing))];
   return setup;
 }
 

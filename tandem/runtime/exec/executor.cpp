@@ -127,11 +127,21 @@ void Executor::enqueue_restricted(Task& task, Origin& origin) {
   queues_->push_to(*task.extra->group, &task);
 }
 
-void Executor::place(Task& task, Origin& origin) {
-  const Placer::Choice choice = placer_->choose(task);
-  if (origin.trace != nullptr) trace_pushed(static_cast<std::uint32_t>(flow_position(task)), choice.worker, origin);
-  else emit<trace::Type::task_pushed>(origin, flow_position(task), choice.worker);
-  if (placer_->push(choice, task)) place_left(origin);
+void Executor::place(Task& task, Origin& origin) { push_placed(placer_->offer(task), origin); }
+
+void Executor::feed(unsigned worker, Origin& origin) { push_placed(placer_->feed(worker), origin); }
+
+/// Tasks that the placer has given to workers.
+void Executor::push_placed(Task* tasks, Origin& origin) {
+  bool caller_has_left = false;
+  while (tasks != nullptr) {
+    Task& task = *std::exchange(tasks, tasks->next);
+    const unsigned worker = Placer::worker_of(task);
+    if (origin.trace != nullptr) trace_pushed(static_cast<std::uint32_t>(flow_position(task)), worker, origin);
+    else emit<trace::Type::task_pushed>(origin, flow_position(task), worker);
+    caller_has_left |= placer_->push(task);
+  }
+  if (caller_has_left) place_left(origin);
 }
 
 bool Executor::check_invariants() const {
@@ -146,6 +156,7 @@ void Executor::caller_leaves(Origin& origin) {
   if (placer_ == nullptr) return;
   placer_->leave();
   place_left(origin);
+  if (placer_->feeds()) feed(0, origin);  // others, since it was perhaps the last that worked
 }
 
 /// What stands in the queue of the caller, which has left, goes to others.

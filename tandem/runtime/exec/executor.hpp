@@ -111,7 +111,10 @@ class Executor final : public StagingListener {
   /// The workers that share all tasks, and no others.
   bool is_everyone(const WorkerGroup& group) const noexcept;
 
-  // --- the caller, where a policy places tasks
+  // --- where a policy places tasks
+
+  /// `worker` looks for a task: with a policy that keeps tasks together it is given one, if there is one for it. By that worker.
+  void feed(unsigned worker, Origin& origin);
   /// The caller waits and works from now on. By its thread.
   void caller_arrives() noexcept;
   /// It no longer does: what was placed with it goes to others. By its thread.
@@ -184,6 +187,7 @@ class Executor final : public StagingListener {
   void keep_or_queue(Task& task, Origin& origin, bool told);
   void enqueue_restricted(Task& task, Origin& origin);
   void place(Task& task, Origin& origin);
+  void push_placed(Task* tasks, Origin& origin);
   void place_left(Origin& origin);
   void enqueue_budgeted(Task& task, Origin& origin);
   void trace_pushed_somewhere(const Task& task, const Origin& origin);

@@ -16,9 +16,7 @@ class EarliestEnd final : public PlacingPolicy {
   bool by_priority() const noexcept override { return false; }
   unsigned choose(const TaskView& task, const LoadView& load) const override {
     if (const auto worker = worker_to_try(task, load)) return *worker;
-    return cheapest(task, load, [&](unsigned worker, double kernel_ns) {
-      return static_cast<double>(load.workers[worker].free_ns - load.now_ns) + kernel_ns;
-    });
+    return earliest_end(task, load);
   }
 };
 

@@ -10,6 +10,7 @@
 #include "tandem/base/assert.hpp"
 #include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/sched/prices.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/footprint.hpp"
 
@@ -23,10 +24,10 @@ bool is_moved(const AccessSlot& slot) noexcept {
 
 }  // namespace
 
-Placer::Placer(const PlacingPolicy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock,
-               bool caller)
-    : policy_(policy),
-      by_priority_(policy.by_priority()),
+Placer::Placer(const Policy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller)
+    : placing_(policy.placing()),
+      pulling_(policy.pulling()),
+      by_priority_(placing_ != nullptr && policy.by_priority()),
       machine_(machine),
       queues_(queues),
       clock_(clock),
@@ -34,6 +35,7 @@ Placer::Placer(const PlacingPolicy& policy, const Machine& machine, Estimates* g
       caller_is_away_(caller),
       loads_(machine.workers.size()),
       views_(machine.workers.size()) {
+  TANDEM_ASSERT((placing_ != nullptr) != (pulling_ != nullptr));
   for (unsigned worker = 0; worker < machine.workers.size(); ++worker) own_.push_back(&queues.group_of({worker}));
   for (NodeIndex from = 0; from < machine.nodes.size(); ++from)
     for (NodeIndex to = 0; to < machine.nodes.size(); ++to) links_.push_back({machine.link(from, to), 0});
@@ -82,8 +84,8 @@ std::int64_t Placer::free_ns(const Load& load, std::int32_t priority, std::int64
   return now_ns + load.all.ns / load.all.tasks / 2;
 }
 
-/// The data of `task`, for the view.
-void Placer::look_at(const Task& task) {
+/// The data of `task`, for a view.
+void Placer::look_at(const Task& task) const {
   accesses_.clear();
   bytes_ = 0;
   for (unsigned i = 0; i < task.access_count; ++i) {
@@ -91,62 +93,251 @@ void Placer::look_at(const Task& task) {
     if (!is_moved(slot)) continue;
     const Handle& handle = *slot.handle();
     accesses_.push_back({slot.mode(), handle.travel_bytes(), handle.valid.load(std::memory_order_acquire) & ~Handle::kMoving,
-                         handle.coming.load(std::memory_order_relaxed)});
+                         handle.coming.load(std::memory_order_relaxed), &handle});
     bytes_ += handle.shape.bytes();
   }
 }
 
-bool Placer::may_get(unsigned worker) const noexcept {
-  if (worker == 0 && caller_is_away_.load(std::memory_order_relaxed)) return false;
-  const MachineNode& node = machine_.nodes[machine_.workers[worker].node];
-  return (node.kind != NodeKind::device || node.budget == 0 || bytes_ <= node.budget) && !queues_.is_retired(worker);
+std::span<const AccessView> Placer::accesses(const OpenTask& task) const {
+  look_at(*task.task);
+  return accesses_;
 }
 
-/// False: none of them may get it, so all stand there.
+bool Placer::works(unsigned worker) const noexcept {
+  return !(worker == 0 && caller_is_away_.load(std::memory_order_relaxed)) && !queues_.is_retired(worker);
+}
+
+bool Placer::has_room(NodeIndex node, std::size_t bytes) const noexcept {
+  const MachineNode& memory = machine_.nodes[node];
+  return memory.kind != NodeKind::device || memory.budget == 0 || bytes <= memory.budget;
+}
+
+/// False: none of them may get the task that was looked at, so all stand there.
 bool Placer::select_workers(const WorkerGroup& group) {
   candidates_.clear();
   for (const unsigned worker : group.members)
-    if (may_get(worker)) candidates_.push_back(worker);
+    if (works(worker) && has_room(machine_.workers[worker].node, bytes_)) candidates_.push_back(worker);
   if (!candidates_.empty()) return true;
   candidates_ = group.members;
   return false;
 }
 
-Placer::Choice Placer::choose(Task& task) {
+// --- kinds of tasks
+
+/// The number of the kind of `task`, which uses it from now on.
+unsigned Placer::kind_of(const Task& task) {
+  const model::Footprint footprint = task.extra->placed.footprint;
+  const WorkerGroup* const group = task.extra->group;
+  const std::uint64_t of_codelet = std::hash<std::string_view>{}(task.codelet->name) ^ std::hash<const void*>{}(group);
+  const std::uint64_t key = base::mix64(of_codelet ^ footprint.shape);
+  const auto [known, is_new] = kind_numbers_.try_emplace(key, 0U);
+  if (is_new) {
+    if (free_kinds_.empty()) {
+      free_kinds_.push_back(static_cast<unsigned>(kinds_.size()));
+      kinds_.emplace_back().given.resize(loads_.size());
+      uses_.emplace_back();
+    }
+    known->second = free_kinds_.back();
+    free_kinds_.pop_back();
+    ReadyKind& kind = kinds_[known->second];
+    kind.codelet = task.codelet->name;
+    kind.footprint = footprint;
+    kind.workers = group->members;
+    kind.seen = 0;
+    kind.by_kind.clear();
+    for (const unsigned worker : kind.workers) {
+      const DeviceKind of = machine_.workers[worker].kind;
+      const auto some = std::ranges::find(kind.by_kind, of, &KindWorkers::kind);
+      if (some != kind.by_kind.end()) ++some->count;
+      else kind.by_kind.push_back({of, worker, 1, {}});
+    }
+    ask_durations(known->second);
+    uses_[known->second].key = key;
+  }
+  ++uses_[known->second].tasks;
+  return known->second;
+}
+
+/// Kinds stay known, with what was seen of them, while there are few.
+void Placer::leave_kind(unsigned kind) {
+  if (--uses_[kind].tasks != 0 || kinds_.size() <= kMostKnownKinds) return;
+  kind_numbers_.erase(uses_[kind].key);
+  free_kinds_.push_back(kind);
+}
+
+void Placer::ask_durations(unsigned number) {
+  ReadyKind& kind = kinds_[number];
+  uses_[number].is_known = true;
+  for (KindWorkers& some : kind.by_kind) {
+    some.kernel = estimates_.expected_ns(kind.codelet, kind.footprint, some.kind);
+    uses_[number].is_known &= some.kernel.known;
+  }
+}
+
+/// One more task of `kind` has become ready; prices follow after some.
+void Placer::see(ReadyKind& kind) {
+  kind.seen += 1;
+  if (++unpriced_ * 8 < seen_) return;
+  seen_ += unpriced_;
+  unpriced_ = 0;
+  for (unsigned number = 0; number < kinds_.size(); ++number) ask_durations(number);
+  prices_ = prices_of(kinds_, machine_);
+  if (seen_ <= kMemory) return;
+  for (ReadyKind& known : kinds_) known.seen *= kMemory / seen_;
+  seen_ = kMemory;
+}
+
+// --- choices
+
+void Placer::Chain::add(Task& task) noexcept {
+  task.next = nullptr;
+  (last != nullptr ? last->next : first) = &task;
+  last = &task;
+}
+
+Task* Placer::offer(Task& task) {
   TANDEM_ASSERT(task.restricted);
   forget(task);
   PlacedTask& placed = task.extra->placed;
   placed.footprint = footprint_of(task);
-  const std::uint64_t kind_of_task = base::mix64(std::hash<std::string_view>{}(task.codelet->name) ^ placed.footprint.shape);
-  const std::int64_t now_ns = clock_.now_ns();
+  Chain chosen;
   const std::lock_guard guard(lock_);
-  look_at(task);
-  const bool is_present = select_workers(*task.extra->group);
-  for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
-    const Load& load = loads_[worker];
-    views_[worker] = {free_ns(load, task.priority, now_ns), load.all.tasks};
+  placed.kind = kind_of(task);
+  if (placing_ != nullptr) {
+    choose(task, chosen);
+    return chosen.first;
   }
-  for (LinkLoad& link : links_) link.free_ns = std::max(link.free_ns, now_ns);
-  const auto alike = alike_.find(kind_of_task);
-  const TaskView view{.codelet = task.codelet->name,
-                      .priority = task.priority,
-                      .footprint = placed.footprint,
-                      .accesses = accesses_,
-                      .workers = candidates_,
-                      .alike = alike != alike_.end() ? std::span<const std::uint32_t>(alike->second.by_worker) : std::span<const std::uint32_t>()};
-  const LoadView load{.machine = machine_, .estimates = estimates_, .now_ns = now_ns, .workers = views_, .links = links_};
-  unsigned worker = policy_.choose(view, load);
-  if (std::find(candidates_.begin(), candidates_.end(), worker) == candidates_.end()) worker = candidates_.front();
-  charge(task, worker, view, load, kind_of_task);
-  return {worker, is_present};
+  look_at(task);
+  ReadyKind& kind = kinds_[placed.kind];
+  kind.tasks.insert({task.priority, flow_position(task), placed.kind, bytes_, &task});
+  ++waiting_;
+  see(kind);
+  if (!uses_[placed.kind].is_known) give_trials(chosen);
+  // Who has left the others of its kind to faster workers is asked again when these have grown by an eighth.
+  if (kind.tasks.size() == 1 || ++unasked_ * 8 >= waiting_) pull_for_hungry(chosen, true);
+  return chosen.first;
 }
 
-/// What the choice of `worker` adds to its load and to those of links.
-void Placer::charge(Task& task, unsigned worker, const TaskView& view, const LoadView& load, std::uint64_t kind_of_task) {
+Task* Placer::feed(unsigned worker) {
+  Chain chosen;
+  const std::lock_guard guard(lock_);
+  Load& load = loads_[worker];
+  load.is_hungry = false;
+  if (waiting_ != 0) give_trials(chosen);
+  if (waiting_ == 0 && load.all.tasks >= load.most) return chosen.first;
+  while (load.all.tasks < load.most && pull(worker, chosen)) {
+  }
+  load.is_hungry = load.all.tasks < load.most;
+  if (waiting_ != 0) pull_for_hungry(chosen, false);
+  return chosen.first;
+}
+
+/// The machine as a task of `priority` finds it.
+LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
+  for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
+    const Load& load = loads_[worker];
+    views_[worker] = {free_ns(load, priority, now_ns), load.all.tasks};
+  }
+  for (LinkLoad& link : links_) link.free_ns = std::max(link.free_ns, now_ns);
+  return {.machine = machine_, .estimates = estimates_, .now_ns = now_ns, .workers = views_, .links = links_, .prices = prices_};
+}
+
+/// For a placing policy, and for a task that all workers would leave to others.
+void Placer::choose(Task& task, Chain& chosen) {
+  look_at(task);
+  PlacedTask& placed = task.extra->placed;
+  placed.is_present = select_workers(*task.extra->group);
+  const ReadyKind& kind = kinds_[placed.kind];
+  const LoadView load = look_at_loads(task.priority, clock_.now_ns());
+  const TaskView view{.codelet = kind.codelet,
+                      .priority = task.priority,
+                      .footprint = kind.footprint,
+                      .accesses = accesses_,
+                      .workers = candidates_,
+                      .alike = kind.given};
+  unsigned worker = placing_ != nullptr ? placing_->choose(view, load) : earliest_end(view, load);
+  if (std::find(candidates_.begin(), candidates_.end(), worker) == candidates_.end()) worker = candidates_.front();
+  give(task, worker, view, load);
+  chosen.add(task);
+}
+
+void Placer::take_out(const OpenTask& task) {
+  kinds_[task.kind].tasks.erase(task);
+  --waiting_;
+}
+
+/// A task for `worker`. False: it gets none.
+bool Placer::pull(unsigned worker, Chain& chosen) {
+  if (waiting_ == 0 || !works(worker)) return false;
+  const LoadView load = look_at_loads(0, clock_.now_ns());
+  const OpenTask* const picked = pulling_->pick(worker, *this, load);
+  if (picked == nullptr || !may_get(worker, *picked, *this, load)) return false;
+  give(*picked, worker, load, chosen);
+  return true;
+}
+
+/// Tasks whose duration is not known on some kind of workers, to those of these that could run one and have none like it.
+void Placer::give_trials(Chain& chosen) {
+  for (unsigned number = 0; number < kinds_.size(); ++number) {
+    const ReadyKind& kind = kinds_[number];
+    if (uses_[number].is_known) continue;
+    for (const KindWorkers& some : kind.by_kind) {
+      if (some.kernel.known) continue;
+      for (const unsigned worker : kind.workers) {
+        if (kind.tasks.empty()) break;
+        if (machine_.workers[worker].kind != some.kind || kind.given[worker] != 0 || loads_[worker].all.tasks >= loads_[worker].most) continue;
+        const LoadView load = look_at_loads(0, clock_.now_ns());
+        if (may_get(worker, *kind.tasks.begin(), *this, load)) give(*kind.tasks.begin(), worker, load, chosen);
+      }
+    }
+  }
+}
+
+/// As the other, of a task that waits here and may be given to `worker`.
+void Placer::give(const OpenTask& open, unsigned worker, const LoadView& load, Chain& chosen) {
+  const OpenTask task = open;
+  task.task->extra->placed.is_present = true;
+  give(*task.task, worker, view_of(task, *this), load);
+  take_out(task);
+  chosen.add(*task.task);
+}
+
+/// Tasks for those workers that have found none.
+void Placer::pull_for_hungry(Chain& chosen, bool has_new_tasks) {
+  if (has_new_tasks) unasked_ = 0;
+  const std::int64_t now_ns = clock_.now_ns();
+  const MachineWorker* refused = nullptr;  // the last one that got nothing: the next ones are mostly its like, and get nothing either
+  for (unsigned worker = 0; worker < loads_.size() && waiting_ != 0; ++worker) {
+    Load& load = loads_[worker];
+    const MachineWorker& here = machine_.workers[worker];
+    if (!load.is_hungry || (!has_new_tasks && now_ns < load.ask_at_ns) || !works(worker)) continue;
+    if (refused != nullptr && refused->kind == here.kind && refused->node == here.node && load.all.tasks == 0) continue;
+    while (load.all.tasks < load.most && pull(worker, chosen)) {
+    }
+    load.is_hungry = load.all.tasks < load.most;
+    if (!load.is_hungry) continue;
+    load.ask_at_ns = now_ns + load.last_ns / 8;
+    if (load.all.tasks == 0) refused = &here;
+  }
+  if (waiting_ == 0 || somebody_works()) return;
+  const OpenTask task = *MostUrgentFirst(kinds_).next();
+  take_out(task);
+  choose(*task.task, chosen);
+}
+
+/// Some worker has a task, and will look for another when that has ended.
+bool Placer::somebody_works() const noexcept {
+  for (unsigned worker = 0; worker < loads_.size(); ++worker)
+    if (loads_[worker].all.tasks != 0 && works(worker)) return true;
+  return false;
+}
+
+/// `worker` is charged with `task`, and links with its copies.
+void Placer::give(Task& task, unsigned worker, const TaskView& view, const LoadView& load) {
   const NodeIndex node = machine_.workers[worker].node;
   // It waits for copies only as long as the worker has nothing else to do.
   const std::int64_t waits_ns = std::max<std::int64_t>(0, transfers_to(view, load, node).ready_ns - load.workers[worker].free_ns);
-  for (const AccessView& access : accesses_)
+  for (const AccessView& access : view.accesses)
     if (sees_value(access.mode) && access.valid != 0 && ((access.valid | access.coming) >> node & 1U) == 0) {
       LinkLoad& link = links_[static_cast<std::size_t>(std::countr_zero(access.valid)) * machine_.nodes.size() + node];
       link.free_ns += static_cast<std::int64_t>(link.link.copy_ns(access.bytes));
@@ -157,14 +348,11 @@ void Placer::charge(Task& task, unsigned worker, const TaskView& view, const Loa
   if (charged.all.tasks == 0) charged.since_ns = load.now_ns;
   PlacedTask& placed = task.extra->placed;
   placed.worker = worker;
-  placed.kind = kind_of_task;
   placed.charged_ns = waits_ns + static_cast<std::int64_t>(load.kernel(view, worker).mean_ns);
   placed.priority = task.priority;
+  charged.last_ns = placed.charged_ns;
   add(charged, placed.priority, placed.charged_ns);
-  Alike& alike = alike_[kind_of_task];
-  if (alike.by_worker.empty()) alike.by_worker.resize(loads_.size());
-  ++alike.by_worker[worker];
-  ++alike.total;
+  ++kinds_[placed.kind].given[worker];
 }
 
 void Placer::forget(Task& task) {
@@ -179,14 +367,17 @@ void Placer::forget(Task& task) {
   Load& load = loads_[worker];
   remove(load, placed.priority, placed.charged_ns);
   load.since_ns = now_ns;
-  const auto alike = alike_.find(placed.kind);
-  --alike->second.by_worker[worker];
-  if (--alike->second.total == 0) alike_.erase(alike);
+  --kinds_[placed.kind].given[worker];
+  leave_kind(placed.kind);
 }
 
 void Placer::learn(const Task& task, DeviceKind kind, std::int64_t duration_ns) {
   if (task.extra == nullptr || !task.restricted) return;
-  estimates_.add(task.codelet->name, task.extra->placed.footprint, kind, static_cast<double>(duration_ns));
+  const PlacedTask& placed = task.extra->placed;
+  estimates_.add(task.codelet->name, placed.footprint, kind, static_cast<double>(duration_ns));
+  if (pulling_ == nullptr || placed.worker == PlacedTask::kNowhere) return;
+  const std::lock_guard guard(lock_);
+  if (!uses_[placed.kind].is_known) ask_durations(placed.kind);
 }
 
 std::vector<std::uint32_t> Placer::charged() const {
@@ -199,14 +390,18 @@ std::vector<std::uint32_t> Placer::charged() const {
 bool Placer::check_invariants() const {
   const std::lock_guard guard(lock_);
   std::vector<std::uint32_t> tasks(loads_.size());
-  for (const auto& [kind, alike] : alike_) {
-    std::uint32_t total = 0;
+  std::size_t waiting = 0;
+  for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+    std::size_t total = kinds_[kind].tasks.size();
+    waiting += total;
     for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
-      tasks[worker] += alike.by_worker[worker];
-      total += alike.by_worker[worker];
+      tasks[worker] += kinds_[kind].given[worker];
+      total += kinds_[kind].given[worker];
     }
-    if (total != alike.total || total == 0) return false;
+    if (total != uses_[kind].tasks) return false;
   }
+  if (waiting != waiting_ || kind_numbers_.size() + free_kinds_.size() != kinds_.size()) return false;
+  if (waiting_ != 0 && !somebody_works()) return false;
   for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
     const Load& load = loads_[worker];
     Sum sum;

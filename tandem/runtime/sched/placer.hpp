@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,39 +14,52 @@
 #include "tandem/runtime/machine/machine.hpp"
 #include "tandem/runtime/sched/learned_estimates.hpp"
 #include "tandem/runtime/sched/placing_policy.hpp"
+#include "tandem/runtime/sched/pulling_policy.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
 
-/// In front of `ReadyQueues`: each ready task of the program is shown to a `PlacingPolicy` and goes to the queue of the worker that the
-/// policy names, which is the queue of a group with this one member. So priorities, sleep and wake-ups are those of groups.
+/// In front of `ReadyQueues`: a policy says which worker runs each ready task of the program, and the task goes to the queue of that
+/// worker, which is the queue of a group with this one member. So priorities, sleep and wake-ups are those of groups.
 ///
-/// A task is charged to its worker from `choose` to `forget`: the time that it will take there, and the copies of its data that no
+/// A `PlacingPolicy` is asked when a task becomes ready. With a `PullingPolicy` tasks wait here: it is asked for a worker that has fewer
+/// tasks than `set_most` allows, when the worker looks for one (`feed`), and, for a worker that has found none, after each change: a
+/// task that becomes ready, and another worker that looks for one, as each does when a task has ended. While tasks wait here, some
+/// worker has one, or is given one without asking: so there is always a change to come.
+///
+/// A task is charged to its worker from that choice to `forget`: the time that it will take there, and the copies of its data that no
 /// other task there has been charged with. An end of a task corrects the worker's load, so that wrong estimates do not add up.
 ///
 /// Not chosen: a caller that does not wait, whose queue nobody would look into; a device that is lost; a device whose budget is smaller
 /// than the task's data. If none is left, they are.
 ///
-/// Threads: any. One spin lock guards loads; the policy is asked under it. `TaskExtra::placed` belongs to who has the task.
-class Placer {
+/// Threads: any. One spin lock guards loads and the tasks that wait here; the policy is asked under it. `TaskExtra::placed` belongs to
+/// who has the task.
+class Placer : private ReadyView {
  public:
   /// All outlive this. By the submitting thread, before tasks are pushed. `given` null: estimates are learnt only. `caller`: worker 0
   /// works only between `arrive` and `leave`.
-  Placer(const PlacingPolicy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller);
+  Placer(const Policy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller);
+  /// With a `PullingPolicy` `worker` is given tasks while it has fewer than `count`, at least 1. Before tasks are pushed.
+  void set_most(unsigned worker, unsigned count) noexcept { loads_[worker].most = count; }
 
-  /// The worker that gets `task`, which is ready and restricted; it is charged with it.
-  struct Choice {
-    unsigned worker = 0;
-    bool is_present = true;  ///< false: it is a caller that does not wait, and no other can run the task
-  };
-  Choice choose(Task& task);
-  /// `task`, for which `choose` has said `choice`, belongs to that worker when this returns. True: the caller has left meanwhile, and
-  /// `take_left` is due.
-  bool push(const Choice& choice, Task& task) {
-    queues_.push_to(*own_[choice.worker], &task);
+  /// `task`, which is ready and restricted, gets a worker, now or later. Returns the tasks that have got theirs, linked by `Task::next`,
+  /// in the order in which `push` is due.
+  Task* offer(Task& task);
+  /// `worker` looks for a task. Returns as `offer`.
+  Task* feed(unsigned worker);
+  /// Whether `feed` has an effect.
+  bool feeds() const noexcept { return pulling_ != nullptr; }
+  /// The worker that `task`, from `offer` or `feed`, is for.
+  static unsigned worker_of(const Task& task) noexcept { return task.extra->placed.worker; }
+  /// `task`, from `offer` or `feed`, belongs to its worker when this returns. True: the caller has left meanwhile, and `take_left` is due.
+  bool push(Task& task) {
+    const PlacedTask& placed = task.extra->placed;
+    const bool caller_may_leave = placed.worker == 0 && placed.is_present;
+    queues_.push_to(*own_[placed.worker], &task);
     // Pairs with `leave`: both write and then read, sequentially consistent, so one of the two finds the task.
-    return choice.worker == 0 && choice.is_present && caller_is_away_.load(std::memory_order_seq_cst);
+    return caller_may_leave && caller_is_away_.load(std::memory_order_seq_cst);
   }
   /// `task` has ended, or goes elsewhere. Without effect when nobody is charged with it.
   void forget(Task& task);
@@ -70,24 +84,56 @@ class Placer {
     std::uint32_t tasks = 0;
   };
   struct Load {
+    unsigned most = 1;        ///< see `set_most`
+    bool is_hungry = true;    ///< when it looked for tasks last it got fewer than that
+    std::int64_t ask_at_ns = 0;  ///< when it is worth asking for it again, if nothing new has become ready
+    std::int64_t last_ns = 0;    ///< how long the last task was expected to take that it was given
     std::int64_t since_ns = 0;  ///< when it began with the first of them
     Sum all;
     std::vector<std::pair<std::int32_t, Sum>> by_priority;  ///< the highest first; empty where the policy does not sort
   };
-  struct Alike {  ///< tasks of one codelet and footprint
-    std::vector<std::uint32_t> by_worker;
-    std::uint32_t total = 0;
+  struct KindUse {
+    std::uint64_t key = 0;
+    std::uint32_t tasks = 0;  ///< that wait or have a worker
+    bool is_known = false;    ///< how long they take on all that can run them
   };
+  static constexpr std::size_t kMostKnownKinds = 256;
+  static constexpr double kMemory = 2'000;  ///< tasks
+  struct Chain {  ///< tasks in order
+    Task* first = nullptr;
+    Task* last = nullptr;
+    void add(Task& task) noexcept;
+  };
+
+  // As a pulling policy sees it.
+  std::size_t count() const noexcept override { return waiting_; }
+  const std::vector<ReadyKind>& kinds() const noexcept override { return kinds_; }
+  std::span<const AccessView> accesses(const OpenTask& task) const override;
+  bool works(unsigned worker) const noexcept override;
+  bool fits(const OpenTask& task, NodeIndex node) const noexcept override { return has_room(node, task.bytes); }
 
   void add(Load& load, std::int32_t priority, std::int64_t ns);
   void remove(Load& load, std::int32_t priority, std::int64_t ns);
   std::int64_t free_ns(const Load& load, std::int32_t priority, std::int64_t now_ns) const noexcept;
-  void look_at(const Task& task);
+  void look_at(const Task& task) const;
+  bool has_room(NodeIndex node, std::size_t bytes) const noexcept;
   bool select_workers(const WorkerGroup& group);
-  bool may_get(unsigned worker) const noexcept;
-  void charge(Task& task, unsigned worker, const TaskView& view, const LoadView& load, std::uint64_t kind_of_task);
+  unsigned kind_of(const Task& task);
+  void leave_kind(unsigned kind);
+  void ask_durations(unsigned number);
+  void give_trials(Chain& chosen);
+  void see(ReadyKind& kind);
+  LoadView look_at_loads(std::int32_t priority, std::int64_t now_ns);
+  void choose(Task& task, Chain& chosen);
+  void take_out(const OpenTask& task);
+  bool pull(unsigned worker, Chain& chosen);
+  void pull_for_hungry(Chain& chosen, bool has_new_tasks);
+  bool somebody_works() const noexcept;
+  void give(Task& task, unsigned worker, const TaskView& view, const LoadView& load);
+  void give(const OpenTask& open, unsigned worker, const LoadView& load, Chain& chosen);
 
-  const PlacingPolicy& policy_;
+  const PlacingPolicy* const placing_;
+  const PullingPolicy* const pulling_;
   const bool by_priority_;
   const Machine& machine_;
   ReadyQueues& queues_;
@@ -99,12 +145,20 @@ class Placer {
   mutable base::SpinLock lock_;  ///< guards what follows
   std::vector<Load> loads_;
   std::vector<LinkLoad> links_;
-  std::unordered_map<std::uint64_t, Alike> alike_;  ///< of live tasks
-  // Of the task that is being placed.
-  std::vector<AccessView> accesses_;
+  std::size_t waiting_ = 0;     ///< tasks without a worker, in `kinds_`
+  std::size_t unasked_ = 0;     ///< tasks that became ready since hungry workers were asked
+  std::vector<ReadyKind> kinds_;
+  std::vector<KindUse> uses_;  ///< of `kinds_`
+  std::vector<double> prices_;  ///< by worker
+  double seen_ = 0;             ///< sum over `kinds_` when prices were set
+  double unpriced_ = 0;         ///< tasks that became ready since
+  std::vector<unsigned> free_kinds_;
+  std::unordered_map<std::uint64_t, unsigned> kind_numbers_;  ///< by a hash of codelet and footprint, of kinds in use
+  // Of the task that is looked at.
+  mutable std::vector<AccessView> accesses_;
+  mutable std::size_t bytes_ = 0;
   std::vector<unsigned> candidates_;
   std::vector<WorkerLoad> views_;
-  std::size_t bytes_ = 0;
 };
 
 }  // namespace tandem::runtime

@@ -35,4 +35,10 @@ std::optional<unsigned> worker_to_try(const TaskView& task, const LoadView& load
   return first;
 }
 
+unsigned earliest_end(const TaskView& task, const LoadView& load) {
+  return cheapest(task, load, [&](unsigned worker, double kernel_ns) {
+    return static_cast<double>(load.workers[worker].free_ns - load.now_ns) + kernel_ns;
+  });
+}
+
 }  // namespace tandem::runtime

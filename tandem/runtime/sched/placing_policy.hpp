@@ -22,6 +22,7 @@ struct AccessView {
   std::size_t bytes = 0;     ///< that a copy moves
   std::uint32_t valid = 0;   ///< bit n: memory n has the value
   std::uint32_t coming = 0;  ///< bit n: a task that was placed there brings the value to memory n
+  const void* datum = nullptr;  ///< tells it apart from others
 };
 
 /// A task that has become ready.
@@ -55,6 +56,8 @@ struct LoadView {
   std::int64_t now_ns = 0;              ///< on the clock of all times here
   std::span<const WorkerLoad> workers;  ///< by worker
   std::span<const LinkLoad> links;      ///< `from * nodes + to`
+  /// By worker, what its time is worth, for pulling policies; see `prices_of`. Their sum is 1.
+  std::span<const double> prices = {};
 
   /// The link between two memories.
   const LinkLoad& link(NodeIndex from, NodeIndex to) const noexcept { return links[from * machine.nodes.size() + to]; }
@@ -82,23 +85,29 @@ std::optional<unsigned> worker_to_try(const TaskView& task, const LoadView& load
 template <class Cost>
 unsigned cheapest(const TaskView& task, const LoadView& load, const Cost& cost);
 
-/// A policy that decides, when a task becomes ready, which worker runs it.
-///
-/// It works where workers are of several kinds or work in several memories; tasks of the runtime's own, and machines of equal cores, have
-/// queues with stealing in any case (as `lws`). `choose` is pure: called by any thread, one at a time.
-class PlacingPolicy : public Policy {
- public:
-  /// One of `task.workers`.
-  virtual unsigned choose(const TaskView& task, const LoadView& load) const = 0;
+/// The worker that ends the task first, by its load and the duration of the kernel.
+unsigned earliest_end(const TaskView& task, const LoadView& load);
 
+/// A policy for machines whose workers are of several kinds, or work in several memories. Tasks of the runtime's own, and machines of
+/// equal cores, have queues with stealing in any case (as `lws`).
+class MixedPolicy : public Policy {
+ public:
   bool queue_per_worker() const noexcept final { return true; }
   bool keeps_released() const noexcept final { return true; }
   unsigned place(const ReadyTask& task, const Situation& now) const noexcept final { return lws_->place(task, now); }
   std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const final { return nearest_first(thief, distance); }
-  const PlacingPolicy* placing() const noexcept final { return this; }
 
  private:
   std::unique_ptr<Policy> lws_ = make_lws();
+};
+
+/// A policy that decides, when a task becomes ready, which worker runs it. `choose` is pure: called by any thread, one at a time.
+class PlacingPolicy : public MixedPolicy {
+ public:
+  /// One of `task.workers`.
+  virtual unsigned choose(const TaskView& task, const LoadView& load) const = 0;
+
+  const PlacingPolicy* placing() const noexcept final { return this; }
 };
 
 // --- implementation

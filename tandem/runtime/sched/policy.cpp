@@ -17,6 +17,9 @@ PolicyRegistry::PolicyRegistry() {
   add("dm", make_dm);
   add("dmda", make_dmda);
   add("dmdas", make_dmdas);
+  add("heteroprio", make_heteroprio);
+  add("darts", make_darts);
+  add("plan", make_plan);
 }
 
 void PolicyRegistry::add(std::string name, Make make) {

@@ -27,6 +27,7 @@ struct Situation {
 };
 
 class PlacingPolicy;
+class PullingPolicy;
 
 /// A scheduling policy. Its functions are pure and may be called from several threads at a time. The queues around it
 /// (`ReadyQueues`) do what it says, and bring the concurrency.
@@ -53,6 +54,8 @@ class Policy {
   virtual std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const = 0;
   /// Itself, if it gives each ready task to a worker by what it expects; else null. See `PlacingPolicy`.
   virtual const PlacingPolicy* placing() const noexcept { return nullptr; }
+  /// Itself, if it keeps ready tasks together until a worker needs one; else null. See `PullingPolicy`.
+  virtual const PullingPolicy* pulling() const noexcept { return nullptr; }
 };
 
 /// The policies that can be chosen by name. A user adds their own before the runtime is made.
@@ -60,7 +63,7 @@ class PolicyRegistry {
  public:
   using Make = std::function<std::unique_ptr<Policy>()>;  ///< makes one
 
-  /// With the built-in ones: lws, prio, eager, random, dm, dmda, dmdas.
+  /// With the built-in ones: lws, prio, eager, random, dm, dmda, dmdas, heteroprio, darts, plan.
   PolicyRegistry();
   /// One more policy; a later one of the same name counts.
   void add(std::string name, Make make);
@@ -87,6 +90,12 @@ std::unique_ptr<Policy> make_dm();
 std::unique_ptr<Policy> make_dmda();
 /// As dmda, and each worker runs the most urgent of its tasks first.
 std::unique_ptr<Policy> make_dmdas();
+/// Each worker takes the kind of tasks at which it is best, compared with the others.
+std::unique_ptr<Policy> make_heteroprio();
+/// Each worker takes tasks whose data is in its memory, or loads the data that frees most tasks.
+std::unique_ptr<Policy> make_darts();
+/// Whenever a worker needs a task, the most urgent ones are planned over all workers. The default where workers or memories differ.
+std::unique_ptr<Policy> make_plan();
 
 /// Workers other than `thief`, the nearest first, and from the thief's own index upwards among equals.
 std::vector<unsigned> nearest_first(unsigned thief, std::span<const unsigned> distance);

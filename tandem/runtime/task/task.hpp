@@ -115,7 +115,8 @@ struct PlacedTask {
   std::int32_t priority = 0;    ///< by which it was charged
   std::int64_t charged_ns = 0;  ///< to that worker
   model::Footprint footprint = {};  ///< of its data
-  std::uint64_t kind = 0;       ///< hash of codelet and footprint
+  unsigned kind = kNowhere;     ///< number of its codelet and footprint among `Placer`'s
+  bool is_present = true;       ///< the worker is no caller that does not wait
 };
 
 /// What few tasks have; kept apart so that the others stay small. Owned by the task, reused with it.

@@ -31,6 +31,7 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
       hold_(index, spec_, executor, clock),
       durations_(options.models != nullptr ? std::make_unique<DurationModels::Collector>(*options.models, index) : nullptr),
       measures_(options.timed || durations_ != nullptr),
+      feeds_(options.feeds),
       device_(spec.unit),
       in_flight_(spec.unit != nullptr ? std::make_unique<InFlight>(spec.unit->depth(), index, spec.node) : nullptr),
       measurements_(index, options.timeline) {
@@ -91,6 +92,7 @@ Task* Worker::take() {
     }
     queue_kept();
   }
+  if (feeds_) [[unlikely]] executor_.feed(index_, origin_);
   Task* const task = hold_.next();
   if (task != nullptr) trace_.note_taken(*task, [&] { return queues.last_victim(index_); });
   return task;

@@ -37,6 +37,7 @@ struct WorkerOptions {
   const base::OpenCounters* counters = nullptr;  ///< set: count each kernel (`task.counters`). Outlives the worker
   const std::atomic<bool>* expects = nullptr;  ///< set: report when kernels are expected to end (`TaskExtra::on_expected`)
   base::Attendance* attendance = nullptr;  ///< what idle workers poll; null: nothing. Outlives the worker
+  bool feeds = false;                  ///< the placer keeps tasks until a worker looks for one
   DurationModels* models = nullptr;    ///< set: they learn the durations of kernels. Outlive the worker
   base::Log* log = nullptr;            ///< for failures of devices. Outlives the worker
 };
@@ -144,6 +145,7 @@ class Worker final : public base::Steppable {
   std::unique_ptr<KernelCounters> counters_;  ///< null: kernels are not counted
   std::unique_ptr<DurationModels::Collector> durations_;  ///< null: nothing is learnt
   const bool measures_;  ///< each kernel
+  const bool feeds_;     ///< see `WorkerOptions`
   Device* const device_;                 ///< null: this thread runs the kernels
   std::unique_ptr<InFlight> in_flight_;  ///< null without a device
   Task* next_ = nullptr;                 ///< its data is there, and it waits for a place of the device

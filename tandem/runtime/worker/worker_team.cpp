@@ -29,9 +29,9 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   const Machine& machine = world.machine;
   queues_ = std::make_unique<ReadyQueues>(*world.policy, machine.distance, static_cast<unsigned>(specs_.size()) - machine.cpu_workers(),
                                           options.seed);
-  const PlacingPolicy* const placing = world.policy->placing();
-  if (placing != nullptr && machine.is_mixed())
-    placer_ = std::make_unique<Placer>(*placing, machine, world.estimates.get(), *queues_, clock_, caller_works_);
+  const bool places = world.policy->placing() != nullptr || world.policy->pulling() != nullptr;
+  if (places && machine.is_mixed())
+    placer_ = std::make_unique<Placer>(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,
                                      .tasks_per_step = options.tasks_per_step,
@@ -40,6 +40,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .counters = counters_ ? &counters_ : nullptr,
                                      .expects = &expects_,
                                      .attendance = &attendance_,
+                                     .feeds = placer_ != nullptr && placer_->feeds(),
                                      .models = options.models,
                                      .log = world.log};
   base::Waker* caller = caller_works_ ? nullptr : &world.driver->add_caller(idler_);
@@ -54,6 +55,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
     queues_->set_waker(i, &waker);
     if (spec.unit != nullptr) {
       spec.unit->connect(waker);
+      if (placer_ != nullptr) placer_->set_most(i, spec.unit->depth() + (spec.node != 0 ? 2 : 0));
       if (spec.node != 0) queues_->set_most_staging(i, spec.unit->depth() + 1);
     }
     if (is_caller) caller = &waker;

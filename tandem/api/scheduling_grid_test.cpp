@@ -1,0 +1,361 @@
+// tandem/api/scheduling_grid_test.cpp: all policies for mixed machines on modelled machines, flows and budgets, beside each other.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/api/test_support.hpp"
+#include "tandem/base/event_loop.hpp"
+
+namespace tandem {
+namespace {
+
+using test::loop_runtime;
+
+// --- machines
+
+constexpr std::size_t kTileRows = 4;
+constexpr std::size_t kTileBytes = kTileRows * kTileRows * sizeof(double);
+constexpr auto kOtherCard = static_cast<DeviceKind>(static_cast<int>(DeviceKind::user) + 1);
+
+/// Cores, and cards that run kernels faster.
+struct ModelledMachine {
+  std::string name;
+  unsigned cores;
+  std::vector<double> cards;  ///< strength of each: 1 makes kernels as much faster as they say
+  double copy_us;             ///< of a tile
+};
+
+const std::vector<ModelledMachine>& machines() {
+  static const std::vector<ModelledMachine> known{
+      {"8 cores, 2 cards", 8, {1, 1}, 614},          {"4 cores, 1 card", 4, {1}, 614},
+      {"16 cores, 4 cards", 16, {1, 1, 1, 1}, 1200}, {"8 cores, weak card", 8, {0.25}, 614},
+      {"6 cores, two kinds of cards", 6, {1, 0.4}, 614}, {"2 cores, 2 cards, slow links", 2, {1, 1}, 2500},
+  };
+  return known;
+}
+
+// --- kernels and flows
+
+struct Kernel {
+  std::string_view name;
+  double core_ms;
+  double speedup;
+};
+/// Of tiles of 960 x 960 on cores of 20 GFlop/s, and four without such a meaning.
+constexpr std::array<Kernel, 13> kKernels{{{"potrf", 14.7, 2}, {"trsm", 44.2, 11}, {"syrk", 44.2, 26}, {"gemm", 88.5, 25},
+                                           {"getrf", 29.5, 3}, {"geqrt", 58, 2}, {"unmqr", 88, 12}, {"tsqrt", 88, 4}, {"tsmqr", 147, 18},
+                                           {"a", 50, 30}, {"b", 50, 8}, {"c", 30, 2}, {"d", 20, 0.5}}};
+
+std::optional<std::int64_t> duration_of(const ModelledMachine& machine, std::string_view codelet, DeviceKind kind) {
+  const auto kernel = std::ranges::find(kKernels, codelet, &Kernel::name);
+  if (kernel == kKernels.end()) return {};
+  double ms = kernel->core_ms;
+  if (kind != DeviceKind::cpu) ms /= kernel->speedup * (kind == kOtherCard ? machine.cards.back() : machine.cards.front());
+  return static_cast<std::int64_t>(ms * 1e6);
+}
+
+/// What earlier runs have measured.
+class Known final : public runtime::Estimates {
+ public:
+  explicit Known(const ModelledMachine& machine) : machine_(machine) {}
+  runtime::Estimate expected_ns(std::string_view codelet, model::Footprint, DeviceKind kind) const override {
+    return {static_cast<double>(duration_of(machine_, codelet, kind).value_or(1'000)), 0, true};
+  }
+
+ private:
+  const ModelledMachine& machine_;
+};
+
+using Tile = Data<Matrix<double>>;
+
+using In = MatrixView<const double>;
+using Out = MatrixView<double>;
+
+/// The codelet of a name, made once.
+template <class Body>
+const auto& codelet(std::string_view name, Body body) {
+  const auto make = [&] { return Codelet(std::string(name), body).also(DeviceKind::user, body).also(kOtherCard, body); };
+  static std::map<std::string_view, decltype(make())> made;
+  return made.try_emplace(name, make()).first->second;
+}
+
+/// Tasks whose kernels are modelled, submitted together when all are known, so that they can have priorities.
+class Flow {
+ public:
+  explicit Flow(Runtime& rt) : rt_(rt) {}
+  /// Tiles with a value in main memory.
+  std::vector<Tile> tiles(unsigned count) {
+    static const Codelet fill("fill", [](Out) {});
+    std::vector<Tile> made;
+    for (unsigned i = 0; i < count; ++i) {
+      made.push_back(rt_.matrix<double>("tile", kTileRows, kTileRows));
+      rt_.submit(fill, write(made.back()));
+    }
+    return made;
+  }
+  std::vector<std::vector<Tile>> tiles(unsigned rows, unsigned columns) {
+    std::vector<std::vector<Tile>> made;
+    for (unsigned i = 0; i < rows; ++i) made.push_back(tiles(columns));
+    return made;
+  }
+  /// It reads `in` and changes `out`.
+  void task(std::string_view kernel, std::vector<Tile> in, std::vector<Tile> out) { tasks_.push_back({kernel, std::move(in), std::move(out)}); }
+  /// Priorities are bottom levels: the time from a task's start to the end of the flow on as many strong cards as could be used.
+  void submit(bool with_priorities) {
+    if (with_priorities) rank();
+    for (Planned& task : tasks_) {
+      const TaskOptions options{.priority = static_cast<int>(task.level_ms * 10)};
+      auto& [kernel, in, out, level] = task;
+      if (out.size() == 2 && in.empty()) rt_.submit(options, codelet(kernel, [](Out, Out) {}), read_write(out[0]), read_write(out[1]));
+      else if (out.size() == 2) rt_.submit(options, codelet(kernel, [](In, Out, Out) {}), read(in[0]), read_write(out[0]), read_write(out[1]));
+      else if (in.empty()) rt_.submit(options, codelet(kernel, [](Out) {}), read_write(out[0]));
+      else if (in.size() == 1) rt_.submit(options, codelet(kernel, [](In, Out) {}), read(in[0]), read_write(out[0]));
+      else rt_.submit(options, codelet(kernel, [](In, In, Out) {}), read(in[0]), read(in[1]), read_write(out[0]));
+    }
+  }
+
+ private:
+  struct Planned {
+    std::string_view kernel;
+    std::vector<Tile> in, out;
+    double level_ms = 0;
+  };
+
+  void rank() {
+    struct Later {
+      double readers_ms = 0;  ///< the largest level of those that read it before `writer` does
+      double writer_ms = 0;
+    };
+    std::map<runtime::Handle*, Later> later;  // by tile
+    for (auto task = tasks_.rbegin(); task != tasks_.rend(); ++task) {
+      double behind_ms = 0;
+      for (const Tile& tile : task->in) behind_ms = std::max(behind_ms, later[tile.handle()].writer_ms);
+      for (const Tile& tile : task->out) behind_ms = std::max({behind_ms, later[tile.handle()].readers_ms, later[tile.handle()].writer_ms});
+      const auto kernel = std::ranges::find(kKernels, task->kernel, &Kernel::name);
+      task->level_ms = behind_ms + kernel->core_ms / std::max(1.0, kernel->speedup);
+      for (const Tile& tile : task->in) later[tile.handle()].readers_ms = std::max(later[tile.handle()].readers_ms, task->level_ms);
+      for (const Tile& tile : task->out) later[tile.handle()] = {0, task->level_ms};
+    }
+  }
+
+  Runtime& rt_;
+  std::vector<Planned> tasks_;
+};
+
+struct NamedFlow {
+  std::string name;
+  bool with_priorities;
+  std::function<void(Flow&)> make;
+};
+
+void cholesky(Flow& flow, unsigned n) {
+  auto a = flow.tiles(n, n);
+  for (unsigned k = 0; k < n; ++k) {
+    flow.task("potrf", {}, {a[k][k]});
+    for (unsigned i = k + 1; i < n; ++i) flow.task("trsm", {a[k][k]}, {a[i][k]});
+    for (unsigned i = k + 1; i < n; ++i) {
+      flow.task("syrk", {a[i][k]}, {a[i][i]});
+      for (unsigned j = k + 1; j < i; ++j) flow.task("gemm", {a[i][k], a[j][k]}, {a[i][j]});
+    }
+  }
+}
+
+void lu(Flow& flow, unsigned n) {
+  auto a = flow.tiles(n, n);
+  for (unsigned k = 0; k < n; ++k) {
+    flow.task("getrf", {}, {a[k][k]});
+    for (unsigned i = k + 1; i < n; ++i) flow.task("trsm", {a[k][k]}, {a[i][k]});
+    for (unsigned j = k + 1; j < n; ++j) flow.task("trsm", {a[k][k]}, {a[k][j]});
+    for (unsigned i = k + 1; i < n; ++i)
+      for (unsigned j = k + 1; j < n; ++j) flow.task("gemm", {a[i][k], a[k][j]}, {a[i][j]});
+  }
+}
+
+void qr(Flow& flow, unsigned n) {
+  auto a = flow.tiles(n, n);
+  for (unsigned k = 0; k < n; ++k) {
+    flow.task("geqrt", {}, {a[k][k]});
+    for (unsigned j = k + 1; j < n; ++j) flow.task("unmqr", {a[k][k]}, {a[k][j]});
+    for (unsigned i = k + 1; i < n; ++i) {
+      flow.task("tsqrt", {}, {a[k][k], a[i][k]});
+      for (unsigned j = k + 1; j < n; ++j) flow.task("tsmqr", {a[i][k]}, {a[k][j], a[i][j]});
+    }
+  }
+}
+
+void gemm(Flow& flow, unsigned n) {
+  auto a = flow.tiles(n, n), b = flow.tiles(n, n), c = flow.tiles(n, n);
+  for (unsigned i = 0; i < n; ++i)
+    for (unsigned j = 0; j < n; ++j)
+      for (unsigned k = 0; k < n; ++k) flow.task("gemm", {a[i][k], b[k][j]}, {c[i][j]});
+}
+
+/// Independent products of two tiles each: who takes them in their order loads each tile often where memory is small.
+void outer(Flow& flow, unsigned n) {
+  auto a = flow.tiles(n), b = flow.tiles(n), c = flow.tiles(n * n);
+  for (unsigned i = 0; i < n; ++i)
+    for (unsigned j = 0; j < n; ++j) flow.task("a", {a[i], b[j]}, {c[i * n + j]});
+}
+
+std::string_view any_kernel(std::mt19937_64& random) { return kKernels[9 + random() % 4].name; }
+
+void independent(Flow& flow, unsigned count) {
+  std::mt19937_64 random(7);
+  for (auto& tile : flow.tiles(count)) flow.task(any_kernel(random), {}, {tile});
+}
+
+void layers(Flow& flow, unsigned width, unsigned depth) {
+  auto data = flow.tiles(depth + 1, width);
+  std::mt19937_64 random(11);
+  for (unsigned layer = 1; layer <= depth; ++layer)
+    for (unsigned i = 0; i < width; ++i)
+      flow.task(any_kernel(random), {data[layer - 1][random() % width], data[layer - 1][(i + random() % 3) % width]}, {data[layer][i]});
+}
+
+const std::vector<NamedFlow>& flows() {
+  static const std::vector<NamedFlow> known{
+      {"cholesky", true, [](Flow& flow) { cholesky(flow, 16); }},
+      {"cholesky, no priorities", false, [](Flow& flow) { cholesky(flow, 16); }},
+      {"lu", true, [](Flow& flow) { lu(flow, 12); }},
+      {"lu, no priorities", false, [](Flow& flow) { lu(flow, 12); }},
+      {"qr", true, [](Flow& flow) { qr(flow, 10); }},
+      {"qr, no priorities", false, [](Flow& flow) { qr(flow, 10); }},
+      {"gemm", true, [](Flow& flow) { gemm(flow, 10); }},
+      {"outer products", false, [](Flow& flow) { outer(flow, 24); }},
+      {"independent", false, [](Flow& flow) { independent(flow, 500); }},
+      {"layers", true, [](Flow& flow) { layers(flow, 40, 15); }},
+      {"layers, no priorities", false, [](Flow& flow) { layers(flow, 40, 15); }},
+  };
+  return known;
+}
+
+/// In ms of the machine.
+double makespan_ms(const ModelledMachine& machine, const NamedFlow& flow, unsigned budget_tiles, bool is_known, const std::string& sched) {
+  runtime::CoreOptions options;
+  options.emulation = [&](const runtime::EmulatedTask& task) { return duration_of(machine, task.codelet, task.device); };
+  options.tasks_per_step = 1;
+  const runtime::MachineLink link{.bytes_per_ns = kTileBytes / (machine.copy_us * 1e3), .latency_ns = 10'000};
+  auto resources = test::test_resources();
+  runtime::World world = make_test_world({.workers = machine.cores,
+                                          .sched = sched,
+                                          .devices = static_cast<unsigned>(machine.cards.size()),
+                                          .link = link,
+                                          .device_bytes = budget_tiles * kTileBytes},
+                                         *resources);
+  for (std::size_t card = 0; card < machine.cards.size(); ++card)
+    if (machine.cards[card] != machine.cards[0]) world.machine.workers[machine.cores + card].kind = kOtherCard;
+  if (is_known) world.estimates = std::make_unique<Known>(machine);
+  base::EventLoop& loop = *resources->loop;
+  Runtime rt(std::move(resources), std::move(world), options);
+  Flow submits(rt);
+  flow.make(submits);
+  rt.wait();
+  const std::int64_t began_ns = loop.now_ns();
+  submits.submit(flow.with_priorities);
+  rt.wait();
+  return static_cast<double>(loop.now_ns() - began_ns) / 1e6;
+}
+
+const std::vector<std::string> kOthers{"lws", "dm", "dmda", "dmdas", "heteroprio", "darts"};
+
+/// A table of makespans, and what the policy `plan` makes of them.
+class Comparison {
+ public:
+  Comparison() {
+    std::printf("%-30s %-24s %6s %5s", "machine", "flow", "tiles", "known");
+    for (const std::string& sched : kOthers) std::printf(" %10s", sched.c_str());
+    std::printf(" %10s %8s\n", "plan", "to best");
+  }
+  void add(const ModelledMachine& machine, const NamedFlow& flow, unsigned budget, bool is_known) {
+    double best = 1e300;
+    std::vector<double> times;
+    for (const std::string& sched : kOthers) best = std::min(best, times.emplace_back(makespan_ms(machine, flow, budget, is_known, sched)));
+    const double plan = makespan_ms(machine, flow, budget, is_known, "plan");
+    std::printf("%-30s %-24s %6u %5s", machine.name.c_str(), flow.name.c_str(), budget, is_known ? "yes" : "no");
+    for (const double time : times) std::printf(" %10.1f", time);
+    std::printf(" %10.1f %8.3f\n", plan, plan / best);
+    worst_ = std::max(worst_, plan / best);
+    if (plan > 1.03 * best) ++behind_;
+    log_sum_ += std::log(plan / best);
+    for (std::size_t i = 0; i < kOthers.size(); ++i) log_sums_[i] += std::log(times[i] / plan);
+    ++count_;
+  }
+  /// Of the best other policy in each case; `worst` is the largest ratio, `mean` the geometric mean.
+  struct Result {
+    double mean, worst;
+  };
+  Result result() const {
+    const Result result{std::exp(log_sum_ / count_), worst_};
+    std::printf("%u cases: plan takes %.3f of the best other one in the geometric mean, %.3f at worst, and more than 1.03 in %u cases\n", count_,
+                result.mean, result.worst, behind_);
+    for (std::size_t i = 0; i < kOthers.size(); ++i) std::printf("  %-10s takes %.3f of plan in the geometric mean\n", kOthers[i].c_str(), std::exp(log_sums_[i] / count_));
+    return result;
+  }
+
+ private:
+  double log_sum_ = 0, worst_ = 0;
+  std::vector<double> log_sums_ = std::vector<double>(kOthers.size());
+  unsigned count_ = 0, behind_ = 0;
+};
+
+TEST(SchedulingGrid, PlanIsNowhereFarBehindTheBestOther) {
+  Comparison comparison;
+  for (const ModelledMachine& machine : machines())
+    for (const NamedFlow& flow : flows())
+      for (const unsigned budget : {0U, 40U}) comparison.add(machine, flow, budget, true);
+  const auto [mean, worst] = comparison.result();
+  EXPECT_LT(mean, 1);
+  EXPECT_LT(worst, 1.1);
+}
+
+/// A machine, a flow and a budget that nobody has looked at.
+void add_random(Comparison& comparison, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&](std::uint64_t below) { return static_cast<unsigned>(random() % below); };
+  const auto real = [&](double from, double to) { return from * std::pow(to / from, static_cast<double>(random() >> 11) * 0x1p-53); };
+  ModelledMachine machine{.name = "", .cores = 1 + draw(24), .cards = {}, .copy_us = real(100, 4000)};
+  const unsigned cards = 1 + draw(5);
+  const double strength = real(0.15, 2), other = draw(3) == 0 ? real(0.15, 2) : strength;
+  for (unsigned i = 0; i < cards; ++i) machine.cards.push_back(i < (cards + 1) / 2 ? strength : other);
+  char name[64];
+  std::snprintf(name, sizeof name, "%u: %u+%u of %.2f, %.2f", static_cast<unsigned>(seed), machine.cores, cards, strength, other);
+  machine.name = name;
+  NamedFlow flow = flows()[draw(static_cast<std::uint64_t>(flows().size()))];
+  const unsigned n = 6 + draw(14);
+  if (flow.name.starts_with("cholesky")) flow.make = [n](Flow& f) { cholesky(f, n); };
+  if (flow.name.starts_with("lu")) flow.make = [n](Flow& f) { lu(f, n * 3 / 4); };
+  if (flow.name.starts_with("qr")) flow.make = [n](Flow& f) { qr(f, n * 2 / 3); };
+  if (flow.name.starts_with("gemm")) flow.make = [n](Flow& f) { gemm(f, n * 2 / 3); };
+  if (flow.name.starts_with("outer")) flow.make = [n](Flow& f) { outer(f, 2 * n); };
+  if (flow.name.starts_with("independent")) flow.make = [n](Flow& f) { independent(f, 40 * n); };
+  if (flow.name.starts_with("layers")) flow.make = [n](Flow& f) { layers(f, 4 * n, n); };
+  flow.with_priorities = draw(2) == 0;
+  flow.name = flow.name.substr(0, flow.name.find(',')) + (flow.with_priorities ? ", ranked" : "");
+  comparison.add(machine, flow, draw(2) == 0 ? 0 : 12 + draw(80), draw(3) != 0);
+}
+
+TEST(SchedulingGrid, PlanIsAheadOnRandomMachines) {
+  const char* const seeds = std::getenv("GRID_SEEDS");
+  const std::uint64_t count = seeds != nullptr ? std::strtoull(seeds, nullptr, 10) : 40;
+  const char* const from = std::getenv("GRID_FROM");
+  const std::uint64_t first = from != nullptr ? std::strtoull(from, nullptr, 10) : 1;
+  Comparison comparison;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) add_random(comparison, seed);
+  EXPECT_LT(comparison.result().mean, 1);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,37 @@
+// tandem/runtime/sched/heteroprio.cpp: each worker takes the kind of tasks at which it is best, compared with the others.
+#include "tandem/runtime/sched/pulling_policy.hpp"
+
+namespace tandem::runtime {
+namespace {
+
+/// HeteroPrio (Agullo, Bramas, Coulaud, Darve, Messner, Takahashi 2016), whose order of kinds comes from measured durations: a worker
+/// takes, of the kind of tasks that gains most from being run there, the most urgent one. A kind that others run faster is left to them
+/// while they will have run all that is ready of it before this worker would have run one.
+class HeteroPrio final : public PullingPolicy {
+ public:
+  std::string_view name() const noexcept override { return "heteroprio"; }
+  std::string_view help() const noexcept override { return "where workers differ: each takes the tasks that gain most there"; }
+
+  const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {
+    const OpenTask* best = nullptr;
+    double most = 0;
+    for (const ReadyKind& kind : ready.kinds()) {
+      if (kind.tasks.empty()) continue;
+      const OpenTask& task = *kind.tasks.begin();
+      if (!may_get(worker, task, ready, load)) continue;
+      const KindTimes times = times_of(kind, load.machine.workers[worker].kind);
+      if (!times.here.known || is_left_to_others(kind, times)) continue;
+      const double gain = times.gain();
+      if (best != nullptr && (gain < most || (gain == most && *best < task))) continue;
+      best = &task;
+      most = gain;
+    }
+    return best;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_heteroprio() { return std::make_unique<HeteroPrio>(); }
+
+}  // namespace tandem::runtime

@@ -1,0 +1,318 @@
+// tandem/runtime/sched/plan.cpp: whenever a worker needs a task, the most urgent ones are planned over all workers.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "tandem/base/splitmix64.hpp"
+#include "tandem/runtime/sched/pulling_policy.hpp"
+
+namespace tandem::runtime {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kAsCheap = 1.1;  // prices are not more precise
+
+/// Data that planned tasks bring to memories.
+class Brought {
+ public:
+  bool comes(const void* datum, NodeIndex node) const noexcept {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (data_[i].datum == datum && data_[i].node == node) return true;
+    return false;
+  }
+  /// When there is no place, it is forgotten: the copies count twice then.
+  void add(const void* datum, NodeIndex node) noexcept {
+    if (count_ < data_.size()) data_[count_++] = {datum, node};
+  }
+
+ private:
+  struct Datum {
+    const void* datum;
+    NodeIndex node;
+  };
+  std::array<Datum, 64> data_;
+  std::size_t count_ = 0;
+};
+
+/// When workers and links will be free, while tasks are planned one after the other.
+class Lanes {
+ public:
+  /// `first` goes before others that are free at the same time.
+  Lanes(unsigned first, const ReadyView& ready, const LoadView& load) : load_(load) {
+    free_.reserve(load.workers.size());
+    const auto is_of = [&](const Lane& lane, unsigned worker) {
+      const MachineWorker& here = load.machine.workers[worker];
+      return here.kind == lane.kind && here.node == lane.node;
+    };
+    const auto known = [&](unsigned worker) {
+      return std::any_of(lanes_.begin(), lanes_.begin() + count_, [&](const Lane& lane) { return is_of(lane, worker); });
+    };
+    const auto add_lane = [&](unsigned like) {
+      Lane lane{load.machine.workers[like].kind, load.machine.workers[like].node, free_.size(), 0};
+      if (is_of(lane, first)) free_.push_back({from_now(first), first});
+      for (unsigned worker = 0; worker < load.workers.size(); ++worker)
+        if (worker != first && is_of(lane, worker) && ready.works(worker)) insert(free_.begin() + static_cast<std::ptrdiff_t>(lane.begin), {from_now(worker), worker});
+      lane.end = free_.size();
+      lanes_[count_++] = lane;
+    };
+    add_lane(first);
+    for (unsigned worker = 0; worker < load.workers.size() && count_ < lanes_.size(); ++worker)
+      if (!known(worker) && ready.works(worker)) add_lane(worker);
+  }
+
+  /// A place for a task; times in ns from now.
+  struct Place {
+    std::size_t lane = 0;
+    unsigned worker = 0;
+    double end_ns = 0;     ///< when it will have ended
+    double free_ns = 0;    ///< when the worker is free again: copies run beside its other kernels
+    double copies_ns = 0;  ///< how long they take
+    double cost_ns = 0;    ///< what its time there is worth
+  };
+  /// Of the workers that end the task at most `slack_ns` later than the first one does, behind what is planned already, and whose time
+  /// it costs least, or nearly so, the one that ends it first.
+  std::optional<Place> place(const ReadyKind& kind, std::span<const AccessView> accesses, const OpenTask& task, const ReadyView& ready, double slack_ns) const {
+    std::array<Place, kMostLanes> places;
+    std::size_t count = 0;
+    double first_ns = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const Lane& lane = lanes_[i];
+      const Estimate kernel = kind.kernel_on(lane.kind);
+      if (!kernel.known || !ready.fits(task, lane.node)) continue;
+      const Free* const free = first_of(lane, kind.workers);
+      if (free == nullptr) continue;
+      const auto [copies_ns, ready_ns] = copies_to(lane.node, accesses);
+      const double end_ns = std::max(free->at_ns + copies_ns, ready_ns) + kernel.mean_ns;
+      if (count == 0 || end_ns < first_ns) first_ns = end_ns;
+      places[count++] = {.lane = i,
+                         .worker = free->worker,
+                         .end_ns = end_ns,
+                         .free_ns = std::max(free->at_ns, ready_ns) + kernel.mean_ns,
+                         .copies_ns = copies_ns,
+                         .cost_ns = load_.prices[free->worker] * std::max(kernel.mean_ns, copies_ns)};
+    }
+    double least_ns = kNever;  // of the costs
+    for (std::size_t i = 0; i < count; ++i)
+      if (places[i].end_ns <= first_ns + slack_ns) least_ns = std::min(least_ns, places[i].cost_ns);
+    std::optional<Place> best;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (places[i].end_ns > first_ns + slack_ns || places[i].cost_ns > kAsCheap * least_ns) continue;
+      if (!best || places[i].end_ns < best->end_ns) best = places[i];
+    }
+    return best;
+  }
+  /// A task with this data is planned there.
+  void take(const Place& place, std::span<const AccessView> accesses) {
+    const Lane& lane = lanes_[place.lane];
+    const auto end = free_.begin() + static_cast<std::ptrdiff_t>(lane.end);
+    const auto at = std::find_if(free_.begin() + static_cast<std::ptrdiff_t>(lane.begin), end, [&](const Free& one) { return one.worker == place.worker; });
+    at->at_ns = place.free_ns;
+    std::rotate(at, at + 1, std::find_if(at + 1, end, [&](const Free& other) { return other.at_ns > place.free_ns; }));
+    if (place.copies_ns == 0) return;
+    links_[lane.node] += place.copies_ns;
+    for (const AccessView& access : accesses)
+      if (is_missing(access, lane.node)) brought_.add(access.datum, lane.node);
+  }
+
+ private:
+  static constexpr std::size_t kMostLanes = kMaxNodes;
+  struct Free {
+    double at_ns = 0;
+    unsigned worker = 0;
+  };
+  struct Lane {  ///< of the workers of one kind and memory: places in `free_`, the first that is free first
+    DeviceKind kind = DeviceKind::cpu;
+    NodeIndex node = 0;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
+  double from_now(unsigned worker) const noexcept { return static_cast<double>(load_.workers[worker].free_ns - load_.now_ns); }
+  void insert(std::vector<Free>::iterator begin, Free one) {
+    free_.insert(std::find_if(begin, free_.end(), [&](const Free& other) { return other.at_ns > one.at_ns; }), one);
+  }
+  const Free* first_of(const Lane& lane, std::span<const unsigned> workers) const {
+    if (workers.size() == load_.workers.size()) return &free_[lane.begin];
+    for (std::size_t i = lane.begin; i < lane.end; ++i)
+      if (std::ranges::binary_search(workers, free_[i].worker)) return &free_[i];
+    return nullptr;
+  }
+
+  bool is_missing(const AccessView& access, NodeIndex node) const {
+    return sees_value(access.mode) && access.valid != 0 && (access.valid >> node & 1U) == 0 && !brought_.comes(access.datum, node);
+  }
+  struct Copies {
+    double alone_ns = 0;
+    double ready_ns = 0;  ///< from now, behind what the links have to do
+  };
+  Copies copies_to(NodeIndex node, std::span<const AccessView> accesses) const {
+    Copies copies;
+    double waited_ns = 0;
+    for (const AccessView& access : accesses) {
+      if (!is_missing(access, node)) continue;
+      const LinkLoad& link = load_.link(static_cast<NodeIndex>(std::countr_zero(access.valid)), node);
+      const double free_ns = static_cast<double>(link.free_ns - load_.now_ns);
+      if ((access.coming >> node & 1U) != 0) {
+        copies.ready_ns = std::max(copies.ready_ns, free_ns);
+        continue;
+      }
+      copies.alone_ns += link.link.copy_ns(access.bytes);
+      waited_ns = std::max(waited_ns, free_ns);
+    }
+    if (copies.alone_ns > 0) copies.ready_ns = std::max(copies.ready_ns, waited_ns + links_[node] + copies.alone_ns);
+    return copies;
+  }
+
+  const LoadView& load_;
+  std::array<Lane, kMostLanes> lanes_;
+  std::size_t count_ = 0;
+  std::vector<Free> free_;
+  std::array<double, kMaxNodes> links_{};  ///< what planned tasks copy to each memory, in ns
+  Brought brought_;
+};
+
+/// Tandem's own. Each decision plans the most urgent ready tasks one after the other until one falls to the worker that asks, so that it
+/// uses what is known when it matters. A task is planned where its time costs least, by prices that follow from the mix of tasks (the
+/// duals of the area bound), among the workers that end it early enough: at most so much later than the first that could end it as
+/// what is ready keeps all workers busy. With much ready work each worker does what it is best at; with little, each task ends as
+/// early as it can (HEFT), and a slow worker takes one only when the fast ones would come to it later.
+///
+/// Among tasks of the same priority that fall to the worker it takes the kind that gains most there, and of that kind the task with the
+/// fewest bytes to copy.
+///
+/// Where more than `kFew` tasks are ready, only those are planned that cost least on workers of this kind. If none falls to the worker, it
+/// helps others: with the least urgent task of the kind that loses least here, when those for whom it costs least come to it later than
+/// the worker ends it, or, if it costs as little here, not much sooner.
+class Plan final : public PullingPolicy {
+ public:
+  static constexpr std::size_t kFew = 12;
+  static constexpr std::size_t kWindow = 32;  ///< of tasks of the worker's own
+  static constexpr unsigned kAlike = 24;
+
+  std::string_view name() const noexcept override { return "plan"; }
+  std::string_view help() const noexcept override { return "where workers or memories differ: plans the most urgent tasks over all workers, anew for each"; }
+
+  const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {
+    const DeviceKind here = load.machine.workers[worker].kind;
+    const Shares shares(here, ready, load);
+    const Question question{worker, here, shares.total_ns, ready, load};
+    if (ready.count() <= kFew) return plan(question, MostUrgentFirst(ready.kinds()));
+    if (!shares.own.empty())
+      if (const OpenTask* const own = plan(question, MostUrgentFirst(shares.own))) return own;
+    return help(question, shares);
+  }
+
+ private:
+  struct Question {
+    unsigned worker;
+    DeviceKind here;
+    double slack_ns;
+    const ReadyView& ready;
+    const LoadView& load;
+  };
+
+  /// What is ready, by the kind of worker on which it costs least.
+  struct Shares {
+    struct Share {
+      DeviceKind kind = DeviceKind::cpu;
+      double each_ns = 0;  ///< what a worker has to do
+    };
+    std::vector<const ReadyKind*> own;  ///< kinds of tasks that cost least on workers of the kind that asks
+    std::array<Share, kMaxNodes> of;
+    std::size_t count = 0;
+    double total_ns = 0;  ///< how long all of it keeps all workers busy
+
+    Shares(DeviceKind here, const ReadyView& ready, const LoadView& load) {
+      for (const ReadyKind& kind : ready.kinds()) {
+        if (kind.tasks.empty()) continue;
+        const KindWorkers* const best = cheapest_of(kind, load);
+        if (best == nullptr) continue;
+        if (best->kind == here) own.push_back(&kind);
+        const double tasks_ns = static_cast<double>(kind.tasks.size()) * best->kernel.mean_ns;
+        total_ns += tasks_ns * load.prices[best->first];
+        auto share = std::find_if(of.begin(), of.begin() + count, [&](const Share& known) { return known.kind == best->kind; });
+        if (share == of.begin() + count && count < of.size()) of[count++] = {best->kind, 0};
+        if (share != of.end()) share->each_ns += tasks_ns / best->count;
+      }
+    }
+    double of_kind(DeviceKind kind) const {
+      const auto share = std::find_if(of.begin(), of.begin() + count, [&](const Share& known) { return known.kind == kind; });
+      return share != of.begin() + count ? share->each_ns : 0;
+    }
+  };
+
+  static const KindWorkers* cheapest_of(const ReadyKind& kind, const LoadView& load) {
+    const KindWorkers* best = nullptr;
+    double least = 0;
+    for (const KindWorkers& some : kind.by_kind) {
+      const double cost = some.kernel.mean_ns * load.prices[some.first];
+      if (!some.kernel.known || (best != nullptr && cost >= least)) continue;
+      best = &some;
+      least = cost;
+    }
+    return best;
+  }
+
+  /// The first of `tasks` that falls to the worker, or one like it that is better there.
+  static const OpenTask* plan(const Question& asked, MostUrgentFirst tasks) {
+    Lanes lanes(asked.worker, asked.ready, asked.load);
+    for (std::size_t looked = 0; looked < kWindow; ++looked) {
+      const OpenTask* const task = tasks.next();
+      if (task == nullptr) return nullptr;
+      const std::span<const AccessView> accesses = asked.ready.accesses(*task);
+      const auto place = lanes.place(asked.ready.kind_of(*task), accesses, *task, asked.ready, asked.slack_ns);
+      if (!place) continue;
+      if (place->worker == asked.worker) return best_alike(asked, *task, *place, tasks, lanes);
+      lanes.take(*place, accesses);
+    }
+    return nullptr;
+  }
+
+  static const OpenTask* best_alike(const Question& asked, const OpenTask& first, Lanes::Place of_best, MostUrgentFirst& tasks, const Lanes& lanes) {
+    const OpenTask* best = &first;
+    double gain = times_of(asked.ready.kind_of(*best), asked.here).gain();
+    for (unsigned looked = 0; looked < kAlike; ++looked) {
+      const OpenTask* const task = tasks.next();
+      if (task == nullptr || task->priority != first.priority) break;
+      if (task->kind == best->kind && of_best.copies_ns == 0) continue;
+      const ReadyKind& kind = asked.ready.kind_of(*task);
+      const double gains = task->kind == best->kind ? gain : times_of(kind, asked.here).gain();
+      if (gains < gain) continue;
+      const auto place = lanes.place(kind, asked.ready.accesses(*task), *task, asked.ready, asked.slack_ns);
+      if (!place || place->worker != asked.worker || (gains == gain && place->copies_ns >= of_best.copies_ns)) continue;
+      best = task;
+      gain = gains;
+      of_best = *place;
+    }
+    return best;
+  }
+
+  static const OpenTask* help(const Question& asked, const Shares& shares) {
+    const OpenTask* best = nullptr;
+    double most = 0;
+    for (const ReadyKind& kind : asked.ready.kinds()) {
+      if (kind.tasks.empty()) continue;
+      const OpenTask& last = *kind.tasks.rbegin();
+      const KindWorkers* const cheapest = cheapest_of(kind, asked.load);
+      const Estimate kernel = kind.kernel_on(asked.here);
+      if (cheapest == nullptr || !kernel.known || !may_get(asked.worker, last, asked.ready, asked.load)) continue;
+      const double cost_ns = kernel.mean_ns * asked.load.prices[asked.worker];
+      const bool is_dear = cost_ns > kAsCheap * cheapest->kernel.mean_ns * asked.load.prices[cheapest->first];
+      if (cheapest->kind != asked.here && shares.of_kind(cheapest->kind) <= kernel.mean_ns + (is_dear ? asked.slack_ns : -asked.slack_ns)) continue;
+      const double gain = times_of(kind, asked.here).gain();
+      if (best != nullptr && gain <= most) continue;
+      best = &last;
+      most = gain;
+    }
+    return best;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_plan() { return std::make_unique<Plan>(); }
+
+}  // namespace tandem::runtime

@@ -1,0 +1,45 @@
+// tandem/runtime/sched/pulling_policy.cpp: what pulling policies ask of ready tasks.
+#include "tandem/runtime/sched/pulling_policy.hpp"
+
+#include <algorithm>
+
+namespace tandem::runtime {
+
+TaskView view_of(const OpenTask& task, const ReadyView& ready) {
+  const ReadyKind& kind = ready.kind_of(task);
+  return {.codelet = kind.codelet,
+          .priority = task.priority,
+          .footprint = kind.footprint,
+          .accesses = ready.accesses(task),
+          .workers = kind.workers,
+          .alike = kind.given};
+}
+
+bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load) {
+  return std::ranges::binary_search(ready.kind_of(task).workers, worker) && ready.works(worker) &&
+         ready.fits(task, load.machine.workers[worker].node);
+}
+
+Estimate ReadyKind::kernel_on(DeviceKind kind) const noexcept {
+  for (const KindWorkers& some : by_kind)
+    if (some.kind == kind) return some.kernel;
+  return {};
+}
+
+KindTimes times_of(const ReadyKind& kind, DeviceKind here) {
+  KindTimes times;
+  for (const KindWorkers& some : kind.by_kind) {
+    if (some.kind == here) times.here = some.kernel;
+    else if (some.kernel.known && some.kernel.mean_ns < times.elsewhere_ns) {
+      times.elsewhere_ns = some.kernel.mean_ns;
+      times.elsewhere = some.count;
+    }
+  }
+  return times;
+}
+
+bool is_left_to_others(const ReadyKind& kind, const KindTimes& times) {
+  return times.gain() < 1 && static_cast<double>(kind.tasks.size()) * times.elsewhere_ns / times.elsewhere < times.here.mean_ns;
+}
+
+}  // namespace tandem::runtime

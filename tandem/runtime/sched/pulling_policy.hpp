@@ -1,0 +1,130 @@
+// tandem/runtime/sched/pulling_policy.hpp: policies that keep ready tasks together until a worker needs one. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tandem/runtime/sched/placing_policy.hpp"
+
+namespace tandem::runtime {
+
+struct Task;
+
+/// A ready task that no worker has been given.
+struct OpenTask {
+  std::int32_t priority = 0;   ///< higher first
+  std::uint64_t sequence = 0;  ///< in the order in which they became ready
+  unsigned kind = 0;           ///< index among `ReadyView::kinds`
+  std::size_t bytes = 0;       ///< of its data
+  Task* task = nullptr;        ///< of the runtime
+
+  /// Whether this one goes before `other`.
+  bool operator<(const OpenTask& other) const noexcept {
+    return priority != other.priority ? priority > other.priority : sequence < other.sequence;
+  }
+};
+
+/// The workers of one kind among those that can run a kind of tasks.
+struct KindWorkers {
+  DeviceKind kind = DeviceKind::cpu;  ///< of worker
+  unsigned first = 0;                 ///< one of them
+  unsigned count = 0;                 ///< how many there are
+  Estimate kernel;                    ///< on these, as the estimates said lately
+};
+
+/// Ready tasks that are alike: of one codelet and footprint, and for the same workers.
+struct ReadyKind {
+  std::string_view codelet;         ///< its name
+  model::Footprint footprint = {};  ///< of the data
+  std::span<const unsigned> workers;     ///< that can run them, in ascending order
+  std::vector<KindWorkers> by_kind;      ///< the same workers, by their kind
+  std::set<OpenTask> tasks;              ///< the most urgent first; may be empty
+  std::vector<std::uint32_t> given;      ///< by worker: such tasks that it has been given and that have not ended
+  double seen = 0;                       ///< such tasks that have become ready; what was long ago counts less
+
+  /// How long a kernel takes on workers of `kind`.
+  Estimate kernel_on(DeviceKind kind) const noexcept;
+};
+
+/// The ready tasks that no worker has been given.
+class ReadyView {
+ public:
+  virtual ~ReadyView() = default;
+  virtual std::size_t count() const noexcept = 0;                         ///< how many there are
+  virtual const std::vector<ReadyKind>& kinds() const noexcept = 0;       ///< in which they stand; some have no tasks at the moment
+  virtual std::span<const AccessView> accesses(const OpenTask& task) const = 0;  ///< its data; valid until the next call
+  virtual bool works(unsigned worker) const noexcept = 0;                 ///< it takes tasks: its device is not lost, and a caller waits
+  virtual bool fits(const OpenTask& task, NodeIndex node) const noexcept = 0;  ///< its data into the memory
+
+  const ReadyKind& kind_of(const OpenTask& task) const noexcept { return kinds()[task.kind]; }  ///< what it is like
+};
+
+/// Tasks of some kinds, the most urgent first, one after the other.
+class MostUrgentFirst {
+ public:
+  explicit MostUrgentFirst(const std::vector<ReadyKind>& kinds) {
+    for (const ReadyKind& kind : kinds) add(kind);
+  }
+  explicit MostUrgentFirst(const std::vector<const ReadyKind*>& kinds) {
+    for (const ReadyKind* kind : kinds) add(*kind);
+  }
+  /// Null: there are no more.
+  const OpenTask* next() noexcept {
+    Rest* first = nullptr;
+    for (std::size_t i = 0; i < count_; ++i)
+      if (rests_[i].at != rests_[i].end && (first == nullptr || *rests_[i].at < *first->at)) first = &rests_[i];
+    return first != nullptr ? &*first->at++ : nullptr;
+  }
+
+ private:
+  struct Rest {
+    std::set<OpenTask>::const_iterator at, end;
+  };
+  void add(const ReadyKind& kind) {
+    if (!kind.tasks.empty() && count_ < rests_.size()) rests_[count_++] = {kind.tasks.begin(), kind.tasks.end()};
+  }
+
+  std::array<Rest, 64> rests_;  ///< further kinds wait until there are fewer
+  std::size_t count_ = 0;
+};
+
+/// A policy that decides when a worker needs a task. `pick` is pure: called by any thread, one at a time.
+///
+/// So a task goes to its worker late, when loads, durations and places of data are known, and in the order of priorities whatever the
+/// order in which tasks became ready. A device is asked when it has fewer tasks than it may have in flight and one more, whose data can
+/// be copied meanwhile; a core when it has none.
+class PullingPolicy : public MixedPolicy {
+ public:
+  /// What `worker` runs next, of tasks that are ready, and there is one; null: all is better left to others. It is asked again after each
+  /// task that becomes ready and each that ends. Not asked: tasks whose duration is not known on some kind of workers are given to one of
+  /// these, one at a time; and when nobody has anything to do, the most urgent task is given away.
+  virtual const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const = 0;
+
+  bool by_priority() const noexcept final { return true; }
+  const PullingPolicy* pulling() const noexcept final { return this; }
+};
+
+/// `task` as placing policies see it; its data is valid until the next call.
+TaskView view_of(const OpenTask& task, const ReadyView& ready);
+/// Whether `worker` may be given `task`.
+bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load);
+
+/// How long kernels of one kind of tasks take on a kind of worker, and on others.
+struct KindTimes {
+  Estimate here;              ///< on these workers
+  double elsewhere_ns = std::numeric_limits<double>::infinity();  ///< on the fastest other kind of worker; infinite: none is known
+  unsigned elsewhere = 0;     ///< workers of that kind
+  double gain() const noexcept { return elsewhere_ns / here.mean_ns; }  ///< how many times faster here
+};
+KindTimes times_of(const ReadyKind& kind, DeviceKind here);
+
+/// Others run this kind faster, and will have run all that is ready of it before this worker would have run one.
+bool is_left_to_others(const ReadyKind& kind, const KindTimes& times);
+
+}  // namespace tandem::runtime

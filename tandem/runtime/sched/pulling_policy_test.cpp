@@ -1,0 +1,188 @@
+// tandem/runtime/sched/pulling_policy_test.cpp: what pulling policies pick, by example, and prices, without threads.
+#include "tandem/runtime/sched/pulling_policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/runtime/sched/prices.hpp"
+
+namespace tandem::runtime {
+namespace {
+
+constexpr std::int64_t kNow = 5'000;
+constexpr std::uint32_t kInMain = 1;
+constexpr std::uint32_t kOnFirstCard = 2;
+
+/// Workers 0 and 1 are cores, 2 and 3 cards with memories 1 and 2. A copy of 1000 bytes takes 100 ns.
+class Scene final : public ReadyView, public Estimates {
+ public:
+  Machine machine;
+  std::vector<WorkerLoad> loads = std::vector<WorkerLoad>(4, {.free_ns = kNow});
+  std::vector<LinkLoad> links;
+
+  Scene() {
+    machine.workers = {{DeviceKind::cpu, 0}, {DeviceKind::cpu, 0}, {DeviceKind::user, 1}, {DeviceKind::user, 2}};
+    machine.distance.assign(2, {1, 1});
+    machine.add_node({.kind = NodeKind::device, .name = "card 1"});
+    machine.add_node({.kind = NodeKind::device, .name = "card 2"});
+    machine.check();
+    for (NodeIndex from = 0; from < 3; ++from)
+      for (NodeIndex to = 0; to < 3; ++to) links.push_back({{from, to, 10, 0, LinkSource::given}, kNow});
+  }
+  /// A kind of tasks, and how many were seen.
+  unsigned kind(const char* codelet, double core_ns, double card_ns, double seen) {
+    ReadyKind made{.codelet = codelet, .workers = workers_};
+    made.by_kind = {{DeviceKind::cpu, 0, 2, {core_ns, 0, true}}, {DeviceKind::user, 2, 2, {card_ns, 0, true}}};
+    made.given.resize(4);
+    made.seen = seen;
+    kinds_.push_back(std::move(made));
+    return static_cast<unsigned>(kinds_.size() - 1);
+  }
+  /// The number of the task.
+  std::uint64_t add(unsigned kind, int priority = 0, std::vector<AccessView> data = {}) {
+    kinds_[kind].tasks.insert({.priority = priority, .sequence = count_, .kind = kind});
+    data_[count_] = std::move(data);
+    return count_++;
+  }
+  /// The number of the task that `worker` gets; -1: none.
+  int pick(const char* policy, unsigned worker) {
+    prices_ = prices_of(kinds_, machine);
+    const LoadView load{.machine = machine, .estimates = *this, .now_ns = kNow, .workers = loads, .links = links, .prices = prices_};
+    const OpenTask* const task = PolicyRegistry().make(policy)->pulling()->pick(worker, *this, load);
+    return task == nullptr ? -1 : static_cast<int>(task->sequence);
+  }
+
+  std::size_t count() const noexcept override { return count_; }
+  const std::vector<ReadyKind>& kinds() const noexcept override { return kinds_; }
+  std::span<const AccessView> accesses(const OpenTask& task) const override { return data_.at(task.sequence); }
+  bool works(unsigned) const noexcept override { return true; }
+  bool fits(const OpenTask&, NodeIndex) const noexcept override { return true; }
+  Estimate expected_ns(std::string_view, model::Footprint, DeviceKind) const override { return {}; }
+
+ private:
+  std::vector<unsigned> workers_{0, 1, 2, 3};
+  std::vector<ReadyKind> kinds_;
+  std::map<std::uint64_t, std::vector<AccessView>> data_;
+  std::size_t count_ = 0;
+  std::vector<double> prices_;
+};
+
+TEST(Prices, AreThoseOfTheAreaBound) {
+  Scene scene;
+  // The cards would need 100 x 10 / 2 for `large`, the cores 10 x 100 / 2 for `small`: each has its own, and as much to do as the others.
+  scene.kind("large", 250, 10, 100);
+  scene.kind("small", 100, 50, 10);
+  const std::vector<double> prices = prices_of(scene.kinds(), scene.machine);
+  EXPECT_NEAR(std::accumulate(prices.begin(), prices.end(), 0.0), 1, 1e-9);
+  EXPECT_EQ(prices[0], prices[1]);
+  EXPECT_EQ(prices[2], prices[3]);
+  EXPECT_LT(100 * prices[0], 50 * prices[2]) << "`small` costs less on a core";
+  EXPECT_GT(250 * prices[0], 10 * prices[2]) << "`large` costs less on a card";
+}
+
+TEST(Prices, OfAKindThatAllShareMakeItCostTheSameEverywhere) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 100; ++trial) {
+    const double core_ns = 1 + random() % 1000, card_ns = 1 + random() % 1000;
+    Scene scene;
+    scene.kind("only", core_ns, card_ns, 10);
+    const std::vector<double> prices = prices_of(scene.kinds(), scene.machine);
+    EXPECT_NEAR(core_ns * prices[0] / (card_ns * prices[2]), 1, 0.08) << core_ns << " " << card_ns;
+  }
+}
+
+TEST(Prices, AreEqualWhereNothingIsKnown) {
+  Scene scene;
+  EXPECT_EQ(prices_of(scene.kinds(), scene.machine), std::vector<double>(4, 0.25));
+}
+
+TEST(MostUrgentFirst, MergesKindsByPriorityThenByTheOrderOfTheFlow) {
+  Scene scene;
+  const unsigned a = scene.kind("a", 1, 1, 1), b = scene.kind("b", 1, 1, 1);
+  const auto low = scene.add(a, 1), first = scene.add(b, 5), second = scene.add(a, 5), last = scene.add(b, -2);
+  MostUrgentFirst tasks(scene.kinds());
+  for (const auto expected : {first, second, low, last}) EXPECT_EQ(tasks.next()->sequence, expected);
+  EXPECT_EQ(tasks.next(), nullptr);
+}
+
+TEST(HeteroPrio, TakesWhatGainsMostAndLeavesWhatOthersDoSooner) {
+  Scene scene;
+  const unsigned large = scene.kind("large", 250, 10, 10), small = scene.kind("small", 100, 50, 10);
+  scene.add(large);
+  scene.add(small, 7);
+  EXPECT_EQ(scene.pick("heteroprio", 2), 0) << "25 times faster on a card";
+  EXPECT_EQ(scene.pick("heteroprio", 0), -1) << "cards have run either in less than a core takes";
+  for (int i = 0; i < 5; ++i) scene.add(small);
+  EXPECT_EQ(scene.pick("heteroprio", 0), 1) << "6 x 50 / 2 > 100; the most urgent of these";
+}
+
+TEST(Darts, TakesATaskWithoutCopiesThenTheDatumThatFreesMost) {
+  static const int data[5] = {};
+  const auto in_main = [&](int datum) { return AccessView{AccessMode::read, 1'000, kInMain, 0, &data[datum]}; };
+  Scene scene;
+  const unsigned kind = scene.kind("work", 1000, 100, 10);
+  scene.add(kind, 0, {in_main(0)});
+  scene.add(kind, 0, {in_main(1)});
+  scene.add(kind, 0, {in_main(1)});
+  scene.add(kind, 0, {in_main(2), in_main(3)});
+  EXPECT_EQ(scene.pick("darts", 2), 1) << "two tasks need datum 1 alone";
+  scene.add(kind, -3, {{AccessMode::read, 1'000, kInMain | kOnFirstCard, 0, &data[4]}});
+  EXPECT_EQ(scene.pick("darts", 2), 4) << "its data is on the first card";
+  EXPECT_EQ(scene.pick("darts", 3), 1) << "but not on the second";
+}
+
+TEST(Plan, GivesFewTasksToThoseThatEndThemFirst) {
+  Scene scene;
+  const unsigned kind = scene.kind("work", 1000, 200, 10);
+  scene.add(kind, 1);
+  const auto urgent = static_cast<int>(scene.add(kind, 9));
+  EXPECT_EQ(scene.pick("plan", 2), urgent);
+  EXPECT_EQ(scene.pick("plan", 0), -1) << "the cards end both in 200";
+  for (int i = 0; i < 9; ++i) scene.add(kind);
+  EXPECT_NE(scene.pick("plan", 0), -1) << "the last of eleven would end after 1200 on the cards";
+  EXPECT_NE(scene.pick("plan", 0), urgent);
+}
+
+TEST(Plan, LetsEachDoWhatItIsBestAtWhereThereIsMuch) {
+  Scene scene;
+  const unsigned large = scene.kind("large", 250, 10, 100), small = scene.kind("small", 100, 50, 10);
+  for (int i = 0; i < 100; ++i) scene.add(large);
+  for (int i = 0; i < 10; ++i) scene.add(small, 5);
+  EXPECT_EQ(scene.pick("plan", 2), 0) << "though small ones are more urgent, and would end sooner here";
+  EXPECT_EQ(scene.pick("plan", 0), 100);
+}
+
+TEST(Plan, TakesTheTaskWhoseDataIsThereAmongEquals) {
+  static const int data[2] = {};
+  Scene scene;
+  const unsigned kind = scene.kind("work", 1000, 200, 10);
+  scene.add(kind, 0, {{AccessMode::read, 1'000, kInMain, 0, &data[0]}});
+  scene.add(kind, 0, {{AccessMode::read, 1'000, kOnFirstCard, 0, &data[1]}});
+  EXPECT_EQ(scene.pick("plan", 2), 1);
+  EXPECT_EQ(scene.pick("plan", 3), 0);
+}
+
+TEST(PullingPolicies, PickNothingThatIsNotThere) {
+  std::mt19937 random(11);
+  for (const char* policy : {"heteroprio", "darts", "plan"})
+    for (int trial = 0; trial < 300; ++trial) {
+      Scene scene;
+      const unsigned kinds = 1 + random() % 5, tasks = 1 + random() % 60;
+      for (unsigned i = 0; i < kinds; ++i) scene.kind("kind", 1 + random() % 1000, 1 + random() % 1000, random() % 100);
+      for (unsigned i = 0; i < tasks; ++i) scene.add(random() % kinds, static_cast<int>(random() % 4));
+      for (unsigned worker = 0; worker < 4; ++worker) {
+        scene.loads[worker].free_ns += random() % 2000;
+        EXPECT_LT(scene.pick(policy, worker), static_cast<int>(tasks)) << policy;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace tandem::runtime
