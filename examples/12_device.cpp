@@ -98,6 +98,6 @@ int main(int argc, char** argv) {
   // One implementation for cores, one for the device: here the same.
   const auto codelet = tandem::Codelet("add", add).also(tandem::DeviceKind::user, add);
   for (int i = 1; i <= 100; ++i) rt.submit(codelet, 1.0 * i, read_write(hx));
-  rt.wait();
+  const auto value = rt.acquire(read(hx));  // the newest value may be in the card's memory: this brings it here
   std::printf("x[0] = %g\n", x[0]);
 }

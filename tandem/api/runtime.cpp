@@ -264,7 +264,7 @@ runtime::Handle* Runtime::add_part(std::string name, runtime::Handle& whole, con
   const bool owned = flow_ != nullptr && is_owned(whole);
   if (owned) options.owner = flow_->owner_of(whole);
   const bool here = !owned || *options.owner == flow_->rank();
-  if (here && whole.home.pointer == nullptr && shape.bytes() != 0) core_->memory().allocate_home(whole);
+  if (here && !whole.home.has_memory() && shape.bytes() != 0) core_->memory().allocate_home(whole);
   runtime::Handle* const part = allocate_data(std::move(name), shape, type, options, nullptr);
   if (!here || shape.bytes() == 0) return part;
   part->home = {static_cast<std::byte*>(whole.home.pointer) + (first[0] + first[1] * whole.home.ld) * shape.element_bytes, whole.home.ld, false};

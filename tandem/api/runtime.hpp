@@ -466,7 +466,8 @@ class Runtime {
   /// @{
 
   /// Waits for all tasks, on several ranks for those of all ranks; this thread runs tasks meanwhile. When kernels threw, it
-  /// throws the exception of the kernel that is earliest in the flow.
+  /// throws the exception of the kernel that is earliest in the flow. With devices the newest value of a datum may be in a device's memory
+  /// then: `acquire` brings it to main memory.
   void wait();
   /// Waits for one task, or for the end of a replay. Throws if the task failed or was cancelled; `FlowCancelled` if it was
   /// cancelled with its flow.

@@ -30,7 +30,10 @@ std::uint32_t DataTable::reserve(std::size_t count, std::uint64_t digest) {
     throw UsageError(fmt::format("there cannot be {} more data: {} of at most {} have been registered", count, count_, UINT32_MAX));
   const auto first = static_cast<std::uint32_t>(count_);
   count_ += count;
-  blocks_.resize((count_ + kBlock - 1) / kBlock);
+  if (const std::size_t blocks = (count_ + kBlock - 1) / kBlock; blocks != blocks_.size()) {
+    const std::lock_guard guard(mutex_);
+    blocks_.resize(blocks);
+  }
   digest_ = (digest_ ^ digest) * 0x9e3779b97f4a7c15ULL;
   return first;
 }
@@ -45,6 +48,7 @@ void DataTable::put(Handle& handle, std::uint32_t owner, bool has_value, std::ui
   place.always_here = owner == rank_;
   place.id = id;
   handle.number = id;  // equal on all ranks, also where one of them has refused data that others have not
+  const std::lock_guard guard(mutex_);
   std::unique_ptr<Block>& block = blocks_[id / kBlock];
   if (block == nullptr) block = std::make_unique<Block>();
   block->handles[id % kBlock] = &handle;
@@ -62,6 +66,7 @@ std::size_t DataTable::blocks() const noexcept {
 void DataTable::remove(Handle& handle) {
   const Place& place = place_of(handle);
   if (place.datum != nullptr) data_.erase(place.id);
+  const std::lock_guard guard(mutex_);
   std::unique_ptr<Block>& block = blocks_[place.id / kBlock];
   block->handles[place.id % kBlock] = nullptr;
   if (--block->live == 0) block.reset();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -19,7 +20,8 @@ class Datum;
 /// The data that were registered, in the order of the flow: a datum's id is the number of those before it. So an id means the
 /// same data on all ranks. Ids may be reserved for data of which each rank registers what it uses. What only data need that travel (`Datum`) is made when they first do.
 ///
-/// Threads: the submitting thread.
+/// Threads: the submitting thread; `for_each` any. `mutex_` guards the handles against it: the end of a wait removes data that nobody uses, while
+/// a diagnosis may read the names of all.
 class DataTable {
  public:
   DataTable(std::uint32_t rank, std::uint32_t ranks);
@@ -48,9 +50,10 @@ class DataTable {
 
   /// All data so far, reserved and removed ones included.
   std::size_t count() const noexcept { return count_; }
-  /// Calls `action(id, handle)` for the data that were not removed, by id.
+  /// Calls `action(id, handle)` for the data that were not removed, by id. It must not add or remove data.
   template <class Action>
   void for_each(const Action& action) const {
+    const std::lock_guard guard(mutex_);
     for (std::size_t block = 0; block < blocks_.size(); ++block) {
       if (blocks_[block] == nullptr) continue;
       for (std::size_t i = 0; i < kBlock; ++i)
@@ -80,6 +83,7 @@ class DataTable {
   const std::uint32_t ranks_;
   std::uint64_t digest_ = 0;
   std::size_t count_ = 0;
+  mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Block>> blocks_;                      ///< null: none of its data is registered
   std::unordered_map<std::uint32_t, std::unique_ptr<Datum>> data_;  ///< by id
 };

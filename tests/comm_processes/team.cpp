@@ -29,8 +29,9 @@ using base::ErrorCode;
 using base::Result;
 
 /// After this time a rank that has not ended prints what it was doing; the test kills ranks that cannot.
-constexpr auto patience = std::chrono::seconds(25);
-constexpr auto last_patience = std::chrono::seconds(30);
+// Under sanitizers and beside another test ranks take up to ten times as long.
+constexpr auto patience = std::chrono::seconds(TANDEM_SANITIZED ? 60 : 25);
+constexpr auto last_patience = patience + std::chrono::seconds(5);
 /// A peer's death is known within this.
 constexpr std::int64_t death_known_ns = 2'000'000'000;
 constexpr int exit_failed = 3;

@@ -41,6 +41,15 @@ struct Replica {
   void* pointer = nullptr;
   std::size_t ld = 0;
   bool owned = false;  ///< allocated by Tandem
+
+  /// Whether there is memory, which another thread may allocate at this moment: the one that divides data whose first writer begins.
+  bool has_memory() const noexcept { return std::atomic_ref(const_cast<void*&>(pointer)).load(std::memory_order_acquire) != nullptr; }
+  /// Memory of Tandem's, for `has_memory` of other threads. Under the handle's lock.
+  void give_memory(void* memory, std::size_t rows) noexcept {
+    ld = rows;
+    owned = true;
+    std::atomic_ref(pointer).store(memory, std::memory_order_release);
+  }
 };
 
 /// A transfer towards a replica.

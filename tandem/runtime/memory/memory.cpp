@@ -143,9 +143,7 @@ void Memory::ensure_allocated(Handle& handle, NodeIndex node) {
   std::lock_guard guard(handle.lock);
   Replica& replica = handle.replica(node);
   if (replica.pointer != nullptr) return;
-  replica.pointer = allocate(handle, node);
-  replica.ld = handle.shape.rows;
-  replica.owned = true;
+  replica.give_memory(allocate(handle, node), handle.shape.rows);
 }
 
 void* Memory::allocate(const Handle& handle, NodeIndex node) {
@@ -308,7 +306,7 @@ bool Memory::is_present(const Task& task, NodeIndex node) const noexcept {
     if (slot.mode() == AccessMode::reduce) continue;
     const std::uint32_t valid = handle.valid.load(std::memory_order_acquire);
     if (makes_value(slot.mode()) && (valid & Handle::kMoving) != 0) return false;
-    if (sees_value(slot.mode()) ? (valid & own) == 0 : handle.replica(node).pointer == nullptr || (valid & ~own) != 0) return false;
+    if (sees_value(slot.mode()) ? (valid & own) == 0 : !handle.replica(node).has_memory() || (valid & ~own) != 0) return false;
   }
   return true;
 }

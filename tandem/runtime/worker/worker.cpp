@@ -177,7 +177,7 @@ bool Worker::is_present(const Task& task) const noexcept {
     if (slot.mode() == AccessMode::scratch) continue;
     if (handle.poison.any()) return false;
     if (slot.mode() == AccessMode::reduce) continue;
-    if (sees_value(slot.mode()) ? !handle.valid_on(spec_.node) : handle.replica(spec_.node).pointer == nullptr) return false;
+    if (sees_value(slot.mode()) ? !handle.valid_on(spec_.node) : !handle.replica(spec_.node).has_memory()) return false;
   }
   return true;
 }
