@@ -401,7 +401,6 @@ bool Placer::check_invariants() const {
     if (total != uses_[kind].tasks) return false;
   }
   if (waiting != waiting_ || kind_numbers_.size() + free_kinds_.size() != kinds_.size()) return false;
-  if (waiting_ != 0 && !somebody_works()) return false;
   for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
     const Load& load = loads_[worker];
     Sum sum;

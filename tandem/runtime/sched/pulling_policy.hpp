@@ -4,10 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <set>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "tandem/runtime/sched/placing_policy.hpp"
@@ -19,14 +20,15 @@ struct Task;
 /// A ready task that no worker has been given.
 struct OpenTask {
   std::int32_t priority = 0;   ///< higher first
-  std::uint64_t sequence = 0;  ///< in the order in which they became ready
+  std::uint64_t sequence = 0;  ///< in the order of the flow
   unsigned kind = 0;           ///< index among `ReadyView::kinds`
   std::size_t bytes = 0;       ///< of its data
   Task* task = nullptr;        ///< of the runtime
 
   /// Whether this one goes before `other`.
   bool operator<(const OpenTask& other) const noexcept {
-    return priority != other.priority ? priority > other.priority : sequence < other.sequence;
+    if (priority != other.priority) return priority > other.priority;
+    return sequence != other.sequence ? sequence < other.sequence : std::less<>{}(task, other.task);
   }
 };
 
@@ -40,7 +42,7 @@ struct KindWorkers {
 
 /// Ready tasks that are alike: of one codelet and footprint, and for the same workers.
 struct ReadyKind {
-  std::string_view codelet;         ///< its name
+  std::string codelet;              ///< its name
   model::Footprint footprint = {};  ///< of the data
   std::span<const unsigned> workers;     ///< that can run them, in ascending order
   std::vector<KindWorkers> by_kind;      ///< the same workers, by their kind
