@@ -30,7 +30,11 @@ using base::Result;
 
 /// After this time a rank that has not ended prints what it was doing; the test kills ranks that cannot.
 // Under sanitizers and beside another test ranks take up to ten times as long.
-constexpr auto patience = std::chrono::seconds(TANDEM_SANITIZED ? 60 : 25);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr auto patience = std::chrono::seconds(60);
+#else
+constexpr auto patience = std::chrono::seconds(25);
+#endif
 constexpr auto last_patience = patience + std::chrono::seconds(5);
 /// A peer's death is known within this.
 constexpr std::int64_t death_known_ns = 2'000'000'000;
