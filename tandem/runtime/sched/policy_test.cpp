@@ -19,7 +19,7 @@ TEST(Policy, TheRegistryKnowsTheBuiltInOnes) {
     EXPECT_EQ(policy->name(), name);
     EXPECT_FALSE(policy->help().empty());
   }
-  EXPECT_EQ(registry.names().size(), 7U);
+  EXPECT_EQ(registry.names().size(), 10U);
   EXPECT_EQ(registry.make("no such"), nullptr);
 }
 
@@ -29,7 +29,7 @@ TEST(Policy, AUsersOwnIsFoundAndMayReplaceABuiltInOne) {
   registry.add("lws", make_eager);
   EXPECT_EQ(registry.make("mine")->name(), "prio");
   EXPECT_EQ(registry.make("lws")->name(), "eager");
-  EXPECT_EQ(registry.names().size(), 8U);
+  EXPECT_EQ(registry.names().size(), 11U);
 }
 
 TEST(Policy, EagerAndPrioHaveOneQueueAndDifferInPriorities) {
