@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <memory>
 #include <numeric>
 #include <random>
-#include <string>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,7 +38,9 @@ class Scene final : public ReadyView, public Estimates {
   }
   /// A kind of tasks, and how many were seen.
   unsigned kind(const char* codelet, double core_ns, double card_ns, double seen) {
-    ReadyKind made{.codelet = codelet, .workers = workers_};
+    ReadyKind made;
+    made.codelet = codelet;
+    made.workers = workers_;
     made.by_kind = {{DeviceKind::cpu, 0, 2, {core_ns, 0, true}}, {DeviceKind::user, 2, 2, {card_ns, 0, true}}};
     made.given.resize(4);
     made.seen = seen;
