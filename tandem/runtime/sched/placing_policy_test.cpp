@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/runtime/sched/learned_estimates.hpp"
+#include "tandem/runtime/sched/test_machine.hpp"
 
 namespace tandem::runtime {
 namespace {
@@ -29,25 +30,16 @@ constexpr std::uint32_t kOnFirstCard = 2;
 
 /// Workers 0 and 1 are cores, 2 and 3 cards with memories 1 and 2. A copy of 1000 bytes takes 100 ns. Kernels: 1000 ns on a core, 200 on a card.
 struct Scene {
-  Machine machine;
+  Machine machine = two_cores_and_two_cards();
   Durations durations;
   std::vector<WorkerLoad> loads = std::vector<WorkerLoad>(4, {.free_ns = kNow});
-  std::vector<LinkLoad> links;
+  std::vector<LinkLoad> links = links_between_three(kNow);
   std::vector<AccessView> accesses;
   std::vector<unsigned> workers{0, 1, 2, 3};
   std::vector<std::uint32_t> alike = std::vector<std::uint32_t>(4);
   static constexpr std::int64_t kNow = 5'000;
 
-  Scene() {
-    machine.workers = {{DeviceKind::cpu, 0}, {DeviceKind::cpu, 0}, {DeviceKind::user, 1}, {DeviceKind::user, 2}};
-    machine.distance.assign(2, {1, 1});
-    machine.add_node({.kind = NodeKind::device, .name = "card 1"});
-    machine.add_node({.kind = NodeKind::device, .name = "card 2"});
-    machine.check();
-    for (NodeIndex from = 0; from < 3; ++from)
-      for (NodeIndex to = 0; to < 3; ++to) links.push_back({{from, to, 10, 0, LinkSource::given}, kNow});
-    durations.of = {{DeviceKind::cpu, 1'000}, {DeviceKind::user, 200}};
-  }
+  Scene() { durations.of = {{DeviceKind::cpu, 1'000}, {DeviceKind::user, 200}}; }
   TaskView task() const { return {.codelet = "work", .accesses = accesses, .workers = workers, .alike = alike}; }
   LoadView load() const { return {.machine = machine, .estimates = durations, .now_ns = kNow, .workers = loads, .links = links}; }
   unsigned choice_of(const char* name) const {

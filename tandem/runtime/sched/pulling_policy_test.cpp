@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tandem/runtime/sched/prices.hpp"
+#include "tandem/runtime/sched/test_machine.hpp"
 
 namespace tandem::runtime {
 namespace {
@@ -23,19 +24,10 @@ constexpr std::uint32_t kOnFirstCard = 2;
 /// Workers 0 and 1 are cores, 2 and 3 cards with memories 1 and 2. A copy of 1000 bytes takes 100 ns.
 class Scene final : public ReadyView, public Estimates {
  public:
-  Machine machine;
+  Machine machine = two_cores_and_two_cards();
   std::vector<WorkerLoad> loads = std::vector<WorkerLoad>(4, {.free_ns = kNow});
-  std::vector<LinkLoad> links;
+  std::vector<LinkLoad> links = links_between_three(kNow);
 
-  Scene() {
-    machine.workers = {{DeviceKind::cpu, 0}, {DeviceKind::cpu, 0}, {DeviceKind::user, 1}, {DeviceKind::user, 2}};
-    machine.distance.assign(2, {1, 1});
-    machine.add_node({.kind = NodeKind::device, .name = "card 1"});
-    machine.add_node({.kind = NodeKind::device, .name = "card 2"});
-    machine.check();
-    for (NodeIndex from = 0; from < 3; ++from)
-      for (NodeIndex to = 0; to < 3; ++to) links.push_back({{from, to, 10, 0, LinkSource::given}, kNow});
-  }
   /// A kind of tasks, and how many were seen.
   unsigned kind(const char* codelet, double core_ns, double card_ns, double seen) {
     ReadyKind made;

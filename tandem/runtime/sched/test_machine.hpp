@@ -1,0 +1,30 @@
+// tandem/runtime/sched/test_machine.hpp: the machine on which tests of policies play.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tandem/runtime/sched/placing_policy.hpp"
+
+namespace tandem::runtime {
+
+/// Workers 0 and 1 are cores, 2 and 3 cards with memories 1 and 2.
+inline Machine two_cores_and_two_cards() {
+  Machine machine;
+  machine.workers = {{DeviceKind::cpu, 0}, {DeviceKind::cpu, 0}, {DeviceKind::user, 1}, {DeviceKind::user, 2}};
+  machine.distance.assign(2, {1, 1});
+  machine.add_node({.kind = NodeKind::device, .name = "card 1"});
+  machine.add_node({.kind = NodeKind::device, .name = "card 2"});
+  machine.check();
+  return machine;
+}
+
+/// Between its memories: a copy of 1000 bytes takes 100 ns, and all are free from `now_ns` on.
+inline std::vector<LinkLoad> links_between_three(std::int64_t now_ns) {
+  std::vector<LinkLoad> links;
+  for (NodeIndex from = 0; from < 3; ++from)
+    for (NodeIndex to = 0; to < 3; ++to) links.push_back({{from, to, 10, 0, LinkSource::given}, now_ns});
+  return links;
+}
+
+}  // namespace tandem::runtime
