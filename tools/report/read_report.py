@@ -84,8 +84,9 @@ def main():
             found[number] = (min(least, start), max(most, end))
         return found
 
-    ran = [task for task in range(tasks) if columns["task.lane"][task] > 0 and columns.get("task.iteration", [-1] * tasks)[task] >= 0]
-    of_tasks = reach([columns["task.iteration"][task] for task in ran], [columns["task.start"][task] for task in ran],
+    iterations = columns.get("task.iteration", [-1] * tasks)
+    ran = [task for task in range(tasks) if columns["task.lane"][task] > 0 and iterations[task] >= 0]
+    of_tasks = reach([iterations[task] for task in ran], [columns["task.start"][task] for task in ran],
                      [columns["task.start"][task] + columns["task.duration"][task] for task in ran])
     starts = columns.get("pass.start", [])
     of_passes = reach(columns.get("pass.iteration", []), starts, [start + took for start, took in zip(starts, columns.get("pass.duration", []))])
