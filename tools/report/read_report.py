@@ -66,8 +66,9 @@ def main():
     assert length == facts["makespan"], f"the realised path takes {length} instead of {facts['makespan']}"
 
     # What a task waited for comes before it, and its parts are no longer than all of it.
+    messages = columns.get("task.message", [0] * tasks)
     for task, back in enumerate(columns["task.last"]):
-        if back != 0 and columns.get("task.message", [0] * tasks)[task] == 0:
+        if back != 0 and messages[task] == 0:
             other = task - back
             assert columns["task.rank"][other] == columns["task.rank"][task], "the last predecessor is of another rank"
             assert columns["task.start"][other] + columns["task.duration"][other] <= columns["task.start"][task] + 1
