@@ -10,9 +10,9 @@ namespace tandem {
 using runtime::AccessView;
 using runtime::Estimate;
 using runtime::Estimates;
-using runtime::LinkLoad;
 using runtime::KindTimes;
 using runtime::KindWorkers;
+using runtime::LinkLoad;
 using runtime::LoadView;
 using runtime::Machine;
 using runtime::MostUrgentFirst;

@@ -176,8 +176,9 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
 
 void settle_policy(runtime::World& world, base::Config& config, const WorldResources& resources) {
   if (config.get_string("sched") != kAutomaticPolicy) return;
-  const char* const name = world.machine.is_mixed() ? "plan" : "lws";
-  world.policy = make_policy(name, resources.policies);
+  const bool is_mixed = world.machine.is_mixed();
+  const char* const name = is_mixed ? "plan" : "lws";  // what the world has already
+  if (is_mixed) world.policy = make_policy(name, resources.policies);
   static_cast<void>(config.set("sched", name, config.origin("sched")));
 }
 

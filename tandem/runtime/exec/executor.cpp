@@ -116,14 +116,14 @@ void Executor::keep_or_queue(Task& task, Origin& origin, bool told) {
   queues_->push_released(origin.worker, queued);
 }
 
-void Executor::trace_pushed_somewhere(const Task& task, const Origin& origin) {
-  if (origin.trace != nullptr) trace_pushed(static_cast<std::uint32_t>(flow_position(task)), ReadyQueues::kAnyQueue, origin);
-  else emit<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
+void Executor::trace_pushed_to(unsigned worker, const Task& task, const Origin& origin) {
+  if (origin.trace != nullptr) trace_pushed(static_cast<std::uint32_t>(flow_position(task)), worker, origin);
+  else emit<trace::Type::task_pushed>(origin, flow_position(task), worker);
 }
 
 void Executor::enqueue_restricted(Task& task, Origin& origin) {
   if (placer_ != nullptr) return place(task, origin);
-  trace_pushed_somewhere(task, origin);
+  trace_pushed_to(ReadyQueues::kAnyQueue, task, origin);
   queues_->push_to(*task.extra->group, &task);
 }
 
@@ -136,9 +136,7 @@ void Executor::push_placed(Task* tasks, Origin& origin) {
   bool caller_has_left = false;
   while (tasks != nullptr) {
     Task& task = *std::exchange(tasks, tasks->next);
-    const unsigned worker = Placer::worker_of(task);
-    if (origin.trace != nullptr) trace_pushed(static_cast<std::uint32_t>(flow_position(task)), worker, origin);
-    else emit<trace::Type::task_pushed>(origin, flow_position(task), worker);
+    trace_pushed_to(Placer::worker_of(task), task, origin);
     caller_has_left |= placer_->push(task);
   }
   if (caller_has_left) place_left(origin);
@@ -170,7 +168,7 @@ void Executor::place_left(Origin& origin) {
 
 /// All ready tasks ask for memory, so that the one is chosen whose data is there. Worker 0 stands for all of its node.
 void Executor::enqueue_budgeted(Task& task, Origin& origin) {
-  trace_pushed_somewhere(task, origin);
+  trace_pushed_to(ReadyQueues::kAnyQueue, task, origin);
   task.progress = 0;
   if (stage(task, workers_[0].node)) queues_->push_staged(0, &task);
 }
@@ -287,7 +285,7 @@ bool Executor::has_other(const Task& task, unsigned worker) const noexcept {
 void Executor::reroute(Task& task, unsigned worker, Origin& origin) {
   WorkerGroup* const processors = task.extra->group->processors;
   if (placer_ != nullptr) placer_->forget(task);
-  trace_pushed_somewhere(task, origin);
+  trace_pushed_to(ReadyQueues::kAnyQueue, task, origin);
   if (processors != nullptr) queues_->push_to(*processors, &task);
   else queues_->push_pinned(next_device(task, worker).value_or(worker), &task);
 }

@@ -190,7 +190,7 @@ class Executor final : public StagingListener {
   void push_placed(Task* tasks, Origin& origin);
   void place_left(Origin& origin);
   void enqueue_budgeted(Task& task, Origin& origin);
-  void trace_pushed_somewhere(const Task& task, const Origin& origin);
+  void trace_pushed_to(unsigned worker, const Task& task, const Origin& origin);
   bool enter_turnstiles(Task& task);
   /// What only tasks with commute or scratch accesses hold, and those that were placed.
   void release_special(Task& task, Origin& origin);

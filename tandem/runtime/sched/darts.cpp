@@ -33,12 +33,12 @@ class Darts final : public PullingPolicy {
     MostUrgentFirst tasks(ready.kinds());
     while (const OpenTask* const next = looked++ < kWindow ? tasks.next() : nullptr) {
       const OpenTask& task = *next;
-      if (!may_get(worker, task, ready, load) || is_left(ready.kind_of(task), here)) continue;
+      if (!may_get(worker, task, ready, load) || is_left_to_others(ready.kind_of(task), times_of(ready.kind_of(task), here))) continue;
       std::size_t missing = 0;
       unsigned data = 0;
       const void* last = nullptr;
       for (const AccessView& access : ready.accesses(task)) {
-        if (!sees_value(access.mode) || access.valid == 0 || ((access.valid | access.coming) >> node & 1U) != 0) continue;
+        if (!access.is_missing(node) || access.is_coming(node)) continue;
         missing += access.bytes;
         if (access.datum != last) ++data;
         last = access.datum;
@@ -57,12 +57,6 @@ class Darts final : public PullingPolicy {
     for (const auto& [datum, freed] : freed_by)
       if (most == nullptr || freed.tasks > most->tasks || (freed.tasks == most->tasks && *freed.first < *most->first)) most = &freed;
     return most != nullptr ? most->first : nearest;
-  }
-
- private:
-  static bool is_left(const ReadyKind& kind, DeviceKind here) { 
-    const KindTimes times = times_of(kind, here);
-    return !times.here.known || is_left_to_others(kind, times);
   }
 };
 

@@ -20,7 +20,7 @@ class HeteroPrio final : public PullingPolicy {
       const OpenTask& task = *kind.tasks.begin();
       if (!may_get(worker, task, ready, load)) continue;
       const KindTimes times = times_of(kind, load.machine.workers[worker].kind);
-      if (!times.here.known || is_left_to_others(kind, times)) continue;
+      if (is_left_to_others(kind, times)) continue;
       const double gain = times.gain();
       if (best != nullptr && (gain < most || (gain == most && *best < task))) continue;
       best = &task;

@@ -2,7 +2,6 @@
 #include "tandem/runtime/sched/placer.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -338,8 +337,8 @@ void Placer::give(Task& task, unsigned worker, const TaskView& view, const LoadV
   // It waits for copies only as long as the worker has nothing else to do.
   const std::int64_t waits_ns = std::max<std::int64_t>(0, transfers_to(view, load, node).ready_ns - load.workers[worker].free_ns);
   for (const AccessView& access : view.accesses)
-    if (sees_value(access.mode) && access.valid != 0 && ((access.valid | access.coming) >> node & 1U) == 0) {
-      LinkLoad& link = links_[static_cast<std::size_t>(std::countr_zero(access.valid)) * machine_.nodes.size() + node];
+    if (access.is_missing(node) && !access.is_coming(node)) {
+      LinkLoad& link = links_[access.source() * machine_.nodes.size() + node];
       link.free_ns += static_cast<std::int64_t>(link.link.copy_ns(access.bytes));
     }
   for (unsigned i = 0; i < task.access_count; ++i)

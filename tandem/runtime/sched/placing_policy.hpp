@@ -1,6 +1,8 @@
 // tandem/runtime/sched/placing_policy.hpp: policies that give each ready task to a worker by what they expect. Pure.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +25,13 @@ struct AccessView {
   std::uint32_t valid = 0;   ///< bit n: memory n has the value
   std::uint32_t coming = 0;  ///< bit n: a task that was placed there brings the value to memory n
   const void* datum = nullptr;  ///< tells it apart from others
+
+  /// Memory `node` does not have the value, which the task sees there.
+  bool is_missing(NodeIndex node) const noexcept { return sees_value(mode) && valid != 0 && (valid >> node & 1U) == 0; }
+  /// A task that was placed there brings it.
+  bool is_coming(NodeIndex node) const noexcept { return (coming >> node & 1U) != 0; }
+  /// The memory from which it is taken: the first one that has it.
+  NodeIndex source() const noexcept { return static_cast<NodeIndex>(std::countr_zero(valid)); }
 };
 
 /// A task that has become ready.
@@ -76,6 +85,15 @@ struct Transfers {
 /// What `task` needs before it can run in memory `node`. Data without a value, and data that comes there anyway, needs nothing.
 Transfers transfers_to(const TaskView& task, const LoadView& load, NodeIndex node);
 
+/// The same of some accesses.
+struct CopyTimes {
+  double alone_ns = 0;  ///< as of `Transfers`
+  double ready_ns = 0;  ///< from now on
+};
+/// Behind `queued_ns` more on the links. `skips(access)`: it needs no copy.
+template <class Skips>
+CopyTimes copies_behind(std::span<const AccessView> accesses, const LoadView& load, NodeIndex node, double queued_ns, const Skips& skips);
+
 /// A worker whose kind has not run tasks like `task` often enough, and that has none of them: the first that is free; nothing: there is
 /// none. So each kind is tried, by a few workers at a time.
 std::optional<unsigned> worker_to_try(const TaskView& task, const LoadView& load);
@@ -111,6 +129,25 @@ class PlacingPolicy : public MixedPolicy {
 };
 
 // --- implementation
+
+template <class Skips>
+CopyTimes copies_behind(std::span<const AccessView> accesses, const LoadView& load, NodeIndex node, double queued_ns, const Skips& skips) {
+  CopyTimes copies;
+  double waited_ns = 0;  // behind the links' other copies
+  for (const AccessView& access : accesses) {
+    if (!access.is_missing(node) || skips(access)) continue;
+    const LinkLoad& link = load.link(access.source(), node);
+    const double free_ns = static_cast<double>(link.free_ns - load.now_ns);
+    if (access.is_coming(node)) {
+      copies.ready_ns = std::max(copies.ready_ns, free_ns);
+      continue;
+    }
+    copies.alone_ns += link.link.copy_ns(access.bytes);
+    waited_ns = std::max(waited_ns, free_ns);
+  }
+  if (copies.alone_ns > 0) copies.ready_ns = std::max(copies.ready_ns, waited_ns + queued_ns + copies.alone_ns);
+  return copies;
+}
 
 /// The durations of a task on the kinds of workers, each asked once.
 class KernelTimes {

@@ -1,12 +1,10 @@
 // tandem/runtime/sched/plan.cpp: whenever a worker needs a task, the most urgent ones are planned over all workers.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
 #include <optional>
 #include <vector>
 
-#include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem::runtime {
@@ -114,7 +112,7 @@ class Lanes {
     if (place.copies_ns == 0) return;
     links_[lane.node] += place.copies_ns;
     for (const AccessView& access : accesses)
-      if (is_missing(access, lane.node)) brought_.add(access.datum, lane.node);
+      if (access.is_missing(lane.node) && !brought_.comes(access.datum, lane.node)) brought_.add(access.datum, lane.node);
   }
 
  private:
@@ -141,29 +139,8 @@ class Lanes {
     return nullptr;
   }
 
-  bool is_missing(const AccessView& access, NodeIndex node) const {
-    return sees_value(access.mode) && access.valid != 0 && (access.valid >> node & 1U) == 0 && !brought_.comes(access.datum, node);
-  }
-  struct Copies {
-    double alone_ns = 0;
-    double ready_ns = 0;  ///< from now, behind what the links have to do
-  };
-  Copies copies_to(NodeIndex node, std::span<const AccessView> accesses) const {
-    Copies copies;
-    double waited_ns = 0;
-    for (const AccessView& access : accesses) {
-      if (!is_missing(access, node)) continue;
-      const LinkLoad& link = load_.link(static_cast<NodeIndex>(std::countr_zero(access.valid)), node);
-      const double free_ns = static_cast<double>(link.free_ns - load_.now_ns);
-      if ((access.coming >> node & 1U) != 0) {
-        copies.ready_ns = std::max(copies.ready_ns, free_ns);
-        continue;
-      }
-      copies.alone_ns += link.link.copy_ns(access.bytes);
-      waited_ns = std::max(waited_ns, free_ns);
-    }
-    if (copies.alone_ns > 0) copies.ready_ns = std::max(copies.ready_ns, waited_ns + links_[node] + copies.alone_ns);
-    return copies;
+  CopyTimes copies_to(NodeIndex node, std::span<const AccessView> accesses) const {
+    return copies_behind(accesses, load_, node, links_[node], [&](const AccessView& access) { return brought_.comes(access.datum, node); });
   }
 
   const LoadView& load_;

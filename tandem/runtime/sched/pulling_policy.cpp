@@ -39,6 +39,7 @@ KindTimes times_of(const ReadyKind& kind, DeviceKind here) {
 }
 
 bool is_left_to_others(const ReadyKind& kind, const KindTimes& times) {
+  if (!times.here.known) return true;
   return times.gain() < 1 && static_cast<double>(kind.tasks.size()) * times.elsewhere_ns / times.elsewhere < times.here.mean_ns;
 }
 

@@ -99,8 +99,8 @@ class MostUrgentFirst {
 /// A policy that decides when a worker needs a task. `pick` is pure: called by any thread, one at a time.
 ///
 /// So a task goes to its worker late, when loads, durations and places of data are known, and in the order of priorities whatever the
-/// order in which tasks became ready. A device is asked when it has fewer tasks than it may have in flight and one more, whose data can
-/// be copied meanwhile; a core when it has none.
+/// order in which tasks became ready. A device is asked when it has fewer tasks than it may have in flight and two more, whose data
+/// can be copied meanwhile; a core when it has none.
 class PullingPolicy : public MixedPolicy {
  public:
   /// What `worker` runs next, of tasks that are ready, and there is one; null: all is better left to others. It is asked again after each
@@ -126,7 +126,8 @@ struct KindTimes {
 };
 KindTimes times_of(const ReadyKind& kind, DeviceKind here);
 
-/// Others run this kind faster, and will have run all that is ready of it before this worker would have run one.
+/// Others run this kind faster, and will have run all that is ready of it before this worker would have run one; or nobody knows how long
+/// it takes here.
 bool is_left_to_others(const ReadyKind& kind, const KindTimes& times);
 
 }  // namespace tandem::runtime

@@ -83,8 +83,9 @@ TEST(Prices, AreThoseOfTheAreaBound) {
 
 TEST(Prices, OfAKindThatAllShareMakeItCostTheSameEverywhere) {
   std::mt19937 random(3);
+  const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
   for (int trial = 0; trial < 100; ++trial) {
-    const double core_ns = 1 + random() % 1000, card_ns = 1 + random() % 1000;
+    const double core_ns = 1 + draw(1000), card_ns = 1 + draw(1000);
     Scene scene;
     scene.kind("only", core_ns, card_ns, 10);
     const std::vector<double> prices = prices_of(scene.kinds(), scene.machine);
@@ -165,14 +166,15 @@ TEST(Plan, TakesTheTaskWhoseDataIsThereAmongEquals) {
 
 TEST(PullingPolicies, PickNothingThatIsNotThere) {
   std::mt19937 random(11);
+  const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
   for (const char* policy : {"heteroprio", "darts", "plan"})
     for (int trial = 0; trial < 300; ++trial) {
       Scene scene;
-      const unsigned kinds = 1 + random() % 5, tasks = 1 + random() % 60;
-      for (unsigned i = 0; i < kinds; ++i) scene.kind("kind", 1 + random() % 1000, 1 + random() % 1000, random() % 100);
-      for (unsigned i = 0; i < tasks; ++i) scene.add(random() % kinds, static_cast<int>(random() % 4));
+      const unsigned kinds = 1 + draw(5), tasks = 1 + draw(60);
+      for (unsigned i = 0; i < kinds; ++i) scene.kind("kind", 1 + draw(1000), 1 + draw(1000), draw(100));
+      for (unsigned i = 0; i < tasks; ++i) scene.add(draw(kinds), static_cast<int>(draw(4)));
       for (unsigned worker = 0; worker < 4; ++worker) {
-        scene.loads[worker].free_ns += random() % 2000;
+        scene.loads[worker].free_ns += draw(2000);
         EXPECT_LT(scene.pick(policy, worker), static_cast<int>(tasks)) << policy;
       }
     }
