@@ -53,7 +53,8 @@ if(TANDEM_PRECOMPILED_HEADERS AND TANDEM_CCACHE AND CMAKE_CXX_COMPILER_ID STREQU
   target_compile_options(tandem_flags INTERFACE -fpch-preprocess)
 endif()
 if(TANDEM_SANITIZE)
-  target_compile_options(tandem_flags INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -g1)
+  # Undefined behaviour ends the program: by default it would be a line in the output of a test that passes.
+  target_compile_options(tandem_flags INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_link_options(tandem_flags INTERFACE -fsanitize=${TANDEM_SANITIZE})
 endif()
 

@@ -136,7 +136,7 @@ int LocalRanks::finish(std::uint32_t rank, Process& process) {
   while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {}
   cleanup_.forget(process.pid);
   // After all that the rank itself wrote.
-  if (const std::string report = recover_traces_of(process.pid); !report.empty()) events_.output(rank, Stream::errors, report);
+  if (const std::string report = recover_traces_of(process.pid, begun_); !report.empty()) events_.output(rank, Stream::errors, report);
   return status;
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,6 +54,7 @@ class LocalRanks final : public RankGroup {
   base::FileDescriptor input_;  ///< of the first rank
   std::string unfed_;
   bool input_ends_ = false;           ///< after `unfed_`
+  const std::filesystem::file_time_type begun_ = std::filesystem::file_time_type::clock::now();
 };
 
 }  // namespace tandem::tools

@@ -3,10 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
 #include "tandem/trace/recover.hpp"
 
@@ -23,11 +25,17 @@ std::optional<std::filesystem::path> folder_of(const std::filesystem::path& live
   return std::filesystem::path(std::string(page.folder, length));
 }
 
+/// File systems have coarse clocks.
+constexpr std::chrono::seconds kCoarse{1};
+
 }  // namespace
 
-std::string recover_traces_of(pid_t process) {
+std::string recover_traces_of(pid_t process, std::filesystem::file_time_type begun) {
   std::string lines;
   for (const std::filesystem::path& live : trace::live_files_of(static_cast<std::uint32_t>(process))) {
+    std::error_code gone;
+    const std::filesystem::file_time_type written = std::filesystem::last_write_time(live, gone);
+    if (gone || written + kCoarse < begun) continue;
     const auto folder = folder_of(live);
     if (!folder) continue;
     const auto report = trace::recover_rank(*folder);

@@ -20,6 +20,7 @@
 
 #include "tandem/api/test_support.hpp"
 #include "tandem/base/event_loop.hpp"
+#include "tandem/base/sanitizers.hpp"
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/runtime_core.hpp"
@@ -227,11 +228,7 @@ std::set<std::size_t> possible_copies(const std::array<Use, 3>& uses) {
 }
 
 // A sanitizer takes ten times as long: every eighth pair is enough for it.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kEvery = 8;
-#else
-constexpr std::size_t kEvery = 1;
-#endif
+constexpr std::size_t kEvery = base::under_sanitizer ? 8 : 1;
 
 /// All pairs of tasks, behind one on the device.
 TEST(Coherence, HoldsInAllOrdersOfAFewTasksAndTheirEvictions) {

@@ -10,6 +10,7 @@
 
 #include "tandem/base/event_loop.hpp"
 #include "tandem/base/log.hpp"
+#include "tandem/base/sanitizers.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 
@@ -48,7 +49,7 @@ TEST(ManyEndpoints, ThousandsOfOneProcessPassAMessageRoundAndCostLittle) {
   for (std::uint32_t rank = 0; rank < ranks; ++rank) ASSERT_EQ(got[rank], (rank + ranks - 1) % ranks + 1);
   const double used_bytes = static_cast<double>(allocated_bytes() - before) / ranks;
   std::printf("an idle endpoint: %.0f B; one that has spoken to two peers: %.0f B\n", idle_bytes, used_bytes);
-  if (!TANDEM_SANITIZED) {
+  if (!base::under_sanitizer) {
     EXPECT_LT(idle_bytes, 64 * 1024);
     EXPECT_LT(used_bytes, 64 * 1024);
   }

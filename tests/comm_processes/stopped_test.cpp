@@ -14,6 +14,7 @@
 #include <fmt/core.h>
 
 #include "team.hpp"
+#include "tandem/base/sanitizers.hpp"
 
 namespace tandem::comm_processes {
 namespace {
@@ -88,8 +89,7 @@ TEST_P(Stopped, ARankThatIsStoppedForSecondsIsNotDead) {
 }
 
 TEST_P(Stopped, AMillionMessagesThatNobodyExpectsAreBoundedAndComeInAnyOrder) {
-  const bool sanitized = TANDEM_SANITIZED;
-  const unsigned messages = sanitized ? 50'000 : 1'000'000;
+  const unsigned messages = base::under_sanitizer ? 50'000 : 1'000'000;
   comm::EndpointOptions chosen = options();
   chosen.credit_messages = messages / 10;
   const std::uint64_t most_held = chosen.credit_messages + chosen.credit_announcements + 1;  // the one that is probed for
@@ -124,7 +124,7 @@ TEST_P(Stopped, AMillionMessagesThatNobodyExpectsAreBoundedAndComeInAnyOrder) {
   std::printf("%u messages: sender holds %.0f B each, receiver %.0f B each, of them %lld B data\n", messages,
               static_cast<double>(team.note(0, 0)) / messages, static_cast<double>(team.note(1, 0)) / messages,
               static_cast<long long>(team.note(1, 1)));
-  if (!sanitized) {
+  if (!base::under_sanitizer) {
     // Each an envelope and its place in the matcher, whatever the size of the message; a table that grows is there twice.
     EXPECT_LT(team.note(1, 0), 300LL * static_cast<std::int64_t>(most_held));
   }

@@ -19,6 +19,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/sanitizers.hpp"
 #include "tandem/comm/bootstrap/card.hpp"
 
 namespace tandem::comm_processes {
@@ -30,11 +31,7 @@ using base::Result;
 
 /// After this time a rank that has not ended prints what it was doing; the test kills ranks that cannot.
 // Under sanitizers and beside another test ranks take up to ten times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr auto patience = std::chrono::seconds(60);
-#else
-constexpr auto patience = std::chrono::seconds(25);
-#endif
+constexpr auto patience = std::chrono::seconds(base::under_sanitizer ? 60 : 25);
 constexpr auto last_patience = patience + std::chrono::seconds(5);
 /// A peer's death is known within this.
 constexpr std::int64_t death_known_ns = 2'000'000'000;

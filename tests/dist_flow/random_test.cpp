@@ -14,6 +14,7 @@
 #include "deterministic_job.hpp"
 #include "random_plan.hpp"
 #include "random_program.hpp"
+#include "tandem/base/sanitizers.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -95,9 +96,7 @@ class RandomDistFlow : public testing::TestWithParam<unsigned> {
  protected:
   /// Plays the seeds of this chunk, or the one that was asked for.
   static void play_seeds(std::uint64_t usual, const std::function<void(std::uint64_t)>& one) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    usual /= 10;
-#endif
+    if (base::under_sanitizer) usual /= 10;
     const std::uint64_t count = from_environment("DIST_FLOW_COUNT", usual);
     std::uint64_t first = GetParam() * count + 1;
     if (from_environment("DIST_FLOW_FRESH", 0) != 0) {

@@ -11,14 +11,10 @@
 #include <random>
 #include <string>
 
+#include "tandem/base/sanitizers.hpp"
+
 namespace tandem::random_flow {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -49,11 +45,11 @@ void play_chunk(std::uint64_t chunk, std::uint64_t count, bool threads) {
 }
 
 class EventLoopFlows : public testing::TestWithParam<unsigned> {};
-TEST_P(EventLoopFlows, GiveWhatSequentialExecutionGives) { play_chunk(GetParam(), kSanitized ? 200 : 1'000, false); }
+TEST_P(EventLoopFlows, GiveWhatSequentialExecutionGives) { play_chunk(GetParam(), base::under_sanitizer ? 200 : 1'000, false); }
 INSTANTIATE_TEST_SUITE_P(Chunk, EventLoopFlows, testing::Range(0U, 10U));
 
 class ThreadFlows : public testing::TestWithParam<unsigned> {};
-TEST_P(ThreadFlows, GiveWhatSequentialExecutionGives) { play_chunk(1'000 + GetParam(), kSanitized ? 40 : 150, true); }
+TEST_P(ThreadFlows, GiveWhatSequentialExecutionGives) { play_chunk(1'000 + GetParam(), base::under_sanitizer ? 40 : 150, true); }
 INSTANTIATE_TEST_SUITE_P(Chunk, ThreadFlows, testing::Range(0U, 4U));
 
 /// A failed value was moved from a device into memory that its data had given back. One run in six does not show it.
@@ -64,7 +60,7 @@ TEST(RandomFlow, NothingComesIntoMemoryThatWasGivenBack) {
 }
 
 TEST(RandomFlow, TheSameSeedRunsTheSameTasksInTheSameOrder) {
-  for (std::uint64_t seed = 500'000; seed < 500'000 + (kSanitized ? 10 : 100); ++seed) {
+  for (std::uint64_t seed = 500'000; seed < 500'000 + (base::under_sanitizer ? 10 : 100); ++seed) {
     const FlowSetup setup = draw_setup(seed, false);
     const Outcome first = play(setup);
     const Outcome second = play(setup);

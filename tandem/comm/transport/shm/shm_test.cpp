@@ -588,7 +588,8 @@ TEST(ShmTransport, ManyRanksOfAMachineGetSmallerRings) {
 
 /// Every point of the handshake finds the process without descriptors once.
 TEST(ShmTransport, WithoutDescriptorsAConnectionIsMadeLater) {
-  for (rlim_t spare = 0; spare < 14; ++spare) {
+  // Most of them first: the undefined-behaviour sanitizer needs some to look at a type for the first time.
+  for (rlim_t spare = 14; spare-- > 0;) {
     SCOPED_TRACE(spare);
     ShmRank a(0, 2), b(1, 2);
     rlimit limit{};
